@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands of `bittern`, one file each. A command adds its options to the parser and a
+// callback that does the work and leaves its exit code in *exit_code.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "base/result.hpp"
+
+namespace bittern::cli {
+
+/// Exit codes, also written in `bittern --help`.
+inline constexpr int kExitUsage = 1;    ///< a wrong flag or value
+inline constexpr int kExitModel = 2;    ///< the model file is missing, corrupt or unsupported
+inline constexpr int kExitRuntime = 3;  ///< everything else: memory, full context, I/O
+
+/// Prints "error: message" to stderr (red on a terminal) and returns `exit_code`.
+int Report(const Error& error, int exit_code);
+
+void AddRun(CLI::App& app, int* exit_code);         // run.cpp
+void AddLogits(CLI::App& app, int* exit_code);      // logits.cpp
+void AddBench(CLI::App& app, int* exit_code);       // bench.cpp
+void AddInspect(CLI::App& app, int* exit_code);     // inspect.cpp
+void AddTokenize(CLI::App& app, int* exit_code);    // tokenize.cpp: tokenize and detokenize
+
+}  // namespace bittern::cli

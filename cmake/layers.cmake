@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# bittern_layer(name LINK a b): a static library of src/<name>/*.cpp, its unit tests
+# (<name>_test, also a ctest of that name) and its micro-benchmarks (<name>_bench).
+function(bittern_layer name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  set(dir ${PROJECT_SOURCE_DIR}/src/${name})
+  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  set(tests ${sources})
+  set(benches ${sources})
+  list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER benches INCLUDE REGEX "_bench\\.cpp$")
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE fmt::fmt-header-only)
+    set(link ${name})
+  else()
+    add_library(${name} INTERFACE)
+    target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(${name} INTERFACE ${ARG_LINK})
+  endif()
+  if(BITTERN_TESTS AND tests)
+    bittern_test(${name}_test SOURCES ${tests} LINK ${name})
+  endif()
+  if(BITTERN_BENCH AND benches)
+    add_executable(${name}_bench ${benches})
+    target_link_libraries(${name}_bench PRIVATE ${name} benchmark::benchmark_main)
+  endif()
+endfunction()
+
+# bittern_test(name SOURCES ... LINK ...): one GoogleTest program and one ctest entry.
+function(bittern_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} fmt::fmt-header-only GTest::gmock
+    GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE BITTERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # Macros of GoogleTest trip over the strictest warnings.
+  target_compile_options(${name} PRIVATE -Wno-conversion -Wno-sign-compare)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT 900)
+endfunction()

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# Flags of all our code. Exactness first: the compiler may neither fuse nor reorder floating point
+# (docs/design/0001-numerics.md); -fno-math-errno only lets sqrt be one instruction.
+add_compile_options(-ffp-contract=off -fno-math-errno
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor
+  -Wno-gnu-statement-expression -Wno-unknown-warning-option -Wno-unknown-pragmas)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  add_compile_options(-Wno-gnu-statement-expression-from-macro-expansion)
+endif()
+if(BITTERN_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(BITTERN_SANITIZE)
+  add_compile_options(-fsanitize=${BITTERN_SANITIZE} -fno-sanitize-recover=all
+    -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${BITTERN_SANITIZE})
+endif()

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors are values: everything that depends on the outside (files, prompts, flags, memory)
+// returns Result<T>. Nothing in the library throws, prints or exits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tl/expected.hpp>
+#include <type_traits>
+#include <utility>
+
+namespace bittern {
+
+enum class ErrorCode : std::uint8_t {
+  kInvalidArgument = 1,  ///< A value the caller chose is not acceptable.
+  kNotFound,             ///< A named thing (file, tensor, key) does not exist.
+  kIo,                   ///< The operating system refused.
+  kCorruptFile,          ///< A file contradicts itself or its format.
+  kUnsupported,          ///< A file is well-formed but needs what this build lacks.
+  kOutOfMemory,          ///< An allocation whose size depends on input failed.
+  kContextFull,          ///< No room left in the KV cache.
+  kCancelled,            ///< The caller asked to stop.
+  kInternal,             ///< A defect in Bittern.
+};
+
+/// Why something failed. `message` names the thing, what was expected and what was found.
+struct Error {
+  ErrorCode code;
+  std::string message;
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+/// `return Fail(ErrorCode::kIo, "...")` from any function that returns a Result.
+inline tl::unexpected<Error> Fail(ErrorCode code, std::string message) {
+  return tl::unexpected<Error>(Error{code, std::move(message)});
+}
+
+/// Puts "prefix: " before an error's message, for callers that know the file or tensor.
+inline Error Within(std::string_view prefix, Error error) {
+  error.message = std::string(prefix) + ": " + error.message;
+  return error;
+}
+
+namespace internal {
+template <class T>
+T Take(Result<T>&& result) {
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+}  // namespace internal
+
+}  // namespace bittern
+
+/// Evaluates to the value of a Result, or returns its error from the enclosing function.
+#define BITTERN_TRY(expression)                                                            \
+  __extension__({                                                                          \
+    auto bittern_try_result = (expression);                                                \
+    if (!bittern_try_result.has_value())                                                   \
+      return ::tl::unexpected<::bittern::Error>(std::move(bittern_try_result).error());    \
+    ::bittern::internal::Take(std::move(bittern_try_result));                              \
+  })

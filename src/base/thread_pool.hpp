@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A team of threads that runs one function together (SPMD): wake once per forward pass, meet at
+// barriers in between. Waiting spins briefly, then parks, so a busy neighbour costs little.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "base/result.hpp"
+
+namespace bittern {
+
+class ThreadPool;
+
+/// A half-open range of indices.
+struct Range {
+  std::size_t begin, end;
+};
+
+/// One thread's view of a running team.
+class Team {
+ public:
+  [[nodiscard]] int index() const noexcept { return index_; }
+  [[nodiscard]] int size() const noexcept { return size_; }
+  /// Waits until every thread of the team is here; what they wrote before is visible after.
+  void Barrier() noexcept;
+  /// This thread's share of [0, count): contiguous, in thread order, sizes within one of equal.
+  [[nodiscard]] Range Share(std::size_t count) const noexcept {
+    const auto index = static_cast<std::size_t>(index_), size = static_cast<std::size_t>(size_);
+    return {count * index / size, count * (index + 1) / size};
+  }
+
+ private:
+  friend class ThreadPool;
+  Team(ThreadPool* pool, int index, int size) : pool_(pool), index_(index), size_(size) {}
+  ThreadPool* pool_;
+  int index_, size_;
+};
+
+/// Owns size - 1 threads; the caller of Run is the remaining one. Run may be called from one
+/// thread at a time.
+class ThreadPool {
+ public:
+  static constexpr int kMaxThreads = 1024;
+
+  /// Errors: kInvalidArgument (num_threads outside 1..kMaxThreads), kIo (no more threads).
+  [[nodiscard]] static Result<ThreadPool> Create(int num_threads);
+  ThreadPool(ThreadPool&&) noexcept;
+  ThreadPool& operator=(ThreadPool&&) noexcept;
+  ~ThreadPool();
+
+  [[nodiscard]] int size() const noexcept;
+  /// Runs `task` on every thread of the team; returns when all have returned. `task` must not
+  /// throw.
+  void Run(const std::function<void(Team&)>& task) noexcept;
+
+ private:
+  friend class Team;
+  struct Impl;
+  explicit ThreadPool(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Threads to use when nobody says: the CPUs this process may run on (affinity mask and cgroup
+/// quota), counting one per physical core.
+[[nodiscard]] int DefaultThreadCount() noexcept;
+
+}  // namespace bittern

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model file, whatever its kind: metadata and named tensors that view into mapped memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mapped_file.hpp"
+#include "base/result.hpp"
+#include "formats/metadata.hpp"
+#include "quant/weight_format.hpp"
+
+namespace bittern::formats {
+
+/// A named tensor. Its bytes are checked to lie inside the file and to have exactly the size
+/// that format and shape imply (data plus the format's tail, e.g. I2_S's scale).
+struct Tensor {
+  std::string name;
+  quant::WeightFormat format;
+  int rank;                            ///< 0..4
+  std::array<std::uint64_t, 4> shape;  ///< GGUF order: shape[0] is the contiguous dimension
+  std::uint64_t file_offset;           ///< of the first byte, from the start of the file
+  std::span<const std::byte> bytes;
+
+  [[nodiscard]] std::uint64_t num_elements() const noexcept {
+    return shape[0] * shape[1] * shape[2] * shape[3];  // checked by the reader
+  }
+  [[nodiscard]] std::uint64_t row_elements() const noexcept { return shape[0]; }
+  [[nodiscard]] std::uint64_t rows() const noexcept { return shape[1] * shape[2] * shape[3]; }
+};
+
+/// An opened model file. Immutable but for Metadata overrides made before use; safe to share.
+class Checkpoint {
+ public:
+  /// Opens `path` by what the file is (today: GGUF v2 and v3). Errors: kNotFound, kIo,
+  /// kCorruptFile, kUnsupported; messages start with the path.
+  [[nodiscard]] static Result<Checkpoint> Open(const std::filesystem::path& path);
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  /// "GGUF v3"
+  [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
+  [[nodiscard]] std::uint64_t file_bytes() const noexcept { return file_.bytes().size(); }
+  [[nodiscard]] std::uint64_t data_start() const noexcept { return data_start_; }
+  [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }
+  [[nodiscard]] Metadata& metadata() noexcept { return metadata_; }
+  [[nodiscard]] std::span<const Tensor> tensors() const noexcept { return tensors_; }
+  /// nullptr if there is no such tensor.
+  [[nodiscard]] const Tensor* Find(std::string_view name) const;
+  /// Lets the pages of a tensor go after it was repacked; see MappedFile::Release.
+  void Release(const Tensor& tensor) const noexcept { file_.Release(tensor.bytes); }
+
+ private:
+  friend class CheckpointBuilder;
+  explicit Checkpoint(MappedFile file) : file_(std::move(file)) {}
+
+  MappedFile file_;
+  std::string path_, kind_;
+  std::uint64_t data_start_ = 0;
+  Metadata metadata_;
+  std::vector<Tensor> tensors_;
+  std::unordered_map<std::string, std::size_t> index_;
+};
+
+}  // namespace bittern::formats

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network: validated hyperparameters and weights in the layout the kernels want, the KV
+// cache, and one forward pass over a batch of tokens.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "base/decision.hpp"
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "formats/checkpoint.hpp"
+#include "model/config.hpp"
+#include "model/kv_cache.hpp"
+
+namespace bittern::model {
+
+struct Weights;
+
+/// Weights bound, checked and repacked once. Immutable after Load; any number of threads and
+/// caches may share one.
+class Model {
+ public:
+  /// Takes the checkpoint over (embeddings stay mapped). `vocab_size` rows of the embedding are
+  /// checked by the caller against the tokenizer. Errors: kCorruptFile, kUnsupported,
+  /// kOutOfMemory; messages name the tensor or key.
+  [[nodiscard]] static Result<Model> Load(formats::Checkpoint checkpoint, ThreadPool& pool,
+                                          Decisions* decisions,
+                                          const std::function<void(double)>& on_progress = {});
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+  ~Model();
+
+  [[nodiscard]] const ModelConfig& config() const noexcept;
+  [[nodiscard]] const Weights& weights() const noexcept;
+  [[nodiscard]] const formats::Checkpoint& checkpoint() const noexcept;
+  /// Bytes of weights held in memory of our own (the mapped embedding not included).
+  [[nodiscard]] std::size_t repacked_bytes() const noexcept;
+  /// Bytes of all tensors in the file, and elements in them: llama-bench's "size" and "params".
+  [[nodiscard]] std::uint64_t tensor_bytes() const noexcept;
+  [[nodiscard]] std::uint64_t num_parameters() const noexcept;
+
+ private:
+  struct Impl;
+  explicit Model(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Scratch memory of a forward pass; one per session. Grows never: sized by `max_tokens`.
+class ForwardState {
+ public:
+  [[nodiscard]] static Result<ForwardState> Create(const Model& model, int max_tokens);
+  ForwardState(ForwardState&&) noexcept;
+  ForwardState& operator=(ForwardState&&) noexcept;
+  ~ForwardState();
+
+  struct Impl;
+  [[nodiscard]] Impl& impl() noexcept { return *impl_; }
+
+ private:
+  explicit ForwardState(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Which rows of logits a forward pass computes.
+enum class LogitsRows { kNone, kLast, kAll };
+
+/// Runs `tokens` (1..max_tokens ids, each inside the vocabulary) at positions cache.length()..,
+/// appends them to the cache and writes logits: float[vocab_size] per row asked for. The caller
+/// checks that the cache has room. The result of a token depends on nothing but the tokens
+/// before it: not on batch, chunk, thread count or instruction set.
+void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
+             ForwardState& state, ThreadPool& pool, LogitsRows rows, std::span<float> logits);
+
+}  // namespace bittern::model

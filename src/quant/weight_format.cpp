@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/weight_format.hpp"
+
+#include <fmt/format.h>
+
+#include "base/bytes.hpp"
+
+namespace bittern::quant {
+namespace {
+
+// Sorted by nothing but readability; a dozen rows are searched in a dozen steps.
+constexpr WeightFormatInfo kFormats[] = {
+    {WeightFormat::kF32, "F32", 1, 4, 0},       {WeightFormat::kF16, "F16", 1, 2, 0},
+    {WeightFormat::kBF16, "BF16", 1, 2, 0},     {WeightFormat::kQ4_0, "Q4_0", 32, 18, 0},
+    {WeightFormat::kQ8_0, "Q8_0", 32, 34, 0},   {WeightFormat::kQ6_K, "Q6_K", 256, 210, 0},
+    {WeightFormat::kI2_S, "I2_S", 128, 32, 32},
+};
+
+struct UnreadFormat {
+  std::uint32_t id;
+  std::string_view name;
+};
+constexpr UnreadFormat kUnread[] = {
+    {3, "Q4_1"},      {6, "Q5_0"},      {7, "Q5_1"},     {9, "Q8_1"},     {10, "Q2_K"},
+    {11, "Q3_K"},     {12, "Q4_K"},     {13, "Q5_K"},    {15, "Q8_K"},    {16, "IQ2_XXS"},
+    {17, "IQ2_XS"},   {18, "IQ3_XXS"},  {19, "IQ1_S"},   {20, "IQ4_NL"},  {21, "IQ3_S"},
+    {22, "IQ2_S"},    {23, "IQ4_XS"},   {24, "I8"},      {25, "I16"},     {26, "I32"},
+    {27, "I64"},      {28, "F64"},      {29, "IQ1_M"},   {34, "TQ1_0"},   {35, "TQ2_0"},
+    {37, "I8_S"},     {38, "TL1"},      {39, "TL2 or MXFP4"}, {40, "NVFP4"}, {41, "Q1_0"},
+    {42, "Q2_0"},     {134, "IQ1_BN"},  {135, "IQ2_BN"}, {142, "PQ2_0"},  {143, "PTQ1_0"},
+    {335, "IQ2_BN_R4"},
+};
+
+}  // namespace
+
+const WeightFormatInfo* FindWeightFormat(std::uint32_t gguf_id) noexcept {
+  for (const auto& info : kFormats) {
+    if (static_cast<std::uint32_t>(info.format) == gguf_id) return &info;
+  }
+  return nullptr;
+}
+
+const WeightFormatInfo& InfoOf(WeightFormat format) noexcept {
+  return *FindWeightFormat(static_cast<std::uint32_t>(format));
+}
+
+std::optional<std::string_view> UnreadFormatName(std::uint32_t gguf_id) noexcept {
+  for (const auto& format : kUnread) {
+    if (format.id == gguf_id) return format.name;
+  }
+  return std::nullopt;
+}
+
+Result<std::uint64_t> TensorBytes(const WeightFormatInfo& info, std::uint64_t row_elements,
+                                  std::uint64_t rows) {
+  if (row_elements % info.block_elements != 0) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{} rows come in blocks of {} elements, but a row has {}", info.name,
+                            info.block_elements, row_elements));
+  }
+  std::uint64_t bytes = 0;
+  if (!CheckedMultiply(row_elements / info.block_elements, info.block_bytes, &bytes) ||
+      !CheckedMultiply(bytes, rows, &bytes) || !CheckedAdd(bytes, info.tail_bytes, &bytes)) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{} rows of {} elements are more than memory can address", rows,
+                            row_elements));
+  }
+  return bytes;
+}
+
+}  // namespace bittern::quant

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every tensor type a GGUF file may name, with its block size. A format is a documented byte
+// layout, never a macro and never a CPU. Ids: GGUF spec and the forks that extend it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace bittern::quant {
+
+/// Values are the ids found in GGUF files.
+enum class WeightFormat : std::uint32_t {
+  kF32 = 0,
+  kF16 = 1,
+  kQ4_0 = 2,
+  kQ8_0 = 8,
+  kQ6_K = 14,
+  kBF16 = 30,
+  kI2_S = 36,  ///< bitnet.cpp: 2-bit codes, one float scale after the tensor's data (i2s.hpp).
+};
+
+/// What a format needs to be measured: a row of n elements takes n / block_elements blocks of
+/// block_bytes, and the tensor ends with tail_bytes that belong to no row.
+struct WeightFormatInfo {
+  WeightFormat format;
+  std::string_view name;  ///< As llama.cpp prints it: "F16", "Q6_K", "I2_S".
+  std::uint32_t block_elements;
+  std::uint32_t block_bytes;
+  std::uint32_t tail_bytes;
+};
+
+/// The row of the table for a GGUF type id, or nullptr for an id this build does not read.
+[[nodiscard]] const WeightFormatInfo* FindWeightFormat(std::uint32_t gguf_id) noexcept;
+
+[[nodiscard]] const WeightFormatInfo& InfoOf(WeightFormat format) noexcept;
+
+/// The name of a type id that Bittern does not read, where one is known ("TQ2_0"), so that a
+/// refusal can say it; nullopt for ids nobody uses.
+[[nodiscard]] std::optional<std::string_view> UnreadFormatName(std::uint32_t gguf_id) noexcept;
+
+/// Bytes of a tensor whose rows have `row_elements` elements, `rows` of them. Errors
+/// kCorruptFile: row length not a multiple of the block, or the product overflows.
+[[nodiscard]] Result<std::uint64_t> TensorBytes(const WeightFormatInfo& info,
+                                                std::uint64_t row_elements, std::uint64_t rows);
+
+}  // namespace bittern::quant

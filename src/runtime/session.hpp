@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// One conversation with a model: a KV cache, a position, and generation on top of it.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/decision.hpp"
+#include "base/result.hpp"
+#include "model/model.hpp"
+#include "runtime/sampler.hpp"
+#include "tokenizer/tokenizer.hpp"
+
+namespace bittern::runtime {
+
+struct LoadOptions {
+  std::vector<std::string> overrides;  ///< --override-kv texts, applied in order
+  int num_threads = 0;                 ///< for the repack; 0: DefaultThreadCount()
+  /// Called with 0..1 while weights are prepared; may be empty.
+  std::function<void(double)> on_progress = {};
+};
+
+/// A model with its tokenizer. Immutable after Load; any number of sessions may share one.
+struct LoadedModel {
+  /// Errors: kNotFound, kIo, kCorruptFile, kUnsupported; messages start with the path.
+  [[nodiscard]] static Result<std::shared_ptr<const LoadedModel>> Load(
+      const std::filesystem::path& path, const LoadOptions& options = {});
+
+  model::Model model;
+  tokenizer::Tokenizer tokenizer;
+  Decisions decisions;  ///< What was decided where the file is silent, in order.
+  double load_s = 0;
+};
+
+struct SessionOptions {
+  int context_length = 0;  ///< tokens the KV cache holds; 0: the model's own limit
+  model::KvType kv_type = model::KvType::kF16;
+  int batch_size = 512;    ///< tokens per prefill chunk (-ub), >= 1
+  int num_threads = 0;     ///< 0: DefaultThreadCount()
+};
+
+enum class FinishReason { kLength, kEndOfText, kStopString, kContextFull, kCancelled };
+[[nodiscard]] std::string_view FinishReasonName(FinishReason reason) noexcept;
+
+struct GenerateOptions {
+  int max_tokens = -1;             ///< < 0: until the end or a full context
+  SamplerOptions sampler = {};
+  std::vector<std::string> stops = {};
+  bool ignore_eos = false;
+  bool render_special = false;
+  const std::atomic<bool>* cancel = nullptr;  ///< checked once a token
+};
+
+struct Timings {
+  int prompt_tokens = 0;
+  double prompt_s = 0;
+  int predicted_tokens = 0;  ///< tokens sampled
+  double predicted_s = 0;
+};
+
+struct GenerateResult {
+  std::vector<TokenId> ids;  ///< without the end token
+  std::string text;
+  FinishReason finish = FinishReason::kLength;
+  std::uint32_t seed = 0;
+};
+
+/// Not thread-safe; one per conversation. Holds a thread pool of its own.
+class Session {
+ public:
+  /// Allocates the whole KV cache. Errors: kOutOfMemory, kInvalidArgument.
+  [[nodiscard]] static Result<Session> Create(std::shared_ptr<const LoadedModel> model,
+                                              const SessionOptions& options = {});
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  /// Runs tokens through the model in chunks; logits() are the last one's. Errors, with the
+  /// session unchanged: kContextFull, kInvalidArgument (empty, or an id outside the vocabulary).
+  /// kCancelled (between chunks) leaves the session at the chunk reached.
+  [[nodiscard]] Result<void> Prefill(std::span<const TokenId> tokens,
+                                     const std::atomic<bool>* cancel = nullptr);
+
+  /// As Prefill, calling back with the logits of every position in order.
+  [[nodiscard]] Result<void> PrefillAll(
+      std::span<const TokenId> tokens,
+      const std::function<void(int position, std::span<const float> logits)>& on_logits);
+
+  /// Decodes from logits() on until a stop condition. `on_text` gets whole UTF-8 characters;
+  /// returning false cancels. Needs a Prefill first (kInvalidArgument otherwise).
+  [[nodiscard]] Result<GenerateResult> Generate(
+      const GenerateOptions& options, const std::function<bool(std::string_view)>& on_text);
+
+  /// float[vocab_size] of the last position; empty before the first Prefill; valid until the
+  /// next call.
+  [[nodiscard]] std::span<const float> logits() const noexcept;
+  /// Tokens in the cache, oldest first.
+  [[nodiscard]] std::span<const TokenId> tokens() const noexcept;
+  [[nodiscard]] int context_length() const noexcept;
+  [[nodiscard]] int num_threads() const noexcept;
+  /// Forgets everything after `position` tokens; logits() become empty.
+  void Truncate(int position) noexcept;
+  [[nodiscard]] const Timings& timings() const noexcept;
+  [[nodiscard]] const LoadedModel& model() const noexcept;
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace bittern::runtime

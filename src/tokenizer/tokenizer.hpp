@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text to token ids and back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/decision.hpp"
+#include "base/result.hpp"
+#include "formats/metadata.hpp"
+
+namespace bittern::tokenizer {
+
+using TokenId = std::int32_t;
+
+struct EncodeOptions {
+  bool add_bos = true;         ///< Prepend BOS if the model wants one (never twice).
+  bool parse_special = false;  ///< Literal "<|eot_id|>" in the text becomes the special token.
+};
+
+/// A vocabulary with its rules. Immutable; any number of threads may share one.
+class Tokenizer {
+ public:
+  /// Builds from `tokenizer.ggml.*` keys (formats as in llama.cpp). What the file leaves open
+  /// is decided here and appended to `decisions`. Errors: kCorruptFile (inconsistent tables),
+  /// kUnsupported (unknown model or pre-tokenizer, by name).
+  [[nodiscard]] static Result<Tokenizer> FromMetadata(const formats::Metadata& metadata,
+                                                      Decisions* decisions);
+
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+  ~Tokenizer();
+
+  /// Bytes that are not UTF-8 are encoded as U+FFFD, as Hugging Face does.
+  [[nodiscard]] std::vector<TokenId> Encode(std::string_view text,
+                                            const EncodeOptions& options = {}) const;
+
+  /// The bytes of all tokens joined; control tokens give nothing unless `render_special`.
+  /// The result may be cut inside a character: StreamingDetokenizer holds such ends back.
+  /// Ids outside the vocabulary give nothing.
+  [[nodiscard]] std::string Decode(std::span<const TokenId> ids, bool render_special = false) const;
+
+  /// The bytes of one token, as Decode.
+  [[nodiscard]] std::string_view TokenBytes(TokenId id, bool render_special = false) const;
+
+  [[nodiscard]] std::int32_t vocab_size() const noexcept;
+  [[nodiscard]] TokenId bos_id() const noexcept;  ///< -1: none
+  [[nodiscard]] TokenId eos_id() const noexcept;  ///< -1: none
+  [[nodiscard]] bool adds_bos() const noexcept;
+  /// True for eos and every other end-of-generation token (<|eot_id|>, <|im_end|>, ...).
+  [[nodiscard]] bool IsEndOfGeneration(TokenId id) const noexcept;
+  [[nodiscard]] std::span<const TokenId> end_of_generation_ids() const noexcept;
+  [[nodiscard]] bool IsControl(TokenId id) const noexcept;
+
+ private:
+  struct Impl;
+  explicit Tokenizer(std::unique_ptr<const Impl> impl);
+  std::unique_ptr<const Impl> impl_;
+};
+
+}  // namespace bittern::tokenizer
