@@ -17,10 +17,10 @@ inline constexpr int kExitRuntime = 3;  ///< everything else: memory, full conte
 /// Prints "error: message" to stderr (red on a terminal) and returns `exit_code`.
 int Report(const Error& error, int exit_code);
 
-void AddRun(CLI::App& app, int* exit_code);         // run.cpp
-void AddLogits(CLI::App& app, int* exit_code);      // logits.cpp
-void AddBench(CLI::App& app, int* exit_code);       // bench.cpp
-void AddInspect(CLI::App& app, int* exit_code);     // inspect.cpp
-void AddTokenize(CLI::App& app, int* exit_code);    // tokenize.cpp: tokenize and detokenize
+void AddRun(CLI::App& app, int* exit_code);       // run.cpp
+void AddLogits(CLI::App& app, int* exit_code);    // logits.cpp
+void AddBench(CLI::App& app, int* exit_code);     // bench.cpp
+void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp
+void AddTokenize(CLI::App& app, int* exit_code);  // tokenize.cpp: tokenize and detokenize
 
 }  // namespace bittern::cli

@@ -15,12 +15,12 @@ namespace bittern::runtime {
 using tokenizer::TokenId;
 
 struct SamplerOptions {
-  float temperature = 0.8f;      ///< <= 0: greedy (lowest id among equals)
-  int top_k = 40;                ///< <= 0: off
-  float top_p = 0.95f;           ///< >= 1: off
-  float min_p = 0.05f;           ///< <= 0: off
-  float repeat_penalty = 1.0f;   ///< 1: off; > 0
-  int repeat_last_n = 64;        ///< 0: off, -1: the whole context
+  float temperature = 0.8f;          ///< <= 0: greedy (lowest id among equals)
+  int top_k = 40;                    ///< <= 0: off
+  float top_p = 0.95f;               ///< >= 1: off
+  float min_p = 0.05f;               ///< <= 0: off
+  float repeat_penalty = 1.0f;       ///< 1: off; > 0
+  int repeat_last_n = 64;            ///< 0: off, -1: the whole context
   std::uint32_t seed = 0xffffffffu;  ///< 0xffffffff (-1): taken from the system once
 };
 

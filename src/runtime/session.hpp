@@ -41,15 +41,15 @@ struct LoadedModel {
 struct SessionOptions {
   int context_length = 0;  ///< tokens the KV cache holds; 0: the model's own limit
   model::KvType kv_type = model::KvType::kF16;
-  int batch_size = 512;    ///< tokens per prefill chunk (-ub), >= 1
-  int num_threads = 0;     ///< 0: DefaultThreadCount()
+  int batch_size = 512;  ///< tokens per prefill chunk (-ub), >= 1
+  int num_threads = 0;   ///< 0: DefaultThreadCount()
 };
 
 enum class FinishReason { kLength, kEndOfText, kStopString, kContextFull, kCancelled };
 [[nodiscard]] std::string_view FinishReasonName(FinishReason reason) noexcept;
 
 struct GenerateOptions {
-  int max_tokens = -1;             ///< < 0: until the end or a full context
+  int max_tokens = -1;  ///< < 0: until the end or a full context
   SamplerOptions sampler = {};
   std::vector<std::string> stops = {};
   bool ignore_eos = false;
