@@ -75,9 +75,11 @@ Result<TokenId> Sampler::Sample(std::span<const float> logits) {
     return Fail(ErrorCode::kInternal,
                 fmt::format("none of the {} logits is a finite number", logits.size()));
   }
+  const bool greedy = options_.temperature <= 0;
+  if (greedy && recent_.empty()) return Argmax(logits);
   CollectCandidates(logits, &candidates_);
   if (!recent_.empty()) ApplyRepeatPenalty(recent_, options_.repeat_penalty, &candidates_);
-  if (options_.temperature <= 0) return Best(candidates_).id;
+  if (greedy) return Best(candidates_).id;
   if (options_.top_k > 0) KeepTopK(static_cast<std::size_t>(options_.top_k), &candidates_);
   if (options_.top_p < 1) KeepTopP(static_cast<double>(options_.top_p), &candidates_);
   if (options_.min_p > 0) KeepMinP(static_cast<double>(options_.min_p), &candidates_);

@@ -26,6 +26,17 @@ std::ptrdiff_t Signed(std::size_t n) noexcept { return static_cast<std::ptrdiff_
 
 }  // namespace
 
+tokenizer::TokenId Argmax(std::span<const float> logits) noexcept {
+  tokenizer::TokenId best = -1;
+  float highest = -std::numeric_limits<float>::infinity();
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (!(logits[i] > highest)) continue;
+    highest = logits[i];
+    best = static_cast<tokenizer::TokenId>(i);
+  }
+  return best;
+}
+
 void CollectCandidates(std::span<const float> logits, Candidates* candidates) {
   candidates->resize(logits.size());
   std::size_t count = 0;

@@ -19,6 +19,10 @@ struct Candidate {
 };
 using Candidates = std::vector<Candidate>;
 
+/// The id of the highest logit, the lowest among equals; NaN never wins. -1 if no logit is above
+/// -infinity.
+[[nodiscard]] tokenizer::TokenId Argmax(std::span<const float> logits) noexcept;
+
 /// One candidate per logit, by ascending id. NaN and -infinity drop out; +infinity counts as
 /// the largest float.
 void CollectCandidates(std::span<const float> logits, Candidates* candidates);

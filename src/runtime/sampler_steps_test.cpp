@@ -64,6 +64,14 @@ std::vector<double> Softmax(const Candidates& candidates) {
   return p;
 }
 
+TEST(Argmax, IsTheFirstOfTheHighest) {
+  EXPECT_EQ(Argmax(std::vector<float>{1, 3, 2, 3}), 1);
+  EXPECT_EQ(Argmax(std::vector<float>{kNan, -kLargest, kNan}), 1);
+  EXPECT_EQ(Argmax(std::vector<float>{0, kInfinity}), 1);
+  EXPECT_EQ(Argmax(std::vector<float>{kNan, -kInfinity}), -1);
+  EXPECT_EQ(Argmax({}), -1);
+}
+
 TEST(CollectCandidates, DropsWhatIsNotANumberAndCapsInfinity) {
   Candidates candidates = FromLogits({9, 9, 9});  // leftovers of an earlier token
   CollectCandidates(std::vector<float>{1, kNan, -kInfinity, kInfinity, -kLargest}, &candidates);
