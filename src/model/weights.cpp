@@ -77,6 +77,12 @@ Result<DenseMatrix> LoadDense(TensorBinder& binder, const std::string& name,
                                                      TensorPrefix(name),
                                                      quant::InfoOf(tensor->format).name));
   }
+  const std::size_t element = tensor->format == quant::WeightFormat::kF32 ? 4 : 2;
+  if (reinterpret_cast<std::uintptr_t>(tensor->bytes.data()) % element != 0) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{}: data at file offset {} is not aligned to {} bytes",
+                            TensorPrefix(name), tensor->file_offset, element));
+  }
   DenseMatrix matrix;
   matrix.format = tensor->format;
   matrix.rows = tensor->rows();
