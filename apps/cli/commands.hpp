@@ -18,12 +18,9 @@ inline constexpr int kExitInterrupted = 130;  ///< Ctrl-C, as shells report it
 /// Prints "error: message" to stderr (red on a terminal) and returns `exit_code`.
 int Report(const Error& error, int exit_code);
 
-<<<<<<< HEAD
-=======
 /// The same with the exit code that belongs to the kind of error; kIo counts as the model file's.
 int Report(const Error& error);
 
->>>>>>> runtime
 void AddRun(CLI::App& app, int* exit_code);       // run.cpp
 void AddLogits(CLI::App& app, int* exit_code);    // logits.cpp
 void AddBench(CLI::App& app, int* exit_code);     // bench.cpp
