@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+#include "formats/display.hpp"
+#include "formats/file_kind.hpp"
+#include "formats/gguf_reader.hpp"
+
+namespace bittern::formats {
+namespace {
+
+/// The first part of a split model looks whole but lacks most tensors: better said at once.
+Result<void> RefuseSplit(const Metadata& metadata) {
+  const auto count = BITTERN_TRY(metadata.GetUint("split.count"));
+  if (count.value_or(1) <= 1) return {};
+  const auto index = BITTERN_TRY(metadata.GetUint("split.no"));
+  return Fail(ErrorCode::kUnsupported,
+              fmt::format("part {} of a model split into {} files; not supported yet, merge them "
+                          "first (llama-gguf-split --merge)",
+                          index.value_or(0) + 1, *count));
+}
+
+}  // namespace
+
+/// Fills a Checkpoint; the only place that may.
+class CheckpointBuilder {
+ public:
+  static Result<Checkpoint> FromGguf(MappedFile file, std::string path) {
+    GgufContents contents = BITTERN_TRY(ParseGguf(file.bytes()));
+    BITTERN_TRY(RefuseSplit(contents.metadata));
+    Checkpoint checkpoint(std::move(file));
+    checkpoint.path_ = std::move(path);
+    checkpoint.kind_ = fmt::format("GGUF v{}", contents.version);
+    checkpoint.data_start_ = contents.data_start;
+    checkpoint.metadata_ = std::move(contents.metadata);
+    checkpoint.tensors_ = std::move(contents.tensors);
+    checkpoint.index_.reserve(checkpoint.tensors_.size());
+    for (std::size_t i = 0; i < checkpoint.tensors_.size(); ++i) {
+      checkpoint.index_.emplace(checkpoint.tensors_[i].name, i);
+    }
+    return checkpoint;
+  }
+};
+
+Result<Checkpoint> Checkpoint::Open(const std::filesystem::path& path) {
+  const std::string shown = path.string();
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return tl::unexpected(Within(shown, RefuseFolder(path)));
+  }
+  MappedFile file = BITTERN_TRY(MappedFile::Open(path));
+  if (!LooksLikeGguf(file.bytes())) {
+    return tl::unexpected(Within(shown, RefuseFile(file.bytes())));
+  }
+  auto checkpoint = CheckpointBuilder::FromGguf(std::move(file), shown);
+  if (!checkpoint) return tl::unexpected(Within(shown, std::move(checkpoint).error()));
+  return checkpoint;
+}
+
+const Tensor* Checkpoint::Find(std::string_view name) const {
+  const auto found = index_.find(std::string(name));
+  return found == index_.end() ? nullptr : &tensors_[found->second];
+}
+
+}  // namespace bittern::formats

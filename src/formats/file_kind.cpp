@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/file_kind.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "formats/display.hpp"
+
+namespace bittern::formats {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+struct Signature {
+  std::string_view magic;
+  ErrorCode code;
+  std::string_view refusal;
+};
+
+constexpr auto kUnsupported = ErrorCode::kUnsupported;
+constexpr auto kCorrupt = ErrorCode::kCorruptFile;
+
+constexpr std::string_view kLegacyGgml =
+    "a GGML file from before GGUF (2023); not supported, look for the model as GGUF";
+constexpr std::string_view kPickle =
+    "a PyTorch file (pickle); not supported, because unpickling runs code; use the model's GGUF";
+constexpr std::string_view kPacked = "a compressed file; unpack it first";
+
+// Longest prefixes need not come first: no magic here is the beginning of another.
+constexpr Signature kSignatures[] = {
+    {"FUGG"sv, kUnsupported, "a byte-swapped (big-endian) GGUF file; use the little-endian one"},
+    {"lmgg"sv, kUnsupported, kLegacyGgml},
+    {"fmgg"sv, kUnsupported, kLegacyGgml},
+    {"tjgg"sv, kUnsupported, kLegacyGgml},
+    {"algg"sv, kUnsupported, kLegacyGgml},
+    {"ggml"sv, kUnsupported, kLegacyGgml},
+    {"PK\x03\x04"sv, kUnsupported,
+     "a zip archive (PyTorch's .bin and .pt files are such); not supported, use the model's GGUF"},
+    {"\x80\x02"sv, kUnsupported, kPickle},
+    {"\x80\x03"sv, kUnsupported, kPickle},
+    {"\x80\x04"sv, kUnsupported, kPickle},
+    {"\x80\x05"sv, kUnsupported, kPickle},
+    {"\x1f\x8b"sv, kUnsupported, kPacked},
+    {"\x28\xb5\x2f\xfd"sv, kUnsupported, kPacked},
+    {"\xfd"
+     "7zXZ"sv,
+     kUnsupported, kPacked},
+    {"BZh"sv, kUnsupported, kPacked},
+    {"7z\xbc\xaf"sv, kUnsupported, kPacked},
+    {"\x89HDF"sv, kUnsupported, "an HDF5 file; not supported, use the model's GGUF"},
+    {"version https://git-lfs"sv, kCorrupt,
+     "a Git LFS pointer, not the model itself; fetch the file with \"git lfs pull\""},
+};
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(c < 0x80 ? std::tolower(c) : c); });
+  return lower;
+}
+
+/// safetensors: u64 length of a JSON object, then that object.
+bool LooksLikeSafetensors(std::span<const std::byte> bytes) {
+  ByteReader reader(bytes);
+  const auto length = reader.Number<std::uint64_t>("");
+  const auto brace = reader.Chars(1, "");
+  constexpr std::uint64_t kMaxHeader = std::uint64_t{1} << 30;
+  return length && brace && *length >= 2 && *length <= kMaxHeader && *brace == "{";
+}
+
+Error RefuseText(std::string_view head) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
+  head.remove_prefix(std::min(first, head.size()));
+  const std::string lower = Lower(head);
+  if (lower.starts_with("<!doctype html") || lower.starts_with("<html") ||
+      lower.starts_with("<?xml") || lower.starts_with("<!--")) {
+    return {kCorrupt,
+            "a web page, not a model; the download address gave a page instead of the file"};
+  }
+  constexpr std::size_t kShown = 60;
+  if (lower.starts_with("{") || lower.starts_with("[")) {
+    return {kCorrupt, fmt::format("JSON text, not a model: {}", Quoted(head, kShown))};
+  }
+  return {kCorrupt, fmt::format("a text file, not a model: {}", Quoted(head, kShown))};
+}
+
+bool IsText(std::string_view head) {
+  return std::all_of(head.begin(), head.end(), [](unsigned char c) {
+    return c >= 0x20 || c == '\n' || c == '\r' || c == '\t';
+  });
+}
+
+}  // namespace
+
+bool LooksLikeGguf(std::span<const std::byte> bytes) noexcept {
+  constexpr std::string_view kMagic = "GGUF";
+  return bytes.size() >= kMagic.size() &&
+         std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
+Error RefuseFile(std::span<const std::byte> bytes) {
+  constexpr std::size_t kHeadBytes = 1024;
+  const std::span<const std::byte> start = bytes.first(std::min(bytes.size(), kHeadBytes));
+  const std::string_view head(reinterpret_cast<const char*>(start.data()), start.size());
+  if (head.empty()) return {kCorrupt, "file is empty"};
+  for (const Signature& signature : kSignatures) {
+    if (head.starts_with(signature.magic)) return {signature.code, std::string(signature.refusal)};
+  }
+  if (LooksLikeSafetensors(start)) {
+    return {kUnsupported, "a safetensors file; not supported yet, use the model's GGUF"};
+  }
+  if (IsText(head)) return RefuseText(head);
+  if (std::all_of(start.begin(), start.end(), [](std::byte b) { return b == std::byte{0}; })) {
+    return {kCorrupt, "begins with zeros where a model file has \"GGUF\"; an unfinished download?"};
+  }
+  std::string found;
+  for (const std::byte b : start.first(std::min<std::size_t>(start.size(), 4))) {
+    found += fmt::format(" {:02x}", static_cast<unsigned>(b));
+  }
+  return {kCorrupt,
+          fmt::format("not a model file: the bytes \"GGUF\" expected first,{} found", found)};
+}
+
+Error RefuseFolder(const std::filesystem::path& folder) {
+  constexpr std::size_t kMaxSeen = 10000, kMaxListed = 5;
+  std::vector<std::string> ggufs;
+  bool safetensors = false;
+  std::error_code failed;
+  auto entry = std::filesystem::directory_iterator(folder, failed);
+  for (std::size_t seen = 0;
+       !failed && entry != std::filesystem::directory_iterator() && seen < kMaxSeen;
+       ++seen, entry.increment(failed)) {
+    const std::string extension = Lower(entry->path().extension().string());
+    if (extension == ".gguf") ggufs.push_back(Printable(entry->path().filename().string(), 255));
+    if (extension == ".safetensors") safetensors = true;
+  }
+  std::sort(ggufs.begin(), ggufs.end());
+  if (!ggufs.empty()) {
+    std::string list;
+    for (std::size_t i = 0; i < ggufs.size() && i < kMaxListed; ++i) {
+      list += (i == 0 ? " " : ", ") + ggufs[i];
+    }
+    if (ggufs.size() > kMaxListed) list += ", ...";
+    return {ErrorCode::kIo, "a folder; name the model file in it:" + list};
+  }
+  if (safetensors) {
+    return {kUnsupported,
+            "a folder with safetensors files; not supported yet, use the model's GGUF"};
+  }
+  return {ErrorCode::kIo, "a folder; a GGUF file expected"};
+}
+
+}  // namespace bittern::formats

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/metadata.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "formats/display.hpp"
+
+namespace bittern::formats {
+namespace {
+
+/// "u32", or "array of str" for arrays.
+std::string Describe(const MetaValue& value) {
+  if (const auto* array = std::get_if<MetaArray>(&value.value)) {
+    return fmt::format("array of {}", MetaTypeName(array->element_type));
+  }
+  return std::string(MetaTypeName(value.type));
+}
+
+tl::unexpected<Error> WrongType(std::string_view key, std::string_view expected,
+                                const MetaValue& found) {
+  return Fail(ErrorCode::kCorruptFile,
+              fmt::format("key {}: {} expected, {} found", Quoted(key), expected, Describe(found)));
+}
+
+/// The array behind `key` if it has one of two element types, null for an absent key.
+Result<const MetaArray*> FindArray(const Metadata& metadata, std::string_view key, MetaType type,
+                                   MetaType other, std::string_view expected) {
+  const MetaValue* value = metadata.Find(key);
+  if (value == nullptr) return nullptr;
+  const auto* array = std::get_if<MetaArray>(&value->value);
+  if (array == nullptr || (array->element_type != type && array->element_type != other)) {
+    return WrongType(key, expected, *value);
+  }
+  return array;
+}
+
+}  // namespace
+
+std::string_view MetaTypeName(MetaType type) noexcept {
+  static constexpr std::string_view kNames[] = {"u8",   "i8",  "u16",   "i16", "u32", "i32", "f32",
+                                                "bool", "str", "array", "u64", "i64", "f64"};
+  const auto index = static_cast<std::size_t>(type);
+  return index < std::size(kNames) ? kNames[index] : "unknown type";
+}
+
+Result<void> Metadata::Add(std::string key, MetaValue value) {
+  if (!index_.try_emplace(key, entries_.size()).second) {
+    return Fail(ErrorCode::kCorruptFile, fmt::format("key {} appears twice", Quoted(key)));
+  }
+  entries_.push_back({std::move(key), std::move(value)});
+  return {};
+}
+
+const MetaValue* Metadata::Find(std::string_view key) const {
+  const auto found = index_.find(std::string(key));
+  return found == index_.end() ? nullptr : &entries_[found->second].value;
+}
+
+Result<std::optional<std::uint64_t>> Metadata::GetUint(std::string_view key) const {
+  const MetaValue* value = Find(key);
+  if (value == nullptr) return std::nullopt;
+  if (const auto* number = std::get_if<std::uint64_t>(&value->value)) return *number;
+  const auto* number = std::get_if<std::int64_t>(&value->value);
+  if (number == nullptr) return WrongType(key, "an integer", *value);
+  if (*number < 0) {
+    return Fail(
+        ErrorCode::kCorruptFile,
+        fmt::format("key {}: an integer of 0 or more expected, {} found", Quoted(key), *number));
+  }
+  return static_cast<std::uint64_t>(*number);
+}
+
+Result<std::optional<double>> Metadata::GetFloat(std::string_view key) const {
+  const MetaValue* value = Find(key);
+  if (value == nullptr) return std::nullopt;
+  if (const auto* real = std::get_if<double>(&value->value)) return *real;
+  if (const auto* number = std::get_if<std::uint64_t>(&value->value)) {
+    return static_cast<double>(*number);
+  }
+  if (const auto* number = std::get_if<std::int64_t>(&value->value)) {
+    return static_cast<double>(*number);
+  }
+  return WrongType(key, "a number", *value);
+}
+
+Result<std::optional<bool>> Metadata::GetBool(std::string_view key) const {
+  const MetaValue* value = Find(key);
+  if (value == nullptr) return std::nullopt;
+  if (const auto* flag = std::get_if<bool>(&value->value)) return *flag;
+  return WrongType(key, "a bool", *value);
+}
+
+Result<std::optional<std::string_view>> Metadata::GetString(std::string_view key) const {
+  const MetaValue* value = Find(key);
+  if (value == nullptr) return std::nullopt;
+  if (const auto* text = std::get_if<std::string_view>(&value->value)) return *text;
+  return WrongType(key, "a string", *value);
+}
+
+Result<std::optional<std::span<const std::string_view>>> Metadata::GetStrings(
+    std::string_view key) const {
+  const MetaArray* array =
+      BITTERN_TRY(FindArray(*this, key, MetaType::kString, MetaType::kString, "an array of str"));
+  if (array == nullptr) return std::nullopt;
+  return std::span<const std::string_view>(array->strings);
+}
+
+Result<std::optional<std::vector<std::int32_t>>> Metadata::GetInts(std::string_view key) const {
+  const MetaArray* array =
+      BITTERN_TRY(FindArray(*this, key, MetaType::kI32, MetaType::kU32, "an array of i32 or u32"));
+  if (array == nullptr) return std::nullopt;
+  std::vector<std::int32_t> values(array->count);
+  if (!values.empty()) std::memcpy(values.data(), array->raw.data(), array->raw.size());
+  if (array->element_type == MetaType::kI32) return values;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] >= 0) continue;
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("key {}: element {} is {}, more than the {} expected at most",
+                            Quoted(key), i, static_cast<std::uint32_t>(values[i]),
+                            std::numeric_limits<std::int32_t>::max()));
+  }
+  return values;
+}
+
+Result<std::optional<std::vector<float>>> Metadata::GetFloats(std::string_view key) const {
+  const MetaArray* array =
+      BITTERN_TRY(FindArray(*this, key, MetaType::kF32, MetaType::kF32, "an array of f32"));
+  if (array == nullptr) return std::nullopt;
+  std::vector<float> values(array->count);
+  if (!values.empty()) std::memcpy(values.data(), array->raw.data(), array->raw.size());
+  return values;
+}
+
+}  // namespace bittern::formats

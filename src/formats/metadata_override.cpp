@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// `--override-kv KEY=TYPE:VALUE`: users repair a file's metadata with it. The four types are
+// llama.cpp's; unlike there, a value must be whole and in range, so that a typo is no silent zero.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "formats/display.hpp"
+#include "formats/metadata.hpp"
+
+namespace bittern::formats {
+namespace {
+
+constexpr std::size_t kMaxShown = 200;
+
+tl::unexpected<Error> Bad(std::string_view text, std::string_view problem) {
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("override {}: {}", Quoted(text, kMaxShown), problem));
+}
+
+/// All of `text` as a number, or nullopt.
+template <class T>
+std::optional<T> ParseNumber(std::string_view text) {
+  T number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Result<void> Metadata::Override(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) return Bad(text, "KEY=TYPE:VALUE expected");
+  const std::size_t colon = text.find(':', equals);
+  if (colon == std::string_view::npos) return Bad(text, "KEY=TYPE:VALUE expected");
+  const std::string_view key = text.substr(0, equals);
+  const std::string_view type = text.substr(equals + 1, colon - equals - 1);
+  const std::string_view value = text.substr(colon + 1);
+
+  MetaValue parsed;
+  if (type == "int") {
+    const auto number = ParseNumber<std::int64_t>(value);
+    if (!number) return Bad(text, "a 64-bit integer expected after \"int:\"");
+    parsed = {MetaType::kI64, *number};
+  } else if (type == "float") {
+    const auto number = ParseNumber<double>(value);
+    if (!number || !std::isfinite(*number)) {
+      return Bad(text, "a finite number expected after \"float:\"");
+    }
+    parsed = {MetaType::kF64, *number};
+  } else if (type == "bool") {
+    if (value != "true" && value != "false") {
+      return Bad(text, "true or false expected after \"bool:\"");
+    }
+    parsed = {MetaType::kBool, value == "true"};
+  } else if (type == "str") {
+    owned_.push_back(std::make_unique<std::string>(value));
+    parsed = {MetaType::kString, std::string_view(*owned_.back())};
+  } else {
+    return Bad(text, fmt::format("type int, float, bool or str expected, {} found", Quoted(type)));
+  }
+
+  const auto [place, added] = index_.try_emplace(std::string(key), entries_.size());
+  if (added) entries_.push_back({std::string(key), {}});
+  Entry& entry = entries_[place->second];
+  entry.value = std::move(parsed);
+  entry.overridden = true;
+  return {};
+}
+
+}  // namespace bittern::formats
