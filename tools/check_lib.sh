@@ -62,9 +62,8 @@ summarise_tests() {
 
 # The whole output of the tests that failed.
 show_failures() {
-  local id
   grep -E '(\*\*\*|Not Run)' "$1" || true
-  for id in $(sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#([0-9]+):.*\*\*\*.*/\1/p' "$1"); do
+  sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#([0-9]+):.*\*\*\*.*/\1/p' "$1" | while read -r id; do
     grep -E "^$id: " "$1" | tail -n 100
   done
 }

@@ -3,9 +3,11 @@
 # Sourced by ./bittern and ./check: which Debian packages each needs and how they get installed.
 # Nothing is downloaded but what the system's package manager offers.
 
+# shellcheck disable=SC2034  # used by the scripts that source this
 BUILD_PACKAGES=(g++ cmake ninja-build ccache libfmt-dev nlohmann-json3-dev libcli11-dev
   libexpected-dev libutf8proc-dev)
 CHECK_PACKAGES=("${BUILD_PACKAGES[@]}" binutils clang-format-19 libgtest-dev libgmock-dev python3)
+# shellcheck disable=SC2034
 CHECK_ALL_PACKAGES=("${CHECK_PACKAGES[@]}" clang-19 libclang-rt-19-dev shellcheck universal-ctags)
 
 # missing_packages NAME... -> those that are not installed, one per line; nothing where the
