@@ -14,8 +14,8 @@ namespace bittern::cli {
 struct BenchResult {
   int num_prompt = 0, num_gen = 0, num_threads = 0;
   int batch_size = 0, ubatch_size = 0;
-  std::string kv_type;
-  std::vector<std::uint64_t> samples_ns;  ///< one per repetition
+  std::string kv_type = {};
+  std::vector<std::uint64_t> samples_ns = {};  ///< one per repetition
 };
 
 /// What all tests of a run have in common.

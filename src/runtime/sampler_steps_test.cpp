@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
 
 namespace bittern::runtime {
 namespace {
@@ -50,8 +51,9 @@ std::vector<float> RandomLogits(std::mt19937* random, std::size_t size) {
 }
 
 Candidates Sorted(Candidates candidates) {
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.logit > b.logit; });
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return std::pair(-a.logit, a.id) < std::pair(-b.logit, b.id);
+  });
   return candidates;
 }
 
