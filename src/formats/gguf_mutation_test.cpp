@@ -71,28 +71,18 @@ TEST(GgufMutation, CutAtEveryByte) {
 /// Changed lengths shift what follows, so a later place may be the first that is wrong.
 void ExpectNamesThePlace(const GgufBuilder::Field& field, std::uint64_t value, const Error& error) {
   const std::string& message = error.message;
+  if (field.what == "version") {
+    EXPECT_THAT(message, HasSubstr("version"));
+    return;
+  }
   EXPECT_THAT(message,
               testing::AnyOf(HasSubstr("offset"), HasSubstr("key \""), HasSubstr("tensor \"")))
       << field.what << " of " << field.place << " = " << value;
-  const bool shifts =
-      field.what == "key length" || field.what == "name length" || field.what == "string length" ||
-      field.what == "value type" || field.what == "element type" || field.what == "array count" ||
-      field.what == "tensor count" || field.what == "key count" || field.what == "rank";
-  if (shifts) return;
-  if (field.what == "version") {
-    EXPECT_THAT(message, HasSubstr("ersion"));
-  } else if (field.what == "data offset") {
-    EXPECT_THAT(message, HasSubstr("tensor \"" + field.place + "\": data offset"));
-  } else if (field.what == "dimension" || field.what == "tensor type") {
-    // A size that is possible moves the tensors behind; only then may another be named.
-    const bool impossible = value == 0 || value >= std::uint64_t{1} << 31;
-    if (field.what == "dimension" && impossible) {
-      EXPECT_THAT(message, testing::AnyOf(HasSubstr("tensor \"" + field.place + "\""),
-                                          HasSubstr("go past the end")));
-    }
-  } else {
-    ADD_FAILURE() << "a kind of field without a check: " << field.what;
-  }
+  const std::string tensor = "tensor \"" + field.place + "\"";
+  if (field.what == "data offset") EXPECT_THAT(message, HasSubstr(tensor + ": data offset"));
+  // A size that is possible moves the tensors behind, so that one of them may be named.
+  const bool impossible = value == 0 || value >= std::uint64_t{1} << 31;
+  if (field.what == "dimension" && impossible) EXPECT_THAT(message, HasSubstr(tensor));
 }
 
 TEST(GgufMutation, EveryFieldSetToExtremes) {

@@ -319,10 +319,10 @@ TEST(GgufRefuses, DataPastTheEnd) {
                    .AddTensor("b", WeightFormat::kF32, {3})
                    .Build();
   file.pop_back();
-  ExpectCorrupt(file, AllOf(HasSubstr("tensor \"b\": its 12 bytes of data at offset 160 go past "
-                                      "the end of the file, which has 171 bytes"),
+  ExpectCorrupt(file, AllOf(HasSubstr("tensor \"b\": its 12 bytes of data at offset 128 go past "
+                                      "the end of the file, which has 139 bytes"),
                             HasSubstr("incomplete download")));
-  file.resize(130);
+  file.resize(107);
   ExpectCorrupt(file, HasSubstr("tensor \"a\": its 12 bytes"));
 }
 
