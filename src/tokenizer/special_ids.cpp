@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/special_ids.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace bittern::tokenizer {
+namespace {
+
+/// Names of control tokens after which a model has nothing more to say.
+constexpr std::array<std::string_view, 9> kEndNames = {
+    "<|eot_id|>",    "<|end_of_text|>", "<|eom_id|>", "<|im_end|>", "<|endoftext|>",
+    "<end_of_turn>", "<|end|>",         "<EOT>",      "</s>"};
+
+/// The id under `key`, kNoToken if the key is absent.
+Result<TokenId> ReadId(const formats::Metadata& metadata, std::string_view key,
+                       const Vocabulary& vocabulary) {
+  const auto id = BITTERN_TRY(metadata.GetUint(key));
+  if (!id) return kNoToken;
+  if (*id >= static_cast<std::uint64_t>(vocabulary.size())) {
+    return Fail(ErrorCode::kCorruptFile, fmt::format("{} is {}, but the vocabulary has {} tokens",
+                                                     key, *id, vocabulary.size()));
+  }
+  return static_cast<TokenId>(*id);
+}
+
+/// As ReadId, or the control token called `name`.
+Result<TokenId> ReadOrFindId(const formats::Metadata& metadata, std::string_view key,
+                             std::string_view name, const Vocabulary& vocabulary,
+                             Decisions* decisions) {
+  const TokenId id = BITTERN_TRY(ReadId(metadata, key, vocabulary));
+  if (id != kNoToken) return id;
+  const TokenId named = vocabulary.FindControl(name);
+  if (named != kNoToken) {
+    decisions->push_back({std::string(key), fmt::format("{} ({})", named, name),
+                          "the file does not say; the token has this name", true});
+  }
+  return named;
+}
+
+Result<bool> ResolveAddsBos(const formats::Metadata& metadata, TokenId bos, Decisions* decisions) {
+  const auto in_file = BITTERN_TRY(metadata.GetBool("tokenizer.ggml.add_bos_token"));
+  const bool wanted = in_file.value_or(true);  // LLaMA-3 models are trained with it
+  if (wanted && bos == kNoToken) {
+    if (in_file) {
+      decisions->push_back(
+          {"BOS", "none is added", "add_bos_token is set, but no BOS is named", true});
+    }
+    return false;
+  }
+  if (!in_file) {
+    decisions->push_back({"BOS", "added", "tokenizer.ggml.add_bos_token is absent", false});
+  }
+  return wanted;
+}
+
+void AddNamedEnds(const Vocabulary& vocabulary, std::vector<TokenId>* ids) {
+  for (TokenId id = 0; id < vocabulary.size(); ++id) {
+    if (vocabulary.type(id) != TokenType::kControl) continue;
+    if (std::ranges::find(kEndNames, vocabulary.bytes(id)) != kEndNames.end()) ids->push_back(id);
+  }
+}
+
+}  // namespace
+
+Result<SpecialIds> ResolveSpecialIds(const formats::Metadata& metadata,
+                                     const Vocabulary& vocabulary, Decisions* decisions) {
+  SpecialIds ids;
+  ids.bos = BITTERN_TRY(ReadOrFindId(metadata, "tokenizer.ggml.bos_token_id", "<|begin_of_text|>",
+                                     vocabulary, decisions));
+  ids.eos = BITTERN_TRY(ReadOrFindId(metadata, "tokenizer.ggml.eos_token_id", "<|end_of_text|>",
+                                     vocabulary, decisions));
+  ids.adds_bos = BITTERN_TRY(ResolveAddsBos(metadata, ids.bos, decisions));
+  for (const auto* key : {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
+    ids.end_ids.push_back(BITTERN_TRY(ReadId(metadata, key, vocabulary)));
+  }
+  ids.end_ids.push_back(ids.eos);
+  AddNamedEnds(vocabulary, &ids.end_ids);
+  std::ranges::sort(ids.end_ids);
+  const auto repeated = std::ranges::unique(ids.end_ids);
+  ids.end_ids.erase(repeated.begin(), repeated.end());
+  std::erase(ids.end_ids, kNoToken);
+  return ids;
+}
+
+}  // namespace bittern::tokenizer

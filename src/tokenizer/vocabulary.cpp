@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tokenizer/vocabulary.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <limits>
+
+#include "tokenizer/byte_alphabet.hpp"
+
+namespace bittern::tokenizer {
+namespace {
+
+std::uint32_t HashOf(std::string_view bytes) {
+  const std::size_t hash = std::hash<std::string_view>()(bytes);
+  return static_cast<std::uint32_t>(hash ^ hash >> 32);
+}
+
+bool LooksLikeControl(std::string_view string) {
+  return string.size() > 4 && string.starts_with("<|") && string.ends_with("|>");
+}
+
+Result<TokenType> TypeOf(std::string_view string, std::span<const std::int32_t> types,
+                         std::size_t id) {
+  if (types.empty()) {
+    return LooksLikeControl(string) ? TokenType::kControl : TokenType::kNormal;
+  }
+  if (types[id] < 0 || types[id] > 6) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("tokenizer.ggml.token_type[{}] is {}, expected 0..6", id, types[id]));
+  }
+  // 0 is "undefined"; converters that leave it mean ordinary text.
+  return types[id] == 0 ? TokenType::kNormal : static_cast<TokenType>(types[id]);
+}
+
+void Note(Decisions* decisions, std::string choice, std::string reason) {
+  decisions->push_back({"vocabulary", std::move(choice), std::move(reason), true});
+}
+
+/// What Build found that a reader of the file should know.
+struct Oddities {
+  std::size_t unspelled = 0, duplicates = 0;
+  TokenId first_unspelled = kNoToken, first_duplicate = kNoToken;
+
+  void Report(Decisions* decisions) const {
+    if (unspelled != 0) {
+      Note(decisions, fmt::format("{} tokens are only decoded, never encoded", unspelled),
+           fmt::format("their strings are not in the byte alphabet (first: id {})",
+                       first_unspelled));
+    }
+    if (duplicates != 0) {
+      Note(decisions, fmt::format("the lowest id wins for {} repeated tokens", duplicates),
+           fmt::format("the file lists the same string twice (first: id {})", first_duplicate));
+    }
+  }
+};
+
+}  // namespace
+
+Result<Vocabulary> Vocabulary::Build(std::span<const std::string_view> strings,
+                                     std::span<const std::int32_t> types, Decisions* decisions) {
+  Vocabulary vocabulary;
+  vocabulary.slots_.resize(std::bit_ceil(strings.size() * 2 + 1));
+  vocabulary.types_.reserve(strings.size());
+  vocabulary.ends_.reserve(strings.size() + 1);
+  vocabulary.ends_.push_back(0);
+  Oddities oddities;
+  for (std::size_t i = 0; i < strings.size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    const TokenType type = BITTERN_TRY(TypeOf(strings[i], types, i));
+    const bool is_text = type == TokenType::kNormal || type == TokenType::kByte;
+    const bool is_spelled = is_text && AppendSpelledBytes(strings[i], &vocabulary.bytes_);
+    if (!is_spelled) vocabulary.bytes_.append(strings[i]);
+    if (vocabulary.bytes_.size() > std::numeric_limits<std::uint32_t>::max()) {
+      return Fail(ErrorCode::kUnsupported, "tokenizer.ggml.tokens holds 4 GiB of text or more");
+    }
+    vocabulary.ends_.push_back(static_cast<std::uint32_t>(vocabulary.bytes_.size()));
+    vocabulary.types_.push_back(type);
+    if (is_text && !is_spelled && oddities.unspelled++ == 0) oddities.first_unspelled = id;
+    if (is_spelled && !vocabulary.IndexText(id) && oddities.duplicates++ == 0) {
+      oddities.first_duplicate = id;
+    }
+  }
+  BITTERN_TRY(vocabulary.FillByteTokens());
+  oddities.Report(decisions);
+  return vocabulary;
+}
+
+std::size_t Vocabulary::FindSlot(std::string_view wanted, std::uint32_t hash) const noexcept {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t i = hash & mask;
+  while (slots_[i].id != kNoToken && (slots_[i].hash != hash || bytes(slots_[i].id) != wanted)) {
+    i = (i + 1) & mask;
+  }
+  return i;
+}
+
+bool Vocabulary::IndexText(TokenId id) {
+  const std::string_view token = bytes(id);
+  if (token.empty()) return true;  // decodes to nothing; nothing becomes it
+  const std::uint32_t hash = HashOf(token);
+  Slot& slot = slots_[FindSlot(token, hash)];
+  if (slot.id != kNoToken) return false;
+  slot = {hash, id};
+  return true;
+}
+
+Result<void> Vocabulary::FillByteTokens() {
+  for (std::size_t byte = 0; byte < byte_tokens_.size(); ++byte) {
+    const char as_char = static_cast<char>(byte);
+    byte_tokens_[byte] = FindText({&as_char, 1});
+    if (byte_tokens_[byte] == kNoToken) {
+      return Fail(ErrorCode::kCorruptFile,
+                  fmt::format("tokenizer.ggml.tokens has no token for the single byte 0x{:02x}; a "
+                              "byte-level vocabulary needs all 256",
+                              byte));
+    }
+  }
+  return {};
+}
+
+TokenId Vocabulary::FindText(std::string_view wanted) const noexcept {
+  return slots_[FindSlot(wanted, HashOf(wanted))].id;
+}
+
+TokenId Vocabulary::FindControl(std::string_view name) const noexcept {
+  for (TokenId id = 0; id < size(); ++id) {
+    if (type(id) == TokenType::kControl && bytes(id) == name) return id;
+  }
+  return kNoToken;
+}
+
+}  // namespace bittern::tokenizer
