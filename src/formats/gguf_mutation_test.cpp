@@ -79,10 +79,14 @@ void ExpectNamesThePlace(const GgufBuilder::Field& field, std::uint64_t value, c
               testing::AnyOf(HasSubstr("offset"), HasSubstr("key \""), HasSubstr("tensor \"")))
       << field.what << " of " << field.place << " = " << value;
   const std::string tensor = "tensor \"" + field.place + "\"";
-  if (field.what == "data offset") EXPECT_THAT(message, HasSubstr(tensor + ": data offset"));
+  if (field.what == "data offset") {
+    EXPECT_THAT(message, HasSubstr(tensor + ": data offset"));
+  }
   // A size that is possible moves the tensors behind, so that one of them may be named.
   const bool impossible = value == 0 || value >= std::uint64_t{1} << 31;
-  if (field.what == "dimension" && impossible) EXPECT_THAT(message, HasSubstr(tensor));
+  if (field.what == "dimension" && impossible) {
+    EXPECT_THAT(message, HasSubstr(tensor));
+  }
 }
 
 TEST(GgufMutation, EveryFieldSetToExtremes) {
