@@ -58,7 +58,7 @@ std::string ToJson(const Run& run) {
       {"timings", TimingsJson(run.timings)},
       {"decisions", ToJson(run.model->decisions)}};
   // A path need not be UTF-8; JSON must.
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 /// Prompt and continuation, streamed to `out` unless the end will be one JSON object.
@@ -71,8 +71,8 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
       BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *run.model));
   auto session = BITTERN_TRY(runtime::Session::Create(run.model, session_options));
   if (options.model.verbose) {
-    fmt::print(stderr, "system: n_threads = {} | n_ctx = {}\n", session.num_threads(),
-               session.context_length());
+    fmt::print(stderr, "system: n_threads = {} | n_ctx = {} | isa = {}\n", session.num_threads(),
+               session.context_length(), BITTERN_TRY(IsaInUse()));
   }
   runtime::GenerateOptions generate = options.generate;
   generate.cancel = &CatchInterrupt();
