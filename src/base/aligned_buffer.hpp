@@ -19,9 +19,9 @@ namespace internal {
 
 /// Memory of AllocateZeroed, given back on destruction.
 struct RawMemory {
-  std::byte* data = nullptr;       // aligned start
-  void* allocation = nullptr;      // what free or munmap wants
-  std::size_t mapped_bytes = 0;    // 0: from the heap
+  std::byte* data = nullptr;     // aligned start
+  void* allocation = nullptr;    // what free or munmap wants
+  std::size_t mapped_bytes = 0;  // 0: from the heap
 
   RawMemory() = default;
   RawMemory(RawMemory&& other) noexcept { swap(other); }

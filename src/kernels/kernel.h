@@ -82,10 +82,14 @@ struct FloatOps {
   void (*silu_mul)(const float* gate, const float* up, size_t n, float* out);
   /// Rotates pairs (x[i], x[i + half]) by the angle whose cosine and sine are given; i < half.
   void (*rope)(float* x, const float* cosine, const float* sine, size_t half);
-  /// Softmax attention of one token over one key-value head.
+  /// Softmax attention of one token over one key-value head: weights = softmax(q k^T scale),
+  /// out = weights times values. With a half cache the weights are rounded to half too (and the
+  /// caller rounds the queries), as in llama.cpp's f16 cache, so that both can be compared.
   void (*attention)(const AttentionArgs* args);
   /// Binary16 with rounding to nearest even, saturated to +-65504 (so a cache stays finite).
   void (*store_half)(const float* x, size_t n, uint16_t* out);
+  /// x[i] rounded to binary16 as by store_half, and back.
+  void (*round_half)(float* x, size_t n);
   /// out[r] = dot(row r, x), rows contiguous, of n elements each.
   void (*dot_f32)(const float* rows, size_t num_rows, size_t n, const float* x, float* out);
   void (*dot_f16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);

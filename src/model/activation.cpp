@@ -29,9 +29,10 @@ Result<Choice> Choose(const formats::Metadata& metadata, const ModelConfig& c) {
   const auto tokenizer = BITTERN_TRY(metadata.GetString("tokenizer.ggml.model"));
   if (c.architecture != "bitnet") {
     if (tokenizer == "llama" || c.vocab_size == 32002) {
-      return Choice{Activation::kSilu,
-                    "labelled " + c.architecture + ", but its vocabulary is that of the 1bitLLM models",
-                    true};
+      return Choice{
+          Activation::kSilu,
+          "labelled " + c.architecture + ", but its vocabulary is that of the 1bitLLM models",
+          true};
     }
     return Choice{Activation::kRelu2, "architecture " + c.architecture, false};
   }

@@ -12,7 +12,6 @@ namespace bittern::model {
 /// architecture's own (bitnet-25, bitnet-b1.58: relu2); architecture "bitnet" with the shape of
 /// BitNet b1.58 2B-4T: relu2; else silu. Error kUnsupported: another activation is named.
 [[nodiscard]] Result<Activation> ResolveActivation(const formats::Metadata& metadata,
-                                                   const ModelConfig& config,
-                                                   Decisions* decisions);
+                                                   const ModelConfig& config, Decisions* decisions);
 
 }  // namespace bittern::model

@@ -35,8 +35,8 @@ void AppendToCache(const Context& context, int layer, int kv_head, std::size_t p
   std::uint16_t* half = context.scratch().half_row.data();  // key, then value
   context.floats().store_half(key, dim, half);
   context.floats().store_half(value, dim, half + dim);
-  Append(reinterpret_cast<std::uint16_t*>(keys), reinterpret_cast<std::uint16_t*>(values),
-         position, dim, half, half + dim);
+  Append(reinterpret_cast<std::uint16_t*>(keys), reinterpret_cast<std::uint16_t*>(values), position,
+         dim, half, half + dim);
 }
 
 /// Rotates a token's query and key heads in place and puts keys and values into the cache.
@@ -53,6 +53,7 @@ void RotateAndAppend(const Context& context, int layer, std::size_t token) {
   for (std::size_t h = 0; h < Size(c.num_heads); ++h) {
     context.floats().rope(q + h * dim, cosine, sine, half);
   }
+  if (context.cache.type() == KvType::kF16) context.floats().round_half(q, Size(c.q_size()));
   const std::size_t position = Size(context.first_position) + token;
   for (int h = 0; h < c.num_kv_heads; ++h) {
     float* key = k + Size(h) * dim;
@@ -127,8 +128,7 @@ void Attend(const Context& context, int layer) {
   for (std::size_t task = Size(context.team.index()); task < tasks; task += threads) {
     const std::size_t token = task % context.num_tokens, piece = task / context.num_tokens;
     const std::size_t first_query = piece * queries;
-    AttendGroup(context, layer, token, static_cast<int>(first_query / group), first_query,
-                queries);
+    AttendGroup(context, layer, token, static_cast<int>(first_query / group), first_query, queries);
   }
   context.team.Barrier();
 }

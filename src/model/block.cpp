@@ -58,9 +58,8 @@ void RunAttention(const Context& context, int index, const LayerWeights& layer) 
 const float* ApplyGate(const Context& context, std::size_t token, const TernaryMatrix& projection) {
   float* gate = context.state.gate_up.data() + token * projection.padded_rows();
   const float* up = gate + projection.parts[1].first_row;
-  const auto apply = context.config.activation == Activation::kRelu2
-                         ? context.floats().relu2_mul
-                         : context.floats().silu_mul;
+  const auto apply = context.config.activation == Activation::kRelu2 ? context.floats().relu2_mul
+                                                                     : context.floats().silu_mul;
   apply(gate, up, projection.parts[0].rows, gate);
   return gate;
 }
@@ -76,8 +75,7 @@ void RunFeedForward(const Context& context, const LayerWeights& layer) {
                     layer.ffn_sub_norm);
   });
   Linear(context, layer.down_proj, context.state.projected.data());
-  ForTokens(context,
-            [&](std::size_t token) { AddResidual(context, token, layer.down_proj); });
+  ForTokens(context, [&](std::size_t token) { AddResidual(context, token, layer.down_proj); });
 }
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::string_view kArchitectures[] = {"bitnet-b1.58", "bitnet-25", "bitnet"};
 
-constexpr std::uint64_t kMaxSize = 1 << 20;       // hidden, intermediate, heads: sane upper limits
+constexpr std::uint64_t kMaxSize = 1 << 20;  // hidden, intermediate, heads: sane upper limits
 constexpr std::uint64_t kMaxLayers = 1024;
-constexpr std::uint64_t kMaxContext = 1 << 20;    // SinCos is exact enough up to 2^20 radians
+constexpr std::uint64_t kMaxContext = 1 << 20;  // SinCos is exact enough up to 2^20 radians
 constexpr std::uint64_t kMaxVocab = 1 << 24;
 
 /// Reads "<architecture>.<key>" values with a range; every error names the key.
@@ -45,8 +45,9 @@ class KeyReader {
     const auto value = BITTERN_TRY(metadata_.GetFloat(name));
     if (!value) return Missing(key);
     if (!(*value >= min && *value <= max)) {  // false for NaN
-      return Fail(ErrorCode::kCorruptFile, fmt::format("metadata key {}: expected {} to {}, found {}",
-                                                       name, min, max, *value));
+      return Fail(
+          ErrorCode::kCorruptFile,
+          fmt::format("metadata key {}: expected {} to {}, found {}", name, min, max, *value));
     }
     return *value;
   }
@@ -119,11 +120,11 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
   c.intermediate_size = BITTERN_TRY(keys.Int("feed_forward_length", kMaxSize));
   c.num_layers = BITTERN_TRY(keys.Int("block_count", kMaxLayers));
   c.num_heads = BITTERN_TRY(keys.Int("attention.head_count", kMaxSize));
-  c.num_kv_heads = BITTERN_TRY(keys.OptionalInt("attention.head_count_kv", kMaxSize))
-                       .value_or(c.num_heads);
+  c.num_kv_heads =
+      BITTERN_TRY(keys.OptionalInt("attention.head_count_kv", kMaxSize)).value_or(c.num_heads);
   c.context_length = BITTERN_TRY(keys.Int("context_length", kMaxContext));
-  c.rms_norm_eps = static_cast<float>(
-      BITTERN_TRY(keys.Float("attention.layer_norm_rms_epsilon", 0, 1)));
+  c.rms_norm_eps =
+      static_cast<float>(BITTERN_TRY(keys.Float("attention.layer_norm_rms_epsilon", 0, 1)));
   c.rope_theta = BITTERN_TRY(keys.Float("rope.freq_base", 1, 1e12));
 
   const auto key_length = BITTERN_TRY(keys.OptionalInt("attention.key_length", kMaxSize));

@@ -12,8 +12,8 @@ namespace bittern::model {
 void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
              ForwardState& state, ThreadPool& pool, LogitsRows rows, std::span<float> logits) {
   pool.Run([&](Team& team) {
-    const Context context{model.config(),   model.weights(), cache, state.impl(), tokens.size(),
-                          cache.length(), team};
+    const Context context{model.config(), model.weights(), cache, state.impl(),
+                          tokens.size(),  cache.length(),  team};
     EmbedTokens(context, tokens);
     ComputeRopeAngles(context);
     for (int layer = 0; layer < model.config().num_layers; ++layer) RunBlock(context, layer);

@@ -29,12 +29,12 @@ struct ThreadScratch {
 
 struct ForwardState::Impl {
   int max_tokens = 0;
-  AlignedBuffer<float> hidden;     // (N, hidden_size): the residual stream
-  AlignedBuffer<float> normed;     // (N, hidden_size or intermediate_size)
-  AlignedBuffer<float> qkv;        // (N, rows of qkv_proj)
-  AlignedBuffer<float> attended;   // (N, q_size)
-  AlignedBuffer<float> gate_up;    // (N, rows of gate_up_proj)
-  AlignedBuffer<float> projected;  // (N, rows of o_proj or down_proj)
+  AlignedBuffer<float> hidden;        // (N, hidden_size): the residual stream
+  AlignedBuffer<float> normed;        // (N, hidden_size or intermediate_size)
+  AlignedBuffer<float> qkv;           // (N, rows of qkv_proj)
+  AlignedBuffer<float> attended;      // (N, q_size)
+  AlignedBuffer<float> gate_up;       // (N, rows of gate_up_proj)
+  AlignedBuffer<float> projected;     // (N, rows of o_proj or down_proj)
   AlignedBuffer<float> cosine, sine;  // (N, head_dim / 2)
   QuantizedActivations activations;
   std::vector<ThreadScratch> threads;

@@ -23,8 +23,7 @@ void DotRows(const Context& context, const DenseMatrix& matrix, std::size_t firs
     case WeightFormat::kF16:
       return ops.dot_f16(reinterpret_cast<const std::uint16_t*>(rows), count, matrix.cols, x, out);
     case WeightFormat::kBF16:
-      return ops.dot_bf16(reinterpret_cast<const std::uint16_t*>(rows), count, matrix.cols, x,
-                          out);
+      return ops.dot_bf16(reinterpret_cast<const std::uint16_t*>(rows), count, matrix.cols, x, out);
     default:
       break;
   }

@@ -34,8 +34,8 @@ void Gemv(const Context& context, const TernaryMatrix& matrix, float* out) {
   context.weights.kernels.tile16().gemv(
       matrix.tiles.data() + tiles.begin * quant::TileBytes(matrix.cols), tiles.end - tiles.begin,
       matrix.num_blocks, acts.values.data(), acts.sums[0], sums);
-  RescaleRows(context, matrix, tiles.begin * kTileRows, (tiles.end - tiles.begin) * kTileRows,
-              sums, acts.scales[0], out);
+  RescaleRows(context, matrix, tiles.begin * kTileRows, (tiles.end - tiles.begin) * kTileRows, sums,
+              acts.scales[0], out);
 }
 
 /// Many tokens: kGemmTiles tiles at a time against the whole batch.
@@ -62,8 +62,8 @@ void Gemm(const Context& context, const TernaryMatrix& matrix, float* out) {
 /// Deals a row's groups of four columns into its place in a panel of eight tokens.
 void JoinPanel(const std::int8_t* row, std::size_t token, std::size_t padded_cols,
                std::int8_t* panels) {
-  std::int8_t* to = panels + token / kPanelTokens * kPanelTokens * padded_cols +
-                    token % kPanelTokens * 4;
+  std::int8_t* to =
+      panels + token / kPanelTokens * kPanelTokens * padded_cols + token % kPanelTokens * 4;
   for (std::size_t c = 0; c < padded_cols; c += 4) std::memcpy(to + c * kPanelTokens, row + c, 4);
 }
 

@@ -16,10 +16,10 @@ Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Deci
   const std::string path = checkpoint.path();
   const auto named = [&path](Error error) { return Within(path, std::move(error)); };
   auto config = BITTERN_TRY(ReadConfig(checkpoint, decisions).map_error(named));
-  auto weights = BITTERN_TRY(
-      Weights::Load(checkpoint, config, pool, decisions, on_progress).map_error(named));
-  return Model(std::make_unique<Impl>(
-      Impl{std::move(checkpoint), std::move(config), std::move(weights)}));
+  auto weights =
+      BITTERN_TRY(Weights::Load(checkpoint, config, pool, decisions, on_progress).map_error(named));
+  return Model(
+      std::make_unique<Impl>(Impl{std::move(checkpoint), std::move(config), std::move(weights)}));
 }
 
 Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

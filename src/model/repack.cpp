@@ -44,8 +44,7 @@ std::size_t RepackTensor(const formats::Tensor& tensor, std::uint8_t* tiles, Thr
         }
         return;
       }
-      quant::RepackI2sTile(source.data(), count, cols / quant::kTileBlock,
-                           tiles + t * tile_bytes);
+      quant::RepackI2sTile(source.data(), count, cols / quant::kTileBlock, tiles + t * tile_bytes);
     }
   });
   return invalid.load();
@@ -73,14 +72,13 @@ Result<TernaryMatrix> StackTernary(std::span<const formats::Tensor* const> tenso
       matrix.num_tiles * quant::TileBytes(matrix.cols), TensorPrefix(tensors[0]->name)));
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::size_t first_tile = matrix.parts[i].first_row / quant::kTileRows;
-    const std::size_t bad =
-        RepackTensor(*tensors[i], matrix.tiles.data() + first_tile * quant::TileBytes(matrix.cols),
-                     pool);
+    const std::size_t bad = RepackTensor(
+        *tensors[i], matrix.tiles.data() + first_tile * quant::TileBytes(matrix.cols), pool);
     if (bad != kNone) {
-      return Fail(ErrorCode::kCorruptFile,
-                  fmt::format("{}: code 3 at row {}, column {}; codes are 0, 1 and 2",
-                              TensorPrefix(tensors[i]->name), bad / matrix.cols,
-                              bad % matrix.cols));
+      return Fail(
+          ErrorCode::kCorruptFile,
+          fmt::format("{}: code 3 at row {}, column {}; codes are 0, 1 and 2",
+                      TensorPrefix(tensors[i]->name), bad / matrix.cols, bad % matrix.cols));
     }
   }
   return matrix;

@@ -50,32 +50,31 @@ Result<LayerWeights> LoadLayer(TensorBinder& binder, const ModelConfig& c, int i
   layer.attn_sub_norm = BITTERN_TRY(
       binder.Vector(prefix + "attn_sub_norm.weight", static_cast<std::size_t>(c.q_size())));
   layer.ffn_norm = BITTERN_TRY(binder.Vector(prefix + "ffn_norm.weight", hidden));
-  layer.ffn_sub_norm = BITTERN_TRY(binder.Vector(
-      prefix + "ffn_sub_norm.weight", static_cast<std::size_t>(c.intermediate_size)));
+  layer.ffn_sub_norm = BITTERN_TRY(
+      binder.Vector(prefix + "ffn_sub_norm.weight", static_cast<std::size_t>(c.intermediate_size)));
   layer.qkv_proj = BITTERN_TRY(LoadStack(binder,
                                          {{prefix + "attn_q", c.q_size()},
                                           {prefix + "attn_k", c.kv_size()},
                                           {prefix + "attn_v", c.kv_size()}},
                                          c.hidden_size, pool));
-  layer.o_proj = BITTERN_TRY(
-      LoadStack(binder, {{prefix + "attn_output", c.hidden_size}}, c.q_size(), pool));
-  layer.gate_up_proj = BITTERN_TRY(LoadStack(binder,
-                                             {{prefix + "ffn_gate", c.intermediate_size},
-                                              {prefix + "ffn_up", c.intermediate_size}},
-                                             c.hidden_size, pool));
+  layer.o_proj =
+      BITTERN_TRY(LoadStack(binder, {{prefix + "attn_output", c.hidden_size}}, c.q_size(), pool));
+  layer.gate_up_proj = BITTERN_TRY(LoadStack(
+      binder,
+      {{prefix + "ffn_gate", c.intermediate_size}, {prefix + "ffn_up", c.intermediate_size}},
+      c.hidden_size, pool));
   layer.down_proj = BITTERN_TRY(
       LoadStack(binder, {{prefix + "ffn_down", c.hidden_size}}, c.intermediate_size, pool));
   return layer;
 }
 
-Result<DenseMatrix> LoadDense(TensorBinder& binder, const std::string& name,
-                              const ModelConfig& c) {
+Result<DenseMatrix> LoadDense(TensorBinder& binder, const std::string& name, const ModelConfig& c) {
   const formats::Tensor* tensor = BITTERN_TRY(binder.Matrix(
       name, static_cast<std::size_t>(c.vocab_size), static_cast<std::size_t>(c.hidden_size)));
   if (quant::DequantizeRowFor(tensor->format) == nullptr) {
-    return Fail(ErrorCode::kUnsupported, fmt::format("{}: {} is not supported for embeddings",
-                                                     TensorPrefix(name),
-                                                     quant::InfoOf(tensor->format).name));
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{}: {} is not supported for embeddings", TensorPrefix(name),
+                            quant::InfoOf(tensor->format).name));
   }
   const std::size_t element = tensor->format == quant::WeightFormat::kF32 ? 4 : 2;
   if (reinterpret_cast<std::uintptr_t>(tensor->bytes.data()) % element != 0) {
@@ -105,9 +104,10 @@ Result<std::vector<double>> RopeFrequencies(TensorBinder& binder, const ModelCon
     const auto divisors = BITTERN_TRY(binder.Vector("rope_freqs.weight", half));
     for (std::size_t i = 0; i < half; ++i) {
       if (divisors[i] < 1) {
-        return Fail(ErrorCode::kCorruptFile,
-                    fmt::format("tensor \"rope_freqs.weight\": element {} is {}, expected 1 or more",
-                                i, divisors[i]));
+        return Fail(
+            ErrorCode::kCorruptFile,
+            fmt::format("tensor \"rope_freqs.weight\": element {} is {}, expected 1 or more", i,
+                        divisors[i]));
       }
       frequencies[i] /= static_cast<double>(divisors[i]);
     }
@@ -138,8 +138,8 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   Weights weights;
   weights.kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
   weights.embedding = BITTERN_TRY(LoadDense(binder, "token_embd.weight", c));
-  weights.final_norm = BITTERN_TRY(
-      binder.Vector("output_norm.weight", static_cast<std::size_t>(c.hidden_size)));
+  weights.final_norm =
+      BITTERN_TRY(binder.Vector("output_norm.weight", static_cast<std::size_t>(c.hidden_size)));
   const bool tied = checkpoint.Find("output.weight") == nullptr;
   weights.lm_head = tied ? weights.embedding : BITTERN_TRY(LoadDense(binder, "output.weight", c));
   decisions->push_back({"output head", tied ? "token_embd.weight" : "output.weight",

@@ -24,7 +24,7 @@ struct TernaryMatrix {
   struct Part {
     std::size_t first_row;  ///< in the stacked output, a multiple of 16
     std::size_t rows;
-    float scale;            ///< weight = code * scale
+    float scale;  ///< weight = code * scale
   };
   std::size_t cols = 0;
   std::size_t num_blocks = 0;  ///< of 128 columns
@@ -57,11 +57,11 @@ struct DenseMatrix {
 
 struct Weights {
   kernels::Kernels kernels;
-  DenseMatrix embedding;            // (vocab_size, hidden_size)
+  DenseMatrix embedding;  // (vocab_size, hidden_size)
   std::vector<LayerWeights> layers;
-  std::vector<float> final_norm;    // (hidden_size)
-  DenseMatrix lm_head;              // (vocab_size, hidden_size); the embedding where tied
-  std::vector<double> inv_freq;     // (head_dim / 2): RoPE's angle per position
+  std::vector<float> final_norm;  // (hidden_size)
+  DenseMatrix lm_head;            // (vocab_size, hidden_size); the embedding where tied
+  std::vector<double> inv_freq;   // (head_dim / 2): RoPE's angle per position
 
   /// Binds every tensor, checks shape, format, codes and scales, and repacks the ternary ones,
   /// letting their mapped pages go. Errors: kCorruptFile, kUnsupported, kOutOfMemory; they name

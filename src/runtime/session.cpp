@@ -204,8 +204,8 @@ Result<Session> Session::Create(std::shared_ptr<const LoadedModel> model,
       ThreadPool::Create(options.num_threads == 0 ? DefaultThreadCount() : options.num_threads));
   auto cache =
       BITTERN_TRY(model::KvCache::Create(model->model.config(), capacity, options.kv_type));
-  auto state = BITTERN_TRY(
-      model::ForwardState::Create(model->model, batch_size, capacity, pool.size()));
+  auto state =
+      BITTERN_TRY(model::ForwardState::Create(model->model, batch_size, capacity, pool.size()));
   Session session(
       std::unique_ptr<Impl>(new Impl{.model = std::move(model),
                                      .pool = std::move(pool),

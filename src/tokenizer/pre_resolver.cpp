@@ -7,6 +7,8 @@
 #include <array>
 #include <string>
 
+#include "formats/display.hpp"
+
 namespace bittern::tokenizer {
 namespace {
 

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/utf8.hpp"
+#include "formats/display.hpp"
 #include "tokenizer/bpe.hpp"
 #include "tokenizer/merge_table.hpp"
 #include "tokenizer/pre_resolver.hpp"
@@ -37,10 +38,10 @@ Result<void> CheckModel(const formats::Metadata& metadata) {
                 "tokenizer.ggml.model is absent: the file has no tokenizer");
   }
   if (*model != "gpt2") {
-    return Fail(ErrorCode::kUnsupported,
-                fmt::format("tokenizer.ggml.model is \"{}\"; this build supports gpt2 (byte-level "
-                            "BPE)",
-                            *model));
+    return Fail(
+        ErrorCode::kUnsupported,
+        fmt::format("tokenizer.ggml.model is {}; this build supports \"gpt2\" (byte-level BPE)",
+                    formats::Quoted(*model)));
   }
   return {};
 }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern detokenize`: token ids to text.
+#include "cli/detokenize.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/utf8.hpp"
+#include "cli/commands.hpp"
+#include "cli/output.hpp"
+#include "cli/terminal.hpp"
+#include "cli/tokenizer_options.hpp"
+#include "formats/display.hpp"
+
+namespace bittern::cli {
+namespace {
+
+using tokenizer::TokenId;
+
+struct DetokenizeOptions {
+  ModelOptions model;
+  std::vector<std::string> ids;
+  bool render_special = false, json = false;
+};
+
+/// The ids in `text`, between white space, commas or brackets, so that the output of
+/// `tokenize --ids` and a JSON array both do.
+Result<void> AppendIds(std::string_view text, TokenId vocab_size, std::vector<TokenId>* ids) {
+  constexpr std::string_view kSeparators = " \t\r\n,[]";
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(kSeparators), text.size()));
+    if (text.empty()) return {};
+    const std::string_view word = text.substr(0, text.find_first_of(kSeparators));
+    TokenId id = -1;
+    const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    const bool whole = error == std::errc() && rest == word.data() + word.size();
+    if (!whole || id < 0 || id >= vocab_size) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("a token id of 0 to {} expected, {} found", vocab_size - 1,
+                              formats::Quoted(word)));
+    }
+    ids->push_back(id);
+    text.remove_prefix(word.size());
+  }
+}
+
+Result<std::vector<TokenId>> ReadIds(const DetokenizeOptions& options, TokenId vocab_size) {
+  std::vector<TokenId> ids;
+  for (const std::string& word : options.ids) BITTERN_TRY(AppendIds(word, vocab_size, &ids));
+  if (!options.ids.empty()) return ids;
+  const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  BITTERN_TRY(AppendIds(text, vocab_size, &ids));
+  return ids;
+}
+
+int DetokenizeCommand(const DetokenizeOptions& options) {
+  const auto tokenizer = OpenTokenizer(options.model);
+  if (!tokenizer.has_value()) return Report(tokenizer.error(), ExitCodeOf(tokenizer.error()));
+  const auto ids = ReadIds(options, tokenizer->vocab_size());
+  if (!ids.has_value()) return Report(ids.error(), kExitUsage);
+  std::string text = ReplaceInvalidUtf8(tokenizer->Decode(*ids, options.render_special));
+  if (options.json) text = nlohmann::json{{"text", text}}.dump();
+  // A pipe gets the text and nothing else, so that tokenize and detokenize undo each other.
+  if (options.json || IsTerminal(stdout)) text += '\n';
+  StandardOutput out;
+  out.Write(text);
+  const Result<void> written = out.Status();
+  return written.has_value() ? 0 : Report(written.error(), kExitRuntime);
+}
+
+}  // namespace
+
+void AddDetokenize(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("detokenize", "Show the text of token ids");
+  command->footer(
+      "Example:\n  bittern detokenize 4080 1066 356\n  bittern tokenize --ids \"In the "
+      "beginning\" | bittern detokenize");
+  const auto options = std::make_shared<DetokenizeOptions>();
+  AddModelOptions(*command, &options->model);
+  command->add_option("ids", options->ids, "The ids; default: from standard input")
+      ->type_name("ID");
+  command->add_flag("--render-special", options->render_special,
+                    "Write special tokens by name; without it they give nothing");
+  command->add_flag("--json", options->json, "Print {\"text\":\"...\"}");
+  command->callback([options, exit_code] { *exit_code = DetokenizeCommand(*options); });
+}
+
+}  // namespace bittern::cli

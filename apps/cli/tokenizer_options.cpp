@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/tokenizer_options.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/utf8.hpp"
+#include "cli/commands.hpp"
+#include "cli/default_model.hpp"
+#include "formats/checkpoint.hpp"
+#include "formats/display.hpp"
+
+namespace bittern::cli {
+
+Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
+  const std::string path = options.path.empty() ? DefaultModelPath() : options.path;
+  auto checkpoint = BITTERN_TRY(formats::Checkpoint::Open(path));
+  for (const std::string& text : options.overrides) {
+    BITTERN_TRY(checkpoint.metadata().Override(text));
+  }
+  Decisions decisions;
+  auto tokenizer = tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions);
+  if (!tokenizer.has_value()) return tl::unexpected(Within(path, tokenizer.error()));
+  for (const Decision& decision : decisions) {
+    if (!decision.notable && !options.verbose) continue;
+    fmt::print(stderr, "decision: {} = {} ({})\n", decision.subject, decision.choice,
+               decision.reason);
+  }
+  return tokenizer;
+}
+
+int ExitCodeOf(const Error& error) noexcept {
+  return error.code == ErrorCode::kInvalidArgument ? kExitUsage : kExitModel;
+}
+
+std::string QuotedPiece(std::string_view bytes) {
+  if (ReplaceInvalidUtf8(bytes) == bytes) return formats::Quoted(bytes, bytes.size());
+  std::string quoted = "\"";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte >= 0x20 && byte < 0x7f && c != '"' && c != '\\';
+    quoted += plain ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+  }
+  return quoted + '"';
+}
+
+}  // namespace bittern::cli
