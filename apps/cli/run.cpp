@@ -63,6 +63,8 @@ std::string ToJson(const Run& run) {
 
 /// Prompt and continuation, streamed to `out` unless the end will be one JSON object.
 Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
+  // Wrong values are told before a large model is loaded.
+  BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   Run run;
   run.model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   const tokenizer::Tokenizer& tokenizer = run.model->tokenizer;
@@ -76,6 +78,9 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   }
   runtime::GenerateOptions generate = options.generate;
   generate.cancel = &CatchInterrupt();
+  if (!options.prompt.no_escape) {
+    for (std::string& stop : generate.stops) stop = Unescape(stop);
+  }
   BITTERN_TRY(session.Prefill(run.prompt_ids, generate.cancel));
   const auto show = [&](std::string_view text) { return options.json || out->Write(text); };
   if (!options.no_display_prompt) {
