@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GGUF reader on arbitrary bytes: it must return, and all that it returns must be usable.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "formats/file_kind.hpp"
+#include "formats/gguf_reader.hpp"
+#include "formats/gguf_touch_for_test.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  const auto contents = bittern::formats::ParseGguf(bytes);
+  if (!contents) {
+    if (contents.error().message.empty()) std::abort();  // every refusal has a reason
+    if (bittern::formats::RefuseFile(bytes).message.empty()) std::abort();
+    return 0;
+  }
+  static volatile std::uint64_t sink;
+  sink = sink + bittern::formats::TouchEverything(*contents);
+  return 0;
+}
