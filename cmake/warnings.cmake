@@ -3,8 +3,9 @@
 # (docs/design/0001-numerics.md); -fno-math-errno only lets sqrt be one instruction.
 add_compile_options(-ffp-contract=off -fno-math-errno
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor
-  -Wno-gnu-statement-expression -Wno-unknown-warning-option -Wno-unknown-pragmas)
+)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # BITTERN_TRY is a statement expression, which gcc accepts under __extension__.
   add_compile_options(-Wno-gnu-statement-expression-from-macro-expansion)
 endif()
 if(BITTERN_WERROR)

@@ -10,17 +10,21 @@
 namespace bittern::cli {
 
 /// Exit codes, also written in `bittern --help`.
-inline constexpr int kExitUsage = 1;    ///< a wrong flag or value
-inline constexpr int kExitModel = 2;    ///< the model file is missing, corrupt or unsupported
-inline constexpr int kExitRuntime = 3;  ///< everything else: memory, full context, I/O
+inline constexpr int kExitUsage = 1;          ///< a wrong flag or value
+inline constexpr int kExitModel = 2;          ///< the model file is missing, corrupt or unsupported
+inline constexpr int kExitRuntime = 3;        ///< everything else: memory, full context, I/O
+inline constexpr int kExitInterrupted = 130;  ///< Ctrl-C, as shells report it
 
 /// Prints "error: message" to stderr (red on a terminal) and returns `exit_code`.
 int Report(const Error& error, int exit_code);
 
-void AddRun(CLI::App& app, int* exit_code);         // run.cpp
-void AddLogits(CLI::App& app, int* exit_code);      // logits.cpp
-void AddBench(CLI::App& app, int* exit_code);       // bench.cpp
-void AddInspect(CLI::App& app, int* exit_code);     // inspect.cpp
-void AddTokenize(CLI::App& app, int* exit_code);    // tokenize.cpp: tokenize and detokenize
+/// The same with the exit code that belongs to the kind of error; kIo counts as the model file's.
+int Report(const Error& error);
+
+void AddRun(CLI::App& app, int* exit_code);       // run.cpp
+void AddLogits(CLI::App& app, int* exit_code);    // logits.cpp
+void AddBench(CLI::App& app, int* exit_code);     // bench.cpp
+void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp
+void AddTokenize(CLI::App& app, int* exit_code);  // tokenize.cpp: tokenize and detokenize
 
 }  // namespace bittern::cli

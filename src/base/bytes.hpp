@@ -47,10 +47,10 @@ class ByteReader {
   [[nodiscard]] Result<std::span<const std::byte>> Bytes(std::uint64_t size,
                                                          std::string_view what) {
     if (size > remaining()) {
-      return Fail(ErrorCode::kCorruptFile,
-                  std::string(what) + " needs " + std::to_string(size) + " bytes at offset " +
-                      std::to_string(position_) + ", but only " + std::to_string(remaining()) +
-                      " are left in the file");
+      return Fail(ErrorCode::kCorruptFile, std::string(what) + " needs " + std::to_string(size) +
+                                               " bytes at offset " + std::to_string(position_) +
+                                               ", but only " + std::to_string(remaining()) +
+                                               " are left in the file");
     }
     auto view = bytes_.subspan(position_, size);
     position_ += size;

@@ -37,8 +37,7 @@ namespace bittern {
   if (magnitude < 0x38800000u) {  // below the smallest normal half, 2^-14
     // Adding 0.5 puts the half's last bit (2^-24) at the float's last bit: the FPU rounds.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<std::uint16_t>(sign |
-                                      (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
   }
   const std::uint32_t odd = (magnitude >> 13) & 1;
   return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));

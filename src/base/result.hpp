@@ -53,10 +53,10 @@ T Take(Result<T>&& result) {
 }  // namespace bittern
 
 /// Evaluates to the value of a Result, or returns its error from the enclosing function.
-#define BITTERN_TRY(expression)                                                            \
-  __extension__({                                                                          \
-    auto bittern_try_result = (expression);                                                \
-    if (!bittern_try_result.has_value())                                                   \
-      return ::tl::unexpected<::bittern::Error>(std::move(bittern_try_result).error());    \
-    ::bittern::internal::Take(std::move(bittern_try_result));                              \
+#define BITTERN_TRY(expression)                                                         \
+  __extension__({                                                                       \
+    auto bittern_try_result = (expression);                                             \
+    if (!bittern_try_result.has_value())                                                \
+      return ::tl::unexpected<::bittern::Error>(std::move(bittern_try_result).error()); \
+    ::bittern::internal::Take(std::move(bittern_try_result));                           \
   })

@@ -12,16 +12,22 @@
 
 namespace bittern {
 
-class ThreadPool;
-
 /// A half-open range of indices.
 struct Range {
   std::size_t begin, end;
 };
 
+namespace internal {
+/// What the threads of a pool share.
+struct PoolState;
+}  // namespace internal
+
 /// One thread's view of a running team.
 class Team {
  public:
+  Team(internal::PoolState* state, int index, int size)
+      : state_(state), index_(index), size_(size) {}
+
   [[nodiscard]] int index() const noexcept { return index_; }
   [[nodiscard]] int size() const noexcept { return size_; }
   /// Waits until every thread of the team is here; what they wrote before is visible after.
@@ -33,9 +39,7 @@ class Team {
   }
 
  private:
-  friend class ThreadPool;
-  Team(ThreadPool* pool, int index, int size) : pool_(pool), index_(index), size_(size) {}
-  ThreadPool* pool_;
+  internal::PoolState* state_;
   int index_, size_;
 };
 
@@ -57,10 +61,8 @@ class ThreadPool {
   void Run(const std::function<void(Team&)>& task) noexcept;
 
  private:
-  friend class Team;
-  struct Impl;
-  explicit ThreadPool(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit ThreadPool(std::unique_ptr<internal::PoolState> state);
+  std::unique_ptr<internal::PoolState> state_;
 };
 
 /// Threads to use when nobody says: the CPUs this process may run on (affinity mask and cgroup

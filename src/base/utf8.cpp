@@ -5,8 +5,8 @@ namespace bittern {
 namespace {
 
 struct Lead {
-  std::size_t size;          // bytes of the character; 0: not a lead byte
-  unsigned char low, high;   // range of the second byte (Unicode table 3-7)
+  std::size_t size;         // bytes of the character; 0: not a lead byte
+  unsigned char low, high;  // range of the second byte (Unicode table 3-7)
 };
 
 constexpr Lead LeadOf(unsigned char byte) {

@@ -20,7 +20,19 @@ namespace bittern::formats {
 
 /// GGUF value types with their ids (GGUF spec v3, "gguf_metadata_value_type").
 enum class MetaType : std::uint32_t {
-  kU8 = 0, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kString, kArray, kU64, kI64, kF64,
+  kU8 = 0,
+  kI8,
+  kU16,
+  kI16,
+  kU32,
+  kI32,
+  kF32,
+  kBool,
+  kString,
+  kArray,
+  kU64,
+  kI64,
+  kF64,
 };
 
 /// "u32", "str", ... as `inspect` prints them.

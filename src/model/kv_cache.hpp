@@ -21,8 +21,7 @@ enum class KvType : std::uint8_t { kF16, kF32 };
 class KvCache {
  public:
   /// Errors: kInvalidArgument (capacity < 1), kOutOfMemory.
-  [[nodiscard]] static Result<KvCache> Create(const ModelConfig& config, int capacity,
-                                              KvType type);
+  [[nodiscard]] static Result<KvCache> Create(const ModelConfig& config, int capacity, KvType type);
 
   [[nodiscard]] int capacity() const noexcept { return capacity_; }
   [[nodiscard]] int length() const noexcept { return length_; }

@@ -48,10 +48,13 @@ class Model {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Scratch memory of a forward pass; one per session. Grows never: sized by `max_tokens`.
+/// Scratch memory of forward passes; one per session, never grows.
 class ForwardState {
  public:
-  [[nodiscard]] static Result<ForwardState> Create(const Model& model, int max_tokens);
+  /// For batches of up to `max_tokens` tokens, caches of `max_positions` and pools of up to
+  /// `num_threads` threads. Errors: kInvalidArgument, kOutOfMemory.
+  [[nodiscard]] static Result<ForwardState> Create(const Model& model, int max_tokens,
+                                                   int max_positions, int num_threads);
   ForwardState(ForwardState&&) noexcept;
   ForwardState& operator=(ForwardState&&) noexcept;
   ~ForwardState();

@@ -21,13 +21,13 @@ struct UnreadFormat {
   std::string_view name;
 };
 constexpr UnreadFormat kUnread[] = {
-    {3, "Q4_1"},      {6, "Q5_0"},      {7, "Q5_1"},     {9, "Q8_1"},     {10, "Q2_K"},
-    {11, "Q3_K"},     {12, "Q4_K"},     {13, "Q5_K"},    {15, "Q8_K"},    {16, "IQ2_XXS"},
-    {17, "IQ2_XS"},   {18, "IQ3_XXS"},  {19, "IQ1_S"},   {20, "IQ4_NL"},  {21, "IQ3_S"},
-    {22, "IQ2_S"},    {23, "IQ4_XS"},   {24, "I8"},      {25, "I16"},     {26, "I32"},
-    {27, "I64"},      {28, "F64"},      {29, "IQ1_M"},   {34, "TQ1_0"},   {35, "TQ2_0"},
-    {37, "I8_S"},     {38, "TL1"},      {39, "TL2 or MXFP4"}, {40, "NVFP4"}, {41, "Q1_0"},
-    {42, "Q2_0"},     {134, "IQ1_BN"},  {135, "IQ2_BN"}, {142, "PQ2_0"},  {143, "PTQ1_0"},
+    {3, "Q4_1"},        {6, "Q5_0"},     {7, "Q5_1"},          {9, "Q8_1"},    {10, "Q2_K"},
+    {11, "Q3_K"},       {12, "Q4_K"},    {13, "Q5_K"},         {15, "Q8_K"},   {16, "IQ2_XXS"},
+    {17, "IQ2_XS"},     {18, "IQ3_XXS"}, {19, "IQ1_S"},        {20, "IQ4_NL"}, {21, "IQ3_S"},
+    {22, "IQ2_S"},      {23, "IQ4_XS"},  {24, "I8"},           {25, "I16"},    {26, "I32"},
+    {27, "I64"},        {28, "F64"},     {29, "IQ1_M"},        {34, "TQ1_0"},  {35, "TQ2_0"},
+    {37, "I8_S"},       {38, "TL1"},     {39, "TL2 or MXFP4"}, {40, "NVFP4"},  {41, "Q1_0"},
+    {42, "Q2_0"},       {134, "IQ1_BN"}, {135, "IQ2_BN"},      {142, "PQ2_0"}, {143, "PTQ1_0"},
     {335, "IQ2_BN_R4"},
 };
 
@@ -61,9 +61,9 @@ Result<std::uint64_t> TensorBytes(const WeightFormatInfo& info, std::uint64_t ro
   std::uint64_t bytes = 0;
   if (!CheckedMultiply(row_elements / info.block_elements, info.block_bytes, &bytes) ||
       !CheckedMultiply(bytes, rows, &bytes) || !CheckedAdd(bytes, info.tail_bytes, &bytes)) {
-    return Fail(ErrorCode::kCorruptFile,
-                fmt::format("{} rows of {} elements are more than memory can address", rows,
-                            row_elements));
+    return Fail(
+        ErrorCode::kCorruptFile,
+        fmt::format("{} rows of {} elements are more than memory can address", rows, row_elements));
   }
   return bytes;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "runtime/sampler_steps.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace bittern::runtime {
@@ -15,12 +16,12 @@ namespace bittern::runtime {
 using tokenizer::TokenId;
 
 struct SamplerOptions {
-  float temperature = 0.8f;      ///< <= 0: greedy (lowest id among equals)
-  int top_k = 40;                ///< <= 0: off
-  float top_p = 0.95f;           ///< >= 1: off
-  float min_p = 0.05f;           ///< <= 0: off
-  float repeat_penalty = 1.0f;   ///< 1: off; > 0
-  int repeat_last_n = 64;        ///< 0: off, -1: the whole context
+  float temperature = 0.8f;          ///< <= 0: greedy (lowest id among equals)
+  int top_k = 40;                    ///< <= 0: off
+  float top_p = 0.95f;               ///< >= 1: off; <= 0: the best one only
+  float min_p = 0.05f;               ///< <= 0: off
+  float repeat_penalty = 1.0f;       ///< 1: off; > 0
+  int repeat_last_n = 64;            ///< 0: off, -1: the whole context
   std::uint32_t seed = 0xffffffffu;  ///< 0xffffffff (-1): taken from the system once
 };
 
@@ -41,14 +42,10 @@ class Sampler {
  private:
   explicit Sampler(const SamplerOptions& options);
 
-  struct Candidate {
-    TokenId id;
-    float logit;
-  };
   SamplerOptions options_;
   std::uint64_t random_state_;
-  std::vector<TokenId> recent_;  // ring of the last repeat_last_n tokens
-  std::vector<Candidate> candidates_;
+  std::vector<TokenId> recent_;  ///< The last repeat_last_n tokens, oldest first.
+  Candidates candidates_;
 };
 
 }  // namespace bittern::runtime

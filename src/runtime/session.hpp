@@ -41,15 +41,15 @@ struct LoadedModel {
 struct SessionOptions {
   int context_length = 0;  ///< tokens the KV cache holds; 0: the model's own limit
   model::KvType kv_type = model::KvType::kF16;
-  int batch_size = 512;    ///< tokens per prefill chunk (-ub), >= 1
-  int num_threads = 0;     ///< 0: DefaultThreadCount()
+  int batch_size = 512;  ///< tokens per prefill chunk (-ub), >= 1
+  int num_threads = 0;   ///< 0: DefaultThreadCount()
 };
 
 enum class FinishReason { kLength, kEndOfText, kStopString, kContextFull, kCancelled };
 [[nodiscard]] std::string_view FinishReasonName(FinishReason reason) noexcept;
 
 struct GenerateOptions {
-  int max_tokens = -1;             ///< < 0: until the end or a full context
+  int max_tokens = -1;  ///< < 0: until the end or a full context
   SamplerOptions sampler = {};
   std::vector<std::string> stops = {};
   bool ignore_eos = false;
@@ -66,7 +66,7 @@ struct Timings {
 
 struct GenerateResult {
   std::vector<TokenId> ids;  ///< without the end token
-  std::string text;
+  std::string text;          ///< exactly what on_text was given
   FinishReason finish = FinishReason::kLength;
   std::uint32_t seed = 0;
 };
@@ -74,7 +74,8 @@ struct GenerateResult {
 /// Not thread-safe; one per conversation. Holds a thread pool of its own.
 class Session {
  public:
-  /// Allocates the whole KV cache. Errors: kOutOfMemory, kInvalidArgument.
+  /// Allocates the whole KV cache. Errors: kOutOfMemory, kInvalidArgument (an option out of
+  /// range; a context longer than the model's own limit).
   [[nodiscard]] static Result<Session> Create(std::shared_ptr<const LoadedModel> model,
                                               const SessionOptions& options = {});
   Session(Session&&) noexcept;
@@ -93,7 +94,9 @@ class Session {
       const std::function<void(int position, std::span<const float> logits)>& on_logits);
 
   /// Decodes from logits() on until a stop condition. `on_text` gets whole UTF-8 characters;
-  /// returning false cancels. Needs a Prefill first (kInvalidArgument otherwise).
+  /// returning false cancels. Needs a Prefill first (kInvalidArgument otherwise; also for bad
+  /// sampler options and stop strings that are not UTF-8). The last token is not run through the
+  /// model before another one is wanted: to go on afterwards, give Prefill what tokens() lacks.
   [[nodiscard]] Result<GenerateResult> Generate(
       const GenerateOptions& options, const std::function<bool(std::string_view)>& on_text);
 

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern bench`: tokens per second of reading (pp512: a prompt of 512 random tokens) and of
+// writing (tg128: 128 single steps from an empty context), measured as llama-bench does.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "cli/bench_report.hpp"
+#include "cli/commands.hpp"
+#include "cli/model_options.hpp"
+#include "cli/output.hpp"
+#include "cli/terminal.hpp"
+#include "kernels/registry.hpp"
+#include "runtime/sampler_steps.hpp"
+
+namespace bittern::cli {
+namespace {
+
+using runtime::Session;
+using runtime::TokenId;
+
+struct BenchOptions {
+  ModelOptions model;
+  ContextOptions context;
+  std::string prompts = "512", gens = "128", threads = "0";
+  int repetitions = 5;
+  std::string format = "md";
+  bool warmup = true;
+};
+
+struct Plan {
+  std::vector<std::int32_t> prompts, gens, threads;
+};
+
+Result<std::vector<std::int32_t>> ParseList(const std::string& text, std::string_view flag,
+                                            int limit) {
+  auto numbers = BITTERN_TRY(ParseIntegers(text, flag));
+  for (const std::int32_t n : numbers) {
+    if (n < 0 || n > limit) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("{}: 0..{} expected, {} found", flag, limit, n));
+    }
+  }
+  return numbers;
+}
+
+Result<Plan> MakePlan(const BenchOptions& options, int context_length) {
+  return Plan{BITTERN_TRY(ParseList(options.prompts, "-p", context_length)),
+              BITTERN_TRY(ParseList(options.gens, "-n", context_length)),
+              BITTERN_TRY(ParseList(options.threads, "-t", ThreadPool::kMaxThreads))};
+}
+
+/// The same ids each time; the values do not matter, only that they are not all one.
+std::vector<TokenId> RandomIds(int count, int vocab_size) {
+  std::uint64_t state = 1;
+  std::vector<TokenId> ids(static_cast<std::size_t>(count));
+  for (TokenId& id : ids) {
+    id = static_cast<TokenId>(runtime::NextRandom(&state) % static_cast<std::uint64_t>(vocab_size));
+  }
+  return ids;
+}
+
+Result<void> RunPrompt(Session* session, int count) {
+  session->Truncate(0);
+  const auto& config = session->model().model.config();
+  return session->Prefill(RandomIds(count, config.vocab_size));
+}
+
+Result<void> RunGeneration(Session* session, int count) {
+  session->Truncate(0);
+  TokenId id = std::max(session->model().tokenizer.bos_id(), 0);
+  for (int i = 0; i < count; ++i) {
+    BITTERN_TRY(session->Prefill({&id, 1}));
+    id = runtime::Argmax(session->logits());
+  }
+  return {};
+}
+
+/// One repetition; the clock also covers forgetting the one before, which is nothing.
+Result<std::uint64_t> Measure(Session* session, const BenchResult& test) {
+  const auto start = std::chrono::steady_clock::now();
+  BITTERN_TRY(test.num_gen > 0 ? RunGeneration(session, test.num_gen)
+                               : RunPrompt(session, test.num_prompt));
+  const auto elapsed = std::chrono::steady_clock::now() - start;
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
+}
+
+Result<void> MeasureAll(Session* session, const BenchOptions& options, BenchResult* test) {
+  ProgressLine progress;
+  const std::string name = test->num_gen > 0 ? fmt::format("tg{}", test->num_gen)
+                                             : fmt::format("pp{}", test->num_prompt);
+  if (options.warmup) {
+    progress.Show(fmt::format("{} with {} threads: warm-up", name, test->num_threads));
+    BITTERN_TRY(test->num_gen > 0 ? RunGeneration(session, 1)
+                                  : RunPrompt(session, test->num_prompt));
+  }
+  for (int i = 1; i <= options.repetitions; ++i) {
+    progress.Show(fmt::format("{} with {} threads: {} of {}", name, test->num_threads, i,
+                              options.repetitions));
+    test->samples_ns.push_back(BITTERN_TRY(Measure(session, *test)));
+  }
+  return {};
+}
+
+std::string CpuName() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+/// "bitnet-b1.58 2.41B I2_S": architecture, size, and the format that holds most weights.
+std::string ModelType(const model::Model& model) {
+  std::map<quant::WeightFormat, std::uint64_t> elements;
+  for (const formats::Tensor& tensor : model.checkpoint().tensors()) {
+    elements[tensor.format] += tensor.num_elements();
+  }
+  const auto most = std::max_element(elements.begin(), elements.end(),
+                                     [](auto& a, auto& b) { return a.second < b.second; });
+  const auto count = static_cast<double>(model.num_parameters());
+  const std::string size =
+      count < 1e9 ? fmt::format("{:.2f}M", count / 1e6) : fmt::format("{:.2f}B", count / 1e9);
+  return fmt::format("{} {} {}", model.config().architecture, size,
+                     most == elements.end() ? "" : quant::InfoOf(most->first).name);
+}
+
+Result<BenchSubject> Describe(const model::Model& model) {
+  const auto kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
+  return BenchSubject{.model_path = model.checkpoint().path(),
+                      .model_type = ModelType(model),
+                      .cpu = CpuName(),
+                      .isa = std::string(kernels::IsaName(kernels.tile16_info->isa)),
+                      .model_bytes = model.tensor_bytes(),
+                      .num_parameters = model.num_parameters()};
+}
+
+/// The tests of one thread count, reported as they end.
+Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_threads,
+                      const std::shared_ptr<const runtime::LoadedModel>& model, BenchReport* report,
+                      StandardOutput* out) {
+  auto session_options = BITTERN_TRY(ToSessionOptions(options.context, num_threads, *model));
+  // No more room than needed: a large cache would only cost memory.
+  session_options.context_length =
+      std::max({1, *std::ranges::max_element(plan.prompts), *std::ranges::max_element(plan.gens)});
+  auto session = BITTERN_TRY(Session::Create(model, session_options));
+  BenchResult test = {.num_threads = session.num_threads(),
+                      .batch_size = options.context.batch_size,
+                      .ubatch_size = options.context.ubatch_size,
+                      .kv_type = options.context.type_k};
+  const auto run = [&](int num_prompt, int num_gen) -> Result<void> {
+    if (num_prompt + num_gen == 0) return {};
+    test.num_prompt = num_prompt;
+    test.num_gen = num_gen;
+    test.samples_ns.clear();
+    BITTERN_TRY(MeasureAll(&session, options, &test));
+    out->Write(report->Row(test));
+    return {};
+  };
+  for (const int num_prompt : plan.prompts) BITTERN_TRY(run(num_prompt, 0));
+  for (const int num_gen : plan.gens) BITTERN_TRY(run(0, num_gen));
+  return {};
+}
+
+Result<void> Bench(const BenchOptions& options, StandardOutput* out) {
+  const auto model = BITTERN_TRY(LoadModel(options.model, 0));
+  const Plan plan = BITTERN_TRY(MakePlan(options, model->model.config().context_length));
+  const auto report = MakeBenchReport(options.format, BITTERN_TRY(Describe(model->model)));
+  out->Write(report->Begin());
+  for (const int num_threads : plan.threads) {
+    BITTERN_TRY(RunTests(options, plan, num_threads, model, report.get(), out));
+  }
+  out->Write(report->End());
+  return {};
+}
+
+int BenchCommand(const BenchOptions& options) {
+  StandardOutput out;
+  if (const Result<void> done = Bench(options, &out); !done.has_value()) {
+    return Report(done.error());
+  }
+  const Result<void> written = out.Status();
+  return written.has_value() ? 0 : Report(written.error(), kExitRuntime);
+}
+
+}  // namespace
+
+void AddBench(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("bench", "Measure tokens per second");
+  const auto options = std::make_shared<BenchOptions>();
+  AddModelOptions(*command, &options->model);
+  AddBatchOptions(*command, &options->context);
+  command->add_option("-p,--n-prompt", options->prompts, "Prompt lengths, comma-separated; 0: none")
+      ->type_name("LIST")
+      ->capture_default_str();
+  command->add_option("-n,--n-gen", options->gens, "Generation lengths, comma-separated; 0: none")
+      ->type_name("LIST")
+      ->capture_default_str();
+  command
+      ->add_option("-t,--threads", options->threads, "Thread counts, comma-separated; 0: default")
+      ->type_name("LIST")
+      ->capture_default_str();
+  command->add_option("-r,--repetitions", options->repetitions, "How often each test is run")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("-o,--output", options->format, "md, csv, json or jsonl")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember(
+          std::vector<std::string>(std::begin(kBenchFormats), std::end(kBenchFormats))))
+      ->capture_default_str();
+  command->add_flag("--warmup,!--no-warmup", options->warmup,
+                    "Run each test once before measuring");
+  command->callback([options, exit_code] { *exit_code = BenchCommand(*options); });
+}
+
+}  // namespace bittern::cli

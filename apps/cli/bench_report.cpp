@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rates are tokens per second of each repetition; avg and stddev are over those, as in
+// llama-bench (sample standard deviation).
+#include "cli/bench_report.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace bittern::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Statistics {
+  double mean = 0, deviation = 0;
+};
+
+Statistics Summarise(const std::vector<double>& samples) {
+  const auto count = static_cast<double>(samples.size());
+  Statistics statistics;
+  for (const double x : samples) statistics.mean += x / count;
+  if (samples.size() < 2) return statistics;
+  double squares = 0;
+  for (const double x : samples) squares += (x - statistics.mean) * (x - statistics.mean);
+  statistics.deviation = std::sqrt(squares / (count - 1));
+  return statistics;
+}
+
+std::vector<double> Nanoseconds(const BenchResult& result) {
+  return {result.samples_ns.begin(), result.samples_ns.end()};
+}
+
+std::vector<double> TokensPerSecond(const BenchResult& result) {
+  std::vector<double> rates;
+  for (const double ns : Nanoseconds(result)) {
+    rates.push_back(1e9 * (result.num_prompt + result.num_gen) / ns);
+  }
+  return rates;
+}
+
+std::string TestName(const BenchResult& result) {
+  return result.num_gen == 0 ? fmt::format("pp{}", result.num_prompt)
+                             : fmt::format("tg{}", result.num_gen);
+}
+
+std::string HumanBytes(std::uint64_t bytes) {
+  const auto b = static_cast<double>(bytes);
+  return b < 0x1p30 ? fmt::format("{:.2f} MiB", b / 0x1p20) : fmt::format("{:.2f} GiB", b / 0x1p30);
+}
+
+std::string HumanCount(std::uint64_t count) {
+  const auto n = static_cast<double>(count);
+  return n < 1e9 ? fmt::format("{:.2f} M", n / 1e6) : fmt::format("{:.2f} B", n / 1e9);
+}
+
+class MarkdownReport : public BenchReport {
+ public:
+  explicit MarkdownReport(BenchSubject subject) : subject_(std::move(subject)) {}
+
+  std::string Begin() override {
+    return Line("model", "size", "params", "backend", "threads", "test", "t/s") +
+           fmt::format(
+               "| {:-<30} | {:->9}: | {:->9}: | {:-<10} | {:->6}: | {:->12}: | {:->18}: |\n", "",
+               "", "", "", "", "", "");
+  }
+  std::string Row(const BenchResult& result) override {
+    const Statistics rate = Summarise(TokensPerSecond(result));
+    return Line(subject_.model_type, HumanBytes(subject_.model_bytes),
+                HumanCount(subject_.num_parameters), "CPU", std::to_string(result.num_threads),
+                TestName(result), fmt::format("{:.2f} ± {:.2f}", rate.mean, rate.deviation));
+  }
+
+ private:
+  static std::string Line(std::string_view model, std::string_view size, std::string_view params,
+                          std::string_view backend, std::string_view threads, std::string_view test,
+                          std::string_view rate) {
+    return fmt::format("| {:<30} | {:>10} | {:>10} | {:<10} | {:>7} | {:>13} | {:>19} |\n", model,
+                       size, params, backend, threads, test, rate);
+  }
+
+  BenchSubject subject_;
+};
+
+/// The fields that are one value per test.
+Json Fields(const BenchSubject& subject, const BenchResult& result) {
+  const Statistics ns = Summarise(Nanoseconds(result));
+  const Statistics rate = Summarise(TokensPerSecond(result));
+  return {{"build_version", BITTERN_VERSION},
+          {"cpu_info", subject.cpu},
+          {"isa", subject.isa},
+          {"backends", "CPU"},
+          {"model_filename", subject.model_path},
+          {"model_type", subject.model_type},
+          {"model_size", subject.model_bytes},
+          {"model_n_params", subject.num_parameters},
+          {"n_batch", result.batch_size},
+          {"n_ubatch", result.ubatch_size},
+          {"n_threads", result.num_threads},
+          {"type_k", result.kv_type},
+          {"type_v", result.kv_type},
+          {"n_prompt", result.num_prompt},
+          {"n_gen", result.num_gen},
+          {"avg_ns", std::llround(ns.mean)},
+          {"stddev_ns", std::llround(ns.deviation)},
+          {"avg_ts", rate.mean},
+          {"stddev_ts", rate.deviation}};
+}
+
+Json FieldsAndSamples(const BenchSubject& subject, const BenchResult& result) {
+  Json json = Fields(subject, result);
+  json["samples_ns"] = result.samples_ns;
+  json["samples_ts"] = TokensPerSecond(result);
+  return json;
+}
+
+std::string Dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+/// `json` is one array, `jsonl` one line per test.
+class JsonReport : public BenchReport {
+ public:
+  JsonReport(BenchSubject subject, bool lines) : subject_(std::move(subject)), lines_(lines) {}
+
+  std::string Begin() override { return lines_ ? "" : "["; }
+  std::string Row(const BenchResult& result) override {
+    const Json json = FieldsAndSamples(subject_, result);
+    if (lines_) return Dump(json, -1) + '\n';
+    return std::exchange(first_, false) ? '\n' + Dump(json, 2) : ",\n" + Dump(json, 2);
+  }
+  std::string End() override { return lines_ ? "" : "\n]\n"; }
+
+ private:
+  BenchSubject subject_;
+  bool lines_;
+  bool first_ = true;
+};
+
+class CsvReport : public BenchReport {
+ public:
+  explicit CsvReport(BenchSubject subject) : subject_(std::move(subject)) {}
+
+  std::string Begin() override {
+    std::string line;
+    for (const auto& [name, value] : Fields(subject_, {}).items()) {
+      line += (line.empty() ? "" : ",") + name;
+    }
+    return line + '\n';
+  }
+  std::string Row(const BenchResult& result) override {
+    std::string line;
+    for (const auto& [name, value] : Fields(subject_, result).items()) {
+      line += (line.empty() ? "" : ",") +
+              Quote(value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    return line + '\n';
+  }
+
+ private:
+  /// RFC 4180: every field in quotes, quotes doubled.
+  static std::string Quote(const std::string& text) {
+    std::string quoted = "\"";
+    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+    return quoted + '"';
+  }
+
+  BenchSubject subject_;
+};
+
+}  // namespace
+
+std::unique_ptr<BenchReport> MakeBenchReport(const std::string& format,
+                                             const BenchSubject& subject) {
+  if (format == "csv") return std::make_unique<CsvReport>(subject);
+  if (format == "json") return std::make_unique<JsonReport>(subject, false);
+  if (format == "jsonl") return std::make_unique<JsonReport>(subject, true);
+  return std::make_unique<MarkdownReport>(subject);
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern logits`: raw logits to a file, to compare engines, machines and versions bit by bit.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
+
+#include "cli/commands.hpp"
+#include "cli/model_options.hpp"
+#include "cli/output.hpp"
+#include "runtime/sampler_steps.hpp"
+
+namespace bittern::cli {
+namespace {
+
+struct LogitsOptions {
+  ModelOptions model;
+  ContextOptions context;
+  PromptOptions prompt;
+  int num_threads = 0;
+  bool all = false;
+  std::string output;
+};
+
+/// Every row as soon as it is there. In small steps, so that a full disk ends the work early.
+Result<void> WriteAll(std::span<const runtime::TokenId> ids, runtime::Session* session,
+                      OutputFile* file) {
+  constexpr std::size_t kStep = 64;
+  while (!ids.empty()) {
+    Result<void> written;
+    const auto on_logits = [&](int, std::span<const float> row) {
+      if (written.has_value()) written = file->Write(row);
+    };
+    const auto step = ids.first(std::min(ids.size(), kStep));
+    ids = ids.subspan(step.size());
+    BITTERN_TRY(session->PrefillAll(step, on_logits));
+    BITTERN_TRY(written);
+  }
+  return {};
+}
+
+struct Prepared {
+  std::vector<runtime::TokenId> ids;
+  runtime::Session session;
+};
+
+Result<Prepared> Prepare(const LogitsOptions& options) {
+  const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
+  auto ids = BITTERN_TRY(ReadPrompt(options.prompt, model->tokenizer));
+  const auto session_options =
+      BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
+  auto session = BITTERN_TRY(runtime::Session::Create(model, session_options));
+  return Prepared{std::move(ids), std::move(session)};
+}
+
+Result<void> Write(const LogitsOptions& options, Prepared* prepared) {
+  auto file = BITTERN_TRY(OutputFile::Create(options.output));
+  if (options.all) {
+    BITTERN_TRY(WriteAll(prepared->ids, &prepared->session, &file));
+  } else {
+    BITTERN_TRY(prepared->session.Prefill(prepared->ids));
+    BITTERN_TRY(file.Write(prepared->session.logits()));
+  }
+  return file.Close();
+}
+
+int LogitsCommand(const LogitsOptions& options) {
+  Result<Prepared> prepared = Prepare(options);
+  if (!prepared.has_value()) return Report(prepared.error());
+  const Result<void> written = Write(options, &*prepared);
+  if (!written.has_value()) {
+    // From here on kIo is about the output, not about the model file.
+    const bool output = written.error().code == ErrorCode::kIo;
+    return output ? Report(written.error(), kExitRuntime) : Report(written.error());
+  }
+  const auto logits = prepared->session.logits();
+  const runtime::TokenId best = runtime::Argmax(logits);
+  fmt::print(stderr, "logits: {} x {} float32; last position: argmax {} ({:.6g})\n",
+             options.all ? prepared->ids.size() : 1, logits.size(), best,
+             logits[static_cast<std::size_t>(best)]);
+  return 0;
+}
+
+}  // namespace
+
+void AddLogits(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("logits", "Write the logits of a prompt to a file");
+  const auto options = std::make_shared<LogitsOptions>();
+  AddModelOptions(*command, &options->model);
+  AddPromptOptions(*command, &options->prompt);
+  AddThreadsOption(*command, &options->num_threads);
+  AddContextOptions(*command, &options->context);
+  command->add_flag("--all", options->all, "One row per position instead of the last one only");
+  command
+      ->add_option("-o,--output", options->output,
+                   "File for the rows of float32, little-endian; - is standard output")
+      ->type_name("FILE")
+      ->required();
+  command->callback([options, exit_code] { *exit_code = LogitsCommand(*options); });
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading a model and setting a session up as the flags say.
+#include "cli/model_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/default_model.hpp"
+#include "cli/terminal.hpp"
+
+namespace bittern::cli {
+namespace {
+
+void PrintDecisions(const Decisions& decisions, bool all) {
+  for (const Decision& decision : decisions) {
+    if (!decision.notable && !all) continue;
+    fmt::print(stderr, "decision: {} = {} ({})\n", decision.subject, decision.choice,
+               decision.reason);
+  }
+}
+
+}  // namespace
+
+void AddModelOptions(CLI::App& command, ModelOptions* options) {
+  command
+      .add_option("-m,--model", options->path,
+                  "Model file (GGUF); default: $BITTERN_MODEL, else the model that ships")
+      ->type_name("FILE");
+  command
+      .add_option("--override-kv", options->overrides,
+                  "Replace a metadata value of the file; may be repeated")
+      ->type_name("KEY=TYPE:VALUE")
+      ->allow_extra_args(false);
+  command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
+  command
+      .add_option("--n-gpu-layers,--gpu-layers", options->gpu_layers,
+                  "-ngl: accepted for compatibility, ignored (this build runs on the CPU)")
+      ->type_name("N");
+}
+
+Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions& options,
+                                                              int num_threads) {
+  const std::string path = options.path.empty() ? DefaultModelPath() : options.path;
+  ProgressLine progress;
+  const auto start = std::chrono::steady_clock::now();
+  const auto show = [&](double fraction) {
+    if (std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return;
+    progress.Show(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
+  };
+  auto model = runtime::LoadedModel::Load(
+      path, {.overrides = options.overrides, .num_threads = num_threads, .on_progress = show});
+  progress.Clear();
+  if (model.has_value()) PrintDecisions((*model)->decisions, options.verbose);
+  return model;
+}
+
+void AddThreadsOption(CLI::App& command, int* num_threads) {
+  command
+      .add_option_function<int>(
+          "-t,--threads", [num_threads](int n) { *num_threads = std::max(n, 0); },
+          "Threads (default: one per physical core this process may use)")
+      ->type_name("N");
+}
+
+void AddContextOptions(CLI::App& command, ContextOptions* options) {
+  command
+      .add_option("-c,--ctx-size", options->context_length,
+                  "Tokens the context holds; 0: as many as the model allows")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  AddBatchOptions(command, options);
+}
+
+void AddBatchOptions(CLI::App& command, ContextOptions* options) {
+  const CLI::IsMember kv_types({"f16", "f32"});
+  command
+      .add_option("-b,--batch-size", options->batch_size,
+                  "Logical batch; a prefill chunk is min(-b, -ub) tokens")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--ubatch-size", options->ubatch_size, "-ub: tokens per prefill chunk")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--cache-type-k", options->type_k, "-ctk: type of keys in the KV cache")
+      ->check(kv_types)
+      ->capture_default_str();
+  command.add_option("--cache-type-v", options->type_v, "-ctv: type of values in the KV cache")
+      ->check(kv_types)
+      ->capture_default_str();
+}
+
+Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options, int num_threads,
+                                                 const runtime::LoadedModel& model) {
+  if (options.type_k != options.type_v) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("-ctk {} and -ctv {}: keys and values must have the same type",
+                            options.type_k, options.type_v));
+  }
+  const int limit = model.model.config().context_length;
+  if (options.context_length > limit) {
+    fmt::print(stderr, "notice: -c {} is above the model's limit; using {}\n",
+               options.context_length, limit);
+  }
+  return runtime::SessionOptions{
+      .context_length = std::min(options.context_length, limit),
+      .kv_type = options.type_k == "f32" ? model::KvType::kF32 : model::KvType::kF16,
+      .batch_size = std::min(options.batch_size, options.ubatch_size),
+      .num_threads = num_threads};
+}
+
+}  // namespace bittern::cli

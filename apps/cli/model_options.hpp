@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags that several commands share, under llama.cpp's names: which model, how it is run, and
+// what it is given to read.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "runtime/session.hpp"
+
+namespace bittern::cli {
+
+/// -m, --override-kv, -v and what is accepted for compatibility.
+struct ModelOptions {
+  std::string path;  ///< empty: DefaultModelPath()
+  std::vector<std::string> overrides;
+  int gpu_layers = 0;  ///< -ngl: accepted, ignored
+  bool verbose = false;
+};
+void AddModelOptions(CLI::App& command, ModelOptions* options);
+
+/// Loads with a progress line for loads of over a second, then prints the decisions a user
+/// should know of (all with -v) to stderr, one line each.
+[[nodiscard]] Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(
+    const ModelOptions& options, int num_threads);
+
+/// -t
+void AddThreadsOption(CLI::App& command, int* num_threads);
+
+/// -c, -b, -ub, -ctk, -ctv
+struct ContextOptions {
+  int context_length = 0;
+  int batch_size = 2048;
+  int ubatch_size = 512;
+  std::string type_k = "f16", type_v = "f16";
+};
+void AddContextOptions(CLI::App& command, ContextOptions* options);
+/// All of them but -c.
+void AddBatchOptions(CLI::App& command, ContextOptions* options);
+
+/// What the flags mean for this model. A context above the model's limit becomes the limit, with
+/// a notice on stderr. Error kInvalidArgument: -ctk and -ctv differ.
+[[nodiscard]] Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options,
+                                                               int num_threads,
+                                                               const runtime::LoadedModel& model);
+
+/// -p, -f, --prompt-ids, --parse-special, --no-escape
+struct PromptOptions {
+  std::string text, file, ids;
+  bool parse_special = false;
+  bool no_escape = false;
+  CLI::Option* text_flag = nullptr;  ///< tells `-p ""` from no -p
+};
+void AddPromptOptions(CLI::App& command, PromptOptions* options);
+
+/// The ids to run: from --prompt-ids as they are, else the text of -p, -f or a piped stdin,
+/// encoded with BOS if the model wants one. Errors: kInvalidArgument, kNotFound, kIo.
+[[nodiscard]] Result<std::vector<runtime::TokenId>> ReadPrompt(
+    const PromptOptions& options, const tokenizer::Tokenizer& tokenizer);
+
+/// "1,2, 3" as numbers. Error kInvalidArgument names the part that is not one, and `flag`.
+[[nodiscard]] Result<std::vector<std::int32_t>> ParseIntegers(std::string_view text,
+                                                              std::string_view flag);
+
+/// Replaces \n \t \r \\ \" \' as llama.cpp does; other backslashes stay.
+[[nodiscard]] std::string Unescape(std::string_view text);
+
+}  // namespace bittern::cli

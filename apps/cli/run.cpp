@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern run`: continues a text, as it is made, on standard output. Everything else (notices,
+// decisions, timings) goes to standard error, so that the text can be piped.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/model_options.hpp"
+#include "cli/output.hpp"
+#include "cli/sampling_options.hpp"
+#include "cli/timings.hpp"
+
+namespace bittern::cli {
+namespace {
+
+struct RunOptions {
+  ModelOptions model;
+  ContextOptions context;
+  PromptOptions prompt;
+  runtime::GenerateOptions generate = {.max_tokens = 128};
+  int num_threads = 0;
+  bool no_display_prompt = false;
+  bool json = false;
+};
+
+/// What a run leaves to be shown at its end.
+struct Run {
+  std::shared_ptr<const runtime::LoadedModel> model;
+  std::vector<runtime::TokenId> prompt_ids;
+  runtime::GenerateResult result;
+  runtime::Timings timings;
+};
+
+nlohmann::ordered_json ToJson(const Decisions& decisions) {
+  auto array = nlohmann::ordered_json::array();
+  for (const Decision& decision : decisions) {
+    array.push_back({{"subject", decision.subject},
+                     {"choice", decision.choice},
+                     {"reason", decision.reason},
+                     {"notable", decision.notable}});
+  }
+  return array;
+}
+
+std::string ToJson(const Run& run) {
+  const nlohmann::ordered_json json = {
+      {"model", run.model->model.checkpoint().path()},
+      {"prompt_ids", run.prompt_ids},
+      {"ids", run.result.ids},
+      {"text", run.result.text},
+      {"finish_reason", runtime::FinishReasonName(run.result.finish)},
+      {"seed", run.result.seed},
+      {"timings", TimingsJson(run.timings)},
+      {"decisions", ToJson(run.model->decisions)}};
+  // A path need not be UTF-8; JSON must.
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+/// Prompt and continuation, streamed to `out` unless the end will be one JSON object.
+Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
+  Run run;
+  run.model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
+  const tokenizer::Tokenizer& tokenizer = run.model->tokenizer;
+  run.prompt_ids = BITTERN_TRY(ReadPrompt(options.prompt, tokenizer));
+  const auto session_options =
+      BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *run.model));
+  auto session = BITTERN_TRY(runtime::Session::Create(run.model, session_options));
+  if (options.model.verbose) {
+    fmt::print(stderr, "system: n_threads = {} | n_ctx = {}\n", session.num_threads(),
+               session.context_length());
+  }
+  runtime::GenerateOptions generate = options.generate;
+  generate.cancel = &CatchInterrupt();
+  BITTERN_TRY(session.Prefill(run.prompt_ids, generate.cancel));
+  const auto show = [&](std::string_view text) { return options.json || out->Write(text); };
+  if (!options.no_display_prompt) {
+    show(tokenizer.Decode(run.prompt_ids, generate.render_special));
+  }
+  run.result = BITTERN_TRY(session.Generate(generate, show));
+  run.timings = session.timings();
+  return run;
+}
+
+int RunCommand(const RunOptions& options) {
+  StandardOutput out;
+  const Result<Run> run = Generate(options, &out);
+  if (!run.has_value()) return Report(run.error());
+  out.Write(options.json ? ToJson(*run) : "\n");
+  if (const Result<void> written = out.Status(); !written.has_value()) {
+    return Report(written.error(), kExitRuntime);
+  }
+  if (!options.json) {
+    if (run->result.finish == runtime::FinishReason::kContextFull) {
+      fmt::print(stderr, "notice: the context is full\n");
+    }
+    fmt::print(stderr, "\n{}", TimingsFooter(run->timings, run->model->load_s));
+  }
+  const bool interrupted =
+      run->result.finish == runtime::FinishReason::kCancelled && CatchInterrupt().load();
+  return interrupted ? kExitInterrupted : 0;
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("run", "Continue a text");
+  const auto options = std::make_shared<RunOptions>();
+  AddModelOptions(*command, &options->model);
+  AddPromptOptions(*command, &options->prompt);
+  AddThreadsOption(*command, &options->num_threads);
+  AddContextOptions(*command, &options->context);
+  AddSamplingOptions(*command, &options->generate);
+  command->add_flag("--no-display-prompt", options->no_display_prompt,
+                    "Print the new text only, without the prompt before it");
+  command->add_flag("--json", options->json, "Print one JSON object instead of text");
+  command->callback([options, exit_code] { *exit_code = RunCommand(*options); });
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranges are checked by the sampler itself, so that every caller gets the same messages.
+#include "cli/sampling_options.hpp"
+
+#include <cstdint>
+
+namespace bittern::cli {
+
+void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options) {
+  runtime::SamplerOptions* sampler = &options->sampler;
+  command
+      .add_option("-n,--predict,--n-predict", options->max_tokens,
+                  "New tokens at most; -1: until the text ends or the context is full")
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option_function<std::int64_t>(
+          "-s,--seed",
+          [sampler](std::int64_t seed) { sampler->seed = static_cast<std::uint32_t>(seed); },
+          "Seed of the random draw; -1: a new one each time")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{-1}, std::int64_t{0xffffffff}))
+      ->default_str("-1");
+  command.add_option("--temp,--temperature", sampler->temperature, "Temperature; 0: greedy")
+      ->type_name("X")
+      ->capture_default_str();
+  command.add_option("--top-k", sampler->top_k, "Draw among the K best; 0: all")
+      ->type_name("K")
+      ->capture_default_str();
+  command
+      .add_option("--top-p", sampler->top_p,
+                  "Draw among the fewest best whose probability reaches P; 1: all")
+      ->type_name("P")
+      ->capture_default_str();
+  command
+      .add_option("--min-p", sampler->min_p,
+                  "Drop what is less probable than P times the best; 0: nothing")
+      ->type_name("P")
+      ->capture_default_str();
+  command
+      .add_option("--repeat-penalty", sampler->repeat_penalty,
+                  "Make recent tokens less probable; 1: off")
+      ->type_name("X")
+      ->capture_default_str();
+  command
+      .add_option("--repeat-last-n", sampler->repeat_last_n,
+                  "How many tokens count as recent; 0: none, -1: all")
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("-r,--reverse-prompt", options->stops,
+                  "Stop before this text appears; may be repeated")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  command.add_flag("--ignore-eos", options->ignore_eos, "Go on after the token that ends a text");
+  command.add_flag("--special", options->render_special, "Print special tokens too");
+}
+
+}  // namespace bittern::cli

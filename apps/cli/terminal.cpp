@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors and progress on stderr.
+#include "cli/terminal.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "cli/commands.hpp"
+
+namespace bittern::cli {
+
+bool IsTerminal(std::FILE* stream) noexcept { return isatty(fileno(stream)) == 1; }
+
+bool UsesColour(std::FILE* stream) noexcept {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return (no_colour == nullptr || *no_colour == '\0') && IsTerminal(stream);
+}
+
+void ProgressLine::Show(std::string_view text) {
+  if (!IsTerminal(stderr)) return;
+  fmt::print(stderr, "\r\x1b[K{}", text);
+  shown_ = true;
+}
+
+void ProgressLine::Clear() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  shown_ = false;
+}
+
+int Report(const Error& error, int exit_code) {
+  const bool colour = UsesColour(stderr);
+  fmt::print(stderr, "{}error:{} {}\n", colour ? "\x1b[1;31m" : "", colour ? "\x1b[0m" : "",
+             error.message);
+  return exit_code;
+}
+
+int Report(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kInvalidArgument:
+      return Report(error, kExitUsage);
+    case ErrorCode::kNotFound:
+    case ErrorCode::kIo:
+    case ErrorCode::kCorruptFile:
+    case ErrorCode::kUnsupported:
+      return Report(error, kExitModel);
+    case ErrorCode::kCancelled:
+      return Report(error, kExitInterrupted);
+    case ErrorCode::kOutOfMemory:
+    case ErrorCode::kContextFull:
+    case ErrorCode::kInternal:
+      return Report(error, kExitRuntime);
+  }
+  return Report(error, kExitRuntime);
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where people look: colour only where it is seen, and a line of progress that removes itself.
+#pragma once
+
+#include <cstdio>
+#include <string_view>
+
+namespace bittern::cli {
+
+/// True if `stream` is a terminal.
+[[nodiscard]] bool IsTerminal(std::FILE* stream) noexcept;
+
+/// True if `stream` is a terminal and NO_COLOR (no-color.org) is unset or empty.
+[[nodiscard]] bool UsesColour(std::FILE* stream) noexcept;
+
+/// One line on stderr that later text replaces; nothing at all if stderr is not a terminal.
+class ProgressLine {
+ public:
+  ProgressLine() = default;
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine() { Clear(); }
+
+  void Show(std::string_view text);
+  void Clear();
+
+ private:
+  bool shown_ = false;
+};
+
+}  // namespace bittern::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long reading and writing took, in the two shapes that llama.cpp's users know.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "runtime/session.hpp"
+
+namespace bittern::cli {
+
+/// The footer of llama.cpp's command line: load, prompt eval, eval and total time.
+[[nodiscard]] std::string TimingsFooter(const runtime::Timings& timings, double load_s);
+
+/// The `timings` object of llama.cpp's server: prompt_n, prompt_ms, ..., predicted_per_second.
+[[nodiscard]] nlohmann::ordered_json TimingsJson(const runtime::Timings& timings);
+
+}  // namespace bittern::cli

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/aligned_buffer.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace bittern::internal {
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+bool MapPages(std::size_t bytes, RawMemory* memory) {
+  const std::size_t mapped = bytes + kHugePage;  // room to align the start
+  void* base = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) return false;
+  const auto address = reinterpret_cast<std::uintptr_t>(base);
+  const std::uintptr_t aligned = (address + kHugePage - 1) & ~(kHugePage - 1);
+  memory->allocation = base;
+  memory->mapped_bytes = mapped;
+  memory->data = reinterpret_cast<std::byte*>(aligned);
+  madvise(memory->data, bytes, MADV_HUGEPAGE);  // a wish; refusal costs only speed
+  return true;
+}
+
+bool TakeFromHeap(std::size_t bytes, RawMemory* memory) {
+  // One unit more than needed, so that an empty buffer still has an address.
+  const std::size_t padded = (bytes / kCacheLine + 1) * kCacheLine;
+  memory->allocation = std::aligned_alloc(kCacheLine, padded);
+  if (memory->allocation == nullptr) return false;
+  std::memset(memory->allocation, 0, padded);
+  memory->data = static_cast<std::byte*>(memory->allocation);
+  return true;
+}
+
+}  // namespace
+
+RawMemory::~RawMemory() {
+  if (mapped_bytes != 0) {
+    munmap(allocation, mapped_bytes);
+  } else {
+    std::free(allocation);
+  }
+}
+
+void RawMemory::swap(RawMemory& other) noexcept {
+  std::swap(data, other.data);
+  std::swap(allocation, other.allocation);
+  std::swap(mapped_bytes, other.mapped_bytes);
+}
+
+Result<RawMemory> AllocateZeroed(std::size_t count, std::size_t element_bytes,
+                                 std::string_view what) {
+  std::size_t bytes = 0, with_margin = 0;
+  RawMemory memory;
+  if (__builtin_mul_overflow(count, element_bytes, &bytes) ||
+      __builtin_add_overflow(bytes, 2 * kHugePage, &with_margin) ||
+      !(bytes >= 2 * kHugePage ? MapPages(bytes, &memory) : TakeFromHeap(bytes, &memory))) {
+    return Fail(ErrorCode::kOutOfMemory, "cannot allocate " + std::to_string(count) + " x " +
+                                             std::to_string(element_bytes) + " bytes for " +
+                                             std::string(what));
+  }
+  return memory;
+}
+
+}  // namespace bittern::internal

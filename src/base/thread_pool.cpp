@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/thread_pool.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace bittern {
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+
+inline void Pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ __volatile__("yield");
+#endif
+}
+
+/// Waits until `counter` differs from `seen`: spins for a few microseconds, because the others
+/// are usually almost there, then sleeps in the kernel, because they may have lost their CPU.
+void AwaitChange(const std::atomic<std::uint32_t>& counter, std::uint32_t seen,
+                 int spins) noexcept {
+  for (int i = 0; i < spins; ++i) {
+    if (counter.load(std::memory_order_acquire) != seen) return;
+    Pause();
+  }
+  while (counter.load(std::memory_order_acquire) == seen) {
+    counter.wait(seen, std::memory_order_acquire);
+  }
+}
+
+constexpr int kBarrierSpins = 2000;  // about 20 to 80 microseconds
+constexpr int kIdleSpins = 5000;     // workers between two forward passes
+
+}  // namespace
+
+namespace internal {
+
+struct PoolState {
+  explicit PoolState(int num_threads) : size(num_threads) {}
+
+  void Work(int index) noexcept {
+    std::uint32_t seen = 0;
+    for (;;) {
+      AwaitChange(generation, seen, kIdleSpins);
+      ++seen;
+      if (stopping.load(std::memory_order_acquire)) return;
+      Team team(this, index, size);
+      (*task)(team);
+      Barrier();
+    }
+  }
+
+  /// The last thread to arrive opens the barrier for the others.
+  void Barrier() noexcept {
+    if (size == 1) return;
+    const std::uint32_t phase = barrier_phase.load(std::memory_order_relaxed);
+    if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
+      arrived.store(0, std::memory_order_relaxed);
+      barrier_phase.fetch_add(1, std::memory_order_release);
+      barrier_phase.notify_all();
+    } else {
+      AwaitChange(barrier_phase, phase, kBarrierSpins);
+    }
+  }
+
+  const int size;
+  const std::function<void(Team&)>* task = nullptr;
+  std::vector<std::thread> threads;
+  std::atomic<bool> stopping{false};
+  alignas(kCacheLine) std::atomic<std::uint32_t> generation{0};
+  alignas(kCacheLine) std::atomic<std::uint32_t> barrier_phase{0};
+  alignas(kCacheLine) std::atomic<int> arrived{0};
+};
+
+}  // namespace internal
+
+void Team::Barrier() noexcept { state_->Barrier(); }
+
+Result<ThreadPool> ThreadPool::Create(int num_threads) {
+  if (num_threads < 1 || num_threads > kMaxThreads) {
+    return Fail(ErrorCode::kInvalidArgument, "number of threads must be 1 to " +
+                                                 std::to_string(kMaxThreads) + ", got " +
+                                                 std::to_string(num_threads));
+  }
+  ThreadPool pool(std::make_unique<internal::PoolState>(num_threads));
+  try {
+    for (int i = 1; i < num_threads; ++i) {
+      pool.state_->threads.emplace_back([state = pool.state_.get(), i] { state->Work(i); });
+    }
+  } catch (const std::system_error& error) {
+    return Fail(ErrorCode::kIo,
+                "cannot start " + std::to_string(num_threads) + " threads: " + error.what());
+  }
+  return pool;
+}
+
+ThreadPool::ThreadPool(std::unique_ptr<internal::PoolState> state) : state_(std::move(state)) {}
+ThreadPool::ThreadPool(ThreadPool&&) noexcept = default;
+
+ThreadPool& ThreadPool::operator=(ThreadPool&& other) noexcept {
+  std::swap(state_, other.state_);
+  return *this;
+}
+
+ThreadPool::~ThreadPool() {
+  if (state_ == nullptr) return;
+  state_->stopping.store(true, std::memory_order_release);
+  state_->generation.fetch_add(1, std::memory_order_release);
+  state_->generation.notify_all();
+  for (auto& thread : state_->threads) thread.join();
+}
+
+int ThreadPool::size() const noexcept { return state_->size; }
+
+void ThreadPool::Run(const std::function<void(Team&)>& task) noexcept {
+  Team team(state_.get(), 0, state_->size);
+  if (state_->size > 1) {
+    state_->task = &task;
+    state_->generation.fetch_add(1, std::memory_order_release);
+    state_->generation.notify_all();
+  }
+  task(team);
+  state_->Barrier();
+}
+
+}  // namespace bittern

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/thread_pool.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <numeric>
+#include <vector>
+
+namespace bittern {
+namespace {
+
+class ThreadPoolOfSize : public testing::TestWithParam<int> {};
+
+TEST_P(ThreadPoolOfSize, RunsEveryIndexOnceAndSharesCoverTheRange) {
+  auto pool = ThreadPool::Create(GetParam()).value();
+  for (std::size_t count : {0u, 1u, 2u, 7u, 1000u}) {
+    std::vector<std::atomic<int>> hits(count);
+    std::atomic<int> members{0};
+    pool.Run([&](Team& team) {
+      members += 1 << (4 * team.index());
+      const Range range = team.Share(count);
+      for (std::size_t i = range.begin; i < range.end; ++i) ++hits[i];
+    });
+    for (auto& hit : hits) EXPECT_EQ(hit, 1);
+    int expected = 0;
+    for (int i = 0; i < GetParam(); ++i) expected += 1 << (4 * i);
+    EXPECT_EQ(members, expected);
+  }
+}
+
+TEST_P(ThreadPoolOfSize, BarrierOrdersWritesBeforeReads) {
+  auto pool = ThreadPool::Create(GetParam()).value();
+  const auto size = static_cast<std::size_t>(GetParam());
+  std::vector<int> slots(size, 0);
+  std::atomic<int> wrong{0};
+  pool.Run([&](Team& team) {
+    for (int round = 1; round <= 2000; ++round) {
+      slots[static_cast<std::size_t>(team.index())] = round;
+      team.Barrier();
+      if (std::accumulate(slots.begin(), slots.end(), 0) != round * GetParam()) ++wrong;
+      team.Barrier();
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ThreadPoolOfSize, testing::Values(1, 2, 3, 7));
+
+TEST(ThreadPool, RefusesImpossibleSizes) {
+  EXPECT_EQ(ThreadPool::Create(0).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(ThreadPool::Create(5000).error().message, testing::HasSubstr("5000"));
+}
+
+TEST(ThreadPool, DefaultCountIsPositive) { EXPECT_GE(DefaultThreadCount(), 1); }
+
+}  // namespace
+}  // namespace bittern

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every float32 kernel that this CPU can run: the same bits as the scalar one on every length and
+// on wild values, and the scalar one close to a plain double computation.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/float16.hpp"
+#include "base/guarded_buffer_for_test.hpp"
+#include "kernels/registry.hpp"
+
+namespace bittern::kernels {
+namespace {
+
+std::vector<const KernelInfo*> Float32Kernels() {
+  std::vector<const KernelInfo*> kernels;
+  for (const KernelInfo* kernel : AllKernels()) {
+    if (kernel->float32 != nullptr) kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
+const FloatOps& Scalar() {
+  return *SelectKernels([](Isa isa) { return isa == Isa::scalar; }).float32_info->float32;
+}
+
+constexpr std::size_t kLengths[] = {1, 2, 15, 16, 17, 31, 32, 33, 64, 100, 256, 2560, 6912};
+
+/// Normal numbers; or numbers of wildly different size with zeros, subnormals and huge ones.
+std::vector<float> RandomFloats(std::size_t n, std::uint32_t seed, bool wild) {
+  std::mt19937 rng(seed);
+  std::normal_distribution<float> normal;
+  std::uniform_int_distribution<int> exponent(-149, 60);
+  std::vector<float> out(n);
+  for (auto& x : out) {
+    x = normal(rng);
+    if (wild) x = rng() % 8 == 0 ? 0.0f : std::ldexp(x, exponent(rng));
+  }
+  return out;
+}
+
+template <class T>
+struct Guarded : GuardedBuffer<T> {
+  explicit Guarded(const std::vector<T>& from) : GuardedBuffer<T>(from.size()) {
+    std::copy(from.begin(), from.end(), this->data());
+  }
+};
+
+std::vector<std::uint32_t> Bits(const float* p, std::size_t n) {
+  std::vector<std::uint32_t> bits(n);
+  std::memcpy(bits.data(), p, n * 4);
+  return bits;
+}
+
+class Float32 : public testing::TestWithParam<const KernelInfo*> {
+ protected:
+  void SetUp() override {
+    if (!Supports(GetParam()->isa)) GTEST_SKIP() << "this CPU lacks " << GetParam()->name;
+  }
+  const FloatOps& ops() { return *GetParam()->float32; }
+
+  /// Runs `call(ops, a, b, out)` with this kernel and the scalar one; their bits must agree.
+  template <class Call>
+  void ExpectSameBits(Call call) {
+    for (bool wild : {false, true}) {
+      for (std::size_t n : kLengths) {
+        Guarded<float> a(RandomFloats(n, 1, wild)), b(RandomFloats(n, 2, wild));
+        GuardedBuffer<float> got(n), want(n);
+        call(ops(), a.data(), b.data(), n, got.data());
+        call(Scalar(), a.data(), b.data(), n, want.data());
+        ASSERT_EQ(Bits(got.data(), n), Bits(want.data(), n)) << "n = " << n << " wild " << wild;
+      }
+    }
+  }
+};
+
+TEST_P(Float32, RmsNormBits) {
+  ExpectSameBits([](const FloatOps& o, float* a, float* b, std::size_t n, float* out) {
+    o.rms_norm(a, b, n, 1e-5f, out);
+  });
+}
+TEST_P(Float32, AddBits) {
+  ExpectSameBits([](const FloatOps& o, float* a, float* b, std::size_t n, float* out) {
+    std::copy_n(a, n, out);
+    o.add(out, b, n);
+  });
+}
+TEST_P(Float32, Relu2Bits) {
+  ExpectSameBits([](const FloatOps& o, float* a, float* b, std::size_t n, float* out) {
+    o.relu2_mul(a, b, n, out);
+  });
+}
+TEST_P(Float32, SiluBits) {
+  ExpectSameBits([](const FloatOps& o, float* a, float* b, std::size_t n, float* out) {
+    o.silu_mul(a, b, n, out);
+  });
+}
+TEST_P(Float32, ExpBits) {
+  ExpectSameBits(
+      [](const FloatOps& o, float* a, float*, std::size_t n, float* out) { o.exp(a, n, out); });
+}
+TEST_P(Float32, RopeBits) {
+  ExpectSameBits([](const FloatOps& o, float* a, float* b, std::size_t n, float* out) {
+    std::copy_n(a, n, out);
+    if (n % 2 == 0) o.rope(out, b, b + n / 2, n / 2);
+  });
+}
+
+TEST_P(Float32, QuantizeBits) {
+  for (bool wild : {false, true}) {
+    for (std::size_t n : kLengths) {
+      Guarded<float> x(RandomFloats(n, 3, wild));
+      GuardedBuffer<std::int8_t> got(n), want(n);
+      std::int32_t got_sum = 0, want_sum = 0;
+      const float got_scale = ops().quantize_absmax(x.data(), n, got.data(), &got_sum);
+      const float want_scale = Scalar().quantize_absmax(x.data(), n, want.data(), &want_sum);
+      EXPECT_EQ(got_scale, want_scale);
+      EXPECT_EQ(got_sum, want_sum);
+      ASSERT_TRUE(std::equal(got.begin(), got.end(), want.begin())) << n;
+    }
+  }
+}
+
+TEST_P(Float32, QuantizeIsTheWrittenFormula) {
+  // Ties go to even, the largest becomes 127, an all-zero row stays zero with s = 127 / 1e-5.
+  std::vector<float> x = {127, 0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 126.5f, -126.5f, 3.49f};
+  std::vector<std::int8_t> q(x.size());
+  std::int32_t sum = 0;
+  EXPECT_EQ(ops().quantize_absmax(x.data(), x.size(), q.data(), &sum), 1.0f);
+  EXPECT_EQ(q, (std::vector<std::int8_t>{127, 0, 2, 2, 0, -2, -2, 126, -126, 3}));
+  EXPECT_EQ(sum, 130);
+  std::vector<float> zeros(40, 0.0f);
+  std::vector<std::int8_t> none(40, 1);
+  EXPECT_EQ(ops().quantize_absmax(zeros.data(), 40, none.data(), &sum), 127.0f / 1e-5f);
+  EXPECT_EQ(sum, 0);
+  EXPECT_EQ(none, std::vector<std::int8_t>(40, 0));
+}
+
+TEST_P(Float32, RescaleBits) {
+  for (std::size_t n : kLengths) {
+    std::mt19937 rng(4);
+    std::vector<std::int32_t> sums(n);
+    for (auto& s : sums) s = static_cast<std::int32_t>(rng() % 2000001) - 1000000;
+    Guarded<std::int32_t> in(sums);
+    GuardedBuffer<float> got(n);
+    ops().rescale(in.data(), n, 3.7f, 1.218855f, got.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      ASSERT_EQ(got[i], static_cast<float>(sums[i]) / 3.7f * 1.218855f);
+    }
+  }
+}
+
+TEST_P(Float32, HalvesRoundAsWrittenAndSaturate) {
+  for (std::size_t n : kLengths) {
+    auto values = RandomFloats(n, 5, true);
+    values[0] = 1e30f;
+    values[n - 1] = -70000.0f;
+    Guarded<float> x(values);
+    GuardedBuffer<std::uint16_t> got(n);
+    ops().store_half(x.data(), n, got.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      const float clamped = std::fmax(std::fmin(values[i], 65504.0f), -65504.0f);
+      ASSERT_EQ(got[i], FloatToHalf(clamped)) << values[i];
+    }
+  }
+}
+
+TEST_P(Float32, DotsOfEveryRowFormatAgreeWithScalar) {
+  for (std::size_t n : kLengths) {
+    for (std::size_t rows : {1u, 3u, 4u, 9u}) {
+      Guarded<float> x(RandomFloats(n, 6, false));
+      Guarded<float> weights(RandomFloats(n * rows, 7, false));
+      std::vector<std::uint16_t> half(n * rows), bfloat(n * rows);
+      for (std::size_t i = 0; i < n * rows; ++i) {
+        half[i] = FloatToHalf(weights[i]);
+        bfloat[i] = FloatToBfloat(weights[i]);
+      }
+      half[0] = 0x0001;  // a subnormal
+      Guarded<std::uint16_t> half_rows(half), bfloat_rows(bfloat);
+      GuardedBuffer<float> got(rows), want(rows);
+      const auto check = [&](auto dot, auto* data) {
+        dot(ops())(data, rows, n, x.data(), got.data());
+        dot(Scalar())(data, rows, n, x.data(), want.data());
+        ASSERT_EQ(Bits(got.data(), rows), Bits(want.data(), rows)) << n << " x " << rows;
+        double sum = 0, magnitude = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+          double w = weights[i];
+          if (static_cast<const void*>(data) == half_rows.data()) w = HalfToFloat(half[i]);
+          if (static_cast<const void*>(data) == bfloat_rows.data()) w = BfloatToFloat(bfloat[i]);
+          sum += w * static_cast<double>(x[i]);
+          magnitude += std::fabs(w * static_cast<double>(x[i]));
+        }
+        EXPECT_NEAR(got[0], sum, 1e-6 * magnitude);
+      };
+      check([](const FloatOps& o) { return o.dot_f32; }, weights.data());
+      check([](const FloatOps& o) { return o.dot_f16; }, half_rows.data());
+      check([](const FloatOps& o) { return o.dot_bf16; }, bfloat_rows.data());
+    }
+  }
+}
+
+/// One attention problem in both cache types.
+struct AttentionCase {
+  AttentionCase(std::size_t num_queries, std::size_t num_positions, std::size_t head_dim)
+      : queries(num_queries),
+        positions(num_positions),
+        dim(head_dim),
+        padded_dim((head_dim + 15) / 16 * 16),
+        padded((num_positions + 15) / 16 * 16),
+        q(RandomFloats(queries * dim, 8, false)),
+        key_values(RandomFloats(positions * dim, 9, false)),
+        value_values(RandomFloats(positions * dim, 10, false)),
+        keys(padded * dim),
+        values(padded * padded_dim),
+        keys16(padded * dim),
+        values16(padded * padded_dim),
+        scratch(AttentionScratch(positions, dim)) {
+    for (std::size_t p = 0; p < positions; ++p) {
+      for (std::size_t d = 0; d < dim; ++d) {
+        const std::size_t k = (p / 16 * dim + d) * 16 + p % 16, v = p * padded_dim + d;
+        keys[k] = key_values[p * dim + d];
+        values[v] = value_values[p * dim + d];
+        keys16[k] = FloatToHalf(keys[k]);
+        values16[v] = FloatToHalf(values[v]);
+      }
+    }
+  }
+
+  std::vector<float> Run(const FloatOps& ops, bool half) {
+    GuardedBuffer<float> out(queries * dim);
+    AttentionArgs args{};
+    args.queries = q.data();
+    args.out = out.data();
+    args.keys = half ? static_cast<const void*>(keys16.data()) : keys.data();
+    args.values = half ? static_cast<const void*>(values16.data()) : values.data();
+    args.scratch = scratch.data();
+    args.num_queries = queries;
+    args.head_dim = dim;
+    args.num_positions = positions;
+    args.scale = 1 / std::sqrt(static_cast<float>(dim));
+    args.half = half;
+    ops.attention(&args);
+    return {out.begin(), out.end()};
+  }
+
+  /// Softmax attention as in the textbook, in double.
+  std::vector<double> Expected() {
+    std::vector<double> out(queries * dim, 0.0);
+    for (std::size_t h = 0; h < queries; ++h) {
+      std::vector<double> p(positions);
+      double total = 0;
+      for (std::size_t t = 0; t < positions; ++t) {
+        double dot = 0;
+        for (std::size_t d = 0; d < dim; ++d) {
+          dot += static_cast<double>(q[h * dim + d]) * static_cast<double>(key_values[t * dim + d]);
+        }
+        total += p[t] = std::exp(dot / std::sqrt(static_cast<double>(dim)));
+      }
+      for (std::size_t t = 0; t < positions; ++t) {
+        for (std::size_t d = 0; d < dim; ++d) {
+          out[h * dim + d] += p[t] / total * static_cast<double>(value_values[t * dim + d]);
+        }
+      }
+    }
+    return out;
+  }
+
+  std::size_t queries, positions, dim, padded_dim, padded;
+  Guarded<float> q;
+  std::vector<float> key_values, value_values;
+  GuardedBuffer<float> keys, values;
+  GuardedBuffer<std::uint16_t> keys16, values16;
+  GuardedBuffer<float> scratch;
+};
+
+TEST_P(Float32, AttentionAgreesWithScalarAndWithTheTextbook) {
+  for (std::size_t queries : {1u, 2u, 3u, 4u, 5u, 8u}) {
+    for (std::size_t positions : {1u, 15u, 16u, 17u, 255u, 256u, 257u, 700u}) {
+      for (std::size_t dim : {64u, 128u, 40u}) {
+        if (queries > 4 && positions > 300) continue;  // the scalar twin is slow
+        AttentionCase c(queries, positions, dim);
+        for (bool half : {false, true}) {
+          const auto got = c.Run(ops(), half), want = c.Run(Scalar(), half);
+          ASSERT_EQ(Bits(got.data(), got.size()), Bits(want.data(), want.size()))
+              << queries << " x " << positions << " x " << dim << " half " << half;
+        }
+        if (queries != 1) continue;
+        const auto got = c.Run(ops(), false), rounded = c.Run(ops(), true);
+        const auto expected = c.Expected();
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          EXPECT_NEAR(got[i], expected[i], 2e-6);
+          EXPECT_NEAR(rounded[i], expected[i], 5e-3);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Float32, RmsNormRopeAndExpAreWhatTheyAreCalled) {
+  const auto x = RandomFloats(2560, 11, false), w = RandomFloats(2560, 12, false);
+  std::vector<float> out(2560);
+  ops().rms_norm(x.data(), w.data(), 2560, 1e-5f, out.data());
+  double square = 0;
+  for (float v : x) square += static_cast<double>(v) * static_cast<double>(v);
+  const double rms = std::sqrt(square / 2560 + 1e-5);
+  for (std::size_t i = 0; i < 2560; ++i) {
+    EXPECT_NEAR(out[i], x[i] / rms * static_cast<double>(w[i]),
+                1e-6 * std::fabs(w[i] * x[i]) + 1e-9);
+  }
+  // A literal vector: (1, 2) turned by 90 degrees is (-2, 1), and pairs are halves apart.
+  float pair[4] = {1, 5, 2, 6};
+  const float cosine[2] = {0, 1}, sine[2] = {1, 0};
+  ops().rope(pair, cosine, sine, 2);
+  EXPECT_EQ(pair[0], -2);
+  EXPECT_EQ(pair[2], 1);
+  EXPECT_EQ(pair[1], 5);
+  EXPECT_EQ(pair[3], 6);
+  for (float v = -87; v < 88; v += 0.37f) {
+    float e = 0;
+    ops().exp(&v, 1, &e);
+    EXPECT_NEAR(e / std::exp(static_cast<double>(v)), 1.0, 3e-7) << v;
+  }
+  for (auto [in, expected] : {std::pair{-88.0f, 0.0f}, {0.0f, 1.0f}, {-INFINITY, 0.0f}}) {
+    float e = 1;
+    ops().exp(&in, 1, &e);
+    EXPECT_EQ(e, expected);
+  }
+}
+
+TEST(Float32Scalar, FusedMultiplyAddIsLibmFma) {
+  // dot_f32 of a one-element row after a first element: fma(a, b, fma(c, d, 0)).
+  std::mt19937 rng(13);
+  for (int i = 0; i < 300000; ++i) {
+    float rows[32] = {}, x[32] = {};
+    for (float* p : {&rows[0], &rows[16], &x[0], &x[16]}) {
+      std::uint32_t bits = rng();
+      if (i % 3 == 0) bits = (bits & 0x807fffffu) | (120u + rng() % 16) << 23;  // cancellation
+      if ((bits >> 23 & 0xff) == 0xff) bits &= 0xbfffffffu;
+      *p = std::bit_cast<float>(bits);
+    }
+    if (i % 5 == 0) x[16] = -x[0], rows[16] = std::nextafterf(rows[0], 0);
+    float got = 0;
+    Scalar().dot_f32(rows, 1, 32, x, &got);
+    const float want = std::fmaf(rows[16], x[16], std::fmaf(rows[0], x[0], 0.0f));
+    if (std::isnan(want)) continue;
+    ASSERT_EQ(got, want + 0.0f) << rows[0] << " " << x[0] << " " << rows[16] << " " << x[16];
+  }
+}
+
+std::string NameOf(const testing::TestParamInfo<const KernelInfo*>& info) {
+  return info.param->name;
+}
+INSTANTIATE_TEST_SUITE_P(All, Float32, testing::ValuesIn(Float32Kernels()), NameOf);
+
+}  // namespace
+}  // namespace bittern::kernels

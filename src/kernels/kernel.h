@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel interface: the only project header that an ISA file may include besides the .inc of
+// its operation. Plain data only, because an inline function compiled for AVX-512 may become the
+// copy that an old CPU runs (docs/kernels.md). All kernels: no allocation, no exceptions, no
+// reads or writes outside the ranges stated, any alignment, safe from any number of threads.
+#pragma once
+
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/arch_select.inc"
+
+namespace bittern::kernels {
+
+enum class Isa : uint8_t {
+#define ISA(name, test, flags) name,
+#include "kernels/isa.def"
+#undef ISA
+};
+
+/// Ternary matrix times int8 vectors, exact in int32. Weights are Tile16 (quant/tile16.hpp).
+/// |sum| <= cols * 128, so int32 holds every cols < 2^24.
+struct Tile16Ops {
+  /// out[16 t + r] = sum over c of (code - 1) * act[c].
+  /// tiles: num_tiles * num_blocks * 512 bytes. act: int8[num_blocks * 128]. act_sum: its sum.
+  /// out: int32[num_tiles * 16].
+  void (*gemv)(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* act,
+               int32_t act_sum, int32_t* out);
+
+  /// The same for num_tokens vectors: out[token * out_stride + 16 t + r].
+  /// panels: ceil(num_tokens / 8) panels of int8[num_blocks * 32][8 tokens][4 columns], the
+  /// unused tokens of the last panel zero. act_sums: int32[num_tokens].
+  /// num_tiles: 1..kGemmTiles. scratch: kGemmTiles * num_blocks * 2048 bytes.
+  void (*gemm)(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* panels,
+               const int32_t* act_sums, size_t num_tokens, int32_t* out, size_t out_stride,
+               uint8_t* scratch);
+};
+inline constexpr size_t kGemmTiles = 2;    ///< row tiles of one gemm call at most
+inline constexpr size_t kPanelTokens = 8;  ///< tokens side by side in a panel of activations
+
+/// One token's share of an attention call: the query heads that read one key-value head.
+struct AttentionArgs {
+  const float* queries;  ///< [num_queries][head_dim], one after the other
+  float* out;            ///< [num_queries][head_dim]
+  const void* keys;      ///< [positions / 16][head_dim][16] half or float
+  const void* values;    ///< [positions][padded_head_dim] half or float; padded to 16
+  float* scratch;        ///< attention_scratch floats (see below)
+  size_t num_queries;    ///< 1..
+  size_t head_dim;
+  size_t num_positions;  ///< attends to positions 0..num_positions-1; both arrays hold whole
+                         ///< blocks of 16 positions, finite beyond num_positions
+  float scale;           ///< of the scores, 1 / sqrt(head_dim)
+  bool half;             ///< keys and values are binary16
+};
+/// Positions are summed in blocks of this many, then the blocks' sums in order: part of the
+/// numerics contract, so that positions can be split over threads without changing a bit.
+inline constexpr size_t kAttentionBlock = 256;
+/// Floats of scratch: scores of four queries, one block of keys or values as float.
+constexpr size_t AttentionScratch(size_t max_positions, size_t head_dim) {
+  return 4 * ((max_positions + 15) / 16 * 16) + 16 * ((head_dim + 15) / 16 * 16) +
+         4 * ((head_dim + 15) / 16 * 16);
+}
+
+/// Float operations under the numerics contract (docs/design/0001-numerics.md): sums run in 16
+/// lanes (element i in lane i mod 16) closed by a fixed tree; multiply-adds written as one are
+/// fused; so every ISA gives the same bits.
+struct FloatOps {
+  /// out[i] = x[i] / rms(x) * weight[i], rms = sqrt(mean(x^2) + eps). out may be x.
+  void (*rms_norm)(const float* x, const float* weight, size_t n, float eps, float* out);
+  /// Quantises one token to int8: s = 127 / max(|x|max, 1e-5), q = round half even(x * s),
+  /// clamped to [-127, 127]. Returns s; *sum = sum of q. (b1.58, arXiv:2402.17764, sec. 2)
+  float (*quantize_absmax)(const float* x, size_t n, int8_t* q, int32_t* sum);
+  /// out[i] = float(sums[i]) / act_scale * weight_scale.
+  void (*rescale)(const int32_t* sums, size_t n, float act_scale, float weight_scale, float* out);
+  /// x[i] += y[i].
+  void (*add)(float* x, const float* y, size_t n);
+  /// out[i] = max(gate[i], 0)^2 * up[i]. out may be gate or up.
+  void (*relu2_mul)(const float* gate, const float* up, size_t n, float* out);
+  /// out[i] = gate[i] / (1 + exp(-gate[i])) * up[i]. out may be gate or up.
+  void (*silu_mul)(const float* gate, const float* up, size_t n, float* out);
+  /// Rotates pairs (x[i], x[i + half]) by the angle whose cosine and sine are given; i < half.
+  void (*rope)(float* x, const float* cosine, const float* sine, size_t half);
+  /// Softmax attention of one token over one key-value head: weights = softmax(q k^T scale),
+  /// out = weights times values. With a half cache the weights are rounded to half too (and the
+  /// caller rounds the queries), as in llama.cpp's f16 cache, so that both can be compared.
+  void (*attention)(const AttentionArgs* args);
+  /// Binary16 with rounding to nearest even, saturated to +-65504 (so a cache stays finite).
+  void (*store_half)(const float* x, size_t n, uint16_t* out);
+  /// x[i] rounded to binary16 as by store_half, and back.
+  void (*round_half)(float* x, size_t n);
+  /// out[r] = dot(row r, x), rows contiguous, of n elements each.
+  void (*dot_f32)(const float* rows, size_t num_rows, size_t n, const float* x, float* out);
+  void (*dot_f16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);
+  void (*dot_bf16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);
+  /// out[i] = exp(x[i]), 0 below -87.3; exposed for tests.
+  void (*exp)(const float* x, size_t n, float* out);
+};
+
+/// A line of kernels.def: one operation on one instruction set.
+struct KernelInfo {
+  const char* name;  ///< "tile16_avx2"
+  Isa isa;
+  const Tile16Ops* tile16;  ///< set for operation tile16
+  const FloatOps* float32;  ///< set for operation float32
+};
+
+}  // namespace bittern::kernels

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/registry.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace bittern::kernels {
+
+#define KERNEL(operation, isa) extern const KernelInfo k_##operation##_##isa;
+#include "kernels/kernels.def"
+#undef KERNEL
+
+namespace {
+
+constexpr const KernelInfo* kKernels[] = {
+#define KERNEL(operation, isa) &k_##operation##_##isa,
+#include "kernels/kernels.def"
+#undef KERNEL
+};
+
+constexpr Isa kIsas[] = {
+#define ISA(name, test, flags) Isa::name,
+#include "kernels/isa.def"
+#undef ISA
+};
+
+constexpr std::string_view kIsaNames[] = {
+#define ISA(name, test, flags) #name,
+#include "kernels/isa.def"
+#undef ISA
+};
+
+std::string KnownIsas() {
+  std::string names;
+  for (Isa isa : kIsas) {
+    names += fmt::format("{}{}{}", names.empty() ? "" : ", ", IsaName(isa),
+                         Supports(isa) ? "" : " (not on this CPU)");
+  }
+  return names;
+}
+
+}  // namespace
+
+std::span<const KernelInfo* const> AllKernels() noexcept { return kKernels; }
+std::span<const Isa> AllIsas() noexcept { return kIsas; }
+std::string_view IsaName(Isa isa) noexcept { return kIsaNames[static_cast<std::size_t>(isa)]; }
+
+bool Supports(Isa isa) noexcept {
+#if defined(__x86_64__)
+#define HAS(feature) (__builtin_cpu_supports(feature) != 0)
+#endif
+  switch (isa) {
+#define ISA(name, test, flags) \
+  case Isa::name:              \
+    return test;
+#include "kernels/isa.def"
+#undef ISA
+  }
+  return false;
+}
+
+Kernels SelectKernels(bool (*usable)(Isa)) noexcept {
+  Kernels chosen{};
+  for (const KernelInfo* kernel : kKernels) {
+    if (!usable(kernel->isa)) continue;
+    if (kernel->tile16 != nullptr && !chosen.tile16_info) chosen.tile16_info = kernel;
+    if (kernel->float32 != nullptr && !chosen.float32_info) chosen.float32_info = kernel;
+  }
+  return chosen;  // complete: kernels_test checks that every operation has a scalar kernel
+}
+
+Result<Kernels> SelectKernelsForced(std::string_view isa_name) {
+  if (isa_name.empty()) return SelectKernels();
+  for (Isa limit : kIsas) {
+    if (IsaName(limit) != isa_name) continue;
+    if (!Supports(limit)) break;
+    Kernels chosen{};
+    for (const KernelInfo* kernel : kKernels) {  // rows of isa.def go from best to scalar
+      if (kernel->isa < limit || !Supports(kernel->isa)) continue;
+      if (kernel->tile16 != nullptr && !chosen.tile16_info) chosen.tile16_info = kernel;
+      if (kernel->float32 != nullptr && !chosen.float32_info) chosen.float32_info = kernel;
+    }
+    return chosen;
+  }
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("BITTERN_ISA={}: unknown here or not supported by this CPU; "
+                          "instruction sets of this build: {}",
+                          isa_name, KnownIsas()));
+}
+
+Result<Kernels> SelectKernelsFromEnvironment() {
+  const char* name = std::getenv("BITTERN_ISA");
+  return SelectKernelsForced(name == nullptr ? "" : name);
+}
+
+}  // namespace bittern::kernels

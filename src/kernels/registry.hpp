@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernels this build has, which this CPU can run, and which are used.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "kernels/kernel.h"
+
+namespace bittern::kernels {
+
+/// All lines of kernels.def for this architecture, best first.
+[[nodiscard]] std::span<const KernelInfo* const> AllKernels() noexcept;
+/// All instruction sets of this architecture, best first; scalar is the last.
+[[nodiscard]] std::span<const Isa> AllIsas() noexcept;
+[[nodiscard]] std::string_view IsaName(Isa isa) noexcept;
+/// True if this CPU (and operating system) can run code compiled for `isa`.
+[[nodiscard]] bool Supports(Isa isa) noexcept;
+
+/// The kernels in use: one table per operation.
+struct Kernels {
+  const KernelInfo* tile16_info;
+  const KernelInfo* float32_info;
+
+  [[nodiscard]] const Tile16Ops& tile16() const noexcept { return *tile16_info->tile16; }
+  [[nodiscard]] const FloatOps& float32() const noexcept { return *float32_info->float32; }
+};
+
+/// For each operation the first kernel whose ISA `usable` accepts.
+[[nodiscard]] Kernels SelectKernels(bool (*usable)(Isa) = Supports) noexcept;
+
+/// As SelectKernels, but obeys a forced ISA ("scalar", "avx2", ...; "" for none): kernels of that
+/// ISA or, where an operation has none, of the best one below it. Error kInvalidArgument: the
+/// name is unknown (the message lists the known ones) or this CPU cannot run it.
+[[nodiscard]] Result<Kernels> SelectKernelsForced(std::string_view isa_name);
+
+/// SelectKernelsForced with the environment variable BITTERN_ISA.
+[[nodiscard]] Result<Kernels> SelectKernelsFromEnvironment();
+
+}  // namespace bittern::kernels

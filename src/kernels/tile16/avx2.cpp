@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ternary gemv and gemm with AVX2. vpmaddubsw multiplies unsigned codes by signed activations and
+// adds neighbours into int16; a 64-byte step of a tile is two halves of eight rows.
+//
+// Bound of the int16 sums: codes <= 3, activations >= -128, so one vpmaddubsw gives at most
+// 2 * 3 * 128 = 768, and a block of 128 columns adds 32 of them: 24576 < 32767. Every block is
+// widened to int32, so no row length overflows. Layout: quant/tile16.hpp.
+#include <immintrin.h>
+
+#include "kernels/kernel.h"
+
+namespace bittern::kernels {
+namespace {
+
+constexpr size_t kRows = 16, kSteps = 8, kStepBytes = 64, kBlockBytes = 512, kBlock = 128;
+constexpr size_t kPrefetchBytes = 2048;
+
+inline __m256i Load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+inline void Store(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
+
+inline __m256i Broadcast4(const int8_t* act) {
+  int32_t word;
+  __builtin_memcpy(&word, act, 4);
+  return _mm256_set1_epi32(word);
+}
+
+/// Adds the int16 pairs of `narrow` into the int32 lanes of `wide`.
+inline __m256i Widen(__m256i wide, __m256i narrow) {
+  return _mm256_add_epi32(wide, _mm256_madd_epi16(narrow, _mm256_set1_epi16(1)));
+}
+
+inline __m256i AddProducts(__m256i narrow, __m256i codes, __m256i act) {
+  return _mm256_add_epi16(narrow, _mm256_maddubs_epi16(codes, act));
+}
+
+/// One half step (32 bytes: eight rows) against its four groups of activations.
+inline __m256i AddStep(__m256i narrow, __m256i bytes, __m256i top, __m256i second, __m256i third,
+                       __m256i low) {
+  const __m256i mask = _mm256_set1_epi8(3);
+  narrow = AddProducts(narrow, _mm256_and_si256(_mm256_srli_epi16(bytes, 6), mask), top);
+  narrow = AddProducts(narrow, _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask), second);
+  narrow = AddProducts(narrow, _mm256_and_si256(_mm256_srli_epi16(bytes, 2), mask), third);
+  return AddProducts(narrow, _mm256_and_si256(bytes, mask), low);
+}
+
+void Gemv(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* act,
+          int32_t act_sum, int32_t* out) {
+  const uint8_t* p = tiles;
+  for (size_t t = 0; t < num_tiles; ++t) {
+    __m256i first = _mm256_set1_epi32(-act_sum), last = first;  // rows 0-7 and 8-15
+    for (size_t b = 0; b < num_blocks; ++b, p += kBlockBytes) {
+      const int8_t* a = act + b * kBlock;
+      __m256i first16 = _mm256_setzero_si256(), last16 = first16;
+      for (size_t step = 0; step < kSteps; ++step) {
+        const uint8_t* q = p + step * kStepBytes;
+        _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
+        const __m256i top = Broadcast4(a + 4 * step), second = Broadcast4(a + 4 * step + 32),
+                      third = Broadcast4(a + 4 * step + 64), low = Broadcast4(a + 4 * step + 96);
+        first16 = AddStep(first16, Load(q), top, second, third, low);
+        last16 = AddStep(last16, Load(q + 32), top, second, third, low);
+      }
+      first = Widen(first, first16);
+      last = Widen(last, last16);
+    }
+    Store(out + t * kRows, first);
+    Store(out + t * kRows + 8, last);
+  }
+}
+
+/// Spreads the fields of one tile into bytes 0..3: [column / 4][16 rows x 4 columns].
+void Decode(const uint8_t* tile, size_t num_blocks, uint8_t* codes) {
+  const __m256i mask = _mm256_set1_epi8(3);
+  constexpr size_t kField = kSteps * kStepBytes;
+  for (size_t b = 0; b < num_blocks; ++b) {
+    uint8_t* out = codes + b * 4 * kField;
+    for (size_t i = 0; i < kField; i += 32) {
+      const __m256i bytes = Load(tile + b * kBlockBytes + i);
+      Store(out + i, _mm256_and_si256(_mm256_srli_epi16(bytes, 6), mask));
+      Store(out + kField + i, _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask));
+      Store(out + 2 * kField + i, _mm256_and_si256(_mm256_srli_epi16(bytes, 2), mask));
+      Store(out + 3 * kField + i, _mm256_and_si256(bytes, mask));
+    }
+  }
+}
+
+/// One tile times up to four tokens: eight int16 sums in registers for each block of columns,
+/// widened into int32 sums that the compiler keeps where it can.
+template <size_t kTokens>
+void Multiply(const uint8_t* codes, size_t num_blocks, const int8_t* panel, const int32_t* act_sums,
+              int32_t* out, size_t out_stride) {
+  __m256i sums[kTokens][2];
+  for (size_t token = 0; token < kTokens; ++token) {
+    sums[token][0] = sums[token][1] = _mm256_set1_epi32(-act_sums[token]);
+  }
+  for (size_t b = 0; b < num_blocks; ++b) {
+    __m256i narrow[kTokens][2];
+    for (size_t token = 0; token < kTokens; ++token) {
+      narrow[token][0] = narrow[token][1] = _mm256_setzero_si256();
+    }
+    for (size_t g = 0; g < kBlock / 4; ++g) {
+      const __m256i first = Load(codes), last = Load(codes + 32);
+      for (size_t token = 0; token < kTokens; ++token) {
+        const __m256i a = Broadcast4(panel + token * 4);
+        narrow[token][0] = AddProducts(narrow[token][0], first, a);
+        narrow[token][1] = AddProducts(narrow[token][1], last, a);
+      }
+      codes += kStepBytes;
+      panel += 4 * kPanelTokens;
+    }
+    for (size_t token = 0; token < kTokens; ++token) {
+      sums[token][0] = Widen(sums[token][0], narrow[token][0]);
+      sums[token][1] = Widen(sums[token][1], narrow[token][1]);
+    }
+  }
+  for (size_t token = 0; token < kTokens; ++token) {
+    Store(out + token * out_stride, sums[token][0]);
+    Store(out + token * out_stride + 8, sums[token][1]);
+  }
+}
+
+using MultiplyFn = void (*)(const uint8_t*, size_t, const int8_t*, const int32_t*, int32_t*,
+                            size_t);
+constexpr size_t kTokensAtOnce = 4;
+constexpr MultiplyFn kMultiply[kTokensAtOnce] = {Multiply<1>, Multiply<2>, Multiply<3>,
+                                                 Multiply<4>};
+
+void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* panels,
+          const int32_t* act_sums, size_t num_tokens, int32_t* out, size_t out_stride,
+          uint8_t* scratch) {
+  for (size_t t = 0; t < num_tiles; ++t) {
+    Decode(tiles + t * num_blocks * kBlockBytes, num_blocks, scratch);
+    for (size_t token = 0; token < num_tokens; token += kTokensAtOnce) {
+      const size_t left = num_tokens - token;
+      const size_t count = left < kTokensAtOnce ? left : kTokensAtOnce;
+      const int8_t* panel = panels + token / kPanelTokens * kPanelTokens * num_blocks * kBlock +
+                            token % kPanelTokens * 4;
+      kMultiply[count - 1](scratch, num_blocks, panel, act_sums + token,
+                           out + token * out_stride + t * kRows, out_stride);
+    }
+  }
+}
+
+constexpr Tile16Ops kOps = {Gemv, Gemm};
+
+}  // namespace
+
+extern const KernelInfo k_tile16_avx2;
+const KernelInfo k_tile16_avx2 = {"tile16_avx2", Isa::avx2, &kOps, nullptr};
+
+}  // namespace bittern::kernels

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ternary gemv and gemm with AVX-512 VNNI. One 64-byte step of a tile is 16 rows x 16 columns;
+// vpdpbusd multiplies four unsigned codes by four signed activations per 32-bit lane, so a lane
+// is an output row and nothing is ever summed across lanes. Layout: quant/tile16.hpp.
+#include <immintrin.h>
+
+#include "kernels/kernel.h"
+
+namespace bittern::kernels {
+namespace {
+
+constexpr size_t kRows = 16, kSteps = 8, kStepBytes = 64, kBlockBytes = 512, kBlock = 128;
+constexpr size_t kPrefetchBytes = 4096;
+
+inline __m512i Broadcast4(const int8_t* act) {
+  int32_t word;
+  __builtin_memcpy(&word, act, 4);
+  return _mm512_set1_epi32(word);
+}
+
+// The four fields of a byte are multiplied in place (codes times 64, 16, 4, 1), each field into a
+// sum of its own, and the sums are shifted once at the end: exact, since each is a multiple.
+// Bound: |sum of the top field| <= 2 * 64 * 128 * cols / 4 = 4096 cols < 2^31 for cols < 2^19.
+struct FieldSums {
+  __m512i top = _mm512_setzero_si512(), second = _mm512_setzero_si512(),
+          third = _mm512_setzero_si512(), low = _mm512_setzero_si512();
+};
+
+inline void AddStep(__m512i bytes, const int8_t* act, FieldSums* sums) {
+  const __m512i top = _mm512_set1_epi8(static_cast<char>(0xc0)), second = _mm512_set1_epi8(0x30),
+                third = _mm512_set1_epi8(0x0c), low = _mm512_set1_epi8(0x03);
+  sums->top = _mm512_dpbusd_epi32(sums->top, _mm512_and_si512(bytes, top), Broadcast4(act));
+  sums->second =
+      _mm512_dpbusd_epi32(sums->second, _mm512_and_si512(bytes, second), Broadcast4(act + 32));
+  sums->third =
+      _mm512_dpbusd_epi32(sums->third, _mm512_and_si512(bytes, third), Broadcast4(act + 64));
+  sums->low = _mm512_dpbusd_epi32(sums->low, _mm512_and_si512(bytes, low), Broadcast4(act + 96));
+}
+
+inline __m512i Total(const FieldSums& s) {
+  return _mm512_add_epi32(
+      _mm512_add_epi32(_mm512_srai_epi32(s.top, 6), _mm512_srai_epi32(s.second, 4)),
+      _mm512_add_epi32(_mm512_srai_epi32(s.third, 2), s.low));
+}
+
+void Gemv(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* act,
+          int32_t act_sum, int32_t* out) {
+  const uint8_t* p = tiles;
+  for (size_t t = 0; t < num_tiles; ++t) {
+    FieldSums even, odd;  // two sets: the latency of one hides behind the other
+    for (size_t b = 0; b < num_blocks; ++b, p += kBlockBytes) {
+      const int8_t* a = act + b * kBlock;
+      for (size_t step = 0; step < kSteps; step += 2) {
+        const uint8_t* q = p + step * kStepBytes;
+        // Weights stream from memory: without this the loop waits on every line.
+        _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
+        _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes + 64), _MM_HINT_T0);
+        AddStep(_mm512_loadu_si512(q), a + 4 * step, &even);
+        AddStep(_mm512_loadu_si512(q + kStepBytes), a + 4 * step + 4, &odd);
+      }
+    }
+    const __m512i sum = _mm512_add_epi32(Total(even), Total(odd));
+    _mm512_storeu_si512(out + t * kRows, _mm512_sub_epi32(sum, _mm512_set1_epi32(act_sum)));
+  }
+}
+
+/// Spreads the fields of up to kGemmTiles tiles into bytes 0..2, in the order the product loop
+/// reads: [column / 4][tile][16 rows x 4 columns].
+void Decode(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, uint8_t* codes) {
+  const __m512i mask = _mm512_set1_epi8(3);
+  for (size_t t = 0; t < num_tiles; ++t) {
+    const uint8_t* p = tiles + t * num_blocks * kBlockBytes;
+    for (size_t b = 0; b < num_blocks; ++b, p += kBlockBytes) {
+      for (size_t step = 0; step < kSteps; ++step) {
+        const __m512i bytes = _mm512_loadu_si512(p + step * kStepBytes);
+        uint8_t* out = codes + ((b * 32 + step) * num_tiles + t) * kStepBytes;
+        const size_t field = kSteps * num_tiles * kStepBytes;
+        _mm512_storeu_si512(out, _mm512_and_si512(_mm512_srli_epi16(bytes, 6), mask));
+        _mm512_storeu_si512(out + field, _mm512_and_si512(_mm512_srli_epi16(bytes, 4), mask));
+        _mm512_storeu_si512(out + 2 * field, _mm512_and_si512(_mm512_srli_epi16(bytes, 2), mask));
+        _mm512_storeu_si512(out + 3 * field, _mm512_and_si512(bytes, mask));
+      }
+    }
+  }
+}
+
+/// kTiles x kTokens sums stay in registers over the whole row: 16 independent chains hide the
+/// latency of vpdpbusd, and each broadcast feeds kTiles products.
+template <size_t kTiles, size_t kTokens>
+void Multiply(const uint8_t* codes, size_t num_groups, const int8_t* panel, const int32_t* act_sums,
+              int32_t* out, size_t out_stride) {
+  __m512i sums[kTiles][kTokens];
+  for (size_t token = 0; token < kTokens; ++token) {
+    for (size_t t = 0; t < kTiles; ++t) sums[t][token] = _mm512_set1_epi32(-act_sums[token]);
+  }
+  for (size_t g = 0; g < num_groups; ++g) {
+    __m512i w[kTiles];
+    for (size_t t = 0; t < kTiles; ++t) w[t] = _mm512_loadu_si512(codes + t * kStepBytes);
+    for (size_t token = 0; token < kTokens; ++token) {
+      const __m512i a = Broadcast4(panel + token * 4);
+      for (size_t t = 0; t < kTiles; ++t) {
+        sums[t][token] = _mm512_dpbusd_epi32(sums[t][token], w[t], a);
+      }
+    }
+    codes += kTiles * kStepBytes;
+    panel += 4 * kPanelTokens;
+  }
+  for (size_t token = 0; token < kTokens; ++token) {
+    for (size_t t = 0; t < kTiles; ++t) {
+      _mm512_storeu_si512(out + token * out_stride + t * kRows, sums[t][token]);
+    }
+  }
+}
+
+using MultiplyFn = void (*)(const uint8_t*, size_t, const int8_t*, const int32_t*, int32_t*,
+                            size_t);
+template <size_t kTiles>
+constexpr MultiplyFn kMultiply[kPanelTokens] = {
+    Multiply<kTiles, 1>, Multiply<kTiles, 2>, Multiply<kTiles, 3>, Multiply<kTiles, 4>,
+    Multiply<kTiles, 5>, Multiply<kTiles, 6>, Multiply<kTiles, 7>, Multiply<kTiles, 8>};
+
+void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* panels,
+          const int32_t* act_sums, size_t num_tokens, int32_t* out, size_t out_stride,
+          uint8_t* scratch) {
+  Decode(tiles, num_tiles, num_blocks, scratch);
+  for (size_t token = 0; token < num_tokens; token += kPanelTokens) {
+    const size_t left = num_tokens - token;
+    const size_t count = left < kPanelTokens ? left : kPanelTokens;
+    const MultiplyFn multiply = num_tiles == 2 ? kMultiply<2>[count - 1] : kMultiply<1>[count - 1];
+    multiply(scratch, num_blocks * 32, panels + token * num_blocks * kBlock, act_sums + token,
+             out + token * out_stride, out_stride);
+  }
+}
+
+constexpr Tile16Ops kOps = {Gemv, Gemm};
+
+}  // namespace
+
+extern const KernelInfo k_tile16_avx512vnni;
+const KernelInfo k_tile16_avx512vnni = {"tile16_avx512vnni", Isa::avx512vnni, &kOps, nullptr};
+
+}  // namespace bittern::kernels

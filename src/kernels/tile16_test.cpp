@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every tile16 kernel that this CPU can run, against a three-line loop over the layout's own
+// definition (quant::CodeInTile): random data and always the extremes, since a too narrow
+// accumulator passes every random test. New kernels are tested without editing this file.
+#include "quant/tile16.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/guarded_buffer_for_test.hpp"
+#include "kernels/registry.hpp"
+#include "quant/i2s.hpp"
+
+namespace bittern::kernels {
+namespace {
+
+constexpr std::size_t kRows = quant::kTileRows, kBlock = quant::kTileBlock;
+
+std::vector<const KernelInfo*> Tile16Kernels() {
+  std::vector<const KernelInfo*> kernels;
+  for (const KernelInfo* kernel : AllKernels()) {
+    if (kernel->tile16 != nullptr) kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
+/// How a test fills weights and activations. -1 in code, kRandom in act: random.
+struct Fill {
+  const char* name;
+  int code;
+  int act;
+};
+constexpr int kRandom = 1000;
+constexpr Fill kFills[] = {
+    {"random", -1, kRandom},         {"plus_max", 2, 127},
+    {"plus_min", 2, -128},           {"minus_max", 0, 127},
+    {"minus_min", 0, -128},          {"zero_max", 1, 127},
+    {"random_weights_max", -1, 127}, {"random_weights_min", -1, -128},
+};
+
+/// Weights and activations of one case; every buffer ends at a guard page.
+struct Case {
+  Case(std::size_t tiles, std::size_t blocks, std::size_t tokens, const Fill& fill,
+       std::uint32_t seed)
+      : num_tiles(tiles),
+        num_blocks(blocks),
+        num_tokens(tokens),
+        weights(tiles * blocks * quant::kTileBlockBytes),
+        act(tokens * blocks * kBlock) {
+    std::mt19937 rng(seed);
+    const std::size_t cols = blocks * kBlock;
+    std::vector<std::uint8_t> codes(kRows * cols);
+    std::vector<std::byte> packed(codes.size() / 4);
+    for (std::size_t t = 0; t < tiles; ++t) {
+      for (auto& c : codes) c = static_cast<std::uint8_t>(fill.code < 0 ? rng() % 3 : fill.code);
+      quant::PackI2s(codes, packed);
+      quant::RepackI2sTile(packed.data(), kRows, blocks,
+                           weights.data() + t * quant::TileBytes(cols));
+    }
+    for (auto& a : act) a = static_cast<std::int8_t>(fill.act == kRandom ? rng() : fill.act);
+  }
+
+  std::int32_t ActSum(std::size_t token) {
+    std::int32_t sum = 0;
+    for (std::size_t c = 0; c < cols(); ++c) sum += act[token * cols() + c];
+    return sum;
+  }
+  /// The three-line loop.
+  std::int32_t Expected(std::size_t token, std::size_t row) {
+    const std::uint8_t* tile = weights.data() + row / kRows * quant::TileBytes(cols());
+    std::int32_t sum = 0;
+    for (std::size_t c = 0; c < cols(); ++c) {
+      sum +=
+          (static_cast<int>(quant::CodeInTile(tile, row % kRows, c)) - 1) * act[token * cols() + c];
+    }
+    return sum;
+  }
+  [[nodiscard]] std::size_t cols() const { return num_blocks * kBlock; }
+  [[nodiscard]] std::size_t rows() const { return num_tiles * kRows; }
+
+  std::size_t num_tiles, num_blocks, num_tokens;
+  GuardedBuffer<std::uint8_t> weights;
+  GuardedBuffer<std::int8_t> act;
+};
+
+std::vector<std::int32_t> RunGemv(const Tile16Ops& ops, Case& c) {
+  GuardedBuffer<std::int32_t> out(c.rows());
+  ops.gemv(c.weights.data(), c.num_tiles, c.num_blocks, c.act.data(), c.ActSum(0), out.data());
+  return {out.begin(), out.end()};
+}
+
+/// Panels as kernel.h draws them: [panel][column / 4][8 tokens][4 columns].
+void FillPanels(Case& c, GuardedBuffer<std::int8_t>& panels) {
+  for (std::size_t token = 0; token < c.num_tokens; ++token) {
+    for (std::size_t col = 0; col < c.cols(); ++col) {
+      const std::size_t panel = token / kPanelTokens * kPanelTokens * c.cols();
+      panels[panel + (col / 4 * kPanelTokens + token % kPanelTokens) * 4 + col % 4] =
+          c.act[token * c.cols() + col];
+    }
+  }
+}
+
+class Tile16 : public testing::TestWithParam<const KernelInfo*> {
+ protected:
+  void SetUp() override {
+    if (!Supports(GetParam()->isa)) GTEST_SKIP() << "this CPU lacks " << GetParam()->name;
+  }
+  const Tile16Ops& ops() { return *GetParam()->tile16; }
+};
+
+TEST_P(Tile16, GemvIsExactOnRandomAndExtremeInputs) {
+  for (const Fill& fill : kFills) {
+    for (std::size_t tiles : {1u, 3u}) {
+      // 54 blocks are 6912 columns, 112 are 14336: the widest rows of real models.
+      for (std::size_t blocks : {1u, 2u, 3u, 20u, 54u, 112u}) {
+        Case c(tiles, blocks, 1, fill, static_cast<std::uint32_t>(blocks));
+        const auto out = RunGemv(ops(), c);
+        for (std::size_t row = 0; row < c.rows(); ++row) {
+          ASSERT_EQ(out[row], c.Expected(0, row)) << fill.name << " " << blocks << " row " << row;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Tile16, GemvPutsEverySingleWeightInItsPlace) {
+  constexpr std::size_t kBlocks = 2, kCols = kBlocks * kBlock;
+  Case c(1, kBlocks, 1, kFills[5], 1);
+  std::vector<std::uint8_t> codes(kRows * kCols, 1);
+  std::vector<std::byte> packed(codes.size() / 4);
+  for (std::size_t col = 0; col < kCols; ++col)
+    c.act[col] = static_cast<std::int8_t>(col % 120 + 1);
+  for (std::size_t place = 0; place < codes.size(); ++place) {
+    codes[place] = place % 2 ? 2 : 0;
+    quant::PackI2s(codes, packed);
+    quant::RepackI2sTile(packed.data(), kRows, kBlocks, c.weights.data());
+    const auto out = RunGemv(ops(), c);
+    for (std::size_t row = 0; row < kRows; ++row) {
+      const int sign = place % 2 ? 1 : -1;
+      ASSERT_EQ(out[row], row == place / kCols ? sign * c.act[place % kCols] : 0) << place;
+    }
+    codes[place] = 1;
+  }
+}
+
+TEST_P(Tile16, GemmIsExactForEveryBatchSizeAndFill) {
+  for (const Fill& fill : kFills) {
+    for (std::size_t tokens : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 15u, 16u, 17u, 33u}) {
+      for (std::size_t tiles = 1; tiles <= kGemmTiles; ++tiles) {
+        const std::size_t blocks = tokens % 3 == 0 ? 54 : 3;
+        Case c(tiles, blocks, tokens, fill, static_cast<std::uint32_t>(tokens));
+        const std::size_t padded = (tokens + kPanelTokens - 1) / kPanelTokens * kPanelTokens;
+        GuardedBuffer<std::int8_t> panels(padded * c.cols());
+        FillPanels(c, panels);
+        GuardedBuffer<std::int32_t> sums(tokens);
+        for (std::size_t t = 0; t < tokens; ++t) sums[t] = c.ActSum(t);
+        const std::size_t stride = c.rows() + 5;  // canaries between the tokens' rows
+        GuardedBuffer<std::int32_t> out((tokens - 1) * stride + c.rows());
+        for (auto& value : out) value = 77;
+        GuardedBuffer<std::uint8_t> scratch(kGemmTiles * blocks * 2048);
+        ops().gemm(c.weights.data(), tiles, blocks, panels.data(), sums.data(), tokens, out.data(),
+                   stride, scratch.data());
+        for (std::size_t i = 0; i < out.size(); ++i) {
+          const std::size_t token = i / stride, row = i % stride;
+          ASSERT_EQ(out[i], row < c.rows() ? c.Expected(token, row) : 77)
+              << fill.name << " tokens " << tokens << " token " << token << " row " << row;
+        }
+      }
+    }
+  }
+}
+
+std::string NameOf(const testing::TestParamInfo<const KernelInfo*>& info) {
+  return info.param->name;
+}
+INSTANTIATE_TEST_SUITE_P(All, Tile16, testing::ValuesIn(Tile16Kernels()), NameOf);
+
+TEST(Registry, EveryOperationHasAScalarKernelAndTheBestComesFirst) {
+  const auto scalar_only = SelectKernels([](Isa isa) { return isa == Isa::scalar; });
+  ASSERT_NE(scalar_only.tile16_info, nullptr);
+  ASSERT_NE(scalar_only.float32_info, nullptr);
+  EXPECT_STREQ(scalar_only.tile16_info->name, "tile16_scalar");
+  const auto best = SelectKernels([](Isa) { return true; });
+  EXPECT_EQ(best.tile16_info, AllKernels()[0]);
+}
+
+TEST(Registry, ForcedIsaIsObeyedOrRefusedByName) {
+  EXPECT_EQ(SelectKernelsForced("scalar").value().tile16_info->isa, Isa::scalar);
+  EXPECT_EQ(SelectKernelsForced("").value().tile16_info, SelectKernels().tile16_info);
+  const auto error = SelectKernelsForced("mmx").error();
+  EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(error.message, testing::HasSubstr("mmx"));
+  EXPECT_THAT(error.message, testing::HasSubstr("scalar"));
+  for (Isa isa : AllIsas()) {
+    const auto forced = SelectKernelsForced(IsaName(isa));
+    EXPECT_EQ(forced.has_value(), Supports(isa)) << IsaName(isa);
+    if (forced) {
+      EXPECT_EQ(forced->tile16_info->isa, isa);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bittern::kernels

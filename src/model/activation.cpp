@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/activation.hpp"
+
+#include <fmt/format.h>
+
+namespace bittern::model {
+namespace {
+
+/// BitNet b1.58 2B-4T, the one model of this shape; it was trained with squared ReLU.
+bool HasShapeOf2B4T(const ModelConfig& c) {
+  return c.num_layers == 30 && c.hidden_size == 2560 && c.intermediate_size == 6912 &&
+         c.num_heads == 20 && c.num_kv_heads == 5 && c.vocab_size == 128256;
+}
+
+struct Choice {
+  Activation activation;
+  std::string reason;
+  bool notable;
+};
+
+Result<Choice> Choose(const formats::Metadata& metadata, const ModelConfig& c) {
+  const std::string key = c.architecture + ".hidden_activation";
+  if (const auto named = BITTERN_TRY(metadata.GetString(key))) {
+    if (*named == "relu2") return Choice{Activation::kRelu2, "named by " + key, false};
+    if (*named == "silu") return Choice{Activation::kSilu, "named by " + key, false};
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("metadata key {}: expected relu2 or silu, found \"{}\"", key, *named));
+  }
+  const auto tokenizer = BITTERN_TRY(metadata.GetString("tokenizer.ggml.model"));
+  if (c.architecture != "bitnet") {
+    if (tokenizer == "llama" || c.vocab_size == 32002) {
+      return Choice{
+          Activation::kSilu,
+          "labelled " + c.architecture + ", but its vocabulary is that of the 1bitLLM models",
+          true};
+    }
+    return Choice{Activation::kRelu2, "architecture " + c.architecture, false};
+  }
+  if (HasShapeOf2B4T(c)) {
+    return Choice{Activation::kRelu2, "architecture bitnet, but the shape of BitNet b1.58 2B-4T",
+                  true};
+  }
+  return Choice{Activation::kSilu, "architecture bitnet", false};
+}
+
+}  // namespace
+
+Result<Activation> ResolveActivation(const formats::Metadata& metadata, const ModelConfig& config,
+                                     Decisions* decisions) {
+  Choice choice = BITTERN_TRY(Choose(metadata, config));
+  decisions->push_back({"activation", std::string(ActivationName(choice.activation)),
+                        std::move(choice.reason), choice.notable});
+  return choice.activation;
+}
+
+}  // namespace bittern::model

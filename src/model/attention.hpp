@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grouped-query attention with rotary positions over the KV cache.
+#pragma once
+
+#include "model/context.hpp"
+
+namespace bittern::model {
+
+/// Fills state.cosine and state.sine for the positions of this batch (RoFormer,
+/// arXiv:2104.09864): angle = position * inv_freq in double, one rounding to float. Ends with a
+/// barrier.
+void ComputeRopeAngles(const Context& context);
+
+/// From state.qkv (after qkv_proj) to state.attended: rotates q and k (half-split pairs), appends
+/// k and v to the layer's cache, attends causally. Ends with a barrier.
+void Attend(const Context& context, int layer);
+
+}  // namespace bittern::model

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// One layer, step by step (h is the residual stream):
+//
+//   a = attention(q, k, v of norm(h));   h += o_proj(norm(a))
+//   f = act(gate(n)) * up(n), n = norm(h);   h += down_proj(norm(f))
+//
+// Every projection quantises its input per token (linear.hpp); nothing else is quantised.
+#include "model/block.hpp"
+
+#include "model/attention.hpp"
+#include "model/linear.hpp"
+
+namespace bittern::model {
+namespace {
+
+/// Calls step(token) for this thread's tokens, then waits for the others.
+template <class Step>
+void ForTokens(const Context& context, Step step) {
+  const Range tokens = context.team.Share(context.num_tokens);
+  for (std::size_t token = tokens.begin; token < tokens.end; ++token) step(token);
+  context.team.Barrier();
+}
+
+/// Norm of `input` and quantisation, ready for the next projection.
+void NormAndQuantize(const Context& context, std::size_t token, const float* input,
+                     const std::vector<float>& weight) {
+  float* normed = context.state.normed.data() + token * weight.size();
+  context.floats().rms_norm(input, weight.data(), weight.size(), context.config.rms_norm_eps,
+                            normed);
+  QuantizeToken(context, token, normed, weight.size());
+}
+
+float* Hidden(const Context& context, std::size_t token) {
+  return context.state.hidden.data() + token * static_cast<std::size_t>(context.config.hidden_size);
+}
+
+/// h += state.projected, the output of `projection`.
+void AddResidual(const Context& context, std::size_t token, const TernaryMatrix& projection) {
+  context.floats().add(Hidden(context, token),
+                       context.state.projected.data() + token * projection.padded_rows(),
+                       static_cast<std::size_t>(context.config.hidden_size));
+}
+
+void RunAttention(const Context& context, int index, const LayerWeights& layer) {
+  ForTokens(context, [&](std::size_t token) {
+    NormAndQuantize(context, token, Hidden(context, token), layer.attn_norm);
+  });
+  Linear(context, layer.qkv_proj, context.state.qkv.data());
+  Attend(context, index);
+  ForTokens(context, [&](std::size_t token) {
+    const float* attended = context.state.attended.data() + token * layer.attn_sub_norm.size();
+    NormAndQuantize(context, token, attended, layer.attn_sub_norm);
+  });
+  Linear(context, layer.o_proj, context.state.projected.data());
+}
+
+/// state.gate_up row -> act(gate) * up, in place of the gate.
+const float* ApplyGate(const Context& context, std::size_t token, const TernaryMatrix& projection) {
+  float* gate = context.state.gate_up.data() + token * projection.padded_rows();
+  const float* up = gate + projection.parts[1].first_row;
+  const auto apply = context.config.activation == Activation::kRelu2 ? context.floats().relu2_mul
+                                                                     : context.floats().silu_mul;
+  apply(gate, up, projection.parts[0].rows, gate);
+  return gate;
+}
+
+void RunFeedForward(const Context& context, const LayerWeights& layer) {
+  ForTokens(context, [&](std::size_t token) {
+    AddResidual(context, token, layer.o_proj);
+    NormAndQuantize(context, token, Hidden(context, token), layer.ffn_norm);
+  });
+  Linear(context, layer.gate_up_proj, context.state.gate_up.data());
+  ForTokens(context, [&](std::size_t token) {
+    NormAndQuantize(context, token, ApplyGate(context, token, layer.gate_up_proj),
+                    layer.ffn_sub_norm);
+  });
+  Linear(context, layer.down_proj, context.state.projected.data());
+  ForTokens(context, [&](std::size_t token) { AddResidual(context, token, layer.down_proj); });
+}
+
+}  // namespace
+
+void RunBlock(const Context& context, int layer) {
+  const LayerWeights& weights = context.weights.layers[static_cast<std::size_t>(layer)];
+  RunAttention(context, layer, weights);
+  RunFeedForward(context, weights);
+}
+
+}  // namespace bittern::model

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "model/activation.hpp"
+
+namespace bittern::model {
+namespace {
+
+constexpr std::string_view kArchitectures[] = {"bitnet-b1.58", "bitnet-25", "bitnet"};
+
+constexpr std::uint64_t kMaxSize = 1 << 20;  // hidden, intermediate, heads: sane upper limits
+constexpr std::uint64_t kMaxLayers = 1024;
+constexpr std::uint64_t kMaxContext = 1 << 20;  // SinCos is exact enough up to 2^20 radians
+constexpr std::uint64_t kMaxVocab = 1 << 24;
+
+/// Reads "<architecture>.<key>" values with a range; every error names the key.
+class KeyReader {
+ public:
+  KeyReader(const formats::Metadata& metadata, std::string architecture)
+      : metadata_(metadata), prefix_(std::move(architecture) + ".") {}
+
+  Result<std::optional<int>> OptionalInt(std::string_view key, std::uint64_t max) const {
+    const std::string name = prefix_ + std::string(key);
+    const auto value = BITTERN_TRY(metadata_.GetUint(name));
+    if (!value) return std::nullopt;
+    if (*value < 1 || *value > max) {
+      return Fail(ErrorCode::kCorruptFile,
+                  fmt::format("metadata key {}: expected 1 to {}, found {}", name, max, *value));
+    }
+    return static_cast<int>(*value);
+  }
+
+  Result<int> Int(std::string_view key, std::uint64_t max) const {
+    const auto value = BITTERN_TRY(OptionalInt(key, max));
+    if (!value) return Missing(key);
+    return *value;
+  }
+
+  Result<double> Float(std::string_view key, double min, double max) const {
+    const std::string name = prefix_ + std::string(key);
+    const auto value = BITTERN_TRY(metadata_.GetFloat(name));
+    if (!value) return Missing(key);
+    if (!(*value >= min && *value <= max)) {  // false for NaN
+      return Fail(
+          ErrorCode::kCorruptFile,
+          fmt::format("metadata key {}: expected {} to {}, found {}", name, min, max, *value));
+    }
+    return *value;
+  }
+
+ private:
+  tl::unexpected<Error> Missing(std::string_view key) const {
+    return Fail(ErrorCode::kCorruptFile, fmt::format("metadata key {}{} is missing", prefix_, key));
+  }
+  const formats::Metadata& metadata_;
+  std::string prefix_;
+};
+
+Result<std::string> ReadArchitecture(const formats::Metadata& metadata) {
+  const auto value = BITTERN_TRY(metadata.GetString("general.architecture"));
+  if (!value) {
+    return Fail(ErrorCode::kCorruptFile, "metadata key general.architecture is missing");
+  }
+  std::string known;
+  for (std::string_view name : kArchitectures) {
+    if (name == *value) return std::string(*value);
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
+  }
+  return Fail(ErrorCode::kUnsupported,
+              fmt::format("architecture \"{}\" is not supported; supported: {}", *value, known));
+}
+
+/// Refuses position scaling that changes results: only the identity is implemented.
+Result<void> CheckRopeScaling(const formats::Metadata& metadata, const std::string& prefix) {
+  const auto type = BITTERN_TRY(metadata.GetString(prefix + "rope.scaling.type"));
+  const auto factor = BITTERN_TRY(metadata.GetFloat(prefix + "rope.scaling.factor"));
+  if (!type || *type == "none" || (*type == "linear" && factor.value_or(1) == 1)) return {};
+  return Fail(ErrorCode::kUnsupported,
+              fmt::format("{}rope.scaling.type \"{}\" with factor {} is not supported", prefix,
+                          *type, factor.value_or(1)));
+}
+
+Result<void> CheckHeads(const formats::Metadata& metadata, const ModelConfig& c) {
+  const std::string prefix = c.architecture + ".";
+  if (c.num_heads % c.num_kv_heads != 0) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{}attention.head_count {} is not a multiple of head_count_kv {}",
+                            prefix, c.num_heads, c.num_kv_heads));
+  }
+  if (c.head_dim % 2 != 0) {
+    return Fail(ErrorCode::kCorruptFile, fmt::format("head size {} is odd", c.head_dim));
+  }
+  const auto rotated = BITTERN_TRY(metadata.GetUint(prefix + "rope.dimension_count"));
+  if (rotated && *rotated != static_cast<std::uint64_t>(c.head_dim)) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{}rope.dimension_count {} differs from the head size {}: partial "
+                            "rotation is not supported",
+                            prefix, *rotated, c.head_dim));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view ActivationName(Activation activation) noexcept {
+  return activation == Activation::kRelu2 ? "relu2" : "silu";
+}
+
+Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions* decisions) {
+  const formats::Metadata& metadata = checkpoint.metadata();
+  ModelConfig c;
+  c.architecture = BITTERN_TRY(ReadArchitecture(metadata));
+  c.name = std::string(BITTERN_TRY(metadata.GetString("general.name")).value_or(""));
+  const KeyReader keys(metadata, c.architecture);
+  c.hidden_size = BITTERN_TRY(keys.Int("embedding_length", kMaxSize));
+  c.intermediate_size = BITTERN_TRY(keys.Int("feed_forward_length", kMaxSize));
+  c.num_layers = BITTERN_TRY(keys.Int("block_count", kMaxLayers));
+  c.num_heads = BITTERN_TRY(keys.Int("attention.head_count", kMaxSize));
+  c.num_kv_heads =
+      BITTERN_TRY(keys.OptionalInt("attention.head_count_kv", kMaxSize)).value_or(c.num_heads);
+  c.context_length = BITTERN_TRY(keys.Int("context_length", kMaxContext));
+  c.rms_norm_eps =
+      static_cast<float>(BITTERN_TRY(keys.Float("attention.layer_norm_rms_epsilon", 0, 1)));
+  c.rope_theta = BITTERN_TRY(keys.Float("rope.freq_base", 1, 1e12));
+
+  const auto key_length = BITTERN_TRY(keys.OptionalInt("attention.key_length", kMaxSize));
+  if (!key_length && c.hidden_size % c.num_heads != 0) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{}.embedding_length {} is not a multiple of attention.head_count {}",
+                            c.architecture, c.hidden_size, c.num_heads));
+  }
+  c.head_dim = key_length.value_or(c.hidden_size / c.num_heads);
+  const auto value_length = BITTERN_TRY(keys.OptionalInt("attention.value_length", kMaxSize));
+  if (value_length.value_or(c.head_dim) != c.head_dim) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("attention.value_length {} differs from the key length {}",
+                            *value_length, c.head_dim));
+  }
+  BITTERN_TRY(CheckHeads(metadata, c));
+  BITTERN_TRY(CheckRopeScaling(metadata, c.architecture + "."));
+
+  // The embedding's shape is the truth about the vocabulary; the key, if present, must agree.
+  const formats::Tensor* embedding = checkpoint.Find("token_embd.weight");
+  if (embedding == nullptr) {
+    return Fail(ErrorCode::kCorruptFile, "tensor \"token_embd.weight\" is missing");
+  }
+  if (embedding->rows() < 1 || embedding->rows() > kMaxVocab) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("tensor \"token_embd.weight\": expected 1 to {} rows, found {}",
+                            kMaxVocab, embedding->rows()));
+  }
+  c.vocab_size = static_cast<int>(embedding->rows());
+  const auto declared = BITTERN_TRY(keys.OptionalInt("vocab_size", kMaxVocab));
+  if (declared.value_or(c.vocab_size) != c.vocab_size) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{}.vocab_size is {}, but token_embd.weight has {} rows",
+                            c.architecture, *declared, c.vocab_size));
+  }
+  c.activation = BITTERN_TRY(ResolveActivation(metadata, c, decisions));
+  return c;
+}
+
+}  // namespace bittern::model

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scratch memory of a forward pass, shape by shape. N is the tokens of a batch at most.
+#pragma once
+
+#include <vector>
+
+#include "base/aligned_buffer.hpp"
+#include "model/model.hpp"
+
+namespace bittern::model {
+
+/// Activations of a batch, quantised once and shared by every projection that reads them.
+/// One token: a plain row. More: panels (kernels/kernel.h, Tile16Ops::gemm).
+struct QuantizedActivations {
+  AlignedBuffer<std::int8_t> values;  // (N padded to 8, widest input padded to 128)
+  AlignedBuffer<float> scales;        // (N)
+  AlignedBuffer<std::int32_t> sums;   // (N)
+};
+
+/// What one thread needs for itself.
+struct ThreadScratch {
+  AlignedBuffer<std::int8_t> row;         // (widest input padded to 128): before it joins a panel
+  AlignedBuffer<std::uint8_t> codes;      // gemm's decoded weight tiles
+  AlignedBuffer<std::int32_t> sums;       // (N, 32): gemm's output of two tiles; or gemv's
+  AlignedBuffer<float> attention;         // kernels::AttentionScratch
+  AlignedBuffer<float> dense_row;         // (hidden_size): one row of a quantised head
+  AlignedBuffer<std::uint16_t> half_row;  // (2, head_dim): a key and a value
+};
+
+struct ForwardState::Impl {
+  int max_tokens = 0;
+  AlignedBuffer<float> hidden;        // (N, hidden_size): the residual stream
+  AlignedBuffer<float> normed;        // (N, hidden_size or intermediate_size)
+  AlignedBuffer<float> qkv;           // (N, rows of qkv_proj)
+  AlignedBuffer<float> attended;      // (N, q_size)
+  AlignedBuffer<float> gate_up;       // (N, rows of gate_up_proj)
+  AlignedBuffer<float> projected;     // (N, rows of o_proj or down_proj)
+  AlignedBuffer<float> cosine, sine;  // (N, head_dim / 2)
+  QuantizedActivations activations;
+  std::vector<ThreadScratch> threads;
+};
+
+}  // namespace bittern::model

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/model.hpp"
+
+#include "model/weights.hpp"
+
+namespace bittern::model {
+
+struct Model::Impl {
+  formats::Checkpoint checkpoint;  // keeps the mapped embedding alive
+  ModelConfig config;
+  Weights weights;
+};
+
+Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Decisions* decisions,
+                          const std::function<void(double)>& on_progress) {
+  const std::string path = checkpoint.path();
+  const auto named = [&path](Error error) { return Within(path, std::move(error)); };
+  auto config = BITTERN_TRY(ReadConfig(checkpoint, decisions).map_error(named));
+  auto weights =
+      BITTERN_TRY(Weights::Load(checkpoint, config, pool, decisions, on_progress).map_error(named));
+  return Model(
+      std::make_unique<Impl>(Impl{std::move(checkpoint), std::move(config), std::move(weights)}));
+}
+
+Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+const ModelConfig& Model::config() const noexcept { return impl_->config; }
+const Weights& Model::weights() const noexcept { return impl_->weights; }
+const formats::Checkpoint& Model::checkpoint() const noexcept { return impl_->checkpoint; }
+
+std::size_t Model::repacked_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (const LayerWeights& layer : impl_->weights.layers) {
+    bytes += layer.qkv_proj.tiles.size() + layer.o_proj.tiles.size() +
+             layer.gate_up_proj.tiles.size() + layer.down_proj.tiles.size();
+  }
+  return bytes;
+}
+
+std::uint64_t Model::tensor_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const auto& tensor : impl_->checkpoint.tensors()) bytes += tensor.bytes.size();
+  return bytes;
+}
+
+std::uint64_t Model::num_parameters() const noexcept {
+  std::uint64_t count = 0;
+  for (const auto& tensor : impl_->checkpoint.tensors()) count += tensor.num_elements();
+  return count;
+}
+
+}  // namespace bittern::model

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights of a network, bound to their layers, checked and repacked once. After Load nothing
+// in here can fail.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "base/aligned_buffer.hpp"
+#include "base/decision.hpp"
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "formats/checkpoint.hpp"
+#include "kernels/registry.hpp"
+#include "model/config.hpp"
+#include "quant/weight_format.hpp"
+
+namespace bittern::model {
+
+/// One or more ternary projections of the same input, stacked: their rows lie one after the
+/// other in Tile16 (quant/tile16.hpp), each part beginning at a whole tile.
+struct TernaryMatrix {
+  struct Part {
+    std::size_t first_row;  ///< in the stacked output, a multiple of 16
+    std::size_t rows;
+    float scale;  ///< weight = code * scale
+  };
+  std::size_t cols = 0;
+  std::size_t num_blocks = 0;  ///< of 128 columns
+  std::size_t num_tiles = 0;   ///< of 16 rows
+  std::vector<Part> parts;
+  AlignedBuffer<std::uint8_t> tiles;
+
+  [[nodiscard]] std::size_t padded_rows() const noexcept { return num_tiles * 16; }
+};
+
+struct LayerWeights {
+  std::vector<float> attn_norm;      // (hidden_size)
+  TernaryMatrix qkv_proj;            // (q_size + 2 kv_size, hidden_size): parts q, k, v
+  std::vector<float> attn_sub_norm;  // (q_size)
+  TernaryMatrix o_proj;              // (hidden_size, q_size)
+  std::vector<float> ffn_norm;       // (hidden_size)
+  TernaryMatrix gate_up_proj;        // (2 intermediate_size, hidden_size): parts gate, up
+  std::vector<float> ffn_sub_norm;   // (intermediate_size)
+  TernaryMatrix down_proj;           // (hidden_size, intermediate_size)
+};
+
+/// Rows of the embedding or the output head, as they lie in the file.
+struct DenseMatrix {
+  quant::WeightFormat format = quant::WeightFormat::kF16;
+  std::size_t rows = 0, cols = 0, row_bytes = 0;
+  const std::byte* data = nullptr;  // (rows, cols), in the mapped file
+
+  [[nodiscard]] const std::byte* row(std::size_t i) const noexcept { return data + i * row_bytes; }
+};
+
+struct Weights {
+  kernels::Kernels kernels;
+  DenseMatrix embedding;  // (vocab_size, hidden_size)
+  std::vector<LayerWeights> layers;
+  std::vector<float> final_norm;  // (hidden_size)
+  DenseMatrix lm_head;            // (vocab_size, hidden_size); the embedding where tied
+  std::vector<double> inv_freq;   // (head_dim / 2): RoPE's angle per position
+
+  /// Binds every tensor, checks shape, format, codes and scales, and repacks the ternary ones,
+  /// letting their mapped pages go. Errors: kCorruptFile, kUnsupported, kOutOfMemory; they name
+  /// the tensor, what was expected and what was found.
+  [[nodiscard]] static Result<Weights> Load(const formats::Checkpoint& checkpoint,
+                                            const ModelConfig& config, ThreadPool& pool,
+                                            Decisions* decisions,
+                                            const std::function<void(double)>& on_progress);
+};
+
+}  // namespace bittern::model

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table behind DequantizeRowFor, and the three formats that are plain numbers.
+#include "quant/dequantize.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "base/float16.hpp"
+#include "quant/q4_0.hpp"
+#include "quant/q6_k.hpp"
+#include "quant/q8_0.hpp"
+
+namespace bittern::quant {
+namespace {
+
+void DecodeF32(const std::byte* row, std::size_t n, float* out) noexcept {
+  std::memcpy(out, row, n * sizeof(float));
+}
+
+template <float (*Widen)(std::uint16_t) noexcept>
+void Decode16(const std::byte* row, std::size_t n, float* out) noexcept {
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint16_t bits;
+    std::memcpy(&bits, row + i * sizeof bits, sizeof bits);
+    out[i] = Widen(bits);
+  }
+}
+
+/// Gives a decoder over spans the signature of the table.
+template <void (*Decode)(std::span<const std::byte>, std::span<float>) noexcept, std::size_t block,
+          std::size_t block_bytes>
+void DecodeBlocks(const std::byte* row, std::size_t n, float* out) noexcept {
+  Decode({row, n / block * block_bytes}, {out, n});
+}
+
+}  // namespace
+
+DequantizeRowFn DequantizeRowFor(WeightFormat format) noexcept {
+  switch (format) {
+    case WeightFormat::kF32:
+      return DecodeF32;
+    case WeightFormat::kF16:
+      return Decode16<HalfToFloat>;
+    case WeightFormat::kBF16:
+      return Decode16<BfloatToFloat>;
+    case WeightFormat::kQ8_0:
+      return DecodeBlocks<DequantizeRowQ8_0, kQ8_0Block, kQ8_0BlockBytes>;
+    case WeightFormat::kQ6_K:
+      return DecodeBlocks<DequantizeRowQ6_K, kQ6_KBlock, kQ6_KBlockBytes>;
+    case WeightFormat::kQ4_0:
+      return DecodeBlocks<DequantizeRowQ4_0, kQ4_0Block, kQ4_0BlockBytes>;
+    case WeightFormat::kI2_S:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace bittern::quant

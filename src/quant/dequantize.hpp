@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// One decoder per weight format that stores rows independently of each other. For embedding rows
+// and for oracles in tests; matrix products have kernels that never widen a whole row.
+#pragma once
+
+#include <cstddef>
+
+#include "quant/weight_format.hpp"
+
+namespace bittern::quant {
+
+/// Decodes a row of n weights (a multiple of the format's block) from its bytes.
+using DequantizeRowFn = void (*)(const std::byte* row, std::size_t n, float* out) noexcept;
+
+/// The decoder of F32, F16, BF16, Q8_0, Q6_K or Q4_0; nullptr for formats whose rows need
+/// something from outside the row (I2_S: the tensor's scale).
+[[nodiscard]] DequantizeRowFn DequantizeRowFor(WeightFormat format) noexcept;
+
+}  // namespace bittern::quant

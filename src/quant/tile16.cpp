@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/tile16.hpp"
+
+#include <cstring>
+
+namespace bittern::quant {
+namespace {
+
+constexpr std::size_t kSteps = 8;  // 64-byte steps of a block
+constexpr std::size_t kStepBytes = 4 * kTileRows;
+constexpr std::uint32_t kFourZeroBytes = 0x55555555;  // sixteen times code 1
+
+}  // namespace
+
+void RepackI2sTile(const std::byte* i2s_rows, std::size_t num_rows, std::size_t num_blocks,
+                   std::uint8_t* tile) noexcept {
+  const std::size_t row_bytes = num_blocks * kSteps * 4;
+  for (std::size_t step = 0; step < num_blocks * kSteps; ++step) {
+    std::uint32_t words[kTileRows];
+    for (std::size_t r = 0; r < kTileRows; ++r) {
+      words[r] = kFourZeroBytes;
+      if (r < num_rows) std::memcpy(&words[r], i2s_rows + r * row_bytes + step * 4, 4);
+    }
+    std::memcpy(tile + step * kStepBytes, words, sizeof(words));
+  }
+}
+
+unsigned CodeInTile(const std::uint8_t* tile, std::size_t row, std::size_t col) noexcept {
+  const std::size_t block = col / kTileBlock, j = col % kTileBlock;
+  const std::size_t field = j / 32, step = j % 32 / 4, i = j % 4;
+  const unsigned byte = tile[block * kTileBlockBytes + step * kStepBytes + row * 4 + i];
+  return byte >> (6 - 2 * field) & 3;
+}
+
+}  // namespace bittern::quant

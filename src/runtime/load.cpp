@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a path to a model that can talk: file, overrides, tokenizer, weights, and the one check
+// that needs two of them.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "runtime/session.hpp"
+
+namespace bittern::runtime {
+namespace {
+
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Puts the path before messages of layers that do not know it.
+Error InFile(const std::string& path, Error error) {
+  if (error.message.starts_with(path)) return error;
+  return Within(path, std::move(error));
+}
+
+Result<void> CheckVocabulary(const model::ModelConfig& config,
+                             const tokenizer::Tokenizer& tokenizer) {
+  if (tokenizer.vocab_size() == config.vocab_size) return {};
+  return Fail(ErrorCode::kCorruptFile,
+              fmt::format("tokenizer.ggml.tokens has {} tokens, but the embedding has {} rows",
+                          tokenizer.vocab_size(), config.vocab_size));
+}
+
+/// LoadedModel::Load without the path in its messages.
+Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(const std::filesystem::path& path,
+                                                       const LoadOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  auto checkpoint = BITTERN_TRY(formats::Checkpoint::Open(path));
+  for (const std::string& text : options.overrides) {
+    BITTERN_TRY(checkpoint.metadata().Override(text));
+  }
+  auto pool = BITTERN_TRY(
+      ThreadPool::Create(options.num_threads == 0 ? DefaultThreadCount() : options.num_threads));
+  Decisions decisions;
+  auto tokenizer =
+      BITTERN_TRY(tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions));
+  auto model =
+      BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions, options.on_progress));
+  BITTERN_TRY(CheckVocabulary(model.config(), tokenizer));
+  return std::make_shared<const LoadedModel>(LoadedModel{
+      std::move(model), std::move(tokenizer), std::move(decisions), SecondsSince(start)});
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const LoadedModel>> LoadedModel::Load(const std::filesystem::path& path,
+                                                             const LoadOptions& options) {
+  return LoadUnnamed(path, options).map_error([&](Error error) {
+    // What the caller typed (an override, a thread count) is not the file's fault.
+    if (error.code == ErrorCode::kInvalidArgument) return error;
+    return InFile(path.string(), std::move(error));
+  });
+}
+
+}  // namespace bittern::runtime

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks happen before any work, so a refused call leaves the session as it was; after that the
+// forward pass cannot fail.
+#include "runtime/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "base/thread_pool.hpp"
+#include "base/utf8.hpp"
+#include "runtime/stop.hpp"
+#include "tokenizer/detokenizer.hpp"
+
+namespace bittern::runtime {
+namespace {
+
+/// Adds the time of its life to a counter of seconds.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double* seconds) : seconds_(seconds) {}
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+  ~Stopwatch() {
+    *seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  double* seconds_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// A model whose weights or activation are wrong shows itself here at the latest.
+Result<void> CheckFinite(std::span<const float> logits) {
+  std::size_t bad = 0;
+  for (const float logit : logits) {
+    // Infinity and NaN have all exponent bits set; integers, so that the loop vectorises.
+    constexpr std::uint32_t kExponent = 0x7f800000u;
+    bad += (std::bit_cast<std::uint32_t>(logit) & kExponent) == kExponent ? 1 : 0;
+  }
+  if (bad == 0) return {};
+  return Fail(ErrorCode::kInternal,
+              fmt::format("{} of {} logits are not finite numbers: the weights are damaged or the "
+                          "file is read with a wrong setting (see `bittern inspect`)",
+                          bad, logits.size()));
+}
+
+bool Cancelled(const std::atomic<bool>* cancel) {
+  return cancel != nullptr && cancel->load(std::memory_order_relaxed);
+}
+
+Result<void> CheckStops(std::span<const std::string> stops) {
+  for (const std::string& stop : stops) {
+    if (ReplaceInvalidUtf8(stop) == stop) continue;
+    return Fail(ErrorCode::kInvalidArgument, "a stop string is not valid UTF-8");
+  }
+  return {};
+}
+
+/// The text side of a generation: token -> characters -> what no stop string holds back.
+class TextStream {
+ public:
+  TextStream(const tokenizer::Tokenizer& tokenizer, const GenerateOptions& options,
+             const std::function<bool(std::string_view)>& on_text, std::string* text)
+      : detokenizer_(tokenizer, options.render_special),
+        stops_(options.stops),
+        on_text_(on_text),
+        text_(text) {}
+
+  void Push(TokenId id) { Show(stops_.Push(detokenizer_.Push(id))); }
+  void Finish() {
+    Show(stops_.Push(detokenizer_.Finish()));
+    Show(stops_.Finish());
+  }
+  [[nodiscard]] bool stopped() const noexcept { return stops_.stopped(); }
+  /// True once on_text has returned false; it is not called again.
+  [[nodiscard]] bool refused() const noexcept { return refused_; }
+
+ private:
+  void Show(std::string_view text) {
+    if (text.empty() || refused_) return;
+    *text_ += text;
+    refused_ = on_text_ && !on_text_(text);
+  }
+
+  tokenizer::StreamingDetokenizer detokenizer_;
+  StopMatcher stops_;
+  const std::function<bool(std::string_view)>& on_text_;
+  std::string* text_;
+  bool refused_ = false;
+};
+
+}  // namespace
+
+struct Session::Impl {
+  std::shared_ptr<const LoadedModel> model;
+  ThreadPool pool;
+  model::KvCache cache;
+  model::ForwardState state;
+  std::size_t batch_size;
+  std::vector<float> last_logits = {};  // (vocab_size)
+  bool has_logits = false;
+  std::vector<TokenId> tokens = {};
+  Timings timings = {};
+
+  [[nodiscard]] std::size_t vocab_size() const noexcept {
+    return static_cast<std::size_t>(model->model.config().vocab_size);
+  }
+  [[nodiscard]] std::size_t room() const noexcept {
+    return static_cast<std::size_t>(cache.capacity() - cache.length());
+  }
+
+  Result<void> Check(std::span<const TokenId> ids) const;
+  Result<void> Forward(std::span<const TokenId> ids, model::LogitsRows rows,
+                       std::span<float> logits);
+  Result<FinishReason> Decode(const GenerateOptions& options, Sampler* sampler, TextStream* stream,
+                              std::vector<TokenId>* ids);
+};
+
+Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
+  if (ids.empty()) return Fail(ErrorCode::kInvalidArgument, "there are no tokens to run");
+  for (const TokenId id : ids) {
+    if (id >= 0 && static_cast<std::size_t>(id) < vocab_size()) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("token id {} is outside the vocabulary (0..{})", id, vocab_size() - 1));
+  }
+  if (ids.size() > room()) {
+    return Fail(ErrorCode::kContextFull,
+                fmt::format("{} tokens do not fit: the context holds {}, {} are in use", ids.size(),
+                            cache.capacity(), cache.length()));
+  }
+  return {};
+}
+
+Result<void> Session::Impl::Forward(std::span<const TokenId> ids, model::LogitsRows rows,
+                                    std::span<float> logits) {
+  has_logits = false;
+  model::Forward(model->model, ids, cache, state, pool, rows, logits);
+  tokens.insert(tokens.end(), ids.begin(), ids.end());
+  BITTERN_TRY(CheckFinite(logits));
+  has_logits = rows == model::LogitsRows::kLast;
+  return {};
+}
+
+Result<FinishReason> Session::Impl::Decode(const GenerateOptions& options, Sampler* sampler,
+                                           TextStream* stream, std::vector<TokenId>* ids) {
+  for (int count = 0; options.max_tokens < 0 || count < options.max_tokens; ++count) {
+    // A token is run only when another one is wanted after it.
+    if (count > 0) {
+      if (room() == 0) return FinishReason::kContextFull;
+      BITTERN_TRY(Forward({&ids->back(), 1}, model::LogitsRows::kLast, last_logits));
+    }
+    if (Cancelled(options.cancel)) return FinishReason::kCancelled;
+    const TokenId id = BITTERN_TRY(sampler->Sample(last_logits));
+    ++timings.predicted_tokens;
+    if (!options.ignore_eos && model->tokenizer.IsEndOfGeneration(id)) {
+      return FinishReason::kEndOfText;
+    }
+    sampler->Accept(id);
+    ids->push_back(id);
+    stream->Push(id);
+    if (stream->refused()) return FinishReason::kCancelled;
+    if (stream->stopped()) return FinishReason::kStopString;
+  }
+  return FinishReason::kLength;
+}
+
+std::string_view FinishReasonName(FinishReason reason) noexcept {
+  switch (reason) {
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kEndOfText:
+      return "end_of_text";
+    case FinishReason::kStopString:
+      return "stop_string";
+    case FinishReason::kContextFull:
+      return "context_full";
+    case FinishReason::kCancelled:
+      return "cancelled";
+  }
+  return "unknown";
+}
+
+Result<Session> Session::Create(std::shared_ptr<const LoadedModel> model,
+                                const SessionOptions& options) {
+  const int limit = model->model.config().context_length;
+  if (options.context_length < 0 || options.context_length > limit) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("context length: 1..{} (the model's limit) or 0 for all expected, {} "
+                            "found",
+                            limit, options.context_length));
+  }
+  if (options.batch_size < 1) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("batch size: at least 1 expected, {} found", options.batch_size));
+  }
+  const int capacity = options.context_length == 0 ? limit : options.context_length;
+  const int batch_size = std::min(options.batch_size, capacity);
+  auto pool = BITTERN_TRY(
+      ThreadPool::Create(options.num_threads == 0 ? DefaultThreadCount() : options.num_threads));
+  auto cache =
+      BITTERN_TRY(model::KvCache::Create(model->model.config(), capacity, options.kv_type));
+  auto state =
+      BITTERN_TRY(model::ForwardState::Create(model->model, batch_size, capacity, pool.size()));
+  Session session(
+      std::unique_ptr<Impl>(new Impl{.model = std::move(model),
+                                     .pool = std::move(pool),
+                                     .cache = std::move(cache),
+                                     .state = std::move(state),
+                                     .batch_size = static_cast<std::size_t>(batch_size)}));
+  session.impl_->last_logits.resize(session.impl_->vocab_size());
+  return session;
+}
+
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<void> Session::Prefill(std::span<const TokenId> tokens, const std::atomic<bool>* cancel) {
+  BITTERN_TRY(impl_->Check(tokens));
+  const Stopwatch stopwatch(&impl_->timings.prompt_s);
+  while (!tokens.empty()) {
+    if (Cancelled(cancel)) return Fail(ErrorCode::kCancelled, "cancelled while reading the prompt");
+    const auto chunk = tokens.first(std::min(tokens.size(), impl_->batch_size));
+    tokens = tokens.subspan(chunk.size());
+    const bool last = tokens.empty();
+    BITTERN_TRY(impl_->Forward(chunk, last ? model::LogitsRows::kLast : model::LogitsRows::kNone,
+                               last ? std::span<float>(impl_->last_logits) : std::span<float>()));
+    impl_->timings.prompt_tokens += static_cast<int>(chunk.size());
+  }
+  return {};
+}
+
+Result<void> Session::PrefillAll(
+    std::span<const TokenId> tokens,
+    const std::function<void(int position, std::span<const float> logits)>& on_logits) {
+  BITTERN_TRY(impl_->Check(tokens));
+  const Stopwatch stopwatch(&impl_->timings.prompt_s);
+  const std::size_t vocab_size = impl_->vocab_size();
+  // Rows of 128k floats are half a megabyte each: few enough at a time to stay near the cache.
+  constexpr std::size_t kMaxFloats = std::size_t{4} << 20;
+  const std::size_t rows = std::clamp<std::size_t>(kMaxFloats / vocab_size, 1,
+                                                   std::min(impl_->batch_size, tokens.size()));
+  std::vector<float> logits(rows * vocab_size);
+  while (!tokens.empty()) {
+    const auto chunk = tokens.first(std::min(tokens.size(), rows));
+    tokens = tokens.subspan(chunk.size());
+    const auto chunk_logits = std::span(logits).first(chunk.size() * vocab_size);
+    const int position = impl_->cache.length();
+    BITTERN_TRY(impl_->Forward(chunk, model::LogitsRows::kAll, chunk_logits));
+    impl_->timings.prompt_tokens += static_cast<int>(chunk.size());
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+      on_logits(position + static_cast<int>(i), chunk_logits.subspan(i * vocab_size, vocab_size));
+    }
+    std::ranges::copy(chunk_logits.last(vocab_size), impl_->last_logits.begin());
+  }
+  impl_->has_logits = true;
+  return {};
+}
+
+Result<GenerateResult> Session::Generate(const GenerateOptions& options,
+                                         const std::function<bool(std::string_view)>& on_text) {
+  if (!impl_->has_logits) {
+    return Fail(ErrorCode::kInvalidArgument, "nothing to continue: run a prompt first");
+  }
+  BITTERN_TRY(CheckStops(options.stops));
+  Sampler sampler = BITTERN_TRY(Sampler::Create(options.sampler));
+  for (const TokenId id : impl_->tokens) sampler.Accept(id);
+  const Stopwatch stopwatch(&impl_->timings.predicted_s);
+  GenerateResult result;
+  result.seed = sampler.seed();
+  TextStream stream(impl_->model->tokenizer, options, on_text, &result.text);
+  result.finish = BITTERN_TRY(impl_->Decode(options, &sampler, &stream, &result.ids));
+  stream.Finish();
+  return result;
+}
+
+std::span<const float> Session::logits() const noexcept {
+  return impl_->has_logits ? std::span<const float>(impl_->last_logits) : std::span<const float>();
+}
+std::span<const TokenId> Session::tokens() const noexcept { return impl_->tokens; }
+int Session::context_length() const noexcept { return impl_->cache.capacity(); }
+int Session::num_threads() const noexcept { return impl_->pool.size(); }
+
+void Session::Truncate(int position) noexcept {
+  if (position < 0 || position >= impl_->cache.length()) return;
+  impl_->cache.Truncate(position);
+  impl_->tokens.resize(static_cast<std::size_t>(position));
+  impl_->has_logits = false;
+}
+
+const Timings& Session::timings() const noexcept { return impl_->timings; }
+const LoadedModel& Session::model() const noexcept { return *impl_->model; }
+
+}  // namespace bittern::runtime

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Usage: check_layers.py ROOT | --self-test
+
+Holds the rules that a compiler does not: folders include only downward (ARCHITECTURE.md), files
+name their licence and stay readable, and vector code stays in src/kernels. Fails if it sees no
+includes at all, so that a wrong ROOT cannot pass.
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+BELOW = {  # folder: what it may include besides itself
+    "base": set(),
+    "quant": {"base"},
+    "formats": {"base", "quant"},
+    "tokenizer": {"base", "quant", "formats"},
+    "kernels": {"base", "quant"},
+    "model": {"base", "quant", "formats", "kernels"},
+    "runtime": {"base", "quant", "formats", "tokenizer", "kernels", "model"},
+    "cli": {"base", "quant", "formats", "tokenizer", "kernels", "model", "runtime"},
+}
+ROOTS = ("src", "apps")  # the folders of BELOW lie in these
+MAX_LINES = 600
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+LICENSED = {".cpp", ".hpp", ".h", ".inc", ".def", ".cmake", ".py", ".sh", ".js"}
+LICENSED_NAMES = {"CMakeLists.txt", "bittern", "check", "run"}
+SKIPPED_FOLDERS = {"build", "node_modules", ".git", ".cache"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z_0-9]+)/')
+VECTOR_CODE = re.compile(r"immintrin\.h|arm_neon\.h|x86intrin\.h|\b__AVX|\b__ARM_NEON")
+
+
+def source_files(root):
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        if path.is_file() and not SKIPPED_FOLDERS.intersection(parts[:-1]):
+            if path.suffix in LICENSED or path.name in LICENSED_NAMES:
+                yield path, parts
+
+
+def check_file(path, parts, complaints):
+    """Appends what is wrong with one file; returns the number of includes seen."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    name = "/".join(parts)
+    if not any(LICENCE in line for line in lines[:2]):
+        complaints.append(f"{name}:1: no '{LICENCE}' in the first two lines")
+    if len(lines) > MAX_LINES:
+        complaints.append(f"{name}: {len(lines)} lines; {MAX_LINES} at most")
+    if parts[0] not in ROOTS or len(parts) < 3 or path.suffix not in {".cpp", ".hpp", ".h", ".inc"}:
+        return 0
+    folder, seen = parts[1], 0
+    if folder not in BELOW:
+        complaints.append(f"{name}: folder {folder} is no layer; add it to {pathlib.Path(__file__).name}")
+        return 0
+    for number, line in enumerate(lines, 1):
+        include = INCLUDE.match(line)
+        if include:
+            seen += 1
+            if include[1] in BELOW and include[1] != folder and include[1] not in BELOW[folder]:
+                complaints.append(f"{name}:{number}: {folder} may not include {include[1]}")
+        if folder != "kernels" and VECTOR_CODE.search(line):
+            complaints.append(f"{name}:{number}: vector code belongs in src/kernels")
+    return seen
+
+
+def check(root):
+    complaints = []
+    seen = sum(check_file(path, parts, complaints) for path, parts in source_files(root))
+    if not seen:
+        complaints.append(f"{root}: no includes seen: wrong folder?")
+    return complaints
+
+
+SELF_TESTS = [  # file, text, what the complaint must contain ("" for none)
+    ("src/base/good.cpp", f'// {LICENCE}\n#include "base/good.hpp"\n', ""),
+    ("src/kernels/good.cpp", f"// {LICENCE}\n#include <immintrin.h>\n", ""),
+    ("apps/cli/good.cpp", f'// {LICENCE}\n#include "runtime/session.hpp"\n', ""),
+    ("build/bad.cpp", "not ours", ""),
+    ("tools/script.sh", f"#!/bin/sh\n# {LICENCE}\n", ""),
+    ("src/base/up.cpp", f'// {LICENCE}\n#include "model/model.hpp"\n', "base may not include model"),
+    ("src/kernels/up.hpp", f'// {LICENCE}\n#include "formats/a.hpp"\n', "may not include formats"),
+    ("src/runtime/up.hpp", f'// {LICENCE}\n#include "cli/commands.hpp"\n', "may not include cli"),
+    ("src/stray/a.cpp", f"// {LICENCE}\n", "is no layer"),
+    ("src/model/avx.cpp", f"// {LICENCE}\n#include <immintrin.h>\n", "vector code"),
+    ("src/model/macro.cpp", f"// {LICENCE}\n#if defined(__AVX2__)\n#endif\n", "vector code"),
+    ("src/base/bare.hpp", "#pragma once\n", "first two lines"),
+    ("tests/CMakeLists.txt", "\n", "first two lines"),
+    ("src/base/long.cpp", f"// {LICENCE}\n" + "\n" * MAX_LINES, "601 lines"),
+]
+
+
+def self_test():
+    failures = []
+    for name, text, expected in SELF_TESTS:
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for file, content in [SELF_TESTS[0][:2], (name, text)]:
+                (root / file).parent.mkdir(parents=True, exist_ok=True)
+                (root / file).write_text(content, encoding="utf-8")
+            complaints = check(root)
+            good = (not complaints) if not expected else (
+                len(complaints) == 1 and expected in complaints[0])
+            if not good:
+                failures.append(f"{name}: expected '{expected}', got {complaints}")
+    with tempfile.TemporaryDirectory() as folder:
+        if not check(pathlib.Path(folder)):
+            failures.append("an empty folder passes")
+    return failures
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(__doc__)
+        return 2
+    problems = self_test() if sys.argv[1] == "--self-test" else check(pathlib.Path(sys.argv[1]))
+    if problems:
+        print(*problems, sep="\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

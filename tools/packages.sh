@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by ./bittern and ./check: which Debian packages each needs and how they get installed.
+# Nothing is downloaded but what the system's package manager offers.
+
+# shellcheck disable=SC2034  # used by the scripts that source this
+BUILD_PACKAGES=(g++ cmake ninja-build ccache libfmt-dev nlohmann-json3-dev libcli11-dev
+  libexpected-dev libutf8proc-dev)
+CHECK_PACKAGES=("${BUILD_PACKAGES[@]}" binutils clang-format-19 libgtest-dev libgmock-dev python3)
+# shellcheck disable=SC2034
+CHECK_ALL_PACKAGES=("${CHECK_PACKAGES[@]}" clang-19 libclang-rt-19-dev shellcheck universal-ctags)
+
+# missing_packages NAME... -> those that are not installed, one per line; nothing where the
+# system is not Debian (the build then says what it lacks).
+missing_packages() {
+  command -v dpkg-query >/dev/null || return 0
+  local package
+  for package in "$@"; do
+    dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' ||
+      printf '%s\n' "$package"
+  done
+}
+
+# install_packages NAME... installs them with apt-get, through sudo where we are not root.
+install_packages() {
+  [ $# -gt 0 ] || return 0
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+      echo "Please install as root: apt-get install $*" >&2
+      return 1
+    fi
+    as_root=(sudo)
+  fi
+  "${as_root[@]}" apt-get update -q &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y \
+      --no-install-recommends "$@"
+}
