@@ -13,6 +13,7 @@ step() {
   printf '== %s ' "$name"
   if "$@" >"$log" 2>&1; then
     printf 'ok (%d s)\n' $((SECONDS - start))
+    grep -h 'SKIPPED' "$log" | sed 's/^/   /' || true  # never silently
   else
     printf 'FAILED (%s)\n' "$log"
     tail -n 100 "$log"

@@ -6,9 +6,11 @@
 # shellcheck disable=SC2034  # used by the scripts that source this
 BUILD_PACKAGES=(g++ cmake ninja-build ccache libfmt-dev nlohmann-json3-dev libcli11-dev
   libexpected-dev libutf8proc-dev)
-CHECK_PACKAGES=("${BUILD_PACKAGES[@]}" binutils clang-format-19 libgtest-dev libgmock-dev python3)
+CHECK_PACKAGES=("${BUILD_PACKAGES[@]}" binutils clang-format-19 libgtest-dev libgmock-dev libpcre2-dev python3)
 # shellcheck disable=SC2034
 CHECK_ALL_PACKAGES=("${CHECK_PACKAGES[@]}" clang-19 libclang-rt-19-dev shellcheck universal-ctags)
+# tests/js; where node came from elsewhere it stays.
+command -v npm >/dev/null || CHECK_ALL_PACKAGES+=(nodejs npm)
 
 # missing_packages NAME... -> those that are not installed, one per line; nothing where the
 # system is not Debian (the build then says what it lacks).

@@ -15,7 +15,6 @@
 #include "cli/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "kernels/registry.hpp"
 #include "runtime/sampler_steps.hpp"
 
 namespace bittern::cli {
@@ -133,11 +132,11 @@ std::string ModelType(const model::Model& model) {
 }
 
 Result<BenchSubject> Describe(const model::Model& model) {
-  const auto kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
+  std::string isa = BITTERN_TRY(IsaInUse());
   return BenchSubject{.model_path = model.checkpoint().path(),
                       .model_type = ModelType(model),
                       .cpu = CpuName(),
-                      .isa = std::string(kernels::IsaName(kernels.tile16_info->isa)),
+                      .isa = std::move(isa),
                       .model_bytes = model.tensor_bytes(),
                       .num_parameters = model.num_parameters()};
 }

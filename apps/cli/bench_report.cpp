@@ -138,32 +138,31 @@ class JsonReport : public BenchReport {
   bool first_ = true;
 };
 
+/// RFC 4180: every value in quotes, quotes doubled.
 class CsvReport : public BenchReport {
  public:
   explicit CsvReport(BenchSubject subject) : subject_(std::move(subject)) {}
 
   std::string Begin() override {
-    std::string line;
-    for (const auto& [name, value] : Fields(subject_, {}).items()) {
-      line += (line.empty() ? "" : ",") + name;
-    }
-    return line + '\n';
+    const Json fields = Fields(subject_, {});  // items() views into it
+    std::vector<std::string> names;
+    for (const auto& field : fields.items()) names.push_back(field.key());
+    return fmt::format("{}\n", fmt::join(names, ","));
   }
   std::string Row(const BenchResult& result) override {
-    std::string line;
-    for (const auto& [name, value] : Fields(subject_, result).items()) {
-      line += (line.empty() ? "" : ",") +
-              Quote(value.is_string() ? value.get<std::string>() : value.dump());
-    }
-    return line + '\n';
+    const Json fields = Fields(subject_, result);
+    std::vector<std::string> values;
+    for (const auto& field : fields.items()) values.push_back(Quote(field.value()));
+    return fmt::format("{}\n", fmt::join(values, ","));
   }
 
  private:
-  /// RFC 4180: every field in quotes, quotes doubled.
-  static std::string Quote(const std::string& text) {
-    std::string quoted = "\"";
-    for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
-    return quoted + '"';
+  static std::string Quote(const Json& value) {
+    std::string quoted;
+    for (const char c : value.is_string() ? value.get<std::string>() : value.dump()) {
+      quoted.append(c == '"' ? 2 : 1, c);
+    }
+    return fmt::format("\"{}\"", quoted);
   }
 
   BenchSubject subject_;

@@ -72,11 +72,11 @@ int ReportUsage(const CLI::App& app, const CLI::ParseError& error) {
   const auto chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.front();
   std::string message = error.what();
-  const auto unknown = app.remaining(true);
-  if (error.get_name() == "ExtrasError" && !unknown.empty()) {
+  const std::vector<std::string> unknown = command.remaining();
+  if (!unknown.empty()) {
     const std::string& typed = unknown.front();
-    message =
-        fmt::format("{} \"{}\" is not known", typed.starts_with('-') ? "flag" : "argument", typed);
+    const char* kind = typed.starts_with('-') ? "flag" : chosen.empty() ? "command" : "argument";
+    message = fmt::format("{} \"{}\" is not known", kind, typed);
     const std::string closest = ClosestName(typed, KnownNames(command));
     if (!closest.empty()) message += fmt::format("; did you mean {}?", closest);
   }
@@ -89,7 +89,6 @@ int ReportUsage(const CLI::App& app, const CLI::ParseError& error) {
 int Main(int argc, char** argv) {
   CLI::App app("Bittern runs ternary language models (BitNet b1.58) on CPUs.", "bittern");
   app.set_version_flag("--version", "bittern " BITTERN_VERSION);
-  app.footer(kFooter);
   app.require_subcommand(1);
   int exit_code = 0;
   AddRun(app, &exit_code);
@@ -97,6 +96,7 @@ int Main(int argc, char** argv) {
   AddInspect(app, &exit_code);
   AddLogits(app, &exit_code);
   AddBench(app, &exit_code);
+  app.footer(kFooter);  // after the commands, which would inherit it
   if (argc <= 1) {
     fmt::print(stderr, "{}", app.help());
     return kExitUsage;

@@ -9,6 +9,7 @@
 
 #include "cli/default_model.hpp"
 #include "cli/terminal.hpp"
+#include "kernels/registry.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -54,6 +55,11 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
   progress.Clear();
   if (model.has_value()) PrintDecisions((*model)->decisions, options.verbose);
   return model;
+}
+
+Result<std::string> IsaInUse() {
+  const auto kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
+  return std::string(kernels::IsaName(kernels.tile16_info->isa));
 }
 
 void AddThreadsOption(CLI::App& command, int* num_threads) {

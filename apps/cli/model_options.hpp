@@ -28,6 +28,9 @@ void AddModelOptions(CLI::App& command, ModelOptions* options);
 [[nodiscard]] Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(
     const ModelOptions& options, int num_threads);
 
+/// The instruction set whose matrix kernels run here. Error: a wrong BITTERN_ISA.
+[[nodiscard]] Result<std::string> IsaInUse();
+
 /// -t
 void AddThreadsOption(CLI::App& command, int* num_threads);
 

@@ -58,11 +58,13 @@ std::string ToJson(const Run& run) {
       {"timings", TimingsJson(run.timings)},
       {"decisions", ToJson(run.model->decisions)}};
   // A path need not be UTF-8; JSON must.
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 /// Prompt and continuation, streamed to `out` unless the end will be one JSON object.
 Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
+  // Wrong values are told before a large model is loaded.
+  BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   Run run;
   run.model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   const tokenizer::Tokenizer& tokenizer = run.model->tokenizer;
@@ -71,11 +73,14 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
       BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *run.model));
   auto session = BITTERN_TRY(runtime::Session::Create(run.model, session_options));
   if (options.model.verbose) {
-    fmt::print(stderr, "system: n_threads = {} | n_ctx = {}\n", session.num_threads(),
-               session.context_length());
+    fmt::print(stderr, "system: n_threads = {} | n_ctx = {} | isa = {}\n", session.num_threads(),
+               session.context_length(), BITTERN_TRY(IsaInUse()));
   }
   runtime::GenerateOptions generate = options.generate;
   generate.cancel = &CatchInterrupt();
+  if (!options.prompt.no_escape) {
+    for (std::string& stop : generate.stops) stop = Unescape(stop);
+  }
   BITTERN_TRY(session.Prefill(run.prompt_ids, generate.cancel));
   const auto show = [&](std::string_view text) { return options.json || out->Write(text); };
   if (!options.no_display_prompt) {

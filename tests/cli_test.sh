@@ -1,0 +1,229 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Usage: cli_test.sh BITTERN MODEL   Runs the program as people do, and looks at exit codes, at
+# what is on standard output and standard error, and at the files it leaves.
+set -uo pipefail
+
+bittern=$1 model=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export BITTERN_MODEL=$model
+failures=0 checks=0
+
+# run NAME EXPECTED_STATUS ARGUMENT... leaves $work/out and $work/err. Standard input is empty.
+run() {
+  name=$1
+  local expected=$2 status=0
+  shift 2
+  "$bittern" "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
+  check "exit code $expected, found $status" test "$status" -eq "$expected"
+}
+
+# check WHAT COMMAND... counts a failure of the command.
+check() {
+  local what=$1
+  shift
+  checks=$((checks + 1))
+  "$@" && return
+  failures=$((failures + 1))
+  echo "FAILED: ${name:-?}: $what"
+  head -c 600 "$work/err" | sed 's/^/  stderr: /'
+}
+
+out_has() { check "stdout has: $1" grep -qF -- "$1" "$work/out"; }
+err_has() { check "stderr has: $1" grep -qF -- "$1" "$work/err"; }
+err_lacks() { check "stderr lacks: $1" not grep -qF -- "$1" "$work/err"; }
+out_empty() { check "stdout is empty" not test -s "$work/out"; }
+not() { ! "$@"; }
+# json EXPRESSION: true for the JSON in $work/out, as `j`.
+json() { check "json: $1" python3 -c "import json; j = json.load(open('$work/out')); assert $1"; }
+
+test_usage() {
+  run "version" 0 --version
+  out_has "bittern "
+  run "help" 0 --help
+  out_has "Exit codes"
+  out_has "bench"
+  run "no command" 1
+  run "unknown command" 1 rnu
+  err_has 'did you mean run?'
+  run "unknown flag" 1 run -p x --tempp 3
+  err_has 'flag "--tempp" is not known; did you mean --temp?'
+  err_has 'bittern run --help'
+  run "value that is no number" 1 run -p x -n many
+  run "flag without value" 1 run -p x --top-k
+  run "sampler out of range" 1 run -p x --repeat-penalty 0
+  err_has "repeat_penalty"
+  run "not a number" 1 run -p x --temp nan
+  err_has "temperature"
+  run "mixed cache types" 1 run -p x -ctk f16 -ctv f32
+  err_has "same type"
+  run "two prompts" 1 run -p x --prompt-ids 1
+  run "bad override" 1 run -p x --override-kv nonsense
+}
+
+test_files() {
+  run "missing file" 2 run -m "$work/none.gguf" -p x
+  err_has "error: $work/none.gguf: "
+  out_empty
+  head -c 5000 "$model" >"$work/cut.gguf"
+  run "truncated header" 2 run -m "$work/cut.gguf" -p x
+  err_has "$work/cut.gguf: "
+  head -c 1000000 "$model" >"$work/cut.gguf"
+  run "truncated tensors" 2 run -m "$work/cut.gguf" -p x
+  err_has "$work/cut.gguf: "
+  run "a folder" 2 run -m "$work" -p x
+  run "missing prompt file" 2 run -f "$work/none.txt"
+  err_has "none.txt"
+}
+
+test_run() {
+  run "greedy" 0 run -p "And it came to pass" -n 8 --temp 0
+  check "prompt, then text" grep -q '^And it came to pass.\+' "$work/out"
+  err_has "decision: pre-tokenizer"
+  err_has "prompt eval time ="
+  err_has "tokens per second)"
+  run "without the prompt" 0 run -p "And it came to pass" -n 8 --temp 0 --no-display-prompt
+  check "no prompt" not grep -q 'And it came' "$work/out"
+  run "llama.cpp's flags" 0 run -p x -n 2 -t 1 -c 64 -b 32 -ub 16 -ngl 99 -ctk f32 -ctv f32 -s 7
+  run "context above the limit" 0 run -p x -n 1 -c 100000
+  err_has "notice: -c 100000"
+  run "no new tokens" 0 run -p "In the beginning" -n 0
+  check "only the prompt" test "$(cat "$work/out")" = "In the beginning"
+  run "empty prompt" 0 run -p "" -n 4
+  run "full context" 0 run -p "And it came" -n -1 -c 12 --ignore-eos
+  err_has "the context is full"
+  run "prompt too long" 3 run -p "And it came to pass in those days" -c 4
+  err_has "do not fit"
+  run "id out of range" 1 run --prompt-ids 1,99999
+  err_has "99999"
+  run "ids that are not numbers" 1 run --prompt-ids 1,two
+  err_has '"two"'
+  run "verbose" 0 run -p x -n 1 -v
+  err_has "isa = "
+  err_has "decision: activation"
+}
+
+test_prompt_sources() {
+  printf 'And it came to pass\n' >"$work/prompt.txt"
+  run "flag" 0 run -p "And it came to pass" -n 8 --temp 0
+  cp "$work/out" "$work/expected"
+  run "file" 0 run -f "$work/prompt.txt" -n 8 --temp 0
+  check "file as flag" cmp "$work/out" "$work/expected"
+  name="pipe"
+  "$bittern" run -n 8 --temp 0 <"$work/prompt.txt" >"$work/out" 2>"$work/err"
+  check "pipe as flag" cmp "$work/out" "$work/expected"
+  run "escapes" 0 run -p 'a\nb' -n 0
+  check "two lines" test "$(wc -l <"$work/out")" -eq 2
+  run "no escapes" 0 run -p 'a\nb' -n 0 --no-escape
+  out_has 'a\nb'
+}
+
+test_json() {
+  run "json" 0 run -p "And it came to pass" -n 8 --temp 0 -s 5 --json
+  json 'len(j["ids"]) == 8 and j["finish_reason"] == "length" and j["seed"] == 5'
+  json 'j["prompt_ids"][0] == 4080 and j["text"] and j["model"]'
+  json 'j["timings"]["prompt_n"] == len(j["prompt_ids"]) and j["timings"]["predicted_n"] == 8'
+  json 'any(d["subject"] == "pre-tokenizer" and d["notable"] for d in j["decisions"])'
+  check "one line" test "$(wc -l <"$work/out")" -eq 1
+  err_lacks "eval time"
+  run "json of nothing" 0 run -p x -n 0 --json
+  json 'j["ids"] == [] and j["text"] == "" and j["timings"]["predicted_per_second"] == 0'
+  run "stop string" 0 run -p "And it came to pass" -n 60 --temp 0 -r "zzz" -r "," --json
+  json '"," not in j["text"] and j["finish_reason"] == "stop_string"'
+  run "json and an error" 2 run -m "$work/none.gguf" -p x --json
+  out_empty
+}
+
+test_interrupt() {
+  name="Ctrl-C"
+  local status=0
+  # Job control gives the child its own SIGINT default, which scripts take away.
+  set -m
+  "$bittern" run -p x -n -1 -c 512 --ignore-eos --temp 2 -t 1 >"$work/out" 2>"$work/err" </dev/null &
+  local child=$!
+  set +m
+  for _ in $(seq 200); do
+    [ -s "$work/out" ] && break
+    sleep 0.01
+  done
+  kill -INT $child 2>/dev/null
+  wait $child || status=$?
+  # A fast machine may fill the context first.
+  check "exit code 130 or 0, found $status" test $status -eq 130 -o $status -eq 0
+  err_has "eval time"
+  name="closed pipe"
+  "$bittern" run -p "And it came to pass" -n 200 --ignore-eos 2>"$work/err" </dev/null |
+    head -c 10 >"$work/out"
+  check "ten bytes" test "$(cat "$work/out")" = "And it cam"
+  err_lacks "error"
+  name="full disk"
+  status=0
+  "$bittern" run -p x -n 4 >/dev/full 2>"$work/err" </dev/null || status=$?
+  check "exit code 3, found $status" test $status -eq 3
+  err_has "No space left"
+}
+
+test_logits() {
+  run "last row" 0 logits --prompt-ids 4080,100,200 -o "$work/last.f32"
+  err_has "1 x 4096"
+  err_has "argmax"
+  check "size" test "$(stat -c %s "$work/last.f32")" -eq $((4 * 4096))
+  run "all rows" 0 logits --prompt-ids 4080,100,200 --all -o "$work/all.f32"
+  check "size" test "$(stat -c %s "$work/all.f32")" -eq $((3 * 4 * 4096))
+  check "its last row" cmp "$work/last.f32" <(tail -c $((4 * 4096)) "$work/all.f32")
+  run "standard output" 0 logits --prompt-ids 4080,100,200 -o -
+  check "the same bytes" cmp "$work/out" "$work/last.f32"
+  run "full disk" 3 logits --prompt-ids 1 -o /dev/full
+  err_has "/dev/full"
+  run "no such folder" 3 logits --prompt-ids 1 -o "$work/none/x.f32"
+  echo old >"$work/kept.f32"
+  run "failure keeps the old file" 1 logits --prompt-ids 1,99999 -o "$work/kept.f32"
+  check "old content" test "$(cat "$work/kept.f32")" = old
+  check "no half file" test -z "$(find "$work" -name '*.part-*')"
+  run "threads and chunks" 0 logits --prompt-ids 4080,100,200 -t 2 -ub 1 -o "$work/other.f32"
+  check "same bits" cmp "$work/other.f32" "$work/last.f32"
+}
+
+test_bench() {
+  run "table" 0 bench -p 8,16 -n 4 -t 1 -r 2
+  out_has "| model "
+  out_has "pp16"
+  out_has "tg4"
+  out_has "±"
+  run "json" 0 bench -p 8 -n 4 -t 1,2 -r 2 -o json
+  json 'len(j) == 4 and [t["n_threads"] for t in j] == [1, 1, 2, 2]'
+  json 'all(len(t["samples_ns"]) == 2 and t["avg_ts"] > 0 for t in j)'
+  json 'j[0]["n_prompt"] == 8 and j[1]["n_gen"] == 4 and j[0]["model_n_params"] > 5e6'
+  run "jsonl" 0 bench -p 8 -n 4 -t 1 -r 1 -o jsonl --no-warmup
+  check "two lines" test "$(wc -l <"$work/out")" -eq 2
+  run "csv" 0 bench -p 8 -n 0 -t 1 -r 1 -o csv
+  check "columns" python3 -c "import csv; r = list(csv.DictReader(open('$work/out'))); \
+assert len(r) == 1 and float(r[0]['avg_ts']) > 0 and r[0]['n_prompt'] == '8'"
+  run "longer than the context" 1 bench -p 100000
+  run "unknown format" 1 bench -o xml
+}
+
+test_isa() {
+  local status=0
+  name="unknown instruction set"
+  BITTERN_ISA=nonsense "$bittern" run -p x >"$work/out" 2>"$work/err" </dev/null || status=$?
+  check "exit code 1, found $status" test $status -eq 1
+  err_has "BITTERN_ISA=nonsense"
+  name="scalar"
+  BITTERN_ISA=scalar "$bittern" logits --prompt-ids 4080,100,200 -o "$work/scalar.f32" 2>"$work/err"
+  check "same bits" cmp "$work/scalar.f32" "$work/last.f32"
+}
+
+test_usage
+test_files
+test_run
+test_prompt_sources
+test_json
+test_interrupt
+test_logits
+test_bench
+test_isa
+
+echo "$checks checks, $failures failures"
+[ "$checks" -gt 90 ] && [ "$failures" -eq 0 ]
