@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens the file without its weights; prints decisions as `run` does.
 #include "cli/tokenizer_options.hpp"
 
 #include <fmt/format.h>

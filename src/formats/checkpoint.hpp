@@ -54,6 +54,7 @@ class Checkpoint {
   [[nodiscard]] const Tensor* Find(std::string_view name) const;
   /// Lets the pages of a tensor go after it was repacked; see MappedFile::Release.
   void Release(const Tensor& tensor) const noexcept { file_.Release(tensor.bytes); }
+  void Release(std::span<const std::byte> bytes) const noexcept { file_.Release(bytes); }
 
  private:
   friend class CheckpointBuilder;

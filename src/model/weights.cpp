@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <initializer_list>
 
 #include "base/portable_math.hpp"
@@ -91,6 +93,27 @@ Result<DenseMatrix> LoadDense(TensorBinder& binder, const std::string& name, con
   return matrix;
 }
 
+/// Copies a matrix into huge pages, letting each mapped chunk go once it is copied, so that the
+/// rows are never resident twice.
+Result<void> MoveToMemory(const formats::Checkpoint& checkpoint, ThreadPool& pool,
+                          DenseMatrix* matrix) {
+  constexpr std::size_t kChunk = std::size_t{8} << 20;
+  const std::size_t bytes = matrix->rows * matrix->row_bytes;
+  matrix->copy = BITTERN_TRY(AlignedBuffer<std::byte>::Create(bytes, "the output head"));
+  const std::byte* source = matrix->data;
+  std::byte* target = matrix->copy.data();
+  pool.Run([&](Team& team) {
+    const Range chunks = team.Share((bytes + kChunk - 1) / kChunk);
+    for (std::size_t i = chunks.begin; i < chunks.end; ++i) {
+      const std::size_t size = std::min(kChunk, bytes - i * kChunk);
+      std::memcpy(target + i * kChunk, source + i * kChunk, size);
+      checkpoint.Release({source + i * kChunk, size});
+    }
+  });
+  matrix->data = target;
+  return {};
+}
+
 /// theta^(-2 i / head_dim), divided by rope_freqs.weight where the file has it (llama 3.1's way
 /// of stretching the context).
 Result<std::vector<double>> RopeFrequencies(TensorBinder& binder, const ModelConfig& c) {
@@ -141,13 +164,14 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   weights.final_norm =
       BITTERN_TRY(binder.Vector("output_norm.weight", static_cast<std::size_t>(c.hidden_size)));
   const bool tied = checkpoint.Find("output.weight") == nullptr;
-  weights.lm_head = tied ? weights.embedding : BITTERN_TRY(LoadDense(binder, "output.weight", c));
+  weights.lm_head = BITTERN_TRY(LoadDense(binder, tied ? "token_embd.weight" : "output.weight", c));
+  BITTERN_TRY(MoveToMemory(checkpoint, pool, &weights.lm_head));
   decisions->push_back({"output head", tied ? "token_embd.weight" : "output.weight",
                         tied ? "the file has no output.weight" : "in the file", false});
   weights.inv_freq = BITTERN_TRY(RopeFrequencies(binder, c));
   for (int i = 0; i < c.num_layers; ++i) {
     weights.layers.push_back(BITTERN_TRY(LoadLayer(binder, c, i, pool)));
-    if (on_progress) on_progress(static_cast<double>(i + 1) / c.num_layers);
+    if (on_progress) on_progress(static_cast<double>(i + 2) / (c.num_layers + 1));
   }
   BITTERN_TRY(ReportUnused(binder, decisions));
   return weights;

@@ -46,11 +46,12 @@ struct LayerWeights {
   TernaryMatrix down_proj;           // (hidden_size, intermediate_size)
 };
 
-/// Rows of the embedding or the output head, as they lie in the file.
+/// Rows of the embedding or the output head, in the file's format.
 struct DenseMatrix {
   quant::WeightFormat format = quant::WeightFormat::kF16;
   std::size_t rows = 0, cols = 0, row_bytes = 0;
-  const std::byte* data = nullptr;  // (rows, cols), in the mapped file
+  const std::byte* data = nullptr;  // (rows, cols), in the mapped file or in `copy`
+  AlignedBuffer<std::byte> copy;    // see MoveToMemory
 
   [[nodiscard]] const std::byte* row(std::size_t i) const noexcept { return data + i * row_bytes; }
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Both directions are tables computed at compile time from the rule in the header.
 #include "tokenizer/byte_alphabet.hpp"
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The byte alphabet: known letters, both directions, and what is no spelling.
 #include "tokenizer/byte_alphabet.hpp"
 
 #include <gtest/gtest.h>

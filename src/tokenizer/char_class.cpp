@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// ASCII comes from a table, since most text is ASCII; the rest from utf8proc, but for White_Space,
+// a property that utf8proc does not have.
 #include "tokenizer/char_class.hpp"
 
 #include <utf8proc.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Bytes are held back only while more bytes could still make a character of them.
 #include "tokenizer/detokenizer.hpp"
 
 #include <utility>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Streams of tokens whose bytes are cut at every place must join to the decoded text.
 #include "tokenizer/detokenizer.hpp"
 
 #include <gtest/gtest.h>

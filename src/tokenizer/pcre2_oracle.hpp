@@ -5,11 +5,13 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <utf8proc.h>
 
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/utf8.hpp"
 
@@ -67,17 +69,30 @@ inline const std::string kLlama3Pattern =
     "|[" +
     kWhiteSpaceSet + "]+";
 
-/// Says whether PCRE2's Unicode tables have this code point, or "unassigned" (category Cn).
-class Pcre2Assigned {
+/// Code points that PCRE2 and utf8proc both know, or both do not: their Unicode versions differ,
+/// and what only one of them knows has two classes. Surrogates are left out.
+class Comparable {
  public:
-  [[nodiscard]] bool operator()(char32_t code_point) const {
-    std::string text;
-    AppendUtf8(code_point, &text);
-    return unassigned_.Match(text) == 0;
+  Comparable() {
+    const Pcre2Pattern unassigned("\\p{Cn}");
+    for (char32_t c = 0; c <= 0x10ffff; ++c) {
+      if (c >= 0xd800 && c <= 0xdfff) continue;
+      std::string text;
+      AppendUtf8(c, &text);
+      const bool new_to_pcre2 = unassigned.Match(text) != 0;
+      const bool new_to_utf8proc =
+          utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_CN;
+      comparable_[c] = new_to_pcre2 == new_to_utf8proc;
+      if (!comparable_[c]) ++num_excluded_;
+    }
   }
 
+  [[nodiscard]] bool operator()(char32_t c) const { return comparable_[c]; }
+  [[nodiscard]] int num_excluded() const { return num_excluded_; }
+
  private:
-  Pcre2Pattern unassigned_{"\\p{Cn}"};
+  std::vector<bool> comparable_ = std::vector<bool>(0x110000, false);
+  int num_excluded_ = 0;
 };
 
 }  // namespace bittern::tokenizer

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A wrong guess would not be noticed, so anything that is not known by name is refused.
 #include "tokenizer/pre_resolver.hpp"
 
 #include <fmt/format.h>

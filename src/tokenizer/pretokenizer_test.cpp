@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <utf8proc.h>
 
 #include <random>
 #include <string>
@@ -95,28 +94,6 @@ TEST(Pretokenizer, LongRunsAreOnePiece) {
   }
   EXPECT_EQ(Pieces(std::string(999'999, '7')).size(), 333'333u);
 }
-
-/// Code points that PCRE2 and utf8proc both know or both do not: their Unicode versions differ.
-class Comparable {
- public:
-  Comparable() {
-    const Pcre2Assigned in_pcre2;
-    for (char32_t c = 0; c <= 0x10ffff; ++c) {
-      if (c >= 0xd800 && c <= 0xdfff) continue;
-      const bool in_utf8proc =
-          utf8proc_category(static_cast<utf8proc_int32_t>(c)) != UTF8PROC_CATEGORY_CN;
-      comparable_[c] = in_utf8proc == in_pcre2(c);
-      if (!comparable_[c]) ++num_excluded_;
-    }
-  }
-
-  [[nodiscard]] bool operator()(char32_t c) const { return comparable_[c]; }
-  [[nodiscard]] int num_excluded() const { return num_excluded_; }
-
- private:
-  std::vector<bool> comparable_ = std::vector<bool>(0x110000, false);
-  int num_excluded_ = 0;
-};
 
 const Comparable& IsComparable() {
   static const Comparable comparable;

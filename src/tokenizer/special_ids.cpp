@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Files name one end token at most, while chat models end their turns with another; so the set of
+// end tokens comes from names as well as from keys.
 #include "tokenizer/special_ids.hpp"
 
 #include <fmt/format.h>

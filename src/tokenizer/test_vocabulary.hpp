@@ -6,18 +6,17 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/utf8.hpp"
 #include "formats/metadata.hpp"
 #include "tokenizer/byte_alphabet.hpp"
 #include "tokenizer/tokenizer.hpp"
@@ -130,14 +129,13 @@ struct TestVocabulary {
 /// The 256 bytes in GPT-2's order, a few merges with overlaps and ties, ten specials.
 inline TestVocabulary SmallVocabulary() {
   TestVocabulary vocabulary;
-  std::vector<std::pair<bool, int>> order;  // printable bytes first
-  for (int byte = 0; byte < 256; ++byte) order.emplace_back(ByteAlphabet()[byte] != byte, byte);
-  std::ranges::sort(order);
-  for (const auto& [stand_in, byte] : order) {
-    const char as_char = static_cast<char>(byte);
-    std::string spelling;
-    AppendSpelling({&as_char, 1}, &spelling);
-    vocabulary.AddToken(spelling, 1);
+  for (const bool stand_ins : {false, true}) {  // printable bytes first
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      if ((ByteAlphabet()[byte] != byte) != stand_ins) continue;
+      std::string spelling;
+      AppendUtf8(ByteAlphabet()[byte], &spelling);
+      vocabulary.AddToken(std::move(spelling), 1);
+    }
   }
   const std::pair<std::string_view, std::string_view> merges[] = {
       {"a", "b"},   {"b", "c"},       {"a", "a"},           {" ", "a"},       {"ab", "c"},
@@ -187,10 +185,10 @@ inline std::optional<TestVocabulary> Llama3Vocabulary() {
   if (!file) return std::nullopt;
   TestVocabulary vocabulary;
   std::vector<std::string> by_rank;
-  std::unordered_map<std::string, int> ranks;
+  std::unordered_map<std::string, std::size_t> ranks;
   for (std::string line; std::getline(file, line) && !line.empty();) {
     std::string token = DecodeBase64(std::string_view(line).substr(0, line.find(' ')));
-    ranks.emplace(token, static_cast<int>(by_rank.size()));
+    ranks.emplace(token, by_rank.size());
     by_rank.push_back(std::move(token));
   }
   for (const std::string& token : by_rank) {
@@ -199,7 +197,7 @@ inline std::optional<TestVocabulary> Llama3Vocabulary() {
     vocabulary.AddToken(std::move(spelling), 1);
   }
   for (const std::string& token : by_rank) {
-    std::vector<std::pair<int, int>> splits;
+    std::vector<std::pair<std::size_t, std::size_t>> splits;
     for (std::size_t i = 1; i < token.size(); ++i) {
       const auto left = ranks.find(token.substr(0, i));
       const auto right = ranks.find(token.substr(i));

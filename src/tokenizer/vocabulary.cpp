@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One arena of bytes and one flat hash table, since there are 128,256 tokens to read at every
+// start.
 #include "tokenizer/vocabulary.hpp"
 
 #include <fmt/format.h>

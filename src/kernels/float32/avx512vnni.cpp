@@ -9,7 +9,7 @@ namespace bittern::kernels {
 namespace {
 
 constexpr Isa kIsa = Isa::avx512vnni;
-constexpr size_t kMixVectors = 4;
+constexpr size_t kDotRows = 8, kMixVectors = 4;
 
 using Vec = __m512;
 

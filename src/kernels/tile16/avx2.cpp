@@ -8,6 +8,7 @@
 #include <immintrin.h>
 
 #include "kernels/kernel.h"
+#include "kernels/unroll.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -89,33 +90,33 @@ template <size_t kTokens>
 void Multiply(const uint8_t* codes, size_t num_blocks, const int8_t* panel, const int32_t* act_sums,
               int32_t* out, size_t out_stride) {
   __m256i sums[kTokens][2];
-  for (size_t token = 0; token < kTokens; ++token) {
-    sums[token][0] = sums[token][1] = _mm256_set1_epi32(-act_sums[token]);
-  }
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    sums[token.value][0] = sums[token.value][1] = _mm256_set1_epi32(-act_sums[token.value]);
+  });
   for (size_t b = 0; b < num_blocks; ++b) {
     __m256i narrow[kTokens][2];
-    for (size_t token = 0; token < kTokens; ++token) {
-      narrow[token][0] = narrow[token][1] = _mm256_setzero_si256();
-    }
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      narrow[token.value][0] = narrow[token.value][1] = _mm256_setzero_si256();
+    });
     for (size_t g = 0; g < kBlock / 4; ++g) {
       const __m256i first = Load(codes), last = Load(codes + 32);
-      for (size_t token = 0; token < kTokens; ++token) {
-        const __m256i a = Broadcast4(panel + token * 4);
-        narrow[token][0] = AddProducts(narrow[token][0], first, a);
-        narrow[token][1] = AddProducts(narrow[token][1], last, a);
-      }
+      Unroll<kTokens>(BITTERN_STEP(token) {
+        const __m256i a = Broadcast4(panel + token.value * 4);
+        narrow[token.value][0] = AddProducts(narrow[token.value][0], first, a);
+        narrow[token.value][1] = AddProducts(narrow[token.value][1], last, a);
+      });
       codes += kStepBytes;
       panel += 4 * kPanelTokens;
     }
-    for (size_t token = 0; token < kTokens; ++token) {
-      sums[token][0] = Widen(sums[token][0], narrow[token][0]);
-      sums[token][1] = Widen(sums[token][1], narrow[token][1]);
-    }
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      sums[token.value][0] = Widen(sums[token.value][0], narrow[token.value][0]);
+      sums[token.value][1] = Widen(sums[token.value][1], narrow[token.value][1]);
+    });
   }
-  for (size_t token = 0; token < kTokens; ++token) {
-    Store(out + token * out_stride, sums[token][0]);
-    Store(out + token * out_stride + 8, sums[token][1]);
-  }
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    Store(out + token.value * out_stride, sums[token.value][0]);
+    Store(out + token.value * out_stride + 8, sums[token.value][1]);
+  });
 }
 
 using MultiplyFn = void (*)(const uint8_t*, size_t, const int8_t*, const int32_t*, int32_t*,

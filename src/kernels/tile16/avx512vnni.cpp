@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include "kernels/kernel.h"
+#include "kernels/unroll.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -89,27 +90,32 @@ void Decode(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, uint8_t* 
 template <size_t kTiles, size_t kTokens>
 void Multiply(const uint8_t* codes, size_t num_groups, const int8_t* panel, const int32_t* act_sums,
               int32_t* out, size_t out_stride) {
-  __m512i sums[kTiles][kTokens];
-  for (size_t token = 0; token < kTokens; ++token) {
-    for (size_t t = 0; t < kTiles; ++t) sums[t][token] = _mm512_set1_epi32(-act_sums[token]);
-  }
+  __m512i sums[kTokens][kTiles];
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    Unroll<kTiles>(BITTERN_STEP(t) {
+      sums[token.value][t.value] = _mm512_set1_epi32(-act_sums[token.value]);
+    });
+  });
   for (size_t g = 0; g < num_groups; ++g) {
     __m512i w[kTiles];
-    for (size_t t = 0; t < kTiles; ++t) w[t] = _mm512_loadu_si512(codes + t * kStepBytes);
-    for (size_t token = 0; token < kTokens; ++token) {
-      const __m512i a = Broadcast4(panel + token * 4);
-      for (size_t t = 0; t < kTiles; ++t) {
-        sums[t][token] = _mm512_dpbusd_epi32(sums[t][token], w[t], a);
-      }
-    }
+    Unroll<kTiles>(
+        BITTERN_STEP(t) { w[t.value] = _mm512_loadu_si512(codes + t.value * kStepBytes); });
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      const __m512i a = Broadcast4(panel + token.value * 4);
+      Unroll<kTiles>(BITTERN_STEP(t) {
+        __m512i& sum = sums[token.value][t.value];
+        sum = _mm512_dpbusd_epi32(sum, w[t.value], a);
+      });
+    });
     codes += kTiles * kStepBytes;
     panel += 4 * kPanelTokens;
   }
-  for (size_t token = 0; token < kTokens; ++token) {
-    for (size_t t = 0; t < kTiles; ++t) {
-      _mm512_storeu_si512(out + token * out_stride + t * kRows, sums[t][token]);
-    }
-  }
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    Unroll<kTiles>(BITTERN_STEP(t) {
+      _mm512_storeu_si512(out + token.value * out_stride + t.value * kRows,
+                          sums[token.value][t.value]);
+    });
+  });
 }
 
 using MultiplyFn = void (*)(const uint8_t*, size_t, const int8_t*, const int32_t*, int32_t*,

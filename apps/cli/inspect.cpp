@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern inspect`: what a model file contains, and what would be made of it, without loading it.
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/default_model.hpp"
+#include "cli/inspect_report.hpp"
+#include "cli/output.hpp"
+#include "cli/terminal.hpp"
+
+namespace bittern::cli {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  bittern inspect ggml-model-i2_s.gguf
+  bittern inspect model.gguf --tensors
+  bittern inspect model.gguf --json | jq .total.parameters
+
+A file with findings is still a success of `inspect`: look at "findings".)";
+
+struct InspectOptions {
+  std::string path;
+  std::vector<std::string> overrides;
+  bool json = false;
+  bool tensors = false;
+  bool no_codes = false;
+};
+
+Result<std::string> Inspect(const InspectOptions& options) {
+  auto checkpoint = BITTERN_TRY(
+      formats::Checkpoint::Open(options.path.empty() ? DefaultModelPath() : options.path));
+  for (const std::string& text : options.overrides) {
+    BITTERN_TRY(checkpoint.metadata().Override(text));
+  }
+  const InspectReport report = MakeReport(checkpoint, !options.no_codes);
+  if (!options.json) return ReportText(report, options.tensors, UsesColour(stdout));
+  // A name that is not UTF-8 must not cost the user the report.
+  return ReportJson(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+int InspectCommand(const InspectOptions& options) {
+  const auto text = Inspect(options);
+  if (!text) return Report(text.error());
+  StandardOutput output;
+  output.Write(*text);
+  const auto status = output.Status();
+  return status ? 0 : Report(status.error(), kExitRuntime);
+}
+
+}  // namespace
+
+void AddInspect(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("inspect", "Show what a model file contains");
+  const auto options = std::make_shared<InspectOptions>();
+  command
+      ->add_option("-m,--model,file", options->path,
+                   "Model file (GGUF), with or without -m; default: $BITTERN_MODEL, else the "
+                   "model that ships")
+      ->type_name("FILE");
+  command->add_flag("--json", options->json, "Print one JSON object with everything");
+  command->add_flag("--tensors", options->tensors, "List every tensor");
+  command->add_flag("--no-codes", options->no_codes,
+                    "Do not read the ternary weights to count them");
+  command
+      ->add_option("--override-kv", options->overrides,
+                   "Replace a metadata value of the file; may be repeated")
+      ->type_name("KEY=TYPE:VALUE")
+      ->allow_extra_args(false);
+  command->footer(kFooter);
+  command->callback([options, exit_code] { *exit_code = InspectCommand(*options); });
+}
+
+}  // namespace bittern::cli

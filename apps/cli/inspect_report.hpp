@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `bittern inspect` knows about a file, before anybody decides how to print it.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/decision.hpp"
+#include "formats/checkpoint.hpp"
+#include "quant/ternary_stats.hpp"
+
+namespace bittern::cli {
+
+/// A tensor's ternary codes; only for formats that have them.
+struct TernaryTensor {
+  quant::TernaryStats stats;
+  float scale = 0;
+};
+
+/// Sums over the tensors of one format.
+struct FormatTotal {
+  std::string format;
+  std::uint64_t tensors = 0, parameters = 0, bytes = 0;
+};
+
+/// One file. Entry i of `ternary` belongs to tensor i of the checkpoint, whose life it shares.
+struct InspectReport {
+  const formats::Checkpoint* checkpoint = nullptr;
+  std::vector<FormatTotal> totals;  ///< in order of appearance
+  FormatTotal total;
+  bool counted_codes = false;
+  std::vector<std::optional<TernaryTensor>> ternary;
+  quant::TernaryStats ternary_total;
+  Decisions decisions;
+  std::vector<std::string> findings;  ///< what is wrong with the file; empty for a good one
+};
+
+/// Reads the header, the ternary tensors if `count_codes`, and asks the model and the tokenizer
+/// what they would decide; their errors become findings.
+[[nodiscard]] InspectReport MakeReport(const formats::Checkpoint& checkpoint, bool count_codes);
+
+/// The report for people; `list_tensors` adds one line for each tensor, `colour` ANSI colours.
+[[nodiscard]] std::string ReportText(const InspectReport& report, bool list_tensors, bool colour);
+
+/// The report for programs: one object with everything.
+[[nodiscard]] nlohmann::ordered_json ReportJson(const InspectReport& report);
+
+}  // namespace bittern::cli
