@@ -173,8 +173,11 @@ std::string ReportText(const InspectReport& report, bool list_tensors, bool colo
   Writer out(colour);
   out.Line("file  {}", formats::Printable(checkpoint.path(), 4096));
   out.Line("kind  {}", checkpoint.kind());
-  out.Line("size  {} ({} bytes, tensor data from {})", SizeText(checkpoint.file_bytes()),
-           Grouped(checkpoint.file_bytes()), Grouped(checkpoint.data_start()));
+  out.Line("size  {} ({} bytes)", SizeText(checkpoint.file_bytes()),
+           Grouped(checkpoint.file_bytes()));
+  if (!checkpoint.tensors().empty()) {
+    out.Line("data  from offset {}", Grouped(checkpoint.data_start()));
+  }
   WriteMetadata(checkpoint.metadata(), &out);
   if (list_tensors) WriteTensors(report, &out);
   WriteTotals(report, &out);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One element at a time, so that an array of a million costs no more than its first few.
 #include "cli/inspect_values.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which reader a file goes to, and the refusals that need no reader.
 #include "formats/checkpoint.hpp"
 
 #include <fmt/format.h>

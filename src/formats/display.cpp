@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Escapes by code point, so that a cut never falls inside a character.
 #include "formats/display.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What hostile names look like in messages.
 #include "formats/display.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Signatures first, then guesses: safetensors, text of any kind, zeros, noise.
 #include "formats/file_kind.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Strings, scalars and arrays: the one place that turns type ids into values.
 #include "formats/gguf_metadata.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The GGUF reader proper: header, tensor table, and where tensor data must lie.
 #include "formats/gguf_reader.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +16,13 @@
 namespace bittern::formats {
 namespace {
 
-using namespace gguf_limits;  // NOLINT: this file enforces them
+using gguf_limits::kDefaultAlignment;
+using gguf_limits::kMaxAlignment;
+using gguf_limits::kMaxDimensions;
+using gguf_limits::kMaxKeyBytes;
+using gguf_limits::kMaxKeys;
+using gguf_limits::kMaxTensorNameBytes;
+using gguf_limits::kMaxTensors;
 
 constexpr std::string_view kMagic = "GGUF";
 // The smallest encodings: length, type and one byte; length, dimension count, type and offset.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Look-up with types: every getter says which key had what where what was expected.
 #include "formats/metadata.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Typed look-up, conversions that are allowed and refused, and --override-kv.
 #include "formats/metadata.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table-driven counts against counting unpacked codes one by one.
 #include "quant/ternary_stats.hpp"
 
 #include <gtest/gtest.h>
