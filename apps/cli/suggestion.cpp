@@ -27,7 +27,7 @@ std::size_t EditDistance(const std::string& a, const std::string& b) {
 
 std::string ClosestName(const std::string& typed, std::span<const std::string> names) {
   std::string closest;
-  std::size_t fewest = typed.size() / 3 + 1;
+  std::size_t fewest = std::max<std::size_t>(typed.size() / 3, 2) + 1;
   for (const std::string& name : names) {
     const std::size_t edits = EditDistance(typed, name);
     if (edits >= fewest) continue;

@@ -8,7 +8,7 @@
 namespace bittern::cli {
 
 /// The name with the fewest edits (insert, delete, replace) to `typed`; empty if even that one
-/// differs in more than a third of its letters.
+/// needs more than two and more than a third of the letters.
 [[nodiscard]] std::string ClosestName(const std::string& typed, std::span<const std::string> names);
 
 }  // namespace bittern::cli
