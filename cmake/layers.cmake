@@ -13,7 +13,7 @@ function(bittern_layer name)
   if(sources)
     add_library(${name} STATIC ${sources})
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
-    target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE fmt::fmt-header-only)
+    target_link_libraries(${name} PUBLIC ${ARG_LINK})
     set(link ${name})
   else()
     add_library(${name} INTERFACE)
@@ -33,7 +33,7 @@ endfunction()
 function(bittern_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} fmt::fmt-header-only GTest::gmock
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock
     GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE BITTERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # Macros of GoogleTest trip over the strictest warnings; -O1 halves the time to build tests.

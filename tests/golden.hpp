@@ -39,6 +39,11 @@ inline std::vector<float> ReadFloats(const std::string& name) {
   return floats;
 }
 
+/// The model in the repository.
+inline std::string ShippedModelPath() {
+  return std::string(BITTERN_SOURCE_DIR) + "/models/kjv-5m-i2s.gguf";
+}
+
 /// The random-weight model of the golden files: BITTERN_TINY, or made by ./check in build/data.
 inline std::string TinyModelPath() {
   const char* path = std::getenv("BITTERN_TINY");
