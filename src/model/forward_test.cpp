@@ -7,6 +7,7 @@
 
 #include "model/model.hpp"
 #include "model/small_model_for_test.hpp"
+#include "quant/dequantize.hpp"
 
 namespace bittern::model {
 namespace {
@@ -33,7 +34,7 @@ class Textbook {
   }
 
  private:
-  static constexpr std::size_t kDim = SmallModel::kHidden, kHeadDim = 64, kHeads = 2;
+  static constexpr std::size_t kDim = SmallModel::kHidden, kHeadDim = 128, kHeads = 2;
 
   Row FloatRow(const std::string& name, std::int32_t row, std::size_t n) const {
     std::vector<float> values(n);
@@ -177,6 +178,37 @@ TEST(Forward, SeparateHeadIsUsedWhereThereIsOne) {
   EXPECT_EQ(LastLogits(small, kTokens), LastLogits(SmallModel(), kTokens));
   small.AddFloats("output.weight", {SmallModel::kHidden, SmallModel::kVocab}, 0.05f);
   EXPECT_NE(LastLogits(small, kTokens), LastLogits(SmallModel(), kTokens));
+}
+
+TEST(Forward, EmbeddingsOfEveryFormatEqualTheirValuesAsFloats) {
+  using quant::WeightFormat;
+  for (const auto format : {WeightFormat::kF16, WeightFormat::kBF16, WeightFormat::kQ8_0,
+                            WeightFormat::kQ6_K, WeightFormat::kQ4_0}) {
+    const auto& info = quant::InfoOf(format);
+    constexpr std::size_t kCount = SmallModel::kHidden * SmallModel::kVocab;
+    SmallModel packed, plain;
+    auto& tensor = packed.tensors.at("token_embd.weight");
+    tensor.format = format;
+    tensor.data.resize(kCount / info.block_elements * info.block_bytes);
+    std::mt19937 rng(5);
+    for (auto& byte : tensor.data) byte = static_cast<std::byte>(rng());
+    // Any bytes are numbers of these formats; keep the half-precision fields finite and small.
+    const std::size_t unit = info.block_elements == 1 ? 2 : info.block_bytes;
+    const std::size_t half = format == WeightFormat::kQ6_K ? unit - 2 : 0;
+    for (std::size_t i = 0; i < tensor.data.size(); i += unit) {
+      auto& high = tensor.data[i + half + 1];
+      high = format == WeightFormat::kBF16 ? (high & std::byte{0x80}) | std::byte{0x3c}
+                                           : (high & std::byte{0x83}) | std::byte{0x20};
+    }
+    std::vector<float> values(kCount);
+    const std::size_t row_bytes = tensor.data.size() / SmallModel::kVocab;
+    for (std::size_t row = 0; row < SmallModel::kVocab; ++row) {
+      quant::DequantizeRowFor(format)(tensor.data.data() + row * row_bytes, SmallModel::kHidden,
+                                      values.data() + row * SmallModel::kHidden);
+    }
+    std::memcpy(plain.tensors.at("token_embd.weight").data.data(), values.data(), kCount * 4);
+    EXPECT_EQ(LastLogits(packed, kTokens), LastLogits(plain, kTokens)) << info.name;
+  }
 }
 
 TEST(Forward, DoublingOneScaleChangesOnlyWhatItShould) {

@@ -46,7 +46,7 @@ std::string ChoiceOf(const Decisions& decisions, std::string_view subject) {
 TEST(ModelLoad, GoodFileLoads) {
   const auto loaded = Load(SmallModel());
   ASSERT_TRUE(loaded.model) << loaded.model.error().message;
-  EXPECT_EQ(loaded.model->config().head_dim, 64);
+  EXPECT_EQ(loaded.model->config().head_dim, 128);
   EXPECT_EQ(loaded.model->config().vocab_size, 300);
   EXPECT_EQ(ChoiceOf(loaded.decisions, "activation"), "relu2");
   EXPECT_EQ(ChoiceOf(loaded.decisions, "output head"), "token_embd.weight");
@@ -54,10 +54,10 @@ TEST(ModelLoad, GoodFileLoads) {
 }
 
 TEST(ModelLoad, CodeThreeIsNamedByTensorRowAndColumn) {
-  for (const auto& [row, col] : {std::pair{0u, 0u}, {5u, 127u}, {63u, 40u}}) {
+  for (const auto& [row, col] : {std::pair{0u, 0u}, {5u, 127u}, {127u, 168u}}) {
     SmallModel small;
     auto& data = small.tensors.at("blk.1.attn_k.weight").data;
-    data[row * 32 + col % 32] |= std::byte{3} << (6 - 2 * (col / 32));
+    data[row * 64 + col / 128 * 32 + col % 32] |= std::byte{3} << (6 - 2 * (col % 128 / 32));
     EXPECT_THAT(Why(small), AllOf(HasSubstr("blk.1.attn_k.weight"), HasSubstr("code 3"),
                                   HasSubstr("row " + std::to_string(row) + ","),
                                   HasSubstr("column " + std::to_string(col))));
@@ -104,10 +104,10 @@ TEST(ModelLoad, EveryShapeIsChecked) {
 
 TEST(ModelLoad, FormatsInTheWrongPlaceAreNamed) {
   SmallModel dense;
-  dense.AddFloats("blk.0.attn_q.weight", {128, 128}, 1);
+  dense.AddFloats("blk.0.attn_q.weight", {256, 256}, 1);
   EXPECT_THAT(Why(dense), AllOf(HasSubstr("blk.0.attn_q.weight"), HasSubstr("F32")));
   SmallModel ternary;
-  ternary.AddTernary("token_embd.weight", 128, 300);
+  ternary.AddTernary("token_embd.weight", 256, 300);
   EXPECT_THAT(Why(ternary), AllOf(HasSubstr("token_embd.weight"), HasSubstr("I2_S")));
 }
 

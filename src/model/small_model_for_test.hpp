@@ -19,7 +19,7 @@
 
 namespace bittern::model {
 
-/// Architecture bitnet-b1.58: 2 layers, hidden 128, FFN 256, 2 heads, 1 KV head, vocabulary 300.
+/// Architecture bitnet-b1.58: 2 layers, hidden 256, FFN 384, 2 heads, 1 KV head, vocabulary 300.
 class SmallModel {
  public:
   using Bytes = std::vector<std::byte>;
@@ -103,7 +103,7 @@ class SmallModel {
     return path;
   }
 
-  static constexpr std::uint64_t kHidden = 128, kFfn = 256, kVocab = 300;
+  static constexpr std::uint64_t kHidden = 256, kFfn = 384, kVocab = 300;
   std::string architecture = "bitnet-b1.58";
   std::map<std::string, std::uint32_t> keys;
   std::map<std::string, std::string> texts;
