@@ -14,5 +14,9 @@ endif()
 if(BITTERN_SANITIZE)
   add_compile_options(-fsanitize=${BITTERN_SANITIZE} -fno-sanitize-recover=all
     -fno-omit-frame-pointer -g)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # gcc 12 sees uninitialised values in instrumented std::variant and std::optional.
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
   add_link_options(-fsanitize=${BITTERN_SANITIZE})
 endif()

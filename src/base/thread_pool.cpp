@@ -34,8 +34,8 @@ void AwaitChange(const std::atomic<std::uint32_t>& counter, std::uint32_t seen,
   }
 }
 
-constexpr int kBarrierSpins = 2000;  // about 20 to 80 microseconds
-constexpr int kIdleSpins = 5000;     // workers between two forward passes
+constexpr int kBarrierSpins = 500;  // about 5 to 30 microseconds
+constexpr int kIdleSpins = 2000;    // workers between two forward passes
 
 }  // namespace
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading: what a file must have, and the sentence for each way in which it does not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/model.hpp"
+#include "model/small_model_for_test.hpp"
+#include "model/weights.hpp"
+
+namespace bittern::model {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct Loaded {
+  Result<Model> model;
+  Decisions decisions;
+};
+
+Loaded Load(const SmallModel& small) {
+  const auto path = small.Write();
+  auto pool = ThreadPool::Create(2).value();
+  Decisions decisions;
+  auto checkpoint = formats::Checkpoint::Open(path);
+  std::filesystem::remove(path);  // the mapping stays
+  if (!checkpoint) return {tl::unexpected(checkpoint.error()), {}};
+  auto model = Model::Load(std::move(*checkpoint), pool, &decisions);
+  return {std::move(model), std::move(decisions)};
+}
+
+std::string Why(const SmallModel& small) {
+  const auto loaded = Load(small);
+  return loaded.model ? "loaded" : loaded.model.error().message;
+}
+
+std::string ChoiceOf(const Decisions& decisions, std::string_view subject) {
+  for (const Decision& decision : decisions) {
+    if (decision.subject == subject) return decision.choice;
+  }
+  return "none";
+}
+
+TEST(ModelLoad, GoodFileLoads) {
+  const auto loaded = Load(SmallModel());
+  ASSERT_TRUE(loaded.model) << loaded.model.error().message;
+  EXPECT_EQ(loaded.model->config().head_dim, 128);
+  EXPECT_EQ(loaded.model->config().vocab_size, 300);
+  EXPECT_EQ(ChoiceOf(loaded.decisions, "activation"), "relu2");
+  EXPECT_EQ(ChoiceOf(loaded.decisions, "output head"), "token_embd.weight");
+  EXPECT_EQ(loaded.model->weights().layers[1].qkv_proj.parts[2].scale, 0.1f);
+}
+
+TEST(ModelLoad, CodeThreeIsNamedByTensorRowAndColumn) {
+  for (const auto& [row, col] : {std::pair{0u, 0u}, {5u, 127u}, {127u, 168u}}) {
+    SmallModel small;
+    auto& data = small.tensors.at("blk.1.attn_k.weight").data;
+    data[row * 64 + col / 128 * 32 + col % 32] |= std::byte{3} << (6 - 2 * (col % 128 / 32));
+    EXPECT_THAT(Why(small), AllOf(HasSubstr("blk.1.attn_k.weight"), HasSubstr("code 3"),
+                                  HasSubstr("row " + std::to_string(row) + ","),
+                                  HasSubstr("column " + std::to_string(col))));
+  }
+}
+
+TEST(ModelLoad, ScaleMustBeFiniteAndPositive) {
+  for (float scale : {NAN, INFINITY, -INFINITY, 0.0f, -1.0f}) {
+    SmallModel small;
+    small.SetScale("blk.0.ffn_down.weight", scale);
+    EXPECT_THAT(Why(small), AllOf(HasSubstr("blk.0.ffn_down.weight"), HasSubstr("scale")));
+  }
+}
+
+TEST(ModelLoad, NormsMustBeFinite) {
+  SmallModel small;
+  small.SetFloat("blk.1.ffn_sub_norm.weight", 200, NAN);
+  EXPECT_THAT(Why(small), AllOf(HasSubstr("blk.1.ffn_sub_norm.weight"), HasSubstr("200")));
+}
+
+TEST(ModelLoad, EveryTensorIsRequired) {
+  const SmallModel good;
+  for (const auto& [name, tensor] : good.tensors) {
+    SmallModel small;
+    small.tensors.erase(name);
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(name), HasSubstr("missing"))) << name;
+  }
+}
+
+TEST(ModelLoad, EveryShapeIsChecked) {
+  const SmallModel good;
+  for (const auto& [name, tensor] : good.tensors) {
+    SmallModel small;
+    if (tensor.format == quant::WeightFormat::kI2_S) {
+      small.AddTernary(name, tensor.shape[0], tensor.shape[1] + 1);
+    } else if (tensor.shape.size() == 1) {
+      small.AddFloats(name, {tensor.shape[0] + 1}, 1);
+    } else {
+      small.AddFloats(name, {tensor.shape[0] + 1, tensor.shape[1]}, 1);
+    }
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(name), HasSubstr("expected"), HasSubstr("found")));
+  }
+}
+
+TEST(ModelLoad, FormatsInTheWrongPlaceAreNamed) {
+  SmallModel dense;
+  dense.AddFloats("blk.0.attn_q.weight", {256, 256}, 1);
+  EXPECT_THAT(Why(dense), AllOf(HasSubstr("blk.0.attn_q.weight"), HasSubstr("F32")));
+  SmallModel ternary;
+  ternary.AddTernary("token_embd.weight", 256, 300);
+  EXPECT_THAT(Why(ternary), AllOf(HasSubstr("token_embd.weight"), HasSubstr("I2_S")));
+}
+
+TEST(ModelLoad, HyperparametersAreChecked) {
+  const struct {
+    const char* key;
+    std::uint32_t value;
+    const char* message;
+  } kCases[] = {
+      {"block_count", 0, "block_count"},
+      {"block_count", 0x80000000u, "block_count"},
+      {"embedding_length", 0, "embedding_length"},
+      {"attention.head_count", 0, "head_count"},
+      {"attention.head_count", 3, "head_count"},
+      {"attention.head_count_kv", 3, "head_count_kv"},
+      {"rope.dimension_count", 32, "rope.dimension_count"},
+      {"vocab_size", 301, "vocab_size"},
+      {"context_length", 0xffffffffu, "context_length"},
+      {"attention.value_length", 32, "value_length"},
+  };
+  for (const auto& c : kCases) {
+    SmallModel small;
+    small.keys[c.key] = c.value;
+    EXPECT_THAT(Why(small), HasSubstr(c.message)) << c.key << " = " << c.value;
+  }
+  for (const char* key : {"block_count", "embedding_length", "feed_forward_length",
+                          "attention.head_count", "context_length"}) {
+    SmallModel small;
+    small.keys.erase(key);
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(key), HasSubstr("missing")));
+  }
+  SmallModel nan;
+  nan.rms_norm_eps = NAN;
+  EXPECT_THAT(Why(nan), HasSubstr("layer_norm_rms_epsilon"));
+}
+
+TEST(ModelLoad, ForeignPartsAreRefusedAndStrangersReported) {
+  SmallModel biased;
+  biased.AddFloats("blk.0.attn_q.bias", {128}, 1);
+  EXPECT_THAT(Why(biased), HasSubstr("blk.0.attn_q.bias"));
+  SmallModel stranger;
+  stranger.AddFloats("extra.weight", {7}, 1);
+  const auto loaded = Load(stranger);
+  ASSERT_TRUE(loaded.model);
+  EXPECT_EQ(ChoiceOf(loaded.decisions, "tensor extra.weight"), "ignored");
+  SmallModel scaled;
+  scaled.texts["bitnet-b1.58.rope.scaling.type"] = "yarn";
+  EXPECT_THAT(Why(scaled), HasSubstr("yarn"));
+}
+
+TEST(ModelLoad, SeparateScaleMultiplies) {
+  SmallModel small;
+  small.AddFloats("blk.0.attn_k.scale", {1}, 0, 3);
+  const auto loaded = Load(small);
+  ASSERT_TRUE(loaded.model) << loaded.model.error().message;
+  EXPECT_EQ(loaded.model->weights().layers[0].qkv_proj.parts[1].scale, 0.1f * 3.0f);
+  EXPECT_EQ(loaded.model->weights().layers[1].qkv_proj.parts[1].scale, 0.1f);
+}
+
+TEST(Activation, FollowsTheWrittenRule) {
+  const auto activation = [](const SmallModel& small) {
+    auto loaded = Load(small);
+    return loaded.model ? std::string(ActivationName(loaded.model->config().activation))
+                        : loaded.model.error().message;
+  };
+  SmallModel small;
+  small.architecture = "bitnet-25";
+  EXPECT_EQ(activation(small), "relu2");
+  small.architecture = "bitnet";
+  EXPECT_EQ(activation(small), "silu");
+  small.texts["bitnet.hidden_activation"] = "relu2";
+  EXPECT_EQ(activation(small), "relu2");
+  small.texts["bitnet.hidden_activation"] = "gelu";
+  EXPECT_THAT(activation(small), HasSubstr("gelu"));
+  SmallModel relabelled;
+  relabelled.texts["tokenizer.ggml.model"] = "llama";
+  EXPECT_EQ(activation(relabelled), "silu");
+  SmallModel foreign;
+  foreign.architecture = "mamba";
+  EXPECT_THAT(activation(foreign), AllOf(HasSubstr("mamba"), HasSubstr("bitnet-b1.58")));
+}
+
+}  // namespace
+}  // namespace bittern::model
