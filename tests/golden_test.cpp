@@ -143,5 +143,25 @@ TEST(Golden, TinyLogitsAndGreedyIdsEqualBothReferences) {
   }
 }
 
+TEST(Golden, TinyGreedyIdsEqualBitnetCpp) {
+  auto model = LoadOrSkip(testing_support::TinyModelPath());
+  std::ifstream file(SharedPath("golden/tiny-greedy.txt"));
+  if (model == nullptr || !file) GTEST_SKIP() << "no tiny model: see tests/README.md";
+  const auto ids_after = [&file](const char* label) {
+    std::string word;
+    while (file >> word && word != label) {
+    }
+    std::vector<std::int32_t> ids;
+    for (std::int32_t id = 0; file >> id;) ids.push_back(id);
+    file.clear();
+    return ids;
+  };
+  const auto prompt = ids_after("prompt:");
+  const auto expected = ids_after("greedy:");
+  ASSERT_EQ(expected.size(), 32u);
+  auto session = NewSession(model, model::KvType::kF16);
+  EXPECT_EQ(Greedy(session, prompt, 32), expected);
+}
+
 }  // namespace
 }  // namespace bittern

@@ -43,6 +43,17 @@ check_shell_scripts() {
   [ ${#files[@]} -gt 0 ] && shellcheck -x "${files[@]}"
 }
 
+# The random-weight model of tests/golden_test.cpp, by the generator beside the reference outputs;
+# without these that test is skipped.
+make_test_model() {
+  local generator="${BITTERN_SHARED:-../shared}/tools/synth_i2s_gguf.py" model=build/data/tiny.gguf
+  if [ ! -e "$generator" ] || [ -e "$model" ]; then return; fi
+  require_packages python3-numpy
+  mkdir -p build/data
+  step "test model" /usr/bin/python3 "$generator" "$model" --layers 4 --hidden 256 --ffn 768 \
+    --heads 4 --kv-heads 2 --vocab 1024 --seed 1
+}
+
 # build_preset PRESET [TARGET...]
 build_preset() {
   local preset=$1

@@ -14,7 +14,7 @@
 namespace bittern::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kInspectExamples = R"(Examples:
   bittern inspect ggml-model-i2_s.gguf
   bittern inspect model.gguf --tensors
   bittern inspect model.gguf --json | jq .total.parameters
@@ -69,7 +69,7 @@ void AddInspect(CLI::App& app, int* exit_code) {
                    "Replace a metadata value of the file; may be repeated")
       ->type_name("KEY=TYPE:VALUE")
       ->allow_extra_args(false);
-  command->footer(kFooter);
+  command->footer(kInspectExamples);
   command->callback([options, exit_code] { *exit_code = InspectCommand(*options); });
 }
 

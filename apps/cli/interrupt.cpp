@@ -7,10 +7,10 @@
 namespace bittern::cli {
 namespace {
 
-std::atomic<bool> interrupted{false};
+std::atomic<bool> interrupt_seen{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-extern "C" void OnInterrupt(int) { interrupted.store(true, std::memory_order_relaxed); }
+extern "C" void OnInterrupt(int) { interrupt_seen.store(true, std::memory_order_relaxed); }
 
 }  // namespace
 
@@ -21,7 +21,7 @@ const std::atomic<bool>& CatchInterrupt() {
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
-  return interrupted;
+  return interrupt_seen;
 }
 
 }  // namespace bittern::cli

@@ -2,6 +2,7 @@
 // The default thread count: physical cores that this process may use, by affinity and quota.
 #include <sched.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <string>
@@ -20,11 +21,15 @@ std::string ReadToken(const std::string& path) {
   return token;
 }
 
-/// CPUs of the affinity mask, counting SMT siblings once (sysfs names a core by its siblings).
-int UsableCores() {
+/// CPUs of the affinity mask: all of them, and one per physical core (sysfs names a core by the
+/// list of its SMT siblings). Zeros where the system does not say.
+struct CpuCounts {
+  int cpus, cores;
+};
+CpuCounts CountUsable() {
   cpu_set_t mask;
   CPU_ZERO(&mask);
-  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return 0;
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return {0, 0};
   std::set<std::string> cores;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &mask)) continue;
@@ -32,7 +37,7 @@ int UsableCores() {
     const std::string siblings = ReadToken(name + "/topology/thread_siblings_list");
     cores.insert(siblings.empty() ? name : siblings);
   }
-  return static_cast<int>(cores.size());
+  return {CPU_COUNT(&mask), static_cast<int>(cores.size())};
 }
 
 /// Whole CPUs of the cgroup v2 quota ("max 100000" or "150000 100000"), 0 if unlimited.
@@ -44,14 +49,17 @@ int CgroupCpus() {
   return cpus < 1 ? 1 : cpus;
 }
 
-}  // namespace
-
-int DefaultThreadCount() noexcept {
-  int count = UsableCores();
+/// `count`, or what the C++ library knows, within the quota and the pool's limits.
+int Limited(int count) {
   if (count == 0) count = static_cast<int>(std::thread::hardware_concurrency());
   const int quota = CgroupCpus();
   if (quota > 0 && quota < count) count = quota;
-  return count < 1 ? 1 : count > ThreadPool::kMaxThreads ? ThreadPool::kMaxThreads : count;
+  return std::clamp(count, 1, ThreadPool::kMaxThreads);
 }
+
+}  // namespace
+
+int UsableCpuCount() noexcept { return Limited(CountUsable().cpus); }
+int DefaultThreadCount() noexcept { return Limited(CountUsable().cores); }
 
 }  // namespace bittern

@@ -34,20 +34,26 @@ void AwaitChange(const std::atomic<std::uint32_t>& counter, std::uint32_t seen,
   }
 }
 
-constexpr int kBarrierSpins = 500;  // about 5 to 30 microseconds
-constexpr int kIdleSpins = 2000;    // workers between two forward passes
+/// How long to spin before sleeping, in pauses of some 50 nanoseconds. Measured
+/// (docs/design/0003-threads.md): with a CPU for every thread, spinning long is what survives a
+/// busy neighbour, since a sleeper waits milliseconds for its turn; with more threads than CPUs
+/// whoever spins keeps the others from running.
+int SpinsFor(int num_threads) noexcept {
+  constexpr int kLong = 10000, kShort = 200;
+  return num_threads <= UsableCpuCount() ? kLong : kShort;
+}
 
 }  // namespace
 
 namespace internal {
 
 struct PoolState {
-  explicit PoolState(int num_threads) : size(num_threads) {}
+  explicit PoolState(int num_threads) : size(num_threads), spins(SpinsFor(num_threads)) {}
 
   void Work(int index) noexcept {
     std::uint32_t seen = 0;
     for (;;) {
-      AwaitChange(generation, seen, kIdleSpins);
+      AwaitChange(generation, seen, spins);
       ++seen;
       if (stopping.load(std::memory_order_acquire)) return;
       Team team(this, index, size);
@@ -65,11 +71,12 @@ struct PoolState {
       barrier_phase.fetch_add(1, std::memory_order_release);
       barrier_phase.notify_all();
     } else {
-      AwaitChange(barrier_phase, phase, kBarrierSpins);
+      AwaitChange(barrier_phase, phase, spins);
     }
   }
 
   const int size;
+  const int spins;
   const std::function<void(Team&)>* task = nullptr;
   std::vector<std::thread> threads;
   std::atomic<bool> stopping{false};

@@ -65,8 +65,10 @@ class ThreadPool {
   std::unique_ptr<internal::PoolState> state_;
 };
 
-/// Threads to use when nobody says: the CPUs this process may run on (affinity mask and cgroup
-/// quota), counting one per physical core.
+/// Logical CPUs this process may run on (affinity mask and cgroup quota), at least 1.
+[[nodiscard]] int UsableCpuCount() noexcept;
+
+/// Threads to use when nobody says: as UsableCpuCount, but one per physical core.
 [[nodiscard]] int DefaultThreadCount() noexcept;
 
 }  // namespace bittern

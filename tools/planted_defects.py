@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plants known defects into copies of kernel files and fails unless the kernel tests catch each.
+
+  planted_defects.py SOURCE_DIR BUILD_DIR      BUILD_DIR: a built `dev` preset (x86-64, g++)
+
+A test that cannot fail is a defect; this shows that these can. The working tree is not touched.
+"""
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+
+NARROW_BEFORE = """    for (size_t b = 0; b < num_blocks; ++b, p += kBlockBytes) {
+      const int8_t* a = act + b * kBlock;
+      __m256i first16 = _mm256_setzero_si256(), last16 = first16;"""
+NARROW_AFTER = """    __m256i first16 = _mm256_setzero_si256(), last16 = first16;
+    for (size_t b = 0; b < num_blocks; ++b, p += kBlockBytes) {
+      const int8_t* a = act + b * kBlock;"""
+WIDEN_BEFORE = """      first = Widen(first, first16);
+      last = Widen(last, last16);
+    }"""
+WIDEN_AFTER = """    }
+    first = Widen(first, first16);
+    last = Widen(last, last16);"""
+
+# name, kernel file, [(text, replacement)], test that must fail
+DEFECTS = [
+    ("sums kept in int16 over the whole row", "tile16/avx2.cpp",
+     [(NARROW_BEFORE, NARROW_AFTER), (WIDEN_BEFORE, WIDEN_AFTER)], "Tile16.GemvIsExact"),
+    ("two output lanes swapped", "tile16/avx512vnni.cpp",
+     [("_mm512_sub_epi32(sum,",
+       "_mm512_sub_epi32(_mm512_shuffle_epi32(sum, static_cast<_MM_PERM_ENUM>(0xe1)),")],
+     "Tile16.GemvPutsEverySingleWeight"),
+    ("a token of the panel read twice", "tile16/avx512vnni.cpp",
+     [("Broadcast4(panel + token.value * 4)", "Broadcast4(panel + (token.value & 6) * 4)")],
+     "Tile16.GemmIsExact"),
+    ("multiply-add not fused", "float32/avx2.cpp",
+     [("return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};",
+       "return Add(Mul(a, b), c);")], "Float32.RmsNormBits"),
+    ("int8 lanes left as the pack instruction leaves them", "float32/avx2.cpp",
+     [("0xd8", "0xe4")], "Float32.QuantizeBits"),
+    ("lanes reduced in another order", "float32/avx512vnni.cpp",
+     [("const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));\n"
+       "  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));",
+       "const __m128 two = _mm_add_ps(four, _mm_movehdup_ps(four));\n"
+       "  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehl_ps(two, two)));")], "Float32.RmsNormBits"),
+]
+
+
+def isa_flags(source):
+    rows = re.findall(r'^ISA_X86\((\w+),.*, "([^"]*)"\)$',
+                      (source / "src/kernels/isa.def").read_text(), re.M)
+    return {name: flags.split(";") for name, flags in rows}
+
+
+def run(command, **options):
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+def cpu_has(name):
+    return all(flag in pathlib.Path("/proc/cpuinfo").read_text()
+               for flag in {"avx2": ["avx2", "fma"], "avx512vnni": ["avx512_vnni"]}[name])
+
+
+def compile_copy(source, text, flags, output):
+    copy = output.with_suffix(".cpp")
+    copy.write_text(text)
+    done = run(["g++", "-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", *flags,
+                "-I", str(source / "src"), "-c", str(copy), "-o", str(output)])
+    if done.returncode:
+        sys.exit("does not compile: " + done.stderr[:2000])
+
+
+def caught(source, build, folder, name, file, edits, test):
+    isa = pathlib.Path(file).stem
+    text = (source / "src/kernels" / file).read_text()
+    for old, new in edits:
+        if old not in text:
+            sys.exit(f"{name}: the text to replace is no longer in {file}")
+        text = text.replace(old, new)
+    planted = folder / "planted.o"
+    compile_copy(source, text, isa_flags(source)[isa], planted)
+    objects = [str(path) for path in (build / "CMakeFiles/kernels_isa.dir").rglob("*.o")
+               if not str(path).endswith(f"{file}.o")]
+    tests = [str(path) for path in (build / "CMakeFiles/kernels_test.dir").rglob("*.o")]
+    registry = build / "CMakeFiles/kernels.dir/src/kernels/registry.cpp.o"
+    program = folder / "planted_test"
+    linked = run(["g++", *objects, str(planted), *tests, str(registry), str(build / "libquant.a"),
+                  str(build / "libbase.a"), "-lgmock", "-lgtest", "-lgtest_main", "-pthread", "-o",
+                  str(program)])
+    if linked.returncode:
+        sys.exit("does not link: " + linked.stderr[:2000])
+    output = run([str(program), f"--gtest_filter=*{test}*{isa}"]).stdout
+    return "[  FAILED  ]" in output
+
+
+def weak_symbol_caught(source, folder):
+    text = (source / "src/kernels/tile16/avx2.cpp").read_text()
+    text += "\ninline int Leak(int x) { return x; }\nint (*leak)(int) = Leak;\n"
+    planted = folder / "weak.o"
+    compile_copy(source, text, isa_flags(source)["avx2"], planted)
+    return run(["sh", str(source / "tools/no_weak_symbols.sh"), str(planted)]).returncode != 0
+
+
+def main():
+    if platform.machine() != "x86_64":
+        return print("planted defects: SKIPPED (written for x86-64)")
+    source, build = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    missed = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        results = [("a weak symbol in an ISA file", weak_symbol_caught(source, folder))]
+        for defect in DEFECTS:
+            if not cpu_has(pathlib.Path(defect[1]).stem):
+                print(f"{defect[0]}: SKIPPED (this CPU lacks the instruction set)")
+                continue
+            results.append((defect[0], caught(source, build, folder, *defect)))
+    for title, good in results:
+        print(f"{'caught' if good else 'MISSED'}: {title}")
+        missed += not good
+    sys.exit(1 if missed else 0)
+
+
+main()
