@@ -104,13 +104,14 @@ isa_names() {
   sed -nE "s/^ISA_(ANY|$arch)\(([a-z0-9]+),.*/\2/p" src/kernels/isa.def
 }
 
-# The tests of whole models, with one instruction set forced (kernels_test forces each by itself).
-# Perplexity takes minutes without vectors; since all instruction sets give the same bits, which
-# these tests do check, it is enough to have measured it with one.
+# The tests of whole models, with one instruction set forced (kernels_test and SameBits force each
+# by themselves). Perplexity takes minutes without vectors; since all instruction sets give the
+# same bits, which these tests do check, it is enough to measure it with one.
 run_isa() {
   local isa=$1 refusal
   if refusal=$(BITTERN_ISA=$isa build/dev/apps/cli/bittern logits --prompt-ids 1 -o /dev/null 2>&1); then
-    GTEST_FILTER='-*Perplexity*' BITTERN_ISA=$isa run_tests dev '^(model|runtime|integration)_test$' "dev-$isa"
+    GTEST_FILTER='-*Perplexity*:SameBits*' BITTERN_ISA=$isa \
+      run_tests dev '^(model|runtime|integration)_test$' "dev-$isa"
   elif [[ $refusal == *"not supported by this CPU"* ]]; then
     printf '== tests (dev-%s) SKIPPED: %s\n' "$isa" "$refusal"
   else
