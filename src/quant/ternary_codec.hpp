@@ -64,7 +64,8 @@ struct TernaryCodec {
   WeightFormat format;
   ScaleGrain grain;
   std::size_t group_cols;  ///< for kGroup
-  bool half_scales;        ///< stored as binary16
+  /// The scale as a file of this format holds it (rounded to binary16, or as it is).
+  float (*stored_scale)(float scale) noexcept;
 
   /// Shapes the layout cannot hold are refused: kCorruptFile, with what it needs.
   Result<void> (*check)(std::size_t rows, std::size_t cols, const TlTiling& tiling);
@@ -75,7 +76,7 @@ struct TernaryCodec {
   void (*unpack)(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
                  float* scales) noexcept;
   /// The inverse, a whole tensor at a time; out: bytes(rows, cols) bytes, all of them written.
-  /// Codes are 0..2; scales that binary16 rounds are rounded to nearest even.
+  /// Codes are 0..2; scales are rounded as stored_scale says.
   void (*pack)(const TernaryValues& values, std::byte* out) noexcept;
 
   [[nodiscard]] std::size_t ScalesPerRow(std::size_t cols) const noexcept {
