@@ -51,6 +51,7 @@ DequantizeRowFn DequantizeRowFor(WeightFormat format) noexcept {
     case WeightFormat::kQ4_0:
       return DecodeBlocks<DequantizeRowQ4_0, kQ4_0Block, kQ4_0BlockBytes>;
     case WeightFormat::kI2_S:
+    case WeightFormat::kHfPacked:
       return nullptr;
   }
   return nullptr;

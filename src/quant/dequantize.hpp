@@ -13,7 +13,7 @@ namespace bittern::quant {
 using DequantizeRowFn = void (*)(const std::byte* row, std::size_t n, float* out) noexcept;
 
 /// The decoder of F32, F16, BF16, Q8_0, Q6_K or Q4_0; nullptr for formats whose rows need
-/// something from outside the row (I2_S: the tensor's scale).
+/// something from outside the row (I2_S: the tensor's scale; HF_U8: rows share bytes).
 [[nodiscard]] DequantizeRowFn DequantizeRowFor(WeightFormat format) noexcept;
 
 }  // namespace bittern::quant

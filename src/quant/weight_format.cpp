@@ -10,11 +10,18 @@ namespace {
 
 // Sorted by nothing but readability; a dozen rows are searched in a dozen steps.
 constexpr WeightFormatInfo kFormats[] = {
-    {WeightFormat::kF32, "F32", 1, 4, 0},       {WeightFormat::kF16, "F16", 1, 2, 0},
-    {WeightFormat::kBF16, "BF16", 1, 2, 0},     {WeightFormat::kQ4_0, "Q4_0", 32, 18, 0},
-    {WeightFormat::kQ8_0, "Q8_0", 32, 34, 0},   {WeightFormat::kQ6_K, "Q6_K", 256, 210, 0},
+    {WeightFormat::kF32, "F32", 1, 4, 0},
+    {WeightFormat::kF16, "F16", 1, 2, 0},
+    {WeightFormat::kBF16, "BF16", 1, 2, 0},
+    {WeightFormat::kQ4_0, "Q4_0", 32, 18, 0},
+    {WeightFormat::kQ8_0, "Q8_0", 32, 34, 0},
+    {WeightFormat::kQ6_K, "Q6_K", 256, 210, 0},
     {WeightFormat::kI2_S, "I2_S", 128, 32, 32},
+    {WeightFormat::kHfPacked, "HF_U8", 1, 1, 0},  // a byte holds codes of four rows: TensorBytes
 };
+
+/// Ids from here on are our own.
+constexpr auto kFirstForeignId = static_cast<std::uint32_t>(WeightFormat::kHfPacked);
 
 struct UnreadFormat {
   std::uint32_t id;
@@ -34,6 +41,7 @@ constexpr UnreadFormat kUnread[] = {
 }  // namespace
 
 const WeightFormatInfo* FindWeightFormat(std::uint32_t gguf_id) noexcept {
+  if (gguf_id >= kFirstForeignId) return nullptr;
   for (const auto& info : kFormats) {
     if (static_cast<std::uint32_t>(info.format) == gguf_id) return &info;
   }
@@ -41,7 +49,9 @@ const WeightFormatInfo* FindWeightFormat(std::uint32_t gguf_id) noexcept {
 }
 
 const WeightFormatInfo& InfoOf(WeightFormat format) noexcept {
-  return *FindWeightFormat(static_cast<std::uint32_t>(format));
+  const WeightFormatInfo* info = kFormats;
+  while (info->format != format) ++info;
+  return *info;
 }
 
 std::optional<std::string_view> UnreadFormatName(std::uint32_t gguf_id) noexcept {
@@ -58,6 +68,7 @@ Result<std::uint64_t> TensorBytes(const WeightFormatInfo& info, std::uint64_t ro
                 fmt::format("{} rows come in blocks of {} elements, but a row has {}", info.name,
                             info.block_elements, row_elements));
   }
+  if (info.format == WeightFormat::kHfPacked) rows = rows / 4 + (rows % 4 != 0);
   std::uint64_t bytes = 0;
   if (!CheckedMultiply(row_elements / info.block_elements, info.block_bytes, &bytes) ||
       !CheckedMultiply(bytes, rows, &bytes) || !CheckedAdd(bytes, info.tail_bytes, &bytes)) {

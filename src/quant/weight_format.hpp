@@ -11,7 +11,7 @@
 
 namespace bittern::quant {
 
-/// Values are the ids found in GGUF files.
+/// Values are the ids found in GGUF files; those of formats that GGUF does not know lie beyond.
 enum class WeightFormat : std::uint32_t {
   kF32 = 0,
   kF16 = 1,
@@ -20,6 +20,10 @@ enum class WeightFormat : std::uint32_t {
   kQ6_K = 14,
   kBF16 = 30,
   kI2_S = 36,  ///< bitnet.cpp: 2-bit codes, one float scale after the tensor's data (i2s.hpp).
+
+  /// Hugging Face: 2-bit codes, four row blocks in one block of bytes; the scale is a tensor of
+  /// its own (hf_packed.hpp). Never in a GGUF file.
+  kHfPacked = 0x10000,
 };
 
 /// What a format needs to be measured: a row of n elements takes n / block_elements blocks of
@@ -32,7 +36,8 @@ struct WeightFormatInfo {
   std::uint32_t tail_bytes;
 };
 
-/// The row of the table for a GGUF type id, or nullptr for an id this build does not read.
+/// The row of the table for a GGUF type id, or nullptr for an id this build does not read or
+/// that no GGUF file may have.
 [[nodiscard]] const WeightFormatInfo* FindWeightFormat(std::uint32_t gguf_id) noexcept;
 
 [[nodiscard]] const WeightFormatInfo& InfoOf(WeightFormat format) noexcept;
