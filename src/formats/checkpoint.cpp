@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -33,7 +34,8 @@ class CheckpointBuilder {
   static Result<Checkpoint> FromGguf(MappedFile file, std::string path) {
     GgufContents contents = BITTERN_TRY(ParseGguf(file.bytes()));
     BITTERN_TRY(RefuseSplit(contents.metadata));
-    Checkpoint checkpoint(std::move(file));
+    Checkpoint checkpoint;
+    checkpoint.files_.push_back(std::move(file));
     checkpoint.path_ = std::move(path);
     checkpoint.kind_ = fmt::format("GGUF v{}", contents.version);
     checkpoint.data_start_ = contents.data_start;
@@ -60,6 +62,22 @@ Result<Checkpoint> Checkpoint::Open(const std::filesystem::path& path) {
   auto checkpoint = CheckpointBuilder::FromGguf(std::move(file), shown);
   if (!checkpoint) return tl::unexpected(Within(shown, std::move(checkpoint).error()));
   return checkpoint;
+}
+
+std::uint64_t Checkpoint::file_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const MappedFile& file : files_) bytes += file.bytes().size();
+  return bytes;
+}
+
+void Checkpoint::Release(std::span<const std::byte> bytes) const noexcept {
+  const std::less_equal<const std::byte*> not_after;
+  for (const MappedFile& file : files_) {
+    const std::span<const std::byte> all = file.bytes();
+    const bool inside = not_after(all.data(), bytes.data()) &&
+                        not_after(bytes.data() + bytes.size(), all.data() + all.size());
+    if (inside) file.Release(bytes);
+  }
 }
 
 const Tensor* Checkpoint::Find(std::string_view name) const {

@@ -12,8 +12,8 @@
 #include <system_error>
 #include <vector>
 
-#include "base/bytes.hpp"
 #include "formats/display.hpp"
+#include "formats/safetensors_reader.hpp"
 
 namespace bittern::formats {
 namespace {
@@ -66,15 +66,6 @@ std::string Lower(std::string_view text) {
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(c < 0x80 ? std::tolower(c) : c); });
   return lower;
-}
-
-/// safetensors: u64 length of a JSON object, then that object.
-bool LooksLikeSafetensors(std::span<const std::byte> bytes) {
-  ByteReader reader(bytes);
-  const auto length = reader.Number<std::uint64_t>("");
-  const auto brace = reader.Chars(1, "");
-  constexpr std::uint64_t kMaxHeader = std::uint64_t{1} << 30;
-  return length && brace && *length >= 2 && *length <= kMaxHeader && *brace == "{";
 }
 
 Error RefuseText(std::string_view head) {

@@ -24,6 +24,7 @@ namespace bittern::quant {
 [[nodiscard]] TernaryCodec F32Codec() noexcept;
 [[nodiscard]] TernaryCodec F16Codec() noexcept;
 [[nodiscard]] TernaryCodec Bf16Codec() noexcept;
+[[nodiscard]] TernaryCodec HfPackedCodec() noexcept;
 
 /// What most layouts ask of a shape: columns and rows in multiples. Error kCorruptFile.
 [[nodiscard]] Result<void> CheckMultiples(std::string_view name, std::size_t rows,

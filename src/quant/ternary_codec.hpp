@@ -38,6 +38,7 @@ enum class TernaryLayout {
   kF32,  ///< floats of which every row holds only -s, 0 and s
   kF16,
   kBf16,
+  kHfPacked,  ///< Hugging Face's uint8 (hf_packed.hpp): the scale is elsewhere and given as 1
 };
 
 /// What a stored scale covers. For kGroup, TernaryCodec::group_cols says how many columns.

@@ -32,7 +32,7 @@ Sample SampleShape(const TernaryCodec& codec) {
     case TernaryLayout::kTl2:
       return {128, 448, {64, 96, 32}, {}, {}};  // four tiles of triples, 64 columns of pairs
     default:
-      return {8, 512, {}, {}, {}};
+      return {12, 512, {}, {}, {}};
   }
 }
 
@@ -43,7 +43,7 @@ Sample RandomSample(const TernaryCodec& codec, unsigned seed) {
     const auto code = static_cast<std::uint8_t>(random() % 3);
     s.codes.push_back(codec.layout == TernaryLayout::kQ1_0 && code == 1 ? 2 : code);
   }
-  const float whole = 1.25f;
+  const float whole = codec.layout == TernaryLayout::kHfPacked ? 1.0f : 1.25f;
   for (std::size_t i = 0; i < s.rows * codec.ScalesPerRow(s.cols); ++i) {
     const float own = 0.5f + static_cast<float>(random() % 1000) / 512.0f;
     s.scales.push_back(codec.stored_scale(codec.grain == ScaleGrain::kTensor ? whole : own));
@@ -246,6 +246,8 @@ unsigned OracleCode(TernaryLayout layout, std::span<const std::byte> b, const Sa
       const std::size_t four = row / 4 * 4 * (4 + s.cols / 4) + 16 + col / 64 * 64;
       return two_bits(Byte(b, four + 4 * (row % 4) + i + 16 * l), 2 * (col % 16 / 4));
     }
+    case TernaryLayout::kHfPacked:
+      return two_bits(Byte(b, row % (s.rows / 4) * s.cols + col), 2 * (row / (s.rows / 4)));
     default:
       return 99;
   }
@@ -292,7 +294,7 @@ TEST(TernaryCodecs, ScalesLieWhereTheFormatSays) {
     EXPECT_EQ(half(packed(layout, s), static_cast<std::size_t>(5 * block + at)), s.scales[5]);
   }
   const Sample i2s = sample(TernaryLayout::kI2sX86);
-  EXPECT_EQ(single(packed(TernaryLayout::kI2sX86, i2s), 8 * 512 / 4), i2s.scales[0]);
+  EXPECT_EQ(single(packed(TernaryLayout::kI2sX86, i2s), 12 * 512 / 4), i2s.scales[0]);
   const Sample tl2 = sample(TernaryLayout::kTl2);
   EXPECT_EQ(single(packed(TernaryLayout::kTl2, tl2), Tl2DataBytes(128, 448)), tl2.scales[0]);
   const Sample iq1 = sample(TernaryLayout::kIq1Bn);

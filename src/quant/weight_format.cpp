@@ -29,7 +29,11 @@ constexpr WeightFormatInfo kFormats[] = {
     {WeightFormat::kIQ1_BN, "IQ1_BN", 64, 13, 0, 2},
     {WeightFormat::kIQ2_BN, "IQ2_BN", 64, 16, 0, 4},
     {WeightFormat::kIQ2_BN_R4, "IQ2_BN_R4", 64, 16, 0, 4},
+    {WeightFormat::kHfPacked, "HF_U8", 1, 1},  // a byte holds codes of four rows: TensorBytes
 };
+
+/// Ids from here on are our own.
+constexpr auto kFirstForeignId = static_cast<std::uint32_t>(WeightFormat::kHfPacked);
 
 struct UnreadFormat {
   std::uint32_t id;
@@ -46,6 +50,7 @@ constexpr UnreadFormat kUnread[] = {
 }  // namespace
 
 const WeightFormatInfo* FindWeightFormat(std::uint32_t gguf_id) noexcept {
+  if (gguf_id >= kFirstForeignId) return nullptr;
   for (const auto& info : kFormats) {
     if (static_cast<std::uint32_t>(info.format) == gguf_id) return &info;
   }
@@ -53,7 +58,9 @@ const WeightFormatInfo* FindWeightFormat(std::uint32_t gguf_id) noexcept {
 }
 
 const WeightFormatInfo& InfoOf(WeightFormat format) noexcept {
-  return *FindWeightFormat(static_cast<std::uint32_t>(format));
+  const WeightFormatInfo* info = kFormats;
+  while (info->format != format) ++info;
+  return *info;
 }
 
 const WeightFormatInfo* OtherFormatOf(std::uint32_t gguf_id) noexcept {
@@ -75,6 +82,7 @@ Result<std::uint64_t> TensorBytes(const WeightFormatInfo& info, std::uint64_t ro
                 fmt::format("{} rows come in blocks of {} elements, but a row has {}", info.name,
                             info.block_elements, row_elements));
   }
+  if (info.format == WeightFormat::kHfPacked) rows = rows / 4 + (rows % 4 != 0);
   const auto too_large = [&] {
     return Fail(
         ErrorCode::kCorruptFile,

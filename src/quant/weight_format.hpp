@@ -11,7 +11,7 @@
 
 namespace bittern::quant {
 
-/// Values are the ids found in GGUF files.
+/// Values are the ids found in GGUF files; those of formats that GGUF does not know lie beyond.
 enum class WeightFormat : std::uint32_t {
   kF32 = 0,
   kF16 = 1,
@@ -31,6 +31,10 @@ enum class WeightFormat : std::uint32_t {
   kPQ2_0 = 142,  ///< PrismML (q2_0.cpp, tq.cpp)
   kPTQ1_0 = 143,
   kIQ2_BN_R4 = 335,
+
+  /// Hugging Face: 2-bit codes, four row blocks in one block of bytes; the scale is a tensor of
+  /// its own (hf_packed.hpp). Never in a GGUF file.
+  kHfPacked = 0x10000,
 };
 
 /// What a format needs to be measured: a row of n elements takes row_bytes and n / block_elements
@@ -45,7 +49,8 @@ struct WeightFormatInfo {
   std::uint32_t row_bytes = 0;
 };
 
-/// The row of the table for a GGUF type id, or nullptr for an id this build does not read.
+/// The row of the table for a GGUF type id, or nullptr for an id this build does not read or
+/// that no GGUF file may have.
 [[nodiscard]] const WeightFormatInfo* FindWeightFormat(std::uint32_t gguf_id) noexcept;
 
 [[nodiscard]] const WeightFormatInfo& InfoOf(WeightFormat format) noexcept;
