@@ -127,10 +127,15 @@ Result<void> AtomicFile::WriteZeros(std::uint64_t count) {
   return {};
 }
 
-Result<void> AtomicFile::Commit() {
+Result<void> AtomicFile::Sync() {
   BITTERN_TRY(Flush());
   // EINVAL: a file system without fsync.
   if (fsync(fd_) != 0 && errno != EINVAL) return tl::unexpected(SystemError(path_, "write", errno));
+  return {};
+}
+
+Result<void> AtomicFile::Commit() {
+  BITTERN_TRY(Sync());
   if (close(std::exchange(fd_, -1)) != 0) {
     return tl::unexpected(SystemError(path_, "write", errno));
   }

@@ -38,7 +38,12 @@ class AtomicFile {
   /// Bytes written so far.
   [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
 
-  /// Sends everything to the disk and gives the file its name, replacing what had it. Error kIo.
+  /// Sends everything to the disk, so that it can be read back under temporary(). Error kIo.
+  [[nodiscard]] Result<void> Sync();
+  /// Where the bytes are before Commit.
+  [[nodiscard]] const std::filesystem::path& temporary() const noexcept { return temporary_; }
+
+  /// Sync, then gives the file its name, replacing what had it. Error kIo.
   [[nodiscard]] Result<void> Commit();
 
  private:

@@ -125,6 +125,10 @@ void AppendGgufU64(std::uint64_t number, std::string* out) { AppendRaw(number, o
 void AppendGgufEntry(std::string_view key, const MetaValue& value, std::string* out) {
   AppendString(key, out);
   AppendGgufU32(static_cast<std::uint32_t>(value.type), out);
+  AppendGgufPayload(value, out);
+}
+
+void AppendGgufPayload(const MetaValue& value, std::string* out) {
   std::visit(
       [&](const auto& held) {
         using Held = std::decay_t<decltype(held)>;
@@ -170,12 +174,18 @@ Result<void> GgufWriter::Append(std::span<const std::byte> bytes) {
   return EndTensors();
 }
 
-Result<void> GgufWriter::Finish() {
+Result<std::filesystem::path> GgufWriter::Complete() {
   if (current_ != tensors_.size()) {
     return Fail(ErrorCode::kInternal,
                 fmt::format("tensor {}: {} bytes were announced, {} were written",
                             Quoted(tensors_[current_].name), tensors_[current_].bytes, written_));
   }
+  BITTERN_TRY(file_.Sync());
+  return file_.temporary();
+}
+
+Result<void> GgufWriter::Finish() {
+  BITTERN_TRY(Complete());
   return file_.Commit();
 }
 

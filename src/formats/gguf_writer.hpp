@@ -21,6 +21,9 @@ namespace bittern::formats {
 /// Appends one key with its value as the header holds it. Strings and arrays may be views.
 void AppendGgufEntry(std::string_view key, const MetaValue& value, std::string* out);
 
+/// Appends a value without its type: the element of an array, or what follows a type id.
+void AppendGgufPayload(const MetaValue& value, std::string* out);
+
 /// Appends a little-endian number.
 void AppendGgufU32(std::uint32_t number, std::string* out);
 void AppendGgufU64(std::uint64_t number, std::string* out);
@@ -47,7 +50,10 @@ class GgufWriter {
 
   /// The next bytes of the current tensor; never past its end. The padding follows by itself.
   [[nodiscard]] Result<void> Append(std::span<const std::byte> bytes);
-  /// Commits the file. Error kInternal: a tensor is incomplete; kIo.
+  /// Puts the whole file on the disk under a temporary name and says which, so that it can be
+  /// checked before it replaces anything. Errors: kInternal (a tensor is incomplete), kIo.
+  [[nodiscard]] Result<std::filesystem::path> Complete();
+  /// Gives the file its name. Errors as Complete.
   [[nodiscard]] Result<void> Finish();
 
  private:

@@ -27,6 +27,10 @@ std::string_view MetadataDraft::Text(std::string_view key) const noexcept {
   return text == nullptr ? std::string_view() : *text;
 }
 
+void MetadataDraft::Add(std::string key, MetaValue value) {
+  entries_.push_back({std::move(key), std::move(value)});
+}
+
 void MetadataDraft::Set(std::string_view key, MetaValue value) {
   const auto found = std::ranges::find(entries_, key, &Metadata::Entry::key);
   if (found != entries_.end()) {

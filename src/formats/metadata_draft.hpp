@@ -30,6 +30,7 @@ class MetadataDraft {
   [[nodiscard]] std::string_view Text(std::string_view key) const noexcept;
 
   /// What `value` views must outlive the draft.
+  void Add(std::string key, MetaValue value);  ///< a key that is not there yet
   void Set(std::string_view key, MetaValue value);
   void SetString(std::string_view key, std::string text);
   void SetUint32(std::string_view key, std::uint32_t number);
