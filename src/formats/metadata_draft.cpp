@@ -72,6 +72,29 @@ void MetadataDraft::SetStrings(std::string_view key, std::vector<std::string> te
   Set(key, {MetaType::kArray, std::move(array)});
 }
 
+void MetadataDraft::RenamePrefix(std::string_view from, std::string_view to) {
+  for (auto& entry : entries_) {
+    if (entry.key.starts_with(from)) entry.key.replace(0, from.size(), to);
+  }
+}
+
+std::optional<std::uint64_t> MetadataDraft::Uint(std::string_view key) const noexcept {
+  const MetaValue* value = Find(key);
+  if (value == nullptr) return std::nullopt;
+  if (const auto* number = std::get_if<std::uint64_t>(&value->value)) return *number;
+  const auto* number = std::get_if<std::int64_t>(&value->value);
+  if (number == nullptr || *number < 0) return std::nullopt;
+  return static_cast<std::uint64_t>(*number);
+}
+
+std::optional<double> MetadataDraft::Number(std::string_view key) const noexcept {
+  const MetaValue* value = Find(key);
+  if (value == nullptr) return std::nullopt;
+  if (const auto* number = std::get_if<double>(&value->value)) return *number;
+  if (const auto integer = Uint(key)) return static_cast<double>(*integer);
+  return std::nullopt;
+}
+
 bool MetadataDraft::Remove(std::string_view key) {
   return std::erase_if(entries_, [&](const auto& entry) { return entry.key == key; }) != 0;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,10 @@ class MetadataDraft {
   [[nodiscard]] std::span<const Metadata::Entry> entries() const noexcept { return entries_; }
   /// nullptr if there is no such key.
   [[nodiscard]] const MetaValue* Find(std::string_view key) const noexcept;
+  /// A number of 0 or more, of any integer type; nullopt if there is none.
+  [[nodiscard]] std::optional<std::uint64_t> Uint(std::string_view key) const noexcept;
+  /// A float of either type, or an integer.
+  [[nodiscard]] std::optional<double> Number(std::string_view key) const noexcept;
   /// The text of a string key; empty if there is none.
   [[nodiscard]] std::string_view Text(std::string_view key) const noexcept;
 
@@ -38,6 +43,8 @@ class MetadataDraft {
   void SetBool(std::string_view key, bool flag);
   void SetUint32s(std::string_view key, std::span<const std::uint32_t> numbers);
   void SetStrings(std::string_view key, std::vector<std::string> texts);
+  /// Puts `to` in place of `from` at the front of every key that begins with it.
+  void RenamePrefix(std::string_view from, std::string_view to);
   /// False if there was no such key.
   bool Remove(std::string_view key);
 
