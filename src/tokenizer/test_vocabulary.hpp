@@ -18,7 +18,7 @@
 
 #include "base/utf8.hpp"
 #include "formats/metadata.hpp"
-#include "tokenizer/byte_alphabet.hpp"
+#include "base/byte_alphabet.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace bittern::tokenizer {

@@ -8,7 +8,7 @@
 #include <bit>
 #include <limits>
 
-#include "tokenizer/byte_alphabet.hpp"
+#include "base/byte_alphabet.hpp"
 
 namespace bittern::tokenizer {
 namespace {
