@@ -5,8 +5,6 @@
 // reads or writes outside the ranges stated, any alignment, safe from any number of threads.
 #pragma once
 
-#pragma once
-
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +17,21 @@ enum class Isa : uint8_t {
 #include "kernels/isa.def"
 #undef ISA
 };
+
+/// A ternary matrix whose scales differ along a row, times one int8 vector. Groups have 64
+/// columns (kGroupCols); a weight scale covers one or two of them.
+struct GroupedArgs {
+  const uint8_t* tiles;  ///< num_tiles * num_blocks * 512 bytes
+  size_t num_tiles, num_blocks;
+  const float* weight_scales;  ///< [tile][block][scales_per_block][16 rows]
+  size_t scales_per_block;     ///< 1 (128 columns each) or 2 (64)
+  const int8_t* act;           ///< groups of four activations, act_stride bytes apart
+  size_t act_stride;           ///< 4: a plain vector; 32: one token of a panel
+  const int32_t* act_sums;     ///< [num_blocks * 2]: sum of each group's activations
+  const float* act_scales;     ///< [num_blocks * 2]: what one step of a group is worth
+  float* out;                  ///< [num_tiles * 16]
+};
+inline constexpr size_t kGroupCols = 64;
 
 /// Ternary matrix times int8 vectors, exact in int32. Weights are Tile16 (quant/tile16.hpp).
 /// |sum| <= cols * 128, so int32 holds every cols < 2^24.
@@ -36,6 +49,11 @@ struct Tile16Ops {
   void (*gemm)(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* panels,
                const int32_t* act_sums, size_t num_tokens, int32_t* out, size_t out_stride,
                uint8_t* scratch);
+
+  /// out[16 t + r] = sum over the groups, first to last, of
+  /// (float(sum of (code - 1) * act) * weight scale) * act scale: each operation rounds once,
+  /// none is fused.
+  void (*gemv_grouped)(const GroupedArgs* args);
 };
 inline constexpr size_t kGemmTiles = 2;    ///< row tiles of one gemm call at most
 inline constexpr size_t kPanelTokens = 8;  ///< tokens side by side in a panel of activations
@@ -74,6 +92,9 @@ struct FloatOps {
   float (*quantize_absmax)(const float* x, size_t n, int8_t* q, int32_t* sum);
   /// out[i] = float(sums[i]) / act_scale * weight_scale.
   void (*rescale)(const int32_t* sums, size_t n, float act_scale, float weight_scale, float* out);
+  /// out[i] = float(sums[i]) / act_scale * row_scales[i].
+  void (*rescale_rows)(const int32_t* sums, size_t n, float act_scale, const float* row_scales,
+                       float* out);
   /// x[i] += y[i].
   void (*add)(float* x, const float* y, size_t n);
   /// out[i] = max(gate[i], 0)^2 * up[i]. out may be gate or up.

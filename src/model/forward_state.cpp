@@ -80,6 +80,13 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
                                                                "quantised activations"));
   acts.scales = BITTERN_TRY(AlignedBuffer<float>::Create(tokens, "activation scales"));
   acts.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(tokens, "activation sums"));
+  if (model.weights().has_groups) {
+    acts.groups = widest_input / kernels::kGroupCols;
+    acts.group_sums = BITTERN_TRY(
+        AlignedBuffer<std::int32_t>::Create(tokens * acts.groups, "activation sums of groups"));
+    acts.group_scales = BITTERN_TRY(
+        AlignedBuffer<float>::Create(tokens * acts.groups, "activation scales of groups"));
+  }
   const std::size_t widest_output =
       std::max({layer.qkv_proj.padded_rows(), layer.gate_up_proj.padded_rows(), projected});
   for (int i = 0; i < num_threads; ++i) {

@@ -15,6 +15,11 @@ struct QuantizedActivations {
   AlignedBuffer<std::int8_t> values;  // (N padded to 8, widest input padded to 128)
   AlignedBuffer<float> scales;        // (N)
   AlignedBuffer<std::int32_t> sums;   // (N)
+  // For grouped matrices (kernels::GroupedArgs), only where the model has any: per token, for
+  // every group of 64 columns of the widest input.
+  std::size_t groups = 0;
+  AlignedBuffer<std::int32_t> group_sums;  // (N, groups)
+  AlignedBuffer<float> group_scales;       // (N, groups): what one step is worth
 };
 
 /// What one thread needs for itself.

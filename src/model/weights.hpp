@@ -24,26 +24,33 @@ struct TernaryMatrix {
   struct Part {
     std::size_t first_row;  ///< in the stacked output, a multiple of 16
     std::size_t rows;
-    float scale;  ///< weight = code * scale
+    float scale;                         ///< weight = code * scale, where row_scales is empty
+    std::vector<float> row_scales = {};  ///< one a row
   };
   std::size_t cols = 0;
   std::size_t num_blocks = 0;  ///< of 128 columns
   std::size_t num_tiles = 0;   ///< of 16 rows
   std::vector<Part> parts;
   AlignedBuffer<std::uint8_t> tiles;
+  /// Scales that differ along a row, in place of those of the parts, as kernels::GroupedArgs has
+  /// them: [tile][block][scales_per_block][16]. 0 scales: none.
+  std::size_t scales_per_block = 0;
+  AlignedBuffer<float> group_scales;
 
+  [[nodiscard]] bool grouped() const noexcept { return scales_per_block != 0; }
   [[nodiscard]] std::size_t padded_rows() const noexcept { return num_tiles * 16; }
 };
 
 struct LayerWeights {
-  std::vector<float> attn_norm;      // (hidden_size)
-  TernaryMatrix qkv_proj;            // (q_size + 2 kv_size, hidden_size): parts q, k, v
-  std::vector<float> attn_sub_norm;  // (q_size)
-  TernaryMatrix o_proj;              // (hidden_size, q_size)
-  std::vector<float> ffn_norm;       // (hidden_size)
-  TernaryMatrix gate_up_proj;        // (2 intermediate_size, hidden_size): parts gate, up
-  std::vector<float> ffn_sub_norm;   // (intermediate_size)
-  TernaryMatrix down_proj;           // (hidden_size, intermediate_size)
+  std::vector<float> attn_norm;       // (hidden_size)
+  TernaryMatrix qkv_proj;             // (q_size + 2 kv_size, hidden_size): parts q, k, v
+  std::vector<float> q_norm, k_norm;  // (head_dim) each; empty where the network has none
+  std::vector<float> attn_sub_norm;   // (q_size); may be empty
+  TernaryMatrix o_proj;               // (hidden_size, q_size)
+  std::vector<float> ffn_norm;        // (hidden_size)
+  TernaryMatrix gate_up_proj;         // (2 intermediate_size, hidden_size): parts gate, up
+  std::vector<float> ffn_sub_norm;    // (intermediate_size); may be empty
+  TernaryMatrix down_proj;            // (hidden_size, intermediate_size)
 };
 
 /// Rows of the embedding or the output head, in the file's format.
@@ -63,6 +70,7 @@ struct Weights {
   std::vector<float> final_norm;  // (hidden_size)
   DenseMatrix lm_head;            // (vocab_size, hidden_size); the embedding where tied
   std::vector<double> inv_freq;   // (head_dim / 2): RoPE's angle per position
+  bool has_groups = false;        // some matrix is grouped()
 
   /// Binds every tensor, checks shape, format, codes and scales, and repacks the ternary ones,
   /// letting their mapped pages go. Errors: kCorruptFile, kUnsupported, kOutOfMemory; they name

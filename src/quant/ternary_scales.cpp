@@ -23,8 +23,10 @@ std::string DescribeInvalid(const TernaryCodec& codec) {
     case TernaryLayout::kF32:
     case TernaryLayout::kF16:
     case TernaryLayout::kBf16:
-      return "a weight that is neither 0 nor plus or minus the row's largest: these weights are "
-             "not ternary";
+      return fmt::format(
+          "an {} weight that is neither 0 nor plus or minus the row's largest: "
+          "these weights are not ternary",
+          InfoOf(codec.format).name);
     case TernaryLayout::kQ2_0:
     case TernaryLayout::kPq2_0:
       return "code 3 (twice the scale): these weights are not ternary";
