@@ -96,7 +96,6 @@ class Planner {
   Result<TernaryTarget> Target(const Tensor& tensor, const TernarySource& source) const;
   Result<quant::TlTiling> Tiling(std::size_t rows, std::size_t cols) const;
   Result<std::string> NameOf(const Tensor& tensor) const;
-  bool IsFoldedScale(const Tensor& tensor) const;
   void SortForFolder();
 
   const Checkpoint& source_;
@@ -136,16 +135,8 @@ Result<std::string> Planner::NameOf(const Tensor& tensor) const {
   return HfTensorName(tensor.name);
 }
 
-/// A scale kept apart becomes part of the weights it belongs to.
-bool Planner::IsFoldedScale(const Tensor& tensor) const {
-  constexpr std::string_view kSuffix = ".scale";
-  if (!tensor.name.ends_with(kSuffix)) return false;
-  const std::string weight = tensor.name.substr(0, tensor.name.size() - kSuffix.size()) + ".weight";
-  return IsProjection(weight) && source_.Find(weight) != nullptr;
-}
-
 Result<void> Planner::PlanTensor(const Tensor& tensor) {
-  if (IsFoldedScale(tensor)) return {};
+  if (IsScaleOfProjection(source_, tensor)) return {};
   if (IsProjection(tensor.name)) return PlanTernary(tensor);
   if (plan_.from_order != plan_.to_order && tensor.name.starts_with("blk.") &&
       (tensor.name.ends_with(".attn_q.bias") || tensor.name.ends_with(".attn_k.bias"))) {
@@ -263,6 +254,13 @@ bool IsProjection(std::string_view name) noexcept {
   const std::size_t dot = name.find('.', kPrefix.size());
   if (dot == std::string_view::npos) return false;
   return std::ranges::find(kProjections, name.substr(dot + 1)) != std::end(kProjections);
+}
+
+bool IsScaleOfProjection(const Checkpoint& file, const Tensor& tensor) {
+  constexpr std::string_view kSuffix = ".scale";
+  if (!tensor.name.ends_with(kSuffix)) return false;
+  const std::string weight = tensor.name.substr(0, tensor.name.size() - kSuffix.size()) + ".weight";
+  return IsProjection(weight) && file.Find(weight) != nullptr;
 }
 
 std::span<const std::string_view> ConvertTargets() {

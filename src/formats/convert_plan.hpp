@@ -51,6 +51,9 @@ struct ConvertPlan {
 /// True for the weights that ternary models keep ternary: the seven projections of a layer.
 [[nodiscard]] bool IsProjection(std::string_view tensor_name) noexcept;
 
+/// True for a scale that lies beside a projection ("blk.0.attn_q.scale") and becomes part of it.
+[[nodiscard]] bool IsScaleOfProjection(const Checkpoint& file, const Tensor& tensor);
+
 /// Errors: kInvalidArgument (options), kUnsupported and kCorruptFile (by tensor).
 [[nodiscard]] Result<ConvertPlan> PlanConversion(const Checkpoint& source,
                                                  const ConvertOptions& options);
