@@ -39,6 +39,7 @@ constexpr LayoutFacts kFacts[] = {
     {TernaryLayout::kF32, "f32", "weights", 0},
     {TernaryLayout::kF16, "f16", "weights", 1},
     {TernaryLayout::kBf16, "bf16", "weights", 32},
+    {TernaryLayout::kHfPacked, "hf_u8", "tensor", 0},  // a folder; its keys are never written
 };
 
 const LayoutFacts& FactsOf(TernaryLayout layout) {

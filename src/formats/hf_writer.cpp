@@ -36,7 +36,7 @@ class ConfigWriter {
       : metadata_(metadata), class_(hf_class), prefix_(std::string(hf_class.architecture) + ".") {}
 
   Result<OrderedJson> Config(bool tied) {
-    config_["architectures"] = {class_.name};
+    config_["architectures"] = OrderedJson::array({class_.name});
     config_["model_type"] = class_.model_type;
     const std::string_view activation = metadata_.Text(prefix_ + "hidden_activation");
     config_["hidden_act"] = activation.empty() ? class_.activation : activation;

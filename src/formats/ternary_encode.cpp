@@ -40,8 +40,10 @@ Result<ScaleCounts> CountScales(const TernaryTarget& target, std::span<const flo
   const auto stored_scale =
       target.stored_scale != nullptr ? target.stored_scale : target.codec->stored_scale;
   ScaleCounts counts;
+  float last = 0;  // one number is one number, however many rows or groups it is repeated for
   for (const float wanted : scales) {
-    if (wanted == 0) continue;
+    if (wanted == 0 || wanted == last) continue;
+    last = wanted;
     const float stored = stored_scale(wanted);
     if (!std::isfinite(stored) || stored == 0) {
       return Fail(ErrorCode::kUnsupported,
@@ -94,11 +96,8 @@ Result<EncodedTernary> EncodeTernary(const TernarySource& source, const TernaryT
   const Unpacked all = BITTERN_TRY(ReadAll(source, target.row_order));
   BITTERN_TRY(CheckCodes(codec, all.codes));
   EncodedTernary out;
-  const bool one_scale = codec.grain == quant::ScaleGrain::kTensor;
   const std::vector<float> scales = BITTERN_TRY(quant::Regrain(all.scales, codec));
-  // One number is one number, however many rows it is repeated for.
-  out.scales =
-      BITTERN_TRY(CountScales(target, std::span(scales).first(one_scale ? 1 : scales.size())));
+  out.scales = BITTERN_TRY(CountScales(target, scales));
   out.scale = scales.front();
   out.bytes.resize(codec.bytes(rows, cols, target.tiling));
   codec.pack({all.codes, scales, rows, cols, target.tiling}, out.bytes.data());

@@ -15,8 +15,8 @@
 
 namespace bittern::formats {
 
-/// How many scales a target holds as they are, and how many it rounds. Scales of groups whose
-/// weights are all zero are not counted.
+/// How many scales a target holds as they are, and how many it rounds. A number that is repeated
+/// for the next row or group counts once; scales of groups whose weights are all zero do not.
 struct ScaleCounts {
   std::uint64_t exact = 0, rounded = 0;
   double max_relative_error = 0;
