@@ -162,50 +162,91 @@ class PairComparer {
   Finding finding_;
 };
 
-/// Compares two plain tensors value by value.
-Result<Finding> ComparePlain(const Pair& pair) {
-  Finding finding;
-  finding.part.plain_tensors = 1;
-  const auto decode_in = quant::DequantizeRowFor(pair.in->format);
-  const auto decode_out = quant::DequantizeRowFor(pair.out->format);
-  if (pair.in->format == pair.out->format || decode_in == nullptr || decode_out == nullptr) {
-    if (std::ranges::equal(pair.in->bytes, pair.out->bytes)) {
-      finding.part.plain_equal = 1;
+/// Bytes of a tensor after which its pages are let go again.
+constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+
+/// Compares two plain tensors: byte by byte where the format is the same, else value by value.
+class PlainComparer {
+ public:
+  PlainComparer(const Pair& pair, const Checkpoint& in, const Checkpoint& out)
+      : pair_(pair), in_(in), out_(out) {}
+
+  Finding Compare() {
+    finding_.part.plain_tensors = 1;
+    const auto decode_in = quant::DequantizeRowFor(pair_.in->format);
+    const auto decode_out = quant::DequantizeRowFor(pair_.out->format);
+    if (pair_.in->format == pair_.out->format || decode_in == nullptr || decode_out == nullptr) {
+      CompareBytes();
     } else {
-      finding.part.first_problem = fmt::format("{}: the copy differs", Quoted(pair.in->name));
+      CompareValues(decode_in, decode_out);
     }
-    return finding;
+    return std::move(finding_);
   }
-  const std::size_t rows = pair.in->rows(), cols = pair.in->row_elements();
-  const std::size_t in_bytes = pair.in->bytes.size() / rows;
-  const std::size_t out_bytes = pair.out->bytes.size() / rows;
-  std::vector<float> a(cols), b(cols);
-  double largest_error = 0;
-  for (std::size_t r = 0; r < rows; ++r) {
-    decode_in(pair.in->bytes.data() + r * in_bytes, cols, a.data());
-    decode_out(pair.out->bytes.data() + r * out_bytes, cols, b.data());
+
+ private:
+  void CompareBytes() {
+    const auto a = pair_.in->bytes, b = pair_.out->bytes;
+    bool equal = a.size() == b.size();
+    for (std::size_t at = 0; equal && at < a.size(); at += kPieceBytes) {
+      const std::size_t count = std::min(kPieceBytes, a.size() - at);
+      equal = std::memcmp(a.data() + at, b.data() + at, count) == 0;
+      in_.Release(a.subspan(at, count));
+      out_.Release(b.subspan(at, count));
+    }
+    if (equal) {
+      finding_.part.plain_equal = 1;
+    } else {
+      finding_.part.first_problem = fmt::format("{}: the copy differs", Quoted(pair_.in->name));
+    }
+  }
+
+  void CompareValues(quant::DequantizeRowFn decode_in, quant::DequantizeRowFn decode_out) {
+    const std::size_t rows = pair_.in->rows(), cols = pair_.in->row_elements();
+    const std::size_t in_bytes = pair_.in->bytes.size() / rows;
+    const std::size_t out_bytes = pair_.out->bytes.size() / rows;
+    const std::size_t at_once = std::max<std::size_t>(1, kPieceBytes / (in_bytes + out_bytes));
+    std::vector<float> a(cols), b(cols);
+    double worst = 0;
+    for (std::size_t r = 0; r < rows; ++r) {
+      decode_in(pair_.in->bytes.data() + r * in_bytes, cols, a.data());
+      decode_out(pair_.out->bytes.data() + r * out_bytes, cols, b.data());
+      const double error = RowError(a, b);
+      worst = error <= worst ? worst : error;
+      if ((r + 1) % at_once != 0) continue;
+      const std::size_t first = r + 1 - at_once;
+      in_.Release(pair_.in->bytes.subspan(first * in_bytes, at_once * in_bytes));
+      out_.Release(pair_.out->bytes.subspan(first * out_bytes, at_once * out_bytes));
+    }
+    Judge(worst);
+  }
+
+  /// Largest difference, relative to the largest magnitude of the row. NaN where one is NaN.
+  static double RowError(std::span<const float> a, std::span<const float> b) {
     double largest = 0, error = 0;
-    for (std::size_t i = 0; i < cols; ++i) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
       largest = std::max(largest, std::fabs(double{a[i]}));
       const double off = std::fabs(double{a[i]} - double{b[i]});
-      error = off <= error ? error : off;  // NaN counts as an error
+      error = off <= error ? error : off;
     }
-    if (error == 0) continue;
-    const double relative = largest > 0 ? error / largest : error;
-    largest_error = relative <= largest_error ? largest_error : relative;
+    return largest > 0 ? error / largest : error;
   }
-  if (largest_error == 0) {
-    finding.part.plain_equal = 1;
-  } else {
-    finding.part.largest_plain_error = largest_error;
-    finding.part.largest_plain_name = pair.in->name;
-    if (!(largest_error <= kMaxPlainError)) {
-      finding.part.first_problem = fmt::format("{}: values differ by {:.3g} of the largest",
-                                               Quoted(pair.in->name), largest_error);
+
+  void Judge(double worst) {
+    if (worst == 0) {
+      finding_.part.plain_equal = 1;
+      return;
     }
+    finding_.part.largest_plain_error = worst;
+    finding_.part.largest_plain_name = pair_.in->name;
+    if (worst <= kMaxPlainError) return;  // not so for NaN
+    finding_.part.first_problem =
+        fmt::format("{}: values differ by {:.3g} of the largest", Quoted(pair_.in->name), worst);
   }
-  return finding;
-}
+
+  const Pair& pair_;
+  const Checkpoint &in_, &out_;
+  Finding finding_;
+};
 
 /// Finds the partner of every tensor.
 class Pairer {
@@ -277,8 +318,8 @@ std::string CombinedHash(const std::map<std::string, std::string>& lines) {
 Result<Finding> ComparePair(const Pair& pair, const Checkpoint& in, const Checkpoint& out,
                             float (*stored_scale)(float) noexcept) {
   try {
-    auto finding =
-        pair.in_source ? PairComparer(pair, stored_scale).Compare(in, out) : ComparePlain(pair);
+    auto finding = pair.in_source ? PairComparer(pair, stored_scale).Compare(in, out)
+                                  : Result<Finding>(PlainComparer(pair, in, out).Compare());
     in.Release(*pair.in);
     out.Release(*pair.out);
     if (finding) return finding;
