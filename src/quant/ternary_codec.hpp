@@ -38,6 +38,7 @@ enum class TernaryLayout {
   kF32,  ///< floats of which every row holds only -s, 0 and s
   kF16,
   kBf16,
+  kHfPacked,  ///< Hugging Face's uint8 (hf_packed.hpp): the scale is elsewhere and given as 1
 };
 
 /// What a stored scale covers. For kGroup, TernaryCodec::group_cols says how many columns.
@@ -64,7 +65,8 @@ struct TernaryCodec {
   WeightFormat format;
   ScaleGrain grain;
   std::size_t group_cols;  ///< for kGroup
-  bool half_scales;        ///< stored as binary16
+  /// The scale as a file of this format holds it (rounded to binary16, or as it is).
+  float (*stored_scale)(float scale) noexcept;
 
   /// Shapes the layout cannot hold are refused: kCorruptFile, with what it needs.
   Result<void> (*check)(std::size_t rows, std::size_t cols, const TlTiling& tiling);
@@ -75,7 +77,7 @@ struct TernaryCodec {
   void (*unpack)(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
                  float* scales) noexcept;
   /// The inverse, a whole tensor at a time; out: bytes(rows, cols) bytes, all of them written.
-  /// Codes are 0..2; scales that binary16 rounds are rounded to nearest even.
+  /// Codes are 0..2; scales are rounded as stored_scale says.
   void (*pack)(const TernaryValues& values, std::byte* out) noexcept;
 
   [[nodiscard]] std::size_t ScalesPerRow(std::size_t cols) const noexcept {

@@ -18,11 +18,18 @@ namespace bittern::quant {
 struct TernaryScales {
   std::size_t rows = 0, cols = 0;
   std::size_t group_cols = 0;  ///< cols where a row has one scale
-  std::vector<float> values;   ///< (rows, groups of a row)
+  std::vector<float> values;   ///< (rows, groups of a row); or one, for the whole tensor
   [[nodiscard]] std::size_t per_row() const noexcept {
     return (cols + group_cols - 1) / group_cols;
   }
 };
+
+/// Rows [first, first + count) of a tensor, unpacked and checked: codes (count * cols) and scales
+/// (count * codec.ScalesPerRow(cols)), those of all-zero groups set to 0. Errors as UnpackTernary.
+/// Thread-safe.
+[[nodiscard]] Result<void> UnpackRowsChecked(const TernaryCodec& codec, const TernaryView& view,
+                                             std::size_t first, std::size_t count,
+                                             std::uint8_t* codes, float* scales);
 
 /// Reads codes (rows * cols) and scales of a whole tensor. A group whose codes are all zero has
 /// no scale that matters: it is given as 0. Errors kCorruptFile: a code 3, or a scale that is
