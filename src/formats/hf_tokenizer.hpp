@@ -15,8 +15,13 @@ namespace bittern::formats {
 
 /// The texts of the files that a folder has.
 struct HfTokenizerTexts {
-  std::optional<std::string_view> tokenizer_json, tokenizer_model, tokenizer_config, added_tokens,
-      special_tokens_map, generation_config, chat_template;
+  std::optional<std::string_view> tokenizer_json = std::nullopt;
+  std::optional<std::string_view> tokenizer_model = std::nullopt;
+  std::optional<std::string_view> tokenizer_config = std::nullopt;
+  std::optional<std::string_view> added_tokens = std::nullopt;
+  std::optional<std::string_view> special_tokens_map = std::nullopt;
+  std::optional<std::string_view> generation_config = std::nullopt;
+  std::optional<std::string_view> chat_template = std::nullopt;
 };
 
 struct HfTokenizerFile {
