@@ -12,7 +12,7 @@
 namespace bittern::kernels {
 namespace {
 
-constexpr size_t kParts = 2, kPartRows = 8, kTokensAtOnce = 4;
+constexpr size_t kParts = 2, kPartRows = 8, kChains = 4, kTokensAtOnce = 4;
 
 using Bytes = __m256i;
 using Act = __m256i;

@@ -12,7 +12,7 @@
 namespace bittern::kernels {
 namespace {
 
-constexpr size_t kParts = 4, kPartRows = 4, kTokensAtOnce = 2;
+constexpr size_t kParts = 4, kPartRows = 4, kChains = 1, kTokensAtOnce = 2;
 
 using Bytes = __m128i;
 using Act = __m128i;
