@@ -63,6 +63,13 @@ void AddModelOptions(CLI::App& command, ModelOptions* options) {
       ->type_name("KEY=TYPE:VALUE")
       ->allow_extra_args(false);
   AddLayoutOptions(command, options);
+  command
+      .add_option("--kernel", options->kernel,
+                  "How ternary matrices are multiplied: tile16 (multiply-adds), tl1 or tl2 (lookup "
+                  "tables); same bits, other speed and memory")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "tile16", "tl1", "tl2"}))
+      ->capture_default_str();
   command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
   command
       .add_option("--n-gpu-layers,--gpu-layers", options->gpu_layers,
@@ -80,7 +87,10 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
     progress.Show(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
   };
   auto model = runtime::LoadedModel::Load(
-      path, {.overrides = options.overrides, .num_threads = num_threads, .on_progress = show});
+      path, {.overrides = options.overrides,
+             .num_threads = num_threads,
+             .layout = BITTERN_TRY(model::ParseMatrixLayout(options.kernel)),
+             .on_progress = show});
   progress.Clear();
   if (model.has_value()) PrintDecisions((*model)->decisions, options.verbose);
   return model;

@@ -71,6 +71,7 @@ class Checkpoint {
  private:
   friend class CheckpointBuilder;
   Checkpoint() = default;
+  void SetTensors(std::vector<Tensor> tensors);
 
   std::vector<MappedFile> files_;  // one, or the shards of a safetensors checkpoint
   std::string path_, kind_;

@@ -109,7 +109,9 @@ Error RefuseFile(std::span<const std::byte> bytes) {
     if (head.starts_with(signature.magic)) return {signature.code, std::string(signature.refusal)};
   }
   if (LooksLikeSafetensors(start)) {
-    return {kUnsupported, "a safetensors file; not supported yet, use the model's GGUF"};
+    return {kUnsupported,
+            "a safetensors file alone; it needs the config.json that it was published with, "
+            "in the same folder"};
   }
   if (IsText(head)) return RefuseText(head);
   if (std::all_of(start.begin(), start.end(), [](std::byte b) { return b == std::byte{0}; })) {
@@ -147,9 +149,10 @@ Error RefuseFolder(const std::filesystem::path& folder) {
   }
   if (safetensors) {
     return {kUnsupported,
-            "a folder with safetensors files; not supported yet, use the model's GGUF"};
+            "a folder with safetensors files, but without the config.json that says what they "
+            "are"};
   }
-  return {ErrorCode::kIo, "a folder; a GGUF file expected"};
+  return {ErrorCode::kIo, "a folder; a GGUF file or a Hugging Face model expected"};
 }
 
 }  // namespace bittern::formats

@@ -58,6 +58,19 @@ struct Tile16Ops {
 inline constexpr size_t kGemmTiles = 2;    ///< row tiles of one gemm call at most
 inline constexpr size_t kPanelTokens = 8;  ///< tokens side by side in a panel of activations
 
+/// Ternary matrix times int8 vector by tables: the sums that two (tl1) or three (tl2) activations
+/// can make are looked up instead of multiplied. Layout: quant/lut32.hpp. Exact in int32 for
+/// cols < 2^23.
+struct LutOps {
+  /// The tables of one vector. act: int8[num_steps * step columns], any values; tables:
+  /// num_steps * kTl1TableBytes or kTl2TableBytes.
+  void (*build)(const int8_t* act, size_t num_steps, uint8_t* tables);
+  /// out[32 t + r] = sum over c of (code - 1) * act[c]. tiles: num_tiles * num_steps steps.
+  void (*gemv)(const uint8_t* tiles, size_t num_tiles, size_t num_steps, const uint8_t* tables,
+               int32_t* out);
+};
+inline constexpr size_t kTl1TableBytes = 64, kTl2TableBytes = 256;  ///< for the columns of a step
+
 /// One token's share of an attention call: the query heads that read one key-value head.
 struct AttentionArgs {
   const float* queries;  ///< [num_queries][head_dim], one after the other
@@ -123,8 +136,10 @@ struct FloatOps {
 struct KernelInfo {
   const char* name;  ///< "tile16_avx2"
   Isa isa;
-  const Tile16Ops* tile16;  ///< set for operation tile16
-  const FloatOps* float32;  ///< set for operation float32
+  const Tile16Ops* tile16;      ///< set for operation tile16
+  const FloatOps* float32;      ///< set for operation float32
+  const LutOps* tl1 = nullptr;  ///< set for operation tl1
+  const LutOps* tl2 = nullptr;  ///< set for operation tl2
 };
 
 }  // namespace bittern::kernels

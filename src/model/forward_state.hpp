@@ -22,11 +22,15 @@ struct QuantizedActivations {
   AlignedBuffer<float> group_scales;       // (N, groups): what one step is worth
 };
 
+/// Tokens whose tables a lookup kernel's batch keeps at once.
+inline constexpr std::size_t kLutTokens = 8;
+
 /// What one thread needs for itself.
 struct ThreadScratch {
   AlignedBuffer<std::int8_t> row;         // (widest input padded to 128): before it joins a panel
   AlignedBuffer<std::uint8_t> codes;      // gemm's decoded weight tiles
   AlignedBuffer<std::int32_t> sums;       // (N, 32): gemm's output of two tiles; or gemv's
+  AlignedBuffer<std::uint8_t> tables;     // (kLutTokens, tables of the widest input): lookup
   AlignedBuffer<float> attention;         // kernels::AttentionScratch
   AlignedBuffer<float> dense_row;         // (hidden_size): one row of a quantised head
   AlignedBuffer<std::uint16_t> half_row;  // (2, head_dim): a key and a value

@@ -172,11 +172,13 @@ class Textbook {
 };
 
 /// Logits of the last of `tokens`, in one batch.
-std::vector<float> LastLogits(const SmallModel& small, const std::vector<std::int32_t>& tokens) {
+std::vector<float> LastLogits(const SmallModel& small, const std::vector<std::int32_t>& tokens,
+                              MatrixLayout layout = MatrixLayout::kTile16) {
   const auto path = small.Write();
   auto pool = ThreadPool::Create(2).value();
   Decisions decisions;
-  auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions).value();
+  auto model =
+      Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, {}, layout).value();
   std::filesystem::remove(path);
   auto cache = KvCache::Create(model.config(), 64, KvType::kF32).value();
   auto state = ForwardState::Create(model, 64, 64, 2).value();
@@ -259,6 +261,18 @@ TEST(Forward, EveryLayoutOfTheSameWeightsGivesTheSameBits) {
     SmallModel small;
     small.Recode(codec);
     EXPECT_EQ(LastLogits(small, kTokens), expected) << codec.name;
+  }
+}
+
+TEST(Forward, LookupKernelsGiveTheSameBits) {
+  SmallModel rows;  // a scale for every row
+  rows.Recode(quant::CodecOf(quant::TernaryLayout::kIq2Bn),
+              [](std::size_t r, std::size_t) { return 0.0625f * static_cast<float>(1 + r % 3); });
+  for (const auto layout : {MatrixLayout::kTl1, MatrixLayout::kTl2}) {
+    for (const auto& tokens : {kTokens, std::vector<std::int32_t>{17}}) {
+      EXPECT_EQ(LastLogits(SmallModel(), tokens, layout), LastLogits(SmallModel(), tokens));
+      EXPECT_EQ(LastLogits(rows, tokens, layout), LastLogits(rows, tokens));
+    }
   }
 }
 

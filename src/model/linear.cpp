@@ -65,6 +65,54 @@ void Gemm(const Context& context, const TernaryMatrix& matrix, float* out) {
   }
 }
 
+/// Token `token`'s activations as a plain row of `size` values, 0 past the columns.
+void CopyRow(const Context& context, std::size_t token, std::size_t padded_cols, std::size_t size,
+             std::int8_t* row) {
+  const std::int8_t* values = context.state.activations.values.data();
+  std::fill(row + padded_cols, row + std::max(size, padded_cols), std::int8_t{0});
+  if (context.num_tokens == 1) {
+    std::memcpy(row, values, padded_cols);
+    return;
+  }
+  const std::int8_t* from =
+      values + token / kPanelTokens * kPanelTokens * padded_cols + token % kPanelTokens * 4;
+  for (std::size_t c = 0; c < padded_cols; c += 4) std::memcpy(row + c, from + c * kPanelTokens, 4);
+}
+
+/// Lookup kernels: tables for a few tokens at a time, then every tile against them.
+void GemvLut(const Context& context, const TernaryMatrix& matrix, float* out) {
+  const quant::LutKind kind = LutKindOf(matrix.layout);
+  const bool pairs = kind == quant::LutKind::kTl1;
+  const kernels::LutOps& ops =
+      pairs ? context.weights.kernels.tl1() : context.weights.kernels.tl2();
+  const std::size_t steps = quant::LutSteps(kind, matrix.cols);
+  const std::size_t table_bytes =
+      steps * (pairs ? kernels::kTl1TableBytes : kernels::kTl2TableBytes);
+  const std::size_t tile_bytes = quant::LutTileBytes(kind, matrix.cols);
+  const std::size_t padded_cols = matrix.num_blocks * quant::kTileBlock;
+  ThreadScratch& scratch = context.scratch();
+  const Range tiles = context.team.Share(matrix.num_tiles);
+  for (std::size_t first = 0; first < context.num_tokens; first += kLutTokens) {
+    const std::size_t count = std::min(kLutTokens, context.num_tokens - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      CopyRow(context, first + i, padded_cols, steps * quant::LutStepCols(kind),
+              scratch.row.data());
+      ops.build(scratch.row.data(), steps, scratch.tables.data() + i * table_bytes);
+    }
+    // One tile stays in cache for all of them; a single token takes its tiles in one go.
+    const std::size_t at_once = count == 1 ? tiles.end - tiles.begin : 1;
+    for (std::size_t tile = tiles.begin; tile < tiles.end; tile += at_once) {
+      for (std::size_t i = 0; i < count; ++i) {
+        ops.gemv(matrix.tiles.data() + tile * tile_bytes, at_once, steps,
+                 scratch.tables.data() + i * table_bytes, scratch.sums.data());
+        RescaleRows(context, matrix, tile * quant::kLutRows, at_once * quant::kLutRows,
+                    scratch.sums.data(), context.state.activations.scales[first + i],
+                    out + (first + i) * matrix.padded_rows());
+      }
+    }
+  }
+}
+
 /// Scales that differ along the row: tiles shared out, a few at a time against every token.
 void GemvGrouped(const Context& context, const TernaryMatrix& matrix, float* out) {
   constexpr std::size_t kTilesAtOnce = 4;  // stay in cache for all tokens
@@ -155,6 +203,8 @@ void QuantizeToken(const Context& context, std::size_t token, const float* x, st
 void Linear(const Context& context, const TernaryMatrix& matrix, float* out) {
   if (matrix.grouped()) {
     GemvGrouped(context, matrix, out);
+  } else if (matrix.layout != MatrixLayout::kTile16) {
+    GemvLut(context, matrix, out);
   } else if (context.num_tokens == 1) {
     Gemv(context, matrix, out);
   } else {

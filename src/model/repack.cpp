@@ -18,7 +18,7 @@ namespace {
 
 using formats::TernarySource;
 using quant::kTileBlock;
-using quant::kTileRows;
+using quant::kTileRows;  // of Tile16: grouped scales, moved words
 
 /// The first error by row, whichever thread met it.
 class FirstError {
@@ -50,8 +50,9 @@ std::size_t SourceRow(const StackPart& part, std::size_t row) {
 }
 
 /// I2_S of the official layout needs no codes in between: whole words move into the tile.
-bool MovesWords(const StackPart& part) {
-  return part.source.codec().layout == quant::TernaryLayout::kI2sX86 &&
+bool MovesWords(const StackPart& part, MatrixLayout layout) {
+  return layout == MatrixLayout::kTile16 &&
+         part.source.codec().layout == quant::TernaryLayout::kI2sX86 &&
          part.unpermute_head_dim == 0 && !part.source.is_master();
 }
 
@@ -69,8 +70,8 @@ Result<void> MoveTile(const TernarySource& source, std::size_t row, std::size_t 
 }
 
 /// Rows [row, row + count) of a part through their codes.
-Result<void> RepackTile(const StackPart& part, std::size_t row, std::size_t count,
-                        std::uint8_t* codes, float* scales, std::uint8_t* tile) {
+Result<void> RepackTile(const StackPart& part, MatrixLayout layout, std::size_t row,
+                        std::size_t count, std::uint8_t* codes, float* scales, std::uint8_t* tile) {
   const TernarySource& source = part.source;
   if (part.unpermute_head_dim == 0) {
     BITTERN_TRY(source.ReadRows(row, count, codes, scales));
@@ -80,27 +81,28 @@ Result<void> RepackTile(const StackPart& part, std::size_t row, std::size_t coun
                                   scales + r * source.scales_per_row()));
     }
   }
-  quant::PackTile(codes, count, source.cols(), tile);
+  PackTile(layout, codes, count, source.cols(), tile);
   return {};
 }
 
 /// Repacks a tensor; returns its scales at the coarsest grain that holds them.
-Result<quant::TernaryScales> RepackPart(const StackPart& part, std::uint8_t* tiles,
-                                        ThreadPool& pool) {
+Result<quant::TernaryScales> RepackPart(const StackPart& part, MatrixLayout layout,
+                                        std::uint8_t* tiles, ThreadPool& pool) {
   const TernarySource& source = part.source;
   const std::size_t rows = source.rows(), cols = source.cols();
-  const bool words = MovesWords(part);
+  const std::size_t tile_rows = TileRows(layout);
+  const bool words = MovesWords(part, layout);
   quant::TernaryScales scales{rows, cols, source.group_cols(), {}};
   if (!words) scales.values.resize(rows * source.scales_per_row());
   FirstError error;
   pool.Run([&](Team& team) {
-    std::vector<std::uint8_t> codes(words ? 0 : kTileRows * cols);
-    const Range range = team.Share(quant::TilesOfRows(rows));
+    std::vector<std::uint8_t> codes(words ? 0 : tile_rows * cols);
+    const Range range = team.Share((rows + tile_rows - 1) / tile_rows);
     for (std::size_t t = range.begin; t < range.end; ++t) {
-      const std::size_t row = t * kTileRows, count = std::min(kTileRows, rows - row);
-      std::uint8_t* tile = tiles + t * quant::TileBytes(cols);
+      const std::size_t row = t * tile_rows, count = std::min(tile_rows, rows - row);
+      std::uint8_t* tile = tiles + t * TileBytes(layout, cols);
       auto done = words ? MoveTile(source, row, count, tile)
-                        : RepackTile(part, row, count, codes.data(),
+                        : RepackTile(part, layout, row, count, codes.data(),
                                      scales.values.data() + row * source.scales_per_row(), tile);
       if (!done) return error.Report(row, std::move(done).error());
     }
@@ -126,6 +128,11 @@ float ScaleAt(const quant::TernaryScales& scales, std::size_t r, std::size_t col
 
 /// Fills matrix.group_scales from the parts' scales, at 64 columns if any needs it, else 128.
 Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, TernaryMatrix* matrix) {
+  if (matrix->layout != MatrixLayout::kTile16) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("scales that differ along a row need --kernel tile16, not {}",
+                            MatrixLayoutName(matrix->layout)));
+  }
   matrix->scales_per_block = 1;
   for (const auto& part : scales) {
     if (!IsGrouped(part)) continue;
@@ -162,25 +169,28 @@ void SetPartScales(std::span<const quant::TernaryScales> scales, TernaryMatrix* 
 
 }  // namespace
 
-Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, bool want_groups,
-                                   ThreadPool& pool) {
+Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayout layout,
+                                   bool want_groups, ThreadPool& pool) {
+  const std::size_t tile_rows = TileRows(layout);
   TernaryMatrix matrix;
+  matrix.layout = layout;
   matrix.cols = parts[0].source.cols();
   matrix.num_blocks = quant::BlocksOfCols(matrix.cols);
   for (const StackPart& part : parts) {
     matrix.parts.push_back({matrix.padded_rows(), part.source.rows(), 0, {}});
-    matrix.num_tiles += quant::TilesOfRows(part.source.rows());
+    matrix.num_tiles += (part.source.rows() + tile_rows - 1) / tile_rows;
   }
   matrix.tiles = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
-      matrix.num_tiles * quant::TileBytes(matrix.cols), TensorPrefix(parts[0].tensor->name)));
+      matrix.num_tiles * TileBytes(layout, matrix.cols), TensorPrefix(parts[0].tensor->name)));
   std::vector<quant::TernaryScales> scales;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::size_t first_tile = matrix.parts[i].first_row / kTileRows;
+    const std::size_t first_tile = matrix.parts[i].first_row / tile_rows;
     const auto named = [&](Error error) {
       return Within(TensorPrefix(parts[i].tensor->name), std::move(error));
     };
     scales.push_back(BITTERN_TRY(
-        RepackPart(parts[i], matrix.tiles.data() + first_tile * quant::TileBytes(matrix.cols), pool)
+        RepackPart(parts[i], layout,
+                   matrix.tiles.data() + first_tile * TileBytes(layout, matrix.cols), pool)
             .map_error(named)));
   }
   if (want_groups || std::any_of(scales.begin(), scales.end(), IsGrouped)) {

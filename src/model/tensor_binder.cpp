@@ -33,9 +33,11 @@ Result<const formats::Tensor*> TensorBinder::Matrix(const std::string& name, std
 
 Result<std::vector<float>> TensorBinder::Vector(const std::string& name, std::size_t size) {
   const formats::Tensor* tensor = BITTERN_TRY(Matrix(name, 1, size));
-  if (tensor->format != quant::WeightFormat::kF32 && tensor->format != quant::WeightFormat::kF16) {
+  using quant::WeightFormat;
+  if (tensor->format != WeightFormat::kF32 && tensor->format != WeightFormat::kF16 &&
+      tensor->format != WeightFormat::kBF16) {
     return Fail(ErrorCode::kUnsupported,
-                fmt::format("{}: expected F32 or F16, found {}", TensorPrefix(name),
+                fmt::format("{}: expected F32, F16 or BF16, found {}", TensorPrefix(name),
                             quant::InfoOf(tensor->format).name));
   }
   std::vector<float> values(size);

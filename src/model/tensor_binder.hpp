@@ -26,7 +26,7 @@ class TensorBinder {
   /// The tensor `name` of rows x cols (rows 1: a vector). Error kCorruptFile.
   [[nodiscard]] Result<const formats::Tensor*> Matrix(const std::string& name, std::size_t rows,
                                                       std::size_t cols);
-  /// The floats of an F32 or F16 vector; every one must be finite.
+  /// The floats of an F32, F16 or BF16 vector; every one must be finite.
   [[nodiscard]] Result<std::vector<float>> Vector(const std::string& name, std::size_t size);
 
   /// Names of the tensors nobody asked for, in file order.

@@ -30,6 +30,7 @@ struct Loader {
   formats::TernaryOpener& opener;
   const ModelConfig& config;
   ThreadPool& pool;
+  MatrixLayout layout;
 };
 
 Result<TernaryMatrix> LoadStack(const Loader& loader, std::initializer_list<Projection> projections,
@@ -44,8 +45,8 @@ Result<TernaryMatrix> LoadStack(const Loader& loader, std::initializer_list<Proj
     parts.push_back({tensor, BITTERN_TRY(loader.opener.Open(*tensor)),
                      permuted ? static_cast<std::size_t>(loader.config.head_dim) : 0});
   }
-  auto matrix =
-      BITTERN_TRY(StackTernary(parts, loader.config.traits->grouped_activations, loader.pool));
+  auto matrix = BITTERN_TRY(
+      StackTernary(parts, loader.layout, loader.config.traits->grouped_activations, loader.pool));
   for (const StackPart& part : parts) loader.binder.checkpoint().Release(*part.tensor);
   return matrix;
 }
@@ -181,7 +182,7 @@ Result<void> ReportUnused(const TensorBinder& binder, Decisions* decisions) {
 
 Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const ModelConfig& c,
                               ThreadPool& pool, Decisions* decisions,
-                              const std::function<void(double)>& on_progress) {
+                              const std::function<void(double)>& on_progress, MatrixLayout layout) {
   TensorBinder binder(checkpoint);
   Weights weights;
   weights.kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
@@ -195,7 +196,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
                         tied ? "the file has no output.weight" : "in the file", false});
   weights.inv_freq = BITTERN_TRY(RopeFrequencies(binder, c));
   auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
-  const Loader loader{binder, opener, c, pool};
+  const Loader loader{binder, opener, c, pool, layout};
   for (int i = 0; i < c.num_layers; ++i) {
     weights.layers.push_back(BITTERN_TRY(LoadLayer(loader, i)));
     weights.has_groups = weights.has_groups || HasGroups(weights.layers.back());

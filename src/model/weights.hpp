@@ -14,22 +14,24 @@
 #include "formats/checkpoint.hpp"
 #include "kernels/registry.hpp"
 #include "model/config.hpp"
+#include "model/matrix_layout.hpp"
 #include "quant/weight_format.hpp"
 
 namespace bittern::model {
 
 /// One or more ternary projections of the same input, stacked: their rows lie one after the
-/// other in Tile16 (quant/tile16.hpp), each part beginning at a whole tile.
+/// other in tiles of one layout, each part beginning at a whole tile.
 struct TernaryMatrix {
   struct Part {
-    std::size_t first_row;  ///< in the stacked output, a multiple of 16
+    std::size_t first_row;  ///< in the stacked output, a multiple of the tile's rows
     std::size_t rows;
     float scale;                         ///< weight = code * scale, where row_scales is empty
     std::vector<float> row_scales = {};  ///< one a row
   };
+  MatrixLayout layout = MatrixLayout::kTile16;
   std::size_t cols = 0;
-  std::size_t num_blocks = 0;  ///< of 128 columns
-  std::size_t num_tiles = 0;   ///< of 16 rows
+  std::size_t num_blocks = 0;  ///< of 128 columns (kTile16)
+  std::size_t num_tiles = 0;   ///< of TileRows(layout) rows
   std::vector<Part> parts;
   AlignedBuffer<std::uint8_t> tiles;
   /// Scales that differ along a row, in place of those of the parts, as kernels::GroupedArgs has
@@ -38,7 +40,7 @@ struct TernaryMatrix {
   AlignedBuffer<float> group_scales;
 
   [[nodiscard]] bool grouped() const noexcept { return scales_per_block != 0; }
-  [[nodiscard]] std::size_t padded_rows() const noexcept { return num_tiles * 16; }
+  [[nodiscard]] std::size_t padded_rows() const noexcept { return num_tiles * TileRows(layout); }
 };
 
 struct LayerWeights {
@@ -78,7 +80,8 @@ struct Weights {
   [[nodiscard]] static Result<Weights> Load(const formats::Checkpoint& checkpoint,
                                             const ModelConfig& config, ThreadPool& pool,
                                             Decisions* decisions,
-                                            const std::function<void(double)>& on_progress);
+                                            const std::function<void(double)>& on_progress,
+                                            MatrixLayout layout);
 };
 
 }  // namespace bittern::model
