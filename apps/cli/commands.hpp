@@ -25,6 +25,8 @@ void AddRun(CLI::App& app, int* exit_code);       // run.cpp
 void AddLogits(CLI::App& app, int* exit_code);    // logits.cpp
 void AddBench(CLI::App& app, int* exit_code);     // bench.cpp
 void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp
+void AddConvert(CLI::App& app, int* exit_code);   // convert.cpp
+void AddMeta(CLI::App& app, int* exit_code);      // meta.cpp
 void AddTokenize(CLI::App& app, int* exit_code);  // tokenize.cpp: tokenize and detokenize
 
 }  // namespace bittern::cli

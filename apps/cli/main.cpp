@@ -94,6 +94,8 @@ int Main(int argc, char** argv) {
   AddRun(app, &exit_code);
   AddTokenize(app, &exit_code);
   AddInspect(app, &exit_code);
+  AddConvert(app, &exit_code);
+  AddMeta(app, &exit_code);
   AddLogits(app, &exit_code);
   AddBench(app, &exit_code);
   app.footer(kFooter);  // after the commands, which would inherit it
