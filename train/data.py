@@ -18,6 +18,9 @@ import wordnet
 TIERS = (1000, 4000, 12000)  # ranks of nouns by frequency
 WEIGHTS = {"tier0": 0.46, "tier1": 0.20, "tier2": 0.08, "verb": 0.06, "adj": 0.06,
            "example": 0.08, "prose": 0.03, "talk": 0.03}
+# In the second stage of training: what it must know by heart, and a little of the rest.
+LAST_WEIGHTS = {"tier0": 0.66, "tier1": 0.13, "tier2": 0.03, "verb": 0.03, "adj": 0.03,
+                "example": 0.05, "prose": 0.02, "talk": 0.05}
 # Words wanted whatever their frequency: birds for Bittern, and what people try first.
 EXTRA = ("bittern tern heron gull robin eagle owl crow duck goose swan hawk sparrow penguin "
          "parrot apple banana cat dog horse elephant tiger lion mouse computer telephone bicycle "
@@ -123,9 +126,9 @@ class Corpus:
             return " ".join(pick(self.examples, rng)[1] for _ in range(rng.integers(1, 4)))
         return self.sentence(pick(self.entries[kind], rng))
 
-    def document(self, tok, rng):
+    def document(self, tok, rng, weights):
         """(ids, is_target): target tokens are those the model is to say itself."""
-        kind = KINDS[np.searchsorted(CUMULATIVE, rng.random())]
+        kind = draw(weights, rng)
         if kind != "talk" and rng.random() < 0.45 or kind == "prose":
             ids = tok.encode(self.plain(kind, rng)) + [tok.eos]
             return [tok.bos] + ids, [0] + [1] * len(ids)
@@ -140,12 +143,14 @@ class Corpus:
             target += [1] * (len(ids) - len(target))
             if rng.random() < 0.6 or len(ids) > 160:
                 return ids, target
-            kind = KINDS[np.searchsorted(CUMULATIVE, rng.random())]
+            kind = draw(weights, rng)
 
 
-KINDS = list(WEIGHTS)
-CUMULATIVE = np.cumsum(list(WEIGHTS.values()))
-CUMULATIVE[-1] = 1.0
+def draw(weights, rng):
+    """A key of weights, drawn by its share."""
+    sums = np.cumsum(list(weights.values()))
+    place = np.searchsorted(sums, rng.random() * sums[-1])
+    return list(weights)[min(place, len(sums) - 1)]
 
 
 def pick(items, rng):
@@ -171,7 +176,7 @@ def devil(files):
     return texts
 
 
-def batch(corpus, tok, rows, length, seed, step):
+def batch(corpus, tok, rows, length, seed, step, weights):
     """(tokens [rows, length+1], document number, is_target): the packed batch number `step`."""
     rng = np.random.default_rng([seed, step])
     tokens = np.full((rows, length + 1), tok.eos, np.int64)
@@ -179,7 +184,7 @@ def batch(corpus, tok, rows, length, seed, step):
     for row in range(rows):
         at = number = 0
         while at < length:
-            ids, wanted = corpus.document(tok, rng)
+            ids, wanted = corpus.document(tok, rng, weights)
             n = min(len(ids), length + 1 - at)
             tokens[row, at:at + n], target[row, at:at + n] = ids[:n], wanted[:n]
             docs[row, at:at + n] = number

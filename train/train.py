@@ -17,12 +17,15 @@ import signal
 import sys
 import time
 
-os.environ.setdefault("OPENBLAS_CORETYPE", "SKYLAKEX" if "avx512f" in open(
-    "/proc/cpuinfo", encoding="utf-8").read() else "HASWELL")
-import torch  # noqa: E402  (after the choice of BLAS kernels)
+# Both are read when the library is loaded. OpenBLAS 0.3.21 does not know newer processors.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+    os.environ.setdefault("OPENBLAS_CORETYPE", "SKYLAKEX")
+import torch  # noqa: E402
 
 import data  # noqa: E402
 import model  # noqa: E402
+import team  # noqa: E402
 import tokenizer  # noqa: E402
 
 
@@ -38,10 +41,13 @@ def options():
     p.add_argument("--second-stage", type=float, default=0.6, help="where it starts, of all steps")
     p.add_argument("--weight-decay", type=float, default=0.1)
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--threads", type=int, default=os.cpu_count())
+    p.add_argument("--workers", type=int, help="processes (default: one per CPU; 1 on a GPU)")
     p.add_argument("--save-minutes", type=float, default=3)
     p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    return p.parse_args()
+    o = p.parse_args()
+    if o.workers is None:
+        o.workers = min(len(os.sched_getaffinity(0)), o.rows) if o.device == "cpu" else 1
+    return o
 
 
 def rate(o, step):
@@ -98,54 +104,77 @@ def restore(o, net, optimizer):
     return state["step"], state["tokens"]
 
 
-def one_step(o, net, optimizer, corpus, tok, step):
-    """Trains on batch `step`; returns (loss, tokens)."""
+def one_step(o, net, optimizer, corpus, tok, step, crew, stop):
+    """Trains on batch `step`; returns (loss, tokens, whether to stop)."""
     # Every eighth batch has rows of twice the length, half as many: the far half of the context.
-    rows, length = (max(o.rows // 2, 1), 2 * o.length) if step % 8 == 7 else (o.rows, o.length)
-    batch = data.batch(corpus, tok, rows, length, o.seed, step)
-    batch = [torch.from_numpy(b).to(o.device) for b in batch]
+    rows, length = (max(o.rows // 2, o.workers), 2 * o.length) if step % 8 == 7 else (
+        o.rows, o.length)
+    last = step >= int(o.steps * o.second_stage)
+    batch = data.batch(corpus, tok, rows, length, o.seed, step,
+                       data.LAST_WEIGHTS if last else data.WEIGHTS)
+    batch = [torch.from_numpy(b[crew.rank::o.workers]).to(o.device) for b in batch]
     for group in optimizer.param_groups:
         group["lr"], decay = rate(o, step)
         group["weight_decay"] = 0.0 if group.get("fixed") else decay
     loss = net.loss(*batch)
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
+    loss, stop = crew.share(list(net.parameters()), loss.item(), stop)
     torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     optimizer.step()
-    return loss.item(), rows * length
+    return loss, rows * length, stop
+
+
+class Progress:
+    """One line every 20 steps: loss, rate, tokens, time left."""
+
+    def __init__(self, o):
+        self.o, self.began, self.shown, self.done, self.losses = o, time.time(), time.time(), 0, []
+
+    def add(self, step, loss, tokens, total):
+        self.losses.append(loss)
+        self.done += tokens
+        if len(self.losses) < 20 and step < self.o.steps:
+            return
+        now = time.time()
+        speed = self.done / (now - self.shown)
+        left = (self.o.steps - step) * self.o.rows * self.o.length / speed / 60
+        print("step %d loss %.4f lr %.2e %.0f tok/s %.2f Mtok %.0f min, %.0f min left" % (
+            step, sum(self.losses) / len(self.losses), rate(self.o, step - 1)[0], speed,
+            total / 1e6, (now - self.began) / 60, left), flush=True)
+        self.shown, self.done, self.losses = now, 0, []
 
 
 def main():
     o = options()
-    torch.set_num_threads(o.threads)
+    torch.set_num_threads(1)
     torch.set_float32_matmul_precision("high")
     corpus, tok, net = prepare(o)
+    crew = team.Team(o.workers, list(net.parameters()))
+    asked_to_stop = []
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: asked_to_stop.append(1))
+    crew.start()
     optimizer = make_optimizer(o, net)
     step, tokens = restore(o, net, optimizer)
-    stop = []
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: stop.append(1))
-    print("%d parameters, from step %d of %d, on %s" % (
-        sum(p.numel() for p in net.parameters()), step, o.steps, o.device), flush=True)
-    began = saved = shown = time.time()
-    done, losses = 0, []
+    chief = crew.rank == 0
+    if chief:
+        print("%d parameters, from step %d of %d, on %s, %d workers" % (
+            sum(p.numel() for p in net.parameters()), step, o.steps, o.device, o.workers),
+            flush=True)
+    progress, saved, stop = Progress(o), time.time(), False
     while step < o.steps and not stop:
-        loss, n = one_step(o, net, optimizer, corpus, tok, step)
-        step, tokens, done = step + 1, tokens + n, done + n
-        losses.append(loss)
-        if len(losses) == 20 or step == o.steps:
-            now = time.time()
-            speed = done / (now - shown)
-            left = (o.steps - step) * o.rows * o.length / speed / 60
-            print("step %d loss %.4f lr %.2e %.0f tok/s %.2f Mtok %.0f min, %.0f min left" % (
-                step, sum(losses) / len(losses), rate(o, step - 1)[0], speed, tokens / 1e6,
-                (now - began) / 60, left), flush=True)
-            shown, done, losses = now, 0, []
+        loss, n, stop = one_step(o, net, optimizer, corpus, tok, step, crew, bool(asked_to_stop))
+        step, tokens = step + 1, tokens + n
+        if not chief:
+            continue
+        progress.add(step, loss, n, tokens)
         if time.time() - saved > o.save_minutes * 60:
             save(o, net, optimizer, step, tokens)
             saved = time.time()
-    save(o, net, optimizer, step, tokens)
-    print("stopped at step %d, checkpoint saved" % step, flush=True)
+    if chief:
+        save(o, net, optimizer, step, tokens)
+        print("stopped at step %d, checkpoint saved" % step, flush=True)
 
 
 if __name__ == "__main__":
