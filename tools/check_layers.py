@@ -26,7 +26,7 @@ MAX_LINES = 600
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 LICENSED = {".cpp", ".hpp", ".h", ".inc", ".def", ".cmake", ".py", ".sh", ".js"}
 LICENSED_NAMES = {"CMakeLists.txt", "bittern", "check", "run"}
-SKIPPED_FOLDERS = {"build", "node_modules", ".git", ".cache"}
+SKIPPED_FOLDERS = {"build", "node_modules", ".git", ".cache", "local"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z_0-9]+)/')
 VECTOR_CODE = re.compile(r"immintrin\.h|arm_neon\.h|x86intrin\.h|\b__AVX|\b__ARM_NEON")

@@ -3,6 +3,7 @@
 #include "cli/model_options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -22,18 +23,53 @@ void PrintDecisions(const Decisions& decisions, bool all) {
   }
 }
 
+/// What some files do not say about their weights; both are metadata keys to the library.
+void AddLayoutOptions(CLI::App& command, ModelOptions* options) {
+  command
+      .add_option_function<std::string>(
+          "--i2s-layout",
+          [options](const std::string& name) {
+            options->overrides.push_back("ternary.layout=str:" + name);
+          },
+          "How an I2_S file orders its weights: x86-128 (the official file; default), arm-64 "
+          "(quantised by bitnet.cpp on ARM), row4, sequential")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"x86-128", "arm-64", "row4", "sequential"}));
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--tl-tiling",
+          [options](const std::vector<std::string>& shapes) {
+            options->overrides.push_back(
+                fmt::format("ternary.tl.tiling=str:{}", fmt::join(shapes, ",")));
+          },
+          "Tiling of a TL1 or TL2 file's matrices of one shape, from its converter's "
+          "kernel_config.ini; may be repeated")
+      ->type_name("ROWS,COLS,BM,BK,bm")
+      ->allow_extra_args(false);
+}
+
 }  // namespace
 
 void AddModelOptions(CLI::App& command, ModelOptions* options) {
   command
-      .add_option("-m,--model", options->path,
-                  "Model file (GGUF); default: $BITTERN_MODEL, else the model that ships")
+      .add_option(
+          "-m,--model", options->path,
+          "Model: a GGUF file or a Hugging Face folder; default: $BITTERN_MODEL, else the model "
+          "that ships")
       ->type_name("FILE");
   command
       .add_option("--override-kv", options->overrides,
                   "Replace a metadata value of the file; may be repeated")
       ->type_name("KEY=TYPE:VALUE")
       ->allow_extra_args(false);
+  AddLayoutOptions(command, options);
+  command
+      .add_option("--kernel", options->kernel,
+                  "How ternary matrices are multiplied: tile16 (multiply-adds), tl1 or tl2 (lookup "
+                  "tables); same bits, other speed and memory")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "tile16", "tl1", "tl2"}))
+      ->capture_default_str();
   command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
   command
       .add_option("--n-gpu-layers,--gpu-layers", options->gpu_layers,
@@ -51,7 +87,10 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
     progress.Show(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
   };
   auto model = runtime::LoadedModel::Load(
-      path, {.overrides = options.overrides, .num_threads = num_threads, .on_progress = show});
+      path, {.overrides = options.overrides,
+             .num_threads = num_threads,
+             .layout = BITTERN_TRY(model::ParseMatrixLayout(options.kernel)),
+             .on_progress = show});
   progress.Clear();
   if (model.has_value()) PrintDecisions((*model)->decisions, options.verbose);
   return model;

@@ -18,6 +18,7 @@ namespace bittern::cli {
 struct ModelOptions {
   std::string path;  ///< empty: DefaultModelPath()
   std::vector<std::string> overrides;
+  std::string kernel = "auto";
   int gpu_layers = 0;  ///< -ngl: accepted, ignored
   bool verbose = false;
 };

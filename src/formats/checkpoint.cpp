@@ -4,12 +4,16 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "formats/display.hpp"
 #include "formats/file_kind.hpp"
 #include "formats/gguf_reader.hpp"
+#include "formats/hf_folder.hpp"
+#include "formats/safetensors_reader.hpp"
 
 namespace bittern::formats {
 namespace {
@@ -33,33 +37,83 @@ class CheckpointBuilder {
   static Result<Checkpoint> FromGguf(MappedFile file, std::string path) {
     GgufContents contents = BITTERN_TRY(ParseGguf(file.bytes()));
     BITTERN_TRY(RefuseSplit(contents.metadata));
-    Checkpoint checkpoint(std::move(file));
+    Checkpoint checkpoint;
+    checkpoint.files_.push_back(std::move(file));
     checkpoint.path_ = std::move(path);
     checkpoint.kind_ = fmt::format("GGUF v{}", contents.version);
     checkpoint.data_start_ = contents.data_start;
     checkpoint.metadata_ = std::move(contents.metadata);
-    checkpoint.tensors_ = std::move(contents.tensors);
-    checkpoint.index_.reserve(checkpoint.tensors_.size());
-    for (std::size_t i = 0; i < checkpoint.tensors_.size(); ++i) {
-      checkpoint.index_.emplace(checkpoint.tensors_[i].name, i);
-    }
+    checkpoint.SetTensors(std::move(contents.tensors));
+    return checkpoint;
+  }
+
+  static Checkpoint FromHfFolder(HfFolderContents contents, std::string path) {
+    Checkpoint checkpoint;
+    checkpoint.files_ = std::move(contents.files);
+    checkpoint.path_ = std::move(path);
+    checkpoint.kind_ = "Hugging Face folder";
+    checkpoint.data_start_ = contents.data_start;
+    checkpoint.metadata_ = std::move(contents.metadata);
+    checkpoint.SetTensors(std::move(contents.tensors));
     return checkpoint;
   }
 };
+
+namespace {
+
+Result<Checkpoint> OpenFolder(const std::filesystem::path& folder,
+                              const std::optional<std::filesystem::path>& file,
+                              const std::string& shown) {
+  auto contents = OpenHfFolder(folder, file);
+  if (contents) return CheckpointBuilder::FromHfFolder(*std::move(contents), shown);
+  Error error = std::move(contents).error();
+  // Errors of opening a file begin with its whole path already.
+  const bool has_path = !folder.empty() && error.message.starts_with(folder.string());
+  if (has_path) return tl::unexpected(std::move(error));
+  return tl::unexpected(Within(shown, std::move(error)));
+}
+
+}  // namespace
+
+void Checkpoint::SetTensors(std::vector<Tensor> tensors) {
+  tensors_ = std::move(tensors);
+  index_.reserve(tensors_.size());
+  for (std::size_t i = 0; i < tensors_.size(); ++i) index_.emplace(tensors_[i].name, i);
+}
 
 Result<Checkpoint> Checkpoint::Open(const std::filesystem::path& path) {
   const std::string shown = path.string();
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
+    if (LooksLikeHfFolder(path)) return OpenFolder(path, std::nullopt, shown);
     return tl::unexpected(Within(shown, RefuseFolder(path)));
   }
   MappedFile file = BITTERN_TRY(MappedFile::Open(path));
+  if (LooksLikeSafetensors(file.bytes()) && LooksLikeHfFolder(path.parent_path())) {
+    return OpenFolder(path.parent_path(), path, shown);
+  }
   if (!LooksLikeGguf(file.bytes())) {
     return tl::unexpected(Within(shown, RefuseFile(file.bytes())));
   }
   auto checkpoint = CheckpointBuilder::FromGguf(std::move(file), shown);
   if (!checkpoint) return tl::unexpected(Within(shown, std::move(checkpoint).error()));
   return checkpoint;
+}
+
+std::uint64_t Checkpoint::file_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const MappedFile& file : files_) bytes += file.bytes().size();
+  return bytes;
+}
+
+void Checkpoint::Release(std::span<const std::byte> bytes) const noexcept {
+  const std::less_equal<const std::byte*> not_after;
+  for (const MappedFile& file : files_) {
+    const std::span<const std::byte> all = file.bytes();
+    const bool inside = not_after(all.data(), bytes.data()) &&
+                        not_after(bytes.data() + bytes.size(), all.data() + all.size());
+    if (inside) file.Release(bytes);
+  }
 }
 
 const Tensor* Checkpoint::Find(std::string_view name) const {

@@ -19,14 +19,22 @@
 namespace bittern::formats {
 
 /// A named tensor. Its bytes are checked to lie inside the file and to have exactly the size
-/// that format and shape imply (data plus the format's tail, e.g. I2_S's scale).
+/// that format and shape imply (data plus the format's tail, e.g. I2_S's scale). Names and shapes
+/// are GGUF's, whatever the source: "blk.0.attn_q.weight", logical columns before logical rows.
 struct Tensor {
   std::string name;
   quant::WeightFormat format;
   int rank;                            ///< 0..4
   std::array<std::uint64_t, 4> shape;  ///< GGUF order: shape[0] is the contiguous dimension
-  std::uint64_t file_offset;           ///< of the first byte, from the start of the file
+  std::uint64_t file_offset;           ///< of the first byte, from the start of its file
   std::span<const std::byte> bytes;
+  /// A scale that the source keeps apart from the weights, multiplied onto whatever the format
+  /// itself carries. Sources that divide by theirs are given as its reciprocal (in float).
+  /// As the file has it: finite and positive is for whoever binds the tensor to check.
+  float scale = 1;
+  /// True for the float master weights of a ternary layer: the codes are still to be made, by
+  /// quant::QuantizeAbsmean (quant/absmean.hpp).
+  bool quantize_absmean = false;
 
   [[nodiscard]] std::uint64_t num_elements() const noexcept {
     return shape[0] * shape[1] * shape[2] * shape[3];  // checked by the reader
@@ -38,14 +46,18 @@ struct Tensor {
 /// An opened model file. Immutable but for Metadata overrides made before use; safe to share.
 class Checkpoint {
  public:
-  /// Opens `path` by what the file is (today: GGUF v2 and v3). Errors: kNotFound, kIo,
-  /// kCorruptFile, kUnsupported; messages start with the path.
+  /// Opens `path` by what it is: a GGUF file (v2 and v3), a Hugging Face folder (config.json,
+  /// safetensors, tokenizer) or a .safetensors file inside one. Whatever the source, metadata
+  /// keys and tensor names are GGUF's. Errors: kNotFound, kIo, kCorruptFile, kUnsupported;
+  /// messages start with the path.
   [[nodiscard]] static Result<Checkpoint> Open(const std::filesystem::path& path);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  /// "GGUF v3"
+  /// "GGUF v3", "Hugging Face folder"
   [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
-  [[nodiscard]] std::uint64_t file_bytes() const noexcept { return file_.bytes().size(); }
+  /// Bytes of all files with tensors in them.
+  [[nodiscard]] std::uint64_t file_bytes() const noexcept;
+  /// Where tensor data begins in the first file.
   [[nodiscard]] std::uint64_t data_start() const noexcept { return data_start_; }
   [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }
   [[nodiscard]] Metadata& metadata() noexcept { return metadata_; }
@@ -53,14 +65,15 @@ class Checkpoint {
   /// nullptr if there is no such tensor.
   [[nodiscard]] const Tensor* Find(std::string_view name) const;
   /// Lets the pages of a tensor go after it was repacked; see MappedFile::Release.
-  void Release(const Tensor& tensor) const noexcept { file_.Release(tensor.bytes); }
-  void Release(std::span<const std::byte> bytes) const noexcept { file_.Release(bytes); }
+  void Release(const Tensor& tensor) const noexcept { Release(tensor.bytes); }
+  void Release(std::span<const std::byte> bytes) const noexcept;
 
  private:
   friend class CheckpointBuilder;
-  explicit Checkpoint(MappedFile file) : file_(std::move(file)) {}
+  Checkpoint() = default;
+  void SetTensors(std::vector<Tensor> tensors);
 
-  MappedFile file_;
+  std::vector<MappedFile> files_;  // one, or the shards of a safetensors checkpoint
   std::string path_, kind_;
   std::uint64_t data_start_ = 0;
   Metadata metadata_;

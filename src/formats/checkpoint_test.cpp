@@ -142,13 +142,14 @@ TEST_F(CheckpointTest, FolderOfSafetensors) {
   const auto result = Checkpoint::Open(folder_);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(result.error().message, HasSubstr("safetensors files; not supported yet"));
+  EXPECT_THAT(result.error().message, HasSubstr("safetensors files, but without the config.json"));
 }
 
 TEST_F(CheckpointTest, OtherFolder) {
   const auto result = Checkpoint::Open(folder_);
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().message, folder_.string() + ": a folder; a GGUF file expected");
+  EXPECT_EQ(result.error().message,
+            folder_.string() + ": a folder; a GGUF file or a Hugging Face model expected");
 }
 
 TEST_F(CheckpointTest, SplitModels) {

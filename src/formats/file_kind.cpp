@@ -12,8 +12,8 @@
 #include <system_error>
 #include <vector>
 
-#include "base/bytes.hpp"
 #include "formats/display.hpp"
+#include "formats/safetensors_reader.hpp"
 
 namespace bittern::formats {
 namespace {
@@ -68,15 +68,6 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-/// safetensors: u64 length of a JSON object, then that object.
-bool LooksLikeSafetensors(std::span<const std::byte> bytes) {
-  ByteReader reader(bytes);
-  const auto length = reader.Number<std::uint64_t>("");
-  const auto brace = reader.Chars(1, "");
-  constexpr std::uint64_t kMaxHeader = std::uint64_t{1} << 30;
-  return length && brace && *length >= 2 && *length <= kMaxHeader && *brace == "{";
-}
-
 Error RefuseText(std::string_view head) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
@@ -118,7 +109,9 @@ Error RefuseFile(std::span<const std::byte> bytes) {
     if (head.starts_with(signature.magic)) return {signature.code, std::string(signature.refusal)};
   }
   if (LooksLikeSafetensors(start)) {
-    return {kUnsupported, "a safetensors file; not supported yet, use the model's GGUF"};
+    return {kUnsupported,
+            "a safetensors file alone; it needs the config.json that it was published with, "
+            "in the same folder"};
   }
   if (IsText(head)) return RefuseText(head);
   if (std::all_of(start.begin(), start.end(), [](std::byte b) { return b == std::byte{0}; })) {
@@ -156,9 +149,10 @@ Error RefuseFolder(const std::filesystem::path& folder) {
   }
   if (safetensors) {
     return {kUnsupported,
-            "a folder with safetensors files; not supported yet, use the model's GGUF"};
+            "a folder with safetensors files, but without the config.json that says what they "
+            "are"};
   }
-  return {ErrorCode::kIo, "a folder; a GGUF file expected"};
+  return {ErrorCode::kIo, "a folder; a GGUF file or a Hugging Face model expected"};
 }
 
 }  // namespace bittern::formats

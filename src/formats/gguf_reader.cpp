@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <unordered_set>
@@ -57,6 +58,7 @@ class GgufParser {
   Result<void> ReadTensorInfo(std::uint64_t index);
   Result<void> ReadShape(Tensor* tensor);
   Result<void> ReadFormat(Tensor* tensor);
+  void ResolveSharedType(std::size_t index);
   Result<void> PlaceTensors();
   Result<void> PlaceTensor(std::uint64_t offset, std::uint64_t expected, std::uint64_t size,
                            Tensor* tensor);
@@ -260,12 +262,37 @@ Result<void> GgufParser::PlaceTensor(std::uint64_t offset, std::uint64_t expecte
   return {};
 }
 
+/// Two formats under one type id: the one whose size reaches the next tensor (or the end of the
+/// file) is meant. If neither does, the first stays and the place of the next tensor is reported.
+void GgufParser::ResolveSharedType(std::size_t index) {
+  Tensor& tensor = contents_.tensors[index];
+  const auto* other = quant::OtherFormatOf(static_cast<std::uint32_t>(tensor.format));
+  if (other == nullptr) return;
+  const auto size = quant::TensorBytes(*other, tensor.row_elements(), tensor.rows());
+  if (!size) return;
+  const bool last = index + 1 == contents_.tensors.size();
+  const std::uint64_t data_bytes =
+      bytes_.size() - std::min<std::uint64_t>(bytes_.size(), contents_.data_start);
+  const std::uint64_t end = last ? data_bytes : offsets_[index + 1];
+  const auto reaches = [&](std::uint64_t bytes) {
+    std::uint64_t exact = 0, padded = 0;
+    return CheckedAdd(offsets_[index], bytes, &exact) &&
+           CheckedRoundUp(exact, contents_.alignment, &padded) &&
+           (end == padded || (last && end == exact));
+  };
+  if (!reaches(sizes_[index]) && reaches(*size)) {
+    tensor.format = other->format;
+    sizes_[index] = *size;
+  }
+}
+
 Result<void> GgufParser::PlaceTensors() {
   if (!CheckedRoundUp(reader_.position(), contents_.alignment, &contents_.data_start)) {
     return Corrupt("the header is longer than memory can address");
   }
   std::uint64_t expected = 0;  // offset from data_start: the padded end of the tensors so far
   for (std::size_t i = 0; i < contents_.tensors.size(); ++i) {
+    ResolveSharedType(i);
     Tensor& tensor = contents_.tensors[i];
     auto placed = PlaceTensor(offsets_[i], expected, sizes_[i], &tensor);
     if (!placed) {

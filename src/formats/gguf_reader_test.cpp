@@ -271,10 +271,10 @@ TEST(GgufRefuses, TensorTypesByName) {
   const auto with = [](std::uint32_t type) {
     return GgufBuilder().AddTensor("t", type, {256}, Bytes(4096)).Build();
   };
-  ExpectError(with(35), ErrorCode::kUnsupported,
-              AllOf(HasSubstr("tensor \"t\": type 35 (TQ2_0) is not supported yet; supported: F32, "
-                              "F16, Q4_0, Q8_0, Q6_K, BF16, I2_S")));
-  ExpectError(with(38), ErrorCode::kUnsupported, HasSubstr("type 38 (TL1)"));
+  ExpectError(with(10), ErrorCode::kUnsupported,
+              AllOf(HasSubstr("tensor \"t\": type 10 (Q2_K) is not supported yet; supported: F32, "
+                              "F16, Q4_0, Q8_0, Q6_K, BF16, TQ1_0, TQ2_0, I2_S, TL1")));
+  ExpectError(with(40), ErrorCode::kUnsupported, HasSubstr("type 40 (NVFP4)"));
   for (const std::uint32_t type : {4u, 99u, 0x7fffffffu, 0xffffffffu}) {
     ExpectError(with(type), ErrorCode::kUnsupported,
                 HasSubstr("tensor \"t\": type " + std::to_string(type) +
@@ -283,8 +283,8 @@ TEST(GgufRefuses, TensorTypesByName) {
 }
 
 TEST(GgufRefuses, RowsThatAreNotWholeBlocks) {
-  for (const auto& [format, row] : {std::pair{WeightFormat::kI2_S, 64u},
-                                    {WeightFormat::kI2_S, 192u},
+  for (const auto& [format, row] : {std::pair{WeightFormat::kI2_S, 66u},
+                                    {WeightFormat::kTQ2_0, 192u},
                                     {WeightFormat::kQ8_0, 48u},
                                     {WeightFormat::kQ6_K, 128u}}) {
     const auto type = static_cast<std::uint32_t>(format);
@@ -292,6 +292,27 @@ TEST(GgufRefuses, RowsThatAreNotWholeBlocks) {
                   AllOf(HasSubstr("tensor \"t\": "), HasSubstr("come in blocks of"),
                         HasSubstr("but a row has " + std::to_string(row))));
   }
+}
+
+/// Type 42 was given to two block sizes; the place of what follows tells which is meant.
+TEST(GgufReader, TheSpanOfType42SaysItsGroups) {
+  constexpr std::uint32_t kType = 42;
+  for (const auto& [format, bytes] :
+       {std::pair{WeightFormat::kQ2_0, 8 * 18 * 4}, {WeightFormat::kPQ2_0, 4 * 34 * 4}}) {
+    for (const bool last : {false, true}) {
+      GgufBuilder builder;
+      builder.AddTensor("t", kType, {512, 4}, Bytes(static_cast<std::size_t>(bytes)));
+      if (!last) builder.AddTensor("u", WeightFormat::kF32, {3});
+      const Bytes file = builder.Build();
+      const auto contents = Parse(file);
+      ASSERT_TRUE(contents) << contents.error().message;
+      EXPECT_EQ(contents->tensors[0].format, format);
+      EXPECT_EQ(contents->tensors[0].bytes.size(), static_cast<std::size_t>(bytes));
+    }
+  }
+  GgufBuilder neither;
+  neither.AddTensor("t", kType, {512, 4}, Bytes(600)).AddTensor("u", WeightFormat::kF32, {3});
+  ExpectCorrupt(neither.Build(), HasSubstr("tensor \"u\": data offset: 576"));
 }
 
 /// Two tensors of 12 bytes; the data offset of one is replaced.

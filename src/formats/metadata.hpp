@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The key-value part of a checkpoint. Types are GGUF's, since every other source is mapped to
-// its keys; strings and arrays are views into the mapped file.
+// its keys; strings and arrays are views into the mapped file, or into texts owned here.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ enum class MetaType : std::uint32_t {
 /// "u32", "str", ... as `inspect` prints them.
 [[nodiscard]] std::string_view MetaTypeName(MetaType type) noexcept;
 
-/// An array of numbers (raw little-endian bytes) or of strings. Views into the file.
+/// An array of numbers (raw little-endian bytes) or of strings. Views, as is MetaValue.
 struct MetaArray {
   MetaType element_type = MetaType::kU8;
   std::uint64_t count = 0;
@@ -65,6 +65,16 @@ class Metadata {
   /// Error kCorruptFile: the key is there already.
   [[nodiscard]] Result<void> Add(std::string key, MetaValue value);
 
+  /// For sources that are no GGUF files: as Add, but this object owns the value. Types are those
+  /// that GGUF files use for such keys: u32, f32, bool, str, arrays of str, i32 and f32.
+  [[nodiscard]] Result<void> AddUint(std::string key, std::uint32_t value);
+  [[nodiscard]] Result<void> AddFloat(std::string key, float value);
+  [[nodiscard]] Result<void> AddBool(std::string key, bool value);
+  [[nodiscard]] Result<void> AddString(std::string key, std::string value);
+  [[nodiscard]] Result<void> AddStrings(std::string key, std::span<const std::string> values);
+  [[nodiscard]] Result<void> AddInts(std::string key, std::span<const std::int32_t> values);
+  [[nodiscard]] Result<void> AddFloats(std::string key, std::span<const float> values);
+
   /// Applies llama.cpp's `--override-kv` text: KEY=TYPE:VALUE, TYPE one of int, float, bool,
   /// str. Replaces or adds. Error kInvalidArgument names what is wrong with the text.
   [[nodiscard]] Result<void> Override(std::string_view text);
@@ -90,7 +100,9 @@ class Metadata {
  private:
   std::vector<Entry> entries_;
   std::unordered_map<std::string, std::size_t> index_;
-  /// Owns the texts that --override-kv brought; values view into it.
+  [[nodiscard]] Result<void> AddNumbers(std::string key, MetaType type, std::uint64_t count,
+                                        std::span<const std::byte> raw);
+  /// Owns what --override-kv and the Add... functions brought; values view into it.
   std::vector<std::unique_ptr<std::string>> owned_;
 };
 

@@ -182,5 +182,31 @@ TEST(MetaTypeName, KnowsAllAndNothingElse) {
   EXPECT_EQ(MetaTypeName(static_cast<MetaType>(13)), "unknown type");
 }
 
+TEST(Metadata, OwnsWhatComesFromNoFile) {
+  Metadata metadata;
+  {
+    const std::vector<std::string> texts = {"a", "", std::string(100, 'b')};
+    ASSERT_TRUE(metadata.AddStrings("texts", texts));
+    ASSERT_TRUE(metadata.AddString("text", std::string(50, 'c')));
+    ASSERT_TRUE(metadata.AddInts("ints", std::vector<std::int32_t>{-1, 2}));
+    ASSERT_TRUE(metadata.AddFloats("floats", std::vector<float>{0.5f}));
+  }
+  ASSERT_TRUE(metadata.AddUint("uint", 4294967295u));
+  ASSERT_TRUE(metadata.AddFloat("float", 1e-5f));
+  ASSERT_TRUE(metadata.AddBool("bool", true));
+  const Metadata moved = std::move(metadata);
+  const auto texts = moved.GetStrings("texts").value().value();
+  ASSERT_EQ(texts.size(), 3u);
+  EXPECT_EQ(texts[0], "a");
+  EXPECT_EQ(texts[1], "");
+  EXPECT_EQ(texts[2], std::string(100, 'b'));
+  EXPECT_EQ(moved.GetString("text").value(), std::string(50, 'c'));
+  EXPECT_EQ(moved.GetInts("ints").value(), (std::vector<std::int32_t>{-1, 2}));
+  EXPECT_EQ(moved.GetFloats("floats").value(), (std::vector<float>{0.5f}));
+  EXPECT_EQ(moved.GetUint("uint").value(), 4294967295u);
+  EXPECT_EQ(moved.GetFloat("float").value(), static_cast<double>(1e-5f));
+  EXPECT_EQ(moved.GetBool("bool").value(), true);
+}
+
 }  // namespace
 }  // namespace bittern::formats

@@ -152,6 +152,11 @@ TEST_P(Float32, RescaleBits) {
     for (std::size_t i = 0; i < n; ++i) {
       ASSERT_EQ(got[i], static_cast<float>(sums[i]) / 3.7f * 1.218855f);
     }
+    Guarded<float> row_scales(RandomFloats(n, 6, false));
+    ops().rescale_rows(in.data(), n, 3.7f, row_scales.data(), got.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      ASSERT_EQ(got[i], static_cast<float>(sums[i]) / 3.7f * row_scales.data()[i]);
+    }
   }
 }
 

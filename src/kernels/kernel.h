@@ -5,8 +5,6 @@
 // reads or writes outside the ranges stated, any alignment, safe from any number of threads.
 #pragma once
 
-#pragma once
-
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +17,21 @@ enum class Isa : uint8_t {
 #include "kernels/isa.def"
 #undef ISA
 };
+
+/// A ternary matrix whose scales differ along a row, times one int8 vector. Groups have 64
+/// columns (kGroupCols); a weight scale covers one or two of them.
+struct GroupedArgs {
+  const uint8_t* tiles;  ///< num_tiles * num_blocks * 512 bytes
+  size_t num_tiles, num_blocks;
+  const float* weight_scales;  ///< [tile][block][scales_per_block][16 rows]
+  size_t scales_per_block;     ///< 1 (128 columns each) or 2 (64)
+  const int8_t* act;           ///< groups of four activations, act_stride bytes apart
+  size_t act_stride;           ///< 4: a plain vector; 32: one token of a panel
+  const int32_t* act_sums;     ///< [num_blocks * 2]: sum of each group's activations
+  const float* act_scales;     ///< [num_blocks * 2]: what one step of a group is worth
+  float* out;                  ///< [num_tiles * 16]
+};
+inline constexpr size_t kGroupCols = 64;
 
 /// Ternary matrix times int8 vectors, exact in int32. Weights are Tile16 (quant/tile16.hpp).
 /// |sum| <= cols * 128, so int32 holds every cols < 2^24.
@@ -36,9 +49,27 @@ struct Tile16Ops {
   void (*gemm)(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_t* panels,
                const int32_t* act_sums, size_t num_tokens, int32_t* out, size_t out_stride,
                uint8_t* scratch);
+
+  /// out[16 t + r] = sum over the groups, first to last, of
+  /// (float(sum of (code - 1) * act) * weight scale) * act scale: each operation rounds once,
+  /// none is fused.
+  void (*gemv_grouped)(const GroupedArgs* args);
 };
 inline constexpr size_t kGemmTiles = 2;    ///< row tiles of one gemm call at most
 inline constexpr size_t kPanelTokens = 8;  ///< tokens side by side in a panel of activations
+
+/// Ternary matrix times int8 vector by tables: the sums that two (tl1) or three (tl2) activations
+/// can make are looked up instead of multiplied. Layout: quant/lut32.hpp. Exact in int32 for
+/// cols < 2^23.
+struct LutOps {
+  /// The tables of one vector. act: int8[num_steps * step columns], any values; tables:
+  /// num_steps * kTl1TableBytes or kTl2TableBytes.
+  void (*build)(const int8_t* act, size_t num_steps, uint8_t* tables);
+  /// out[32 t + r] = sum over c of (code - 1) * act[c]. tiles: num_tiles * num_steps steps.
+  void (*gemv)(const uint8_t* tiles, size_t num_tiles, size_t num_steps, const uint8_t* tables,
+               int32_t* out);
+};
+inline constexpr size_t kTl1TableBytes = 64, kTl2TableBytes = 256;  ///< for the columns of a step
 
 /// One token's share of an attention call: the query heads that read one key-value head.
 struct AttentionArgs {
@@ -74,6 +105,9 @@ struct FloatOps {
   float (*quantize_absmax)(const float* x, size_t n, int8_t* q, int32_t* sum);
   /// out[i] = float(sums[i]) / act_scale * weight_scale.
   void (*rescale)(const int32_t* sums, size_t n, float act_scale, float weight_scale, float* out);
+  /// out[i] = float(sums[i]) / act_scale * row_scales[i].
+  void (*rescale_rows)(const int32_t* sums, size_t n, float act_scale, const float* row_scales,
+                       float* out);
   /// x[i] += y[i].
   void (*add)(float* x, const float* y, size_t n);
   /// out[i] = max(gate[i], 0)^2 * up[i]. out may be gate or up.
@@ -102,8 +136,10 @@ struct FloatOps {
 struct KernelInfo {
   const char* name;  ///< "tile16_avx2"
   Isa isa;
-  const Tile16Ops* tile16;  ///< set for operation tile16
-  const FloatOps* float32;  ///< set for operation float32
+  const Tile16Ops* tile16;      ///< set for operation tile16
+  const FloatOps* float32;      ///< set for operation float32
+  const LutOps* tl1 = nullptr;  ///< set for operation tl1
+  const LutOps* tl2 = nullptr;  ///< set for operation tl2
 };
 
 }  // namespace bittern::kernels

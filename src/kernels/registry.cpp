@@ -40,6 +40,14 @@ std::string KnownIsas() {
   return names;
 }
 
+/// Chooses the kernel for the operations it has that none was chosen for yet.
+void TakeIfFirst(const KernelInfo* kernel, Kernels* chosen) {
+  if (kernel->tile16 != nullptr && !chosen->tile16_info) chosen->tile16_info = kernel;
+  if (kernel->float32 != nullptr && !chosen->float32_info) chosen->float32_info = kernel;
+  if (kernel->tl1 != nullptr && !chosen->tl1_info) chosen->tl1_info = kernel;
+  if (kernel->tl2 != nullptr && !chosen->tl2_info) chosen->tl2_info = kernel;
+}
+
 }  // namespace
 
 std::span<const KernelInfo* const> AllKernels() noexcept { return kKernels; }
@@ -64,8 +72,7 @@ Kernels SelectKernels(bool (*usable)(Isa)) noexcept {
   Kernels chosen{};
   for (const KernelInfo* kernel : kKernels) {
     if (!usable(kernel->isa)) continue;
-    if (kernel->tile16 != nullptr && !chosen.tile16_info) chosen.tile16_info = kernel;
-    if (kernel->float32 != nullptr && !chosen.float32_info) chosen.float32_info = kernel;
+    TakeIfFirst(kernel, &chosen);
   }
   return chosen;  // complete: kernels_test checks that every operation has a scalar kernel
 }
@@ -78,8 +85,7 @@ Result<Kernels> SelectKernelsForced(std::string_view isa_name) {
     Kernels chosen{};
     for (const KernelInfo* kernel : kKernels) {  // rows of isa.def go from best to scalar
       if (kernel->isa < limit || !Supports(kernel->isa)) continue;
-      if (kernel->tile16 != nullptr && !chosen.tile16_info) chosen.tile16_info = kernel;
-      if (kernel->float32 != nullptr && !chosen.float32_info) chosen.float32_info = kernel;
+      TakeIfFirst(kernel, &chosen);
     }
     return chosen;
   }

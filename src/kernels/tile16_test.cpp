@@ -174,6 +174,67 @@ TEST_P(Tile16, GemmIsExactForEveryBatchSizeAndFill) {
   }
 }
 
+/// The definition, one product after the other.
+std::vector<float> ExpectedGrouped(Case& c, const std::vector<float>& weight_scales,
+                                   std::size_t scales_per_block,
+                                   const std::vector<float>& act_scales) {
+  std::vector<float> out(c.rows());
+  for (std::size_t row = 0; row < c.rows(); ++row) {
+    const std::uint8_t* tile = c.weights.data() + row / kRows * quant::TileBytes(c.cols());
+    for (std::size_t g = 0; g < c.num_blocks * 2; ++g) {
+      std::int32_t sum = 0;
+      for (std::size_t col = g * kGroupCols; col < (g + 1) * kGroupCols; ++col) {
+        sum += (static_cast<int>(quant::CodeInTile(tile, row % kRows, col)) - 1) * c.act[col];
+      }
+      const std::size_t scale = (row / kRows * c.num_blocks + g / 2) * scales_per_block +
+                                (scales_per_block == 2 ? g % 2 : 0);
+      const float scaled = static_cast<float>(sum) * weight_scales[scale * kRows + row % kRows];
+      out[row] += scaled * act_scales[g];
+    }
+  }
+  return out;
+}
+
+TEST_P(Tile16, GroupedGemvEqualsItsDefinition) {
+  std::mt19937 rng(5);
+  std::uniform_real_distribution<float> uniform(0.01f, 2.0f);
+  for (const Fill& fill : kFills) {
+    for (const std::size_t blocks : {1u, 3u, 54u}) {
+      for (const std::size_t scales_per_block : {1u, 2u}) {
+        Case c(2, blocks, 1, fill, static_cast<std::uint32_t>(blocks));
+        std::vector<float> weight_scales(2 * blocks * scales_per_block * kRows);
+        std::vector<float> act_scales(blocks * 2);
+        for (float& scale : weight_scales) scale = uniform(rng);
+        for (float& scale : act_scales) scale = uniform(rng);
+        std::vector<std::int32_t> act_sums(blocks * 2);
+        for (std::size_t col = 0; col < c.cols(); ++col) act_sums[col / kGroupCols] += c.act[col];
+        const auto expected = ExpectedGrouped(c, weight_scales, scales_per_block, act_scales);
+        // A plain vector, and the fourth token of a panel.
+        c.num_tokens = 1;
+        GuardedBuffer<std::int8_t> panel(kPanelTokens * c.cols());
+        for (std::size_t col = 0; col < c.cols(); ++col) {
+          panel[(col / 4 * kPanelTokens + 3) * 4 + col % 4] = c.act[col];
+        }
+        for (const bool plain : {true, false}) {
+          GuardedBuffer<float> out(c.rows());
+          const GroupedArgs args{c.weights.data(),
+                                 2,
+                                 blocks,
+                                 weight_scales.data(),
+                                 scales_per_block,
+                                 plain ? c.act.data() : panel.data() + 12,
+                                 plain ? 4u : 32u,
+                                 act_sums.data(),
+                                 act_scales.data(),
+                                 out.data()};
+          ops().gemv_grouped(&args);
+          ASSERT_EQ(std::vector<float>(out.begin(), out.end()), expected) << fill.name;
+        }
+      }
+    }
+  }
+}
+
 std::string NameOf(const testing::TestParamInfo<const KernelInfo*>& info) {
   return info.param->name;
 }

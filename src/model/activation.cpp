@@ -26,6 +26,9 @@ Result<Choice> Choose(const formats::Metadata& metadata, const ModelConfig& c) {
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("metadata key {}: expected relu2 or silu, found \"{}\"", key, *named));
   }
+  if (!c.traits->sub_norms) {
+    return Choice{c.traits->activation, "architecture " + c.architecture, false};
+  }
   const auto tokenizer = BITTERN_TRY(metadata.GetString("tokenizer.ggml.model"));
   if (c.architecture != "bitnet") {
     if (tokenizer == "llama" || c.vocab_size == 32002) {

@@ -39,10 +39,17 @@ void AppendToCache(const Context& context, int layer, int kv_head, std::size_t p
          dim, half, half + dim);
 }
 
+/// A head's RMS norm before its rotation, where the network has one.
+void NormHead(const Context& context, const std::vector<float>& weight, float* head) {
+  if (weight.empty()) return;
+  context.floats().rms_norm(head, weight.data(), weight.size(), context.config.rms_norm_eps, head);
+}
+
 /// Rotates a token's query and key heads in place and puts keys and values into the cache.
 void RotateAndAppend(const Context& context, int layer, std::size_t token) {
   const ModelConfig& c = context.config;
-  const TernaryMatrix& projection = context.weights.layers[Size(layer)].qkv_proj;
+  const LayerWeights& weights = context.weights.layers[Size(layer)];
+  const TernaryMatrix& projection = weights.qkv_proj;
   const std::size_t dim = Size(c.head_dim), half = dim / 2;
   float* row = context.state.qkv.data() + token * projection.padded_rows();
   const float* cosine = context.state.cosine.data() + token * half;
@@ -51,12 +58,14 @@ void RotateAndAppend(const Context& context, int layer, std::size_t token) {
   float* k = row + projection.parts[1].first_row;
   const float* v = row + projection.parts[2].first_row;
   for (std::size_t h = 0; h < Size(c.num_heads); ++h) {
+    NormHead(context, weights.q_norm, q + h * dim);
     context.floats().rope(q + h * dim, cosine, sine, half);
   }
   if (context.cache.type() == KvType::kF16) context.floats().round_half(q, Size(c.q_size()));
   const std::size_t position = Size(context.first_position) + token;
   for (int h = 0; h < c.num_kv_heads; ++h) {
     float* key = k + Size(h) * dim;
+    NormHead(context, weights.k_norm, key);
     context.floats().rope(key, cosine, sine, half);
     AppendToCache(context, layer, h, position, key, v + Size(h) * dim);
   }

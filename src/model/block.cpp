@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One layer, step by step (h is the residual stream):
 //
-//   a = attention(q, k, v of norm(h));   h += o_proj(norm(a))
-//   f = act(gate(n)) * up(n), n = norm(h);   h += down_proj(norm(f))
+//   a = attention(q, k, v of norm(h));   h += o_proj(sub_norm(a))
+//   f = act(gate(n)) * up(n), n = norm(h);   h += down_proj(sub_norm(f))
 //
+// Networks without sub-norms (architecture.hpp) quantise a and f as they are.
 // Every projection quantises its input per token (linear.hpp); nothing else is quantised.
 #include "model/block.hpp"
 
@@ -21,9 +22,11 @@ void ForTokens(const Context& context, Step step) {
   context.team.Barrier();
 }
 
-/// Norm of `input` and quantisation, ready for the next projection.
+/// Norm of `input` (none where the network has no weights for it) and quantisation, ready for a
+/// projection of `size` inputs.
 void NormAndQuantize(const Context& context, std::size_t token, const float* input,
-                     const std::vector<float>& weight) {
+                     const std::vector<float>& weight, int size) {
+  if (weight.empty()) return QuantizeToken(context, token, input, static_cast<std::size_t>(size));
   float* normed = context.state.normed.data() + token * weight.size();
   context.floats().rms_norm(input, weight.data(), weight.size(), context.config.rms_norm_eps,
                             normed);
@@ -43,13 +46,15 @@ void AddResidual(const Context& context, std::size_t token, const TernaryMatrix&
 
 void RunAttention(const Context& context, int index, const LayerWeights& layer) {
   ForTokens(context, [&](std::size_t token) {
-    NormAndQuantize(context, token, Hidden(context, token), layer.attn_norm);
+    NormAndQuantize(context, token, Hidden(context, token), layer.attn_norm,
+                    context.config.hidden_size);
   });
   Linear(context, layer.qkv_proj, context.state.qkv.data());
   Attend(context, index);
   ForTokens(context, [&](std::size_t token) {
-    const float* attended = context.state.attended.data() + token * layer.attn_sub_norm.size();
-    NormAndQuantize(context, token, attended, layer.attn_sub_norm);
+    const int size = context.config.q_size();
+    const float* attended = context.state.attended.data() + token * static_cast<std::size_t>(size);
+    NormAndQuantize(context, token, attended, layer.attn_sub_norm, size);
   });
   Linear(context, layer.o_proj, context.state.projected.data());
 }
@@ -67,12 +72,13 @@ const float* ApplyGate(const Context& context, std::size_t token, const TernaryM
 void RunFeedForward(const Context& context, const LayerWeights& layer) {
   ForTokens(context, [&](std::size_t token) {
     AddResidual(context, token, layer.o_proj);
-    NormAndQuantize(context, token, Hidden(context, token), layer.ffn_norm);
+    NormAndQuantize(context, token, Hidden(context, token), layer.ffn_norm,
+                    context.config.hidden_size);
   });
   Linear(context, layer.gate_up_proj, context.state.gate_up.data());
   ForTokens(context, [&](std::size_t token) {
     NormAndQuantize(context, token, ApplyGate(context, token, layer.gate_up_proj),
-                    layer.ffn_sub_norm);
+                    layer.ffn_sub_norm, context.config.intermediate_size);
   });
   Linear(context, layer.down_proj, context.state.projected.data());
   ForTokens(context, [&](std::size_t token) { AddResidual(context, token, layer.down_proj); });

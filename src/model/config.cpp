@@ -10,8 +10,6 @@
 namespace bittern::model {
 namespace {
 
-constexpr std::string_view kArchitectures[] = {"bitnet-b1.58", "bitnet-25", "bitnet"};
-
 constexpr std::uint64_t kMaxSize = 1 << 20;  // hidden, intermediate, heads: sane upper limits
 constexpr std::uint64_t kMaxLayers = 1024;
 constexpr std::uint64_t kMaxContext = 1 << 20;  // SinCos is exact enough up to 2^20 radians
@@ -60,18 +58,30 @@ class KeyReader {
   std::string prefix_;
 };
 
-Result<std::string> ReadArchitecture(const formats::Metadata& metadata) {
-  const auto value = BITTERN_TRY(metadata.GetString("general.architecture"));
-  if (!value) {
-    return Fail(ErrorCode::kCorruptFile, "metadata key general.architecture is missing");
+/// Whether q and k must be put back in order. A source that knows says so in rope_pairing (a
+/// Hugging Face folder is never permuted); a GGUF file of such an architecture is.
+Result<bool> ReadPermutation(const formats::Metadata& metadata, const Architecture& architecture) {
+  constexpr std::string_view kKey = "bittern.rope_pairing";
+  const auto pairing = BITTERN_TRY(metadata.GetString(kKey));
+  if (!pairing) return architecture.permuted_qk;
+  if (*pairing == "neox") return false;
+  if (*pairing == "norm") return true;
+  return Fail(ErrorCode::kCorruptFile,
+              fmt::format("metadata key {}: expected neox or norm, found \"{}\"", kKey, *pairing));
+}
+
+/// What a file says it needs and this engine lacks.
+Result<void> RefuseMissingFeatures(const formats::Metadata& metadata) {
+  for (const auto& entry : metadata.entries()) {
+    if (entry.key.starts_with("prism.hadamard.")) {
+      return Fail(ErrorCode::kUnsupported,
+                  fmt::format("metadata key {}: the weights were rotated (Walsh-Hadamard) and need "
+                              "activations rotated alike, which is not supported; use the model's "
+                              "plain files",
+                              entry.key));
+    }
   }
-  std::string known;
-  for (std::string_view name : kArchitectures) {
-    if (name == *value) return std::string(*value);
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
-  }
-  return Fail(ErrorCode::kUnsupported,
-              fmt::format("architecture \"{}\" is not supported; supported: {}", *value, known));
+  return {};
 }
 
 /// Refuses position scaling that changes results: only the identity is implemented.
@@ -106,14 +116,13 @@ Result<void> CheckHeads(const formats::Metadata& metadata, const ModelConfig& c)
 
 }  // namespace
 
-std::string_view ActivationName(Activation activation) noexcept {
-  return activation == Activation::kRelu2 ? "relu2" : "silu";
-}
-
 Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions* decisions) {
   const formats::Metadata& metadata = checkpoint.metadata();
   ModelConfig c;
-  c.architecture = BITTERN_TRY(ReadArchitecture(metadata));
+  c.traits = BITTERN_TRY(FindArchitecture(metadata));
+  c.architecture = c.traits->name;
+  BITTERN_TRY(RefuseMissingFeatures(metadata));
+  c.permuted_qk = BITTERN_TRY(ReadPermutation(metadata, *c.traits));
   c.name = std::string(BITTERN_TRY(metadata.GetString("general.name")).value_or(""));
   const KeyReader keys(metadata, c.architecture);
   c.hidden_size = BITTERN_TRY(keys.Int("embedding_length", kMaxSize));

@@ -8,16 +8,14 @@
 #include "base/decision.hpp"
 #include "base/result.hpp"
 #include "formats/checkpoint.hpp"
+#include "model/architecture.hpp"
 
 namespace bittern::model {
 
-/// What the feed-forward network applies to its gate.
-enum class Activation { kRelu2, kSilu };
-[[nodiscard]] std::string_view ActivationName(Activation activation) noexcept;
-
 struct ModelConfig {
-  std::string architecture;  ///< general.architecture, e.g. "bitnet-b1.58"
-  std::string name;          ///< general.name, may be empty
+  std::string architecture;              ///< general.architecture, e.g. "bitnet-b1.58"
+  const Architecture* traits = nullptr;  ///< its row of the table, which lives forever
+  std::string name;                      ///< general.name, may be empty
   int hidden_size = 0;
   int intermediate_size = 0;
   int num_layers = 0;
@@ -29,6 +27,7 @@ struct ModelConfig {
   float rms_norm_eps = 0;
   double rope_theta = 0;
   Activation activation = Activation::kRelu2;
+  bool permuted_qk = false;  ///< the rows of q and k are in the order of Architecture::permuted_qk
 
   [[nodiscard]] int q_size() const noexcept { return num_heads * head_dim; }
   [[nodiscard]] int kv_size() const noexcept { return num_kv_heads * head_dim; }

@@ -15,10 +15,19 @@ namespace {
 /// Sizes that several buffers share.
 struct Shapes {
   std::size_t tokens, padded_tokens, widest_input, positions;
+  MatrixLayout layout;
 };
 
 std::size_t PaddedCols(int cols) {
   return quant::BlocksOfCols(static_cast<std::size_t>(cols)) * quant::kTileBlock;
+}
+
+/// Bytes of one token's tables for a lookup layout; 0 for tile16.
+std::size_t TableBytes(MatrixLayout layout, std::size_t cols) {
+  if (layout == MatrixLayout::kTile16) return 0;
+  const std::size_t of_step =
+      layout == MatrixLayout::kTl1 ? kernels::kTl1TableBytes : kernels::kTl2TableBytes;
+  return quant::LutSteps(LutKindOf(layout), cols) * of_step;
 }
 
 Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
@@ -27,7 +36,11 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   const auto hidden = static_cast<std::size_t>(c.hidden_size);
   const auto head_dim = static_cast<std::size_t>(c.head_dim);
   ThreadScratch s;
-  s.row = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(shapes.widest_input, what));
+  // A lookup kernel's last step may reach past the padding of Tile16.
+  const std::size_t past = quant::LutStepCols(quant::LutKind::kTl2);
+  s.row = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(shapes.widest_input + past, what));
+  s.tables = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
+      std::max<std::size_t>(1, kLutTokens * TableBytes(shapes.layout, shapes.widest_input)), what));
   s.codes = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
       kernels::kGemmTiles * quant::kTileRows * shapes.widest_input, what));
   s.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(
@@ -56,7 +69,7 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
       {PaddedCols(c.hidden_size), PaddedCols(c.intermediate_size), PaddedCols(c.q_size())});
   const Shapes shapes{
       tokens, (tokens + kernels::kPanelTokens - 1) / kernels::kPanelTokens * kernels::kPanelTokens,
-      widest_input, static_cast<std::size_t>(max_positions)};
+      widest_input, static_cast<std::size_t>(max_positions), layer.qkv_proj.layout};
 
   auto impl = std::make_unique<Impl>();
   impl->max_tokens = max_tokens;
@@ -80,6 +93,13 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
                                                                "quantised activations"));
   acts.scales = BITTERN_TRY(AlignedBuffer<float>::Create(tokens, "activation scales"));
   acts.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(tokens, "activation sums"));
+  if (model.weights().has_groups) {
+    acts.groups = widest_input / kernels::kGroupCols;
+    acts.group_sums = BITTERN_TRY(
+        AlignedBuffer<std::int32_t>::Create(tokens * acts.groups, "activation sums of groups"));
+    acts.group_scales = BITTERN_TRY(
+        AlignedBuffer<float>::Create(tokens * acts.groups, "activation scales of groups"));
+  }
   const std::size_t widest_output =
       std::max({layer.qkv_proj.padded_rows(), layer.gate_up_proj.padded_rows(), projected});
   for (int i = 0; i < num_threads; ++i) {

@@ -15,13 +15,22 @@ struct QuantizedActivations {
   AlignedBuffer<std::int8_t> values;  // (N padded to 8, widest input padded to 128)
   AlignedBuffer<float> scales;        // (N)
   AlignedBuffer<std::int32_t> sums;   // (N)
+  // For grouped matrices (kernels::GroupedArgs), only where the model has any: per token, for
+  // every group of 64 columns of the widest input.
+  std::size_t groups = 0;
+  AlignedBuffer<std::int32_t> group_sums;  // (N, groups)
+  AlignedBuffer<float> group_scales;       // (N, groups): what one step is worth
 };
+
+/// Tokens whose tables a lookup kernel's batch keeps at once.
+inline constexpr std::size_t kLutTokens = 8;
 
 /// What one thread needs for itself.
 struct ThreadScratch {
   AlignedBuffer<std::int8_t> row;         // (widest input padded to 128): before it joins a panel
   AlignedBuffer<std::uint8_t> codes;      // gemm's decoded weight tiles
   AlignedBuffer<std::int32_t> sums;       // (N, 32): gemm's output of two tiles; or gemv's
+  AlignedBuffer<std::uint8_t> tables;     // (kLutTokens, tables of the widest input): lookup
   AlignedBuffer<float> attention;         // kernels::AttentionScratch
   AlignedBuffer<float> dense_row;         // (hidden_size): one row of a quantised head
   AlignedBuffer<std::uint16_t> half_row;  // (2, head_dim): a key and a value

@@ -8,16 +8,23 @@
 #include "model/model.hpp"
 #include "model/small_model_for_test.hpp"
 #include "quant/dequantize.hpp"
+#include "quant/ternary_scales.hpp"
 
 namespace bittern::model {
 namespace {
 
 using Row = std::vector<double>;
 
-/// BitNet b1.58 as in the paper, token by token over whole sequences.
+/// BitNet b1.58 as in the paper, LLaMA and Qwen3 as in theirs, token by token over whole
+/// sequences.
 class Textbook {
  public:
-  Textbook(const SmallModel& model, bool silu) : model_(model), silu_(silu) {}
+  Textbook(const SmallModel& model, bool silu)
+      : model_(model),
+        silu_(silu),
+        sub_norms_(model.architecture.starts_with("bitnet")),
+        neighbours_(model.architecture == "llama"),
+        groups_(model.architecture == "qwen3") {}
 
   /// Logits of the last token.
   Row Logits(const std::vector<std::int32_t>& tokens) const {
@@ -52,30 +59,59 @@ class Textbook {
     return out;
   }
 
-  Row Linear(const Row& x, const std::string& name) const {
-    const auto& tensor = model_.tensors.at(name);
-    std::vector<std::uint8_t> codes(tensor.shape[0] * tensor.shape[1]);
-    quant::UnpackI2s(tensor.data, codes);
-    double largest = 1e-5;
-    for (double v : x) largest = std::fmax(largest, std::fabs(v));
-    const double s = 127 / largest;
-    Row out(tensor.shape[1], 0.0);
-    for (std::size_t r = 0; r < out.size(); ++r) {
-      for (std::size_t c = 0; c < x.size(); ++c) {
-        out[r] += (codes[r * x.size() + c] - 1) * std::nearbyint(x[c] * s);
+  /// x as int8 would hold it, over each `group` of inputs.
+  static Row Quantized(const Row& x, std::size_t group) {
+    Row out(x.size());
+    for (std::size_t first = 0; first < x.size(); first += group) {
+      double largest = 1e-5;
+      for (std::size_t i = first; i < first + group; ++i) {
+        largest = std::fmax(largest, std::fabs(x[i]));
       }
-      out[r] = out[r] / s * static_cast<double>(quant::I2sScale(tensor.data));
+      const double s = 127 / largest;
+      for (std::size_t i = first; i < first + group; ++i) out[i] = std::nearbyint(x[i] * s) / s;
     }
     return out;
   }
 
-  static void Rope(Row* x, std::size_t position) {
+  Row Linear(const Row& x, const std::string& name) const {
+    const auto& tensor = model_.tensors.at(name);
+    const std::size_t rows = tensor.shape[1], cols = tensor.shape[0];
+    std::vector<std::uint8_t> codes(rows * cols);
+    const auto scales = quant::UnpackTernary(*quant::DefaultCodec(tensor.format),
+                                             {tensor.data, rows, cols, {}}, codes)
+                            .value();
+    const Row q = Quantized(x, groups_ ? 64 : cols);
+    Row out(rows, 0.0);
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t c = 0; c < cols; ++c) {
+        const float scale = scales.values[r * scales.per_row() + c / scales.group_cols];
+        out[r] += (codes[r * cols + c] - 1) * q[c] * static_cast<double>(scale);
+      }
+    }
+    return out;
+  }
+
+  /// The norm of every head, where the network has one.
+  void NormHeads(const std::string& name, Row* x) const {
+    if (!groups_) return;
+    for (std::size_t head = 0; head < x->size(); head += kHeadDim) {
+      const auto at = x->begin() + static_cast<std::ptrdiff_t>(head);
+      const Row normed = Norm(Row(at, at + kHeadDim), name);
+      std::copy(normed.begin(), normed.end(), at);
+    }
+  }
+
+  Row SubNorm(const Row& x, const std::string& name) const {
+    return sub_norms_ ? Norm(x, name) : x;
+  }
+
+  void Rope(Row* x, std::size_t position) const {
     for (std::size_t head = 0; head < x->size(); head += kHeadDim) {
       for (std::size_t i = 0; i < kHeadDim / 2; ++i) {
         const double angle = static_cast<double>(position) *
                              std::pow(10000.0, -2.0 * static_cast<double>(i) / kHeadDim);
-        double& a = (*x)[head + i];
-        double& b = (*x)[head + i + kHeadDim / 2];
+        double& a = (*x)[head + (neighbours_ ? 2 * i : i)];
+        double& b = (*x)[head + (neighbours_ ? 2 * i + 1 : i + kHeadDim / 2)];
         const double turned = a * std::cos(angle) - b * std::sin(angle);
         b = b * std::cos(angle) + a * std::sin(angle);
         a = turned;
@@ -108,11 +144,13 @@ class Textbook {
       Row& x = (*hidden)[t];
       const Row n = Norm(x, prefix + "attn_norm.weight");
       Row q = Linear(n, prefix + "attn_q.weight"), k = Linear(n, prefix + "attn_k.weight");
+      NormHeads(prefix + "attn_q_norm.weight", &q);
+      NormHeads(prefix + "attn_k_norm.weight", &k);
       Rope(&q, t);
       Rope(&k, t);
       keys.push_back(k);
       values.push_back(Linear(n, prefix + "attn_v.weight"));
-      Add(Linear(Norm(Attention(keys, values, q), prefix + "attn_sub_norm.weight"),
+      Add(Linear(SubNorm(Attention(keys, values, q), prefix + "attn_sub_norm.weight"),
                  prefix + "attn_output.weight"),
           &x);
       const Row m = Norm(x, prefix + "ffn_norm.weight");
@@ -121,7 +159,7 @@ class Textbook {
       for (std::size_t i = 0; i < f.size(); ++i) {
         f[i] = up[i] * (silu_ ? f[i] / (1 + std::exp(-f[i])) : std::pow(std::fmax(f[i], 0), 2));
       }
-      Add(Linear(Norm(f, prefix + "ffn_sub_norm.weight"), prefix + "ffn_down.weight"), &x);
+      Add(Linear(SubNorm(f, prefix + "ffn_sub_norm.weight"), prefix + "ffn_down.weight"), &x);
     }
   }
 
@@ -130,15 +168,17 @@ class Textbook {
   }
 
   const SmallModel& model_;
-  bool silu_;
+  bool silu_, sub_norms_, neighbours_, groups_;
 };
 
 /// Logits of the last of `tokens`, in one batch.
-std::vector<float> LastLogits(const SmallModel& small, const std::vector<std::int32_t>& tokens) {
+std::vector<float> LastLogits(const SmallModel& small, const std::vector<std::int32_t>& tokens,
+                              MatrixLayout layout = MatrixLayout::kTile16) {
   const auto path = small.Write();
   auto pool = ThreadPool::Create(2).value();
   Decisions decisions;
-  auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions).value();
+  auto model =
+      Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, {}, layout).value();
   std::filesystem::remove(path);
   auto cache = KvCache::Create(model.config(), 64, KvType::kF32).value();
   auto state = ForwardState::Create(model, 64, 64, 2).value();
@@ -211,14 +251,91 @@ TEST(Forward, EmbeddingsOfEveryFormatEqualTheirValuesAsFloats) {
   }
 }
 
+TEST(Forward, EveryLayoutOfTheSameWeightsGivesTheSameBits) {
+  const auto expected = LastLogits(SmallModel(), kTokens);
+  for (const quant::TernaryCodec& codec : quant::TernaryCodecs()) {
+    if (codec.layout == quant::TernaryLayout::kQ1_0 ||
+        codec.layout == quant::TernaryLayout::kHfPacked) {
+      continue;  // has no zero; is never in a GGUF file
+    }
+    SmallModel small;
+    small.Recode(codec);
+    EXPECT_EQ(LastLogits(small, kTokens), expected) << codec.name;
+  }
+}
+
+TEST(Forward, LookupKernelsGiveTheSameBits) {
+  SmallModel rows;  // a scale for every row
+  rows.Recode(quant::CodecOf(quant::TernaryLayout::kIq2Bn),
+              [](std::size_t r, std::size_t) { return 0.0625f * static_cast<float>(1 + r % 3); });
+  for (const auto layout : {MatrixLayout::kTl1, MatrixLayout::kTl2}) {
+    for (const auto& tokens : {kTokens, std::vector<std::int32_t>{17}}) {
+      EXPECT_EQ(LastLogits(SmallModel(), tokens, layout), LastLogits(SmallModel(), tokens));
+      EXPECT_EQ(LastLogits(rows, tokens, layout), LastLogits(rows, tokens));
+    }
+  }
+}
+
+float SomeScale(std::size_t row, std::size_t group) {
+  return 0.0625f * static_cast<float>(1 + (row * 7 + group * 3) % 5);
+}
+
+TEST(Forward, ScalesOfRowsAndGroupsEqualTheTextbook) {
+  for (const auto layout : {quant::TernaryLayout::kIq2Bn, quant::TernaryLayout::kQ2_0,
+                            quant::TernaryLayout::kPq2_0, quant::TernaryLayout::kTq2_0}) {
+    SmallModel small;
+    small.Recode(quant::CodecOf(layout), SomeScale);
+    const auto logits = LastLogits(small, kTokens);
+    EXPECT_GT(Cosine(logits, Textbook(small, false).Logits(kTokens)), 0.99999)
+        << quant::CodecOf(layout).name;
+    EXPECT_LT(Cosine(logits, Textbook(SmallModel(), false).Logits(kTokens)), 0.999);
+  }
+}
+
+TEST(Forward, LlamaRotatesNeighboursAndHasNoSubNorms) {
+  const SmallModel small("llama");
+  const auto logits = LastLogits(small, kTokens);
+  EXPECT_GT(Cosine(logits, Textbook(small, true).Logits(kTokens)), 0.99999);
+  SmallModel halves("llama");  // as from a Hugging Face folder
+  halves.texts["bittern.rope_pairing"] = "neox";
+  EXPECT_LT(Cosine(LastLogits(halves, kTokens), Textbook(small, true).Logits(kTokens)), 0.999);
+}
+
+TEST(Forward, Qwen3NormsHeadsAndQuantisesGroups) {
+  for (const auto layout : {quant::TernaryLayout::kQ2_0, quant::TernaryLayout::kPq2_0}) {
+    SmallModel small("qwen3");
+    small.Recode(quant::CodecOf(layout), SomeScale);
+    EXPECT_GT(Cosine(LastLogits(small, kTokens), Textbook(small, true).Logits(kTokens)), 0.99999);
+  }
+  const SmallModel whole("qwen3");
+  EXPECT_GT(Cosine(LastLogits(whole, kTokens), Textbook(whole, true).Logits(kTokens)), 0.99999);
+}
+
+TEST(Forward, GroupedBatchesEqualSingleTokens) {
+  SmallModel small("qwen3");
+  small.Recode(quant::CodecOf(quant::TernaryLayout::kQ2_0), SomeScale);
+  const auto path = small.Write();
+  auto pool = ThreadPool::Create(2).value();
+  Decisions decisions;
+  auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions).value();
+  std::filesystem::remove(path);
+  auto cache = KvCache::Create(model.config(), 64, KvType::kF32).value();
+  auto state = ForwardState::Create(model, 64, 64, 2).value();
+  std::vector<float> logits(SmallModel::kVocab);
+  for (const std::int32_t token : kTokens) {
+    Forward(model, std::span(&token, 1), cache, state, pool, LogitsRows::kLast, logits);
+  }
+  EXPECT_EQ(logits, LastLogits(small, kTokens));
+}
+
 TEST(Forward, DoublingOneScaleChangesOnlyWhatItShould) {
   // v, gate and up are followed by a norm: their scale cancels up to eps.
   SmallModel small;
-  small.SetScale("blk.0.ffn_up.weight", 0.2f);
+  small.SetScale("blk.0.ffn_up.weight", 0.25f);
   const Row same = Textbook(SmallModel(), false).Logits(kTokens);
   EXPECT_GT(Cosine(LastLogits(small, kTokens), same), 0.9999);
   SmallModel other;
-  other.SetScale("blk.0.ffn_down.weight", 0.4f);
+  other.SetScale("blk.0.ffn_down.weight", 0.5f);
   EXPECT_LT(Cosine(LastLogits(other, kTokens), same), 0.999);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "quant/tile16.hpp"
 
@@ -21,6 +22,11 @@ void RescaleRows(const Context& context, const TernaryMatrix& matrix, std::size_
     const std::size_t begin = std::max(first, part.first_row);
     const std::size_t end = std::min(first + count, part.first_row + part.rows);
     if (begin >= end) continue;
+    if (!part.row_scales.empty()) {
+      context.floats().rescale_rows(sums + (begin - first), end - begin, act_scale,
+                                    part.row_scales.data() + (begin - part.first_row), out + begin);
+      continue;
+    }
     context.floats().rescale(sums + (begin - first), end - begin, act_scale, part.scale,
                              out + begin);
   }
@@ -59,6 +65,82 @@ void Gemm(const Context& context, const TernaryMatrix& matrix, float* out) {
   }
 }
 
+/// Token `token`'s activations as a plain row of `size` values, 0 past the columns.
+void CopyRow(const Context& context, std::size_t token, std::size_t padded_cols, std::size_t size,
+             std::int8_t* row) {
+  const std::int8_t* values = context.state.activations.values.data();
+  std::fill(row + padded_cols, row + std::max(size, padded_cols), std::int8_t{0});
+  if (context.num_tokens == 1) {
+    std::memcpy(row, values, padded_cols);
+    return;
+  }
+  const std::int8_t* from =
+      values + token / kPanelTokens * kPanelTokens * padded_cols + token % kPanelTokens * 4;
+  for (std::size_t c = 0; c < padded_cols; c += 4) std::memcpy(row + c, from + c * kPanelTokens, 4);
+}
+
+/// Lookup kernels: tables for a few tokens at a time, then every tile against them.
+void GemvLut(const Context& context, const TernaryMatrix& matrix, float* out) {
+  const quant::LutKind kind = LutKindOf(matrix.layout);
+  const bool pairs = kind == quant::LutKind::kTl1;
+  const kernels::LutOps& ops =
+      pairs ? context.weights.kernels.tl1() : context.weights.kernels.tl2();
+  const std::size_t steps = quant::LutSteps(kind, matrix.cols);
+  const std::size_t table_bytes =
+      steps * (pairs ? kernels::kTl1TableBytes : kernels::kTl2TableBytes);
+  const std::size_t tile_bytes = quant::LutTileBytes(kind, matrix.cols);
+  const std::size_t padded_cols = matrix.num_blocks * quant::kTileBlock;
+  ThreadScratch& scratch = context.scratch();
+  const Range tiles = context.team.Share(matrix.num_tiles);
+  for (std::size_t first = 0; first < context.num_tokens; first += kLutTokens) {
+    const std::size_t count = std::min(kLutTokens, context.num_tokens - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      CopyRow(context, first + i, padded_cols, steps * quant::LutStepCols(kind),
+              scratch.row.data());
+      ops.build(scratch.row.data(), steps, scratch.tables.data() + i * table_bytes);
+    }
+    // One tile stays in cache for all of them; a single token takes its tiles in one go.
+    const std::size_t at_once = count == 1 ? tiles.end - tiles.begin : 1;
+    for (std::size_t tile = tiles.begin; tile < tiles.end; tile += at_once) {
+      for (std::size_t i = 0; i < count; ++i) {
+        ops.gemv(matrix.tiles.data() + tile * tile_bytes, at_once, steps,
+                 scratch.tables.data() + i * table_bytes, scratch.sums.data());
+        RescaleRows(context, matrix, tile * quant::kLutRows, at_once * quant::kLutRows,
+                    scratch.sums.data(), context.state.activations.scales[first + i],
+                    out + (first + i) * matrix.padded_rows());
+      }
+    }
+  }
+}
+
+/// Scales that differ along the row: tiles shared out, a few at a time against every token.
+void GemvGrouped(const Context& context, const TernaryMatrix& matrix, float* out) {
+  constexpr std::size_t kTilesAtOnce = 4;  // stay in cache for all tokens
+  const QuantizedActivations& acts = context.state.activations;
+  const std::size_t block_scales = matrix.scales_per_block * kTileRows;
+  const std::size_t padded_cols = matrix.num_blocks * quant::kTileBlock;
+  const bool panels = context.num_tokens > 1;
+  const Range tiles = context.team.Share(matrix.num_tiles);
+  for (std::size_t tile = tiles.begin; tile < tiles.end; tile += kTilesAtOnce) {
+    for (std::size_t token = 0; token < context.num_tokens; ++token) {
+      const std::size_t in_panel =
+          token / kPanelTokens * kPanelTokens * padded_cols + token % kPanelTokens * 4;
+      const kernels::GroupedArgs args{
+          .tiles = matrix.tiles.data() + tile * quant::TileBytes(matrix.cols),
+          .num_tiles = std::min(kTilesAtOnce, tiles.end - tile),
+          .num_blocks = matrix.num_blocks,
+          .weight_scales = matrix.group_scales.data() + tile * matrix.num_blocks * block_scales,
+          .scales_per_block = matrix.scales_per_block,
+          .act = acts.values.data() + (panels ? in_panel : 0),
+          .act_stride = panels ? 4 * kPanelTokens : 4,
+          .act_sums = acts.group_sums.data() + token * acts.groups,
+          .act_scales = acts.group_scales.data() + token * acts.groups,
+          .out = out + token * matrix.padded_rows() + tile * kTileRows};
+      context.weights.kernels.tile16().gemv_grouped(&args);
+    }
+  }
+}
+
 /// Deals a row's groups of four columns into its place in a panel of eight tokens.
 void JoinPanel(const std::int8_t* row, std::size_t token, std::size_t padded_cols,
                std::int8_t* panels) {
@@ -69,18 +151,61 @@ void JoinPanel(const std::int8_t* row, std::size_t token, std::size_t padded_col
 
 }  // namespace
 
+namespace {
+
+/// One scale for the whole token, as BitNet is trained; sums of groups where a matrix wants them.
+void QuantizeWhole(const Context& context, std::size_t token, const float* x, std::size_t cols,
+                   std::int8_t* row) {
+  QuantizedActivations& acts = context.state.activations;
+  acts.scales[token] = context.floats().quantize_absmax(x, cols, row, &acts.sums[token]);
+  for (std::size_t g = 0; g * kernels::kGroupCols < cols && acts.groups != 0; ++g) {
+    const std::size_t begin = g * kernels::kGroupCols;
+    const std::size_t end = std::min(begin + kernels::kGroupCols, cols);
+    acts.group_sums[token * acts.groups + g] =
+        std::accumulate(row + begin, row + end, std::int32_t{0});
+    acts.group_scales[token * acts.groups + g] = 1.0f / acts.scales[token];
+  }
+}
+
+/// A scale for every group of 64 columns.
+void QuantizeGroups(const Context& context, std::size_t token, const float* x, std::size_t cols,
+                    std::int8_t* row) {
+  QuantizedActivations& acts = context.state.activations;
+  for (std::size_t g = 0; g * kernels::kGroupCols < cols; ++g) {
+    const std::size_t begin = g * kernels::kGroupCols;
+    const std::size_t count = std::min(kernels::kGroupCols, cols - begin);
+    const float scale = context.floats().quantize_absmax(x + begin, count, row + begin,
+                                                         &acts.group_sums[token * acts.groups + g]);
+    acts.group_scales[token * acts.groups + g] = 1.0f / scale;
+  }
+}
+
+}  // namespace
+
 void QuantizeToken(const Context& context, std::size_t token, const float* x, std::size_t cols) {
   QuantizedActivations& acts = context.state.activations;
   const std::size_t padded_cols = quant::BlocksOfCols(cols) * quant::kTileBlock;
   const bool panels = context.num_tokens > 1;
   std::int8_t* row = panels ? context.scratch().row.data() : acts.values.data();
-  acts.scales[token] = context.floats().quantize_absmax(x, cols, row, &acts.sums[token]);
+  const bool groups = context.config.traits->grouped_activations && acts.groups != 0;
+  (groups ? QuantizeGroups : QuantizeWhole)(context, token, x, cols, row);
   std::fill(row + cols, row + padded_cols, std::int8_t{0});
+  if (acts.groups != 0) {  // the last block's second group may lie past the columns
+    const std::size_t used = (cols + kernels::kGroupCols - 1) / kernels::kGroupCols;
+    for (std::size_t g = used; g < padded_cols / kernels::kGroupCols; ++g) {
+      acts.group_sums[token * acts.groups + g] = 0;
+      acts.group_scales[token * acts.groups + g] = 0;
+    }
+  }
   if (panels) JoinPanel(row, token, padded_cols, acts.values.data());
 }
 
 void Linear(const Context& context, const TernaryMatrix& matrix, float* out) {
-  if (context.num_tokens == 1) {
+  if (matrix.grouped()) {
+    GemvGrouped(context, matrix, out);
+  } else if (matrix.layout != MatrixLayout::kTile16) {
+    GemvLut(context, matrix, out);
+  } else if (context.num_tokens == 1) {
     Gemv(context, matrix, out);
   } else {
     Gemm(context, matrix, out);

@@ -50,7 +50,7 @@ TEST(ModelLoad, GoodFileLoads) {
   EXPECT_EQ(loaded.model->config().vocab_size, 300);
   EXPECT_EQ(ChoiceOf(loaded.decisions, "activation"), "relu2");
   EXPECT_EQ(ChoiceOf(loaded.decisions, "output head"), "token_embd.weight");
-  EXPECT_EQ(loaded.model->weights().layers[1].qkv_proj.parts[2].scale, 0.1f);
+  EXPECT_EQ(loaded.model->weights().layers[1].qkv_proj.parts[2].scale, 0.125f);
 }
 
 TEST(ModelLoad, CodeThreeIsNamedByTensorRowAndColumn) {
@@ -163,8 +163,8 @@ TEST(ModelLoad, SeparateScaleMultiplies) {
   small.AddFloats("blk.0.attn_k.scale", {1}, 0, 3);
   const auto loaded = Load(small);
   ASSERT_TRUE(loaded.model) << loaded.model.error().message;
-  EXPECT_EQ(loaded.model->weights().layers[0].qkv_proj.parts[1].scale, 0.1f * 3.0f);
-  EXPECT_EQ(loaded.model->weights().layers[1].qkv_proj.parts[1].scale, 0.1f);
+  EXPECT_EQ(loaded.model->weights().layers[0].qkv_proj.parts[1].scale, 0.125f * 3.0f);
+  EXPECT_EQ(loaded.model->weights().layers[1].qkv_proj.parts[1].scale, 0.125f);
 }
 
 TEST(Activation, FollowsTheWrittenRule) {

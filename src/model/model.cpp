@@ -12,12 +12,12 @@ struct Model::Impl {
 };
 
 Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Decisions* decisions,
-                          const std::function<void(double)>& on_progress) {
+                          const std::function<void(double)>& on_progress, MatrixLayout layout) {
   const std::string path = checkpoint.path();
   const auto named = [&path](Error error) { return Within(path, std::move(error)); };
   auto config = BITTERN_TRY(ReadConfig(checkpoint, decisions).map_error(named));
-  auto weights =
-      BITTERN_TRY(Weights::Load(checkpoint, config, pool, decisions, on_progress).map_error(named));
+  auto weights = BITTERN_TRY(
+      Weights::Load(checkpoint, config, pool, decisions, on_progress, layout).map_error(named));
   return Model(
       std::make_unique<Impl>(Impl{std::move(checkpoint), std::move(config), std::move(weights)}));
 }

@@ -14,6 +14,7 @@
 #include "formats/checkpoint.hpp"
 #include "model/config.hpp"
 #include "model/kv_cache.hpp"
+#include "model/matrix_layout.hpp"
 
 namespace bittern::model {
 
@@ -23,12 +24,14 @@ struct Weights;
 /// caches may share one.
 class Model {
  public:
-  /// Takes the checkpoint over (embeddings stay mapped). `vocab_size` rows of the embedding are
-  /// checked by the caller against the tokenizer. Errors: kCorruptFile, kUnsupported,
+  /// Takes the checkpoint over (embeddings stay mapped) and repacks ternary matrices in `layout`,
+  /// which decides speed and memory, never a bit of the result. `vocab_size` rows of the embedding
+  /// are checked by the caller against the tokenizer. Errors: kCorruptFile, kUnsupported,
   /// kOutOfMemory; messages name the tensor or key.
   [[nodiscard]] static Result<Model> Load(formats::Checkpoint checkpoint, ThreadPool& pool,
                                           Decisions* decisions,
-                                          const std::function<void(double)>& on_progress = {});
+                                          const std::function<void(double)>& on_progress = {},
+                                          MatrixLayout layout = MatrixLayout::kTile16);
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();

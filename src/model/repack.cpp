@@ -3,83 +3,200 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-#include <cmath>
+#include <algorithm>
+#include <mutex>
+#include <optional>
 
+#include "kernels/kernel.h"
 #include "model/tensor_binder.hpp"
 #include "quant/i2s.hpp"
+#include "quant/ternary_scales.hpp"
 #include "quant/tile16.hpp"
 
 namespace bittern::model {
 namespace {
 
-constexpr std::size_t kNone = ~std::size_t{0};
+using formats::TernarySource;
+using quant::kTileBlock;
+using quant::kTileRows;  // of Tile16: grouped scales, moved words
 
-Result<float> CheckedScale(const formats::Tensor& tensor, float extra) {
-  const float scale = quant::I2sScale(tensor.bytes) * extra;
-  if (!std::isfinite(scale) || scale <= 0) {
-    return Fail(ErrorCode::kCorruptFile,
-                fmt::format("{}: expected a finite positive scale, found {}",
-                            TensorPrefix(tensor.name), scale));
+/// The first error by row, whichever thread met it.
+class FirstError {
+ public:
+  void Report(std::size_t row, Error error) {
+    const std::lock_guard lock(mutex_);
+    if (error_ && row >= row_) return;
+    row_ = row;
+    error_ = std::move(error);
   }
-  return scale;
+  [[nodiscard]] Result<void> Get() && {
+    if (error_) return tl::unexpected(*std::move(error_));
+    return {};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::size_t row_ = 0;
+  std::optional<Error> error_;
+};
+
+/// Where row `row` of the stack's part is in the file.
+std::size_t SourceRow(const StackPart& part, std::size_t row) {
+  const std::size_t dim = part.unpermute_head_dim;
+  if (dim == 0) return row;
+  const std::size_t in_head = row % dim, half = dim / 2;
+  const std::size_t from = in_head < half ? 2 * in_head : 2 * (in_head - half) + 1;
+  return row - in_head + from;
 }
 
-/// Repacks one tensor into its tiles; returns the index of an invalid weight or kNone.
-std::size_t RepackTensor(const formats::Tensor& tensor, std::uint8_t* tiles, ThreadPool& pool) {
-  const std::size_t cols = tensor.row_elements(), rows = tensor.rows();
-  const std::size_t row_bytes = quant::I2sRowBytes(cols), tile_bytes = quant::TileBytes(cols);
-  const std::size_t num_tiles = quant::TilesOfRows(rows);
-  std::atomic<std::size_t> invalid{kNone};
+/// I2_S of the official layout needs no codes in between: whole words move into the tile.
+bool MovesWords(const StackPart& part, MatrixLayout layout) {
+  return layout == MatrixLayout::kTile16 &&
+         part.source.codec().layout == quant::TernaryLayout::kI2sX86 &&
+         part.unpermute_head_dim == 0 && !part.source.is_master();
+}
+
+Result<void> MoveTile(const TernarySource& source, std::size_t row, std::size_t count,
+                      std::uint8_t* tile) {
+  const std::size_t cols = source.cols(), row_bytes = quant::I2sRowBytes(cols);
+  const auto bytes = source.view().bytes.subspan(row * row_bytes, count * row_bytes);
+  if (const auto bad = quant::FindInvalidI2sCode(bytes)) {
+    return Fail(ErrorCode::kCorruptFile, fmt::format("row {}, column {}: code 3; codes are 0, 1 "
+                                                     "and 2",
+                                                     row + *bad / cols, *bad % cols));
+  }
+  quant::RepackI2sTile(bytes.data(), count, cols / kTileBlock, tile);
+  return {};
+}
+
+/// Rows [row, row + count) of a part through their codes.
+Result<void> RepackTile(const StackPart& part, MatrixLayout layout, std::size_t row,
+                        std::size_t count, std::uint8_t* codes, float* scales, std::uint8_t* tile) {
+  const TernarySource& source = part.source;
+  if (part.unpermute_head_dim == 0) {
+    BITTERN_TRY(source.ReadRows(row, count, codes, scales));
+  } else {
+    for (std::size_t r = 0; r < count; ++r) {
+      BITTERN_TRY(source.ReadRows(SourceRow(part, row + r), 1, codes + r * source.cols(),
+                                  scales + r * source.scales_per_row()));
+    }
+  }
+  PackTile(layout, codes, count, source.cols(), tile);
+  return {};
+}
+
+/// Repacks a tensor; returns its scales at the coarsest grain that holds them.
+Result<quant::TernaryScales> RepackPart(const StackPart& part, MatrixLayout layout,
+                                        std::uint8_t* tiles, ThreadPool& pool) {
+  const TernarySource& source = part.source;
+  const std::size_t rows = source.rows(), cols = source.cols();
+  const std::size_t tile_rows = TileRows(layout);
+  const bool words = MovesWords(part, layout);
+  quant::TernaryScales scales{rows, cols, source.group_cols(), {}};
+  if (!words) scales.values.resize(rows * source.scales_per_row());
+  FirstError error;
   pool.Run([&](Team& team) {
-    const Range range = team.Share(num_tiles);
+    std::vector<std::uint8_t> codes(words ? 0 : tile_rows * cols);
+    const Range range = team.Share((rows + tile_rows - 1) / tile_rows);
     for (std::size_t t = range.begin; t < range.end; ++t) {
-      const std::size_t row = t * quant::kTileRows;
-      const std::size_t count = std::min(quant::kTileRows, rows - row);
-      const auto source = tensor.bytes.subspan(row * row_bytes, count * row_bytes);
-      if (const auto bad = quant::FindInvalidI2sCode(source)) {
-        const std::size_t index = row * cols + *bad;
-        std::size_t seen = invalid.load();
-        while (index < seen && !invalid.compare_exchange_weak(seen, index)) {
-        }
-        return;
-      }
-      quant::RepackI2sTile(source.data(), count, cols / quant::kTileBlock, tiles + t * tile_bytes);
+      const std::size_t row = t * tile_rows, count = std::min(tile_rows, rows - row);
+      std::uint8_t* tile = tiles + t * TileBytes(layout, cols);
+      auto done = words ? MoveTile(source, row, count, tile)
+                        : RepackTile(part, layout, row, count, codes.data(),
+                                     scales.values.data() + row * source.scales_per_row(), tile);
+      if (!done) return error.Report(row, std::move(done).error());
     }
   });
-  return invalid.load();
+  BITTERN_TRY(std::move(error).Get());
+  if (!words) return quant::Coarsen(std::move(scales));
+  const float scale = quant::I2sScale(source.view().bytes) * source.multiplier();
+  if (!std::isfinite(scale) || scale <= 0) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("expected a finite positive scale, found {}", scale));
+  }
+  scales.values = {scale};
+  return scales;
+}
+
+bool IsGrouped(const quant::TernaryScales& scales) { return scales.values.size() > scales.rows; }
+
+/// The scale of row r for the columns that begin at `col`.
+float ScaleAt(const quant::TernaryScales& scales, std::size_t r, std::size_t col) {
+  if (scales.values.size() == 1) return scales.values[0];
+  return scales.values[r * scales.per_row() + col / scales.group_cols];
+}
+
+/// Fills matrix.group_scales from the parts' scales, at 64 columns if any needs it, else 128.
+Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, TernaryMatrix* matrix) {
+  if (matrix->layout != MatrixLayout::kTile16) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("scales that differ along a row need --kernel tile16, not {}",
+                            MatrixLayoutName(matrix->layout)));
+  }
+  matrix->scales_per_block = 1;
+  for (const auto& part : scales) {
+    if (!IsGrouped(part)) continue;
+    if (part.group_cols % kernels::kGroupCols != 0) {
+      return Fail(ErrorCode::kUnsupported,
+                  fmt::format("scales of {} columns each are not supported", part.group_cols));
+    }
+    if (part.group_cols % kTileBlock != 0) matrix->scales_per_block = 2;
+  }
+  const std::size_t per_block = matrix->scales_per_block, step = kTileBlock / per_block;
+  const std::size_t block_scales = per_block * kTileRows;
+  matrix->group_scales = BITTERN_TRY(AlignedBuffer<float>::Create(
+      matrix->num_tiles * matrix->num_blocks * block_scales, "the scales of groups"));
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    for (std::size_t r = 0; r < scales[i].rows; ++r) {
+      const std::size_t row = matrix->parts[i].first_row + r;
+      float* out = matrix->group_scales.data() +
+                   row / kTileRows * matrix->num_blocks * block_scales + row % kTileRows;
+      for (std::size_t g = 0; g * step < matrix->cols; ++g) {
+        out[g * kTileRows] = ScaleAt(scales[i], r, g * step);
+      }
+    }
+  }
+  return {};
+}
+
+void SetPartScales(std::span<const quant::TernaryScales> scales, TernaryMatrix* matrix) {
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    TernaryMatrix::Part& part = matrix->parts[i];
+    part.scale = scales[i].values[0];
+    if (scales[i].values.size() > 1) part.row_scales = scales[i].values;
+  }
 }
 
 }  // namespace
 
-Result<TernaryMatrix> StackTernary(std::span<const formats::Tensor* const> tensors,
-                                   std::span<const float> scales, ThreadPool& pool) {
+Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayout layout,
+                                   bool want_groups, ThreadPool& pool) {
+  const std::size_t tile_rows = TileRows(layout);
   TernaryMatrix matrix;
-  matrix.cols = tensors[0]->row_elements();
+  matrix.layout = layout;
+  matrix.cols = parts[0].source.cols();
   matrix.num_blocks = quant::BlocksOfCols(matrix.cols);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const formats::Tensor& tensor = *tensors[i];
-    if (tensor.format != quant::WeightFormat::kI2_S) {
-      return Fail(ErrorCode::kUnsupported,
-                  fmt::format("{}: expected ternary weights in I2_S, found {}",
-                              TensorPrefix(tensor.name), quant::InfoOf(tensor.format).name));
-    }
-    const float scale = BITTERN_TRY(CheckedScale(tensor, scales[i]));
-    matrix.parts.push_back({matrix.padded_rows(), tensor.rows(), scale});
-    matrix.num_tiles += quant::TilesOfRows(tensor.rows());
+  for (const StackPart& part : parts) {
+    matrix.parts.push_back({matrix.padded_rows(), part.source.rows(), 0, {}});
+    matrix.num_tiles += (part.source.rows() + tile_rows - 1) / tile_rows;
   }
   matrix.tiles = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
-      matrix.num_tiles * quant::TileBytes(matrix.cols), TensorPrefix(tensors[0]->name)));
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const std::size_t first_tile = matrix.parts[i].first_row / quant::kTileRows;
-    const std::size_t bad = RepackTensor(
-        *tensors[i], matrix.tiles.data() + first_tile * quant::TileBytes(matrix.cols), pool);
-    if (bad != kNone) {
-      return Fail(
-          ErrorCode::kCorruptFile,
-          fmt::format("{}: code 3 at row {}, column {}; codes are 0, 1 and 2",
-                      TensorPrefix(tensors[i]->name), bad / matrix.cols, bad % matrix.cols));
-    }
+      matrix.num_tiles * TileBytes(layout, matrix.cols), TensorPrefix(parts[0].tensor->name)));
+  std::vector<quant::TernaryScales> scales;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t first_tile = matrix.parts[i].first_row / tile_rows;
+    const auto named = [&](Error error) {
+      return Within(TensorPrefix(parts[i].tensor->name), std::move(error));
+    };
+    scales.push_back(BITTERN_TRY(
+        RepackPart(parts[i], layout,
+                   matrix.tiles.data() + first_tile * TileBytes(layout, matrix.cols), pool)
+            .map_error(named)));
+  }
+  if (want_groups || std::any_of(scales.begin(), scales.end(), IsGrouped)) {
+    BITTERN_TRY(SetGroupScales(scales, &matrix));
+  } else {
+    SetPartScales(scales, &matrix);
   }
   return matrix;
 }

@@ -5,16 +5,27 @@
 #include <span>
 
 #include "base/thread_pool.hpp"
-#include "formats/checkpoint.hpp"
+#include "formats/ternary_source.hpp"
 #include "model/weights.hpp"
 
 namespace bittern::model {
 
-/// Stacks I2_S tensors of equal row length. scales[i] multiplies the scale in tensor i's tail
-/// (1 where the file has no separate scale). Rows are repacked by all threads of the pool.
-/// Errors: kUnsupported (another format), kCorruptFile (code 3; scale not finite or not
-/// positive), naming tensor, row and column; kOutOfMemory.
-[[nodiscard]] Result<TernaryMatrix> StackTernary(std::span<const formats::Tensor* const> tensors,
-                                                 std::span<const float> scales, ThreadPool& pool);
+/// One tensor of a stack, and how its rows go into it.
+struct StackPart {
+  const formats::Tensor* tensor;
+  formats::TernarySource source;
+  /// Not 0: the rows of every head of this size are in the order that rotates neighbours, and
+  /// are put into the order that rotates halves (Architecture::permuted_qk).
+  std::size_t unpermute_head_dim = 0;
+};
+
+/// Stacks tensors of equal row length in a layout. Rows are repacked by all threads of the pool.
+/// Scales go to the parts where a tensor or its rows have one each; where some row has more, or
+/// where `want_groups` is set, the whole stack is grouped (TernaryMatrix::grouped). Errors:
+/// kUnsupported (scales of groups that are no multiple of 64 columns, or in a layout other than
+/// kTile16), kCorruptFile (an invalid code or scale), naming tensor, row and column; kOutOfMemory.
+[[nodiscard]] Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts,
+                                                 MatrixLayout layout, bool want_groups,
+                                                 ThreadPool& pool);
 
 }  // namespace bittern::model

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -16,10 +17,12 @@
 
 #include "formats/gguf_builder_for_test.hpp"
 #include "quant/i2s.hpp"
+#include "quant/ternary_codec.hpp"
 
 namespace bittern::model {
 
-/// Architecture bitnet-b1.58: 2 layers, hidden 256, FFN 384, 2 heads, 1 KV head, vocabulary 300.
+/// 2 layers, hidden 256, FFN 512, 2 heads, 1 KV head, vocabulary 300, of any architecture; its
+/// ternary tensors are I2_S, one scale each, until Recode.
 class SmallModel {
  public:
   using Bytes = std::vector<std::byte>;
@@ -29,7 +32,8 @@ class SmallModel {
     Bytes data;
   };
 
-  SmallModel() {
+  explicit SmallModel(std::string name = "bitnet-b1.58") : architecture(std::move(name)) {
+    const bool sub_norms = architecture.starts_with("bitnet");
     keys = {{"block_count", 2},
             {"context_length", 64},
             {"embedding_length", kHidden},
@@ -40,9 +44,13 @@ class SmallModel {
     for (int i = 0; i < 2; ++i) {
       const std::string p = "blk." + std::to_string(i) + ".";
       AddFloats(p + "attn_norm.weight", {kHidden}, 0.1f, 1);
-      AddFloats(p + "attn_sub_norm.weight", {kHidden}, 0.1f, 1);
+      if (sub_norms) AddFloats(p + "attn_sub_norm.weight", {kHidden}, 0.1f, 1);
       AddFloats(p + "ffn_norm.weight", {kHidden}, 0.1f, 1);
-      AddFloats(p + "ffn_sub_norm.weight", {kFfn}, 0.1f, 1);
+      if (sub_norms) AddFloats(p + "ffn_sub_norm.weight", {kFfn}, 0.1f, 1);
+      if (architecture == "qwen3") {
+        AddFloats(p + "attn_q_norm.weight", {kHidden / 2}, 0.1f, 1);
+        AddFloats(p + "attn_k_norm.weight", {kHidden / 2}, 0.1f, 1);
+      }
       AddTernary(p + "attn_q.weight", kHidden, kHidden);
       AddTernary(p + "attn_k.weight", kHidden, kHidden / 2);
       AddTernary(p + "attn_v.weight", kHidden, kHidden / 2);
@@ -72,7 +80,34 @@ class SmallModel {
     Bytes data(codes.size() / 4 + quant::kI2sTailBytes);
     quant::PackI2s(codes, std::span(data).first(codes.size() / 4));
     tensors[name] = {quant::WeightFormat::kI2_S, {cols, rows}, std::move(data)};
-    SetScale(name, 0.1f);
+    SetScale(name, 0.125f);  // exact in binary16 and bfloat16
+  }
+
+  /// Rewrites every ternary tensor in another layout. scale: of group g of row r of a tensor; by
+  /// default what the tensor has.
+  void Recode(const quant::TernaryCodec& codec,
+              const std::function<float(std::size_t r, std::size_t g)>& scale = {}) {
+    for (auto& [name, tensor] : tensors) {
+      if (tensor.format != quant::WeightFormat::kI2_S) continue;
+      const std::size_t cols = tensor.shape[0], rows = tensor.shape[1];
+      std::vector<std::uint8_t> codes(rows * cols);
+      quant::UnpackI2s(tensor.data, codes);
+      std::vector<float> scales;
+      for (std::size_t i = 0; i < rows * codec.ScalesPerRow(cols); ++i) {
+        const std::size_t per_row = codec.ScalesPerRow(cols);
+        scales.push_back(scale ? scale(i / per_row, i % per_row) : quant::I2sScale(tensor.data));
+      }
+      const auto tiling =
+          quant::DefaultTiling(codec.format, rows, cols).value_or(quant::TlTiling{});
+      tensor.format = codec.format;
+      tensor.data.resize(codec.bytes(rows, cols, tiling));
+      codec.pack({codes, scales, rows, cols, tiling}, tensor.data.data());
+      for (const std::size_t n : {rows, cols, tiling.bm_rows, tiling.bk_cols, tiling.group_rows}) {
+        tilings.push_back(static_cast<std::uint32_t>(n));
+      }
+    }
+    const std::string layout(codec.name);
+    if (layout.starts_with("i2_s:")) texts["ternary.layout"] = layout.substr(5);
   }
 
   void SetScale(const std::string& name, float scale) {
@@ -91,6 +126,7 @@ class SmallModel {
     builder.Add(architecture + ".attention.layer_norm_rms_epsilon", rms_norm_eps);
     builder.Add(architecture + ".rope.freq_base", 10000.0f);
     for (const auto& [key, value] : texts) builder.Add(key, value.c_str());
+    if (!tilings.empty()) builder.AddArray("ternary.tl.tiling", tilings);
     for (const auto& [name, tensor] : tensors) {
       builder.AddTensor(name, static_cast<std::uint32_t>(tensor.format), tensor.shape, tensor.data);
     }
@@ -103,10 +139,11 @@ class SmallModel {
     return path;
   }
 
-  static constexpr std::uint64_t kHidden = 256, kFfn = 384, kVocab = 300;
-  std::string architecture = "bitnet-b1.58";
+  static constexpr std::uint64_t kHidden = 256, kFfn = 512, kVocab = 300;
+  std::string architecture;
   std::map<std::string, std::uint32_t> keys;
   std::map<std::string, std::string> texts;
+  std::vector<std::uint32_t> tilings;
   float rms_norm_eps = 1e-5f;
   std::map<std::string, Tensor> tensors;
 

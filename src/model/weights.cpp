@@ -21,53 +21,79 @@ namespace {
 struct Projection {
   std::string name;
   int rows;
+  bool rotated = false;  ///< q and k: their rows may be permuted (Architecture::permuted_qk)
 };
 
-Result<float> SeparateScale(TensorBinder& binder, const std::string& name) {
-  if (binder.checkpoint().Find(name) == nullptr) return 1.0f;
-  return BITTERN_TRY(binder.Vector(name, 1))[0];
-}
+/// What the layers are loaded with.
+struct Loader {
+  TensorBinder& binder;
+  formats::TernaryOpener& opener;
+  const ModelConfig& config;
+  ThreadPool& pool;
+  MatrixLayout layout;
+};
 
-Result<TernaryMatrix> LoadStack(TensorBinder& binder, std::initializer_list<Projection> projections,
-                                int cols, ThreadPool& pool) {
-  std::vector<const formats::Tensor*> tensors;
-  std::vector<float> scales;
+Result<TernaryMatrix> LoadStack(const Loader& loader, std::initializer_list<Projection> projections,
+                                int cols) {
+  std::vector<StackPart> parts;
   for (const Projection& projection : projections) {
-    tensors.push_back(BITTERN_TRY(binder.Matrix(projection.name + ".weight",
-                                                static_cast<std::size_t>(projection.rows),
-                                                static_cast<std::size_t>(cols))));
-    scales.push_back(BITTERN_TRY(SeparateScale(binder, projection.name + ".scale")));
+    const std::string name = projection.name + ".weight";
+    const formats::Tensor* tensor = BITTERN_TRY(loader.binder.Matrix(
+        name, static_cast<std::size_t>(projection.rows), static_cast<std::size_t>(cols)));
+    static_cast<void>(loader.binder.Find(formats::TernaryOpener::ScaleTensorName(name)));
+    const bool permuted = projection.rotated && loader.config.permuted_qk;
+    parts.push_back({tensor, BITTERN_TRY(loader.opener.Open(*tensor)),
+                     permuted ? static_cast<std::size_t>(loader.config.head_dim) : 0});
   }
-  auto matrix = BITTERN_TRY(StackTernary(tensors, scales, pool));
-  for (const formats::Tensor* tensor : tensors) binder.checkpoint().Release(*tensor);
+  auto matrix = BITTERN_TRY(
+      StackTernary(parts, loader.layout, loader.config.traits->grouped_activations, loader.pool));
+  for (const StackPart& part : parts) loader.binder.checkpoint().Release(*part.tensor);
   return matrix;
 }
 
-Result<LayerWeights> LoadLayer(TensorBinder& binder, const ModelConfig& c, int index,
-                               ThreadPool& pool) {
-  const std::string prefix = fmt::format("blk.{}.", index);
+Result<void> LoadNorms(TensorBinder& binder, const ModelConfig& c, const std::string& prefix,
+                       LayerWeights* layer) {
   const auto hidden = static_cast<std::size_t>(c.hidden_size);
+  layer->attn_norm = BITTERN_TRY(binder.Vector(prefix + "attn_norm.weight", hidden));
+  layer->ffn_norm = BITTERN_TRY(binder.Vector(prefix + "ffn_norm.weight", hidden));
+  if (c.traits->sub_norms) {
+    layer->attn_sub_norm = BITTERN_TRY(
+        binder.Vector(prefix + "attn_sub_norm.weight", static_cast<std::size_t>(c.q_size())));
+    layer->ffn_sub_norm = BITTERN_TRY(binder.Vector(prefix + "ffn_sub_norm.weight",
+                                                    static_cast<std::size_t>(c.intermediate_size)));
+  }
+  if (c.traits->head_norms) {
+    const auto head = static_cast<std::size_t>(c.head_dim);
+    layer->q_norm = BITTERN_TRY(binder.Vector(prefix + "attn_q_norm.weight", head));
+    layer->k_norm = BITTERN_TRY(binder.Vector(prefix + "attn_k_norm.weight", head));
+  }
+  return {};
+}
+
+Result<LayerWeights> LoadLayer(const Loader& loader, int index) {
+  const ModelConfig& c = loader.config;
+  const std::string prefix = fmt::format("blk.{}.", index);
   LayerWeights layer;
-  layer.attn_norm = BITTERN_TRY(binder.Vector(prefix + "attn_norm.weight", hidden));
-  layer.attn_sub_norm = BITTERN_TRY(
-      binder.Vector(prefix + "attn_sub_norm.weight", static_cast<std::size_t>(c.q_size())));
-  layer.ffn_norm = BITTERN_TRY(binder.Vector(prefix + "ffn_norm.weight", hidden));
-  layer.ffn_sub_norm = BITTERN_TRY(
-      binder.Vector(prefix + "ffn_sub_norm.weight", static_cast<std::size_t>(c.intermediate_size)));
-  layer.qkv_proj = BITTERN_TRY(LoadStack(binder,
-                                         {{prefix + "attn_q", c.q_size()},
-                                          {prefix + "attn_k", c.kv_size()},
+  BITTERN_TRY(LoadNorms(loader.binder, c, prefix, &layer));
+  layer.qkv_proj = BITTERN_TRY(LoadStack(loader,
+                                         {{prefix + "attn_q", c.q_size(), true},
+                                          {prefix + "attn_k", c.kv_size(), true},
                                           {prefix + "attn_v", c.kv_size()}},
-                                         c.hidden_size, pool));
+                                         c.hidden_size));
   layer.o_proj =
-      BITTERN_TRY(LoadStack(binder, {{prefix + "attn_output", c.hidden_size}}, c.q_size(), pool));
+      BITTERN_TRY(LoadStack(loader, {{prefix + "attn_output", c.hidden_size}}, c.q_size()));
   layer.gate_up_proj = BITTERN_TRY(LoadStack(
-      binder,
+      loader,
       {{prefix + "ffn_gate", c.intermediate_size}, {prefix + "ffn_up", c.intermediate_size}},
-      c.hidden_size, pool));
-  layer.down_proj = BITTERN_TRY(
-      LoadStack(binder, {{prefix + "ffn_down", c.hidden_size}}, c.intermediate_size, pool));
+      c.hidden_size));
+  layer.down_proj =
+      BITTERN_TRY(LoadStack(loader, {{prefix + "ffn_down", c.hidden_size}}, c.intermediate_size));
   return layer;
+}
+
+bool HasGroups(const LayerWeights& layer) {
+  return layer.qkv_proj.grouped() || layer.o_proj.grouped() || layer.gate_up_proj.grouped() ||
+         layer.down_proj.grouped();
 }
 
 Result<DenseMatrix> LoadDense(TensorBinder& binder, const std::string& name, const ModelConfig& c) {
@@ -156,7 +182,7 @@ Result<void> ReportUnused(const TensorBinder& binder, Decisions* decisions) {
 
 Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const ModelConfig& c,
                               ThreadPool& pool, Decisions* decisions,
-                              const std::function<void(double)>& on_progress) {
+                              const std::function<void(double)>& on_progress, MatrixLayout layout) {
   TensorBinder binder(checkpoint);
   Weights weights;
   weights.kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
@@ -169,8 +195,11 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   decisions->push_back({"output head", tied ? "token_embd.weight" : "output.weight",
                         tied ? "the file has no output.weight" : "in the file", false});
   weights.inv_freq = BITTERN_TRY(RopeFrequencies(binder, c));
+  auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
+  const Loader loader{binder, opener, c, pool, layout};
   for (int i = 0; i < c.num_layers; ++i) {
-    weights.layers.push_back(BITTERN_TRY(LoadLayer(binder, c, i, pool)));
+    weights.layers.push_back(BITTERN_TRY(LoadLayer(loader, i)));
+    weights.has_groups = weights.has_groups || HasGroups(weights.layers.back());
     if (on_progress) on_progress(static_cast<double>(i + 2) / (c.num_layers + 1));
   }
   BITTERN_TRY(ReportUnused(binder, decisions));

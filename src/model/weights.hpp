@@ -14,36 +14,45 @@
 #include "formats/checkpoint.hpp"
 #include "kernels/registry.hpp"
 #include "model/config.hpp"
+#include "model/matrix_layout.hpp"
 #include "quant/weight_format.hpp"
 
 namespace bittern::model {
 
 /// One or more ternary projections of the same input, stacked: their rows lie one after the
-/// other in Tile16 (quant/tile16.hpp), each part beginning at a whole tile.
+/// other in tiles of one layout, each part beginning at a whole tile.
 struct TernaryMatrix {
   struct Part {
-    std::size_t first_row;  ///< in the stacked output, a multiple of 16
+    std::size_t first_row;  ///< in the stacked output, a multiple of the tile's rows
     std::size_t rows;
-    float scale;  ///< weight = code * scale
+    float scale;                         ///< weight = code * scale, where row_scales is empty
+    std::vector<float> row_scales = {};  ///< one a row
   };
+  MatrixLayout layout = MatrixLayout::kTile16;
   std::size_t cols = 0;
-  std::size_t num_blocks = 0;  ///< of 128 columns
-  std::size_t num_tiles = 0;   ///< of 16 rows
+  std::size_t num_blocks = 0;  ///< of 128 columns (kTile16)
+  std::size_t num_tiles = 0;   ///< of TileRows(layout) rows
   std::vector<Part> parts;
   AlignedBuffer<std::uint8_t> tiles;
+  /// Scales that differ along a row, in place of those of the parts, as kernels::GroupedArgs has
+  /// them: [tile][block][scales_per_block][16]. 0 scales: none.
+  std::size_t scales_per_block = 0;
+  AlignedBuffer<float> group_scales;
 
-  [[nodiscard]] std::size_t padded_rows() const noexcept { return num_tiles * 16; }
+  [[nodiscard]] bool grouped() const noexcept { return scales_per_block != 0; }
+  [[nodiscard]] std::size_t padded_rows() const noexcept { return num_tiles * TileRows(layout); }
 };
 
 struct LayerWeights {
-  std::vector<float> attn_norm;      // (hidden_size)
-  TernaryMatrix qkv_proj;            // (q_size + 2 kv_size, hidden_size): parts q, k, v
-  std::vector<float> attn_sub_norm;  // (q_size)
-  TernaryMatrix o_proj;              // (hidden_size, q_size)
-  std::vector<float> ffn_norm;       // (hidden_size)
-  TernaryMatrix gate_up_proj;        // (2 intermediate_size, hidden_size): parts gate, up
-  std::vector<float> ffn_sub_norm;   // (intermediate_size)
-  TernaryMatrix down_proj;           // (hidden_size, intermediate_size)
+  std::vector<float> attn_norm;       // (hidden_size)
+  TernaryMatrix qkv_proj;             // (q_size + 2 kv_size, hidden_size): parts q, k, v
+  std::vector<float> q_norm, k_norm;  // (head_dim) each; empty where the network has none
+  std::vector<float> attn_sub_norm;   // (q_size); may be empty
+  TernaryMatrix o_proj;               // (hidden_size, q_size)
+  std::vector<float> ffn_norm;        // (hidden_size)
+  TernaryMatrix gate_up_proj;         // (2 intermediate_size, hidden_size): parts gate, up
+  std::vector<float> ffn_sub_norm;    // (intermediate_size); may be empty
+  TernaryMatrix down_proj;            // (hidden_size, intermediate_size)
 };
 
 /// Rows of the embedding or the output head, in the file's format.
@@ -63,6 +72,7 @@ struct Weights {
   std::vector<float> final_norm;  // (hidden_size)
   DenseMatrix lm_head;            // (vocab_size, hidden_size); the embedding where tied
   std::vector<double> inv_freq;   // (head_dim / 2): RoPE's angle per position
+  bool has_groups = false;        // some matrix is grouped()
 
   /// Binds every tensor, checks shape, format, codes and scales, and repacks the ternary ones,
   /// letting their mapped pages go. Errors: kCorruptFile, kUnsupported, kOutOfMemory; they name
@@ -70,7 +80,8 @@ struct Weights {
   [[nodiscard]] static Result<Weights> Load(const formats::Checkpoint& checkpoint,
                                             const ModelConfig& config, ThreadPool& pool,
                                             Decisions* decisions,
-                                            const std::function<void(double)>& on_progress);
+                                            const std::function<void(double)>& on_progress,
+                                            MatrixLayout layout);
 };
 
 }  // namespace bittern::model

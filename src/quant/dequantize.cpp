@@ -10,6 +10,7 @@
 #include "quant/q4_0.hpp"
 #include "quant/q6_k.hpp"
 #include "quant/q8_0.hpp"
+#include "quant/ternary_codec.hpp"
 
 namespace bittern::quant {
 namespace {
@@ -34,6 +35,18 @@ void DecodeBlocks(const std::byte* row, std::size_t n, float* out) noexcept {
   Decode({row, n / block * block_bytes}, {out, n});
 }
 
+/// Ternary formats whose blocks stand alone: a weight is (code - 1) * the block's scale.
+template <TernaryLayout layout, std::size_t block, std::size_t block_bytes>
+void DecodeTernary(const std::byte* row, std::size_t n, float* out) noexcept {
+  const TernaryCodec& codec = CodecOf(layout);
+  for (std::size_t at = 0; at < n; at += block, row += block_bytes) {
+    std::uint8_t codes[block];
+    float scale;
+    codec.unpack({.bytes = {row, block_bytes}, .rows = 1, .cols = block}, 0, 1, codes, &scale);
+    for (std::size_t i = 0; i < block; ++i) out[at + i] = static_cast<float>(codes[i] - 1) * scale;
+  }
+}
+
 }  // namespace
 
 DequantizeRowFn DequantizeRowFor(WeightFormat format) noexcept {
@@ -50,10 +63,21 @@ DequantizeRowFn DequantizeRowFor(WeightFormat format) noexcept {
       return DecodeBlocks<DequantizeRowQ6_K, kQ6_KBlock, kQ6_KBlockBytes>;
     case WeightFormat::kQ4_0:
       return DecodeBlocks<DequantizeRowQ4_0, kQ4_0Block, kQ4_0BlockBytes>;
-    case WeightFormat::kI2_S:
+    case WeightFormat::kTQ1_0:
+      return DecodeTernary<TernaryLayout::kTq1_0, 256, 54>;
+    case WeightFormat::kTQ2_0:
+      return DecodeTernary<TernaryLayout::kTq2_0, 256, 66>;
+    case WeightFormat::kQ2_0:
+      return DecodeTernary<TernaryLayout::kQ2_0, 64, 18>;
+    case WeightFormat::kPQ2_0:
+      return DecodeTernary<TernaryLayout::kPq2_0, 128, 34>;
+    case WeightFormat::kPTQ1_0:
+      return DecodeTernary<TernaryLayout::kPtq1_0, 128, 28>;
+    case WeightFormat::kQ1_0:
+      return DecodeTernary<TernaryLayout::kQ1_0, 128, 18>;
+    default:
       return nullptr;
   }
-  return nullptr;
 }
 
 }  // namespace bittern::quant

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/tile16.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace bittern::quant {
@@ -22,6 +23,27 @@ void RepackI2sTile(const std::byte* i2s_rows, std::size_t num_rows, std::size_t 
       if (r < num_rows) std::memcpy(&words[r], i2s_rows + r * row_bytes + step * 4, 4);
     }
     std::memcpy(tile + step * kStepBytes, words, sizeof(words));
+  }
+}
+
+void PackTile(const std::uint8_t* codes, std::size_t num_rows, std::size_t cols,
+              std::uint8_t* tile) noexcept {
+  const std::size_t num_blocks = BlocksOfCols(cols);
+  for (std::size_t b = 0; b < num_blocks; ++b) {
+    for (std::size_t r = 0; r < kTileRows; ++r) {
+      // The row's block as I2_S has it: then a step is four of its bytes.
+      std::uint8_t block[kTileBlock];
+      std::memset(block, 1, sizeof(block));
+      const std::size_t first = b * kTileBlock;
+      if (r < num_rows) {
+        std::memcpy(block, codes + r * cols + first, std::min(kTileBlock, cols - first));
+      }
+      std::uint8_t* out = tile + b * kTileBlockBytes + 4 * r;
+      for (std::size_t i = 0; i < kTileBlock / 4; ++i) {
+        out[i / 4 * kStepBytes + i % 4] = static_cast<std::uint8_t>(
+            block[i] << 6 | block[32 + i] << 4 | block[64 + i] << 2 | block[96 + i]);
+      }
+    }
   }
 }
 

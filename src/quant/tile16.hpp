@@ -42,6 +42,11 @@ inline constexpr std::size_t kTileBlockBytes = kTileRows * kTileBlock / 4;
 void RepackI2sTile(const std::byte* i2s_rows, std::size_t num_rows, std::size_t num_blocks,
                    std::uint8_t* tile) noexcept;
 
+/// Makes one tile from the codes (0..3, num_rows (1..16) rows of cols) of any format. tile:
+/// TileBytes(cols) bytes.
+void PackTile(const std::uint8_t* codes, std::size_t num_rows, std::size_t cols,
+              std::uint8_t* tile) noexcept;
+
 /// Code (0..3) of one weight of a tile: the slow, obviously right way to read the layout.
 [[nodiscard]] unsigned CodeInTile(const std::uint8_t* tile, std::size_t row,
                                   std::size_t col) noexcept;

@@ -4,36 +4,53 @@
 #include <fmt/format.h>
 
 #include "base/bytes.hpp"
+#include "quant/tl2.hpp"
 
 namespace bittern::quant {
 namespace {
 
-// Sorted by nothing but readability; a dozen rows are searched in a dozen steps.
+// Sorted by nothing but readability; two dozen rows are searched in two dozen steps.
 constexpr WeightFormatInfo kFormats[] = {
-    {WeightFormat::kF32, "F32", 1, 4, 0},       {WeightFormat::kF16, "F16", 1, 2, 0},
-    {WeightFormat::kBF16, "BF16", 1, 2, 0},     {WeightFormat::kQ4_0, "Q4_0", 32, 18, 0},
-    {WeightFormat::kQ8_0, "Q8_0", 32, 34, 0},   {WeightFormat::kQ6_K, "Q6_K", 256, 210, 0},
-    {WeightFormat::kI2_S, "I2_S", 128, 32, 32},
+    {WeightFormat::kF32, "F32", 1, 4},
+    {WeightFormat::kF16, "F16", 1, 2},
+    {WeightFormat::kBF16, "BF16", 1, 2},
+    {WeightFormat::kQ4_0, "Q4_0", 32, 18},
+    {WeightFormat::kQ8_0, "Q8_0", 32, 34},
+    {WeightFormat::kQ6_K, "Q6_K", 256, 210},
+    {WeightFormat::kI2_S, "I2_S", 4, 1, 32},
+    {WeightFormat::kTL1, "TL1", 4, 1, 32},
+    {WeightFormat::kTL2, "TL2", 1, 0, 32},  // Tl2DataBytes
+    {WeightFormat::kTQ1_0, "TQ1_0", 256, 54},
+    {WeightFormat::kTQ2_0, "TQ2_0", 256, 66},
+    {WeightFormat::kQ2_0, "Q2_0", 64, 18},
+    {WeightFormat::kPQ2_0, "PQ2_0", 128, 34},
+    {WeightFormat::kPTQ1_0, "PTQ1_0", 128, 28},
+    {WeightFormat::kQ1_0, "Q1_0", 128, 18},
+    {WeightFormat::kIQ1_BN, "IQ1_BN", 64, 13, 0, 2},
+    {WeightFormat::kIQ2_BN, "IQ2_BN", 64, 16, 0, 4},
+    {WeightFormat::kIQ2_BN_R4, "IQ2_BN_R4", 64, 16, 0, 4},
+    {WeightFormat::kHfPacked, "HF_U8", 1, 1},  // a byte holds codes of four rows: TensorBytes
 };
+
+/// Ids from here on are our own.
+constexpr auto kFirstForeignId = static_cast<std::uint32_t>(WeightFormat::kHfPacked);
 
 struct UnreadFormat {
   std::uint32_t id;
   std::string_view name;
 };
 constexpr UnreadFormat kUnread[] = {
-    {3, "Q4_1"},        {6, "Q5_0"},     {7, "Q5_1"},          {9, "Q8_1"},    {10, "Q2_K"},
-    {11, "Q3_K"},       {12, "Q4_K"},    {13, "Q5_K"},         {15, "Q8_K"},   {16, "IQ2_XXS"},
-    {17, "IQ2_XS"},     {18, "IQ3_XXS"}, {19, "IQ1_S"},        {20, "IQ4_NL"}, {21, "IQ3_S"},
-    {22, "IQ2_S"},      {23, "IQ4_XS"},  {24, "I8"},           {25, "I16"},    {26, "I32"},
-    {27, "I64"},        {28, "F64"},     {29, "IQ1_M"},        {34, "TQ1_0"},  {35, "TQ2_0"},
-    {37, "I8_S"},       {38, "TL1"},     {39, "TL2 or MXFP4"}, {40, "NVFP4"},  {41, "Q1_0"},
-    {42, "Q2_0"},       {134, "IQ1_BN"}, {135, "IQ2_BN"},      {142, "PQ2_0"}, {143, "PTQ1_0"},
-    {335, "IQ2_BN_R4"},
+    {3, "Q4_1"},    {6, "Q5_0"},     {7, "Q5_1"},   {9, "Q8_1"},    {10, "Q2_K"},
+    {11, "Q3_K"},   {12, "Q4_K"},    {13, "Q5_K"},  {15, "Q8_K"},   {16, "IQ2_XXS"},
+    {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"},
+    {22, "IQ2_S"},  {23, "IQ4_XS"},  {24, "I8"},    {25, "I16"},    {26, "I32"},
+    {27, "I64"},    {28, "F64"},     {29, "IQ1_M"}, {37, "I8_S"},   {40, "NVFP4"},
 };
 
 }  // namespace
 
 const WeightFormatInfo* FindWeightFormat(std::uint32_t gguf_id) noexcept {
+  if (gguf_id >= kFirstForeignId) return nullptr;
   for (const auto& info : kFormats) {
     if (static_cast<std::uint32_t>(info.format) == gguf_id) return &info;
   }
@@ -41,7 +58,14 @@ const WeightFormatInfo* FindWeightFormat(std::uint32_t gguf_id) noexcept {
 }
 
 const WeightFormatInfo& InfoOf(WeightFormat format) noexcept {
-  return *FindWeightFormat(static_cast<std::uint32_t>(format));
+  const WeightFormatInfo* info = kFormats;
+  while (info->format != format) ++info;
+  return *info;
+}
+
+const WeightFormatInfo* OtherFormatOf(std::uint32_t gguf_id) noexcept {
+  if (gguf_id != static_cast<std::uint32_t>(WeightFormat::kQ2_0)) return nullptr;
+  return &InfoOf(WeightFormat::kPQ2_0);
 }
 
 std::optional<std::string_view> UnreadFormatName(std::uint32_t gguf_id) noexcept {
@@ -58,12 +82,29 @@ Result<std::uint64_t> TensorBytes(const WeightFormatInfo& info, std::uint64_t ro
                 fmt::format("{} rows come in blocks of {} elements, but a row has {}", info.name,
                             info.block_elements, row_elements));
   }
-  std::uint64_t bytes = 0;
-  if (!CheckedMultiply(row_elements / info.block_elements, info.block_bytes, &bytes) ||
-      !CheckedMultiply(bytes, rows, &bytes) || !CheckedAdd(bytes, info.tail_bytes, &bytes)) {
+  if (info.format == WeightFormat::kHfPacked) rows = rows / 4 + (rows % 4 != 0);
+  const auto too_large = [&] {
     return Fail(
         ErrorCode::kCorruptFile,
         fmt::format("{} rows of {} elements are more than memory can address", rows, row_elements));
+  };
+  std::uint64_t bytes = 0;
+  if (info.format == WeightFormat::kTL2) {
+    // Elements fit 63 bits (the reader's rule); the formula multiplies by 5 on the way.
+    if (!CheckedMultiply(row_elements, rows, &bytes) || !CheckedMultiply(bytes, 5, &bytes)) {
+      return too_large();
+    }
+    if (row_elements < 256) {
+      return Fail(
+          ErrorCode::kCorruptFile,
+          fmt::format("TL2 rows have at least 256 elements, but a row has {}", row_elements));
+    }
+    return Tl2DataBytes(rows, row_elements) + info.tail_bytes;
+  }
+  if (!CheckedMultiply(row_elements / info.block_elements, info.block_bytes, &bytes) ||
+      !CheckedAdd(bytes, info.row_bytes, &bytes) || !CheckedMultiply(bytes, rows, &bytes) ||
+      !CheckedAdd(bytes, info.tail_bytes, &bytes)) {
+    return too_large();
   }
   return bytes;
 }

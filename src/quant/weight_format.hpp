@@ -11,7 +11,7 @@
 
 namespace bittern::quant {
 
-/// Values are the ids found in GGUF files.
+/// Values are the ids found in GGUF files; those of formats that GGUF does not know lie beyond.
 enum class WeightFormat : std::uint32_t {
   kF32 = 0,
   kF16 = 1,
@@ -19,23 +19,45 @@ enum class WeightFormat : std::uint32_t {
   kQ8_0 = 8,
   kQ6_K = 14,
   kBF16 = 30,
+  kTQ1_0 = 34,
+  kTQ2_0 = 35,
   kI2_S = 36,  ///< bitnet.cpp: 2-bit codes, one float scale after the tensor's data (i2s.hpp).
+  kTL1 = 38,   ///< bitnet.cpp's lookup-table formats (tl1.cpp, tl2.hpp)
+  kTL2 = 39,   ///< the same id is MXFP4 in mainline llama.cpp; sizes tell them apart
+  kQ1_0 = 41,
+  kQ2_0 = 42,     ///< groups of 64; older PrismML files give this id to PQ2_0
+  kIQ1_BN = 134,  ///< ik_llama.cpp (iq_bn.cpp)
+  kIQ2_BN = 135,
+  kPQ2_0 = 142,  ///< PrismML (q2_0.cpp, tq.cpp)
+  kPTQ1_0 = 143,
+  kIQ2_BN_R4 = 335,
+
+  /// Hugging Face: 2-bit codes, four row blocks in one block of bytes; the scale is a tensor of
+  /// its own (hf_packed.hpp). Never in a GGUF file.
+  kHfPacked = 0x10000,
 };
 
-/// What a format needs to be measured: a row of n elements takes n / block_elements blocks of
-/// block_bytes, and the tensor ends with tail_bytes that belong to no row.
+/// What a format needs to be measured: a row of n elements takes row_bytes and n / block_elements
+/// blocks of block_bytes, and the tensor ends with tail_bytes that belong to no row. TL2 alone
+/// has a formula of its own (tl2.hpp).
 struct WeightFormatInfo {
   WeightFormat format;
   std::string_view name;  ///< As llama.cpp prints it: "F16", "Q6_K", "I2_S".
   std::uint32_t block_elements;
   std::uint32_t block_bytes;
-  std::uint32_t tail_bytes;
+  std::uint32_t tail_bytes = 0;
+  std::uint32_t row_bytes = 0;
 };
 
-/// The row of the table for a GGUF type id, or nullptr for an id this build does not read.
+/// The row of the table for a GGUF type id, or nullptr for an id this build does not read or
+/// that no GGUF file may have.
 [[nodiscard]] const WeightFormatInfo* FindWeightFormat(std::uint32_t gguf_id) noexcept;
 
 [[nodiscard]] const WeightFormatInfo& InfoOf(WeightFormat format) noexcept;
+
+/// Another format that some files store under the same type id, told apart by the bytes a tensor
+/// takes: PQ2_0 for Q2_0 (PrismML before it had an id of its own); nullptr if there is none.
+[[nodiscard]] const WeightFormatInfo* OtherFormatOf(std::uint32_t gguf_id) noexcept;
 
 /// The name of a type id that Bittern does not read, where one is known ("TQ2_0"), so that a
 /// refusal can say it; nullopt for ids nobody uses.

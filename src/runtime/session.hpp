@@ -22,6 +22,7 @@ namespace bittern::runtime {
 struct LoadOptions {
   std::vector<std::string> overrides = {};  ///< --override-kv texts, applied in order
   int num_threads = 0;                      ///< for the repack; 0: DefaultThreadCount()
+  model::MatrixLayout layout = model::MatrixLayout::kTile16;  ///< --kernel
   /// Called with 0..1 while weights are prepared; may be empty.
   std::function<void(double)> on_progress = {};
 };

@@ -21,7 +21,8 @@ struct Tables {
     Decisions decisions;
     const std::vector<std::string_view> tokens(source.tokens.begin(), source.tokens.end());
     const std::vector<std::string_view> merges(source.merges.begin(), source.merges.end());
-    Vocabulary vocabulary = Vocabulary::Build(tokens, source.types, &decisions).value();
+    Vocabulary vocabulary =
+        Vocabulary::Build(tokens, source.types, Spelling::kByteAlphabet, &decisions).value();
     MergeTable table = MergeTable::Build(merges, vocabulary, &decisions).value();
     return {std::move(vocabulary), std::move(table)};
   }

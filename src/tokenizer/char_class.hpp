@@ -18,4 +18,7 @@ enum class CharClass : std::uint8_t {
 /// U+FEFF are not. Category Z plus ASCII is not the same set.
 [[nodiscard]] CharClass ClassOf(char32_t code_point) noexcept;
 
+/// \p{P}: general category Pc, Pd, Ps, Pe, Pi, Pf, Po. In ASCII that leaves out $+<=>^`|~.
+[[nodiscard]] bool IsPunctuation(char32_t code_point) noexcept;
+
 }  // namespace bittern::tokenizer

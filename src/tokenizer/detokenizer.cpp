@@ -9,7 +9,12 @@
 namespace bittern::tokenizer {
 
 std::string StreamingDetokenizer::Push(TokenId id) {
-  pending_ += tokenizer_->TokenBytes(id, render_special_);
+  std::string_view bytes = tokenizer_->TokenBytes(id, render_special_);
+  if (strip_space_ && !bytes.empty()) {
+    if (bytes.starts_with(' ')) bytes.remove_prefix(1);
+    strip_space_ = false;
+  }
+  pending_ += bytes;
   std::string_view rest = pending_;
   while (!rest.empty() && !IsIncompleteUtf8(rest)) rest.remove_prefix(DecodeUtf8(rest).size);
   const std::size_t whole = pending_.size() - rest.size();

@@ -13,8 +13,13 @@ namespace bittern::tokenizer {
 /// output is always valid UTF-8. One per stream; the tokenizer must outlive it.
 class StreamingDetokenizer {
  public:
-  explicit StreamingDetokenizer(const Tokenizer& tokenizer, bool render_special = false)
-      : tokenizer_(&tokenizer), render_special_(render_special) {}
+  /// from_start: the tokens are those of a whole text, so that the joined output is that of
+  /// Tokenizer::Decode; else they continue one, and a leading space stays.
+  explicit StreamingDetokenizer(const Tokenizer& tokenizer, bool render_special = false,
+                                bool from_start = false)
+      : tokenizer_(&tokenizer),
+        render_special_(render_special),
+        strip_space_(from_start && tokenizer.strips_leading_space()) {}
 
   /// The characters that became whole with this token; may be empty.
   [[nodiscard]] std::string Push(TokenId id);
@@ -24,6 +29,7 @@ class StreamingDetokenizer {
  private:
   const Tokenizer* tokenizer_;
   bool render_special_;
+  bool strip_space_;  // until the first character
   std::string pending_;
 };
 

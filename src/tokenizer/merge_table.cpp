@@ -7,7 +7,7 @@
 #include <bit>
 #include <string>
 
-#include "tokenizer/byte_alphabet.hpp"
+#include "base/byte_alphabet.hpp"
 
 namespace bittern::tokenizer {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LLaMA-3's pattern run by PCRE2, to check the matcher written by hand. For tests and fuzz
-// targets only: the library does not use PCRE2.
+// The patterns of pretokenizer.hpp run by PCRE2, to check the matchers written by hand. For tests
+// and fuzz targets only: the library does not use PCRE2.
 #pragma once
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -52,22 +52,20 @@ inline const std::string kWhiteSpaceSet =
     "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}"
     "\\x{205f}\\x{3000}";
 
-/// The pattern of pretokenizer.hpp, contractions in ASCII only.
-inline const std::string kLlama3Pattern =
-    "'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])"
-    "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
-    "|\\p{N}{1,3}"
-    "| ?[^" +
-    kWhiteSpaceSet +
-    "\\p{L}\\p{N}]+[\\r\\n]*"
-    "|[" +
-    kWhiteSpaceSet +
-    "]*[\\r\\n]+"
-    "|[" +
-    kWhiteSpaceSet + "]+(?![^" + kWhiteSpaceSet +
-    "])"
-    "|[" +
-    kWhiteSpaceSet + "]+";
+/// LLaMA-3's pattern, contractions in ASCII only; with one digit Qwen2's.
+inline std::string ModernPattern(const std::string& digits) {
+  return "'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])"
+         "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
+         "|\\p{N}" +
+         digits + "| ?[^" + kWhiteSpaceSet + "\\p{L}\\p{N}]+[\\r\\n]*|[" + kWhiteSpaceSet +
+         "]*[\\r\\n]+|[" + kWhiteSpaceSet + "]+(?![^" + kWhiteSpaceSet + "])|[" + kWhiteSpaceSet +
+         "]+";
+}
+inline const std::string kLlama3Pattern = ModernPattern("{1,3}");
+inline const std::string kQwen2Pattern = ModernPattern("");
+inline const std::string kGpt2Pattern = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" +
+                                        kWhiteSpaceSet + "\\p{L}\\p{N}]+|[" + kWhiteSpaceSet +
+                                        "]+(?![^" + kWhiteSpaceSet + "])|[" + kWhiteSpaceSet + "]+";
 
 /// Code points that PCRE2 and utf8proc both know, or both do not: their Unicode versions differ,
 /// and what only one of them knows has two classes. Surrogates are left out.

@@ -3,22 +3,40 @@
 // the wrong rules gives valid but different ids, and a model that is quietly worse.
 #pragma once
 
-#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "base/decision.hpp"
 #include "base/result.hpp"
 #include "formats/metadata.hpp"
+#include "tokenizer/pretokenizer.hpp"
 #include "tokenizer/vocabulary.hpp"
 
 namespace bittern::tokenizer {
 
-enum class PreTokenizer : std::uint8_t {
-  kLlama3,  ///< FirstLlama3PieceSize; a piece that is a token is taken whole, without merging
+/// What happens to text before its bytes are merged.
+struct PreTokenizer {
+  std::string name;            ///< as tokenizer.ggml.pre has it: "llama-bpe", "qwen2", ...
+  std::vector<Pass> passes;    ///< each cuts the pieces of the one before
+  bool ignore_merges = false;  ///< a piece that is a token is taken whole, without merging
+  bool normalizes_nfc = false;
+  bool adds_bos = false;  ///< where the file has no add_bos_token
 };
 
-/// By tokenizer.ggml.pre: llama-bpe, llama3 and llama-v3 are the same rules. Where it is absent, a
-/// vocabulary whose BOS is called <|begin_of_text|> is LLaMA-3's (a notable decision). `bos` may
-/// be kNoToken. Errors: kUnsupported (another name; absent and not recognised).
+/// By tokenizer.ggml.pre; names of one set of rules are aliases:
+///
+///   llama-bpe, llama3, llama-v3   LLaMA-3
+///   gpt-2                         GPT-2
+///   qwen2                         Qwen2 and Qwen3; NFC first
+///   falcon                        punctuation, GPT-2, digits by threes
+///   falcon3, falcon_e             punctuation, GPT-2, single digits (bitnet.cpp's reading)
+///   default                       punctuation, GPT-2, \p{N}+, digits by threes (llama.cpp's)
+///   hf:STEP;STEP...               steps of a tokenizer.json (formats/hf_pipeline.hpp)
+///
+/// bittern.tokenizer.ignore_merges and bittern.tokenizer.nfc, where present, have the last word.
+/// Where the name is absent, a vocabulary whose BOS is called <|begin_of_text|> is LLaMA-3's (a
+/// notable decision). `bos` may be kNoToken. Errors: kUnsupported (another name or step; absent
+/// and not recognised).
 [[nodiscard]] Result<PreTokenizer> ResolvePreTokenizer(const formats::Metadata& metadata,
                                                        const Vocabulary& vocabulary, TokenId bos,
                                                        Decisions* decisions);

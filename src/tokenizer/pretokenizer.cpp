@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function per alternative of the pattern, tried in the pattern's order. Each returns how
+// One function per alternative of a pattern, tried in the pattern's order. Each returns how
 // many bytes it matches at the front of the text, 0 for "does not match".
 #include "tokenizer/pretokenizer.hpp"
 
@@ -8,8 +8,6 @@
 
 namespace bittern::tokenizer {
 namespace {
-
-constexpr int kMaxDigitsPerPiece = 3;
 
 /// One character and its class; size 0 at the end of the text.
 struct Char {
@@ -62,11 +60,11 @@ std::size_t MatchWord(std::string_view text, const Char& first) {
   return end > first.size ? end : 0;
 }
 
-/// \p{N}{1,3}
-std::size_t MatchNumber(std::string_view text, const Char& first) {
+/// \p{N}{1,max_digits}
+std::size_t MatchNumber(std::string_view text, const Char& first, int max_digits) {
   std::size_t end = 0;
   Char c = first;
-  for (int digits = 0; digits < kMaxDigitsPerPiece && c.Is(CharClass::kNumber); ++digits) {
+  for (int digits = 0; digits < max_digits && c.Is(CharClass::kNumber); ++digits) {
     end += c.size;
     c = CharAt(text, end);
   }
@@ -96,15 +94,135 @@ std::size_t MatchSpace(std::string_view text, const Char& first) {
   return end == text.size() || last_start == 0 ? end : last_start;
 }
 
-}  // namespace
-
-std::size_t FirstLlama3PieceSize(std::string_view text) noexcept {
+/// LLaMA-3's pattern, and with max_digits 1 Qwen2's.
+std::size_t FirstModernPieceSize(std::string_view text, int max_digits) {
   const Char first = CharAt(text, 0);
   if (const std::size_t size = MatchContraction(text)) return size;
   if (const std::size_t size = MatchWord(text, first)) return size;
-  if (const std::size_t size = MatchNumber(text, first)) return size;
+  if (const std::size_t size = MatchNumber(text, first, max_digits)) return size;
   if (const std::size_t size = MatchPunctuation(text, first)) return size;
   return MatchSpace(text, first);
+}
+
+/// 's|'t|'re|'ve|'m|'ll|'d in lower case.
+std::size_t MatchLowerContraction(std::string_view text) {
+  for (const std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}) {
+    if (text.starts_with(ending)) return ending.size();
+  }
+  return 0;
+}
+
+/// \s+(?!\S) | \s+  for a text that starts with white space.
+std::size_t MatchPlainSpace(std::string_view text) {
+  std::size_t last_start = 0, end = 0;
+  for (Char c = CharAt(text, 0); c.Is(CharClass::kSpace); c = CharAt(text, end)) {
+    last_start = end;
+    end += c.size;
+  }
+  return end == text.size() || last_start == 0 ? end : last_start;
+}
+
+std::size_t FirstGpt2PieceSize(std::string_view text) {
+  if (const std::size_t size = MatchLowerContraction(text)) return size;
+  // A space goes with the run that follows, whatever its class.
+  const std::size_t start = text[0] == ' ' ? 1 : 0;
+  const Char first = CharAt(text, start);
+  if (first.size != 0 && first.kind != CharClass::kSpace) return RunEnd(text, start, first.kind);
+  return MatchPlainSpace(text);
+}
+
+/// The run of characters at the front of `text` of which `is_match` says the same as of the first.
+template <class IsMatch>
+std::size_t FirstRunSize(std::string_view text, IsMatch is_match) {
+  Char c = CharAt(text, 0);
+  const bool matches = is_match(c.code_point);
+  std::size_t end = 0;
+  while (c.size != 0 && is_match(c.code_point) == matches) {
+    end += c.size;
+    c = CharAt(text, end);
+  }
+  return end;
+}
+
+/// One character if it matches, else all up to the next that does.
+template <class IsMatch>
+std::size_t FirstSingleSize(std::string_view text, IsMatch is_match) {
+  const Char c = CharAt(text, 0);
+  return is_match(c.code_point) ? c.size : FirstRunSize(text, is_match);
+}
+
+bool IsNumber(char32_t c) { return ClassOf(c) == CharClass::kNumber; }
+bool IsAsciiDigit(char32_t c) { return c >= '0' && c <= '9'; }
+bool IsMarkNoTick(char32_t c) {
+  constexpr std::string_view kAsciiSymbols = "$+<=>^~|";
+  return c < 0x80 ? IsPunctuation(c) ||
+                        kAsciiSymbols.find(static_cast<char>(c)) != std::string_view::npos
+                  : IsPunctuation(c);
+}
+bool IsMark(char32_t c) { return c == '`' || IsMarkNoTick(c); }
+
+std::size_t FirstTripleSize(std::string_view text) {
+  const auto is_triple = [text](std::size_t at) {
+    const auto digit = [text](std::size_t i) {
+      return i < text.size() && IsAsciiDigit(static_cast<unsigned char>(text[i]));
+    };
+    return digit(at) && digit(at + 1) && digit(at + 2);
+  };
+  if (is_triple(0)) return 3;
+  std::size_t end = 1;
+  while (end < text.size() && !is_triple(end)) ++end;
+  return end;
+}
+
+/// Bytes whose letter in the byte alphabet is a number.
+bool IsSpelledNumber(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return IsAsciiDigit(byte) || byte == 0xb2 || byte == 0xb3 || byte == 0xb9 ||
+         (byte >= 0xbc && byte <= 0xbe);
+}
+
+std::size_t FirstSpelledSize(std::string_view text, bool each) {
+  const bool matches = IsSpelledNumber(text[0]);
+  if (matches && each) return 1;
+  std::size_t end = 1;
+  while (end < text.size() && IsSpelledNumber(text[end]) == matches) ++end;
+  return end;
+}
+
+}  // namespace
+
+std::size_t FirstLlama3PieceSize(std::string_view text) noexcept {
+  return FirstModernPieceSize(text, 3);
+}
+
+std::size_t FirstPieceSize(Pass pass, std::string_view text) noexcept {
+  switch (pass) {
+    case Pass::kLlama3:
+      return FirstModernPieceSize(text, 3);
+    case Pass::kQwen2:
+      return FirstModernPieceSize(text, 1);
+    case Pass::kGpt2:
+      return FirstGpt2PieceSize(text);
+    case Pass::kPunctuationRuns:
+      return FirstRunSize(text, IsMark);
+    case Pass::kPunctuationRunsNoTick:
+      return FirstRunSize(text, IsMarkNoTick);
+    case Pass::kPunctuationEach:
+      return FirstSingleSize(text, IsMark);
+    case Pass::kNumberRuns:
+      return FirstRunSize(text, IsNumber);
+    case Pass::kNumberEach:
+      return FirstSingleSize(text, IsNumber);
+    case Pass::kAsciiDigitEach:
+      return FirstSingleSize(text, IsAsciiDigit);
+    case Pass::kAsciiDigitTriples:
+      return FirstTripleSize(text);
+    case Pass::kSpelledNumberRuns:
+      return FirstSpelledSize(text, false);
+    case Pass::kSpelledNumberEach:
+      return FirstSpelledSize(text, true);
+  }
+  return text.size();
 }
 
 }  // namespace bittern::tokenizer

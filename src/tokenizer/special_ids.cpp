@@ -42,20 +42,21 @@ Result<TokenId> ReadOrFindId(const formats::Metadata& metadata, std::string_view
   return named;
 }
 
-Result<bool> ResolveAddsBos(const formats::Metadata& metadata, TokenId bos, Decisions* decisions) {
-  const auto in_file = BITTERN_TRY(metadata.GetBool("tokenizer.ggml.add_bos_token"));
-  const bool wanted = in_file.value_or(true);  // LLaMA-3 models are trained with it
-  if (wanted && bos == kNoToken) {
-    if (in_file) {
-      decisions->push_back(
-          {"BOS", "none is added", "add_bos_token is set, but no BOS is named", true});
+/// bittern.end_token_ids: for models with more ends than GGUF has keys.
+Result<void> AddListedEnds(const formats::Metadata& metadata, const Vocabulary& vocabulary,
+                           std::vector<TokenId>* ids) {
+  constexpr std::string_view kListKey = "bittern.end_token_ids";
+  const auto listed = BITTERN_TRY(metadata.GetInts(kListKey));
+  if (!listed) return {};
+  for (const std::int32_t id : *listed) {
+    if (id < 0 || id >= vocabulary.size()) {
+      return Fail(ErrorCode::kCorruptFile,
+                  fmt::format("{} has {}, but the vocabulary has {} tokens", kListKey, id,
+                              vocabulary.size()));
     }
-    return false;
+    ids->push_back(id);
   }
-  if (!in_file) {
-    decisions->push_back({"BOS", "added", "tokenizer.ggml.add_bos_token is absent", false});
-  }
-  return wanted;
+  return {};
 }
 
 void AddNamedEnds(const Vocabulary& vocabulary, std::vector<TokenId>* ids) {
@@ -68,23 +69,46 @@ void AddNamedEnds(const Vocabulary& vocabulary, std::vector<TokenId>* ids) {
 }  // namespace
 
 Result<SpecialIds> ResolveSpecialIds(const formats::Metadata& metadata,
-                                     const Vocabulary& vocabulary, Decisions* decisions) {
+                                     const Vocabulary& vocabulary, Spelling spelling,
+                                     Decisions* decisions) {
+  const bool is_llama2 = spelling == Spelling::kUnderline;
   SpecialIds ids;
-  ids.bos = BITTERN_TRY(ReadOrFindId(metadata, "tokenizer.ggml.bos_token_id", "<|begin_of_text|>",
-                                     vocabulary, decisions));
-  ids.eos = BITTERN_TRY(ReadOrFindId(metadata, "tokenizer.ggml.eos_token_id", "<|end_of_text|>",
-                                     vocabulary, decisions));
-  ids.adds_bos = BITTERN_TRY(ResolveAddsBos(metadata, ids.bos, decisions));
+  ids.bos =
+      BITTERN_TRY(ReadOrFindId(metadata, "tokenizer.ggml.bos_token_id",
+                               is_llama2 ? "<s>" : "<|begin_of_text|>", vocabulary, decisions));
+  ids.eos =
+      BITTERN_TRY(ReadOrFindId(metadata, "tokenizer.ggml.eos_token_id",
+                               is_llama2 ? "</s>" : "<|end_of_text|>", vocabulary, decisions));
   for (const auto* key : {"tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
     ids.end_ids.push_back(BITTERN_TRY(ReadId(metadata, key, vocabulary)));
   }
   ids.end_ids.push_back(ids.eos);
+  BITTERN_TRY(AddListedEnds(metadata, vocabulary, &ids.end_ids));
   AddNamedEnds(vocabulary, &ids.end_ids);
   std::ranges::sort(ids.end_ids);
   const auto repeated = std::ranges::unique(ids.end_ids);
   ids.end_ids.erase(repeated.begin(), repeated.end());
   std::erase(ids.end_ids, kNoToken);
   return ids;
+}
+
+Result<void> ResolveAddedEnds(const formats::Metadata& metadata, bool default_bos, SpecialIds* ids,
+                              Decisions* decisions) {
+  const auto in_file = BITTERN_TRY(metadata.GetBool("tokenizer.ggml.add_bos_token"));
+  const auto eos = BITTERN_TRY(metadata.GetBool("tokenizer.ggml.add_eos_token"));
+  ids->adds_eos = eos.value_or(false) && ids->eos != kNoToken;
+  ids->adds_bos = in_file.value_or(default_bos);
+  if (ids->adds_bos && ids->bos == kNoToken) {
+    ids->adds_bos = false;
+    if (in_file) {
+      decisions->push_back(
+          {"BOS", "none is added", "add_bos_token is set, but no BOS is named", true});
+    }
+  } else if (!in_file) {
+    decisions->push_back({"BOS", ids->adds_bos ? "added" : "not added",
+                          "tokenizer.ggml.add_bos_token is absent", false});
+  }
+  return {};
 }
 
 }  // namespace bittern::tokenizer

@@ -17,12 +17,13 @@ unsigned char ByteAt(std::string_view text, std::size_t i) {
 
 }  // namespace
 
-SpecialTokens::SpecialTokens(const Vocabulary& vocabulary, bool with_control) {
+SpecialTokens::SpecialTokens(const Vocabulary& vocabulary, bool with_user_defined,
+                             bool with_control) {
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
     const TokenType type = vocabulary.type(id);
     const std::string_view text = vocabulary.bytes(id);
-    const bool wanted =
-        type == TokenType::kUserDefined || (with_control && type == TokenType::kControl);
+    const bool wanted = (with_user_defined && type == TokenType::kUserDefined) ||
+                        (with_control && type == TokenType::kControl);
     if (!wanted || text.empty() || ReplaceInvalidUtf8(text) != text) continue;
     entries_.push_back({std::string(text), id});
     is_first_byte_[ByteAt(text, 0)] = true;
@@ -58,12 +59,17 @@ std::optional<SpecialTokens::Match> SpecialTokens::Find(std::string_view text,
                                                         std::size_t from) const {
   if (entries_.empty()) return std::nullopt;
   for (std::size_t offset = from; offset < text.size(); ++offset) {
-    if (!is_first_byte_[ByteAt(text, offset)]) continue;
-    if (const Entry* entry = LongestAt(text.substr(offset))) {
-      return Match{offset, entry->text.size(), entry->id};
-    }
+    if (const auto match = MatchAt(text, offset)) return match;
   }
   return std::nullopt;
+}
+
+std::optional<SpecialTokens::Match> SpecialTokens::MatchAt(std::string_view text,
+                                                           std::size_t offset) const {
+  if (!is_first_byte_[ByteAt(text, offset)]) return std::nullopt;
+  const Entry* entry = LongestAt(text.substr(offset));
+  if (entry == nullptr) return std::nullopt;
+  return Match{offset, entry->text.size(), entry->id};
 }
 
 }  // namespace bittern::tokenizer

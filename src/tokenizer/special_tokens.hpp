@@ -20,13 +20,15 @@ class SpecialTokens {
     TokenId id;
   };
 
-  /// The user-defined tokens of a vocabulary, and its control tokens if asked for. Empty strings
-  /// and strings that are not UTF-8 are left out; of equal strings the lowest id counts.
-  SpecialTokens(const Vocabulary& vocabulary, bool with_control);
+  /// The user-defined tokens of a vocabulary, its control tokens, or both. Empty strings and
+  /// strings that are not UTF-8 are left out; of equal strings the lowest id counts.
+  SpecialTokens(const Vocabulary& vocabulary, bool with_user_defined, bool with_control);
 
   /// The first match at or after `from`; the longest one there. Time: linear in the text times
   /// the length of the longest string.
   [[nodiscard]] std::optional<Match> Find(std::string_view text, std::size_t from) const;
+  /// The longest match that begins exactly at `offset`.
+  [[nodiscard]] std::optional<Match> MatchAt(std::string_view text, std::size_t offset) const;
 
  private:
   struct Entry {

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_alphabet.hpp"
 #include "base/utf8.hpp"
 #include "formats/metadata.hpp"
-#include "tokenizer/byte_alphabet.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace bittern::tokenizer {

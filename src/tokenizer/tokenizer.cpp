@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the parts together: special tokens, then pieces, then merges.
+// Puts the parts together: special tokens, then pieces, then merges; or, for SentencePiece models,
+// merges alone.
 #include "tokenizer/tokenizer.hpp"
 
 #include <fmt/format.h>
+#include <utf8proc.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <optional>
+#include <utility>
+#include <variant>
 
 #include "base/utf8.hpp"
 #include "formats/display.hpp"
@@ -14,6 +19,7 @@
 #include "tokenizer/merge_table.hpp"
 #include "tokenizer/pre_resolver.hpp"
 #include "tokenizer/pretokenizer.hpp"
+#include "tokenizer/sentencepiece.hpp"
 #include "tokenizer/special_ids.hpp"
 #include "tokenizer/special_tokens.hpp"
 #include "tokenizer/vocabulary.hpp"
@@ -21,29 +27,33 @@
 namespace bittern::tokenizer {
 
 struct Tokenizer::Impl {
+  /// What byte-level models need beside the vocabulary.
+  struct BytePairs {
+    MergeTable merges;
+    PreTokenizer pre;
+  };
+
   Vocabulary vocabulary;
-  MergeTable merges;
   SpecialIds ids;
-  PreTokenizer pre;
+  std::variant<BytePairs, SentencePieceModel> model;
   SpecialTokens always_parsed;  // user-defined tokens
   SpecialTokens all_special;    // those and control tokens
 };
 
 namespace {
 
-Result<void> CheckModel(const formats::Metadata& metadata) {
+Result<Spelling> ReadModel(const formats::Metadata& metadata) {
   const auto model = BITTERN_TRY(metadata.GetString("tokenizer.ggml.model"));
   if (!model) {
     return Fail(ErrorCode::kCorruptFile,
                 "tokenizer.ggml.model is absent: the file has no tokenizer");
   }
-  if (*model != "gpt2") {
-    return Fail(
-        ErrorCode::kUnsupported,
-        fmt::format("tokenizer.ggml.model is {}; this build supports \"gpt2\" (byte-level BPE)",
-                    formats::Quoted(*model)));
-  }
-  return {};
+  if (*model == "gpt2") return Spelling::kByteAlphabet;
+  if (*model == "llama") return Spelling::kUnderline;
+  return Fail(ErrorCode::kUnsupported,
+              fmt::format("tokenizer.ggml.model is {}; this build supports \"gpt2\" (byte-level "
+                          "BPE) and \"llama\" (SentencePiece BPE)",
+                          formats::Quoted(*model)));
 }
 
 Result<std::span<const std::string_view>> ReadStrings(const formats::Metadata& metadata,
@@ -61,7 +71,14 @@ Result<void> CheckCount(std::string_view key, std::size_t found, std::size_t num
               fmt::format("{} has {} entries, but there are {} tokens", key, found, num_tokens));
 }
 
-Result<Vocabulary> ReadVocabulary(const formats::Metadata& metadata, Decisions* decisions) {
+/// The vocabulary, and where the file has them its scores.
+struct ScoredVocabulary {
+  Vocabulary vocabulary;
+  std::vector<float> scores;
+};
+
+Result<ScoredVocabulary> ReadVocabulary(const formats::Metadata& metadata, Spelling spelling,
+                                        Decisions* decisions) {
   const auto strings = BITTERN_TRY(ReadStrings(metadata, "tokenizer.ggml.tokens"));
   if (strings.size() > static_cast<std::size_t>(std::numeric_limits<TokenId>::max())) {
     return Fail(
@@ -71,14 +88,20 @@ Result<Vocabulary> ReadVocabulary(const formats::Metadata& metadata, Decisions* 
   constexpr std::string_view kTypes = "tokenizer.ggml.token_type";
   constexpr std::string_view kScores = "tokenizer.ggml.scores";
   const auto types = BITTERN_TRY(metadata.GetInts(kTypes));
-  const auto scores = BITTERN_TRY(metadata.GetFloats(kScores));
+  auto scores = BITTERN_TRY(metadata.GetFloats(kScores));
   if (types) BITTERN_TRY(CheckCount(kTypes, types->size(), strings.size()));
   if (scores) BITTERN_TRY(CheckCount(kScores, scores->size(), strings.size()));
   if (!types) {
-    decisions->push_back({"vocabulary", "tokens of the form <|...|> are control tokens",
+    decisions->push_back({"vocabulary",
+                          spelling == Spelling::kByteAlphabet
+                              ? "tokens of the form <|...|> are control tokens"
+                              : "tokens have the types that LLaMA-2 names so",
                           "tokenizer.ggml.token_type is absent", true});
   }
-  return Vocabulary::Build(strings, types.value_or(std::vector<std::int32_t>()), decisions);
+  return ScoredVocabulary{
+      BITTERN_TRY(Vocabulary::Build(strings, types.value_or(std::vector<std::int32_t>()), spelling,
+                                    decisions)),
+      std::move(scores).value_or(std::vector<float>())};
 }
 
 bool IsUtf8(std::string_view text) {
@@ -91,28 +114,57 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
-std::size_t FirstPieceSize(PreTokenizer pre, std::string_view text) {
-  switch (pre) {
-    case PreTokenizer::kLlama3:
-      return FirstLlama3PieceSize(text);
+/// Calls use(piece) for every piece that the passes leave of `text`, in order.
+template <class Use>
+void ForEachPiece(std::string_view text, std::span<const Pass> passes, const Use& use) {
+  if (passes.empty()) {
+    use(text);
+    return;
   }
-  return text.size();
+  while (!text.empty()) {
+    const std::size_t size = FirstPieceSize(passes.front(), text);
+    ForEachPiece(text.substr(0, size), passes.subspan(1), use);
+    text.remove_prefix(size);
+  }
+}
+
+/// Canonical composition, for models whose texts went through it.
+std::string NormalizeNfc(std::string_view text) {
+  utf8proc_uint8_t* mapped = nullptr;
+  constexpr auto kOptions = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+  const utf8proc_ssize_t size =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                   static_cast<utf8proc_ssize_t>(text.size()), &mapped, kOptions);
+  if (size < 0) return std::string(text);
+  std::string out(reinterpret_cast<const char*>(mapped), static_cast<std::size_t>(size));
+  std::free(mapped);
+  return out;
+}
+
+bool IsAscii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
 /// Appends the tokens of text in which no special token is to be recognised.
-void AppendText(std::string_view text, PreTokenizer pre, const Vocabulary& vocabulary,
+void AppendText(std::string_view text, const PreTokenizer& pre, const Vocabulary& vocabulary,
                 BpeMerger* merger, std::vector<TokenId>* ids) {
-  while (!text.empty()) {
-    const std::size_t size = std::min(FirstPieceSize(pre, text), BpeMerger::kMaxPieceBytes);
-    const std::string_view piece = text.substr(0, size);
-    const TokenId whole = vocabulary.FindText(piece);
-    if (whole != kNoToken) {
-      ids->push_back(whole);
-    } else {
-      merger->Append(piece, ids);
-    }
-    text.remove_prefix(size);
+  std::string normalized;
+  if (pre.normalizes_nfc && !IsAscii(text)) {
+    normalized = NormalizeNfc(text);
+    text = normalized;
   }
+  ForEachPiece(text, pre.passes, [&](std::string_view piece) {
+    while (!piece.empty()) {
+      const std::string_view part = piece.substr(0, BpeMerger::kMaxPieceBytes);
+      const TokenId whole = pre.ignore_merges ? vocabulary.FindText(part) : kNoToken;
+      if (whole != kNoToken) {
+        ids->push_back(whole);
+      } else {
+        merger->Append(part, ids);
+      }
+      piece.remove_prefix(part.size());
+    }
+  });
 }
 
 }  // namespace
@@ -123,18 +175,25 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Result<Tokenizer> Tokenizer::FromMetadata(const formats::Metadata& metadata, Decisions* decisions) {
-  BITTERN_TRY(CheckModel(metadata));
-  Vocabulary vocabulary = BITTERN_TRY(ReadVocabulary(metadata, decisions));
-  SpecialIds ids = BITTERN_TRY(ResolveSpecialIds(metadata, vocabulary, decisions));
-  const PreTokenizer pre =
-      BITTERN_TRY(ResolvePreTokenizer(metadata, vocabulary, ids.bos, decisions));
+  const Spelling spelling = BITTERN_TRY(ReadModel(metadata));
+  auto [vocabulary, scores] = BITTERN_TRY(ReadVocabulary(metadata, spelling, decisions));
+  SpecialIds ids = BITTERN_TRY(ResolveSpecialIds(metadata, vocabulary, spelling, decisions));
+  const auto finish = [&](auto model, bool splits_at_user_defined) {
+    SpecialTokens always_parsed(vocabulary, splits_at_user_defined, /*with_control=*/false);
+    SpecialTokens all_special(vocabulary, splits_at_user_defined, /*with_control=*/true);
+    return Tokenizer(
+        std::make_unique<const Impl>(Impl{std::move(vocabulary), std::move(ids), std::move(model),
+                                          std::move(always_parsed), std::move(all_special)}));
+  };
+  if (spelling == Spelling::kUnderline) {
+    BITTERN_TRY(ResolveAddedEnds(metadata, /*default_bos=*/true, &ids, decisions));
+    return finish(BITTERN_TRY(SentencePieceModel::Build(metadata, scores, vocabulary)), false);
+  }
+  PreTokenizer pre = BITTERN_TRY(ResolvePreTokenizer(metadata, vocabulary, ids.bos, decisions));
+  BITTERN_TRY(ResolveAddedEnds(metadata, pre.adds_bos, &ids, decisions));
   const auto merge_strings = BITTERN_TRY(ReadStrings(metadata, "tokenizer.ggml.merges"));
   MergeTable merges = BITTERN_TRY(MergeTable::Build(merge_strings, vocabulary, decisions));
-  SpecialTokens always_parsed(vocabulary, /*with_control=*/false);
-  SpecialTokens all_special(vocabulary, /*with_control=*/true);
-  return Tokenizer(
-      std::make_unique<const Impl>(Impl{std::move(vocabulary), std::move(merges), std::move(ids),
-                                        pre, std::move(always_parsed), std::move(all_special)}));
+  return finish(Impl::BytePairs{std::move(merges), std::move(pre)}, true);
 }
 
 std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOptions& options) const {
@@ -144,10 +203,16 @@ std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOption
     text = repaired;
   }
   const SpecialTokens& special = options.parse_special ? impl_->all_special : impl_->always_parsed;
-  BpeMerger merger(impl_->vocabulary, impl_->merges);
   std::vector<TokenId> ids;
+  const auto* pairs = std::get_if<Impl::BytePairs>(&impl_->model);
+  std::optional<BpeMerger> merger;
+  if (pairs != nullptr) merger.emplace(impl_->vocabulary, pairs->merges);
   const auto append_text = [&](std::string_view gap) {
-    AppendText(gap, impl_->pre, impl_->vocabulary, &merger, &ids);
+    if (pairs != nullptr) {
+      AppendText(gap, pairs->pre, impl_->vocabulary, &*merger, &ids);
+    } else {
+      std::get<SentencePieceModel>(impl_->model).Append(gap, impl_->vocabulary, &ids);
+    }
   };
   const bool add_bos = options.add_bos && impl_->ids.adds_bos;
   if (add_bos) ids.push_back(impl_->ids.bos);
@@ -160,12 +225,14 @@ std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOption
     done = match->offset + match->size;
   }
   append_text(text.substr(done));
+  if (options.add_eos && impl_->ids.adds_eos) ids.push_back(impl_->ids.eos);
   return ids;
 }
 
 std::string Tokenizer::Decode(std::span<const TokenId> ids, bool render_special) const {
   std::string bytes;
   for (const TokenId id : ids) bytes += TokenBytes(id, render_special);
+  if (strips_leading_space() && bytes.starts_with(' ')) bytes.erase(0, 1);
   return bytes;
 }
 
@@ -188,6 +255,13 @@ std::int32_t Tokenizer::vocab_size() const noexcept { return impl_->vocabulary.s
 TokenId Tokenizer::bos_id() const noexcept { return impl_->ids.bos; }
 TokenId Tokenizer::eos_id() const noexcept { return impl_->ids.eos; }
 bool Tokenizer::adds_bos() const noexcept { return impl_->ids.adds_bos; }
+
+bool Tokenizer::adds_eos() const noexcept { return impl_->ids.adds_eos; }
+
+bool Tokenizer::strips_leading_space() const noexcept {
+  const auto* model = std::get_if<SentencePieceModel>(&impl_->model);
+  return model != nullptr && model->adds_space_prefix();
+}
 
 bool Tokenizer::IsEndOfGeneration(TokenId id) const noexcept {
   return std::ranges::binary_search(impl_->ids.end_ids, id);

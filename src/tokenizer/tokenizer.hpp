@@ -19,6 +19,7 @@ using TokenId = std::int32_t;
 
 struct EncodeOptions {
   bool add_bos = true;         ///< Prepend BOS if the model wants one (never twice).
+  bool add_eos = false;        ///< Append EOS if the model wants one (embeddings).
   bool parse_special = false;  ///< Literal "<|eot_id|>" in the text becomes the special token.
 };
 
@@ -41,16 +42,20 @@ class Tokenizer {
 
   /// The bytes of all tokens joined; control tokens give nothing unless `render_special`.
   /// The result may be cut inside a character: StreamingDetokenizer holds such ends back.
-  /// Ids outside the vocabulary give nothing.
+  /// Ids outside the vocabulary give nothing. For SentencePiece models that put a space in front
+  /// of a text, one leading space is taken off again: `ids` are a whole text, not a part of one.
   [[nodiscard]] std::string Decode(std::span<const TokenId> ids, bool render_special = false) const;
 
-  /// The bytes of one token, as Decode.
+  /// The bytes of one token, as Decode, but with its space wherever it stands.
   [[nodiscard]] std::string_view TokenBytes(TokenId id, bool render_special = false) const;
 
   [[nodiscard]] std::int32_t vocab_size() const noexcept;
   [[nodiscard]] TokenId bos_id() const noexcept;  ///< -1: none
   [[nodiscard]] TokenId eos_id() const noexcept;  ///< -1: none
   [[nodiscard]] bool adds_bos() const noexcept;
+  [[nodiscard]] bool adds_eos() const noexcept;
+  /// True if Decode takes a leading space off.
+  [[nodiscard]] bool strips_leading_space() const noexcept;
   /// True for eos and every other end-of-generation token (<|eot_id|>, <|im_end|>, ...).
   [[nodiscard]] bool IsEndOfGeneration(TokenId id) const noexcept;
   [[nodiscard]] std::span<const TokenId> end_of_generation_ids() const noexcept;

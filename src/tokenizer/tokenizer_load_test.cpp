@@ -38,10 +38,10 @@ auto IsDecision(const std::string& subject, const std::string& choice, bool nota
                Field(&Decision::notable, notable));
 }
 
-TEST(TokenizerLoad, ModelMustBeGpt2) {
+TEST(TokenizerLoad, ModelMustBeKnown) {
   TestVocabulary vocabulary = SmallVocabulary();
-  vocabulary.model = "llama";
-  ExpectRefused(vocabulary, ErrorCode::kUnsupported, "tokenizer.ggml.model is \"llama\"");
+  vocabulary.model = "bert";
+  ExpectRefused(vocabulary, ErrorCode::kUnsupported, "tokenizer.ggml.model is \"bert\"");
   vocabulary.model.reset();
   ExpectRefused(vocabulary, ErrorCode::kCorruptFile, "tokenizer.ggml.model is absent");
 }
@@ -53,9 +53,11 @@ TEST(TokenizerLoad, PreNamesOfLlama3) {
     EXPECT_THAT(DecisionsOf(vocabulary),
                 ElementsAre(IsDecision("pre-tokenizer", "llama-bpe", false)));
   }
-  for (const char* name : {"default", "qwen2", "", "LLAMA3"}) {
+  for (const char* name : {"deepseek-llm", "", "LLAMA3"}) {
     vocabulary.pre = name;
-    ExpectRefused(vocabulary, ErrorCode::kUnsupported, "supports llama-bpe, llama3, llama-v3");
+    ExpectRefused(vocabulary, ErrorCode::kUnsupported,
+                  "supports llama-bpe, llama3, llama-v3, gpt-2, qwen2, falcon, falcon3, falcon_e, "
+                  "default");
   }
 }
 

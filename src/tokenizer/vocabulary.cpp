@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <charconv>
 #include <limits>
 
-#include "tokenizer/byte_alphabet.hpp"
+#include "base/byte_alphabet.hpp"
 
 namespace bittern::tokenizer {
 namespace {
@@ -22,11 +24,27 @@ bool LooksLikeControl(std::string_view string) {
   return string.size() > 4 && string.starts_with("<|") && string.ends_with("|>");
 }
 
-Result<TokenType> TypeOf(std::string_view string, std::span<const std::int32_t> types,
-                         std::size_t id) {
-  if (types.empty()) {
+/// The byte that "<0x0A>" names, -1 for other strings.
+int NamedByte(std::string_view string) {
+  if (string.size() != 6 || !string.starts_with("<0x") || string[5] != '>') return -1;
+  unsigned byte = 0;
+  const auto [end, error] = std::from_chars(string.data() + 3, string.data() + 5, byte, 16);
+  return error == std::errc() && end == string.data() + 5 ? static_cast<int>(byte) : -1;
+}
+
+/// For files without token_type.
+TokenType TypeByName(std::string_view string, Spelling spelling) {
+  if (spelling == Spelling::kByteAlphabet) {
     return LooksLikeControl(string) ? TokenType::kControl : TokenType::kNormal;
   }
+  if (NamedByte(string) >= 0) return TokenType::kByte;
+  if (string == "<unk>") return TokenType::kUnknown;
+  return string == "<s>" || string == "</s>" ? TokenType::kControl : TokenType::kNormal;
+}
+
+Result<TokenType> TypeOf(std::string_view string, std::span<const std::int32_t> types,
+                         Spelling spelling, std::size_t id) {
+  if (types.empty()) return TypeByName(string, spelling);
   if (types[id] < 0 || types[id] > 6) {
     return Fail(ErrorCode::kCorruptFile,
                 fmt::format("tokenizer.ggml.token_type[{}] is {}, expected 0..6", id, types[id]));
@@ -60,8 +78,10 @@ struct Oddities {
 }  // namespace
 
 Result<Vocabulary> Vocabulary::Build(std::span<const std::string_view> strings,
-                                     std::span<const std::int32_t> types, Decisions* decisions) {
+                                     std::span<const std::int32_t> types, Spelling spelling,
+                                     Decisions* decisions) {
   Vocabulary vocabulary;
+  vocabulary.byte_tokens_.fill(kNoToken);
   vocabulary.slots_.resize(std::bit_ceil(strings.size() * 2 + 1));
   vocabulary.types_.reserve(strings.size());
   vocabulary.ends_.reserve(strings.size() + 1);
@@ -69,9 +89,10 @@ Result<Vocabulary> Vocabulary::Build(std::span<const std::string_view> strings,
   Oddities oddities;
   for (std::size_t i = 0; i < strings.size(); ++i) {
     const auto id = static_cast<TokenId>(i);
-    const TokenType type = BITTERN_TRY(TypeOf(strings[i], types, i));
-    const bool is_text = type == TokenType::kNormal || type == TokenType::kByte;
-    const bool is_spelled = is_text && AppendSpelledBytes(strings[i], &vocabulary.bytes_);
+    const TokenType type = BITTERN_TRY(TypeOf(strings[i], types, spelling, i));
+    const bool is_text = type == TokenType::kNormal || type == TokenType::kByte ||
+                         (type == TokenType::kUserDefined && spelling == Spelling::kUnderline);
+    const bool is_spelled = is_text && vocabulary.AppendText(id, strings[i], type, spelling);
     if (!is_spelled) vocabulary.bytes_.append(strings[i]);
     if (vocabulary.bytes_.size() > std::numeric_limits<std::uint32_t>::max()) {
       return Fail(ErrorCode::kUnsupported, "tokenizer.ggml.tokens holds 4 GiB of text or more");
@@ -79,11 +100,13 @@ Result<Vocabulary> Vocabulary::Build(std::span<const std::string_view> strings,
     vocabulary.ends_.push_back(static_cast<std::uint32_t>(vocabulary.bytes_.size()));
     vocabulary.types_.push_back(type);
     if (is_text && !is_spelled && oddities.unspelled++ == 0) oddities.first_unspelled = id;
-    if (is_spelled && !vocabulary.IndexText(id) && oddities.duplicates++ == 0) {
+    const bool is_found =
+        is_spelled && (spelling == Spelling::kByteAlphabet || type == TokenType::kNormal);
+    if (is_found && !vocabulary.IndexText(id) && oddities.duplicates++ == 0) {
       oddities.first_duplicate = id;
     }
   }
-  BITTERN_TRY(vocabulary.FillByteTokens());
+  BITTERN_TRY(vocabulary.FillByteTokens(spelling));
   oddities.Report(decisions);
   return vocabulary;
 }
@@ -107,7 +130,38 @@ bool Vocabulary::IndexText(TokenId id) {
   return true;
 }
 
-Result<void> Vocabulary::FillByteTokens() {
+bool Vocabulary::AppendText(TokenId id, std::string_view string, TokenType type,
+                            Spelling spelling) {
+  if (spelling == Spelling::kByteAlphabet) return AppendSpelledBytes(string, &bytes_);
+  if (type == TokenType::kByte) {
+    const int byte = NamedByte(string);
+    if (byte < 0) return false;
+    bytes_.push_back(static_cast<char>(byte));
+    TokenId& token = byte_tokens_[static_cast<std::size_t>(byte)];
+    if (token == kNoToken) token = id;
+    return true;
+  }
+  constexpr std::string_view kUnderline = "\u2581";
+  while (!string.empty()) {
+    const std::size_t at = std::min(string.find(kUnderline), string.size());
+    bytes_ += string.substr(0, at);
+    string.remove_prefix(at);
+    if (string.empty()) break;
+    bytes_ += ' ';
+    string.remove_prefix(kUnderline.size());
+  }
+  return true;
+}
+
+Result<void> Vocabulary::FillByteTokens(Spelling spelling) {
+  if (spelling == Spelling::kUnderline) {
+    const auto missing = std::ranges::count(byte_tokens_, kNoToken);
+    if (missing == 0 || missing == 256) return {};
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("tokenizer.ggml.tokens has byte tokens (<0x00> to <0xFF>) for {} of "
+                            "256 bytes; all or none expected",
+                            256 - missing));
+  }
   for (std::size_t byte = 0; byte < byte_tokens_.size(); ++byte) {
     const char as_char = static_cast<char>(byte);
     byte_tokens_[byte] = FindText({&as_char, 1});

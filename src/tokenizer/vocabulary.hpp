@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens of a byte-level vocabulary: what each stands for, and which token stands for given
+// The tokens of a vocabulary: what each stands for, and which token stands for given
 // bytes. Owns its bytes, so it outlives the file it was read from.
 #pragma once
 
@@ -25,18 +25,25 @@ enum class TokenType : std::uint8_t {
   kControl = 3,      ///< A marker such as <|eot_id|>; not text.
   kUserDefined = 4,  ///< Text in plain UTF-8 that is always kept in one piece.
   kUnused = 5,       ///< A place holder; never produced.
-  kByte = 6,         ///< As kNormal in a byte-level vocabulary.
+  kByte = 6,         ///< As kNormal in a byte-level vocabulary; else <0x00> to <0xFF>.
+};
+
+/// How normal tokens are written in the file.
+enum class Spelling : std::uint8_t {
+  kByteAlphabet,  ///< bytes, by base/byte_alphabet.hpp: byte-level BPE
+  kUnderline,     ///< UTF-8 with U+2581 for a space; bytes are tokens like <0x0A>: SentencePiece
 };
 
 class Vocabulary {
  public:
   /// `strings` as in tokenizer.ggml.tokens; `types` as in tokenizer.ggml.token_type, or empty
-  /// where the file has none: then strings of the form <|...|> are control tokens and the rest
-  /// is normal. What is odd but harmless is appended to `decisions`. Errors: kCorruptFile (a
-  /// type outside 0..6, a byte without a token), kUnsupported (4 GiB of strings or more).
+  /// where the file has none: then strings of the form <|...|> are control tokens (kUnderline:
+  /// <s> and </s>) and the rest is normal. What is odd but harmless is appended to `decisions`.
+  /// Errors: kCorruptFile (a type outside 0..6; a byte without a token, or with kUnderline some
+  /// of the 256), kUnsupported (4 GiB of strings or more).
   [[nodiscard]] static Result<Vocabulary> Build(std::span<const std::string_view> strings,
                                                 std::span<const std::int32_t> types,
-                                                Decisions* decisions);
+                                                Spelling spelling, Decisions* decisions);
 
   [[nodiscard]] TokenId size() const noexcept { return static_cast<TokenId>(types_.size()); }
   /// For the next two: 0 <= id < size().
@@ -52,7 +59,9 @@ class Vocabulary {
   [[nodiscard]] TokenId FindText(std::string_view bytes) const noexcept;
   /// The control token of this name (the lowest id of equals), or kNoToken. Linear.
   [[nodiscard]] TokenId FindControl(std::string_view name) const noexcept;
-  /// The token of each single byte; all 256 exist.
+  /// False only for kUnderline.
+  [[nodiscard]] bool has_byte_tokens() const noexcept { return byte_tokens_[0] != kNoToken; }
+  /// The token of each single byte; all 256 exist, or none.
   [[nodiscard]] const std::array<TokenId, 256>& byte_tokens() const noexcept {
     return byte_tokens_;
   }
@@ -69,7 +78,10 @@ class Vocabulary {
   [[nodiscard]] std::size_t FindSlot(std::string_view bytes, std::uint32_t hash) const noexcept;
   /// False if a token with the same bytes is there already.
   bool IndexText(TokenId id);
-  [[nodiscard]] Result<void> FillByteTokens();
+  /// Appends what a token of text stands for; false if it is not spelled as it should be.
+  [[nodiscard]] bool AppendText(TokenId id, std::string_view string, TokenType type,
+                                Spelling spelling);
+  [[nodiscard]] Result<void> FillByteTokens(Spelling spelling);
 
   std::string bytes_;                // of all tokens, one after the other
   std::vector<std::uint32_t> ends_;  // size() + 1: ends_[id] is where token id begins

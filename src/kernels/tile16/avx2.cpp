@@ -141,7 +141,62 @@ void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
   }
 }
 
-constexpr Tile16Ops kOps = {Gemv, Gemm};
+/// Sums of the two groups of a block for eight rows.
+struct GroupSums {
+  __m256i low = _mm256_setzero_si256(), high = _mm256_setzero_si256();
+};
+
+inline void AddHalfStep(__m256i bytes, __m256i top, __m256i second, __m256i third, __m256i low,
+                        GroupSums* sums) {
+  const __m256i mask = _mm256_set1_epi8(3);
+  const auto field = [&](int shift) {
+    return _mm256_and_si256(_mm256_srli_epi16(bytes, shift), mask);
+  };
+  sums->low = AddProducts(AddProducts(sums->low, field(6), top), field(4), second);
+  sums->high = AddProducts(AddProducts(sums->high, field(2), third), field(0), low);
+}
+
+/// Adds a group's sums, scaled, to eight rows' floats: in two products and a sum, none fused.
+inline __m256 AddGroup(__m256 total, __m256i narrow, int32_t act_sum, const float* weight_scales,
+                       float act_scale) {
+  const __m256i sum = Widen(_mm256_set1_epi32(-act_sum), narrow);
+  const __m256 scaled =
+      _mm256_mul_ps(_mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_loadu_ps(weight_scales)),
+                    _mm256_set1_ps(act_scale));
+  return _mm256_add_ps(total, scaled);
+}
+
+void GemvGrouped(const GroupedArgs* g) {
+  const uint8_t* p = g->tiles;
+  const float* scales = g->weight_scales;
+  const size_t second = (g->scales_per_block - 1) * kRows;
+  for (size_t t = 0; t < g->num_tiles; ++t) {
+    __m256 first = _mm256_setzero_ps(), last = first;
+    for (size_t b = 0; b < g->num_blocks; ++b, p += kBlockBytes, scales += kRows + second) {
+      const int8_t* a = g->act + b * (kBlock / 4) * g->act_stride;
+      const size_t field = kSteps * g->act_stride;
+      GroupSums first_sums, last_sums;
+      for (size_t step = 0; step < kSteps; ++step, a += g->act_stride) {
+        const uint8_t* q = p + step * kStepBytes;
+        _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
+        const __m256i top = Broadcast4(a), next = Broadcast4(a + field),
+                      third = Broadcast4(a + 2 * field), low = Broadcast4(a + 3 * field);
+        AddHalfStep(Load(q), top, next, third, low, &first_sums);
+        AddHalfStep(Load(q + 32), top, next, third, low, &last_sums);
+      }
+      const int32_t* sums = g->act_sums + 2 * b;
+      const float* act = g->act_scales + 2 * b;
+      first = AddGroup(first, first_sums.low, sums[0], scales, act[0]);
+      last = AddGroup(last, last_sums.low, sums[0], scales + 8, act[0]);
+      first = AddGroup(first, first_sums.high, sums[1], scales + second, act[1]);
+      last = AddGroup(last, last_sums.high, sums[1], scales + second + 8, act[1]);
+    }
+    _mm256_storeu_ps(g->out + t * kRows, first);
+    _mm256_storeu_ps(g->out + t * kRows + 8, last);
+  }
+}
+
+constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
 
 }  // namespace
 

@@ -27,15 +27,21 @@ struct FieldSums {
           third = _mm512_setzero_si512(), low = _mm512_setzero_si512();
 };
 
-inline void AddStep(__m512i bytes, const int8_t* act, FieldSums* sums) {
+inline void AddStep(__m512i bytes, const int8_t* a_top, const int8_t* a_second,
+                    const int8_t* a_third, const int8_t* a_low, FieldSums* sums) {
   const __m512i top = _mm512_set1_epi8(static_cast<char>(0xc0)), second = _mm512_set1_epi8(0x30),
                 third = _mm512_set1_epi8(0x0c), low = _mm512_set1_epi8(0x03);
-  sums->top = _mm512_dpbusd_epi32(sums->top, _mm512_and_si512(bytes, top), Broadcast4(act));
+  sums->top = _mm512_dpbusd_epi32(sums->top, _mm512_and_si512(bytes, top), Broadcast4(a_top));
   sums->second =
-      _mm512_dpbusd_epi32(sums->second, _mm512_and_si512(bytes, second), Broadcast4(act + 32));
+      _mm512_dpbusd_epi32(sums->second, _mm512_and_si512(bytes, second), Broadcast4(a_second));
   sums->third =
-      _mm512_dpbusd_epi32(sums->third, _mm512_and_si512(bytes, third), Broadcast4(act + 64));
-  sums->low = _mm512_dpbusd_epi32(sums->low, _mm512_and_si512(bytes, low), Broadcast4(act + 96));
+      _mm512_dpbusd_epi32(sums->third, _mm512_and_si512(bytes, third), Broadcast4(a_third));
+  sums->low = _mm512_dpbusd_epi32(sums->low, _mm512_and_si512(bytes, low), Broadcast4(a_low));
+}
+
+/// A step of a plain vector: its fields belong to groups of four that lie 32 apart.
+inline void AddFourGroups(__m512i bytes, const int8_t* act, FieldSums* sums) {
+  AddStep(bytes, act, act + 32, act + 64, act + 96, sums);
 }
 
 inline __m512i Total(const FieldSums& s) {
@@ -56,8 +62,8 @@ void Gemv(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
         // Weights stream from memory: without this the loop waits on every line.
         _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
         _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes + 64), _MM_HINT_T0);
-        AddStep(_mm512_loadu_si512(q), a + 4 * step, &even);
-        AddStep(_mm512_loadu_si512(q + kStepBytes), a + 4 * step + 4, &odd);
+        AddFourGroups(_mm512_loadu_si512(q), a + 4 * step, &even);
+        AddFourGroups(_mm512_loadu_si512(q + kStepBytes), a + 4 * step + 4, &odd);
       }
     }
     const __m512i sum = _mm512_add_epi32(Total(even), Total(odd));
@@ -138,7 +144,42 @@ void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
   }
 }
 
-constexpr Tile16Ops kOps = {Gemv, Gemm};
+/// Adds a group's sums, scaled, to the rows' floats: in two products and a sum, none fused.
+inline __m512 AddGroup(__m512 total, __m512i codes_sum, int32_t act_sum, const float* weight_scales,
+                       float act_scale) {
+  const __m512 sum = _mm512_cvtepi32_ps(_mm512_sub_epi32(codes_sum, _mm512_set1_epi32(act_sum)));
+  const __m512 scaled =
+      _mm512_mul_ps(_mm512_mul_ps(sum, _mm512_loadu_ps(weight_scales)), _mm512_set1_ps(act_scale));
+  return _mm512_add_ps(total, scaled);
+}
+
+void GemvGrouped(const GroupedArgs* g) {
+  const uint8_t* p = g->tiles;
+  const float* scales = g->weight_scales;
+  const size_t second = (g->scales_per_block - 1) * kRows;
+  for (size_t t = 0; t < g->num_tiles; ++t) {
+    __m512 total = _mm512_setzero_ps();
+    for (size_t b = 0; b < g->num_blocks; ++b, p += kBlockBytes, scales += kRows + second) {
+      const int8_t* a = g->act + b * (kBlock / 4) * g->act_stride;
+      const size_t field = kSteps * g->act_stride;
+      FieldSums s;
+      for (size_t step = 0; step < kSteps; ++step, a += g->act_stride) {
+        const uint8_t* q = p + step * kStepBytes;
+        _mm_prefetch(reinterpret_cast<const char*>(q + kPrefetchBytes), _MM_HINT_T0);
+        AddStep(_mm512_loadu_si512(q), a, a + field, a + 2 * field, a + 3 * field, &s);
+      }
+      const __m512i low_half =
+          _mm512_add_epi32(_mm512_srai_epi32(s.top, 6), _mm512_srai_epi32(s.second, 4));
+      const __m512i high_half = _mm512_add_epi32(_mm512_srai_epi32(s.third, 2), s.low);
+      total = AddGroup(total, low_half, g->act_sums[2 * b], scales, g->act_scales[2 * b]);
+      total = AddGroup(total, high_half, g->act_sums[2 * b + 1], scales + second,
+                       g->act_scales[2 * b + 1]);
+    }
+    _mm512_storeu_ps(g->out + t * kRows, total);
+  }
+}
+
+constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
 
 }  // namespace
 

@@ -53,7 +53,41 @@ void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
   }
 }
 
-constexpr Tile16Ops kOps = {Gemv, Gemm};
+/// One group of 64 columns (half 0 or 1 of a block) of one row.
+int32_t DotGroup(const uint8_t* block, size_t row, size_t half, const int8_t* act, size_t stride) {
+  int32_t sum = 0;
+  for (size_t step = 0; step < kSteps; ++step) {
+    const uint8_t* bytes = block + step * kStepBytes + row * 4;
+    for (size_t field = 2 * half; field < 2 * half + 2; ++field) {
+      const int8_t* a = act + (field * kSteps + step) * stride;
+      for (size_t i = 0; i < 4; ++i) sum += (bytes[i] >> (6 - 2 * field) & 3) * a[i];
+    }
+  }
+  return sum;
+}
+
+void GemvGrouped(const GroupedArgs* g) {
+  for (size_t t = 0; t < g->num_tiles; ++t) {
+    float* out = g->out + t * kRows;
+    for (size_t row = 0; row < kRows; ++row) out[row] = 0;
+    for (size_t b = 0; b < g->num_blocks; ++b) {
+      const uint8_t* block = g->tiles + (t * g->num_blocks + b) * kBlockBytes;
+      const float* scales =
+          g->weight_scales + (t * g->num_blocks + b) * g->scales_per_block * kRows;
+      for (size_t half = 0; half < 2; ++half) {
+        if (half == 1 && g->scales_per_block == 2) scales += kRows;
+        for (size_t row = 0; row < kRows; ++row) {
+          const int32_t sum =
+              DotGroup(block, row, half, g->act + b * (kBlock / 4) * g->act_stride, g->act_stride) -
+              g->act_sums[2 * b + half];
+          out[row] += static_cast<float>(sum) * scales[row] * g->act_scales[2 * b + half];
+        }
+      }
+    }
+  }
+}
+
+constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace bittern::tokenizer {
+namespace bittern {
 
 /// The code point that stands for each byte. Bytes 0x21-0x7E, 0xA1-0xAC and 0xAE-0xFF stand for
 /// themselves; the other 68, in increasing order, are U+0100, U+0101, ... (source: GPT-2).
@@ -21,4 +21,4 @@ void AppendSpelling(std::string_view bytes, std::string* out);
 /// it is not in the alphabet or it is not UTF-8.
 [[nodiscard]] bool AppendSpelledBytes(std::string_view spelling, std::string* out);
 
-}  // namespace bittern::tokenizer
+}  // namespace bittern

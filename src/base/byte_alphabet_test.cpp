@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The byte alphabet: known letters, both directions, and what is no spelling.
-#include "tokenizer/byte_alphabet.hpp"
+#include "base/byte_alphabet.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace bittern::tokenizer {
+namespace bittern {
 namespace {
 
 TEST(ByteAlphabet, KnownLetters) {
@@ -39,4 +39,4 @@ TEST(ByteAlphabet, RefusesWhatIsNoSpelling) {
 }
 
 }  // namespace
-}  // namespace bittern::tokenizer
+}  // namespace bittern

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both directions are tables computed at compile time from the rule in the header.
-#include "tokenizer/byte_alphabet.hpp"
+#include "base/byte_alphabet.hpp"
 
 #include <cstdint>
 
 #include "base/utf8.hpp"
 
-namespace bittern::tokenizer {
+namespace bittern {
 namespace {
 
 constexpr char32_t kFirstStandIn = 0x100;
@@ -64,4 +64,4 @@ bool AppendSpelledBytes(std::string_view spelling, std::string* out) {
   return true;
 }
 
-}  // namespace bittern::tokenizer
+}  // namespace bittern

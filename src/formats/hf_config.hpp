@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// config.json of a Hugging Face model: its numbers become GGUF's keys, and what the tensors mean
+// (packed or master weights, scales that multiply or divide) is kept for hf_tensors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "formats/json.hpp"
+#include "formats/metadata.hpp"
+
+namespace bittern::formats {
+
+/// How the float weights of a projection are to be read.
+enum class HfFloatWeights {
+  kMasters,  ///< codes are made from them by absmean
+  kAsIs,     ///< the values themselves
+  kRefused,  ///< the configuration says that weights are packed
+};
+
+struct HfConfig {
+  std::string architecture;  ///< GGUF's name: "bitnet-b1.58", "bitnet", "llama", "qwen3"
+  std::uint64_t num_layers = 0, vocab_size = 0;
+  std::uint64_t hidden_size = 0, intermediate_size = 0;
+  std::uint64_t q_size = 0, kv_size = 0;  ///< heads times head size
+  std::optional<bool> tied_head;          ///< tie_word_embeddings
+  /// linear_class "autobitlinear": weight = code * weight_scale; else code / weight_scale.
+  bool scale_multiplies = false;
+  HfFloatWeights float_weights = HfFloatWeights::kAsIs;
+};
+
+/// Reads config.json and adds general.architecture, <architecture>.* (also hidden_activation and
+/// rope.scaling.*) and bittern.rope_pairing to `metadata`. Errors: kUnsupported (architecture,
+/// quantisation or feature, by name), kCorruptFile (a value missing or of another type).
+[[nodiscard]] Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata);
+
+}  // namespace bittern::formats

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the tensors of a Hugging Face model to those of GGUF: names, logical shapes, and each
+// packed weight together with its scale.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "formats/checkpoint.hpp"
+#include "formats/hf_config.hpp"
+#include "formats/safetensors_reader.hpp"
+
+namespace bittern::formats {
+
+/// Every tensor of the network under its GGUF name, in the order given. Errors name the tensor:
+/// kUnsupported (a name or a type that is not part of these architectures), kCorruptFile (a shape
+/// that contradicts the configuration; a packed weight without its scale or the reverse).
+[[nodiscard]] Result<std::vector<Tensor>> MapHfTensors(const HfConfig& config,
+                                                       std::span<const SafetensorsEntry> entries);
+
+}  // namespace bittern::formats

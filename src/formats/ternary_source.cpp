@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/ternary_source.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "formats/display.hpp"
+#include "formats/i2s_detector.hpp"
+#include "quant/dequantize.hpp"
+
+namespace bittern::formats {
+namespace {
+
+constexpr std::string_view kLayoutKey = "ternary.layout", kTilingKey = "ternary.tl.tiling";
+
+struct LayoutName {
+  std::string_view name;
+  quant::TernaryLayout layout;
+};
+constexpr LayoutName kLayoutNames[] = {{"x86-128", quant::TernaryLayout::kI2sX86},
+                                       {"arm-64", quant::TernaryLayout::kI2sArm},
+                                       {"row4", quant::TernaryLayout::kI2sRow4},
+                                       {"sequential", quant::TernaryLayout::kI2sSequential}};
+
+std::string_view NameOf(quant::TernaryLayout layout) {
+  for (const auto& [name, of] : kLayoutNames) {
+    if (of == layout) return name;
+  }
+  return "?";
+}
+
+std::string ShapeKey(quant::WeightFormat format, std::size_t rows, std::size_t cols) {
+  return fmt::format("{} {}x{}", quant::InfoOf(format).name, rows, cols);
+}
+
+std::string Describe(const quant::TlTiling& t) {
+  return fmt::format("BM {}, BK {}, bm {}", t.bm_rows, t.bk_cols, t.group_rows);
+}
+
+bool IsLookupTable(quant::WeightFormat format) {
+  return format == quant::WeightFormat::kTL1 || format == quant::WeightFormat::kTL2;
+}
+
+/// The scale of a whole matrix of master weights.
+Result<quant::AbsmeanScale> MasterScale(const Tensor& tensor) {
+  const std::size_t row_bytes = tensor.bytes.size() / tensor.rows();
+  double sum = 0;
+  for (std::size_t row = 0; row < tensor.rows(); ++row) {
+    sum += quant::AbsSumOfRow(tensor.format, tensor.bytes.subspan(row * row_bytes, row_bytes),
+                              tensor.row_elements());
+  }
+  return quant::AbsmeanFromSum(sum, tensor.num_elements());
+}
+
+}  // namespace
+
+std::size_t TernarySource::group_cols() const noexcept {
+  return !master_ && codec_->grain == quant::ScaleGrain::kGroup ? codec_->group_cols : cols();
+}
+
+std::size_t TernarySource::scales_per_row() const noexcept {
+  return master_ ? 1 : codec_->ScalesPerRow(cols());
+}
+
+Result<void> TernarySource::ReadRows(std::size_t first, std::size_t count, std::uint8_t* codes,
+                                     float* scales) const {
+  if (master_) {
+    const std::size_t row_bytes = view_.bytes.size() / rows();
+    for (std::size_t r = 0; r < count; ++r) {
+      quant::AbsmeanCodes(codec_->format, view_.bytes.subspan((first + r) * row_bytes, row_bytes),
+                          master_->reciprocal, {codes + r * cols(), cols()});
+      scales[r] = master_->scale;
+    }
+    return {};
+  }
+  BITTERN_TRY(quant::UnpackRowsChecked(*codec_, view_, first, count, codes, scales));
+  for (std::size_t i = 0; i < count * scales_per_row(); ++i) scales[i] *= multiplier_;
+  return {};
+}
+
+Result<TernaryOpener> TernaryOpener::Create(const Checkpoint& checkpoint, Decisions* decisions) {
+  TernaryOpener opener(checkpoint, decisions);
+  BITTERN_TRY(opener.ReadLayoutKey());
+  BITTERN_TRY(opener.ReadTilingKey());
+  return opener;
+}
+
+Result<void> TernaryOpener::ReadLayoutKey() {
+  const auto value = BITTERN_TRY(checkpoint_->metadata().GetString(kLayoutKey));
+  if (!value) return {};
+  std::string known;
+  for (const auto& [name, layout] : kLayoutNames) {
+    if (name == *value) i2s_ = &quant::CodecOf(layout);
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
+  }
+  // A file in another format may say so under the same key; that is no layout of I2_S.
+  if (i2s_ != nullptr || quant::FindCodec(*value) != nullptr) return {};
+  return Fail(ErrorCode::kCorruptFile, fmt::format("metadata key {}: expected one of {}, found {}",
+                                                   kLayoutKey, known, Quoted(*value)));
+}
+
+namespace {
+
+/// "640,2560,160,96,32,...": how a command line writes the key.
+Result<std::vector<std::int32_t>> ParseNumbers(std::string_view text) {
+  std::vector<std::int32_t> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    std::int32_t number = 0;
+    const auto [next, error] = std::from_chars(at, end, number);
+    if (error != std::errc() || (next != end && (*next != ',' || next + 1 == end))) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("{}: expected numbers with commas between them, found {}", kTilingKey,
+                              Quoted(text)));
+    }
+    numbers.push_back(number);
+    at = next == end ? end : next + 1;
+  }
+  return numbers;
+}
+
+}  // namespace
+
+Result<void> TernaryOpener::ReadTilingKey() {
+  const MetaValue* value = checkpoint_->metadata().Find(kTilingKey);
+  if (value == nullptr) return {};
+  std::vector<std::int32_t> values;
+  if (value->type == MetaType::kString) {
+    values = BITTERN_TRY(ParseNumbers(std::get<std::string_view>(value->value)));
+  } else {
+    values = BITTERN_TRY(checkpoint_->metadata().GetInts(kTilingKey)).value();
+  }
+  const bool positive = std::all_of(values.begin(), values.end(), [](int v) { return v > 0; });
+  if (values.size() % 5 != 0 || !positive) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("metadata key {}: expected five positive numbers for each shape (rows, "
+                            "cols, BM, BK, bm), found {}",
+                            kTilingKey, fmt::join(values, ",")));
+  }
+  for (std::size_t i = 0; i < values.size(); i += 5) {
+    const auto number = [&](std::size_t n) { return static_cast<std::size_t>(values[i + n]); };
+    for (const auto format : {quant::WeightFormat::kTL1, quant::WeightFormat::kTL2}) {
+      tilings_[ShapeKey(format, number(0), number(1))] = {number(2), number(3), number(4)};
+    }
+  }
+  return {};
+}
+
+void TernaryOpener::DetectI2sLayout() {
+  const auto found = formats::DetectI2sLayout(*checkpoint_);
+  const auto layout = found.value_or(quant::TernaryLayout::kI2sX86);
+  i2s_ = &quant::CodecOf(layout);
+  const bool odd = layout != quant::TernaryLayout::kI2sX86;
+  decisions_->push_back({"I2_S layout", std::string(NameOf(layout)),
+                         found ? "dead neurons of gate and down agree under it alone"
+                               : "the official file's; nothing in the file says which",
+                         odd});
+}
+
+Result<quant::TlTiling> TernaryOpener::TilingOf(const Tensor& tensor) {
+  const std::size_t rows = tensor.rows(), cols = tensor.row_elements();
+  const std::string shape = ShapeKey(tensor.format, rows, cols);
+  if (const auto known = tilings_.find(shape); known != tilings_.end()) return known->second;
+  // Preset tilings are what bitnet.cpp used for its own models; a search also finds home-made
+  // ones, and where it finds one it knows more than the table.
+  std::optional<quant::TlTiling> tiling =
+      quant::FindTiling(tensor.format, tensor.bytes, rows, cols);
+  std::string reason = "found: under it alone the rows differ as rows of a model do";
+  if (!tiling) {
+    tiling = quant::PresetTiling(tensor.format, rows, cols);
+    reason = "bitnet.cpp's for this shape; the file does not say";
+  }
+  if (!tiling) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("the tiling of a {} matrix is not in the file and could not be found; "
+                            "give BM, BK and bm of its converter's kernel_config.ini, as in "
+                            "--tl-tiling {},{},BM,BK,bm",
+                            shape, rows, cols));
+  }
+  tilings_[shape] = *tiling;
+  decisions_->push_back({"tiling of " + shape, Describe(*tiling), reason, true});
+  return *tiling;
+}
+
+std::string TernaryOpener::ScaleTensorName(const std::string& weight_name) {
+  constexpr std::string_view kSuffix = ".weight";
+  if (!weight_name.ends_with(kSuffix)) return weight_name + ".scale";
+  return weight_name.substr(0, weight_name.size() - kSuffix.size()) + ".scale";
+}
+
+Result<float> TernaryOpener::MultiplierOf(const Tensor& tensor) const {
+  float multiplier = tensor.scale;
+  if (const Tensor* separate = checkpoint_->Find(ScaleTensorName(tensor.name))) {
+    if (separate->num_elements() != 1 || separate->format != quant::WeightFormat::kF32) {
+      return Fail(ErrorCode::kCorruptFile,
+                  fmt::format("tensor {}: expected one F32 number", Quoted(separate->name)));
+    }
+    float scale;
+    quant::DequantizeRowFor(separate->format)(separate->bytes.data(), 1, &scale);
+    multiplier *= scale;
+  }
+  if (std::isfinite(multiplier) && multiplier > 0) return multiplier;
+  return Fail(ErrorCode::kCorruptFile,
+              fmt::format("its scale: expected a finite positive number, found {}", multiplier));
+}
+
+Result<TernarySource> TernaryOpener::Open(const Tensor& tensor) {
+  const auto open = [&]() -> Result<TernarySource> {
+    const quant::TernaryCodec* codec = quant::DefaultCodec(tensor.format);
+    if (codec == nullptr) {
+      return Fail(ErrorCode::kUnsupported,
+                  fmt::format("expected ternary weights, found {}, which holds none",
+                              quant::InfoOf(tensor.format).name));
+    }
+    if (tensor.format == quant::WeightFormat::kI2_S) {
+      if (i2s_ == nullptr) DetectI2sLayout();
+      codec = i2s_;
+    }
+    quant::TernaryView view{tensor.bytes, tensor.rows(), tensor.row_elements(), {}};
+    if (IsLookupTable(tensor.format)) view.tiling = BITTERN_TRY(TilingOf(tensor));
+    BITTERN_TRY(codec->check(view.rows, view.cols, view.tiling));
+    TernarySource source(codec, view);
+    source.multiplier_ = BITTERN_TRY(MultiplierOf(tensor));
+    if (tensor.quantize_absmean) source.master_ = BITTERN_TRY(MasterScale(tensor));
+    return source;
+  };
+  return open().map_error([&](Error error) {
+    return Within(fmt::format("tensor {}", Quoted(tensor.name)), std::move(error));
+  });
+}
+
+}  // namespace bittern::formats

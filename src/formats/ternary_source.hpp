@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a tensor of a checkpoint to its codes and scales, whatever the file holds: the codec, what
+// the file does not say about it (layout of I2_S, tiling of TL1 and TL2), the scale kept apart,
+// and master weights whose codes are still to be made.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/decision.hpp"
+#include "base/result.hpp"
+#include "formats/checkpoint.hpp"
+#include "quant/absmean.hpp"
+#include "quant/ternary_codec.hpp"
+#include "quant/ternary_scales.hpp"
+
+namespace bittern::formats {
+
+/// One ternary tensor, ready to be read row by row.
+class TernarySource {
+ public:
+  [[nodiscard]] std::size_t rows() const noexcept { return view_.rows; }
+  [[nodiscard]] std::size_t cols() const noexcept { return view_.cols; }
+  [[nodiscard]] const quant::TernaryCodec& codec() const noexcept { return *codec_; }
+  [[nodiscard]] const quant::TernaryView& view() const noexcept { return view_; }
+  /// True where the codes are made from master weights instead of read.
+  [[nodiscard]] bool is_master() const noexcept { return master_.has_value(); }
+  /// What the scales of the format are multiplied by (1 where the file keeps none apart).
+  [[nodiscard]] float multiplier() const noexcept { return multiplier_; }
+  /// Columns that share a scale as stored, cols() where a row has one.
+  [[nodiscard]] std::size_t group_cols() const noexcept;
+  [[nodiscard]] std::size_t scales_per_row() const noexcept;
+
+  /// Rows [first, first + count): codes (count * cols()) 0..2, scales (count * scales_per_row()),
+  /// 0 where every weight is 0. Error kCorruptFile with row and column: an invalid code, a scale
+  /// that is not finite and positive. Thread-safe.
+  [[nodiscard]] Result<void> ReadRows(std::size_t first, std::size_t count, std::uint8_t* codes,
+                                      float* scales) const;
+
+ private:
+  friend class TernaryOpener;
+  TernarySource(const quant::TernaryCodec* codec, quant::TernaryView view)
+      : codec_(codec), view_(view) {}
+
+  const quant::TernaryCodec* codec_;
+  quant::TernaryView view_;
+  float multiplier_ = 1;
+  std::optional<quant::AbsmeanScale> master_;
+};
+
+/// Opens the ternary tensors of one checkpoint. Knows the metadata keys
+///   ternary.layout     str: "x86-128", "arm-64", "row4", "sequential" (of I2_S)
+///   ternary.tl.tiling  [u32]: rows, cols, BM, BK, bm of each shape, five by five (or a str of
+///                      the same with commas: what --tl-tiling makes)
+/// and decides, in writing, where they are absent: I2_S is read as the official file unless its
+/// dead neurons speak for another layout; a tiling is bitnet.cpp's for the shape, or searched.
+/// Not thread-safe; the sources it gives are.
+class TernaryOpener {
+ public:
+  /// The checkpoint and the decisions outlive this. Errors: a key of another type or value.
+  [[nodiscard]] static Result<TernaryOpener> Create(const Checkpoint& checkpoint,
+                                                    Decisions* decisions);
+
+  /// Name of the tensor a separate scale may lie in: "blk.0.attn_q.weight" -> "blk.0.attn_q.scale"
+  /// (architecture bitnet of llama.cpp).
+  [[nodiscard]] static std::string ScaleTensorName(const std::string& weight_name);
+
+  /// Errors: kUnsupported (the format holds no ternary weights; the shape does not fit),
+  /// kCorruptFile (a separate scale that is not finite and positive), naming the tensor.
+  [[nodiscard]] Result<TernarySource> Open(const Tensor& tensor);
+
+ private:
+  TernaryOpener(const Checkpoint& checkpoint, Decisions* decisions)
+      : checkpoint_(&checkpoint), decisions_(decisions) {}
+  Result<void> ReadLayoutKey();
+  Result<void> ReadTilingKey();
+  void DetectI2sLayout();
+  Result<quant::TlTiling> TilingOf(const Tensor& tensor);
+  Result<float> MultiplierOf(const Tensor& tensor) const;
+
+  const Checkpoint* checkpoint_;
+  Decisions* decisions_;
+  const quant::TernaryCodec* i2s_ = nullptr;
+  std::unordered_map<std::string, quant::TlTiling> tilings_;  // by format and shape
+};
+
+}  // namespace bittern::formats

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// What TernaryOpener decides where a file is silent, what it obeys, and what it refuses.
+#include "formats/ternary_source.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "formats/gguf_builder_for_test.hpp"
+
+namespace bittern::formats {
+namespace {
+
+using quant::TernaryLayout;
+using testing::HasSubstr;
+
+/// Writes and opens a built file; it lies on disk until the object goes.
+class OpenedFile {
+ public:
+  explicit OpenedFile(GgufBuilder builder) {
+    path_ = std::filesystem::temp_directory_path() /
+            ("bittern_source_" + std::to_string(getpid()) + ".gguf");
+    const auto bytes = builder.Build();
+    std::ofstream(path_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    checkpoint_.emplace(Checkpoint::Open(path_).value());
+  }
+  ~OpenedFile() { std::filesystem::remove(path_); }
+  OpenedFile(const OpenedFile&) = delete;
+  OpenedFile& operator=(const OpenedFile&) = delete;
+  Checkpoint& operator*() { return *checkpoint_; }
+
+ private:
+  std::filesystem::path path_;
+  std::optional<Checkpoint> checkpoint_;
+};
+
+std::vector<std::byte> Pack(TernaryLayout layout, const std::vector<std::uint8_t>& codes,
+                            std::size_t rows, std::size_t cols, float scale = 1.5f,
+                            const quant::TlTiling& tiling = {}) {
+  const auto& codec = quant::CodecOf(layout);
+  std::vector<std::byte> bytes(codec.bytes(rows, cols, tiling));
+  const std::vector<float> scales(rows * codec.ScalesPerRow(cols), scale);
+  codec.pack({codes, scales, rows, cols, tiling}, bytes.data());
+  return bytes;
+}
+
+constexpr std::size_t kHidden = 256, kFfn = 512;
+
+/// Gate and down of one layer with `dead` neurons: rows of gate, columns of down.
+GgufBuilder WithDeadNeurons(TernaryLayout layout, std::size_t dead) {
+  std::mt19937 rng(1);
+  std::vector<std::uint8_t> gate(kFfn * kHidden), down(kHidden * kFfn);
+  for (auto& code : gate) code = static_cast<std::uint8_t>(rng() % 3);
+  for (auto& code : down) code = static_cast<std::uint8_t>(rng() % 3);
+  for (std::size_t i = 0; i < dead; ++i) {
+    const std::size_t neuron = i * 37 % kFfn;
+    for (std::size_t c = 0; c < kHidden; ++c) gate[neuron * kHidden + c] = 1;
+    for (std::size_t r = 0; r < kHidden; ++r) down[r * kFfn + neuron] = 1;
+  }
+  GgufBuilder builder;
+  builder.AddTensor("blk.0.ffn_gate.weight", 36, {kHidden, kFfn},
+                    Pack(layout, gate, kFfn, kHidden));
+  builder.AddTensor("blk.0.ffn_down.weight", 36, {kFfn, kHidden},
+                    Pack(layout, down, kHidden, kFfn));
+  return builder;
+}
+
+TEST(TernaryOpener, DeadNeuronsTellTheLayoutOfI2s) {
+  for (const auto layout :
+       {TernaryLayout::kI2sX86, TernaryLayout::kI2sArm, TernaryLayout::kI2sSequential}) {
+    OpenedFile file(WithDeadNeurons(layout, 20));
+    Decisions decisions;
+    auto opener = TernaryOpener::Create(*file, &decisions).value();
+    const auto source = opener.Open(*(*file).Find("blk.0.ffn_gate.weight")).value();
+    EXPECT_EQ(source.codec().layout, layout);
+    ASSERT_EQ(decisions.size(), 1u);
+    EXPECT_EQ(decisions[0].notable, layout != TernaryLayout::kI2sX86);
+  }
+}
+
+TEST(TernaryOpener, WithoutDeadNeuronsI2sIsTheOfficialLayoutUnlessToldOtherwise) {
+  OpenedFile file(WithDeadNeurons(TernaryLayout::kI2sArm, 3));
+  Decisions decisions;
+  auto opener = TernaryOpener::Create(*file, &decisions).value();
+  const Tensor& gate = *(*file).Find("blk.0.ffn_gate.weight");
+  EXPECT_EQ(opener.Open(gate).value().codec().layout, TernaryLayout::kI2sX86);
+  ASSERT_TRUE((*file).metadata().Override("ternary.layout=str:arm-64"));
+  auto told = TernaryOpener::Create(*file, &decisions).value();
+  EXPECT_EQ(told.Open(gate).value().codec().layout, TernaryLayout::kI2sArm);
+  ASSERT_TRUE((*file).metadata().Override("ternary.layout=str:arm-65"));
+  const auto wrong = TernaryOpener::Create(*file, &decisions);
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message,
+              HasSubstr("expected one of x86-128, arm-64, row4, sequential, found \"arm-65\""));
+}
+
+TEST(TernaryOpener, ASeparateScaleMultiplies) {
+  std::vector<std::uint8_t> codes(4 * 128, 2);
+  const auto open = [&](float separate) {
+    GgufBuilder builder;
+    builder.AddTensor("blk.0.attn_q.weight", 36, {128, 4},
+                      Pack(TernaryLayout::kI2sX86, codes, 4, 128, 1.5f));
+    std::vector<std::byte> bytes(4);
+    std::memcpy(bytes.data(), &separate, 4);
+    builder.AddTensor("blk.0.attn_q.scale", 0, {1}, bytes);
+    OpenedFile file(builder);
+    Decisions decisions;
+    auto opener = TernaryOpener::Create(*file, &decisions).value();
+    const auto source = opener.Open(*(*file).Find("blk.0.attn_q.weight"));
+    if (!source) return source.error().message;
+    float scale;
+    std::vector<std::uint8_t> row(128);
+    EXPECT_TRUE(source->ReadRows(3, 1, row.data(), &scale));
+    return std::to_string(scale);
+  };
+  EXPECT_EQ(open(2), "3.000000");
+  EXPECT_THAT(open(std::nanf("")), HasSubstr("its scale: expected a finite positive number"));
+}
+
+TEST(TernaryOpener, TilingsAreReadFoundOrAskedFor) {
+  std::mt19937 rng(1);
+  std::vector<std::uint8_t> codes(128 * 448);  // rows alike: nothing to find
+  for (auto& code : codes) code = static_cast<std::uint8_t>(rng() % 3);
+  GgufBuilder builder;
+  builder.AddTensor("t.weight", 39, {448, 128},
+                    Pack(TernaryLayout::kTl2, codes, 128, 448, 1, {64, 96, 32}));
+  OpenedFile file(builder);
+  Decisions decisions;
+  const Tensor& tensor = *(*file).Find("t.weight");
+  auto opener = TernaryOpener::Create(*file, &decisions).value();
+  const auto unknown = opener.Open(tensor);
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message, HasSubstr("as in --tl-tiling 128,448,BM,BK,bm"));
+  ASSERT_TRUE((*file).metadata().Override("ternary.tl.tiling=str:128,448,64,96,32"));
+  auto told = TernaryOpener::Create(*file, &decisions).value();
+  std::vector<std::uint8_t> read(codes.size());
+  std::vector<float> scales(128);
+  ASSERT_TRUE(told.Open(tensor).value().ReadRows(0, 128, read.data(), scales.data()));
+  EXPECT_EQ(read, codes);
+  for (const char* bad : {"1,2,3", "128,448,64,96,-1", "128,448,64,96,x", "1,2,3,4,5,"}) {
+    ASSERT_TRUE((*file).metadata().Override(std::string("ternary.tl.tiling=str:") + bad));
+    EXPECT_FALSE(TernaryOpener::Create(*file, &decisions)) << bad;
+  }
+}
+
+TEST(TernaryOpener, DenseFormatsAreRefusedByName) {
+  GgufBuilder builder;
+  builder.AddTensor("t.weight", 2, {32, 2}, std::vector<std::byte>(36));
+  OpenedFile file(builder);
+  Decisions decisions;
+  auto opener = TernaryOpener::Create(*file, &decisions).value();
+  const auto refused = opener.Open(*(*file).Find("t.weight"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(refused.error().message, HasSubstr("tensor \"t.weight\": expected ternary weights, "
+                                                 "found Q4_0"));
+}
+
+}  // namespace
+}  // namespace bittern::formats

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookup gemv over pairs with AVX-512 (BW; VNNI has no part in it). Layout: quant/lut32.hpp.
+//
+// Bound of the int16 sums: a pair is at most 256 in magnitude and each lane adds one a step;
+// widened after 127 steps: 32512 < 32767.
+#include "kernels/lut_avx512.inc"
+#include "kernels/lut_tables.inc"
+
+namespace bittern::kernels {
+namespace {
+
+constexpr size_t kStepBytes = 32, kTableBytes = 64, kPrefetchBytes = 2048, kStepsAtOnce = 127;
+
+void Gemv(const uint8_t* tiles, size_t num_tiles, size_t num_steps, const uint8_t* tables,
+          int32_t* out) {
+  const uint8_t* p = tiles;
+  for (size_t t = 0; t < num_tiles; ++t) {
+    Wide wide;
+    for (size_t step = 0; step < num_steps;) {
+      const size_t end = step + kStepsAtOnce < num_steps ? step + kStepsAtOnce : num_steps;
+      Narrow sums;
+      for (; step < end; ++step, p += kStepBytes) {
+        _mm_prefetch(reinterpret_cast<const char*>(p + kPrefetchBytes), _MM_HINT_T0);
+        const Narrow value = LookUp(Nibbles(p), tables + step * kTableBytes);
+        sums.first = _mm512_add_epi16(sums.first, value.first);
+        sums.last = _mm512_add_epi16(sums.last, value.last);
+      }
+      Widen(sums, &wide);
+    }
+    StoreWide(wide, out + t * kRows);
+  }
+}
+
+void Build(const int8_t* act, size_t num_steps, uint8_t* tables) {
+  BuildTl1(act, num_steps, tables);
+}
+
+constexpr LutOps kOps = {Build, Gemv};
+
+}  // namespace
+
+extern const KernelInfo k_tl1_avx512vnni;
+const KernelInfo k_tl1_avx512vnni = {"tl1_avx512vnni", Isa::avx512vnni, nullptr,
+                                     nullptr,          &kOps,           nullptr};
+
+}  // namespace bittern::kernels
