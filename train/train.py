@@ -84,9 +84,9 @@ def make_optimizer(o, net):
                              lr=o.lr, betas=(0.9, 0.95))
 
 
-def save(o, net, optimizer, step, tokens):
+def save(o, net, optimizer, step, tokens, name="checkpoint.pt"):
     """Writes the checkpoint beside itself first, so that it is whole whenever the power goes."""
-    path = pathlib.Path(o.work) / "checkpoint.pt"
+    path = pathlib.Path(o.work) / name
     torch.save({"config": dataclasses.asdict(net.c), "net": net.state_dict(),
                 "optimizer": optimizer.state_dict(), "step": step, "tokens": tokens,
                 "options": vars(o)}, str(path) + ".new")
@@ -169,6 +169,8 @@ def main():
         if not chief:
             continue
         progress.add(step, loss, n, tokens)
+        if step == int(o.steps * o.second_stage):  # what a longer run would go on from
+            save(o, net, optimizer, step, tokens, "first-stage.pt")
         if time.time() - saved > o.save_minutes * 60:
             save(o, net, optimizer, step, tokens)
             saved = time.time()

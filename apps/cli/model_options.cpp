@@ -15,14 +15,6 @@
 namespace bittern::cli {
 namespace {
 
-void PrintDecisions(const Decisions& decisions, bool all) {
-  for (const Decision& decision : decisions) {
-    if (!decision.notable && !all) continue;
-    fmt::print(stderr, "decision: {} = {} ({})\n", decision.subject, decision.choice,
-               decision.reason);
-  }
-}
-
 /// What some files do not say about their weights; both are metadata keys to the library.
 void AddLayoutOptions(CLI::App& command, ModelOptions* options) {
   command
@@ -49,6 +41,14 @@ void AddLayoutOptions(CLI::App& command, ModelOptions* options) {
 }
 
 }  // namespace
+
+void PrintDecisions(const Decisions& decisions, bool all) {
+  for (const Decision& decision : decisions) {
+    if (!decision.notable && !all) continue;
+    fmt::print(stderr, "decision: {} = {} ({})\n", decision.subject, decision.choice,
+               decision.reason);
+  }
+}
 
 void AddModelOptions(CLI::App& command, ModelOptions* options) {
   command

@@ -29,6 +29,9 @@ void AddModelOptions(CLI::App& command, ModelOptions* options);
 [[nodiscard]] Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(
     const ModelOptions& options, int num_threads);
 
+/// Prints the notable decisions (all of them if `all`) to stderr, one line each.
+void PrintDecisions(const Decisions& decisions, bool all);
+
 /// The instruction set whose matrix kernels run here. Error: a wrong BITTERN_ISA.
 [[nodiscard]] Result<std::string> IsaInUse();
 
