@@ -26,6 +26,7 @@ int Report(const Error& error);
 int ReportOutput(const Error& error, const std::string& output);
 
 void AddRun(CLI::App& app, int* exit_code);       // run.cpp
+void AddChat(CLI::App& app, int* exit_code);      // chat.cpp
 void AddLogits(CLI::App& app, int* exit_code);    // logits.cpp
 void AddBench(CLI::App& app, int* exit_code);     // bench.cpp
 void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp

@@ -31,8 +31,7 @@ void AddLayoutOptions(CLI::App& command, std::vector<std::string>* overrides) {
       .add_option_function<std::vector<std::string>>(
           "--tl-tiling",
           [overrides](const std::vector<std::string>& shapes) {
-            overrides->push_back(
-                fmt::format("ternary.tl.tiling=str:{}", fmt::join(shapes, ",")));
+            overrides->push_back(fmt::format("ternary.tl.tiling=str:{}", fmt::join(shapes, ",")));
           },
           "Tiling of a TL1 or TL2 file's matrices of one shape, from its converter's "
           "kernel_config.ini; may be repeated")

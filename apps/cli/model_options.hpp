@@ -36,6 +36,9 @@ void AddFileOptions(CLI::App& command, std::vector<std::string>* overrides);
 [[nodiscard]] Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(
     const ModelOptions& options, int num_threads);
 
+/// Prints the notable decisions (all of them if `all`) to stderr, one line each.
+void PrintDecisions(const Decisions& decisions, bool all);
+
 /// The instruction set whose matrix kernels run here. Error: a wrong BITTERN_ISA.
 [[nodiscard]] Result<std::string> IsaInUse();
 

@@ -121,6 +121,14 @@ class TreeBuilder {
 
 }  // namespace
 
+Json::Json() = default;
+Json::Json(Value value) : value_(std::move(value)) {}
+Json::Json(const Json& other) = default;
+Json::Json(Json&& other) noexcept = default;
+Json& Json::operator=(const Json& other) = default;
+Json& Json::operator=(Json&& other) noexcept = default;
+Json::~Json() = default;
+
 Result<Json> Json::Parse(std::string_view text, const JsonLimits& limits) {
   if (text.size() > limits.max_bytes) {
     return Fail(ErrorCode::kCorruptFile, fmt::format("at most {} bytes of JSON expected, {} found",

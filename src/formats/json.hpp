@@ -32,8 +32,14 @@ class Json {
   using Value = std::variant<std::monostate, bool, std::uint64_t, std::int64_t, double, std::string,
                              Array, Object>;
 
-  Json() = default;
-  explicit Json(Value value) : value_(std::move(value)) {}
+  // All in json.cpp, where Member is a complete type.
+  Json();
+  explicit Json(Value value);
+  Json(const Json& other);
+  Json(Json&& other) noexcept;
+  Json& operator=(const Json& other);
+  Json& operator=(Json&& other) noexcept;
+  ~Json();
 
   /// Errors kCorruptFile: not JSON (with the byte where), a key twice in one object, or beyond
   /// the limits.
