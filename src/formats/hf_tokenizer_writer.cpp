@@ -114,40 +114,78 @@ OrderedJson ByteLevel(bool use_regex) {
           {"use_regex", use_regex}};
 }
 
-OrderedJson Steps(OrderedJson steps) {
-  return {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
-}
+/// A pipeline under a name of GGUF's, as the steps that hf_pipeline reads; and its other rules.
+struct Pipeline {
+  std::string_view name, steps;
+  bool ignore_merges, nfc, adds_bos;
+};
+constexpr std::string_view kLlama3Steps =
+    R"(Split((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
+    R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+);ByteLevel)";
+constexpr Pipeline kPipelines[] = {
+    {"llama-bpe", kLlama3Steps, true, false, true},
+    {"llama3", kLlama3Steps, true, false, true},
+    {"llama-v3", kLlama3Steps, true, false, true},
+    {"qwen2",
+     R"(Split((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
+     R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+);ByteLevel)",
+     false, true, false},
+    {"gpt-2", "ByteLevel(regex)", false, false, false},
+    {"falcon", "Punctuation(Contiguous);ByteLevel(regex);Split([0-9][0-9][0-9])", false, false,
+     false},
+    {"falcon3", "Punctuation(Contiguous);ByteLevel(regex);Split([0-9])", false, false, false},
+    {"falcon_e", "Punctuation(Contiguous);ByteLevel(regex);Split([0-9])", false, false, false},
+};
 
-/// The pre-tokenizer behind a name of GGUF's.
-Result<OrderedJson> PreTokenizer(std::string_view pre) {
-  if (pre == "llama-bpe" || pre == "llama3" || pre == "llama-v3") {
-    return Steps({Split(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
-                        R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"),
-                  ByteLevel(false)});
+/// The pipeline behind tokenizer.ggml.pre; names from folders spell their steps: "hf:<steps>".
+Result<Pipeline> PipelineOf(std::string_view pre) {
+  constexpr std::string_view kSpelled = "hf:";
+  if (pre.starts_with(kSpelled)) {
+    return Pipeline{pre, pre.substr(kSpelled.size()), false, false, false};
   }
-  if (pre == "qwen2") {
-    return Steps({Split(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
-                        R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"),
-                  ByteLevel(false)});
-  }
-  if (pre == "gpt-2" || pre == "gpt2") return ByteLevel(true);
-  if (pre == "falcon3") {
-    return Steps(
-        {{{"type", "Punctuation"}, {"behavior", "Contiguous"}}, ByteLevel(true), Split("[0-9]")});
+  for (const Pipeline& pipeline : kPipelines) {
+    if (pipeline.name == pre) return pipeline;
   }
   return Fail(ErrorCode::kUnsupported,
               fmt::format("pre-tokenizer {} has no known pipeline of Hugging Face's", Quoted(pre)));
 }
 
+/// "Punctuation(Contiguous)" -> its JSON.
+OrderedJson StepOf(std::string_view word) {
+  const std::size_t open = word.find('(');
+  const std::string_view type = word.substr(0, open);
+  const std::string_view argument = open == std::string_view::npos
+                                        ? std::string_view()
+                                        : word.substr(open + 1, word.size() - open - 2);
+  if (type == "Split") return Split(argument);
+  if (type == "ByteLevel") return ByteLevel(!argument.empty());
+  if (type == "Digits") return {{"type", type}, {"individual_digits", !argument.empty()}};
+  return {{"type", type}, {"behavior", argument}};
+}
+
+OrderedJson PreTokenizer(std::string_view steps) {
+  OrderedJson list = OrderedJson::array();
+  while (!steps.empty()) {
+    const std::size_t end = std::min(steps.find(';'), steps.size());
+    list.push_back(StepOf(steps.substr(0, end)));
+    steps.remove_prefix(std::min(end + 1, steps.size()));
+  }
+  if (list.size() == 1) return list[0];
+  return {{"type", "Sequence"}, {"pretokenizers", std::move(list)}};
+}
+
+/// A flag among the keys; `absent` where there is none.
+bool Flag(const MetadataDraft& metadata, std::string_view key, bool absent) {
+  const MetaValue* value = metadata.Find(key);
+  const auto* set = value == nullptr ? nullptr : std::get_if<bool>(&value->value);
+  return set == nullptr ? absent : *set;
+}
+
 OrderedJson PostProcessor(const MetadataDraft& metadata, const Vocabulary& vocabulary,
                           bool add_bos_default) {
-  const auto flag = [&](std::string_view key, bool absent) {
-    const MetaValue* value = metadata.Find(key);
-    const auto* set = value == nullptr ? nullptr : std::get_if<bool>(&value->value);
-    return set == nullptr ? absent : *set;
-  };
-  const bool bos = flag("tokenizer.ggml.add_bos_token", add_bos_default) && vocabulary.bos;
-  const bool eos = flag("tokenizer.ggml.add_eos_token", false) && vocabulary.eos;
+  const bool bos =
+      Flag(metadata, "tokenizer.ggml.add_bos_token", add_bos_default) && vocabulary.bos;
+  const bool eos = Flag(metadata, "tokenizer.ggml.add_eos_token", false) && vocabulary.eos;
   if (!bos && !eos) return nullptr;
   OrderedJson single = OrderedJson::array(), specials = OrderedJson::object();
   const auto add = [&](std::uint64_t id) {
@@ -187,18 +225,18 @@ OrderedJson BpeModel(bool sentencepiece, bool ignore_merges) {
 
 Result<OrderedJson> ByteLevelTokenizer(const MetadataDraft& metadata,
                                        const Vocabulary& vocabulary) {
-  const std::string_view pre = metadata.Text("tokenizer.ggml.pre");
-  const bool llama3 = pre == "llama-bpe" || pre == "llama3" || pre == "llama-v3";
+  const Pipeline pipeline = BITTERN_TRY(PipelineOf(metadata.Text("tokenizer.ggml.pre")));
   OrderedJson json = Frame(AddedTokens(vocabulary, false));
   json["normalizer"] = nullptr;
-  json["pre_tokenizer"] = BITTERN_TRY(PreTokenizer(pre));
-  json["post_processor"] = PostProcessor(metadata, vocabulary, llama3);
+  if (Flag(metadata, "bittern.tokenizer.nfc", pipeline.nfc)) json["normalizer"] = {{"type", "NFC"}};
+  json["pre_tokenizer"] = PreTokenizer(pipeline.steps);
+  json["post_processor"] = PostProcessor(metadata, vocabulary, pipeline.adds_bos);
   json["decoder"] = {{"type", "ByteLevel"},
                      {"add_prefix_space", true},
                      {"trim_offsets", true},
                      {"use_regex", true}};
-  // LLaMA-3 takes a piece that is a token whole; so does Falcon3's tokenizer as llama.cpp reads it.
-  json["model"] = BpeModel(false, llama3);
+  json["model"] =
+      BpeModel(false, Flag(metadata, "bittern.tokenizer.ignore_merges", pipeline.ignore_merges));
   json["model"]["vocab"] = Vocab(vocabulary, false);
   json["model"]["merges"] = vocabulary.merges;
   return json;
@@ -232,10 +270,8 @@ Result<OrderedJson> SentencePieceTokenizer(const MetadataDraft& metadata,
   if (vocabulary.scores.empty()) {
     return Fail(ErrorCode::kCorruptFile, "tokenizer.ggml.scores is missing or too short");
   }
-  const MetaValue* prefix = metadata.Find("tokenizer.ggml.add_space_prefix");
-  const auto* prefixed = prefix == nullptr ? nullptr : std::get_if<bool>(&prefix->value);
   OrderedJson normalizers = OrderedJson::array();
-  if (prefixed == nullptr || *prefixed) {
+  if (Flag(metadata, "tokenizer.ggml.add_space_prefix", true)) {
     normalizers.push_back({{"type", "Prepend"}, {"prepend", kUnderline}});
   }
   normalizers.push_back(

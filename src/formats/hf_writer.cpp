@@ -115,10 +115,15 @@ OrderedJson GenerationConfig(const MetadataDraft& metadata) {
   OrderedJson config = OrderedJson::object();
   if (const auto bos = metadata.Uint("tokenizer.ggml.bos_token_id")) config["bos_token_id"] = *bos;
   OrderedJson ends = OrderedJson::array();
+  const auto add = [&](std::uint64_t id) {
+    if (std::find(ends.begin(), ends.end(), id) == ends.end()) ends.push_back(id);
+  };
   for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                           "tokenizer.ggml.eom_token_id"}) {
-    const auto id = metadata.Uint(key);
-    if (id && std::find(ends.begin(), ends.end(), *id) == ends.end()) ends.push_back(*id);
+    if (const auto id = metadata.Uint(key)) add(*id);
+  }
+  for (const std::int32_t id : metadata.Ints("bittern.end_token_ids")) {
+    if (id >= 0) add(static_cast<std::uint64_t>(id));
   }
   if (ends.size() == 1) {
     config["eos_token_id"] = ends[0];

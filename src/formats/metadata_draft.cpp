@@ -2,6 +2,7 @@
 #include "formats/metadata_draft.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace bittern::formats {
@@ -93,6 +94,16 @@ std::optional<double> MetadataDraft::Number(std::string_view key) const noexcept
   if (const auto* number = std::get_if<double>(&value->value)) return *number;
   if (const auto integer = Uint(key)) return static_cast<double>(*integer);
   return std::nullopt;
+}
+
+std::vector<std::int32_t> MetadataDraft::Ints(std::string_view key) const {
+  const MetaValue* value = Find(key);
+  const auto* array = value == nullptr ? nullptr : std::get_if<MetaArray>(&value->value);
+  const bool ints = array != nullptr && (array->element_type == MetaType::kI32 ||
+                                         array->element_type == MetaType::kU32);
+  std::vector<std::int32_t> numbers(ints ? array->count : 0);
+  if (!numbers.empty()) std::memcpy(numbers.data(), array->raw.data(), array->raw.size());
+  return numbers;
 }
 
 bool MetadataDraft::Remove(std::string_view key) {

@@ -31,6 +31,8 @@ class MetadataDraft {
   [[nodiscard]] std::optional<std::uint64_t> Uint(std::string_view key) const noexcept;
   /// A float of either type, or an integer.
   [[nodiscard]] std::optional<double> Number(std::string_view key) const noexcept;
+  /// An array of i32 or u32; empty if there is none.
+  [[nodiscard]] std::vector<std::int32_t> Ints(std::string_view key) const;
   /// The text of a string key; empty if there is none.
   [[nodiscard]] std::string_view Text(std::string_view key) const noexcept;
 

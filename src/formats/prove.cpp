@@ -351,7 +351,10 @@ Result<Proof> Prove(const Checkpoint& in, const Checkpoint& out,
       if (asked && !keep_going(double(i) / double(pairs.size()))) stop.store(true);
     }
   });
-  if (stop.load()) return Fail(ErrorCode::kCancelled, "interrupted");
+  // Only the caller's thread may ask, and it may have had little to do; so once more at the end.
+  if (stop.load() || (keep_going && !keep_going(1))) {
+    return Fail(ErrorCode::kCancelled, "interrupted; nothing was written");
+  }
   Proof proof;
   std::map<std::string, std::string> lines_in, lines_out;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
