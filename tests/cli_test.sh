@@ -164,6 +164,44 @@ test_interrupt() {
   err_has "No space left"
 }
 
+# chat NAME EXPECTED_STATUS INPUT ARGUMENT... as run, with INPUT (printf's) on standard input.
+chat() {
+  name=$1
+  local expected=$2 input=$3 status=0
+  shift 3
+  # shellcheck disable=SC2059
+  printf "$input" | "$bittern" chat "$@" >"$work/out" 2>"$work/err" || status=$?
+  check "exit code $expected, found $status" test "$status" -eq "$expected"
+}
+
+test_chat() {
+  chat "two turns" 0 'Who was Moses?\n\nAnd Aaron?\n' --temp 0 -n 8
+  check "a line for each" test "$(wc -l <"$work/out")" -eq 2
+  cp "$work/out" "$work/expected"
+  chat "forgetting" 0 'Who was Moses?\n/clear\nWho was Moses?\n/exit\nMore?\n' --temp 0 -n 8
+  check "the same twice" test "$(sort -u "$work/out" | wc -l)" -eq 1
+  check "as at first" cmp <(head -1 "$work/out") <(head -1 "$work/expected")
+  check "nothing after /exit" test "$(wc -l <"$work/out")" -eq 2
+  chat "system prompt" 0 'Who was Moses?\n' -sys "-c be brief" --temp 0 -n 8
+  check "it matters" not cmp <(head -1 "$work/out") <(head -1 "$work/expected")
+  chat "commands" 0 '/help\n/nonsense\n'
+  err_has "/clear"
+  err_has "/nonsense is no command"
+  out_empty
+  chat "json" 0 'Who was Moses?\nAnd Aaron?\n' --temp 0 -n 4 --json
+  check "two objects" python3 -c "import json; j = [json.loads(l) for l in open('$work/out')]; \
+assert len(j) == 2 and j[1]['user'] == 'And Aaron?' and len(j[0]['ids']) == 4, j; \
+assert j[0]['finish_reason'] == 'length' and j[1]['n_past'] > j[0]['n_past'], j"
+  chat "full context" 3 'Who was Moses?\nAnd Aaron, his brother, of whom it is said?\n' -c 32 -n 8
+  err_has "/clear starts a new one"
+  chat "unknown template" 1 'x\n' --chat-template vicuna
+  err_has "bitnet, llama3, chatml"
+  chat "template without its tokens" 2 'x\n' --chat-template chatml
+  err_has "<|im_start|>"
+  chat "no input" 0 ''
+  out_empty
+}
+
 test_logits() {
   run "last row" 0 logits --prompt-ids 4080,100,200 -o "$work/last.f32"
   err_has "1 x 4096"
@@ -221,6 +259,7 @@ test_run
 test_prompt_sources
 test_json
 test_interrupt
+test_chat
 test_logits
 test_bench
 test_isa

@@ -3,8 +3,8 @@
 """Usage: check_layers.py ROOT | --self-test
 
 Holds the rules that a compiler does not: folders include only downward (ARCHITECTURE.md), files
-name their licence and stay readable, and vector code stays in src/kernels. Fails if it sees no
-includes at all, so that a wrong ROOT cannot pass.
+name their licence and stay readable, vector code stays in src/kernels and calls of the operating
+system in src/base. Fails if it sees no includes at all, so that a wrong ROOT cannot pass.
 """
 import pathlib
 import re
@@ -30,6 +30,9 @@ SKIPPED_FOLDERS = {"build", "node_modules", ".git", ".cache", "local"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z_0-9]+)/')
 VECTOR_CODE = re.compile(r"immintrin\.h|arm_neon\.h|x86intrin\.h|\b__AVX|\b__ARM_NEON")
+# Headers that only some systems have. Programs may ask what a terminal is (unistd.h), tests more.
+SYSTEM_CODE = re.compile(r"#\s*include\s+<(sys/|linux/|mach/|sched\.h|fcntl\.h|pthread\.h|unistd\.h)")
+TEST_FILE = re.compile(r"_test\.cpp$|_for_test\.hpp$")
 
 
 def source_files(root):
@@ -62,6 +65,10 @@ def check_file(path, parts, complaints):
                 complaints.append(f"{name}:{number}: {folder} may not include {include[1]}")
         if folder != "kernels" and VECTOR_CODE.search(line):
             complaints.append(f"{name}:{number}: vector code belongs in src/kernels")
+        system = SYSTEM_CODE.search(line)
+        if system and folder != "base" and not TEST_FILE.search(name) and not (
+                folder == "cli" and system[1] == "unistd.h"):
+            complaints.append(f"{name}:{number}: <{system[1]}...: system calls belong in src/base")
     return seen
 
 
@@ -85,6 +92,11 @@ SELF_TESTS = [  # file, text, what the complaint must contain ("" for none)
     ("src/stray/a.cpp", f"// {LICENCE}\n", "is no layer"),
     ("src/model/avx.cpp", f"// {LICENCE}\n#include <immintrin.h>\n", "vector code"),
     ("src/model/macro.cpp", f"// {LICENCE}\n#if defined(__AVX2__)\n#endif\n", "vector code"),
+    ("src/base/map.cpp", f"// {LICENCE}\n#include <sys/mman.h>\n", ""),
+    ("apps/cli/tty.cpp", f"// {LICENCE}\n#include <unistd.h>\n", ""),
+    ("src/model/a_test.cpp", f"// {LICENCE}\n#include <sys/stat.h>\n", ""),
+    ("src/model/cpus.cpp", f"// {LICENCE}\n#include <sched.h>\n", "system calls"),
+    ("apps/cli/aux.cpp", f"// {LICENCE}\n#include <sys/auxv.h>\n", "system calls"),
     ("src/base/bare.hpp", "#pragma once\n", "first two lines"),
     ("tests/CMakeLists.txt", "\n", "first two lines"),
     ("src/base/long.cpp", f"// {LICENCE}\n" + "\n" * MAX_LINES, "601 lines"),

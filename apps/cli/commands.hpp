@@ -22,9 +22,12 @@ int Report(const Error& error, int exit_code);
 int Report(const Error& error);
 
 void AddRun(CLI::App& app, int* exit_code);       // run.cpp
+void AddChat(CLI::App& app, int* exit_code);      // chat.cpp
 void AddLogits(CLI::App& app, int* exit_code);    // logits.cpp
 void AddBench(CLI::App& app, int* exit_code);     // bench.cpp
 void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp
+void AddConvert(CLI::App& app, int* exit_code);   // convert.cpp
+void AddMeta(CLI::App& app, int* exit_code);      // meta.cpp
 void AddTokenize(CLI::App& app, int* exit_code);  // tokenize.cpp: tokenize and detokenize
 
 }  // namespace bittern::cli

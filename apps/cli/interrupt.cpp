@@ -24,4 +24,9 @@ const std::atomic<bool>& CatchInterrupt() {
   return interrupt_seen;
 }
 
+void ReleaseInterrupt() {
+  std::signal(SIGINT, SIG_DFL);
+  interrupt_seen.store(false, std::memory_order_relaxed);
+}
+
 }  // namespace bittern::cli

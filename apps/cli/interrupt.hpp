@@ -10,4 +10,7 @@ namespace bittern::cli {
 /// back by then, so the next one ends the process.
 [[nodiscard]] const std::atomic<bool>& CatchInterrupt();
 
+/// SIGINT ends the process again, and the flag is down.
+void ReleaseInterrupt();
+
 }  // namespace bittern::cli

@@ -40,8 +40,8 @@ constexpr std::array<std::array<std::string_view, 2>, 7> kOneDashFlags = {
      {"-cnv", "--conversation"},
      {"-sys", "--system-prompt"}}};
 /// After these the next argument is free text, whatever it looks like.
-constexpr std::array<std::string_view, 5> kTextFlags = {"-p", "--prompt", "-r", "--reverse-prompt",
-                                                        "--text"};
+constexpr std::array<std::string_view, 6> kTextFlags = {
+    "-p", "--prompt", "-r", "--reverse-prompt", "--text", "--system-prompt"};
 
 std::vector<std::string> NormaliseArguments(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
@@ -92,8 +92,11 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_code = 0;
   AddRun(app, &exit_code);
+  AddChat(app, &exit_code);
   AddTokenize(app, &exit_code);
   AddInspect(app, &exit_code);
+  AddConvert(app, &exit_code);
+  AddMeta(app, &exit_code);
   AddLogits(app, &exit_code);
   AddBench(app, &exit_code);
   app.footer(kFooter);  // after the commands, which would inherit it

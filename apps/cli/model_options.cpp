@@ -15,21 +15,13 @@
 namespace bittern::cli {
 namespace {
 
-void PrintDecisions(const Decisions& decisions, bool all) {
-  for (const Decision& decision : decisions) {
-    if (!decision.notable && !all) continue;
-    fmt::print(stderr, "decision: {} = {} ({})\n", decision.subject, decision.choice,
-               decision.reason);
-  }
-}
-
 /// What some files do not say about their weights; both are metadata keys to the library.
-void AddLayoutOptions(CLI::App& command, ModelOptions* options) {
+void AddLayoutOptions(CLI::App& command, std::vector<std::string>* overrides) {
   command
       .add_option_function<std::string>(
           "--i2s-layout",
-          [options](const std::string& name) {
-            options->overrides.push_back("ternary.layout=str:" + name);
+          [overrides](const std::string& name) {
+            overrides->push_back("ternary.layout=str:" + name);
           },
           "How an I2_S file orders its weights: x86-128 (the official file; default), arm-64 "
           "(quantised by bitnet.cpp on ARM), row4, sequential")
@@ -38,9 +30,8 @@ void AddLayoutOptions(CLI::App& command, ModelOptions* options) {
   command
       .add_option_function<std::vector<std::string>>(
           "--tl-tiling",
-          [options](const std::vector<std::string>& shapes) {
-            options->overrides.push_back(
-                fmt::format("ternary.tl.tiling=str:{}", fmt::join(shapes, ",")));
+          [overrides](const std::vector<std::string>& shapes) {
+            overrides->push_back(fmt::format("ternary.tl.tiling=str:{}", fmt::join(shapes, ",")));
           },
           "Tiling of a TL1 or TL2 file's matrices of one shape, from its converter's "
           "kernel_config.ini; may be repeated")
@@ -50,6 +41,23 @@ void AddLayoutOptions(CLI::App& command, ModelOptions* options) {
 
 }  // namespace
 
+void PrintDecisions(const Decisions& decisions, bool all) {
+  for (const Decision& decision : decisions) {
+    if (!decision.notable && !all) continue;
+    fmt::print(stderr, "decision: {} = {} ({})\n", decision.subject, decision.choice,
+               decision.reason);
+  }
+}
+
+void AddFileOptions(CLI::App& command, std::vector<std::string>* overrides) {
+  command
+      .add_option("--override-kv", *overrides,
+                  "Replace a metadata value of the file; may be repeated")
+      ->type_name("KEY=TYPE:VALUE")
+      ->allow_extra_args(false);
+  AddLayoutOptions(command, overrides);
+}
+
 void AddModelOptions(CLI::App& command, ModelOptions* options) {
   command
       .add_option(
@@ -57,12 +65,7 @@ void AddModelOptions(CLI::App& command, ModelOptions* options) {
           "Model: a GGUF file or a Hugging Face folder; default: $BITTERN_MODEL, else the model "
           "that ships")
       ->type_name("FILE");
-  command
-      .add_option("--override-kv", options->overrides,
-                  "Replace a metadata value of the file; may be repeated")
-      ->type_name("KEY=TYPE:VALUE")
-      ->allow_extra_args(false);
-  AddLayoutOptions(command, options);
+  AddFileOptions(command, &options->overrides);
   command
       .add_option("--kernel", options->kernel,
                   "How ternary matrices are multiplied: tile16 (multiply-adds), tl1 or tl2 (lookup "

@@ -24,10 +24,20 @@ struct ModelOptions {
 };
 void AddModelOptions(CLI::App& command, ModelOptions* options);
 
+/// Notable decisions (or all) to stderr, a line each.
+void PrintDecisions(const Decisions& decisions, bool all);
+
+/// --override-kv, --i2s-layout, --tl-tiling: what is to be read otherwise than the file says. All
+/// become texts for formats::Metadata::Override.
+void AddFileOptions(CLI::App& command, std::vector<std::string>* overrides);
+
 /// Loads with a progress line for loads of over a second, then prints the decisions a user
 /// should know of (all with -v) to stderr, one line each.
 [[nodiscard]] Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(
     const ModelOptions& options, int num_threads);
+
+/// Prints the notable decisions (all of them if `all`) to stderr, one line each.
+void PrintDecisions(const Decisions& decisions, bool all);
 
 /// The instruction set whose matrix kernels run here. Error: a wrong BITTERN_ISA.
 [[nodiscard]] Result<std::string> IsaInUse();

@@ -18,6 +18,8 @@ class StandardOutput {
   bool Write(std::string_view text);
   /// kIo if a write failed, unless the reader just went away (`| head`).
   [[nodiscard]] Result<void> Status() const;
+  /// True once nothing can be written any more.
+  [[nodiscard]] bool Closed() const noexcept { return errno_ != 0; }
 
  private:
   int errno_ = 0;

@@ -23,7 +23,9 @@ bool MapPages(std::size_t bytes, RawMemory* memory) {
   memory->allocation = base;
   memory->mapped_bytes = mapped;
   memory->data = reinterpret_cast<std::byte*>(aligned);
+#if defined(MADV_HUGEPAGE)
   madvise(memory->data, bytes, MADV_HUGEPAGE);  // a wish; refusal costs only speed
+#endif
   return true;
 }
 

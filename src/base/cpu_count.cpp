@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default thread count: physical cores that this process may use, by affinity and quota.
+#if defined(__linux__)
 #include <sched.h>
+#endif
 
 #include <algorithm>
 #include <fstream>
@@ -13,6 +15,13 @@
 namespace bittern {
 namespace {
 
+/// CPUs of the affinity mask: all of them, and one per physical core. Zeros where the system does
+/// not say.
+struct CpuCounts {
+  int cpus, cores;
+};
+
+#if defined(__linux__)
 /// First token of a one-line file under /sys, or "" where there is none.
 std::string ReadToken(const std::string& path) {
   std::ifstream file(path);
@@ -21,11 +30,7 @@ std::string ReadToken(const std::string& path) {
   return token;
 }
 
-/// CPUs of the affinity mask: all of them, and one per physical core (sysfs names a core by the
-/// list of its SMT siblings). Zeros where the system does not say.
-struct CpuCounts {
-  int cpus, cores;
-};
+/// sysfs names a core by the list of its SMT siblings.
 CpuCounts CountUsable() {
   cpu_set_t mask;
   CPU_ZERO(&mask);
@@ -39,6 +44,9 @@ CpuCounts CountUsable() {
   }
   return {CPU_COUNT(&mask), static_cast<int>(cores.size())};
 }
+#else
+CpuCounts CountUsable() { return {0, 0}; }
+#endif
 
 /// Whole CPUs of the cgroup v2 quota ("max 100000" or "150000 100000"), 0 if unlimited.
 int CgroupCpus() {

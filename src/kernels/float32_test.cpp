@@ -337,23 +337,63 @@ TEST_P(Float32, RmsNormRopeAndExpAreWhatTheyAreCalled) {
   }
 }
 
-TEST(Float32Scalar, FusedMultiplyAddIsLibmFma) {
-  // dot_f32 of a one-element row after a first element: fma(a, b, fma(c, d, 0)).
+/// One lane of fma(a, b, fma(c, d, 0)) as dot_f32 of two elements 16 apart.
+float FusedTwice(const FloatOps& ops, const float (&a)[2], const float (&b)[2]) {
+  float rows[32] = {}, x[32] = {}, got = 0;
+  rows[0] = a[0], rows[16] = a[1];
+  x[0] = b[0], x[16] = b[1];
+  ops.dot_f32(rows, 1, 32, x, &got);
+  return got;
+}
+
+TEST_P(Float32, FusedMultiplyAddIsLibmFma) {
   std::mt19937 rng(13);
   for (int i = 0; i < 300000; ++i) {
-    float rows[32] = {}, x[32] = {};
-    for (float* p : {&rows[0], &rows[16], &x[0], &x[16]}) {
+    float a[2], b[2];
+    for (float* p : {&a[0], &a[1], &b[0], &b[1]}) {
       std::uint32_t bits = rng();
       if (i % 3 == 0) bits = (bits & 0x807fffffu) | (120u + rng() % 16) << 23;  // cancellation
+      if (i % 3 == 1) bits = (bits & 0x80ffffffu) | (56u + rng() % 8) << 23;    // subnormal results
       if ((bits >> 23 & 0xff) == 0xff) bits &= 0xbfffffffu;
       *p = std::bit_cast<float>(bits);
     }
-    if (i % 5 == 0) x[16] = -x[0], rows[16] = std::nextafterf(rows[0], 0);
-    float got = 0;
-    Scalar().dot_f32(rows, 1, 32, x, &got);
-    const float want = std::fmaf(rows[16], x[16], std::fmaf(rows[0], x[0], 0.0f));
+    if (i % 5 == 0) b[1] = -b[0], a[1] = std::nextafterf(a[0], 0);
+    const float want = std::fmaf(a[1], b[1], std::fmaf(a[0], b[0], 0.0f));
     if (std::isnan(want)) continue;
-    ASSERT_EQ(got, want + 0.0f) << rows[0] << " " << x[0] << " " << rows[16] << " " << x[16];
+    ASSERT_EQ(FusedTwice(ops(), a, b), want + 0.0f)
+        << a[0] << " " << b[0] << " " << a[1] << " " << b[1];
+  }
+}
+
+TEST_P(Float32, FusedMultiplyAddRoundsOnceNextToTies) {
+  // The addend 2^-126 + 2^-149 (or the like for normal numbers) plus half a last place plus or
+  // minus a product too small for a double to keep: two roundings would go to the even neighbour.
+  struct Tie {
+    float addend, factor_a, factor_b;
+  };
+  for (const Tie tie : {Tie{0x1p-126f, 0x1.000002p-75f, 0x1.fffffep-76f},
+                        Tie{0x1.000002p-126f, 0x1.000002p-75f, 0x1.fffffcp-76f},
+                        Tie{0x1p0f, 0x1.000002p-12f, 0x1.fffffcp-13f},
+                        Tie{0x1.000002p0f, 0x1.000002p-12f, 0x1.fffffcp-13f},
+                        Tie{0x1.000002p0f, 0x1.000002p-12f, 0x1.fffffep-13f}}) {
+    for (const float sign : {1.0f, -1.0f}) {
+      for (const float other : {1.0f, -1.0f}) {
+        const float a[2] = {sign * tie.addend, tie.factor_a}, b[2] = {1, other * tie.factor_b};
+        EXPECT_EQ(FusedTwice(ops(), a, b), std::fmaf(a[1], b[1], a[0]))
+            << a[0] << " + " << a[1] << " * " << b[1];
+      }
+    }
+  }
+}
+
+TEST_P(Float32, EveryHalfIsReadAsItsValue) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const float one = 1, want = HalfToFloat(half);
+    if (!std::isfinite(want)) continue;
+    float got = 0;
+    ops().dot_f16(&half, 1, 1, &one, &got);
+    ASSERT_EQ(got, want) << bits;
   }
 }
 

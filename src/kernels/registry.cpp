@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "base/arm_features.hpp"
+
 namespace bittern::kernels {
 
 #define KERNEL(operation, isa) extern const KernelInfo k_##operation##_##isa;
@@ -57,6 +59,9 @@ std::string_view IsaName(Isa isa) noexcept { return kIsaNames[static_cast<std::s
 bool Supports(Isa isa) noexcept {
 #if defined(__x86_64__)
 #define HAS(feature) (__builtin_cpu_supports(feature) != 0)
+#elif defined(__aarch64__)
+  static const ArmFeatures arm = DetectArmFeatures();
+#define ARM_HAS(feature) arm.feature
 #endif
   switch (isa) {
 #define ISA(name, test, flags) \

@@ -84,14 +84,31 @@ Result<void> RefuseMissingFeatures(const formats::Metadata& metadata) {
   return {};
 }
 
-/// Refuses position scaling that changes results: only the identity is implemented.
-Result<void> CheckRopeScaling(const formats::Metadata& metadata, const std::string& prefix) {
+Result<RopeScaling> ReadRopeScaling(const formats::Metadata& metadata, const KeyReader& keys,
+                                    const std::string& prefix) {
+  constexpr double kMaxFactor = 1e6;
   const auto type = BITTERN_TRY(metadata.GetString(prefix + "rope.scaling.type"));
-  const auto factor = BITTERN_TRY(metadata.GetFloat(prefix + "rope.scaling.factor"));
-  if (!type || *type == "none" || (*type == "linear" && factor.value_or(1) == 1)) return {};
-  return Fail(ErrorCode::kUnsupported,
-              fmt::format("{}rope.scaling.type \"{}\" with factor {} is not supported", prefix,
-                          *type, factor.value_or(1)));
+  if (!type || *type == "none") return RopeScaling{};
+  RopeScaling scaling;
+  if (*type == "linear") {
+    scaling.kind = RopeScaling::Kind::kLinear;
+  } else if (*type == "llama3") {
+    scaling.kind = RopeScaling::Kind::kLlama3;
+  } else {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{}rope.scaling.type \"{}\" is not supported; supported: none, linear, "
+                            "llama3",
+                            prefix, *type));
+  }
+  scaling.factor = BITTERN_TRY(keys.Float("rope.scaling.factor", 1, kMaxFactor));
+  if (scaling.kind == RopeScaling::Kind::kLinear) return scaling;
+  scaling.low_freq_factor =
+      BITTERN_TRY(keys.Float("rope.scaling.low_freq_factor", 1e-3, kMaxFactor));
+  scaling.high_freq_factor =
+      BITTERN_TRY(keys.Float("rope.scaling.high_freq_factor", scaling.low_freq_factor, kMaxFactor));
+  scaling.original_context =
+      BITTERN_TRY(keys.Int("rope.scaling.original_context_length", kMaxContext));
+  return scaling;
 }
 
 Result<void> CheckHeads(const formats::Metadata& metadata, const ModelConfig& c) {
@@ -150,7 +167,7 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
                             *value_length, c.head_dim));
   }
   BITTERN_TRY(CheckHeads(metadata, c));
-  BITTERN_TRY(CheckRopeScaling(metadata, c.architecture + "."));
+  c.rope_scaling = BITTERN_TRY(ReadRopeScaling(metadata, keys, c.architecture + "."));
 
   // The embedding's shape is the truth about the vocabulary; the key, if present, must agree.
   const formats::Tensor* embedding = checkpoint.Find("token_embd.weight");

@@ -12,6 +12,16 @@
 
 namespace bittern::model {
 
+/// How RoPE's frequencies are stretched for a longer context (rope_frequencies.hpp).
+struct RopeScaling {
+  enum class Kind { kNone, kLinear, kLlama3 };
+  Kind kind = Kind::kNone;
+  double factor = 1;            ///< >= 1
+  double low_freq_factor = 0;   ///< llama3: waves with fewer turns are divided by the factor
+  double high_freq_factor = 0;  ///< llama3: waves with more turns stay
+  double original_context = 0;  ///< llama3: over which turns are counted
+};
+
 struct ModelConfig {
   std::string architecture;              ///< general.architecture, e.g. "bitnet-b1.58"
   const Architecture* traits = nullptr;  ///< its row of the table, which lives forever
@@ -26,6 +36,7 @@ struct ModelConfig {
   int context_length = 0;
   float rms_norm_eps = 0;
   double rope_theta = 0;
+  RopeScaling rope_scaling;
   Activation activation = Activation::kRelu2;
   bool permuted_qk = false;  ///< the rows of q and k are in the order of Architecture::permuted_qk
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "base/portable_math.hpp"
 #include "model/repack.hpp"
+#include "model/rope_frequencies.hpp"
 #include "model/tensor_binder.hpp"
 #include "quant/dequantize.hpp"
 
@@ -138,30 +138,6 @@ Result<void> MoveToMemory(const formats::Checkpoint& checkpoint, ThreadPool& poo
   });
   matrix->data = target;
   return {};
-}
-
-/// theta^(-2 i / head_dim), divided by rope_freqs.weight where the file has it (llama 3.1's way
-/// of stretching the context).
-Result<std::vector<double>> RopeFrequencies(TensorBinder& binder, const ModelConfig& c) {
-  const auto half = static_cast<std::size_t>(c.head_dim / 2);
-  std::vector<double> frequencies(half);
-  const double log_theta = Log(c.rope_theta);
-  for (std::size_t i = 0; i < half; ++i) {
-    frequencies[i] = Exp(-log_theta * static_cast<double>(2 * i) / c.head_dim);
-  }
-  if (binder.checkpoint().Find("rope_freqs.weight") != nullptr) {
-    const auto divisors = BITTERN_TRY(binder.Vector("rope_freqs.weight", half));
-    for (std::size_t i = 0; i < half; ++i) {
-      if (divisors[i] < 1) {
-        return Fail(
-            ErrorCode::kCorruptFile,
-            fmt::format("tensor \"rope_freqs.weight\": element {} is {}, expected 1 or more", i,
-                        divisors[i]));
-      }
-      frequencies[i] /= static_cast<double>(divisors[i]);
-    }
-  }
-  return frequencies;
 }
 
 /// Tensors that would change the result if ignored are refused; others are reported.

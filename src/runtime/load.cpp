@@ -41,9 +41,8 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(const std::filesystem::pa
   Decisions decisions;
   auto tokenizer =
       BITTERN_TRY(tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions));
-  auto model =
-      BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions, options.on_progress,
-                                            options.layout));
+  auto model = BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions,
+                                              options.on_progress, options.layout));
   BITTERN_TRY(CheckVocabulary(model.config(), tokenizer));
   return std::make_shared<const LoadedModel>(LoadedModel{
       std::move(model), std::move(tokenizer), std::move(decisions), SecondsSince(start)});

@@ -3,11 +3,11 @@
 #include "runtime/sampler.hpp"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+
+#include "base/system_random.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -40,10 +40,7 @@ Result<void> Check(const SamplerOptions& options) {
 }
 
 std::uint32_t SystemSeed() {
-  std::uint32_t seed = 0;
-  if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) {
-    seed = static_cast<std::uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  }
+  const std::uint32_t seed = SystemRandom();
   // A printed seed must give the same text when given back, so it cannot be "-1".
   return seed == kSeedFromSystem ? 0 : seed;
 }

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern convert`: any model that is read, to any format that is written.
+#include "formats/convert.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.hpp"
+#include "cli/commands.hpp"
+#include "cli/convert_report.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/model_options.hpp"
+#include "cli/output.hpp"
+#include "cli/terminal.hpp"
+#include "formats/checkpoint.hpp"
+#include "runtime/convert_hints.hpp"
+
+namespace bittern::cli {
+namespace {
+
+constexpr const char* kConvertExamples = R"(Examples:
+  bittern convert ggml-model-i2_s.gguf model-tl2.gguf --to tl2 --prove
+  bittern convert bitnet-b1.58-2B-4T/ model.gguf --to i2_s --embeddings f16
+  bittern convert model.gguf hf-folder --to safetensors
+
+Codes and scales are carried over, never made anew; a target that cannot hold them is refused,
+and scales that it rounds are counted. Exit code 3: the proof found a difference; nothing is
+left under the output's name.)";
+
+struct ConvertCommandOptions {
+  std::string in, out;
+  std::vector<std::string> overrides, tilings;
+  std::string scale_type = "bf16";
+  int num_threads = 0;
+  bool json = false, verbose = false;
+  formats::ConvertOptions convert;
+};
+
+/// "ROWS,COLS,BM,BK,bm"
+Result<formats::ShapeTiling> ParseTiling(const std::string& text) {
+  const auto numbers = ParseIntegers(text, "--tiling");
+  if (!numbers) return tl::unexpected(numbers.error());
+  const bool positive = std::ranges::all_of(*numbers, [](int n) { return n > 0; });
+  if (numbers->size() != 5 || !positive) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("--tiling {}: ROWS,COLS,BM,BK,bm expected", text));
+  }
+  const auto n = [&](std::size_t i) { return static_cast<std::size_t>((*numbers)[i]); };
+  return formats::ShapeTiling{n(0), n(1), {n(2), n(3), n(4)}};
+}
+
+Result<ConvertSummary> RunConvert(ConvertCommandOptions options) {
+  const auto start = std::chrono::steady_clock::now();
+  auto source = BITTERN_TRY(formats::Checkpoint::Open(options.in));
+  for (const std::string& text : options.overrides) {
+    BITTERN_TRY(source.metadata().Override(text));
+  }
+  for (const std::string& text : options.tilings) {
+    options.convert.tilings.push_back(BITTERN_TRY(ParseTiling(text)));
+  }
+  ConvertSummary summary;
+  Decisions hint_decisions;
+  options.convert.hints = runtime::HintsFor(source, &hint_decisions);
+  options.convert.float_scales = options.scale_type == "f32";
+  options.convert.num_threads =
+      options.num_threads == 0 ? DefaultThreadCount() : options.num_threads;
+  ProgressLine progress;
+  const std::atomic<bool>& interrupted = CatchInterrupt();
+  options.convert.on_progress = [&](double done, std::string_view what) {
+    progress.Show(fmt::format("{:3.0f} % {}", 100 * done, what));
+    return !interrupted.load();
+  };
+  summary.report = BITTERN_TRY(formats::Convert(source, options.out, options.convert));
+  progress.Clear();
+  summary.report.decisions.insert(summary.report.decisions.begin(), hint_decisions.begin(),
+                                  hint_decisions.end());
+  PrintDecisions(summary.report.decisions, options.verbose);
+  summary.input = source.path();
+  summary.input_kind = source.kind();
+  summary.input_bytes = source.file_bytes();
+  summary.output = options.out;
+  summary.target = options.convert.to;
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return summary;
+}
+
+int ConvertCommand(const ConvertCommandOptions& options) {
+  const auto summary = RunConvert(options);
+  if (!summary) return Report(summary.error());
+  StandardOutput output;
+  output.Write(options.json ? ConvertJson(*summary) : ConvertText(*summary));
+  const auto status = output.Status();
+  if (!status) return Report(status.error(), kExitRuntime);
+  const auto& proof = summary->report.proof;
+  if (!proof || proof->ok()) return 0;
+  return Report({ErrorCode::kInternal, fmt::format("the proof failed; {} was not written: {}",
+                                                   summary->output, proof->first_problem)},
+                kExitRuntime);
+}
+
+void AddTargetOptions(CLI::App& command, ConvertCommandOptions* options) {
+  const auto strings = [](std::span<const std::string_view> names) {
+    return std::vector<std::string>(names.begin(), names.end());
+  };
+  command
+      .add_option("--to", options->convert.to,
+                  fmt::format("Format of the ternary weights: {}",
+                              fmt::join(formats::ConvertTargets(), ", ")))
+      ->type_name("FORMAT")
+      ->required()
+      ->check(CLI::IsMember(strings(formats::ConvertTargets())));
+  command
+      .add_option("--embeddings", options->convert.embeddings,
+                  fmt::format("Format of embedding and output head: {} (default: keep)",
+                              fmt::join(formats::EmbeddingFormats(), ", ")))
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember(strings(formats::EmbeddingFormats())));
+  command
+      .add_option("--tiling", options->tilings,
+                  "tl1, tl2: tiling of the matrices of one shape (default: bitnet.cpp's where it "
+                  "has one); may be repeated")
+      ->type_name("ROWS,COLS,BM,BK,bm")
+      ->allow_extra_args(false);
+  command
+      .add_option("--scale-type", options->scale_type,
+                  "safetensors: how scales are kept: bf16, as in the published models, or f32, "
+                  "which rounds nothing (default: bf16)")
+      ->type_name("TYPE")
+      ->check(CLI::IsMember({"bf16", "f32"}));
+}
+
+}  // namespace
+
+void AddConvert(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("convert", "Convert a model to another format");
+  const auto options = std::make_shared<ConvertCommandOptions>();
+  command->add_option("IN", options->in, "Model: a GGUF file or a Hugging Face folder")
+      ->type_name("")
+      ->required();
+  command->add_option("OUT", options->out, "GGUF file to write; for safetensors, a new folder")
+      ->type_name("")
+      ->required();
+  AddTargetOptions(*command, options.get());
+  command->add_flag("--prove", options->convert.prove,
+                    "Read the output back from the disk and compare every weight");
+  command->add_flag("-f,--force", options->convert.overwrite, "Replace a file that is there");
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->add_flag("-v,--verbose", options->verbose, "Print every decision");
+  AddThreadsOption(*command, &options->num_threads);
+  AddFileOptions(*command, &options->overrides);
+  command->footer(kConvertExamples);
+  command->callback([options, exit_code] { *exit_code = ConvertCommand(*options); });
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern meta`: lists, shows, sets and removes metadata of a GGUF file; tensors stay as they are.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/mapped_file.hpp"
+#include "cli/commands.hpp"
+#include "cli/inspect_values.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/output.hpp"
+#include "cli/terminal.hpp"
+#include "formats/display.hpp"
+#include "formats/meta_edit.hpp"
+
+namespace bittern::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kMetaExamples = R"(Examples:
+  bittern meta ls model.gguf
+  bittern meta get model.gguf general.architecture
+  bittern meta set model.gguf tokenizer.ggml.pre str:llama-bpe -i
+  bittern meta set model.gguf tokenizer.ggml.eos_token_id int:128009 -o mended.gguf
+  bittern meta rm model.gguf tokenizer.chat_template -i
+
+TYPE is u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool or str; `int` and `float` keep the type of a
+number that is there; TYPE[] takes a JSON array, as in 'str[]:["a", "b"]'. Any GGUF file will do,
+also with tensor types that this build does not run. The changed file is written beside its place
+and renamed once the hash of its tensor data, read back from the disk, is what it was.)";
+
+struct MetaOptions {
+  std::string file, key, value, output;
+  bool in_place = false, json = false;
+};
+
+std::string JsonLine(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+int Print(const std::string& text) {
+  StandardOutput output;
+  output.Write(text);
+  const auto status = output.Status();
+  return status ? 0 : Report(status.error(), kExitRuntime);
+}
+
+Result<std::string> List(const MetaOptions& options) {
+  const MappedFile file = BITTERN_TRY(MappedFile::Open(options.file));
+  auto outline = formats::ReadGgufOutline(file.bytes());
+  if (!outline) return tl::unexpected(Within(options.file, std::move(outline).error()));
+  std::string text;
+  Json json = Json::object();
+  for (const auto& entry : outline->entries) {
+    const std::string type = ValueTypeText(entry.value);
+    if (options.json) {
+      json[std::string(entry.key)] = {{"type", type}, {"value", ValueJson(entry.value)}};
+    } else {
+      text +=
+          fmt::format("{}  {}  {}\n", formats::Printable(entry.key), type, ValueText(entry.value));
+    }
+  }
+  return options.json ? JsonLine(json) : text;
+}
+
+Result<std::string> Get(const MetaOptions& options) {
+  const MappedFile file = BITTERN_TRY(MappedFile::Open(options.file));
+  auto outline = formats::ReadGgufOutline(file.bytes());
+  if (!outline) return tl::unexpected(Within(options.file, std::move(outline).error()));
+  const auto* entry = outline->Find(options.key);
+  if (entry == nullptr) {
+    return Fail(ErrorCode::kNotFound,
+                fmt::format("{}: there is no key {}", options.file, formats::Quoted(options.key)));
+  }
+  if (options.json) {
+    return JsonLine({{"key", options.key},
+                     {"type", ValueTypeText(entry->value)},
+                     {"value", ValueJson(entry->value)}});
+  }
+  // Text goes out as it is, so that a template can be saved; a terminal gets it made harmless.
+  if (const auto* text = std::get_if<std::string_view>(&entry->value.value)) {
+    return (IsTerminal(stdout) ? formats::Printable(*text, text->size()) : std::string(*text)) +
+           "\n";
+  }
+  return ValueText(entry->value) + "\n";
+}
+
+/// Where the changed file goes: -o, or the file itself with -i.
+Result<std::string> OutputOf(const MetaOptions& options) {
+  if (options.in_place == options.output.empty()) {
+    if (options.in_place) return options.file;
+    return options.output;
+  }
+  return Fail(ErrorCode::kInvalidArgument,
+              "either -i, to change the file itself, or -o FILE is needed");
+}
+
+Result<std::string> Edit(const MetaOptions& options, bool remove) {
+  const formats::MetaEdit edit{options.key, remove, options.value};
+  const std::string output = BITTERN_TRY(OutputOf(options));
+  ProgressLine progress;
+  const std::atomic<bool>& interrupted = CatchInterrupt();
+  const auto report = BITTERN_TRY(
+      formats::EditGgufMetadata(options.file, output, std::span(&edit, 1), [&](double done) {
+        progress.Show(fmt::format("{:3.0f} % {}", 100 * done, output));
+        return !interrupted.load();
+      }));
+  progress.Clear();
+  if (options.json) {
+    return JsonLine({{"output", output},
+                     {"data_bytes", report.data_bytes},
+                     {"hash_before", report.hash_before},
+                     {"hash_after", report.hash_after}});
+  }
+  return fmt::format("{}: {} {}; {} bytes of tensor data\nhash before {}\nhash after  {}\n", output,
+                     remove ? "removed" : "set", formats::Printable(options.key), report.data_bytes,
+                     report.hash_before, report.hash_after);
+}
+
+int PrintOrReport(const Result<std::string>& text) {
+  return text ? Print(*text) : Report(text.error());
+}
+
+CLI::App* AddAction(CLI::App& meta, const char* name, const char* help, MetaOptions* options) {
+  CLI::App* action = meta.add_subcommand(name, help);
+  action->add_option("FILE", options->file, "GGUF file")->type_name("")->required();
+  action->add_flag("--json", options->json, "Print one JSON object");
+  return action;
+}
+
+void AddKey(CLI::App* action, MetaOptions* options) {
+  action->add_option("KEY", options->key, "Metadata key")->type_name("")->required();
+}
+
+void AddOutput(CLI::App* action, MetaOptions* options) {
+  action->add_option("-o,--output", options->output, "File to write")->type_name("FILE");
+  action->add_flag("-i,--in-place", options->in_place, "Replace the file itself");
+}
+
+}  // namespace
+
+void AddMeta(CLI::App& app, int* exit_code) {
+  CLI::App* meta = app.add_subcommand("meta", "List or change the metadata of a GGUF file");
+  meta->require_subcommand(1);
+  meta->footer(kMetaExamples);
+  const auto options = std::make_shared<MetaOptions>();
+  AddAction(*meta, "ls", "List all keys", options.get())->callback([options, exit_code] {
+    *exit_code = PrintOrReport(List(*options));
+  });
+  CLI::App* get = AddAction(*meta, "get", "Show the value of a key", options.get());
+  AddKey(get, options.get());
+  get->callback([options, exit_code] { *exit_code = PrintOrReport(Get(*options)); });
+  CLI::App* set = AddAction(*meta, "set", "Set or add a key", options.get());
+  AddKey(set, options.get());
+  set->add_option("TYPE:VALUE", options->value, "New value")->type_name("")->required();
+  AddOutput(set, options.get());
+  set->callback([options, exit_code] { *exit_code = PrintOrReport(Edit(*options, false)); });
+  CLI::App* remove = AddAction(*meta, "rm", "Remove a key", options.get());
+  AddKey(remove, options.get());
+  AddOutput(remove, options.get());
+  remove->callback([options, exit_code] { *exit_code = PrintOrReport(Edit(*options, true)); });
+}
+
+}  // namespace bittern::cli

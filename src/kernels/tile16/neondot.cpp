@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ternary gemv and gemm with NEON's dot product (most ARM cores since 2018). Operations and their
+// bounds are in neon_dot.inc, the loops in parts.inc.
+#include "kernels/kernel.h"
+#include "kernels/tile16/neon_dot.inc"
+
+namespace bittern::kernels {
+namespace {
+constexpr size_t kTokensAtOnce = 4;  // 16 sums, 4 parts of codes and one of activations
+}
+}  // namespace bittern::kernels
+
+#include "kernels/tile16/parts.inc"
+#include "kernels/tile16/parts_gemm.inc"
+
+namespace bittern::kernels {
+namespace {
+constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
+}  // namespace
+extern const KernelInfo k_tile16_neondot;
+const KernelInfo k_tile16_neondot = {"tile16_neondot", Isa::neondot, &kOps, nullptr};
+}  // namespace bittern::kernels

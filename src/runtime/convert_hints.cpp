@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/convert_hints.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "model/config.hpp"
+#include "tokenizer/tokenizer.hpp"
+
+namespace bittern::runtime {
+namespace {
+
+/// End-of-turn tokens by name, the most telling first.
+constexpr std::string_view kTurnEnds[] = {"<|eot_id|>", "<|im_end|>", "<end_of_turn>", "<|end|>"};
+
+std::optional<std::uint32_t> EndOfTurn(const tokenizer::Tokenizer& tokenizer) {
+  for (const std::string_view name : kTurnEnds) {
+    for (const tokenizer::TokenId id : tokenizer.end_of_generation_ids()) {
+      if (id != tokenizer.eos_id() && tokenizer.TokenBytes(id, true) == name) {
+        return static_cast<std::uint32_t>(id);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+formats::MetadataHints HintsFor(const formats::Checkpoint& checkpoint, Decisions* decisions) {
+  formats::MetadataHints hints;
+  if (const auto config = model::ReadConfig(checkpoint, decisions)) {
+    hints.hidden_activation = std::string(model::ActivationName(config->activation));
+  } else {
+    decisions->push_back({"activation", "not written", config.error().message, true});
+  }
+  const std::size_t before = decisions->size();
+  const auto tokenizer = tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), decisions);
+  if (!tokenizer) {
+    decisions->push_back({"pre-tokenizer", "not written", tokenizer.error().message, true});
+    return hints;
+  }
+  for (std::size_t i = before; i < decisions->size(); ++i) {
+    if ((*decisions)[i].subject == "pre-tokenizer") hints.pre = (*decisions)[i].choice;
+  }
+  hints.eot_id = EndOfTurn(*tokenizer);
+  return hints;
+}
+
+}  // namespace bittern::runtime

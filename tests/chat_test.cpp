@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversations with the small model: a turn in a kept context says what a fresh run of the whole
+// conversation would, and no failure loses what was said.
+#include "runtime/chat.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace bittern::runtime {
+namespace {
+
+using testing::HasSubstr;
+
+std::shared_ptr<const LoadedModel> Shared() {
+  static const auto model =
+      LoadedModel::Load(BITTERN_SOURCE_DIR "/models/kjv-5m-i2s.gguf", {.num_threads = 1});
+  if (!model.has_value()) throw std::runtime_error(model.error().message);
+  return *model;
+}
+
+Session MakeSession(int context_length = 0) {
+  auto session = Session::Create(Shared(), {.context_length = context_length, .num_threads = 1});
+  if (!session.has_value()) throw std::runtime_error(session.error().message);
+  return *std::move(session);
+}
+
+Chat MakeChat(std::string system = "", int context_length = 0) {
+  return Chat(MakeSession(context_length), ChatTemplate(ChatForm::kBitNet), std::move(system));
+}
+
+GenerateOptions Greedy(int max_tokens) {
+  return {.max_tokens = max_tokens, .sampler = {.temperature = 0}};
+}
+
+/// The ids of a whole text with its special tokens.
+std::vector<TokenId> Encode(const std::string& text, bool add_bos = true) {
+  return Shared()->tokenizer.Encode(text, {.add_bos = add_bos, .parse_special = true});
+}
+
+void Append(const std::vector<TokenId>& more, std::vector<TokenId>* ids) {
+  ids->insert(ids->end(), more.begin(), more.end());
+}
+
+TEST(Chat, LaterTurnsSayWhatAFreshRunSays) {
+  Chat chat = MakeChat("Be brief.");
+  const auto first = chat.Say("Who was Moses?", Greedy(12), nullptr);
+  ASSERT_TRUE(first.has_value());
+  const auto second = chat.Say("And Aaron?", Greedy(12), nullptr);
+  ASSERT_TRUE(second.has_value());
+
+  auto ids = Encode("System: Be brief.<|eot_id|>User: Who was Moses?<|eot_id|>Assistant: ");
+  Append(first->ids, &ids);
+  Append(Encode("<|eot_id|>User: And Aaron?<|eot_id|>Assistant: ", false), &ids);
+  Session fresh = MakeSession();
+  ASSERT_TRUE(fresh.Prefill(ids).has_value());
+  const auto expected = fresh.Generate(Greedy(12), nullptr);
+  ASSERT_TRUE(expected.has_value());
+  EXPECT_EQ(second->ids, expected->ids);
+  EXPECT_FALSE(second->ids.empty());
+}
+
+TEST(Chat, OnlyNewTokensAreRun) {
+  Chat chat = MakeChat();
+  ASSERT_TRUE(chat.Say("Who was Moses?", Greedy(8), nullptr).has_value());
+  const int before = chat.session().timings().prompt_tokens;
+  ASSERT_TRUE(chat.Say("x", Greedy(8), nullptr).has_value());
+  // And the last token of the reply, which nothing had needed yet.
+  const auto turn = Encode("<|eot_id|>User: x<|eot_id|>Assistant: ", false);
+  EXPECT_EQ(chat.session().timings().prompt_tokens - before, static_cast<int>(turn.size()) + 1);
+}
+
+TEST(Chat, ClearStartsAgainWithTheSystemTurn) {
+  Chat chat = MakeChat("Be brief.");
+  const auto first = chat.Say("Who was Moses?", Greedy(10), nullptr);
+  ASSERT_TRUE(first.has_value());
+  ASSERT_TRUE(chat.Say("And Aaron?", Greedy(3), nullptr).has_value());
+  chat.Clear();
+  EXPECT_TRUE(chat.session().tokens().empty());
+  const auto again = chat.Say("Who was Moses?", Greedy(10), nullptr);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->ids, first->ids);
+}
+
+TEST(Chat, ATurnThatDoesNotFitChangesNothing) {
+  Chat chat = MakeChat("", 48);
+  const auto first = chat.Say("Who was Moses?", Greedy(4), nullptr);
+  ASSERT_TRUE(first.has_value());
+  const std::size_t before = chat.session().tokens().size();
+  const auto refused = chat.Say(std::string(400, 'x'), Greedy(4), nullptr);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kContextFull);
+  EXPECT_THAT(refused.error().message, HasSubstr("of 48"));
+  EXPECT_EQ(chat.session().tokens().size(), before);
+  EXPECT_TRUE(chat.Say("x", Greedy(4), nullptr).has_value());
+}
+
+TEST(Chat, CancelledWhileReadingChangesNothing) {
+  Chat chat = MakeChat();
+  ASSERT_TRUE(chat.Say("Who was Moses?", Greedy(4), nullptr).has_value());
+  const std::size_t before = chat.session().tokens().size();
+  const std::atomic<bool> cancelled{true};
+  GenerateOptions options = Greedy(4);
+  options.cancel = &cancelled;
+  const auto refused = chat.Say("And Aaron?", options, nullptr);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(chat.session().tokens().size(), before);
+}
+
+TEST(Chat, AReplyThatFillsTheContextIsCutAndTheNextTurnRefused) {
+  Chat chat = MakeChat("", 24);
+  GenerateOptions options = Greedy(-1);
+  options.ignore_eos = true;
+  const auto reply = chat.Say("Who was Moses?", options, nullptr);
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->finish, FinishReason::kContextFull);
+  EXPECT_EQ(chat.Say("x", options, nullptr).error().code, ErrorCode::kContextFull);
+  chat.Clear();
+  EXPECT_TRUE(chat.Say("x", options, nullptr).has_value());
+}
+
+}  // namespace
+}  // namespace bittern::runtime
