@@ -259,6 +259,69 @@ test_isa() {
   out_has "chosen: the best that this CPU has"
 }
 
+test_convert() {
+  local dir=$work/convert
+  mkdir "$dir"
+  run "convert and prove" 0 convert "$model" "$dir/tl2.gguf" --to tl2 --prove
+  out_has "all equal; scales: all 42 exact"
+  out_has "codes hash ea6c7c9451afd3d40ff596802f962730"
+  run "the output runs" 0 run -m "$dir/tl2.gguf" -p "And it came to pass" -n 4 --temp 0
+  err_lacks "decision:"
+  run "json" 0 convert "$dir/tl2.gguf" "$dir/tq2.gguf" --to tq2_0 --prove --json
+  json 'j["proof"]["ok"] and j["proof"]["codes_hash_in"] == "ea6c7c9451afd3d40ff596802f962730"'
+  json 'j["scales"]["rounded"] == 42 and 0 < j["scales"]["max_relative_error"] < 5e-4'
+  run "to a folder and back" 0 convert "$dir/tl2.gguf" "$dir/hf" --to safetensors --scale-type f32
+  run "from a folder" 0 convert "$dir/hf" "$dir/back.gguf" --to i2_s --prove
+  out_has "all 42 exact"
+  run "no target" 1 convert "$model" "$dir/x"
+  run "unknown target" 1 convert "$model" "$dir/x" --to tl3
+  run "bad tiling" 1 convert "$model" "$dir/x" --to tl2 --tiling 1,2,3
+  run "tiling that does not fit" 2 convert "$model" "$dir/x" --to tl2 --tiling 256,256,100,96,32
+  err_has "blk.0.attn_q.weight"
+  run "missing source" 2 convert "$dir/none" "$dir/x" --to tl2
+  run "output is there" 1 convert "$model" "$dir/tl2.gguf" --to tl1
+  run "folder is there" 1 convert "$model" "$dir/hf" --to safetensors
+  run "output is the source" 1 convert "$dir/tl2.gguf" "$dir/tl2.gguf" --to tl1 -f
+  run "no such folder" 3 convert "$model" "$dir/none/x" --to tl1
+  run "forced" 0 convert "$model" "$dir/tl2.gguf" --to tl1 -f
+  name="full disk" status=0
+  (trap '' XFSZ && ulimit -f 1000 && "$bittern" convert "$model" "$dir/full" --to i2_s) \
+    >"$work/out" 2>"$work/err" </dev/null || status=$?
+  check "exit code 3, found $status" test "$status" -eq 3
+  err_has "cannot write"
+  name="nothing half"
+  check "no rest of anything" test "$(ls "$dir")" = $'back.gguf\nhf\ntl2.gguf\ntq2.gguf'
+}
+
+test_meta() {
+  local file=$work/meta.gguf
+  cp "$model" "$file"
+  run "ls" 0 meta ls "$file"
+  out_has "general.architecture  str  "
+  out_has "tokenizer.ggml.tokens  str[4096]  ["
+  run "ls json" 0 meta ls "$file" --json
+  json 'j["bitnet-b1.58.block_count"] == {"type": "u32", "value": 6}'
+  run "get" 0 meta get "$file" general.architecture
+  check "just the text" test "$(cat "$work/out")" = bitnet-b1.58
+  run "get nothing" 2 meta get "$file" general.architect
+  run "neither -i nor -o" 1 meta set "$file" general.name str:x
+  check "unchanged" cmp "$file" "$model"
+  run "set" 0 meta set "$file" tokenizer.ggml.pre str:llama-bpe -o "$work/set.gguf"
+  out_has "hash after"
+  check "equal hashes" test "$(grep -c "$(sed -n 's/^hash before //p' "$work/out")" "$work/out")" = 2
+  run "runs without a decision" 0 run -m "$work/set.gguf" -p x -n 1
+  err_lacks "decision: pre-tokenizer"
+  run "rm in place" 0 meta rm "$work/set.gguf" tokenizer.ggml.pre -i --json
+  json 'j["hash_before"] == j["hash_after"]'
+  check "as it was" cmp "$work/set.gguf" "$model"
+  run "rm nothing" 1 meta rm "$file" none -i
+  run "bad value" 1 meta set "$file" general.name u8:300 -i
+  err_has "u8"
+  run "bad type" 1 meta set "$file" general.name text -i
+  check "still unchanged" cmp "$file" "$model"
+  run "no action" 1 meta
+}
+
 test_usage
 test_files
 test_run
@@ -269,6 +332,8 @@ test_chat
 test_logits
 test_bench
 test_isa
+test_convert
+test_meta
 
 echo "$checks checks, $failures failures"
-[ "$checks" -gt 90 ] && [ "$failures" -eq 0 ]
+[ "$checks" -gt 150 ] && [ "$failures" -eq 0 ]

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "base/result.hpp"
 
@@ -20,6 +21,9 @@ int Report(const Error& error, int exit_code);
 
 /// The same with the exit code that belongs to the kind of error; kIo counts as the model file's.
 int Report(const Error& error);
+
+/// The same, but kIo about the file `output` counts as output that cannot be written.
+int ReportOutput(const Error& error, const std::string& output);
 
 void AddRun(CLI::App& app, int* exit_code);       // run.cpp
 void AddChat(CLI::App& app, int* exit_code);      // chat.cpp

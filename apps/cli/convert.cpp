@@ -93,7 +93,7 @@ Result<ConvertSummary> RunConvert(ConvertCommandOptions options) {
 
 int ConvertCommand(const ConvertCommandOptions& options) {
   const auto summary = RunConvert(options);
-  if (!summary) return Report(summary.error());
+  if (!summary) return ReportOutput(summary.error(), options.out);
   StandardOutput output;
   output.Write(options.json ? ConvertJson(*summary) : ConvertText(*summary));
   const auto status = output.Status();

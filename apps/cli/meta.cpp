@@ -98,9 +98,8 @@ Result<std::string> OutputOf(const MetaOptions& options) {
               "either -i, to change the file itself, or -o FILE is needed");
 }
 
-Result<std::string> Edit(const MetaOptions& options, bool remove) {
+Result<std::string> Edit(const MetaOptions& options, bool remove, const std::string& output) {
   const formats::MetaEdit edit{options.key, remove, options.value};
-  const std::string output = BITTERN_TRY(OutputOf(options));
   ProgressLine progress;
   const std::atomic<bool>& interrupted = CatchInterrupt();
   const auto report = BITTERN_TRY(
@@ -118,6 +117,13 @@ Result<std::string> Edit(const MetaOptions& options, bool remove) {
   return fmt::format("{}: {} {}; {} bytes of tensor data\nhash before {}\nhash after  {}\n", output,
                      remove ? "removed" : "set", formats::Printable(options.key), report.data_bytes,
                      report.hash_before, report.hash_after);
+}
+
+int EditCommand(const MetaOptions& options, bool remove) {
+  const auto output = OutputOf(options);
+  if (!output) return Report(output.error());
+  const auto text = Edit(options, remove, *output);
+  return text ? Print(*text) : ReportOutput(text.error(), *output);
 }
 
 int PrintOrReport(const Result<std::string>& text) {
@@ -157,11 +163,11 @@ void AddMeta(CLI::App& app, int* exit_code) {
   AddKey(set, options.get());
   set->add_option("TYPE:VALUE", options->value, "New value")->type_name("")->required();
   AddOutput(set, options.get());
-  set->callback([options, exit_code] { *exit_code = PrintOrReport(Edit(*options, false)); });
+  set->callback([options, exit_code] { *exit_code = EditCommand(*options, false); });
   CLI::App* remove = AddAction(*meta, "rm", "Remove a key", options.get());
   AddKey(remove, options.get());
   AddOutput(remove, options.get());
-  remove->callback([options, exit_code] { *exit_code = PrintOrReport(Edit(*options, true)); });
+  remove->callback([options, exit_code] { *exit_code = EditCommand(*options, true); });
 }
 
 }  // namespace bittern::cli

@@ -55,4 +55,9 @@ int Report(const Error& error) {
   return Report(error, kExitRuntime);
 }
 
+int ReportOutput(const Error& error, const std::string& output) {
+  const bool about_output = error.code == ErrorCode::kIo && error.message.starts_with(output);
+  return about_output ? Report(error, kExitRuntime) : Report(error);
+}
+
 }  // namespace bittern::cli
