@@ -251,6 +251,12 @@ test_isa() {
   name="scalar"
   BITTERN_ISA=scalar "$bittern" logits --prompt-ids 4080,100,200 -o "$work/scalar.f32" 2>"$work/err"
   check "same bits" cmp "$work/scalar.f32" "$work/last.f32"
+  name="forced kernels are shown"
+  BITTERN_ISA=scalar "$bittern" inspect --cpu --json >"$work/out" 2>"$work/err"
+  json 'j["forced"] == "scalar" and {o["chosen"] for o in j["operations"]} == {"scalar"}'
+  json 'all(any("BITTERN_ISA" in k["state"] for k in o["kernels"]) for o in j["operations"])'
+  run "kernels in use" 0 inspect --cpu
+  out_has "chosen: the best that this CPU has"
 }
 
 test_convert() {

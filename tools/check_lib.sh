@@ -119,3 +119,83 @@ run_isa() {
     exit 1
   fi
 }
+
+# --- Systems and CPUs that this machine is not ---
+
+# base is the only place with system calls (check_layers.py); it must compile where Linux's own are
+# missing, and the kernels for ARM with clang, whose view of ARM is that of Apple's compiler.
+check_other_systems() {
+  local file flags=(-std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Werror -Isrc
+    -Wno-gnu-statement-expression-from-macro-expansion)
+  for file in src/base/*.cpp; do
+    case "$file" in *_test.cpp | */fmt_library.cpp) continue ;; esac
+    clang++-19 "${flags[@]}" -U__linux__ "$file" || return 1
+  done
+  if [ ! -e /usr/aarch64-linux-gnu ]; then return; fi
+  for file in src/kernels/*/neon*.cpp; do
+    clang++-19 "${flags[@]}" --target=aarch64-linux-gnu -march=armv8.2-a+dotprod+i8mm "$file" ||
+      return 1
+  done
+}
+
+# install_or_say PACKAGE...: false, with a visible line, where they cannot be had.
+install_or_say() {
+  local missing=()
+  mapfile -t missing < <(missing_packages "$@")
+  if [ ${#missing[@]} -gt 0 ] && ! install_packages "${missing[@]}" >build/check-other-cpus.log 2>&1; then
+    printf '== other CPUs SKIPPED: cannot install %s\n' "${missing[*]}"
+    return 1
+  fi
+}
+
+# run_arm64 CPU PROGRAM ARGUMENT...
+run_arm64() {
+  local cpu=$1 program=$2
+  shift 2
+  qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu "$cpu" "build/arm64/$program" "$@"
+}
+
+# ARM cores without dot products, with them, and with int8 matrix multiply. The first runs all
+# tests, the others those of their kernels; each must give this machine's logits and ids.
+check_arm64() {
+  local test cpu model=models/kjv-5m-i2s.gguf
+  if ! tools/arm64_root.sh build/arm64-root >build/check-arm64-root.log 2>&1; then
+    printf '== arm64 SKIPPED: no arm64 libraries (build/check-arm64-root.log)\n'
+    return
+  fi
+  step "build (arm64)" build_preset arm64 base_test quant_test kernels_test model_test bittern
+  step "object code (arm64)" python3 tools/check_object_code.py build/arm64 \
+    --prefix aarch64-linux-gnu-
+  for test in base quant kernels model; do
+    step "${test}_test (arm64)" run_arm64 cortex-a53 "${test}_test" \
+      --gtest_filter='-*neondot*:*neoni8mm*'
+  done
+  step "kernels_test (arm64 with dot products)" run_arm64 neoverse-n1 kernels_test \
+    --gtest_filter='Registry*:*neondot*'
+  step "kernels_test (arm64 with matrix multiply)" run_arm64 max kernels_test \
+    --gtest_filter='Registry*:*neoni8mm*'
+  for cpu in cortex-a53 neoverse-n1 max; do
+    step "same bits (arm64 $cpu)" tools/same_answer.sh build/dev/apps/cli/bittern "$model" \
+      qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu "$cpu" build/arm64/apps/cli/bittern
+  done
+}
+
+# The program as built for every x86-64, on CPUs without AVX and without SSE4.1.
+check_old_x86() {
+  local cpu
+  for cpu in Nehalem core2duo Haswell; do
+    step "same bits ($cpu)" tools/same_answer.sh build/dev/apps/cli/bittern \
+      models/kjv-5m-i2s.gguf qemu-x86_64 -cpu "$cpu" build/dev/apps/cli/bittern
+  done
+}
+
+check_other_cpus() {
+  if [ "$(uname -m)" != x86_64 ]; then
+    printf '== other CPUs SKIPPED: written for x86-64\n'
+    return
+  fi
+  install_or_say g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user || return 0
+  check_old_x86
+  step "other systems (clang)" check_other_systems
+  check_arm64
+}

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/cpu_report.hpp"
 #include "cli/default_model.hpp"
 #include "cli/inspect_report.hpp"
 #include "cli/output.hpp"
@@ -18,6 +19,7 @@ constexpr const char* kInspectExamples = R"(Examples:
   bittern inspect ggml-model-i2_s.gguf
   bittern inspect model.gguf --tensors
   bittern inspect model.gguf --json | jq .total.parameters
+  bittern inspect --cpu
 
 A file with findings is still a success of `inspect`: look at "findings".)";
 
@@ -27,9 +29,16 @@ struct InspectOptions {
   bool json = false;
   bool tensors = false;
   bool no_codes = false;
+  bool cpu = false;
 };
 
+Result<std::string> InspectCpu(bool json) {
+  const CpuReport report = BITTERN_TRY(MakeCpuReport());
+  return json ? CpuReportJson(report).dump(2) + "\n" : CpuReportText(report);
+}
+
 Result<std::string> Inspect(const InspectOptions& options) {
+  if (options.cpu) return InspectCpu(options.json);
   auto checkpoint = BITTERN_TRY(
       formats::Checkpoint::Open(options.path.empty() ? DefaultModelPath() : options.path));
   for (const std::string& text : options.overrides) {
@@ -64,6 +73,8 @@ void AddInspect(CLI::App& app, int* exit_code) {
   command->add_flag("--tensors", options->tensors, "List every tensor");
   command->add_flag("--no-codes", options->no_codes,
                     "Do not read the ternary weights to count them");
+  command->add_flag("--cpu", options->cpu,
+                    "Show this CPU's instruction sets and the kernels in use instead of a model");
   command
       ->add_option("--override-kv", options->overrides,
                    "Replace a metadata value of the file; may be repeated")

@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "formats/display.hpp"
+#include "formats/ternary_source.hpp"
 #include "model/config.hpp"
 #include "quant/i2s.hpp"
 #include "quant/weight_format.hpp"
@@ -29,11 +31,48 @@ void AddTotals(const formats::Tensor& tensor, InspectReport* report) {
   }
 }
 
-std::optional<TernaryTensor> CountCodes(const formats::Tensor& tensor) {
-  if (tensor.format != quant::WeightFormat::kI2_S) return std::nullopt;
+/// Whether a tensor is one of those that hold ternary weights in some format: a layer's matrix.
+bool MayBeTernary(const formats::Tensor& tensor) {
+  return tensor.rank == 2 && tensor.name.starts_with("blk.") && tensor.name.ends_with(".weight") &&
+         quant::DefaultCodec(tensor.format) != nullptr;
+}
+
+bool HoldsFloats(const formats::TernarySource& source) {
+  const auto layout = source.codec().layout;
+  return layout == quant::TernaryLayout::kF32 || layout == quant::TernaryLayout::kF16 ||
+         layout == quant::TernaryLayout::kBf16;
+}
+
+/// Counts row by row, whatever the layout; damage is counted here, not refused.
+std::optional<TernaryTensor> CountRows(const formats::TernarySource& source) {
+  TernaryTensor counted;
+  std::vector<std::uint8_t> codes(source.cols());
+  std::vector<float> scales(source.scales_per_row());
+  for (std::size_t row = 0; row < source.rows(); ++row) {
+    if (source.is_master()) {
+      if (!source.ReadRows(row, 1, codes.data(), scales.data())) return std::nullopt;
+    } else {
+      source.codec().unpack(source.view(), row, 1, codes.data(), scales.data());
+    }
+    counted.stats += quant::CountCodes(codes);
+    counted.scale = std::max(counted.scale, scales[0] * source.multiplier());
+  }
+  if (HoldsFloats(source) && counted.stats.invalid != 0) return std::nullopt;  // plain floats
+  return counted;
+}
+
+std::optional<TernaryTensor> CountCodes(const formats::Tensor& tensor,
+                                        formats::TernaryOpener& opener, InspectReport* report) {
+  if (!MayBeTernary(tensor)) return std::nullopt;
+  const auto source = opener.Open(tensor);
+  if (!source) {
+    report->findings.push_back(source.error().message);
+    return std::nullopt;
+  }
+  if (source->codec().layout != quant::TernaryLayout::kI2sX86) return CountRows(*source);
   const auto codes = tensor.bytes.first(tensor.bytes.size() - quant::kI2sTailBytes);
   return TernaryTensor{.stats = quant::CountI2s(codes, tensor.row_elements()),
-                       .scale = quant::I2sScale(tensor.bytes)};
+                       .scale = quant::I2sScale(tensor.bytes) * source->multiplier()};
 }
 
 void Judge(const formats::Tensor& tensor, const TernaryTensor& ternary, InspectReport* report) {
@@ -66,11 +105,13 @@ InspectReport MakeReport(const formats::Checkpoint& checkpoint, bool count_codes
   report.checkpoint = &checkpoint;
   report.counted_codes = count_codes;
   report.ternary.resize(checkpoint.tensors().size());
+  auto opener = formats::TernaryOpener::Create(checkpoint, &report.decisions);
+  if (!opener) report.findings.push_back(opener.error().message);
   for (std::size_t i = 0; i < checkpoint.tensors().size(); ++i) {
     const formats::Tensor& tensor = checkpoint.tensors()[i];
     AddTotals(tensor, &report);
-    if (!count_codes) continue;
-    report.ternary[i] = CountCodes(tensor);
+    if (!count_codes || !opener) continue;
+    report.ternary[i] = CountCodes(tensor, *opener, &report);
     if (!report.ternary[i]) continue;
     report.ternary_total += report.ternary[i]->stats;
     Judge(tensor, *report.ternary[i], &report);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the safetensors container (docs/formats/safetensors.md): one file at a time, and the index
+// Reads the safetensors container (docs/formats/huggingface.md): one file at a time, and the index
 // that names the shards of a large one. What the tensors mean is not its business (hf_tensors).
 #pragma once
 

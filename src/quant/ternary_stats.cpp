@@ -74,4 +74,15 @@ TernaryStats CountI2s(std::span<const std::byte> packed, std::size_t cols) noexc
   return stats;
 }
 
+TernaryStats CountCodes(std::span<const std::uint8_t> row) noexcept {
+  std::uint64_t counts[4] = {};
+  for (const std::uint8_t code : row) ++counts[code & 3];
+  return {.minus = counts[0],
+          .zero = counts[1],
+          .plus = counts[2],
+          .invalid = counts[3],
+          .rows = 1,
+          .dead_rows = counts[1] == row.size() ? 1u : 0u};
+}
+
 }  // namespace bittern::quant

@@ -27,4 +27,7 @@ struct TernaryStats {
 /// packed: rows * cols / 4 bytes, without the tensor's tail. Over 1 GB/s.
 [[nodiscard]] TernaryStats CountI2s(std::span<const std::byte> packed, std::size_t cols) noexcept;
 
+/// Counts one row of codes, 0..3.
+[[nodiscard]] TernaryStats CountCodes(std::span<const std::uint8_t> row) noexcept;
+
 }  // namespace bittern::quant

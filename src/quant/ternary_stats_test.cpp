@@ -74,5 +74,12 @@ TEST(TernaryStats, SumsTensors) {
   EXPECT_EQ(sum.weights(), 110u);
 }
 
+TEST(TernaryStats, OneRowOfCodes) {
+  const std::vector<std::uint8_t> row = {0, 1, 2, 2, 3, 1};
+  EXPECT_EQ(CountCodes(row), (TernaryStats{1, 2, 2, 1, 1, 0}));
+  const std::vector<std::uint8_t> dead(7, 1);
+  EXPECT_EQ(CountCodes(dead), (TernaryStats{0, 7, 0, 0, 1, 1}));
+}
+
 }  // namespace
 }  // namespace bittern::quant

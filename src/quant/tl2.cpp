@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "quant/codec_bytes.hpp"
 #include "quant/codec_list.hpp"
 
@@ -49,13 +51,16 @@ Tl2Places::Nibble Tl2Places::IndexOf(std::size_t row, std::size_t t) const noexc
   return {(block * (tiling_.bk_cols / 6) + tt / 2) * kRows + ByteOfRow(row), tt % 2 == 0 ? 4u : 0u};
 }
 
-Tl2Places::Bit Tl2Places::SignOf(std::size_t row, std::size_t t) const noexcept {
-  const std::size_t of_tile = tiling_.bk_cols / 3, tt = t % of_tile, r = row % kRows;
+std::size_t Tl2Places::SignWordOf(std::size_t row, std::size_t t) const noexcept {
+  const std::size_t of_tile = tiling_.bk_cols / 3, tt = t % of_tile;
   const std::size_t block = BlockOf(row, t / of_tile, three_cols_ / tiling_.bk_cols);
-  const std::size_t word =
-      rows_ * three_cols_ / 6 + (block * (tiling_.bk_cols / 24) + tt / 8) * kRows + 2 * (r % 16);
-  const unsigned bit = 15 - static_cast<unsigned>(2 * (tt % 8) + r / 16);
-  return {word + bit / 8, bit % 8};  // words are little-endian
+  return rows_ * three_cols_ / 6 + (block * (tiling_.bk_cols / 24) + tt / 8) * kRows +
+         2 * (row % 16);
+}
+
+Tl2Places::Bit Tl2Places::SignOf(std::size_t row, std::size_t t) const noexcept {
+  const unsigned bit = 15 - static_cast<unsigned>(2 * (t % 8) + row % kRows / 16);
+  return {SignWordOf(row, t) + bit / 8, bit % 8};  // words are little-endian
 }
 
 Tl2Places::Nibble Tl2Places::PairOf(std::size_t row, std::size_t t) const noexcept {
@@ -92,26 +97,48 @@ std::size_t Bytes(std::size_t rows, std::size_t cols, const TlTiling&) {
   return Tl2DataBytes(rows, cols) + kScaleTailBytes;
 }
 
-void PutTriple(unsigned index, bool negative, std::uint8_t* codes) {
-  if (index > kMaxTriple) {
-    codes[0] = codes[1] = codes[2] = kInvalidCode;
-    return;
+/// The codes of a triple by its index, and by index + 16 where its sign is set.
+struct TripleCodes {
+  std::uint8_t codes[3];
+};
+constexpr std::array<TripleCodes, 32> MakeTriples() {
+  std::array<TripleCodes, 32> table = {};
+  for (int i = 0; i < 32; ++i) {
+    const int index = i % 16, value = kMaxTriple + (i < 16 ? index : -index);
+    TripleCodes& t = table[static_cast<std::size_t>(i)];
+    if (index > kMaxTriple) {
+      for (auto& code : t.codes) code = kInvalidCode;
+      continue;
+    }
+    t.codes[0] = static_cast<std::uint8_t>(value / 9);
+    t.codes[1] = static_cast<std::uint8_t>(value / 3 % 3);
+    t.codes[2] = static_cast<std::uint8_t>(value % 3);
   }
-  const int value = kMaxTriple + (negative ? -static_cast<int>(index) : static_cast<int>(index));
-  codes[0] = static_cast<std::uint8_t>(value / 9);
-  codes[1] = static_cast<std::uint8_t>(value / 3 % 3);
-  codes[2] = static_cast<std::uint8_t>(value % 3);
+  return table;
+}
+constexpr std::array<TripleCodes, 32> kTriples = MakeTriples();
+
+/// Eight triples: a row's four bytes, 32 apart, and its word of signs.
+void UnpackEight(const std::uint8_t* bytes, unsigned signs, std::uint8_t* codes) {
+  for (std::size_t i = 0; i < 4; ++i, codes += 6) {
+    const unsigned byte = bytes[i * kRows];
+    // Bit 15 belongs to rows 0..15 of the first triple; the caller has put this row's there.
+    const unsigned first = byte >> 4 | (signs >> 15 & 1) << 4;
+    const unsigned second = (byte & 15) | (signs >> 13 & 1) << 4;
+    std::memcpy(codes, kTriples[first].codes, 3);
+    std::memcpy(codes + 3, kTriples[second].codes, 3);
+    signs <<= 4;
+  }
 }
 
 void UnpackRow(const Tl2Places& places, const std::uint8_t* bytes, std::size_t row,
                std::size_t cols, std::uint8_t* codes) {
-  for (std::size_t t = 0; t < places.three_cols() / 3; ++t) {
-    const auto [index_at, index_shift] = places.IndexOf(row, t);
-    const auto [sign_at, sign_shift] = places.SignOf(row, t);
-    PutTriple(bytes[index_at] >> index_shift & 15, (bytes[sign_at] >> sign_shift & 1) != 0,
-              codes + 3 * t);
+  const unsigned sign_shift = row % kRows / 16;
+  for (std::size_t t = 0; t < places.three_cols() / 3; t += 8, codes += 24) {
+    const std::uint8_t* word = bytes + places.SignWordOf(row, t);
+    const unsigned signs = word[0] | static_cast<unsigned>(word[1]) << 8;
+    UnpackEight(bytes + places.IndexOf(row, t).byte, signs << sign_shift, codes);
   }
-  codes += places.three_cols();
   for (std::size_t t = 0; t < (cols - places.three_cols()) / 2; ++t) {
     const auto [at, shift] = places.PairOf(row, t);
     const unsigned pair = bytes[at] >> shift & 15;

@@ -47,6 +47,8 @@ class Tl2Places {
   /// Of triple t (columns 3 t ..) of a row.
   [[nodiscard]] Nibble IndexOf(std::size_t row, std::size_t t) const noexcept;
   [[nodiscard]] Bit SignOf(std::size_t row, std::size_t t) const noexcept;
+  /// First byte of the word that holds a row's signs of triples t .. t + 7; t % 8 is 0.
+  [[nodiscard]] std::size_t SignWordOf(std::size_t row, std::size_t t) const noexcept;
   /// Of pair t (columns three_cols() + 2 t ..) of a row.
   [[nodiscard]] Nibble PairOf(std::size_t row, std::size_t t) const noexcept;
 

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookup gemv over pairs with NEON. The loop and the bound of its sums are in tl1/parts.inc.
+#include "kernels/lut_neon.inc"
+#include "kernels/tl1/parts.inc"
+
+namespace bittern::kernels {
+extern const KernelInfo k_tl1_neon;
+const KernelInfo k_tl1_neon = {"tl1_neon", Isa::neon, nullptr, nullptr, &kOps, nullptr};
+}  // namespace bittern::kernels

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookup gemv over pairs with SSE4.1. The loop and the bound of its sums are in tl1/parts.inc.
+#include "kernels/lut_sse41.inc"
+#include "kernels/tl1/parts.inc"
+
+namespace bittern::kernels {
+extern const KernelInfo k_tl1_sse41;
+const KernelInfo k_tl1_sse41 = {"tl1_sse41", Isa::sse41, nullptr, nullptr, &kOps, nullptr};
+}  // namespace bittern::kernels
