@@ -30,8 +30,7 @@ struct InspectOptions {
 };
 
 Result<std::string> Inspect(const InspectOptions& options) {
-  auto checkpoint = BITTERN_TRY(
-      formats::Checkpoint::Open(options.path.empty() ? DefaultModelPath() : options.path));
+  auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
   for (const std::string& text : options.overrides) {
     BITTERN_TRY(checkpoint.metadata().Override(text));
   }
