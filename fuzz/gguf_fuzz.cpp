@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GGUF reader on arbitrary bytes: it must return, and all that it returns must be usable.
+// The GGUF reader on arbitrary bytes: it must return, and all that it returns must be usable. The
+// editor's reader, which does not look at tensor types, must take whatever the other one takes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,10 +9,14 @@
 #include "formats/file_kind.hpp"
 #include "formats/gguf_reader.hpp"
 #include "formats/gguf_touch_for_test.hpp"
+#include "formats/meta_edit.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   const auto contents = bittern::formats::ParseGguf(bytes);
+  const auto outline = bittern::formats::ReadGgufOutline(bytes);
+  if (contents && !outline) std::abort();
+  if (!outline && outline.error().message.empty()) std::abort();
   if (!contents) {
     if (contents.error().message.empty()) std::abort();  // every refusal has a reason
     if (bittern::formats::RefuseFile(bytes).message.empty()) std::abort();

@@ -242,7 +242,13 @@ void Planner::SortForFolder() {
     if (tensor.kind == PlannedTensor::Kind::kTernary) return tensor.bytes % 4 == 0 ? 0 : 1;
     return tensor.format == WeightFormat::kF32 ? 2 : 3;
   };
-  std::ranges::stable_sort(plan_.tensors, {}, rank);
+  std::vector<PlannedTensor> sorted;
+  for (int wanted = 0; wanted <= 3; ++wanted) {
+    for (PlannedTensor& tensor : plan_.tensors) {
+      if (rank(tensor) == wanted) sorted.push_back(std::move(tensor));
+    }
+  }
+  plan_.tensors = std::move(sorted);
 }
 
 }  // namespace

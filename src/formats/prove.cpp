@@ -337,8 +337,7 @@ Result<Proof> Prove(const Checkpoint& in, const Checkpoint& out,
                     const std::function<bool(double)>& keep_going) {
   std::vector<Pair> pairs = BITTERN_TRY(Pairer(in, out).Pairs());
   // Large ones first, so that no thread is left alone with the embedding.
-  std::ranges::stable_sort(pairs, std::greater(),
-                           [](const Pair& p) { return p.in->num_elements(); });
+  std::ranges::sort(pairs, std::greater(), [](const Pair& p) { return p.in->num_elements(); });
   std::vector<std::optional<Result<Finding>>> findings(pairs.size());
   std::atomic<std::size_t> next{0};
   std::atomic<bool> stop{false};
