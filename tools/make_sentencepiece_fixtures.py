@@ -54,7 +54,9 @@ def main():
         model = sentencepiece.SentencePieceProcessor(model_file=str(folder / (name + ".model")))
         rng = random.Random(1)
         texts = ["", " ", "  ", "a", " a", "a ", "Hello, world!", "the  cat", "<ud>x<ud>", "ab c"]
-        texts += [random_text(rng) for _ in range(190)]
+        # Runs of odd length, where ties between equal pairs show.
+        texts += ["---", "-----", "=====", "/////", "     x", "lll", "eee", "|||||", "ssss s", "ooo"]
+        texts += [random_text(rng) for _ in range(180)]
         with open(folder / (name + ".golden"), "w", encoding="ascii") as out:
             for text in texts:
                 ids = model.encode(text)

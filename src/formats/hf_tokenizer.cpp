@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,34 @@ Result<void> AddTokensFile(const Json& json, HfVocabulary* vocabulary) {
   return {};
 }
 
+/// added_tokens_decoder of tokenizer_config.json: {"32000": {"content": "<pad>", "special": true}}.
+Result<void> AddDecoderTokens(const Json& tokenizer_config, HfVocabulary* vocabulary) {
+  const Json* decoder = tokenizer_config.Find("added_tokens_decoder");
+  if (decoder == nullptr || decoder->AsObject() == nullptr) return {};
+  for (const Json::Member& member : *decoder->AsObject()) {
+    const Json* content = member.value.Find("content");
+    const Json* special = member.value.Find("special");
+    std::uint64_t id = 0;
+    const char* last = member.key.data() + member.key.size();
+    const auto [end, error] = std::from_chars(member.key.data(), last, id);
+    if (error != std::errc() || end != last || content == nullptr ||
+        content->AsString() == nullptr || content->AsString()->empty()) {
+      return Fail(ErrorCode::kCorruptFile,
+                  fmt::format("tokenizer_config.json, added_tokens_decoder, {}: an id and its "
+                              "content expected",
+                              Quoted(member.key)));
+    }
+    const bool known =
+        id < vocabulary->tokens.size() && vocabulary->tokens[id] == *content->AsString();
+    if (known) continue;
+    const bool is_special = special != nullptr && special->AsBool().value_or(false);
+    auto set = SetToken(id, *content->AsString(),
+                        is_special ? token_type::kControl : token_type::kUserDefined, vocabulary);
+    if (!set) return tl::unexpected(Within("tokenizer_config.json", std::move(set).error()));
+  }
+  return {};
+}
+
 Result<HfVocabulary> ReadModelFile(const HfTokenizerTexts& texts, const Json& tokenizer_json,
                                    const SmallFiles& files) {
   const bool is_ranks = LooksLikeRankFile(*texts.tokenizer_model);
@@ -66,6 +95,7 @@ Result<HfVocabulary> ReadModelFile(const HfTokenizerTexts& texts, const Json& to
   auto added = AddAddedTokens(tokenizer_json, &*vocabulary);
   if (!added) return tl::unexpected(Within("tokenizer.json", std::move(added).error()));
   BITTERN_TRY(AddTokensFile(files.added_tokens, &*vocabulary));
+  BITTERN_TRY(AddDecoderTokens(files.tokenizer_config, &*vocabulary));
   return vocabulary;
 }
 

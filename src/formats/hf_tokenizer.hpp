@@ -42,7 +42,8 @@ inline constexpr HfTokenizerFile kHfTokenizerFiles[] = {
 /// tokenizer.json nor tokenizer.model: a model can be run on ids without.
 ///
 /// - Vocabulary: tokenizer.json; where that is a SentencePiece model in Hugging Face's form,
-///   tokenizer.model, which has the scores, plus tokenizer.json's added tokens.
+///   tokenizer.model, which has the scores, plus the added tokens of tokenizer.json,
+///   added_tokens.json and tokenizer_config.json.
 /// - BOS and EOS: the ids of generation_config.json, then config.json, then the names in
 ///   tokenizer_config.json and special_tokens_map.json.
 /// - Whether BOS is added: the post-processor of tokenizer.json, but for LlamaTokenizer classes

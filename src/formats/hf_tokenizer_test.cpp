@@ -257,14 +257,24 @@ TEST(HfTokenizer, SentencePieceFileWinsOverItsJson) {
                                     R"({"id":700,"content":"<pad>","special":true})");
   const Outcome outcome = Read({.tokenizer_json = json,
                                 .tokenizer_model = bytes,
+                                .tokenizer_config = R"({"added_tokens_decoder":{"0":{"content":)"
+                                                    R"("<unk>"},"702":{"content":"<y>"}}})",
                                 .added_tokens = R"({"<x>":701,"<pad>":700})"},
-                               702);
+                               703);
   ASSERT_EQ(outcome.error, "");
   const auto tokens = outcome.Strings("tokenizer.ggml.tokens");
   EXPECT_EQ(tokens[3], "<ud>");
   EXPECT_EQ(tokens[700], "<pad>");
   EXPECT_EQ(tokens[701], "<x>");
+  EXPECT_EQ(tokens[702], "<y>");
   EXPECT_EQ((*outcome.metadata.GetInts("tokenizer.ggml.token_type").value())[701], 3);
+  EXPECT_EQ((*outcome.metadata.GetInts("tokenizer.ggml.token_type").value())[702], 4);
+  for (const char* bad : {R"({"x":{"content":"y"}})", R"({"9":{}})", R"({"1":{"content":"z"}})"}) {
+    const std::string config = R"({"added_tokens_decoder":)" + std::string(bad) + "}";
+    EXPECT_THAT(Read({.tokenizer_model = bytes, .tokenizer_config = config}).error,
+                HasSubstr("tokenizer_config.json"))
+        << bad;
+  }
   // A byte-level tokenizer.json is no form of it, and counts.
   EXPECT_EQ(
       Read({.tokenizer_json = kByteLevel, .tokenizer_model = bytes}).Text("tokenizer.ggml.model"),
