@@ -202,6 +202,16 @@ assert j[0]['finish_reason'] == 'length' and j[1]['n_past'] > j[0]['n_past'], j"
   out_empty
 }
 
+test_builtin() {
+  cp "$bittern" "$work/alone"
+  name="a copied program"
+  local status=0
+  (cd "$work" && env -u BITTERN_MODEL ./alone run -p "A tern is" -n 4 --json) \
+    >"$work/out" 2>"$work/err" </dev/null || status=$?
+  check "exit code 0, found $status" test $status -eq 0
+  json 'len(j["prompt_ids"]) > 3 and j["model"].startswith("built-in ")'
+}
+
 test_logits() {
   run "last row" 0 logits --prompt-ids 4080,100,200 -o "$work/last.f32"
   err_has "1 x 4096"
@@ -329,6 +339,7 @@ test_prompt_sources
 test_json
 test_interrupt
 test_chat
+test_builtin
 test_logits
 test_bench
 test_isa

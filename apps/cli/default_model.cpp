@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks upwards from the executable, so that an unpacked archive and a build tree both work from
-// any working directory.
+// The built-in model is a GGUF file put into read-only data by default_model.S.
 #include "cli/default_model.hpp"
 
 #include <cstdlib>
-#include <filesystem>
+#include <span>
+
+extern "C" {
+extern const std::byte bittern_default_model[];
+extern const std::byte bittern_default_model_end[];
+}
 
 namespace bittern::cli {
 
-std::string DefaultModelPath() {
+Result<formats::Checkpoint> OpenModelFile(const std::string& path) {
+  if (!path.empty()) return formats::Checkpoint::Open(path);
   const char* named = std::getenv("BITTERN_MODEL");
-  if (named != nullptr && *named != '\0') return named;
-  const std::filesystem::path file = std::filesystem::path("models") / "kjv-5m-i2s.gguf";
-  std::error_code ignored;
-  const auto executable = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  for (auto folder = executable.parent_path(); folder.has_relative_path();
-       folder = folder.parent_path()) {
-    if (std::filesystem::exists(folder / file, ignored)) return (folder / file).string();
-  }
-  return (std::filesystem::path(BITTERN_SOURCE_DIR) / file).string();
+  if (named != nullptr && *named != '\0') return formats::Checkpoint::Open(named);
+  return formats::Checkpoint::OpenBytes({bittern_default_model, bittern_default_model_end},
+                                        "built-in " BITTERN_DEFAULT_MODEL_NAME);
 }
 
 }  // namespace bittern::cli

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which model a command uses when nobody names one.
+// Which model a command uses when nobody names one: a small one that is part of the program, so
+// that a copied `bittern` needs nothing else.
 #pragma once
 
 #include <string>
 
+#include "base/result.hpp"
+#include "formats/checkpoint.hpp"
+
 namespace bittern::cli {
 
-/// $BITTERN_MODEL if set; else models/kjv-5m-i2s.gguf in the folder of the executable or the
-/// nearest folder above it that has one; else in the source tree this was built from (whether
-/// or not it is still there: the error then names a path).
-[[nodiscard]] std::string DefaultModelPath();
+/// The file at `path`; if that is empty, the one $BITTERN_MODEL names; else the built-in model.
+/// Errors as Checkpoint::Open.
+[[nodiscard]] Result<formats::Checkpoint> OpenModelFile(const std::string& path);
 
 }  // namespace bittern::cli

@@ -39,8 +39,7 @@ Result<std::string> InspectCpu(bool json) {
 
 Result<std::string> Inspect(const InspectOptions& options) {
   if (options.cpu) return InspectCpu(options.json);
-  auto checkpoint = BITTERN_TRY(
-      formats::Checkpoint::Open(options.path.empty() ? DefaultModelPath() : options.path));
+  auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
   for (const std::string& text : options.overrides) {
     BITTERN_TRY(checkpoint.metadata().Override(text));
   }

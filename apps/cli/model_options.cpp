@@ -82,7 +82,8 @@ void AddModelOptions(CLI::App& command, ModelOptions* options) {
 
 Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions& options,
                                                               int num_threads) {
-  const std::string path = options.path.empty() ? DefaultModelPath() : options.path;
+  auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
+  const std::string path = checkpoint.path();
   ProgressLine progress;
   const auto start = std::chrono::steady_clock::now();
   const auto show = [&](double fraction) {
@@ -90,10 +91,10 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
     progress.Show(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
   };
   auto model = runtime::LoadedModel::Load(
-      path, {.overrides = options.overrides,
-             .num_threads = num_threads,
-             .layout = BITTERN_TRY(model::ParseMatrixLayout(options.kernel)),
-             .on_progress = show});
+      std::move(checkpoint), {.overrides = options.overrides,
+                              .num_threads = num_threads,
+                              .layout = BITTERN_TRY(model::ParseMatrixLayout(options.kernel)),
+                              .on_progress = show});
   progress.Clear();
   if (model.has_value()) PrintDecisions((*model)->decisions, options.verbose);
   return model;

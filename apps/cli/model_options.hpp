@@ -16,7 +16,7 @@ namespace bittern::cli {
 
 /// -m, --override-kv, -v and what is accepted for compatibility.
 struct ModelOptions {
-  std::string path;  ///< empty: DefaultModelPath()
+  std::string path;  ///< empty: as OpenModelFile() says
   std::vector<std::string> overrides;
   std::string kernel = "auto";
   int gpu_layers = 0;  ///< -ngl: accepted, ignored

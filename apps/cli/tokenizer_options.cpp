@@ -15,14 +15,13 @@
 namespace bittern::cli {
 
 Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
-  const std::string path = options.path.empty() ? DefaultModelPath() : options.path;
-  auto checkpoint = BITTERN_TRY(formats::Checkpoint::Open(path));
+  auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
   for (const std::string& text : options.overrides) {
     BITTERN_TRY(checkpoint.metadata().Override(text));
   }
   Decisions decisions;
   auto tokenizer = tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions);
-  if (!tokenizer.has_value()) return tl::unexpected(Within(path, tokenizer.error()));
+  if (!tokenizer.has_value()) return tl::unexpected(Within(checkpoint.path(), tokenizer.error()));
   for (const Decision& decision : decisions) {
     if (!decision.notable && !options.verbose) continue;
     fmt::print(stderr, "decision: {} = {} ({})\n", decision.subject, decision.choice,

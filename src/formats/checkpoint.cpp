@@ -35,10 +35,17 @@ Result<void> RefuseSplit(const Metadata& metadata) {
 class CheckpointBuilder {
  public:
   static Result<Checkpoint> FromGguf(MappedFile file, std::string path) {
-    GgufContents contents = BITTERN_TRY(ParseGguf(file.bytes()));
+    auto checkpoint = BITTERN_TRY(FromGgufBytes(file.bytes(), std::move(path)));
+    checkpoint.files_.push_back(std::move(file));
+    checkpoint.memory_ = {};
+    return checkpoint;
+  }
+
+  static Result<Checkpoint> FromGgufBytes(std::span<const std::byte> bytes, std::string path) {
+    GgufContents contents = BITTERN_TRY(ParseGguf(bytes));
     BITTERN_TRY(RefuseSplit(contents.metadata));
     Checkpoint checkpoint;
-    checkpoint.files_.push_back(std::move(file));
+    checkpoint.memory_ = bytes;
     checkpoint.path_ = std::move(path);
     checkpoint.kind_ = fmt::format("GGUF v{}", contents.version);
     checkpoint.data_start_ = contents.data_start;
@@ -100,8 +107,15 @@ Result<Checkpoint> Checkpoint::Open(const std::filesystem::path& path) {
   return checkpoint;
 }
 
+Result<Checkpoint> Checkpoint::OpenBytes(std::span<const std::byte> bytes, std::string name) {
+  if (!LooksLikeGguf(bytes)) return tl::unexpected(Within(name, RefuseFile(bytes)));
+  auto checkpoint = CheckpointBuilder::FromGgufBytes(bytes, name);
+  if (!checkpoint) return tl::unexpected(Within(name, std::move(checkpoint).error()));
+  return checkpoint;
+}
+
 std::uint64_t Checkpoint::file_bytes() const noexcept {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = memory_.size();
   for (const MappedFile& file : files_) bytes += file.bytes().size();
   return bytes;
 }

@@ -52,6 +52,12 @@ class Checkpoint {
   /// messages start with the path.
   [[nodiscard]] static Result<Checkpoint> Open(const std::filesystem::path& path);
 
+  /// Reads a GGUF file that lies in memory, e.g. one linked into the program. `bytes` begin at a
+  /// multiple of 32 and must outlive the result; `name` stands where a path would. Errors:
+  /// kCorruptFile, kUnsupported; messages start with the name.
+  [[nodiscard]] static Result<Checkpoint> OpenBytes(std::span<const std::byte> bytes,
+                                                    std::string name);
+
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   /// "GGUF v3", "Hugging Face folder"
   [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
@@ -73,7 +79,8 @@ class Checkpoint {
   Checkpoint() = default;
   void SetTensors(std::vector<Tensor> tensors);
 
-  std::vector<MappedFile> files_;  // one, or the shards of a safetensors checkpoint
+  std::vector<MappedFile> files_;      // one, or the shards of a safetensors checkpoint, or none
+  std::span<const std::byte> memory_;  // of OpenBytes
   std::string path_, kind_;
   std::uint64_t data_start_ = 0;
   Metadata metadata_;

@@ -70,6 +70,28 @@ TEST_F(CheckpointTest, OpensGguf) {
   EXPECT_EQ(moved.Find("b")->bytes[0], std::byte{0});
 }
 
+TEST_F(CheckpointTest, OpensBytesInMemory) {
+  const auto bytes = GgufBuilder()
+                         .Add("general.architecture", "bitnet-b1.58")
+                         .AddTensor("a", quant::WeightFormat::kF32, {3})
+                         .Build();
+  auto checkpoint = Checkpoint::OpenBytes(bytes, "built-in x");
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  const Checkpoint moved = std::move(*checkpoint);
+  EXPECT_EQ(moved.path(), "built-in x");
+  EXPECT_EQ(moved.file_bytes(), bytes.size());
+  ASSERT_NE(moved.Find("a"), nullptr);
+  EXPECT_EQ(moved.Find("a")->bytes.data(), bytes.data() + moved.data_start());
+  moved.Release(*moved.Find("a"));  // not ours to let go
+  EXPECT_EQ(moved.Find("a")->bytes[0], std::byte{0});
+
+  const auto cut = Checkpoint::OpenBytes(std::span(bytes).first(bytes.size() - 1), "built-in x");
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().code, ErrorCode::kCorruptFile);
+  EXPECT_THAT(cut.error().message, StartsWith("built-in x: "));
+  EXPECT_FALSE(Checkpoint::OpenBytes({}, "nothing"));
+}
+
 TEST_F(CheckpointTest, MissingFile) {
   const auto result = Checkpoint::Open(folder_ / "none.gguf");
   ASSERT_FALSE(result);

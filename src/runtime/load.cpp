@@ -29,10 +29,9 @@ Result<void> CheckVocabulary(const model::ModelConfig& config,
 }
 
 /// LoadedModel::Load without the path in its messages.
-Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(const std::filesystem::path& path,
+Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint checkpoint,
                                                        const LoadOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  auto checkpoint = BITTERN_TRY(formats::Checkpoint::Open(path));
   for (const std::string& text : options.overrides) {
     BITTERN_TRY(checkpoint.metadata().Override(text));
   }
@@ -52,10 +51,18 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(const std::filesystem::pa
 
 Result<std::shared_ptr<const LoadedModel>> LoadedModel::Load(const std::filesystem::path& path,
                                                              const LoadOptions& options) {
-  return LoadUnnamed(path, options).map_error([&](Error error) {
+  auto checkpoint = formats::Checkpoint::Open(path);
+  if (!checkpoint) return tl::unexpected(InFile(path.string(), std::move(checkpoint).error()));
+  return Load(*std::move(checkpoint), options);
+}
+
+Result<std::shared_ptr<const LoadedModel>> LoadedModel::Load(formats::Checkpoint checkpoint,
+                                                             const LoadOptions& options) {
+  const std::string path = checkpoint.path();
+  return LoadUnnamed(std::move(checkpoint), options).map_error([&](Error error) {
     // What the caller typed (an override, a thread count) is not the file's fault.
     if (error.code == ErrorCode::kInvalidArgument) return error;
-    return InFile(path.string(), std::move(error));
+    return InFile(path, std::move(error));
   });
 }
 

@@ -33,6 +33,10 @@ struct LoadedModel {
   [[nodiscard]] static Result<std::shared_ptr<const LoadedModel>> Load(
       const std::filesystem::path& path, const LoadOptions& options = {});
 
+  /// The same with an opened file; messages start with its path().
+  [[nodiscard]] static Result<std::shared_ptr<const LoadedModel>> Load(
+      formats::Checkpoint checkpoint, const LoadOptions& options = {});
+
   model::Model model;
   tokenizer::Tokenizer tokenizer;
   Decisions decisions;  ///< What was decided where the file is silent, in order.

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures an exported model: the figures of train/README.md.
+
+    train/eval.py --work models/local/pocket --model models/pocket-8m-i2s.gguf WHAT...
+
+  heldout      bits per byte of definitions, examples and prose never trained on
+  definitions  exact and near matches of the 1,000 commonest nouns' definitions (the engine, greedy)
+  zeros        share of gates not above zero and of zeros into down_proj, per layer
+  agree        the engine against reference.py: greedy ids, perplexity
+  samples      30 transcripts drawn by a seed, as Markdown
+"""
+import argparse
+import difflib
+import json
+import math
+import pathlib
+import subprocess
+import tempfile
+
+import numpy as np
+
+import data
+import reference
+import tokenizer
+
+
+class Evaluation:
+    def __init__(self, o):
+        self.o = o
+        self.tok = tokenizer.load(pathlib.Path(o.work) / "tokenizer.json")
+        self.corpus = data.Corpus(o.work)
+
+    def bittern(self, *arguments, text=""):
+        run = subprocess.run([self.o.bittern, *arguments], input=text, capture_output=True,
+                             text=True, check=False)
+        if run.returncode != 0:
+            raise SystemExit("bittern %s: %s" % (" ".join(arguments), run.stderr))
+        return run.stdout
+
+    def chat(self, questions, *flags):
+        """The engine's reply to each question, each in a conversation of its own."""
+        text = "".join(q + "\n/clear\n" for q in questions)
+        out = self.bittern("chat", "-m", self.o.model, "--json", "-t", "1", *flags, text=text)
+        return [json.loads(line)["text"] for line in out.splitlines()]
+
+    def heldout(self):
+        model = reference.Reference(self.o.model)
+        nats, size, tokens = 0.0, 0, 0
+        for text in self.corpus.test_texts:
+            ids = [self.tok.bos] + self.tok.encode(text)
+            model.clear()
+            nats += reference.nll(model.forward(ids), ids).sum()
+            size, tokens = size + len(text.encode()), tokens + len(ids) - 1
+        print("held out: %.3f bits per byte (%d texts, %d bytes, %d tokens, perplexity %.1f)" % (
+            nats / math.log(2) / size, len(self.corpus.test_texts), size, tokens,
+            math.exp(nats / tokens)))
+
+    def definitions(self):
+        nouns = self.corpus.commonest
+        asks = ["What is %s?" % data.phrase.subject(e, self.corpus.articles) for e in nouns]
+        exact, near = [], []
+        for entry, reply in zip(nouns, self.chat(asks, "--temp", "0", "-n", "64")):
+            wanted = self.corpus.sentence(entry)
+            same = difflib.SequenceMatcher(None, wanted.split(), reply.split()).ratio()
+            exact.append(reply == wanted)
+            near.append(same >= 0.8)
+        for first in (100, 300, 1000):
+            print("definitions, first %4d nouns: exact %.1f %%, near (word ratio >= 0.8) %.1f %%" % (
+                first, 100 * np.mean(exact[:first]), 100 * np.mean(near[:first])))
+
+    def zeros(self):
+        model = reference.Reference(self.o.model)
+        for text in self.corpus.test_texts[:100]:
+            model.clear()
+            model.forward([self.tok.bos] + self.tok.encode(text))
+        for i, (gate, down) in enumerate(model.zeros / model.tokens):
+            print("layer %d: gates not above zero %.1f %%, zeros into down_proj %.1f %%" % (
+                i, 100 * gate, 100 * down))
+
+    def agree(self):
+        model = reference.Reference(self.o.model)
+        same = 0
+        prompts = [[self.tok.bos] + self.tok.encode("User: What is %s?<|eot_id|>Assistant: " % e.word)
+                   for e in self.corpus.commonest[:1000:20]]
+        for ids in prompts:
+            out = self.bittern("run", "-m", self.o.model, "--prompt-ids", ",".join(map(str, ids)),
+                               "-n", "64", "--temp", "0", "--ignore-eos", "--json", "-t", "1")
+            same += json.loads(out)["ids"] == model.greedy(ids, 64)
+        print("greedy ids of 64 tokens equal on %d of %d prompts" % (same, len(prompts)))
+        text = " ".join(self.corpus.test_texts[:40])
+        ids = ([self.tok.bos] + self.tok.encode(text))[:500]
+        model.clear()
+        ours = reference.nll(model.forward(ids), ids).mean()
+        with tempfile.NamedTemporaryFile() as file:
+            self.bittern("logits", "-m", self.o.model, "--prompt-ids", ",".join(map(str, ids)),
+                         "--all", "-t", "1", "-o", file.name)
+            theirs = np.fromfile(file.name, "<f4").reshape(len(ids), -1)
+        theirs = reference.nll(theirs, ids).mean()
+        print("perplexity of %d tokens: reference %.4f, engine %.4f (%+.3f %%)" % (
+            len(ids), math.exp(ours), math.exp(theirs), 100 * (math.exp(theirs - ours) - 1)))
+
+    def samples(self):
+        rng = np.random.default_rng(self.o.seed)
+        for kind, count in (("tier0", 18), ("tier1", 4), ("verb", 2), ("adj", 2), ("talk", 2)):
+            for _ in range(count):
+                question, _ = self.corpus.turn(kind, rng)
+                self.sample("chat", question, int(rng.integers(1000)))
+        for _ in range(2):
+            start = self.corpus.sentence(data.pick(self.corpus.entries["tier0"], rng))
+            self.sample("run", " ".join(start.split()[:3]), int(rng.integers(1000)))
+
+    def sample(self, command, text, seed):
+        if command == "chat":
+            reply, = self.chat([text], "-s", str(seed))
+            print("- **%s** %s <sub>-s %d</sub>" % (text, reply.strip(), seed))
+        else:
+            out = self.bittern("run", "-m", self.o.model, "-p", text, "-s", str(seed))
+            print("- `run -p` **%s**%s <sub>-s %d</sub>" % (
+                text, out.strip()[len(text):].replace("\n", " "), seed))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    p.add_argument("--work", default="models/local/pocket")
+    p.add_argument("--model", default="models/pocket-8m-i2s.gguf")
+    p.add_argument("--bittern", default="build/dev/apps/cli/bittern")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("what", nargs="+",
+                   choices=["heldout", "definitions", "zeros", "agree", "samples"])
+    o = p.parse_args()
+    evaluation = Evaluation(o)
+    for what in o.what:
+        getattr(evaluation, what)()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The whole of train/ in a toy setting: data, tokenizer, training, a stop and a restart, exports,
+# checks, and the engine writing with the result. About a minute.
+#
+#   train/toy.sh [BITTERN]
+set -euo pipefail
+
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
+bittern=${1:-build/dev/apps/cli/bittern}
+python=/usr/bin/python3 # Debian's: the one that has torch
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cat >"$work/toy.json" <<'JSON'
+{"vocab": 512, "hidden": 128, "ffn": 128, "layers": 2, "heads": 4, "kv_heads": 2, "context": 128}
+JSON
+train() {
+  "$python" train/train.py --work "$work" --config "$work/toy.json" --rows 4 --length 64 \
+    --warmup 5 "$@" | tee -a "$work/log"
+}
+train --steps 20
+cp "$work/checkpoint.pt" "$work/first.pt"
+train --steps 40
+grep -q 'from step 20 of 40' "$work/log"
+awk '/^step 20 /{a = $4} /^step 40 /{b = $4} END {exit !(b < a)}' "$work/log" # it learns
+
+"$python" train/export.py --work "$work" --name toy
+"$python" train/agree.py --work "$work" --model "$work/toy-i2s.gguf" --bittern "$bittern"
+"$python" train/eval.py --work "$work" --model "$work/toy-i2s.gguf" --bittern "$bittern" \
+  zeros agree
+out=$("$bittern" run -m "$work/toy-i2s.gguf" -p "A tern is" -n 16 -s 1 2>"$work/err")
+[ "${#out}" -gt 12 ] || { cat "$work/err"; exit 1; }
+echo "toy: $out"
