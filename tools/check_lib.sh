@@ -210,7 +210,7 @@ check_other_cpus() {
     printf '== other CPUs SKIPPED: written for x86-64\n'
     return
   fi
-  install_or_say g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user || return 0
+  install_or_say "${OTHER_CPU_PACKAGES[@]}" || return 0
   check_old_x86
   step "other systems (clang)" check_other_systems
   check_arm64
