@@ -148,6 +148,18 @@ install_or_say() {
   fi
 }
 
+# side_by_side FUNCTION ARGUMENT...: one background job for each argument; fails if any does.
+side_by_side() {
+  local function=$1 argument pid pids=() status=0
+  shift
+  for argument in "$@"; do
+    "$function" "$argument" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+  return $status
+}
+
 # run_arm64 CPU PROGRAM ARGUMENT...
 run_arm64() {
   local cpu=$1 program=$2
@@ -155,10 +167,22 @@ run_arm64() {
   qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu "$cpu" "build/arm64/$program" "$@"
 }
 
+arm64_tests() { run_arm64 cortex-a53 "$1_test" --gtest_filter='-*neondot*:*neoni8mm*'; }
+
+# The kernels that only this core has.
+arm64_kernels() {
+  local -A added=([neoverse-n1]='Registry*:*neondot*' [max]='Registry*:*neoni8mm*')
+  run_arm64 "$1" kernels_test --gtest_filter="${added[$1]}"
+}
+
+arm64_answer() {
+  tools/same_answer.sh build/dev/apps/cli/bittern models/kjv-5m-i2s.gguf \
+    qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu "$1" build/arm64/apps/cli/bittern
+}
+
 # ARM cores without dot products, with them, and with int8 matrix multiply. The first runs all
 # tests, the others those of their kernels; each must give this machine's logits and ids.
 check_arm64() {
-  local test cpu model=models/kjv-5m-i2s.gguf
   if ! tools/arm64_root.sh build/arm64-root >build/check-arm64-root.log 2>&1; then
     printf '== arm64 SKIPPED: no arm64 libraries (build/check-arm64-root.log)\n'
     return
@@ -166,27 +190,19 @@ check_arm64() {
   step "build (arm64)" build_preset arm64 base_test quant_test kernels_test model_test bittern
   step "object code (arm64)" python3 tools/check_object_code.py build/arm64 \
     --prefix aarch64-linux-gnu-
-  for test in base quant kernels model; do
-    step "${test}_test (arm64)" run_arm64 cortex-a53 "${test}_test" \
-      --gtest_filter='-*neondot*:*neoni8mm*'
-  done
-  step "kernels_test (arm64 with dot products)" run_arm64 neoverse-n1 kernels_test \
-    --gtest_filter='Registry*:*neondot*'
-  step "kernels_test (arm64 with matrix multiply)" run_arm64 max kernels_test \
-    --gtest_filter='Registry*:*neoni8mm*'
-  for cpu in cortex-a53 neoverse-n1 max; do
-    step "same bits (arm64 $cpu)" tools/same_answer.sh build/dev/apps/cli/bittern "$model" \
-      qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu "$cpu" build/arm64/apps/cli/bittern
-  done
+  step "tests (arm64)" side_by_side arm64_tests base quant kernels model
+  step "kernels (arm64, later cores)" side_by_side arm64_kernels neoverse-n1 max
+  step "same bits (arm64, three cores)" side_by_side arm64_answer cortex-a53 neoverse-n1 max
 }
 
-# The program as built for every x86-64, on CPUs without AVX and without SSE4.1.
+old_x86_answer() {
+  tools/same_answer.sh build/dev/apps/cli/bittern models/kjv-5m-i2s.gguf \
+    qemu-x86_64 -cpu "$1" build/dev/apps/cli/bittern
+}
+
+# The program as built for every x86-64, on CPUs with SSE4.1, without it, and with AVX2.
 check_old_x86() {
-  local cpu
-  for cpu in Nehalem core2duo Haswell; do
-    step "same bits ($cpu)" tools/same_answer.sh build/dev/apps/cli/bittern \
-      models/kjv-5m-i2s.gguf qemu-x86_64 -cpu "$cpu" build/dev/apps/cli/bittern
-  done
+  step "same bits (old x86, three CPUs)" side_by_side old_x86_answer Nehalem core2duo Haswell
 }
 
 check_other_cpus() {
@@ -194,7 +210,7 @@ check_other_cpus() {
     printf '== other CPUs SKIPPED: written for x86-64\n'
     return
   fi
-  install_or_say g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user || return 0
+  install_or_say "${OTHER_CPU_PACKAGES[@]}" || return 0
   check_old_x86
   step "other systems (clang)" check_other_systems
   check_arm64

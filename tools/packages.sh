@@ -13,6 +13,10 @@ CHECK_ALL_PACKAGES=("${CHECK_PACKAGES[@]}" clang-19 libclang-rt-19-dev shellchec
 # tests/js; where node came from elsewhere it stays.
 command -v npm >/dev/null || CHECK_ALL_PACKAGES+=(nodejs npm)
 
+# Cross compiler and emulators of the part of ./check deep that is skipped without them.
+# shellcheck disable=SC2034
+OTHER_CPU_PACKAGES=(g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
+
 # missing_packages NAME... -> those that are not installed, one per line; nothing where the
 # system is not Debian (the build then says what it lacks).
 missing_packages() {
