@@ -35,9 +35,9 @@ bool Fits(WeightFormat format, std::size_t rows, std::size_t cols, const TlTilin
 /// Every tiling bitnet.cpp's code generator could have been given, for a shape.
 std::vector<TlTiling> Candidates(WeightFormat format, std::size_t rows, std::size_t cols) {
   std::vector<TlTiling> found;
-  for (const std::size_t group : {32, 64}) {
+  for (const std::size_t group : {32u, 64u}) {
     for (std::size_t bm = 32; bm <= std::min<std::size_t>(rows, 512); bm += 32) {
-      for (const std::size_t bk : {32, 48, 64, 72, 96, 128, 192, 256}) {
+      for (const std::size_t bk : {32u, 48u, 64u, 72u, 96u, 128u, 192u, 256u}) {
         const TlTiling tiling{bm, bk, group};
         if (Fits(format, rows, cols, tiling)) found.push_back(tiling);
       }
