@@ -9,7 +9,7 @@ BUILD_PACKAGES=(g++ cmake ninja-build ccache libfmt-dev nlohmann-json3-dev libcl
 CHECK_PACKAGES=("${BUILD_PACKAGES[@]}" binutils clang-format-19 libgtest-dev libgmock-dev libpcre2-dev python3)
 # shellcheck disable=SC2034
 CHECK_ALL_PACKAGES=("${CHECK_PACKAGES[@]}" clang-19 libclang-rt-19-dev shellcheck universal-ctags
-  libsentencepiece-dev)
+  libsentencepiece-dev python3-torch python3-numpy libopenblas0-pthread)
 # tests/js; where node came from elsewhere it stays.
 command -v npm >/dev/null || CHECK_ALL_PACKAGES+=(nodejs npm)
 

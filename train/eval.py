@@ -78,16 +78,23 @@ class Evaluation:
             print("layer %d: gates not above zero %.1f %%, zeros into down_proj %.1f %%" % (
                 i, 100 * gate, 100 * down))
 
+    def until_end(self, ids):
+        return next((ids[:i] for i, t in enumerate(ids) if t in (self.tok.eot, self.tok.eos)), ids)
+
     def agree(self):
         model = reference.Reference(self.o.model)
-        same = 0
+        same = replies = 0
         prompts = [[self.tok.bos] + self.tok.encode("User: What is %s?<|eot_id|>Assistant: " % e.word)
                    for e in self.corpus.commonest[:1000:20]]
         for ids in prompts:
             out = self.bittern("run", "-m", self.o.model, "--prompt-ids", ",".join(map(str, ids)),
-                               "-n", "64", "--temp", "0", "--ignore-eos", "--json", "-t", "1")
-            same += json.loads(out)["ids"] == model.greedy(ids, 64)
-        print("greedy ids of 64 tokens equal on %d of %d prompts" % (same, len(prompts)))
+                               "-n", "64", "--temp", "0", "--ignore-eos", "--json", "-t", "1",
+                               "-ctk", "f32", "-ctv", "f32")
+            theirs, ours = json.loads(out)["ids"], model.greedy(ids, 64)
+            same += theirs == ours
+            replies += self.until_end(theirs) == self.until_end(ours)
+        print("greedy ids equal on %d prompts: 64 tokens, past the end of the reply, on %d; "
+              "to the end of the reply on %d" % (len(prompts), same, replies))
         text = " ".join(self.corpus.test_texts[:40])
         ids = ([self.tok.bos] + self.tok.encode(text))[:500]
         model.clear()

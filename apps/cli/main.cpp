@@ -17,9 +17,10 @@ namespace bittern::cli {
 namespace {
 
 constexpr const char* kFooter = R"(Example:
-  bittern run -p "And it came to pass" -n 40 --temp 0
+  bittern chat
+  bittern run -p "A tern is" --temp 0
 
-Without -m the model in $BITTERN_MODEL is used, or the small one that ships.
+Without -m the model in $BITTERN_MODEL is used, or the small one built in.
 `bittern COMMAND --help` lists the flags of a command.
 
 Exit codes:
