@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The whole of train/ in a toy setting: data, tokenizer, training, a stop and a restart, exports,
-# checks, and the engine writing with the result. About a minute.
+# checks, and the engine writing with the result.
 #
 #   train/toy.sh [BITTERN]
 set -euo pipefail
