@@ -13,7 +13,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 cat >"$work/toy.json" <<'JSON'
-{"vocab": 512, "hidden": 128, "ffn": 128, "layers": 2, "heads": 4, "kv_heads": 2, "context": 128}
+{"vocab": 512, "hidden": 128, "ffn": 128, "layers": 2, "heads": 4, "kv_heads": 2, "context": 512}
 JSON
 train() {
   "$python" train/train.py --work "$work" --config "$work/toy.json" --rows 4 --length 64 \
