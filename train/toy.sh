@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The whole of train/ in a toy setting: data, tokenizer, training, a stop and a restart, exports,
-# checks, and the engine writing with the result. About a minute.
+# checks, and the engine writing with the result.
 #
 #   train/toy.sh [BITTERN]
 set -euo pipefail
@@ -13,7 +13,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 cat >"$work/toy.json" <<'JSON'
-{"vocab": 512, "hidden": 128, "ffn": 128, "layers": 2, "heads": 4, "kv_heads": 2, "context": 128}
+{"vocab": 512, "hidden": 128, "ffn": 128, "layers": 2, "heads": 4, "kv_heads": 2, "context": 512}
 JSON
 train() {
   "$python" train/train.py --work "$work" --config "$work/toy.json" --rows 4 --length 64 \
