@@ -12,6 +12,12 @@
 namespace bittern::quant {
 namespace {
 
+/// roundf for |x| < 2^30, without a call of libm: the sum is exact in double.
+float RoundAwayFromZero(float x) noexcept {
+  const double wide = x;
+  return static_cast<float>(static_cast<std::int32_t>(wide < 0 ? wide - 0.5 : wide + 0.5));
+}
+
 void EncodeF32(const float* in, std::size_t n, std::byte* row) noexcept {
   std::memcpy(row, in, n * sizeof(float));
 }
@@ -35,8 +41,9 @@ void QuantizeRowQ8_0(const float* in, std::size_t n, std::byte* row) noexcept {
     const std::uint16_t half = FloatToHalf(d);
     std::memcpy(row, &half, sizeof half);
     for (std::size_t i = 0; i < kQ8_0Block; ++i) {
-      // 1 / d is infinite for the smallest subnormal d; the product is clamped before it is cast.
-      const float code = std::clamp(std::round(in[i] * inverse), -127.0f, 127.0f);
+      // 1 / d is infinite for the smallest subnormal d, and 0 times it NaN, which min makes 127;
+      // the cast is safe, and d itself is 0 as a half.
+      const float code = RoundAwayFromZero(std::max(-127.0f, std::min(127.0f, in[i] * inverse)));
       row[2 + i] = static_cast<std::byte>(static_cast<std::int8_t>(code));
     }
   }
