@@ -14,7 +14,7 @@ constexpr size_t kStepBytes = 160, kTableBytes = 256, kPrefetchBytes = 2560, kSt
 
 /// The top bit of every word becomes the sign of triple 2 i (low half) and 2 i + 1 (high half).
 template <size_t kPair>
-inline __m512i SignShifts(int last) {
+inline __m512i SignShifts(size_t last) {
   const __m256i even = _mm256_set1_epi16(static_cast<short>(4 * kPair + last));
   const __m256i odd = _mm256_set1_epi16(static_cast<short>(4 * kPair + 2 + last));
   return _mm512_inserti64x4(_mm512_castsi256_si512(even), odd, 1);
