@@ -92,13 +92,13 @@ std::string CpuReportText(const CpuReport& report) {
 }
 
 nlohmann::ordered_json CpuReportJson(const CpuReport& report) {
-  using Json = nlohmann::ordered_json;
-  Json isas = Json::array(), operations = Json::array();
+  using Object = nlohmann::ordered_json;
+  Object isas = Object::array(), operations = Object::array();
   for (const auto& isa : report.instruction_sets) {
     isas.push_back({{"name", isa.name}, {"supported", isa.supported}});
   }
   for (const auto& operation : report.operations) {
-    Json kernels = Json::array();
+    Object kernels = Object::array();
     for (const auto& kernel : operation.kernels) {
       kernels.push_back({{"isa", kernel.isa}, {"state", kernel.state}});
     }
@@ -106,7 +106,7 @@ nlohmann::ordered_json CpuReportJson(const CpuReport& report) {
         {{"name", operation.name}, {"chosen", operation.chosen}, {"kernels", std::move(kernels)}});
   }
   return {{"architecture", report.architecture},
-          {"forced", report.forced.empty() ? Json(nullptr) : Json(report.forced)},
+          {"forced", report.forced.empty() ? Object(nullptr) : Object(report.forced)},
           {"instruction_sets", std::move(isas)},
           {"operations", std::move(operations)}};
 }
