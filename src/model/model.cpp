@@ -14,7 +14,10 @@ struct Model::Impl {
 Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Decisions* decisions,
                           const std::function<void(double)>& on_progress, MatrixLayout layout) {
   const std::string path = checkpoint.path();
-  const auto named = [&path](Error error) { return Within(path, std::move(error)); };
+  const auto named = [&path](Error error) {
+    // What was typed (BITTERN_ISA) is not the file's fault.
+    return error.code == ErrorCode::kInvalidArgument ? error : Within(path, std::move(error));
+  };
   auto config = BITTERN_TRY(ReadConfig(checkpoint, decisions).map_error(named));
   auto weights = BITTERN_TRY(
       Weights::Load(checkpoint, config, pool, decisions, on_progress, layout).map_error(named));
