@@ -31,11 +31,7 @@ void Gemv(const uint8_t* tiles, size_t num_tiles, size_t num_steps, const uint8_
   }
 }
 
-void Build(const int8_t* act, size_t num_steps, uint8_t* tables) {
-  BuildTl1(act, num_steps, tables);
-}
-
-constexpr LutOps kOps = {Build, Gemv};
+constexpr LutOps kOps = {BuildTl1, Gemv};
 
 }  // namespace
 
