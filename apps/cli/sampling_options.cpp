@@ -3,7 +3,6 @@
 #include "cli/sampling_options.hpp"
 
 #include <cstdint>
-#include <map>
 #include <string>
 
 namespace bittern::cli {
@@ -54,16 +53,18 @@ void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options) {
                   "Stop before this text appears; may be repeated")
       ->type_name("TEXT")
       ->allow_extra_args(false);
-  const std::map<std::string, runtime::Speculation> modes = {
-      {"ngram", runtime::Speculation::kNgram},
-      {"off", runtime::Speculation::kOff},
-      {"always", runtime::Speculation::kAlways}};
   command
-      .add_option("--spec", options->speculation,
-                  "Guess tokens from repetitions and check them together: ngram (where it pays), "
-                  "off, always; same text, other speed")
+      .add_option_function<std::string>(
+          "--spec",
+          [options](const std::string& mode) {
+            options->speculation = mode == "off"      ? runtime::Speculation::kOff
+                                   : mode == "always" ? runtime::Speculation::kAlways
+                                                      : runtime::Speculation::kNgram;
+          },
+          "Guess tokens from repetitions and check them together: ngram (where it pays), off, "
+          "always; same text, other speed")
       ->type_name("MODE")
-      ->transform(CLI::CheckedTransformer(modes).description(""))
+      ->check(CLI::IsMember({"ngram", "off", "always"}))
       ->default_str("ngram");
   command.add_flag("--ignore-eos", options->ignore_eos, "Go on after the token that ends a text");
   command.add_flag("--special", options->render_special, "Print special tokens too");
