@@ -15,6 +15,7 @@
 #include "base/result.hpp"
 #include "model/model.hpp"
 #include "runtime/sampler.hpp"
+#include "runtime/speculation.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace bittern::runtime {
@@ -59,7 +60,8 @@ struct GenerateOptions {
   std::vector<std::string> stops = {};
   bool ignore_eos = false;
   bool render_special = false;
-  const std::atomic<bool>* cancel = nullptr;  ///< checked once a token
+  Speculation speculation = Speculation::kNgram;  ///< changes the time, never a token
+  const std::atomic<bool>* cancel = nullptr;      ///< checked once a token
 };
 
 struct Timings {
@@ -67,6 +69,8 @@ struct Timings {
   double prompt_s = 0;
   int predicted_tokens = 0;  ///< tokens sampled
   double predicted_s = 0;
+  int drafted_tokens = 0;   ///< guessed and run before they were sampled
+  int accepted_tokens = 0;  ///< of those, sampled afterwards
 };
 
 struct GenerateResult {
@@ -74,6 +78,7 @@ struct GenerateResult {
   std::string text;          ///< exactly what on_text was given
   FinishReason finish = FinishReason::kLength;
   std::uint32_t seed = 0;
+  int drafted = 0, accepted = 0;  ///< tokens, as in Timings
 };
 
 /// Not thread-safe; one per conversation. Holds a thread pool of its own.
