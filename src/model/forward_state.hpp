@@ -6,6 +6,7 @@
 
 #include "base/aligned_buffer.hpp"
 #include "model/model.hpp"
+#include "model/screened_head.hpp"
 
 namespace bittern::model {
 
@@ -46,6 +47,7 @@ struct ForwardState::Impl {
   AlignedBuffer<float> projected;     // (N, rows of o_proj or down_proj)
   AlignedBuffer<float> cosine, sine;  // (N, head_dim / 2)
   QuantizedActivations activations;
+  ScreenScratch screen;
   std::vector<ThreadScratch> threads;
 };
 
