@@ -71,15 +71,34 @@ struct LutOps {
 };
 inline constexpr size_t kTl1TableBytes = 64, kTl2TableBytes = 256;  ///< for the columns of a step
 
-/// A coarse copy of a float matrix in bit planes (quant/screen_planes.hpp), times one vector of
-/// 16-bit integers that is given as 256 * high + low, each int8. Exact in int32 for fewer than
-/// 2^16 columns. The columns of a row are padded to a multiple of 512; padding of `high` and `low`
-/// is zero.
+/// A vector of 16-bit integers, given as 256 * high + low, times a coarse copy of a float matrix.
+struct ScanArgs {
+  const uint8_t* tiles;       ///< num_tiles * cols * 8 bytes
+  size_t num_tiles, cols;     ///< cols: a multiple of 512, below 2^16
+  const int8_t *high, *low;   ///< [cols], zero past the columns of the matrix
+  int32_t high_sum, low_sum;  ///< of all elements
+  const float* steps;         ///< [num_tiles * 16]: of the rows
+  float factor;               ///< of every estimate
+  float* estimates;           ///< [num_tiles * 16]: (256 h + l) * (factor * step), where
+                              ///< h = 2 * sum of nibble * high - 15 * high_sum, l likewise
+  float* best;                ///< [num_tiles]: the largest estimate of each tile
+};
+
+/// Which rows may reach a threshold: estimate + rest * size + norm * rest_size + floor >= threshold
+/// (rounded as it may be; who bounds something by it leaves room for that).
+struct SurvivorArgs {
+  const float *estimates, *rests, *norms;  ///< [count]
+  size_t count;
+  float size, rest_size, floor, threshold;
+  uint32_t first;  ///< id of the first row
+  uint32_t* ids;   ///< [count + 16]: survivors, ascending; what follows them is overwritten too
+};
+
+/// A coarse copy of a float matrix in bit planes (quant/screen_planes.hpp), times one vector.
 struct ScreenOps {
-  /// out_high[16 t + r] = sum over c of nibble * high[c]; out_low likewise.
-  /// tiles: num_tiles * cols * 8 bytes.
-  void (*scan)(const uint8_t* tiles, size_t num_tiles, size_t cols, const int8_t* high,
-               const int8_t* low, int32_t* out_high, int32_t* out_low);
+  void (*scan)(const ScanArgs* args);
+  /// How many survive.
+  size_t (*survivors)(const SurvivorArgs* args);
   /// Sum over c of bit * high[c]. bits: cols / 8 bytes.
   int32_t (*dot_bits)(const uint8_t* bits, size_t cols, const int8_t* high);
   /// Sum over c of pair (0..3) * high[c]. pairs: cols / 4 bytes.
