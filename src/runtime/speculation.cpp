@@ -8,16 +8,17 @@
 namespace bittern::runtime {
 namespace {
 
-constexpr double kAllowance = 0.015;    // of the time spent may be lost to drafts in the end
-constexpr double kFirstCredit = 1.0;    // plain steps that the first drafts may lose
-constexpr double kLargestCredit = 8.0;  // so that gains long ago do not pay for a bad stretch
-constexpr double kMargin = 1.05;        // a draft is expected to gain this much at least
-constexpr std::size_t kFirstDraft = 3;  // tokens of drafts before any has been measured
-constexpr int kStepsToLearn = 2;        // before the cost of a plain step is believed
+constexpr double kAllowance = 0.01;       // of the time spent may be lost to drafts in the end
+constexpr double kFirstCredit = 1.0;      // plain steps that the first drafts may lose
+constexpr double kSmallestCredit = -0.5;  // one bad batch does not rule out the next for long
+constexpr double kLargestCredit = 8.0;    // so that gains long ago do not pay for a bad stretch
+constexpr double kMargin = 1.05;          // a draft is expected to gain this much at least
+constexpr std::size_t kFirstDraft = 3;    // tokens of drafts before any has been measured
+constexpr int kStepsToLearn = 2;          // before the cost of a plain step is believed
 
-/// What a batch costs where none has been measured, a little below what CPUs show: an optimist
-/// tries once and then knows.
-double AssumedCost(std::size_t batch) { return 1.1 + 0.15 * static_cast<double>(batch); }
+/// What a batch costs where none has been measured: a little less than most CPUs show, so that it
+/// is tried once guesses come true, and then known.
+double AssumedCost(std::size_t batch) { return 1.4 + 0.15 * static_cast<double>(batch); }
 
 /// Match lengths fall into classes: 2, 3, 4, 5..7, 8..15, 16 and more.
 std::size_t ClassOf(std::size_t match_length) {
@@ -64,7 +65,7 @@ NgramIndex::Match NgramIndex::Find() const {
   return {};
 }
 
-DraftPolicy::DraftPolicy() : credit_(kFirstCredit), chance_{0.3, 0.45, 0.6, 0.75, 0.85, 0.92} {}
+DraftPolicy::DraftPolicy() : credit_(kFirstCredit), chance_{0.2, 0.35, 0.5, 0.65, 0.8, 0.9} {}
 
 void DraftPolicy::ObserveStep(double seconds) {
   if (steps_ < kStepsToLearn) {
@@ -91,8 +92,8 @@ void DraftPolicy::ObserveBatch(std::size_t batch, double seconds, std::size_t to
   if (first) cost_[batch] = expected;
   MoveTowards(cost, first ? 0.5 : 0.25, &cost_[batch]);
   seen_ = true;
-  credit_ =
-      std::min(credit_ + static_cast<double>(tokens) * (1 + kAllowance) - cost, kLargestCredit);
+  credit_ += static_cast<double>(tokens) * (1 + kAllowance) - cost;
+  credit_ = std::clamp(credit_, kSmallestCredit, kLargestCredit);
 }
 
 void DraftPolicy::ObserveGuess(std::size_t match_length, bool came_true) {
@@ -124,7 +125,7 @@ std::size_t DraftPolicy::DraftLength(std::size_t match_length, std::size_t limit
     all_true *= Chance(match_length + length - 1);
     tokens += all_true;
     const double cost = Cost(length + 1);
-    if (cost - 1 > credit_) break;
+    if ((cost - 1) * (1 - Chance(match_length)) > credit_) break;  // if the first guess is wrong
     if (tokens > best_rate * cost) {
       best_rate = tokens / cost;
       best = length;
