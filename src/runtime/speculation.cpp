@@ -8,13 +8,13 @@
 namespace bittern::runtime {
 namespace {
 
-constexpr double kAllowance = 0.01;       // of the time spent may be lost to drafts in the end
-constexpr double kFirstCredit = 1.0;      // plain steps that the first drafts may lose
-constexpr double kSmallestCredit = -0.5;  // one bad batch does not rule out the next for long
-constexpr double kLargestCredit = 8.0;    // so that gains long ago do not pay for a bad stretch
-constexpr double kMargin = 1.05;          // a draft is expected to gain this much at least
-constexpr std::size_t kFirstDraft = 3;    // tokens of drafts before any has been measured
-constexpr int kStepsToLearn = 2;          // before the cost of a plain step is believed
+constexpr double kAllowance = 0.01;     // of the time spent may be lost to drafts in the end
+constexpr double kFirstCredit = 1.0;    // plain steps that the first drafts may lose
+constexpr double kLargestCredit = 8.0;  // so that gains long ago do not pay for a bad stretch
+constexpr double kSmallRisk = 0.3;      // plain steps that a draft may risk without credit
+constexpr double kMargin = 1.05;        // a draft is expected to gain this much at least
+constexpr std::size_t kFirstDraft = 3;  // tokens of drafts before any has been measured
+constexpr int kStepsToLearn = 2;        // before the cost of a plain step is believed
 
 /// What a batch costs where none has been measured: a little less than most CPUs show, so that it
 /// is tried once guesses come true, and then known.
@@ -80,20 +80,21 @@ void DraftPolicy::ObserveStep(double seconds) {
   // A batch that once looked dear is tried again some day.
   for (std::size_t batch = 2; batch < cost_.size(); ++batch) {
     if (cost_[batch] > AssumedCost(batch))
-      MoveTowards(AssumedCost(batch), 1.0 / 256, &cost_[batch]);
+      MoveTowards(AssumedCost(batch), 1.0 / 1024, &cost_[batch]);
   }
 }
 
 void DraftPolicy::ObserveBatch(std::size_t batch, double seconds, std::size_t tokens) {
   if (steps_ == 0 || !(step_s_ > 0)) return;
   const double expected = Cost(batch);
-  const double cost = std::min(seconds / step_s_, 3 * expected);
+  // The very first batch pays for pages and caches too.
+  const double cost = std::min(seconds / step_s_, (seen_ ? 3 : 2) * expected);
   const bool first = cost_[batch] == 0;
   if (first) cost_[batch] = expected;
-  MoveTowards(cost, first ? 0.5 : 0.25, &cost_[batch]);
+  MoveTowards(cost, first ? 1.0 : 0.25, &cost_[batch]);
   seen_ = true;
   credit_ += static_cast<double>(tokens) * (1 + kAllowance) - cost;
-  credit_ = std::clamp(credit_, kSmallestCredit, kLargestCredit);
+  credit_ = std::min(credit_, kLargestCredit);
 }
 
 void DraftPolicy::ObserveGuess(std::size_t match_length, bool came_true) {
@@ -105,13 +106,17 @@ double DraftPolicy::Chance(std::size_t match_length) const {
 }
 
 double DraftPolicy::Cost(std::size_t batch) const {
-  // Where this batch has not been seen, the nearest one that has, scaled as assumed.
-  for (std::size_t distance = 0; distance < cost_.size(); ++distance) {
-    for (const std::size_t seen : {batch + distance, batch - std::min(batch, distance)}) {
-      if (seen >= 2 && seen < cost_.size() && cost_[seen] > 0) {
-        return cost_[seen] * AssumedCost(batch) / AssumedCost(seen);
-      }
-    }
+  if (batch < 2) return 1;
+  const auto cost_per_token = [&](std::size_t seen) {  // beyond the first
+    return (cost_[seen] - 1) / static_cast<double>(seen - 1);
+  };
+  // Where this batch has not been seen, each token more is taken to cost what it did in the next
+  // smaller one: batches have a fixed cost, so this is careful. Failing that, from a larger one.
+  for (std::size_t seen = batch; seen >= 2; --seen) {
+    if (cost_[seen] > 0) return 1 + cost_per_token(seen) * static_cast<double>(batch - 1);
+  }
+  for (std::size_t seen = batch + 1; seen < cost_.size(); ++seen) {
+    if (cost_[seen] > 0) return cost_[seen] * AssumedCost(batch) / AssumedCost(seen);
   }
   return AssumedCost(batch);
 }
@@ -120,12 +125,14 @@ std::size_t DraftPolicy::DraftLength(std::size_t match_length, std::size_t limit
   if (match_length == 0 || steps_ < kStepsToLearn) return 0;
   std::size_t best = 0;
   double best_rate = kMargin, tokens = 1, all_true = 1;
+  const double risk = seen_ ? std::max(credit_, kSmallRisk) : credit_;
   const std::size_t longest = std::min(limit, seen_ ? kMaxDraft : kFirstDraft);
   for (std::size_t length = 1; length <= longest; ++length) {
     all_true *= Chance(match_length + length - 1);
     tokens += all_true;
     const double cost = Cost(length + 1);
-    if ((cost - 1) * (1 - Chance(match_length)) > credit_) break;  // if the first guess is wrong
+    // What is lost on average because the first guess is wrong.
+    if ((cost - 1) * (1 - Chance(match_length)) > risk) break;
     if (tokens > best_rate * cost) {
       best_rate = tokens / cost;
       best = length;
