@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/atomic_file.hpp"
@@ -221,13 +222,8 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
   return {};
 }
 
-Result<void> WriteHtml(const std::string& path, const std::string& html) {
-  auto file = BITTERN_TRY(AtomicFile::Create(path));
-  BITTERN_TRY(file.Write(html));
-  return file.Commit();
-}
-
-Result<void> Bench(const BenchOptions& options, StandardOutput* out) {
+/// Returns the page of --html; empty if none was asked for.
+Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
   const auto model = BITTERN_TRY(LoadModel(options.model, 0));
   const Plan plan = BITTERN_TRY(MakePlan(options, model->model.config().context_length));
   const auto kv_type = BITTERN_TRY(ToSessionOptions(options.context, 0, *model)).kv_type;
@@ -238,16 +234,24 @@ Result<void> Bench(const BenchOptions& options, StandardOutput* out) {
     BITTERN_TRY(RunTests(options, plan, num_threads, &run));
   }
   out->Write(run.report->End());
-  if (options.html.empty()) return {};
-  return WriteHtml(options.html, BenchHtml(subject, options.extras, run.results));
+  if (options.html.empty()) return std::string();
+  return BenchHtml(subject, options.extras, run.results);
 }
 
 int BenchCommand(const BenchOptions& options) {
   StandardOutput out;
-  if (const Result<void> done = Bench(options, &out); !done.has_value()) {
-    return Report(done.error());
+  std::optional<AtomicFile> page;
+  if (!options.html.empty()) {  // before the work: nobody likes to be told afterwards
+    auto file = AtomicFile::Create(options.html);
+    if (!file.has_value()) return Report(file.error(), kExitRuntime);
+    page.emplace(*std::move(file));
   }
-  const Result<void> written = out.Status();
+  const Result<std::string> html = Bench(options, &out);
+  if (!html.has_value()) return Report(html.error());
+  Result<void> written = out.Status();
+  if (page.has_value() && written.has_value()) {
+    written = page->Write(*html).and_then([&] { return page->Commit(); });
+  }
   return written.has_value() ? 0 : Report(written.error(), kExitRuntime);
 }
 

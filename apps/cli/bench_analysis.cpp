@@ -34,7 +34,8 @@ void AdviseOnDecode(const BenchSubject& subject, const BenchResult& result,
   const auto bytes = static_cast<double>(result.cost.bytes());
   const auto head = static_cast<double>(BytesOfPart(result, "output head"));
   const auto full_kv = static_cast<double>(subject.full_kv_bytes);
-  if (subject.cache_bytes > 0 && bytes < static_cast<double>(subject.cache_bytes)) {
+  const bool cached = bytes < static_cast<double>(subject.cache_bytes);  // 0: not known
+  if (cached) {
     advice->push_back(fmt::format(
         "What one token reads ({}) fits in the last-level cache ({}): memory is not the limit of "
         "decode here, arithmetic and the meetings of threads are.",
@@ -50,7 +51,7 @@ void AdviseOnDecode(const BenchSubject& subject, const BenchResult& result,
         "Look for other programs at work, and try other thread counts (-t 1,2,4 --matrix).",
         100 * roof->fraction));
   }
-  if (head > 0.2 * bytes) {
+  if (head > 0.2 * bytes && !cached) {
     advice->push_back(fmt::format(
         "The output head is {:.0f} % of the bytes of a token ({}); without it the roof would be "
         "{:.1f} tokens per second.",

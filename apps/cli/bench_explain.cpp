@@ -53,7 +53,7 @@ std::string Roofs(const std::vector<BenchResult>& results) {
     if (const auto roof = ArithmeticRoof(result)) {
       const auto work = static_cast<double>(result.cost.ternary_multiply_adds());
       text += fmt::format(
-          "  {}: {:.2f} tokens/s (median), {:.3f} G multiply-adds a token, {:.1f} G "
+          "  {}: {:.2f} tokens/s (median), {:.3g} G multiply-adds a token, {:.1f} G "
           "a second, {:.0f} % of the kernel's rate\n",
           TestName(result), MedianRate(result), work / 1e9, MedianRate(result) * work / 1e9,
           100 * roof->fraction);

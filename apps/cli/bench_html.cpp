@@ -84,18 +84,28 @@ std::string ThreadsText(int count) {
   return fmt::format("{} thread{}", count, count == 1 ? "" : "s");
 }
 
+/// "17.8", "151", "14 899": what rates are good for.
+std::string RateText(double rate) {
+  if (rate < 100) return fmt::format("{:.1f}", rate);
+  const auto whole = static_cast<long long>(rate + 0.5);
+  return whole < 10'000 ? fmt::format("{}", whole)
+                        : fmt::format("{} {:03}", whole / 1000, whole % 1000);
+}
+
 std::string Tiles(const BenchExtras& extras, const BenchResult* decode,
                   const BenchResult* prefill) {
   std::string html = "<div class=\"tiles\">\n";
   for (const BenchResult* result : {decode, prefill}) {
     if (result == nullptr) continue;
-    html += Tile(fmt::format("{:.1f}", MedianRate(*result)),
+    html += Tile(RateText(MedianRate(*result)),
                  fmt::format("tokens/s {} ({}, {})", result == decode ? "written" : "read",
                              TestName(*result), ThreadsText(result->num_threads)));
   }
   if (decode != nullptr) {
     if (const auto roof = MemoryRoof(*decode)) {
-      html += Tile(fmt::format("{:.0f} %", 100 * roof->fraction), "of the memory roof, decode");
+      html += Tile(fmt::format("{:.0f} %", 100 * roof->fraction),
+                   roof->fraction > 1 ? "of the memory roof, decode: from cache"
+                                      : "of the memory roof, decode");
     }
     if (extras.price_per_hour > 0) {
       html +=
@@ -116,7 +126,7 @@ RooflinePoint PointOf(const BenchResult& result) {
   }
   // Prefill reads the weights once for all tokens of a chunk.
   const int together = result.num_gen > 0 ? 1 : std::min(result.num_prompt, result.ubatch_size);
-  return {fmt::format("{} {:.1f} t/s", TestName(result), MedianRate(result)),
+  return {fmt::format("{}: {} t/s", TestName(result), RateText(MedianRate(result))),
           bytes > 0 ? multiply_adds * together / bytes : 0, multiply_adds * MedianRate(result)};
 }
 
@@ -130,9 +140,9 @@ std::string RooflineSection(const std::vector<BenchResult>& results, const Bench
   return Section(
       "Roofline",
       fmt::format(
-          "No test can lie above the lines: the slope is the memory, the flat part the int8 "
-          "kernel with everything in cache, both measured on this machine with {}. A point "
-          "above the slope reads from the cache.",
+          "What this machine can give at most, measured with {}: the slope is its memory, the "
+          "flat part the int8 kernel with everything in cache. A point above the slope "
+          "finds its weights in the cache.",
           ThreadsText(shown.num_threads)),
       RooflineSvg(shown.machine->read_bandwidth, shown.machine->int8_rate, points));
 }
@@ -171,7 +181,7 @@ std::string BytesSection(const BenchResult& decode) {
     bar.push_back({name, static_cast<double>(bytes)});
   };
   for (const auto& part : decode.cost.parts) {
-    if (static_cast<double>(part.bytes) < 0.002 * total) {
+    if (static_cast<double>(part.bytes) < 0.01 * total) {
       small += part.bytes;
     } else {
       row(part.name, part.bytes);

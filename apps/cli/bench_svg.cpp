@@ -66,6 +66,12 @@ std::string WithPrefix(double value) {
   return fmt::format("{:.4g}", value);
 }
 
+/// The name of a line, beside its end.
+struct EndLabel {
+  double y, x;
+  std::string text;
+};
+
 double PowerOfTenBelow(double value) { return std::pow(10, std::floor(std::log10(value))); }
 double PowerOfTenAbove(double value) { return std::pow(10, std::ceil(std::log10(value))); }
 
@@ -179,6 +185,7 @@ std::string ScalingSvg(const std::vector<ScalingSeries>& series) {
   }
   const double ideal = std::min(static_cast<double>(most), top * fewest);
   svg += SvgLine(x(fewest), y(1), x(ideal), y(ideal / fewest), "ideal");
+  std::vector<EndLabel> labels;
   int colour = 0;
   for (const ScalingSeries& s : series) {
     const int style = colour++ % kSeriesColours;
@@ -192,9 +199,17 @@ std::string ScalingSvg(const std::vector<ScalingSeries>& series) {
                          x(threads), y(speedup));
       svg += SvgText(x(threads), kHeight - kBottom + 18, "middle", "tick", std::to_string(threads));
     }
-    if (s.points.empty()) continue;
-    svg += SvgText(x(s.points.back().first) + 9, y(s.points.back().second) + 4 + 13.0 * style,
-                   "start", "label", s.label);
+    if (!s.points.empty()) {
+      labels.push_back({y(s.points.back().second), x(s.points.back().first), s.label});
+    }
+  }
+  // Names beside the ends of their lines, one under the other where those meet.
+  std::ranges::sort(labels, {}, &EndLabel::y);
+  double free_from = 0;
+  for (const EndLabel& label : labels) {
+    const double at = std::max(label.y + 4, free_from);
+    svg += SvgText(label.x + 9, at, "start", "label", label.text);
+    free_from = at + 15;
   }
   return svg + SvgTitles("threads", "speed, first thread count = 1") + "</svg>\n";
 }
