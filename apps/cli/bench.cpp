@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
-#include <fstream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +13,7 @@
 #include "cli/bench_analysis.hpp"
 #include "cli/bench_html.hpp"
 #include "cli/bench_report.hpp"
+#include "cli/bench_subject.hpp"
 #include "cli/commands.hpp"
 #include "cli/model_options.hpp"
 #include "cli/output.hpp"
@@ -120,59 +118,6 @@ Result<void> MeasureAll(Session* session, const BenchOptions& options, BenchResu
   return {};
 }
 
-std::string CpuName() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
-
-/// "bitnet-b1.58 2.41B I2_S": architecture, size, and the format that holds most weights.
-std::string ModelType(const model::Model& model) {
-  std::map<quant::WeightFormat, std::uint64_t> elements;
-  for (const formats::Tensor& tensor : model.checkpoint().tensors()) {
-    elements[tensor.format] += tensor.num_elements();
-  }
-  const auto most = std::max_element(elements.begin(), elements.end(),
-                                     [](auto& a, auto& b) { return a.second < b.second; });
-  const auto count = static_cast<double>(model.num_parameters());
-  const std::string size =
-      count < 1e9 ? fmt::format("{:.2f}M", count / 1e6) : fmt::format("{:.2f}B", count / 1e9);
-  return fmt::format("{} {} {}", model.config().architecture, size,
-                     most == elements.end() ? "" : quant::InfoOf(most->first).name);
-}
-
-Result<BenchSubject> Describe(const model::Model& model, model::KvType kv_type) {
-  std::string isa = BITTERN_TRY(IsaInUse());
-  const model::Weights& weights = model.weights();
-  const model::MatrixLayout layout = weights.layers.front().qkv_proj.layout;
-  const kernels::KernelInfo* matrix = layout == model::MatrixLayout::kTl1 ? weights.kernels.tl1_info
-                                      : layout == model::MatrixLayout::kTl2
-                                          ? weights.kernels.tl2_info
-                                          : weights.kernels.tile16_info;
-  const int limit = model.config().context_length;
-  const char* forced = std::getenv("BITTERN_ISA");
-  const auto kv_bytes = [&](int position) {
-    return runtime::CostOfToken(model, position, kv_type).bytes();
-  };
-  return BenchSubject{.model_path = model.checkpoint().path(),
-                      .model_type = ModelType(model),
-                      .cpu = CpuName(),
-                      .isa = std::move(isa),
-                      .model_bytes = model.tensor_bytes(),
-                      .num_parameters = model.num_parameters(),
-                      .layout = std::string(model::MatrixLayoutName(layout)),
-                      .matrix_kernel = matrix->name,
-                      .float_kernel = weights.kernels.float32_info->name,
-                      .usable_threads = DefaultThreadCount(),
-                      .cache_bytes = runtime::LastLevelCacheBytes(),
-                      .context_length = limit,
-                      .full_kv_bytes = kv_bytes(limit - 1) - kv_bytes(0),
-                      .forced_isa = forced == nullptr ? "" : forced};
-}
-
 /// The rulers of a thread count, before its tests.
 Result<MachineFigures> MeasureMachine(int num_threads, const kernels::Kernels& kernels) {
   ProgressLine progress;
@@ -227,7 +172,7 @@ Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
   const auto model = BITTERN_TRY(LoadModel(options.model, 0));
   const Plan plan = BITTERN_TRY(MakePlan(options, model->model.config().context_length));
   const auto kv_type = BITTERN_TRY(ToSessionOptions(options.context, 0, *model)).kv_type;
-  const BenchSubject subject = BITTERN_TRY(Describe(model->model, kv_type));
+  const BenchSubject subject = BITTERN_TRY(DescribeSubject(model->model, kv_type));
   BenchRun run{model, MakeBenchReport(options.format, subject, options.extras), out};
   out->Write(run.report->Begin());
   for (const int num_threads : plan.threads) {
