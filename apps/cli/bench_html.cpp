@@ -104,7 +104,7 @@ std::string Tiles(const BenchExtras& extras, const BenchResult* decode,
   if (decode != nullptr) {
     if (const auto roof = MemoryRoof(*decode)) {
       html += Tile(fmt::format("{:.0f} %", 100 * roof->fraction),
-                   roof->fraction > 1 ? "of the memory roof, decode: from cache"
+                   roof->fraction > 1.2 ? "of the memory roof, decode: from cache"
                                       : "of the memory roof, decode");
     }
     if (extras.price_per_hour > 0) {
