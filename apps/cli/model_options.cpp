@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "cli/default_model.hpp"
 #include "cli/terminal.hpp"
@@ -73,6 +74,28 @@ void AddModelOptions(CLI::App& command, ModelOptions* options) {
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "tile16", "tl1", "tl2"}))
       ->capture_default_str();
+  command
+      .add_option("--head", options->head,
+                  "How the output head is computed: screened (a coarse copy rules out most rows, "
+                  "the others are computed as ever), exact (all rows); same tokens, other speed "
+                  "and memory")
+      ->type_name("NAME")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, model::HeadMode>{{"auto", model::HeadMode::kAuto},
+                                                 {"exact", model::HeadMode::kExact},
+                                                 {"screened", model::HeadMode::kScreened}},
+          CLI::ignore_case))
+      ->option_text("NAME:{auto,exact,screened}=auto");
+  command
+      .add_option("--zero-skip", options->zero_skip,
+                  "Whether weights that meet a zero are left unread in networks with squared ReLU; "
+                  "same bits, other speed")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, model::SkipMode>{{"auto", model::SkipMode::kAuto},
+                                                 {"on", model::SkipMode::kOn},
+                                                 {"off", model::SkipMode::kOff}},
+          CLI::ignore_case))
+      ->option_text("NAME:{auto,on,off}=auto");
   command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
   command
       .add_option("--n-gpu-layers,--gpu-layers", options->gpu_layers,
@@ -82,6 +105,7 @@ void AddModelOptions(CLI::App& command, ModelOptions* options) {
 
 Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions& options,
                                                               int num_threads) {
+  const auto layout = BITTERN_TRY(model::ParseMatrixLayout(options.kernel));
   auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
   const std::string path = checkpoint.path();
   ProgressLine progress;
@@ -90,11 +114,13 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
     if (std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return;
     progress.Show(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
   };
-  auto model = runtime::LoadedModel::Load(
-      std::move(checkpoint), {.overrides = options.overrides,
-                              .num_threads = num_threads,
-                              .layout = BITTERN_TRY(model::ParseMatrixLayout(options.kernel)),
-                              .on_progress = show});
+  auto model =
+      runtime::LoadedModel::Load(std::move(checkpoint), {.overrides = options.overrides,
+                                                         .num_threads = num_threads,
+                                                         .weights = {.layout = layout,
+                                                                     .head = options.head,
+                                                                     .zero_skip = options.zero_skip,
+                                                                     .on_progress = show}});
   progress.Clear();
   if (model.has_value()) PrintDecisions((*model)->decisions, options.verbose);
   return model;

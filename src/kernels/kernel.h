@@ -71,6 +71,58 @@ struct LutOps {
 };
 inline constexpr size_t kTl1TableBytes = 64, kTl2TableBytes = 256;  ///< for the columns of a step
 
+/// A vector of 16-bit integers, given as 256 * high + low, times a coarse copy of a float matrix.
+struct ScanArgs {
+  const uint8_t* tiles;       ///< num_tiles * cols * 8 bytes
+  size_t num_tiles, cols;     ///< cols: a multiple of 512, below 2^16
+  const int8_t *high, *low;   ///< [cols], zero past the columns of the matrix
+  int32_t high_sum, low_sum;  ///< of all elements
+  const float* steps;         ///< [num_tiles * 16]: of the rows
+  float factor;               ///< of every estimate
+  float* estimates;           ///< [num_tiles * 16]: (256 h + l) * (factor * step), where
+                              ///< h = 2 * sum of nibble * high - 15 * high_sum, l likewise
+  float* best;                ///< [num_tiles]: the largest estimate of each tile
+};
+
+/// Which rows may reach a threshold: estimate + rest * size + norm * rest_size + floor >= threshold
+/// (rounded as it may be; who bounds something by it leaves room for that).
+struct SurvivorArgs {
+  const float *estimates, *rests, *norms;  ///< [count]
+  size_t count;
+  float size, rest_size, floor, threshold;
+  uint32_t first;  ///< id of the first row
+  uint32_t* ids;   ///< [count + 16]: survivors, ascending; what follows them is overwritten too
+};
+
+/// A coarse copy of a float matrix in bit planes (quant/screen_planes.hpp), times one vector.
+struct ScreenOps {
+  void (*scan)(const ScanArgs* args);
+  /// How many survive.
+  size_t (*survivors)(const SurvivorArgs* args);
+  /// Sum over c of bit * high[c]. bits: cols / 8 bytes.
+  int32_t (*dot_bits)(const uint8_t* bits, size_t cols, const int8_t* high);
+  /// Sum over c of pair (0..3) * high[c]. pairs: cols / 4 bytes.
+  int32_t (*dot_pairs)(const uint8_t* pairs, size_t cols, const int8_t* high);
+};
+
+/// Ternary matrix times int8 vector, leaving out what is known to be zero; and the way from those
+/// layouts (quant/skip_layouts.hpp) to Tile16 for batches. Exact in int32 for cols < 2^17.
+struct SparseOps {
+  /// out[i] = sum over c of (code - 1) * act[c], of row live[i].
+  /// rows: num_blocks * 32 bytes each. act: int8[num_blocks * 128]. act_sum: its sum.
+  void (*gemv_rows)(const uint8_t* rows, size_t num_blocks, const uint32_t* live, size_t count,
+                    const int8_t* act, int32_t act_sum, int32_t* out);
+  /// sums[r] = sum over i of code(r, live[i]) * act[live[i]]: of codes, so the sum of `act` is
+  /// still to be taken away. columns: num_panels * 64 bytes each. sums: int32[num_panels * 256].
+  void (*gemv_columns)(const uint8_t* columns, size_t num_panels, const uint32_t* live,
+                       size_t count, const int8_t* act, int32_t* sums);
+  /// The Tile16 tile of 16 rows. tile: num_blocks * 512 bytes.
+  void (*tile_of_rows)(const uint8_t* rows, size_t num_blocks, uint8_t* tile);
+  /// The 16 tiles of one panel, one after the other. panel: its line of the first column.
+  void (*tiles_of_columns)(const uint8_t* panel, size_t column_bytes, size_t num_blocks,
+                           uint8_t* tiles);
+};
+
 /// One token's share of an attention call: the query heads that read one key-value head.
 struct AttentionArgs {
   const float* queries;  ///< [num_queries][head_dim], one after the other
@@ -93,6 +145,14 @@ constexpr size_t AttentionScratch(size_t max_positions, size_t head_dim) {
   return 4 * ((max_positions + 15) / 16 * 16) + 16 * ((head_dim + 15) / 16 * 16) +
          4 * ((head_dim + 15) / 16 * 16);
 }
+
+/// A row of floats as 8-bit codes, and what its first 4, 5 and 7 bits lose: Euclidean norms in
+/// float, each sum rounded n / 16 + 4 times (who bounds something by them widens them by that).
+struct ScreenRow {
+  float step;                 ///< the row is about step * (code + 0.5), code in -128..127
+  float norm;                 ///< of the row itself
+  float rest4, rest5, rest7;  ///< of the row less step * (code with its last 4, 3, 1 bits halfway)
+};
 
 /// Float operations under the numerics contract (docs/design/0001-numerics.md): sums run in 16
 /// lanes (element i in lane i mod 16) closed by a fixed tree; multiply-adds written as one are
@@ -128,6 +188,11 @@ struct FloatOps {
   void (*dot_f32)(const float* rows, size_t num_rows, size_t n, const float* x, float* out);
   void (*dot_f16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);
   void (*dot_bf16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);
+  /// Codes for the screened head (model/screened_head.hpp): the step is three times the root mean
+  /// square of the row, over 127.5; what lies outside is clamped, and its loss counted.
+  void (*screen_row)(const float* x, size_t n, int8_t* codes, ScreenRow* out);
+  /// Binary16 to float.
+  void (*widen_half)(const uint16_t* x, size_t n, float* out);
   /// out[i] = exp(x[i]), 0 below -87.3; exposed for tests.
   void (*exp)(const float* x, size_t n, float* out);
 };
@@ -136,10 +201,12 @@ struct FloatOps {
 struct KernelInfo {
   const char* name;  ///< "tile16_avx2"
   Isa isa;
-  const Tile16Ops* tile16;      ///< set for operation tile16
-  const FloatOps* float32;      ///< set for operation float32
-  const LutOps* tl1 = nullptr;  ///< set for operation tl1
-  const LutOps* tl2 = nullptr;  ///< set for operation tl2
+  const Tile16Ops* tile16;            ///< set for operation tile16
+  const FloatOps* float32;            ///< set for operation float32
+  const LutOps* tl1 = nullptr;        ///< set for operation tl1
+  const LutOps* tl2 = nullptr;        ///< set for operation tl2
+  const ScreenOps* screen = nullptr;  ///< set for operation screen
+  const SparseOps* sparse = nullptr;  ///< set for operation sparse
 };
 
 }  // namespace bittern::kernels

@@ -14,7 +14,9 @@
 #include "formats/checkpoint.hpp"
 #include "kernels/registry.hpp"
 #include "model/config.hpp"
+#include "model/load_options.hpp"
 #include "model/matrix_layout.hpp"
+#include "model/screened_head.hpp"
 #include "quant/weight_format.hpp"
 
 namespace bittern::model {
@@ -50,9 +52,14 @@ struct LayerWeights {
   std::vector<float> attn_sub_norm;   // (q_size); may be empty
   TernaryMatrix o_proj;               // (hidden_size, q_size)
   std::vector<float> ffn_norm;        // (hidden_size)
-  TernaryMatrix gate_up_proj;         // (2 intermediate_size, hidden_size): parts gate, up
+  TernaryMatrix gate_up_proj;         // (2 intermediate_size, hidden_size): parts gate, up; or
+                                      // the gate alone, where zeros are skipped
+  TernaryMatrix up_proj;              // (intermediate_size, hidden_size), kRows; else empty
   std::vector<float> ffn_sub_norm;    // (intermediate_size); may be empty
-  TernaryMatrix down_proj;            // (hidden_size, intermediate_size)
+  TernaryMatrix down_proj;            // (hidden_size, intermediate_size); kColumns with up_proj
+
+  /// Zeros of the gate and of down_proj's input are left out (model/sparse_ffn.hpp).
+  [[nodiscard]] bool skips_zeros() const noexcept { return up_proj.num_tiles != 0; }
 };
 
 /// Rows of the embedding or the output head, in the file's format.
@@ -71,6 +78,7 @@ struct Weights {
   std::vector<LayerWeights> layers;
   std::vector<float> final_norm;  // (hidden_size)
   DenseMatrix lm_head;            // (vocab_size, hidden_size); the embedding where tied
+  ScreenedHead screened_head;     // beside lm_head; may be empty
   std::vector<double> inv_freq;   // (head_dim / 2): RoPE's angle per position
   bool has_groups = false;        // some matrix is grouped()
 
@@ -79,9 +87,7 @@ struct Weights {
   /// the tensor, what was expected and what was found.
   [[nodiscard]] static Result<Weights> Load(const formats::Checkpoint& checkpoint,
                                             const ModelConfig& config, ThreadPool& pool,
-                                            Decisions* decisions,
-                                            const std::function<void(double)>& on_progress,
-                                            MatrixLayout layout);
+                                            Decisions* decisions, const LoadOptions& options);
 };
 
 }  // namespace bittern::model

@@ -110,7 +110,9 @@ struct Session::Impl {
   model::KvCache cache;
   model::ForwardState state;
   std::size_t batch_size;
-  std::vector<float> last_logits = {};  // (vocab_size)
+  std::vector<float> last_logits = {};     // (vocab_size)
+  model::CandidateLogits candidates = {};  // in place of them after a screened step
+  bool screened = false;
   bool has_logits = false;
   std::vector<TokenId> tokens = {};  // as the cache, but for an open window's guesses
   Timings timings = {};
@@ -137,8 +139,9 @@ struct Session::Impl {
   Result<FinishReason> Decode(const GenerateOptions& options, Sampler* sampler, TextStream* stream,
                               std::vector<TokenId>* ids);
   Result<void> Advance(TokenId id, const GenerateOptions& options, int wanted,
-                       const Drafter& drafter);
-  Result<void> Step(TokenId id);
+                       const Drafter& drafter, const Sampler& sampler);
+  Result<void> Step(TokenId id, const Sampler& sampler);
+  Result<TokenId> SampleNext(Sampler* sampler) const;
   [[nodiscard]] std::vector<TokenId> Draft(const GenerateOptions& options, int wanted,
                                            const Drafter& drafter) const;
   void OpenWindow(TokenId id, std::span<const TokenId> draft);
@@ -209,12 +212,20 @@ void Session::Impl::CloseWindow() noexcept {
   window.ids.clear();
 }
 
-/// One token through the model by itself.
-Result<void> Session::Impl::Step(TokenId id) {
+/// One token through the model by itself, to the logits that the sampler wants.
+Result<void> Session::Impl::Step(TokenId id, const Sampler& sampler) {
   double seconds = 0;
   {
     const Stopwatch stopwatch(&seconds);
-    BITTERN_TRY(Forward({&id, 1}, model::LogitsRows::kLast, last_logits));
+    const auto request = sampler.Request();
+    screened = request && model->model.CanScreen(*request);
+    if (screened) {
+      has_logits = false;
+      model::ForwardCandidates(model->model, {&id, 1}, cache, state, pool, *request, &candidates);
+      tokens.push_back(id);
+    } else {
+      BITTERN_TRY(Forward({&id, 1}, model::LogitsRows::kLast, last_logits));
+    }
   }
   policy.ObserveStep(seconds);
   return {};
@@ -224,34 +235,39 @@ Result<void> Session::Impl::Step(TokenId id) {
 /// its draft foretold it, else by a run of the model. `wanted` tokens (< 0: any number) are to be
 /// sampled after the next one.
 Result<void> Session::Impl::Advance(TokenId id, const GenerateOptions& options, int wanted,
-                                    const Drafter& drafter) {
+                                    const Drafter& drafter, const Sampler& sampler) {
   if (window.row + 1 < window.ids.size() && window.ids[window.row + 1] == id) {
     ++window.row;
     tokens.push_back(id);
   } else {
     CloseWindow();
     const std::vector<TokenId> draft = Draft(options, wanted, drafter);
-    if (draft.empty()) return Step(id);
+    if (draft.empty()) return Step(id, sampler);
     OpenWindow(id, draft);
   }
-  has_logits = false;
+  has_logits = screened = false;
   BITTERN_TRY(CheckFinite(window_logits()));
   has_logits = true;
   return {};
 }
 
+Result<TokenId> Session::Impl::SampleNext(Sampler* sampler) const {
+  return screened ? sampler->SampleFrom(candidates) : sampler->Sample(current_logits());
+}
+
 Result<FinishReason> Session::Impl::Decode(const GenerateOptions& options, Sampler* sampler,
                                            TextStream* stream, std::vector<TokenId>* ids) {
+  screened = false;  // there are logits: Generate has looked
   Drafter drafter(options.speculation, tokens, &policy);
   for (int count = 0; options.max_tokens < 0 || count < options.max_tokens; ++count) {
     // A token is run only when another one is wanted after it.
     if (count > 0) {
       if (room() == 0) return FinishReason::kContextFull;
       const int wanted = options.max_tokens < 0 ? -1 : options.max_tokens - count - 1;
-      BITTERN_TRY(Advance(ids->back(), options, wanted, drafter));
+      BITTERN_TRY(Advance(ids->back(), options, wanted, drafter, *sampler));
     }
     if (Cancelled(options.cancel)) return FinishReason::kCancelled;
-    const TokenId id = BITTERN_TRY(sampler->Sample(current_logits()));
+    const TokenId id = BITTERN_TRY(SampleNext(sampler));
     ++timings.predicted_tokens;
     if (!options.ignore_eos && model->tokenizer.IsEndOfGeneration(id)) {
       return FinishReason::kEndOfText;

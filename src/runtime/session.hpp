@@ -23,9 +23,7 @@ namespace bittern::runtime {
 struct LoadOptions {
   std::vector<std::string> overrides = {};  ///< --override-kv texts, applied in order
   int num_threads = 0;                      ///< for the repack; 0: DefaultThreadCount()
-  model::MatrixLayout layout = model::MatrixLayout::kTile16;  ///< --kernel
-  /// Called with 0..1 while weights are prepared; may be empty.
-  std::function<void(double)> on_progress = {};
+  model::LoadOptions weights = {};          ///< --kernel, --head, progress
 };
 
 /// A model with its tokenizer. Immutable after Load; any number of sessions may share one.
@@ -110,7 +108,8 @@ class Session {
   [[nodiscard]] Result<GenerateResult> Generate(
       const GenerateOptions& options, const std::function<bool(std::string_view)>& on_text);
 
-  /// float[vocab_size] of the last position; empty before the first Prefill; valid until the
+  /// float[vocab_size] of the last position; empty before the first Prefill and where Generate
+  /// computed only the logits it needed (LoadOptions::head); valid until the
   /// next call.
   [[nodiscard]] std::span<const float> logits() const noexcept;
   /// Tokens in the cache, oldest first.

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The coarse scan of the screened head with AVX2. Layout: quant/screen_planes.hpp.
+//
+// Bounds of the int16 sums: a product of two nibbles is at most 2 * 15 * 128 = 3840 in magnitude,
+// and eight are added before they are widened (30720); of two pairs 2 * 3 * 128 = 768, of two bits
+// 256, and eight fields of one line are added (6144).
+#include <immintrin.h>
+
+#include "kernels/kernel.h"
+#include "kernels/unroll.inc"
+
+namespace bittern::kernels {
+namespace {
+
+constexpr size_t kRows = 16, kLine = 64, kHalf = 32, kPrefetchBytes = 2048;
+constexpr size_t kLinesAtOnce = 4;  // each adds two products to a sum
+
+inline __m256i Load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+inline __m256i Broadcast4(const int8_t* p) {
+  int32_t word;
+  __builtin_memcpy(&word, p, 4);
+  return _mm256_set1_epi32(word);
+}
+inline __m256i Widened(__m256i sums) { return _mm256_madd_epi16(sums, _mm256_set1_epi16(1)); }
+
+/// 2 * sum - 15 * vector_sum, as float.
+inline __m256 Centred(__m256i sum, int32_t vector_sum) {
+  return _mm256_cvtepi32_ps(
+      _mm256_sub_epi32(_mm256_add_epi32(sum, sum), _mm256_set1_epi32(15 * vector_sum)));
+}
+
+/// Estimates of eight rows of a tile, whose part of its lines begins at `part`.
+inline __m256 ScanRows(const ScanArgs& args, const uint8_t* part, const float* steps) {
+  const __m256i nibble = _mm256_set1_epi8(0x0f);
+  __m256i wide_high = _mm256_setzero_si256(), wide_low = wide_high;
+  for (size_t c = 0; c < args.cols; c += 8 * kLinesAtOnce) {
+    __m256i sums_high = _mm256_setzero_si256(), sums_low = sums_high;
+    Unroll<kLinesAtOnce>(BITTERN_STEP(i) {
+      const size_t column = c + 8 * i.value;
+      const uint8_t* line = part + column * 8;
+      __builtin_prefetch(line + kPrefetchBytes);
+      const __m256i bytes = Load(line);
+      const __m256i first = _mm256_and_si256(bytes, nibble);
+      const __m256i second = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), nibble);
+      const auto add = [&](__m256i sums, const int8_t* act) __attribute__((always_inline)) {
+        const __m256i a = _mm256_maddubs_epi16(first, Broadcast4(act + column));
+        const __m256i b = _mm256_maddubs_epi16(second, Broadcast4(act + column + 4));
+        return _mm256_add_epi16(sums, _mm256_add_epi16(a, b));
+      };
+      sums_high = add(sums_high, args.high);
+      sums_low = add(sums_low, args.low);
+    });
+    wide_high = _mm256_add_epi32(wide_high, Widened(sums_high));
+    wide_low = _mm256_add_epi32(wide_low, Widened(sums_low));
+  }
+  const __m256 high = _mm256_mul_ps(Centred(wide_high, args.high_sum), _mm256_set1_ps(256));
+  const __m256 sum = _mm256_add_ps(high, Centred(wide_low, args.low_sum));
+  return _mm256_mul_ps(sum, _mm256_mul_ps(_mm256_set1_ps(args.factor), _mm256_loadu_ps(steps)));
+}
+
+inline float Largest(__m256 v) {
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+void Scan(const ScanArgs* args) {
+  for (size_t t = 0; t < args->num_tiles; ++t) {
+    const uint8_t* tile = args->tiles + t * args->cols * 8;
+    const size_t row = t * kRows;
+    const __m256 low = ScanRows(*args, tile, args->steps + row);
+    const __m256 high = ScanRows(*args, tile + kHalf, args->steps + row + 8);
+    _mm256_storeu_ps(args->estimates + row, low);
+    _mm256_storeu_ps(args->estimates + row + 8, high);
+    args->best[t] = Largest(_mm256_max_ps(low, high));
+  }
+}
+
+/// Eight rows from `i` on: a bit for each that survives.
+inline unsigned SurvivorBits(const SurvivorArgs& args, size_t i) {
+  const __m256 rest = _mm256_mul_ps(_mm256_loadu_ps(args.rests + i), _mm256_set1_ps(args.size));
+  const __m256 norm =
+      _mm256_mul_ps(_mm256_loadu_ps(args.norms + i), _mm256_set1_ps(args.rest_size));
+  const __m256 bound = _mm256_add_ps(rest, _mm256_add_ps(norm, _mm256_set1_ps(args.floor)));
+  const __m256 most = _mm256_add_ps(_mm256_loadu_ps(args.estimates + i), bound);
+  const __m256 keep = _mm256_cmp_ps(most, _mm256_set1_ps(args.threshold), _CMP_NLT_UQ);
+  return static_cast<unsigned>(_mm256_movemask_ps(keep));
+}
+
+size_t Survivors(const SurvivorArgs* args) {
+  size_t kept = 0, i = 0;
+  for (; i + 8 <= args->count; i += 8) {
+    const unsigned bits = SurvivorBits(*args, i);
+    for (unsigned lane = 0; lane < 8; ++lane) {
+      args->ids[kept] = args->first + static_cast<uint32_t>(i) + lane;
+      kept += bits >> lane & 1;
+    }
+  }
+  for (; i < args->count; ++i) {
+    const float bound =
+        args->rests[i] * args->size + (args->norms[i] * args->rest_size + args->floor);
+    args->ids[kept] = args->first + static_cast<uint32_t>(i);
+    kept += !(args->estimates[i] + bound < args->threshold);
+  }
+  return kept;
+}
+
+inline int32_t Sum(__m256i v) {
+  const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+  return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
+}
+
+/// Fields of kBits bits, kFields of them in a byte, times int8.
+template <size_t kFields>
+inline int32_t DotFields(const uint8_t* planes, size_t cols, const int8_t* high) {
+  constexpr int kBits = 8 / kFields;
+  const __m256i mask = _mm256_set1_epi8(static_cast<char>((1 << kBits) - 1));
+  __m256i total = _mm256_setzero_si256();
+  for (size_t c = 0; c < cols; c += kFields * kLine, planes += kLine) {
+    Unroll<2>(BITTERN_STEP(half) {
+      const __m256i bytes = Load(planes + half.value * kHalf);
+      __m256i sums = _mm256_setzero_si256();
+      Unroll<kFields>(BITTERN_STEP(f) {
+        const __m256i field =
+            _mm256_and_si256(_mm256_srli_epi16(bytes, kBits * static_cast<int>(f.value)), mask);
+        const __m256i act = Load(high + c + f.value * kLine + half.value * kHalf);
+        sums = _mm256_add_epi16(sums, _mm256_maddubs_epi16(field, act));
+      });
+      total = _mm256_add_epi32(total, Widened(sums));
+    });
+  }
+  return Sum(total);
+}
+
+int32_t DotBits(const uint8_t* bits, size_t cols, const int8_t* high) {
+  return DotFields<8>(bits, cols, high);
+}
+int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
+  return DotFields<4>(pairs, cols, high);
+}
+
+constexpr ScreenOps kOps = {Scan, Survivors, DotBits, DotPairs};
+
+}  // namespace
+
+extern const KernelInfo k_screen_avx2;
+const KernelInfo k_screen_avx2 = {.name = "screen_avx2",
+                                  .isa = Isa::avx2,
+                                  .tile16 = nullptr,
+                                  .float32 = nullptr,
+                                  .screen = &kOps};
+
+}  // namespace bittern::kernels

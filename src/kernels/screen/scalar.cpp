@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The coarse scan of the screened head in plain C++. Layout: quant/screen_planes.hpp.
+#include "kernels/kernel.h"
+
+namespace bittern::kernels {
+namespace {
+
+constexpr size_t kRows = 16, kLine = 64;
+
+void ScanTile(const ScanArgs& a, size_t t) {
+  int32_t high[kRows] = {}, low[kRows] = {};
+  const uint8_t* line = a.tiles + t * a.cols * 8;
+  for (size_t c = 0; c < a.cols; c += 8, line += kLine) {
+    for (size_t p = 0; p < kLine; ++p) {
+      const size_t column = c + p % 4;
+      const int32_t first = line[p] & 15, second = line[p] >> 4;
+      high[p / 4] += first * a.high[column] + second * a.high[column + 4];
+      low[p / 4] += first * a.low[column] + second * a.low[column + 4];
+    }
+  }
+  for (size_t r = 0; r < kRows; ++r) {
+    const auto h = static_cast<float>(2 * high[r] - 15 * a.high_sum);
+    const auto l = static_cast<float>(2 * low[r] - 15 * a.low_sum);
+    const float estimate = (256 * h + l) * (a.factor * a.steps[t * kRows + r]);
+    a.estimates[t * kRows + r] = estimate;
+    if (r == 0 || estimate > a.best[t]) a.best[t] = estimate;
+  }
+}
+
+void Scan(const ScanArgs* args) {
+  for (size_t t = 0; t < args->num_tiles; ++t) ScanTile(*args, t);
+}
+
+size_t Survivors(const SurvivorArgs* args) {
+  size_t kept = 0;
+  for (size_t i = 0; i < args->count; ++i) {
+    const float bound =
+        args->rests[i] * args->size + (args->norms[i] * args->rest_size + args->floor);
+    args->ids[kept] = args->first + static_cast<uint32_t>(i);
+    kept += !(args->estimates[i] + bound < args->threshold);
+  }
+  return kept;
+}
+
+int32_t DotBits(const uint8_t* bits, size_t cols, const int8_t* high) {
+  int32_t sum = 0;
+  for (size_t c = 0; c < cols; ++c) {
+    const size_t block = c / 512, field = c % 512 / kLine;
+    sum += (bits[block * kLine + c % kLine] >> field & 1) * high[c];
+  }
+  return sum;
+}
+
+int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
+  int32_t sum = 0;
+  for (size_t c = 0; c < cols; ++c) {
+    const size_t block = c / 256, field = c % 256 / kLine;
+    sum += (pairs[block * kLine + c % kLine] >> 2 * field & 3) * high[c];
+  }
+  return sum;
+}
+
+constexpr ScreenOps kOps = {Scan, Survivors, DotBits, DotPairs};
+
+}  // namespace
+
+extern const KernelInfo k_screen_scalar;
+const KernelInfo k_screen_scalar = {.name = "screen_scalar",
+                                    .isa = Isa::scalar,
+                                    .tile16 = nullptr,
+                                    .float32 = nullptr,
+                                    .screen = &kOps};
+
+}  // namespace bittern::kernels

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel of the coarse scan that this CPU can run, against loops over the codes: random data
+// and the extremes that their bounds are written for.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "base/guarded_buffer_for_test.hpp"
+#include "kernels/registry.hpp"
+#include "quant/screen_planes.hpp"
+
+namespace bittern::kernels {
+namespace {
+
+constexpr std::size_t kRows = 16;
+
+std::vector<const KernelInfo*> ScreenKernels() {
+  std::vector<const KernelInfo*> kernels;
+  for (const KernelInfo* kernel : AllKernels()) {
+    if (kernel->screen != nullptr) kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
+int Byte(std::int8_t code) { return code + 128; }
+
+class Screen : public testing::TestWithParam<const KernelInfo*> {
+ protected:
+  void SetUp() override {
+    if (!Supports(GetParam()->isa)) GTEST_SKIP() << "this CPU lacks " << GetParam()->name;
+  }
+
+  void CheckScan(const std::vector<std::int8_t>& codes, std::size_t cols,
+                 GuardedBuffer<std::int8_t>& high, GuardedBuffer<std::int8_t>& low) {
+    const std::size_t tiles = codes.size() / (kRows * cols);
+    const std::size_t bytes = quant::NibbleTileBytes(cols);
+    GuardedBuffer<std::uint8_t> planes(tiles * bytes);
+    for (std::size_t t = 0; t < tiles; ++t) {
+      quant::PackNibbles(codes.data() + t * kRows * cols, cols, planes.data() + t * bytes);
+    }
+    GuardedBuffer<float> steps(tiles * kRows), estimates(tiles * kRows), best(tiles);
+    for (std::size_t r = 0; r < steps.size(); ++r) steps[r] = 1.0f + static_cast<float>(r);
+    const auto high_sum = std::accumulate(high.data(), high.data() + cols, std::int32_t{0});
+    const auto low_sum = std::accumulate(low.data(), low.data() + cols, std::int32_t{0});
+    const ScanArgs args{planes.data(), tiles,        cols, high.data(),      low.data(), high_sum,
+                        low_sum,       steps.data(), 0.5f, estimates.data(), best.data()};
+    GetParam()->screen->scan(&args);
+    for (std::size_t r = 0; r < tiles * kRows; ++r) {
+      std::int32_t expected_high = 0, expected_low = 0;
+      for (std::size_t c = 0; c < cols; ++c) {
+        const int nibble = Byte(codes[r * cols + c]) >> 4;
+        expected_high += nibble * high[c];
+        expected_low += nibble * low[c];
+      }
+      const auto h = static_cast<float>(2 * expected_high - 15 * high_sum);
+      const auto l = static_cast<float>(2 * expected_low - 15 * low_sum);
+      ASSERT_EQ(estimates[r], (256 * h + l) * (0.5f * steps[r])) << cols << " columns, row " << r;
+    }
+    for (std::size_t t = 0; t < tiles; ++t) {
+      ASSERT_EQ(best[t], *std::max_element(estimates.data() + t * kRows,
+                                           estimates.data() + (t + 1) * kRows));
+    }
+  }
+
+  void CheckRow(const std::int8_t* codes, std::size_t cols, GuardedBuffer<std::int8_t>& high) {
+    GuardedBuffer<std::uint8_t> bits(quant::BitRowBytes(cols)), pairs(quant::PairRowBytes(cols));
+    quant::PackBits(codes, cols, bits.data());
+    quant::PackPairs(codes, cols, pairs.data());
+    std::int32_t expected_bits = 0, expected_pairs = 0;
+    for (std::size_t c = 0; c < cols; ++c) {
+      expected_bits += (Byte(codes[c]) >> 3 & 1) * high[c];
+      expected_pairs += (Byte(codes[c]) >> 1 & 3) * high[c];
+    }
+    ASSERT_EQ(GetParam()->screen->dot_bits(bits.data(), cols, high.data()), expected_bits);
+    ASSERT_EQ(GetParam()->screen->dot_pairs(pairs.data(), cols, high.data()), expected_pairs);
+  }
+};
+
+TEST_P(Screen, IsExactOnRandomAndExtremeInputs) {
+  std::mt19937 rng(1);
+  for (const std::size_t cols : {512u, 2560u, 8192u, 16384u}) {
+    for (const int code : {1000, -128, 127}) {
+      for (const int value : {1000, 127, -128, 0}) {
+        std::vector<std::int8_t> codes(3 * kRows * cols);
+        for (auto& c : codes) {
+          c = static_cast<std::int8_t>(code == 1000 ? static_cast<int>(rng() % 256) - 128 : code);
+        }
+        GuardedBuffer<std::int8_t> high(cols), low(cols);
+        for (auto* half : {&high, &low}) {
+          for (std::size_t c = 0; c < cols; ++c) {
+            (*half)[c] = static_cast<std::int8_t>(
+                value == 1000 ? static_cast<int>(rng() % 256) - 128 : value);
+          }
+        }
+        CheckScan(codes, cols, high, low);
+        CheckRow(codes.data(), cols, high);
+      }
+    }
+  }
+}
+
+TEST_P(Screen, PutsEveryCodeInItsPlace) {
+  constexpr std::size_t kCols = 512;
+  GuardedBuffer<std::int8_t> high(kCols), low(kCols);
+  for (std::size_t c = 0; c < kCols; ++c) {
+    high[c] = static_cast<std::int8_t>(c % 251 - 125);
+    low[c] = static_cast<std::int8_t>(c % 241 - 120);
+  }
+  std::vector<std::int8_t> codes(kRows * kCols, -128);
+  for (std::size_t place = 0; place < codes.size(); place += 37) {
+    codes[place] = 127;
+    CheckScan(codes, kCols, high, low);
+    CheckRow(codes.data() + place / kCols * kCols, kCols, high);
+    codes[place] = -128;
+  }
+}
+
+TEST_P(Screen, SurvivorsAreThoseThatMayReachTheThreshold) {
+  std::mt19937 rng(4);
+  for (const std::size_t n : {1u, 7u, 8u, 15u, 16u, 17u, 100u, 1000u}) {
+    GuardedBuffer<float> estimates(n), rests(n), norms(n);
+    for (auto* values : {&estimates, &rests, &norms}) {
+      for (std::size_t i = 0; i < n; ++i) (*values)[i] = static_cast<float>(rng() % 100);
+    }
+    if (n > 7) estimates[7] = std::numeric_limits<float>::quiet_NaN();  // nothing rules it out
+    for (const float threshold : {-1.0f, 60.0f, 99.0f, 120.0f, 1e9f}) {
+      GuardedBuffer<std::uint32_t> ids(n + kRows);
+      const SurvivorArgs args{estimates.data(), rests.data(), norms.data(), n, 0.5f, 0.25f, 1.0f,
+                              threshold,        500,          ids.data()};
+      const std::size_t count = GetParam()->screen->survivors(&args);
+      std::vector<std::uint32_t> expected;
+      for (std::size_t i = 0; i < n; ++i) {
+        const float most = estimates[i] + (rests[i] * 0.5f + (norms[i] * 0.25f + 1.0f));
+        if (!(most < threshold)) expected.push_back(500 + static_cast<std::uint32_t>(i));
+      }
+      ASSERT_EQ(std::vector<std::uint32_t>(ids.data(), ids.data() + count), expected) << n;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Screen, testing::ValuesIn(ScreenKernels()),
+                         [](const auto& kernel) { return std::string(kernel.param->name); });
+
+}  // namespace
+}  // namespace bittern::kernels

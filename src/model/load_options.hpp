@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user may choose about weights in memory. Nothing in here changes a bit of any result.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "model/matrix_layout.hpp"
+
+namespace bittern::model {
+
+/// How the output head is computed where only the best logits are wanted (screened_head.hpp).
+enum class HeadMode : std::uint8_t {
+  kAuto,      ///< screened where the head is large and this CPU has a kernel for it
+  kExact,     ///< every row, every time: no copy in memory
+  kScreened,  ///< always
+};
+
+/// Whether the feed-forward part of a network with squared ReLU leaves out the rows and columns
+/// that meet a zero, one token at a time (sparse_ffn.hpp).
+enum class SkipMode : std::uint8_t {
+  kAuto,  ///< where this CPU has a kernel for it
+  kOff,
+  kOn,
+};
+
+struct LoadOptions {
+  MatrixLayout layout = MatrixLayout::kTile16;  ///< of ternary matrices: speed and memory
+  HeadMode head = HeadMode::kAuto;
+  SkipMode zero_skip = SkipMode::kAuto;
+  /// Called with 0..1 while weights are prepared; may be empty.
+  std::function<void(double)> on_progress = {};
+};
+
+}  // namespace bittern::model
