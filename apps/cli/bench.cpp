@@ -60,7 +60,7 @@ Result<std::vector<std::int32_t>> ParseList(const std::string& text, std::string
 
 Result<Plan> MakePlan(const BenchOptions& options, int context_length) {
   return Plan{BITTERN_TRY(ParseList(options.prompts, "-p", context_length)),
-              BITTERN_TRY(ParseList(options.gens, "-n", context_length)),
+              BITTERN_TRY(ParseList(options.gens, "-n", context_length - 1)),
               BITTERN_TRY(ParseList(options.threads, "-t", ThreadPool::kMaxThreads))};
 }
 
@@ -75,26 +75,40 @@ std::vector<TokenId> RandomIds(int count, int vocab_size) {
 }
 
 Result<void> RunPrompt(Session* session, int count) {
-  session->Truncate(0);
   const auto& config = session->model().model.config();
   return session->Prefill(RandomIds(count, config.vocab_size));
 }
 
+/// The token a generation starts from, run through the model.
+Result<void> StartGeneration(Session* session) {
+  const TokenId id = std::max(session->model().tokenizer.bos_id(), 0);
+  return session->Prefill({&id, 1});
+}
+
+/// Greedy, `count` runs of the model of one token each, drafting nothing.
 Result<void> RunGeneration(Session* session, int count) {
-  session->Truncate(0);
-  TokenId id = std::max(session->model().tokenizer.bos_id(), 0);
-  for (int i = 0; i < count; ++i) {
-    BITTERN_TRY(session->Prefill({&id, 1}));
-    id = runtime::Argmax(session->logits());
-  }
+  const runtime::GenerateOptions options{.max_tokens = count + 1,  // the last one is not run
+                                         .sampler = {.temperature = 0},
+                                         .ignore_eos = true,
+                                         .speculation = runtime::Speculation::kOff};
+  BITTERN_TRY(session->Generate(options, {}));
   return {};
 }
 
-/// One repetition; the clock also covers forgetting the one before, which is nothing.
+Result<void> RunTest(Session* session, int num_prompt, int num_gen) {
+  return num_gen > 0 ? RunGeneration(session, num_gen) : RunPrompt(session, num_prompt);
+}
+
+/// Forgets the repetition before and gets ready for the next.
+Result<void> Prepare(Session* session, const BenchResult& test) {
+  session->Truncate(0);
+  return test.num_gen > 0 ? StartGeneration(session) : Result<void>{};
+}
+
 Result<std::uint64_t> Measure(Session* session, const BenchResult& test) {
+  BITTERN_TRY(Prepare(session, test));
   const auto start = std::chrono::steady_clock::now();
-  BITTERN_TRY(test.num_gen > 0 ? RunGeneration(session, test.num_gen)
-                               : RunPrompt(session, test.num_prompt));
+  BITTERN_TRY(RunTest(session, test.num_prompt, test.num_gen));
   const auto elapsed = std::chrono::steady_clock::now() - start;
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
@@ -105,8 +119,8 @@ Result<void> MeasureAll(Session* session, const BenchOptions& options, BenchResu
   const std::string name = TestName(*test);
   if (options.warmup) {
     progress.Show(fmt::format("{} with {} threads: warm-up", name, test->num_threads));
-    BITTERN_TRY(test->num_gen > 0 ? RunGeneration(session, 1)
-                                  : RunPrompt(session, test->num_prompt));
+    BITTERN_TRY(Prepare(session, *test));
+    BITTERN_TRY(RunTest(session, test->num_prompt, std::min(test->num_gen, 1)));
   }
   auto meter = options.measures_machine() ? runtime::EnergyMeter::Open() : std::nullopt;
   for (int i = 1; i <= options.repetitions; ++i) {
@@ -140,8 +154,8 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
                       BenchRun* run) {
   auto session_options = BITTERN_TRY(ToSessionOptions(options.context, num_threads, *run->model));
   // No more room than needed: a large cache would only cost memory.
-  session_options.context_length =
-      std::max({1, *std::ranges::max_element(plan.prompts), *std::ranges::max_element(plan.gens)});
+  session_options.context_length = std::max(
+      {1, *std::ranges::max_element(plan.prompts), *std::ranges::max_element(plan.gens) + 1});
   auto session = BITTERN_TRY(Session::Create(run->model, session_options));
   const model::Model& model = run->model->model;
   BenchResult test = {.num_threads = session.num_threads(),
