@@ -169,9 +169,10 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
     if (num_prompt + num_gen == 0) return {};
     test.num_prompt = num_prompt;
     test.num_gen = num_gen;
-    test.cost = runtime::CostOfToken(model, (num_prompt + num_gen) / 2, session_options.kv_type);
     test.samples_ns.clear();
     BITTERN_TRY(MeasureAll(&session, options, &test));
+    test.cost = runtime::CostOfToken(model, (num_prompt + num_gen) / 2, session_options.kv_type,
+                                     session.screen_stats());
     run->out->Write(run->report->Row(test));
     run->results.push_back(test);
     return {};

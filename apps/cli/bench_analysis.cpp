@@ -51,6 +51,12 @@ void AdviseOnDecode(const BenchSubject& subject, const BenchResult& result,
         "Look for other programs at work, and try other thread counts (-t 1,2,4 --matrix).",
         100 * roof->fraction));
   }
+  if (!cached && std::ranges::any_of(result.cost.parts, [](const auto& p) { return p.at_most; })) {
+    advice->push_back(
+        "Feed-forward weights that meet a zero are not read (--zero-skip): the bytes of a token "
+        "are "
+        "at most these, and decode may pass the roof that they make.");
+  }
   if (head > 0.2 * bytes && !cached) {
     advice->push_back(fmt::format(
         "The output head is {:.0f} % of the bytes of a token ({}); without it the roof would be "

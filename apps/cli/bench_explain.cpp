@@ -22,8 +22,8 @@ std::string ByteTable(const BenchResult& result) {
                                  result.num_gen / 2);
   for (const auto& part : result.cost.parts) {
     const auto bytes = static_cast<double>(part.bytes);
-    text += fmt::format("  {:<14} {:>10}  {:5.1f} %\n", part.name, DecimalBytes(bytes),
-                        total > 0 ? 100 * bytes / total : 0);
+    text += fmt::format("  {:<14} {:>10}  {:5.1f} %{}\n", part.name, DecimalBytes(bytes),
+                        total > 0 ? 100 * bytes / total : 0, part.at_most ? "  at most" : "");
   }
   return text + fmt::format("  {:<14} {:>10}\n", "all", DecimalBytes(total));
 }
@@ -79,6 +79,14 @@ std::string Explanation(const BenchSubject& subject, const std::vector<BenchResu
   std::string text =
       fmt::format("\nkernels: {} (layout {}) for ternary matrices, {} for everything else\n",
                   subject.matrix_kernel, subject.layout, subject.float_kernel);
+  if (!subject.sparse_kernel.empty()) {
+    text += fmt::format("         {} for the feed-forward part without its zeros\n",
+                        subject.sparse_kernel);
+  }
+  if (!subject.screen_kernel.empty()) {
+    text +=
+        fmt::format("         {} for the coarse copy of the output head\n", subject.screen_kernel);
+  }
   const auto decode =
       std::ranges::find_if(results, [](const BenchResult& result) { return result.num_gen > 0; });
   if (decode != results.end()) text += ByteTable(*decode);
@@ -136,7 +144,9 @@ ExtraJson ExplainJson(const BenchSubject& subject, const std::vector<BenchResult
   const BenchResult& result = results.back();
   ExtraJson json = {{"layout", subject.layout},
                     {"matrix_kernel", subject.matrix_kernel},
-                    {"float_kernel", subject.float_kernel}};
+                    {"float_kernel", subject.float_kernel},
+                    {"sparse_kernel", subject.sparse_kernel},
+                    {"screen_kernel", subject.screen_kernel}};
   if (result.machine.has_value()) {
     json["read_bandwidth"] = result.machine->read_bandwidth;
     json["int8_rate"] = result.machine->int8_rate;
@@ -146,7 +156,8 @@ ExtraJson ExplainJson(const BenchSubject& subject, const std::vector<BenchResult
     json["context"] = result.num_gen / 2;
     json["bytes_per_token"] = result.cost.bytes();
     for (const auto& part : result.cost.parts) {
-      json["parts"].push_back({{"name", part.name}, {"bytes", part.bytes}});
+      json["parts"].push_back(
+          {{"name", part.name}, {"bytes", part.bytes}, {"at_most", part.at_most}});
     }
     json["roof_ts"] = roof->limit;
     json["roof_fraction"] = roof->fraction;

@@ -104,8 +104,8 @@ std::string Tiles(const BenchExtras& extras, const BenchResult* decode,
   if (decode != nullptr) {
     if (const auto roof = MemoryRoof(*decode)) {
       html += Tile(fmt::format("{:.0f} %", 100 * roof->fraction),
-                   roof->fraction > 1 ? "of the memory roof, decode: from cache"
-                                      : "of the memory roof, decode");
+                   roof->fraction > 1.2 ? "of the memory roof, decode: from cache"
+                                        : "of the memory roof, decode");
     }
     if (extras.price_per_hour > 0) {
       html +=
@@ -248,7 +248,9 @@ std::string MachineSection(const BenchSubject& subject, const BenchResult& shown
   }
   table +=
       row("matrix kernel", fmt::format("{}, layout {}", subject.matrix_kernel, subject.layout));
-  table += row("float kernel", subject.float_kernel);
+  table += row("float kernel", subject.float_kernel) +
+           row("kernel without zeros", subject.sparse_kernel) +
+           row("kernel of the coarse head", subject.screen_kernel);
   table += row("model", subject.model_type) + row("file", subject.model_path) +
            row("tensors", DecimalBytes(static_cast<double>(subject.model_bytes))) +
            row("parameters", fmt::format("{:.3g}", static_cast<double>(subject.num_parameters)));

@@ -35,9 +35,10 @@ struct BenchSubject {
   std::string model_path, model_type, cpu, isa;
   std::uint64_t model_bytes = 0, num_parameters = 0;
   std::string layout = {}, matrix_kernel = {}, float_kernel = {};
-  int usable_threads = 0;           ///< one per core that this process may use
-  std::uint64_t cache_bytes = 0;    ///< of the last-level cache; 0: not known
-  int context_length = 0;           ///< the model's limit
+  std::string sparse_kernel = {}, screen_kernel = {};  ///< empty: not used
+  int usable_threads = 0;                              ///< one per core that this process may use
+  std::uint64_t cache_bytes = 0;                       ///< of the last-level cache; 0: not known
+  int context_length = 0;                              ///< the model's limit
   std::uint64_t full_kv_bytes = 0;  ///< of the KV cache that the last token of it reads
   std::string forced_isa = {};      ///< BITTERN_ISA; empty: not set
 };

@@ -50,25 +50,29 @@ Result<BenchSubject> DescribeSubject(const model::Model& model, model::KvType kv
                                       : layout == model::MatrixLayout::kTl2
                                           ? weights.kernels.tl2_info
                                           : weights.kernels.tile16_info;
+  const bool skips = weights.layers.front().skips_zeros();
   const int limit = model.config().context_length;
   const char* forced = std::getenv("BITTERN_ISA");
   const auto kv_bytes = [&](int position) {
     return runtime::CostOfToken(model, position, kv_type).bytes();
   };
-  return BenchSubject{.model_path = model.checkpoint().path(),
-                      .model_type = ModelType(model),
-                      .cpu = CpuName(),
-                      .isa = std::move(isa),
-                      .model_bytes = model.tensor_bytes(),
-                      .num_parameters = model.num_parameters(),
-                      .layout = std::string(model::MatrixLayoutName(layout)),
-                      .matrix_kernel = matrix->name,
-                      .float_kernel = weights.kernels.float32_info->name,
-                      .usable_threads = DefaultThreadCount(),
-                      .cache_bytes = runtime::LastLevelCacheBytes(),
-                      .context_length = limit,
-                      .full_kv_bytes = kv_bytes(limit - 1) - kv_bytes(0),
-                      .forced_isa = forced == nullptr ? "" : forced};
+  return BenchSubject{
+      .model_path = model.checkpoint().path(),
+      .model_type = ModelType(model),
+      .cpu = CpuName(),
+      .isa = std::move(isa),
+      .model_bytes = model.tensor_bytes(),
+      .num_parameters = model.num_parameters(),
+      .layout = std::string(model::MatrixLayoutName(layout)),
+      .matrix_kernel = matrix->name,
+      .float_kernel = weights.kernels.float32_info->name,
+      .sparse_kernel = skips ? weights.kernels.sparse_info->name : "",
+      .screen_kernel = weights.screened_head.empty() ? "" : weights.kernels.screen_info->name,
+      .usable_threads = DefaultThreadCount(),
+      .cache_bytes = runtime::LastLevelCacheBytes(),
+      .context_length = limit,
+      .full_kv_bytes = kv_bytes(limit - 1) - kv_bytes(0),
+      .forced_isa = forced == nullptr ? "" : forced};
 }
 
 }  // namespace bittern::cli

@@ -61,9 +61,9 @@ std::string WithPrefix(double value) {
     const char* prefix;
   } prefixes[] = {{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}};
   for (const auto& p : prefixes) {
-    if (value >= p.unit) return fmt::format("{:.4g}{}", value / p.unit, p.prefix);
+    if (value >= p.unit) return fmt::format("{:.3g}{}", value / p.unit, p.prefix);
   }
-  return fmt::format("{:.4g}", value);
+  return fmt::format("{:.3g}", value);
 }
 
 /// The name of a line, beside its end.

@@ -119,6 +119,8 @@ class Session {
   /// Forgets everything after `position` tokens; logits() become empty.
   void Truncate(int position) noexcept;
   [[nodiscard]] const Timings& timings() const noexcept;
+  /// What the screen of the output head did in this session; zeros where there is none.
+  [[nodiscard]] model::ScreenStats screen_stats() const noexcept;
   [[nodiscard]] const LoadedModel& model() const noexcept;
 
  private:

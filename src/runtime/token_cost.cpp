@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "model/weights.hpp"
+#include "quant/screen_planes.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -42,6 +43,30 @@ TokenCost::Part KvPart(const model::ModelConfig& config, int position, model::Kv
           2 * layers * positions * static_cast<std::uint64_t>(config.q_size()), false};
 }
 
+/// The whole head, or what a screen read of its coarse copy and of itself.
+void AddHead(const model::Weights& weights, const model::ScreenStats& screen, TokenCost* cost) {
+  const model::DenseMatrix& head = weights.lm_head;
+  const std::uint64_t multiply_adds = std::uint64_t{head.rows} * head.cols;
+  const model::ScreenedHead& copy = weights.screened_head;
+  if (copy.empty() || screen.tokens == 0) {
+    cost->parts.push_back({.name = "output head",
+                           .bytes = std::uint64_t{head.rows} * head.row_bytes,
+                           .multiply_adds = multiply_adds});
+    return;
+  }
+  const std::uint64_t planes = screen.after_4_bits * quant::BitRowBytes(copy.padded_cols) +
+                               screen.after_5_bits * quant::PairRowBytes(copy.padded_cols);
+  // Three floats of every row say how far off its coarse copy may be.
+  cost->parts.push_back(
+      {.name = "head, coarse",
+       .bytes = copy.nibbles.size() + 3 * copy.step.size() * sizeof(float) + planes / screen.tokens,
+       .multiply_adds = multiply_adds});
+  const std::uint64_t exact_rows = screen.after_7_bits;
+  cost->parts.push_back({.name = "head, exact",
+                         .bytes = exact_rows * head.row_bytes / screen.tokens,
+                         .multiply_adds = exact_rows * head.cols / screen.tokens});
+}
+
 }  // namespace
 
 std::uint64_t TokenCost::bytes() const noexcept {
@@ -56,24 +81,27 @@ std::uint64_t TokenCost::ternary_multiply_adds() const noexcept {
                          });
 }
 
-TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_type) {
+TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_type,
+                      const model::ScreenStats& screen) {
   const model::Weights& weights = model.weights();
-  TokenCost::Part qkv{.name = "qkv_proj"}, o{.name = "o_proj"}, gate_up{.name = "gate_up_proj"},
-      down{.name = "down_proj"};
+  const bool skips = weights.layers.front().skips_zeros();
+  TokenCost::Part qkv{.name = "qkv_proj"}, o{.name = "o_proj"}, down{.name = "down_proj"};
+  TokenCost::Part gate{.name = skips ? "gate_proj" : "gate_up_proj"}, up{.name = "up_proj"};
   for (const model::LayerWeights& layer : weights.layers) {
     AddMatrix(layer.qkv_proj, &qkv);
     AddMatrix(layer.o_proj, &o);
-    AddMatrix(layer.gate_up_proj, &gate_up);
+    AddMatrix(layer.gate_up_proj, &gate);
+    AddMatrix(layer.up_proj, &up);
     AddMatrix(layer.down_proj, &down);
   }
+  up.at_most = down.at_most = skips;
   const TokenCost::Part embedding{.name = "embedding row", .bytes = weights.embedding.row_bytes};
   const TokenCost::Part norms{.name = "norms", .bytes = NormFloats(weights) * sizeof(float)};
-  const TokenCost::Part head{
-      .name = "output head",
-      .bytes = std::uint64_t{weights.lm_head.rows} * weights.lm_head.row_bytes,
-      .multiply_adds = std::uint64_t{weights.lm_head.rows} * weights.lm_head.cols};
-  return {
-      {embedding, norms, qkv, KvPart(model.config(), position, kv_type), o, gate_up, down, head}};
+  TokenCost cost{{embedding, norms, qkv, KvPart(model.config(), position, kv_type), o, gate}};
+  if (skips) cost.parts.push_back(up);
+  cost.parts.push_back(down);
+  AddHead(weights, screen, &cost);
+  return cost;
 }
 
 }  // namespace bittern::runtime

@@ -17,8 +17,9 @@ struct TokenCost {
   struct Part {
     std::string name;                 ///< "qkv_proj", ..., "norms", "output head", "KV cache"
     std::uint64_t bytes = 0;          ///< read while one token is decoded
-    std::uint64_t multiply_adds = 0;  ///< for one token of a decode step
+    std::uint64_t multiply_adds = 0;  ///< for one token, nothing left out
     bool ternary = false;             ///< a ternary matrix: also run for every prompt token
+    bool at_most = false;             ///< what meets a zero is not read (model/sparse_ffn.hpp)
     [[nodiscard]] bool operator==(const Part&) const = default;
   };
   std::vector<Part> parts;  ///< in the order in which a token meets them
@@ -29,7 +30,9 @@ struct TokenCost {
 };
 
 /// The cost of a token decoded after `position` others, summed over layers, with weights as they
-/// lie in memory (padding included).
-[[nodiscard]] TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_type);
+/// lie in memory (padding included). `screen` is what the screen of the output head did: where it
+/// has seen tokens, the head is what it read for one on average.
+[[nodiscard]] TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_type,
+                                    const model::ScreenStats& screen = {});
 
 }  // namespace bittern::runtime
