@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/portable_math.hpp"
+#include "model/trace_step.hpp"
 
 namespace bittern::model {
 namespace {
@@ -127,6 +128,7 @@ void Attend(const Context& context, int layer) {
     RotateAndAppend(context, layer, token);
   }
   context.team.Barrier();
+  TraceStep(context, &context.weights.layers[Size(layer)], TracePoint::kRope);
 
   const ModelConfig& c = context.config;
   const std::size_t group = Size(c.num_heads / c.num_kv_heads);

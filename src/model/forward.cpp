@@ -6,6 +6,7 @@
 #include "model/context.hpp"
 #include "model/head.hpp"
 #include "model/model.hpp"
+#include "model/trace_step.hpp"
 
 namespace bittern::model {
 
@@ -15,10 +16,13 @@ void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& 
     const Context context{model.config(), model.weights(), cache, state.impl(),
                           tokens.size(),  cache.length(),  team};
     EmbedTokens(context, tokens);
+    TraceStep(context, nullptr, TracePoint::kEmbedding);
     ComputeRopeAngles(context);
     for (int layer = 0; layer < model.config().num_layers; ++layer) RunBlock(context, layer);
-    if (rows == LogitsRows::kAll) ComputeLogits(context, 0, tokens.size(), logits.data());
-    if (rows == LogitsRows::kLast) ComputeLogits(context, tokens.size() - 1, 1, logits.data());
+    if (rows == LogitsRows::kNone) return;
+    const std::size_t count = rows == LogitsRows::kAll ? tokens.size() : 1;
+    ComputeLogits(context, tokens.size() - count, count, logits.data());
+    TraceLogits(context, tokens.size() - count, count, logits.data());
   });
   cache.Extend(static_cast<int>(tokens.size()));
 }

@@ -294,6 +294,8 @@ void Session::Truncate(int position) noexcept {
   impl_->has_logits = false;
 }
 
+void Session::SetTracer(model::Tracer* tracer) noexcept { impl_->state.SetTracer(tracer); }
+
 const Timings& Session::timings() const noexcept { return impl_->timings; }
 const LoadedModel& Session::model() const noexcept { return *impl_->model; }
 

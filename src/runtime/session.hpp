@@ -114,6 +114,8 @@ class Session {
   [[nodiscard]] int num_threads() const noexcept;
   /// Forgets everything after `position` tokens; logits() become empty.
   void Truncate(int position) noexcept;
+  /// Shows every step of the forward passes to come to `tracer` (model/trace.hpp); null: nobody.
+  void SetTracer(model::Tracer* tracer) noexcept;
   [[nodiscard]] const Timings& timings() const noexcept;
   [[nodiscard]] const LoadedModel& model() const noexcept;
 
