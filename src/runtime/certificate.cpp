@@ -62,6 +62,8 @@ std::optional<Difference> FirstDifference(const Certificate& expected, const Cer
   std::optional<Difference> first;
   for (std::size_t p = 0; p < expected.prompts.size(); ++p) {
     for (const bool decode : {false, true}) {
+      // After other tokens everything differs, beginning with the embedding.
+      if (decode && expected.prompts[p].fed != found.prompts[p].fed) continue;
       const auto& a = decode ? expected.prompts[p].decode : expected.prompts[p].prefill;
       const auto& b = decode ? found.prompts[p].decode : found.prompts[p].prefill;
       const auto at = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
@@ -96,6 +98,20 @@ void CompareTensors(const Certificate& expected, const Certificate& found,
                                      count == 1 ? "" : fmt::format(" (of {})", count)));
 }
 
+/// Where other tokens were run after a prompt, for want of anything better.
+void ReportOtherTokens(const Certificate& expected, const Certificate& found,
+                       std::vector<std::string>* differences) {
+  for (std::size_t p = 0; p < expected.prompts.size(); ++p) {
+    const auto& a = expected.prompts[p].fed;
+    const auto& b = found.prompts[p].fed;
+    if (a == b) continue;
+    differences->push_back(
+        fmt::format("prompt {}: other tokens from number {} on; no operation differs before them",
+                    p + 1, std::ranges::mismatch(a, b).in1 - a.begin() + 1));
+    return;
+  }
+}
+
 /// The layer and operation, or why none can be named.
 void CompareOperations(const Certificate& expected, const Certificate& found,
                        std::vector<std::string>* differences) {
@@ -112,7 +128,7 @@ void CompareOperations(const Certificate& expected, const Certificate& found,
     return;
   }
   const auto first = FirstDifference(expected, found);
-  if (!first) return;
+  if (!first) return ReportOtherTokens(expected, found, differences);
   differences->push_back(
       fmt::format("first operation that differs: {} (prompt {}, {}; {})",
                   OperationName(first->operation, expected.num_layers), first->prompt + 1,
