@@ -97,6 +97,22 @@ TEST(Certificate, GoldenForTheOtherModels) {
   }
 }
 
+// Generation may take shortcuts (a screened head); a certificate takes none.
+TEST(Certificate, GenerationWritesTheCertifiedTokens) {
+  const Loaded model = Load(kPocket);
+  auto session = Session::Create(model, {.context_length = 256, .num_threads = 2});
+  ASSERT_TRUE(session.has_value());
+  for (const PromptCertificate& prompt : CertifyWith(model, Options(2, 64)).prompts) {
+    session->Truncate(0);
+    ASSERT_TRUE(session->Prefill(prompt.prompt_ids));
+    const auto text = session->Generate(
+        {.max_tokens = kCertificateTokens, .sampler = {.temperature = 0}, .ignore_eos = true},
+        nullptr);
+    ASSERT_TRUE(text.has_value());
+    EXPECT_EQ(text->ids, prompt.ids) << prompt.text;
+  }
+}
+
 TEST(Certificate, GoldenForTheRandomModel) {
   if (!fs::exists(testing_support::TinyModelPath())) GTEST_SKIP() << "no random-weight model";
   ExpectGolden(Load(testing_support::TinyModelPath()), Options(2, 64));

@@ -135,6 +135,24 @@ test_json() {
   out_empty
 }
 
+test_speculation() {
+  local mode
+  for mode in off ngram always; do
+    run "--spec $mode" 0 run -p "And God said, Let there be light. And God said, Let" -n 40 -s 3 \
+      --spec $mode --json
+    json 'j["timings"]["draft_n"] >= j["timings"]["draft_n_accepted"] >= 0'
+    python3 -c "import json; j = json.load(open('$work/out')); print(j['ids'], j['text'])" \
+      >"$work/spec-$mode"
+    json "(j['timings']['draft_n'] > 0) == ('$mode' == 'always') or '$mode' == 'ngram'"
+  done
+  check "ngram says the same" cmp "$work/spec-off" "$work/spec-ngram"
+  check "always says the same" cmp "$work/spec-off" "$work/spec-always"
+  run "verbose" 0 run -p "a b a b a b a b" -n 8 --temp 0 -v --spec always
+  err_has "tokens drafted,"
+  run "unknown mode" 1 run -p x --spec magic
+  err_has "--spec"
+}
+
 test_interrupt() {
   name="Ctrl-C"
   local status=0
@@ -337,6 +355,7 @@ test_files
 test_run
 test_prompt_sources
 test_json
+test_speculation
 test_interrupt
 test_chat
 test_builtin

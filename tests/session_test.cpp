@@ -110,7 +110,8 @@ TEST(LoadedModel, TellsWhatTheFileDoesNotSay) {
 
 TEST(LoadedModel, ReportsProgressUpToTheEnd) {
   std::vector<double> seen;
-  const auto model = Load({.num_threads = 1, .on_progress = [&](double x) { seen.push_back(x); }});
+  const auto model =
+      Load({.num_threads = 1, .weights = {.on_progress = [&](double x) { seen.push_back(x); }}});
   ASSERT_FALSE(seen.empty());
   EXPECT_TRUE(std::ranges::is_sorted(seen));
   EXPECT_GE(seen.front(), 0);

@@ -76,10 +76,14 @@ Command ParseCommand(std::string_view line) {
 
 std::string ToJson(std::string_view user, const runtime::GenerateResult& reply,
                    const runtime::Session& session) {
-  const nlohmann::ordered_json json = {
-      {"user", user},       {"text", reply.text},
-      {"ids", reply.ids},   {"finish_reason", runtime::FinishReasonName(reply.finish)},
-      {"seed", reply.seed}, {"n_past", session.tokens().size()}};
+  const nlohmann::ordered_json json = {{"user", user},
+                                       {"text", reply.text},
+                                       {"ids", reply.ids},
+                                       {"finish_reason", runtime::FinishReasonName(reply.finish)},
+                                       {"seed", reply.seed},
+                                       {"n_past", session.tokens().size()},
+                                       {"draft_n", reply.drafted},
+                                       {"draft_n_accepted", reply.accepted}};
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 

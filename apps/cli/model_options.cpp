@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "cli/default_model.hpp"
 #include "cli/terminal.hpp"
@@ -73,6 +74,18 @@ void AddModelOptions(CLI::App& command, ModelOptions* options) {
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "tile16", "tl1", "tl2"}))
       ->capture_default_str();
+  command
+      .add_option("--head", options->head,
+                  "How the output head is computed: screened (a coarse copy rules out most rows, "
+                  "the others are computed as ever), exact (all rows); same tokens, other speed "
+                  "and memory")
+      ->type_name("NAME")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, model::HeadMode>{{"auto", model::HeadMode::kAuto},
+                                                 {"exact", model::HeadMode::kExact},
+                                                 {"screened", model::HeadMode::kScreened}},
+          CLI::ignore_case))
+      ->option_text("NAME:{auto,exact,screened}=auto");
   command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
   command
       .add_option("--n-gpu-layers,--gpu-layers", options->gpu_layers,
@@ -82,6 +95,7 @@ void AddModelOptions(CLI::App& command, ModelOptions* options) {
 
 Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions& options,
                                                               int num_threads) {
+  const auto layout = BITTERN_TRY(model::ParseMatrixLayout(options.kernel));
   auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
   const std::string path = checkpoint.path();
   ProgressLine progress;
@@ -91,10 +105,10 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
     progress.Show(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
   };
   auto model = runtime::LoadedModel::Load(
-      std::move(checkpoint), {.overrides = options.overrides,
-                              .num_threads = num_threads,
-                              .layout = BITTERN_TRY(model::ParseMatrixLayout(options.kernel)),
-                              .on_progress = show});
+      std::move(checkpoint),
+      {.overrides = options.overrides,
+       .num_threads = num_threads,
+       .weights = {.layout = layout, .head = options.head, .on_progress = show}});
   progress.Clear();
   if (model.has_value()) PrintDecisions((*model)->decisions, options.verbose);
   return model;

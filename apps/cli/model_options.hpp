@@ -19,6 +19,7 @@ struct ModelOptions {
   std::string path;  ///< empty: as OpenModelFile() says
   std::vector<std::string> overrides;
   std::string kernel = "auto";
+  model::HeadMode head = model::HeadMode::kAuto;
   int gpu_layers = 0;  ///< -ngl: accepted, ignored
   bool verbose = false;
 };

@@ -104,6 +104,7 @@ int RunCommand(const RunOptions& options) {
       fmt::print(stderr, "notice: the context is full\n");
     }
     fmt::print(stderr, "\n{}", TimingsFooter(run->timings, run->model->load_s));
+    if (options.model.verbose) fmt::print(stderr, "{}", SpeculationLine(run->timings));
   }
   const bool interrupted =
       run->result.finish == runtime::FinishReason::kCancelled && CatchInterrupt().load();

@@ -3,6 +3,7 @@
 #include "cli/sampling_options.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace bittern::cli {
 
@@ -52,6 +53,19 @@ void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options) {
                   "Stop before this text appears; may be repeated")
       ->type_name("TEXT")
       ->allow_extra_args(false);
+  command
+      .add_option_function<std::string>(
+          "--spec",
+          [options](const std::string& mode) {
+            options->speculation = mode == "off"      ? runtime::Speculation::kOff
+                                   : mode == "always" ? runtime::Speculation::kAlways
+                                                      : runtime::Speculation::kNgram;
+          },
+          "Guess tokens from repetitions and check them together: ngram (where it pays), off, "
+          "always; same text, other speed")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"ngram", "off", "always"}))
+      ->default_str("ngram");
   command.add_flag("--ignore-eos", options->ignore_eos, "Go on after the token that ends a text");
   command.add_flag("--special", options->render_special, "Print special tokens too");
 }

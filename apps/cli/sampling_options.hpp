@@ -9,7 +9,7 @@
 namespace bittern::cli {
 
 /// -n, -s, --temp, --top-k, --top-p, --min-p, --repeat-penalty, --repeat-last-n, -r,
-/// --ignore-eos, --special
+/// --spec, --ignore-eos, --special
 void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options);
 
 }  // namespace bittern::cli

@@ -30,6 +30,12 @@ std::string TimingsFooter(const runtime::Timings& timings, double load_s) {
                      timings.prompt_tokens + timings.predicted_tokens);
 }
 
+std::string SpeculationLine(const runtime::Timings& timings) {
+  return fmt::format("{:>16} = {} tokens drafted, {} accepted ({:.1f} %)\n", "speculation",
+                     timings.drafted_tokens, timings.accepted_tokens,
+                     100 * Ratio(timings.accepted_tokens, timings.drafted_tokens));
+}
+
 nlohmann::ordered_json TimingsJson(const runtime::Timings& timings) {
   const double prompt_ms = 1e3 * timings.prompt_s, predicted_ms = 1e3 * timings.predicted_s;
   return {{"prompt_n", timings.prompt_tokens},
@@ -39,7 +45,9 @@ nlohmann::ordered_json TimingsJson(const runtime::Timings& timings) {
           {"predicted_n", timings.predicted_tokens},
           {"predicted_ms", predicted_ms},
           {"predicted_per_token_ms", Ratio(predicted_ms, timings.predicted_tokens)},
-          {"predicted_per_second", Ratio(timings.predicted_tokens, timings.predicted_s)}};
+          {"predicted_per_second", Ratio(timings.predicted_tokens, timings.predicted_s)},
+          {"draft_n", timings.drafted_tokens},
+          {"draft_n_accepted", timings.accepted_tokens}};
 }
 
 }  // namespace bittern::cli

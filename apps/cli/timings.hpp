@@ -12,7 +12,11 @@ namespace bittern::cli {
 /// The footer of llama.cpp's command line: load, prompt eval, eval and total time.
 [[nodiscard]] std::string TimingsFooter(const runtime::Timings& timings, double load_s);
 
-/// The `timings` object of llama.cpp's server: prompt_n, prompt_ms, ..., predicted_per_second.
+/// How many tokens were guessed, and how many of these came true.
+[[nodiscard]] std::string SpeculationLine(const runtime::Timings& timings);
+
+/// The `timings` object of llama.cpp's server: prompt_n, prompt_ms, ..., predicted_per_second,
+/// draft_n, draft_n_accepted.
 [[nodiscard]] nlohmann::ordered_json TimingsJson(const runtime::Timings& timings);
 
 }  // namespace bittern::cli

@@ -141,6 +141,43 @@ TEST_P(Float32, QuantizeIsTheWrittenFormula) {
   EXPECT_EQ(none, std::vector<std::int8_t>(40, 0));
 }
 
+TEST_P(Float32, ScreenRowsAreWhatTheyAreCalled) {
+  std::mt19937 rng(5);
+  std::normal_distribution<float> normal(0, 0.02f);
+  for (const std::size_t n : {1u, 15u, 16u, 100u, 2560u}) {
+    std::vector<float> x(n);
+    for (float& v : x) v = normal(rng);
+    if (n > 20) x[7] = 1;  // far outside: clamped
+    std::vector<std::int8_t> codes(n), scalar_codes(n);
+    ScreenRow row, scalar_row;
+    ops().screen_row(x.data(), n, codes.data(), &row);
+    Scalar().screen_row(x.data(), n, scalar_codes.data(), &scalar_row);
+    EXPECT_EQ(codes, scalar_codes);
+    EXPECT_EQ(std::memcmp(&row, &scalar_row, sizeof row), 0) << n;
+    double norm = 0, rests[3] = {};
+    for (std::size_t i = 0; i < n; ++i) {
+      const double v = static_cast<double>(x[i]), step = static_cast<double>(row.step);
+      norm += v * v;
+      const int u = codes[i] + 128;
+      const double middles[3] = {(u & 0xf0) - 120.0, (u & 0xf8) - 124.0, (u & 0xfe) - 127.0};
+      for (int k = 0; k < 3; ++k) rests[k] += (v - step * middles[k]) * (v - step * middles[k]);
+      if (u > 0 && u < 255) {
+        EXPECT_LE(std::fabs(v - step * (codes[i] + 0.5)), step * 0.5001);
+      }
+    }
+    EXPECT_NEAR(static_cast<double>(row.norm), std::sqrt(norm), 1e-5 * std::sqrt(norm));
+    const float found[3] = {row.rest4, row.rest5, row.rest7};
+    for (int k = 0; k < 3; ++k) {
+      // The lanes past the end of the row count too: up to half a step of each plane.
+      const double least = std::sqrt(rests[k]) * (1 - 1e-4);
+      EXPECT_GE(static_cast<double>(found[k]), least) << n << " columns, plane " << k;
+      EXPECT_LE(
+          static_cast<double>(found[k]),
+          std::sqrt(rests[k] + 15 * std::pow(8.5 * static_cast<double>(row.step), 2)) * 1.0001);
+    }
+  }
+}
+
 TEST_P(Float32, RescaleBits) {
   for (std::size_t n : kLengths) {
     std::mt19937 rng(4);

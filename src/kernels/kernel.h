@@ -71,6 +71,21 @@ struct LutOps {
 };
 inline constexpr size_t kTl1TableBytes = 64, kTl2TableBytes = 256;  ///< for the columns of a step
 
+/// A coarse copy of a float matrix in bit planes (quant/screen_planes.hpp), times one vector of
+/// 16-bit integers that is given as 256 * high + low, each int8. Exact in int32 for fewer than
+/// 2^16 columns. The columns of a row are padded to a multiple of 512; padding of `high` and `low`
+/// is zero.
+struct ScreenOps {
+  /// out_high[16 t + r] = sum over c of nibble * high[c]; out_low likewise.
+  /// tiles: num_tiles * cols * 8 bytes.
+  void (*scan)(const uint8_t* tiles, size_t num_tiles, size_t cols, const int8_t* high,
+               const int8_t* low, int32_t* out_high, int32_t* out_low);
+  /// Sum over c of bit * high[c]. bits: cols / 8 bytes.
+  int32_t (*dot_bits)(const uint8_t* bits, size_t cols, const int8_t* high);
+  /// Sum over c of pair (0..3) * high[c]. pairs: cols / 4 bytes.
+  int32_t (*dot_pairs)(const uint8_t* pairs, size_t cols, const int8_t* high);
+};
+
 /// One token's share of an attention call: the query heads that read one key-value head.
 struct AttentionArgs {
   const float* queries;  ///< [num_queries][head_dim], one after the other
@@ -93,6 +108,14 @@ constexpr size_t AttentionScratch(size_t max_positions, size_t head_dim) {
   return 4 * ((max_positions + 15) / 16 * 16) + 16 * ((head_dim + 15) / 16 * 16) +
          4 * ((head_dim + 15) / 16 * 16);
 }
+
+/// A row of floats as 8-bit codes, and what its first 4, 5 and 7 bits lose: Euclidean norms in
+/// float, each sum rounded n / 16 + 4 times (who bounds something by them widens them by that).
+struct ScreenRow {
+  float step;                 ///< the row is about step * (code + 0.5), code in -128..127
+  float norm;                 ///< of the row itself
+  float rest4, rest5, rest7;  ///< of the row less step * (code with its last 4, 3, 1 bits halfway)
+};
 
 /// Float operations under the numerics contract (docs/design/0001-numerics.md): sums run in 16
 /// lanes (element i in lane i mod 16) closed by a fixed tree; multiply-adds written as one are
@@ -128,6 +151,11 @@ struct FloatOps {
   void (*dot_f32)(const float* rows, size_t num_rows, size_t n, const float* x, float* out);
   void (*dot_f16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);
   void (*dot_bf16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);
+  /// Codes for the screened head (model/screened_head.hpp): the step is three times the root mean
+  /// square of the row, over 127.5; what lies outside is clamped, and its loss counted.
+  void (*screen_row)(const float* x, size_t n, int8_t* codes, ScreenRow* out);
+  /// Binary16 to float.
+  void (*widen_half)(const uint16_t* x, size_t n, float* out);
   /// out[i] = exp(x[i]), 0 below -87.3; exposed for tests.
   void (*exp)(const float* x, size_t n, float* out);
 };
@@ -136,10 +164,11 @@ struct FloatOps {
 struct KernelInfo {
   const char* name;  ///< "tile16_avx2"
   Isa isa;
-  const Tile16Ops* tile16;      ///< set for operation tile16
-  const FloatOps* float32;      ///< set for operation float32
-  const LutOps* tl1 = nullptr;  ///< set for operation tl1
-  const LutOps* tl2 = nullptr;  ///< set for operation tl2
+  const Tile16Ops* tile16;            ///< set for operation tile16
+  const FloatOps* float32;            ///< set for operation float32
+  const LutOps* tl1 = nullptr;        ///< set for operation tl1
+  const LutOps* tl2 = nullptr;        ///< set for operation tl2
+  const ScreenOps* screen = nullptr;  ///< set for operation screen
 };
 
 }  // namespace bittern::kernels

@@ -10,21 +10,64 @@
 
 namespace bittern::model {
 
+namespace {
+
+/// Everything before the head: hidden states of the batch, keys and values in the cache.
+void RunLayers(const Context& context, std::span<const std::int32_t> tokens) {
+  EmbedTokens(context, tokens);
+  TraceStep(context, nullptr, TracePoint::kEmbedding);
+  ComputeRopeAngles(context);
+  for (int layer = 0; layer < context.config.num_layers; ++layer) RunBlock(context, layer);
+}
+
+}  // namespace
+
 void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
              ForwardState& state, ThreadPool& pool, LogitsRows rows, std::span<float> logits) {
   pool.Run([&](Team& team) {
     const Context context{model.config(), model.weights(), cache, state.impl(),
                           tokens.size(),  cache.length(),  team};
-    EmbedTokens(context, tokens);
-    TraceStep(context, nullptr, TracePoint::kEmbedding);
-    ComputeRopeAngles(context);
-    for (int layer = 0; layer < model.config().num_layers; ++layer) RunBlock(context, layer);
+    RunLayers(context, tokens);
     if (rows == LogitsRows::kNone) return;
     const std::size_t count = rows == LogitsRows::kAll ? tokens.size() : 1;
     ComputeLogits(context, tokens.size() - count, count, logits.data());
     TraceLogits(context, tokens.size() - count, count, logits.data());
   });
   cache.Extend(static_cast<int>(tokens.size()));
+}
+
+void ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
+                       ForwardState& state, ThreadPool& pool, const CandidateRequest& request,
+                       CandidateLogits* out) {
+  pool.Run([&](Team& team) {
+    const Context context{model.config(), model.weights(), cache, state.impl(),
+                          tokens.size(),  cache.length(),  team};
+    RunLayers(context, tokens);
+    NormForHead(context, tokens.size() - 1, 1);
+    FindCandidates(context, state.impl().normed.data(), request);
+  });
+  cache.Extend(static_cast<int>(tokens.size()));
+  const ScreenScratch& screen = state.impl().screen;
+  out->ids.clear();
+  out->logits.clear();
+  for (const auto& mine : std::span(screen.threads).first(static_cast<std::size_t>(pool.size()))) {
+    const std::uint32_t* ids = screen.ids.data() + mine.first_row;
+    const float* logits = screen.logits.data() + mine.first_row;
+    out->ids.insert(out->ids.end(), ids, ids + mine.num_found);
+    out->logits.insert(out->logits.end(), logits, logits + mine.num_found);
+  }
+}
+
+ScreenStats ScreenStatsOf(ForwardState& state) noexcept {
+  ScreenStats total;
+  for (const auto& thread : state.impl().screen.threads) {
+    total.tokens += thread.stats.tokens;
+    total.rows += thread.stats.rows;
+    total.after_4_bits += thread.stats.after_4_bits;
+    total.after_5_bits += thread.stats.after_5_bits;
+    total.after_7_bits += thread.stats.after_7_bits;
+  }
+  return total;
 }
 
 }  // namespace bittern::model

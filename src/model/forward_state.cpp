@@ -100,6 +100,7 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
     acts.group_scales = BITTERN_TRY(
         AlignedBuffer<float>::Create(tokens * acts.groups, "activation scales of groups"));
   }
+  impl->screen = BITTERN_TRY(ScreenScratch::Create(model.weights().screened_head, num_threads));
   const std::size_t widest_output =
       std::max({layer.qkv_proj.padded_rows(), layer.gate_up_proj.padded_rows(), projected});
   for (int i = 0; i < num_threads; ++i) {

@@ -6,6 +6,7 @@
 
 #include "base/aligned_buffer.hpp"
 #include "model/model.hpp"
+#include "model/screened_head.hpp"
 #include "model/trace.hpp"
 
 namespace bittern::model {
@@ -48,6 +49,7 @@ struct ForwardState::Impl {
   AlignedBuffer<float> projected;     // (N, rows of o_proj or down_proj)
   AlignedBuffer<float> cosine, sine;  // (N, head_dim / 2)
   QuantizedActivations activations;
+  ScreenScratch screen;
   std::vector<ThreadScratch> threads;
 };
 

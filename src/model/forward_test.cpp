@@ -178,7 +178,8 @@ std::vector<float> LastLogits(const SmallModel& small, const std::vector<std::in
   auto pool = ThreadPool::Create(2).value();
   Decisions decisions;
   auto model =
-      Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, {}, layout).value();
+      Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, {.layout = layout})
+          .value();
   std::filesystem::remove(path);
   auto cache = KvCache::Create(model.config(), 64, KvType::kF32).value();
   auto state = ForwardState::Create(model, 64, 64, 2).value();

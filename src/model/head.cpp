@@ -12,7 +12,19 @@ using quant::WeightFormat;
 
 constexpr std::size_t kRowsAtOnce = 64;  // of the head: they stay in cache for all tokens
 
-/// out[r] = dot(row first + r of the matrix, x), r < count.
+}  // namespace
+
+void EmbedTokens(const Context& context, std::span<const std::int32_t> tokens) {
+  const DenseMatrix& embedding = context.weights.embedding;
+  const auto dequantize = quant::DequantizeRowFor(embedding.format);
+  const Range range = context.team.Share(tokens.size());
+  for (std::size_t token = range.begin; token < range.end; ++token) {
+    dequantize(embedding.row(static_cast<std::size_t>(tokens[token])), embedding.cols,
+               context.state.hidden.data() + token * embedding.cols);
+  }
+  context.team.Barrier();
+}
+
 void DotRows(const Context& context, const DenseMatrix& matrix, std::size_t first,
              std::size_t count, const float* x, float* out) {
   const kernels::FloatOps& ops = context.floats();
@@ -35,36 +47,27 @@ void DotRows(const Context& context, const DenseMatrix& matrix, std::size_t firs
   }
 }
 
-}  // namespace
-
-void EmbedTokens(const Context& context, std::span<const std::int32_t> tokens) {
-  const DenseMatrix& embedding = context.weights.embedding;
-  const auto dequantize = quant::DequantizeRowFor(embedding.format);
-  const Range range = context.team.Share(tokens.size());
-  for (std::size_t token = range.begin; token < range.end; ++token) {
-    dequantize(embedding.row(static_cast<std::size_t>(tokens[token])), embedding.cols,
-               context.state.hidden.data() + token * embedding.cols);
+void NormForHead(const Context& context, std::size_t first_token, std::size_t count) {
+  const std::vector<float>& norm = context.weights.final_norm;
+  const Range tokens = context.team.Share(count);
+  for (std::size_t i = tokens.begin; i < tokens.end; ++i) {
+    context.floats().rms_norm(context.state.hidden.data() + (first_token + i) * norm.size(),
+                              norm.data(), norm.size(), context.config.rms_norm_eps,
+                              context.state.normed.data() + i * norm.size());
   }
   context.team.Barrier();
 }
 
 void ComputeLogits(const Context& context, std::size_t first_token, std::size_t count,
                    float* logits) {
-  const std::vector<float>& norm = context.weights.final_norm;
   const DenseMatrix& head = context.weights.lm_head;
-  float* normed = context.state.normed.data();
-  const Range tokens = context.team.Share(count);
-  for (std::size_t i = tokens.begin; i < tokens.end; ++i) {
-    context.floats().rms_norm(context.state.hidden.data() + (first_token + i) * norm.size(),
-                              norm.data(), norm.size(), context.config.rms_norm_eps,
-                              normed + i * norm.size());
-  }
-  context.team.Barrier();
+  NormForHead(context, first_token, count);
+  const float* normed = context.state.normed.data();
   const Range rows = context.team.Share(head.rows);
   for (std::size_t row = rows.begin; row < rows.end; row += kRowsAtOnce) {
     const std::size_t at_once = std::min(kRowsAtOnce, rows.end - row);
     for (std::size_t i = 0; i < count; ++i) {
-      DotRows(context, head, row, at_once, normed + i * norm.size(), logits + i * head.rows + row);
+      DotRows(context, head, row, at_once, normed + i * head.cols, logits + i * head.rows + row);
     }
   }
   context.team.Barrier();

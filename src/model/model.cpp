@@ -12,15 +12,15 @@ struct Model::Impl {
 };
 
 Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Decisions* decisions,
-                          const std::function<void(double)>& on_progress, MatrixLayout layout) {
+                          const LoadOptions& options) {
   const std::string path = checkpoint.path();
   const auto named = [&path](Error error) {
     // What was typed (BITTERN_ISA) is not the file's fault.
     return error.code == ErrorCode::kInvalidArgument ? error : Within(path, std::move(error));
   };
   auto config = BITTERN_TRY(ReadConfig(checkpoint, decisions).map_error(named));
-  auto weights = BITTERN_TRY(
-      Weights::Load(checkpoint, config, pool, decisions, on_progress, layout).map_error(named));
+  auto weights =
+      BITTERN_TRY(Weights::Load(checkpoint, config, pool, decisions, options).map_error(named));
   return Model(
       std::make_unique<Impl>(Impl{std::move(checkpoint), std::move(config), std::move(weights)}));
 }
@@ -34,8 +34,12 @@ const ModelConfig& Model::config() const noexcept { return impl_->config; }
 const Weights& Model::weights() const noexcept { return impl_->weights; }
 const formats::Checkpoint& Model::checkpoint() const noexcept { return impl_->checkpoint; }
 
+bool Model::CanScreen(const CandidateRequest& request) const noexcept {
+  return !impl_->weights.screened_head.empty() && request.count <= kMaxCandidateCount;
+}
+
 std::size_t Model::repacked_bytes() const noexcept {
-  std::size_t bytes = 0;
+  std::size_t bytes = impl_->weights.screened_head.bytes();
   for (const LayerWeights& layer : impl_->weights.layers) {
     bytes += layer.qkv_proj.tiles.size() + layer.o_proj.tiles.size() +
              layer.gate_up_proj.tiles.size() + layer.down_proj.tiles.size();

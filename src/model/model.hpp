@@ -14,7 +14,8 @@
 #include "formats/checkpoint.hpp"
 #include "model/config.hpp"
 #include "model/kv_cache.hpp"
-#include "model/matrix_layout.hpp"
+#include "model/load_options.hpp"
+#include "model/screened_head.hpp"
 
 namespace bittern::model {
 
@@ -25,14 +26,12 @@ class Tracer;
 /// caches may share one.
 class Model {
  public:
-  /// Takes the checkpoint over (embeddings stay mapped) and repacks ternary matrices in `layout`,
-  /// which decides speed and memory, never a bit of the result. `vocab_size` rows of the embedding
+  /// Takes the checkpoint over (embeddings stay mapped) and repacks ternary matrices as `options`
+  /// says. `vocab_size` rows of the embedding
   /// are checked by the caller against the tokenizer. Errors: kCorruptFile, kUnsupported,
   /// kOutOfMemory; messages name the tensor or key.
   [[nodiscard]] static Result<Model> Load(formats::Checkpoint checkpoint, ThreadPool& pool,
-                                          Decisions* decisions,
-                                          const std::function<void(double)>& on_progress = {},
-                                          MatrixLayout layout = MatrixLayout::kTile16);
+                                          Decisions* decisions, const LoadOptions& options = {});
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
@@ -40,6 +39,8 @@ class Model {
   [[nodiscard]] const ModelConfig& config() const noexcept;
   [[nodiscard]] const Weights& weights() const noexcept;
   [[nodiscard]] const formats::Checkpoint& checkpoint() const noexcept;
+  /// True if ForwardCandidates can serve the request (the head is screened, the count small).
+  [[nodiscard]] bool CanScreen(const CandidateRequest& request) const noexcept;
   /// Bytes of weights held in memory of our own (the mapped embedding not included).
   [[nodiscard]] std::size_t repacked_bytes() const noexcept;
   /// Bytes of all tensors in the file, and elements in them: llama-bench's "size" and "params".
@@ -84,5 +85,14 @@ enum class LogitsRows { kNone, kLast, kAll };
 /// before it: not on batch, chunk, thread count or instruction set.
 void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
              ForwardState& state, ThreadPool& pool, LogitsRows rows, std::span<float> logits);
+
+/// As Forward with LogitsRows::kLast, but writes only the logits asked for, the same bits as there.
+/// None at all: they are not finite numbers. Needs Model::CanScreen(request).
+void ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
+                       ForwardState& state, ThreadPool& pool, const CandidateRequest& request,
+                       CandidateLogits* out);
+
+/// What the screen did in all passes with this state.
+[[nodiscard]] ScreenStats ScreenStatsOf(ForwardState& state) noexcept;
 
 }  // namespace bittern::model

@@ -140,6 +140,35 @@ Result<void> MoveToMemory(const formats::Checkpoint& checkpoint, ThreadPool& poo
   return {};
 }
 
+/// A head worth screening: far larger than a cache, and a kernel that is not the scalar one.
+bool IsScreened(const Weights& weights, HeadMode mode) {
+  constexpr std::size_t kLarge = std::size_t{1} << 24;  // weights
+  if (mode != HeadMode::kAuto) return mode == HeadMode::kScreened;
+  return weights.lm_head.rows * weights.lm_head.cols >= kLarge &&
+         weights.kernels.screen_info->isa != kernels::Isa::scalar;
+}
+
+/// The head's coarse copy, or the head itself moved to memory of our own: a screened head is read
+/// a few rows at a time, so it may stay in the mapped file.
+Result<void> PrepareHead(const formats::Checkpoint& checkpoint, HeadMode mode, ThreadPool& pool,
+                         Weights* weights, Decisions* decisions) {
+  if (IsScreened(*weights, mode)) {
+    weights->screened_head =
+        BITTERN_TRY(ScreenedHead::Build(weights->lm_head, weights->kernels, pool));
+    const DenseMatrix& head = weights->lm_head;
+    checkpoint.Release({head.data, head.rows * head.row_bytes});
+    const bool empty = weights->screened_head.empty();
+    decisions->push_back({"output head screen", empty ? "off" : "on",
+                          empty ? "a row of the head is not finite"
+                                : fmt::format("a coarse copy of {} MB; same tokens (--head exact: "
+                                              "without)",
+                                              weights->screened_head.bytes() / 1'000'000),
+                          empty});
+    if (!empty) return {};
+  }
+  return MoveToMemory(checkpoint, pool, &weights->lm_head);
+}
+
 /// Tensors that would change the result if ignored are refused; others are reported.
 Result<void> ReportUnused(const TensorBinder& binder, Decisions* decisions) {
   for (const std::string& name : binder.Unused()) {
@@ -157,8 +186,7 @@ Result<void> ReportUnused(const TensorBinder& binder, Decisions* decisions) {
 }  // namespace
 
 Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const ModelConfig& c,
-                              ThreadPool& pool, Decisions* decisions,
-                              const std::function<void(double)>& on_progress, MatrixLayout layout) {
+                              ThreadPool& pool, Decisions* decisions, const LoadOptions& options) {
   TensorBinder binder(checkpoint);
   Weights weights;
   weights.kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
@@ -167,16 +195,18 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
       BITTERN_TRY(binder.Vector("output_norm.weight", static_cast<std::size_t>(c.hidden_size)));
   const bool tied = checkpoint.Find("output.weight") == nullptr;
   weights.lm_head = BITTERN_TRY(LoadDense(binder, tied ? "token_embd.weight" : "output.weight", c));
-  BITTERN_TRY(MoveToMemory(checkpoint, pool, &weights.lm_head));
+  BITTERN_TRY(PrepareHead(checkpoint, options.head, pool, &weights, decisions));
   decisions->push_back({"output head", tied ? "token_embd.weight" : "output.weight",
                         tied ? "the file has no output.weight" : "in the file", false});
   weights.inv_freq = BITTERN_TRY(RopeFrequencies(binder, c));
   auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
-  const Loader loader{binder, opener, c, pool, layout};
+  const Loader loader{binder, opener, c, pool, options.layout};
   for (int i = 0; i < c.num_layers; ++i) {
     weights.layers.push_back(BITTERN_TRY(LoadLayer(loader, i)));
     weights.has_groups = weights.has_groups || HasGroups(weights.layers.back());
-    if (on_progress) on_progress(static_cast<double>(i + 2) / (c.num_layers + 1));
+    if (options.on_progress) {
+      options.on_progress(static_cast<double>(i + 2) / (c.num_layers + 1));
+    }
   }
   BITTERN_TRY(ReportUnused(binder, decisions));
   return weights;

@@ -14,7 +14,9 @@
 #include "formats/checkpoint.hpp"
 #include "kernels/registry.hpp"
 #include "model/config.hpp"
+#include "model/load_options.hpp"
 #include "model/matrix_layout.hpp"
+#include "model/screened_head.hpp"
 #include "quant/weight_format.hpp"
 
 namespace bittern::model {
@@ -71,6 +73,7 @@ struct Weights {
   std::vector<LayerWeights> layers;
   std::vector<float> final_norm;  // (hidden_size)
   DenseMatrix lm_head;            // (vocab_size, hidden_size); the embedding where tied
+  ScreenedHead screened_head;     // beside lm_head; may be empty
   std::vector<double> inv_freq;   // (head_dim / 2): RoPE's angle per position
   bool has_groups = false;        // some matrix is grouped()
 
@@ -79,9 +82,7 @@ struct Weights {
   /// the tensor, what was expected and what was found.
   [[nodiscard]] static Result<Weights> Load(const formats::Checkpoint& checkpoint,
                                             const ModelConfig& config, ThreadPool& pool,
-                                            Decisions* decisions,
-                                            const std::function<void(double)>& on_progress,
-                                            MatrixLayout layout);
+                                            Decisions* decisions, const LoadOptions& options);
 };
 
 }  // namespace bittern::model

@@ -40,8 +40,8 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint check
   Decisions decisions;
   auto tokenizer =
       BITTERN_TRY(tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions));
-  auto model = BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions,
-                                              options.on_progress, options.layout));
+  auto model =
+      BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions, options.weights));
   BITTERN_TRY(CheckVocabulary(model.config(), tokenizer));
   return std::make_shared<const LoadedModel>(LoadedModel{
       std::move(model), std::move(tokenizer), std::move(decisions), SecondsSince(start)});

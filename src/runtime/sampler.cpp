@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/portable_math.hpp"
 #include "base/system_random.hpp"
 
 namespace bittern::runtime {
@@ -75,6 +76,42 @@ Result<TokenId> Sampler::Sample(std::span<const float> logits) {
   const bool greedy = options_.temperature <= 0;
   if (greedy && recent_.empty()) return Argmax(logits);
   CollectCandidates(logits, &candidates_);
+  return Choose();
+}
+
+std::optional<model::CandidateRequest> Sampler::Request() const {
+  // A penalty above 1 only lowers logits, of so many tokens at most: the best ones after it are
+  // among so many more before it.
+  if (options_.repeat_penalty < 1 && !recent_.empty()) return std::nullopt;
+  std::size_t count = recent_.size() + 1;
+  if (options_.temperature > 0) {
+    if (options_.top_k <= 0) {
+      if (options_.top_p < 1 || options_.min_p <= 0 || !recent_.empty()) return std::nullopt;
+      // e^-within = min_p, and a little more for the rounding of exponentials.
+      const auto within = static_cast<float>(-Log(static_cast<double>(options_.min_p)));
+      return model::CandidateRequest{.count = 0, .within = std::max(within, 0.0f) + 0.01f};
+    }
+    count = recent_.size() + static_cast<std::size_t>(options_.top_k);
+  }
+  return model::CandidateRequest{.count = count, .within = 0};
+}
+
+Result<TokenId> Sampler::SampleFrom(const model::CandidateLogits& candidates) {
+  if (candidates.ids.empty()) {
+    return Fail(ErrorCode::kInternal,
+                "the logits are not finite numbers: the weights are damaged or the file is read "
+                "with a wrong setting (see `bittern inspect`)");
+  }
+  candidates_.clear();
+  for (std::size_t i = 0; i < candidates.ids.size(); ++i) {
+    candidates_.push_back({candidates.ids[i], candidates.logits[i]});
+  }
+  return Choose();
+}
+
+/// The chain over candidates_, which are by ascending id.
+TokenId Sampler::Choose() {
+  const bool greedy = options_.temperature <= 0;
   if (!recent_.empty()) ApplyRepeatPenalty(recent_, options_.repeat_penalty, &candidates_);
   if (greedy) return Best(candidates_).id;
   if (options_.top_k > 0) KeepTopK(static_cast<std::size_t>(options_.top_k), &candidates_);

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/result.hpp"
+#include "model/screened_head.hpp"
 #include "runtime/sampler_steps.hpp"
 #include "tokenizer/tokenizer.hpp"
 
@@ -36,11 +38,17 @@ class Sampler {
   void Accept(TokenId id);
   /// Picks a token. `logits` is left as it was. Error kInternal: not one logit is finite.
   [[nodiscard]] Result<TokenId> Sample(std::span<const float> logits);
+  /// The logits that Sample would look at, if they are few enough to be asked for alone: those for
+  /// greedy, top-k, and min-p without top-p. Depends on the tokens accepted so far.
+  [[nodiscard]] std::optional<model::CandidateRequest> Request() const;
+  /// As Sample, with only the logits of Request(), by ascending id: the same token.
+  [[nodiscard]] Result<TokenId> SampleFrom(const model::CandidateLogits& candidates);
   /// The seed in force (the drawn one if it was -1).
   [[nodiscard]] std::uint32_t seed() const noexcept { return options_.seed; }
 
  private:
   explicit Sampler(const SamplerOptions& options);
+  [[nodiscard]] TokenId Choose();
 
   SamplerOptions options_;
   std::uint64_t random_state_;

@@ -94,6 +94,14 @@ class TextStream {
   bool refused_ = false;
 };
 
+/// One batch over a token and its draft, taken row by row as the draft comes true.
+struct DraftWindow {
+  std::vector<TokenId> ids = {};   // what was run; empty: no draft is open
+  std::vector<float> logits = {};  // (ids, vocab_size) at least
+  std::size_t row = 0;             // of the last token known to be right
+  double seconds = 0;              // that the batch took
+};
+
 }  // namespace
 
 struct Session::Impl {
@@ -102,16 +110,27 @@ struct Session::Impl {
   model::KvCache cache;
   model::ForwardState state;
   std::size_t batch_size;
-  std::vector<float> last_logits = {};  // (vocab_size)
+  std::vector<float> last_logits = {};     // (vocab_size)
+  model::CandidateLogits candidates = {};  // in place of them after a screened step
+  bool screened = false;
   bool has_logits = false;
-  std::vector<TokenId> tokens = {};
+  std::vector<TokenId> tokens = {};  // as the cache, but for an open window's guesses
   Timings timings = {};
+  DraftPolicy policy = {};
+  DraftWindow window = {};
 
   [[nodiscard]] std::size_t vocab_size() const noexcept {
     return static_cast<std::size_t>(model->model.config().vocab_size);
   }
   [[nodiscard]] std::size_t room() const noexcept {
-    return static_cast<std::size_t>(cache.capacity() - cache.length());
+    return static_cast<std::size_t>(cache.capacity()) - tokens.size();
+  }
+  /// Of the last token known to be right.
+  [[nodiscard]] std::span<const float> window_logits() const noexcept {
+    return std::span<const float>(window.logits).subspan(window.row * vocab_size(), vocab_size());
+  }
+  [[nodiscard]] std::span<const float> current_logits() const noexcept {
+    return window.ids.empty() ? std::span<const float>(last_logits) : window_logits();
   }
 
   Result<void> Check(std::span<const TokenId> ids) const;
@@ -119,6 +138,14 @@ struct Session::Impl {
                        std::span<float> logits);
   Result<FinishReason> Decode(const GenerateOptions& options, Sampler* sampler, TextStream* stream,
                               std::vector<TokenId>* ids);
+  Result<void> Advance(TokenId id, const GenerateOptions& options, int wanted,
+                       const Drafter& drafter, const Sampler& sampler);
+  Result<void> Step(TokenId id, const Sampler& sampler);
+  Result<TokenId> SampleNext(Sampler* sampler) const;
+  [[nodiscard]] std::vector<TokenId> Draft(const GenerateOptions& options, int wanted,
+                                           const Drafter& drafter) const;
+  void OpenWindow(TokenId id, std::span<const TokenId> draft);
+  void CloseWindow() noexcept;
 };
 
 Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
@@ -146,21 +173,107 @@ Result<void> Session::Impl::Forward(std::span<const TokenId> ids, model::LogitsR
   return {};
 }
 
+/// The guess for what follows `id`, which is run next; empty where none pays.
+std::vector<TokenId> Session::Impl::Draft(const GenerateOptions& options, int wanted,
+                                          const Drafter& drafter) const {
+  std::size_t limit = std::min(room(), batch_size) - 1;
+  if (wanted >= 0) limit = std::min(limit, static_cast<std::size_t>(wanted));
+  std::vector<TokenId> draft;
+  drafter.Draft(limit, &draft);
+  if (options.ignore_eos) return draft;
+  const auto end = std::ranges::find_if(  // nothing is wanted after it
+      draft, [&](TokenId id) { return model->tokenizer.IsEndOfGeneration(id); });
+  draft.erase(end, draft.end());
+  return draft;
+}
+
+/// Runs `id` and the draft after it in one batch. Only `id` is known to be right as yet.
+void Session::Impl::OpenWindow(TokenId id, std::span<const TokenId> draft) {
+  window.ids.assign(1, id);
+  window.ids.insert(window.ids.end(), draft.begin(), draft.end());
+  const std::size_t floats = window.ids.size() * vocab_size();
+  if (window.logits.size() < floats) window.logits.resize(floats);
+  window.row = 0;
+  window.seconds = 0;
+  const Stopwatch stopwatch(&window.seconds);
+  model::Forward(model->model, window.ids, cache, state, pool, model::LogitsRows::kAll,
+                 std::span(window.logits).first(floats));
+  tokens.push_back(id);
+  timings.drafted_tokens += static_cast<int>(draft.size());
+}
+
+/// Forgets what has not come true; the session is then as if the rest had been run token by token.
+void Session::Impl::CloseWindow() noexcept {
+  if (window.ids.empty()) return;
+  cache.Truncate(static_cast<int>(tokens.size()));
+  std::ranges::copy(window_logits(), last_logits.begin());
+  policy.ObserveBatch(window.ids.size(), window.seconds, window.row + 1);
+  timings.accepted_tokens += static_cast<int>(window.row);
+  window.ids.clear();
+}
+
+/// One token through the model by itself, to the logits that the sampler wants.
+Result<void> Session::Impl::Step(TokenId id, const Sampler& sampler) {
+  double seconds = 0;
+  {
+    const Stopwatch stopwatch(&seconds);
+    const auto request = sampler.Request();
+    screened = request && model->model.CanScreen(*request);
+    if (screened) {
+      has_logits = false;
+      model::ForwardCandidates(model->model, {&id, 1}, cache, state, pool, *request, &candidates);
+      tokens.push_back(id);
+    } else {
+      BITTERN_TRY(Forward({&id, 1}, model::LogitsRows::kLast, last_logits));
+    }
+  }
+  policy.ObserveStep(seconds);
+  return {};
+}
+
+/// Makes current_logits() those after `id`, the next token of the text: by the open window where
+/// its draft foretold it, else by a run of the model. `wanted` tokens (< 0: any number) are to be
+/// sampled after the next one.
+Result<void> Session::Impl::Advance(TokenId id, const GenerateOptions& options, int wanted,
+                                    const Drafter& drafter, const Sampler& sampler) {
+  if (window.row + 1 < window.ids.size() && window.ids[window.row + 1] == id) {
+    ++window.row;
+    tokens.push_back(id);
+  } else {
+    CloseWindow();
+    const std::vector<TokenId> draft = Draft(options, wanted, drafter);
+    if (draft.empty()) return Step(id, sampler);
+    OpenWindow(id, draft);
+  }
+  has_logits = screened = false;
+  BITTERN_TRY(CheckFinite(window_logits()));
+  has_logits = true;
+  return {};
+}
+
+Result<TokenId> Session::Impl::SampleNext(Sampler* sampler) const {
+  return screened ? sampler->SampleFrom(candidates) : sampler->Sample(current_logits());
+}
+
 Result<FinishReason> Session::Impl::Decode(const GenerateOptions& options, Sampler* sampler,
                                            TextStream* stream, std::vector<TokenId>* ids) {
+  screened = false;  // there are logits: Generate has looked
+  Drafter drafter(options.speculation, tokens, &policy);
   for (int count = 0; options.max_tokens < 0 || count < options.max_tokens; ++count) {
     // A token is run only when another one is wanted after it.
     if (count > 0) {
       if (room() == 0) return FinishReason::kContextFull;
-      BITTERN_TRY(Forward({&ids->back(), 1}, model::LogitsRows::kLast, last_logits));
+      const int wanted = options.max_tokens < 0 ? -1 : options.max_tokens - count - 1;
+      BITTERN_TRY(Advance(ids->back(), options, wanted, drafter, *sampler));
     }
     if (Cancelled(options.cancel)) return FinishReason::kCancelled;
-    const TokenId id = BITTERN_TRY(sampler->Sample(last_logits));
+    const TokenId id = BITTERN_TRY(SampleNext(sampler));
     ++timings.predicted_tokens;
     if (!options.ignore_eos && model->tokenizer.IsEndOfGeneration(id)) {
       return FinishReason::kEndOfText;
     }
     sampler->Accept(id);
+    drafter.Accept(id);
     ids->push_back(id);
     stream->Push(id);
     if (stream->refused()) return FinishReason::kCancelled;
@@ -275,13 +388,18 @@ Result<GenerateResult> Session::Generate(const GenerateOptions& options,
   GenerateResult result;
   result.seed = sampler.seed();
   TextStream stream(impl_->model->tokenizer, options, on_text, &result.text);
-  result.finish = BITTERN_TRY(impl_->Decode(options, &sampler, &stream, &result.ids));
+  const Timings before = impl_->timings;
+  auto finish = impl_->Decode(options, &sampler, &stream, &result.ids);
+  impl_->CloseWindow();
+  result.finish = BITTERN_TRY(std::move(finish));
+  result.drafted = impl_->timings.drafted_tokens - before.drafted_tokens;
+  result.accepted = impl_->timings.accepted_tokens - before.accepted_tokens;
   stream.Finish();
   return result;
 }
 
 std::span<const float> Session::logits() const noexcept {
-  return impl_->has_logits ? std::span<const float>(impl_->last_logits) : std::span<const float>();
+  return impl_->has_logits ? impl_->current_logits() : std::span<const float>();
 }
 std::span<const TokenId> Session::tokens() const noexcept { return impl_->tokens; }
 int Session::context_length() const noexcept { return impl_->cache.capacity(); }

@@ -15,6 +15,7 @@
 #include "base/result.hpp"
 #include "model/model.hpp"
 #include "runtime/sampler.hpp"
+#include "runtime/speculation.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace bittern::runtime {
@@ -22,9 +23,7 @@ namespace bittern::runtime {
 struct LoadOptions {
   std::vector<std::string> overrides = {};  ///< --override-kv texts, applied in order
   int num_threads = 0;                      ///< for the repack; 0: DefaultThreadCount()
-  model::MatrixLayout layout = model::MatrixLayout::kTile16;  ///< --kernel
-  /// Called with 0..1 while weights are prepared; may be empty.
-  std::function<void(double)> on_progress = {};
+  model::LoadOptions weights = {};          ///< --kernel, --head, progress
 };
 
 /// A model with its tokenizer. Immutable after Load; any number of sessions may share one.
@@ -59,7 +58,8 @@ struct GenerateOptions {
   std::vector<std::string> stops = {};
   bool ignore_eos = false;
   bool render_special = false;
-  const std::atomic<bool>* cancel = nullptr;  ///< checked once a token
+  Speculation speculation = Speculation::kNgram;  ///< changes the time, never a token
+  const std::atomic<bool>* cancel = nullptr;      ///< checked once a token
 };
 
 struct Timings {
@@ -67,6 +67,8 @@ struct Timings {
   double prompt_s = 0;
   int predicted_tokens = 0;  ///< tokens sampled
   double predicted_s = 0;
+  int drafted_tokens = 0;   ///< guessed and run before they were sampled
+  int accepted_tokens = 0;  ///< of those, sampled afterwards
 };
 
 struct GenerateResult {
@@ -74,6 +76,7 @@ struct GenerateResult {
   std::string text;          ///< exactly what on_text was given
   FinishReason finish = FinishReason::kLength;
   std::uint32_t seed = 0;
+  int drafted = 0, accepted = 0;  ///< tokens, as in Timings
 };
 
 /// Not thread-safe; one per conversation. Holds a thread pool of its own.
@@ -105,7 +108,8 @@ class Session {
   [[nodiscard]] Result<GenerateResult> Generate(
       const GenerateOptions& options, const std::function<bool(std::string_view)>& on_text);
 
-  /// float[vocab_size] of the last position; empty before the first Prefill; valid until the
+  /// float[vocab_size] of the last position; empty before the first Prefill and where Generate
+  /// computed only the logits it needed (LoadOptions::head); valid until the
   /// next call.
   [[nodiscard]] std::span<const float> logits() const noexcept;
   /// Tokens in the cache, oldest first.

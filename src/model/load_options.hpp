@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user may choose about weights in memory. Nothing in here changes a bit of any result.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "model/matrix_layout.hpp"
+
+namespace bittern::model {
+
+/// How the output head is computed where only the best logits are wanted (screened_head.hpp).
+enum class HeadMode : std::uint8_t {
+  kAuto,      ///< screened where the head is large and this CPU has a kernel for it
+  kExact,     ///< every row, every time: no copy in memory
+  kScreened,  ///< always
+};
+
+struct LoadOptions {
+  MatrixLayout layout = MatrixLayout::kTile16;  ///< of ternary matrices: speed and memory
+  HeadMode head = HeadMode::kAuto;
+  /// Called with 0..1 while weights are prepared; may be empty.
+  std::function<void(double)> on_progress = {};
+};
+
+}  // namespace bittern::model

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// The output head by elimination (docs/design/0007-screened-head.md). Beside the head stands a
+// coarse copy of it in bit planes, with the exact size of what each plane leaves out; so a scan of
+// the copy bounds every logit from both sides, rows that cannot be among the best are dropped, and
+// the few others are computed from the head itself, as a full scan would. Same logits, same
+// candidates, a third of the memory traffic.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.hpp"
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "kernels/registry.hpp"
+
+namespace bittern::model {
+
+struct Context;
+struct DenseMatrix;
+
+/// Immutable after Build.
+struct ScreenedHead {
+  std::size_t rows = 0, cols = 0;
+  std::size_t padded_cols = 0;                       ///< quant::ScreenCols(cols)
+  AlignedBuffer<std::uint8_t> nibbles, bits, pairs;  // quant/screen_planes.hpp
+  AlignedBuffer<float> step;                         // (rows padded to 16) each
+  AlignedBuffer<float> norm, rest4, rest5, rest7;    // kernels::ScreenRow
+  float largest_norm = 0;
+
+  [[nodiscard]] bool empty() const noexcept { return rows == 0; }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return nibbles.size() + bits.size() + pairs.size() + 5 * step.size() * sizeof(float);
+  }
+
+  /// Makes the copy with all threads of the pool. An empty one where a row is not finite (then
+  /// nothing can be bounded). Error: kOutOfMemory.
+  [[nodiscard]] static Result<ScreenedHead> Build(const DenseMatrix& head,
+                                                  const kernels::Kernels& kernels,
+                                                  ThreadPool& pool);
+};
+
+/// Which logits are wanted: every one that is at least the count-th best; with count 0, every one
+/// that is at least the best less `within`.
+struct CandidateRequest {
+  std::size_t count = 1;
+  float within = 0;
+};
+inline constexpr std::size_t kMaxCandidateCount = 1024;  ///< of CandidateRequest::count
+
+/// The logits that a request is about, by ascending id.
+struct CandidateLogits {
+  std::vector<std::int32_t> ids;
+  std::vector<float> logits;
+};
+
+/// How many rows each step of the screen let through, summed over tokens.
+struct ScreenStats {
+  std::uint64_t tokens = 0, rows = 0, after_4_bits = 0, after_5_bits = 0, after_7_bits = 0;
+};
+
+/// Scratch memory of a screen.
+struct ScreenScratch {
+  struct Thread {
+    std::vector<float> tile_best;  // (tiles of the head): the best estimate of each
+    std::vector<float> seeds;      // (kMaxCandidateCount): exact logits, for the threshold
+    std::size_t num_seeds = 0;
+    std::size_t first_row = 0, num_found = 0;  // its slice of `ids` and `logits`
+    ScreenStats stats;
+    AlignedBuffer<std::int8_t> high, low;  // (padded_cols): the vector, quantised
+    std::vector<std::int32_t> sums;        // of one chunk of tiles
+  };
+  AlignedBuffer<float> estimates;    // (rows padded to 16)
+  AlignedBuffer<std::uint32_t> ids;  // (rows): survivors, then candidates; a slice per thread
+  AlignedBuffer<float> logits;       // (rows): of the candidates
+  float threshold = 0;               // set by thread 0
+  std::vector<float> all_seeds;
+  std::vector<Thread> threads;
+
+  /// Nothing is allocated for an empty head. Error: kOutOfMemory.
+  [[nodiscard]] static Result<ScreenScratch> Create(const ScreenedHead& head, int num_threads);
+};
+
+/// Finds the candidates of one token among the rows of the head; `x` (cols floats) is the final
+/// norm's output. Thread t's are the num_found ids and logits from its first_row on, by ascending
+/// id. Not one candidate: the logits would not have been finite. Ends with a barrier.
+void FindCandidates(const Context& context, const float* x, const CandidateRequest& request);
+
+}  // namespace bittern::model

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The screened head against the full scan, on heads made to mislead it: what it returns must be
+// exactly the rows that are good enough, with exactly their logits.
+#include "model/screened_head.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+
+#include "model/model.hpp"
+#include "model/small_model_for_test.hpp"
+
+namespace bittern::model {
+namespace {
+
+constexpr std::size_t kCols = SmallModel::kHidden, kVocab = SmallModel::kVocab;
+
+struct Head {
+  const char* name;
+  /// Changes random rows of standard deviation 0.05.
+  void (*change)(std::vector<float>* rows, std::mt19937* rng);
+};
+
+void Nothing(std::vector<float>*, std::mt19937*) {}
+
+void AllEqual(std::vector<float>* rows, std::mt19937*) {
+  for (std::size_t i = kCols; i < rows->size(); ++i) (*rows)[i] = (*rows)[i % kCols];
+}
+
+/// One row and its copies, each changed by a few parts in a million.
+void NearTies(std::vector<float>* rows, std::mt19937* rng) {
+  std::normal_distribution<float> normal(0, 2e-7f);
+  for (std::size_t i = kCols; i < rows->size(); ++i) {
+    (*rows)[i] = (*rows)[i % kCols] + normal(*rng);
+  }
+}
+
+void HugeAndTinyNorms(std::vector<float>* rows, std::mt19937* rng) {
+  for (std::size_t r = 0; r < kVocab; ++r) {
+    const float factor = std::pow(10.0f, static_cast<float>(static_cast<int>((*rng)() % 13) - 9));
+    for (std::size_t c = 0; c < kCols; ++c) (*rows)[r * kCols + c] *= factor;
+  }
+}
+
+void Zeros(std::vector<float>* rows, std::mt19937*) { std::fill(rows->begin(), rows->end(), 0.0f); }
+
+void OneWeightPerRow(std::vector<float>* rows, std::mt19937* rng) {
+  std::fill(rows->begin(), rows->end(), 0.0f);
+  for (std::size_t r = 0; r < kVocab; ++r) (*rows)[r * kCols + (*rng)() % kCols] = 3;
+}
+
+/// Outliers are clamped by the copy, so its estimates are far off.
+void Outliers(std::vector<float>* rows, std::mt19937* rng) {
+  for (int i = 0; i < 900; ++i) (*rows)[(*rng)() % rows->size()] *= 60;
+}
+
+/// Every weight a little above or below the middle of a coarse step: as wrong as a copy can be,
+/// in one direction for some rows and in the other for the rest.
+void WorstRounding(std::vector<float>* rows, std::mt19937* rng) {
+  for (std::size_t r = 0; r < kVocab; ++r) {
+    const float side = (*rng)() % 2 == 0 ? 0.49f : -0.49f;
+    for (std::size_t c = 0; c < kCols; ++c) {
+      float& w = (*rows)[r * kCols + c];
+      constexpr float kCoarse = 3 * 0.05f / 8;
+      w = (std::floor(w / kCoarse) + 0.5f + side) * kCoarse;
+    }
+  }
+}
+
+void SmallestFloats(std::vector<float>* rows, std::mt19937*) {
+  for (float& w : *rows) w *= 1e-37f;
+}
+
+class ScreenedHeadOf : public testing::TestWithParam<Head> {
+ protected:
+  void SetUp() override {
+    SmallModel small;
+    small.AddFloats("output.weight", {kCols, kVocab}, 0.05f);
+    std::mt19937 rng(3);
+    std::vector<float> rows(kCols * kVocab);
+    auto& data = small.tensors.at("output.weight").data;
+    std::memcpy(rows.data(), data.data(), data.size());
+    GetParam().change(&rows, &rng);
+    std::memcpy(data.data(), rows.data(), data.size());
+    small.SetFloat("output_norm.weight", 7, 40);  // a dimension that outweighs the others
+    const auto path = small.Write();
+    Decisions decisions;
+    model_ = std::make_unique<Model>(Model::Load(formats::Checkpoint::Open(path).value(), pool_,
+                                                 &decisions, {.head = HeadMode::kScreened})
+                                         .value());
+    std::filesystem::remove(path);
+    cache_ = KvCache::Create(model_->config(), 64, KvType::kF32).value();
+    state_ = std::make_unique<ForwardState>(ForwardState::Create(*model_, 8, 64, 2).value());
+  }
+
+  std::vector<float> Full(std::span<const std::int32_t> tokens) {
+    cache_.Truncate(0);
+    std::vector<float> logits(kVocab);
+    Forward(*model_, tokens, cache_, *state_, pool_, LogitsRows::kLast, logits);
+    return logits;
+  }
+
+  void Check(std::span<const std::int32_t> tokens, const CandidateRequest& request,
+             const std::vector<float>& full) {
+    CandidateLogits found;
+    cache_.Truncate(0);
+    ForwardCandidates(*model_, tokens, cache_, *state_, pool_, request, &found);
+    std::vector<float> sorted = full;
+    std::ranges::sort(sorted, std::greater<>());
+    const float least = request.count == 0 ? sorted[0] - request.within
+                                           : sorted[std::min(request.count, sorted.size()) - 1];
+    std::size_t next = 0;
+    for (std::size_t id = 0; id < kVocab; ++id) {
+      if (next < found.ids.size() && static_cast<std::size_t>(found.ids[next]) == id) {
+        EXPECT_EQ(found.logits[next], full[id]) << "id " << id;
+        ++next;
+      } else {
+        EXPECT_LT(full[id], least) << "id " << id << " is missing";
+      }
+    }
+    EXPECT_EQ(next, found.ids.size()) << "ids are not ascending";
+  }
+
+  ThreadPool pool_ = ThreadPool::Create(2).value();
+  std::unique_ptr<Model> model_;
+  KvCache cache_ = {};
+  std::unique_ptr<ForwardState> state_;
+};
+
+TEST_P(ScreenedHeadOf, GivesEveryLogitAskedForAndOnlyTrueOnes) {
+  for (std::int32_t token = 0; token < 40; ++token) {
+    const std::int32_t tokens[] = {token, 299 - token};
+    const auto full = Full(tokens);
+    for (const std::size_t count : {1u, 2u, 5u, 40u, 300u, 1000u}) Check(tokens, {count, 0}, full);
+    for (const float within : {0.0f, 0.5f, 3.0f}) Check(tokens, {0, within}, full);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Heads, ScreenedHeadOf,
+    testing::Values(Head{"Random", Nothing}, Head{"AllEqual", AllEqual}, Head{"NearTies", NearTies},
+                    Head{"HugeAndTinyNorms", HugeAndTinyNorms}, Head{"Zeros", Zeros},
+                    Head{"OneWeightPerRow", OneWeightPerRow}, Head{"Outliers", Outliers},
+                    Head{"WorstRounding", WorstRounding}, Head{"SmallestFloats", SmallestFloats}),
+    [](const auto& head) { return std::string(head.param.name); });
+
+TEST(ScreenedHead, RulesMostRowsOut) {
+  SmallModel small;  // random rows, tied: the screen must be worth its name
+  const auto path = small.Write();
+  auto pool = ThreadPool::Create(2).value();
+  Decisions decisions;
+  auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions,
+                           {.head = HeadMode::kScreened})
+                   .value();
+  std::filesystem::remove(path);
+  auto cache = KvCache::Create(model.config(), 64, KvType::kF32).value();
+  auto state = ForwardState::Create(model, 8, 64, 2).value();
+  CandidateLogits found;
+  for (std::int32_t token = 0; token < 40; ++token) {
+    ForwardCandidates(model, std::span(&token, 1), cache, state, pool, {1, 0}, &found);
+  }
+  const ScreenStats stats = ScreenStatsOf(state);
+  EXPECT_EQ(stats.tokens, 40u);
+  EXPECT_EQ(stats.rows, 40 * kVocab);
+  EXPECT_LT(stats.after_4_bits, stats.rows / 2);
+  EXPECT_LE(stats.after_5_bits, stats.after_4_bits);
+  EXPECT_LT(stats.after_7_bits, 40 * 4u);
+  EXPECT_GE(stats.after_7_bits, 40u);
+}
+
+TEST(ScreenedHead, IsOffWhereARowIsNotFinite) {
+  SmallModel small;
+  small.AddFloats("output.weight", {kCols, kVocab}, 0.05f);
+  small.SetFloat("output.weight", 5, std::numeric_limits<float>::quiet_NaN());
+  const auto path = small.Write();
+  auto pool = ThreadPool::Create(1).value();
+  Decisions decisions;
+  auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions,
+                           {.head = HeadMode::kScreened})
+                   .value();
+  std::filesystem::remove(path);
+  EXPECT_FALSE(model.CanScreen({}));
+}
+
+}  // namespace
+}  // namespace bittern::model
