@@ -48,11 +48,16 @@ Certificate Golden(const Certificate& found) {
 }
 
 Loaded Load(const fs::path& path, std::string_view isa = "",
-            model::MatrixLayout layout = model::MatrixLayout::kTile16) {
+            model::MatrixLayout layout = model::MatrixLayout::kTile16,
+            model::HeadMode head = model::HeadMode::kAuto) {
   const char* const forced = std::getenv("BITTERN_ISA");
   const std::string before = forced == nullptr ? "" : forced;  // "" forces nothing
   if (!isa.empty()) setenv("BITTERN_ISA", std::string(isa).c_str(), 1);
-  auto model = LoadedModel::Load(path, {.num_threads = 1, .layout = layout});
+  LoadOptions options;
+  options.num_threads = 1;
+  options.weights.layout = layout;
+  options.weights.head = head;
+  auto model = LoadedModel::Load(path, options);
   setenv("BITTERN_ISA", before.c_str(), 1);
   EXPECT_TRUE(model.has_value()) << model.error().message;
   return *model;
@@ -99,7 +104,7 @@ TEST(Certificate, GoldenForTheOtherModels) {
 
 // Generation may take shortcuts (a screened head); a certificate takes none.
 TEST(Certificate, GenerationWritesTheCertifiedTokens) {
-  const Loaded model = Load(kPocket);
+  const Loaded model = Load(kPocket, "", model::MatrixLayout::kTile16, model::HeadMode::kScreened);
   auto session = Session::Create(model, {.context_length = 256, .num_threads = 2});
   ASSERT_TRUE(session.has_value());
   for (const PromptCertificate& prompt : CertifyWith(model, Options(2, 64)).prompts) {
