@@ -57,7 +57,7 @@ native_jobs() {
     while read -r arguments; do
       echo this-machine "$pocket" "$isa" "$GOLDEN" "$BITTERN" -- "$arguments"
     done <<'END'
--t 1 -ub 1
+-t 2 -ub 1
 -t 1 -ub 3
 -t 2 -ub 64
 -t 2 -ub 512
