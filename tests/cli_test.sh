@@ -38,6 +38,52 @@ not() { ! "$@"; }
 # json EXPRESSION: true for the JSON in $work/out, as `j`.
 json() { check "json: $1" python3 -c "import json; j = json.load(open('$work/out')); assert $1"; }
 
+# A right certificate, a wrong one, and one that names what is wrong.
+test_certify() {
+  local golden line bad
+  golden=$(dirname "$model")/certificates.txt
+  run "certify" 0 certify "$model" --check "$golden" --out "$work/full.json"
+  line=$(cat "$work/out")
+  err_has "check: the same"
+  check "one line" test "$(wc -l <"$work/out")" -eq 1
+  run "certify: the line" 0 certify -m "$model" -t 1 -ub 3 --check "$line"
+  run "certify: the full certificate" 0 certify "$model" --cache rewind --check "$work/full.json"
+  bad=${line/logits=?/logits=}
+  run "certify: another line" 4 certify "$model" --check "${bad/ tokens/0 tokens}"
+  err_has "check: logits: "
+  err_has "--out FILE"
+  python3 - "$work/full.json" "$work/bad.json" <<'END'
+import json, sys
+j = json.load(open(sys.argv[1]))
+j["prompts"][2]["decode"]["layers"][3]["gate"] = "0" * 32
+json.dump(j, open(sys.argv[2], "w"))
+END
+  run "certify: an operation" 4 certify "$model" --check "$work/bad.json"
+  err_has "first operation that differs: layer 3, gate (prompt 3, decoding; no logits differ)"
+  run "certify: not a certificate" 2 certify "$model" --check "$model"
+  run "certify: no such file" 2 certify "$model" --check "$work/nothing"
+  run "certify: half a line" 1 certify "$model" --check "${line:0:60}"
+  err_has "32 hexadecimal digits"
+  printf 'In the end\n\nAnd then?\\n\n' >"$work/prompts"
+  run "certify: prompts" 0 certify "$model" --prompt-set "$work/prompts" --out "$work/two.json"
+  check "two prompts" python3 -c "import json; j = json.load(open('$work/two.json')); assert [p['text'] for p in j['prompts']] == ['In the end', 'And then?\n'], j"
+  printf '\n\n' >"$work/prompts"
+  run "certify: no prompts" 1 certify "$model" --prompt-set "$work/prompts"
+  run "certify: too many beside" 1 certify "$model" --beside 65
+}
+
+# The residual stream: per position, the embedding and each layer.
+test_hidden() {
+  run "logits --hidden" 0 logits -m "$model" --prompt-ids 1,2,3 -ub 2 -o "$work/l" --hidden "$work/h"
+  run "logits --hidden at once" 0 logits -m "$model" --prompt-ids 1,2,3 -o "$work/l" --hidden "$work/h2"
+  check "the same" cmp "$work/h" "$work/h2"
+  check "3 positions of 7 rows, none left out" python3 -c "
+import array
+h = array.array('f', open('$work/h', 'rb').read())
+n = len(h) // 21
+assert len(h) == 21 * n and n > 100 and all(any(h[i * n:(i + 1) * n]) for i in range(21))"
+}
+
 test_usage() {
   run "version" 0 --version
   out_has "bittern "
@@ -401,6 +447,8 @@ test_interrupt
 test_chat
 test_builtin
 test_logits
+test_hidden
+test_certify
 test_bench
 test_bench_extras
 test_compare

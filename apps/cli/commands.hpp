@@ -14,6 +14,7 @@ namespace bittern::cli {
 inline constexpr int kExitUsage = 1;          ///< a wrong flag or value
 inline constexpr int kExitModel = 2;          ///< the model file is missing, corrupt or unsupported
 inline constexpr int kExitRuntime = 3;        ///< everything else: memory, full context, I/O
+inline constexpr int kExitDiffers = 4;        ///< certify --check: not what was expected
 inline constexpr int kExitInterrupted = 130;  ///< Ctrl-C, as shells report it
 
 /// Prints "error: message" to stderr (red on a terminal) and returns `exit_code`.
@@ -29,6 +30,7 @@ void AddRun(CLI::App& app, int* exit_code);       // run.cpp
 void AddChat(CLI::App& app, int* exit_code);      // chat.cpp
 void AddLogits(CLI::App& app, int* exit_code);    // logits.cpp
 void AddBench(CLI::App& app, int* exit_code);     // bench.cpp
+void AddCertify(CLI::App& app, int* exit_code);   // certify.cpp
 void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp
 void AddConvert(CLI::App& app, int* exit_code);   // convert.cpp
 void AddMeta(CLI::App& app, int* exit_code);      // meta.cpp

@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/model_options.hpp"
 #include "cli/output.hpp"
+#include "model/trace.hpp"
 #include "runtime/sampler_steps.hpp"
 
 namespace bittern::cli {
@@ -21,6 +22,44 @@ struct LogitsOptions {
   int num_threads = 0;
   bool all = false;
   std::string output;
+  std::string hidden;
+};
+
+/// Gathers the residual stream of every position: the embedding, then each layer's end.
+class HiddenStates final : public model::Tracer {
+ public:
+  explicit HiddenStates(const model::ModelConfig& config)
+      : row_bytes_(static_cast<std::size_t>(config.hidden_size) * sizeof(float)),
+        rows_(static_cast<std::size_t>(config.num_layers) + 1) {}
+
+  void OnValues(int layer, model::TracePoint point, int position,
+                std::span<const std::byte> values) noexcept override {
+    using model::TracePoint;
+    if (point != TracePoint::kEmbedding && point != TracePoint::kFfnResidual) return;
+    const std::size_t row =
+        static_cast<std::size_t>(position) * rows_ + static_cast<std::size_t>(layer + 1);
+    if (row != row_) filled_ = 0;
+    row_ = row;
+    if (row * row_bytes_ + filled_ + values.size() > bytes_.size()) return;
+    std::ranges::copy(values, bytes_.begin() + static_cast<std::ptrdiff_t>(row * row_bytes_) +
+                                  static_cast<std::ptrdiff_t>(filled_));
+    filled_ += values.size();
+  }
+
+  /// Room for this many positions.
+  void Reserve(std::size_t positions) { bytes_.resize(positions * rows_ * row_bytes_); }
+
+  [[nodiscard]] Result<void> Write(const std::string& path) const {
+    auto file = BITTERN_TRY(OutputFile::Create(path));
+    BITTERN_TRY(
+        file.Write({reinterpret_cast<const float*>(bytes_.data()), bytes_.size() / sizeof(float)}));
+    return file.Close();
+  }
+
+ private:
+  std::size_t row_bytes_, rows_;
+  std::vector<std::byte> bytes_ = {};
+  std::size_t row_ = 0, filled_ = 0;  // the row being filled, and how far
 };
 
 /// Every row as soon as it is there. In small steps, so that a full disk ends the work early.
@@ -56,12 +95,19 @@ Result<Prepared> Prepare(const LogitsOptions& options) {
 
 Result<void> Write(const LogitsOptions& options, Prepared* prepared) {
   auto file = BITTERN_TRY(OutputFile::Create(options.output));
+  HiddenStates hidden(prepared->session.model().model.config());
+  if (!options.hidden.empty()) {
+    hidden.Reserve(prepared->ids.size());
+    prepared->session.SetTracer(&hidden);
+  }
   if (options.all) {
     BITTERN_TRY(WriteAll(prepared->ids, &prepared->session, &file));
   } else {
     BITTERN_TRY(prepared->session.Prefill(prepared->ids));
     BITTERN_TRY(file.Write(prepared->session.logits()));
   }
+  prepared->session.SetTracer(nullptr);
+  if (!options.hidden.empty()) BITTERN_TRY(hidden.Write(options.hidden));
   return file.Close();
 }
 
@@ -97,6 +143,11 @@ void AddLogits(CLI::App& app, int* exit_code) {
                    "File for the rows of float32, little-endian; - is standard output")
       ->type_name("FILE")
       ->required();
+  command
+      ->add_option("--hidden", options->hidden,
+                   "Also write the residual stream: per position float32[hidden_size] of the "
+                   "embedding, then after each layer")
+      ->type_name("FILE");
   command->callback([options, exit_code] { *exit_code = LogitsCommand(*options); });
 }
 

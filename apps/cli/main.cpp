@@ -28,6 +28,7 @@ Exit codes:
   1    a flag or value is wrong
   2    the model file is missing, corrupt or not supported
   3    anything else: memory, a full context, output that cannot be written
+  4    certify --check: the certificate is not the expected one
   130  interrupted by Ctrl-C)";
 
 /// llama.cpp's flags of one dash and several letters, which the parser would read as clusters
@@ -100,6 +101,7 @@ int Main(int argc, char** argv) {
   AddMeta(app, &exit_code);
   AddLogits(app, &exit_code);
   AddBench(app, &exit_code);
+  AddCertify(app, &exit_code);
   app.footer(kFooter);  // after the commands, which would inherit it
   if (argc <= 1) {
     fmt::print(stderr, "{}", app.help());

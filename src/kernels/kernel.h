@@ -177,7 +177,7 @@ struct FloatOps {
                        float* out);
   /// x[i] += y[i].
   void (*add)(float* x, const float* y, size_t n);
-  /// out[i] = max(gate[i], 0)^2 * up[i]. out may be gate or up.
+  /// out[i] = max(gate[i], 0)^2 * up[i] + 0 (so never -0). out may be gate or up.
   void (*relu2_mul)(const float* gate, const float* up, size_t n, float* out);
   /// out[i] = gate[i] / (1 + exp(-gate[i])) * up[i]. out may be gate or up.
   void (*silu_mul)(const float* gate, const float* up, size_t n, float* out);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/portable_math.hpp"
+#include "model/trace_step.hpp"
 
 namespace bittern::model {
 namespace {
@@ -259,6 +260,7 @@ void Attend(const Context& context, int layer) {
     RotateAndAppend(context, layer, token);
   }
   context.team.Barrier();
+  TraceStep(context, &context.weights.layers[Size(layer)], TracePoint::kRope);
   if (SplitsPositions(context)) {
     AttendSplit(context, layer);
   } else {

@@ -11,6 +11,7 @@
 #include "model/attention.hpp"
 #include "model/linear.hpp"
 #include "model/sparse_ffn.hpp"
+#include "model/trace_step.hpp"
 
 namespace bittern::model {
 namespace {
@@ -50,14 +51,19 @@ void RunAttention(const Context& context, int index, const LayerWeights& layer) 
     NormAndQuantize(context, token, Hidden(context, token), layer.attn_norm,
                     context.config.hidden_size);
   });
+  TraceStep(context, &layer, TracePoint::kAttnNorm);
   Linear(context, layer.qkv_proj, context.state.qkv.data());
+  TraceStep(context, &layer, TracePoint::kQkvProj);
   Attend(context, index);
+  TraceStep(context, &layer, TracePoint::kAttention);
   ForTokens(context, [&](std::size_t token) {
     const int size = context.config.q_size();
     const float* attended = context.state.attended.data() + token * static_cast<std::size_t>(size);
     NormAndQuantize(context, token, attended, layer.attn_sub_norm, size);
   });
+  TraceStep(context, &layer, TracePoint::kAttnSubNorm);
   Linear(context, layer.o_proj, context.state.projected.data());
+  TraceStep(context, &layer, TracePoint::kOProj);
 }
 
 /// act(gate) * up of one token, in place of the gate.
@@ -80,7 +86,11 @@ void RunSkipping(const Context& context, int index, const LayerWeights& layer) {
     NormAndQuantize(context, token, context.state.gate_up.data(), layer.ffn_sub_norm,
                     context.config.intermediate_size);
   });
+  TraceStep(context, &layer, TracePoint::kAct);
+  TraceStep(context, &layer, TracePoint::kFfnSubNorm);
   AddDownSkipping(context, index);
+  TraceStep(context, &layer, TracePoint::kDownProj);
+  TraceStep(context, &layer, TracePoint::kFfnResidual);
 }
 
 void RunFeedForward(const Context& context, int index, const LayerWeights& layer) {
@@ -89,15 +99,22 @@ void RunFeedForward(const Context& context, int index, const LayerWeights& layer
     NormAndQuantize(context, token, Hidden(context, token), layer.ffn_norm,
                     context.config.hidden_size);
   });
+  TraceStep(context, &layer, TracePoint::kAttnResidual);
+  TraceStep(context, &layer, TracePoint::kFfnNorm);
   if (layer.skips_zeros() && context.num_tokens == 1) return RunSkipping(context, index, layer);
   Linear(context, layer.gate_up_proj, context.state.gate_up.data());
+  TraceStep(context, &layer, TracePoint::kGate);
   if (layer.skips_zeros()) Linear(context, layer.up_proj, context.state.up.data());
   ForTokens(context, [&](std::size_t token) {
     NormAndQuantize(context, token, ApplyGate(context, token, layer), layer.ffn_sub_norm,
                     context.config.intermediate_size);
   });
+  TraceStep(context, &layer, TracePoint::kAct);
+  TraceStep(context, &layer, TracePoint::kFfnSubNorm);
   Linear(context, layer.down_proj, context.state.projected.data());
+  TraceStep(context, &layer, TracePoint::kDownProj);
   ForTokens(context, [&](std::size_t token) { AddResidual(context, token, layer.down_proj); });
+  TraceStep(context, &layer, TracePoint::kFfnResidual);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "model/context.hpp"
 #include "model/head.hpp"
 #include "model/model.hpp"
+#include "model/trace_step.hpp"
 
 namespace bittern::model {
 
@@ -14,6 +15,7 @@ namespace {
 /// Everything before the head: hidden states of the batch, keys and values in the cache.
 void RunLayers(const Context& context, std::span<const std::int32_t> tokens) {
   EmbedTokens(context, tokens);
+  TraceStep(context, nullptr, TracePoint::kEmbedding);
   ComputeRopeAngles(context);
   for (int layer = 0; layer < context.config.num_layers; ++layer) RunBlock(context, layer);
 }
@@ -26,8 +28,10 @@ void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& 
     const Context context{model.config(), model.weights(), cache, state.impl(),
                           tokens.size(),  cache.length(),  team};
     RunLayers(context, tokens);
-    if (rows == LogitsRows::kAll) ComputeLogits(context, 0, tokens.size(), logits.data());
-    if (rows == LogitsRows::kLast) ComputeLogits(context, tokens.size() - 1, 1, logits.data());
+    if (rows == LogitsRows::kNone) return;
+    const std::size_t count = rows == LogitsRows::kAll ? tokens.size() : 1;
+    ComputeLogits(context, tokens.size() - count, count, logits.data());
+    TraceLogits(context, tokens.size() - count, count, logits.data());
   });
   cache.Extend(static_cast<int>(tokens.size()));
 }

@@ -150,4 +150,6 @@ ForwardState::ForwardState(ForwardState&&) noexcept = default;
 ForwardState& ForwardState::operator=(ForwardState&&) noexcept = default;
 ForwardState::~ForwardState() = default;
 
+void ForwardState::SetTracer(Tracer* tracer) noexcept { impl_->tracer = tracer; }
+
 }  // namespace bittern::model

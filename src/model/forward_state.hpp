@@ -7,6 +7,7 @@
 #include "base/aligned_buffer.hpp"
 #include "model/model.hpp"
 #include "model/screened_head.hpp"
+#include "model/trace.hpp"
 
 namespace bittern::model {
 
@@ -44,6 +45,7 @@ struct ThreadScratch {
 
 struct ForwardState::Impl {
   int max_tokens = 0;
+  Tracer* tracer = nullptr;           // sees every step (trace_step.hpp); usually nobody
   AlignedBuffer<float> hidden;        // (N, hidden_size): the residual stream
   AlignedBuffer<float> normed;        // (N, hidden_size or intermediate_size)
   AlignedBuffer<float> qkv;           // (N, rows of qkv_proj)

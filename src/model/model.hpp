@@ -20,6 +20,7 @@
 namespace bittern::model {
 
 struct Weights;
+class Tracer;
 
 /// Weights bound, checked and repacked once. Immutable after Load; any number of threads and
 /// caches may share one.
@@ -62,6 +63,10 @@ class ForwardState {
   ForwardState(ForwardState&&) noexcept;
   ForwardState& operator=(ForwardState&&) noexcept;
   ~ForwardState();
+
+  /// Shows every step of the passes to come to `tracer` (trace.hpp), which outlives them; null:
+  /// to nobody.
+  void SetTracer(Tracer* tracer) noexcept;
 
   struct Impl;
   [[nodiscard]] Impl& impl() noexcept { return *impl_; }

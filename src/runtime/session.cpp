@@ -415,6 +415,8 @@ void Session::Truncate(int position) noexcept {
   impl_->has_logits = false;
 }
 
+void Session::SetTracer(model::Tracer* tracer) noexcept { impl_->state.SetTracer(tracer); }
+
 const Timings& Session::timings() const noexcept { return impl_->timings; }
 model::ScreenStats Session::screen_stats() const noexcept {
   return model::ScreenStatsOf(impl_->state);

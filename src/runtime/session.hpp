@@ -118,6 +118,8 @@ class Session {
   [[nodiscard]] int num_threads() const noexcept;
   /// Forgets everything after `position` tokens; logits() become empty.
   void Truncate(int position) noexcept;
+  /// Shows every step of the forward passes to come to `tracer` (model/trace.hpp); null: nobody.
+  void SetTracer(model::Tracer* tracer) noexcept;
   [[nodiscard]] const Timings& timings() const noexcept;
   /// What the screen of the output head did in this session; zeros where there is none.
   [[nodiscard]] model::ScreenStats screen_stats() const noexcept;

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern certify`: one line that proves what a model answers on this machine, and the comparison
+// with the line or file of another machine.
+#include "runtime/certify.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "base/atomic_file.hpp"
+#include "base/mapped_file.hpp"
+#include "cli/commands.hpp"
+#include "cli/model_options.hpp"
+#include "cli/output.hpp"
+
+namespace bittern::cli {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  bittern certify                                 # the line, on standard output
+  bittern certify m.gguf --out here.json          # with a hash for every operation
+  bittern certify m.gguf --check there.json       # names the first layer and operation that differ
+  bittern certify --check models/certificates.txt # against the lines in the repository
+
+The same on every CPU, whatever -t, -ub, --kernel, --cache and --beside say. Exit code 4: it is not
+what --check expects.)";
+
+struct CertifyCommandOptions {
+  ModelOptions model;
+  ContextOptions context;
+  int num_threads = 0;
+  std::string prompt_set = "builtin";
+  std::string cache = "grow";
+  int beside = 0;
+  std::string out;
+  std::string check;
+};
+
+runtime::CacheUse CacheUseOf(const std::string& name) {
+  if (name == "recompute") return runtime::CacheUse::kRecompute;
+  return name == "rewind" ? runtime::CacheUse::kRewind : runtime::CacheUse::kGrow;
+}
+
+Result<std::string> ReadText(const std::string& path) {
+  const auto file = BITTERN_TRY(MappedFile::Open(path));
+  return std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+}
+
+/// The prompts of a file, one a line, with the escapes of -p; none for the built-in ones.
+Result<std::vector<std::string>> ReadPromptSet(const std::string& name) {
+  std::vector<std::string> prompts;
+  if (name == "builtin") return prompts;
+  const std::string text = BITTERN_TRY(ReadText(name));
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    if (!line.empty() && line != "\r") prompts.push_back(Unescape(line));
+    begin = end + 1;
+  }
+  if (!prompts.empty()) return prompts;
+  return Fail(ErrorCode::kInvalidArgument, name + ": one prompt a line expected, none found");
+}
+
+/// What --check names: a line as it is, else a file.
+Result<std::vector<runtime::Certificate>> ReadExpected(const std::string& check) {
+  if (check.starts_with("bittern-certificate")) {
+    return std::vector{BITTERN_TRY(runtime::ParseCertificateLine(check))};
+  }
+  const std::string text = BITTERN_TRY(ReadText(check));
+  return runtime::ParseCertificates(text).map_error(
+      [&](Error error) { return Within(check, std::move(error)); });
+}
+
+/// The one to compare with: of this model and code, else of this model, else the first.
+const runtime::Certificate& Choose(const std::vector<runtime::Certificate>& expected,
+                                   const runtime::Certificate& found) {
+  const runtime::Certificate* best = &expected.front();
+  int most = 0;
+  for (const runtime::Certificate& candidate : expected) {
+    const int fit = (candidate.model == found.model ? 2 : 0) + (candidate.code == found.code);
+    if (fit > most) best = &candidate;
+    most = std::max(most, fit);
+  }
+  return *best;
+}
+
+int Check(const std::vector<runtime::Certificate>& all, const runtime::Certificate& found) {
+  const runtime::Certificate& expected = Choose(all, found);
+  const auto differences = CompareCertificates(expected, found);
+  if (differences.empty()) {
+    fmt::print(stderr, "check: the same{}\n",
+               expected.version == found.version
+                   ? ""
+                   : fmt::format(" (expected by version {})", expected.version));
+    return 0;
+  }
+  for (const std::string& difference : differences) {
+    fmt::print(stderr, "check: {}\n", difference);
+  }
+  if (!expected.is_full()) {
+    fmt::print(stderr,
+               "check: to find the first layer and operation: certify with --out FILE where it is "
+               "right, and --check FILE here\n");
+  }
+  return kExitDiffers;
+}
+
+Result<runtime::Certificate> Make(const CertifyCommandOptions& options,
+                                  const std::vector<runtime::Certificate>& expected) {
+  runtime::CertifyOptions certify;
+  certify.prompts = BITTERN_TRY(ReadPromptSet(options.prompt_set));
+  const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
+  certify.session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
+  certify.cache = CacheUseOf(options.cache);
+  certify.companions = options.beside;
+  certify.version = BITTERN_VERSION;
+  if (expected.size() == 1 && expected[0].is_full()) certify.expected = &expected[0];
+  return runtime::Certify(model, certify);
+}
+
+Result<void> WriteFull(const std::string& path, const runtime::Certificate& certificate) {
+  if (path.empty()) return {};
+  auto file = BITTERN_TRY(AtomicFile::Create(path));
+  BITTERN_TRY(file.Write(CertificateJson(certificate)));
+  return file.Commit();
+}
+
+int CertifyCommand(const CertifyCommandOptions& options) {
+  std::vector<runtime::Certificate> expected;
+  if (!options.check.empty()) {
+    auto read = ReadExpected(options.check);
+    if (!read) return Report(read.error());
+    expected = *std::move(read);
+  }
+  const auto certificate = Make(options, expected);
+  if (!certificate) return Report(certificate.error());
+  StandardOutput out;
+  out.Write(CertificateLine(*certificate) + "\n");
+  if (const auto written = out.Status(); !written) return Report(written.error(), kExitRuntime);
+  if (const auto written = WriteFull(options.out, *certificate); !written) {
+    return ReportOutput(written.error(), options.out);
+  }
+  return expected.empty() ? 0 : Check(expected, *certificate);
+}
+
+}  // namespace
+
+void AddCertify(CLI::App& app, int* exit_code) {
+  CLI::App* command =
+      app.add_subcommand("certify", "Prove what a model answers, in one line, and compare proofs");
+  const auto options = std::make_shared<CertifyCommandOptions>();
+  AddModelOptions(*command, &options->model);
+  command->add_option("file", options->model.path, "Model, without -m")->type_name("FILE");
+  command
+      ->add_option("--prompt-set", options->prompt_set,
+                   "Prompts to run: builtin, or a file with one a line")
+      ->type_name("builtin|FILE")
+      ->capture_default_str();
+  command
+      ->add_option("--out", options->out,
+                   "Also write the full certificate: a hash for every operation of every layer")
+      ->type_name("FILE");
+  command
+      ->add_option("--check", options->check,
+                   "Compare with a certificate line, a file of lines or a full certificate")
+      ->type_name("LINE|FILE");
+  AddThreadsOption(*command, &options->num_threads);
+  AddBatchOptions(*command, &options->context);
+  command
+      ->add_option("--cache", options->cache,
+                   "What is done with the KV cache: grow, recompute (the whole text once more) or "
+                   "rewind (other tokens run and taken back)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"grow", "recompute", "rewind"}))
+      ->capture_default_str();
+  command
+      ->add_option("--beside", options->beside,
+                   "Sessions that generate from the same model at the same time")
+      ->type_name("N")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
+  command->footer(kFooter);
+  command->callback([options, exit_code] { *exit_code = CertifyCommand(*options); });
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where each step leaves its values, without the padding around them.
+#include "model/trace.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "model/trace_step.hpp"
+#include "quant/tile16.hpp"
+
+namespace bittern::model {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "model files, traces and certificates are little-endian");
+
+constexpr std::array<std::string_view, kNumTracePoints> kNames = {
+    "embedding", "attn_norm",     "qkv_proj",   "rope", "attention", "attn_sub_norm",
+    "o_proj",    "attn_residual", "ffn_norm",   "gate", "act",       "ffn_sub_norm",
+    "down_proj", "ffn_residual",  "final_norm", "head"};
+
+/// One token's way to the tracer.
+class Recorder {
+ public:
+  Recorder(const Context& context, const LayerWeights* layer, TracePoint point, std::size_t token)
+      : context_(context),
+        index_(layer == nullptr ? -1 : static_cast<int>(layer - context.weights.layers.data())),
+        point_(point),
+        token_(token) {}
+
+  void Bytes(const void* values, std::size_t size) const {
+    context_.state.tracer->OnValues(index_, point_,
+                                    context_.first_position + static_cast<int>(token_),
+                                    {static_cast<const std::byte*>(values), size});
+  }
+
+  /// A skipped product may be +0 where the computed one is -0; nothing after it can tell.
+  void Floats(const float* values, std::size_t count) const {
+    std::array<float, 256> part;
+    for (std::size_t i = 0; i < count; i += part.size()) {
+      const std::size_t n = std::min(part.size(), count - i);
+      for (std::size_t k = 0; k < n; ++k) part[k] = values[i + k] + 0.0f;
+      Bytes(part.data(), n * sizeof(float));
+    }
+  }
+
+  /// Some parts of a stacked projection's output.
+  void Parts(const AlignedBuffer<float>& out, const TernaryMatrix& matrix, std::size_t num) const {
+    const float* row = out.data() + token_ * matrix.padded_rows();
+    for (std::size_t i = 0; i < num; ++i) {
+      Floats(row + matrix.parts[i].first_row, matrix.parts[i].rows);
+    }
+  }
+
+  /// The token's row of a buffer without padding.
+  void Row(const AlignedBuffer<float>& buffer, std::size_t size) const {
+    Floats(buffer.data() + token_ * size, size);
+  }
+
+  /// A normed row, where there is a norm, and its quantised form.
+  void Normed(const std::vector<float>& weight, std::size_t size) const {
+    if (!weight.empty()) Row(context_.state.normed, size);
+    Quantized(size);
+  }
+
+ private:
+  void Quantized(std::size_t cols) const {
+    const QuantizedActivations& acts = context_.state.activations;
+    const std::size_t padded = quant::BlocksOfCols(cols) * quant::kTileBlock;
+    if (context_.num_tokens == 1) {
+      Bytes(acts.values.data(), cols);
+    } else {  // groups of four columns, eight tokens side by side
+      constexpr std::size_t kPanel = kernels::kPanelTokens;
+      const std::int8_t* from =
+          acts.values.data() + token_ / kPanel * kPanel * padded + token_ % kPanel * 4;
+      for (std::size_t c = 0; c < cols; c += 4) {
+        Bytes(from + c * kPanel, std::min<std::size_t>(4, cols - c));
+      }
+    }
+    if (context_.config.traits->grouped_activations && acts.groups != 0) {
+      const std::size_t used = (cols + kernels::kGroupCols - 1) / kernels::kGroupCols;
+      Floats(acts.group_scales.data() + token_ * acts.groups, used);
+    } else {
+      Floats(acts.scales.data() + token_, 1);
+    }
+  }
+
+  const Context& context_;
+  int index_;
+  TracePoint point_;
+  std::size_t token_;
+};
+
+void RecordToken(const Context& context, const LayerWeights* layer, TracePoint point,
+                 std::size_t token) {
+  const Recorder record(context, layer, point, token);
+  const ForwardState::Impl& state = context.state;
+  const auto hidden = static_cast<std::size_t>(context.config.hidden_size);
+  const auto q_size = static_cast<std::size_t>(context.config.q_size());
+  const auto ffn_size = static_cast<std::size_t>(context.config.intermediate_size);
+  switch (point) {
+    case TracePoint::kEmbedding:
+    case TracePoint::kAttnResidual:
+    case TracePoint::kFfnResidual:
+      return record.Row(state.hidden, hidden);
+    case TracePoint::kAttnNorm:
+      return record.Normed(layer->attn_norm, hidden);
+    case TracePoint::kQkvProj:
+      return record.Parts(state.qkv, layer->qkv_proj, 3);
+    case TracePoint::kRope:
+      return record.Parts(state.qkv, layer->qkv_proj, 2);
+    case TracePoint::kAttention:
+      return record.Row(state.attended, q_size);
+    case TracePoint::kAttnSubNorm:
+      return record.Normed(layer->attn_sub_norm, q_size);
+    case TracePoint::kOProj:
+      return record.Parts(state.projected, layer->o_proj, 1);
+    case TracePoint::kFfnNorm:
+      return record.Normed(layer->ffn_norm, hidden);
+    case TracePoint::kGate:
+    case TracePoint::kAct:  // in place of the gate
+      return record.Parts(state.gate_up, layer->gate_up_proj, 1);
+    case TracePoint::kFfnSubNorm:
+      return record.Normed(layer->ffn_sub_norm, ffn_size);
+    case TracePoint::kDownProj:
+      return record.Parts(state.projected, layer->down_proj, 1);
+    case TracePoint::kFinalNorm:
+    case TracePoint::kHead:
+      return;  // RecordLogits
+  }
+}
+
+}  // namespace
+
+std::string_view TracePointName(TracePoint point) noexcept {
+  return kNames[static_cast<std::size_t>(point)];
+}
+
+namespace internal {
+
+void RecordStep(const Context& context, const LayerWeights* layer, TracePoint point) {
+  for (std::size_t token = 0; token < context.num_tokens && context.team.index() == 0; ++token) {
+    RecordToken(context, layer, point, token);
+  }
+  context.team.Barrier();
+}
+
+void RecordLogits(const Context& context, std::size_t first_token, std::size_t count,
+                  const float* logits) {
+  const auto hidden = static_cast<std::size_t>(context.config.hidden_size);
+  const auto vocab = static_cast<std::size_t>(context.config.vocab_size);
+  for (std::size_t i = 0; i < count && context.team.index() == 0; ++i) {
+    Recorder(context, nullptr, TracePoint::kFinalNorm, first_token + i)
+        .Floats(context.state.normed.data() + i * hidden, hidden);
+    Recorder(context, nullptr, TracePoint::kHead, first_token + i)
+        .Floats(logits + i * vocab, vocab);
+  }
+  context.team.Barrier();
+}
+
+}  // namespace internal
+}  // namespace bittern::model

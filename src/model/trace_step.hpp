@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls by which the forward pass lets a tracer look. Each follows the barrier that ends its
+// step, and ends with one of its own, so that nobody overwrites what is being read.
+#pragma once
+
+#include "model/context.hpp"
+#include "model/trace.hpp"
+
+namespace bittern::model {
+
+namespace internal {
+void RecordStep(const Context& context, const LayerWeights* layer, TracePoint point);
+void RecordLogits(const Context& context, std::size_t first_token, std::size_t count,
+                  const float* logits);
+}  // namespace internal
+
+/// Shows what `point` of the layer (none for kEmbedding) has just computed. On all threads.
+inline void TraceStep(const Context& context, const LayerWeights* layer, TracePoint point) {
+  if (context.state.tracer != nullptr) internal::RecordStep(context, layer, point);
+}
+
+/// Shows the final norm and the logits of tokens [first_token, first_token + count), after
+/// ComputeLogits. On all threads.
+inline void TraceLogits(const Context& context, std::size_t first_token, std::size_t count,
+                        const float* logits) {
+  if (context.state.tracer != nullptr) {
+    internal::RecordLogits(context, first_token, count, logits);
+  }
+}
+
+}  // namespace bittern::model
