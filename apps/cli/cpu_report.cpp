@@ -66,6 +66,8 @@ Result<CpuReport> MakeCpuReport() {
        [](const KernelInfo& kernel) { return kernel.tl1 != nullptr; }},
       {"tl2", "ternary matrices by tables of three (--kernel tl2)", chosen.tl2_info,
        [](const KernelInfo& kernel) { return kernel.tl2 != nullptr; }},
+      {"sparse", "the feed-forward part without its zeros", chosen.sparse_info,
+       [](const KernelInfo& kernel) { return kernel.sparse != nullptr; }},
       {"screen", "a coarse look at the output head (--head screened)", chosen.screen_info,
        [](const KernelInfo& kernel) { return kernel.screen != nullptr; }},
       {"float32", "everything else", chosen.float32_info,

@@ -86,6 +86,16 @@ void AddModelOptions(CLI::App& command, ModelOptions* options) {
                                                  {"screened", model::HeadMode::kScreened}},
           CLI::ignore_case))
       ->option_text("NAME:{auto,exact,screened}=auto");
+  command
+      .add_option("--zero-skip", options->zero_skip,
+                  "Whether weights that meet a zero are left unread in networks with squared ReLU; "
+                  "same bits, other speed")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, model::SkipMode>{{"auto", model::SkipMode::kAuto},
+                                                 {"on", model::SkipMode::kOn},
+                                                 {"off", model::SkipMode::kOff}},
+          CLI::ignore_case))
+      ->option_text("NAME:{auto,on,off}=auto");
   command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
   command
       .add_option("--n-gpu-layers,--gpu-layers", options->gpu_layers,
@@ -104,11 +114,13 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
     if (std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return;
     progress.Show(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
   };
-  auto model = runtime::LoadedModel::Load(
-      std::move(checkpoint),
-      {.overrides = options.overrides,
-       .num_threads = num_threads,
-       .weights = {.layout = layout, .head = options.head, .on_progress = show}});
+  auto model =
+      runtime::LoadedModel::Load(std::move(checkpoint), {.overrides = options.overrides,
+                                                         .num_threads = num_threads,
+                                                         .weights = {.layout = layout,
+                                                                     .head = options.head,
+                                                                     .zero_skip = options.zero_skip,
+                                                                     .on_progress = show}});
   progress.Clear();
   if (model.has_value()) PrintDecisions((*model)->decisions, options.verbose);
   return model;

@@ -20,6 +20,7 @@ struct ModelOptions {
   std::vector<std::string> overrides;
   std::string kernel = "auto";
   model::HeadMode head = model::HeadMode::kAuto;
+  model::SkipMode zero_skip = model::SkipMode::kAuto;
   int gpu_layers = 0;  ///< -ngl: accepted, ignored
   bool verbose = false;
 };

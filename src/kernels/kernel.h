@@ -86,6 +86,24 @@ struct ScreenOps {
   int32_t (*dot_pairs)(const uint8_t* pairs, size_t cols, const int8_t* high);
 };
 
+/// Ternary matrix times int8 vector, leaving out what is known to be zero; and the way from those
+/// layouts (quant/skip_layouts.hpp) to Tile16 for batches. Exact in int32 for cols < 2^17.
+struct SparseOps {
+  /// out[i] = sum over c of (code - 1) * act[c], of row live[i].
+  /// rows: num_blocks * 32 bytes each. act: int8[num_blocks * 128]. act_sum: its sum.
+  void (*gemv_rows)(const uint8_t* rows, size_t num_blocks, const uint32_t* live, size_t count,
+                    const int8_t* act, int32_t act_sum, int32_t* out);
+  /// sums[r] = sum over i of code(r, live[i]) * act[live[i]]: of codes, so the sum of `act` is
+  /// still to be taken away. columns: num_panels * 64 bytes each. sums: int32[num_panels * 256].
+  void (*gemv_columns)(const uint8_t* columns, size_t num_panels, const uint32_t* live,
+                       size_t count, const int8_t* act, int32_t* sums);
+  /// The Tile16 tile of 16 rows. tile: num_blocks * 512 bytes.
+  void (*tile_of_rows)(const uint8_t* rows, size_t num_blocks, uint8_t* tile);
+  /// The 16 tiles of one panel, one after the other. panel: its line of the first column.
+  void (*tiles_of_columns)(const uint8_t* panel, size_t column_bytes, size_t num_blocks,
+                           uint8_t* tiles);
+};
+
 /// One token's share of an attention call: the query heads that read one key-value head.
 struct AttentionArgs {
   const float* queries;  ///< [num_queries][head_dim], one after the other
@@ -169,6 +187,7 @@ struct KernelInfo {
   const LutOps* tl1 = nullptr;        ///< set for operation tl1
   const LutOps* tl2 = nullptr;        ///< set for operation tl2
   const ScreenOps* screen = nullptr;  ///< set for operation screen
+  const SparseOps* sparse = nullptr;  ///< set for operation sparse
 };
 
 }  // namespace bittern::kernels

@@ -48,6 +48,7 @@ void TakeIfFirst(const KernelInfo* kernel, Kernels* chosen) {
   if (kernel->float32 != nullptr && !chosen->float32_info) chosen->float32_info = kernel;
   if (kernel->tl1 != nullptr && !chosen->tl1_info) chosen->tl1_info = kernel;
   if (kernel->tl2 != nullptr && !chosen->tl2_info) chosen->tl2_info = kernel;
+  if (kernel->sparse != nullptr && !chosen->sparse_info) chosen->sparse_info = kernel;
   if (kernel->screen != nullptr && !chosen->screen_info) chosen->screen_info = kernel;
 }
 

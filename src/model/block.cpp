@@ -10,6 +10,7 @@
 
 #include "model/attention.hpp"
 #include "model/linear.hpp"
+#include "model/sparse_ffn.hpp"
 #include "model/trace_step.hpp"
 
 namespace bittern::model {
@@ -65,17 +66,34 @@ void RunAttention(const Context& context, int index, const LayerWeights& layer) 
   TraceStep(context, &layer, TracePoint::kOProj);
 }
 
-/// state.gate_up row -> act(gate) * up, in place of the gate.
-const float* ApplyGate(const Context& context, std::size_t token, const TernaryMatrix& projection) {
+/// act(gate) * up of one token, in place of the gate.
+const float* ApplyGate(const Context& context, std::size_t token, const LayerWeights& layer) {
+  const TernaryMatrix& projection = layer.gate_up_proj;
   float* gate = context.state.gate_up.data() + token * projection.padded_rows();
-  const float* up = gate + projection.parts[1].first_row;
+  const float* up = layer.skips_zeros()
+                        ? context.state.up.data() + token * layer.up_proj.padded_rows()
+                        : gate + projection.parts[1].first_row;
   const auto apply = context.config.activation == Activation::kRelu2 ? context.floats().relu2_mul
                                                                      : context.floats().silu_mul;
   apply(gate, up, projection.parts[0].rows, gate);
   return gate;
 }
 
-void RunFeedForward(const Context& context, const LayerWeights& layer) {
+/// The gated product of a single token without the terms that are zero, and so on.
+void RunSkipping(const Context& context, int index, const LayerWeights& layer) {
+  GatedUpSkipping(context, index);
+  ForTokens(context, [&](std::size_t token) {
+    NormAndQuantize(context, token, context.state.gate_up.data(), layer.ffn_sub_norm,
+                    context.config.intermediate_size);
+  });
+  TraceStep(context, &layer, TracePoint::kAct);
+  TraceStep(context, &layer, TracePoint::kFfnSubNorm);
+  AddDownSkipping(context, index);
+  TraceStep(context, &layer, TracePoint::kDownProj);
+  TraceStep(context, &layer, TracePoint::kFfnResidual);
+}
+
+void RunFeedForward(const Context& context, int index, const LayerWeights& layer) {
   ForTokens(context, [&](std::size_t token) {
     AddResidual(context, token, layer.o_proj);
     NormAndQuantize(context, token, Hidden(context, token), layer.ffn_norm,
@@ -83,11 +101,13 @@ void RunFeedForward(const Context& context, const LayerWeights& layer) {
   });
   TraceStep(context, &layer, TracePoint::kAttnResidual);
   TraceStep(context, &layer, TracePoint::kFfnNorm);
+  if (layer.skips_zeros() && context.num_tokens == 1) return RunSkipping(context, index, layer);
   Linear(context, layer.gate_up_proj, context.state.gate_up.data());
   TraceStep(context, &layer, TracePoint::kGate);
+  if (layer.skips_zeros()) Linear(context, layer.up_proj, context.state.up.data());
   ForTokens(context, [&](std::size_t token) {
-    NormAndQuantize(context, token, ApplyGate(context, token, layer.gate_up_proj),
-                    layer.ffn_sub_norm, context.config.intermediate_size);
+    NormAndQuantize(context, token, ApplyGate(context, token, layer), layer.ffn_sub_norm,
+                    context.config.intermediate_size);
   });
   TraceStep(context, &layer, TracePoint::kAct);
   TraceStep(context, &layer, TracePoint::kFfnSubNorm);
@@ -102,7 +122,7 @@ void RunFeedForward(const Context& context, const LayerWeights& layer) {
 void RunBlock(const Context& context, int layer) {
   const LayerWeights& weights = context.weights.layers[static_cast<std::size_t>(layer)];
   RunAttention(context, layer, weights);
-  RunFeedForward(context, weights);
+  RunFeedForward(context, layer, weights);
 }
 
 }  // namespace bittern::model

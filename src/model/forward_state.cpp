@@ -7,6 +7,7 @@
 
 #include "kernels/kernel.h"
 #include "model/weights.hpp"
+#include "quant/skip_layouts.hpp"
 #include "quant/tile16.hpp"
 
 namespace bittern::model {
@@ -15,8 +16,24 @@ namespace {
 /// Sizes that several buffers share.
 struct Shapes {
   std::size_t tokens, padded_tokens, widest_input, positions;
+  std::size_t qkv_rows, gate_rows, up_rows, projected_rows;  // padded, of any layer
+  std::size_t skipping_rows;                                 // of down_proj; 0: nothing is skipped
   MatrixLayout layout;
 };
+
+/// Fills in the sizes that depend on the weights' layouts.
+void AddRows(const std::vector<LayerWeights>& layers, Shapes* shapes) {
+  const auto raise = [](std::size_t* size, std::size_t to) { *size = std::max(*size, to); };
+  for (const LayerWeights& layer : layers) {
+    raise(&shapes->qkv_rows, layer.qkv_proj.padded_rows());
+    raise(&shapes->gate_rows, layer.gate_up_proj.padded_rows());
+    raise(&shapes->projected_rows, layer.o_proj.padded_rows());
+    raise(&shapes->projected_rows, layer.down_proj.padded_rows());
+    if (!layer.skips_zeros()) continue;
+    raise(&shapes->up_rows, layer.up_proj.padded_rows());
+    raise(&shapes->skipping_rows, layer.down_proj.padded_rows());
+  }
+}
 
 std::size_t PaddedCols(int cols) {
   return quant::BlocksOfCols(static_cast<std::size_t>(cols)) * quant::kTileBlock;
@@ -24,7 +41,7 @@ std::size_t PaddedCols(int cols) {
 
 /// Bytes of one token's tables for a lookup layout; 0 for tile16.
 std::size_t TableBytes(MatrixLayout layout, std::size_t cols) {
-  if (layout == MatrixLayout::kTile16) return 0;
+  if (!IsLut(layout)) return 0;
   const std::size_t of_step =
       layout == MatrixLayout::kTl1 ? kernels::kTl1TableBytes : kernels::kTl2TableBytes;
   return quant::LutSteps(LutKindOf(layout), cols) * of_step;
@@ -47,6 +64,14 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
       std::max(shapes.tokens * kernels::kGemmTiles * quant::kTileRows, widest_output), what));
   s.attention = BITTERN_TRY(
       AlignedBuffer<float>::Create(kernels::AttentionScratch(shapes.positions, head_dim), what));
+  if (shapes.skipping_rows != 0) {
+    s.tiles = BITTERN_TRY(
+        AlignedBuffer<std::uint8_t>::Create(quant::kPanelRows * shapes.widest_input / 4, what));
+    s.live = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(shapes.widest_input, what));
+    s.live_gate = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
+    s.live_up = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
+    s.partial = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(shapes.skipping_rows, what));
+  }
   s.dense_row = BITTERN_TRY(AlignedBuffer<float>::Create(hidden, what));
   s.half_row = BITTERN_TRY(AlignedBuffer<std::uint16_t>::Create(2 * head_dim, what));
   return s;
@@ -63,13 +88,17 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
                             max_tokens, max_positions, num_threads));
   }
   const ModelConfig& c = model.config();
-  const LayerWeights& layer = model.weights().layers.front();
   const auto tokens = static_cast<std::size_t>(max_tokens);
   const std::size_t widest_input = std::max(
       {PaddedCols(c.hidden_size), PaddedCols(c.intermediate_size), PaddedCols(c.q_size())});
-  const Shapes shapes{
-      tokens, (tokens + kernels::kPanelTokens - 1) / kernels::kPanelTokens * kernels::kPanelTokens,
-      widest_input, static_cast<std::size_t>(max_positions), layer.qkv_proj.layout};
+  Shapes shapes{};
+  shapes.tokens = tokens;
+  shapes.padded_tokens =
+      (tokens + kernels::kPanelTokens - 1) / kernels::kPanelTokens * kernels::kPanelTokens;
+  shapes.widest_input = widest_input;
+  shapes.positions = static_cast<std::size_t>(max_positions);
+  shapes.layout = model.weights().layers.front().qkv_proj.layout;
+  AddRows(model.weights().layers, &shapes);
 
   auto impl = std::make_unique<Impl>();
   impl->max_tokens = max_tokens;
@@ -79,13 +108,13 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   };
   const auto hidden = static_cast<std::size_t>(c.hidden_size);
   const auto half = static_cast<std::size_t>(c.head_dim / 2);
-  const std::size_t projected = std::max(layer.o_proj.padded_rows(), layer.down_proj.padded_rows());
   impl->hidden = BITTERN_TRY(floats(hidden));
   impl->normed = BITTERN_TRY(floats(widest_input));
-  impl->qkv = BITTERN_TRY(floats(layer.qkv_proj.padded_rows()));
+  impl->qkv = BITTERN_TRY(floats(shapes.qkv_rows));
   impl->attended = BITTERN_TRY(floats(static_cast<std::size_t>(c.q_size())));
-  impl->gate_up = BITTERN_TRY(floats(layer.gate_up_proj.padded_rows()));
-  impl->projected = BITTERN_TRY(floats(projected));
+  impl->gate_up = BITTERN_TRY(floats(shapes.gate_rows));
+  if (shapes.up_rows != 0) impl->up = BITTERN_TRY(floats(shapes.up_rows));
+  impl->projected = BITTERN_TRY(floats(shapes.projected_rows));
   impl->cosine = BITTERN_TRY(floats(half));
   impl->sine = BITTERN_TRY(floats(half));
   QuantizedActivations& acts = impl->activations;
@@ -102,7 +131,7 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   }
   impl->screen = BITTERN_TRY(ScreenScratch::Create(model.weights().screened_head, num_threads));
   const std::size_t widest_output =
-      std::max({layer.qkv_proj.padded_rows(), layer.gate_up_proj.padded_rows(), projected});
+      std::max({shapes.qkv_rows, shapes.gate_rows, shapes.up_rows, shapes.projected_rows});
   for (int i = 0; i < num_threads; ++i) {
     impl->threads.push_back(BITTERN_TRY(CreateScratch(c, shapes, widest_output)));
   }

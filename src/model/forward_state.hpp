@@ -29,13 +29,18 @@ inline constexpr std::size_t kLutTokens = 8;
 
 /// What one thread needs for itself.
 struct ThreadScratch {
-  AlignedBuffer<std::int8_t> row;         // (widest input padded to 128): before it joins a panel
-  AlignedBuffer<std::uint8_t> codes;      // gemm's decoded weight tiles
-  AlignedBuffer<std::int32_t> sums;       // (N, 32): gemm's output of two tiles; or gemv's
-  AlignedBuffer<std::uint8_t> tables;     // (kLutTokens, tables of the widest input): lookup
-  AlignedBuffer<float> attention;         // kernels::AttentionScratch
-  AlignedBuffer<float> dense_row;         // (hidden_size): one row of a quantised head
-  AlignedBuffer<std::uint16_t> half_row;  // (2, head_dim): a key and a value
+  AlignedBuffer<std::int8_t> row;           // (widest input padded to 128): before it joins a panel
+  AlignedBuffer<std::uint8_t> codes;        // gemm's decoded weight tiles
+  AlignedBuffer<std::int32_t> sums;         // (N, 32): gemm's output of two tiles; or gemv's
+  AlignedBuffer<std::uint8_t> tables;       // (kLutTokens, tables of the widest input): lookup
+  AlignedBuffer<float> attention;           // kernels::AttentionScratch
+  AlignedBuffer<std::uint8_t> tiles;        // sixteen Tile16 tiles of the widest input: gemm from
+                                            // other layouts
+  AlignedBuffer<std::uint32_t> live;        // (widest of intermediate_size): what is not zero
+  AlignedBuffer<float> live_gate, live_up;  // (intermediate_size): of live neurons, side by side
+  AlignedBuffer<std::int32_t> partial;      // (padded rows of down_proj): this thread's columns
+  AlignedBuffer<float> dense_row;           // (hidden_size): one row of a quantised head
+  AlignedBuffer<std::uint16_t> half_row;    // (2, head_dim): a key and a value
 };
 
 struct ForwardState::Impl {
@@ -46,6 +51,7 @@ struct ForwardState::Impl {
   AlignedBuffer<float> qkv;           // (N, rows of qkv_proj)
   AlignedBuffer<float> attended;      // (N, q_size)
   AlignedBuffer<float> gate_up;       // (N, rows of gate_up_proj)
+  AlignedBuffer<float> up;            // (N, rows of up_proj), where zeros are skipped
   AlignedBuffer<float> projected;     // (N, rows of o_proj or down_proj)
   AlignedBuffer<float> cosine, sine;  // (N, head_dim / 2)
   QuantizedActivations activations;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "quant/skip_layouts.hpp"
 #include "quant/tile16.hpp"
 
 namespace bittern::model {
@@ -14,54 +15,59 @@ using kernels::kGemmTiles;
 using kernels::kPanelTokens;
 using quant::kTileRows;
 
-/// Scales `count` rows from `first` on, part by part: parts begin at whole tiles, and the rows
-/// that pad a part's last tile are left alone.
-void RescaleRows(const Context& context, const TernaryMatrix& matrix, std::size_t first,
-                 std::size_t count, const std::int32_t* sums, float act_scale, float* out) {
-  for (const TernaryMatrix::Part& part : matrix.parts) {
-    const std::size_t begin = std::max(first, part.first_row);
-    const std::size_t end = std::min(first + count, part.first_row + part.rows);
-    if (begin >= end) continue;
-    if (!part.row_scales.empty()) {
-      context.floats().rescale_rows(sums + (begin - first), end - begin, act_scale,
-                                    part.row_scales.data() + (begin - part.first_row), out + begin);
-      continue;
-    }
-    context.floats().rescale(sums + (begin - first), end - begin, act_scale, part.scale,
-                             out + begin);
+/// `count` (1..kGemmTiles) tiles, which are rows tile * 16 on of the matrix, against the batch.
+void GemmTiles(const Context& context, const TernaryMatrix& matrix, const std::uint8_t* tiles,
+               std::size_t tile, std::size_t count, float* out) {
+  const QuantizedActivations& acts = context.state.activations;
+  ThreadScratch& scratch = context.scratch();
+  const std::size_t stride = count * kTileRows;
+  context.weights.kernels.tile16().gemm(tiles, count, matrix.num_blocks, acts.values.data(),
+                                        acts.sums.data(), context.num_tokens, scratch.sums.data(),
+                                        stride, scratch.codes.data());
+  for (std::size_t token = 0; token < context.num_tokens; ++token) {
+    RescaleRows(context, matrix, tile * kTileRows, stride, scratch.sums.data() + token * stride,
+                acts.scales[token], out + token * matrix.padded_rows());
   }
 }
 
-/// One token: every thread streams its own contiguous range of tiles.
-void Gemv(const Context& context, const TernaryMatrix& matrix, float* out) {
-  const QuantizedActivations& acts = context.state.activations;
-  const Range tiles = context.team.Share(matrix.num_tiles);
-  std::int32_t* sums = context.scratch().sums.data();
-  context.weights.kernels.tile16().gemv(
-      matrix.tiles.data() + tiles.begin * quant::TileBytes(matrix.cols), tiles.end - tiles.begin,
-      matrix.num_blocks, acts.values.data(), acts.sums[0], sums);
-  RescaleRows(context, matrix, tiles.begin * kTileRows, (tiles.end - tiles.begin) * kTileRows, sums,
-              acts.scales[0], out);
-}
-
-/// Many tokens: kGemmTiles tiles at a time against the whole batch.
+/// Many tokens: kGemmTiles tiles at a time against the whole batch. Rows become tiles first.
 void Gemm(const Context& context, const TernaryMatrix& matrix, float* out) {
-  const QuantizedActivations& acts = context.state.activations;
-  ThreadScratch& scratch = context.scratch();
+  const std::size_t tile_bytes = quant::TileBytes(matrix.cols);
   const std::size_t groups = (matrix.num_tiles + kGemmTiles - 1) / kGemmTiles;
   const Range range = context.team.Share(groups);
   for (std::size_t group = range.begin; group < range.end; ++group) {
     const std::size_t tile = group * kGemmTiles;
     const std::size_t count = std::min(kGemmTiles, matrix.num_tiles - tile);
-    const std::size_t stride = count * kTileRows;
-    context.weights.kernels.tile16().gemm(
-        matrix.tiles.data() + tile * quant::TileBytes(matrix.cols), count, matrix.num_blocks,
-        acts.values.data(), acts.sums.data(), context.num_tokens, scratch.sums.data(), stride,
-        scratch.codes.data());
-    for (std::size_t token = 0; token < context.num_tokens; ++token) {
-      RescaleRows(context, matrix, tile * kTileRows, stride, scratch.sums.data() + token * stride,
-                  acts.scales[token], out + token * matrix.padded_rows());
+    const std::uint8_t* tiles = matrix.tiles.data() + tile * tile_bytes;
+    if (matrix.layout == MatrixLayout::kRows) {
+      std::uint8_t* made = context.scratch().tiles.data();
+      for (std::size_t t = 0; t < count; ++t) {
+        context.weights.kernels.sparse().tile_of_rows(tiles + t * tile_bytes, matrix.num_blocks,
+                                                      made + t * tile_bytes);
+      }
+      tiles = made;
     }
+    GemmTiles(context, matrix, tiles, tile, count, out);
+  }
+}
+
+/// As Gemm, from columns: a panel of 256 rows becomes sixteen tiles at a time.
+void GemmOfColumns(const Context& context, const TernaryMatrix& matrix, float* out) {
+  constexpr std::size_t kGroupsOfPanel = quant::kPanelRows / kTileRows / kGemmTiles;
+  const std::size_t tile_bytes = quant::TileBytes(matrix.cols);
+  std::uint8_t* made = context.scratch().tiles.data();
+  const Range range = context.team.Share(matrix.num_tiles * kGroupsOfPanel);
+  std::size_t made_panel = matrix.num_tiles;  // none yet
+  for (std::size_t group = range.begin; group < range.end; ++group) {
+    const std::size_t panel = group / kGroupsOfPanel;
+    if (panel != made_panel) {
+      const TilePlace place = PlaceOfTile(matrix.layout, matrix.cols, matrix.num_tiles, panel);
+      context.weights.kernels.sparse().tiles_of_columns(
+          matrix.tiles.data() + place.offset, place.column_bytes, matrix.num_blocks, made);
+      made_panel = panel;
+    }
+    GemmTiles(context, matrix, made + group % kGroupsOfPanel * kGemmTiles * tile_bytes,
+              group * kGemmTiles, kGemmTiles, out);
   }
 }
 
@@ -200,13 +206,41 @@ void QuantizeToken(const Context& context, std::size_t token, const float* x, st
   if (panels) JoinPanel(row, token, padded_cols, acts.values.data());
 }
 
+void RescaleRows(const Context& context, const TernaryMatrix& matrix, std::size_t first,
+                 std::size_t count, const std::int32_t* sums, float act_scale, float* out) {
+  for (const TernaryMatrix::Part& part : matrix.parts) {
+    const std::size_t begin = std::max(first, part.first_row);
+    const std::size_t end = std::min(first + count, part.first_row + part.rows);
+    if (begin >= end) continue;
+    if (!part.row_scales.empty()) {
+      context.floats().rescale_rows(sums + (begin - first), end - begin, act_scale,
+                                    part.row_scales.data() + (begin - part.first_row), out + begin);
+      continue;
+    }
+    context.floats().rescale(sums + (begin - first), end - begin, act_scale, part.scale,
+                             out + begin);
+  }
+}
+
+void LinearTiles(const Context& context, const TernaryMatrix& matrix, Range tiles, float* out) {
+  const QuantizedActivations& acts = context.state.activations;
+  std::int32_t* sums = context.scratch().sums.data();
+  context.weights.kernels.tile16().gemv(
+      matrix.tiles.data() + tiles.begin * quant::TileBytes(matrix.cols), tiles.end - tiles.begin,
+      matrix.num_blocks, acts.values.data(), acts.sums[0], sums);
+  RescaleRows(context, matrix, tiles.begin * kTileRows, (tiles.end - tiles.begin) * kTileRows, sums,
+              acts.scales[0], out);
+}
+
 void Linear(const Context& context, const TernaryMatrix& matrix, float* out) {
   if (matrix.grouped()) {
     GemvGrouped(context, matrix, out);
-  } else if (matrix.layout != MatrixLayout::kTile16) {
+  } else if (IsLut(matrix.layout)) {
     GemvLut(context, matrix, out);
+  } else if (matrix.layout == MatrixLayout::kColumns) {
+    GemmOfColumns(context, matrix, out);
   } else if (context.num_tokens == 1) {
-    Gemv(context, matrix, out);
+    LinearTiles(context, matrix, context.team.Share(matrix.num_tiles), out);
   } else {
     Gemm(context, matrix, out);
   }

@@ -13,7 +13,16 @@ void QuantizeToken(const Context& context, std::size_t token, const float* x, st
 
 /// out[token * matrix.padded_rows() + row] = (weights times activations) for the whole batch:
 /// float(sum) / activation scale * weight scale, in that order. The team shares the rows.
+/// Matrices of any layout; of kRows and kColumns only batches (sparse_ffn.hpp has the rest).
 /// Ends with a barrier.
 void Linear(const Context& context, const TernaryMatrix& matrix, float* out);
+
+/// One token, rows [16 * tiles.begin, 16 * tiles.end) of a matrix of layout kTile16. No barrier.
+void LinearTiles(const Context& context, const TernaryMatrix& matrix, Range tiles, float* out);
+
+/// float(sum) / activation scale * weight scale of rows [first, first + count), sums[0] being the
+/// first row's; rows that pad a part are left alone.
+void RescaleRows(const Context& context, const TernaryMatrix& matrix, std::size_t first,
+                 std::size_t count, const std::int32_t* sums, float act_scale, float* out);
 
 }  // namespace bittern::model

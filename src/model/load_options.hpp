@@ -16,9 +16,18 @@ enum class HeadMode : std::uint8_t {
   kScreened,  ///< always
 };
 
+/// Whether the feed-forward part of a network with squared ReLU leaves out the rows and columns
+/// that meet a zero, one token at a time (sparse_ffn.hpp).
+enum class SkipMode : std::uint8_t {
+  kAuto,  ///< where this CPU has a kernel for it
+  kOff,
+  kOn,
+};
+
 struct LoadOptions {
   MatrixLayout layout = MatrixLayout::kTile16;  ///< of ternary matrices: speed and memory
   HeadMode head = HeadMode::kAuto;
+  SkipMode zero_skip = SkipMode::kAuto;
   /// Called with 0..1 while weights are prepared; may be empty.
   std::function<void(double)> on_progress = {};
 };

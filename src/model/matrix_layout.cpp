@@ -3,6 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "quant/i2s.hpp"
+#include "quant/skip_layouts.hpp"
+
 namespace bittern::model {
 
 std::string_view MatrixLayoutName(MatrixLayout layout) noexcept {
@@ -11,6 +18,10 @@ std::string_view MatrixLayoutName(MatrixLayout layout) noexcept {
       return "tl1";
     case MatrixLayout::kTl2:
       return "tl2";
+    case MatrixLayout::kRows:
+      return "rows";
+    case MatrixLayout::kColumns:
+      return "columns";
     case MatrixLayout::kTile16:
       break;
   }
@@ -27,18 +38,50 @@ Result<MatrixLayout> ParseMatrixLayout(std::string_view name) {
 }
 
 std::size_t TileRows(MatrixLayout layout) noexcept {
-  return layout == MatrixLayout::kTile16 ? quant::kTileRows : quant::kLutRows;
+  if (layout == MatrixLayout::kColumns) return quant::kPanelRows;
+  return IsLut(layout) ? quant::kLutRows : quant::kTileRows;
 }
 
 std::size_t TileBytes(MatrixLayout layout, std::size_t cols) noexcept {
-  return layout == MatrixLayout::kTile16 ? quant::TileBytes(cols)
-                                         : quant::LutTileBytes(LutKindOf(layout), cols);
+  if (IsLut(layout)) return quant::LutTileBytes(LutKindOf(layout), cols);
+  if (layout == MatrixLayout::kColumns) {
+    return quant::BlocksOfCols(cols) * quant::kTileBlock * quant::kPanelLineBytes;
+  }
+  return quant::TileBytes(cols);  // rows are as large as a tile of them
+}
+
+TilePlace PlaceOfTile(MatrixLayout layout, std::size_t cols, std::size_t num_tiles,
+                      std::size_t tile) noexcept {
+  if (layout != MatrixLayout::kColumns) return {tile * TileBytes(layout, cols), 0};
+  return {tile * quant::kPanelLineBytes, num_tiles * quant::kPanelLineBytes};
 }
 
 void PackTile(MatrixLayout layout, const std::uint8_t* codes, std::size_t num_rows,
-              std::size_t cols, std::uint8_t* tile) noexcept {
+              std::size_t cols, std::uint8_t* tile, std::size_t column_bytes) {
+  if (IsLut(layout)) return quant::PackLutTile(LutKindOf(layout), codes, num_rows, cols, tile);
   if (layout == MatrixLayout::kTile16) return quant::PackTile(codes, num_rows, cols, tile);
-  quant::PackLutTile(LutKindOf(layout), codes, num_rows, cols, tile);
+  if (layout == MatrixLayout::kRows) return quant::PackRows(codes, num_rows, cols, tile);
+  std::vector<std::uint8_t> rows(quant::kPanelRows / quant::kTileRows * quant::TileBytes(cols));
+  const std::size_t row_bytes = quant::TileBytes(cols) / quant::kTileRows;
+  for (std::size_t r = 0; r < num_rows; r += quant::kTileRows) {
+    quant::PackRows(codes + r * cols, std::min(quant::kTileRows, num_rows - r), cols,
+                    rows.data() + r * row_bytes);
+  }
+  quant::PackPanel(rows.data(), num_rows, quant::BlocksOfCols(cols), tile, column_bytes);
+}
+
+void PackI2sTile(MatrixLayout layout, const std::byte* rows, std::size_t num_rows,
+                 std::size_t num_blocks, std::uint8_t* tile, std::size_t column_bytes) noexcept {
+  const std::size_t row_bytes = num_blocks * quant::kI2sBlockBytes;
+  if (layout == MatrixLayout::kColumns) {
+    quant::PackPanel(reinterpret_cast<const std::uint8_t*>(rows), num_rows, num_blocks, tile,
+                     column_bytes);
+  } else if (layout == MatrixLayout::kRows) {
+    std::memset(tile, 0x55, quant::kTileRows * row_bytes);  // weights 0 where there is no row
+    std::memcpy(tile, rows, num_rows * row_bytes);
+  } else {
+    quant::RepackI2sTile(rows, num_rows, num_blocks, tile);
+  }
 }
 
 }  // namespace bittern::model

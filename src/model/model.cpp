@@ -42,7 +42,8 @@ std::size_t Model::repacked_bytes() const noexcept {
   std::size_t bytes = impl_->weights.screened_head.bytes();
   for (const LayerWeights& layer : impl_->weights.layers) {
     bytes += layer.qkv_proj.tiles.size() + layer.o_proj.tiles.size() +
-             layer.gate_up_proj.tiles.size() + layer.down_proj.tiles.size();
+             layer.gate_up_proj.tiles.size() + layer.up_proj.tiles.size() +
+             layer.down_proj.tiles.size();
   }
   return bytes;
 }

@@ -51,13 +51,12 @@ std::size_t SourceRow(const StackPart& part, std::size_t row) {
 
 /// I2_S of the official layout needs no codes in between: whole words move into the tile.
 bool MovesWords(const StackPart& part, MatrixLayout layout) {
-  return layout == MatrixLayout::kTile16 &&
-         part.source.codec().layout == quant::TernaryLayout::kI2sX86 &&
+  return !IsLut(layout) && part.source.codec().layout == quant::TernaryLayout::kI2sX86 &&
          part.unpermute_head_dim == 0 && !part.source.is_master();
 }
 
-Result<void> MoveTile(const TernarySource& source, std::size_t row, std::size_t count,
-                      std::uint8_t* tile) {
+Result<void> MoveTile(const TernarySource& source, MatrixLayout layout, std::size_t row,
+                      std::size_t count, std::uint8_t* tile, std::size_t column_bytes) {
   const std::size_t cols = source.cols(), row_bytes = quant::I2sRowBytes(cols);
   const auto bytes = source.view().bytes.subspan(row * row_bytes, count * row_bytes);
   if (const auto bad = quant::FindInvalidI2sCode(bytes)) {
@@ -65,13 +64,14 @@ Result<void> MoveTile(const TernarySource& source, std::size_t row, std::size_t 
                                                      "and 2",
                                                      row + *bad / cols, *bad % cols));
   }
-  quant::RepackI2sTile(bytes.data(), count, cols / kTileBlock, tile);
+  PackI2sTile(layout, bytes.data(), count, cols / kTileBlock, tile, column_bytes);
   return {};
 }
 
 /// Rows [row, row + count) of a part through their codes.
 Result<void> RepackTile(const StackPart& part, MatrixLayout layout, std::size_t row,
-                        std::size_t count, std::uint8_t* codes, float* scales, std::uint8_t* tile) {
+                        std::size_t count, std::uint8_t* codes, float* scales, std::uint8_t* tile,
+                        std::size_t column_bytes) {
   const TernarySource& source = part.source;
   if (part.unpermute_head_dim == 0) {
     BITTERN_TRY(source.ReadRows(row, count, codes, scales));
@@ -81,7 +81,7 @@ Result<void> RepackTile(const StackPart& part, MatrixLayout layout, std::size_t 
                                   scales + r * source.scales_per_row()));
     }
   }
-  PackTile(layout, codes, count, source.cols(), tile);
+  PackTile(layout, codes, count, source.cols(), tile, column_bytes);
   return {};
 }
 
@@ -91,19 +91,22 @@ Result<quant::TernaryScales> RepackPart(const StackPart& part, MatrixLayout layo
   const TernarySource& source = part.source;
   const std::size_t rows = source.rows(), cols = source.cols();
   const std::size_t tile_rows = TileRows(layout);
+  const std::size_t num_tiles = (rows + tile_rows - 1) / tile_rows;
   const bool words = MovesWords(part, layout);
   quant::TernaryScales scales{rows, cols, source.group_cols(), {}};
   if (!words) scales.values.resize(rows * source.scales_per_row());
   FirstError error;
   pool.Run([&](Team& team) {
     std::vector<std::uint8_t> codes(words ? 0 : tile_rows * cols);
-    const Range range = team.Share((rows + tile_rows - 1) / tile_rows);
+    const Range range = team.Share(num_tiles);
     for (std::size_t t = range.begin; t < range.end; ++t) {
       const std::size_t row = t * tile_rows, count = std::min(tile_rows, rows - row);
-      std::uint8_t* tile = tiles + t * TileBytes(layout, cols);
-      auto done = words ? MoveTile(source, row, count, tile)
+      const TilePlace place = PlaceOfTile(layout, cols, num_tiles, t);
+      std::uint8_t* tile = tiles + place.offset;
+      auto done = words ? MoveTile(source, layout, row, count, tile, place.column_bytes)
                         : RepackTile(part, layout, row, count, codes.data(),
-                                     scales.values.data() + row * source.scales_per_row(), tile);
+                                     scales.values.data() + row * source.scales_per_row(), tile,
+                                     place.column_bytes);
       if (!done) return error.Report(row, std::move(done).error());
     }
   });

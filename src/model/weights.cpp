@@ -31,10 +31,11 @@ struct Loader {
   const ModelConfig& config;
   ThreadPool& pool;
   MatrixLayout layout;
+  bool skip_zeros;
 };
 
-Result<TernaryMatrix> LoadStack(const Loader& loader, std::initializer_list<Projection> projections,
-                                int cols) {
+Result<TernaryMatrix> LoadStack(const Loader& loader, MatrixLayout layout,
+                                std::initializer_list<Projection> projections, int cols) {
   std::vector<StackPart> parts;
   for (const Projection& projection : projections) {
     const std::string name = projection.name + ".weight";
@@ -46,7 +47,7 @@ Result<TernaryMatrix> LoadStack(const Loader& loader, std::initializer_list<Proj
                      permuted ? static_cast<std::size_t>(loader.config.head_dim) : 0});
   }
   auto matrix = BITTERN_TRY(
-      StackTernary(parts, loader.layout, loader.config.traits->grouped_activations, loader.pool));
+      StackTernary(parts, layout, loader.config.traits->grouped_activations, loader.pool));
   for (const StackPart& part : parts) loader.binder.checkpoint().Release(*part.tensor);
   return matrix;
 }
@@ -70,24 +71,47 @@ Result<void> LoadNorms(TensorBinder& binder, const ModelConfig& c, const std::st
   return {};
 }
 
+/// gate_proj, up_proj and down_proj, each in the layout from which its zeros can be left out.
+Result<void> LoadSkipping(const Loader& loader, const std::string& prefix, LayerWeights* layer) {
+  const int hidden = loader.config.hidden_size, inner = loader.config.intermediate_size;
+  layer->gate_up_proj =
+      BITTERN_TRY(LoadStack(loader, MatrixLayout::kTile16, {{prefix + "ffn_gate", inner}}, hidden));
+  layer->up_proj =
+      BITTERN_TRY(LoadStack(loader, MatrixLayout::kRows, {{prefix + "ffn_up", inner}}, hidden));
+  layer->down_proj = BITTERN_TRY(
+      LoadStack(loader, MatrixLayout::kColumns, {{prefix + "ffn_down", hidden}}, inner));
+  return {};
+}
+
+Result<void> LoadFeedForward(const Loader& loader, const std::string& prefix, LayerWeights* layer) {
+  const int hidden = loader.config.hidden_size, inner = loader.config.intermediate_size;
+  if (loader.skip_zeros) {
+    const auto done = LoadSkipping(loader, prefix, layer);
+    // Only whole-row scales fit those layouts; what differs along a row is multiplied densely.
+    if (done && !layer->gate_up_proj.grouped()) return {};
+    if (!done && done.error().code != ErrorCode::kUnsupported) return done;
+    layer->up_proj = {};
+  }
+  layer->gate_up_proj = BITTERN_TRY(LoadStack(
+      loader, loader.layout, {{prefix + "ffn_gate", inner}, {prefix + "ffn_up", inner}}, hidden));
+  layer->down_proj =
+      BITTERN_TRY(LoadStack(loader, loader.layout, {{prefix + "ffn_down", hidden}}, inner));
+  return {};
+}
+
 Result<LayerWeights> LoadLayer(const Loader& loader, int index) {
   const ModelConfig& c = loader.config;
   const std::string prefix = fmt::format("blk.{}.", index);
   LayerWeights layer;
   BITTERN_TRY(LoadNorms(loader.binder, c, prefix, &layer));
-  layer.qkv_proj = BITTERN_TRY(LoadStack(loader,
+  layer.qkv_proj = BITTERN_TRY(LoadStack(loader, loader.layout,
                                          {{prefix + "attn_q", c.q_size(), true},
                                           {prefix + "attn_k", c.kv_size(), true},
                                           {prefix + "attn_v", c.kv_size()}},
                                          c.hidden_size));
-  layer.o_proj =
-      BITTERN_TRY(LoadStack(loader, {{prefix + "attn_output", c.hidden_size}}, c.q_size()));
-  layer.gate_up_proj = BITTERN_TRY(LoadStack(
-      loader,
-      {{prefix + "ffn_gate", c.intermediate_size}, {prefix + "ffn_up", c.intermediate_size}},
-      c.hidden_size));
-  layer.down_proj =
-      BITTERN_TRY(LoadStack(loader, {{prefix + "ffn_down", c.hidden_size}}, c.intermediate_size));
+  layer.o_proj = BITTERN_TRY(
+      LoadStack(loader, loader.layout, {{prefix + "attn_output", c.hidden_size}}, c.q_size()));
+  BITTERN_TRY(LoadFeedForward(loader, prefix, &layer));
   return layer;
 }
 
@@ -138,6 +162,14 @@ Result<void> MoveToMemory(const formats::Checkpoint& checkpoint, ThreadPool& poo
   });
   matrix->data = target;
   return {};
+}
+
+/// Squared ReLU makes zeros; the layouts for them take the place of Tile16.
+bool SkipsZeros(const ModelConfig& c, const Weights& weights, const LoadOptions& options) {
+  if (c.activation != Activation::kRelu2 || c.traits->grouped_activations) return false;
+  if (options.layout != MatrixLayout::kTile16) return false;
+  if (options.zero_skip != SkipMode::kAuto) return options.zero_skip == SkipMode::kOn;
+  return weights.kernels.sparse_info->isa != kernels::Isa::scalar;
 }
 
 /// A head worth screening: far larger than a cache, and a kernel that is not the scalar one.
@@ -200,7 +232,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
                         tied ? "the file has no output.weight" : "in the file", false});
   weights.inv_freq = BITTERN_TRY(RopeFrequencies(binder, c));
   auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
-  const Loader loader{binder, opener, c, pool, options.layout};
+  const Loader loader{binder, opener, c, pool, options.layout, SkipsZeros(c, weights, options)};
   for (int i = 0; i < c.num_layers; ++i) {
     weights.layers.push_back(BITTERN_TRY(LoadLayer(loader, i)));
     weights.has_groups = weights.has_groups || HasGroups(weights.layers.back());

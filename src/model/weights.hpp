@@ -52,9 +52,14 @@ struct LayerWeights {
   std::vector<float> attn_sub_norm;   // (q_size); may be empty
   TernaryMatrix o_proj;               // (hidden_size, q_size)
   std::vector<float> ffn_norm;        // (hidden_size)
-  TernaryMatrix gate_up_proj;         // (2 intermediate_size, hidden_size): parts gate, up
+  TernaryMatrix gate_up_proj;         // (2 intermediate_size, hidden_size): parts gate, up; or
+                                      // the gate alone, where zeros are skipped
+  TernaryMatrix up_proj;              // (intermediate_size, hidden_size), kRows; else empty
   std::vector<float> ffn_sub_norm;    // (intermediate_size); may be empty
-  TernaryMatrix down_proj;            // (hidden_size, intermediate_size)
+  TernaryMatrix down_proj;            // (hidden_size, intermediate_size); kColumns with up_proj
+
+  /// Zeros of the gate and of down_proj's input are left out (model/sparse_ffn.hpp).
+  [[nodiscard]] bool skips_zeros() const noexcept { return up_proj.num_tiles != 0; }
 };
 
 /// Rows of the embedding or the output head, in the file's format.

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ternary products that leave zeros out, with AVX2. Layouts: quant/skip_layouts.hpp.
+//
+// Bounds of the int16 sums: a pair of products of codes (at most 3) is at most 2 * 3 * 128 = 768
+// in magnitude. Rows add four fields of eight blocks (32 pairs: 24576), columns add one pair for
+// every two of 32 columns (16 pairs: 12288), before they are widened.
+#include <immintrin.h>
+
+#include "kernels/kernel.h"
+#include "kernels/sparse_tiles.inc"
+#include "kernels/unroll.inc"
+
+namespace bittern::kernels {
+namespace {
+
+inline __m256i Load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+inline __m256i Field(__m256i bytes, int shift) {
+  return _mm256_and_si256(_mm256_srli_epi16(bytes, shift), _mm256_set1_epi8(3));
+}
+inline int32_t Sum(__m256i v) {
+  const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+  return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
+}
+
+// --- Rows ---
+
+constexpr size_t kRowsAtOnce = 4, kRowsAhead = 8, kBlocksAtOnce = 8;
+
+template <size_t kRows>
+inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const ahead[kRows],
+                         size_t num_blocks, const int8_t* act, int32_t act_sum, int32_t* out) {
+  __m256i wide[kRows];
+  Unroll<kRows>(BITTERN_STEP(r) { wide[r.value] = _mm256_setzero_si256(); });
+  for (size_t first = 0; first < num_blocks; first += kBlocksAtOnce) {
+    const size_t end = num_blocks - first < kBlocksAtOnce ? num_blocks : first + kBlocksAtOnce;
+    __m256i narrow[kRows];
+    Unroll<kRows>(BITTERN_STEP(r) { narrow[r.value] = _mm256_setzero_si256(); });
+    for (size_t b = first; b < end; ++b) {
+      Unroll<kRows>(BITTERN_STEP(r) {
+        __builtin_prefetch(ahead[r.value] + b * 32);
+        const __m256i bytes = Load(rows[r.value] + b * 32);
+        Unroll<4>(BITTERN_STEP(f) {
+          const __m256i codes = Field(bytes, 6 - 2 * static_cast<int>(f.value));
+          const __m256i products = _mm256_maddubs_epi16(codes, Load(act + b * 128 + 32 * f.value));
+          narrow[r.value] = _mm256_add_epi16(narrow[r.value], products);
+        });
+      });
+    }
+    Unroll<kRows>(BITTERN_STEP(r) {
+      const __m256i widened = _mm256_madd_epi16(narrow[r.value], _mm256_set1_epi16(1));
+      wide[r.value] = _mm256_add_epi32(wide[r.value], widened);
+    });
+  }
+  Unroll<kRows>(BITTERN_STEP(r) { out[r.value] = Sum(wide[r.value]) - act_sum; });
+}
+
+void GemvRows(const uint8_t* rows, size_t num_blocks, const uint32_t* live, size_t count,
+              const int8_t* act, int32_t act_sum, int32_t* out) {
+  const size_t row_bytes = num_blocks * 32;
+  size_t i = 0;
+  for (; i + kRowsAtOnce <= count; i += kRowsAtOnce) {
+    const uint8_t *at[kRowsAtOnce], *ahead[kRowsAtOnce];
+    for (size_t r = 0; r < kRowsAtOnce; ++r) {
+      const size_t later = i + r + kRowsAhead;
+      at[r] = rows + live[i + r] * row_bytes;
+      ahead[r] = rows + live[later < count ? later : i + r] * row_bytes;
+    }
+    MultiplyRows<kRowsAtOnce>(at, ahead, num_blocks, act, act_sum, out + i);
+  }
+  for (; i < count; ++i) {
+    const uint8_t* row = rows + live[i] * row_bytes;
+    MultiplyRows<1>(&row, &row, num_blocks, act, act_sum, out + i);
+  }
+}
+
+// --- Columns ---
+
+constexpr size_t kChunk = 32, kPanel = 256, kLine = 64, kHalf = 32;
+
+/// Adds the eight int32 of `sums` to out.
+inline void AddTo(int32_t* out, __m128i narrow) {
+  const __m256i sum = _mm256_add_epi32(Load(out), _mm256_cvtepi16_epi32(narrow));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), sum);
+}
+
+/// A chunk of columns, and the next one; those past the end repeat the last with activation zero.
+struct Chunk {
+  const uint8_t* column[kChunk];
+  const uint8_t* ahead[kChunk];
+  int16_t act[kChunk / 2];  // two int8 each
+};
+
+inline void FillChunk(const uint8_t* columns, size_t column_bytes, const uint32_t* live,
+                      size_t count, const int8_t* act, Chunk* chunk) {
+  for (size_t i = 0; i < kChunk; ++i) {
+    const size_t at = i < count ? i : count - 1;
+    chunk->column[i] = columns + live[at] * column_bytes;
+    chunk->ahead[i] = columns + live[at + kChunk < count ? at + kChunk : at] * column_bytes;
+    const int8_t a = i < count ? act[live[at]] : static_cast<int8_t>(0);
+    __builtin_memcpy(reinterpret_cast<int8_t*>(chunk->act) + i, &a, 1);
+  }
+}
+
+/// Half a line (32 bytes) of a chunk's columns: 32 rows of each field.
+inline void AddHalf(const Chunk& chunk, size_t pairs, size_t offset, int32_t* sums) {
+  __m256i low[4], high[4];  // bytes 0-7 and 16-23, 8-15 and 24-31 of the half, by field
+  Unroll<4>(BITTERN_STEP(f) { low[f.value] = high[f.value] = _mm256_setzero_si256(); });
+  for (size_t pair = 0; pair < pairs; ++pair) {
+    const __m256i a = Load(chunk.column[2 * pair] + offset);
+    const __m256i b = Load(chunk.column[2 * pair + 1] + offset);
+    __builtin_prefetch(chunk.ahead[2 * pair] + offset);
+    __builtin_prefetch(chunk.ahead[2 * pair + 1] + offset);
+    const __m256i first = _mm256_unpacklo_epi8(a, b), second = _mm256_unpackhi_epi8(a, b);
+    const __m256i act = _mm256_set1_epi16(chunk.act[pair]);
+    Unroll<4>(BITTERN_STEP(f) {
+      constexpr int kShift = 2 * static_cast<int>(f.value);
+      low[f.value] =
+          _mm256_add_epi16(low[f.value], _mm256_maddubs_epi16(Field(first, kShift), act));
+      high[f.value] =
+          _mm256_add_epi16(high[f.value], _mm256_maddubs_epi16(Field(second, kShift), act));
+    });
+  }
+  Unroll<4>(BITTERN_STEP(f) {
+    int32_t* out = sums + f.value * kLine;
+    AddTo(out, _mm256_castsi256_si128(low[f.value]));
+    AddTo(out + 8, _mm256_castsi256_si128(high[f.value]));
+    AddTo(out + 16, _mm256_extracti128_si256(low[f.value], 1));
+    AddTo(out + 24, _mm256_extracti128_si256(high[f.value], 1));
+  });
+}
+
+void GemvColumns(const uint8_t* columns, size_t num_panels, const uint32_t* live, size_t count,
+                 const int8_t* act, int32_t* sums) {
+  for (size_t r = 0; r < num_panels * kPanel; ++r) sums[r] = 0;
+  for (size_t i = 0; i < count; i += kChunk) {
+    Chunk chunk;
+    const size_t left = count - i < kChunk ? count - i : kChunk;
+    FillChunk(columns, num_panels * kLine, live + i, count - i, act, &chunk);
+    for (size_t half = 0; half < 2 * num_panels; ++half) {
+      AddHalf(chunk, (left + 1) / 2, half * kHalf, sums + half / 2 * kPanel + half % 2 * kHalf);
+    }
+  }
+}
+
+constexpr SparseOps kOps = {GemvRows, GemvColumns, TileOfRows, TilesOfColumns};
+
+}  // namespace
+
+extern const KernelInfo k_sparse_avx2;
+const KernelInfo k_sparse_avx2 = {.name = "sparse_avx2",
+                                  .isa = Isa::avx2,
+                                  .tile16 = nullptr,
+                                  .float32 = nullptr,
+                                  .sparse = &kOps};
+
+}  // namespace bittern::kernels

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ternary products that leave zeros out, in plain C++. Layouts: quant/skip_layouts.hpp.
+#include "kernels/kernel.h"
+#include "kernels/sparse_tiles.inc"
+
+namespace bittern::kernels {
+namespace {
+
+void GemvRows(const uint8_t* rows, size_t num_blocks, const uint32_t* live, size_t count,
+              const int8_t* act, int32_t act_sum, int32_t* out) {
+  for (size_t i = 0; i < count; ++i) {
+    const uint8_t* row = rows + live[i] * num_blocks * 32;
+    int32_t sum = 0;
+    for (size_t c = 0; c < num_blocks * 128; ++c) {
+      const uint8_t byte = row[c / 128 * 32 + c % 32];
+      sum += (byte >> (6 - 2 * (c % 128 / 32)) & 3) * act[c];
+    }
+    out[i] = sum - act_sum;
+  }
+}
+
+void GemvColumns(const uint8_t* columns, size_t num_panels, const uint32_t* live, size_t count,
+                 const int8_t* act, int32_t* sums) {
+  const size_t column_bytes = num_panels * 64;
+  for (size_t r = 0; r < num_panels * 256; ++r) sums[r] = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const uint8_t* column = columns + live[i] * column_bytes;
+    const int32_t a = act[live[i]];
+    for (size_t r = 0; r < num_panels * 256; ++r) {
+      const uint8_t byte = column[r / 256 * 64 + r % 64];
+      sums[r] += (byte >> (2 * (r % 256 / 64)) & 3) * a;
+    }
+  }
+}
+
+constexpr SparseOps kOps = {GemvRows, GemvColumns, TileOfRows, TilesOfColumns};
+
+}  // namespace
+
+extern const KernelInfo k_sparse_scalar;
+const KernelInfo k_sparse_scalar = {.name = "sparse_scalar",
+                                    .isa = Isa::scalar,
+                                    .tile16 = nullptr,
+                                    .float32 = nullptr,
+                                    .sparse = &kOps};
+
+}  // namespace bittern::kernels

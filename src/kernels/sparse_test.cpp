@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every kernel that leaves zeros out and that this CPU can run, against loops over the codes; and
+// the tiles made for batches, against the packer of tiles.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "base/guarded_buffer_for_test.hpp"
+#include "kernels/registry.hpp"
+#include "quant/skip_layouts.hpp"
+#include "quant/tile16.hpp"
+
+namespace bittern::kernels {
+namespace {
+
+using quant::kPanelRows;
+using quant::kTileBlock;
+using quant::kTileRows;
+
+std::vector<const KernelInfo*> SparseKernels() {
+  std::vector<const KernelInfo*> kernels;
+  for (const KernelInfo* kernel : AllKernels()) {
+    if (kernel->sparse != nullptr) kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
+struct Matrix {
+  std::size_t rows, cols;
+  std::vector<std::uint8_t> codes;
+
+  /// code < 0: random.
+  Matrix(std::size_t r, std::size_t c, int code, std::mt19937* rng) : rows(r), cols(c) {
+    codes.resize(rows * cols);
+    for (auto& x : codes) x = static_cast<std::uint8_t>(code < 0 ? (*rng)() % 3 : code);
+  }
+  [[nodiscard]] std::size_t padded_cols() const { return quant::BlocksOfCols(cols) * kTileBlock; }
+  [[nodiscard]] std::size_t row_bytes() const { return padded_cols() / 4; }
+  [[nodiscard]] std::size_t panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
+  [[nodiscard]] std::vector<std::uint8_t> Rows() const {
+    std::vector<std::uint8_t> out((rows + kTileRows - 1) / kTileRows * kTileRows * row_bytes());
+    for (std::size_t r = 0; r < rows; r += kTileRows) {
+      quant::PackRows(codes.data() + r * cols, std::min(kTileRows, rows - r), cols,
+                      out.data() + r * row_bytes());
+    }
+    return out;
+  }
+  [[nodiscard]] std::vector<std::uint8_t> Columns() const {
+    const auto packed = Rows();
+    const std::size_t column_bytes = panels() * quant::kPanelLineBytes;
+    std::vector<std::uint8_t> out(padded_cols() * column_bytes);
+    for (std::size_t p = 0; p < panels(); ++p) {
+      quant::PackPanel(packed.data() + p * kPanelRows * row_bytes(),
+                       std::min(kPanelRows, rows - p * kPanelRows), quant::BlocksOfCols(cols),
+                       out.data() + p * quant::kPanelLineBytes, column_bytes);
+    }
+    return out;
+  }
+};
+
+template <class T>
+struct Guarded : GuardedBuffer<T> {
+  explicit Guarded(const std::vector<T>& from) : GuardedBuffer<T>(from.size()) {
+    std::copy(from.begin(), from.end(), this->data());
+  }
+};
+
+/// Activations where a share of about `density` / 8 is not zero; value 1000: random.
+std::vector<std::int8_t> Acts(std::size_t cols, unsigned density, int value, std::mt19937* rng) {
+  std::vector<std::int8_t> act(cols);
+  for (auto& a : act) {
+    if ((*rng)() % 8 >= density) continue;
+    a = static_cast<std::int8_t>(value == 1000 ? static_cast<int>((*rng)() % 256) - 128 : value);
+  }
+  return act;
+}
+
+class Sparse : public testing::TestWithParam<const KernelInfo*> {
+ protected:
+  void SetUp() override {
+    if (!Supports(GetParam()->isa)) GTEST_SKIP() << "this CPU lacks " << GetParam()->name;
+  }
+
+  void CheckRows(const Matrix& m, const std::vector<std::int8_t>& act, unsigned density,
+                 std::mt19937* rng) {
+    std::vector<std::uint32_t> live;
+    for (std::size_t r = 0; r < m.rows; ++r) {
+      if ((*rng)() % 8 < density) live.push_back(static_cast<std::uint32_t>(r));
+    }
+    Guarded<std::uint8_t> rows(m.Rows());
+    GuardedBuffer<std::int8_t> padded(m.padded_cols());
+    for (std::size_t c = 0; c < padded.size(); ++c)
+      padded[c] = c < m.cols ? act[c] : std::int8_t{0};
+    const auto act_sum = std::accumulate(act.begin(), act.end(), std::int32_t{0});
+    GuardedBuffer<std::int32_t> out(live.size());
+    GetParam()->sparse->gemv_rows(rows.data(), m.padded_cols() / kTileBlock, live.data(),
+                                  live.size(), padded.data(), act_sum, out.data());
+    for (std::size_t i = 0; i < live.size(); ++i) {
+      std::int32_t sum = 0;
+      for (std::size_t c = 0; c < m.cols; ++c) sum += (m.codes[live[i] * m.cols + c] - 1) * act[c];
+      ASSERT_EQ(out[i], sum) << m.cols << " columns, row " << live[i];
+    }
+  }
+
+  void CheckColumns(const Matrix& m, const std::vector<std::int8_t>& act) {
+    std::vector<std::uint32_t> live;
+    for (std::size_t c = 0; c < m.cols; ++c) {
+      if (act[c] != 0) live.push_back(static_cast<std::uint32_t>(c));
+    }
+    Guarded<std::uint8_t> columns(m.Columns());
+    GuardedBuffer<std::int32_t> sums(m.panels() * kPanelRows);
+    GetParam()->sparse->gemv_columns(columns.data(), m.panels(), live.data(), live.size(),
+                                     act.data(), sums.data());
+    for (std::size_t r = 0; r < m.rows; ++r) {
+      std::int32_t sum = 0;
+      for (const std::uint32_t c : live) sum += m.codes[r * m.cols + c] * act[c];
+      ASSERT_EQ(sums[r], sum) << m.cols << " columns, row " << r;
+    }
+  }
+};
+
+TEST_P(Sparse, IsExactOnRandomAndExtremeInputs) {
+  std::mt19937 rng(1);
+  // 6912 and 14336 are the widest rows of real models; 100, 640 and 896 have odd blocks or tails.
+  for (const std::size_t cols : {4u, 100u, 640u, 896u, 2560u, 6912u, 14336u}) {
+    for (const int code : {-1, 0, 2}) {
+      const Matrix m(code < 0 ? 300 : 40, cols, code, &rng);
+      for (const int value : {1000, 127, -128}) {
+        for (const unsigned density : {0u, 1u, 4u, 8u}) {
+          const auto act = Acts(cols, density, value, &rng);
+          CheckRows(m, act, density, &rng);
+          CheckColumns(m, act);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Sparse, TilesForBatchesAreThePackersTiles) {
+  std::mt19937 rng(2);
+  for (const std::size_t cols : {4u, 128u, 640u, 700u}) {
+    const Matrix m(300, cols, -1, &rng);
+    const std::size_t blocks = quant::BlocksOfCols(cols), tile_bytes = quant::TileBytes(cols);
+    Guarded<std::uint8_t> rows(m.Rows()), columns(m.Columns());
+    for (std::size_t p = 0; p < m.panels(); ++p) {
+      GuardedBuffer<std::uint8_t> tiles(16 * tile_bytes), tile(tile_bytes);
+      GetParam()->sparse->tiles_of_columns(columns.data() + p * quant::kPanelLineBytes,
+                                           m.panels() * quant::kPanelLineBytes, blocks,
+                                           tiles.data());
+      for (std::size_t t = 0; t < 16; ++t) {
+        const std::size_t row = p * kPanelRows + t * kTileRows;
+        if (row >= m.rows) break;
+        std::vector<std::uint8_t> expected(tile_bytes);
+        quant::PackTile(m.codes.data() + row * cols, std::min(kTileRows, m.rows - row), cols,
+                        expected.data());
+        ASSERT_TRUE(std::equal(expected.begin(), expected.end(), tiles.data() + t * tile_bytes))
+            << cols << " columns, row " << row;
+        GetParam()->sparse->tile_of_rows(rows.data() + row * m.row_bytes(), blocks, tile.data());
+        ASSERT_TRUE(std::equal(expected.begin(), expected.end(), tile.data()));
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Sparse, testing::ValuesIn(SparseKernels()),
+                         [](const auto& kernel) { return std::string(kernel.param->name); });
+
+}  // namespace
+}  // namespace bittern::kernels
