@@ -47,16 +47,14 @@ Certificate Golden(const Certificate& found) {
   return {};
 }
 
-Loaded Load(const fs::path& path, std::string_view isa = "",
-            model::MatrixLayout layout = model::MatrixLayout::kTile16,
-            model::HeadMode head = model::HeadMode::kAuto) {
+Loaded Load(const fs::path& path, const model::LoadOptions& weights = {},
+            std::string_view isa = "") {
   const char* const forced = std::getenv("BITTERN_ISA");
   const std::string before = forced == nullptr ? "" : forced;  // "" forces nothing
   if (!isa.empty()) setenv("BITTERN_ISA", std::string(isa).c_str(), 1);
   LoadOptions options;
   options.num_threads = 1;
-  options.weights.layout = layout;
-  options.weights.head = head;
+  options.weights = weights;
   auto model = LoadedModel::Load(path, options);
   setenv("BITTERN_ISA", before.c_str(), 1);
   EXPECT_TRUE(model.has_value()) << model.error().message;
@@ -98,13 +96,16 @@ TEST(Certificate, GoldenWhateverTheThreadsChunksAndCache) {
 TEST(Certificate, GoldenForTheOtherModels) {
   ExpectGolden(Load(kKjv), Options(2, 64));
   for (const auto layout : {model::MatrixLayout::kTl1, model::MatrixLayout::kTl2}) {
-    ExpectGolden(Load(kKjv, "", layout), Options(1, 64));
+    ExpectGolden(Load(kKjv, {.layout = layout}), Options(1, 64));
+  }
+  for (const auto skip : {model::SkipMode::kOff, model::SkipMode::kOn}) {
+    ExpectGolden(Load(kKjv, {.zero_skip = skip}), Options(2, 3));
   }
 }
 
 // Generation may take shortcuts (a screened head); a certificate takes none.
 TEST(Certificate, GenerationWritesTheCertifiedTokens) {
-  const Loaded model = Load(kPocket, "", model::MatrixLayout::kTile16, model::HeadMode::kScreened);
+  const Loaded model = Load(kPocket, {.head = model::HeadMode::kScreened});
   auto session = Session::Create(model, {.context_length = 256, .num_threads = 2});
   ASSERT_TRUE(session.has_value());
   for (const PromptCertificate& prompt : CertifyWith(model, Options(2, 64)).prompts) {
@@ -128,7 +129,7 @@ TEST(SameBitsCertificate, GoldenOnEveryInstructionSet) {
   for (const kernels::Isa isa : kernels::AllIsas()) {
     if (!kernels::Supports(isa)) continue;
     SCOPED_TRACE(kernels::IsaName(isa));
-    ExpectGolden(Load(kPocket, kernels::IsaName(isa)), Options(2, 64));
+    ExpectGolden(Load(kPocket, {}, kernels::IsaName(isa)), Options(2, 64));
   }
 }
 
@@ -230,7 +231,7 @@ void PlantedGemv(const std::uint8_t* tiles, std::size_t num_tiles, std::size_t n
 /// What a comparison says of Pocket with operations that `plant` has changed.
 template <class Plant>
 std::string FirstWordOn(int batch, Plant plant) {
-  const Loaded model = Load(kPocket);
+  const Loaded model = Load(kPocket, {.zero_skip = model::SkipMode::kOff});
   const Certificate before = CertifyWith(model, Options(1, batch));
   auto& kernels = const_cast<model::Weights&>(model->model.weights()).kernels;
   right = kernels.float32();

@@ -61,10 +61,7 @@ void GatedUpSkipping(const Context& context, int index) {
   const std::size_t all = layer.gate_up_proj.parts[0].rows;
   const Range rows{tiles.begin * kTileRows, std::min(tiles.end * kTileRows, all)};
   LinearTiles(context, layer.gate_up_proj, tiles, gate);
-  if (context.state.tracer != nullptr) {  // who looks wants all of the gate
-    context.team.Barrier();
-    TraceStep(context, &layer, TracePoint::kGate);
-  }
+  TraceShares(context, &layer, TracePoint::kGate);
   // Every thread goes on with its own rows: no barrier in between.
   const std::size_t count = FindPositive(gate, rows, scratch.live.data());
   for (std::size_t i = 0; i < count; ++i) scratch.live_gate[i] = gate[scratch.live[i]];

@@ -19,6 +19,13 @@ inline void TraceStep(const Context& context, const LayerWeights* layer, TracePo
   if (context.state.tracer != nullptr) internal::RecordStep(context, layer, point);
 }
 
+/// The same after a step that ends without a barrier: waits for the others' shares first.
+inline void TraceShares(const Context& context, const LayerWeights* layer, TracePoint point) {
+  if (context.state.tracer == nullptr) return;
+  context.team.Barrier();
+  internal::RecordStep(context, layer, point);
+}
+
 /// Shows the final norm and the logits of tokens [first_token, first_token + count), after
 /// ComputeLogits. On all threads.
 inline void TraceLogits(const Context& context, std::size_t first_token, std::size_t count,
