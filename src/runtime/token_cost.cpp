@@ -35,7 +35,9 @@ std::uint64_t NormFloats(const model::Weights& weights) {
 TokenCost::Part KvPart(const model::ModelConfig& config, int position, model::KvType kv_type) {
   const std::uint64_t positions = static_cast<std::uint64_t>(position) + 1;
   const auto layers = static_cast<std::uint64_t>(config.num_layers);
-  const std::uint64_t element = kv_type == model::KvType::kF16 ? 2 : 4;
+  const std::uint64_t element = kv_type == model::KvType::kI8    ? 1
+                                : kv_type == model::KvType::kF16 ? 2
+                                                                 : 4;
   return {"KV cache",
           2 * layers * positions * static_cast<std::uint64_t>(config.kv_size()) * element,
           2 * layers * positions * static_cast<std::uint64_t>(config.q_size()), false};
