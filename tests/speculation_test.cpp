@@ -145,7 +145,7 @@ TEST(Speculation, AScreenedHeadMakesNoDifference) {
 
 TEST(Speculation, ThreadsBatchesAndCachesDoNotMatter) {
   for (const int batch_size : {1, 2, 5, 512}) {
-    for (const auto kv_type : {model::KvType::kF16, model::KvType::kF32}) {
+    for (const auto kv_type : {model::KvType::kF16, model::KvType::kF32, model::KvType::kI8}) {
       Case c;
       c.session = {.kv_type = kv_type, .batch_size = batch_size, .num_threads = 2};
       const Outcome outcome = ExpectSameInAllModes(c, "batch " + std::to_string(batch_size));

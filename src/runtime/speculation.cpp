@@ -13,12 +13,11 @@ constexpr double kFirstCredit = 1.0;    // plain steps that the first drafts may
 constexpr double kLargestCredit = 8.0;  // so that gains long ago do not pay for a bad stretch
 constexpr double kSmallRisk = 0.3;      // plain steps that a draft may risk without credit
 constexpr double kMargin = 1.05;        // a draft is expected to gain this much at least
-constexpr std::size_t kFirstDraft = 3;  // tokens of drafts before any has been measured
 constexpr int kStepsToLearn = 2;        // before the cost of a plain step is believed
 
 /// What a batch costs where none has been measured: a little less than most CPUs show, so that it
 /// is tried once guesses come true, and then known.
-double AssumedCost(std::size_t batch) { return 1.4 + 0.15 * static_cast<double>(batch); }
+double AssumedCost(std::size_t batch) { return 1.8 + 0.2 * static_cast<double>(batch); }
 
 /// Match lengths fall into classes: 2, 3, 4, 5..7, 8..15, 16 and more.
 std::size_t ClassOf(std::size_t match_length) {
@@ -88,11 +87,11 @@ void DraftPolicy::ObserveBatch(std::size_t batch, double seconds, std::size_t to
   if (steps_ == 0 || !(step_s_ > 0)) return;
   const double expected = Cost(batch);
   // The very first batch pays for pages and caches too.
-  const double cost = std::min(seconds / step_s_, (seen_ ? 3 : 2) * expected);
+  const double cost = std::min(seconds / step_s_, (longest_ > 1 ? 3 : 2) * expected);
   const bool first = cost_[batch] == 0;
   if (first) cost_[batch] = expected;
   MoveTowards(cost, first ? 1.0 : 0.25, &cost_[batch]);
-  seen_ = true;
+  longest_ = std::max(longest_, batch - 1);
   credit_ += static_cast<double>(tokens) * (1 + kAllowance) - cost;
   credit_ = std::min(credit_, kLargestCredit);
 }
@@ -107,16 +106,18 @@ double DraftPolicy::Chance(std::size_t match_length) const {
 
 double DraftPolicy::Cost(std::size_t batch) const {
   if (batch < 2) return 1;
-  const auto cost_per_token = [&](std::size_t seen) {  // beyond the first
-    return (cost_[seen] - 1) / static_cast<double>(seen - 1);
+  // Where this batch has not been seen, from the next smaller one, else the next larger one: a
+  // batch has a fixed cost, worth a few tokens.
+  constexpr double kFixed = 4;
+  const auto from = [&](std::size_t seen) {
+    return cost_[seen] * (static_cast<double>(batch) + kFixed) /
+           (static_cast<double>(seen) + kFixed);
   };
-  // Where this batch has not been seen, each token more is taken to cost what it did in the next
-  // smaller one: batches have a fixed cost, so this is careful. Failing that, from a larger one.
   for (std::size_t seen = batch; seen >= 2; --seen) {
-    if (cost_[seen] > 0) return 1 + cost_per_token(seen) * static_cast<double>(batch - 1);
+    if (cost_[seen] > 0) return from(seen);
   }
   for (std::size_t seen = batch + 1; seen < cost_.size(); ++seen) {
-    if (cost_[seen] > 0) return cost_[seen] * AssumedCost(batch) / AssumedCost(seen);
+    if (cost_[seen] > 0) return from(seen);
   }
   return AssumedCost(batch);
 }
@@ -125,8 +126,8 @@ std::size_t DraftPolicy::DraftLength(std::size_t match_length, std::size_t limit
   if (match_length == 0 || steps_ < kStepsToLearn) return 0;
   std::size_t best = 0;
   double best_rate = kMargin, tokens = 1, all_true = 1;
-  const double risk = seen_ ? std::max(credit_, kSmallRisk) : credit_;
-  const std::size_t longest = std::min(limit, seen_ ? kMaxDraft : kFirstDraft);
+  const double risk = longest_ > 1 ? std::max(credit_, kSmallRisk) : credit_;
+  const std::size_t longest = std::min({limit, kMaxDraft, 2 * longest_ + 1});
   for (std::size_t length = 1; length <= longest; ++length) {
     all_true *= Chance(match_length + length - 1);
     tokens += all_true;

@@ -83,10 +83,10 @@ class DraftPolicy {
  private:
   static constexpr std::size_t kNumChances = 6;
 
-  double step_s_ = 0;                         // of a plain decode step, a running average
-  int steps_ = 0;                             // observed, as far as it matters
-  bool seen_ = false;                         // any batch
-  double credit_;                             // plain steps that drafts may still lose
+  double step_s_ = 0;        // of a plain decode step, a running average
+  int steps_ = 0;            // observed, as far as it matters
+  std::size_t longest_ = 1;  // draft measured so far; the next has twice as many and one at most
+  double credit_;            // plain steps that drafts may still lose
   std::array<double, kMaxDraft + 2> cost_{};  // of a batch in plain steps; 0: not seen yet
   std::array<double, kNumChances> chance_;    // by class of match length
 };

@@ -147,13 +147,15 @@ double Simulate(double hit, double fixed, double each, int num_tokens) {
 TEST(DraftPolicy, GainsWhereTextsRepeat) {
   EXPECT_LT(Simulate(0.97, 1.2, 0.2, 1000), 0.5);
   EXPECT_LT(Simulate(0.9, 1.2, 0.2, 1000), 0.8);
+  EXPECT_LT(Simulate(0.99, 3.2, 0.4, 1000), 0.8);  // a batch is dear where a step is cheap
 }
 
 TEST(DraftPolicy, NeverLosesMuch) {
   for (const double hit : {0.0, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9}) {
     for (const double each : {0.1, 0.3, 1.0}) {
-      for (const double fixed : {0.0, 0.5, 1.0}) {
-        EXPECT_LT(Simulate(hit, fixed, each, 300), 1.03)
+      for (const double fixed : {0.0, 0.5, 1.0, 3.0}) {
+        // A token in a batch that costs a whole step can never pay; that is found out by trying.
+        EXPECT_LT(Simulate(hit, fixed, each, 300), each < 1 ? 1.03 : 1.05)
             << hit << ", a batch costs " << fixed << " + " << each << " per token";
       }
     }

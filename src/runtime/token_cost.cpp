@@ -33,14 +33,15 @@ std::uint64_t NormFloats(const model::Weights& weights) {
 /// Keys and values of every position up to the token's own, read once for all query heads that
 /// share them.
 TokenCost::Part KvPart(const model::ModelConfig& config, int position, model::KvType kv_type) {
-  const std::uint64_t positions = static_cast<std::uint64_t>(position) + 1;
-  const auto layers = static_cast<std::uint64_t>(config.num_layers);
-  const std::uint64_t element = kv_type == model::KvType::kI8    ? 1
-                                : kv_type == model::KvType::kF16 ? 2
-                                                                 : 4;
-  return {"KV cache",
-          2 * layers * positions * static_cast<std::uint64_t>(config.kv_size()) * element,
-          2 * layers * positions * static_cast<std::uint64_t>(config.q_size()), false};
+  const std::uint64_t rows =  // a key or a value of one position and layer
+      2 * static_cast<std::uint64_t>(config.num_layers) *
+      (static_cast<std::uint64_t>(position) + 1);
+  const bool int8 = kv_type == model::KvType::kI8;
+  const std::uint64_t element = int8 ? 1 : kv_type == model::KvType::kF16 ? 2 : 4;
+  const std::uint64_t scales =
+      int8 ? static_cast<std::uint64_t>(config.num_kv_heads) * sizeof(float) : 0;
+  return {"KV cache", rows * (static_cast<std::uint64_t>(config.kv_size()) * element + scales),
+          rows * static_cast<std::uint64_t>(config.q_size()), false};
 }
 
 /// The whole head, or what a screen read of its coarse copy and of itself.

@@ -71,6 +71,11 @@ TEST(TokenCost, OnlyTheCacheGrowsWithTheContext) {
   }
 }
 
+TEST(TokenCost, AnInt8CacheHasScales) {
+  const TokenCost cost = CostOfToken(Load({}), 9, model::KvType::kI8);
+  EXPECT_EQ(PartOf(cost, "KV cache").bytes, 2 * kLayers * 10 * (kKv + sizeof(float)));
+}
+
 TEST(TokenCost, SkippedZerosMakeItAMost) {
   const TokenCost plain = CostOfToken(Load(kPlain), 0, model::KvType::kF16);
   const model::Model model = Load({.zero_skip = model::SkipMode::kOn});
