@@ -70,20 +70,27 @@ class Evaluation:
                 first, 100 * np.mean(exact[:first]), 100 * np.mean(near[:first])))
 
     def zeros(self):
+        """Shares by reference.py and, in brackets, by the engine (`bittern logits --zeros`)."""
         model = reference.Reference(self.o.model)
+        counts = 0
         for text in self.corpus.test_texts[:100]:
+            ids = [self.tok.bos] + self.tok.encode(text)
             model.clear()
-            model.forward([self.tok.bos] + self.tok.encode(text))
+            model.forward(ids)
+            out = self.bittern("logits", "-m", self.o.model, "--prompt-ids",
+                               ",".join(map(str, ids)), "-t", "1", "--zeros", "-", "-o", "/dev/null")
+            counts = counts + np.array([list(layer.values()) for layer in json.loads(out)["layers"]])
+        engine = counts[:, [1, 3]] / counts[:, [0, 2]]
         for i, (gate, down) in enumerate(model.zeros / model.tokens):
-            print("layer %d: gates not above zero %.1f %%, zeros into down_proj %.1f %%" % (
-                i, 100 * gate, 100 * down))
+            print("layer %d: gates not above zero %.2f %% (%.2f %%), zeros into down_proj %.2f %% "
+                  "(%.2f %%)" % (i, 100 * gate, 100 * engine[i, 0], 100 * down, 100 * engine[i, 1]))
 
     def until_end(self, ids):
         return next((ids[:i] for i, t in enumerate(ids) if t in (self.tok.eot, self.tok.eos)), ids)
 
     def agree(self):
         model = reference.Reference(self.o.model)
-        same = replies = 0
+        same, replies, margins = 0, 0, []
         prompts = [[self.tok.bos] + self.tok.encode("User: What is %s?<|eot_id|>Assistant: " % e.word)
                    for e in self.corpus.commonest[:1000:20]]
         for ids in prompts:
@@ -92,9 +99,16 @@ class Evaluation:
                                "-ctk", "f32", "-ctv", "f32")
             theirs, ours = json.loads(out)["ids"], model.greedy(ids, 64)
             same += theirs == ours
+            if theirs != ours:  # how much the reference preferred its own token where they part
+                at = next(i for i in range(64) if theirs[i] != ours[i])
+                model.clear()
+                logits = model.forward(ids + ours[:at])[-1]
+                margins.append(float(logits[ours[at]] - logits[theirs[at]]))
             replies += self.until_end(theirs) == self.until_end(ours)
         print("greedy ids equal on %d prompts: 64 tokens, past the end of the reply, on %d; "
               "to the end of the reply on %d" % (len(prompts), same, replies))
+        print("where they part, the reference preferred its token by %s (difference of logits)" %
+              ", ".join("%.4f" % m for m in sorted(margins)))
         text = " ".join(self.corpus.test_texts[:40])
         ids = ([self.tok.bos] + self.tok.encode(text))[:500]
         model.clear()

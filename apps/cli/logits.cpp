@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "cli/commands.hpp"
@@ -11,6 +12,7 @@
 #include "cli/output.hpp"
 #include "model/trace.hpp"
 #include "runtime/sampler_steps.hpp"
+#include "runtime/zero_counter.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -23,6 +25,7 @@ struct LogitsOptions {
   bool all = false;
   std::string output;
   std::string hidden;
+  std::string zeros;
 };
 
 /// Gathers the residual stream of every position: the embedding, then each layer's end.
@@ -93,8 +96,26 @@ Result<Prepared> Prepare(const LogitsOptions& options) {
   return Prepared{std::move(ids), std::move(session)};
 }
 
+/// How much of every layer's feed-forward part was zero, as JSON; "-" is standard output.
+Result<void> WriteZeros(const std::vector<runtime::ZeroCounter::Layer>& layers,
+                        const std::string& path) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const auto& layer : layers) {
+    rows.push_back({{"gates", layer.gates},
+                    {"zero_gates", layer.zero_gates},
+                    {"down_proj_inputs", layer.inputs},
+                    {"zero_down_proj_inputs", layer.zero_inputs}});
+  }
+  const std::string text = nlohmann::ordered_json{{"layers", rows}}.dump(2) + "\n";
+  auto file = BITTERN_TRY(OutputFile::Create(path));
+  BITTERN_TRY(file.Write(std::string_view(text)));
+  return file.Close();
+}
+
 Result<void> Write(const LogitsOptions& options, Prepared* prepared) {
   auto file = BITTERN_TRY(OutputFile::Create(options.output));
+  runtime::ZeroCounter zeros(prepared->session.model().model.config());
+  if (!options.zeros.empty()) prepared->session.SetTracer(&zeros);
   HiddenStates hidden(prepared->session.model().model.config());
   if (!options.hidden.empty()) {
     hidden.Reserve(prepared->ids.size());
@@ -107,6 +128,7 @@ Result<void> Write(const LogitsOptions& options, Prepared* prepared) {
     BITTERN_TRY(file.Write(prepared->session.logits()));
   }
   prepared->session.SetTracer(nullptr);
+  if (!options.zeros.empty()) BITTERN_TRY(WriteZeros(zeros.layers(), options.zeros));
   if (!options.hidden.empty()) BITTERN_TRY(hidden.Write(options.hidden));
   return file.Close();
 }
@@ -139,6 +161,11 @@ void AddLogits(CLI::App& app, int* exit_code) {
   AddContextOptions(*command, &options->context);
   command->add_flag("--all", options->all, "One row per position instead of the last one only");
   command
+      ->add_option("--zeros", options->zeros,
+                   "Also write how many gates were not above zero and how many inputs of down_proj "
+                   "were zero, layer by layer, as JSON; - is standard output")
+      ->type_name("FILE");
+  command
       ->add_option("-o,--output", options->output,
                    "File for the rows of float32, little-endian; - is standard output")
       ->type_name("FILE")
@@ -147,7 +174,8 @@ void AddLogits(CLI::App& app, int* exit_code) {
       ->add_option("--hidden", options->hidden,
                    "Also write the residual stream: per position float32[hidden_size] of the "
                    "embedding, then after each layer")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->excludes("--zeros");
   command->callback([options, exit_code] { *exit_code = LogitsCommand(*options); });
 }
 

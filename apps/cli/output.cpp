@@ -56,8 +56,12 @@ Result<void> OutputFile::Failed() const {
 }
 
 Result<void> OutputFile::Write(std::span<const float> values) {
-  if (std::fwrite(values.data(), sizeof(float), values.size(), stream_) == values.size()) return {};
-  return Failed();
+  return Write(std::string_view(reinterpret_cast<const char*>(values.data()), values.size_bytes()));
+}
+
+Result<void> OutputFile::Write(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stream_) != text.size()) return Failed();
+  return {};
 }
 
 Result<void> OutputFile::Close() {

@@ -36,6 +36,7 @@ class OutputFile {
   ~OutputFile();
 
   [[nodiscard]] Result<void> Write(std::span<const float> values);
+  [[nodiscard]] Result<void> Write(std::string_view text);
   [[nodiscard]] Result<void> Close();
 
  private:

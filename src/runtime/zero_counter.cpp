@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/zero_counter.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bittern::runtime {
+namespace {
+
+void CountGates(std::span<const std::byte> values, ZeroCounter::Layer* layer) {
+  for (std::size_t i = 0; i + sizeof(float) <= values.size(); i += sizeof(float)) {
+    float gate;
+    std::memcpy(&gate, values.data() + i, sizeof(gate));
+    ++layer->gates;
+    if (!(gate > 0)) ++layer->zero_gates;
+  }
+}
+
+}  // namespace
+
+ZeroCounter::ZeroCounter(const model::ModelConfig& config)
+    : inputs_(static_cast<std::size_t>(config.intermediate_size)),
+      layers_(static_cast<std::size_t>(config.num_layers)) {
+  normed_bytes_ = config.traits->sub_norms ? inputs_ * sizeof(float) : 0;
+}
+
+void ZeroCounter::OnValues(int layer, model::TracePoint point, int position,
+                           std::span<const std::byte> values) noexcept {
+  if (layer < 0 || static_cast<std::size_t>(layer) >= layers_.size()) return;
+  Layer& counts = layers_[static_cast<std::size_t>(layer)];
+  if (point == model::TracePoint::kGate) return CountGates(values, &counts);
+  if (point != model::TracePoint::kFfnSubNorm) return;
+  if (layer != layer_ || position != position_) read_ = 0;
+  layer_ = layer;
+  position_ = position;
+  for (const std::byte value : values) {
+    const bool int8 = read_ >= normed_bytes_ && read_ < normed_bytes_ + inputs_;
+    ++read_;
+    if (!int8) continue;
+    ++counts.inputs;
+    if (value == std::byte{0}) ++counts.zero_inputs;
+  }
+}
+
+}  // namespace bittern::runtime
