@@ -316,6 +316,47 @@ assert len(r) == 1 and float(r[0]['avg_ts']) > 0 and r[0]['n_prompt'] == '8'"
   run "unknown format" 1 bench -o xml
 }
 
+test_bench_extras() {
+  local extras=(-p 8 -n 4 -t "1,2" -r 2 --explain --matrix --cost 0.36)
+  run "extras as text" 0 bench "${extras[@]}" --html "$work/bench.html"
+  out_has "| threads |"
+  out_has "at 0.36 per hour"
+  out_has "bytes read for one token"
+  out_has "output head"
+  out_has "plain read"
+  out_has "kernels: tile16_"
+  check "energy once at most without a meter" \
+    test "$(grep -c 'energy: not measured' "$work/out")" -le 1
+  check "page is XML with charts" python3 -c "import xml.etree.ElementTree as e; \
+t = e.parse('$work/bench.html'); n = '{http://www.w3.org/1999/xhtml}'; \
+assert len(t.findall('.//' + n + 'svg')) == 3 and t.find('.//' + n + 'table') is not None"
+  run "extras as json" 0 bench "${extras[@]}" -o json
+  json 'len(j) == 4 and all(t["explain"]["read_bandwidth"] > 1e6 for t in j)'
+  json 'j[1]["explain"]["bytes_per_token"] == sum(p["bytes"] for p in j[1]["explain"]["parts"])'
+  json 'all(0 < t["explain"]["roof_fraction"] < 100 for t in j)'
+  json 'j[0]["scaling"] == {"threads": 1, "speedup": 1.0, "efficiency": 1.0}'
+  json 'abs(j[2]["scaling"]["speedup"] - 2 * j[2]["scaling"]["efficiency"]) < 1e-9'
+  json 'all(t["price_per_million_tokens"] > 0 and t["price_per_hour"] == 0.36 for t in j)'
+  run "extras that were not asked for" 0 bench -p 8 -n 0 -t 1 -r 1 -o json
+  json 'not {"explain", "scaling", "price_per_hour"} & set(j[0])'
+  run "a price below nothing" 1 bench --cost -1
+  run "a page that cannot be written" 3 bench -p 8 -n 0 -t 1 -r 1 --html "$work/none/x.html"
+  err_has "none/x.html"
+}
+
+test_compare() {
+  local compare
+  compare=$(dirname "$0")/../bench/compare.sh
+  name="compare"
+  "$compare" "$bittern" "$bittern" -m "$model" -p 8 -n 4 -t 1 -r 2 >"$work/out" 2>"$work/err"
+  check "both tests" test "$(grep -cE '^(pp8|tg4) .* \.\. ' "$work/out")" -eq 2
+  "$compare" "$bittern" >"$work/out" 2>"$work/err"
+  check "exit code 1 without B" test $? -eq 1
+  "$compare" "$bittern" "$bittern" -m "$work/none.gguf" -r 1 >"$work/out" 2>"$work/err"
+  check "exit code 2 without a model" test $? -eq 2
+  err_has "none.gguf"
+}
+
 test_isa() {
   local status=0
   name="unknown instruction set"
@@ -409,6 +450,8 @@ test_logits
 test_hidden
 test_certify
 test_bench
+test_bench_extras
+test_compare
 test_isa
 test_convert
 test_meta

@@ -14,9 +14,11 @@ namespace {
 
 using testing_support::ShippedModelPath;
 
-std::shared_ptr<const LoadedModel> Load(std::vector<std::string> overrides = {}) {
+std::shared_ptr<const LoadedModel> Load(std::vector<std::string> overrides = {},
+                                        const model::LoadOptions& weights = {}) {
   auto model =
-      LoadedModel::Load(ShippedModelPath(), {.overrides = std::move(overrides), .num_threads = 2});
+      LoadedModel::Load(ShippedModelPath(),
+                        {.overrides = std::move(overrides), .num_threads = 2, .weights = weights});
   if (!model.has_value()) throw std::runtime_error(model.error().message);
   return *model;
 }
@@ -125,6 +127,20 @@ TEST(Speculation, SampledTextIsTheSameForEverySeed) {
   }
   EXPECT_GT(accepted, 0);
   EXPECT_GT(rejected, 0);
+}
+
+TEST(Speculation, AScreenedHeadMakesNoDifference) {
+  const auto screened =
+      Load({}, {.head = model::HeadMode::kScreened, .zero_skip = model::SkipMode::kOn});
+  for (std::uint32_t seed = 0; seed <= 4; ++seed) {
+    Case c;
+    if (seed > 0) c.generate.sampler = {.seed = seed};
+    const Outcome whole_head = Continue(c, Speculation::kOff);
+    c.model = screened;
+    const Outcome outcome = ExpectSameInAllModes(c, "seed " + std::to_string(seed));
+    EXPECT_EQ(outcome.ids, whole_head.ids) << seed;
+    EXPECT_GT(outcome.drafted, 0);
+  }
 }
 
 TEST(Speculation, ThreadsBatchesAndCachesDoNotMatter) {

@@ -5,16 +5,21 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "base/atomic_file.hpp"
+#include "cli/bench_analysis.hpp"
+#include "cli/bench_html.hpp"
 #include "cli/bench_report.hpp"
+#include "cli/bench_subject.hpp"
 #include "cli/commands.hpp"
 #include "cli/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "model/weights.hpp"
+#include "runtime/machine_probe.hpp"
 #include "runtime/sampler_steps.hpp"
 
 namespace bittern::cli {
@@ -30,6 +35,11 @@ struct BenchOptions {
   int repetitions = 5;
   std::string format = "md";
   bool warmup = true;
+  BenchExtras extras;
+  std::string html;  ///< file to write; empty: none
+
+  /// Whether rulers of the machine are wanted.
+  [[nodiscard]] bool measures_machine() const { return extras.explain || !html.empty(); }
 };
 
 struct Plan {
@@ -50,7 +60,7 @@ Result<std::vector<std::int32_t>> ParseList(const std::string& text, std::string
 
 Result<Plan> MakePlan(const BenchOptions& options, int context_length) {
   return Plan{BITTERN_TRY(ParseList(options.prompts, "-p", context_length)),
-              BITTERN_TRY(ParseList(options.gens, "-n", context_length)),
+              BITTERN_TRY(ParseList(options.gens, "-n", context_length - 1)),
               BITTERN_TRY(ParseList(options.threads, "-t", ThreadPool::kMaxThreads))};
 }
 
@@ -65,26 +75,40 @@ std::vector<TokenId> RandomIds(int count, int vocab_size) {
 }
 
 Result<void> RunPrompt(Session* session, int count) {
-  session->Truncate(0);
   const auto& config = session->model().model.config();
   return session->Prefill(RandomIds(count, config.vocab_size));
 }
 
+/// The token a generation starts from, run through the model.
+Result<void> StartGeneration(Session* session) {
+  const TokenId id = std::max(session->model().tokenizer.bos_id(), 0);
+  return session->Prefill({&id, 1});
+}
+
+/// Greedy, `count` runs of the model of one token each, drafting nothing.
 Result<void> RunGeneration(Session* session, int count) {
-  session->Truncate(0);
-  TokenId id = std::max(session->model().tokenizer.bos_id(), 0);
-  for (int i = 0; i < count; ++i) {
-    BITTERN_TRY(session->Prefill({&id, 1}));
-    id = runtime::Argmax(session->logits());
-  }
+  const runtime::GenerateOptions options{.max_tokens = count + 1,  // the last one is not run
+                                         .sampler = {.temperature = 0},
+                                         .ignore_eos = true,
+                                         .speculation = runtime::Speculation::kOff};
+  BITTERN_TRY(session->Generate(options, {}));
   return {};
 }
 
-/// One repetition; the clock also covers forgetting the one before, which is nothing.
+Result<void> RunTest(Session* session, int num_prompt, int num_gen) {
+  return num_gen > 0 ? RunGeneration(session, num_gen) : RunPrompt(session, num_prompt);
+}
+
+/// Forgets the repetition before and gets ready for the next.
+Result<void> Prepare(Session* session, const BenchResult& test) {
+  session->Truncate(0);
+  return test.num_gen > 0 ? StartGeneration(session) : Result<void>{};
+}
+
 Result<std::uint64_t> Measure(Session* session, const BenchResult& test) {
+  BITTERN_TRY(Prepare(session, test));
   const auto start = std::chrono::steady_clock::now();
-  BITTERN_TRY(test.num_gen > 0 ? RunGeneration(session, test.num_gen)
-                               : RunPrompt(session, test.num_prompt));
+  BITTERN_TRY(RunTest(session, test.num_prompt, test.num_gen));
   const auto elapsed = std::chrono::steady_clock::now() - start;
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
@@ -92,101 +116,117 @@ Result<std::uint64_t> Measure(Session* session, const BenchResult& test) {
 
 Result<void> MeasureAll(Session* session, const BenchOptions& options, BenchResult* test) {
   ProgressLine progress;
-  const std::string name = test->num_gen > 0 ? fmt::format("tg{}", test->num_gen)
-                                             : fmt::format("pp{}", test->num_prompt);
+  const std::string name = TestName(*test);
   if (options.warmup) {
     progress.Show(fmt::format("{} with {} threads: warm-up", name, test->num_threads));
-    BITTERN_TRY(test->num_gen > 0 ? RunGeneration(session, 1)
-                                  : RunPrompt(session, test->num_prompt));
+    BITTERN_TRY(Prepare(session, *test));
+    BITTERN_TRY(RunTest(session, test->num_prompt, std::min(test->num_gen, 1)));
   }
+  auto meter = options.measures_machine() ? runtime::EnergyMeter::Open() : std::nullopt;
   for (int i = 1; i <= options.repetitions; ++i) {
     progress.Show(fmt::format("{} with {} threads: {} of {}", name, test->num_threads, i,
                               options.repetitions));
     test->samples_ns.push_back(BITTERN_TRY(Measure(session, *test)));
   }
+  test->joules = meter.has_value() ? meter->Take() : std::nullopt;
   return {};
 }
 
-std::string CpuName() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
+/// The rulers of a thread count, before its tests.
+Result<MachineFigures> MeasureMachine(int num_threads, const kernels::Kernels& kernels) {
+  ProgressLine progress;
+  progress.Show(fmt::format("measuring memory and arithmetic with {} threads", num_threads));
+  auto pool = BITTERN_TRY(ThreadPool::Create(num_threads));
+  const double bandwidth = BITTERN_TRY(runtime::MeasureReadBandwidth(pool, runtime::ProbeBytes()));
+  return MachineFigures{bandwidth, BITTERN_TRY(runtime::MeasureInt8Rate(pool, kernels.tile16()))};
 }
 
-/// "bitnet-b1.58 2.41B I2_S": architecture, size, and the format that holds most weights.
-std::string ModelType(const model::Model& model) {
-  std::map<quant::WeightFormat, std::uint64_t> elements;
-  for (const formats::Tensor& tensor : model.checkpoint().tensors()) {
-    elements[tensor.format] += tensor.num_elements();
-  }
-  const auto most = std::max_element(elements.begin(), elements.end(),
-                                     [](auto& a, auto& b) { return a.second < b.second; });
-  const auto count = static_cast<double>(model.num_parameters());
-  const std::string size =
-      count < 1e9 ? fmt::format("{:.2f}M", count / 1e6) : fmt::format("{:.2f}B", count / 1e9);
-  return fmt::format("{} {} {}", model.config().architecture, size,
-                     most == elements.end() ? "" : quant::InfoOf(most->first).name);
-}
-
-Result<BenchSubject> Describe(const model::Model& model) {
-  std::string isa = BITTERN_TRY(IsaInUse());
-  return BenchSubject{.model_path = model.checkpoint().path(),
-                      .model_type = ModelType(model),
-                      .cpu = CpuName(),
-                      .isa = std::move(isa),
-                      .model_bytes = model.tensor_bytes(),
-                      .num_parameters = model.num_parameters()};
-}
+/// What the tests of a run share, and where their results go.
+struct BenchRun {
+  std::shared_ptr<const runtime::LoadedModel> model;
+  std::unique_ptr<BenchReport> report;
+  StandardOutput* out;
+  std::vector<BenchResult> results = {};
+};
 
 /// The tests of one thread count, reported as they end.
 Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_threads,
-                      const std::shared_ptr<const runtime::LoadedModel>& model, BenchReport* report,
-                      StandardOutput* out) {
-  auto session_options = BITTERN_TRY(ToSessionOptions(options.context, num_threads, *model));
+                      BenchRun* run) {
+  auto session_options = BITTERN_TRY(ToSessionOptions(options.context, num_threads, *run->model));
   // No more room than needed: a large cache would only cost memory.
-  session_options.context_length =
-      std::max({1, *std::ranges::max_element(plan.prompts), *std::ranges::max_element(plan.gens)});
-  auto session = BITTERN_TRY(Session::Create(model, session_options));
+  session_options.context_length = std::max(
+      {1, *std::ranges::max_element(plan.prompts), *std::ranges::max_element(plan.gens) + 1});
+  auto session = BITTERN_TRY(Session::Create(run->model, session_options));
+  const model::Model& model = run->model->model;
   BenchResult test = {.num_threads = session.num_threads(),
                       .batch_size = options.context.batch_size,
                       .ubatch_size = options.context.ubatch_size,
                       .kv_type = options.context.type_k};
-  const auto run = [&](int num_prompt, int num_gen) -> Result<void> {
+  if (options.measures_machine()) {
+    test.machine = BITTERN_TRY(MeasureMachine(session.num_threads(), model.weights().kernels));
+  }
+  const auto measure = [&](int num_prompt, int num_gen) -> Result<void> {
     if (num_prompt + num_gen == 0) return {};
     test.num_prompt = num_prompt;
     test.num_gen = num_gen;
     test.samples_ns.clear();
     BITTERN_TRY(MeasureAll(&session, options, &test));
-    out->Write(report->Row(test));
+    test.cost = runtime::CostOfToken(model, (num_prompt + num_gen) / 2, session_options.kv_type,
+                                     session.screen_stats());
+    run->out->Write(run->report->Row(test));
+    run->results.push_back(test);
     return {};
   };
-  for (const int num_prompt : plan.prompts) BITTERN_TRY(run(num_prompt, 0));
-  for (const int num_gen : plan.gens) BITTERN_TRY(run(0, num_gen));
+  for (const int num_prompt : plan.prompts) BITTERN_TRY(measure(num_prompt, 0));
+  for (const int num_gen : plan.gens) BITTERN_TRY(measure(0, num_gen));
   return {};
 }
 
-Result<void> Bench(const BenchOptions& options, StandardOutput* out) {
+/// Returns the page of --html; empty if none was asked for.
+Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
   const auto model = BITTERN_TRY(LoadModel(options.model, 0));
   const Plan plan = BITTERN_TRY(MakePlan(options, model->model.config().context_length));
-  const auto report = MakeBenchReport(options.format, BITTERN_TRY(Describe(model->model)));
-  out->Write(report->Begin());
+  const auto kv_type = BITTERN_TRY(ToSessionOptions(options.context, 0, *model)).kv_type;
+  const BenchSubject subject = BITTERN_TRY(DescribeSubject(model->model, kv_type));
+  BenchRun run{model, MakeBenchReport(options.format, subject, options.extras), out};
+  out->Write(run.report->Begin());
   for (const int num_threads : plan.threads) {
-    BITTERN_TRY(RunTests(options, plan, num_threads, model, report.get(), out));
+    BITTERN_TRY(RunTests(options, plan, num_threads, &run));
   }
-  out->Write(report->End());
-  return {};
+  out->Write(run.report->End());
+  if (options.html.empty()) return std::string();
+  return BenchHtml(subject, options.extras, run.results);
 }
 
 int BenchCommand(const BenchOptions& options) {
   StandardOutput out;
-  if (const Result<void> done = Bench(options, &out); !done.has_value()) {
-    return Report(done.error());
+  std::optional<AtomicFile> page;
+  if (!options.html.empty()) {  // before the work: nobody likes to be told afterwards
+    auto file = AtomicFile::Create(options.html);
+    if (!file.has_value()) return Report(file.error(), kExitRuntime);
+    page.emplace(*std::move(file));
   }
-  const Result<void> written = out.Status();
+  const Result<std::string> html = Bench(options, &out);
+  if (!html.has_value()) return Report(html.error());
+  Result<void> written = out.Status();
+  if (page.has_value() && written.has_value()) {
+    written = page->Write(*html).and_then([&] { return page->Commit(); });
+  }
   return written.has_value() ? 0 : Report(written.error(), kExitRuntime);
+}
+
+void AddBenchExtras(CLI::App& command, BenchOptions* options) {
+  command.add_flag("--explain", options->extras.explain,
+                   "Say what the figures mean: bytes per token, roofs of this machine, kernels");
+  command.add_flag("--matrix", options->extras.matrix,
+                   "Show tests by thread counts and how they scale");
+  command
+      .add_option("--cost", options->extras.price_per_hour,
+                  "Price of this machine per hour: shows the price of a million tokens")
+      ->type_name("PRICE")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--html", options->html, "Write the results as a page with charts, too")
+      ->type_name("FILE");
 }
 
 }  // namespace
@@ -217,6 +257,7 @@ void AddBench(CLI::App& app, int* exit_code) {
       ->capture_default_str();
   command->add_flag("--warmup,!--no-warmup", options->warmup,
                     "Run each test once before measuring");
+  AddBenchExtras(*command, options.get());
   command->callback([options, exit_code] { *exit_code = BenchCommand(*options); });
 }
 

@@ -7,6 +7,10 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cli/bench_analysis.hpp"
+#include "cli/bench_explain.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -32,19 +36,6 @@ std::vector<double> Nanoseconds(const BenchResult& result) {
   return {result.samples_ns.begin(), result.samples_ns.end()};
 }
 
-std::vector<double> TokensPerSecond(const BenchResult& result) {
-  std::vector<double> rates;
-  for (const double ns : Nanoseconds(result)) {
-    rates.push_back(1e9 * (result.num_prompt + result.num_gen) / ns);
-  }
-  return rates;
-}
-
-std::string TestName(const BenchResult& result) {
-  return result.num_gen == 0 ? fmt::format("pp{}", result.num_prompt)
-                             : fmt::format("tg{}", result.num_gen);
-}
-
 std::string HumanBytes(std::uint64_t bytes) {
   const auto b = static_cast<double>(bytes);
   return b < 0x1p30 ? fmt::format("{:.2f} MiB", b / 0x1p20) : fmt::format("{:.2f} GiB", b / 0x1p30);
@@ -57,7 +48,8 @@ std::string HumanCount(std::uint64_t count) {
 
 class MarkdownReport : public BenchReport {
  public:
-  explicit MarkdownReport(BenchSubject subject) : subject_(std::move(subject)) {}
+  MarkdownReport(BenchSubject subject, BenchExtras extras)
+      : subject_(std::move(subject)), extras_(extras) {}
 
   std::string Begin() override {
     return Line("model", "size", "params", "backend", "threads", "test", "t/s") +
@@ -66,11 +58,13 @@ class MarkdownReport : public BenchReport {
                "", "", "", "", "", "");
   }
   std::string Row(const BenchResult& result) override {
+    results_.push_back(result);
     const Statistics rate = Summarise(TokensPerSecond(result));
     return Line(subject_.model_type, HumanBytes(subject_.model_bytes),
                 HumanCount(subject_.num_parameters), "CPU", std::to_string(result.num_threads),
                 TestName(result), fmt::format("{:.2f} ± {:.2f}", rate.mean, rate.deviation));
   }
+  std::string End() override { return ExtrasText(subject_, extras_, results_); }
 
  private:
   static std::string Line(std::string_view model, std::string_view size, std::string_view params,
@@ -81,6 +75,8 @@ class MarkdownReport : public BenchReport {
   }
 
   BenchSubject subject_;
+  BenchExtras extras_;
+  std::vector<BenchResult> results_;
 };
 
 /// The fields that are one value per test.
@@ -122,11 +118,14 @@ std::string Dump(const Json& json, int indent) {
 /// `json` is one array, `jsonl` one line per test.
 class JsonReport : public BenchReport {
  public:
-  JsonReport(BenchSubject subject, bool lines) : subject_(std::move(subject)), lines_(lines) {}
+  JsonReport(BenchSubject subject, BenchExtras extras, bool lines)
+      : subject_(std::move(subject)), extras_(extras), lines_(lines) {}
 
   std::string Begin() override { return lines_ ? "" : "["; }
   std::string Row(const BenchResult& result) override {
-    const Json json = FieldsAndSamples(subject_, result);
+    results_.push_back(result);
+    Json json = FieldsAndSamples(subject_, result);
+    AddExtras(subject_, extras_, results_, &json);
     if (lines_) return Dump(json, -1) + '\n';
     return std::exchange(first_, false) ? '\n' + Dump(json, 2) : ",\n" + Dump(json, 2);
   }
@@ -134,6 +133,8 @@ class JsonReport : public BenchReport {
 
  private:
   BenchSubject subject_;
+  BenchExtras extras_;
+  std::vector<BenchResult> results_;
   bool lines_;
   bool first_ = true;
 };
@@ -170,12 +171,12 @@ class CsvReport : public BenchReport {
 
 }  // namespace
 
-std::unique_ptr<BenchReport> MakeBenchReport(const std::string& format,
-                                             const BenchSubject& subject) {
+std::unique_ptr<BenchReport> MakeBenchReport(const std::string& format, const BenchSubject& subject,
+                                             const BenchExtras& extras) {
   if (format == "csv") return std::make_unique<CsvReport>(subject);
-  if (format == "json") return std::make_unique<JsonReport>(subject, false);
-  if (format == "jsonl") return std::make_unique<JsonReport>(subject, true);
-  return std::make_unique<MarkdownReport>(subject);
+  if (format == "json") return std::make_unique<JsonReport>(subject, extras, false);
+  if (format == "jsonl") return std::make_unique<JsonReport>(subject, extras, true);
+  return std::make_unique<MarkdownReport>(subject, extras);
 }
 
 }  // namespace bittern::cli

@@ -5,10 +5,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/token_cost.hpp"
+
 namespace bittern::cli {
+
+/// The rulers of one thread count (runtime/machine_probe.hpp).
+struct MachineFigures {
+  double read_bandwidth = 0;  ///< bytes per second
+  double int8_rate = 0;       ///< multiply-adds per second
+};
 
 /// One measured test. Exactly one of num_prompt and num_gen is not 0.
 struct BenchResult {
@@ -16,12 +25,29 @@ struct BenchResult {
   int batch_size = 0, ubatch_size = 0;
   std::string kv_type = {};
   std::vector<std::uint64_t> samples_ns = {};  ///< one per repetition
+  std::optional<double> joules = {};           ///< of all repetitions, where there is a meter
+  runtime::TokenCost cost = {};                ///< of a token halfway through the test
+  std::optional<MachineFigures> machine = {};  ///< where they were asked for
 };
 
 /// What all tests of a run have in common.
 struct BenchSubject {
   std::string model_path, model_type, cpu, isa;
   std::uint64_t model_bytes = 0, num_parameters = 0;
+  std::string layout = {}, matrix_kernel = {}, float_kernel = {};
+  std::string sparse_kernel = {}, screen_kernel = {};  ///< empty: not used
+  int usable_threads = 0;                              ///< one per core that this process may use
+  std::uint64_t cache_bytes = 0;                       ///< of the last-level cache; 0: not known
+  int context_length = 0;                              ///< the model's limit
+  std::uint64_t full_kv_bytes = 0;  ///< of the KV cache that the last token of it reads
+  std::string forced_isa = {};      ///< BITTERN_ISA; empty: not set
+};
+
+/// What is shown beside llama-bench's columns.
+struct BenchExtras {
+  bool explain = false;
+  bool matrix = false;
+  double price_per_hour = 0;  ///< 0: no prices
 };
 
 /// Turns results into text, piece by piece, so that long runs show what they have.
@@ -37,6 +63,7 @@ inline constexpr const char* kBenchFormats[] = {"md", "csv", "json", "jsonl"};
 
 /// `format` is one of kBenchFormats.
 [[nodiscard]] std::unique_ptr<BenchReport> MakeBenchReport(const std::string& format,
-                                                           const BenchSubject& subject);
+                                                           const BenchSubject& subject,
+                                                           const BenchExtras& extras = {});
 
 }  // namespace bittern::cli

@@ -139,6 +139,20 @@ void AddThreadsOption(CLI::App& command, int* num_threads) {
       ->type_name("N");
 }
 
+namespace {
+
+/// q8_0 is the name in llama.cpp's users' fingers; here a scale serves a whole head, not 32 values.
+model::KvType KvTypeOf(std::string_view name) {
+  if (name == "f32") return model::KvType::kF32;
+  return name == "f16" ? model::KvType::kF16 : model::KvType::kI8;
+}
+
+bool SameKvType(const ContextOptions& options) {
+  return KvTypeOf(options.type_k) == KvTypeOf(options.type_v);
+}
+
+}  // namespace
+
 void AddContextOptions(CLI::App& command, ContextOptions* options) {
   command
       .add_option("-c,--ctx-size", options->context_length,
@@ -150,7 +164,7 @@ void AddContextOptions(CLI::App& command, ContextOptions* options) {
 }
 
 void AddBatchOptions(CLI::App& command, ContextOptions* options) {
-  const CLI::IsMember kv_types({"f16", "f32"});
+  const CLI::IsMember kv_types({"f16", "f32", "q8_0", "i8"});
   command
       .add_option("-b,--batch-size", options->batch_size,
                   "Logical batch; a prefill chunk is min(-b, -ub) tokens")
@@ -161,17 +175,22 @@ void AddBatchOptions(CLI::App& command, ContextOptions* options) {
       ->type_name("N")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--cache-type-k", options->type_k, "-ctk: type of keys in the KV cache")
+  command
+      .add_option(
+          "--cache-type-k", options->type_k,
+          "-ctk: type of keys in the KV cache; q8_0 (or i8): 8-bit, half the memory, approximate")
       ->check(kv_types)
       ->capture_default_str();
-  command.add_option("--cache-type-v", options->type_v, "-ctv: type of values in the KV cache")
+  command
+      .add_option("--cache-type-v", options->type_v,
+                  "-ctv: type of values in the KV cache, the same as -ctk")
       ->check(kv_types)
       ->capture_default_str();
 }
 
 Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options, int num_threads,
                                                  const runtime::LoadedModel& model) {
-  if (options.type_k != options.type_v) {
+  if (!SameKvType(options)) {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("-ctk {} and -ctv {}: keys and values must have the same type",
                             options.type_k, options.type_v));
@@ -181,11 +200,10 @@ Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options, 
     fmt::print(stderr, "notice: -c {} is above the model's limit; using {}\n",
                options.context_length, limit);
   }
-  return runtime::SessionOptions{
-      .context_length = std::min(options.context_length, limit),
-      .kv_type = options.type_k == "f32" ? model::KvType::kF32 : model::KvType::kF16,
-      .batch_size = std::min(options.batch_size, options.ubatch_size),
-      .num_threads = num_threads};
+  return runtime::SessionOptions{.context_length = std::min(options.context_length, limit),
+                                 .kv_type = KvTypeOf(options.type_k),
+                                 .batch_size = std::min(options.batch_size, options.ubatch_size),
+                                 .num_threads = num_threads};
 }
 
 }  // namespace bittern::cli

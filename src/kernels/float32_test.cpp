@@ -261,6 +261,10 @@ struct AttentionCase {
         values(padded * padded_dim),
         keys16(padded * dim),
         values16(padded * padded_dim),
+        keys8(padded * dim),
+        values8(padded * padded_dim),
+        key_scales(padded),
+        value_scales(padded),
         scratch(AttentionScratch(positions, dim)) {
     for (std::size_t p = 0; p < positions; ++p) {
       for (std::size_t d = 0; d < dim; ++d) {
@@ -269,25 +273,70 @@ struct AttentionCase {
         values[v] = value_values[p * dim + d];
         keys16[k] = FloatToHalf(keys[k]);
         values16[v] = FloatToHalf(values[v]);
+        keys8[k] = static_cast<std::int8_t>(std::lround(keys[k] * 25));  // of normal numbers
+        values8[v] = static_cast<std::int8_t>(std::lround(values[v] * 25));
       }
     }
   }
 
-  std::vector<float> Run(const FloatOps& ops, bool half) {
-    GuardedBuffer<float> out(queries * dim);
+  /// `tokens` tokens, the last of which sees all positions; all have the same queries.
+  AttentionArgs Args(KvElement element, std::size_t tokens) {
     AttentionArgs args{};
     args.queries = q.data();
-    args.out = out.data();
-    args.keys = half ? static_cast<const void*>(keys16.data()) : keys.data();
-    args.values = half ? static_cast<const void*>(values16.data()) : values.data();
+    args.out_stride = queries * dim;
+    args.keys = keys.data();
+    args.values = values.data();
+    if (element == KvElement::kF16) {
+      args.keys = keys16.data();
+      args.values = values16.data();
+    } else if (element == KvElement::kI8) {
+      args.keys = keys8.data();
+      args.values = values8.data();
+    }
+    for (std::size_t p = 0; p < padded; ++p) {
+      key_scales[p] = value_scales[p] = 0.04f + 1e-4f * static_cast<float>(p % 7);
+    }
+    args.key_scales = key_scales.data();
+    args.value_scales = value_scales.data();
     args.scratch = scratch.data();
+    args.num_tokens = tokens;
     args.num_queries = queries;
     args.head_dim = dim;
-    args.num_positions = positions;
+    args.num_positions = positions - tokens + 1;
     args.scale = 1 / std::sqrt(static_cast<float>(dim));
-    args.half = half;
+    args.element = element;
+    return args;
+  }
+
+  /// [tokens][queries][dim]
+  std::vector<float> Run(const FloatOps& ops, KvElement element, std::size_t tokens = 1) {
+    GuardedBuffer<float> out(tokens * queries * dim);
+    AttentionArgs args = Args(element, tokens);
+    args.out = out.data();
     ops.attention(&args);
     return {out.begin(), out.end()};
+  }
+
+  /// One token, step by step, as threads that share its positions would.
+  std::vector<float> RunInSteps(const FloatOps& ops, KvElement element) {
+    const AttentionArgs args = Args(element, 1);
+    GuardedBuffer<float> scores(queries * padded), mix(queries * padded_dim);
+    for (std::size_t begin = 0; begin < padded; begin += 48) {
+      ops.attention_scores(&args, begin, std::min(begin + 48, padded), scores.data(), padded);
+    }
+    for (std::size_t h = 0; h < queries; ++h) {
+      ops.attention_weights(&args, positions, scores.data() + h * padded);
+    }
+    std::vector<float> out(queries * dim);
+    for (std::size_t begin = 0; begin < padded; begin += kAttentionBlock) {
+      const std::size_t end = std::min(begin + kAttentionBlock, padded);
+      ops.attention_mix(&args, scores.data(), padded, begin, end, mix.data());
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const float sum = mix[i / dim * padded_dim + i % dim];
+        out[i] = begin == 0 ? sum : out[i] + sum;
+      }
+    }
+    return out;
   }
 
   /// Softmax attention as in the textbook, in double.
@@ -317,8 +366,12 @@ struct AttentionCase {
   std::vector<float> key_values, value_values;
   GuardedBuffer<float> keys, values;
   GuardedBuffer<std::uint16_t> keys16, values16;
+  GuardedBuffer<std::int8_t> keys8, values8;
+  GuardedBuffer<float> key_scales, value_scales;
   GuardedBuffer<float> scratch;
 };
+
+constexpr KvElement kElements[] = {KvElement::kF32, KvElement::kF16, KvElement::kI8};
 
 TEST_P(Float32, AttentionAgreesWithScalarAndWithTheTextbook) {
   for (std::size_t queries : {1u, 2u, 3u, 4u, 5u, 8u}) {
@@ -326,17 +379,44 @@ TEST_P(Float32, AttentionAgreesWithScalarAndWithTheTextbook) {
       for (std::size_t dim : {64u, 128u, 40u}) {
         if (queries > 4 && positions > 300) continue;  // the scalar twin is slow
         AttentionCase c(queries, positions, dim);
-        for (bool half : {false, true}) {
-          const auto got = c.Run(ops(), half), want = c.Run(Scalar(), half);
+        for (const KvElement element : kElements) {
+          const auto got = c.Run(ops(), element), want = c.Run(Scalar(), element);
           ASSERT_EQ(Bits(got.data(), got.size()), Bits(want.data(), want.size()))
-              << queries << " x " << positions << " x " << dim << " half " << half;
+              << queries << " x " << positions << " x " << dim;
         }
         if (queries != 1) continue;
-        const auto got = c.Run(ops(), false), rounded = c.Run(ops(), true);
         const auto expected = c.Expected();
-        for (std::size_t i = 0; i < got.size(); ++i) {
-          EXPECT_NEAR(got[i], expected[i], 2e-6);
-          EXPECT_NEAR(rounded[i], expected[i], 5e-3);
+        const double distance[] = {2e-6, 5e-3,
+                                   0.2};  // int8 steps of 0.04, scales off by up to 1.5%
+        for (std::size_t e = 0; e < 3; ++e) {
+          const auto got = c.Run(ops(), kElements[e]);
+          for (std::size_t i = 0; i < got.size(); ++i) {
+            EXPECT_NEAR(static_cast<double>(got[i]), expected[i],
+                        distance[e] * (1 + std::fabs(expected[i])));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Float32, AttentionOfTokensTogetherAndInStepsIsThatOfEach) {
+  for (std::size_t queries : {1u, 4u, 5u}) {
+    for (std::size_t positions : {4u, 17u, 34u, 259u, 530u}) {
+      constexpr std::size_t kTokens = 3;
+      const std::size_t dim = 64, size = queries * dim;
+      AttentionCase c(queries, positions, dim);
+      for (const KvElement element : kElements) {
+        c.positions = positions;
+        c.padded = (positions + 15) / 16 * 16;
+        const auto together = c.Run(ops(), element, kTokens);
+        for (std::size_t t = 0; t < kTokens; ++t) {
+          c.positions = positions - kTokens + 1 + t;
+          c.padded = (c.positions + 15) / 16 * 16;
+          const auto one = c.Run(ops(), element);
+          ASSERT_EQ(Bits(together.data() + t * size, size), Bits(one.data(), size));
+          const auto steps = c.RunInSteps(ops(), element);
+          ASSERT_EQ(Bits(steps.data(), size), Bits(one.data(), size));
         }
       }
     }

@@ -71,15 +71,34 @@ struct LutOps {
 };
 inline constexpr size_t kTl1TableBytes = 64, kTl2TableBytes = 256;  ///< for the columns of a step
 
-/// A coarse copy of a float matrix in bit planes (quant/screen_planes.hpp), times one vector of
-/// 16-bit integers that is given as 256 * high + low, each int8. Exact in int32 for fewer than
-/// 2^16 columns. The columns of a row are padded to a multiple of 512; padding of `high` and `low`
-/// is zero.
+/// A vector of 16-bit integers, given as 256 * high + low, times a coarse copy of a float matrix.
+struct ScanArgs {
+  const uint8_t* tiles;       ///< num_tiles * cols * 8 bytes
+  size_t num_tiles, cols;     ///< cols: a multiple of 512, below 2^16
+  const int8_t *high, *low;   ///< [cols], zero past the columns of the matrix
+  int32_t high_sum, low_sum;  ///< of all elements
+  const float* steps;         ///< [num_tiles * 16]: of the rows
+  float factor;               ///< of every estimate
+  float* estimates;           ///< [num_tiles * 16]: (256 h + l) * (factor * step), where
+                              ///< h = 2 * sum of nibble * high - 15 * high_sum, l likewise
+  float* best;                ///< [num_tiles]: the largest estimate of each tile
+};
+
+/// Which rows may reach a threshold: estimate + rest * size + norm * rest_size + floor >= threshold
+/// (rounded as it may be; who bounds something by it leaves room for that).
+struct SurvivorArgs {
+  const float *estimates, *rests, *norms;  ///< [count]
+  size_t count;
+  float size, rest_size, floor, threshold;
+  uint32_t first;  ///< id of the first row
+  uint32_t* ids;   ///< [count + 16]: survivors, ascending; what follows them is overwritten too
+};
+
+/// A coarse copy of a float matrix in bit planes (quant/screen_planes.hpp), times one vector.
 struct ScreenOps {
-  /// out_high[16 t + r] = sum over c of nibble * high[c]; out_low likewise.
-  /// tiles: num_tiles * cols * 8 bytes.
-  void (*scan)(const uint8_t* tiles, size_t num_tiles, size_t cols, const int8_t* high,
-               const int8_t* low, int32_t* out_high, int32_t* out_low);
+  void (*scan)(const ScanArgs* args);
+  /// How many survive.
+  size_t (*survivors)(const SurvivorArgs* args);
   /// Sum over c of bit * high[c]. bits: cols / 8 bytes.
   int32_t (*dot_bits)(const uint8_t* bits, size_t cols, const int8_t* high);
   /// Sum over c of pair (0..3) * high[c]. pairs: cols / 4 bytes.
@@ -104,27 +123,34 @@ struct SparseOps {
                            uint8_t* tiles);
 };
 
-/// One token's share of an attention call: the query heads that read one key-value head.
+/// What a KV cache is made of.
+enum class KvElement : uint8_t { kF16, kF32, kI8 };
+
+/// An attention call: the query heads that read one key-value head, of a few neighbouring tokens.
+/// A row is one query head of one token; row (t, q) is number t * num_queries + q.
 struct AttentionArgs {
-  const float* queries;  ///< [num_queries][head_dim], one after the other
-  float* out;            ///< [num_queries][head_dim]
-  const void* keys;      ///< [positions / 16][head_dim][16] half or float
-  const void* values;    ///< [positions][padded_head_dim] half or float; padded to 16
-  float* scratch;        ///< attention_scratch floats (see below)
-  size_t num_queries;    ///< 1..
+  const float* queries;  ///< [num_tokens] query_stride apart: [num_queries][head_dim]
+  float* out;            ///< [num_tokens] out_stride apart: [num_queries][head_dim]
+  size_t query_stride, out_stride;
+  const void* keys;                        ///< [positions / 16][head_dim][16] elements
+  const void* values;                      ///< [positions][padded_head_dim] elements; padded to 16
+  const float *key_scales, *value_scales;  ///< [positions]: what a kI8 element is worth
+  float* scratch;                          ///< AttentionScratch floats
+  size_t num_tokens, num_queries;          ///< at most kAttentionRows rows
   size_t head_dim;
-  size_t num_positions;  ///< attends to positions 0..num_positions-1; both arrays hold whole
-                         ///< blocks of 16 positions, finite beyond num_positions
+  size_t num_positions;  ///< token t attends to positions 0..num_positions + t - 1; all arrays hold
+                         ///< whole blocks of 16 positions, finite beyond those
   float scale;           ///< of the scores, 1 / sqrt(head_dim)
-  bool half;             ///< keys and values are binary16
+  KvElement element;
 };
 /// Positions are summed in blocks of this many, then the blocks' sums in order: part of the
 /// numerics contract, so that positions can be split over threads without changing a bit.
 inline constexpr size_t kAttentionBlock = 256;
-/// Floats of scratch: scores of four queries, one block of keys or values as float.
+inline constexpr size_t kAttentionRows = 16;  ///< of a call at most
+/// Floats of scratch: scores of all rows, two blocks of keys or values as float, sums of all rows.
 constexpr size_t AttentionScratch(size_t max_positions, size_t head_dim) {
-  return 4 * ((max_positions + 15) / 16 * 16) + 16 * ((head_dim + 15) / 16 * 16) +
-         4 * ((head_dim + 15) / 16 * 16);
+  return kAttentionRows * ((max_positions + 15) / 16 * 16) +
+         (32 + kAttentionRows) * ((head_dim + 15) / 16 * 16);
 }
 
 /// A row of floats as 8-bit codes, and what its first 4, 5 and 7 bits lose: Euclidean norms in
@@ -157,10 +183,20 @@ struct FloatOps {
   void (*silu_mul)(const float* gate, const float* up, size_t n, float* out);
   /// Rotates pairs (x[i], x[i + half]) by the angle whose cosine and sine are given; i < half.
   void (*rope)(float* x, const float* cosine, const float* sine, size_t half);
-  /// Softmax attention of one token over one key-value head: weights = softmax(q k^T scale),
+  /// Softmax attention of a few tokens over one key-value head: weights = softmax(q k^T scale),
   /// out = weights times values. With a half cache the weights are rounded to half too (and the
   /// caller rounds the queries), as in llama.cpp's f16 cache, so that both can be compared.
   void (*attention)(const AttentionArgs* args);
+  /// Its three steps, for positions that are split over threads. The scores of positions
+  /// [begin, end), multiples of 16: row r's at scores + r * stride + position.
+  void (*attention_scores)(const AttentionArgs* args, size_t begin, size_t end, float* scores,
+                           size_t stride);
+  /// Scores of one row to weights, for num_positions positions.
+  void (*attention_weights)(const AttentionArgs* args, size_t num_positions, float* scores);
+  /// mix[row][padded head_dim] = weights times values of positions [begin, end): begin a multiple
+  /// of kAttentionBlock, end a multiple of 16 and at most kAttentionBlock more.
+  void (*attention_mix)(const AttentionArgs* args, const float* weights, size_t stride,
+                        size_t begin, size_t end, float* mix);
   /// Binary16 with rounding to nearest even, saturated to +-65504 (so a cache stays finite).
   void (*store_half)(const float* x, size_t n, uint16_t* out);
   /// x[i] rounded to binary16 as by store_half, and back.

@@ -3,7 +3,9 @@
 // and the extremes that their bounds are written for.
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
+#include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -40,9 +42,13 @@ class Screen : public testing::TestWithParam<const KernelInfo*> {
     for (std::size_t t = 0; t < tiles; ++t) {
       quant::PackNibbles(codes.data() + t * kRows * cols, cols, planes.data() + t * bytes);
     }
-    GuardedBuffer<std::int32_t> out_high(tiles * kRows), out_low(tiles * kRows);
-    GetParam()->screen->scan(planes.data(), tiles, cols, high.data(), low.data(), out_high.data(),
-                             out_low.data());
+    GuardedBuffer<float> steps(tiles * kRows), estimates(tiles * kRows), best(tiles);
+    for (std::size_t r = 0; r < steps.size(); ++r) steps[r] = 1.0f + static_cast<float>(r);
+    const auto high_sum = std::accumulate(high.data(), high.data() + cols, std::int32_t{0});
+    const auto low_sum = std::accumulate(low.data(), low.data() + cols, std::int32_t{0});
+    const ScanArgs args{planes.data(), tiles,        cols, high.data(),      low.data(), high_sum,
+                        low_sum,       steps.data(), 0.5f, estimates.data(), best.data()};
+    GetParam()->screen->scan(&args);
     for (std::size_t r = 0; r < tiles * kRows; ++r) {
       std::int32_t expected_high = 0, expected_low = 0;
       for (std::size_t c = 0; c < cols; ++c) {
@@ -50,8 +56,13 @@ class Screen : public testing::TestWithParam<const KernelInfo*> {
         expected_high += nibble * high[c];
         expected_low += nibble * low[c];
       }
-      ASSERT_EQ(out_high[r], expected_high) << cols << " columns, row " << r;
-      ASSERT_EQ(out_low[r], expected_low) << cols << " columns, row " << r;
+      const auto h = static_cast<float>(2 * expected_high - 15 * high_sum);
+      const auto l = static_cast<float>(2 * expected_low - 15 * low_sum);
+      ASSERT_EQ(estimates[r], (256 * h + l) * (0.5f * steps[r])) << cols << " columns, row " << r;
+    }
+    for (std::size_t t = 0; t < tiles; ++t) {
+      ASSERT_EQ(best[t], *std::max_element(estimates.data() + t * kRows,
+                                           estimates.data() + (t + 1) * kRows));
     }
   }
 
@@ -105,6 +116,29 @@ TEST_P(Screen, PutsEveryCodeInItsPlace) {
     CheckScan(codes, kCols, high, low);
     CheckRow(codes.data() + place / kCols * kCols, kCols, high);
     codes[place] = -128;
+  }
+}
+
+TEST_P(Screen, SurvivorsAreThoseThatMayReachTheThreshold) {
+  std::mt19937 rng(4);
+  for (const std::size_t n : {1u, 7u, 8u, 15u, 16u, 17u, 100u, 1000u}) {
+    GuardedBuffer<float> estimates(n), rests(n), norms(n);
+    for (auto* values : {&estimates, &rests, &norms}) {
+      for (std::size_t i = 0; i < n; ++i) (*values)[i] = static_cast<float>(rng() % 100);
+    }
+    if (n > 7) estimates[7] = std::numeric_limits<float>::quiet_NaN();  // nothing rules it out
+    for (const float threshold : {-1.0f, 60.0f, 99.0f, 120.0f, 1e9f}) {
+      GuardedBuffer<std::uint32_t> ids(n + kRows);
+      const SurvivorArgs args{estimates.data(), rests.data(), norms.data(), n, 0.5f, 0.25f, 1.0f,
+                              threshold,        500,          ids.data()};
+      const std::size_t count = GetParam()->screen->survivors(&args);
+      std::vector<std::uint32_t> expected;
+      for (std::size_t i = 0; i < n; ++i) {
+        const float most = estimates[i] + (rests[i] * 0.5f + (norms[i] * 0.25f + 1.0f));
+        if (!(most < threshold)) expected.push_back(500 + static_cast<std::uint32_t>(i));
+      }
+      ASSERT_EQ(std::vector<std::uint32_t>(ids.data(), ids.data() + count), expected) << n;
+    }
   }
 }
 

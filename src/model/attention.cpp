@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/attention.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -31,13 +32,22 @@ void AppendToCache(const Context& context, int layer, int kv_head, std::size_t p
   if (context.cache.type() == KvType::kF32) {
     Append(reinterpret_cast<float*>(keys), reinterpret_cast<float*>(values), position, dim, key,
            value);
-    return;
+  } else if (context.cache.type() == KvType::kF16) {
+    std::uint16_t* half = context.scratch().half_row.data();  // key, then value
+    context.floats().store_half(key, dim, half);
+    context.floats().store_half(value, dim, half + dim);
+    Append(reinterpret_cast<std::uint16_t*>(keys), reinterpret_cast<std::uint16_t*>(values),
+           position, dim, half, half + dim);
+  } else {
+    auto* bytes = reinterpret_cast<std::int8_t*>(context.scratch().half_row.data());
+    std::int32_t sum;
+    context.cache.key_scales(layer, kv_head)[position] =
+        1 / context.floats().quantize_absmax(key, dim, bytes, &sum);
+    context.cache.value_scales(layer, kv_head)[position] =
+        1 / context.floats().quantize_absmax(value, dim, bytes + dim, &sum);
+    Append(reinterpret_cast<std::int8_t*>(keys), reinterpret_cast<std::int8_t*>(values), position,
+           dim, bytes, bytes + dim);
   }
-  std::uint16_t* half = context.scratch().half_row.data();  // key, then value
-  context.floats().store_half(key, dim, half);
-  context.floats().store_half(value, dim, half + dim);
-  Append(reinterpret_cast<std::uint16_t*>(keys), reinterpret_cast<std::uint16_t*>(values), position,
-         dim, half, half + dim);
 }
 
 /// A head's RMS norm before its rotation, where the network has one.
@@ -72,36 +82,158 @@ void RotateAndAppend(const Context& context, int layer, std::size_t token) {
   }
 }
 
-/// Into how many pieces the query heads of one key-value head are split, so that few tokens still
-/// give every thread its share. The pieces' results do not depend on it.
-std::size_t PiecesPerGroup(const Context& context, std::size_t group) {
-  const std::size_t tasks = context.num_tokens * Size(context.config.num_kv_heads);
-  const std::size_t threads = Size(context.team.size());
-  for (std::size_t pieces = 1; pieces < group; ++pieces) {
-    if (group % pieces != 0) continue;
-    if (tasks * pieces % threads == 0 || tasks * pieces >= 8 * threads) return pieces;
+kernels::KvElement ElementOf(KvType type) {
+  switch (type) {
+    case KvType::kF32:
+      return kernels::KvElement::kF32;
+    case KvType::kI8:
+      return kernels::KvElement::kI8;
+    case KvType::kF16:
+      break;
   }
-  return group;
+  return kernels::KvElement::kF16;
 }
 
-void AttendGroup(const Context& context, int layer, std::size_t token, int kv_head,
-                 std::size_t first_query, std::size_t num_queries) {
+/// A run of query heads that read one key-value head, for neighbouring tokens.
+struct QueryGroup {
+  std::size_t first_token, num_tokens;
+  std::size_t first_query, num_queries;
+};
+
+kernels::AttentionArgs MakeArgs(const Context& context, int layer, const QueryGroup& group) {
   const ModelConfig& c = context.config;
   const TernaryMatrix& projection = context.weights.layers[Size(layer)].qkv_proj;
   const std::size_t dim = Size(c.head_dim);
+  const int kv_head = static_cast<int>(group.first_query / Size(c.num_heads / c.num_kv_heads));
+  const bool scaled = context.cache.type() == KvType::kI8;
   kernels::AttentionArgs args{};
-  args.queries = context.state.qkv.data() + token * projection.padded_rows() +
-                 projection.parts[0].first_row + first_query * dim;
-  args.out = context.state.attended.data() + token * Size(c.q_size()) + first_query * dim;
+  args.query_stride = projection.padded_rows();
+  args.out_stride = Size(c.q_size());
+  args.queries = context.state.qkv.data() + group.first_token * args.query_stride +
+                 projection.parts[0].first_row + group.first_query * dim;
+  args.out =
+      context.state.attended.data() + group.first_token * args.out_stride + group.first_query * dim;
   args.keys = context.cache.keys(layer, kv_head);
   args.values = context.cache.values(layer, kv_head);
+  args.key_scales = scaled ? context.cache.key_scales(layer, kv_head) : nullptr;
+  args.value_scales = scaled ? context.cache.value_scales(layer, kv_head) : nullptr;
   args.scratch = context.scratch().attention.data();
-  args.num_queries = num_queries;
+  args.num_tokens = group.num_tokens;
+  args.num_queries = group.num_queries;
   args.head_dim = dim;
-  args.num_positions = Size(context.first_position) + token + 1;
+  args.num_positions = Size(context.first_position) + group.first_token + 1;
   args.scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim));
-  args.half = context.cache.type() == KvType::kF16;
-  context.floats().attention(&args);
+  args.element = ElementOf(context.cache.type());
+  return args;
+}
+
+/// How the rows of a batch are cut into calls. The results do not depend on it.
+struct Cut {
+  std::size_t tokens;   // of a call, at most
+  std::size_t queries;  // of a call: a divisor of the query heads of a key-value head
+};
+
+/// As many tokens at once as a call takes, since they share the widened keys and values; but
+/// enough calls for every thread, if need be by parting the query heads too.
+Cut CutBatch(const Context& context) {
+  const std::size_t kv_heads = Size(context.config.num_kv_heads);
+  const std::size_t group = Size(context.config.num_heads) / kv_heads;
+  const std::size_t threads = Size(context.team.size());
+  const auto calls = [&](std::size_t tokens, std::size_t queries) {
+    return (context.num_tokens + tokens - 1) / tokens * kv_heads * (group / queries);
+  };
+  Cut cut{std::max<std::size_t>(1, kernels::kAttentionRows / group), group};
+  cut.tokens = std::min(cut.tokens, context.num_tokens);
+  while (cut.tokens > 1 && calls(cut.tokens, group) < 4 * threads) cut.tokens /= 2;
+  const auto good = [&](std::size_t queries) {
+    const std::size_t n = calls(cut.tokens, queries);
+    return queries <= kernels::kAttentionRows && (n % threads == 0 || n >= 8 * threads);
+  };
+  while (cut.queries > 1 && !(group % cut.queries == 0 && good(cut.queries))) --cut.queries;
+  return cut;
+}
+
+/// Calls are dealt out one by one, because later tokens have more positions behind them.
+void AttendBatch(const Context& context, int layer) {
+  const Cut cut = CutBatch(context);
+  const std::size_t runs = (context.num_tokens + cut.tokens - 1) / cut.tokens;
+  const std::size_t calls = Size(context.config.num_heads) / cut.queries * runs;
+  for (std::size_t call = Size(context.team.index()); call < calls;
+       call += Size(context.team.size())) {
+    const std::size_t first_token = call % runs * cut.tokens;
+    const QueryGroup group{first_token, std::min(cut.tokens, context.num_tokens - first_token),
+                           call / runs * cut.queries, cut.queries};
+    const auto args = MakeArgs(context, layer, group);
+    context.floats().attention(&args);
+  }
+}
+
+/// One token with many positions behind it: the positions are shared out, since there are fewer
+/// key-value heads than could keep the threads evenly busy.
+bool SplitsPositions(const Context& context) {
+  constexpr std::size_t kWorthTwoBarriers = 512;
+  const std::size_t group = Size(context.config.num_heads / context.config.num_kv_heads);
+  return context.num_tokens == 1 && context.team.size() > 1 && group <= kernels::kAttentionRows &&
+         Size(context.first_position) + 1 >= kWorthTwoBarriers;
+}
+
+/// Calls step(kv_head, begin, end) for this thread's share of pieces of `size` positions of every
+/// key-value head.
+template <class Step>
+void ForPieces(const Context& context, std::size_t positions, std::size_t size, Step step) {
+  const std::size_t pieces = (positions + size - 1) / size;
+  const Range mine = context.team.Share(Size(context.config.num_kv_heads) * pieces);
+  for (std::size_t i = mine.begin; i < mine.end; ++i) {
+    const std::size_t begin = i % pieces * size;
+    step(i / pieces, begin, std::min(begin + size, positions));
+  }
+}
+
+/// The steps of attention with a barrier in between; sums of blocks meet in their order, as in one
+/// call (kernels::kAttentionBlock), so the bits are the same.
+void AttendSplit(const Context& context, int layer) {
+  constexpr std::size_t kScorePiece = 64;
+  const ModelConfig& c = context.config;
+  const std::size_t heads = Size(c.num_heads), group = heads / Size(c.num_kv_heads);
+  const std::size_t dim = Size(c.head_dim), padded_dim = (dim + 15) / 16 * 16;
+  const std::size_t positions = Size(context.first_position) + 1;
+  const std::size_t padded = (positions + kPositions - 1) / kPositions * kPositions;
+  float* scores = context.state.scores.data();  // [heads][padded]
+  float* mixes = context.state.mixes.data();    // [block][heads][padded_dim]
+  const auto args_of = [&](std::size_t kv_head) {
+    return MakeArgs(context, layer, {0, 1, kv_head * group, group});
+  };
+  ForPieces(context, padded, kScorePiece,
+            [&](std::size_t kv_head, std::size_t begin, std::size_t end) {
+              const auto args = args_of(kv_head);
+              context.floats().attention_scores(&args, begin, end,
+                                                scores + kv_head * group * padded, padded);
+            });
+  context.team.Barrier();
+  const Range mine = context.team.Share(heads);
+  for (std::size_t head = mine.begin; head < mine.end; ++head) {
+    const auto args = args_of(head / group);
+    context.floats().attention_weights(&args, positions, scores + head * padded);
+  }
+  context.team.Barrier();
+  ForPieces(context, padded, kernels::kAttentionBlock,
+            [&](std::size_t kv_head, std::size_t begin, std::size_t end) {
+              const auto args = args_of(kv_head);
+              const std::size_t block = begin / kernels::kAttentionBlock;
+              context.floats().attention_mix(
+                  &args, scores + kv_head * group * padded, padded, begin, end,
+                  mixes + (block * heads + kv_head * group) * padded_dim);
+            });
+  context.team.Barrier();
+  for (std::size_t head = mine.begin; head < mine.end; ++head) {
+    float* out = context.state.attended.data() + head * dim;
+    std::memcpy(out, mixes + head * padded_dim, dim * sizeof(float));
+    for (std::size_t begin = kernels::kAttentionBlock; begin < padded;
+         begin += kernels::kAttentionBlock) {
+      const std::size_t block = begin / kernels::kAttentionBlock;
+      context.floats().add(out, mixes + (block * heads + head) * padded_dim, dim);
+    }
+  }
 }
 
 }  // namespace
@@ -129,17 +261,10 @@ void Attend(const Context& context, int layer) {
   }
   context.team.Barrier();
   TraceStep(context, &context.weights.layers[Size(layer)], TracePoint::kRope);
-
-  const ModelConfig& c = context.config;
-  const std::size_t group = Size(c.num_heads / c.num_kv_heads);
-  const std::size_t pieces = PiecesPerGroup(context, group), queries = group / pieces;
-  const std::size_t threads = Size(context.team.size());
-  // Dealt out one by one, because later tokens have more positions behind them.
-  const std::size_t tasks = Size(c.num_kv_heads) * pieces * context.num_tokens;
-  for (std::size_t task = Size(context.team.index()); task < tasks; task += threads) {
-    const std::size_t token = task % context.num_tokens, piece = task / context.num_tokens;
-    const std::size_t first_query = piece * queries;
-    AttendGroup(context, layer, token, static_cast<int>(first_query / group), first_query, queries);
+  if (SplitsPositions(context)) {
+    AttendSplit(context, layer);
+  } else {
+    AttendBatch(context, layer);
   }
   context.team.Barrier();
 }

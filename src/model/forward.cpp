@@ -51,8 +51,8 @@ void ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens,
   out->ids.clear();
   out->logits.clear();
   for (const auto& mine : std::span(screen.threads).first(static_cast<std::size_t>(pool.size()))) {
-    const std::uint32_t* ids = screen.ids.data() + mine.first_row;
-    const float* logits = screen.logits.data() + mine.first_row;
+    const std::uint32_t* ids = screen.ids.data() + mine.first_id;
+    const float* logits = screen.logits.data() + mine.first_id;
     out->ids.insert(out->ids.end(), ids, ids + mine.num_found);
     out->logits.insert(out->logits.end(), logits, logits + mine.num_found);
   }

@@ -62,8 +62,8 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
       kernels::kGemmTiles * quant::kTileRows * shapes.widest_input, what));
   s.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(
       std::max(shapes.tokens * kernels::kGemmTiles * quant::kTileRows, widest_output), what));
-  s.attention = BITTERN_TRY(
-      AlignedBuffer<float>::Create(kernels::AttentionScratch(shapes.positions, head_dim), what));
+  s.attention = BITTERN_TRY(AlignedBuffer<float>::Create(
+      kernels::AttentionScratch(shapes.positions + kernels::kAttentionRows, head_dim), what));
   if (shapes.skipping_rows != 0) {
     s.tiles = BITTERN_TRY(
         AlignedBuffer<std::uint8_t>::Create(quant::kPanelRows * shapes.widest_input / 4, what));
@@ -115,6 +115,13 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   impl->gate_up = BITTERN_TRY(floats(shapes.gate_rows));
   if (shapes.up_rows != 0) impl->up = BITTERN_TRY(floats(shapes.up_rows));
   impl->projected = BITTERN_TRY(floats(shapes.projected_rows));
+  const std::size_t heads = static_cast<std::size_t>(c.num_heads);
+  const std::size_t blocks =
+      (shapes.positions + kernels::kAttentionBlock - 1) / kernels::kAttentionBlock;
+  impl->scores = BITTERN_TRY(AlignedBuffer<float>::Create(
+      heads * (shapes.positions + 15) / 16 * 16 + heads * 16, "attention scores"));
+  impl->mixes = BITTERN_TRY(AlignedBuffer<float>::Create(
+      blocks * heads * ((static_cast<std::size_t>(c.head_dim) + 15) / 16 * 16), "attention sums"));
   impl->cosine = BITTERN_TRY(floats(half));
   impl->sine = BITTERN_TRY(floats(half));
   QuantizedActivations& acts = impl->activations;

@@ -53,6 +53,8 @@ struct ForwardState::Impl {
   AlignedBuffer<float> gate_up;       // (N, rows of gate_up_proj)
   AlignedBuffer<float> up;            // (N, rows of up_proj), where zeros are skipped
   AlignedBuffer<float> projected;     // (N, rows of o_proj or down_proj)
+  AlignedBuffer<float> scores;        // (heads, positions padded to 16): of one token
+  AlignedBuffer<float> mixes;         // (blocks of positions, heads, head_dim padded to 16)
   AlignedBuffer<float> cosine, sine;  // (N, head_dim / 2)
   QuantizedActivations activations;
   ScreenScratch screen;

@@ -17,7 +17,7 @@ Result<KvCache> KvCache::Create(const ModelConfig& config, int capacity, KvType 
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("context length must be at least 1, got {}", capacity));
   }
-  const std::uint64_t element = type == KvType::kF16 ? 2 : 4;
+  const std::uint64_t element = type == KvType::kI8 ? 1 : type == KvType::kF16 ? 2 : 4;
   const auto dim = static_cast<std::uint64_t>(config.head_dim);
   const std::uint64_t positions =
       (static_cast<std::uint64_t>(capacity) + kPositions - 1) / kPositions * kPositions;
@@ -38,6 +38,11 @@ Result<KvCache> KvCache::Create(const ModelConfig& config, int capacity, KvType 
   const std::string what = fmt::format("the KV cache of {} tokens", capacity);
   cache.keys_ = BITTERN_TRY(AlignedBuffer<std::byte>::Create(key_bytes, what));
   cache.values_ = BITTERN_TRY(AlignedBuffer<std::byte>::Create(value_bytes, what));
+  if (type == KvType::kI8) {
+    cache.scale_stride_ = positions;
+    cache.key_scales_ = BITTERN_TRY(AlignedBuffer<float>::Create(heads * positions, what));
+    cache.value_scales_ = BITTERN_TRY(AlignedBuffer<float>::Create(heads * positions, what));
+  }
   return cache;
 }
 

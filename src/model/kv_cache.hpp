@@ -11,12 +11,14 @@
 
 namespace bittern::model {
 
-enum class KvType : std::uint8_t { kF16, kF32 };
+/// kI8 is an approximation: a head's key or value is 8-bit integers with one scale.
+enum class KvType : std::uint8_t { kF16, kF32, kI8 };
 
 /// Room for `capacity` tokens, allocated at once. Both tensors lie in the order in which the
 /// attention kernel walks them (docs/design/0002-attention.md):
 ///   keys   [layer][kv_head][position / 16][head_dim][position % 16]
 ///   values [layer][kv_head][position][head_dim padded to 16]
+/// and for kI8 what a step of each is worth: [layer][kv_head][position] twice.
 /// Not thread-safe.
 class KvCache {
  public:
@@ -26,7 +28,9 @@ class KvCache {
   [[nodiscard]] int capacity() const noexcept { return capacity_; }
   [[nodiscard]] int length() const noexcept { return length_; }
   [[nodiscard]] KvType type() const noexcept { return type_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return keys_.size() + values_.size(); }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return keys_.size() + values_.size() + 2 * key_scales_.size() * sizeof(float);
+  }
 
   /// Forgets tokens from `length` on; does nothing if there are not more.
   void Truncate(int length) noexcept {
@@ -42,6 +46,13 @@ class KvCache {
   [[nodiscard]] std::byte* values(int layer, int kv_head) noexcept {
     return values_.data() + Offset(layer, kv_head, value_stride_);
   }
+  /// kI8 only: what a step is worth, by position.
+  [[nodiscard]] float* key_scales(int layer, int kv_head) noexcept {
+    return key_scales_.data() + Offset(layer, kv_head, scale_stride_);
+  }
+  [[nodiscard]] float* value_scales(int layer, int kv_head) noexcept {
+    return value_scales_.data() + Offset(layer, kv_head, scale_stride_);
+  }
 
  private:
   [[nodiscard]] std::size_t Offset(int layer, int kv_head, std::size_t stride) const noexcept {
@@ -53,7 +64,9 @@ class KvCache {
   int capacity_ = 0, length_ = 0, num_kv_heads_ = 0;
   KvType type_ = KvType::kF16;
   std::size_t key_stride_ = 0, value_stride_ = 0;  // bytes of one head of one layer
+  std::size_t scale_stride_ = 0;                   // floats
   AlignedBuffer<std::byte> keys_, values_;
+  AlignedBuffer<float> key_scales_, value_scales_;  // kI8 only
 };
 
 }  // namespace bittern::model

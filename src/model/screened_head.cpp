@@ -119,34 +119,23 @@ QuantizedVector Quantize(const float* x, std::size_t cols, std::int8_t* high, st
   return v;
 }
 
-constexpr std::size_t kChunkTiles = 32;  // of a scan: the sums stay in cache
-
 /// Estimates of this thread's rows from their first four bits.
 void Estimate(const Context& context, const ScreenedHead& head, const QuantizedVector& v,
               Range tiles, ScreenScratch::Thread* mine) {
-  float* estimates = context.state.screen.estimates.data();
-  std::int32_t* high = mine->sums.data();
-  std::int32_t* low = high + kChunkTiles * kTileRows;
-  for (std::size_t tile = tiles.begin; tile < tiles.end; tile += kChunkTiles) {
-    const std::size_t count = std::min(kChunkTiles, tiles.end - tile);
-    context.weights.kernels.screen().scan(
-        head.nibbles.data() + tile * quant::NibbleTileBytes(head.padded_cols), count,
-        head.padded_cols, mine->high.data(), mine->low.data(), high, low);
-    const std::size_t first = tile * kTileRows;
-    for (std::size_t i = 0; i < count * kTileRows; ++i) {
-      // sum of (nibble - 7.5) * (256 high + low), doubled: small integers, exact as float
-      const auto h = static_cast<float>(2 * high[i] - 15 * v.high_sum);
-      const auto l = static_cast<float>(2 * low[i] - 15 * v.low_sum);
-      estimates[first + i] = (256 * h + l) * (8 * v.step * head.step[first + i]);
-    }
-    for (std::size_t t = 0; t < count; ++t) {
-      const float* row = estimates + first + t * kTileRows;
-      float best = row[0];
-      const std::size_t rows = std::min(kTileRows, head.rows - first - t * kTileRows);
-      for (std::size_t i = 1; i < rows; ++i) best = std::max(best, row[i]);
-      mine->tile_best[tile - tiles.begin + t] = best;
-    }
-  }
+  const std::size_t first = tiles.begin * kTileRows;
+  const kernels::ScanArgs args{
+      .tiles = head.nibbles.data() + tiles.begin * quant::NibbleTileBytes(head.padded_cols),
+      .num_tiles = tiles.end - tiles.begin,
+      .cols = head.padded_cols,
+      .high = mine->high.data(),
+      .low = mine->low.data(),
+      .high_sum = v.high_sum,
+      .low_sum = v.low_sum,
+      .steps = head.step.data() + first,
+      .factor = 8 * v.step,
+      .estimates = context.state.screen.estimates.data() + first,
+      .best = mine->tile_best.data()};
+  context.weights.kernels.screen().scan(&args);
 }
 
 /// Computes the logits of `count` rows of this thread that look best: any rows would do, since
@@ -209,28 +198,26 @@ std::size_t Refine(const ScreenedHead& head, const QuantizedVector& v, float thr
   return kept;
 }
 
-/// This thread's rows that the first four bits cannot rule out.
-std::size_t Survivors(const ScreenedHead& head, const QuantizedVector& v, float threshold,
-                      Range rows, const float* estimates, std::uint32_t* ids) {
-  std::size_t kept = 0;
-  for (std::size_t r = rows.begin; r < rows.end; ++r) {
-    const float bound = head.rest4[r] * v.size + head.norm[r] * v.rest_size + kLogitFloor;
-    ids[kept] = static_cast<std::uint32_t>(r);
-    kept += !(estimates[r] + bound < threshold);
-  }
-  return kept;
-}
-
 void Eliminate(const Context& context, const float* x, const QuantizedVector& v, float threshold,
                Range rows, ScreenScratch::Thread* mine) {
   const ScreenedHead& head = context.weights.screened_head;
   const kernels::ScreenOps& ops = context.weights.kernels.screen();
   ScreenScratch& scratch = context.state.screen;
-  std::uint32_t* ids = scratch.ids.data() + rows.begin;
-  float* logits = scratch.logits.data() + rows.begin;
+  std::uint32_t* ids = scratch.ids.data() + mine->first_id;
+  float* logits = scratch.logits.data() + mine->first_id;
   float* estimates = scratch.estimates.data();
   const std::size_t cols = head.padded_cols;
-  std::size_t count = Survivors(head, v, threshold, rows, estimates, ids);
+  const kernels::SurvivorArgs args{.estimates = estimates + rows.begin,
+                                   .rests = head.rest4.data() + rows.begin,
+                                   .norms = head.norm.data() + rows.begin,
+                                   .count = rows.end - rows.begin,
+                                   .size = v.size,
+                                   .rest_size = v.rest_size,
+                                   .floor = kLogitFloor,
+                                   .threshold = threshold,
+                                   .first = static_cast<std::uint32_t>(rows.begin),
+                                   .ids = ids};
+  std::size_t count = ops.survivors(&args);
   mine->stats.rows += rows.end - rows.begin;
   mine->stats.after_4_bits += count;
   // The lower planes meet the high halves of the vector only; `low_size` bounds what that loses.
@@ -295,15 +282,16 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, int num_th
   const std::string what = "the scratch memory of the output head";
   const std::size_t tiles = quant::TilesOfRows(head.rows);
   scratch.estimates = BITTERN_TRY(AlignedBuffer<float>::Create(tiles * kTileRows, what));
-  scratch.ids = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(tiles * kTileRows, what));
-  scratch.logits = BITTERN_TRY(AlignedBuffer<float>::Create(tiles * kTileRows, what));
+  // Slices of threads lie apart, since finding survivors writes past them.
+  scratch.ids = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(
+      tiles * kTileRows + static_cast<std::size_t>(num_threads) * kTileRows, what));
+  scratch.logits = BITTERN_TRY(AlignedBuffer<float>::Create(scratch.ids.size(), what));
   const auto threads = static_cast<std::size_t>(num_threads);
   scratch.all_seeds.reserve(threads * kMaxCandidateCount);
   for (std::size_t t = 0; t < threads; ++t) {
     Thread thread;
     thread.tile_best.resize(tiles);
     thread.seeds.resize(kMaxCandidateCount);
-    thread.sums.resize(2 * kChunkTiles * kTileRows);
     thread.high = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
     thread.low = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
     scratch.threads.push_back(std::move(thread));
@@ -317,7 +305,7 @@ void FindCandidates(const Context& context, const float* x, const CandidateReque
   ScreenScratch::Thread& mine = scratch.threads[static_cast<std::size_t>(context.team.index())];
   const Range tiles = context.team.Share(quant::TilesOfRows(head.rows));
   const Range rows{tiles.begin * kTileRows, std::min(tiles.end * kTileRows, head.rows)};
-  mine.first_row = rows.begin;
+  mine.first_id = rows.begin + static_cast<std::size_t>(context.team.index()) * kTileRows;
   mine.num_found = mine.num_seeds = 0;
   const QuantizedVector v = Quantize(x, head.cols, mine.high.data(), mine.low.data());
   const bool bounded = v.finite && head.largest_norm * v.size < 1e37f;  // the same on each thread

@@ -68,10 +68,9 @@ struct ScreenScratch {
     std::vector<float> tile_best;  // (tiles of the head): the best estimate of each
     std::vector<float> seeds;      // (kMaxCandidateCount): exact logits, for the threshold
     std::size_t num_seeds = 0;
-    std::size_t first_row = 0, num_found = 0;  // its slice of `ids` and `logits`
+    std::size_t first_id = 0, num_found = 0;  // its slice of `ids` and `logits`
     ScreenStats stats;
     AlignedBuffer<std::int8_t> high, low;  // (padded_cols): the vector, quantised
-    std::vector<std::int32_t> sums;        // of one chunk of tiles
   };
   AlignedBuffer<float> estimates;    // (rows padded to 16)
   AlignedBuffer<std::uint32_t> ids;  // (rows): survivors, then candidates; a slice per thread
@@ -85,7 +84,7 @@ struct ScreenScratch {
 };
 
 /// Finds the candidates of one token among the rows of the head; `x` (cols floats) is the final
-/// norm's output. Thread t's are the num_found ids and logits from its first_row on, by ascending
+/// norm's output. Thread t's are the num_found ids and logits from its first_id on, by ascending
 /// id. Not one candidate: the logits would not have been finite. Ends with a barrier.
 void FindCandidates(const Context& context, const float* x, const CandidateRequest& request);
 

@@ -247,7 +247,10 @@ Result<void> Session::Impl::Advance(TokenId id, const GenerateOptions& options, 
   }
   has_logits = screened = false;
   BITTERN_TRY(CheckFinite(window_logits()));
-  has_logits = true;
+  // A caller sees logits where it would without drafts, so that what follows does not depend on
+  // what happened to be drafted.
+  const auto request = sampler.Request();
+  has_logits = !request || !model->model.CanScreen(*request);
   return {};
 }
 
@@ -415,6 +418,9 @@ void Session::Truncate(int position) noexcept {
 void Session::SetTracer(model::Tracer* tracer) noexcept { impl_->state.SetTracer(tracer); }
 
 const Timings& Session::timings() const noexcept { return impl_->timings; }
+model::ScreenStats Session::screen_stats() const noexcept {
+  return model::ScreenStatsOf(impl_->state);
+}
 const LoadedModel& Session::model() const noexcept { return *impl_->model; }
 
 }  // namespace bittern::runtime

@@ -8,16 +8,17 @@
 namespace bittern::runtime {
 namespace {
 
-constexpr double kAllowance = 0.015;    // of the time spent may be lost to drafts in the end
+constexpr double kAllowance = 0.01;     // of the time spent may be lost to drafts in the end
 constexpr double kFirstCredit = 1.0;    // plain steps that the first drafts may lose
 constexpr double kLargestCredit = 8.0;  // so that gains long ago do not pay for a bad stretch
+constexpr double kSmallRisk = 0.3;      // plain steps that a draft may risk without credit
 constexpr double kMargin = 1.05;        // a draft is expected to gain this much at least
 constexpr std::size_t kFirstDraft = 3;  // tokens of drafts before any has been measured
 constexpr int kStepsToLearn = 2;        // before the cost of a plain step is believed
 
-/// What a batch costs where none has been measured, a little below what CPUs show: an optimist
-/// tries once and then knows.
-double AssumedCost(std::size_t batch) { return 1.1 + 0.15 * static_cast<double>(batch); }
+/// What a batch costs where none has been measured: a little less than most CPUs show, so that it
+/// is tried once guesses come true, and then known.
+double AssumedCost(std::size_t batch) { return 1.4 + 0.15 * static_cast<double>(batch); }
 
 /// Match lengths fall into classes: 2, 3, 4, 5..7, 8..15, 16 and more.
 std::size_t ClassOf(std::size_t match_length) {
@@ -64,7 +65,7 @@ NgramIndex::Match NgramIndex::Find() const {
   return {};
 }
 
-DraftPolicy::DraftPolicy() : credit_(kFirstCredit), chance_{0.3, 0.45, 0.6, 0.75, 0.85, 0.92} {}
+DraftPolicy::DraftPolicy() : credit_(kFirstCredit), chance_{0.2, 0.35, 0.5, 0.65, 0.8, 0.9} {}
 
 void DraftPolicy::ObserveStep(double seconds) {
   if (steps_ < kStepsToLearn) {
@@ -79,20 +80,21 @@ void DraftPolicy::ObserveStep(double seconds) {
   // A batch that once looked dear is tried again some day.
   for (std::size_t batch = 2; batch < cost_.size(); ++batch) {
     if (cost_[batch] > AssumedCost(batch))
-      MoveTowards(AssumedCost(batch), 1.0 / 256, &cost_[batch]);
+      MoveTowards(AssumedCost(batch), 1.0 / 1024, &cost_[batch]);
   }
 }
 
 void DraftPolicy::ObserveBatch(std::size_t batch, double seconds, std::size_t tokens) {
   if (steps_ == 0 || !(step_s_ > 0)) return;
   const double expected = Cost(batch);
-  const double cost = std::min(seconds / step_s_, 3 * expected);
+  // The very first batch pays for pages and caches too.
+  const double cost = std::min(seconds / step_s_, (seen_ ? 3 : 2) * expected);
   const bool first = cost_[batch] == 0;
   if (first) cost_[batch] = expected;
-  MoveTowards(cost, first ? 0.5 : 0.25, &cost_[batch]);
+  MoveTowards(cost, first ? 1.0 : 0.25, &cost_[batch]);
   seen_ = true;
-  credit_ =
-      std::min(credit_ + static_cast<double>(tokens) * (1 + kAllowance) - cost, kLargestCredit);
+  credit_ += static_cast<double>(tokens) * (1 + kAllowance) - cost;
+  credit_ = std::min(credit_, kLargestCredit);
 }
 
 void DraftPolicy::ObserveGuess(std::size_t match_length, bool came_true) {
@@ -104,13 +106,17 @@ double DraftPolicy::Chance(std::size_t match_length) const {
 }
 
 double DraftPolicy::Cost(std::size_t batch) const {
-  // Where this batch has not been seen, the nearest one that has, scaled as assumed.
-  for (std::size_t distance = 0; distance < cost_.size(); ++distance) {
-    for (const std::size_t seen : {batch + distance, batch - std::min(batch, distance)}) {
-      if (seen >= 2 && seen < cost_.size() && cost_[seen] > 0) {
-        return cost_[seen] * AssumedCost(batch) / AssumedCost(seen);
-      }
-    }
+  if (batch < 2) return 1;
+  const auto cost_per_token = [&](std::size_t seen) {  // beyond the first
+    return (cost_[seen] - 1) / static_cast<double>(seen - 1);
+  };
+  // Where this batch has not been seen, each token more is taken to cost what it did in the next
+  // smaller one: batches have a fixed cost, so this is careful. Failing that, from a larger one.
+  for (std::size_t seen = batch; seen >= 2; --seen) {
+    if (cost_[seen] > 0) return 1 + cost_per_token(seen) * static_cast<double>(batch - 1);
+  }
+  for (std::size_t seen = batch + 1; seen < cost_.size(); ++seen) {
+    if (cost_[seen] > 0) return cost_[seen] * AssumedCost(batch) / AssumedCost(seen);
   }
   return AssumedCost(batch);
 }
@@ -119,12 +125,14 @@ std::size_t DraftPolicy::DraftLength(std::size_t match_length, std::size_t limit
   if (match_length == 0 || steps_ < kStepsToLearn) return 0;
   std::size_t best = 0;
   double best_rate = kMargin, tokens = 1, all_true = 1;
+  const double risk = seen_ ? std::max(credit_, kSmallRisk) : credit_;
   const std::size_t longest = std::min(limit, seen_ ? kMaxDraft : kFirstDraft);
   for (std::size_t length = 1; length <= longest; ++length) {
     all_true *= Chance(match_length + length - 1);
     tokens += all_true;
     const double cost = Cost(length + 1);
-    if (cost - 1 > credit_) break;
+    // What is lost on average because the first guess is wrong.
+    if ((cost - 1) * (1 - Chance(match_length)) > risk) break;
     if (tokens > best_rate * cost) {
       best_rate = tokens / cost;
       best = length;

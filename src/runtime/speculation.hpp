@@ -57,9 +57,9 @@ class NgramIndex {
 };
 
 /// Decides how long a draft may be, from what steps have cost and how often guesses came true.
-/// Two rules: a draft must be expected to gain, and what failed drafts have cost in all never
-/// exceeds what the gains have earned plus a small share of the time spent. Keeps its experience
-/// from one generation to the next.
+/// Two rules: a draft must be expected to gain, and what it risks must have been earned by gains
+/// and by a small share of the time spent, unless it is little. Keeps its experience from one
+/// generation to the next.
 class DraftPolicy {
  public:
   DraftPolicy();

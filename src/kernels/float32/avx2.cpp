@@ -77,6 +77,11 @@ inline __m256 LoadInt32x8(const int32_t* p) {
   return _mm256_cvtepi32_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 inline Vec LoadInt32(const int32_t* p) { return {LoadInt32x8(p), LoadInt32x8(p + 8)}; }
+inline __m256 LoadInt8x8(const int8_t* p) {
+  return _mm256_cvtepi32_ps(
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+inline Vec LoadInt8(const int8_t* p) { return {LoadInt8x8(p), LoadInt8x8(p + 8)}; }
 inline void StoreInt8(int8_t* p, Vec v) {
   const __m256i words =  // packs within 128-bit lanes: put the quarters back in order
       _mm256_permute4x64_epi64(

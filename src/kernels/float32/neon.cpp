@@ -99,6 +99,13 @@ inline float32x4_t LoadInt32x4(const int32_t* p) { return vcvtq_f32_s32(vld1q_s3
 inline Vec LoadInt32(const int32_t* p) {
   return {LoadInt32x4(p), LoadInt32x4(p + 4), LoadInt32x4(p + 8), LoadInt32x4(p + 12)};
 }
+inline Vec LoadInt8(const int8_t* p) {
+  const int8x16_t bytes = vld1q_s8(p);
+  const int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_s8(vget_high_s8(bytes));
+  return {vcvtq_f32_s32(vmovl_s16(vget_low_s16(low))), vcvtq_f32_s32(vmovl_s16(vget_high_s16(low))),
+          vcvtq_f32_s32(vmovl_s16(vget_low_s16(high))),
+          vcvtq_f32_s32(vmovl_s16(vget_high_s16(high)))};
+}
 inline int16x8_t ToInt16(float32x4_t low, float32x4_t high) {
   return vcombine_s16(vmovn_s32(vcvtq_s32_f32(low)), vmovn_s32(vcvtq_s32_f32(high)));
 }

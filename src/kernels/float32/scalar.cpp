@@ -130,6 +130,9 @@ inline void StoreHalf(uint16_t* p, const Vec& v) {
 inline Vec LoadInt32(const int32_t* p) {
   return Each([=](size_t i) { return static_cast<float>(p[i]); });
 }
+inline Vec LoadInt8(const int8_t* p) {
+  return Each([=](size_t i) { return static_cast<float>(p[i]); });
+}
 /// Stores integral lanes in [-128, 127].
 inline void StoreInt8(int8_t* p, const Vec& v) {
   for (size_t i = 0; i < 16; ++i) p[i] = static_cast<int8_t>(v.lane[i]);

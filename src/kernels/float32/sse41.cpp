@@ -158,6 +158,14 @@ inline __m128 LoadInt32x4(const int32_t* p) {
 inline Vec LoadInt32(const int32_t* p) {
   return {LoadInt32x4(p), LoadInt32x4(p + 4), LoadInt32x4(p + 8), LoadInt32x4(p + 12)};
 }
+inline __m128 LoadInt8x4(const int8_t* p) {
+  int32_t word;
+  __builtin_memcpy(&word, p, 4);
+  return _mm_cvtepi32_ps(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(word)));
+}
+inline Vec LoadInt8(const int8_t* p) {
+  return {LoadInt8x4(p), LoadInt8x4(p + 4), LoadInt8x4(p + 8), LoadInt8x4(p + 12)};
+}
 inline void StoreInt8(int8_t* p, const Vec& v) {
   const __m128i low = _mm_packs_epi32(_mm_cvttps_epi32(v.a), _mm_cvttps_epi32(v.b));
   const __m128i high = _mm_packs_epi32(_mm_cvttps_epi32(v.c), _mm_cvttps_epi32(v.d));

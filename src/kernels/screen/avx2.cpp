@@ -23,16 +23,21 @@ inline __m256i Broadcast4(const int8_t* p) {
 }
 inline __m256i Widened(__m256i sums) { return _mm256_madd_epi16(sums, _mm256_set1_epi16(1)); }
 
-/// Eight rows of a tile against both halves of the vector, over `cols` columns.
-inline void ScanRows(const uint8_t* tile, size_t cols, const int8_t* high, const int8_t* low,
-                     int32_t* out_high, int32_t* out_low) {
+/// 2 * sum - 15 * vector_sum, as float.
+inline __m256 Centred(__m256i sum, int32_t vector_sum) {
+  return _mm256_cvtepi32_ps(
+      _mm256_sub_epi32(_mm256_add_epi32(sum, sum), _mm256_set1_epi32(15 * vector_sum)));
+}
+
+/// Estimates of eight rows of a tile, whose part of its lines begins at `part`.
+inline __m256 ScanRows(const ScanArgs& args, const uint8_t* part, const float* steps) {
   const __m256i nibble = _mm256_set1_epi8(0x0f);
   __m256i wide_high = _mm256_setzero_si256(), wide_low = wide_high;
-  for (size_t c = 0; c < cols; c += 8 * kLinesAtOnce) {
+  for (size_t c = 0; c < args.cols; c += 8 * kLinesAtOnce) {
     __m256i sums_high = _mm256_setzero_si256(), sums_low = sums_high;
     Unroll<kLinesAtOnce>(BITTERN_STEP(i) {
       const size_t column = c + 8 * i.value;
-      const uint8_t* line = tile + column * 8;
+      const uint8_t* line = part + column * 8;
       __builtin_prefetch(line + kPrefetchBytes);
       const __m256i bytes = Load(line);
       const __m256i first = _mm256_and_si256(bytes, nibble);
@@ -42,24 +47,62 @@ inline void ScanRows(const uint8_t* tile, size_t cols, const int8_t* high, const
         const __m256i b = _mm256_maddubs_epi16(second, Broadcast4(act + column + 4));
         return _mm256_add_epi16(sums, _mm256_add_epi16(a, b));
       };
-      sums_high = add(sums_high, high);
-      sums_low = add(sums_low, low);
+      sums_high = add(sums_high, args.high);
+      sums_low = add(sums_low, args.low);
     });
     wide_high = _mm256_add_epi32(wide_high, Widened(sums_high));
     wide_low = _mm256_add_epi32(wide_low, Widened(sums_low));
   }
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out_high), wide_high);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out_low), wide_low);
+  const __m256 high = _mm256_mul_ps(Centred(wide_high, args.high_sum), _mm256_set1_ps(256));
+  const __m256 sum = _mm256_add_ps(high, Centred(wide_low, args.low_sum));
+  return _mm256_mul_ps(sum, _mm256_mul_ps(_mm256_set1_ps(args.factor), _mm256_loadu_ps(steps)));
 }
 
-void Scan(const uint8_t* tiles, size_t num_tiles, size_t cols, const int8_t* high,
-          const int8_t* low, int32_t* out_high, int32_t* out_low) {
-  for (size_t t = 0; t < num_tiles; ++t, tiles += cols * 8) {
-    for (size_t half = 0; half < 2; ++half) {
-      const size_t row = t * kRows + half * 8;
-      ScanRows(tiles + half * kHalf, cols, high, low, out_high + row, out_low + row);
+inline float Largest(__m256 v) {
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+
+void Scan(const ScanArgs* args) {
+  for (size_t t = 0; t < args->num_tiles; ++t) {
+    const uint8_t* tile = args->tiles + t * args->cols * 8;
+    const size_t row = t * kRows;
+    const __m256 low = ScanRows(*args, tile, args->steps + row);
+    const __m256 high = ScanRows(*args, tile + kHalf, args->steps + row + 8);
+    _mm256_storeu_ps(args->estimates + row, low);
+    _mm256_storeu_ps(args->estimates + row + 8, high);
+    args->best[t] = Largest(_mm256_max_ps(low, high));
+  }
+}
+
+/// Eight rows from `i` on: a bit for each that survives.
+inline unsigned SurvivorBits(const SurvivorArgs& args, size_t i) {
+  const __m256 rest = _mm256_mul_ps(_mm256_loadu_ps(args.rests + i), _mm256_set1_ps(args.size));
+  const __m256 norm =
+      _mm256_mul_ps(_mm256_loadu_ps(args.norms + i), _mm256_set1_ps(args.rest_size));
+  const __m256 bound = _mm256_add_ps(rest, _mm256_add_ps(norm, _mm256_set1_ps(args.floor)));
+  const __m256 most = _mm256_add_ps(_mm256_loadu_ps(args.estimates + i), bound);
+  const __m256 keep = _mm256_cmp_ps(most, _mm256_set1_ps(args.threshold), _CMP_NLT_UQ);
+  return static_cast<unsigned>(_mm256_movemask_ps(keep));
+}
+
+size_t Survivors(const SurvivorArgs* args) {
+  size_t kept = 0, i = 0;
+  for (; i + 8 <= args->count; i += 8) {
+    const unsigned bits = SurvivorBits(*args, i);
+    for (unsigned lane = 0; lane < 8; ++lane) {
+      args->ids[kept] = args->first + static_cast<uint32_t>(i) + lane;
+      kept += bits >> lane & 1;
     }
   }
+  for (; i < args->count; ++i) {
+    const float bound =
+        args->rests[i] * args->size + (args->norms[i] * args->rest_size + args->floor);
+    args->ids[kept] = args->first + static_cast<uint32_t>(i);
+    kept += !(args->estimates[i] + bound < args->threshold);
+  }
+  return kept;
 }
 
 inline int32_t Sum(__m256i v) {
@@ -97,7 +140,7 @@ int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
   return DotFields<4>(pairs, cols, high);
 }
 
-constexpr ScreenOps kOps = {Scan, DotBits, DotPairs};
+constexpr ScreenOps kOps = {Scan, Survivors, DotBits, DotPairs};
 
 }  // namespace
 

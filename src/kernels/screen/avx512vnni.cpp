@@ -27,31 +27,63 @@ inline void AddFields(__m512i first, __m512i second, const int8_t* act, Fields* 
   sums->second = _mm512_dpbusd_epi32(sums->second, second, Broadcast4(act + 4));
 }
 
-inline void Store(const Fields& a, const Fields& b, int32_t* out) {
+/// 2 * sum - 15 * vector_sum, as float.
+inline __m512 Centred(const Fields& a, const Fields& b, int32_t vector_sum) {
   const __m512i first = _mm512_add_epi32(a.first, b.first);
   const __m512i second = _mm512_srai_epi32(_mm512_add_epi32(a.second, b.second), 4);
-  _mm512_storeu_si512(out, _mm512_add_epi32(first, second));
+  const __m512i sum = _mm512_add_epi32(first, second);
+  return _mm512_cvtepi32_ps(
+      _mm512_sub_epi32(_mm512_add_epi32(sum, sum), _mm512_set1_epi32(15 * vector_sum)));
 }
 
-void Scan(const uint8_t* tiles, size_t num_tiles, size_t cols, const int8_t* high,
-          const int8_t* low, int32_t* out_high, int32_t* out_low) {
+inline void ScanTile(const ScanArgs& args, size_t t) {
   const __m512i nibble = _mm512_set1_epi8(0x0f);
-  for (size_t t = 0; t < num_tiles; ++t) {
-    Fields sums_high[2], sums_low[2];  // two sets: the latency of one hides behind the other
-    for (size_t c = 0; c < cols; c += 16, tiles += 2 * kLine) {
-      Unroll<2>(BITTERN_STEP(i) {
-        const uint8_t* line = tiles + i.value * kLine;
-        _mm_prefetch(reinterpret_cast<const char*>(line + kPrefetchBytes), _MM_HINT_T0);
-        const __m512i bytes = _mm512_loadu_si512(line);
-        const __m512i first = _mm512_and_si512(bytes, nibble);
-        const __m512i second = _mm512_andnot_si512(nibble, bytes);
-        AddFields(first, second, high + c + 8 * i.value, &sums_high[i.value]);
-        AddFields(first, second, low + c + 8 * i.value, &sums_low[i.value]);
-      });
-    }
-    Store(sums_high[0], sums_high[1], out_high + t * kRows);
-    Store(sums_low[0], sums_low[1], out_low + t * kRows);
+  const uint8_t* tile = args.tiles + t * args.cols * 8;
+  Fields high[2], low[2];  // two sets: the latency of one hides behind the other
+  for (size_t c = 0; c < args.cols; c += 16, tile += 2 * kLine) {
+    Unroll<2>(BITTERN_STEP(i) {
+      const uint8_t* line = tile + i.value * kLine;
+      _mm_prefetch(reinterpret_cast<const char*>(line + kPrefetchBytes), _MM_HINT_T0);
+      const __m512i bytes = _mm512_loadu_si512(line);
+      const __m512i first = _mm512_and_si512(bytes, nibble);
+      const __m512i second = _mm512_andnot_si512(nibble, bytes);
+      AddFields(first, second, args.high + c + 8 * i.value, &high[i.value]);
+      AddFields(first, second, args.low + c + 8 * i.value, &low[i.value]);
+    });
   }
+  const __m512 h = Centred(high[0], high[1], args.high_sum);
+  const __m512 l = Centred(low[0], low[1], args.low_sum);
+  const __m512 sum = _mm512_add_ps(_mm512_mul_ps(h, _mm512_set1_ps(256)), l);
+  const __m512 step =
+      _mm512_mul_ps(_mm512_set1_ps(args.factor), _mm512_loadu_ps(args.steps + t * kRows));
+  const __m512 estimates = _mm512_mul_ps(sum, step);
+  _mm512_storeu_ps(args.estimates + t * kRows, estimates);
+  args.best[t] = _mm512_reduce_max_ps(estimates);
+}
+
+void Scan(const ScanArgs* args) {
+  for (size_t t = 0; t < args->num_tiles; ++t) ScanTile(*args, t);
+}
+
+size_t Survivors(const SurvivorArgs* args) {
+  const __m512 size = _mm512_set1_ps(args->size), rest_size = _mm512_set1_ps(args->rest_size);
+  const __m512 floor = _mm512_set1_ps(args->floor), threshold = _mm512_set1_ps(args->threshold);
+  const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  size_t kept = 0;
+  for (size_t i = 0; i < args->count; i += kRows) {
+    const size_t left = args->count - i;
+    const __mmask16 there = static_cast<__mmask16>(left < kRows ? (1u << left) - 1 : 0xffffu);
+    const __m512 rest = _mm512_mul_ps(_mm512_maskz_loadu_ps(there, args->rests + i), size);
+    const __m512 norm = _mm512_mul_ps(_mm512_maskz_loadu_ps(there, args->norms + i), rest_size);
+    const __m512 bound = _mm512_add_ps(rest, _mm512_add_ps(norm, floor));
+    const __m512 most = _mm512_add_ps(_mm512_maskz_loadu_ps(there, args->estimates + i), bound);
+    const __mmask16 keep = _mm512_mask_cmp_ps_mask(there, most, threshold, _CMP_NLT_UQ);
+    const __m512i ids =
+        _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(args->first + i)));
+    _mm512_storeu_si512(args->ids + kept, _mm512_maskz_compress_epi32(keep, ids));
+    kept += static_cast<size_t>(__builtin_popcount(keep));
+  }
+  return kept;
 }
 
 int32_t DotBits(const uint8_t* bits, size_t cols, const int8_t* high) {
@@ -92,7 +124,7 @@ int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
   return _mm512_reduce_add_epi32(total);
 }
 
-constexpr ScreenOps kOps = {Scan, DotBits, DotPairs};
+constexpr ScreenOps kOps = {Scan, Survivors, DotBits, DotPairs};
 
 }  // namespace
 

@@ -7,19 +7,39 @@ namespace {
 
 constexpr size_t kRows = 16, kLine = 64;
 
-void Scan(const uint8_t* tiles, size_t num_tiles, size_t cols, const int8_t* high,
-          const int8_t* low, int32_t* out_high, int32_t* out_low) {
-  for (size_t t = 0; t < num_tiles; ++t, out_high += kRows, out_low += kRows) {
-    for (size_t r = 0; r < kRows; ++r) out_high[r] = out_low[r] = 0;
-    for (size_t c = 0; c < cols; c += 8, tiles += kLine) {
-      for (size_t p = 0; p < kLine; ++p) {
-        const size_t column = c + p % 4;
-        const int32_t first = tiles[p] & 15, second = tiles[p] >> 4;
-        out_high[p / 4] += first * high[column] + second * high[column + 4];
-        out_low[p / 4] += first * low[column] + second * low[column + 4];
-      }
+void ScanTile(const ScanArgs& a, size_t t) {
+  int32_t high[kRows] = {}, low[kRows] = {};
+  const uint8_t* line = a.tiles + t * a.cols * 8;
+  for (size_t c = 0; c < a.cols; c += 8, line += kLine) {
+    for (size_t p = 0; p < kLine; ++p) {
+      const size_t column = c + p % 4;
+      const int32_t first = line[p] & 15, second = line[p] >> 4;
+      high[p / 4] += first * a.high[column] + second * a.high[column + 4];
+      low[p / 4] += first * a.low[column] + second * a.low[column + 4];
     }
   }
+  for (size_t r = 0; r < kRows; ++r) {
+    const auto h = static_cast<float>(2 * high[r] - 15 * a.high_sum);
+    const auto l = static_cast<float>(2 * low[r] - 15 * a.low_sum);
+    const float estimate = (256 * h + l) * (a.factor * a.steps[t * kRows + r]);
+    a.estimates[t * kRows + r] = estimate;
+    if (r == 0 || estimate > a.best[t]) a.best[t] = estimate;
+  }
+}
+
+void Scan(const ScanArgs* args) {
+  for (size_t t = 0; t < args->num_tiles; ++t) ScanTile(*args, t);
+}
+
+size_t Survivors(const SurvivorArgs* args) {
+  size_t kept = 0;
+  for (size_t i = 0; i < args->count; ++i) {
+    const float bound =
+        args->rests[i] * args->size + (args->norms[i] * args->rest_size + args->floor);
+    args->ids[kept] = args->first + static_cast<uint32_t>(i);
+    kept += !(args->estimates[i] + bound < args->threshold);
+  }
+  return kept;
 }
 
 int32_t DotBits(const uint8_t* bits, size_t cols, const int8_t* high) {
@@ -40,7 +60,7 @@ int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
   return sum;
 }
 
-constexpr ScreenOps kOps = {Scan, DotBits, DotPairs};
+constexpr ScreenOps kOps = {Scan, Survivors, DotBits, DotPairs};
 
 }  // namespace
 

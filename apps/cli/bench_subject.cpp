@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench_subject.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "base/thread_pool.hpp"
+#include "cli/model_options.hpp"
+#include "model/weights.hpp"
+#include "runtime/machine_probe.hpp"
+
+namespace bittern::cli {
+namespace {
+
+std::string CpuName() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+/// "bitnet-b1.58 2.41B I2_S": architecture, size, and the format that holds most weights.
+std::string ModelType(const model::Model& model) {
+  std::map<quant::WeightFormat, std::uint64_t> elements;
+  for (const formats::Tensor& tensor : model.checkpoint().tensors()) {
+    elements[tensor.format] += tensor.num_elements();
+  }
+  const auto most = std::max_element(elements.begin(), elements.end(),
+                                     [](auto& a, auto& b) { return a.second < b.second; });
+  const auto count = static_cast<double>(model.num_parameters());
+  const std::string size =
+      count < 1e9 ? fmt::format("{:.2f}M", count / 1e6) : fmt::format("{:.2f}B", count / 1e9);
+  return fmt::format("{} {} {}", model.config().architecture, size,
+                     most == elements.end() ? "" : quant::InfoOf(most->first).name);
+}
+
+}  // namespace
+
+Result<BenchSubject> DescribeSubject(const model::Model& model, model::KvType kv_type) {
+  std::string isa = BITTERN_TRY(IsaInUse());
+  const model::Weights& weights = model.weights();
+  const model::MatrixLayout layout = weights.layers.front().qkv_proj.layout;
+  const kernels::KernelInfo* matrix = layout == model::MatrixLayout::kTl1 ? weights.kernels.tl1_info
+                                      : layout == model::MatrixLayout::kTl2
+                                          ? weights.kernels.tl2_info
+                                          : weights.kernels.tile16_info;
+  const bool skips = weights.layers.front().skips_zeros();
+  const int limit = model.config().context_length;
+  const char* forced = std::getenv("BITTERN_ISA");
+  const auto kv_bytes = [&](int position) {
+    return runtime::CostOfToken(model, position, kv_type).bytes();
+  };
+  return BenchSubject{
+      .model_path = model.checkpoint().path(),
+      .model_type = ModelType(model),
+      .cpu = CpuName(),
+      .isa = std::move(isa),
+      .model_bytes = model.tensor_bytes(),
+      .num_parameters = model.num_parameters(),
+      .layout = std::string(model::MatrixLayoutName(layout)),
+      .matrix_kernel = matrix->name,
+      .float_kernel = weights.kernels.float32_info->name,
+      .sparse_kernel = skips ? weights.kernels.sparse_info->name : "",
+      .screen_kernel = weights.screened_head.empty() ? "" : weights.kernels.screen_info->name,
+      .usable_threads = DefaultThreadCount(),
+      .cache_bytes = runtime::LastLevelCacheBytes(),
+      .context_length = limit,
+      .full_kv_bytes = kv_bytes(limit - 1) - kv_bytes(0),
+      .forced_isa = forced == nullptr ? "" : forced};
+}
+
+}  // namespace bittern::cli

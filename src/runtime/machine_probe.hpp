@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small measurements of the machine a benchmark runs on, as rulers for its figures: how fast the
+// memory can be read, how fast the matrix kernel multiplies when nothing comes from memory, what
+// the CPU packages use. Each takes well under two seconds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "kernels/registry.hpp"
+
+namespace bittern::runtime {
+
+/// Bytes that a measurement of bandwidth should read: 512 MiB, or a quarter of the memory that is
+/// free where that is less; at least 16 MiB.
+[[nodiscard]] std::size_t ProbeBytes();
+
+/// Bytes per second with which all threads of `pool` together read a buffer of `bytes` (huge pages
+/// where the system has them), each its own contiguous share as decode does: the median of seven
+/// passes. Error kOutOfMemory.
+[[nodiscard]] Result<double> MeasureReadBandwidth(ThreadPool& pool, std::size_t bytes);
+
+/// Multiply-adds per second of Tile16Ops::gemm on operands that stay in cache, all threads
+/// together: the median of seven runs of some 20 ms. Error kOutOfMemory.
+[[nodiscard]] Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Tile16Ops& ops);
+
+/// Bytes of the largest cache that one of these CPUs sees; 0: the system does not say.
+[[nodiscard]] std::size_t LastLevelCacheBytes();
+
+/// Energy that the CPU packages have used, from the counters of Linux's powercap (Intel and AMD).
+/// It counts everything that runs on the machine. Not thread-safe.
+class EnergyMeter {
+ public:
+  /// `root`: for tests. Nothing where there are no counters or they may not be read (often only by
+  /// root).
+  [[nodiscard]] static std::optional<EnergyMeter> Open(
+      const std::filesystem::path& root = "/sys/class/powercap");
+
+  /// Joules since Open or the last call, whichever is later. Counters that wrapped around once
+  /// between are told by their range. Nothing if a counter has gone.
+  [[nodiscard]] std::optional<double> Take();
+
+ private:
+  struct Counter {
+    std::filesystem::path file;
+    std::uint64_t last_uj, range_uj;
+  };
+  std::vector<Counter> counters_;
+};
+
+}  // namespace bittern::runtime

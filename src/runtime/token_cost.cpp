@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/token_cost.hpp"
+
+#include <numeric>
+
+#include "model/weights.hpp"
+#include "quant/screen_planes.hpp"
+
+namespace bittern::runtime {
+namespace {
+
+void AddMatrix(const model::TernaryMatrix& matrix, TokenCost::Part* part) {
+  part->ternary = true;
+  part->bytes += matrix.tiles.size() + matrix.group_scales.size() * sizeof(float);
+  for (const model::TernaryMatrix::Part& p : matrix.parts) {
+    part->bytes += p.row_scales.size() * sizeof(float);
+    part->multiply_adds += std::uint64_t{p.rows} * matrix.cols;
+  }
+}
+
+std::uint64_t NormFloats(const model::Weights& weights) {
+  std::uint64_t floats = weights.final_norm.size();
+  for (const model::LayerWeights& layer : weights.layers) {
+    for (const std::vector<float>* norm :
+         {&layer.attn_norm, &layer.q_norm, &layer.k_norm, &layer.attn_sub_norm, &layer.ffn_norm,
+          &layer.ffn_sub_norm}) {
+      floats += norm->size();
+    }
+  }
+  return floats;
+}
+
+/// Keys and values of every position up to the token's own, read once for all query heads that
+/// share them.
+TokenCost::Part KvPart(const model::ModelConfig& config, int position, model::KvType kv_type) {
+  const std::uint64_t positions = static_cast<std::uint64_t>(position) + 1;
+  const auto layers = static_cast<std::uint64_t>(config.num_layers);
+  const std::uint64_t element = kv_type == model::KvType::kI8    ? 1
+                                : kv_type == model::KvType::kF16 ? 2
+                                                                 : 4;
+  return {"KV cache",
+          2 * layers * positions * static_cast<std::uint64_t>(config.kv_size()) * element,
+          2 * layers * positions * static_cast<std::uint64_t>(config.q_size()), false};
+}
+
+/// The whole head, or what a screen read of its coarse copy and of itself.
+void AddHead(const model::Weights& weights, const model::ScreenStats& screen, TokenCost* cost) {
+  const model::DenseMatrix& head = weights.lm_head;
+  const std::uint64_t multiply_adds = std::uint64_t{head.rows} * head.cols;
+  const model::ScreenedHead& copy = weights.screened_head;
+  if (copy.empty() || screen.tokens == 0) {
+    cost->parts.push_back({.name = "output head",
+                           .bytes = std::uint64_t{head.rows} * head.row_bytes,
+                           .multiply_adds = multiply_adds});
+    return;
+  }
+  const std::uint64_t planes = screen.after_4_bits * quant::BitRowBytes(copy.padded_cols) +
+                               screen.after_5_bits * quant::PairRowBytes(copy.padded_cols);
+  // Three floats of every row say how far off its coarse copy may be.
+  cost->parts.push_back(
+      {.name = "head, coarse",
+       .bytes = copy.nibbles.size() + 3 * copy.step.size() * sizeof(float) + planes / screen.tokens,
+       .multiply_adds = multiply_adds});
+  const std::uint64_t exact_rows = screen.after_7_bits;
+  cost->parts.push_back({.name = "head, exact",
+                         .bytes = exact_rows * head.row_bytes / screen.tokens,
+                         .multiply_adds = exact_rows * head.cols / screen.tokens});
+}
+
+}  // namespace
+
+std::uint64_t TokenCost::bytes() const noexcept {
+  return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const Part& part) { return sum + part.bytes; });
+}
+
+std::uint64_t TokenCost::ternary_multiply_adds() const noexcept {
+  return std::accumulate(parts.begin(), parts.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const Part& part) {
+                           return sum + (part.ternary ? part.multiply_adds : 0);
+                         });
+}
+
+TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_type,
+                      const model::ScreenStats& screen) {
+  const model::Weights& weights = model.weights();
+  const bool skips = weights.layers.front().skips_zeros();
+  TokenCost::Part qkv{.name = "qkv_proj"}, o{.name = "o_proj"}, down{.name = "down_proj"};
+  TokenCost::Part gate{.name = skips ? "gate_proj" : "gate_up_proj"}, up{.name = "up_proj"};
+  for (const model::LayerWeights& layer : weights.layers) {
+    AddMatrix(layer.qkv_proj, &qkv);
+    AddMatrix(layer.o_proj, &o);
+    AddMatrix(layer.gate_up_proj, &gate);
+    AddMatrix(layer.up_proj, &up);
+    AddMatrix(layer.down_proj, &down);
+  }
+  up.at_most = down.at_most = skips;
+  const TokenCost::Part embedding{.name = "embedding row", .bytes = weights.embedding.row_bytes};
+  const TokenCost::Part norms{.name = "norms", .bytes = NormFloats(weights) * sizeof(float)};
+  TokenCost cost{{embedding, norms, qkv, KvPart(model.config(), position, kv_type), o, gate}};
+  if (skips) cost.parts.push_back(up);
+  cost.parts.push_back(down);
+  AddHead(weights, screen, &cost);
+  return cost;
+}
+
+}  // namespace bittern::runtime
