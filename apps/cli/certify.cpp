@@ -95,6 +95,10 @@ int Check(const std::vector<runtime::Certificate>& all, const runtime::Certifica
                    : fmt::format(" (expected by version {})", expected.version));
     return 0;
   }
+  if (all.size() > 1 && expected.model != found.model) {
+    fmt::print(stderr, "check: none of the {} certificates there is of this model\n", all.size());
+    return kExitDiffers;
+  }
   for (const std::string& difference : differences) {
     fmt::print(stderr, "check: {}\n", difference);
   }

@@ -180,11 +180,22 @@ Result<std::vector<PromptCertificate>> Encode(const LoadedModel& model,
   return prompts;
 }
 
+std::string_view KvName(model::KvType type) {
+  switch (type) {
+    case model::KvType::kF32:
+      return "f32";
+    case model::KvType::kI8:
+      return "i8";
+    case model::KvType::kF16:
+      break;
+  }
+  return "f16";
+}
+
 /// What the arithmetic is, besides the model: Certificate::code.
 std::string CodeHash(const std::vector<PromptCertificate>& prompts, model::KvType kv_type) {
-  std::string text =
-      fmt::format("numerics {}\nkv {}\ntokens {}\n", model::kNumericsVersion,
-                  kv_type == model::KvType::kF16 ? "f16" : "f32", kCertificateTokens);
+  std::string text = fmt::format("numerics {}\nkv {}\ntokens {}\n", model::kNumericsVersion,
+                                 KvName(kv_type), kCertificateTokens);
   for (const PromptCertificate& prompt : prompts) {
     text += fmt::format("{}:{}\n", prompt.text.size(), prompt.text);
   }
