@@ -172,7 +172,7 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
     test.samples_ns.clear();
     BITTERN_TRY(MeasureAll(&session, options, &test));
     test.cost = runtime::CostOfToken(model, (num_prompt + num_gen) / 2, session_options.kv_type,
-                                     session.screen_stats());
+                                     session.screen_stats(), session.skip_stats());
     run->out->Write(run->report->Row(test));
     run->results.push_back(test);
     return {};

@@ -7,6 +7,7 @@
 #include "base/aligned_buffer.hpp"
 #include "model/model.hpp"
 #include "model/screened_head.hpp"
+#include "model/sparse_ffn.hpp"
 #include "model/trace.hpp"
 
 namespace bittern::model {
@@ -38,9 +39,10 @@ struct ThreadScratch {
                                             // other layouts
   AlignedBuffer<std::uint32_t> live;        // (widest of intermediate_size): what is not zero
   AlignedBuffer<float> live_gate, live_up;  // (intermediate_size): of live neurons, side by side
-  AlignedBuffer<std::int32_t> partial;      // (padded rows of down_proj): this thread's columns
-  AlignedBuffer<float> dense_row;           // (hidden_size): one row of a quantised head
-  AlignedBuffer<std::uint16_t> half_row;    // (2, head_dim): a key and a value
+  SkipStats skips;
+  AlignedBuffer<std::int32_t> partial;    // (padded rows of down_proj): this thread's columns
+  AlignedBuffer<float> dense_row;         // (hidden_size): one row of a quantised head
+  AlignedBuffer<std::uint16_t> half_row;  // (2, head_dim): a key and a value
 };
 
 struct ForwardState::Impl {

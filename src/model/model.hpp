@@ -16,6 +16,7 @@
 #include "model/kv_cache.hpp"
 #include "model/load_options.hpp"
 #include "model/screened_head.hpp"
+#include "model/sparse_ffn.hpp"
 
 namespace bittern::model {
 
@@ -91,6 +92,9 @@ void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& 
 void ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
                        ForwardState& state, ThreadPool& pool, const CandidateRequest& request,
                        CandidateLogits* out);
+
+/// What zero skipping left out in all passes of one token with this state.
+[[nodiscard]] SkipStats SkipStatsOf(ForwardState& state) noexcept;
 
 /// What the screen did in all passes with this state.
 [[nodiscard]] ScreenStats ScreenStatsOf(ForwardState& state) noexcept;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "model/context.hpp"
 #include "model/linear.hpp"
 #include "model/trace_step.hpp"
 #include "quant/tile16.hpp"
@@ -64,6 +65,8 @@ void GatedUpSkipping(const Context& context, int index) {
   TraceShares(context, &layer, TracePoint::kGate);
   // Every thread goes on with its own rows: no barrier in between.
   const std::size_t count = FindPositive(gate, rows, scratch.live.data());
+  scratch.skips.up_rows += rows.end - rows.begin;
+  scratch.skips.live_up_rows += count;
   for (std::size_t i = 0; i < count; ++i) scratch.live_gate[i] = gate[scratch.live[i]];
   MultiplyLiveRows(context, layer.up_proj, count);
   context.floats().relu2_mul(scratch.live_gate.data(), scratch.live_up.data(), count,
@@ -80,6 +83,8 @@ void AddDownSkipping(const Context& context, int index) {
   // Every thread takes its share of the live columns, for all rows; then of the rows.
   const std::size_t live = FindNonzero(acts.values.data(), matrix.cols, scratch.live.data());
   const Range mine = context.team.Share(live);
+  if (context.team.index() == 0) scratch.skips.down_columns += matrix.cols;
+  scratch.skips.live_down_columns += mine.end - mine.begin;
   context.weights.kernels.sparse().gemv_columns(
       matrix.tiles.data(), matrix.num_tiles, scratch.live.data() + mine.begin,
       mine.end - mine.begin, acts.values.data(), scratch.partial.data());

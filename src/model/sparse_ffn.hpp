@@ -5,9 +5,17 @@
 // way, since only terms that are zero are left out of sums of integers.
 #pragma once
 
-#include "model/context.hpp"
+#include <cstdint>
 
 namespace bittern::model {
+
+struct Context;
+
+/// What was read and what was there, summed over layers and tokens.
+struct SkipStats {
+  std::uint64_t up_rows = 0, live_up_rows = 0;
+  std::uint64_t down_columns = 0, live_down_columns = 0;
+};
 
 /// state.gate_up[0..intermediate_size) = max(gate, 0)^2 * up of one token, whose quantised input is
 /// in state.activations. Needs layer.skips_zeros(). Ends with a barrier.

@@ -418,6 +418,7 @@ void Session::Truncate(int position) noexcept {
 void Session::SetTracer(model::Tracer* tracer) noexcept { impl_->state.SetTracer(tracer); }
 
 const Timings& Session::timings() const noexcept { return impl_->timings; }
+model::SkipStats Session::skip_stats() const noexcept { return model::SkipStatsOf(impl_->state); }
 model::ScreenStats Session::screen_stats() const noexcept {
   return model::ScreenStatsOf(impl_->state);
 }

@@ -44,6 +44,16 @@ TokenCost::Part KvPart(const model::ModelConfig& config, int position, model::Kv
           rows * static_cast<std::uint64_t>(config.q_size()), false};
 }
 
+/// The share of a part that was alive, where that was counted.
+void TakeShare(std::uint64_t live, std::uint64_t all, TokenCost::Part* part) {
+  if (all == 0) return;
+  const double share = static_cast<double>(live) / static_cast<double>(all);
+  part->bytes = static_cast<std::uint64_t>(static_cast<double>(part->bytes) * share);
+  part->multiply_adds =
+      static_cast<std::uint64_t>(static_cast<double>(part->multiply_adds) * share);
+  part->at_most = false;
+}
+
 /// The whole head, or what a screen read of its coarse copy and of itself.
 void AddHead(const model::Weights& weights, const model::ScreenStats& screen, TokenCost* cost) {
   const model::DenseMatrix& head = weights.lm_head;
@@ -83,7 +93,7 @@ std::uint64_t TokenCost::ternary_multiply_adds() const noexcept {
 }
 
 TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_type,
-                      const model::ScreenStats& screen) {
+                      const model::ScreenStats& screen, const model::SkipStats& skip_stats) {
   const model::Weights& weights = model.weights();
   const bool skips = weights.layers.front().skips_zeros();
   TokenCost::Part qkv{.name = "qkv_proj"}, o{.name = "o_proj"}, down{.name = "down_proj"};
@@ -96,6 +106,8 @@ TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_
     AddMatrix(layer.down_proj, &down);
   }
   up.at_most = down.at_most = skips;
+  TakeShare(skip_stats.live_up_rows, skip_stats.up_rows, &up);
+  TakeShare(skip_stats.live_down_columns, skip_stats.down_columns, &down);
   const TokenCost::Part embedding{.name = "embedding row", .bytes = weights.embedding.row_bytes};
   const TokenCost::Part norms{.name = "norms", .bytes = NormFloats(weights) * sizeof(float)};
   TokenCost cost{{embedding, norms, qkv, KvPart(model.config(), position, kv_type), o, gate}};

@@ -31,8 +31,10 @@ struct TokenCost {
 
 /// The cost of a token decoded after `position` others, summed over layers, with weights as they
 /// lie in memory (padding included). `screen` is what the screen of the output head did: where it
-/// has seen tokens, the head is what it read for one on average.
+/// has seen tokens, the head is what it read for one on average; `skips` likewise for the parts
+/// that zero skipping reads in part.
 [[nodiscard]] TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_type,
-                                    const model::ScreenStats& screen = {});
+                                    const model::ScreenStats& screen = {},
+                                    const model::SkipStats& skips = {});
 
 }  // namespace bittern::runtime

@@ -87,6 +87,13 @@ TEST(TokenCost, SkippedZerosMakeItAMost) {
   EXPECT_TRUE(PartOf(skipping, "down_proj").at_most);
   EXPECT_FALSE(PartOf(skipping, "gate_proj").at_most);
   EXPECT_FALSE(PartOf(plain, "down_proj").at_most);
+  // Once counted, it is no bound any more but what was read.
+  const model::SkipStats seen{
+      .up_rows = 100, .live_up_rows = 50, .down_columns = 100, .live_down_columns = 25};
+  const TokenCost counted = CostOfToken(model, 0, model::KvType::kF16, {}, seen);
+  EXPECT_EQ(2 * PartOf(counted, "up_proj").bytes, PartOf(skipping, "up_proj").bytes);
+  EXPECT_EQ(4 * PartOf(counted, "down_proj").bytes, PartOf(skipping, "down_proj").bytes);
+  EXPECT_FALSE(PartOf(counted, "up_proj").at_most);
 }
 
 TEST(TokenCost, AScreenedHeadCostsWhatWasRead) {
