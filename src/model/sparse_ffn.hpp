@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The feed-forward part of one token without its zeros (docs/design/0006-zero-skipping.md). Squared
+// The feed-forward part of one token without its zeros (docs/design/0005-zero-skipping.md). Squared
 // ReLU makes exact zeros: where the gate is not positive, up_proj's row need not be read; where the
 // product is zero after quantisation, neither need down_proj's column. The same bits as the dense
 // way, since only terms that are zero are left out of sums of integers.
