@@ -223,8 +223,10 @@ TEST(Forward, SeparateHeadIsUsedWhereThereIsOne) {
 
 TEST(Forward, EmbeddingsOfEveryFormatEqualTheirValuesAsFloats) {
   using quant::WeightFormat;
-  for (const auto format : {WeightFormat::kF16, WeightFormat::kBF16, WeightFormat::kQ8_0,
-                            WeightFormat::kQ6_K, WeightFormat::kQ4_0}) {
+  for (const auto format :
+       {WeightFormat::kF16, WeightFormat::kBF16, WeightFormat::kQ8_0, WeightFormat::kQ6_K,
+        WeightFormat::kQ4_0, WeightFormat::kQ4_1, WeightFormat::kQ5_0, WeightFormat::kQ5_1,
+        WeightFormat::kQ4_K, WeightFormat::kQ5_K}) {
     const auto& info = quant::InfoOf(format);
     constexpr std::size_t kCount = SmallModel::kHidden * SmallModel::kVocab;
     SmallModel packed, plain;
@@ -238,6 +240,11 @@ TEST(Forward, EmbeddingsOfEveryFormatEqualTheirValuesAsFloats) {
     const std::size_t half = format == WeightFormat::kQ6_K ? unit - 2 : 0;
     for (std::size_t i = 0; i < tensor.data.size(); i += unit) {
       auto& high = tensor.data[i + half + 1];
+      if (format == WeightFormat::kQ4_1 || format == WeightFormat::kQ5_1 ||
+          format == WeightFormat::kQ4_K || format == WeightFormat::kQ5_K) {
+        auto& offset = tensor.data[i + 3];  // a second half
+        offset = (offset & std::byte{0x83}) | std::byte{0x20};
+      }
       high = format == WeightFormat::kBF16 ? (high & std::byte{0x80}) | std::byte{0x3c}
                                            : (high & std::byte{0x83}) | std::byte{0x20};
     }

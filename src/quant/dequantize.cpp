@@ -8,6 +8,8 @@
 
 #include "base/float16.hpp"
 #include "quant/q4_0.hpp"
+#include "quant/q4_k.hpp"
+#include "quant/q4_q5.hpp"
 #include "quant/q6_k.hpp"
 #include "quant/q8_0.hpp"
 #include "quant/ternary_codec.hpp"
@@ -63,6 +65,16 @@ DequantizeRowFn DequantizeRowFor(WeightFormat format) noexcept {
       return DecodeBlocks<DequantizeRowQ6_K, kQ6_KBlock, kQ6_KBlockBytes>;
     case WeightFormat::kQ4_0:
       return DecodeBlocks<DequantizeRowQ4_0, kQ4_0Block, kQ4_0BlockBytes>;
+    case WeightFormat::kQ4_1:
+      return DecodeBlocks<DequantizeRowQ4_1, kQ4_0Block, kQ4_1BlockBytes>;
+    case WeightFormat::kQ5_0:
+      return DecodeBlocks<DequantizeRowQ5_0, kQ4_0Block, kQ5_0BlockBytes>;
+    case WeightFormat::kQ5_1:
+      return DecodeBlocks<DequantizeRowQ5_1, kQ4_0Block, kQ5_1BlockBytes>;
+    case WeightFormat::kQ4_K:
+      return DecodeBlocks<DequantizeRowQ4_K, kQ4_KBlock, kQ4_KBlockBytes>;
+    case WeightFormat::kQ5_K:
+      return DecodeBlocks<DequantizeRowQ5_K, kQ4_KBlock, kQ5_KBlockBytes>;
     case WeightFormat::kTQ1_0:
       return DecodeTernary<TernaryLayout::kTq1_0, 256, 54>;
     case WeightFormat::kTQ2_0:

@@ -84,6 +84,55 @@ Row MakeQ6_K(std::size_t blocks, std::mt19937* rng) {
   return row;
 }
 
+/// Blocks of 32 with an offset, fifth bits, or both, which lie between the halves and the nibbles.
+Row MakeQ4OrQ5(std::size_t blocks, bool five, bool offset, std::mt19937* rng) {
+  const std::size_t halves = offset ? 4 : 2, fifth = five ? 4 : 0, size = halves + fifth + 16;
+  Row row{std::vector<std::byte>(blocks * size), std::vector<double>(blocks * 32)};
+  for (std::size_t e = 0; e < row.expected.size(); ++e) {
+    std::byte* block = &row.bytes[e / 32 * size];
+    const std::uint16_t d = kScales[e / 32 % 8], m = kScales[(e / 32 + 3) % 8];
+    const unsigned q = (*rng)() % (five ? 32 : 16);
+    PutHalf(d, block);
+    if (offset) PutHalf(m, block + 2);
+    const std::size_t place = e % 32;
+    if (five) block[halves + place / 8] |= static_cast<std::byte>((q >> 4) << (place % 8));
+    block[halves + fifth + place % 16] |= static_cast<std::byte>((q & 15) << (place < 16 ? 0 : 4));
+    row.expected[e] = offset ? double{HalfToFloat(d)} * q + double{HalfToFloat(m)}
+                             : double{HalfToFloat(d)} * (static_cast<double>(q) - 16);
+  }
+  return row;
+}
+
+Row MakeQ4_KOrQ5_K(std::size_t blocks, bool five, std::mt19937* rng) {
+  const std::size_t nibbles = five ? 48 : 16, size = nibbles + 128;
+  Row row{std::vector<std::byte>(blocks * size), std::vector<double>(blocks * 256)};
+  for (std::size_t b = 0; b < blocks; ++b) {
+    std::byte* block = &row.bytes[b * size];
+    const std::uint16_t d = kScales[b % 8], m = kScales[(b + 3) % 8];
+    PutHalf(d, block);
+    PutHalf(m, block + 2);
+    for (std::size_t g = 0; g < 8; ++g) {
+      const unsigned scale = (*rng)() % 64, offset = (*rng)() % 64;
+      if (g < 4) {
+        block[4 + g] |= static_cast<std::byte>(scale);
+        block[8 + g] |= static_cast<std::byte>(offset);
+      } else {  // the low four bits of both in one byte, the others above those of groups 0 to 3
+        block[8 + g] |= static_cast<std::byte>((scale & 15) | (offset & 15) << 4);
+        block[g] |= static_cast<std::byte>(scale >> 4 << 6);
+        block[4 + g] |= static_cast<std::byte>(offset >> 4 << 6);
+      }
+      for (std::size_t i = 0; i < 32; ++i) {
+        const unsigned q = (*rng)() % (five ? 32 : 16);
+        block[nibbles + g / 2 * 32 + i] |= static_cast<std::byte>((q & 15) << (g % 2 * 4));
+        if (five) block[16 + i] |= static_cast<std::byte>((q >> 4) << g);
+        row.expected[b * 256 + g * 32 + i] =
+            double{HalfToFloat(d)} * scale * q - double{HalfToFloat(m)} * offset;
+      }
+    }
+  }
+  return row;
+}
+
 void ExpectDecodes(WeightFormat format, const Row& row) {
   const auto out = Decode(format, row.bytes, row.expected.size());
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -99,6 +148,19 @@ TEST(Dequantize, Q8_0) {
 TEST(Dequantize, Q4_0) {
   std::mt19937 rng(4);
   ExpectDecodes(WeightFormat::kQ4_0, MakeQ4_0(64, &rng));
+}
+
+TEST(Dequantize, Q4AndQ5WithOffsetsAndFifthBits) {
+  std::mt19937 rng(5);
+  ExpectDecodes(WeightFormat::kQ4_1, MakeQ4OrQ5(64, false, true, &rng));
+  ExpectDecodes(WeightFormat::kQ5_0, MakeQ4OrQ5(64, true, false, &rng));
+  ExpectDecodes(WeightFormat::kQ5_1, MakeQ4OrQ5(64, true, true, &rng));
+}
+
+TEST(Dequantize, Q4_KAndQ5_K) {
+  std::mt19937 rng(5);
+  ExpectDecodes(WeightFormat::kQ4_K, MakeQ4_KOrQ5_K(64, false, &rng));
+  ExpectDecodes(WeightFormat::kQ5_K, MakeQ4_KOrQ5_K(64, true, &rng));
 }
 
 TEST(Dequantize, Q6_K) {

@@ -15,7 +15,12 @@ constexpr WeightFormatInfo kFormats[] = {
     {WeightFormat::kF16, "F16", 1, 2},
     {WeightFormat::kBF16, "BF16", 1, 2},
     {WeightFormat::kQ4_0, "Q4_0", 32, 18},
+    {WeightFormat::kQ4_1, "Q4_1", 32, 20},
+    {WeightFormat::kQ5_0, "Q5_0", 32, 22},
+    {WeightFormat::kQ5_1, "Q5_1", 32, 24},
     {WeightFormat::kQ8_0, "Q8_0", 32, 34},
+    {WeightFormat::kQ4_K, "Q4_K", 256, 144},
+    {WeightFormat::kQ5_K, "Q5_K", 256, 176},
     {WeightFormat::kQ6_K, "Q6_K", 256, 210},
     {WeightFormat::kI2_S, "I2_S", 4, 1, 32},
     {WeightFormat::kTL1, "TL1", 4, 1, 32},
@@ -40,8 +45,7 @@ struct UnreadFormat {
   std::string_view name;
 };
 constexpr UnreadFormat kUnread[] = {
-    {3, "Q4_1"},    {6, "Q5_0"},     {7, "Q5_1"},   {9, "Q8_1"},    {10, "Q2_K"},
-    {11, "Q3_K"},   {12, "Q4_K"},    {13, "Q5_K"},  {15, "Q8_K"},   {16, "IQ2_XXS"},
+    {9, "Q8_1"},    {10, "Q2_K"},    {11, "Q3_K"},  {15, "Q8_K"},   {16, "IQ2_XXS"},
     {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"},
     {22, "IQ2_S"},  {23, "IQ4_XS"},  {24, "I8"},    {25, "I16"},    {26, "I32"},
     {27, "I64"},    {28, "F64"},     {29, "IQ1_M"}, {37, "I8_S"},   {40, "NVFP4"},
