@@ -197,6 +197,10 @@ test_speculation() {
   err_has "tokens drafted,"
   run "unknown mode" 1 run -p x --spec magic
   err_has "--spec"
+  run "unknown head" 1 run -p x --head magic
+  err_has "--head: magic not in {auto,exact,screened}"
+  run "unknown skipping" 1 run -p x --zero-skip magic
+  err_has "--zero-skip: magic not in {auto,on,off}"
 }
 
 test_interrupt() {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -224,7 +226,12 @@ void AddBenchExtras(CLI::App& command, BenchOptions* options) {
       .add_option("--cost", options->extras.price_per_hour,
                   "Price of this machine per hour: shows the price of a million tokens")
       ->type_name("PRICE")
-      ->check(CLI::NonNegativeNumber);
+      ->check([](const std::string& text) {
+        char* end = nullptr;
+        const double price = std::strtod(text.c_str(), &end);
+        const bool good = !text.empty() && *end == '\0' && std::isfinite(price) && price >= 0;
+        return good ? std::string() : "a price of 0 or more expected, found " + text;
+      });
   command.add_option("--html", options->html, "Write the results as a page with charts, too")
       ->type_name("FILE");
 }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 
 #include "cli/default_model.hpp"
 #include "cli/terminal.hpp"
@@ -15,6 +14,37 @@
 
 namespace bittern::cli {
 namespace {
+
+/// Ways of computing that differ in speed and memory only.
+void AddWayOptions(CLI::App& command, ModelOptions* options) {
+  command
+      .add_option_function<std::string>(
+          "--head",
+          [options](const std::string& name) {
+            options->head = name == "exact"      ? model::HeadMode::kExact
+                            : name == "screened" ? model::HeadMode::kScreened
+                                                 : model::HeadMode::kAuto;
+          },
+          "How the output head is computed: screened (a coarse copy rules out most rows, the "
+          "others "
+          "are computed as ever), exact (all rows); same tokens, other speed and memory")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "exact", "screened"}))
+      ->default_str("auto");
+  command
+      .add_option_function<std::string>(
+          "--zero-skip",
+          [options](const std::string& name) {
+            options->zero_skip = name == "on"    ? model::SkipMode::kOn
+                                 : name == "off" ? model::SkipMode::kOff
+                                                 : model::SkipMode::kAuto;
+          },
+          "Whether weights that meet a zero are left unread in networks with squared ReLU; same "
+          "bits, other speed")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->default_str("auto");
+}
 
 /// What some files do not say about their weights; both are metadata keys to the library.
 void AddLayoutOptions(CLI::App& command, std::vector<std::string>* overrides) {
@@ -74,28 +104,7 @@ void AddModelOptions(CLI::App& command, ModelOptions* options) {
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "tile16", "tl1", "tl2"}))
       ->capture_default_str();
-  command
-      .add_option("--head", options->head,
-                  "How the output head is computed: screened (a coarse copy rules out most rows, "
-                  "the others are computed as ever), exact (all rows); same tokens, other speed "
-                  "and memory")
-      ->type_name("NAME")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, model::HeadMode>{{"auto", model::HeadMode::kAuto},
-                                                 {"exact", model::HeadMode::kExact},
-                                                 {"screened", model::HeadMode::kScreened}},
-          CLI::ignore_case))
-      ->option_text("NAME:{auto,exact,screened}=auto");
-  command
-      .add_option("--zero-skip", options->zero_skip,
-                  "Whether weights that meet a zero are left unread in networks with squared ReLU; "
-                  "same bits, other speed")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, model::SkipMode>{{"auto", model::SkipMode::kAuto},
-                                                 {"on", model::SkipMode::kOn},
-                                                 {"off", model::SkipMode::kOff}},
-          CLI::ignore_case))
-      ->option_text("NAME:{auto,on,off}=auto");
+  AddWayOptions(command, options);
   command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
   command
       .add_option("--n-gpu-layers,--gpu-layers", options->gpu_layers,

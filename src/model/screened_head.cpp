@@ -136,6 +136,10 @@ void Estimate(const Context& context, const ScreenedHead& head, const QuantizedV
       .estimates = context.state.screen.estimates.data() + first,
       .best = mine->tile_best.data()};
   context.weights.kernels.screen().scan(&args);
+  const std::size_t in_last_tile = head.rows % kTileRows;
+  if (in_last_tile == 0 || tiles.end * kTileRows < head.rows || tiles.begin == tiles.end) return;
+  const float* last = args.estimates + (args.num_tiles - 1) * kTileRows;  // rows that are not there
+  args.best[args.num_tiles - 1] = *std::max_element(last, last + in_last_tile);  // do not count
 }
 
 /// Computes the logits of `count` rows of this thread that look best: any rows would do, since

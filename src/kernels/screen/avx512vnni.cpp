@@ -86,42 +86,32 @@ size_t Survivors(const SurvivorArgs* args) {
   return kept;
 }
 
-int32_t DotBits(const uint8_t* bits, size_t cols, const int8_t* high) {
-  __m512i total = _mm512_setzero_si512();
-  __m512i sums[8];
-  Unroll<8>(BITTERN_STEP(f) { sums[f.value] = _mm512_setzero_si512(); });
-  for (size_t c = 0; c < cols; c += 8 * kLine, bits += kLine) {
-    const __m512i bytes = _mm512_loadu_si512(bits);
-    Unroll<8>(BITTERN_STEP(f) {
-      const __m512i field =
-          _mm512_and_si512(bytes, _mm512_set1_epi8(static_cast<char>(1 << f.value)));
-      sums[f.value] =
-          _mm512_dpbusd_epi32(sums[f.value], field, _mm512_loadu_si512(high + c + f.value * kLine));
+/// Fields of 8 / kFields bits, kFields of them in a byte, times int8.
+template <size_t kFields>
+inline int32_t DotFields(const uint8_t* planes, size_t cols, const int8_t* high) {
+  constexpr int kBits = 8 / kFields, kMask = (1 << kBits) - 1;
+  __m512i sums[kFields];
+  Unroll<kFields>(BITTERN_STEP(f) { sums[f.value] = _mm512_setzero_si512(); });
+  for (size_t c = 0; c < cols; c += kFields * kLine, planes += kLine) {
+    const __m512i bytes = _mm512_loadu_si512(planes);
+    Unroll<kFields>(BITTERN_STEP(f) {
+      const __m512i mask = _mm512_set1_epi8(static_cast<char>(kMask << kBits * f.value));
+      sums[f.value] = _mm512_dpbusd_epi32(sums[f.value], _mm512_and_si512(bytes, mask),
+                                          _mm512_loadu_si512(high + c + f.value * kLine));
     });
   }
-  Unroll<8>(BITTERN_STEP(f) {
-    total = _mm512_add_epi32(total, _mm512_srai_epi32(sums[f.value], f.value));
+  __m512i total = _mm512_setzero_si512();
+  Unroll<kFields>(BITTERN_STEP(f) {
+    total = _mm512_add_epi32(total, _mm512_srai_epi32(sums[f.value], kBits * f.value));
   });
   return _mm512_reduce_add_epi32(total);
 }
 
+int32_t DotBits(const uint8_t* bits, size_t cols, const int8_t* high) {
+  return DotFields<8>(bits, cols, high);
+}
 int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
-  __m512i total = _mm512_setzero_si512();
-  __m512i sums[4];
-  Unroll<4>(BITTERN_STEP(f) { sums[f.value] = _mm512_setzero_si512(); });
-  for (size_t c = 0; c < cols; c += 4 * kLine, pairs += kLine) {
-    const __m512i bytes = _mm512_loadu_si512(pairs);
-    Unroll<4>(BITTERN_STEP(f) {
-      const __m512i field =
-          _mm512_and_si512(bytes, _mm512_set1_epi8(static_cast<char>(3 << 2 * f.value)));
-      sums[f.value] =
-          _mm512_dpbusd_epi32(sums[f.value], field, _mm512_loadu_si512(high + c + f.value * kLine));
-    });
-  }
-  Unroll<4>(BITTERN_STEP(f) {
-    total = _mm512_add_epi32(total, _mm512_srai_epi32(sums[f.value], 2 * f.value));
-  });
-  return _mm512_reduce_add_epi32(total);
+  return DotFields<4>(pairs, cols, high);
 }
 
 constexpr ScreenOps kOps = {Scan, Survivors, DotBits, DotPairs};

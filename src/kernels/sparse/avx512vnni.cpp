@@ -17,8 +17,6 @@ inline __m512i Field(int shift) { return _mm512_set1_epi8(static_cast<char>(3 <<
 
 // --- Rows ---
 
-constexpr size_t kRowsAtOnce = 4, kRowsAhead = 8;
-
 /// The activations of one field of a line: 32 of each of its two blocks.
 inline __m512i Acts(const int8_t* act) {
   const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(act));
@@ -76,24 +74,13 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
   });
 }
 
-void GemvRows(const uint8_t* rows, size_t num_blocks, const uint32_t* live, size_t count,
-              const int8_t* act, int32_t act_sum, int32_t* out) {
-  const size_t row_bytes = num_blocks * 32;
-  size_t i = 0;
-  for (; i + kRowsAtOnce <= count; i += kRowsAtOnce) {
-    const uint8_t *at[kRowsAtOnce], *ahead[kRowsAtOnce];
-    for (size_t r = 0; r < kRowsAtOnce; ++r) {
-      const size_t later = i + r + kRowsAhead;
-      at[r] = rows + live[i + r] * row_bytes;
-      ahead[r] = rows + live[later < count ? later : i + r] * row_bytes;
-    }
-    MultiplyRows<kRowsAtOnce>(at, ahead, num_blocks, act, act_sum, out + i);
-  }
-  for (; i < count; ++i) {
-    const uint8_t* row = rows + live[i] * row_bytes;
-    MultiplyRows<1>(&row, &row, num_blocks, act, act_sum, out + i);
-  }
-}
+}  // namespace
+}  // namespace bittern::kernels
+
+#include "kernels/sparse_rows.inc"
+
+namespace bittern::kernels {
+namespace {
 
 // --- Columns ---
 
