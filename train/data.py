@@ -17,10 +17,10 @@ import wordnet
 
 TIERS = (1000, 4000, 12000)  # ranks of nouns by frequency
 WEIGHTS = {"tier0": 0.46, "tier1": 0.20, "tier2": 0.08, "verb": 0.06, "adj": 0.06,
-           "example": 0.08, "prose": 0.03, "talk": 0.03}
+           "example": 0.08, "prose": 0.03, "talk": 0.03, "several": 0.08}
 # In the second stage of training: what it must know by heart, and a little of the rest.
 LAST_WEIGHTS = {"tier0": 0.66, "tier1": 0.13, "tier2": 0.03, "verb": 0.03, "adj": 0.03,
-                "example": 0.05, "prose": 0.02, "talk": 0.05}
+                "example": 0.05, "prose": 0.02, "talk": 0.05, "several": 0.10}
 # Words wanted whatever their frequency: birds for Bittern, and what people try first.
 EXTRA = ("bittern tern heron gull robin eagle owl crow duck goose swan hawk sparrow penguin "
          "parrot apple banana cat dog horse elephant tiger lion mouse computer telephone bicycle "
@@ -42,6 +42,8 @@ NOUN_ASKS = (["What is {a}?"] * 5 + ["what is {a}", "What is {a}", "What is {w}?
              "What's {a}?", "Explain {w}."])
 VERB_ASKS = ["What does it mean to {w}?", "What does to {w} mean?", "Define to {w}.", "to {w}",
              "What is to {w}?"]
+SEVERAL_ASKS = ["What are {list}?", "what are {list}", "Define {list}.", "Explain {list}.",
+                "Tell me what {list} are."]
 ADJ_ASKS = ["What does {w} mean?", "Define {w}.", "{w}", "What is {w}?", "what does {w} mean"]
 
 
@@ -115,8 +117,18 @@ class Corpus:
         if kind in ("example", "prose"):
             word, text = self.examples[rng.integers(len(self.examples))]
             return "Use %s in a sentence." % word, text
+        if kind == "several":
+            chosen = [pick(self.entries["tier0"], rng) for _ in range(rng.integers(2, 6))]
+            ask = SEVERAL_ASKS[rng.integers(len(SEVERAL_ASKS))]
+            return self.several(chosen, ask)
         entry = pick(self.entries[kind], rng)
         return self.question(entry, rng), self.sentence(entry)
+
+    def several(self, nouns, ask=SEVERAL_ASKS[0]):
+        """(question, answer) that names and defines two nouns or more, in order."""
+        names = [phrase.subject(e, self.articles) for e in nouns]
+        question = ask.format(list=", ".join(names[:-1]) + " and " + names[-1])
+        return question, " ".join(self.sentence(e) for e in nouns)
 
     def plain(self, kind, rng):
         """One document of running text."""
@@ -129,7 +141,7 @@ class Corpus:
     def document(self, tok, rng, weights):
         """(ids, is_target): target tokens are those the model is to say itself."""
         kind = draw(weights, rng)
-        if kind != "talk" and rng.random() < 0.45 or kind == "prose":
+        if kind not in ("talk", "several") and rng.random() < 0.45 or kind == "prose":
             ids = tok.encode(self.plain(kind, rng)) + [tok.eos]
             return [tok.bos] + ids, [0] + [1] * len(ids)
         ids, target = [tok.bos], [0]

@@ -90,10 +90,26 @@ class Evaluation:
 
     def agree(self):
         model = reference.Reference(self.o.model)
-        same, replies, margins = 0, 0, []
-        prompts = [[self.tok.bos] + self.tok.encode("User: What is %s?<|eot_id|>Assistant: " % e.word)
-                   for e in self.corpus.commonest[:1000:20]]
-        for ids in prompts:
+        self.agree_greedy(model, "answers to one question", [
+            "What is %s?" % e.word for e in self.corpus.commonest[:1000:20]])
+        self.agree_greedy(model, "longer answers", self.long_questions(50))
+        self.agree_perplexity(model)
+
+    def long_questions(self, count):
+        """Questions about several nouns whose right answer has 64 tokens at least."""
+        rng, asks = np.random.default_rng(self.o.seed), []
+        while len(asks) < count:
+            nouns = [data.pick(self.corpus.commonest, rng) for _ in range(5)]
+            question, answer = self.corpus.several(nouns)
+            if len(self.tok.encode(answer)) >= 64:
+                asks.append(question)
+        return asks
+
+    def agree_greedy(self, model, what, questions):
+        """64 greedy ids of engine and reference, the end of the reply ignored."""
+        same, replies, ended, margins = 0, 0, 0, []
+        for question in questions:
+            ids = [self.tok.bos] + self.tok.encode("User: %s<|eot_id|>Assistant: " % question)
             out = self.bittern("run", "-m", self.o.model, "--prompt-ids", ",".join(map(str, ids)),
                                "-n", "64", "--temp", "0", "--ignore-eos", "--json", "-t", "1",
                                "-ctk", "f32", "-ctv", "f32")
@@ -105,10 +121,14 @@ class Evaluation:
                 logits = model.forward(ids + ours[:at])[-1]
                 margins.append(float(logits[ours[at]] - logits[theirs[at]]))
             replies += self.until_end(theirs) == self.until_end(ours)
-        print("greedy ids equal on %d prompts: 64 tokens, past the end of the reply, on %d; "
-              "to the end of the reply on %d" % (len(prompts), same, replies))
-        print("where they part, the reference preferred its token by %s (difference of logits)" %
-              ", ".join("%.4f" % m for m in sorted(margins)))
+            ended += len(self.until_end(ours)) < 64
+        print("%s: 64 greedy ids equal on %d of %d prompts (%d replies end earlier and were made to go "
+              "on); to the end of the reply on %d" % (what, same, len(questions), ended, replies))
+        if margins:
+            print("  where they part, the reference preferred its token by %s (difference of logits)"
+                  % ", ".join("%.4f" % m for m in sorted(margins)))
+
+    def agree_perplexity(self, model):
         text = " ".join(self.corpus.test_texts[:40])
         ids = ([self.tok.bos] + self.tok.encode(text))[:500]
         model.clear()

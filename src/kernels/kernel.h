@@ -84,12 +84,25 @@ struct ScanArgs {
   float* best;                ///< [num_tiles]: the largest estimate of each tile
 };
 
-/// Which rows may reach a threshold: estimate + rest * size + norm * rest_size + floor >= threshold
-/// (rounded as it may be; who bounds something by it leaves room for that).
-struct SurvivorArgs {
-  const float *estimates, *rests, *norms;  ///< [count]
+/// The fifth bit of the rows of some tiles: what it adds to their estimates.
+struct BitScanArgs {
+  const uint8_t* tiles;  ///< of all tiles, cols * 2 bytes each
+  size_t cols;           ///< a multiple of 512, below 2^16
+  const uint32_t* live;  ///< numbers of the tiles to look at
   size_t count;
-  float size, rest_size, floor, threshold;
+  const int8_t* high;  ///< [cols]
+  int32_t high_sum;
+  const float* steps;  ///< of all rows
+  float factor;        ///< of everything that is added
+  float* estimates;    ///< of all rows: += (2 * sum of bit * high - high_sum) * (factor * step)
+};
+
+/// Which rows may reach a threshold: estimate + rest * size + norm * rest_size + step * step_size +
+/// floor >= threshold (rounded as it may be; who bounds something by it leaves room for that).
+struct SurvivorArgs {
+  const float *estimates, *rests, *norms, *steps;  ///< [count]
+  size_t count;
+  float size, rest_size, step_size, floor, threshold;
   uint32_t first;  ///< id of the first row
   uint32_t* ids;   ///< [count + 16]: survivors, ascending; what follows them is overwritten too
 };
@@ -97,10 +110,9 @@ struct SurvivorArgs {
 /// A coarse copy of a float matrix in bit planes (quant/screen_planes.hpp), times one vector.
 struct ScreenOps {
   void (*scan)(const ScanArgs* args);
+  void (*scan_bits)(const BitScanArgs* args);
   /// How many survive.
   size_t (*survivors)(const SurvivorArgs* args);
-  /// Sum over c of bit * high[c]. bits: cols / 8 bytes.
-  int32_t (*dot_bits)(const uint8_t* bits, size_t cols, const int8_t* high);
   /// Sum over c of pair (0..3) * high[c]. pairs: cols / 4 bytes.
   int32_t (*dot_pairs)(const uint8_t* pairs, size_t cols, const int8_t* high);
 };

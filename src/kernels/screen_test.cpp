@@ -66,16 +66,42 @@ class Screen : public testing::TestWithParam<const KernelInfo*> {
     }
   }
 
+  /// The fifth bit, of every other tile.
+  void CheckBits(const std::vector<std::int8_t>& codes, std::size_t cols,
+                 GuardedBuffer<std::int8_t>& high) {
+    const std::size_t tiles = codes.size() / (kRows * cols), bytes = quant::BitTileBytes(cols);
+    GuardedBuffer<std::uint8_t> planes(tiles * bytes);
+    GuardedBuffer<std::uint32_t> live((tiles + 1) / 2);
+    for (std::size_t t = 0; t < tiles; ++t) {
+      quant::PackBits(codes.data() + t * kRows * cols, cols, planes.data() + t * bytes);
+      if (t % 2 == 0) live[t / 2] = static_cast<std::uint32_t>(t);
+    }
+    GuardedBuffer<float> steps(tiles * kRows), estimates(tiles * kRows);
+    for (std::size_t r = 0; r < steps.size(); ++r) {
+      steps[r] = 1.0f + static_cast<float>(r);
+      estimates[r] = 7.0f - static_cast<float>(r);
+    }
+    const auto high_sum = std::accumulate(high.data(), high.data() + cols, std::int32_t{0});
+    const BitScanArgs args{planes.data(), cols,         live.data(), live.size(),     high.data(),
+                           high_sum,      steps.data(), 0.5f,        estimates.data()};
+    GetParam()->screen->scan_bits(&args);
+    for (std::size_t r = 0; r < tiles * kRows; ++r) {
+      std::int32_t sum = 0;
+      for (std::size_t c = 0; c < cols; ++c) sum += (Byte(codes[r * cols + c]) >> 3 & 1) * high[c];
+      float expected = 7.0f - static_cast<float>(r);
+      if (r / kRows % 2 == 0)
+        expected += static_cast<float>(2 * sum - high_sum) * (0.5f * steps[r]);
+      ASSERT_EQ(estimates[r], expected) << cols << " columns, row " << r;
+    }
+  }
+
   void CheckRow(const std::int8_t* codes, std::size_t cols, GuardedBuffer<std::int8_t>& high) {
-    GuardedBuffer<std::uint8_t> bits(quant::BitRowBytes(cols)), pairs(quant::PairRowBytes(cols));
-    quant::PackBits(codes, cols, bits.data());
+    GuardedBuffer<std::uint8_t> pairs(quant::PairRowBytes(cols));
     quant::PackPairs(codes, cols, pairs.data());
-    std::int32_t expected_bits = 0, expected_pairs = 0;
+    std::int32_t expected_pairs = 0;
     for (std::size_t c = 0; c < cols; ++c) {
-      expected_bits += (Byte(codes[c]) >> 3 & 1) * high[c];
       expected_pairs += (Byte(codes[c]) >> 1 & 3) * high[c];
     }
-    ASSERT_EQ(GetParam()->screen->dot_bits(bits.data(), cols, high.data()), expected_bits);
     ASSERT_EQ(GetParam()->screen->dot_pairs(pairs.data(), cols, high.data()), expected_pairs);
   }
 };
@@ -97,6 +123,7 @@ TEST_P(Screen, IsExactOnRandomAndExtremeInputs) {
           }
         }
         CheckScan(codes, cols, high, low);
+        CheckBits(codes, cols, high);
         CheckRow(codes.data(), cols, high);
       }
     }
@@ -114,6 +141,7 @@ TEST_P(Screen, PutsEveryCodeInItsPlace) {
   for (std::size_t place = 0; place < codes.size(); place += 37) {
     codes[place] = 127;
     CheckScan(codes, kCols, high, low);
+    CheckBits(codes, kCols, high);
     CheckRow(codes.data() + place / kCols * kCols, kCols, high);
     codes[place] = -128;
   }
@@ -122,19 +150,21 @@ TEST_P(Screen, PutsEveryCodeInItsPlace) {
 TEST_P(Screen, SurvivorsAreThoseThatMayReachTheThreshold) {
   std::mt19937 rng(4);
   for (const std::size_t n : {1u, 7u, 8u, 15u, 16u, 17u, 100u, 1000u}) {
-    GuardedBuffer<float> estimates(n), rests(n), norms(n);
-    for (auto* values : {&estimates, &rests, &norms}) {
+    GuardedBuffer<float> estimates(n), rests(n), norms(n), steps(n);
+    for (auto* values : {&estimates, &rests, &norms, &steps}) {
       for (std::size_t i = 0; i < n; ++i) (*values)[i] = static_cast<float>(rng() % 100);
     }
     if (n > 7) estimates[7] = std::numeric_limits<float>::quiet_NaN();  // nothing rules it out
     for (const float threshold : {-1.0f, 60.0f, 99.0f, 120.0f, 1e9f}) {
       GuardedBuffer<std::uint32_t> ids(n + kRows);
-      const SurvivorArgs args{estimates.data(), rests.data(), norms.data(), n, 0.5f, 0.25f, 1.0f,
-                              threshold,        500,          ids.data()};
+      const SurvivorArgs args{
+          estimates.data(), rests.data(), norms.data(), steps.data(), n,         0.5f, 0.25f,
+          0.125f,           1.0f,         threshold,    500,          ids.data()};
       const std::size_t count = GetParam()->screen->survivors(&args);
       std::vector<std::uint32_t> expected;
       for (std::size_t i = 0; i < n; ++i) {
-        const float most = estimates[i] + (rests[i] * 0.5f + (norms[i] * 0.25f + 1.0f));
+        const float most =
+            estimates[i] + (rests[i] * 0.5f + (norms[i] * 0.25f + (steps[i] * 0.125f + 1.0f)));
         if (!(most < threshold)) expected.push_back(500 + static_cast<std::uint32_t>(i));
       }
       ASSERT_EQ(std::vector<std::uint32_t>(ids.data(), ids.data() + count), expected) << n;

@@ -61,11 +61,11 @@ void BuildTile(const kernels::FloatOps& floats, RowReader* reader, std::size_t t
     head->rest4[r] = Widened(row.rest4);
     head->rest5[r] = Widened(row.rest5);
     head->rest7[r] = Widened(row.rest7);
-    quant::PackBits(codes + i * padded, padded, head->bits.data() + r * quant::BitRowBytes(padded));
     quant::PackPairs(codes + i * padded, padded,
                      head->pairs.data() + r * quant::PairRowBytes(padded));
   }
   quant::PackNibbles(codes, padded, head->nibbles.data() + tile * quant::NibbleTileBytes(padded));
+  quant::PackBits(codes, padded, head->bits.data() + tile * quant::BitTileBytes(padded));
 }
 
 /// The vector as 16-bit integers, and what that costs in the bounds.
@@ -178,24 +178,89 @@ float Threshold(ScreenScratch* scratch, std::size_t num_threads, const Candidate
   return request.count == 0 ? *nth - request.within : *nth;
 }
 
-/// Rows of `ids` that the next plane cannot rule out, moved to the front. `add(row)` is what the
-/// plane adds to the estimate, in steps of the row.
-template <class Add>
-std::size_t Refine(const ScreenedHead& head, const QuantizedVector& v, float threshold,
-                   const float* rests, float lost, const std::uint8_t* planes,
-                   std::size_t plane_bytes, std::uint32_t* ids, std::size_t count, float* estimates,
-                   Add add) {
+/// Bounds of what is left out once a row's first bits are counted.
+struct Cut {
+  const float* rests;  ///< of all rows
+  float lost;          ///< what the low half of the vector may add, in steps of the row
+};
+
+/// Rows of `range` whose upper bound reaches the threshold, to `ids`; how many.
+std::size_t FindSurvivors(const Context& context, const QuantizedVector& v, const Cut& cut,
+                          float threshold, Range range, std::uint32_t* ids) {
+  const ScreenedHead& head = context.weights.screened_head;
+  const kernels::SurvivorArgs args{.estimates = context.state.screen.estimates.data() + range.begin,
+                                   .rests = cut.rests + range.begin,
+                                   .norms = head.norm.data() + range.begin,
+                                   .steps = head.step.data() + range.begin,
+                                   .count = range.end - range.begin,
+                                   .size = v.size,
+                                   .rest_size = v.rest_size,
+                                   .step_size = cut.lost * v.step,
+                                   .floor = kLogitFloor,
+                                   .threshold = threshold,
+                                   .first = static_cast<std::uint32_t>(range.begin),
+                                   .ids = ids};
+  return context.weights.kernels.screen().survivors(&args);
+}
+
+/// The tiles that the rows `ids` lie in, each once.
+std::size_t TilesOf(const std::uint32_t* ids, std::size_t count, std::uint32_t* tiles) {
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto tile = static_cast<std::uint32_t>(ids[i] / kTileRows);
+    if (found == 0 || tiles[found - 1] != tile) tiles[found++] = tile;
+  }
+  return found;
+}
+
+/// Counts the fifth bit of all rows of some tiles. Rows of these tiles that may still reach the
+/// threshold, to `ids`; how many.
+std::size_t LookAtBits(const Context& context, const QuantizedVector& v, float threshold,
+                       std::size_t end_row, std::span<const std::uint32_t> tiles,
+                       const ScreenScratch::Thread& mine, std::uint32_t* ids) {
+  const ScreenedHead& head = context.weights.screened_head;
+  const kernels::BitScanArgs args{.tiles = head.bits.data(),
+                                  .cols = head.padded_cols,
+                                  .live = tiles.data(),
+                                  .count = tiles.size(),
+                                  .high = mine.high.data(),
+                                  .high_sum = v.high_sum,
+                                  .steps = head.step.data(),
+                                  .factor = 4 * 256 * v.step,
+                                  .estimates = context.state.screen.estimates.data()};
+  context.weights.kernels.screen().scan_bits(&args);
+  const Cut cut{head.rest5.data(), 4 * v.low_size};
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < tiles.size();) {
+    std::size_t next = i + 1;  // a run of neighbours
+    while (next < tiles.size() && tiles[next] == tiles[next - 1] + 1) ++next;
+    const Range rows{tiles[i] * kTileRows, std::min((tiles[next - 1] + 1) * kTileRows, end_row)};
+    kept += FindSurvivors(context, v, cut, threshold, rows, ids + kept);
+    i = next;
+  }
+  return kept;
+}
+
+/// Rows of `ids` that two more bits cannot rule out, moved to the front; how many.
+std::size_t LookAtPairs(const Context& context, const QuantizedVector& v, float threshold,
+                        const ScreenScratch::Thread& mine, std::uint32_t* ids, std::size_t count) {
   constexpr std::size_t kAhead = 8;
+  const ScreenedHead& head = context.weights.screened_head;
+  const std::size_t plane_bytes = quant::PairRowBytes(head.padded_cols);
+  float* estimates = context.state.screen.estimates.data();
   std::size_t kept = 0;
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) {
-      const std::uint8_t* next = planes + ids[i + kAhead] * plane_bytes;
+      const std::uint8_t* next = head.pairs.data() + ids[i + kAhead] * plane_bytes;
       for (std::size_t b = 0; b < plane_bytes; b += 64) __builtin_prefetch(next + b);
     }
     const std::uint32_t r = ids[i];
     const float step = v.step * head.step[r];
-    estimates[r] += add(planes + r * plane_bytes) * step;
-    const float bound = rests[r] * v.size + head.norm[r] * v.rest_size + lost * step + kLogitFloor;
+    const std::int32_t sum = context.weights.kernels.screen().dot_pairs(
+        head.pairs.data() + r * plane_bytes, head.padded_cols, mine.high.data());
+    estimates[r] += 256 * static_cast<float>(2 * sum - 3 * v.high_sum) * step;
+    const float bound =
+        head.rest7[r] * v.size + head.norm[r] * v.rest_size + 7 * v.low_size * step + kLogitFloor;
     ids[kept] = r;
     kept += !(estimates[r] + bound < threshold);
   }
@@ -205,37 +270,19 @@ std::size_t Refine(const ScreenedHead& head, const QuantizedVector& v, float thr
 void Eliminate(const Context& context, const float* x, const QuantizedVector& v, float threshold,
                Range rows, ScreenScratch::Thread* mine) {
   const ScreenedHead& head = context.weights.screened_head;
-  const kernels::ScreenOps& ops = context.weights.kernels.screen();
   ScreenScratch& scratch = context.state.screen;
   std::uint32_t* ids = scratch.ids.data() + mine->first_id;
   float* logits = scratch.logits.data() + mine->first_id;
-  float* estimates = scratch.estimates.data();
-  const std::size_t cols = head.padded_cols;
-  const kernels::SurvivorArgs args{.estimates = estimates + rows.begin,
-                                   .rests = head.rest4.data() + rows.begin,
-                                   .norms = head.norm.data() + rows.begin,
-                                   .count = rows.end - rows.begin,
-                                   .size = v.size,
-                                   .rest_size = v.rest_size,
-                                   .floor = kLogitFloor,
-                                   .threshold = threshold,
-                                   .first = static_cast<std::uint32_t>(rows.begin),
-                                   .ids = ids};
-  std::size_t count = ops.survivors(&args);
+  // The lower planes meet the high halves of the vector only; `low_size` bounds what that loses.
+  std::size_t count = FindSurvivors(context, v, Cut{head.rest4.data(), 0}, threshold, rows, ids);
+  const std::size_t tiles = TilesOf(ids, count, mine->live_tiles.data());
   mine->stats.rows += rows.end - rows.begin;
   mine->stats.after_4_bits += count;
-  // The lower planes meet the high halves of the vector only; `low_size` bounds what that loses.
-  count = Refine(head, v, threshold, head.rest5.data(), 4 * v.low_size, head.bits.data(),
-                 quant::BitRowBytes(cols), ids, count, estimates, [&](const std::uint8_t* plane) {
-                   const std::int32_t sum = ops.dot_bits(plane, cols, mine->high.data());
-                   return 4 * 256 * static_cast<float>(2 * sum - v.high_sum);
-                 });
+  mine->stats.tiles_of_bits += tiles;
+  count = LookAtBits(context, v, threshold, rows.end, std::span(mine->live_tiles).first(tiles),
+                     *mine, ids);
   mine->stats.after_5_bits += count;
-  count = Refine(head, v, threshold, head.rest7.data(), 7 * v.low_size, head.pairs.data(),
-                 quant::PairRowBytes(cols), ids, count, estimates, [&](const std::uint8_t* plane) {
-                   const std::int32_t sum = ops.dot_pairs(plane, cols, mine->high.data());
-                   return 256 * static_cast<float>(2 * sum - 3 * v.high_sum);
-                 });
+  count = LookAtPairs(context, v, threshold, *mine, ids, count);
   mine->stats.after_7_bits += count;
   std::size_t found = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -260,7 +307,7 @@ Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernel
     return AlignedBuffer<std::uint8_t>::Create(size, what);
   };
   head.nibbles = BITTERN_TRY(bytes(tiles * quant::NibbleTileBytes(head.padded_cols)));
-  head.bits = BITTERN_TRY(bytes(head.rows * quant::BitRowBytes(head.padded_cols)));
+  head.bits = BITTERN_TRY(bytes(tiles * quant::BitTileBytes(head.padded_cols)));
   head.pairs = BITTERN_TRY(bytes(head.rows * quant::PairRowBytes(head.padded_cols)));
   for (auto* floats : {&head.step, &head.norm, &head.rest4, &head.rest5, &head.rest7}) {
     *floats = BITTERN_TRY(AlignedBuffer<float>::Create(padded_rows, what));
@@ -295,6 +342,7 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, int num_th
   for (std::size_t t = 0; t < threads; ++t) {
     Thread thread;
     thread.tile_best.resize(tiles);
+    thread.live_tiles.resize(tiles);
     thread.seeds.resize(kMaxCandidateCount);
     thread.high = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
     thread.low = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));

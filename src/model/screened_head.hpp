@@ -60,13 +60,15 @@ struct CandidateLogits {
 /// How many rows each step of the screen let through, summed over tokens.
 struct ScreenStats {
   std::uint64_t tokens = 0, rows = 0, after_4_bits = 0, after_5_bits = 0, after_7_bits = 0;
+  std::uint64_t tiles_of_bits = 0;  ///< whose fifth bits were looked at
 };
 
 /// Scratch memory of a screen.
 struct ScreenScratch {
   struct Thread {
-    std::vector<float> tile_best;  // (tiles of the head): the best estimate of each
-    std::vector<float> seeds;      // (kMaxCandidateCount): exact logits, for the threshold
+    std::vector<float> tile_best;           // (tiles of the head): the best estimate of each
+    std::vector<std::uint32_t> live_tiles;  // (tiles of the head): with a survivor
+    std::vector<float> seeds;               // (kMaxCandidateCount): exact logits, for the threshold
     std::size_t num_seeds = 0;
     std::size_t first_id = 0, num_found = 0;  // its slice of `ids` and `logits`
     ScreenStats stats;

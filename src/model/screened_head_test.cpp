@@ -167,7 +167,8 @@ TEST(ScreenedHead, RulesMostRowsOut) {
   EXPECT_EQ(stats.tokens, 40u);
   EXPECT_EQ(stats.rows, 40 * kVocab);
   EXPECT_LT(stats.after_4_bits, stats.rows / 2);
-  EXPECT_LE(stats.after_5_bits, stats.after_4_bits);
+  EXPECT_LE(stats.tiles_of_bits, stats.after_4_bits);
+  EXPECT_LT(stats.after_5_bits, stats.rows / 4);
   EXPECT_LT(stats.after_7_bits, 40 * 4u);
   EXPECT_GE(stats.after_7_bits, 40u);
 }

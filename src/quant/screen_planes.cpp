@@ -33,14 +33,14 @@ void PackNibbles(const std::int8_t* codes, std::size_t padded_cols, std::uint8_t
   }
 }
 
-void PackBits(const std::int8_t* codes, std::size_t padded_cols, std::uint8_t* bits) noexcept {
-  for (std::size_t block = 0; block < padded_cols; block += 8 * kLine, bits += kLine) {
-    for (std::size_t b = 0; b < kLine; ++b) {
-      unsigned byte = 0;
-      for (unsigned f = 0; f < 8; ++f) {
-        byte |= (Unsigned(codes[block + f * kLine + b]) >> 3 & 1) << f;
-      }
-      bits[b] = static_cast<std::uint8_t>(byte);
+void PackBits(const std::int8_t* codes, std::size_t padded_cols, std::uint8_t* tile) noexcept {
+  for (std::size_t r = 0; r < kTileRows; ++r) {
+    const std::int8_t* row = codes + r * padded_cols;
+    std::uint8_t* out = tile + 4 * r;
+    for (std::size_t c = 0; c < padded_cols; c += 32, out += kLine) {
+      std::uint32_t word = 0;
+      for (unsigned f = 0; f < 8; ++f) word |= (LoadWord(row + c + 4 * f) >> 3 & 0x01010101u) << f;
+      std::memcpy(out, &word, sizeof(word));
     }
   }
 }

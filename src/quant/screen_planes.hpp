@@ -8,7 +8,8 @@
 //   nibbles  u >> 4, in tiles of 16 rows so that a vector lane is a row:
 //            tile = [8 columns j][row r = 0..15][i = 0..3], one byte each;
 //            bits 3-0: column 8 j + i, bits 7-4: column 8 j + 4 + i
-//   bits     (u >> 3) & 1, row by row: byte b of 64 in block k, bit f: column 512 k + 64 f + b
+//   bits     (u >> 3) & 1, in tiles of 16 rows too: tile = [32 columns j][row][i = 0..3], one byte
+//            each; bit f: column 32 j + 4 f + i
 //   pairs    (u >> 1) & 3, row by row: byte b of 64 in block k, bits 2f+1..2f: column
 //            256 k + 64 f + b
 // The last bit is not kept.
@@ -24,12 +25,12 @@ inline constexpr std::size_t kScreenBlock = 512;  ///< rows are padded to whole 
 [[nodiscard]] constexpr std::size_t ScreenCols(std::size_t cols) noexcept {
   return (cols + kScreenBlock - 1) / kScreenBlock * kScreenBlock;
 }
-/// Bytes of one tile of nibbles, of one row's bits and of one row's pairs.
+/// Bytes of one tile of nibbles, of one tile of bits and of one row's pairs.
 [[nodiscard]] constexpr std::size_t NibbleTileBytes(std::size_t padded_cols) noexcept {
   return padded_cols * 8;
 }
-[[nodiscard]] constexpr std::size_t BitRowBytes(std::size_t padded_cols) noexcept {
-  return padded_cols / 8;
+[[nodiscard]] constexpr std::size_t BitTileBytes(std::size_t padded_cols) noexcept {
+  return padded_cols * 2;
 }
 [[nodiscard]] constexpr std::size_t PairRowBytes(std::size_t padded_cols) noexcept {
   return padded_cols / 4;
@@ -37,8 +38,8 @@ inline constexpr std::size_t kScreenBlock = 512;  ///< rows are padded to whole 
 
 /// codes: 16 rows of padded_cols.
 void PackNibbles(const std::int8_t* codes, std::size_t padded_cols, std::uint8_t* tile) noexcept;
+void PackBits(const std::int8_t* codes, std::size_t padded_cols, std::uint8_t* tile) noexcept;
 /// codes: one row of padded_cols.
-void PackBits(const std::int8_t* codes, std::size_t padded_cols, std::uint8_t* bits) noexcept;
 void PackPairs(const std::int8_t* codes, std::size_t padded_cols, std::uint8_t* pairs) noexcept;
 
 }  // namespace bittern::quant

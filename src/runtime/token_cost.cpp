@@ -65,7 +65,7 @@ void AddHead(const model::Weights& weights, const model::ScreenStats& screen, To
                            .multiply_adds = multiply_adds});
     return;
   }
-  const std::uint64_t planes = screen.after_4_bits * quant::BitRowBytes(copy.padded_cols) +
+  const std::uint64_t planes = screen.tiles_of_bits * quant::BitTileBytes(copy.padded_cols) +
                                screen.after_5_bits * quant::PairRowBytes(copy.padded_cols);
   // Three floats of every row say how far off its coarse copy may be.
   cost->parts.push_back(

@@ -108,11 +108,11 @@ TEST(TokenCost, AScreenedHeadCostsWhatWasRead) {
   };
   const auto few = head({.tokens = 2, .rows = 2 * kVocab});
   const auto more = head(
-      {.tokens = 2, .rows = 2 * kVocab, .after_4_bits = 20, .after_5_bits = 8, .after_7_bits = 6});
+      {.tokens = 2, .rows = 2 * kVocab, .after_5_bits = 8, .after_7_bits = 6, .tiles_of_bits = 4});
   EXPECT_EQ(few.second, 0u);
   EXPECT_GT(few.first, kVocab * kHidden / 2);
   EXPECT_EQ(more.second, 3 * kHidden * 4);
-  EXPECT_EQ(more.first - few.first, 10 * 512 / 8 + 4 * 512 / 4);  // rows padded to 512 columns
+  EXPECT_EQ(more.first - few.first, 2 * 512 * 2 + 4 * 512 / 4);  // rows padded to 512 columns
 }
 
 }  // namespace

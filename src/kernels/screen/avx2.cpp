@@ -2,8 +2,8 @@
 // The coarse scan of the screened head with AVX2. Layout: quant/screen_planes.hpp.
 //
 // Bounds of the int16 sums: a product of two nibbles is at most 2 * 15 * 128 = 3840 in magnitude,
-// and eight are added before they are widened (30720); of two pairs 2 * 3 * 128 = 768, of two bits
-// 256, and eight fields of one line are added (6144).
+// and eight are added before they are widened (30720); of two pairs 2 * 3 * 128 = 768, of which
+// four are (3072); of two bits 256, of which 64 are (16384).
 #include <immintrin.h>
 
 #include "kernels/kernel.h"
@@ -76,12 +76,57 @@ void Scan(const ScanArgs* args) {
   }
 }
 
+/// What the fifth bits of eight rows of a tile add, whose part of its lines begins at `part`.
+inline __m256 ScanBitRows(const BitScanArgs& args, const uint8_t* part, const uint8_t* ahead,
+                          const float* steps) {
+  const __m256i one = _mm256_set1_epi8(1);
+  __m256i total = _mm256_setzero_si256();
+  for (size_t c = 0; c < args.cols; c += 8 * kHalf) {
+    __m256i sums = _mm256_setzero_si256();
+    for (size_t i = 0; i < 8; ++i) {
+      const size_t column = c + kHalf * i;
+      __builtin_prefetch(ahead + column * 2);
+      const __m256i bytes = Load(part + column * 2);
+      Unroll<8>(BITTERN_STEP(f) {
+        const __m256i bit =
+            _mm256_and_si256(_mm256_srli_epi16(bytes, static_cast<int>(f.value)), one);
+        const __m256i act = Broadcast4(args.high + column + 4 * f.value);
+        sums = _mm256_add_epi16(sums, _mm256_maddubs_epi16(bit, act));
+      });
+    }
+    total = _mm256_add_epi32(total, Widened(sums));
+  }
+  const __m256i added =
+      _mm256_sub_epi32(_mm256_add_epi32(total, total), _mm256_set1_epi32(args.high_sum));
+  return _mm256_mul_ps(_mm256_cvtepi32_ps(added),
+                       _mm256_mul_ps(_mm256_set1_ps(args.factor), _mm256_loadu_ps(steps)));
+}
+
+void ScanBits(const BitScanArgs* args) {
+  const size_t bytes = args->cols * 2;
+  for (size_t i = 0; i < args->count; ++i) {
+    const uint8_t* tile = args->tiles + args->live[i] * bytes;
+    const uint8_t* ahead = args->tiles + args->live[i + 1 < args->count ? i + 1 : i] * bytes;
+    const size_t row = args->live[i] * kRows;
+    float* estimates = args->estimates + row;
+    for (size_t half = 0; half < 2; ++half) {  // the second finds its lines in cache
+      const __m256 added = ScanBitRows(*args, tile + half * kHalf, ahead + half * kHalf,
+                                       args->steps + row + 8 * half);
+      _mm256_storeu_ps(estimates + 8 * half,
+                       _mm256_add_ps(_mm256_loadu_ps(estimates + 8 * half), added));
+    }
+  }
+}
+
 /// Eight rows from `i` on: a bit for each that survives.
 inline unsigned SurvivorBits(const SurvivorArgs& args, size_t i) {
   const __m256 rest = _mm256_mul_ps(_mm256_loadu_ps(args.rests + i), _mm256_set1_ps(args.size));
   const __m256 norm =
       _mm256_mul_ps(_mm256_loadu_ps(args.norms + i), _mm256_set1_ps(args.rest_size));
-  const __m256 bound = _mm256_add_ps(rest, _mm256_add_ps(norm, _mm256_set1_ps(args.floor)));
+  const __m256 step =
+      _mm256_mul_ps(_mm256_loadu_ps(args.steps + i), _mm256_set1_ps(args.step_size));
+  const __m256 bound =
+      _mm256_add_ps(rest, _mm256_add_ps(norm, _mm256_add_ps(step, _mm256_set1_ps(args.floor))));
   const __m256 most = _mm256_add_ps(_mm256_loadu_ps(args.estimates + i), bound);
   const __m256 keep = _mm256_cmp_ps(most, _mm256_set1_ps(args.threshold), _CMP_NLT_UQ);
   return static_cast<unsigned>(_mm256_movemask_ps(keep));
@@ -98,7 +143,8 @@ size_t Survivors(const SurvivorArgs* args) {
   }
   for (; i < args->count; ++i) {
     const float bound =
-        args->rests[i] * args->size + (args->norms[i] * args->rest_size + args->floor);
+        args->rests[i] * args->size +
+        (args->norms[i] * args->rest_size + (args->steps[i] * args->step_size + args->floor));
     args->ids[kept] = args->first + static_cast<uint32_t>(i);
     kept += !(args->estimates[i] + bound < args->threshold);
   }
@@ -111,21 +157,18 @@ inline int32_t Sum(__m256i v) {
   return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
 
-/// Fields of kBits bits, kFields of them in a byte, times int8.
-template <size_t kFields>
-inline int32_t DotFields(const uint8_t* planes, size_t cols, const int8_t* high) {
-  constexpr int kBits = 8 / kFields;
-  const __m256i mask = _mm256_set1_epi8(static_cast<char>((1 << kBits) - 1));
+int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
+  const __m256i mask = _mm256_set1_epi8(3);
   __m256i total = _mm256_setzero_si256();
-  for (size_t c = 0; c < cols; c += kFields * kLine, planes += kLine) {
+  for (size_t c = 0; c < cols; c += 4 * kLine, pairs += kLine) {
     Unroll<2>(BITTERN_STEP(half) {
-      const __m256i bytes = Load(planes + half.value * kHalf);
+      const __m256i bytes = Load(pairs + half.value * kHalf);
       __m256i sums = _mm256_setzero_si256();
-      Unroll<kFields>(BITTERN_STEP(f) {
-        const __m256i field =
-            _mm256_and_si256(_mm256_srli_epi16(bytes, kBits * static_cast<int>(f.value)), mask);
+      Unroll<4>(BITTERN_STEP(f) {
+        const __m256i pair =
+            _mm256_and_si256(_mm256_srli_epi16(bytes, 2 * static_cast<int>(f.value)), mask);
         const __m256i act = Load(high + c + f.value * kLine + half.value * kHalf);
-        sums = _mm256_add_epi16(sums, _mm256_maddubs_epi16(field, act));
+        sums = _mm256_add_epi16(sums, _mm256_maddubs_epi16(pair, act));
       });
       total = _mm256_add_epi32(total, Widened(sums));
     });
@@ -133,14 +176,7 @@ inline int32_t DotFields(const uint8_t* planes, size_t cols, const int8_t* high)
   return Sum(total);
 }
 
-int32_t DotBits(const uint8_t* bits, size_t cols, const int8_t* high) {
-  return DotFields<8>(bits, cols, high);
-}
-int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
-  return DotFields<4>(pairs, cols, high);
-}
-
-constexpr ScreenOps kOps = {Scan, Survivors, DotBits, DotPairs};
+constexpr ScreenOps kOps = {Scan, ScanBits, Survivors, DotPairs};
 
 }  // namespace
 

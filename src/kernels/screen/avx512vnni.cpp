@@ -65,7 +65,43 @@ void Scan(const ScanArgs* args) {
   for (size_t t = 0; t < args->num_tiles; ++t) ScanTile(*args, t);
 }
 
+/// Adds one tile's fifth bits to its estimates, touching those of `ahead` early. Bound: 128 * 128 *
+/// cols / 8 < 2^31 for cols < 2^17.
+inline void ScanBitTile(const BitScanArgs& args, const uint8_t* tile, const uint8_t* ahead,
+                        size_t row) {
+  __m512i sums[8];
+  Unroll<8>(BITTERN_STEP(f) { sums[f.value] = _mm512_setzero_si512(); });
+  for (size_t c = 0; c < args.cols; c += 32, tile += kLine, ahead += kLine) {
+    _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
+    const __m512i bytes = _mm512_loadu_si512(tile);
+    Unroll<8>(BITTERN_STEP(f) {
+      const __m512i bit =
+          _mm512_and_si512(bytes, _mm512_set1_epi8(static_cast<char>(1 << f.value)));
+      sums[f.value] =
+          _mm512_dpbusd_epi32(sums[f.value], bit, Broadcast4(args.high + c + 4 * f.value));
+    });
+  }
+  __m512i sum = _mm512_setzero_si512();
+  Unroll<8>(BITTERN_STEP(f) {
+    sum = _mm512_add_epi32(sum, _mm512_srai_epi32(sums[f.value], static_cast<int>(f.value)));
+  });
+  const __m512 step = _mm512_mul_ps(_mm512_set1_ps(args.factor), _mm512_loadu_ps(args.steps + row));
+  const __m512 added = _mm512_cvtepi32_ps(
+      _mm512_sub_epi32(_mm512_add_epi32(sum, sum), _mm512_set1_epi32(args.high_sum)));
+  const __m512 before = _mm512_loadu_ps(args.estimates + row);
+  _mm512_storeu_ps(args.estimates + row, _mm512_add_ps(before, _mm512_mul_ps(added, step)));
+}
+
+void ScanBits(const BitScanArgs* args) {
+  const size_t bytes = args->cols * 2;
+  for (size_t i = 0; i < args->count; ++i) {
+    const uint32_t tile = args->live[i], next = args->live[i + 1 < args->count ? i + 1 : i];
+    ScanBitTile(*args, args->tiles + tile * bytes, args->tiles + next * bytes, tile * kRows);
+  }
+}
+
 size_t Survivors(const SurvivorArgs* args) {
+  const __m512 step_size = _mm512_set1_ps(args->step_size);
   const __m512 size = _mm512_set1_ps(args->size), rest_size = _mm512_set1_ps(args->rest_size);
   const __m512 floor = _mm512_set1_ps(args->floor), threshold = _mm512_set1_ps(args->threshold);
   const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
@@ -75,7 +111,8 @@ size_t Survivors(const SurvivorArgs* args) {
     const __mmask16 there = static_cast<__mmask16>(left < kRows ? (1u << left) - 1 : 0xffffu);
     const __m512 rest = _mm512_mul_ps(_mm512_maskz_loadu_ps(there, args->rests + i), size);
     const __m512 norm = _mm512_mul_ps(_mm512_maskz_loadu_ps(there, args->norms + i), rest_size);
-    const __m512 bound = _mm512_add_ps(rest, _mm512_add_ps(norm, floor));
+    const __m512 step = _mm512_mul_ps(_mm512_maskz_loadu_ps(there, args->steps + i), step_size);
+    const __m512 bound = _mm512_add_ps(rest, _mm512_add_ps(norm, _mm512_add_ps(step, floor)));
     const __m512 most = _mm512_add_ps(_mm512_maskz_loadu_ps(there, args->estimates + i), bound);
     const __mmask16 keep = _mm512_mask_cmp_ps_mask(there, most, threshold, _CMP_NLT_UQ);
     const __m512i ids =
@@ -86,35 +123,26 @@ size_t Survivors(const SurvivorArgs* args) {
   return kept;
 }
 
-/// Fields of 8 / kFields bits, kFields of them in a byte, times int8.
-template <size_t kFields>
-inline int32_t DotFields(const uint8_t* planes, size_t cols, const int8_t* high) {
-  constexpr int kBits = 8 / kFields, kMask = (1 << kBits) - 1;
-  __m512i sums[kFields];
-  Unroll<kFields>(BITTERN_STEP(f) { sums[f.value] = _mm512_setzero_si512(); });
-  for (size_t c = 0; c < cols; c += kFields * kLine, planes += kLine) {
-    const __m512i bytes = _mm512_loadu_si512(planes);
-    Unroll<kFields>(BITTERN_STEP(f) {
-      const __m512i mask = _mm512_set1_epi8(static_cast<char>(kMask << kBits * f.value));
+int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
+  __m512i sums[4];
+  Unroll<4>(BITTERN_STEP(f) { sums[f.value] = _mm512_setzero_si512(); });
+  for (size_t c = 0; c < cols; c += 4 * kLine, pairs += kLine) {
+    const __m512i bytes = _mm512_loadu_si512(pairs);
+    Unroll<4>(BITTERN_STEP(f) {
+      const __m512i mask = _mm512_set1_epi8(static_cast<char>(3 << 2 * f.value));
       sums[f.value] = _mm512_dpbusd_epi32(sums[f.value], _mm512_and_si512(bytes, mask),
                                           _mm512_loadu_si512(high + c + f.value * kLine));
     });
   }
   __m512i total = _mm512_setzero_si512();
-  Unroll<kFields>(BITTERN_STEP(f) {
-    total = _mm512_add_epi32(total, _mm512_srai_epi32(sums[f.value], kBits * f.value));
+  Unroll<4>(BITTERN_STEP(f) {
+    total =
+        _mm512_add_epi32(total, _mm512_srai_epi32(sums[f.value], 2 * static_cast<int>(f.value)));
   });
   return _mm512_reduce_add_epi32(total);
 }
 
-int32_t DotBits(const uint8_t* bits, size_t cols, const int8_t* high) {
-  return DotFields<8>(bits, cols, high);
-}
-int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
-  return DotFields<4>(pairs, cols, high);
-}
-
-constexpr ScreenOps kOps = {Scan, Survivors, DotBits, DotPairs};
+constexpr ScreenOps kOps = {Scan, ScanBits, Survivors, DotPairs};
 
 }  // namespace
 

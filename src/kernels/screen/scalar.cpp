@@ -31,24 +31,34 @@ void Scan(const ScanArgs* args) {
   for (size_t t = 0; t < args->num_tiles; ++t) ScanTile(*args, t);
 }
 
+void ScanBitTile(const BitScanArgs& a, size_t t) {
+  int32_t sums[kRows] = {};
+  const uint8_t* line = a.tiles + t * a.cols * 2;
+  for (size_t c = 0; c < a.cols; c += 32, line += kLine) {
+    for (size_t p = 0; p < kLine; ++p) {
+      for (size_t f = 0; f < 8; ++f) sums[p / 4] += (line[p] >> f & 1) * a.high[c + 4 * f + p % 4];
+    }
+  }
+  for (size_t r = 0; r < kRows; ++r) {
+    const float step = a.factor * a.steps[t * kRows + r];
+    a.estimates[t * kRows + r] += static_cast<float>(2 * sums[r] - a.high_sum) * step;
+  }
+}
+
+void ScanBits(const BitScanArgs* args) {
+  for (size_t i = 0; i < args->count; ++i) ScanBitTile(*args, args->live[i]);
+}
+
 size_t Survivors(const SurvivorArgs* args) {
   size_t kept = 0;
   for (size_t i = 0; i < args->count; ++i) {
     const float bound =
-        args->rests[i] * args->size + (args->norms[i] * args->rest_size + args->floor);
+        args->rests[i] * args->size +
+        (args->norms[i] * args->rest_size + (args->steps[i] * args->step_size + args->floor));
     args->ids[kept] = args->first + static_cast<uint32_t>(i);
     kept += !(args->estimates[i] + bound < args->threshold);
   }
   return kept;
-}
-
-int32_t DotBits(const uint8_t* bits, size_t cols, const int8_t* high) {
-  int32_t sum = 0;
-  for (size_t c = 0; c < cols; ++c) {
-    const size_t block = c / 512, field = c % 512 / kLine;
-    sum += (bits[block * kLine + c % kLine] >> field & 1) * high[c];
-  }
-  return sum;
 }
 
 int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
@@ -60,7 +70,7 @@ int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
   return sum;
 }
 
-constexpr ScreenOps kOps = {Scan, Survivors, DotBits, DotPairs};
+constexpr ScreenOps kOps = {Scan, ScanBits, Survivors, DotPairs};
 
 }  // namespace
 
