@@ -42,6 +42,7 @@ bool TakeFromHeap(std::size_t bytes, RawMemory* memory) {
 }  // namespace
 
 RawMemory::~RawMemory() {
+  if (part_of != nullptr) return;
   if (mapped_bytes != 0) {
     munmap(allocation, mapped_bytes);
   } else {
@@ -53,6 +54,7 @@ void RawMemory::swap(RawMemory& other) noexcept {
   std::swap(data, other.data);
   std::swap(allocation, other.allocation);
   std::swap(mapped_bytes, other.mapped_bytes);
+  std::swap(part_of, other.part_of);
 }
 
 Result<RawMemory> AllocateZeroed(std::size_t count, std::size_t element_bytes,
@@ -70,3 +72,27 @@ Result<RawMemory> AllocateZeroed(std::size_t count, std::size_t element_bytes,
 }
 
 }  // namespace bittern::internal
+
+namespace bittern {
+
+Result<internal::RawMemory> HugeArena::Take(std::size_t count, std::size_t element_bytes,
+                                            std::string_view what) {
+  constexpr std::size_t kChunk = std::size_t{64} << 20, kPage = 4096;
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, element_bytes, &bytes) || bytes > kChunk / 4) {
+    return internal::AllocateZeroed(count, element_bytes, what);  // large enough by itself
+  }
+  if (bytes > size_ - used_) {
+    auto chunk = BITTERN_TRY(internal::AllocateZeroed(kChunk, 1, what));
+    chunk_ = std::make_shared<internal::RawMemory>(std::move(chunk));
+    used_ = 0;
+    size_ = kChunk;
+  }
+  internal::RawMemory part;
+  part.data = chunk_->data + used_;
+  part.part_of = chunk_;
+  used_ += (bytes + kPage - 1) / kPage * kPage;
+  return part;
+}
+
+}  // namespace bittern

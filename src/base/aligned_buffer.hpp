@@ -19,9 +19,10 @@ namespace internal {
 
 /// Memory of AllocateZeroed, given back on destruction.
 struct RawMemory {
-  std::byte* data = nullptr;     // aligned start
-  void* allocation = nullptr;    // what free or munmap wants
-  std::size_t mapped_bytes = 0;  // 0: from the heap
+  std::byte* data = nullptr;           // aligned start
+  void* allocation = nullptr;          // what free or munmap wants
+  std::size_t mapped_bytes = 0;        // 0: from the heap
+  std::shared_ptr<RawMemory> part_of;  // a chunk that others use too; then nothing above is given
 
   RawMemory() = default;
   RawMemory(RawMemory&& other) noexcept { swap(other); }
@@ -39,6 +40,19 @@ struct RawMemory {
 
 }  // namespace internal
 
+/// Hands out parts of large chunks, so that buffers which are a few megabytes each still lie in
+/// huge pages, edge to edge. A chunk lives as long as any of its parts. Not thread-safe.
+class HugeArena {
+ public:
+  /// As AllocateZeroed, aligned to 4 KiB.
+  [[nodiscard]] Result<internal::RawMemory> Take(std::size_t count, std::size_t element_bytes,
+                                                 std::string_view what);
+
+ private:
+  std::shared_ptr<internal::RawMemory> chunk_;
+  std::size_t used_ = 0, size_ = 0;
+};
+
 /// T[size], zeroed. T is trivial. Movable; not thread-safe.
 template <class T>
 class AlignedBuffer {
@@ -51,6 +65,15 @@ class AlignedBuffer {
   [[nodiscard]] static Result<AlignedBuffer> Create(std::size_t size, std::string_view what) {
     AlignedBuffer buffer;
     buffer.memory_ = BITTERN_TRY(internal::AllocateZeroed(size, sizeof(T), what));
+    buffer.size_ = size;
+    return buffer;
+  }
+
+  /// The same in a part of an arena's chunk.
+  [[nodiscard]] static Result<AlignedBuffer> CreateIn(HugeArena& arena, std::size_t size,
+                                                      std::string_view what) {
+    AlignedBuffer buffer;
+    buffer.memory_ = BITTERN_TRY(arena.Take(size, sizeof(T), what));
     buffer.size_ = size;
     return buffer;
   }

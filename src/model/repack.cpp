@@ -173,7 +173,7 @@ void SetPartScales(std::span<const quant::TernaryScales> scales, TernaryMatrix* 
 }  // namespace
 
 Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayout layout,
-                                   bool want_groups, ThreadPool& pool) {
+                                   bool want_groups, ThreadPool& pool, HugeArena& arena) {
   const std::size_t tile_rows = TileRows(layout);
   TernaryMatrix matrix;
   matrix.layout = layout;
@@ -183,8 +183,9 @@ Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayou
     matrix.parts.push_back({matrix.padded_rows(), part.source.rows(), 0, {}});
     matrix.num_tiles += (part.source.rows() + tile_rows - 1) / tile_rows;
   }
-  matrix.tiles = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
-      matrix.num_tiles * TileBytes(layout, matrix.cols), TensorPrefix(parts[0].tensor->name)));
+  matrix.tiles = BITTERN_TRY(AlignedBuffer<std::uint8_t>::CreateIn(
+      arena, matrix.num_tiles * TileBytes(layout, matrix.cols),
+      TensorPrefix(parts[0].tensor->name)));
   std::vector<quant::TernaryScales> scales;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t first_tile = matrix.parts[i].first_row / tile_rows;

@@ -19,14 +19,14 @@ struct StackPart {
   std::size_t unpermute_head_dim = 0;
 };
 
-/// Stacks tensors of equal row length in a layout. Rows are repacked by all threads of the pool.
-/// Scales go to the parts where a tensor or its rows have one each; where some row has more, or
-/// where `want_groups` is set, the whole stack is grouped (TernaryMatrix::grouped). Errors:
-/// kUnsupported (scales of groups that are no multiple of 64 columns, or in a layout other than
-/// kTile16; more than one part in kColumns), kCorruptFile (an invalid code or scale), naming
-/// tensor, row and column; kOutOfMemory.
+/// Stacks tensors of equal row length in a layout, in memory of the arena. Rows are repacked by all
+/// threads of the pool. Scales go to the parts where a tensor or its rows have one each; where some
+/// row has more, or where `want_groups` is set, the whole stack is grouped
+/// (TernaryMatrix::grouped). Errors: kUnsupported (scales of groups that are no multiple of 64
+/// columns, or in a layout other than kTile16; more than one part in kColumns), kCorruptFile (an
+/// invalid code or scale), naming tensor, row and column; kOutOfMemory.
 [[nodiscard]] Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts,
                                                  MatrixLayout layout, bool want_groups,
-                                                 ThreadPool& pool);
+                                                 ThreadPool& pool, HugeArena& arena);
 
 }  // namespace bittern::model

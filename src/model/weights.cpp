@@ -32,6 +32,7 @@ struct Loader {
   ThreadPool& pool;
   MatrixLayout layout;
   bool skip_zeros;
+  HugeArena& arena;
 };
 
 Result<TernaryMatrix> LoadStack(const Loader& loader, MatrixLayout layout,
@@ -46,8 +47,8 @@ Result<TernaryMatrix> LoadStack(const Loader& loader, MatrixLayout layout,
     parts.push_back({tensor, BITTERN_TRY(loader.opener.Open(*tensor)),
                      permuted ? static_cast<std::size_t>(loader.config.head_dim) : 0});
   }
-  auto matrix = BITTERN_TRY(
-      StackTernary(parts, layout, loader.config.traits->grouped_activations, loader.pool));
+  auto matrix = BITTERN_TRY(StackTernary(parts, layout, loader.config.traits->grouped_activations,
+                                         loader.pool, loader.arena));
   for (const StackPart& part : parts) loader.binder.checkpoint().Release(*part.tensor);
   return matrix;
 }
@@ -232,7 +233,9 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
                         tied ? "the file has no output.weight" : "in the file", false});
   weights.inv_freq = BITTERN_TRY(RopeFrequencies(binder, c));
   auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
-  const Loader loader{binder, opener, c, pool, options.layout, SkipsZeros(c, weights, options)};
+  HugeArena arena;
+  const Loader loader{binder, opener, c, pool, options.layout, SkipsZeros(c, weights, options),
+                      arena};
   for (int i = 0; i < c.num_layers; ++i) {
     weights.layers.push_back(BITTERN_TRY(LoadLayer(loader, i)));
     weights.has_groups = weights.has_groups || HasGroups(weights.layers.back());
