@@ -84,7 +84,7 @@ namespace {
 
 // --- Columns ---
 
-constexpr size_t kColumnsAtOnce = 4, kChunk = 32, kPanel = 256;
+constexpr size_t kColumnsAtOnce = 4, kChunk = 16, kPanel = 256;
 
 /// Four lines as words of four bytes, a column each: word j of 128-bit part L of `quarter[q]` is
 /// byte 16 L + 4 q + j of the lines.
