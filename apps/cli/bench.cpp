@@ -61,9 +61,11 @@ Result<std::vector<std::int32_t>> ParseList(const std::string& text, std::string
 }
 
 Result<Plan> MakePlan(const BenchOptions& options, int context_length) {
-  return Plan{BITTERN_TRY(ParseList(options.prompts, "-p", context_length)),
-              BITTERN_TRY(ParseList(options.gens, "-n", context_length - 1)),
-              BITTERN_TRY(ParseList(options.threads, "-t", ThreadPool::kMaxThreads))};
+  Plan plan;
+  plan.prompts = BITTERN_TRY(ParseList(options.prompts, "-p", context_length));
+  plan.gens = BITTERN_TRY(ParseList(options.gens, "-n", context_length - 1));
+  plan.threads = BITTERN_TRY(ParseList(options.threads, "-t", ThreadPool::kMaxThreads));
+  return plan;
 }
 
 /// The same ids each time; the values do not matter, only that they are not all one.
@@ -140,7 +142,8 @@ Result<MachineFigures> MeasureMachine(int num_threads, const kernels::Kernels& k
   progress.Show(fmt::format("measuring memory and arithmetic with {} threads", num_threads));
   auto pool = BITTERN_TRY(ThreadPool::Create(num_threads));
   const double bandwidth = BITTERN_TRY(runtime::MeasureReadBandwidth(pool, runtime::ProbeBytes()));
-  return MachineFigures{bandwidth, BITTERN_TRY(runtime::MeasureInt8Rate(pool, kernels.tile16()))};
+  const double rate = BITTERN_TRY(runtime::MeasureInt8Rate(pool, kernels.tile16()));
+  return MachineFigures{bandwidth, rate};
 }
 
 /// What the tests of a run share, and where their results go.

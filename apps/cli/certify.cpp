@@ -65,7 +65,8 @@ Result<std::vector<std::string>> ReadPromptSet(const std::string& name) {
 /// What --check names: a line as it is, else a file.
 Result<std::vector<runtime::Certificate>> ReadExpected(const std::string& check) {
   if (check.starts_with("bittern-certificate")) {
-    return std::vector{BITTERN_TRY(runtime::ParseCertificateLine(check))};
+    auto line = BITTERN_TRY(runtime::ParseCertificateLine(check));
+    return std::vector{std::move(line)};
   }
   const std::string text = BITTERN_TRY(ReadText(check));
   return runtime::ParseCertificates(text).map_error(

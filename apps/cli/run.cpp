@@ -73,8 +73,9 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
       BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *run.model));
   auto session = BITTERN_TRY(runtime::Session::Create(run.model, session_options));
   if (options.model.verbose) {
+    const std::string isa = BITTERN_TRY(IsaInUse());
     fmt::print(stderr, "system: n_threads = {} | n_ctx = {} | isa = {}\n", session.num_threads(),
-               session.context_length(), BITTERN_TRY(IsaInUse()));
+               session.context_length(), isa);
   }
   runtime::GenerateOptions generate = options.generate;
   generate.cancel = &CatchInterrupt();

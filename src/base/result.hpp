@@ -52,7 +52,8 @@ T Take(Result<T>&& result) {
 
 }  // namespace bittern
 
-/// Evaluates to the value of a Result, or returns its error from the enclosing function.
+/// Evaluates to the value of a Result, or returns its error from the enclosing function. Stands by
+/// itself, not inside a larger expression, which would leak what it has made (tools/check_try.py).
 #define BITTERN_TRY(expression)                                                         \
   __extension__({                                                                       \
     auto bittern_try_result = (expression);                                             \

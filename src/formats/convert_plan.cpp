@@ -172,12 +172,14 @@ Result<TernaryTarget> Planner::Target(const Tensor& tensor, const TernarySource&
 
 Result<void> Planner::PlanTernary(const Tensor& tensor) {
   TernarySource source = BITTERN_TRY(opener_->Open(tensor));
+  std::string name = BITTERN_TRY(NameOf(tensor));
+  TernaryTarget target = BITTERN_TRY(Target(tensor, source));
   PlannedTensor planned{.kind = PlannedTensor::Kind::kTernary,
-                        .name = BITTERN_TRY(NameOf(tensor)),
+                        .name = std::move(name),
                         .source = &tensor,
                         .format = plan_.codec->format,
                         .ternary = {},
-                        .target = BITTERN_TRY(Target(tensor, source)),
+                        .target = std::move(target),
                         .hf_shape = {quant::HfPackedRows(source.rows()), source.cols()}};
   planned.bytes = plan_.codec->bytes(source.rows(), source.cols(), planned.target.tiling);
   planned.ternary = std::move(source);
@@ -209,8 +211,9 @@ WeightFormat Planner::PlainFormat(const Tensor& tensor) {
 }
 
 Result<void> Planner::PlanPlain(const Tensor& tensor) {
+  std::string name = BITTERN_TRY(NameOf(tensor));
   PlannedTensor planned{.kind = PlannedTensor::Kind::kCopy,
-                        .name = BITTERN_TRY(NameOf(tensor)),
+                        .name = std::move(name),
                         .source = &tensor,
                         .format = PlainFormat(tensor),
                         .bytes = tensor.bytes.size(),

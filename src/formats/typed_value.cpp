@@ -191,7 +191,8 @@ Result<void> SetTypedValue(std::string_view key, std::string_view text, Metadata
                "int, float, or TYPE[] expected before the colon");
   }
   if (is_array) {
-    draft->Set(key, BITTERN_TRY(ParseArray(*type, text, value_text, draft)));
+    auto array = BITTERN_TRY(ParseArray(*type, text, value_text, draft));
+    draft->Set(key, std::move(array));
     return {};
   }
   auto value = ParseScalar(*type, value_text, draft);

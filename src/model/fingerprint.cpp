@@ -55,8 +55,8 @@ Result<std::vector<std::uint32_t>> OrderOf(const formats::Checkpoint& file,
   if (order == formats::RowOrder::kHalves || !formats::HasRowOrder(tensor.name)) {
     return std::vector<std::uint32_t>{};
   }
-  return formats::RowPermutation(order, formats::RowOrder::kHalves, tensor.rows(),
-                                 BITTERN_TRY(formats::HeadDimOf(file.metadata())));
+  const std::size_t head_dim = BITTERN_TRY(formats::HeadDimOf(file.metadata()));
+  return formats::RowPermutation(order, formats::RowOrder::kHalves, tensor.rows(), head_dim);
 }
 
 Result<std::string> HashTernary(const formats::Checkpoint& file, const formats::Tensor& tensor,
@@ -126,7 +126,8 @@ class TaskList {
  public:
   static Result<TaskList> Create(const Model& model) {
     Decisions ignored;
-    TaskList list(model, BITTERN_TRY(formats::TernaryOpener::Create(model.checkpoint(), &ignored)));
+    auto opener = BITTERN_TRY(formats::TernaryOpener::Create(model.checkpoint(), &ignored));
+    TaskList list(model, std::move(opener));
     const Weights& weights = model.weights();
     list.Add("config", [&model] { return HashConfig(model); });
     list.Add("token_embd", [&weights] { return HashDense(weights.embedding); });
@@ -156,7 +157,8 @@ class TaskList {
     const formats::Checkpoint& file = model_.checkpoint();
     const formats::Tensor* tensor = file.Find(name + ".weight");
     if (tensor == nullptr) return Fail(ErrorCode::kInternal, name + ".weight is gone");
-    Add(name, [&file, tensor, source = BITTERN_TRY(opener_.Open(*tensor))] {
+    auto source = BITTERN_TRY(opener_.Open(*tensor));
+    Add(name, [&file, tensor, source = std::move(source)] {
       return HashTernary(file, *tensor, source).map_error([&](Error error) {
         error.message = TensorPrefix(tensor->name) + error.message;
         return error;
@@ -211,7 +213,8 @@ Result<Fingerprint> FingerprintOf(const Model& model, ThreadPool& pool) {
   Fingerprint print;
   std::string all;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    print.parts.push_back({tasks[i].name, HashText(BITTERN_TRY(std::move(*texts[i])))});
+    const std::string text = BITTERN_TRY(std::move(*texts[i]));
+    print.parts.push_back({tasks[i].name, HashText(text)});
     all += fmt::format("{} {}\n", print.parts.back().name, print.parts.back().hash);
   }
   print.hash = HashText(all);

@@ -44,7 +44,8 @@ Result<TernaryMatrix> LoadStack(const Loader& loader, MatrixLayout layout,
         name, static_cast<std::size_t>(projection.rows), static_cast<std::size_t>(cols)));
     static_cast<void>(loader.binder.Find(formats::TernaryOpener::ScaleTensorName(name)));
     const bool permuted = projection.rotated && loader.config.permuted_qk;
-    parts.push_back({tensor, BITTERN_TRY(loader.opener.Open(*tensor)),
+    auto source = BITTERN_TRY(loader.opener.Open(*tensor));
+    parts.push_back({tensor, std::move(source),
                      permuted ? static_cast<std::size_t>(loader.config.head_dim) : 0});
   }
   auto matrix = BITTERN_TRY(StackTernary(parts, layout, loader.config.traits->grouped_activations,

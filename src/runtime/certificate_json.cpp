@@ -109,7 +109,8 @@ Result<Certificate> FullCertificateOf(std::string_view text) {
   const Json* tensors = json.Find("model");
   if (tensors == nullptr || tensors->AsObject() == nullptr) return tl::unexpected(Bad("model"));
   for (const auto& [name, hash] : *tensors->AsObject()) {
-    certificate.tensors.push_back({name, BITTERN_TRY(StringOf(&hash, name))});
+    auto value = BITTERN_TRY(StringOf(&hash, name));
+    certificate.tensors.push_back({name, std::move(value)});
   }
   const Json* layers = json.Find("num_layers");
   const auto num_layers = layers == nullptr ? std::nullopt : layers->AsUint();
@@ -169,7 +170,8 @@ std::string CertificateJson(const Certificate& certificate) {
 Result<std::vector<Certificate>> ParseCertificates(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   if (!text.substr(begin).starts_with('{')) return LinesOf(text);
-  return std::vector<Certificate>{BITTERN_TRY(FullCertificateOf(text))};
+  auto certificate = BITTERN_TRY(FullCertificateOf(text));
+  return std::vector<Certificate>{std::move(certificate)};
 }
 
 }  // namespace bittern::runtime

@@ -98,10 +98,9 @@ Result<ScoredVocabulary> ReadVocabulary(const formats::Metadata& metadata, Spell
                               : "tokens have the types that LLaMA-2 names so",
                           "tokenizer.ggml.token_type is absent", true});
   }
-  return ScoredVocabulary{
-      BITTERN_TRY(Vocabulary::Build(strings, types.value_or(std::vector<std::int32_t>()), spelling,
-                                    decisions)),
-      std::move(scores).value_or(std::vector<float>())};
+  auto vocabulary = BITTERN_TRY(
+      Vocabulary::Build(strings, types.value_or(std::vector<std::int32_t>()), spelling, decisions));
+  return ScoredVocabulary{std::move(vocabulary), std::move(scores).value_or(std::vector<float>())};
 }
 
 bool IsUtf8(std::string_view text) {
@@ -187,7 +186,8 @@ Result<Tokenizer> Tokenizer::FromMetadata(const formats::Metadata& metadata, Dec
   };
   if (spelling == Spelling::kUnderline) {
     BITTERN_TRY(ResolveAddedEnds(metadata, /*default_bos=*/true, &ids, decisions));
-    return finish(BITTERN_TRY(SentencePieceModel::Build(metadata, scores, vocabulary)), false);
+    auto model = BITTERN_TRY(SentencePieceModel::Build(metadata, scores, vocabulary));
+    return finish(std::move(model), false);
   }
   PreTokenizer pre = BITTERN_TRY(ResolvePreTokenizer(metadata, vocabulary, ids.bos, decisions));
   BITTERN_TRY(ResolveAddedEnds(metadata, pre.adds_bos, &ids, decisions));
