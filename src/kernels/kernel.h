@@ -117,6 +117,18 @@ struct ScreenOps {
   int32_t (*dot_pairs)(const uint8_t* pairs, size_t cols, const int8_t* high);
 };
 
+/// A few int8 vectors times chosen columns of a ternary matrix.
+struct ColumnArgs {
+  const uint8_t* columns;  ///< num_panels * 64 bytes each
+  size_t num_panels;
+  const uint32_t* live;  ///< [count]: numbers of columns
+  size_t count;
+  const int8_t* acts;  ///< num_tokens vectors, act_stride bytes apart
+  size_t act_stride, num_tokens;
+  int32_t* sums;  ///< [num_tokens][num_panels * 256]: of row r, sum over i of code(r, live[i]) *
+                  ///< act[live[i]]: of codes, so the sum of `act` is still to be taken away
+};
+
 /// Ternary matrix times int8 vector, leaving out what is known to be zero; and the way from those
 /// layouts (quant/skip_layouts.hpp) to Tile16 for batches. Exact in int32 for cols < 2^17.
 struct SparseOps {
@@ -124,10 +136,7 @@ struct SparseOps {
   /// rows: num_blocks * 32 bytes each. act: int8[num_blocks * 128]. act_sum: its sum.
   void (*gemv_rows)(const uint8_t* rows, size_t num_blocks, const uint32_t* live, size_t count,
                     const int8_t* act, int32_t act_sum, int32_t* out);
-  /// sums[r] = sum over i of code(r, live[i]) * act[live[i]]: of codes, so the sum of `act` is
-  /// still to be taken away. columns: num_panels * 64 bytes each. sums: int32[num_panels * 256].
-  void (*gemv_columns)(const uint8_t* columns, size_t num_panels, const uint32_t* live,
-                       size_t count, const int8_t* act, int32_t* sums);
+  void (*gemv_columns)(const ColumnArgs* args);
   /// The Tile16 tile of 16 rows. tile: num_blocks * 512 bytes.
   void (*tile_of_rows)(const uint8_t* rows, size_t num_blocks, uint8_t* tile);
   /// The 16 tiles of one panel, one after the other. panel: its line of the first column.

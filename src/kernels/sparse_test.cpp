@@ -104,19 +104,28 @@ class Sparse : public testing::TestWithParam<const KernelInfo*> {
     }
   }
 
-  void CheckColumns(const Matrix& m, const std::vector<std::int8_t>& act) {
+  /// acts: of every token, one after the other; a column is live where any is not zero.
+  void CheckColumns(const Matrix& m, const std::vector<std::int8_t>& acts) {
+    const std::size_t tokens = acts.size() / m.cols;
     std::vector<std::uint32_t> live;
     for (std::size_t c = 0; c < m.cols; ++c) {
-      if (act[c] != 0) live.push_back(static_cast<std::uint32_t>(c));
+      bool any = false;
+      for (std::size_t token = 0; token < tokens; ++token) any |= acts[token * m.cols + c] != 0;
+      if (any) live.push_back(static_cast<std::uint32_t>(c));
     }
     Guarded<std::uint8_t> columns(m.Columns());
-    GuardedBuffer<std::int32_t> sums(m.panels() * kPanelRows);
-    GetParam()->sparse->gemv_columns(columns.data(), m.panels(), live.data(), live.size(),
-                                     act.data(), sums.data());
-    for (std::size_t r = 0; r < m.rows; ++r) {
-      std::int32_t sum = 0;
-      for (const std::uint32_t c : live) sum += m.codes[r * m.cols + c] * act[c];
-      ASSERT_EQ(sums[r], sum) << m.cols << " columns, row " << r;
+    GuardedBuffer<std::int32_t> sums(tokens * m.panels() * kPanelRows);
+    const ColumnArgs args{columns.data(), m.panels(), live.data(), live.size(),
+                          acts.data(),    m.cols,     tokens,      sums.data()};
+    GetParam()->sparse->gemv_columns(&args);
+    for (std::size_t token = 0; token < tokens; ++token) {
+      const std::int8_t* act = acts.data() + token * m.cols;
+      for (std::size_t r = 0; r < m.rows; ++r) {
+        std::int32_t sum = 0;
+        for (const std::uint32_t c : live) sum += m.codes[r * m.cols + c] * act[c];
+        ASSERT_EQ(sums[token * m.panels() * kPanelRows + r], sum)
+            << m.cols << " columns, token " << token << ", row " << r;
+      }
     }
   }
 };
@@ -133,6 +142,18 @@ TEST_P(Sparse, IsExactOnRandomAndExtremeInputs) {
           CheckRows(m, act, density, &rng);
           CheckColumns(m, act);
         }
+      }
+    }
+  }
+}
+
+TEST_P(Sparse, ColumnsOfAFewTokensAreExact) {
+  std::mt19937 rng(3);
+  for (const std::size_t cols : {4u, 100u, 700u, 2560u}) {
+    const Matrix m(300, cols, -1, &rng);
+    for (const std::size_t tokens : {2u, 3u, 4u, 7u}) {
+      for (const unsigned density : {0u, 1u, 8u}) {
+        CheckColumns(m, Acts(tokens * cols, density, 1000, &rng));
       }
     }
   }

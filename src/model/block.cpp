@@ -79,12 +79,12 @@ const float* ApplyGate(const Context& context, std::size_t token, const LayerWei
   return gate;
 }
 
-/// The gated product of a single token without the terms that are zero, and so on.
+/// The gated product of a few tokens without the terms that are zero, and so on.
 void RunSkipping(const Context& context, int index, const LayerWeights& layer) {
   GatedUpSkipping(context, index);
   ForTokens(context, [&](std::size_t token) {
-    NormAndQuantize(context, token, context.state.gate_up.data(), layer.ffn_sub_norm,
-                    context.config.intermediate_size);
+    const float* product = context.state.gate_up.data() + token * layer.gate_up_proj.padded_rows();
+    NormAndQuantize(context, token, product, layer.ffn_sub_norm, context.config.intermediate_size);
   });
   TraceStep(context, &layer, TracePoint::kAct);
   TraceStep(context, &layer, TracePoint::kFfnSubNorm);
@@ -101,7 +101,7 @@ void RunFeedForward(const Context& context, int index, const LayerWeights& layer
   });
   TraceStep(context, &layer, TracePoint::kAttnResidual);
   TraceStep(context, &layer, TracePoint::kFfnNorm);
-  if (layer.skips_zeros() && context.num_tokens == 1) return RunSkipping(context, index, layer);
+  if (layer.skips_zeros() && context.few()) return RunSkipping(context, index, layer);
   Linear(context, layer.gate_up_proj, context.state.gate_up.data());
   TraceStep(context, &layer, TracePoint::kGate);
   if (layer.skips_zeros()) Linear(context, layer.up_proj, context.state.up.data());

@@ -22,6 +22,8 @@ struct Context {
   [[nodiscard]] const kernels::FloatOps& floats() const noexcept {
     return weights.kernels.float32();
   }
+  /// Activations are plain rows; see kFewTokens.
+  [[nodiscard]] bool few() const noexcept { return num_tokens <= kFewTokens; }
   [[nodiscard]] ThreadScratch& scratch() const noexcept {
     return state.threads[static_cast<std::size_t>(team.index())];
   }

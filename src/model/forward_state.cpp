@@ -53,6 +53,7 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   const auto hidden = static_cast<std::size_t>(c.hidden_size);
   const auto head_dim = static_cast<std::size_t>(c.head_dim);
   ThreadScratch s;
+  const std::size_t few = std::min(shapes.tokens, kFewTokens);
   // A lookup kernel's last step may reach past the padding of Tile16.
   const std::size_t past = quant::LutStepCols(quant::LutKind::kTl2);
   s.row = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(shapes.widest_input + past, what));
@@ -61,7 +62,7 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   s.codes = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
       kernels::kGemmTiles * quant::kTileRows * shapes.widest_input, what));
   s.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(
-      std::max(shapes.tokens * kernels::kGemmTiles * quant::kTileRows, widest_output), what));
+      std::max(shapes.tokens * kernels::kGemmTiles * quant::kTileRows, few * widest_output), what));
   s.attention = BITTERN_TRY(AlignedBuffer<float>::Create(
       kernels::AttentionScratch(shapes.positions + kernels::kAttentionRows, head_dim), what));
   if (shapes.skipping_rows != 0) {
@@ -70,7 +71,7 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
     s.live = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(shapes.widest_input, what));
     s.live_gate = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
     s.live_up = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
-    s.partial = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(shapes.skipping_rows, what));
+    s.partial = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(few * shapes.skipping_rows, what));
   }
   s.dense_row = BITTERN_TRY(AlignedBuffer<float>::Create(hidden, what));
   s.half_row = BITTERN_TRY(AlignedBuffer<std::uint16_t>::Create(2 * head_dim, what));

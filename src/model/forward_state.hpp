@@ -12,8 +12,13 @@
 
 namespace bittern::model {
 
+/// Batches up to this size are multiplied token by token, a tile at a time: reading the weights
+/// takes longer than the arithmetic, and unpacking them would take longer than both.
+inline constexpr std::size_t kFewTokens = 8;
+
 /// Activations of a batch, quantised once and shared by every projection that reads them.
-/// One token: a plain row. More: panels (kernels/kernel.h, Tile16Ops::gemm).
+/// A few tokens: plain rows, padded to blocks of 128 columns. More: panels (kernels/kernel.h,
+/// Tile16Ops::gemm).
 struct QuantizedActivations {
   AlignedBuffer<std::int8_t> values;  // (N padded to 8, widest input padded to 128)
   AlignedBuffer<float> scales;        // (N)
@@ -32,15 +37,18 @@ inline constexpr std::size_t kLutTokens = 8;
 struct ThreadScratch {
   AlignedBuffer<std::int8_t> row;           // (widest input padded to 128): before it joins a panel
   AlignedBuffer<std::uint8_t> codes;        // gemm's decoded weight tiles
-  AlignedBuffer<std::int32_t> sums;         // (N, 32): gemm's output of two tiles; or gemv's
+  AlignedBuffer<std::int32_t> sums;         // (N, 32): gemm's output of two tiles; or gemv's, of
+                                            // a few tokens
   AlignedBuffer<std::uint8_t> tables;       // (kLutTokens, tables of the widest input): lookup
   AlignedBuffer<float> attention;           // kernels::AttentionScratch
   AlignedBuffer<std::uint8_t> tiles;        // sixteen Tile16 tiles of the widest input: gemm from
                                             // other layouts
   AlignedBuffer<std::uint32_t> live;        // (widest of intermediate_size): what is not zero
+                                            // for all of a few tokens
   AlignedBuffer<float> live_gate, live_up;  // (intermediate_size): of live neurons, side by side
   SkipStats skips;
-  AlignedBuffer<std::int32_t> partial;    // (padded rows of down_proj): this thread's columns
+  AlignedBuffer<std::int32_t> partial;    // (few tokens, padded rows of down_proj): this thread's
+                                          // columns
   AlignedBuffer<float> dense_row;         // (hidden_size): one row of a quantised head
   AlignedBuffer<std::uint16_t> half_row;  // (2, head_dim): a key and a value
 };

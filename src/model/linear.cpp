@@ -76,8 +76,8 @@ void CopyRow(const Context& context, std::size_t token, std::size_t padded_cols,
              std::int8_t* row) {
   const std::int8_t* values = context.state.activations.values.data();
   std::fill(row + padded_cols, row + std::max(size, padded_cols), std::int8_t{0});
-  if (context.num_tokens == 1) {
-    std::memcpy(row, values, padded_cols);
+  if (context.few()) {
+    std::memcpy(row, values + token * padded_cols, padded_cols);
     return;
   }
   const std::int8_t* from =
@@ -125,7 +125,7 @@ void GemvGrouped(const Context& context, const TernaryMatrix& matrix, float* out
   const QuantizedActivations& acts = context.state.activations;
   const std::size_t block_scales = matrix.scales_per_block * kTileRows;
   const std::size_t padded_cols = matrix.num_blocks * quant::kTileBlock;
-  const bool panels = context.num_tokens > 1;
+  const bool panels = !context.few();
   const Range tiles = context.team.Share(matrix.num_tiles);
   for (std::size_t tile = tiles.begin; tile < tiles.end; tile += kTilesAtOnce) {
     for (std::size_t token = 0; token < context.num_tokens; ++token) {
@@ -137,7 +137,7 @@ void GemvGrouped(const Context& context, const TernaryMatrix& matrix, float* out
           .num_blocks = matrix.num_blocks,
           .weight_scales = matrix.group_scales.data() + tile * matrix.num_blocks * block_scales,
           .scales_per_block = matrix.scales_per_block,
-          .act = acts.values.data() + (panels ? in_panel : 0),
+          .act = acts.values.data() + (panels ? in_panel : token * padded_cols),
           .act_stride = panels ? 4 * kPanelTokens : 4,
           .act_sums = acts.group_sums.data() + token * acts.groups,
           .act_scales = acts.group_scales.data() + token * acts.groups,
@@ -191,8 +191,9 @@ void QuantizeGroups(const Context& context, std::size_t token, const float* x, s
 void QuantizeToken(const Context& context, std::size_t token, const float* x, std::size_t cols) {
   QuantizedActivations& acts = context.state.activations;
   const std::size_t padded_cols = quant::BlocksOfCols(cols) * quant::kTileBlock;
-  const bool panels = context.num_tokens > 1;
-  std::int8_t* row = panels ? context.scratch().row.data() : acts.values.data();
+  const bool panels = !context.few();
+  std::int8_t* row =
+      panels ? context.scratch().row.data() : acts.values.data() + token * padded_cols;
   const bool groups = context.config.traits->grouped_activations && acts.groups != 0;
   (groups ? QuantizeGroups : QuantizeWhole)(context, token, x, cols, row);
   std::fill(row + cols, row + padded_cols, std::int8_t{0});
@@ -224,12 +225,24 @@ void RescaleRows(const Context& context, const TernaryMatrix& matrix, std::size_
 
 void LinearTiles(const Context& context, const TernaryMatrix& matrix, Range tiles, float* out) {
   const QuantizedActivations& acts = context.state.activations;
+  const std::size_t tile_bytes = quant::TileBytes(matrix.cols), count = tiles.end - tiles.begin;
+  const std::size_t act_stride = matrix.num_blocks * quant::kTileBlock;
   std::int32_t* sums = context.scratch().sums.data();
-  context.weights.kernels.tile16().gemv(
-      matrix.tiles.data() + tiles.begin * quant::TileBytes(matrix.cols), tiles.end - tiles.begin,
-      matrix.num_blocks, acts.values.data(), acts.sums[0], sums);
-  RescaleRows(context, matrix, tiles.begin * kTileRows, (tiles.end - tiles.begin) * kTileRows, sums,
-              acts.scales[0], out);
+  // One tile stays in cache for all tokens; a single token takes its tiles in one go.
+  const std::size_t at_once = context.num_tokens == 1 ? count : 1;
+  for (std::size_t t = 0; t < count; t += at_once) {
+    for (std::size_t token = 0; token < context.num_tokens; ++token) {
+      context.weights.kernels.tile16().gemv(
+          matrix.tiles.data() + (tiles.begin + t) * tile_bytes, at_once, matrix.num_blocks,
+          acts.values.data() + token * act_stride, acts.sums[token],
+          sums + (token * count + t) * kTileRows);
+    }
+  }
+  for (std::size_t token = 0; token < context.num_tokens; ++token) {
+    RescaleRows(context, matrix, tiles.begin * kTileRows, count * kTileRows,
+                sums + token * count * kTileRows, acts.scales[token],
+                out + token * matrix.padded_rows());
+  }
 }
 
 void Linear(const Context& context, const TernaryMatrix& matrix, float* out) {
@@ -239,7 +252,7 @@ void Linear(const Context& context, const TernaryMatrix& matrix, float* out) {
     GemvLut(context, matrix, out);
   } else if (matrix.layout == MatrixLayout::kColumns) {
     GemmOfColumns(context, matrix, out);
-  } else if (context.num_tokens == 1) {
+  } else if (context.few() && matrix.layout == MatrixLayout::kTile16) {
     LinearTiles(context, matrix, context.team.Share(matrix.num_tiles), out);
   } else {
     Gemm(context, matrix, out);

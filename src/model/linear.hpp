@@ -17,7 +17,8 @@ void QuantizeToken(const Context& context, std::size_t token, const float* x, st
 /// Ends with a barrier.
 void Linear(const Context& context, const TernaryMatrix& matrix, float* out);
 
-/// One token, rows [16 * tiles.begin, 16 * tiles.end) of a matrix of layout kTile16. No barrier.
+/// A few tokens, rows [16 * tiles.begin, 16 * tiles.end) of a matrix of layout kTile16. out:
+/// (num_tokens, padded rows). No barrier.
 void LinearTiles(const Context& context, const TernaryMatrix& matrix, Range tiles, float* out);
 
 /// float(sum) / activation scale * weight scale of rows [first, first + count), sums[0] being the

@@ -17,39 +17,88 @@ const LayerWeights& LayerOf(const Context& context, int layer) {
   return context.weights.layers[static_cast<std::size_t>(layer)];
 }
 
-/// Indices in [begin, end) of floats above zero. No branch: about half of them are.
-std::size_t FindPositive(const float* x, Range range, std::uint32_t* found) {
+/// Indices in `range` where a float of some token is above zero. No branch: about half of them are.
+std::size_t FindPositive(const float* x, std::size_t stride, std::size_t num_tokens, Range range,
+                         std::uint32_t* found) {
   std::size_t count = 0;
   for (std::size_t i = range.begin; i < range.end; ++i) {
+    bool positive = x[i] > 0;
+    for (std::size_t token = 1; token < num_tokens; ++token) positive |= x[token * stride + i] > 0;
     found[count] = static_cast<std::uint32_t>(i);
-    count += x[i] > 0 ? 1 : 0;
+    count += positive ? 1 : 0;
   }
   return count;
 }
 
-std::size_t FindNonzero(const std::int8_t* x, std::size_t size, std::uint32_t* found) {
+/// Indices where an activation of some token is not zero.
+std::size_t FindNonzero(const std::int8_t* x, std::size_t stride, std::size_t num_tokens,
+                        std::size_t size, std::uint32_t* found) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < size; ++i) {
+    int any = x[i];
+    for (std::size_t token = 1; token < num_tokens; ++token) any |= x[token * stride + i];
     found[count] = static_cast<std::uint32_t>(i);
-    count += x[i] != 0 ? 1 : 0;
+    count += any != 0 ? 1 : 0;
   }
   return count;
 }
 
-/// up[i] = row live[i] of up_proj times the activations.
-void MultiplyLiveRows(const Context& context, const TernaryMatrix& matrix, std::size_t count) {
+/// sums[token * count + i] = row live[i] of a matrix times a token's activations.
+void SumLiveRows(const Context& context, const TernaryMatrix& matrix, std::size_t count) {
+  constexpr std::size_t kRowsInCache = 32;
   const QuantizedActivations& acts = context.state.activations;
   ThreadScratch& scratch = context.scratch();
-  const TernaryMatrix::Part& part = matrix.parts[0];
-  context.weights.kernels.sparse().gemv_rows(matrix.tiles.data(), matrix.num_blocks,
-                                             scratch.live.data(), count, acts.values.data(),
-                                             acts.sums[0], scratch.sums.data());
-  float* up = scratch.live_up.data();
-  if (part.row_scales.empty()) {
-    return context.floats().rescale(scratch.sums.data(), count, acts.scales[0], part.scale, up);
+  const std::size_t at_once = context.num_tokens == 1 ? count : kRowsInCache;
+  for (std::size_t i = 0; i < count; i += at_once) {
+    for (std::size_t token = 0; token < context.num_tokens; ++token) {
+      context.weights.kernels.sparse().gemv_rows(
+          matrix.tiles.data(), matrix.num_blocks, scratch.live.data() + i,
+          std::min(at_once, count - i),
+          acts.values.data() + token * matrix.num_blocks * quant::kTileBlock, acts.sums[token],
+          scratch.sums.data() + token * count + i);
+    }
   }
-  for (std::size_t i = 0; i < count; ++i) up[i] = part.row_scales[scratch.live[i]];
-  context.floats().rescale_rows(scratch.sums.data(), count, acts.scales[0], up, up);
+}
+
+/// up[i] = sums[i], rescaled as what a token's activations made of row live[i].
+void RescaleLiveRows(const Context& context, const TernaryMatrix& matrix, std::size_t count,
+                     const std::int32_t* sums, float act_scale, float* up) {
+  const TernaryMatrix::Part& part = matrix.parts[0];
+  if (part.row_scales.empty()) {
+    return context.floats().rescale(sums, count, act_scale, part.scale, up);
+  }
+  for (std::size_t i = 0; i < count; ++i) up[i] = part.row_scales[context.scratch().live[i]];
+  context.floats().rescale_rows(sums, count, act_scale, up, up);
+}
+
+/// hidden += down_proj times a token's activations, in `rows`, from all threads' sums of columns.
+void AddColumnSums(const Context& context, const TernaryMatrix& matrix, std::size_t token,
+                   Range rows) {
+  const QuantizedActivations& acts = context.state.activations;
+  const std::size_t count = rows.end - rows.begin;
+  std::int32_t* sums = context.scratch().sums.data();
+  std::fill(sums, sums + count, -acts.sums[token]);
+  for (int t = 0; t < context.team.size(); ++t) {
+    const std::int32_t* partial =
+        context.state.threads[static_cast<std::size_t>(t)].partial.data() +
+        token * matrix.padded_rows() + rows.begin;
+    for (std::size_t i = 0; i < count; ++i) sums[i] += partial[i];
+  }
+  float* projected = context.state.projected.data() + token * matrix.padded_rows();
+  RescaleRows(context, matrix, rows.begin, count, sums, acts.scales[token], projected);
+  float* hidden =
+      context.state.hidden.data() + token * static_cast<std::size_t>(context.config.hidden_size);
+  context.floats().add(hidden + rows.begin, projected + rows.begin, count);
+}
+
+/// gate[r] = max(gate[r], 0)^2 * up of one token: of live rows r; the others become 0.
+void GateLiveRows(const Context& context, Range rows, std::size_t count, float* gate) {
+  ThreadScratch& scratch = context.scratch();
+  for (std::size_t i = 0; i < count; ++i) scratch.live_gate[i] = gate[scratch.live[i]];
+  context.floats().relu2_mul(scratch.live_gate.data(), scratch.live_up.data(), count,
+                             scratch.live_up.data());
+  std::fill(gate + rows.begin, gate + rows.end, 0.0f);
+  for (std::size_t i = 0; i < count; ++i) gate[scratch.live[i]] = scratch.live_up[i];
 }
 
 }  // namespace
@@ -58,21 +107,23 @@ void GatedUpSkipping(const Context& context, int index) {
   const LayerWeights& layer = LayerOf(context, index);
   ThreadScratch& scratch = context.scratch();
   float* gate = context.state.gate_up.data();
+  const std::size_t stride = layer.gate_up_proj.padded_rows();
   const Range tiles = context.team.Share(layer.gate_up_proj.num_tiles);
   const std::size_t all = layer.gate_up_proj.parts[0].rows;
   const Range rows{tiles.begin * kTileRows, std::min(tiles.end * kTileRows, all)};
   LinearTiles(context, layer.gate_up_proj, tiles, gate);
   TraceShares(context, &layer, TracePoint::kGate);
   // Every thread goes on with its own rows: no barrier in between.
-  const std::size_t count = FindPositive(gate, rows, scratch.live.data());
+  const std::size_t count =
+      FindPositive(gate, stride, context.num_tokens, rows, scratch.live.data());
   scratch.skips.up_rows += rows.end - rows.begin;
   scratch.skips.live_up_rows += count;
-  for (std::size_t i = 0; i < count; ++i) scratch.live_gate[i] = gate[scratch.live[i]];
-  MultiplyLiveRows(context, layer.up_proj, count);
-  context.floats().relu2_mul(scratch.live_gate.data(), scratch.live_up.data(), count,
-                             scratch.live_up.data());
-  std::fill(gate + rows.begin, gate + rows.end, 0.0f);
-  for (std::size_t i = 0; i < count; ++i) gate[scratch.live[i]] = scratch.live_up[i];
+  SumLiveRows(context, layer.up_proj, count);
+  for (std::size_t token = 0; token < context.num_tokens; ++token) {
+    RescaleLiveRows(context, layer.up_proj, count, scratch.sums.data() + token * count,
+                    context.state.activations.scales[token], scratch.live_up.data());
+    GateLiveRows(context, rows, count, gate + token * stride);
+  }
   context.team.Barrier();
 }
 
@@ -80,27 +131,29 @@ void AddDownSkipping(const Context& context, int index) {
   const TernaryMatrix& matrix = LayerOf(context, index).down_proj;
   const QuantizedActivations& acts = context.state.activations;
   ThreadScratch& scratch = context.scratch();
+  const std::size_t act_stride = matrix.num_blocks * quant::kTileBlock;
   // Every thread takes its share of the live columns, for all rows; then of the rows.
-  const std::size_t live = FindNonzero(acts.values.data(), matrix.cols, scratch.live.data());
+  const std::size_t live = FindNonzero(acts.values.data(), act_stride, context.num_tokens,
+                                       matrix.cols, scratch.live.data());
   const Range mine = context.team.Share(live);
   if (context.team.index() == 0) scratch.skips.down_columns += matrix.cols;
   scratch.skips.live_down_columns += mine.end - mine.begin;
-  context.weights.kernels.sparse().gemv_columns(
-      matrix.tiles.data(), matrix.num_tiles, scratch.live.data() + mine.begin,
-      mine.end - mine.begin, acts.values.data(), scratch.partial.data());
+  const kernels::ColumnArgs args{.columns = matrix.tiles.data(),
+                                 .num_panels = matrix.num_tiles,
+                                 .live = scratch.live.data() + mine.begin,
+                                 .count = mine.end - mine.begin,
+                                 .acts = acts.values.data(),
+                                 .act_stride = act_stride,
+                                 .num_tokens = context.num_tokens,
+                                 .sums = scratch.partial.data()};
+  context.weights.kernels.sparse().gemv_columns(&args);
   context.team.Barrier();
   const Range tiles = context.team.Share(quant::TilesOfRows(matrix.parts[0].rows));
   const std::size_t first = tiles.begin * kTileRows;
   const std::size_t end = std::min(tiles.end * kTileRows, matrix.parts[0].rows);
-  std::int32_t* sums = scratch.sums.data();
-  std::fill(sums, sums + (end - first), -acts.sums[0]);
-  for (int t = 0; t < context.team.size(); ++t) {
-    const std::int32_t* partial = context.state.threads[static_cast<std::size_t>(t)].partial.data();
-    for (std::size_t r = first; r < end; ++r) sums[r - first] += partial[r];
+  for (std::size_t token = 0; token < context.num_tokens; ++token) {
+    AddColumnSums(context, matrix, token, Range{first, end});
   }
-  float* projected = context.state.projected.data();
-  RescaleRows(context, matrix, first, end - first, sums, acts.scales[0], projected);
-  context.floats().add(context.state.hidden.data() + first, projected + first, end - first);
   context.team.Barrier();
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The feed-forward part of one token without its zeros (docs/design/0005-zero-skipping.md). Squared
-// ReLU makes exact zeros: where the gate is not positive, up_proj's row need not be read; where the
-// product is zero after quantisation, neither need down_proj's column. The same bits as the dense
-// way, since only terms that are zero are left out of sums of integers.
+// The feed-forward part of a few tokens without their zeros (docs/design/0005-zero-skipping.md).
+// Squared ReLU makes exact zeros: where the gate is not positive, up_proj's row need not be read;
+// where the product is zero after quantisation, neither need down_proj's column. The same bits as
+// the dense way, since only terms that are zero are left out of sums of integers.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,12 @@ struct SkipStats {
   std::uint64_t down_columns = 0, live_down_columns = 0;
 };
 
-/// state.gate_up[0..intermediate_size) = max(gate, 0)^2 * up of one token, whose quantised input is
-/// in state.activations. Needs layer.skips_zeros(). Ends with a barrier.
+/// state.gate_up[token][0..intermediate_size) = max(gate, 0)^2 * up of a few tokens, whose
+/// quantised input is in state.activations. A row is left out where no token needs it. Needs
+/// layer.skips_zeros(). Ends with a barrier.
 void GatedUpSkipping(const Context& context, int layer);
 
-/// hidden += down_proj times state.activations (one token). Ends with a barrier.
+/// hidden += down_proj times state.activations (a few tokens). Ends with a barrier.
 void AddDownSkipping(const Context& context, int layer);
 
 }  // namespace bittern::model

@@ -77,16 +77,21 @@ inline void AddTo(int32_t* out, __m128i narrow) {
 struct Chunk {
   const uint8_t* column[kChunk];
   const uint8_t* ahead[kChunk];
-  int16_t act[kChunk / 2];  // two int8 each
+  int16_t act[kChunk / 2];  // two int8 each, of one token
 };
 
 inline void FillChunk(const uint8_t* columns, size_t column_bytes, const uint32_t* live,
-                      size_t count, const int8_t* act, Chunk* chunk) {
+                      size_t count, Chunk* chunk) {
   for (size_t i = 0; i < kChunk; ++i) {
     const size_t at = i < count ? i : count - 1;
     chunk->column[i] = columns + live[at] * column_bytes;
     chunk->ahead[i] = columns + live[at + kChunk < count ? at + kChunk : at] * column_bytes;
-    const int8_t a = i < count ? act[live[at]] : static_cast<int8_t>(0);
+  }
+}
+
+inline void FillActs(const uint32_t* live, size_t count, const int8_t* act, Chunk* chunk) {
+  for (size_t i = 0; i < kChunk; ++i) {
+    const int8_t a = i < count ? act[live[i]] : static_cast<int8_t>(0);
     __builtin_memcpy(reinterpret_cast<int8_t*>(chunk->act) + i, &a, 1);
   }
 }
@@ -119,15 +124,20 @@ inline void AddHalf(const Chunk& chunk, size_t pairs, size_t offset, int32_t* su
   });
 }
 
-void GemvColumns(const uint8_t* columns, size_t num_panels, const uint32_t* live, size_t count,
-                 const int8_t* act, int32_t* sums) {
-  for (size_t r = 0; r < num_panels * kPanel; ++r) sums[r] = 0;
-  for (size_t i = 0; i < count; i += kChunk) {
+void GemvColumns(const ColumnArgs* args) {
+  const size_t num_panels = args->num_panels, num_rows = num_panels * kPanel;
+  for (size_t r = 0; r < args->num_tokens * num_rows; ++r) args->sums[r] = 0;
+  for (size_t i = 0; i < args->count; i += kChunk) {
     Chunk chunk;
-    const size_t left = count - i < kChunk ? count - i : kChunk;
-    FillChunk(columns, num_panels * kLine, live + i, count - i, act, &chunk);
-    for (size_t half = 0; half < 2 * num_panels; ++half) {
-      AddHalf(chunk, (left + 1) / 2, half * kHalf, sums + half / 2 * kPanel + half % 2 * kHalf);
+    const size_t rest = args->count - i, left = rest < kChunk ? rest : kChunk;
+    const uint32_t* live = args->live + i;
+    FillChunk(args->columns, num_panels * kLine, live, rest, &chunk);
+    for (size_t token = 0; token < args->num_tokens; ++token) {
+      FillActs(live, rest, args->acts + token * args->act_stride, &chunk);
+      int32_t* sums = args->sums + token * num_rows;
+      for (size_t half = 0; half < 2 * num_panels; ++half) {
+        AddHalf(chunk, (left + 1) / 2, half * kHalf, sums + half / 2 * kPanel + half % 2 * kHalf);
+      }
     }
   }
 }

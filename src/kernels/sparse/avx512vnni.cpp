@@ -107,17 +107,23 @@ struct Chunk {
   int32_t act[kChunk / kColumnsAtOnce];
 };
 
-/// Columns past `count` repeat the last one with activation zero.
+/// Columns past `count` repeat the last one, to meet activation zero.
 inline void FillChunk(const uint8_t* columns, size_t column_bytes, const uint32_t* live,
-                      size_t count, const int8_t* act, Chunk* chunk) {
+                      size_t count, Chunk* chunk) {
+  for (size_t i = 0; i < kChunk; ++i) {
+    const size_t at = i < count ? i : count - 1;
+    const size_t later = at + kChunk < count ? at + kChunk : at;
+    chunk->column[i] = columns + live[at] * column_bytes;
+    chunk->ahead[i] = columns + live[later] * column_bytes;
+  }
+}
+
+/// One token's activations of a chunk.
+inline void FillActs(const uint32_t* live, size_t count, const int8_t* act, Chunk* chunk) {
   for (size_t i = 0; i < kChunk; i += kColumnsAtOnce) {
     int8_t four[kColumnsAtOnce];
     for (size_t k = 0; k < kColumnsAtOnce; ++k) {
-      const size_t at = i + k < count ? i + k : count - 1;
-      const size_t later = at + kChunk < count ? at + kChunk : at;
-      chunk->column[i + k] = columns + live[at] * column_bytes;
-      chunk->ahead[i + k] = columns + live[later] * column_bytes;
-      four[k] = i + k < count ? act[live[at]] : static_cast<int8_t>(0);
+      four[k] = i + k < count ? act[live[i + k]] : static_cast<int8_t>(0);
     }
     __builtin_memcpy(&chunk->act[i / kColumnsAtOnce], four, sizeof four);
   }
@@ -171,17 +177,22 @@ inline void OrderPanel(int32_t* sums) {
   Unroll<16>(BITTERN_STEP(i) { _mm512_storeu_si512(sums + i.value * 16, row[i.value]); });
 }
 
-void GemvColumns(const uint8_t* columns, size_t num_panels, const uint32_t* live, size_t count,
-                 const int8_t* act, int32_t* sums) {
-  for (size_t r = 0; r < num_panels * kPanel; ++r) sums[r] = 0;
-  for (size_t i = 0; i < count; i += kChunk) {
+void GemvColumns(const ColumnArgs* args) {
+  const size_t num_panels = args->num_panels, num_rows = num_panels * kPanel;
+  for (size_t r = 0; r < args->num_tokens * num_rows; ++r) args->sums[r] = 0;
+  for (size_t i = 0; i < args->count; i += kChunk) {
     Chunk chunk;
-    const size_t left = count - i < kChunk ? count - i : kChunk;
-    FillChunk(columns, num_panels * kLine, live + i, count - i, act, &chunk);
+    const size_t rest = args->count - i, left = rest < kChunk ? rest : kChunk;
+    const uint32_t* live = args->live + i;
+    FillChunk(args->columns, num_panels * kLine, live, rest, &chunk);
     const size_t groups = (left + kColumnsAtOnce - 1) / kColumnsAtOnce;
-    for (size_t p = 0; p < num_panels; ++p) AddPanel(chunk, groups, p * kLine, sums + p * kPanel);
+    for (size_t token = 0; token < args->num_tokens; ++token) {  // the chunk stays in cache
+      FillActs(live, rest, args->acts + token * args->act_stride, &chunk);
+      int32_t* sums = args->sums + token * num_rows;
+      for (size_t p = 0; p < num_panels; ++p) AddPanel(chunk, groups, p * kLine, sums + p * kPanel);
+    }
   }
-  for (size_t p = 0; p < num_panels; ++p) OrderPanel(sums + p * kPanel);
+  for (size_t p = 0; p < args->num_tokens * num_panels; ++p) OrderPanel(args->sums + p * kPanel);
 }
 
 constexpr SparseOps kOps = {GemvRows, GemvColumns, TileOfRows, TilesOfColumns};

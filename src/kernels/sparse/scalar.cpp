@@ -19,16 +19,18 @@ void GemvRows(const uint8_t* rows, size_t num_blocks, const uint32_t* live, size
   }
 }
 
-void GemvColumns(const uint8_t* columns, size_t num_panels, const uint32_t* live, size_t count,
-                 const int8_t* act, int32_t* sums) {
-  const size_t column_bytes = num_panels * 64;
-  for (size_t r = 0; r < num_panels * 256; ++r) sums[r] = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const uint8_t* column = columns + live[i] * column_bytes;
-    const int32_t a = act[live[i]];
-    for (size_t r = 0; r < num_panels * 256; ++r) {
-      const uint8_t byte = column[r / 256 * 64 + r % 64];
-      sums[r] += (byte >> (2 * (r % 256 / 64)) & 3) * a;
+void GemvColumns(const ColumnArgs* args) {
+  const size_t num_rows = args->num_panels * 256;
+  for (size_t r = 0; r < args->num_tokens * num_rows; ++r) args->sums[r] = 0;
+  for (size_t i = 0; i < args->count; ++i) {
+    const uint8_t* column = args->columns + args->live[i] * args->num_panels * 64;
+    for (size_t token = 0; token < args->num_tokens; ++token) {
+      const int32_t a = args->acts[token * args->act_stride + args->live[i]];
+      int32_t* sums = args->sums + token * num_rows;
+      for (size_t r = 0; r < num_rows; ++r) {
+        const uint8_t byte = column[r / 256 * 64 + r % 64];
+        sums[r] += (byte >> (2 * (r % 256 / 64)) & 3) * a;
+      }
     }
   }
 }
