@@ -38,24 +38,15 @@ void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& 
 
 void ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
                        ForwardState& state, ThreadPool& pool, const CandidateRequest& request,
-                       CandidateLogits* out) {
+                       std::span<CandidateLogits> out) {
   pool.Run([&](Team& team) {
     const Context context{model.config(), model.weights(), cache, state.impl(),
                           tokens.size(),  cache.length(),  team};
     RunLayers(context, tokens);
-    NormForHead(context, tokens.size() - 1, 1);
-    FindCandidates(context, state.impl().normed.data(), request);
+    NormForHead(context, tokens.size() - out.size(), out.size());
+    FindCandidates(context, state.impl().normed.data(), out.size(), request, out.data());
   });
   cache.Extend(static_cast<int>(tokens.size()));
-  const ScreenScratch& screen = state.impl().screen;
-  out->ids.clear();
-  out->logits.clear();
-  for (const auto& mine : std::span(screen.threads).first(static_cast<std::size_t>(pool.size()))) {
-    const std::uint32_t* ids = screen.ids.data() + mine.first_id;
-    const float* logits = screen.logits.data() + mine.first_id;
-    out->ids.insert(out->ids.end(), ids, ids + mine.num_found);
-    out->logits.insert(out->logits.end(), logits, logits + mine.num_found);
-  }
 }
 
 SkipStats SkipStatsOf(ForwardState& state) noexcept {

@@ -137,7 +137,8 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
     acts.group_scales = BITTERN_TRY(
         AlignedBuffer<float>::Create(tokens * acts.groups, "activation scales of groups"));
   }
-  impl->screen = BITTERN_TRY(ScreenScratch::Create(model.weights().screened_head, num_threads));
+  impl->screen = BITTERN_TRY(ScreenScratch::Create(model.weights().screened_head,
+                                                   std::min(tokens, kScreenVectors), num_threads));
   const std::size_t widest_output =
       std::max({shapes.qkv_rows, shapes.gate_rows, shapes.up_rows, shapes.projected_rows});
   for (int i = 0; i < num_threads; ++i) {

@@ -87,13 +87,15 @@ enum class LogitsRows { kNone, kLast, kAll };
 void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
              ForwardState& state, ThreadPool& pool, LogitsRows rows, std::span<float> logits);
 
-/// As Forward with LogitsRows::kLast, but writes only the logits asked for, the same bits as there.
-/// None at all: they are not finite numbers. Needs Model::CanScreen(request).
+/// As Forward, but writes only the logits asked for, the same bits as there, of the last out.size()
+/// (1..tokens.size()) tokens. None at all: they are not finite numbers. Needs
+/// Model::CanScreen(request).
 void ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
                        ForwardState& state, ThreadPool& pool, const CandidateRequest& request,
-                       CandidateLogits* out);
+                       std::span<CandidateLogits> out);
 
-/// What zero skipping left out in all passes of one token with this state.
+/// What zero skipping left out in all passes of a few tokens with this state; what any of them
+/// needed was not left out.
 [[nodiscard]] SkipStats SkipStatsOf(ForwardState& state) noexcept;
 
 /// What the screen did in all passes with this state.

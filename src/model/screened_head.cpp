@@ -119,57 +119,68 @@ QuantizedVector Quantize(const float* x, std::size_t cols, std::int8_t* high, st
   return v;
 }
 
-/// Estimates of this thread's rows from their first four bits.
-void Estimate(const Context& context, const ScreenedHead& head, const QuantizedVector& v,
-              Range tiles, ScreenScratch::Thread* mine) {
-  const std::size_t first = tiles.begin * kTileRows;
+/// What the steps below are about: one vector, on one thread.
+struct Screening {
+  const Context& context;
+  const ScreenedHead& head;
+  const float* x;
+  const QuantizedVector& v;
+  ScreenScratch::Vector& shared;
+  ScreenScratch::Part& mine;
+};
+
+/// Estimates of the rows of some tiles from their first four bits. `first`: this thread's first
+/// tile.
+void Estimate(const Screening& s, Range tiles, std::size_t first) {
+  const std::size_t row = tiles.begin * kTileRows;
   const kernels::ScanArgs args{
-      .tiles = head.nibbles.data() + tiles.begin * quant::NibbleTileBytes(head.padded_cols),
+      .tiles = s.head.nibbles.data() + tiles.begin * quant::NibbleTileBytes(s.head.padded_cols),
       .num_tiles = tiles.end - tiles.begin,
-      .cols = head.padded_cols,
-      .high = mine->high.data(),
-      .low = mine->low.data(),
-      .high_sum = v.high_sum,
-      .low_sum = v.low_sum,
-      .steps = head.step.data() + first,
-      .factor = 8 * v.step,
-      .estimates = context.state.screen.estimates.data() + first,
-      .best = mine->tile_best.data()};
-  context.weights.kernels.screen().scan(&args);
-  const std::size_t in_last_tile = head.rows % kTileRows;
-  if (in_last_tile == 0 || tiles.end * kTileRows < head.rows || tiles.begin == tiles.end) return;
+      .cols = s.head.padded_cols,
+      .high = s.mine.high.data(),
+      .low = s.mine.low.data(),
+      .high_sum = s.v.high_sum,
+      .low_sum = s.v.low_sum,
+      .steps = s.head.step.data() + row,
+      .factor = 8 * s.v.step,
+      .estimates = s.shared.estimates.data() + row,
+      .best = s.mine.tile_best.data() + (tiles.begin - first)};
+  s.context.weights.kernels.screen().scan(&args);
+  const std::size_t in_last_tile = s.head.rows % kTileRows;
+  if (in_last_tile == 0 || tiles.end * kTileRows < s.head.rows || args.num_tiles == 0) return;
   const float* last = args.estimates + (args.num_tiles - 1) * kTileRows;  // rows that are not there
   args.best[args.num_tiles - 1] = *std::max_element(last, last + in_last_tile);  // do not count
 }
 
 /// Computes the logits of `count` rows of this thread that look best: any rows would do, since
 /// the threshold taken from them is a true logit, but good ones make it high.
-void Seed(const Context& context, const float* x, Range tiles, Range rows, std::size_t count,
-          ScreenScratch::Thread* mine) {
-  const float* estimates = context.state.screen.estimates.data();
+void Seed(const Screening& s, Range tiles, Range rows, std::size_t count) {
+  const float* estimates = s.shared.estimates.data();
   const std::size_t num_tiles = tiles.end - tiles.begin;
-  mine->num_seeds = 0;
+  s.mine.num_seeds = 0;
   float least = -std::numeric_limits<float>::infinity();
   if (num_tiles > count) {  // as many tiles have their best row at or above this
-    std::vector<float>& best = mine->tile_best;
+    std::vector<float>& best = s.mine.tile_best;
     const auto nth = best.begin() + static_cast<std::ptrdiff_t>(count - 1);
     std::nth_element(best.begin(), nth, best.begin() + static_cast<std::ptrdiff_t>(num_tiles),
                      std::greater<>());
     least = *nth;
   }
-  for (std::size_t r = rows.begin; r < rows.end && mine->num_seeds < count; ++r) {
+  for (std::size_t r = rows.begin; r < rows.end && s.mine.num_seeds < count; ++r) {
     if (!(estimates[r] >= least)) continue;
-    DotRows(context, context.weights.lm_head, r, 1, x, &mine->seeds[mine->num_seeds++]);
+    DotRows(s.context, s.context.weights.lm_head, r, 1, s.x, &s.mine.seeds[s.mine.num_seeds++]);
   }
 }
 
-/// The count-th best seed of all threads: at least `count` logits are that high.
-float Threshold(ScreenScratch* scratch, std::size_t num_threads, const CandidateRequest& request) {
+/// The count-th best seed of a vector by all threads: at least `count` logits are that high.
+float Threshold(ScreenScratch* scratch, std::size_t vector, std::size_t num_threads,
+                const CandidateRequest& request) {
   std::vector<float>& all = scratch->all_seeds;
   all.clear();
   for (const auto& thread : std::span(scratch->threads).first(num_threads)) {
-    all.insert(all.end(), thread.seeds.begin(),
-               thread.seeds.begin() + static_cast<std::ptrdiff_t>(thread.num_seeds));
+    const ScreenScratch::Part& part = thread.parts[vector];
+    all.insert(all.end(), part.seeds.begin(),
+               part.seeds.begin() + static_cast<std::ptrdiff_t>(part.num_seeds));
   }
   const std::size_t count = std::max<std::size_t>(request.count, 1);
   if (all.size() < count) return -std::numeric_limits<float>::infinity();
@@ -185,22 +196,20 @@ struct Cut {
 };
 
 /// Rows of `range` whose upper bound reaches the threshold, to `ids`; how many.
-std::size_t FindSurvivors(const Context& context, const QuantizedVector& v, const Cut& cut,
-                          float threshold, Range range, std::uint32_t* ids) {
-  const ScreenedHead& head = context.weights.screened_head;
-  const kernels::SurvivorArgs args{.estimates = context.state.screen.estimates.data() + range.begin,
+std::size_t FindSurvivors(const Screening& s, const Cut& cut, Range range, std::uint32_t* ids) {
+  const kernels::SurvivorArgs args{.estimates = s.shared.estimates.data() + range.begin,
                                    .rests = cut.rests + range.begin,
-                                   .norms = head.norm.data() + range.begin,
-                                   .steps = head.step.data() + range.begin,
+                                   .norms = s.head.norm.data() + range.begin,
+                                   .steps = s.head.step.data() + range.begin,
                                    .count = range.end - range.begin,
-                                   .size = v.size,
-                                   .rest_size = v.rest_size,
-                                   .step_size = cut.lost * v.step,
+                                   .size = s.v.size,
+                                   .rest_size = s.v.rest_size,
+                                   .step_size = cut.lost * s.v.step,
                                    .floor = kLogitFloor,
-                                   .threshold = threshold,
+                                   .threshold = s.shared.threshold,
                                    .first = static_cast<std::uint32_t>(range.begin),
                                    .ids = ids};
-  return context.weights.kernels.screen().survivors(&args);
+  return s.context.weights.kernels.screen().survivors(&args);
 }
 
 /// The tiles that the rows `ids` lie in, each once.
@@ -215,39 +224,35 @@ std::size_t TilesOf(const std::uint32_t* ids, std::size_t count, std::uint32_t* 
 
 /// Counts the fifth bit of all rows of some tiles. Rows of these tiles that may still reach the
 /// threshold, to `ids`; how many.
-std::size_t LookAtBits(const Context& context, const QuantizedVector& v, float threshold,
-                       std::size_t end_row, std::span<const std::uint32_t> tiles,
-                       const ScreenScratch::Thread& mine, std::uint32_t* ids) {
-  const ScreenedHead& head = context.weights.screened_head;
-  const kernels::BitScanArgs args{.tiles = head.bits.data(),
-                                  .cols = head.padded_cols,
+std::size_t LookAtBits(const Screening& s, std::size_t end_row,
+                       std::span<const std::uint32_t> tiles, std::uint32_t* ids) {
+  const kernels::BitScanArgs args{.tiles = s.head.bits.data(),
+                                  .cols = s.head.padded_cols,
                                   .live = tiles.data(),
                                   .count = tiles.size(),
-                                  .high = mine.high.data(),
-                                  .high_sum = v.high_sum,
-                                  .steps = head.step.data(),
-                                  .factor = 4 * 256 * v.step,
-                                  .estimates = context.state.screen.estimates.data()};
-  context.weights.kernels.screen().scan_bits(&args);
-  const Cut cut{head.rest5.data(), 4 * v.low_size};
+                                  .high = s.mine.high.data(),
+                                  .high_sum = s.v.high_sum,
+                                  .steps = s.head.step.data(),
+                                  .factor = 4 * 256 * s.v.step,
+                                  .estimates = s.shared.estimates.data()};
+  s.context.weights.kernels.screen().scan_bits(&args);
+  const Cut cut{s.head.rest5.data(), 4 * s.v.low_size};
   std::size_t kept = 0;
   for (std::size_t i = 0; i < tiles.size();) {
     std::size_t next = i + 1;  // a run of neighbours
     while (next < tiles.size() && tiles[next] == tiles[next - 1] + 1) ++next;
     const Range rows{tiles[i] * kTileRows, std::min((tiles[next - 1] + 1) * kTileRows, end_row)};
-    kept += FindSurvivors(context, v, cut, threshold, rows, ids + kept);
+    kept += FindSurvivors(s, cut, rows, ids + kept);
     i = next;
   }
   return kept;
 }
 
 /// Rows of `ids` that two more bits cannot rule out, moved to the front; how many.
-std::size_t LookAtPairs(const Context& context, const QuantizedVector& v, float threshold,
-                        const ScreenScratch::Thread& mine, std::uint32_t* ids, std::size_t count) {
+std::size_t LookAtPairs(const Screening& s, std::uint32_t* ids, std::size_t count) {
   constexpr std::size_t kAhead = 8;
-  const ScreenedHead& head = context.weights.screened_head;
+  const ScreenedHead& head = s.head;
   const std::size_t plane_bytes = quant::PairRowBytes(head.padded_cols);
-  float* estimates = context.state.screen.estimates.data();
   std::size_t kept = 0;
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) {
@@ -255,43 +260,125 @@ std::size_t LookAtPairs(const Context& context, const QuantizedVector& v, float 
       for (std::size_t b = 0; b < plane_bytes; b += 64) __builtin_prefetch(next + b);
     }
     const std::uint32_t r = ids[i];
-    const float step = v.step * head.step[r];
-    const std::int32_t sum = context.weights.kernels.screen().dot_pairs(
-        head.pairs.data() + r * plane_bytes, head.padded_cols, mine.high.data());
-    estimates[r] += 256 * static_cast<float>(2 * sum - 3 * v.high_sum) * step;
-    const float bound =
-        head.rest7[r] * v.size + head.norm[r] * v.rest_size + 7 * v.low_size * step + kLogitFloor;
+    const float step = s.v.step * head.step[r];
+    const std::int32_t sum = s.context.weights.kernels.screen().dot_pairs(
+        head.pairs.data() + r * plane_bytes, head.padded_cols, s.mine.high.data());
+    const float estimate =
+        s.shared.estimates[r] + 256 * static_cast<float>(2 * sum - 3 * s.v.high_sum) * step;
+    const float bound = head.rest7[r] * s.v.size + head.norm[r] * s.v.rest_size +
+                        7 * s.v.low_size * step + kLogitFloor;
     ids[kept] = r;
-    kept += !(estimates[r] + bound < threshold);
+    kept += !(estimate + bound < s.shared.threshold);
   }
   return kept;
 }
 
-void Eliminate(const Context& context, const float* x, const QuantizedVector& v, float threshold,
-               Range rows, ScreenScratch::Thread* mine) {
-  const ScreenedHead& head = context.weights.screened_head;
-  ScreenScratch& scratch = context.state.screen;
-  std::uint32_t* ids = scratch.ids.data() + mine->first_id;
-  float* logits = scratch.logits.data() + mine->first_id;
+/// Leaves the candidates among `rows` in this thread's slice.
+void Eliminate(const Screening& s, Range rows, ScreenScratch::Thread* thread) {
+  std::uint32_t* ids = s.shared.ids.data() + thread->first_id;
+  float* logits = s.shared.logits.data() + thread->first_id;
   // The lower planes meet the high halves of the vector only; `low_size` bounds what that loses.
-  std::size_t count = FindSurvivors(context, v, Cut{head.rest4.data(), 0}, threshold, rows, ids);
-  const std::size_t tiles = TilesOf(ids, count, mine->live_tiles.data());
-  mine->stats.rows += rows.end - rows.begin;
-  mine->stats.after_4_bits += count;
-  mine->stats.tiles_of_bits += tiles;
-  count = LookAtBits(context, v, threshold, rows.end, std::span(mine->live_tiles).first(tiles),
-                     *mine, ids);
-  mine->stats.after_5_bits += count;
-  count = LookAtPairs(context, v, threshold, *mine, ids, count);
-  mine->stats.after_7_bits += count;
+  std::size_t count = FindSurvivors(s, Cut{s.head.rest4.data(), 0}, rows, ids);
+  const std::size_t tiles = TilesOf(ids, count, thread->live_tiles.data());
+  thread->stats.rows += rows.end - rows.begin;
+  thread->stats.after_4_bits += count;
+  thread->stats.tiles_of_bits += tiles;
+  count = LookAtBits(s, rows.end, std::span(thread->live_tiles).first(tiles), ids);
+  thread->stats.after_5_bits += count;
+  count = LookAtPairs(s, ids, count);
+  thread->stats.after_7_bits += count;
   std::size_t found = 0;
   for (std::size_t i = 0; i < count; ++i) {
     ids[found] = ids[i];
-    DotRows(context, context.weights.lm_head, ids[i], 1, x, logits + found);
-    found += logits[found] >= threshold;
+    DotRows(s.context, s.context.weights.lm_head, ids[i], 1, s.x, logits + found);
+    found += logits[found] >= s.shared.threshold;
   }
-  mine->num_found = found;
+  s.mine.num_found = found;
 }
+
+/// What all threads found about one vector, by ascending id.
+void Collect(const ScreenScratch& scratch, std::size_t vector, std::size_t num_threads,
+             CandidateLogits* out) {
+  const ScreenScratch::Vector& shared = scratch.vectors[vector];
+  out->ids.clear();
+  out->logits.clear();
+  for (const auto& thread : std::span(scratch.threads).first(num_threads)) {
+    const std::size_t found = thread.parts[vector].num_found;
+    const std::uint32_t* ids = shared.ids.data() + thread.first_id;
+    const float* logits = shared.logits.data() + thread.first_id;
+    out->ids.insert(out->ids.end(), ids, ids + found);
+    out->logits.insert(out->logits.end(), logits, logits + found);
+  }
+}
+
+/// The vectors of one scan, up to what the scratch memory holds.
+class Scan {
+ public:
+  Scan(const Context& context, const float* x, std::size_t count)
+      : context_(context), head_(context.weights.screened_head), x_(x), count_(count) {
+    thread_.first_id = rows_.begin + static_cast<std::size_t>(context.team.index()) * kTileRows;
+    for (std::size_t i = 0; i < count; ++i) {
+      ScreenScratch::Part& mine = thread_.parts[i];
+      mine.num_found = mine.num_seeds = 0;
+      vectors_[i] = Quantize(x + i * head_.cols, head_.cols, mine.high.data(), mine.low.data());
+      bounded_[i] = vectors_[i].finite && head_.largest_norm * vectors_[i].size < 1e37f;
+    }
+  }
+
+  /// As FindCandidates.
+  void Run(const CandidateRequest& request, CandidateLogits* out) {
+    const auto num_threads = static_cast<std::size_t>(context_.team.size());
+    const bool first_thread = context_.team.index() == 0;
+    EstimateAll();
+    ForBounded([&](std::size_t i) {
+      Seed(Of(i), tiles_, rows_, std::max<std::size_t>(request.count, 1));
+    });
+    context_.team.Barrier();
+    if (first_thread) {
+      ForBounded([&](std::size_t i) {
+        scratch_.vectors[i].threshold = Threshold(&scratch_, i, num_threads, request);
+        ++thread_.stats.tokens;
+      });
+    }
+    context_.team.Barrier();
+    ForBounded([&](std::size_t i) { Eliminate(Of(i), rows_, &thread_); });
+    context_.team.Barrier();
+    for (std::size_t i = 0; i < count_ && first_thread; ++i) {
+      Collect(scratch_, i, num_threads, &out[i]);
+    }
+  }
+
+ private:
+  Screening Of(std::size_t i) {
+    return {context_,        head_, x_ + i * head_.cols, vectors_[i], scratch_.vectors[i],
+            thread_.parts[i]};
+  }
+  template <class Step>
+  void ForBounded(Step step) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      if (bounded_[i]) step(i);
+    }
+  }
+  /// A tile stays in cache for all vectors; a single one takes its tiles in one go.
+  void EstimateAll() {
+    const std::size_t all = tiles_.end - tiles_.begin, at_once = count_ == 1 ? all : 1;
+    for (std::size_t t = tiles_.begin; t < tiles_.end; t += at_once) {
+      ForBounded([&](std::size_t i) { Estimate(Of(i), Range{t, t + at_once}, tiles_.begin); });
+    }
+  }
+
+  const Context& context_;
+  const ScreenedHead& head_;
+  const float* x_;
+  std::size_t count_;
+  ScreenScratch& scratch_ = context_.state.screen;
+  ScreenScratch::Thread& thread_ =
+      scratch_.threads[static_cast<std::size_t>(context_.team.index())];
+  Range tiles_ = context_.team.Share(quant::TilesOfRows(head_.rows));
+  Range rows_{tiles_.begin * kTileRows, std::min(tiles_.end* kTileRows, head_.rows)};
+  QuantizedVector vectors_[kScreenVectors];
+  bool bounded_[kScreenVectors] = {};  // the same on each thread
+};
 
 }  // namespace
 
@@ -327,52 +414,47 @@ Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernel
   return head;
 }
 
-Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, int num_threads) {
+Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_t num_vectors,
+                                            int num_threads) {
   ScreenScratch scratch;
   if (head.empty()) return scratch;
   const std::string what = "the scratch memory of the output head";
   const std::size_t tiles = quant::TilesOfRows(head.rows);
-  scratch.estimates = BITTERN_TRY(AlignedBuffer<float>::Create(tiles * kTileRows, what));
-  // Slices of threads lie apart, since finding survivors writes past them.
-  scratch.ids = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(
-      tiles * kTileRows + static_cast<std::size_t>(num_threads) * kTileRows, what));
-  scratch.logits = BITTERN_TRY(AlignedBuffer<float>::Create(scratch.ids.size(), what));
   const auto threads = static_cast<std::size_t>(num_threads);
+  // Slices of threads lie apart, since finding survivors writes past them.
+  const std::size_t slices = (tiles + threads) * kTileRows;
+  for (std::size_t i = 0; i < num_vectors; ++i) {
+    Vector vector;
+    vector.estimates = BITTERN_TRY(AlignedBuffer<float>::Create(tiles * kTileRows, what));
+    vector.ids = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(slices, what));
+    vector.logits = BITTERN_TRY(AlignedBuffer<float>::Create(slices, what));
+    scratch.vectors.push_back(std::move(vector));
+  }
   scratch.all_seeds.reserve(threads * kMaxCandidateCount);
   for (std::size_t t = 0; t < threads; ++t) {
     Thread thread;
-    thread.tile_best.resize(tiles);
     thread.live_tiles.resize(tiles);
-    thread.seeds.resize(kMaxCandidateCount);
-    thread.high = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
-    thread.low = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
+    for (std::size_t i = 0; i < num_vectors; ++i) {
+      Part part;
+      part.tile_best.resize(tiles);
+      part.seeds.resize(kMaxCandidateCount);
+      part.high = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
+      part.low = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
+      thread.parts.push_back(std::move(part));
+    }
     scratch.threads.push_back(std::move(thread));
   }
   return scratch;
 }
 
-void FindCandidates(const Context& context, const float* x, const CandidateRequest& request) {
-  const ScreenedHead& head = context.weights.screened_head;
-  ScreenScratch& scratch = context.state.screen;
-  ScreenScratch::Thread& mine = scratch.threads[static_cast<std::size_t>(context.team.index())];
-  const Range tiles = context.team.Share(quant::TilesOfRows(head.rows));
-  const Range rows{tiles.begin * kTileRows, std::min(tiles.end * kTileRows, head.rows)};
-  mine.first_id = rows.begin + static_cast<std::size_t>(context.team.index()) * kTileRows;
-  mine.num_found = mine.num_seeds = 0;
-  const QuantizedVector v = Quantize(x, head.cols, mine.high.data(), mine.low.data());
-  const bool bounded = v.finite && head.largest_norm * v.size < 1e37f;  // the same on each thread
-  if (bounded) {
-    Estimate(context, head, v, tiles, &mine);
-    Seed(context, x, tiles, rows, std::max<std::size_t>(request.count, 1), &mine);
+void FindCandidates(const Context& context, const float* x, std::size_t count,
+                    const CandidateRequest& request, CandidateLogits* out) {
+  const std::size_t at_once = context.state.screen.vectors.size();
+  for (std::size_t i = 0; i < count; i += at_once) {
+    Scan(context, x + i * context.weights.screened_head.cols, std::min(at_once, count - i))
+        .Run(request, out + i);
+    context.team.Barrier();  // before the scratch memory is used again
   }
-  context.team.Barrier();
-  if (bounded && context.team.index() == 0) {
-    scratch.threshold = Threshold(&scratch, static_cast<std::size_t>(context.team.size()), request);
-    ++mine.stats.tokens;
-  }
-  context.team.Barrier();
-  if (bounded) Eliminate(context, x, v, scratch.threshold, rows, &mine);
-  context.team.Barrier();
 }
 
 }  // namespace bittern::model

@@ -63,31 +63,46 @@ struct ScreenStats {
   std::uint64_t tiles_of_bits = 0;  ///< whose fifth bits were looked at
 };
 
+/// Vectors that one scan of the coarse copy serves at most.
+inline constexpr std::size_t kScreenVectors = 4;
+
 /// Scratch memory of a screen.
 struct ScreenScratch {
-  struct Thread {
-    std::vector<float> tile_best;           // (tiles of the head): the best estimate of each
-    std::vector<std::uint32_t> live_tiles;  // (tiles of the head): with a survivor
-    std::vector<float> seeds;               // (kMaxCandidateCount): exact logits, for the threshold
+  /// One of the vectors of a scan, as one thread sees it.
+  struct Part {
+    std::vector<float> tile_best;  // (tiles of the head): the best estimate of each
+    std::vector<float> seeds;      // (kMaxCandidateCount): exact logits, for the threshold
     std::size_t num_seeds = 0;
-    std::size_t first_id = 0, num_found = 0;  // its slice of `ids` and `logits`
-    ScreenStats stats;
+    std::size_t num_found = 0;             // of its slice of `ids` and `logits`
     AlignedBuffer<std::int8_t> high, low;  // (padded_cols): the vector, quantised
   };
-  AlignedBuffer<float> estimates;    // (rows padded to 16)
-  AlignedBuffer<std::uint32_t> ids;  // (rows): survivors, then candidates; a slice per thread
-  AlignedBuffer<float> logits;       // (rows): of the candidates
-  float threshold = 0;               // set by thread 0
+  struct Thread {
+    std::vector<Part> parts;                // of each vector
+    std::vector<std::uint32_t> live_tiles;  // (tiles of the head): with a survivor
+    std::size_t first_id = 0;               // where its slices begin
+    ScreenStats stats;
+  };
+  /// One of the vectors of a scan, as all threads share it.
+  struct Vector {
+    AlignedBuffer<float> estimates;    // (rows padded to 16)
+    AlignedBuffer<std::uint32_t> ids;  // (rows): survivors, then candidates; a slice per thread
+    AlignedBuffer<float> logits;       // (rows): of the candidates
+    float threshold = 0;               // set by thread 0
+  };
+  std::vector<Vector> vectors;
   std::vector<float> all_seeds;
   std::vector<Thread> threads;
 
-  /// Nothing is allocated for an empty head. Error: kOutOfMemory.
-  [[nodiscard]] static Result<ScreenScratch> Create(const ScreenedHead& head, int num_threads);
+  /// For `num_vectors` (1..kScreenVectors) at once. Nothing is allocated for an empty head. Error:
+  /// kOutOfMemory.
+  [[nodiscard]] static Result<ScreenScratch> Create(const ScreenedHead& head,
+                                                    std::size_t num_vectors, int num_threads);
 };
 
-/// Finds the candidates of one token among the rows of the head; `x` (cols floats) is the final
-/// norm's output. Thread t's are the num_found ids and logits from its first_id on, by ascending
-/// id. Not one candidate: the logits would not have been finite. Ends with a barrier.
-void FindCandidates(const Context& context, const float* x, const CandidateRequest& request);
+/// Finds the candidates of some tokens among the rows of the head; x: (count, cols), the final
+/// norm's output. out[0..count), written by thread 0: by ascending id; not one candidate where the
+/// logits would not have been finite. Ends with a barrier.
+void FindCandidates(const Context& context, const float* x, std::size_t count,
+                    const CandidateRequest& request, CandidateLogits* out);
 
 }  // namespace bittern::model

@@ -97,19 +97,29 @@ class ScreenedHeadOf : public testing::TestWithParam<Head> {
     state_ = std::make_unique<ForwardState>(ForwardState::Create(*model_, 8, 64, 2).value());
   }
 
+  /// Of every token.
   std::vector<float> Full(std::span<const std::int32_t> tokens) {
     cache_.Truncate(0);
-    std::vector<float> logits(kVocab);
-    Forward(*model_, tokens, cache_, *state_, pool_, LogitsRows::kLast, logits);
+    std::vector<float> logits(tokens.size() * kVocab);
+    Forward(*model_, tokens, cache_, *state_, pool_, LogitsRows::kAll, logits);
     return logits;
   }
 
-  void Check(std::span<const std::int32_t> tokens, const CandidateRequest& request,
-             const std::vector<float>& full) {
-    CandidateLogits found;
+  /// The candidates of the last `rows` tokens.
+  void Check(std::span<const std::int32_t> tokens, std::size_t rows,
+             const CandidateRequest& request, const std::vector<float>& full) {
+    std::vector<CandidateLogits> found(rows);
     cache_.Truncate(0);
-    ForwardCandidates(*model_, tokens, cache_, *state_, pool_, request, &found);
-    std::vector<float> sorted = full;
+    ForwardCandidates(*model_, tokens, cache_, *state_, pool_, request, found);
+    for (std::size_t i = 0; i < rows; ++i) {
+      const auto row = std::span(full).subspan((tokens.size() - rows + i) * kVocab, kVocab);
+      CheckRow(found[i], request, row);
+    }
+  }
+
+  static void CheckRow(const CandidateLogits& found, const CandidateRequest& request,
+                       std::span<const float> full) {
+    std::vector<float> sorted(full.begin(), full.end());
     std::ranges::sort(sorted, std::greater<>());
     const float least = request.count == 0 ? sorted[0] - request.within
                                            : sorted[std::min(request.count, sorted.size()) - 1];
@@ -135,8 +145,23 @@ TEST_P(ScreenedHeadOf, GivesEveryLogitAskedForAndOnlyTrueOnes) {
   for (std::int32_t token = 0; token < 40; ++token) {
     const std::int32_t tokens[] = {token, 299 - token};
     const auto full = Full(tokens);
-    for (const std::size_t count : {1u, 2u, 5u, 40u, 300u, 1000u}) Check(tokens, {count, 0}, full);
-    for (const float within : {0.0f, 0.5f, 3.0f}) Check(tokens, {0, within}, full);
+    for (const std::size_t count : {1u, 2u, 5u, 40u, 300u, 1000u}) {
+      Check(tokens, 1, {count, 0}, full);
+    }
+    for (const float within : {0.0f, 0.5f, 3.0f}) Check(tokens, 1, {0, within}, full);
+  }
+}
+
+TEST_P(ScreenedHeadOf, ServesSeveralTokensAtOnce) {
+  const std::int32_t tokens[] = {5, 17, 250, 5, 99, 0, 299, 12};
+  for (std::size_t n = 1; n <= std::size(tokens); ++n) {
+    const auto some = std::span(tokens).first(n);
+    const auto full = Full(some);
+    for (std::size_t rows = 1; rows <= n; ++rows) {
+      Check(some, rows, {1, 0}, full);
+      Check(some, rows, {40, 0}, full);
+      Check(some, rows, {0, 0.5f}, full);
+    }
   }
 }
 
@@ -161,7 +186,7 @@ TEST(ScreenedHead, RulesMostRowsOut) {
   auto state = ForwardState::Create(model, 8, 64, 2).value();
   CandidateLogits found;
   for (std::int32_t token = 0; token < 40; ++token) {
-    ForwardCandidates(model, std::span(&token, 1), cache, state, pool, {1, 0}, &found);
+    ForwardCandidates(model, std::span(&token, 1), cache, state, pool, {1, 0}, {&found, 1});
   }
   const ScreenStats stats = ScreenStatsOf(state);
   EXPECT_EQ(stats.tokens, 40u);

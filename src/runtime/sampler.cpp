@@ -58,8 +58,12 @@ Sampler::Sampler(const SamplerOptions& options) : options_(options) {
   random_state_ = options_.seed;
 }
 
+bool Sampler::penalises() const noexcept {
+  return options_.repeat_penalty != 1.0f && options_.repeat_last_n != 0;
+}
+
 void Sampler::Accept(TokenId id) {
-  if (options_.repeat_penalty == 1.0f || options_.repeat_last_n == 0) return;
+  if (!penalises()) return;
   const bool full = options_.repeat_last_n > 0 &&
                     recent_.size() == static_cast<std::size_t>(options_.repeat_last_n);
   if (full) recent_.erase(recent_.begin());
@@ -79,19 +83,20 @@ Result<TokenId> Sampler::Sample(std::span<const float> logits) {
   return Choose();
 }
 
-std::optional<model::CandidateRequest> Sampler::Request() const {
+std::optional<model::CandidateRequest> Sampler::Request(std::size_t more) const {
   // A penalty above 1 only lowers logits, of so many tokens at most: the best ones after it are
   // among so many more before it.
-  if (options_.repeat_penalty < 1 && !recent_.empty()) return std::nullopt;
-  std::size_t count = recent_.size() + 1;
+  const std::size_t penalised = penalises() ? recent_.size() + more : 0;
+  if (options_.repeat_penalty < 1 && penalised != 0) return std::nullopt;
+  std::size_t count = penalised + 1;
   if (options_.temperature > 0) {
     if (options_.top_k <= 0) {
-      if (options_.top_p < 1 || options_.min_p <= 0 || !recent_.empty()) return std::nullopt;
+      if (options_.top_p < 1 || options_.min_p <= 0 || penalised != 0) return std::nullopt;
       // e^-within = min_p, and a little more for the rounding of exponentials.
       const auto within = static_cast<float>(-Log(static_cast<double>(options_.min_p)));
       return model::CandidateRequest{.count = 0, .within = std::max(within, 0.0f) + 0.01f};
     }
-    count = recent_.size() + static_cast<std::size_t>(options_.top_k);
+    count = penalised + static_cast<std::size_t>(options_.top_k);
   }
   return model::CandidateRequest{.count = count, .within = 0};
 }

@@ -39,8 +39,9 @@ class Sampler {
   /// Picks a token. `logits` is left as it was. Error kInternal: not one logit is finite.
   [[nodiscard]] Result<TokenId> Sample(std::span<const float> logits);
   /// The logits that Sample would look at, if they are few enough to be asked for alone: those for
-  /// greedy, top-k, and min-p without top-p. Depends on the tokens accepted so far.
-  [[nodiscard]] std::optional<model::CandidateRequest> Request() const;
+  /// greedy, top-k, and min-p without top-p. Depends on the tokens accepted so far; holds for up to
+  /// `more` tokens that are accepted later, too.
+  [[nodiscard]] std::optional<model::CandidateRequest> Request(std::size_t more = 0) const;
   /// As Sample, with only the logits of Request(), by ascending id: the same token.
   [[nodiscard]] Result<TokenId> SampleFrom(const model::CandidateLogits& candidates);
   /// The seed in force (the drawn one if it was -1).
@@ -48,6 +49,7 @@ class Sampler {
 
  private:
   explicit Sampler(const SamplerOptions& options);
+  [[nodiscard]] bool penalises() const noexcept;  ///< tokens accepted matter
   [[nodiscard]] TokenId Choose();
 
   SamplerOptions options_;

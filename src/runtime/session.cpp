@@ -96,10 +96,12 @@ class TextStream {
 
 /// One batch over a token and its draft, taken row by row as the draft comes true.
 struct DraftWindow {
-  std::vector<TokenId> ids = {};   // what was run; empty: no draft is open
-  std::vector<float> logits = {};  // (ids, vocab_size) at least
-  std::size_t row = 0;             // of the last token known to be right
-  double seconds = 0;              // that the batch took
+  std::vector<TokenId> ids = {};                        // what was run; empty: no draft is open
+  std::vector<float> logits = {};                       // (ids, vocab_size) at least
+  std::vector<model::CandidateLogits> candidates = {};  // (ids), in place of them
+  bool screened = false;
+  std::size_t row = 0;  // of the last token known to be right
+  double seconds = 0;   // that the batch took
 };
 
 }  // namespace
@@ -129,6 +131,9 @@ struct Session::Impl {
   [[nodiscard]] std::span<const float> window_logits() const noexcept {
     return std::span<const float>(window.logits).subspan(window.row * vocab_size(), vocab_size());
   }
+  [[nodiscard]] const model::CandidateLogits& current_candidates() const noexcept {
+    return window.ids.empty() ? candidates : window.candidates[window.row];
+  }
   [[nodiscard]] std::span<const float> current_logits() const noexcept {
     return window.ids.empty() ? std::span<const float>(last_logits) : window_logits();
   }
@@ -144,7 +149,8 @@ struct Session::Impl {
   Result<TokenId> SampleNext(Sampler* sampler) const;
   [[nodiscard]] std::vector<TokenId> Draft(const GenerateOptions& options, int wanted,
                                            const Drafter& drafter) const;
-  void OpenWindow(TokenId id, std::span<const TokenId> draft);
+  void OpenWindow(TokenId id, std::span<const TokenId> draft, const Sampler& sampler);
+  void RunWindow(const Sampler& sampler);
   void CloseWindow() noexcept;
 };
 
@@ -187,17 +193,32 @@ std::vector<TokenId> Session::Impl::Draft(const GenerateOptions& options, int wa
   return draft;
 }
 
-/// Runs `id` and the draft after it in one batch. Only `id` is known to be right as yet.
-void Session::Impl::OpenWindow(TokenId id, std::span<const TokenId> draft) {
-  window.ids.assign(1, id);
-  window.ids.insert(window.ids.end(), draft.begin(), draft.end());
+/// Runs the window's tokens, to the logits that the sampler may want of each.
+void Session::Impl::RunWindow(const Sampler& sampler) {
+  // Beyond so many the whole head, read once for all, costs less than a scan for every few.
+  constexpr std::size_t kMostScreened = 2 * model::kScreenVectors;
+  const auto request = sampler.Request(window.ids.size() - 1);
+  window.screened =
+      window.ids.size() <= kMostScreened && request && model->model.CanScreen(*request);
+  const Stopwatch stopwatch(&window.seconds);
+  if (window.screened) {
+    window.candidates.resize(window.ids.size());
+    return model::ForwardCandidates(model->model, window.ids, cache, state, pool, *request,
+                                    window.candidates);
+  }
   const std::size_t floats = window.ids.size() * vocab_size();
   if (window.logits.size() < floats) window.logits.resize(floats);
-  window.row = 0;
-  window.seconds = 0;
-  const Stopwatch stopwatch(&window.seconds);
   model::Forward(model->model, window.ids, cache, state, pool, model::LogitsRows::kAll,
                  std::span(window.logits).first(floats));
+}
+
+/// Runs `id` and the draft after it in one batch. Only `id` is known to be right as yet.
+void Session::Impl::OpenWindow(TokenId id, std::span<const TokenId> draft, const Sampler& sampler) {
+  window.ids.assign(1, id);
+  window.ids.insert(window.ids.end(), draft.begin(), draft.end());
+  window.row = 0;
+  window.seconds = 0;
+  RunWindow(sampler);
   tokens.push_back(id);
   timings.drafted_tokens += static_cast<int>(draft.size());
 }
@@ -206,7 +227,7 @@ void Session::Impl::OpenWindow(TokenId id, std::span<const TokenId> draft) {
 void Session::Impl::CloseWindow() noexcept {
   if (window.ids.empty()) return;
   cache.Truncate(static_cast<int>(tokens.size()));
-  std::ranges::copy(window_logits(), last_logits.begin());
+  if (!window.screened) std::ranges::copy(window_logits(), last_logits.begin());
   policy.ObserveBatch(window.ids.size(), window.seconds, window.row + 1);
   timings.accepted_tokens += static_cast<int>(window.row);
   window.ids.clear();
@@ -221,7 +242,8 @@ Result<void> Session::Impl::Step(TokenId id, const Sampler& sampler) {
     screened = request && model->model.CanScreen(*request);
     if (screened) {
       has_logits = false;
-      model::ForwardCandidates(model->model, {&id, 1}, cache, state, pool, *request, &candidates);
+      model::ForwardCandidates(model->model, {&id, 1}, cache, state, pool, *request,
+                               {&candidates, 1});
       tokens.push_back(id);
     } else {
       BITTERN_TRY(Forward({&id, 1}, model::LogitsRows::kLast, last_logits));
@@ -243,9 +265,11 @@ Result<void> Session::Impl::Advance(TokenId id, const GenerateOptions& options, 
     CloseWindow();
     const std::vector<TokenId> draft = Draft(options, wanted, drafter);
     if (draft.empty()) return Step(id, sampler);
-    OpenWindow(id, draft);
+    OpenWindow(id, draft, sampler);
   }
-  has_logits = screened = false;
+  has_logits = false;
+  screened = window.screened;
+  if (screened) return {};
   BITTERN_TRY(CheckFinite(window_logits()));
   // A caller sees logits where it would without drafts, so that what follows does not depend on
   // what happened to be drafted.
@@ -255,7 +279,7 @@ Result<void> Session::Impl::Advance(TokenId id, const GenerateOptions& options, 
 }
 
 Result<TokenId> Session::Impl::SampleNext(Sampler* sampler) const {
-  return screened ? sampler->SampleFrom(candidates) : sampler->Sample(current_logits());
+  return screened ? sampler->SampleFrom(current_candidates()) : sampler->Sample(current_logits());
 }
 
 Result<FinishReason> Session::Impl::Decode(const GenerateOptions& options, Sampler* sampler,
