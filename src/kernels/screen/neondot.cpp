@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The coarse scan of the screened head with NEON's dot product: neon.inc.
+#include "kernels/screen/neon.inc"
+
+namespace bittern::kernels {
+
+extern const KernelInfo k_screen_neondot;
+const KernelInfo k_screen_neondot = {.name = "screen_neondot",
+                                     .isa = Isa::neondot,
+                                     .tile16 = nullptr,
+                                     .float32 = nullptr,
+                                     .screen = &kOps};
+
+}  // namespace bittern::kernels
