@@ -103,19 +103,28 @@ TEST(Certificate, GoldenForTheOtherModels) {
   }
 }
 
-// Generation may take shortcuts (a screened head); a certificate takes none.
-TEST(Certificate, GenerationWritesTheCertifiedTokens) {
-  const Loaded model = Load(kPocket, {.head = model::HeadMode::kScreened});
-  auto session = Session::Create(model, {.context_length = 256, .num_threads = 2});
-  ASSERT_TRUE(session.has_value());
-  for (const PromptCertificate& prompt : CertifyWith(model, Options(2, 64)).prompts) {
-    session->Truncate(0);
-    ASSERT_TRUE(session->Prefill(prompt.prompt_ids));
-    const auto text = session->Generate(
-        {.max_tokens = kCertificateTokens, .sampler = {.temperature = 0}, .ignore_eos = true},
-        nullptr);
-    ASSERT_TRUE(text.has_value());
-    EXPECT_EQ(text->ids, prompt.ids) << prompt.text;
+// Generation may take shortcuts (a screened head, drafts); a certificate takes none.
+TEST(Certificate, GenerationWritesTheCertifiedTokensWhateverTheSwitches) {
+  const Certificate certificate = CertifyWith(Load(kPocket), Options(2, 64));
+  for (const auto head : {model::HeadMode::kExact, model::HeadMode::kScreened}) {
+    for (const auto skip : {model::SkipMode::kOff, model::SkipMode::kOn}) {
+      const Loaded model = Load(kPocket, {.head = head, .zero_skip = skip});
+      auto session = Session::Create(model, {.context_length = 256, .num_threads = 2});
+      ASSERT_TRUE(session.has_value());
+      for (const auto drafts : {Speculation::kOff, Speculation::kNgram, Speculation::kAlways}) {
+        for (const PromptCertificate& prompt : certificate.prompts) {
+          session->Truncate(0);
+          ASSERT_TRUE(session->Prefill(prompt.prompt_ids));
+          const auto text = session->Generate({.max_tokens = kCertificateTokens,
+                                               .sampler = {.temperature = 0},
+                                               .ignore_eos = true,
+                                               .speculation = drafts},
+                                              nullptr);
+          ASSERT_TRUE(text.has_value());
+          EXPECT_EQ(text->ids, prompt.ids) << prompt.text;
+        }
+      }
+    }
   }
 }
 
