@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed of every ternary kernel that this CPU can run; kernels.def is ordered by it.
+// Speed of every kernel that this CPU can run; kernels.def is ordered by it.
 //   cmake --preset bench && cmake --build --preset bench && build/bench/kernels_bench
 #include <benchmark/benchmark.h>
 
@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "kernels/registry.hpp"
+#include "quant/screen_planes.hpp"
+#include "quant/skip_layouts.hpp"
 #include "quant/tile16.hpp"
 
 namespace bittern::kernels {
@@ -44,13 +46,129 @@ void Gemm(benchmark::State& state, const Tile16Ops& ops) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows * kCols * tokens));
 }
 
+/// Every second of `rows` rows; bytes are those of the live ones.
+void Rows(benchmark::State& state, const SparseOps& ops) {
+  const auto rows = static_cast<std::size_t>(state.range(0));
+  const std::vector<std::uint8_t> weights(rows * kCols / 4, 0x55);
+  const std::vector<std::int8_t> act(kCols, 3);
+  std::vector<std::uint32_t> live;
+  for (std::size_t r = 0; r < rows; r += 2) live.push_back(static_cast<std::uint32_t>(r));
+  std::vector<std::int32_t> out(live.size());
+  for (auto _ : state) {
+    ops.gemv_rows(weights.data(), kBlocks, live.data(), live.size(), act.data(), 3 * kCols,
+                  out.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(live.size() * kCols / 4));
+}
+
+/// Every third of `columns` columns of 2,560 rows; bytes are those of the live ones.
+void Columns(benchmark::State& state, const SparseOps& ops) {
+  constexpr std::size_t kPanels = kCols / quant::kPanelRows;
+  constexpr std::size_t kColumnBytes = kPanels * quant::kPanelLineBytes;
+  const auto columns = static_cast<std::size_t>(state.range(0));
+  const std::vector<std::uint8_t> weights(columns * kColumnBytes, 0x55);
+  const std::vector<std::int8_t> act(columns, 3);
+  std::vector<std::uint32_t> live;
+  for (std::size_t c = 0; c < columns; c += 3) live.push_back(static_cast<std::uint32_t>(c));
+  std::vector<std::int32_t> sums(kPanels * quant::kPanelRows);
+  const ColumnArgs args{weights.data(), kPanels, live.data(), live.size(),
+                        act.data(),     columns, 1,           sums.data()};
+  for (auto _ : state) {
+    ops.gemv_columns(&args);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() *
+                          static_cast<std::int64_t>(live.size() * kColumnBytes));
+}
+
+/// The first four bits of `rows` rows of an output head.
+void Scan(benchmark::State& state, const ScreenOps& ops) {
+  const auto rows = static_cast<std::size_t>(state.range(0));
+  const std::size_t tiles = rows / quant::kTileRows;
+  const std::vector<std::uint8_t> planes(tiles * quant::NibbleTileBytes(kCols), 0x55);
+  const std::vector<std::int8_t> half(kCols, 3);
+  const std::vector<float> steps(rows, 1);
+  std::vector<float> estimates(rows), best(tiles);
+  const ScanArgs args{planes.data(), tiles,        kCols, half.data(),      half.data(), 3 * kCols,
+                      3 * kCols,     steps.data(), 1.0f,  estimates.data(), best.data()};
+  for (auto _ : state) {
+    ops.scan(&args);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(planes.size()));
+}
+
+/// The fifth bit of all of them.
+void ScanBits(benchmark::State& state, const ScreenOps& ops) {
+  const auto rows = static_cast<std::size_t>(state.range(0));
+  const std::size_t tiles = rows / quant::kTileRows;
+  const std::vector<std::uint8_t> planes(tiles * quant::BitTileBytes(kCols), 0x55);
+  const std::vector<std::int8_t> half(kCols, 3);
+  const std::vector<float> steps(rows, 1);
+  std::vector<float> estimates(rows);
+  std::vector<std::uint32_t> live(tiles);
+  for (std::size_t t = 0; t < tiles; ++t) live[t] = static_cast<std::uint32_t>(t);
+  const BitScanArgs args{planes.data(), kCols,        live.data(), tiles,           half.data(),
+                         3 * kCols,     steps.data(), 1e-9f,       estimates.data()};
+  for (auto _ : state) {
+    ops.scan_bits(&args);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(planes.size()));
+}
+
+/// One key-value head of 128 numbers whose four query heads look at `positions` tokens; bytes are
+/// those of keys and values.
+void Attention(benchmark::State& state, const FloatOps& ops) {
+  constexpr std::size_t kHeadDim = 128, kQueries = 4;
+  const auto positions = static_cast<std::size_t>(state.range(0));
+  const std::vector<float> queries(kQueries * kHeadDim, 0.1f);
+  const std::vector<std::uint16_t> keys(positions * kHeadDim), values(positions * kHeadDim);
+  std::vector<float> out(kQueries * kHeadDim), scratch(AttentionScratch(positions, kHeadDim));
+  const AttentionArgs args{.queries = queries.data(),
+                           .out = out.data(),
+                           .query_stride = kQueries * kHeadDim,
+                           .out_stride = kQueries * kHeadDim,
+                           .keys = keys.data(),
+                           .values = values.data(),
+                           .key_scales = nullptr,
+                           .value_scales = nullptr,
+                           .scratch = scratch.data(),
+                           .num_tokens = 1,
+                           .num_queries = kQueries,
+                           .head_dim = kHeadDim,
+                           .num_positions = positions,
+                           .scale = 0.1f,
+                           .element = KvElement::kF16};
+  for (auto _ : state) {
+    ops.attention(&args);
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() *
+                          static_cast<std::int64_t>(2 * positions * kHeadDim * 2));
+}
+
 const bool kRegistered = [] {
   for (const KernelInfo* kernel : AllKernels()) {
-    if (kernel->tile16 == nullptr || !Supports(kernel->isa)) continue;
-    const Tile16Ops& ops = *kernel->tile16;
-    const std::string name = kernel->name;
-    benchmark::RegisterBenchmark((name + "/gemv").c_str(), Gemv, ops)->Arg(256)->Arg(102400);
-    benchmark::RegisterBenchmark((name + "/gemm").c_str(), Gemm, ops)->Arg(8)->Arg(512);
+    if (!Supports(kernel->isa)) continue;
+    const auto add = [&](const char* what, auto function, const auto& ops, int small, int large) {
+      const std::string name = std::string(kernel->name) + "/" + what;
+      benchmark::RegisterBenchmark(name.c_str(), function, ops)->Arg(small)->Arg(large);
+    };
+    if (kernel->tile16 != nullptr) {  // in cache, and streamed from memory
+      add("gemv", Gemv, *kernel->tile16, 256, 102400);
+      add("gemm", Gemm, *kernel->tile16, 8, 512);
+    }
+    if (kernel->sparse != nullptr) {
+      add("rows", Rows, *kernel->sparse, 512, 102400);
+      add("columns", Columns, *kernel->sparse, 512, 102400);
+    }
+    if (kernel->screen != nullptr) {
+      add("scan", Scan, *kernel->screen, 128, 51200);
+      add("scan_bits", ScanBits, *kernel->screen, 128, 51200);
+    }
+    if (kernel->float32 != nullptr) add("attention", Attention, *kernel->float32, 64, 4096);
   }
   return true;
 }();
