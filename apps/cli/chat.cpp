@@ -29,6 +29,7 @@ Commands while chatting: /clear or /reset forgets what was said, /exit, /quit or
 leaves, /help lists them. Ctrl-C stops a reply; a second one leaves.)";
 
 struct ChatOptions {
+  const CLI::App* command = nullptr;  // which knows what was given
   ModelOptions model;
   ContextOptions context;
   runtime::GenerateOptions generate = {.max_tokens = 256};
@@ -91,7 +92,10 @@ std::string ToJson(std::string_view user, const runtime::GenerateResult& reply,
 class Dialogue {
  public:
   Dialogue(const ChatOptions& options, runtime::Chat chat)
-      : options_(options), chat_(std::move(chat)), shows_prompt_(IsTerminal(stdin)) {}
+      : options_(options), chat_(std::move(chat)), shows_prompt_(IsTerminal(stdin)) {
+    TakeSamplingDefaults(*options.command, chat_.session().model().model.checkpoint().metadata(),
+                         options.model.verbose, &generate_.sampler);
+  }
 
   /// Until the input ends, /exit, or (with piped input) a turn that fails. Returns the exit code.
   int Run();
@@ -102,6 +106,7 @@ class Dialogue {
   int Answer(const std::string& line);
 
   const ChatOptions& options_;
+  runtime::GenerateOptions generate_ = options_.generate;
   runtime::Chat chat_;
   StandardOutput out_;
   bool shows_prompt_;
@@ -118,7 +123,7 @@ bool Dialogue::ReadLine(std::string* line) {
 }
 
 int Dialogue::Answer(const std::string& line) {
-  runtime::GenerateOptions generate = options_.generate;
+  runtime::GenerateOptions generate = generate_;
   const std::atomic<bool>& interrupt = CatchInterrupt();
   generate.cancel = &interrupt;
   const auto reply = chat_.Say(
@@ -186,6 +191,7 @@ int ChatCommand(const ChatOptions& options) {
 void AddChat(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("chat", "Talk with a model, line by line");
   const auto options = std::make_shared<ChatOptions>();
+  options->command = command;
   AddModelOptions(*command, &options->model);
   command
       ->add_option("--system-prompt", options->system,

@@ -19,6 +19,7 @@ namespace bittern::cli {
 namespace {
 
 struct RunOptions {
+  const CLI::App* command = nullptr;  // which knows what was given
   ModelOptions model;
   ContextOptions context;
   PromptOptions prompt;
@@ -78,6 +79,8 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
                session.context_length(), isa);
   }
   runtime::GenerateOptions generate = options.generate;
+  TakeSamplingDefaults(*options.command, run.model->model.checkpoint().metadata(),
+                       options.model.verbose, &generate.sampler);
   generate.cancel = &CatchInterrupt();
   if (!options.prompt.no_escape) {
     for (std::string& stop : generate.stops) stop = Unescape(stop);
@@ -117,6 +120,7 @@ int RunCommand(const RunOptions& options) {
 void AddRun(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("run", "Continue a text");
   const auto options = std::make_shared<RunOptions>();
+  options->command = command;
   AddModelOptions(*command, &options->model);
   AddPromptOptions(*command, &options->prompt);
   AddThreadsOption(*command, &options->num_threads);

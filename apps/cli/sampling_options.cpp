@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/model_options.hpp"
+#include "runtime/sampling_defaults.hpp"
+
 namespace bittern::cli {
 
 void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options) {
@@ -22,7 +25,10 @@ void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options) {
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{-1}, std::int64_t{0xffffffff}))
       ->default_str("-1");
-  command.add_option("--temp,--temperature", sampler->temperature, "Temperature; 0: greedy")
+  command
+      .add_option("--temp,--temperature", sampler->temperature,
+                  "Temperature; 0: greedy. This and "
+                  "the next ones: unless the file recommends another")
       ->type_name("X")
       ->capture_default_str();
   command.add_option("--top-k", sampler->top_k, "Draw among the K best; 0: all")
@@ -68,6 +74,16 @@ void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options) {
       ->default_str("ngram");
   command.add_flag("--ignore-eos", options->ignore_eos, "Go on after the token that ends a text");
   command.add_flag("--special", options->render_special, "Print special tokens too");
+}
+
+void TakeSamplingDefaults(const CLI::App& command, const formats::Metadata& metadata, bool verbose,
+                          runtime::SamplerOptions* options) {
+  Decisions decisions;
+  for (const runtime::SamplingKey& key : runtime::SamplingKeys()) {
+    if (command.count(std::string(key.flag)) != 0) continue;
+    runtime::TakeSamplingDefault(metadata, key, options, &decisions);
+  }
+  PrintDecisions(decisions, verbose);
 }
 
 }  // namespace bittern::cli
