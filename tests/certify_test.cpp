@@ -93,6 +93,21 @@ TEST(Certificate, GoldenWhateverTheThreadsChunksAndCache) {
   ExpectGolden(model, float_cache);
 }
 
+// Whole batches, a few tokens and single ones leave their values in different places.
+TEST(Certificate, EveryOperationIsTheSameByAnyChunk) {
+  for (const auto skip : {model::SkipMode::kOff, model::SkipMode::kOn}) {
+    const Loaded model = Load(kPocket, {.zero_skip = skip});
+    const Certificate whole = CertifyWith(model, Options(2, 512));
+    for (const int chunk : {1, 2, 7, 8, 9}) {
+      const Certificate found = CertifyWith(model, Options(2, chunk));
+      for (std::size_t i = 0; i < whole.prompts.size(); ++i) {
+        EXPECT_EQ(whole.prompts[i].prefill, found.prompts[i].prefill) << chunk;
+        EXPECT_EQ(whole.prompts[i].decode, found.prompts[i].decode) << chunk;
+      }
+    }
+  }
+}
+
 TEST(Certificate, GoldenForTheOtherModels) {
   ExpectGolden(Load(kKjv), Options(2, 64));
   for (const auto layout : {model::MatrixLayout::kTl1, model::MatrixLayout::kTl2}) {

@@ -69,8 +69,8 @@ class Recorder {
   void Quantized(std::size_t cols) const {
     const QuantizedActivations& acts = context_.state.activations;
     const std::size_t padded = quant::BlocksOfCols(cols) * quant::kTileBlock;
-    if (context_.num_tokens == 1) {
-      Bytes(acts.values.data(), cols);
+    if (context_.few()) {
+      Bytes(acts.values.data() + token_ * padded, cols);
     } else {  // groups of four columns, eight tokens side by side
       constexpr std::size_t kPanel = kernels::kPanelTokens;
       const std::int8_t* from =
