@@ -8,6 +8,7 @@
 
 #include "formats/file_kind.hpp"
 #include "formats/gguf_reader.hpp"
+#include "formats/gguf_split.hpp"
 #include "formats/gguf_touch_for_test.hpp"
 #include "formats/meta_edit.hpp"
 
@@ -21,6 +22,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (contents.error().message.empty()) std::abort();  // every refusal has a reason
     if (bittern::formats::RefuseFile(bytes).message.empty()) std::abort();
     return 0;
+  }
+  const auto split = bittern::formats::ReadSplitPart(contents->metadata);
+  if (split && *split) {
+    const auto paths = bittern::formats::SplitPartPaths("m-00001-of-00002.gguf", **split);
+    if (paths && paths->size() != (*split)->count) std::abort();
   }
   static volatile std::uint64_t sink;
   sink = sink + bittern::formats::TouchEverything(*contents);

@@ -111,6 +111,12 @@ int main(int argc, char** argv) {
       Write(folder, "values", EveryValueType()) && Write(folder, "formats", EveryFormat(3, 32)) &&
       Write(folder, "formats_v2_unpadded", EveryFormat(2, 1)) &&
       Write(folder, "mini_model", MiniModel()) &&
+      Write(folder, "split_part",
+            GgufBuilder()
+                .Add("split.no", std::uint16_t{0})
+                .Add("split.count", std::uint16_t{2})
+                .Add("split.tensors.count", std::int32_t{1})
+                .AddTensor("iq4_nl", WeightFormat::kIQ4_NL, {32})) &&
       Write(folder, "unread_type", GgufBuilder().AddTensor("t", 35, {256}, {})) &&
       Write(folder, "duplicate_key", GgufBuilder().Add("k", 1).Add("k", 2));
   return ok ? 0 : 1;

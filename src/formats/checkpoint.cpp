@@ -12,45 +12,34 @@
 #include "formats/display.hpp"
 #include "formats/file_kind.hpp"
 #include "formats/gguf_reader.hpp"
+#include "formats/gguf_split.hpp"
 #include "formats/hf_folder.hpp"
 #include "formats/safetensors_reader.hpp"
 
 namespace bittern::formats {
-namespace {
-
-/// The first part of a split model looks whole but lacks most tensors: better said at once.
-Result<void> RefuseSplit(const Metadata& metadata) {
-  const auto count = BITTERN_TRY(metadata.GetUint("split.count"));
-  if (count.value_or(1) <= 1) return {};
-  const auto index = BITTERN_TRY(metadata.GetUint("split.no"));
-  return Fail(ErrorCode::kUnsupported,
-              fmt::format("part {} of a model split into {} files; not supported yet, merge them "
-                          "first (llama-gguf-split --merge)",
-                          index.value_or(0) + 1, *count));
-}
-
-}  // namespace
-
 /// Fills a Checkpoint; the only place that may.
 class CheckpointBuilder {
  public:
-  static Result<Checkpoint> FromGguf(MappedFile file, std::string path) {
-    auto checkpoint = BITTERN_TRY(FromGgufBytes(file.bytes(), std::move(path)));
-    checkpoint.files_.push_back(std::move(file));
-    checkpoint.memory_ = {};
+  /// The file at `path`, and the other parts if it is the first of a split model.
+  static Result<Checkpoint> FromGguf(MappedFile file, const std::filesystem::path& path) {
+    GgufContents contents = BITTERN_TRY(ParseGguf(file.bytes()));
+    const auto split = BITTERN_TRY(ReadSplitPart(contents.metadata));
+    std::vector<MappedFile> files;
+    files.push_back(std::move(file));
+    if (split) BITTERN_TRY(OpenOtherParts(path, *split, &files, &contents.tensors));
+    Checkpoint checkpoint = FromContents(std::move(contents), path.string());
+    if (split) checkpoint.kind_ += fmt::format(" in {} files", files.size());
+    checkpoint.files_ = std::move(files);
     return checkpoint;
   }
 
   static Result<Checkpoint> FromGgufBytes(std::span<const std::byte> bytes, std::string path) {
     GgufContents contents = BITTERN_TRY(ParseGguf(bytes));
-    BITTERN_TRY(RefuseSplit(contents.metadata));
-    Checkpoint checkpoint;
+    if (BITTERN_TRY(ReadSplitPart(contents.metadata))) {
+      return Fail(ErrorCode::kUnsupported, "a part of a split model; the whole one expected");
+    }
+    Checkpoint checkpoint = FromContents(std::move(contents), std::move(path));
     checkpoint.memory_ = bytes;
-    checkpoint.path_ = std::move(path);
-    checkpoint.kind_ = fmt::format("GGUF v{}", contents.version);
-    checkpoint.data_start_ = contents.data_start;
-    checkpoint.metadata_ = std::move(contents.metadata);
-    checkpoint.SetTensors(std::move(contents.tensors));
     return checkpoint;
   }
 
@@ -63,6 +52,35 @@ class CheckpointBuilder {
     checkpoint.metadata_ = std::move(contents.metadata);
     checkpoint.SetTensors(std::move(contents.tensors));
     return checkpoint;
+  }
+
+ private:
+  static Checkpoint FromContents(GgufContents contents, std::string path) {
+    Checkpoint checkpoint;
+    checkpoint.path_ = std::move(path);
+    checkpoint.kind_ = fmt::format("GGUF v{}", contents.version);
+    checkpoint.data_start_ = contents.data_start;
+    checkpoint.metadata_ = std::move(contents.metadata);
+    checkpoint.SetTensors(std::move(contents.tensors));
+    return checkpoint;
+  }
+
+  static Result<void> OpenOtherParts(const std::filesystem::path& path, const SplitPart& split,
+                                     std::vector<MappedFile>* files, std::vector<Tensor>* tensors) {
+    const auto paths = BITTERN_TRY(SplitPartPaths(path, split));
+    for (std::size_t i = 1; i < paths.size(); ++i) {
+      auto file = MappedFile::Open(paths[i]);
+      if (!file) {
+        return tl::unexpected(
+            Within(fmt::format("part {} of {}", i + 1, paths.size()), std::move(file).error()));
+      }
+      auto contents = ParseGguf(file->bytes());
+      auto appended = contents ? AppendSplitPart(*std::move(contents), i, split, tensors)
+                               : tl::unexpected(std::move(contents).error());
+      if (!appended) return tl::unexpected(Within(paths[i].string(), std::move(appended).error()));
+      files->push_back(*std::move(file));
+    }
+    return CheckSplitComplete(split, tensors->size());
   }
 };
 
@@ -102,7 +120,7 @@ Result<Checkpoint> Checkpoint::Open(const std::filesystem::path& path) {
   if (!LooksLikeGguf(file.bytes())) {
     return tl::unexpected(Within(shown, RefuseFile(file.bytes())));
   }
-  auto checkpoint = CheckpointBuilder::FromGguf(std::move(file), shown);
+  auto checkpoint = CheckpointBuilder::FromGguf(std::move(file), path);
   if (!checkpoint) return tl::unexpected(Within(shown, std::move(checkpoint).error()));
   return checkpoint;
 }

@@ -46,8 +46,9 @@ struct Tensor {
 /// An opened model file. Immutable but for Metadata overrides made before use; safe to share.
 class Checkpoint {
  public:
-  /// Opens `path` by what it is: a GGUF file (v2 and v3), a Hugging Face folder (config.json,
-  /// safetensors, tokenizer) or a .safetensors file inside one. Whatever the source, metadata
+  /// Opens `path` by what it is: a GGUF file (v2 and v3; the first part of a split model brings the
+  /// others along), a Hugging Face folder (config.json, safetensors, tokenizer) or a .safetensors
+  /// file inside one. Whatever the source, metadata
   /// keys and tensor names are GGUF's. Errors: kNotFound, kIo, kCorruptFile, kUnsupported;
   /// messages start with the path.
   [[nodiscard]] static Result<Checkpoint> Open(const std::filesystem::path& path);
@@ -59,7 +60,7 @@ class Checkpoint {
                                                     std::string name);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  /// "GGUF v3", "Hugging Face folder"
+  /// "GGUF v3", "GGUF v3 in 2 files", "Hugging Face folder"
   [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
   /// Bytes of all files with tensors in them.
   [[nodiscard]] std::uint64_t file_bytes() const noexcept;
@@ -79,7 +80,7 @@ class Checkpoint {
   Checkpoint() = default;
   void SetTensors(std::vector<Tensor> tensors);
 
-  std::vector<MappedFile> files_;      // one, or the shards of a safetensors checkpoint, or none
+  std::vector<MappedFile> files_;      // one, or the parts or shards of a split model, or none
   std::span<const std::byte> memory_;  // of OpenBytes
   std::string path_, kind_;
   std::uint64_t data_start_ = 0;

@@ -174,16 +174,6 @@ TEST_F(CheckpointTest, OtherFolder) {
             folder_.string() + ": a folder; a GGUF file or a Hugging Face model expected");
 }
 
-TEST_F(CheckpointTest, SplitModels) {
-  const auto path = Write(
-      "m-00002-of-00003.gguf",
-      GgufBuilder().Add("split.no", std::uint16_t{1}).Add("split.count", std::uint16_t{3}).Build());
-  const auto result = Checkpoint::Open(path);
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(result.error().message, HasSubstr("part 2 of a model split into 3 files"));
-}
-
 TEST_F(CheckpointTest, RealFile) {
   const char* shared = std::getenv("BITTERN_SHARED");
   const std::filesystem::path root =

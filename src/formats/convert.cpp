@@ -15,6 +15,7 @@
 #include "formats/convert_metadata.hpp"
 #include "formats/convert_plan.hpp"
 #include "formats/display.hpp"
+#include "formats/gguf_split.hpp"
 #include "formats/gguf_writer.hpp"
 #include "formats/hf_writer.hpp"
 #include "formats/safetensors_writer.hpp"
@@ -36,11 +37,19 @@ constexpr std::string_view kTokenizerFiles[] = {"tokenizer.json",
                                                 "chat_template.jinja",
                                                 "generation_config.json"};
 
+/// The source's path; those of all parts where it was split.
+std::vector<fs::path> SourceFiles(const Checkpoint& source) {
+  const auto split = ReadSplitPart(source.metadata());
+  if (!split || !*split) return {source.path()};
+  return SplitPartPaths(source.path(), **split).value_or(std::vector<fs::path>{source.path()});
+}
+
 Result<void> CheckOutput(const Checkpoint& source, const fs::path& out, bool to_folder,
                          bool overwrite) {
   std::error_code ignored;
   if (!fs::exists(out, ignored)) return {};
-  if (fs::equivalent(out, source.path(), ignored)) {
+  for (const fs::path& file : SourceFiles(source)) {
+    if (!fs::equivalent(out, file, ignored)) continue;
     return Fail(ErrorCode::kInvalidArgument, out.string() + ": is the source itself");
   }
   if (!to_folder && !overwrite) {

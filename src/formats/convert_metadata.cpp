@@ -120,7 +120,8 @@ MetadataDraft ConvertedMetadata(const Checkpoint& source, const ConvertPlan& pla
                                 const MetadataHints& hints, std::vector<std::string>* notes) {
   MetadataDraft draft(source.metadata());
   for (const char* key :
-       {"ternary.layout", "ternary.scale_location", "ternary.tl.tiling", "bittern.rope_pairing"}) {
+       {"ternary.layout", "ternary.scale_location", "ternary.tl.tiling", "bittern.rope_pairing",
+        "split.no", "split.count", "split.tensors.count"}) {  // what is written is one file
     draft.Remove(key);
   }
   std::string architecture(draft.Text("general.architecture"));

@@ -253,6 +253,35 @@ TEST(Convert, WritesDownWhatTheSourceLeavesOpen) {
   ASSERT_EQ(report.notes.size(), 1u);
 }
 
+TEST(Convert, MakesOneFileOfASplitModel) {
+  const ConvertFolder folder;
+  const auto keys = [](GgufBuilder& builder, std::uint16_t index) {
+    builder.Add("split.no", index).Add("split.count", std::uint16_t{2});
+    builder.Add("split.tensors.count", std::int32_t{12});
+  };
+  GgufBuilder second;
+  keys(second, 1);
+  second.AddTensor("output.weight", quant::WeightFormat::kF32,
+                   {ConvertModel::kHidden, ConvertModel::kVocab});
+  const auto bytes = second.Build();
+  std::ofstream(folder / "m-00002-of-00002.gguf", std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  ConvertModel model;
+  keys(model.builder, 0);
+  const Checkpoint source = model.Write(folder / "m-00001-of-00002.gguf");
+  ConvertOptions options = To("tl2");
+  Good(source, folder / "out.gguf", options);
+  const auto out = Checkpoint::Open(folder / "out.gguf");
+  ASSERT_TRUE(out) << out.error().message;
+  EXPECT_EQ(out->tensors().size(), 12u);
+  EXPECT_EQ(out->metadata().Find("split.count"), nullptr);
+  options.overwrite = true;
+  const auto message =
+      Refused(source, folder / "m-00002-of-00002.gguf", options, ErrorCode::kInvalidArgument);
+  EXPECT_NE(message.find("is the source itself"), std::string::npos) << message;
+}
+
 TEST(Convert, NamesTheArchitectureThatRunsRight) {
   struct Case {
     const char *name, *activation, *written;

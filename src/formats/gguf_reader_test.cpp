@@ -271,10 +271,11 @@ TEST(GgufRefuses, TensorTypesByName) {
   const auto with = [](std::uint32_t type) {
     return GgufBuilder().AddTensor("t", type, {256}, Bytes(4096)).Build();
   };
-  ExpectError(with(10), ErrorCode::kUnsupported,
-              AllOf(HasSubstr("tensor \"t\": type 10 (Q2_K) is not supported yet; supported: F32, "
-                              "F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, BF16, TQ1_0, "
-                              "TQ2_0, I2_S, TL1")));
+  ExpectError(
+      with(10), ErrorCode::kUnsupported,
+      AllOf(HasSubstr("tensor \"t\": type 10 (Q2_K) is not supported yet; supported: F32, "
+                      "F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL, BF16, TQ1_0, "
+                      "TQ2_0, I2_S, TL1")));
   ExpectError(with(40), ErrorCode::kUnsupported, HasSubstr("type 40 (NVFP4)"));
   for (const std::uint32_t type : {4u, 99u, 0x7fffffffu, 0xffffffffu}) {
     ExpectError(with(type), ErrorCode::kUnsupported,

@@ -226,7 +226,7 @@ TEST(Forward, EmbeddingsOfEveryFormatEqualTheirValuesAsFloats) {
   for (const auto format :
        {WeightFormat::kF16, WeightFormat::kBF16, WeightFormat::kQ8_0, WeightFormat::kQ6_K,
         WeightFormat::kQ4_0, WeightFormat::kQ4_1, WeightFormat::kQ5_0, WeightFormat::kQ5_1,
-        WeightFormat::kQ4_K, WeightFormat::kQ5_K}) {
+        WeightFormat::kQ4_K, WeightFormat::kQ5_K, WeightFormat::kIQ4_NL}) {
     const auto& info = quant::InfoOf(format);
     constexpr std::size_t kCount = SmallModel::kHidden * SmallModel::kVocab;
     SmallModel packed, plain;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/float16.hpp"
+#include "quant/iq4_nl.hpp"
 #include "quant/q4_0.hpp"
 #include "quant/q4_k.hpp"
 #include "quant/q4_q5.hpp"
@@ -75,6 +76,8 @@ DequantizeRowFn DequantizeRowFor(WeightFormat format) noexcept {
       return DecodeBlocks<DequantizeRowQ4_K, kQ4_KBlock, kQ4_KBlockBytes>;
     case WeightFormat::kQ5_K:
       return DecodeBlocks<DequantizeRowQ5_K, kQ4_KBlock, kQ5_KBlockBytes>;
+    case WeightFormat::kIQ4_NL:
+      return DecodeBlocks<DequantizeRowIQ4_NL, kIQ4_NLBlock, kIQ4_NLBlockBytes>;
     case WeightFormat::kTQ1_0:
       return DecodeTernary<TernaryLayout::kTq1_0, 256, 54>;
     case WeightFormat::kTQ2_0:

@@ -12,8 +12,8 @@ namespace bittern::quant {
 /// Decodes a row of n weights (a multiple of the format's block) from its bytes.
 using DequantizeRowFn = void (*)(const std::byte* row, std::size_t n, float* out) noexcept;
 
-/// The decoder of F32, F16, BF16, Q8_0, Q6_K, Q4_0 and the ternary formats of blocks; nullptr for
-/// formats whose blocks need something from elsewhere (I2_S: the tensor's scale).
+/// The decoder of F32, F16, BF16, Q8_0, Q6_K, Q4_0, IQ4_NL and the ternary formats of blocks;
+/// nullptr for formats whose blocks need something from elsewhere (I2_S: the tensor's scale).
 [[nodiscard]] DequantizeRowFn DequantizeRowFor(WeightFormat format) noexcept;
 
 }  // namespace bittern::quant

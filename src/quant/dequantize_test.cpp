@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/float16.hpp"
+#include "quant/iq4_nl.hpp"
 #include "quant/q4_0.hpp"
 #include "quant/q6_k.hpp"
 #include "quant/q8_0.hpp"
@@ -192,6 +193,25 @@ TEST(Dequantize, Q4_0ByHand) {
   EXPECT_EQ(out[31], -16.0f);
 }
 
+TEST(Dequantize, IQ4_NLByHand) {
+  constexpr int kLevels[] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                             1,    13,   25,  38,  53,  69,  89,  113};
+  std::vector<std::byte> row(36);
+  PutHalf(0x4000, row.data());  // 2
+  PutHalf(0xb800, &row[18]);    // -0.5
+  for (unsigned i = 0; i < 16; ++i) {
+    row[2 + i] = static_cast<std::byte>(i | (15 - i) << 4);  // weight i: level i
+    row[20 + i] = static_cast<std::byte>(i << 4);            // weight i: level 0
+  }
+  const auto out = Decode(WeightFormat::kIQ4_NL, row, 64);
+  for (std::size_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(out[i], 2.0f * kLevels[i]);
+    EXPECT_EQ(out[16 + i], 2.0f * kLevels[15 - i]);
+    EXPECT_EQ(out[32 + i], 63.5f);
+    EXPECT_EQ(out[48 + i], -0.5f * kLevels[i]);
+  }
+}
+
 TEST(Dequantize, Q6_KByHand) {
   std::vector<std::byte> row(210);
   PutHalf(0x3c00, &row[208]);  // 1
@@ -248,6 +268,8 @@ TEST(Dequantize, BlockSizesAgreeWithTheFormatTable) {
   EXPECT_EQ(InfoOf(WeightFormat::kQ8_0).block_elements, kQ8_0Block);
   EXPECT_EQ(InfoOf(WeightFormat::kQ4_0).block_bytes, kQ4_0BlockBytes);
   EXPECT_EQ(InfoOf(WeightFormat::kQ4_0).block_elements, kQ4_0Block);
+  EXPECT_EQ(InfoOf(WeightFormat::kIQ4_NL).block_bytes, kIQ4_NLBlockBytes);
+  EXPECT_EQ(InfoOf(WeightFormat::kIQ4_NL).block_elements, kIQ4_NLBlock);
   EXPECT_EQ(InfoOf(WeightFormat::kQ6_K).block_bytes, kQ6_KBlockBytes);
   EXPECT_EQ(InfoOf(WeightFormat::kQ6_K).block_elements, kQ6_KBlock);
 }

@@ -22,6 +22,7 @@ constexpr WeightFormatInfo kFormats[] = {
     {WeightFormat::kQ4_K, "Q4_K", 256, 144},
     {WeightFormat::kQ5_K, "Q5_K", 256, 176},
     {WeightFormat::kQ6_K, "Q6_K", 256, 210},
+    {WeightFormat::kIQ4_NL, "IQ4_NL", 32, 18},
     {WeightFormat::kI2_S, "I2_S", 4, 1, 32},
     {WeightFormat::kTL1, "TL1", 4, 1, 32},
     {WeightFormat::kTL2, "TL2", 1, 0, 32},  // Tl2DataBytes
@@ -45,10 +46,10 @@ struct UnreadFormat {
   std::string_view name;
 };
 constexpr UnreadFormat kUnread[] = {
-    {9, "Q8_1"},    {10, "Q2_K"},    {11, "Q3_K"},  {15, "Q8_K"},   {16, "IQ2_XXS"},
-    {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"},
-    {22, "IQ2_S"},  {23, "IQ4_XS"},  {24, "I8"},    {25, "I16"},    {26, "I32"},
-    {27, "I64"},    {28, "F64"},     {29, "IQ1_M"}, {37, "I8_S"},   {40, "NVFP4"},
+    {9, "Q8_1"},    {10, "Q2_K"},    {11, "Q3_K"},  {15, "Q8_K"},  {16, "IQ2_XXS"},
+    {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"}, {22, "IQ2_S"},
+    {23, "IQ4_XS"}, {24, "I8"},      {25, "I16"},   {26, "I32"},   {27, "I64"},
+    {28, "F64"},    {29, "IQ1_M"},   {37, "I8_S"},  {40, "NVFP4"},
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ enum class WeightFormat : std::uint32_t {
   kQ4_K = 12,
   kQ5_K = 13,
   kQ6_K = 14,
+  kIQ4_NL = 20,
   kBF16 = 30,
   kTQ1_0 = 34,
   kTQ2_0 = 35,
