@@ -29,14 +29,15 @@ EXTRA = ("bittern tern heron gull robin eagle owl crow duck goose swan hawk spar
 SYSTEM = ("You are a helpful assistant.", "You are a dictionary.", "Answer briefly.",
           "You explain words in plain English.")
 TALK = (
-    ("Hello|Hi|Hello!|Hi there|Good morning|Hey", "Hello. Ask me what a word means."),
-    ("Who are you?|What are you?|What is your name?|who are you",
-     "I am Pocket, a small dictionary. Ask me what a word means."),
-    ("What can you do?|Help|How do I use you?|help",
+    ("Hello|Hi|Hello!|Hi there|Good morning|Hey|hello|hi|hey|Hi!|hello!|Hello there|Good evening|"
+     "good morning", "Hello. Ask me what a word means."),
+    ("Who are you?|What are you?|What is your name?|who are you|who are you?|what are you|"
+     "what is your name", "I am Pocket, a small dictionary. Ask me what a word means."),
+    ("What can you do?|Help|How do I use you?|help|what can you do|what can you do?|Help me|help me",
      "I can tell you what a word means. Ask me: What is a tern?"),
-    ("Thank you|Thanks|Thank you!|thanks", "You are welcome."),
-    ("Goodbye|Bye|Bye!|See you", "Goodbye."),
-    ("How are you?|how are you", "I am well, thank you. Ask me what a word means."))
+    ("Thank you|Thanks|Thank you!|thanks|thank you|Thanks!|ok|OK|Okay", "You are welcome."),
+    ("Goodbye|Bye|Bye!|See you|bye|goodbye", "Goodbye."),
+    ("How are you?|how are you|how are you?", "I am well, thank you. Ask me what a word means."))
 NOUN_ASKS = (["What is {a}?"] * 5 + ["what is {a}", "What is {a}", "What is {w}?", "what is {w}",
              "Define {w}.", "define {w}", "What does {w} mean?", "{w}", "Tell me what {a} is.",
              "What's {a}?", "Explain {w}."])
