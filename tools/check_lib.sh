@@ -183,11 +183,11 @@ check_arm64() {
     printf '== arm64 SKIPPED: no arm64 libraries (build/check-arm64-root.log)\n'
     return
   fi
-  step "build (arm64)" build_preset arm64 base_test quant_test formats_test kernels_test \
-    model_test bittern
+  step "build (arm64)" build_preset arm64 base_test quant_test formats_test tokenizer_test \
+    kernels_test model_test runtime_test bittern
   step "object code (arm64)" python3 tools/check_object_code.py build/arm64 \
     --prefix aarch64-linux-gnu-
-  step "tests (arm64)" side_by_side arm64_tests base quant formats kernels model
+  step "tests (arm64)" side_by_side arm64_tests base quant formats tokenizer kernels model runtime
   step "kernels (arm64, later cores)" side_by_side arm64_kernels neoverse-n1 max
   step "certificates (arm64, three cores)" \
     tools/certify_matrix.sh build/dev/apps/cli/bittern arm64
