@@ -29,6 +29,7 @@ awk '/^step 20 /{a = $4} /^step 40 /{b = $4} END {exit !(b < a)}' "$work/log" # 
 "$python" train/agree.py --work "$work" --model "$work/toy-i2s.gguf" --bittern "$bittern"
 "$python" train/eval.py --work "$work" --model "$work/toy-i2s.gguf" --bittern "$bittern" \
   zeros agree
-out=$("$bittern" run -m "$work/toy-i2s.gguf" -p "A tern is" -n 16 -s 1 2>"$work/err")
+out=$("$bittern" run -m "$work/toy-i2s.gguf" -p "A tern is" -n 16 -s 1 --temp 0.8 --ignore-eos \
+  2>"$work/err")
 [ "${#out}" -gt 12 ] || { cat "$work/err"; exit 1; }
 echo "toy: $out"
