@@ -97,6 +97,7 @@ test_usage() {
   err_has 'flag "--tempp" is not known; did you mean --temp?'
   err_has 'bittern run --help'
   run "value that is no number" 1 run -p x -n many
+  err_has 'a number expected, "many" found'
   run "flag without value" 1 run -p x --top-k
   run "sampler out of range" 1 run -p x --repeat-penalty 0
   err_has "repeat_penalty"

@@ -69,11 +69,22 @@ std::vector<std::string> KnownNames(const CLI::App& app) {
   return names;
 }
 
+/// CLI11's "Could not convert: --temp = warm" in the words of all other messages. Only numbers are
+/// converted.
+std::string WithoutJargon(std::string_view what) {
+  constexpr std::string_view kStart = "Could not convert: ", kEquals = " = ";
+  const std::size_t equals = what.find(kEquals);
+  if (!what.starts_with(kStart) || equals == std::string_view::npos) return std::string(what);
+  return fmt::format("{}: a number expected, \"{}\" found",
+                     what.substr(kStart.size(), equals - kStart.size()),
+                     what.substr(equals + kEquals.size()));
+}
+
 /// What was typed wrongly and what to do about it.
 int ReportUsage(const CLI::App& app, const CLI::ParseError& error) {
   const auto chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.front();
-  std::string message = error.what();
+  std::string message = WithoutJargon(error.what());
   const std::vector<std::string> unknown = command.remaining();
   if (!unknown.empty()) {
     const std::string& typed = unknown.front();

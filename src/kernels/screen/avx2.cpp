@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "kernels/kernel.h"
+#include "kernels/screen_survivors.inc"
 #include "kernels/unroll.inc"
 
 namespace bittern::kernels {
@@ -141,14 +142,7 @@ size_t Survivors(const SurvivorArgs* args) {
       kept += bits >> lane & 1;
     }
   }
-  for (; i < args->count; ++i) {
-    const float bound =
-        args->rests[i] * args->size +
-        (args->norms[i] * args->rest_size + (args->steps[i] * args->step_size + args->floor));
-    args->ids[kept] = args->first + static_cast<uint32_t>(i);
-    kept += !(args->estimates[i] + bound < args->threshold);
-  }
-  return kept;
+  return SurvivorsFrom(*args, i, kept);
 }
 
 inline int32_t Sum(__m256i v) {

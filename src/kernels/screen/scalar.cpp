@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coarse scan of the screened head in plain C++. Layout: quant/screen_planes.hpp.
 #include "kernels/kernel.h"
+#include "kernels/screen_survivors.inc"
 
 namespace bittern::kernels {
 namespace {
@@ -49,17 +50,7 @@ void ScanBits(const BitScanArgs* args) {
   for (size_t i = 0; i < args->count; ++i) ScanBitTile(*args, args->live[i]);
 }
 
-size_t Survivors(const SurvivorArgs* args) {
-  size_t kept = 0;
-  for (size_t i = 0; i < args->count; ++i) {
-    const float bound =
-        args->rests[i] * args->size +
-        (args->norms[i] * args->rest_size + (args->steps[i] * args->step_size + args->floor));
-    args->ids[kept] = args->first + static_cast<uint32_t>(i);
-    kept += !(args->estimates[i] + bound < args->threshold);
-  }
-  return kept;
-}
+size_t Survivors(const SurvivorArgs* args) { return SurvivorsFrom(*args, 0, 0); }
 
 int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
   int32_t sum = 0;

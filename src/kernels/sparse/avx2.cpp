@@ -65,7 +65,15 @@ namespace {
 
 // --- Columns ---
 
-constexpr size_t kChunk = 32, kPanel = 256, kLine = 64, kHalf = 32;
+constexpr size_t kChunk = 32, kHalf = 32;
+
+}  // namespace
+}  // namespace bittern::kernels
+
+#include "kernels/sparse_columns.inc"
+
+namespace bittern::kernels {
+namespace {
 
 /// Adds the eight int32 of `sums` to out.
 inline void AddTo(int32_t* out, __m128i narrow) {
@@ -73,27 +81,10 @@ inline void AddTo(int32_t* out, __m128i narrow) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), sum);
 }
 
-/// A chunk of columns, and the next one; those past the end repeat the last with activation zero.
-struct Chunk {
-  const uint8_t* column[kChunk];
-  const uint8_t* ahead[kChunk];
-  int16_t act[kChunk / 2];  // two int8 each, of one token
-};
-
-inline void FillChunk(const uint8_t* columns, size_t column_bytes, const uint32_t* live,
-                      size_t count, Chunk* chunk) {
-  for (size_t i = 0; i < kChunk; ++i) {
-    const size_t at = i < count ? i : count - 1;
-    chunk->column[i] = columns + live[at] * column_bytes;
-    chunk->ahead[i] = columns + live[at + kChunk < count ? at + kChunk : at] * column_bytes;
-  }
-}
-
-inline void FillActs(const uint32_t* live, size_t count, const int8_t* act, Chunk* chunk) {
-  for (size_t i = 0; i < kChunk; ++i) {
-    const int8_t a = i < count ? act[live[i]] : static_cast<int8_t>(0);
-    __builtin_memcpy(reinterpret_cast<int8_t*>(chunk->act) + i, &a, 1);
-  }
+inline __m256i Broadcast2(const int8_t* p) {
+  int16_t two;
+  __builtin_memcpy(&two, p, 2);
+  return _mm256_set1_epi16(two);
 }
 
 /// Half a line (32 bytes) of a chunk's columns: 32 rows of each field.
@@ -106,7 +97,7 @@ inline void AddHalf(const Chunk& chunk, size_t pairs, size_t offset, int32_t* su
     __builtin_prefetch(chunk.ahead[2 * pair] + offset);
     __builtin_prefetch(chunk.ahead[2 * pair + 1] + offset);
     const __m256i first = _mm256_unpacklo_epi8(a, b), second = _mm256_unpackhi_epi8(a, b);
-    const __m256i act = _mm256_set1_epi16(chunk.act[pair]);
+    const __m256i act = Broadcast2(chunk.act + 2 * pair);
     Unroll<4>(BITTERN_STEP(f) {
       constexpr int kShift = 2 * static_cast<int>(f.value);
       low[f.value] =
@@ -116,7 +107,7 @@ inline void AddHalf(const Chunk& chunk, size_t pairs, size_t offset, int32_t* su
     });
   }
   Unroll<4>(BITTERN_STEP(f) {
-    int32_t* out = sums + f.value * kLine;
+    int32_t* out = sums + f.value * kPanelLine;
     AddTo(out, _mm256_castsi256_si128(low[f.value]));
     AddTo(out + 8, _mm256_castsi256_si128(high[f.value]));
     AddTo(out + 16, _mm256_extracti128_si256(low[f.value], 1));
@@ -124,25 +115,13 @@ inline void AddHalf(const Chunk& chunk, size_t pairs, size_t offset, int32_t* su
   });
 }
 
-void GemvColumns(const ColumnArgs* args) {
-  const size_t num_panels = args->num_panels, num_rows = num_panels * kPanel;
-  for (size_t r = 0; r < args->num_tokens * num_rows; ++r) args->sums[r] = 0;
-  for (size_t i = 0; i < args->count; i += kChunk) {
-    Chunk chunk;
-    const size_t rest = args->count - i, left = rest < kChunk ? rest : kChunk;
-    const uint32_t* live = args->live + i;
-    FillChunk(args->columns, num_panels * kLine, live, rest, &chunk);
-    for (size_t token = 0; token < args->num_tokens; ++token) {
-      FillActs(live, rest, args->acts + token * args->act_stride, &chunk);
-      int32_t* sums = args->sums + token * num_rows;
-      for (size_t half = 0; half < 2 * num_panels; ++half) {
-        AddHalf(chunk, (left + 1) / 2, half * kHalf, sums + half / 2 * kPanel + half % 2 * kHalf);
-      }
-    }
+inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t* sums) {
+  for (size_t half = 0; half < 2 * num_panels; ++half) {
+    AddHalf(chunk, (left + 1) / 2, half * kHalf, sums + half / 2 * kPanel + half % 2 * kHalf);
   }
 }
 
-constexpr SparseOps kOps = {GemvRows, GemvColumns, TileOfRows, TilesOfColumns};
+constexpr SparseOps kOps = {GemvRows, SumColumns, TileOfRows, TilesOfColumns};
 
 }  // namespace
 

@@ -84,7 +84,15 @@ namespace {
 
 // --- Columns ---
 
-constexpr size_t kColumnsAtOnce = 4, kChunk = 16, kPanel = 256;
+constexpr size_t kColumnsAtOnce = 4, kChunk = 16;
+
+}  // namespace
+}  // namespace bittern::kernels
+
+#include "kernels/sparse_columns.inc"
+
+namespace bittern::kernels {
+namespace {
 
 /// Four lines as words of four bytes, a column each: word j of 128-bit part L of `quarter[q]` is
 /// byte 16 L + 4 q + j of the lines.
@@ -100,35 +108,6 @@ inline Quarters Interleave(const uint8_t* const lines[kColumnsAtOnce]) {
            _mm512_unpacklo_epi16(ab2, cd2), _mm512_unpackhi_epi16(ab2, cd2)}};
 }
 
-/// A chunk of columns: where they are, their activations four by four, and the next chunk's.
-struct Chunk {
-  const uint8_t* column[kChunk];
-  const uint8_t* ahead[kChunk];
-  int32_t act[kChunk / kColumnsAtOnce];
-};
-
-/// Columns past `count` repeat the last one, to meet activation zero.
-inline void FillChunk(const uint8_t* columns, size_t column_bytes, const uint32_t* live,
-                      size_t count, Chunk* chunk) {
-  for (size_t i = 0; i < kChunk; ++i) {
-    const size_t at = i < count ? i : count - 1;
-    const size_t later = at + kChunk < count ? at + kChunk : at;
-    chunk->column[i] = columns + live[at] * column_bytes;
-    chunk->ahead[i] = columns + live[later] * column_bytes;
-  }
-}
-
-/// One token's activations of a chunk.
-inline void FillActs(const uint32_t* live, size_t count, const int8_t* act, Chunk* chunk) {
-  for (size_t i = 0; i < kChunk; i += kColumnsAtOnce) {
-    int8_t four[kColumnsAtOnce];
-    for (size_t k = 0; k < kColumnsAtOnce; ++k) {
-      four[k] = i + k < count ? act[live[i + k]] : static_cast<int8_t>(0);
-    }
-    __builtin_memcpy(&chunk->act[i / kColumnsAtOnce], four, sizeof four);
-  }
-}
-
 /// Adds a chunk's columns to one panel's sums, [quarter][field] vectors.
 inline void AddPanel(const Chunk& chunk, size_t groups, size_t offset, int32_t* sums) {
   __m512i sum[4][4];
@@ -142,7 +121,9 @@ inline void AddPanel(const Chunk& chunk, size_t groups, size_t offset, int32_t* 
       __builtin_prefetch(chunk.ahead[first + k.value] + offset);
     });
     const Quarters words = Interleave(lines);
-    const __m512i act = _mm512_set1_epi32(chunk.act[g]);
+    int32_t four;
+    __builtin_memcpy(&four, chunk.act + first, sizeof four);
+    const __m512i act = _mm512_set1_epi32(four);
     Unroll<16>(BITTERN_STEP(i) {
       __m512i& s = sum[i.value / 4][i.value % 4];
       const __m512i codes =
@@ -177,22 +158,16 @@ inline void OrderPanel(int32_t* sums) {
   Unroll<16>(BITTERN_STEP(i) { _mm512_storeu_si512(sums + i.value * 16, row[i.value]); });
 }
 
+inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t* sums) {
+  const size_t groups = (left + kColumnsAtOnce - 1) / kColumnsAtOnce;
+  for (size_t p = 0; p < num_panels; ++p) AddPanel(chunk, groups, p * kLine, sums + p * kPanel);
+}
+
 void GemvColumns(const ColumnArgs* args) {
-  const size_t num_panels = args->num_panels, num_rows = num_panels * kPanel;
-  for (size_t r = 0; r < args->num_tokens * num_rows; ++r) args->sums[r] = 0;
-  for (size_t i = 0; i < args->count; i += kChunk) {
-    Chunk chunk;
-    const size_t rest = args->count - i, left = rest < kChunk ? rest : kChunk;
-    const uint32_t* live = args->live + i;
-    FillChunk(args->columns, num_panels * kLine, live, rest, &chunk);
-    const size_t groups = (left + kColumnsAtOnce - 1) / kColumnsAtOnce;
-    for (size_t token = 0; token < args->num_tokens; ++token) {  // the chunk stays in cache
-      FillActs(live, rest, args->acts + token * args->act_stride, &chunk);
-      int32_t* sums = args->sums + token * num_rows;
-      for (size_t p = 0; p < num_panels; ++p) AddPanel(chunk, groups, p * kLine, sums + p * kPanel);
-    }
+  SumColumns(args);
+  for (size_t p = 0; p < args->num_tokens * args->num_panels; ++p) {
+    OrderPanel(args->sums + p * kPanel);
   }
-  for (size_t p = 0; p < args->num_tokens * num_panels; ++p) OrderPanel(args->sums + p * kPanel);
 }
 
 constexpr SparseOps kOps = {GemvRows, GemvColumns, TileOfRows, TilesOfColumns};

@@ -69,29 +69,20 @@ namespace {
 
 // --- Columns ---
 
-constexpr size_t kChunk = 16, kPanel = 256, kPanelLine = 64;
+constexpr size_t kChunk = 16;
 
-/// A chunk of columns, and the next one; those past the end repeat the last with activation zero.
-struct Chunk {
-  const uint8_t* column[kChunk];
-  const uint8_t* ahead[kChunk];
-  int16_t act[kChunk / 2];  // two int8 each, of one token
-};
+}  // namespace
+}  // namespace bittern::kernels
 
-inline void FillChunk(const uint8_t* columns, size_t column_bytes, const uint32_t* live,
-                      size_t count, Chunk* chunk) {
-  for (size_t i = 0; i < kChunk; ++i) {
-    const size_t at = i < count ? i : count - 1;
-    chunk->column[i] = columns + live[at] * column_bytes;
-    chunk->ahead[i] = columns + live[at + kChunk < count ? at + kChunk : at] * column_bytes;
-  }
-}
+#include "kernels/sparse_columns.inc"
 
-inline void FillActs(const uint32_t* live, size_t count, const int8_t* act, Chunk* chunk) {
-  for (size_t i = 0; i < kChunk; ++i) {
-    const int8_t a = i < count ? act[live[i]] : static_cast<int8_t>(0);
-    __builtin_memcpy(reinterpret_cast<int8_t*>(chunk->act) + i, &a, 1);
-  }
+namespace bittern::kernels {
+namespace {
+
+inline __m128i Broadcast2(const int8_t* p) {
+  int16_t two;
+  __builtin_memcpy(&two, p, 2);
+  return _mm_set1_epi16(two);
 }
 
 /// Adds eight int16 to the eight int32 at `out`.
@@ -115,7 +106,7 @@ inline void AddPart(const Chunk& chunk, size_t pairs, size_t offset, int32_t* su
       __builtin_prefetch(chunk.ahead[2 * pair + 1] + offset);
     }
     const __m128i first = _mm_unpacklo_epi8(a, b), second = _mm_unpackhi_epi8(a, b);
-    const __m128i act = _mm_set1_epi16(chunk.act[pair]);
+    const __m128i act = Broadcast2(chunk.act + 2 * pair);
     Unroll<4>(BITTERN_STEP(f) {
       constexpr int kShift = 2 * static_cast<int>(f.value);
       low[f.value] = _mm_add_epi16(low[f.value], _mm_maddubs_epi16(Field(first, kShift), act));
@@ -128,25 +119,13 @@ inline void AddPart(const Chunk& chunk, size_t pairs, size_t offset, int32_t* su
   });
 }
 
-void GemvColumns(const ColumnArgs* args) {
-  const size_t num_rows = args->num_panels * kPanel;
-  for (size_t r = 0; r < args->num_tokens * num_rows; ++r) args->sums[r] = 0;
-  for (size_t i = 0; i < args->count; i += kChunk) {
-    Chunk chunk;
-    const size_t rest = args->count - i, left = rest < kChunk ? rest : kChunk;
-    const uint32_t* live = args->live + i;
-    FillChunk(args->columns, args->num_panels * kPanelLine, live, rest, &chunk);
-    for (size_t token = 0; token < args->num_tokens; ++token) {  // the chunk stays in cache
-      FillActs(live, rest, args->acts + token * args->act_stride, &chunk);
-      int32_t* sums = args->sums + token * num_rows;
-      for (size_t at = 0; at < args->num_panels * kPanelLine; at += kPart) {
-        AddPart(chunk, (left + 1) / 2, at, sums + at / kPanelLine * kPanel + at % kPanelLine);
-      }
-    }
+inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t* sums) {
+  for (size_t at = 0; at < num_panels * kPanelLine; at += kPart) {
+    AddPart(chunk, (left + 1) / 2, at, sums + at / kPanelLine * kPanel + at % kPanelLine);
   }
 }
 
-constexpr SparseOps kOps = {GemvRows, GemvColumns, TileOfRows, TilesOfColumns};
+constexpr SparseOps kOps = {GemvRows, SumColumns, TileOfRows, TilesOfColumns};
 
 }  // namespace
 
