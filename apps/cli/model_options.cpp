@@ -25,9 +25,8 @@ void AddWayOptions(CLI::App& command, ModelOptions* options) {
                             : name == "screened" ? model::HeadMode::kScreened
                                                  : model::HeadMode::kAuto;
           },
-          "How the output head is computed: screened (a coarse copy rules out most rows, the "
-          "others "
-          "are computed as ever), exact (all rows); same tokens, other speed and memory")
+          "How the output head is computed: screened (a coarse copy rules out most rows, "
+          "the others are computed as ever), exact (all rows); same tokens, other speed and memory")
       ->type_name("NAME")
       ->check(CLI::IsMember({"auto", "exact", "screened"}))
       ->default_str("auto");

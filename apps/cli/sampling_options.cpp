@@ -27,8 +27,8 @@ void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options) {
       ->default_str("-1");
   command
       .add_option("--temp,--temperature", sampler->temperature,
-                  "Temperature; 0: greedy. This and "
-                  "the next ones: unless the file recommends another")
+                  "Temperature; 0: greedy. A file may recommend another value of this and of those "
+                  "below")
       ->type_name("X")
       ->capture_default_str();
   command.add_option("--top-k", sampler->top_k, "Draw among the K best; 0: all")
