@@ -95,6 +95,7 @@ TEST(Certificate, GoldenWhateverTheThreadsChunksAndCache) {
 
 // Whole batches, a few tokens and single ones leave their values in different places.
 TEST(Certificate, EveryOperationIsTheSameByAnyChunk) {
+  ExpectGolden(Load(kKjv, {.layout = model::MatrixLayout::kTile48}), Options(2, 7));
   for (const auto skip : {model::SkipMode::kOff, model::SkipMode::kOn}) {
     const Loaded model = Load(kPocket, {.zero_skip = skip});
     const Certificate whole = CertifyWith(model, Options(2, 512));
@@ -110,7 +111,8 @@ TEST(Certificate, EveryOperationIsTheSameByAnyChunk) {
 
 TEST(Certificate, GoldenForTheOtherModels) {
   ExpectGolden(Load(kKjv), Options(2, 64));
-  for (const auto layout : {model::MatrixLayout::kTl1, model::MatrixLayout::kTl2}) {
+  for (const auto layout :
+       {model::MatrixLayout::kTile48, model::MatrixLayout::kTl1, model::MatrixLayout::kTl2}) {
     ExpectGolden(Load(kKjv, {.layout = layout}), Options(1, 64));
   }
   for (const auto skip : {model::SkipMode::kOff, model::SkipMode::kOn}) {

@@ -67,6 +67,8 @@ native_jobs() {
 -t 1 -ub 64 --beside 2
 -t 2 -ub 3 --zero-skip off
 -t 2 -ub 3 --zero-skip on
+-t 2 -ub 64 --kernel tile48
+-t 2 -ub 3 --kernel tile48
 -t 2 -ub 64 --kernel tl1
 -t 2 -ub 64 --kernel tl2
 -t 2 -ub 64 -ctk f32 -ctv f32

@@ -167,10 +167,10 @@ std::vector<std::string> Advice(const BenchSubject& subject,
         fmt::format("BITTERN_ISA={} forces the instruction set; without it the best one is used.",
                     subject.forced_isa));
   }
-  if (subject.layout != "tile16" && !subject.layout.empty()) {
-    advice.push_back(fmt::format(
-        "--kernel {} was asked for; tile16, the default, is faster on every CPU measured so far.",
-        subject.layout));
+  if (subject.layout == "tl1" || subject.layout == "tl2") {
+    advice.push_back(
+        fmt::format("--kernel {} was asked for; tile16 is faster on every CPU measured so far.",
+                    subject.layout));
   }
   return advice;
 }

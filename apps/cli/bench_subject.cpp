@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 
 #include "base/thread_pool.hpp"
@@ -15,15 +14,6 @@
 
 namespace bittern::cli {
 namespace {
-
-std::string CpuName() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
 
 /// "bitnet-b1.58 2.41B I2_S": architecture, size, and the format that holds most weights.
 std::string ModelType(const model::Model& model) {
@@ -40,16 +30,25 @@ std::string ModelType(const model::Model& model) {
                      most == elements.end() ? "" : quant::InfoOf(most->first).name);
 }
 
+const kernels::KernelInfo& KernelOf(model::MatrixLayout layout, const kernels::Kernels& kernels) {
+  switch (layout) {
+    case model::MatrixLayout::kTl1:
+      return *kernels.tl1_info;
+    case model::MatrixLayout::kTl2:
+      return *kernels.tl2_info;
+    case model::MatrixLayout::kTile48:
+      return *kernels.tile48_info;
+    default:
+      return *kernels.tile16_info;
+  }
+}
+
 }  // namespace
 
 Result<BenchSubject> DescribeSubject(const model::Model& model, model::KvType kv_type) {
   std::string isa = BITTERN_TRY(IsaInUse());
   const model::Weights& weights = model.weights();
   const model::MatrixLayout layout = weights.layers.front().qkv_proj.layout;
-  const kernels::KernelInfo* matrix = layout == model::MatrixLayout::kTl1 ? weights.kernels.tl1_info
-                                      : layout == model::MatrixLayout::kTl2
-                                          ? weights.kernels.tl2_info
-                                          : weights.kernels.tile16_info;
   const bool skips = weights.layers.front().skips_zeros();
   const int limit = model.config().context_length;
   const char* forced = std::getenv("BITTERN_ISA");
@@ -59,12 +58,12 @@ Result<BenchSubject> DescribeSubject(const model::Model& model, model::KvType kv
   return BenchSubject{
       .model_path = model.checkpoint().path(),
       .model_type = ModelType(model),
-      .cpu = CpuName(),
+      .cpu = runtime::CpuName(),
       .isa = std::move(isa),
       .model_bytes = model.tensor_bytes(),
       .num_parameters = model.num_parameters(),
       .layout = std::string(model::MatrixLayoutName(layout)),
-      .matrix_kernel = matrix->name,
+      .matrix_kernel = KernelOf(layout, weights.kernels).name,
       .float_kernel = weights.kernels.float32_info->name,
       .sparse_kernel = skips ? weights.kernels.sparse_info->name : "",
       .screen_kernel = weights.screened_head.empty() ? "" : weights.kernels.screen_info->name,

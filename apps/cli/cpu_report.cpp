@@ -62,6 +62,8 @@ Result<CpuReport> MakeCpuReport() {
   } operations[] = {
       {"tile16", "ternary matrices by multiply-adds", chosen.tile16_info,
        [](const KernelInfo& kernel) { return kernel.tile16 != nullptr; }},
+      {"tile48", "the same from five bits for three weights", chosen.tile48_info,
+       [](const KernelInfo& kernel) { return kernel.tile48 != nullptr; }},
       {"tl1", "ternary matrices by tables of two (--kernel tl1)", chosen.tl1_info,
        [](const KernelInfo& kernel) { return kernel.tl1 != nullptr; }},
       {"tl2", "ternary matrices by tables of three (--kernel tl2)", chosen.tl2_info,

@@ -97,11 +97,12 @@ void AddModelOptions(CLI::App& command, ModelOptions* options) {
       ->type_name("FILE");
   AddFileOptions(command, &options->overrides);
   command
-      .add_option("--kernel", options->kernel,
-                  "How ternary matrices are multiplied: tile16 (multiply-adds), tl1 or tl2 (lookup "
-                  "tables); same bits, other speed and memory")
+      .add_option(
+          "--kernel", options->kernel,
+          "How ternary matrices are multiplied: tile16 (multiply-adds), tile48 (the same "
+          "from 1.67 bits a weight), tl1 or tl2 (lookup tables); same bits, other speed and memory")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "tile16", "tl1", "tl2"}))
+      ->check(CLI::IsMember({"auto", "tile16", "tile48", "tl1", "tl2"}))
       ->capture_default_str();
   AddWayOptions(command, options);
   command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");

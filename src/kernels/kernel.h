@@ -58,6 +58,26 @@ struct Tile16Ops {
 inline constexpr size_t kGemmTiles = 2;    ///< row tiles of one gemm call at most
 inline constexpr size_t kPanelTokens = 8;  ///< tokens side by side in a panel of activations
 
+/// A few int8 vectors times a matrix in Tile48.
+struct Tile48Args {
+  const uint8_t* tiles;  ///< num_tiles * num_blocks * 1280 bytes
+  size_t num_tiles, num_blocks;
+  const int8_t* acts;  ///< num_tokens vectors of num_blocks * 128, act_stride bytes apart
+  size_t act_stride, num_tokens;
+  const int32_t* act_sums;  ///< [num_tokens]: sum of each vector
+  int32_t* out;             ///< of token i and row r of tile t: out[i * out_stride + 48 t + r] =
+                            ///< sum over c of (code - 1) * act[c]
+  size_t out_stride;
+};
+
+/// Ternary matrix times int8 vectors from Tile48 (quant/tile48.hpp), which is smaller than Tile16
+/// and takes more arithmetic. Exact in int32 for cols < 2^18.
+struct Tile48Ops {
+  void (*gemv)(const Tile48Args* args);
+  /// One tile as three of Tile16, num_blocks * 512 bytes each, for batches.
+  void (*to_tile16)(const uint8_t* tile, size_t num_blocks, uint8_t* tiles16);
+};
+
 /// Ternary matrix times int8 vector by tables: the sums that two (tl1) or three (tl2) activations
 /// can make are looked up instead of multiplied. Layout: quant/lut32.hpp. Exact in int32 for
 /// cols < 2^23.
@@ -137,6 +157,11 @@ struct SparseOps {
   void (*gemv_rows)(const uint8_t* rows, size_t num_blocks, const uint32_t* live, size_t count,
                     const int8_t* act, int32_t act_sum, int32_t* out);
   void (*gemv_columns)(const ColumnArgs* args);
+  /// Numbers of the elements of x[size] that are not zero, ascending; how many. found: [size + 16],
+  /// what follows them is overwritten too.
+  size_t (*find_nonzero)(const int8_t* x, size_t size, uint32_t* found);
+  /// The same of floats above zero (a NaN is not), counted from `first`.
+  size_t (*find_positive)(const float* x, size_t size, uint32_t first, uint32_t* found);
   /// The Tile16 tile of 16 rows. tile: num_blocks * 512 bytes.
   void (*tile_of_rows)(const uint8_t* rows, size_t num_blocks, uint8_t* tile);
   /// The 16 tiles of one panel, one after the other. panel: its line of the first column.
@@ -245,6 +270,7 @@ struct KernelInfo {
   const LutOps* tl2 = nullptr;        ///< set for operation tl2
   const ScreenOps* screen = nullptr;  ///< set for operation screen
   const SparseOps* sparse = nullptr;  ///< set for operation sparse
+  const Tile48Ops* tile48 = nullptr;  ///< set for operation tile48
 };
 
 }  // namespace bittern::kernels

@@ -50,6 +50,7 @@ void TakeIfFirst(const KernelInfo* kernel, Kernels* chosen) {
   if (kernel->tl2 != nullptr && !chosen->tl2_info) chosen->tl2_info = kernel;
   if (kernel->sparse != nullptr && !chosen->sparse_info) chosen->sparse_info = kernel;
   if (kernel->screen != nullptr && !chosen->screen_info) chosen->screen_info = kernel;
+  if (kernel->tile48 != nullptr && !chosen->tile48_info) chosen->tile48_info = kernel;
 }
 
 }  // namespace

@@ -27,12 +27,14 @@ struct Kernels {
   const KernelInfo* tl2_info;
   const KernelInfo* screen_info;
   const KernelInfo* sparse_info;
+  const KernelInfo* tile48_info;
 
   [[nodiscard]] const Tile16Ops& tile16() const noexcept { return *tile16_info->tile16; }
   [[nodiscard]] const FloatOps& float32() const noexcept { return *float32_info->float32; }
   [[nodiscard]] const LutOps& tl1() const noexcept { return *tl1_info->tl1; }
   [[nodiscard]] const LutOps& tl2() const noexcept { return *tl2_info->tl2; }
   [[nodiscard]] const SparseOps& sparse() const noexcept { return *sparse_info->sparse; }
+  [[nodiscard]] const Tile48Ops& tile48() const noexcept { return *tile48_info->tile48; }
   [[nodiscard]] const ScreenOps& screen() const noexcept { return *screen_info->screen; }
 };
 

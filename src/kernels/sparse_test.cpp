@@ -3,6 +3,7 @@
 // the tiles made for batches, against the packer of tiles.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -181,6 +182,31 @@ TEST_P(Sparse, TilesForBatchesAreThePackersTiles) {
         GetParam()->sparse->tile_of_rows(rows.data() + row * m.row_bytes(), blocks, tile.data());
         ASSERT_TRUE(std::equal(expected.begin(), expected.end(), tile.data()));
       }
+    }
+  }
+}
+
+TEST_P(Sparse, FindsWhatIsNotZeroAndWhatIsPositive) {
+  std::mt19937 rng(7);
+  for (const std::size_t size : {0u, 1u, 15u, 16u, 17u, 63u, 64u, 65u, 200u, 6912u}) {
+    for (const unsigned zeros : {0u, 1u, 2u, 50u}) {  // of 50
+      GuardedBuffer<std::int8_t> bytes(size);
+      GuardedBuffer<float> floats(size);
+      GuardedBuffer<std::uint32_t> found(size + 16);
+      std::vector<std::uint32_t> nonzero, positive;
+      for (std::size_t i = 0; i < size; ++i) {
+        bytes[i] =
+            rng() % 50 < zeros ? std::int8_t{0} : static_cast<std::int8_t>(rng() % 255 - 127);
+        const float choices[] = {0.0f, -0.0f, -1.0f, 1e-40f, std::nanf(""), 3.0f};
+        floats[i] = rng() % 50 < zeros ? -2.0f : choices[rng() % 6];
+        if (bytes[i] != 0) nonzero.push_back(static_cast<std::uint32_t>(i));
+        if (floats[i] > 0) positive.push_back(static_cast<std::uint32_t>(i) + 1000);
+      }
+      const SparseOps& ops = *GetParam()->sparse;
+      std::size_t count = ops.find_nonzero(bytes.data(), size, found.data());
+      EXPECT_EQ(std::vector(found.data(), found.data() + count), nonzero) << size;
+      count = ops.find_positive(floats.data(), size, 1000, found.data());
+      EXPECT_EQ(std::vector(found.data(), found.data() + count), positive) << size;
     }
   }
 }

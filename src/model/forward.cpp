@@ -65,7 +65,6 @@ ScreenStats ScreenStatsOf(ForwardState& state) noexcept {
   for (const auto& thread : state.impl().screen.threads) {
     total.tokens += thread.stats.tokens;
     total.rows += thread.stats.rows;
-    total.after_4_bits += thread.stats.after_4_bits;
     total.tiles_of_bits += thread.stats.tiles_of_bits;
     total.after_5_bits += thread.stats.after_5_bits;
     total.after_7_bits += thread.stats.after_7_bits;

@@ -65,10 +65,12 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
       std::max(shapes.tokens * kernels::kGemmTiles * quant::kTileRows, few * widest_output), what));
   s.attention = BITTERN_TRY(AlignedBuffer<float>::Create(
       kernels::AttentionScratch(shapes.positions + kernels::kAttentionRows, head_dim), what));
-  if (shapes.skipping_rows != 0) {
+  if (shapes.skipping_rows != 0 || shapes.layout == MatrixLayout::kTile48) {
     s.tiles = BITTERN_TRY(
         AlignedBuffer<std::uint8_t>::Create(quant::kPanelRows * shapes.widest_input / 4, what));
-    s.live = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(shapes.widest_input, what));
+  }
+  if (shapes.skipping_rows != 0) {
+    s.live = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(shapes.widest_input + 16, what));
     s.live_gate = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
     s.live_up = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
     s.partial = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(few * shapes.skipping_rows, what));

@@ -43,7 +43,7 @@ struct ThreadScratch {
   AlignedBuffer<float> attention;           // kernels::AttentionScratch
   AlignedBuffer<std::uint8_t> tiles;        // sixteen Tile16 tiles of the widest input: gemm from
                                             // other layouts
-  AlignedBuffer<std::uint32_t> live;        // (widest of intermediate_size): what is not zero
+  AlignedBuffer<std::uint32_t> live;        // (intermediate_size, and 16): what is not zero
                                             // for all of a few tokens
   AlignedBuffer<float> live_gate, live_up;  // (intermediate_size): of live neurons, side by side
   SkipStats skips;

@@ -272,16 +272,24 @@ TEST(Forward, EveryLayoutOfTheSameWeightsGivesTheSameBits) {
   }
 }
 
-TEST(Forward, LookupKernelsGiveTheSameBits) {
+TEST(Forward, OtherLayoutsGiveTheSameBits) {
   SmallModel rows;  // a scale for every row
   rows.Recode(quant::CodecOf(quant::TernaryLayout::kIq2Bn),
               [](std::size_t r, std::size_t) { return 0.0625f * static_cast<float>(1 + r % 3); });
-  for (const auto layout : {MatrixLayout::kTl1, MatrixLayout::kTl2}) {
+  for (const auto layout : {MatrixLayout::kTile48, MatrixLayout::kTl1, MatrixLayout::kTl2}) {
     for (const auto& tokens : {kTokens, std::vector<std::int32_t>{17}}) {
       EXPECT_EQ(LastLogits(SmallModel(), tokens, layout), LastLogits(SmallModel(), tokens));
       EXPECT_EQ(LastLogits(rows, tokens, layout), LastLogits(rows, tokens));
     }
   }
+}
+
+TEST(Forward, WhatTile48CannotHoldStaysInTile16) {
+  SmallModel small;
+  small.Recode(quant::CodecOf(quant::TernaryLayout::kQ2_0), [](std::size_t r, std::size_t group) {
+    return 0.0625f * static_cast<float>(1 + (r + group) % 3);
+  });
+  EXPECT_EQ(LastLogits(small, kTokens, MatrixLayout::kTile48), LastLogits(small, kTokens));
 }
 
 float SomeScale(std::size_t row, std::size_t group) {

@@ -7,6 +7,7 @@
 
 #include "quant/skip_layouts.hpp"
 #include "quant/tile16.hpp"
+#include "quant/tile48.hpp"
 
 namespace bittern::model {
 namespace {
@@ -48,6 +49,28 @@ void Gemm(const Context& context, const TernaryMatrix& matrix, float* out) {
       tiles = made;
     }
     GemmTiles(context, matrix, tiles, tile, count, out);
+  }
+}
+
+/// As Gemm: two tiles of 48 rows become six of sixteen at a time.
+void GemmOfTile48(const Context& context, const TernaryMatrix& matrix, float* out) {
+  constexpr std::size_t kTilesOfPair = 2 * quant::kTile48Rows / kTileRows;
+  const std::size_t bytes = quant::Tile48Bytes(matrix.cols);
+  const std::size_t made_bytes = quant::TileBytes(matrix.cols);
+  std::uint8_t* made = context.scratch().tiles.data();
+  const Range range = context.team.Share((matrix.num_tiles + 1) / 2);
+  for (std::size_t pair = range.begin; pair < range.end; ++pair) {
+    const std::size_t first = 2 * pair, last = std::min(first + 2, matrix.num_tiles);
+    for (std::size_t tile = first; tile < last; ++tile) {
+      context.weights.kernels.tile48().to_tile16(
+          matrix.tiles.data() + tile * bytes, matrix.num_blocks,
+          made + (tile - first) * kTilesOfPair / 2 * made_bytes);
+    }
+    const std::size_t count = (last - first) * kTilesOfPair / 2;
+    for (std::size_t t = 0; t < count; t += kGemmTiles) {
+      GemmTiles(context, matrix, made + t * made_bytes, pair * kTilesOfPair + t,
+                std::min(kGemmTiles, count - t), out);
+    }
   }
 }
 
@@ -223,25 +246,50 @@ void RescaleRows(const Context& context, const TernaryMatrix& matrix, std::size_
   }
 }
 
-void LinearTiles(const Context& context, const TernaryMatrix& matrix, Range tiles, float* out) {
+namespace {
+
+/// sums[token * count * TileRows + r] = tiles of a matrix times every token's activations.
+void SumTiles(const Context& context, const TernaryMatrix& matrix, Range tiles,
+              std::int32_t* sums) {
   const QuantizedActivations& acts = context.state.activations;
-  const std::size_t tile_bytes = quant::TileBytes(matrix.cols), count = tiles.end - tiles.begin;
+  const kernels::Kernels& kernels = context.weights.kernels;
   const std::size_t act_stride = matrix.num_blocks * quant::kTileBlock;
-  std::int32_t* sums = context.scratch().sums.data();
+  const std::size_t rows = TileRows(matrix.layout), count = tiles.end - tiles.begin;
+  const std::size_t bytes = TileBytes(matrix.layout, matrix.cols);
+  const std::uint8_t* first = matrix.tiles.data() + tiles.begin * bytes;
+  if (matrix.layout == MatrixLayout::kTile48) {
+    const kernels::Tile48Args args{.tiles = first,
+                                   .num_tiles = count,
+                                   .num_blocks = matrix.num_blocks,
+                                   .acts = acts.values.data(),
+                                   .act_stride = act_stride,
+                                   .num_tokens = context.num_tokens,
+                                   .act_sums = acts.sums.data(),
+                                   .out = sums,
+                                   .out_stride = count * rows};
+    return kernels.tile48().gemv(&args);
+  }
   // One tile stays in cache for all tokens; a single token takes its tiles in one go.
   const std::size_t at_once = context.num_tokens == 1 ? count : 1;
   for (std::size_t t = 0; t < count; t += at_once) {
     for (std::size_t token = 0; token < context.num_tokens; ++token) {
-      context.weights.kernels.tile16().gemv(
-          matrix.tiles.data() + (tiles.begin + t) * tile_bytes, at_once, matrix.num_blocks,
-          acts.values.data() + token * act_stride, acts.sums[token],
-          sums + (token * count + t) * kTileRows);
+      kernels.tile16().gemv(first + t * bytes, at_once, matrix.num_blocks,
+                            acts.values.data() + token * act_stride, acts.sums[token],
+                            sums + (token * count + t) * rows);
     }
   }
+}
+
+}  // namespace
+
+void LinearTiles(const Context& context, const TernaryMatrix& matrix, Range tiles, float* out) {
+  const QuantizedActivations& acts = context.state.activations;
+  const std::size_t rows = TileRows(matrix.layout), count = tiles.end - tiles.begin;
+  std::int32_t* sums = context.scratch().sums.data();
+  SumTiles(context, matrix, tiles, sums);
   for (std::size_t token = 0; token < context.num_tokens; ++token) {
-    RescaleRows(context, matrix, tiles.begin * kTileRows, count * kTileRows,
-                sums + token * count * kTileRows, acts.scales[token],
-                out + token * matrix.padded_rows());
+    RescaleRows(context, matrix, tiles.begin * rows, count * rows, sums + token * count * rows,
+                acts.scales[token], out + token * matrix.padded_rows());
   }
 }
 
@@ -252,8 +300,10 @@ void Linear(const Context& context, const TernaryMatrix& matrix, float* out) {
     GemvLut(context, matrix, out);
   } else if (matrix.layout == MatrixLayout::kColumns) {
     GemmOfColumns(context, matrix, out);
-  } else if (context.few() && matrix.layout == MatrixLayout::kTile16) {
+  } else if (context.few() && IsTiled(matrix.layout)) {
     LinearTiles(context, matrix, context.team.Share(matrix.num_tiles), out);
+  } else if (matrix.layout == MatrixLayout::kTile48) {
+    GemmOfTile48(context, matrix, out);
   } else {
     Gemm(context, matrix, out);
   }

@@ -17,7 +17,7 @@ void QuantizeToken(const Context& context, std::size_t token, const float* x, st
 /// Ends with a barrier.
 void Linear(const Context& context, const TernaryMatrix& matrix, float* out);
 
-/// A few tokens, rows [16 * tiles.begin, 16 * tiles.end) of a matrix of layout kTile16. out:
+/// A few tokens, rows of the given tiles of a matrix of layout kTile16 or kTile48. out:
 /// (num_tokens, padded rows). No barrier.
 void LinearTiles(const Context& context, const TernaryMatrix& matrix, Range tiles, float* out);
 

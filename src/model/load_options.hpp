@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "model/matrix_layout.hpp"
 
@@ -25,7 +26,9 @@ enum class SkipMode : std::uint8_t {
 };
 
 struct LoadOptions {
-  MatrixLayout layout = MatrixLayout::kTile16;  ///< of ternary matrices: speed and memory
+  /// Of ternary matrices: speed and memory. None: runtime::LoadedModel chooses (layout_choice.hpp),
+  /// model::Model takes kTile16.
+  std::optional<MatrixLayout> layout = {};
   HeadMode head = HeadMode::kAuto;
   SkipMode zero_skip = SkipMode::kAuto;
   /// Called with 0..1 while weights are prepared; may be empty.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -13,18 +14,19 @@
 namespace bittern::model {
 
 enum class MatrixLayout : std::uint8_t {
-  kTile16,   ///< multiply-adds (quant/tile16.hpp): the fastest on every CPU measured
-  kTl1,      ///< tables over pairs (quant/lut32.hpp)
-  kTl2,      ///< tables over triples: 1.67 bits a weight
-  kRows,     ///< single rows can be left out (quant/skip_layouts.hpp); a tile is 16 rows
+  kTile16,  ///< multiply-adds (quant/tile16.hpp): the fastest on every CPU measured
+  kTile48,  ///< the same in 5/6 of the bytes (quant/tile48.hpp), where memory is what one waits for
+  kTl1,     ///< tables over pairs (quant/lut32.hpp)
+  kTl2,     ///< tables over triples: 1.67 bits a weight
+  kRows,    ///< single rows can be left out (quant/skip_layouts.hpp); a tile is 16 rows
   kColumns,  ///< single columns can be left out; a tile is a panel of 256 rows
 };
 
-/// "tile16", "tl1", "tl2", "rows", "columns".
+/// "tile16", "tile48", "tl1", "tl2", "rows", "columns".
 [[nodiscard]] std::string_view MatrixLayoutName(MatrixLayout layout) noexcept;
-/// The layout of a name that can be asked for (not rows and columns, which go together), or of
-/// "auto" (tile16). Error kInvalidArgument lists the names.
-[[nodiscard]] Result<MatrixLayout> ParseMatrixLayout(std::string_view name);
+/// The layout of a name that can be asked for (not rows and columns, which go together); none for
+/// "auto". Error kInvalidArgument lists the names.
+[[nodiscard]] Result<std::optional<MatrixLayout>> ParseMatrixLayout(std::string_view name);
 
 /// Rows of a tile, and its bytes for `cols` columns.
 [[nodiscard]] std::size_t TileRows(MatrixLayout layout) noexcept;
@@ -47,6 +49,10 @@ void PackTile(MatrixLayout layout, const std::uint8_t* codes, std::size_t num_ro
 void PackI2sTile(MatrixLayout layout, const std::byte* rows, std::size_t num_rows,
                  std::size_t num_blocks, std::uint8_t* tile, std::size_t column_bytes) noexcept;
 
+/// Layouts whose tiles a gemv takes one after the other: kTile16 and kTile48.
+[[nodiscard]] constexpr bool IsTiled(MatrixLayout layout) noexcept {
+  return layout == MatrixLayout::kTile16 || layout == MatrixLayout::kTile48;
+}
 /// Layouts made of tables: kTl1 and kTl2.
 [[nodiscard]] constexpr bool IsLut(MatrixLayout layout) noexcept {
   return layout == MatrixLayout::kTl1 || layout == MatrixLayout::kTl2;

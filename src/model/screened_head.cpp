@@ -20,6 +20,9 @@ constexpr float kWiden = 1.001f;
 /// Squares below 2^-149 vanish from a norm; products of steps lose bits near 2^-126.
 constexpr float kNormFloor = 1e-20f, kLogitFloor = 1e-30f;
 
+/// The larger one; NaN if either is.
+float Max(float a, float b) { return a < b || std::isnan(b) ? b : a; }
+
 float Widened(float norm) { return norm * kWiden + kNormFloor; }
 
 /// What one thread needs to turn rows of a head into floats.
@@ -58,7 +61,9 @@ void BuildTile(const kernels::FloatOps& floats, RowReader* reader, std::size_t t
     floats.screen_row(reader->Read(r), head->cols, codes + i * padded, &row);
     head->step[r] = row.step;
     head->norm[r] = Widened(row.norm);
-    head->rest4[r] = Widened(row.rest4);
+    head->tile_step[tile] = std::max(head->tile_step[tile], row.step);
+    head->tile_norm[tile] = std::max(head->tile_norm[tile], head->norm[r]);
+    head->tile_rest4[tile] = Max(head->tile_rest4[tile], Widened(row.rest4));
     head->rest5[r] = Widened(row.rest5);
     head->rest7[r] = Widened(row.rest7);
     quant::PackPairs(codes + i * padded, padded,
@@ -154,21 +159,26 @@ void Estimate(const Screening& s, Range tiles, std::size_t first) {
 
 /// Computes the logits of `count` rows of this thread that look best: any rows would do, since
 /// the threshold taken from them is a true logit, but good ones make it high.
-void Seed(const Screening& s, Range tiles, Range rows, std::size_t count) {
+void Seed(const Screening& s, Range tiles, std::size_t count) {
   const float* estimates = s.shared.estimates.data();
   const std::size_t num_tiles = tiles.end - tiles.begin;
   s.mine.num_seeds = 0;
   float least = -std::numeric_limits<float>::infinity();
   if (num_tiles > count) {  // as many tiles have their best row at or above this
-    std::vector<float>& best = s.mine.tile_best;
-    const auto nth = best.begin() + static_cast<std::ptrdiff_t>(count - 1);
-    std::nth_element(best.begin(), nth, best.begin() + static_cast<std::ptrdiff_t>(num_tiles),
-                     std::greater<>());
+    std::vector<float>& ordered = s.mine.ordered;
+    const auto end = std::copy_n(s.mine.tile_best.begin(), num_tiles, ordered.begin());
+    const auto nth = ordered.begin() + static_cast<std::ptrdiff_t>(count - 1);
+    std::nth_element(ordered.begin(), nth, end, std::greater<>());
     least = *nth;
   }
-  for (std::size_t r = rows.begin; r < rows.end && s.mine.num_seeds < count; ++r) {
-    if (!(estimates[r] >= least)) continue;
-    DotRows(s.context, s.context.weights.lm_head, r, 1, s.x, &s.mine.seeds[s.mine.num_seeds++]);
+  for (std::size_t t = 0; t < num_tiles && s.mine.num_seeds < count; ++t) {
+    if (!(s.mine.tile_best[t] >= least)) continue;
+    const std::size_t first = (tiles.begin + t) * kTileRows;
+    const std::size_t end = std::min(first + kTileRows, s.head.rows);
+    for (std::size_t r = first; r < end && s.mine.num_seeds < count; ++r) {
+      if (!(estimates[r] >= least)) continue;
+      DotRows(s.context, s.context.weights.lm_head, r, 1, s.x, &s.mine.seeds[s.mine.num_seeds++]);
+    }
   }
 }
 
@@ -189,37 +199,40 @@ float Threshold(ScreenScratch* scratch, std::size_t vector, std::size_t num_thre
   return request.count == 0 ? *nth - request.within : *nth;
 }
 
-/// Bounds of what is left out once a row's first bits are counted.
-struct Cut {
-  const float* rests;  ///< of all rows
-  float lost;          ///< what the low half of the vector may add, in steps of the row
-};
+/// Tiles whose upper bound after four bits reaches the threshold, to `live`; how many. A tile's
+/// bound is its best estimate and the largest of everything that four bits leave out of its rows.
+std::size_t FindTiles(const Screening& s, Range tiles, std::uint32_t* live) {
+  const kernels::SurvivorArgs args{.estimates = s.mine.tile_best.data(),
+                                   .rests = s.head.tile_rest4.data() + tiles.begin,
+                                   .norms = s.head.tile_norm.data() + tiles.begin,
+                                   .steps = s.head.tile_step.data() + tiles.begin,
+                                   .count = tiles.end - tiles.begin,
+                                   .size = s.v.size,
+                                   .rest_size = s.v.rest_size,
+                                   .step_size = 0,
+                                   .floor = kLogitFloor,
+                                   .threshold = s.shared.threshold,
+                                   .first = static_cast<std::uint32_t>(tiles.begin),
+                                   .ids = live};
+  return s.context.weights.kernels.screen().survivors(&args);
+}
 
-/// Rows of `range` whose upper bound reaches the threshold, to `ids`; how many.
-std::size_t FindSurvivors(const Screening& s, const Cut& cut, Range range, std::uint32_t* ids) {
+/// Rows of `range` whose upper bound after five bits reaches the threshold, to `ids`; how many. The
+/// fifth bit met the high half of the vector only: `low_size` bounds what that loses.
+std::size_t FindRows(const Screening& s, Range range, std::uint32_t* ids) {
   const kernels::SurvivorArgs args{.estimates = s.shared.estimates.data() + range.begin,
-                                   .rests = cut.rests + range.begin,
+                                   .rests = s.head.rest5.data() + range.begin,
                                    .norms = s.head.norm.data() + range.begin,
                                    .steps = s.head.step.data() + range.begin,
                                    .count = range.end - range.begin,
                                    .size = s.v.size,
                                    .rest_size = s.v.rest_size,
-                                   .step_size = cut.lost * s.v.step,
+                                   .step_size = 4 * s.v.low_size * s.v.step,
                                    .floor = kLogitFloor,
                                    .threshold = s.shared.threshold,
                                    .first = static_cast<std::uint32_t>(range.begin),
                                    .ids = ids};
   return s.context.weights.kernels.screen().survivors(&args);
-}
-
-/// The tiles that the rows `ids` lie in, each once.
-std::size_t TilesOf(const std::uint32_t* ids, std::size_t count, std::uint32_t* tiles) {
-  std::size_t found = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto tile = static_cast<std::uint32_t>(ids[i] / kTileRows);
-    if (found == 0 || tiles[found - 1] != tile) tiles[found++] = tile;
-  }
-  return found;
 }
 
 /// Counts the fifth bit of all rows of some tiles. Rows of these tiles that may still reach the
@@ -236,13 +249,12 @@ std::size_t LookAtBits(const Screening& s, std::size_t end_row,
                                   .factor = 4 * 256 * s.v.step,
                                   .estimates = s.shared.estimates.data()};
   s.context.weights.kernels.screen().scan_bits(&args);
-  const Cut cut{s.head.rest5.data(), 4 * s.v.low_size};
   std::size_t kept = 0;
   for (std::size_t i = 0; i < tiles.size();) {
     std::size_t next = i + 1;  // a run of neighbours
     while (next < tiles.size() && tiles[next] == tiles[next - 1] + 1) ++next;
     const Range rows{tiles[i] * kTileRows, std::min((tiles[next - 1] + 1) * kTileRows, end_row)};
-    kept += FindSurvivors(s, cut, rows, ids + kept);
+    kept += FindRows(s, rows, ids + kept);
     i = next;
   }
   return kept;
@@ -274,16 +286,13 @@ std::size_t LookAtPairs(const Screening& s, std::uint32_t* ids, std::size_t coun
 }
 
 /// Leaves the candidates among `rows` in this thread's slice.
-void Eliminate(const Screening& s, Range rows, ScreenScratch::Thread* thread) {
+void Eliminate(const Screening& s, Range tiles, Range rows, ScreenScratch::Thread* thread) {
   std::uint32_t* ids = s.shared.ids.data() + thread->first_id;
   float* logits = s.shared.logits.data() + thread->first_id;
-  // The lower planes meet the high halves of the vector only; `low_size` bounds what that loses.
-  std::size_t count = FindSurvivors(s, Cut{s.head.rest4.data(), 0}, rows, ids);
-  const std::size_t tiles = TilesOf(ids, count, thread->live_tiles.data());
+  const std::size_t live = FindTiles(s, tiles, thread->live_tiles.data());
   thread->stats.rows += rows.end - rows.begin;
-  thread->stats.after_4_bits += count;
-  thread->stats.tiles_of_bits += tiles;
-  count = LookAtBits(s, rows.end, std::span(thread->live_tiles).first(tiles), ids);
+  thread->stats.tiles_of_bits += live;
+  std::size_t count = LookAtBits(s, rows.end, std::span(thread->live_tiles).first(live), ids);
   thread->stats.after_5_bits += count;
   count = LookAtPairs(s, ids, count);
   thread->stats.after_7_bits += count;
@@ -330,9 +339,8 @@ class Scan {
     const auto num_threads = static_cast<std::size_t>(context_.team.size());
     const bool first_thread = context_.team.index() == 0;
     EstimateAll();
-    ForBounded([&](std::size_t i) {
-      Seed(Of(i), tiles_, rows_, std::max<std::size_t>(request.count, 1));
-    });
+    ForBounded(
+        [&](std::size_t i) { Seed(Of(i), tiles_, std::max<std::size_t>(request.count, 1)); });
     context_.team.Barrier();
     if (first_thread) {
       ForBounded([&](std::size_t i) {
@@ -341,7 +349,7 @@ class Scan {
       });
     }
     context_.team.Barrier();
-    ForBounded([&](std::size_t i) { Eliminate(Of(i), rows_, &thread_); });
+    ForBounded([&](std::size_t i) { Eliminate(Of(i), tiles_, rows_, &thread_); });
     context_.team.Barrier();
     for (std::size_t i = 0; i < count_ && first_thread; ++i) {
       Collect(scratch_, i, num_threads, &out[i]);
@@ -396,8 +404,11 @@ Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernel
   head.nibbles = BITTERN_TRY(bytes(tiles * quant::NibbleTileBytes(head.padded_cols)));
   head.bits = BITTERN_TRY(bytes(tiles * quant::BitTileBytes(head.padded_cols)));
   head.pairs = BITTERN_TRY(bytes(head.rows * quant::PairRowBytes(head.padded_cols)));
-  for (auto* floats : {&head.step, &head.norm, &head.rest4, &head.rest5, &head.rest7}) {
+  for (auto* floats : {&head.step, &head.norm, &head.rest5, &head.rest7}) {
     *floats = BITTERN_TRY(AlignedBuffer<float>::Create(padded_rows, what));
+  }
+  for (auto* floats : {&head.tile_step, &head.tile_norm, &head.tile_rest4}) {
+    *floats = BITTERN_TRY(AlignedBuffer<float>::Create(tiles, what));
   }
   pool.Run([&](Team& team) {
     RowReader reader(matrix, kernels.float32());
@@ -408,8 +419,11 @@ Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernel
     }
   });
   for (std::size_t r = 0; r < head.rows; ++r) {
-    if (!std::isfinite(head.norm[r] + head.rest4[r])) return ScreenedHead{};
+    if (!std::isfinite(head.norm[r])) return ScreenedHead{};
     head.largest_norm = std::max(head.largest_norm, head.norm[r]);
+  }
+  for (std::size_t tile = 0; tile < tiles; ++tile) {
+    if (!std::isfinite(head.tile_rest4[tile])) return ScreenedHead{};
   }
   return head;
 }
@@ -433,10 +447,11 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
   scratch.all_seeds.reserve(threads * kMaxCandidateCount);
   for (std::size_t t = 0; t < threads; ++t) {
     Thread thread;
-    thread.live_tiles.resize(tiles);
+    thread.live_tiles.resize(tiles + kTileRows);
     for (std::size_t i = 0; i < num_vectors; ++i) {
       Part part;
       part.tile_best.resize(tiles);
+      part.ordered.resize(tiles);
       part.seeds.resize(kMaxCandidateCount);
       part.high = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
       part.low = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));

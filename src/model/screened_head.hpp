@@ -25,15 +25,17 @@ struct DenseMatrix;
 /// Immutable after Build.
 struct ScreenedHead {
   std::size_t rows = 0, cols = 0;
-  std::size_t padded_cols = 0;                       ///< quant::ScreenCols(cols)
-  AlignedBuffer<std::uint8_t> nibbles, bits, pairs;  // quant/screen_planes.hpp
-  AlignedBuffer<float> step;                         // (rows padded to 16) each
-  AlignedBuffer<float> norm, rest4, rest5, rest7;    // kernels::ScreenRow
+  std::size_t padded_cols = 0;                            ///< quant::ScreenCols(cols)
+  AlignedBuffer<std::uint8_t> nibbles, bits, pairs;       // quant/screen_planes.hpp
+  AlignedBuffer<float> step;                              // (rows padded to 16) each
+  AlignedBuffer<float> norm, rest5, rest7;                // the same: kernels::ScreenRow
+  AlignedBuffer<float> tile_step, tile_norm, tile_rest4;  // (tiles) each: the largest of its rows
   float largest_norm = 0;
 
   [[nodiscard]] bool empty() const noexcept { return rows == 0; }
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return nibbles.size() + bits.size() + pairs.size() + 5 * step.size() * sizeof(float);
+    return nibbles.size() + bits.size() + pairs.size() +
+           (4 * step.size() + 3 * tile_step.size()) * sizeof(float);
   }
 
   /// Makes the copy with all threads of the pool. An empty one where a row is not finite (then
@@ -59,8 +61,9 @@ struct CandidateLogits {
 
 /// How many rows each step of the screen let through, summed over tokens.
 struct ScreenStats {
-  std::uint64_t tokens = 0, rows = 0, after_4_bits = 0, after_5_bits = 0, after_7_bits = 0;
-  std::uint64_t tiles_of_bits = 0;  ///< whose fifth bits were looked at
+  std::uint64_t tokens = 0, rows = 0;
+  std::uint64_t tiles_of_bits = 0;  ///< tiles of 16 rows that four bits let through
+  std::uint64_t after_5_bits = 0, after_7_bits = 0;
 };
 
 /// Vectors that one scan of the coarse copy serves at most.
@@ -71,6 +74,7 @@ struct ScreenScratch {
   /// One of the vectors of a scan, as one thread sees it.
   struct Part {
     std::vector<float> tile_best;  // (tiles of the head): the best estimate of each
+    std::vector<float> ordered;    // the same, for their order
     std::vector<float> seeds;      // (kMaxCandidateCount): exact logits, for the threshold
     std::size_t num_seeds = 0;
     std::size_t num_found = 0;             // of its slice of `ids` and `logits`
@@ -78,7 +82,7 @@ struct ScreenScratch {
   };
   struct Thread {
     std::vector<Part> parts;                // of each vector
-    std::vector<std::uint32_t> live_tiles;  // (tiles of the head): with a survivor
+    std::vector<std::uint32_t> live_tiles;  // (tiles of the head, and 16): with a survivor
     std::size_t first_id = 0;               // where its slices begin
     ScreenStats stats;
   };

@@ -13,6 +13,7 @@
 
 #include "model/model.hpp"
 #include "model/small_model_for_test.hpp"
+#include "quant/tile16.hpp"
 
 namespace bittern::model {
 namespace {
@@ -191,8 +192,7 @@ TEST(ScreenedHead, RulesMostRowsOut) {
   const ScreenStats stats = ScreenStatsOf(state);
   EXPECT_EQ(stats.tokens, 40u);
   EXPECT_EQ(stats.rows, 40 * kVocab);
-  EXPECT_LT(stats.after_4_bits, stats.rows / 2);
-  EXPECT_LE(stats.tiles_of_bits, stats.after_4_bits);
+  EXPECT_LT(stats.tiles_of_bits, 40 * quant::TilesOfRows(kVocab));
   EXPECT_LT(stats.after_5_bits, stats.rows / 4);
   EXPECT_LT(stats.after_7_bits, 40 * 4u);
   EXPECT_GE(stats.after_7_bits, 40u);

@@ -17,30 +17,38 @@ const LayerWeights& LayerOf(const Context& context, int layer) {
   return context.weights.layers[static_cast<std::size_t>(layer)];
 }
 
-/// Indices in `range` where a float of some token is above zero. No branch: about half of them are.
-std::size_t FindPositive(const float* x, std::size_t stride, std::size_t num_tokens, Range range,
-                         std::uint32_t* found) {
-  std::size_t count = 0;
-  for (std::size_t i = range.begin; i < range.end; ++i) {
-    bool positive = x[i] > 0;
-    for (std::size_t token = 1; token < num_tokens; ++token) positive |= x[token * stride + i] > 0;
-    found[count] = static_cast<std::uint32_t>(i);
-    count += positive ? 1 : 0;
+/// Indices in `range` where the gate of some token is above zero, to scratch.live; how many.
+std::size_t FindPositive(const Context& context, const float* x, std::size_t stride, Range range) {
+  ThreadScratch& scratch = context.scratch();
+  const float* any = x + range.begin;
+  const std::size_t size = range.end - range.begin;
+  if (context.num_tokens > 1) {
+    float* merged = scratch.live_gate.data();
+    std::copy(any, any + size, merged);
+    for (std::size_t token = 1; token < context.num_tokens; ++token) {
+      const float* other = any + token * stride;
+      for (std::size_t i = 0; i < size; ++i) merged[i] = merged[i] > 0 ? merged[i] : other[i];
+    }
+    any = merged;
   }
-  return count;
+  return context.weights.kernels.sparse().find_positive(
+      any, size, static_cast<std::uint32_t>(range.begin), scratch.live.data());
 }
 
-/// Indices where an activation of some token is not zero.
-std::size_t FindNonzero(const std::int8_t* x, std::size_t stride, std::size_t num_tokens,
-                        std::size_t size, std::uint32_t* found) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    int any = x[i];
-    for (std::size_t token = 1; token < num_tokens; ++token) any |= x[token * stride + i];
-    found[count] = static_cast<std::uint32_t>(i);
-    count += any != 0 ? 1 : 0;
+/// Indices where an activation of some token is not zero, to scratch.live; how many.
+std::size_t FindNonzero(const Context& context, std::size_t stride, std::size_t size) {
+  ThreadScratch& scratch = context.scratch();
+  const std::int8_t* any = context.state.activations.values.data();
+  if (context.num_tokens > 1) {
+    std::int8_t* merged = scratch.row.data();
+    std::copy(any, any + size, merged);
+    for (std::size_t token = 1; token < context.num_tokens; ++token) {
+      const std::int8_t* other = any + token * stride;
+      for (std::size_t i = 0; i < size; ++i) merged[i] |= other[i];
+    }
+    any = merged;
   }
-  return count;
+  return context.weights.kernels.sparse().find_nonzero(any, size, scratch.live.data());
 }
 
 /// sums[token * count + i] = row live[i] of a matrix times a token's activations.
@@ -110,12 +118,12 @@ void GatedUpSkipping(const Context& context, int index) {
   const std::size_t stride = layer.gate_up_proj.padded_rows();
   const Range tiles = context.team.Share(layer.gate_up_proj.num_tiles);
   const std::size_t all = layer.gate_up_proj.parts[0].rows;
-  const Range rows{tiles.begin * kTileRows, std::min(tiles.end * kTileRows, all)};
+  const std::size_t tile_rows = TileRows(layer.gate_up_proj.layout);
+  const Range rows{std::min(tiles.begin * tile_rows, all), std::min(tiles.end * tile_rows, all)};
   LinearTiles(context, layer.gate_up_proj, tiles, gate);
   TraceShares(context, &layer, TracePoint::kGate);
   // Every thread goes on with its own rows: no barrier in between.
-  const std::size_t count =
-      FindPositive(gate, stride, context.num_tokens, rows, scratch.live.data());
+  const std::size_t count = FindPositive(context, gate, stride, rows);
   scratch.skips.up_rows += rows.end - rows.begin;
   scratch.skips.live_up_rows += count;
   SumLiveRows(context, layer.up_proj, count);
@@ -133,8 +141,7 @@ void AddDownSkipping(const Context& context, int index) {
   ThreadScratch& scratch = context.scratch();
   const std::size_t act_stride = matrix.num_blocks * quant::kTileBlock;
   // Every thread takes its share of the live columns, for all rows; then of the rows.
-  const std::size_t live = FindNonzero(acts.values.data(), act_stride, context.num_tokens,
-                                       matrix.cols, scratch.live.data());
+  const std::size_t live = FindNonzero(context, act_stride, matrix.cols);
   const Range mine = context.team.Share(live);
   if (context.team.index() == 0) scratch.skips.down_columns += matrix.cols;
   scratch.skips.live_down_columns += mine.end - mine.begin;

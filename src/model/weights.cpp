@@ -30,12 +30,12 @@ struct Loader {
   formats::TernaryOpener& opener;
   const ModelConfig& config;
   ThreadPool& pool;
-  MatrixLayout layout;
+  MatrixLayout layout;  ///< kTile16 from the first matrix on that cannot be kTile48
   bool skip_zeros;
   HugeArena& arena;
 };
 
-Result<TernaryMatrix> LoadStack(const Loader& loader, MatrixLayout layout,
+Result<TernaryMatrix> LoadStack(Loader& loader, MatrixLayout layout,
                                 std::initializer_list<Projection> projections, int cols) {
   std::vector<StackPart> parts;
   for (const Projection& projection : projections) {
@@ -48,8 +48,14 @@ Result<TernaryMatrix> LoadStack(const Loader& loader, MatrixLayout layout,
     parts.push_back({tensor, std::move(source),
                      permuted ? static_cast<std::size_t>(loader.config.head_dim) : 0});
   }
-  auto matrix = BITTERN_TRY(StackTernary(parts, layout, loader.config.traits->grouped_activations,
-                                         loader.pool, loader.arena));
+  const bool groups = loader.config.traits->grouped_activations;
+  auto stacked = StackTernary(parts, layout, groups, loader.pool, loader.arena);
+  if (!stacked && stacked.error().code == ErrorCode::kUnsupported &&
+      layout == MatrixLayout::kTile48) {
+    loader.layout = MatrixLayout::kTile16;  // scales along the rows: here and in what follows
+    stacked = StackTernary(parts, loader.layout, groups, loader.pool, loader.arena);
+  }
+  auto matrix = BITTERN_TRY(std::move(stacked));
   for (const StackPart& part : parts) loader.binder.checkpoint().Release(*part.tensor);
   return matrix;
 }
@@ -74,10 +80,10 @@ Result<void> LoadNorms(TensorBinder& binder, const ModelConfig& c, const std::st
 }
 
 /// gate_proj, up_proj and down_proj, each in the layout from which its zeros can be left out.
-Result<void> LoadSkipping(const Loader& loader, const std::string& prefix, LayerWeights* layer) {
+Result<void> LoadSkipping(Loader& loader, const std::string& prefix, LayerWeights* layer) {
   const int hidden = loader.config.hidden_size, inner = loader.config.intermediate_size;
   layer->gate_up_proj =
-      BITTERN_TRY(LoadStack(loader, MatrixLayout::kTile16, {{prefix + "ffn_gate", inner}}, hidden));
+      BITTERN_TRY(LoadStack(loader, loader.layout, {{prefix + "ffn_gate", inner}}, hidden));
   layer->up_proj =
       BITTERN_TRY(LoadStack(loader, MatrixLayout::kRows, {{prefix + "ffn_up", inner}}, hidden));
   layer->down_proj = BITTERN_TRY(
@@ -85,7 +91,7 @@ Result<void> LoadSkipping(const Loader& loader, const std::string& prefix, Layer
   return {};
 }
 
-Result<void> LoadFeedForward(const Loader& loader, const std::string& prefix, LayerWeights* layer) {
+Result<void> LoadFeedForward(Loader& loader, const std::string& prefix, LayerWeights* layer) {
   const int hidden = loader.config.hidden_size, inner = loader.config.intermediate_size;
   if (loader.skip_zeros) {
     const auto done = LoadSkipping(loader, prefix, layer);
@@ -101,7 +107,7 @@ Result<void> LoadFeedForward(const Loader& loader, const std::string& prefix, La
   return {};
 }
 
-Result<LayerWeights> LoadLayer(const Loader& loader, int index) {
+Result<LayerWeights> LoadLayer(Loader& loader, int index) {
   const ModelConfig& c = loader.config;
   const std::string prefix = fmt::format("blk.{}.", index);
   LayerWeights layer;
@@ -169,7 +175,7 @@ Result<void> MoveToMemory(const formats::Checkpoint& checkpoint, ThreadPool& poo
 /// Squared ReLU makes zeros; the layouts for them take the place of Tile16.
 bool SkipsZeros(const ModelConfig& c, const Weights& weights, const LoadOptions& options) {
   if (c.activation != Activation::kRelu2 || c.traits->grouped_activations) return false;
-  if (options.layout != MatrixLayout::kTile16) return false;
+  if (!IsTiled(options.layout.value_or(MatrixLayout::kTile16))) return false;
   if (options.zero_skip != SkipMode::kAuto) return options.zero_skip == SkipMode::kOn;
   return weights.kernels.sparse_info->isa != kernels::Isa::scalar;
 }
@@ -235,8 +241,13 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   weights.inv_freq = BITTERN_TRY(RopeFrequencies(binder, c));
   auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
   HugeArena arena;
-  const Loader loader{binder, opener, c, pool, options.layout, SkipsZeros(c, weights, options),
-                      arena};
+  Loader loader{.binder = binder,
+                .opener = opener,
+                .config = c,
+                .pool = pool,
+                .layout = options.layout.value_or(MatrixLayout::kTile16),
+                .skip_zeros = SkipsZeros(c, weights, options),
+                .arena = arena};
   for (int i = 0; i < c.num_layers; ++i) {
     weights.layers.push_back(BITTERN_TRY(LoadLayer(loader, i)));
     weights.has_groups = weights.has_groups || HasGroups(weights.layers.back());

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "runtime/layout_choice.hpp"
 #include "runtime/session.hpp"
 
 namespace bittern::runtime {
@@ -28,6 +29,20 @@ Result<void> CheckVocabulary(const model::ModelConfig& config,
                           tokenizer.vocab_size(), config.vocab_size));
 }
 
+/// Chooses a layout where none was asked for.
+Result<void> SetLayout(const formats::Checkpoint& checkpoint, ThreadPool& pool,
+                       model::LoadOptions* options, Decisions* decisions) {
+  if (options->layout.has_value()) return {};
+  const auto kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
+  LayoutChoice choice =
+      ChooseLayout(TernaryBytes(checkpoint), kernels, pool, MeasuredGains::OfUser());
+  options->layout = choice.layout;
+  decisions->push_back({"layout of ternary matrices",
+                        std::string(model::MatrixLayoutName(choice.layout)),
+                        std::move(choice.reason), false});
+  return {};
+}
+
 /// LoadedModel::Load without the path in its messages.
 Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint checkpoint,
                                                        const LoadOptions& options) {
@@ -40,8 +55,9 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint check
   Decisions decisions;
   auto tokenizer =
       BITTERN_TRY(tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions));
-  auto model =
-      BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions, options.weights));
+  model::LoadOptions weights = options.weights;
+  BITTERN_TRY(SetLayout(checkpoint, pool, &weights, &decisions));
+  auto model = BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions, weights));
   BITTERN_TRY(CheckVocabulary(model.config(), tokenizer));
   return std::make_shared<const LoadedModel>(LoadedModel{
       std::move(model), std::move(tokenizer), std::move(decisions), SecondsSince(start)});

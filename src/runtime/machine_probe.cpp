@@ -131,6 +131,15 @@ Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Tile16Ops& ops) 
   return Median(std::move(rates));
 }
 
+std::string CpuName() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
 std::size_t LastLevelCacheBytes() {
   std::size_t largest = 0;
   for (int index = 0; index < 8; ++index) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
@@ -28,6 +29,9 @@ namespace bittern::runtime {
 /// Multiply-adds per second of Tile16Ops::gemm on operands that stay in cache, all threads
 /// together: the median of seven runs of some 20 ms. Error kOutOfMemory.
 [[nodiscard]] Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Tile16Ops& ops);
+
+/// The CPU's name as the system gives it; "unknown" where it does not.
+[[nodiscard]] std::string CpuName();
 
 /// Bytes of the largest cache that one of these CPUs sees; 0: the system does not say.
 [[nodiscard]] std::size_t LastLevelCacheBytes();

@@ -108,7 +108,7 @@ TEST(TokenCost, AScreenedHeadCostsWhatWasRead) {
   };
   const auto few = head({.tokens = 2, .rows = 2 * kVocab});
   const auto more = head(
-      {.tokens = 2, .rows = 2 * kVocab, .after_5_bits = 8, .after_7_bits = 6, .tiles_of_bits = 4});
+      {.tokens = 2, .rows = 2 * kVocab, .tiles_of_bits = 4, .after_5_bits = 8, .after_7_bits = 6});
   EXPECT_EQ(few.second, 0u);
   EXPECT_GT(few.first, kVocab * kHidden / 2);
   EXPECT_EQ(more.second, 3 * kHidden * 4);

@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "kernels/kernel.h"
+#include "kernels/sparse_live.inc"
 #include "kernels/sparse_tiles.inc"
 #include "kernels/unroll.inc"
 
@@ -121,7 +122,8 @@ inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t
   }
 }
 
-constexpr SparseOps kOps = {GemvRows, SumColumns, TileOfRows, TilesOfColumns};
+constexpr SparseOps kOps = {GemvRows,     SumColumns, FindNonzero,
+                            FindPositive, TileOfRows, TilesOfColumns};
 
 }  // namespace
 

@@ -170,7 +170,45 @@ void GemvColumns(const ColumnArgs* args) {
   }
 }
 
-constexpr SparseOps kOps = {GemvRows, GemvColumns, TileOfRows, TilesOfColumns};
+// --- Finding ---
+
+/// Appends `first` + the numbers of the bits of `keep`.
+inline size_t Append(__mmask16 keep, uint32_t first, uint32_t* found) {
+  const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  const __m512i ids = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(first)));
+  _mm512_storeu_si512(found, _mm512_maskz_compress_epi32(keep, ids));
+  return static_cast<size_t>(__builtin_popcount(keep));
+}
+
+size_t FindNonzero(const int8_t* x, size_t size, uint32_t* found) {
+  size_t count = 0;
+  for (size_t i = 0; i < size; i += kLine) {
+    const size_t left = size - i;
+    const __mmask64 there = left < kLine ? (uint64_t{1} << left) - 1 : ~uint64_t{0};
+    const __m512i bytes = _mm512_maskz_loadu_epi8(there, x + i);
+    const __mmask64 live = _mm512_test_epi8_mask(bytes, bytes);
+    for (size_t part = 0; part < kLine && part < left; part += 16) {
+      count += Append(static_cast<__mmask16>(live >> part), static_cast<uint32_t>(i + part),
+                      found + count);
+    }
+  }
+  return count;
+}
+
+size_t FindPositive(const float* x, size_t size, uint32_t first, uint32_t* found) {
+  size_t count = 0;
+  for (size_t i = 0; i < size; i += 16) {
+    const size_t left = size - i;
+    const __mmask16 there = static_cast<__mmask16>(left < 16 ? (1u << left) - 1 : 0xffffu);
+    const __mmask16 live = _mm512_mask_cmp_ps_mask(there, _mm512_maskz_loadu_ps(there, x + i),
+                                                   _mm512_setzero_ps(), _CMP_GT_OQ);
+    count += Append(live, first + static_cast<uint32_t>(i), found + count);
+  }
+  return count;
+}
+
+constexpr SparseOps kOps = {GemvRows,     GemvColumns, FindNonzero,
+                            FindPositive, TileOfRows,  TilesOfColumns};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ternary products that leave zeros out, in plain C++. Layouts: quant/skip_layouts.hpp.
 #include "kernels/kernel.h"
+#include "kernels/sparse_live.inc"
 #include "kernels/sparse_tiles.inc"
 
 namespace bittern::kernels {
@@ -35,7 +36,8 @@ void GemvColumns(const ColumnArgs* args) {
   }
 }
 
-constexpr SparseOps kOps = {GemvRows, GemvColumns, TileOfRows, TilesOfColumns};
+constexpr SparseOps kOps = {GemvRows,     GemvColumns, FindNonzero,
+                            FindPositive, TileOfRows,  TilesOfColumns};
 
 }  // namespace
 

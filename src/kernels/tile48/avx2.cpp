@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ternary gemv from three weights in five bits, with AVX2. Layout: quant/tile48.hpp. A shuffle
+// turns thirty-two pairs into triples of codes; a subtraction negates those under a sign.
+#include <immintrin.h>
+
+#include "kernels/kernel.h"
+#include "kernels/tile48/triples.inc"
+#include "kernels/unroll.inc"
+
+namespace bittern::kernels {
+namespace {
+
+constexpr size_t kHalf = 32, kLine = 64, kPrefetchBytes = 2048;
+
+inline __m256i Bytes(int value) { return _mm256_set1_epi8(static_cast<char>(value)); }
+inline __m256i Load(const uint8_t* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+}
+
+/// Codes of the three weights in every byte of half a line: groups of four columns 2 n and 2 n + 1.
+struct Triples {
+  __m256i low, high;
+};
+inline __m256i FromPairs(__m256i pairs, __m256i signs, int group) {
+  const __m256i table =
+      _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(kTriples)));
+  const __m256i triples = _mm256_shuffle_epi8(table, pairs);
+  const __m256i bit = Bytes(1 << group);
+  const __m256i negate = _mm256_cmpeq_epi8(_mm256_and_si256(signs, bit), bit);
+  return _mm256_blendv_epi8(triples, _mm256_sub_epi8(Bytes(kNegateFrom), triples), negate);
+}
+inline Triples LoadTriples(const uint8_t* unit, __m256i signs, size_t n) {
+  const __m256i line = Load(unit + n * kLine);
+  const __m256i high = _mm256_and_si256(_mm256_srli_epi16(line, 4), Bytes(0x0f));
+  return {FromPairs(_mm256_and_si256(line, Bytes(0x0f)), signs, static_cast<int>(2 * n)),
+          FromPairs(high, signs, static_cast<int>(2 * n + 1))};
+}
+
+/// Products of the first, second (four times) and third weights with a unit's activations, two
+/// int16 for each of eight rows. Bound: a unit adds eight times two products of at most
+/// 4 * 2 * 128, so 16384 < 32768.
+struct Narrow {
+  __m256i weight[3] = {};
+};
+inline void AddGroup(__m256i triples, const int8_t* act, Narrow* sums) {
+  int32_t word;
+  __builtin_memcpy(&word, act, sizeof word);
+  const __m256i four = _mm256_set1_epi32(word);
+  const __m256i code = Bytes(0x03);
+  const __m256i codes[3] = {_mm256_and_si256(triples, code), _mm256_and_si256(triples, Bytes(0x0c)),
+                            _mm256_and_si256(_mm256_srli_epi16(triples, 4), code)};
+  Unroll<3>(BITTERN_STEP(i) {
+    __m256i& sum = sums->weight[i.value];
+    sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(codes[i.value], four));
+  });
+}
+
+/// Adds half a unit, eight rows of each weight, to their sums.
+inline void AddHalf(const uint8_t* unit, const int8_t* act, __m256i sums[3]) {
+  const __m256i signs = Load(unit + kSignLine);
+  Narrow narrow;
+  Unroll<4>(BITTERN_STEP(n) {
+    const Triples triples = LoadTriples(unit, signs, n.value);
+    AddGroup(triples.low, act + 8 * n.value, &narrow);
+    AddGroup(triples.high, act + 8 * n.value + 4, &narrow);
+  });
+  Unroll<3>(BITTERN_STEP(i) {
+    const __m256i wide = _mm256_madd_epi16(narrow.weight[i.value], _mm256_set1_epi16(1));
+    sums[i.value] = _mm256_add_epi32(sums[i.value], wide);
+  });
+}
+
+/// One token, one tile.
+void GemvTile(const uint8_t* unit, size_t num_blocks, const int8_t* act, int32_t act_sum,
+              int32_t* out) {
+  __m256i sums[2][3] = {};
+  for (size_t u = 0; u < num_blocks * kUnits; ++u, unit += kUnitBytes) {
+    Unroll<5>(BITTERN_STEP(n) { __builtin_prefetch(unit + kPrefetchBytes + n.value * kLine); });
+    AddHalf(unit, act + u * kUnitCols, sums[0]);
+    AddHalf(unit + kHalf, act + u * kUnitCols, sums[1]);
+  }
+  Unroll<6>(BITTERN_STEP(i) {
+    constexpr size_t kHalfOf = i.value / 3, kWeight = i.value % 3;
+    __m256i sum = sums[kHalfOf][kWeight];
+    if (kWeight == 1) sum = _mm256_srai_epi32(sum, 2);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 16 * kWeight + 8 * kHalfOf),
+                        _mm256_sub_epi32(sum, _mm256_set1_epi32(act_sum)));
+  });
+}
+
+void Gemv(const Tile48Args* args) {
+  const size_t tile_bytes = args->num_blocks * kUnits * kUnitBytes;
+  for (size_t t = 0; t < args->num_tiles; ++t) {  // a tile stays in cache for all tokens
+    for (size_t token = 0; token < args->num_tokens; ++token) {
+      GemvTile(args->tiles + t * tile_bytes, args->num_blocks,
+               args->acts + token * args->act_stride, args->act_sums[token],
+               args->out + token * args->out_stride + t * kTripleRows);
+    }
+  }
+}
+
+/// Weight kWeight (0..2) of triples in the field that begins at bit kTo of a byte.
+template <int kWeight, int kTo>
+inline __m256i Field(__m256i triples) {
+  constexpr int kFrom = 2 * kWeight;
+  const __m256i code = _mm256_and_si256(triples, Bytes(3 << kFrom));
+  if constexpr (kTo > kFrom) return _mm256_slli_epi16(code, kTo - kFrom);
+  return _mm256_srli_epi16(code, kFrom > kTo ? kFrom - kTo : 0);
+}
+
+/// The triples of the four units of a block meet in a step of Tile16, one in each field.
+inline void StoreStep(const __m256i of_unit[4], uint8_t* out, size_t tile16_bytes) {
+  Unroll<3>(BITTERN_STEP(row) {
+    constexpr int kWeight = static_cast<int>(row.value);
+    const __m256i high =
+        _mm256_or_si256(Field<kWeight, 6>(of_unit[0]), Field<kWeight, 4>(of_unit[1]));
+    const __m256i low =
+        _mm256_or_si256(Field<kWeight, 2>(of_unit[2]), Field<kWeight, 0>(of_unit[3]));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + row.value * tile16_bytes),
+                        _mm256_or_si256(high, low));
+  });
+}
+
+void ToTile16(const uint8_t* tile, size_t num_blocks, uint8_t* tiles16) {
+  const size_t tile16_bytes = num_blocks * kBlock16Bytes;
+  for (size_t b = 0; b < num_blocks; ++b) {
+    for (size_t half = 0; half < kLine; half += kHalf) {
+      Unroll<4>(BITTERN_STEP(n) {
+        __m256i low[4], high[4];
+        Unroll<4>(BITTERN_STEP(u) {
+          const uint8_t* unit = tile + (b * kUnits + u.value) * kUnitBytes + half;
+          const Triples triples = LoadTriples(unit, Load(unit + kSignLine), n.value);
+          low[u.value] = triples.low;
+          high[u.value] = triples.high;
+        });
+        uint8_t* out = tiles16 + b * kBlock16Bytes + 2 * n.value * kLine + half;
+        StoreStep(low, out, tile16_bytes);
+        StoreStep(high, out + kLine, tile16_bytes);
+      });
+    }
+  }
+}
+
+constexpr Tile48Ops kOps = {Gemv, ToTile16};
+
+}  // namespace
+
+extern const KernelInfo k_tile48_avx2;
+const KernelInfo k_tile48_avx2 = {.name = "tile48_avx2",
+                                  .isa = Isa::avx2,
+                                  .tile16 = nullptr,
+                                  .float32 = nullptr,
+                                  .tile48 = &kOps};
+
+}  // namespace bittern::kernels

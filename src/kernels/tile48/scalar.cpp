@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ternary gemv from three weights in five bits, in plain C++: what every other kernel must equal.
+// Layout: quant/tile48.hpp.
+#include "kernels/kernel.h"
+#include "kernels/tile48/triples.inc"
+
+namespace bittern::kernels {
+namespace {
+
+/// Codes of rows r, 16 + r and 32 + r in the column of `place` (4 r + i) in group `group` of a
+/// unit.
+uint8_t TripleAt(const uint8_t* unit, size_t group, size_t place) {
+  const uint8_t triple = kTriples[unit[group / 2 * 64 + place] >> (group % 2 * 4) & 15];
+  const bool negative = (unit[kSignLine + place] >> group & 1) != 0;
+  return negative ? static_cast<uint8_t>(kNegateFrom - triple) : triple;
+}
+
+void AddUnit(const uint8_t* unit, const int8_t* act, int32_t* out) {
+  for (size_t group = 0; group < 8; ++group) {
+    for (size_t place = 0; place < 64; ++place) {
+      const unsigned triple = TripleAt(unit, group, place);
+      const int32_t a = act[4 * group + place % 4];
+      out[place / 4] += static_cast<int32_t>(triple & 3) * a;
+      out[16 + place / 4] += static_cast<int32_t>(triple >> 2 & 3) * a;
+      out[32 + place / 4] += static_cast<int32_t>(triple >> 4) * a;
+    }
+  }
+}
+
+void Gemv(const Tile48Args* args) {
+  const size_t tile_units = args->num_blocks * kUnits;
+  for (size_t token = 0; token < args->num_tokens; ++token) {
+    const int8_t* act = args->acts + token * args->act_stride;
+    for (size_t t = 0; t < args->num_tiles; ++t) {
+      int32_t* out = args->out + token * args->out_stride + t * kTripleRows;
+      for (size_t row = 0; row < kTripleRows; ++row) out[row] = -args->act_sums[token];
+      for (size_t u = 0; u < tile_units; ++u) {
+        AddUnit(args->tiles + (t * tile_units + u) * kUnitBytes, act + u * kUnitCols, out);
+      }
+    }
+  }
+}
+
+void ToTile16(const uint8_t* tile, size_t num_blocks, uint8_t* tiles16) {
+  const size_t tile16_bytes = num_blocks * kBlock16Bytes;
+  for (size_t i = 0; i < num_blocks * kBlock16Bytes; ++i) {
+    const uint8_t* block = tile + i / kBlock16Bytes * kUnits * kUnitBytes;
+    const size_t group = i % kBlock16Bytes / 64, place = i % 64;
+    unsigned bytes[3] = {};
+    for (size_t u = 0; u < kUnits; ++u) {
+      const unsigned triple = TripleAt(block + u * kUnitBytes, group, place);
+      for (size_t row = 0; row < 3; ++row) bytes[row] = bytes[row] << 2 | (triple >> 2 * row & 3);
+    }
+    for (size_t row = 0; row < 3; ++row) {
+      tiles16[row * tile16_bytes + i] = static_cast<uint8_t>(bytes[row]);
+    }
+  }
+}
+
+constexpr Tile48Ops kOps = {Gemv, ToTile16};
+
+}  // namespace
+
+extern const KernelInfo k_tile48_scalar;
+const KernelInfo k_tile48_scalar = {.name = "tile48_scalar",
+                                    .isa = Isa::scalar,
+                                    .tile16 = nullptr,
+                                    .float32 = nullptr,
+                                    .tile48 = &kOps};
+
+}  // namespace bittern::kernels

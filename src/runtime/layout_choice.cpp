@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/layout_choice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include "base/aligned_buffer.hpp"
+#include "base/atomic_file.hpp"
+#include "formats/json.hpp"
+#include "quant/tile48.hpp"
+#include "runtime/machine_probe.hpp"
+
+namespace bittern::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using model::MatrixLayout;
+
+constexpr std::size_t kCols = 2560, kBlocks = kCols / quant::kTileBlock;
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr int kRounds = 5;
+constexpr double kWorthIt = 1.03;
+constexpr std::size_t kMaxMachines = 64;  // in the file of gains
+
+/// A matrix, to be read as either layout: the time does not depend on the weights.
+struct Operands {
+  AlignedBuffer<std::uint8_t> weights;
+  AlignedBuffer<std::int8_t> act;
+  AlignedBuffer<std::int32_t> out;
+  std::size_t tiles = 0;  // of 48 rows
+
+  static Result<Operands> Create(ThreadPool& pool, std::size_t bytes) {
+    const char* what = "the measurement of layouts";
+    constexpr std::size_t kTileBytes = 3 * quant::TileBytes(kCols);
+    Operands o;
+    o.tiles = bytes / kTileBytes + 1;
+    o.weights = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(o.tiles * kTileBytes, what));
+    o.act = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(kCols, what));
+    o.out = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(o.tiles * quant::kTile48Rows, what));
+    pool.Run([&](Team& team) {  // each thread makes its own pages
+      const Range mine = team.Share(o.tiles);
+      std::fill(o.weights.data() + mine.begin * kTileBytes,
+                o.weights.data() + mine.end * kTileBytes, std::uint8_t{0x55});
+    });
+    return o;
+  }
+
+  void Run16(const kernels::Kernels& kernels, Range range) {
+    kernels.tile16().gemv(weights.data() + range.begin * 3 * quant::TileBytes(kCols),
+                          3 * (range.end - range.begin), kBlocks, act.data(), 0,
+                          out.data() + range.begin * quant::kTile48Rows);
+  }
+  void Run48(const kernels::Kernels& kernels, Range range) {
+    const std::int32_t sum = 0;
+    const kernels::Tile48Args args{
+        .tiles = weights.data() + range.begin * quant::Tile48Bytes(kCols),
+        .num_tiles = range.end - range.begin,
+        .num_blocks = kBlocks,
+        .acts = act.data(),
+        .act_stride = kCols,
+        .num_tokens = 1,
+        .act_sums = &sum,
+        .out = out.data() + range.begin * quant::kTile48Rows,
+        .out_stride = 0};
+    kernels.tile48().gemv(&args);
+  }
+};
+
+std::optional<std::string> ReadFile(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// The file's members that are what they should be; none where it is no such file.
+std::vector<std::pair<std::string, double>> ReadGains(const std::filesystem::path& file) {
+  std::vector<std::pair<std::string, double>> gains;
+  const auto text = ReadFile(file);
+  if (!text) return gains;
+  const auto json = formats::Json::Parse(*text, {.max_bytes = 1 << 16, .max_values = 1 << 10});
+  if (!json || json->AsObject() == nullptr) return gains;
+  for (const formats::Json::Member& member : *json->AsObject()) {
+    const auto gain = member.value.AsNumber();
+    if (gain && *gain > 0 && gains.size() < kMaxMachines) gains.emplace_back(member.key, *gain);
+  }
+  return gains;
+}
+
+/// What a gain depends on.
+std::string MachineOf(const kernels::Kernels& kernels, int num_threads) {
+  return fmt::format("{}, {} threads, {} to {}", CpuName(), num_threads, kernels.tile16_info->name,
+                     kernels.tile48_info->name);
+}
+
+}  // namespace
+
+std::uint64_t TernaryBytes(const formats::Checkpoint& checkpoint) {
+  std::uint64_t weights = 0;
+  for (const formats::Tensor& tensor : checkpoint.tensors()) {
+    const bool in_layer = tensor.name.starts_with("blk.");
+    if (in_layer && tensor.rows() > 1) weights += tensor.num_elements();
+  }
+  return weights / 4;
+}
+
+Result<double> MeasureTile48Gain(ThreadPool& pool, const kernels::Kernels& kernels,
+                                 std::size_t bytes) {
+  auto operands = BITTERN_TRY(Operands::Create(pool, bytes));
+  const auto seconds = [&](auto run) {
+    const auto start = Clock::now();
+    pool.Run([&](Team& team) { (operands.*run)(kernels, team.Share(operands.tiles)); });
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  std::vector<double> gains;
+  for (int round = 0; round < kRounds; ++round) {
+    const double of_16 = seconds(&Operands::Run16), of_48 = seconds(&Operands::Run48);
+    gains.push_back(of_16 / std::max(of_48, 1e-9));
+  }
+  std::ranges::sort(gains);
+  return gains[kRounds / 2];
+}
+
+MeasuredGains MeasuredGains::OfUser() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') {
+    return MeasuredGains(std::filesystem::path(cache) / "bittern" / "layouts.json");
+  }
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || home[0] != '/') return MeasuredGains({});
+  return MeasuredGains(std::filesystem::path(home) / ".cache" / "bittern" / "layouts.json");
+}
+
+std::optional<double> MeasuredGains::Find(const std::string& machine) const {
+  if (file_.empty()) return std::nullopt;
+  for (const auto& [name, gain] : ReadGains(file_)) {
+    if (name == machine) return gain;
+  }
+  return std::nullopt;
+}
+
+bool MeasuredGains::Keep(const std::string& machine, double gain) const {
+  if (file_.empty()) return false;
+  std::error_code error;
+  std::filesystem::create_directories(file_.parent_path(), error);
+  nlohmann::ordered_json json;
+  json[machine] = gain;
+  for (const auto& [name, old] : ReadGains(file_)) {
+    if (name != machine && json.size() < kMaxMachines) json[name] = old;
+  }
+  auto file = AtomicFile::Create(file_);
+  return file.has_value() && file->Write(json.dump(2) + "\n").has_value() &&
+         file->Commit().has_value();
+}
+
+LayoutChoice ChooseLayout(std::uint64_t ternary_bytes, const kernels::Kernels& kernels,
+                          ThreadPool& pool, const MeasuredGains& gains) {
+  const std::size_t cache = LastLevelCacheBytes();
+  if (kernels.tile48_info->isa == kernels::Isa::scalar) {
+    return {MatrixLayout::kTile16, "this CPU has no kernel for tile48"};
+  }
+  if (ternary_bytes < std::max<std::uint64_t>(2 * cache, 64 * kMiB)) {
+    return {MatrixLayout::kTile16, "the weights are not much larger than the caches"};
+  }
+  const std::string machine = MachineOf(kernels, pool.size());
+  const auto known = gains.Find(machine);
+  const auto gain =
+      known ? Result<double>(*known)
+            : MeasureTile48Gain(pool, kernels, std::clamp(2 * cache, 64 * kMiB, 256 * kMiB));
+  if (!gain) return {MatrixLayout::kTile16, "no memory to measure others"};
+  const bool kept = known || gains.Keep(machine, *gain);
+  const std::string where = kept ? "kept in " + gains.file().string() : "not kept";
+  return {*gain >= kWorthIt ? MatrixLayout::kTile48 : MatrixLayout::kTile16,
+          fmt::format("tile48 multiplies {:.2f} times as fast as tile16 here; {}, {}", *gain,
+                      known ? "measured before" : "measured now", where)};
+}
+
+}  // namespace bittern::runtime

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tile16 or Tile48 for a model's ternary matrices: less arithmetic or fewer bytes. Which decodes
+// faster depends on how a machine's memory and cores compare, so it is measured, once a machine.
+// No choice changes a bit of any result.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/result.hpp"
+#include "base/thread_pool.hpp"
+#include "formats/checkpoint.hpp"
+#include "kernels/registry.hpp"
+#include "model/matrix_layout.hpp"
+
+namespace bittern::runtime {
+
+struct LayoutChoice {
+  model::MatrixLayout layout = model::MatrixLayout::kTile16;
+  std::string reason;
+};
+
+/// Bytes that a checkpoint's ternary matrices take in Tile16, about.
+[[nodiscard]] std::uint64_t TernaryBytes(const formats::Checkpoint& checkpoint);
+
+/// How many times as fast as Tile16 all threads of `pool` multiply one vector by a matrix in Tile48
+/// that does not fit in the caches; `bytes`: of that matrix in Tile16, at least 1 MiB. The median
+/// of five rounds, about a tenth of a second in all. Error kOutOfMemory.
+[[nodiscard]] Result<double> MeasureTile48Gain(ThreadPool& pool, const kernels::Kernels& kernels,
+                                               std::size_t bytes);
+
+/// Gains that were measured before, by machine: a small JSON file. What is wrong with it, or with
+/// the place it is in, costs a measurement and nothing else.
+class MeasuredGains {
+ public:
+  /// `file`: empty for none.
+  explicit MeasuredGains(std::filesystem::path file) : file_(std::move(file)) {}
+  /// $XDG_CACHE_HOME/bittern/layouts.json, else ~/.cache/bittern/layouts.json, else none.
+  [[nodiscard]] static MeasuredGains OfUser();
+
+  [[nodiscard]] std::optional<double> Find(const std::string& machine) const;
+  /// True if it was kept.
+  bool Keep(const std::string& machine, double gain) const;
+  [[nodiscard]] const std::filesystem::path& file() const noexcept { return file_; }
+
+ private:
+  std::filesystem::path file_;
+};
+
+/// Tile48 where this CPU has a fast kernel for it, the weights are far larger than its caches, and
+/// it is at least 3 % faster; else Tile16. Never fails: what cannot be measured is Tile16.
+[[nodiscard]] LayoutChoice ChooseLayout(std::uint64_t ternary_bytes,
+                                        const kernels::Kernels& kernels, ThreadPool& pool,
+                                        const MeasuredGains& gains);
+
+}  // namespace bittern::runtime
