@@ -192,7 +192,7 @@ Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
   const auto model = BITTERN_TRY(LoadModel(options.model, 0));
   const Plan plan = BITTERN_TRY(MakePlan(options, model->model.config().context_length));
   const auto kv_type = BITTERN_TRY(ToSessionOptions(options.context, 0, *model)).kv_type;
-  const BenchSubject subject = BITTERN_TRY(DescribeSubject(model->model, kv_type));
+  const BenchSubject subject = BITTERN_TRY(DescribeSubject(*model, kv_type));
   BenchRun run{model, MakeBenchReport(options.format, subject, options.extras), out};
   out->Write(run.report->Begin());
   for (const int num_threads : plan.threads) {

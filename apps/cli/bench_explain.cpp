@@ -79,6 +79,7 @@ std::string Explanation(const BenchSubject& subject, const std::vector<BenchResu
   std::string text =
       fmt::format("\nkernels: {} (layout {}) for ternary matrices, {} for everything else\n",
                   subject.matrix_kernel, subject.layout, subject.float_kernel);
+  text += fmt::format("         why {}: {}\n", subject.layout, subject.layout_reason);
   if (!subject.sparse_kernel.empty()) {
     text += fmt::format("         {} for the feed-forward part without its zeros\n",
                         subject.sparse_kernel);
@@ -143,6 +144,7 @@ std::string Prices(double per_hour, const std::vector<BenchResult>& results) {
 ExtraJson ExplainJson(const BenchSubject& subject, const std::vector<BenchResult>& results) {
   const BenchResult& result = results.back();
   ExtraJson json = {{"layout", subject.layout},
+                    {"layout_reason", subject.layout_reason},
                     {"matrix_kernel", subject.matrix_kernel},
                     {"float_kernel", subject.float_kernel},
                     {"sparse_kernel", subject.sparse_kernel},

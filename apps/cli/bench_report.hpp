@@ -34,7 +34,7 @@ struct BenchResult {
 struct BenchSubject {
   std::string model_path, model_type, cpu, isa;
   std::uint64_t model_bytes = 0, num_parameters = 0;
-  std::string layout = {}, matrix_kernel = {}, float_kernel = {};
+  std::string layout = {}, layout_reason = {}, matrix_kernel = {}, float_kernel = {};
   std::string sparse_kernel = {}, screen_kernel = {};  ///< empty: not used
   int usable_threads = 0;                              ///< one per core that this process may use
   std::uint64_t cache_bytes = 0;                       ///< of the last-level cache; 0: not known

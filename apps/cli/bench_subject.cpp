@@ -10,6 +10,7 @@
 #include "base/thread_pool.hpp"
 #include "cli/model_options.hpp"
 #include "model/weights.hpp"
+#include "runtime/layout_choice.hpp"
 #include "runtime/machine_probe.hpp"
 
 namespace bittern::cli {
@@ -43,9 +44,16 @@ const kernels::KernelInfo& KernelOf(model::MatrixLayout layout, const kernels::K
   }
 }
 
+/// Why this layout; "asked for" where nobody had to choose.
+std::string ReasonOf(const Decisions& decisions) {
+  const auto chosen = std::ranges::find(decisions, runtime::kLayoutSubject, &Decision::subject);
+  return chosen == decisions.end() ? "asked for" : chosen->reason;
+}
+
 }  // namespace
 
-Result<BenchSubject> DescribeSubject(const model::Model& model, model::KvType kv_type) {
+Result<BenchSubject> DescribeSubject(const runtime::LoadedModel& loaded, model::KvType kv_type) {
+  const model::Model& model = loaded.model;
   std::string isa = BITTERN_TRY(IsaInUse());
   const model::Weights& weights = model.weights();
   const model::MatrixLayout layout = weights.layers.front().qkv_proj.layout;
@@ -63,6 +71,7 @@ Result<BenchSubject> DescribeSubject(const model::Model& model, model::KvType kv
       .model_bytes = model.tensor_bytes(),
       .num_parameters = model.num_parameters(),
       .layout = std::string(model::MatrixLayoutName(layout)),
+      .layout_reason = ReasonOf(loaded.decisions),
       .matrix_kernel = KernelOf(layout, weights.kernels).name,
       .float_kernel = weights.kernels.float32_info->name,
       .sparse_kernel = skips ? weights.kernels.sparse_info->name : "",

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "cli/bench_report.hpp"
-#include "model/model.hpp"
+#include "runtime/session.hpp"
 
 namespace bittern::cli {
 
 /// Error kInvalidArgument: a wrong BITTERN_ISA.
-[[nodiscard]] Result<BenchSubject> DescribeSubject(const model::Model& model,
+[[nodiscard]] Result<BenchSubject> DescribeSubject(const runtime::LoadedModel& loaded,
                                                    model::KvType kv_type);
 
 }  // namespace bittern::cli

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/result.hpp"
@@ -17,6 +18,9 @@
 #include "model/matrix_layout.hpp"
 
 namespace bittern::runtime {
+
+/// Under which a choice stands among LoadedModel::decisions.
+inline constexpr std::string_view kLayoutSubject = "layout of ternary matrices";
 
 struct LayoutChoice {
   model::MatrixLayout layout = model::MatrixLayout::kTile16;

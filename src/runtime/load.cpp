@@ -37,7 +37,7 @@ Result<void> SetLayout(const formats::Checkpoint& checkpoint, ThreadPool& pool,
   LayoutChoice choice =
       ChooseLayout(TernaryBytes(checkpoint), kernels, pool, MeasuredGains::OfUser());
   options->layout = choice.layout;
-  decisions->push_back({"layout of ternary matrices",
+  decisions->push_back({std::string(kLayoutSubject),
                         std::string(model::MatrixLayoutName(choice.layout)),
                         std::move(choice.reason), false});
   return {};
