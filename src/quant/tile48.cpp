@@ -32,50 +32,67 @@ inline Quarter GatherWords(const std::byte* i2s_rows, std::size_t row, std::size
   return quarter;
 }
 
-/// Adds a group of four columns of some rows. line: their quarter of the line of pairs; signs: of
-/// the line of signs. Codes 0..2 of three weights make a number 0..26 in base three; what is above
-/// 13 is the negative of 26 less that, and kTriples is in the order of the numbers.
-inline void AddGroup(Quarter first, Quarter second, Quarter third, std::size_t group,
-                     std::uint8_t* line, std::uint8_t* signs) noexcept {
-  const Quarter number = first + 3 * second + 9 * third;
+/// A group's pairs and, where they are to be negated, ones. Codes 0..2 of three weights make a
+/// number 0..26 in base three; what is above 13 is the negative of 26 less that, and kTriples is in
+/// the order of the numbers. (Sums, since SSE2 multiplies no bytes.)
+struct SignedPairs {
+  Quarter pairs, negative;
+};
+inline SignedPairs PairsOf(Quarter first, Quarter second, Quarter third) noexcept {
+  const Quarter three = third + third + third;
+  const Quarter number = first + (second + second + second) + (three + three + three);
   const auto negative = reinterpret_cast<Quarter>(number > 13);  // 255 or 0
-  const Quarter pair = (number & ~negative) | ((26 - number) & negative);
-  Quarter old_pairs, old_signs;
-  std::memcpy(&old_pairs, line, kQuarter);
-  std::memcpy(&old_signs, signs, kQuarter);
-  old_pairs |= group % 2 == 0 ? pair : pair << 4;
-  old_signs |= negative & static_cast<std::uint8_t>(1 << group);
-  std::memcpy(line, &old_pairs, kQuarter);
-  std::memcpy(signs, &old_signs, kQuarter);
+  return {(number & ~negative) | ((26 - number) & negative), negative};
 }
 
-/// Group `group` of a block of the rows 16 i + row..16 i + row + 3, into its four units.
-void PackGroup(const std::byte* i2s_rows, std::size_t row, std::size_t num_rows,
-               std::size_t num_blocks, std::size_t block, std::size_t group,
-               std::uint8_t* out) noexcept {
-  Quarter rows[3];
-  for (std::size_t i = 0; i < 3; ++i) {
-    rows[i] = GatherWords(i2s_rows, i * kTileRows + row, num_rows, num_blocks * kI2sBlock,
-                          block * kI2sBlock + 4 * group);
+/// One block of four rows (and of those 16 and 32 further on), group by group.
+struct Groups {
+  Quarter rows[8][3];
+};
+
+/// Writes a quarter of a unit's lines. kShift: where its fields are in the bytes of I2_S.
+template <int kShift>
+void PackUnit(const Groups& groups, std::uint8_t* unit) noexcept {
+  Quarter signs = {};
+  for (std::size_t line = 0; line < 4; ++line) {
+    Quarter bytes = {};
+    for (std::size_t half = 0; half < 2; ++half) {
+      const std::size_t group = 2 * line + half;
+      const Quarter* rows = groups.rows[group];
+      const SignedPairs packed =
+          PairsOf(rows[0] >> kShift & 3, rows[1] >> kShift & 3, rows[2] >> kShift & 3);
+      bytes |= half == 0 ? packed.pairs : packed.pairs << 4;
+      signs |= packed.negative & static_cast<std::uint8_t>(1 << group);
+    }
+    std::memcpy(unit + line * kLine, &bytes, kQuarter);
   }
-  for (std::size_t unit = 0; unit < 4; ++unit, out += kTile48UnitBytes) {
-    const auto shift = static_cast<std::uint8_t>(6 - 2 * unit);
-    AddGroup(rows[0] >> shift & 3, rows[1] >> shift & 3, rows[2] >> shift & 3, group,
-             out + group / 2 * kLine, out + 4 * kLine);
+  std::memcpy(unit + 4 * kLine, &signs, kQuarter);
+}
+
+/// Four rows of a block and those 16 and 32 further on, into its four units.
+void PackRowsOfBlock(const std::byte* i2s_rows, std::size_t row, std::size_t num_rows,
+                     std::size_t num_blocks, std::size_t block, std::uint8_t* out) noexcept {
+  Groups groups;
+  for (std::size_t group = 0; group < 8; ++group) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      groups.rows[group][i] = GatherWords(i2s_rows, i * kTileRows + row, num_rows,
+                                          num_blocks * kI2sBlock, block * kI2sBlock + 4 * group);
+    }
   }
+  PackUnit<6>(groups, out);
+  PackUnit<4>(groups, out + kTile48UnitBytes);
+  PackUnit<2>(groups, out + 2 * kTile48UnitBytes);
+  PackUnit<0>(groups, out + 3 * kTile48UnitBytes);
 }
 
 }  // namespace
 
 void RepackI2sTile48(const std::byte* i2s_rows, std::size_t num_rows, std::size_t num_blocks,
                      std::uint8_t* tile) noexcept {
-  std::memset(tile, 0, num_blocks * kTile48BlockBytes);
   for (std::size_t b = 0; b < num_blocks; ++b) {
     for (std::size_t row = 0; row < kTileRows; row += kQuarterRows) {
-      for (std::size_t group = 0; group < 8; ++group) {
-        PackGroup(i2s_rows, row, num_rows, num_blocks, b, group,
-                  tile + b * kTile48BlockBytes + 4 * row);
-      }
+      PackRowsOfBlock(i2s_rows, row, num_rows, num_blocks, b,
+                      tile + b * kTile48BlockBytes + 4 * row);
     }
   }
 }
