@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far Bittern is from other programs, as the tables of docs/numerics.md.
 
-  distance.py BITTERN [--shared DIR] [--bitnet-cpp DIR] [--windows 8] [--other NAME MODEL FILE]...
+  distance.py BITTERN [--shared DIR] [--bitnet-cpp DIR] [--windows 8]
+  distance.py BITTERN [--shared DIR] [--windows 8] --other NAME MODEL FILE...
 
 The reference is a float64 NumPy forward pass that shares no code with Bittern (reference.py in the
 folder of shared test data, BITTERN_SHARED). --bitnet-cpp: the folder of its llama-perplexity; it is
-run a token at a time, because its batched path disagrees with its own single steps. --other: logits
-of any other program (float32, one row for each position of the first window that --write-ids
-shows), e.g. transformers where that is at hand. Needs numpy.
+run a token at a time, because its batched path disagrees with its own single steps. --other: only the
+rows of another program, e.g. transformers, from its logits for a GGUF file: float32, a row for each
+position of the windows that --write-ids FILE prints, one window after the other. Needs numpy.
 """
 import argparse
 import importlib.util
@@ -250,19 +251,39 @@ def int16_overflow():
             print(f"| {cols:,} | {what} | {wrong:,} |")
 
 
+def text_and_windows(o, shared, model):
+    """The held-out text and its first windows of token ids for a model file."""
+    text = (shared / "golden/kjv-5m-heldout.txt").read_text()[:6 * WINDOW * o.windows]
+    ids = Bittern(o.bittern, model).tokenize(text)
+    if pathlib.Path(model).name.startswith("kjv-5m"):
+        ids = json.loads((shared / "golden/kjv-5m-heldout-ids.json").read_text())
+    return text, [ids[i * WINDOW:(i + 1) * WINDOW] for i in range(o.windows)]
+
+
 def inputs(o, shared):
     """(name, model file, windows of ids, text) of each model that is there."""
-    heldout = shared / "golden/kjv-5m-heldout.txt"
-    ids = json.loads((shared / "golden/kjv-5m-heldout-ids.json").read_text())
-    text = heldout.read_text()[:6 * WINDOW * o.windows]
-    cut = lambda all_ids: [all_ids[i * WINDOW:(i + 1) * WINDOW] for i in range(o.windows)]
-    yield "kjv-5m", ROOT / "models/kjv-5m-i2s.gguf", cut(ids), text
-    pocket = ROOT / "models/pocket-8m-i2s.gguf"
-    yield "pocket-8m", pocket, cut(Bittern(o.bittern, pocket).tokenize(text)), text
+    for name in ("kjv-5m", "pocket-8m"):
+        path = ROOT / f"models/{name}-i2s.gguf"
+        text, windows = text_and_windows(o, shared, path)
+        yield name, path, windows, text
     tiny = pathlib.Path(os.environ.get("BITTERN_TINY", ROOT / "build/data/tiny.gguf"))
     if tiny.exists():
         rng = np.random.default_rng(1)
         yield "random 4 layers", tiny, [rng.integers(0, 1014, 64).tolist() for _ in range(o.windows)], None
+
+
+def compare_other(o, shared, reference, what, path, file):
+    """The rows of another program's logits for the windows of a model file."""
+    _, windows = text_and_windows(o, shared, path)
+    logits = np.fromfile(file, "<f4").astype(np.float64).reshape(len(windows), WINDOW, -1)
+    model = make_variants(reference)["exact"](str(path))
+    to_reference, to_bittern = Tally(), Tally()
+    for ids, rows in zip(windows, logits):
+        to_reference.add(model.forward(ids), rows, ids)
+        to_bittern.add(rows, Bittern(o.bittern, path).logits(ids, "f16")[0], ids)
+    name = pathlib.Path(path).stem
+    to_reference.row(name, f"reference, f32 cache : {what}")
+    to_bittern.row(name, f"{what} : Bittern, f16 cache")
 
 
 def main():
@@ -272,7 +293,7 @@ def main():
     p.add_argument("--bitnet-cpp")
     p.add_argument("--windows", type=int, default=8)
     p.add_argument("--other", nargs=3, action="append", default=[], metavar=("NAME", "MODEL", "FILE"))
-    p.add_argument("--write-ids", action="store_true", help="print the first window of each model and leave")
+    p.add_argument("--write-ids", metavar="FILE", help="print the windows of a model file as JSON and leave")
     o = p.parse_args()
     shared = pathlib.Path(o.shared)
     spec = importlib.util.spec_from_file_location("reference", shared / "tools/reference.py")
@@ -280,19 +301,16 @@ def main():
         sys.exit(f"{shared}: no tools/reference.py there; set BITTERN_SHARED or --shared")
     reference = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(reference)
-    models = list(inputs(o, shared))
     if o.write_ids:
-        return print(*(f"{name}: {','.join(map(str, windows[0]))}" for name, _, windows, _ in models), sep="\n")
+        return print(json.dumps(text_and_windows(o, shared, o.write_ids)[1]))
     print("| model | A : B | positions | top-1 equal | mean KL(A, B), nats | largest KL | perplexity of A | "
           "of B |\n|---|---|---|---|---|---|---|---|")
+    for other in o.other:
+        compare_other(o, shared, reference, *other)
+    if o.other:
+        return
     streams = {name: compare(o, name, path, reference, windows, text)
-               for name, path, windows, text in models}
-    for what, name, file in o.other:
-        _, path, windows, _ = next(m for m in models if m[0] == name)
-        tally = Tally()
-        logits = np.fromfile(file, "<f4").astype(np.float64).reshape(len(windows[0]), -1)
-        tally.add(logits, Bittern(o.bittern, path).logits(windows[0], "f16")[0], windows[0])
-        tally.row(name, f"{what} : Bittern, f16 cache")
+               for name, path, windows, text in inputs(o, shared)}
     layers = max(len(s["f32"][0][0]) for s in streams.values())
     print("\n| model | cache | embedding | " + " | ".join(f"layer {i}" for i in range(layers - 1)) +
           " |\n|" + "---|" * (layers + 2))
