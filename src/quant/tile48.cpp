@@ -62,7 +62,8 @@ void PackUnit(const Groups& groups, std::uint8_t* unit) noexcept {
       const SignedPairs packed =
           PairsOf(rows[0] >> kShift & 3, rows[1] >> kShift & 3, rows[2] >> kShift & 3);
       bytes |= half == 0 ? packed.pairs : packed.pairs << 4;
-      signs |= packed.negative & static_cast<std::uint8_t>(1 << group);
+      const auto sign = static_cast<std::uint8_t>(1 << group);
+      signs |= packed.negative & sign;
     }
     std::memcpy(unit + line * kLine, &bytes, kQuarter);
   }

@@ -117,8 +117,10 @@ void Gemv(const Tile48Args* args) {
 /// Bytes shifted left (right where negative); what comes from the neighbour byte is masked later.
 template <int kBits>
 inline __m512i Shift(__m512i bytes) {
-  if constexpr (kBits > 0) return _mm512_slli_epi16(bytes, kBits);
-  return kBits == 0 ? bytes : _mm512_srli_epi16(bytes, kBits < 0 ? -kBits : 0);
+  constexpr unsigned kLeft = kBits > 0 ? kBits : 0, kRight = kBits < 0 ? -kBits : 0;
+  if constexpr (kLeft > 0) return _mm512_slli_epi16(bytes, kLeft);
+  if constexpr (kRight > 0) return _mm512_srli_epi16(bytes, kRight);
+  return bytes;
 }
 /// Bits of `high` where `mask` has ones, else of `low`.
 inline __m512i Merge(__m512i high, __m512i low, int mask) {
