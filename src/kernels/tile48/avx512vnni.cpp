@@ -117,9 +117,8 @@ void Gemv(const Tile48Args* args) {
 /// Bytes shifted left (right where negative); what comes from the neighbour byte is masked later.
 template <int kBits>
 inline __m512i Shift(__m512i bytes) {
-  constexpr unsigned kLeft = kBits > 0 ? kBits : 0, kRight = kBits < 0 ? -kBits : 0;
-  if constexpr (kLeft > 0) return _mm512_slli_epi16(bytes, kLeft);
-  if constexpr (kRight > 0) return _mm512_srli_epi16(bytes, kRight);
+  if constexpr (kBits > 0) return _mm512_slli_epi16(bytes, static_cast<unsigned>(kBits));
+  if constexpr (kBits < 0) return _mm512_srli_epi16(bytes, static_cast<unsigned>(-kBits));
   return bytes;
 }
 /// Bits of `high` where `mask` has ones, else of `low`.
