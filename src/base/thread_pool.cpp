@@ -47,8 +47,19 @@ int SpinsFor(int num_threads) noexcept {
 
 namespace internal {
 
+/// How far a thread's share has been dealt out, in a cache line of its own.
+struct alignas(kCacheLine) Dealt {
+  /// Bits 63-32: the call of Deal; bits 31-0: pieces claimed. A claim for another call starts from
+  /// zero, so nobody has to reset what a thread that is still asleep left behind.
+  std::atomic<std::uint64_t> claims{0};
+  std::uint32_t call = 0;  ///< calls of Deal this thread has begun: its own business
+};
+
 struct PoolState {
-  explicit PoolState(int num_threads) : size(num_threads), spins(SpinsFor(num_threads)) {}
+  explicit PoolState(int num_threads)
+      : size(num_threads),
+        spins(SpinsFor(num_threads)),
+        dealt(static_cast<std::size_t>(num_threads)) {}
 
   void Work(int index) noexcept {
     std::uint32_t seen = 0;
@@ -79,6 +90,7 @@ struct PoolState {
   const int spins;
   const std::function<void(Team&)>* task = nullptr;
   std::vector<std::thread> threads;
+  std::vector<Dealt> dealt;  ///< of each thread
   std::atomic<bool> stopping{false};
   alignas(kCacheLine) std::atomic<std::uint32_t> generation{0};
   alignas(kCacheLine) std::atomic<std::uint32_t> barrier_phase{0};
@@ -88,6 +100,19 @@ struct PoolState {
 }  // namespace internal
 
 void Team::Barrier() noexcept { state_->Barrier(); }
+
+void Team::BeginDeal() const noexcept { ++state_->dealt[static_cast<std::size_t>(index_)].call; }
+
+std::size_t Team::Claim(int owner) const noexcept {
+  const std::uint32_t call = state_->dealt[static_cast<std::size_t>(index_)].call;
+  std::atomic<std::uint64_t>& claims = state_->dealt[static_cast<std::size_t>(owner)].claims;
+  std::uint64_t seen = claims.load(std::memory_order_relaxed), first;
+  do {
+    const bool of_this_call = seen >> 32 == call;
+    first = of_this_call ? seen : std::uint64_t{call} << 32;
+  } while (!claims.compare_exchange_weak(seen, first + 1, std::memory_order_relaxed));
+  return static_cast<std::size_t>(first & 0xffffffffu);
+}
 
 Result<ThreadPool> ThreadPool::Create(int num_threads) {
   if (num_threads < 1 || num_threads > kMaxThreads) {

@@ -33,12 +33,41 @@ class Team {
   /// Waits until every thread of the team is here; what they wrote before is visible after.
   void Barrier() noexcept;
   /// This thread's share of [0, count): contiguous, in thread order, sizes within one of equal.
-  [[nodiscard]] Range Share(std::size_t count) const noexcept {
-    const auto index = static_cast<std::size_t>(index_), size = static_cast<std::size_t>(size_);
-    return {count * index / size, count * (index + 1) / size};
+  [[nodiscard]] Range Share(std::size_t count) const noexcept { return ShareOf(index_, count); }
+
+  /// Calls step(Range) for pieces of [0, count), `piece` (> 0) indices or fewer each, until the
+  /// team has begun all of them. A thread does its own Share in order, then helps those that are
+  /// behind: one that lost its CPU for a while does not hold up the others. Which thread does what
+  /// is left to chance, so a step may depend on its range only. Every thread of the team must call
+  /// it with the same count and piece; a barrier must lie between two calls, and before the results
+  /// are used.
+  template <class Step>
+  void Deal(std::size_t count, std::size_t piece, const Step& step) const {
+    if (size_ == 1) {
+      if (count > 0) step(Range{0, count});
+      return;
+    }
+    BeginDeal();
+    for (int i = 0; i < size_; ++i) {
+      const int owner = (index_ + i) % size_;
+      const Range share = ShareOf(owner, count);
+      for (;;) {
+        const std::size_t begin = share.begin + piece * Claim(owner);
+        if (begin >= share.end) break;
+        step(Range{begin, std::min(begin + piece, share.end)});
+      }
+    }
   }
 
  private:
+  [[nodiscard]] Range ShareOf(int owner, std::size_t count) const noexcept {
+    const auto index = static_cast<std::size_t>(owner), size = static_cast<std::size_t>(size_);
+    return {count * index / size, count * (index + 1) / size};
+  }
+  void BeginDeal() const noexcept;
+  /// The number of the next piece of `owner`'s share, from 0.
+  [[nodiscard]] std::size_t Claim(int owner) const noexcept;
+
   internal::PoolState* state_;
   int index_, size_;
 };

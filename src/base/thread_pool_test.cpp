@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 namespace bittern {
@@ -46,7 +47,47 @@ TEST_P(ThreadPoolOfSize, BarrierOrdersWritesBeforeReads) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST_P(ThreadPoolOfSize, DealsEveryIndexOnce) {
+  auto pool = ThreadPool::Create(GetParam()).value();
+  for (std::size_t count : {0u, 1u, 2u, 7u, 100u, 1001u}) {
+    for (std::size_t piece : {1u, 3u, 2000u}) {
+      std::vector<std::atomic<int>> hits(count);
+      std::atomic<int> too_large{0};
+      pool.Run([&](Team& team) {
+        for (int round = 0; round < 20; ++round) {
+          team.Deal(count, piece, [&](Range range) {
+            too_large += team.size() > 1 && range.end - range.begin > piece;
+            for (std::size_t i = range.begin; i < range.end; ++i) ++hits[i];
+          });
+          team.Barrier();
+        }
+      });
+      for (auto& hit : hits) ASSERT_EQ(hit, 20) << count << " by " << piece;
+      EXPECT_EQ(too_large, 0);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, ThreadPoolOfSize, testing::Values(1, 2, 3, 7));
+
+TEST(ThreadPool, WhoeverIsFreeDoesWhatOthersHaveNotBegun) {
+  auto pool = ThreadPool::Create(2).value();
+  std::atomic<int> done{0};
+  std::vector<int> by(10, -1);
+  pool.Run([&](Team& team) {
+    team.Deal(by.size(), 1, [&](Range range) {
+      by[range.begin] = team.index();
+      // The first thread sticks to its first piece until all others are done.
+      if (range.begin == 0) {
+        while (done.load() < 9) std::this_thread::yield();
+      } else {
+        ++done;
+      }
+    });
+  });
+  const int slow = by[0];
+  EXPECT_THAT(std::vector<int>(by.begin() + 1, by.end()), testing::Each(1 - slow));
+}
 
 TEST(ThreadPool, RefusesImpossibleSizes) {
   EXPECT_EQ(ThreadPool::Create(0).error().code, ErrorCode::kInvalidArgument);

@@ -180,19 +180,32 @@ TEST_P(Float32, ScreenRowsAreWhatTheyAreCalled) {
 
 TEST_P(Float32, RescaleBits) {
   for (std::size_t n : kLengths) {
+    constexpr std::size_t kTokens = 3;
+    const std::size_t in_stride = n + 2, out_stride = n + 1;
     std::mt19937 rng(4);
-    std::vector<std::int32_t> sums(n);
+    std::vector<std::int32_t> sums((kTokens - 1) * in_stride + n);
     for (auto& s : sums) s = static_cast<std::int32_t>(rng() % 2000001) - 1000000;
     Guarded<std::int32_t> in(sums);
-    GuardedBuffer<float> got(n);
-    ops().rescale(in.data(), n, 3.7f, 1.218855f, got.data());
-    for (std::size_t i = 0; i < n; ++i) {
-      ASSERT_EQ(got[i], static_cast<float>(sums[i]) / 3.7f * 1.218855f);
-    }
+    const std::vector<float> act_scales = {3.7f, 0.3f, 91.0f};
     Guarded<float> row_scales(RandomFloats(n, 6, false));
-    ops().rescale_rows(in.data(), n, 3.7f, row_scales.data(), got.data());
-    for (std::size_t i = 0; i < n; ++i) {
-      ASSERT_EQ(got[i], static_cast<float>(sums[i]) / 3.7f * row_scales.data()[i]);
+    for (const bool by_row : {false, true}) {
+      GuardedBuffer<float> got((kTokens - 1) * out_stride + n);
+      const RescaleArgs args{.sums = in.data(),
+                             .sums_stride = in_stride,
+                             .num_rows = n,
+                             .num_tokens = kTokens,
+                             .act_scales = act_scales.data(),
+                             .weight_scale = 1.218855f,
+                             .row_scales = by_row ? row_scales.data() : nullptr,
+                             .out = got.data(),
+                             .out_stride = out_stride};
+      ops().rescale(&args);
+      for (std::size_t i = 0; i < kTokens * n; ++i) {
+        const std::size_t token = i / n, row = i % n;
+        const float sum = static_cast<float>(sums[token * in_stride + row]);
+        ASSERT_EQ(got[token * out_stride + row],
+                  sum / act_scales[token] * (by_row ? row_scales.data()[row] : 1.218855f));
+      }
     }
   }
 }

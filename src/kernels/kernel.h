@@ -207,6 +207,18 @@ struct ScreenRow {
   float rest4, rest5, rest7;  ///< of the row less step * (code with its last 4, 3, 1 bits halfway)
 };
 
+/// What exact sums are worth, for the rows of a matrix that some tokens met:
+/// out[token][row] = float(sums[token][row]) / act_scales[token] * the row's scale.
+struct RescaleArgs {
+  const int32_t* sums;  ///< (num_tokens, num_rows), sums_stride apart
+  size_t sums_stride, num_rows, num_tokens;
+  const float* act_scales;  ///< (num_tokens)
+  float weight_scale;       ///< of all rows, where row_scales is null
+  const float* row_scales;  ///< (num_rows) or null
+  float* out;               ///< (num_tokens, num_rows), out_stride apart; may be row_scales
+  size_t out_stride;
+};
+
 /// Float operations under the numerics contract (docs/design/0001-numerics.md): sums run in 16
 /// lanes (element i in lane i mod 16) closed by a fixed tree; multiply-adds written as one are
 /// fused; so every ISA gives the same bits.
@@ -216,11 +228,8 @@ struct FloatOps {
   /// Quantises one token to int8: s = 127 / max(|x|max, 1e-5), q = round half even(x * s),
   /// clamped to [-127, 127]. Returns s; *sum = sum of q. (b1.58, arXiv:2402.17764, sec. 2)
   float (*quantize_absmax)(const float* x, size_t n, int8_t* q, int32_t* sum);
-  /// out[i] = float(sums[i]) / act_scale * weight_scale.
-  void (*rescale)(const int32_t* sums, size_t n, float act_scale, float weight_scale, float* out);
-  /// out[i] = float(sums[i]) / act_scale * row_scales[i].
-  void (*rescale_rows)(const int32_t* sums, size_t n, float act_scale, const float* row_scales,
-                       float* out);
+  /// As RescaleArgs says, for every token and row.
+  void (*rescale)(const RescaleArgs* args);
   /// x[i] += y[i].
   void (*add)(float* x, const float* y, size_t n);
   /// out[i] = max(gate[i], 0)^2 * up[i] + 0 (so never -0). out may be gate or up.

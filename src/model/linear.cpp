@@ -25,18 +25,23 @@ void GemmTiles(const Context& context, const TernaryMatrix& matrix, const std::u
   context.weights.kernels.tile16().gemm(tiles, count, matrix.num_blocks, acts.values.data(),
                                         acts.sums.data(), context.num_tokens, scratch.sums.data(),
                                         stride, scratch.codes.data());
-  for (std::size_t token = 0; token < context.num_tokens; ++token) {
-    RescaleRows(context, matrix, tile * kTileRows, stride, scratch.sums.data() + token * stride,
-                acts.scales[token], out + token * matrix.padded_rows());
-  }
+  RescaleRows(context, matrix, Range{0, context.num_tokens},
+              Range{tile * kTileRows, tile * kTileRows + stride}, scratch.sums.data(), stride, out);
+}
+
+/// Calls step(index) for [0, count), dealt out to the team `piece` at a time.
+template <class Step>
+void ForEachDealt(const Context& context, std::size_t count, std::size_t piece, const Step& step) {
+  context.team.Deal(count, piece, [&](Range range) {
+    for (std::size_t i = range.begin; i < range.end; ++i) step(i);
+  });
 }
 
 /// Many tokens: kGemmTiles tiles at a time against the whole batch. Rows become tiles first.
 void Gemm(const Context& context, const TernaryMatrix& matrix, float* out) {
   const std::size_t tile_bytes = quant::TileBytes(matrix.cols);
   const std::size_t groups = (matrix.num_tiles + kGemmTiles - 1) / kGemmTiles;
-  const Range range = context.team.Share(groups);
-  for (std::size_t group = range.begin; group < range.end; ++group) {
+  ForEachDealt(context, groups, 1, [&](std::size_t group) {
     const std::size_t tile = group * kGemmTiles;
     const std::size_t count = std::min(kGemmTiles, matrix.num_tiles - tile);
     const std::uint8_t* tiles = matrix.tiles.data() + tile * tile_bytes;
@@ -49,7 +54,7 @@ void Gemm(const Context& context, const TernaryMatrix& matrix, float* out) {
       tiles = made;
     }
     GemmTiles(context, matrix, tiles, tile, count, out);
-  }
+  });
 }
 
 /// As Gemm: two tiles of 48 rows become six of sixteen at a time.
@@ -58,8 +63,7 @@ void GemmOfTile48(const Context& context, const TernaryMatrix& matrix, float* ou
   const std::size_t bytes = quant::Tile48Bytes(matrix.cols);
   const std::size_t made_bytes = quant::TileBytes(matrix.cols);
   std::uint8_t* made = context.scratch().tiles.data();
-  const Range range = context.team.Share((matrix.num_tiles + 1) / 2);
-  for (std::size_t pair = range.begin; pair < range.end; ++pair) {
+  ForEachDealt(context, (matrix.num_tiles + 1) / 2, 1, [&](std::size_t pair) {
     const std::size_t first = 2 * pair, last = std::min(first + 2, matrix.num_tiles);
     for (std::size_t tile = first; tile < last; ++tile) {
       context.weights.kernels.tile48().to_tile16(
@@ -71,7 +75,7 @@ void GemmOfTile48(const Context& context, const TernaryMatrix& matrix, float* ou
       GemmTiles(context, matrix, made + t * made_bytes, pair * kTilesOfPair + t,
                 std::min(kGemmTiles, count - t), out);
     }
-  }
+  });
 }
 
 /// As Gemm, from columns: a panel of 256 rows becomes sixteen tiles at a time.
@@ -79,9 +83,9 @@ void GemmOfColumns(const Context& context, const TernaryMatrix& matrix, float* o
   constexpr std::size_t kGroupsOfPanel = quant::kPanelRows / kTileRows / kGemmTiles;
   const std::size_t tile_bytes = quant::TileBytes(matrix.cols);
   std::uint8_t* made = context.scratch().tiles.data();
-  const Range range = context.team.Share(matrix.num_tiles * kGroupsOfPanel);
-  std::size_t made_panel = matrix.num_tiles;  // none yet
-  for (std::size_t group = range.begin; group < range.end; ++group) {
+  constexpr std::size_t kGroupsAtOnce = kGroupsOfPanel / 2;  // whoever helps makes the panel again
+  std::size_t made_panel = matrix.num_tiles;                 // none yet
+  ForEachDealt(context, matrix.num_tiles * kGroupsOfPanel, kGroupsAtOnce, [&](std::size_t group) {
     const std::size_t panel = group / kGroupsOfPanel;
     if (panel != made_panel) {
       const TilePlace place = PlaceOfTile(matrix.layout, matrix.cols, matrix.num_tiles, panel);
@@ -91,7 +95,7 @@ void GemmOfColumns(const Context& context, const TernaryMatrix& matrix, float* o
     }
     GemmTiles(context, matrix, made + group % kGroupsOfPanel * kGemmTiles * tile_bytes,
               group * kGemmTiles, kGemmTiles, out);
-  }
+  });
 }
 
 /// Token `token`'s activations as a plain row of `size` values, 0 past the columns.
@@ -134,9 +138,9 @@ void GemvLut(const Context& context, const TernaryMatrix& matrix, float* out) {
       for (std::size_t i = 0; i < count; ++i) {
         ops.gemv(matrix.tiles.data() + tile * tile_bytes, at_once, steps,
                  scratch.tables.data() + i * table_bytes, scratch.sums.data());
-        RescaleRows(context, matrix, tile * quant::kLutRows, at_once * quant::kLutRows,
-                    scratch.sums.data(), context.state.activations.scales[first + i],
-                    out + (first + i) * matrix.padded_rows());
+        RescaleRows(context, matrix, Range{first + i, first + i + 1},
+                    Range{tile * quant::kLutRows, (tile + at_once) * quant::kLutRows},
+                    scratch.sums.data(), 0, out);
       }
     }
   }
@@ -230,19 +234,26 @@ void QuantizeToken(const Context& context, std::size_t token, const float* x, st
   if (panels) JoinPanel(row, token, padded_cols, acts.values.data());
 }
 
-void RescaleRows(const Context& context, const TernaryMatrix& matrix, std::size_t first,
-                 std::size_t count, const std::int32_t* sums, float act_scale, float* out) {
+void RescaleRows(const Context& context, const TernaryMatrix& matrix, Range tokens, Range rows,
+                 const std::int32_t* sums, std::size_t sums_stride, float* out) {
+  const std::size_t stride = matrix.padded_rows();
   for (const TernaryMatrix::Part& part : matrix.parts) {
-    const std::size_t begin = std::max(first, part.first_row);
-    const std::size_t end = std::min(first + count, part.first_row + part.rows);
+    const std::size_t begin = std::max(rows.begin, part.first_row);
+    const std::size_t end = std::min(rows.end, part.first_row + part.rows);
     if (begin >= end) continue;
-    if (!part.row_scales.empty()) {
-      context.floats().rescale_rows(sums + (begin - first), end - begin, act_scale,
-                                    part.row_scales.data() + (begin - part.first_row), out + begin);
-      continue;
-    }
-    context.floats().rescale(sums + (begin - first), end - begin, act_scale, part.scale,
-                             out + begin);
+    const float* row_scales =
+        part.row_scales.empty() ? nullptr : part.row_scales.data() + (begin - part.first_row);
+    const kernels::RescaleArgs args{
+        .sums = sums + (begin - rows.begin),
+        .sums_stride = sums_stride,
+        .num_rows = end - begin,
+        .num_tokens = tokens.end - tokens.begin,
+        .act_scales = context.state.activations.scales.data() + tokens.begin,
+        .weight_scale = part.scale,
+        .row_scales = row_scales,
+        .out = out + tokens.begin * stride + begin,
+        .out_stride = stride};
+    context.floats().rescale(&args);
   }
 }
 
@@ -282,15 +293,18 @@ void SumTiles(const Context& context, const TernaryMatrix& matrix, Range tiles,
 
 }  // namespace
 
+std::size_t TilesAtOnce(const TernaryMatrix& matrix) noexcept {
+  constexpr std::size_t kBytes = std::size_t{64} << 10;  // some microseconds
+  return std::max<std::size_t>(1, kBytes / TileBytes(matrix.layout, matrix.cols));
+}
+
 void LinearTiles(const Context& context, const TernaryMatrix& matrix, Range tiles, float* out) {
-  const QuantizedActivations& acts = context.state.activations;
-  const std::size_t rows = TileRows(matrix.layout), count = tiles.end - tiles.begin;
+  const std::size_t rows = TileRows(matrix.layout);
   std::int32_t* sums = context.scratch().sums.data();
   SumTiles(context, matrix, tiles, sums);
-  for (std::size_t token = 0; token < context.num_tokens; ++token) {
-    RescaleRows(context, matrix, tiles.begin * rows, count * rows, sums + token * count * rows,
-                acts.scales[token], out + token * matrix.padded_rows());
-  }
+  RescaleRows(context, matrix, Range{0, context.num_tokens},
+              Range{tiles.begin * rows, tiles.end * rows}, sums, (tiles.end - tiles.begin) * rows,
+              out);
 }
 
 void Linear(const Context& context, const TernaryMatrix& matrix, float* out) {
@@ -301,7 +315,8 @@ void Linear(const Context& context, const TernaryMatrix& matrix, float* out) {
   } else if (matrix.layout == MatrixLayout::kColumns) {
     GemmOfColumns(context, matrix, out);
   } else if (context.few() && IsTiled(matrix.layout)) {
-    LinearTiles(context, matrix, context.team.Share(matrix.num_tiles), out);
+    context.team.Deal(matrix.num_tiles, TilesAtOnce(matrix),
+                      [&](Range tiles) { LinearTiles(context, matrix, tiles, out); });
   } else if (matrix.layout == MatrixLayout::kTile48) {
     GemmOfTile48(context, matrix, out);
   } else {

@@ -17,13 +17,17 @@ void QuantizeToken(const Context& context, std::size_t token, const float* x, st
 /// Ends with a barrier.
 void Linear(const Context& context, const TernaryMatrix& matrix, float* out);
 
+/// Tiles of a matrix that are dealt out at a time.
+[[nodiscard]] std::size_t TilesAtOnce(const TernaryMatrix& matrix) noexcept;
+
 /// A few tokens, rows of the given tiles of a matrix of layout kTile16 or kTile48. out:
 /// (num_tokens, padded rows). No barrier.
 void LinearTiles(const Context& context, const TernaryMatrix& matrix, Range tiles, float* out);
 
-/// float(sum) / activation scale * weight scale of rows [first, first + count), sums[0] being the
-/// first row's; rows that pad a part are left alone.
-void RescaleRows(const Context& context, const TernaryMatrix& matrix, std::size_t first,
-                 std::size_t count, const std::int32_t* sums, float act_scale, float* out);
+/// out[token * matrix.padded_rows() + row] = float(sum) / activation scale * weight scale for some
+/// tokens and rows of a matrix. sums: (tokens, rows), sums_stride apart, from the first of each. Rows
+/// that pad a part are left alone.
+void RescaleRows(const Context& context, const TernaryMatrix& matrix, Range tokens, Range rows,
+                 const std::int32_t* sums, std::size_t sums_stride, float* out);
 
 }  // namespace bittern::model

@@ -134,9 +134,8 @@ struct Screening {
   ScreenScratch::Part& mine;
 };
 
-/// Estimates of the rows of some tiles from their first four bits. `first`: this thread's first
-/// tile.
-void Estimate(const Screening& s, Range tiles, std::size_t first) {
+/// Estimates of the rows of some tiles from their first four bits.
+void Estimate(const Screening& s, Range tiles) {
   const std::size_t row = tiles.begin * kTileRows;
   const kernels::ScanArgs args{
       .tiles = s.head.nibbles.data() + tiles.begin * quant::NibbleTileBytes(s.head.padded_cols),
@@ -149,7 +148,7 @@ void Estimate(const Screening& s, Range tiles, std::size_t first) {
       .steps = s.head.step.data() + row,
       .factor = 8 * s.v.step,
       .estimates = s.shared.estimates.data() + row,
-      .best = s.mine.tile_best.data() + (tiles.begin - first)};
+      .best = s.shared.tile_best.data() + tiles.begin};
   s.context.weights.kernels.screen().scan(&args);
   const std::size_t in_last_tile = s.head.rows % kTileRows;
   if (in_last_tile == 0 || tiles.end * kTileRows < s.head.rows || args.num_tiles == 0) return;
@@ -161,18 +160,19 @@ void Estimate(const Screening& s, Range tiles, std::size_t first) {
 /// the threshold taken from them is a true logit, but good ones make it high.
 void Seed(const Screening& s, Range tiles, std::size_t count) {
   const float* estimates = s.shared.estimates.data();
+  const float* best = s.shared.tile_best.data() + tiles.begin;
   const std::size_t num_tiles = tiles.end - tiles.begin;
   s.mine.num_seeds = 0;
   float least = -std::numeric_limits<float>::infinity();
   if (num_tiles > count) {  // as many tiles have their best row at or above this
     std::vector<float>& ordered = s.mine.ordered;
-    const auto end = std::copy_n(s.mine.tile_best.begin(), num_tiles, ordered.begin());
+    const auto end = std::copy_n(best, num_tiles, ordered.begin());
     const auto nth = ordered.begin() + static_cast<std::ptrdiff_t>(count - 1);
     std::nth_element(ordered.begin(), nth, end, std::greater<>());
     least = *nth;
   }
   for (std::size_t t = 0; t < num_tiles && s.mine.num_seeds < count; ++t) {
-    if (!(s.mine.tile_best[t] >= least)) continue;
+    if (!(best[t] >= least)) continue;
     const std::size_t first = (tiles.begin + t) * kTileRows;
     const std::size_t end = std::min(first + kTileRows, s.head.rows);
     for (std::size_t r = first; r < end && s.mine.num_seeds < count; ++r) {
@@ -202,7 +202,7 @@ float Threshold(ScreenScratch* scratch, std::size_t vector, std::size_t num_thre
 /// Tiles whose upper bound after four bits reaches the threshold, to `live`; how many. A tile's
 /// bound is its best estimate and the largest of everything that four bits leave out of its rows.
 std::size_t FindTiles(const Screening& s, Range tiles, std::uint32_t* live) {
-  const kernels::SurvivorArgs args{.estimates = s.mine.tile_best.data(),
+  const kernels::SurvivorArgs args{.estimates = s.shared.tile_best.data() + tiles.begin,
                                    .rests = s.head.tile_rest4.data() + tiles.begin,
                                    .norms = s.head.tile_norm.data() + tiles.begin,
                                    .steps = s.head.tile_step.data() + tiles.begin,
@@ -269,7 +269,7 @@ std::size_t LookAtPairs(const Screening& s, std::uint32_t* ids, std::size_t coun
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) {
       const std::uint8_t* next = head.pairs.data() + ids[i + kAhead] * plane_bytes;
-      for (std::size_t b = 0; b < plane_bytes; b += 64) __builtin_prefetch(next + b);
+      for (std::size_t b = 0; b < plane_bytes; b += 64) __builtin_prefetch(next + b, 0, 2);
     }
     const std::uint32_t r = ids[i];
     const float step = s.v.step * head.step[r];
@@ -339,6 +339,7 @@ class Scan {
     const auto num_threads = static_cast<std::size_t>(context_.team.size());
     const bool first_thread = context_.team.index() == 0;
     EstimateAll();
+    context_.team.Barrier();
     ForBounded(
         [&](std::size_t i) { Seed(Of(i), tiles_, std::max<std::size_t>(request.count, 1)); });
     context_.team.Barrier();
@@ -369,10 +370,13 @@ class Scan {
   }
   /// A tile stays in cache for all vectors; a single one takes its tiles in one go.
   void EstimateAll() {
-    const std::size_t all = tiles_.end - tiles_.begin, at_once = count_ == 1 ? all : 1;
-    for (std::size_t t = tiles_.begin; t < tiles_.end; t += at_once) {
-      ForBounded([&](std::size_t i) { Estimate(Of(i), Range{t, t + at_once}, tiles_.begin); });
-    }
+    constexpr std::size_t kTilesAtOnce = 8;
+    context_.team.Deal(quant::TilesOfRows(head_.rows), kTilesAtOnce, [&](Range tiles) {
+      const std::size_t at_once = count_ == 1 ? tiles.end - tiles.begin : 1;
+      for (std::size_t t = tiles.begin; t < tiles.end; t += at_once) {
+        ForBounded([&](std::size_t i) { Estimate(Of(i), Range{t, t + at_once}); });
+      }
+    });
   }
 
   const Context& context_;
@@ -440,6 +444,7 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
   for (std::size_t i = 0; i < num_vectors; ++i) {
     Vector vector;
     vector.estimates = BITTERN_TRY(AlignedBuffer<float>::Create(tiles * kTileRows, what));
+    vector.tile_best = BITTERN_TRY(AlignedBuffer<float>::Create(tiles, what));
     vector.ids = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(slices, what));
     vector.logits = BITTERN_TRY(AlignedBuffer<float>::Create(slices, what));
     scratch.vectors.push_back(std::move(vector));
@@ -450,7 +455,6 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
     thread.live_tiles.resize(tiles + kTileRows);
     for (std::size_t i = 0; i < num_vectors; ++i) {
       Part part;
-      part.tile_best.resize(tiles);
       part.ordered.resize(tiles);
       part.seeds.resize(kMaxCandidateCount);
       part.high = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));

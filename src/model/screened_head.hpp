@@ -73,9 +73,8 @@ inline constexpr std::size_t kScreenVectors = 4;
 struct ScreenScratch {
   /// One of the vectors of a scan, as one thread sees it.
   struct Part {
-    std::vector<float> tile_best;  // (tiles of the head): the best estimate of each
-    std::vector<float> ordered;    // the same, for their order
-    std::vector<float> seeds;      // (kMaxCandidateCount): exact logits, for the threshold
+    std::vector<float> ordered;  // (tiles of the head): estimates of its tiles, for their order
+    std::vector<float> seeds;    // (kMaxCandidateCount): exact logits, for the threshold
     std::size_t num_seeds = 0;
     std::size_t num_found = 0;             // of its slice of `ids` and `logits`
     AlignedBuffer<std::int8_t> high, low;  // (padded_cols): the vector, quantised
@@ -89,6 +88,7 @@ struct ScreenScratch {
   /// One of the vectors of a scan, as all threads share it.
   struct Vector {
     AlignedBuffer<float> estimates;    // (rows padded to 16)
+    AlignedBuffer<float> tile_best;    // (tiles of the head): the best estimate of each
     AlignedBuffer<std::uint32_t> ids;  // (rows): survivors, then candidates; a slice per thread
     AlignedBuffer<float> logits;       // (rows): of the candidates
     float threshold = 0;               // set by thread 0

@@ -68,15 +68,24 @@ void SumLiveRows(const Context& context, const TernaryMatrix& matrix, std::size_
   }
 }
 
-/// up[i] = sums[i], rescaled as what a token's activations made of row live[i].
-void RescaleLiveRows(const Context& context, const TernaryMatrix& matrix, std::size_t count,
-                     const std::int32_t* sums, float act_scale, float* up) {
+/// live_up[i] = sums[i], rescaled as what a token's activations made of row live[i].
+void RescaleLiveRows(const Context& context, const TernaryMatrix& matrix, std::size_t token,
+                     std::size_t count, const std::int32_t* sums) {
   const TernaryMatrix::Part& part = matrix.parts[0];
-  if (part.row_scales.empty()) {
-    return context.floats().rescale(sums, count, act_scale, part.scale, up);
-  }
-  for (std::size_t i = 0; i < count; ++i) up[i] = part.row_scales[context.scratch().live[i]];
-  context.floats().rescale_rows(sums, count, act_scale, up, up);
+  ThreadScratch& scratch = context.scratch();
+  float* up = scratch.live_up.data();
+  const bool by_row = !part.row_scales.empty();
+  for (std::size_t i = 0; i < count && by_row; ++i) up[i] = part.row_scales[scratch.live[i]];
+  const kernels::RescaleArgs args{.sums = sums,
+                                  .sums_stride = count,
+                                  .num_rows = count,
+                                  .num_tokens = 1,
+                                  .act_scales = context.state.activations.scales.data() + token,
+                                  .weight_scale = part.scale,
+                                  .row_scales = by_row ? up : nullptr,
+                                  .out = up,
+                                  .out_stride = count};
+  context.floats().rescale(&args);
 }
 
 /// hidden += down_proj times a token's activations, in `rows`, from all threads' sums of columns.
@@ -93,7 +102,8 @@ void AddColumnSums(const Context& context, const TernaryMatrix& matrix, std::siz
     for (std::size_t i = 0; i < count; ++i) sums[i] += partial[i];
   }
   float* projected = context.state.projected.data() + token * matrix.padded_rows();
-  RescaleRows(context, matrix, rows.begin, count, sums, acts.scales[token], projected);
+  RescaleRows(context, matrix, Range{token, token + 1}, rows, sums, count,
+              context.state.projected.data());
   float* hidden =
       context.state.hidden.data() + token * static_cast<std::size_t>(context.config.hidden_size);
   context.floats().add(hidden + rows.begin, projected + rows.begin, count);
@@ -109,28 +119,42 @@ void GateLiveRows(const Context& context, Range rows, std::size_t count, float* 
   for (std::size_t i = 0; i < count; ++i) gate[scratch.live[i]] = scratch.live_up[i];
 }
 
-}  // namespace
-
-void GatedUpSkipping(const Context& context, int index) {
+/// The gated product of the rows that some tiles of gate_proj have, whose gates are there.
+void GateLiveUp(const Context& context, int index, Range tiles) {
   const LayerWeights& layer = LayerOf(context, index);
   ThreadScratch& scratch = context.scratch();
   float* gate = context.state.gate_up.data();
   const std::size_t stride = layer.gate_up_proj.padded_rows();
-  const Range tiles = context.team.Share(layer.gate_up_proj.num_tiles);
   const std::size_t all = layer.gate_up_proj.parts[0].rows;
   const std::size_t tile_rows = TileRows(layer.gate_up_proj.layout);
   const Range rows{std::min(tiles.begin * tile_rows, all), std::min(tiles.end * tile_rows, all)};
-  LinearTiles(context, layer.gate_up_proj, tiles, gate);
-  TraceShares(context, &layer, TracePoint::kGate);
-  // Every thread goes on with its own rows: no barrier in between.
   const std::size_t count = FindPositive(context, gate, stride, rows);
   scratch.skips.up_rows += rows.end - rows.begin;
   scratch.skips.live_up_rows += count;
   SumLiveRows(context, layer.up_proj, count);
   for (std::size_t token = 0; token < context.num_tokens; ++token) {
-    RescaleLiveRows(context, layer.up_proj, count, scratch.sums.data() + token * count,
-                    context.state.activations.scales[token], scratch.live_up.data());
+    RescaleLiveRows(context, layer.up_proj, token, count, scratch.sums.data() + token * count);
     GateLiveRows(context, rows, count, gate + token * stride);
+  }
+}
+
+}  // namespace
+
+void GatedUpSkipping(const Context& context, int index) {
+  const TernaryMatrix& gate_proj = LayerOf(context, index).gate_up_proj;
+  float* gate = context.state.gate_up.data();
+  const auto multiply = [&](Range tiles) { LinearTiles(context, gate_proj, tiles, gate); };
+  const auto multiply_live = [&](Range tiles) { GateLiveUp(context, index, tiles); };
+  const std::size_t at_once = TilesAtOnce(gate_proj);
+  if (context.state.tracer == nullptr) {  // whoever made a gate goes on with its rows: no barrier
+    context.team.Deal(gate_proj.num_tiles, at_once, [&](Range tiles) {
+      multiply(tiles);
+      multiply_live(tiles);
+    });
+  } else {
+    context.team.Deal(gate_proj.num_tiles, at_once, multiply);
+    TraceShares(context, &LayerOf(context, index), TracePoint::kGate);
+    context.team.Deal(gate_proj.num_tiles, at_once, multiply_live);
   }
   context.team.Barrier();
 }

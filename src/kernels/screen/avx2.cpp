@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "kernels/kernel.h"
+#include "kernels/prefetch.inc"
 #include "kernels/screen_survivors.inc"
 #include "kernels/unroll.inc"
 
@@ -86,7 +87,7 @@ inline __m256 ScanBitRows(const BitScanArgs& args, const uint8_t* part, const ui
     __m256i sums = _mm256_setzero_si256();
     for (size_t i = 0; i < 8; ++i) {
       const size_t column = c + kHalf * i;
-      __builtin_prefetch(ahead + column * 2);
+      PrefetchJump(ahead + column * 2);
       const __m256i bytes = Load(part + column * 2);
       Unroll<8>(BITTERN_STEP(f) {
         const __m256i bit =

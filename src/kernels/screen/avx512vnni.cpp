@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include "kernels/kernel.h"
+#include "kernels/prefetch.inc"
 #include "kernels/unroll.inc"
 
 namespace bittern::kernels {
@@ -72,7 +73,7 @@ inline void ScanBitTile(const BitScanArgs& args, const uint8_t* tile, const uint
   __m512i sums[8];
   Unroll<8>(BITTERN_STEP(f) { sums[f.value] = _mm512_setzero_si512(); });
   for (size_t c = 0; c < args.cols; c += 32, tile += kLine, ahead += kLine) {
-    _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T0);
+    PrefetchJump(ahead);
     const __m512i bytes = _mm512_loadu_si512(tile);
     Unroll<8>(BITTERN_STEP(f) {
       const __m512i bit =

@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "kernels/kernel.h"
+#include "kernels/prefetch.inc"
 #include "kernels/sparse_live.inc"
 #include "kernels/sparse_tiles.inc"
 #include "kernels/unroll.inc"
@@ -39,7 +40,7 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
     Unroll<kRows>(BITTERN_STEP(r) { narrow[r.value] = _mm256_setzero_si256(); });
     for (size_t b = first; b < end; ++b) {
       Unroll<kRows>(BITTERN_STEP(r) {
-        __builtin_prefetch(ahead[r.value] + b * 32);
+        PrefetchJump(ahead[r.value] + b * 32);
         const __m256i bytes = Load(rows[r.value] + b * 32);
         Unroll<4>(BITTERN_STEP(f) {
           const __m256i codes = Field(bytes, 6 - 2 * static_cast<int>(f.value));
@@ -95,8 +96,8 @@ inline void AddHalf(const Chunk& chunk, size_t pairs, size_t offset, int32_t* su
   for (size_t pair = 0; pair < pairs; ++pair) {
     const __m256i a = Load(chunk.column[2 * pair] + offset);
     const __m256i b = Load(chunk.column[2 * pair + 1] + offset);
-    __builtin_prefetch(chunk.ahead[2 * pair] + offset);
-    __builtin_prefetch(chunk.ahead[2 * pair + 1] + offset);
+    PrefetchJump(chunk.ahead[2 * pair] + offset);
+    PrefetchJump(chunk.ahead[2 * pair + 1] + offset);
     const __m256i first = _mm256_unpacklo_epi8(a, b), second = _mm256_unpackhi_epi8(a, b);
     const __m256i act = Broadcast2(chunk.act + 2 * pair);
     Unroll<4>(BITTERN_STEP(f) {

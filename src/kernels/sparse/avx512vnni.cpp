@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include "kernels/kernel.h"
+#include "kernels/prefetch.inc"
 #include "kernels/sparse_tiles.inc"
 #include "kernels/unroll.inc"
 
@@ -61,7 +62,7 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
       BITTERN_STEP(i) { sums.field[i.value / 4][i.value % 4] = _mm512_setzero_si512(); });
   size_t b = 0;
   for (; b + 2 <= num_blocks; b += 2) {
-    Unroll<kRows>(BITTERN_STEP(r) { __builtin_prefetch(ahead[r.value] + b * 32); });
+    Unroll<kRows>(BITTERN_STEP(r) { PrefetchJump(ahead[r.value] + b * 32); });
     AddLine<kRows, false>(rows, b * 32, act + b * 128, &sums);
   }
   if (b < num_blocks) AddLine<kRows, true>(rows, b * 32, act + b * 128, &sums);
@@ -118,7 +119,7 @@ inline void AddPanel(const Chunk& chunk, size_t groups, size_t offset, int32_t* 
     const uint8_t* lines[kColumnsAtOnce];
     Unroll<kColumnsAtOnce>(BITTERN_STEP(k) {
       lines[k.value] = chunk.column[first + k.value] + offset;
-      __builtin_prefetch(chunk.ahead[first + k.value] + offset);
+      PrefetchJump(chunk.ahead[first + k.value] + offset);
     });
     const Quarters words = Interleave(lines);
     int32_t four;
