@@ -25,8 +25,8 @@ void Linear(const Context& context, const TernaryMatrix& matrix, float* out);
 void LinearTiles(const Context& context, const TernaryMatrix& matrix, Range tiles, float* out);
 
 /// out[token * matrix.padded_rows() + row] = float(sum) / activation scale * weight scale for some
-/// tokens and rows of a matrix. sums: (tokens, rows), sums_stride apart, from the first of each. Rows
-/// that pad a part are left alone.
+/// tokens and rows of a matrix. sums: (tokens, rows), sums_stride apart, from the first of each.
+/// Rows that pad a part are left alone.
 void RescaleRows(const Context& context, const TernaryMatrix& matrix, Range tokens, Range rows,
                  const std::int32_t* sums, std::size_t sums_stride, float* out);
 
