@@ -18,6 +18,7 @@ constexpr size_t kRows = 16, kLine = 64, kHalf = 32, kPrefetchBytes = 2048;
 constexpr size_t kLinesAtOnce = 4;  // each adds two products to a sum
 
 inline __m256i Load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+inline void Store(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
 inline __m256i Broadcast4(const int8_t* p) {
   int32_t word;
   __builtin_memcpy(&word, p, 4);
@@ -31,32 +32,39 @@ inline __m256 Centred(__m256i sum, int32_t vector_sum) {
       _mm256_sub_epi32(_mm256_add_epi32(sum, sum), _mm256_set1_epi32(15 * vector_sum)));
 }
 
-/// Estimates of eight rows of a tile, whose part of its lines begins at `part`.
-inline __m256 ScanRows(const ScanArgs& args, const uint8_t* part, const float* steps) {
+/// Products of four lines of a tile, which is as many as int16 holds, with both halves of the
+/// vector, added to wide: [high, low][rows 0-7, rows 8-15] vectors.
+inline void AddLines(const uint8_t* lines, const int8_t* high, const int8_t* low, int32_t* wide) {
   const __m256i nibble = _mm256_set1_epi8(0x0f);
-  __m256i wide_high = _mm256_setzero_si256(), wide_low = wide_high;
-  for (size_t c = 0; c < args.cols; c += 8 * kLinesAtOnce) {
-    __m256i sums_high = _mm256_setzero_si256(), sums_low = sums_high;
-    Unroll<kLinesAtOnce>(BITTERN_STEP(i) {
-      const size_t column = c + 8 * i.value;
-      const uint8_t* line = part + column * 8;
-      __builtin_prefetch(line + kPrefetchBytes);
-      const __m256i bytes = Load(line);
+  __m256i sums[2][2];
+  Unroll<4>(BITTERN_STEP(i) { sums[i.value / 2][i.value % 2] = _mm256_setzero_si256(); });
+  Unroll<kLinesAtOnce>(BITTERN_STEP(i) {
+    const uint8_t* line = lines + i.value * kLine;
+    __builtin_prefetch(line + kPrefetchBytes);
+    Unroll<2>(BITTERN_STEP(half) {
+      const __m256i bytes = Load(line + half.value * kHalf);
       const __m256i first = _mm256_and_si256(bytes, nibble);
       const __m256i second = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), nibble);
-      const auto add = [&](__m256i sums, const int8_t* act) __attribute__((always_inline)) {
-        const __m256i a = _mm256_maddubs_epi16(first, Broadcast4(act + column));
-        const __m256i b = _mm256_maddubs_epi16(second, Broadcast4(act + column + 4));
-        return _mm256_add_epi16(sums, _mm256_add_epi16(a, b));
+      const auto add = [&](__m256i* sum, const int8_t* act) __attribute__((always_inline)) {
+        const __m256i a = _mm256_maddubs_epi16(first, Broadcast4(act + 8 * i.value));
+        const __m256i b = _mm256_maddubs_epi16(second, Broadcast4(act + 8 * i.value + 4));
+        *sum = _mm256_add_epi16(*sum, _mm256_add_epi16(a, b));
       };
-      sums_high = add(sums_high, args.high);
-      sums_low = add(sums_low, args.low);
+      add(&sums[0][half.value], high);
+      add(&sums[1][half.value], low);
     });
-    wide_high = _mm256_add_epi32(wide_high, Widened(sums_high));
-    wide_low = _mm256_add_epi32(wide_low, Widened(sums_low));
-  }
-  const __m256 high = _mm256_mul_ps(Centred(wide_high, args.high_sum), _mm256_set1_ps(256));
-  const __m256 sum = _mm256_add_ps(high, Centred(wide_low, args.low_sum));
+  });
+  Unroll<4>(BITTERN_STEP(i) {
+    int32_t* to = wide + 8 * i.value;
+    Store(to, _mm256_add_epi32(Load(to), Widened(sums[i.value / 2][i.value % 2])));
+  });
+}
+
+/// Estimates of eight rows from their sums with both halves of the vector.
+inline __m256 EstimatesOf(const ScanArgs& args, const int32_t* high, const int32_t* low,
+                          const float* steps) {
+  const __m256 coarse = _mm256_mul_ps(Centred(Load(high), args.high_sum), _mm256_set1_ps(256));
+  const __m256 sum = _mm256_add_ps(coarse, Centred(Load(low), args.low_sum));
   return _mm256_mul_ps(sum, _mm256_mul_ps(_mm256_set1_ps(args.factor), _mm256_loadu_ps(steps)));
 }
 
@@ -67,14 +75,21 @@ inline float Largest(__m256 v) {
 }
 
 void Scan(const ScanArgs* args) {
+  alignas(32) int32_t sums[4 * 8];
+  int32_t* wide = sums;
+  asm("" : "+r"(wide));  // sums stay in memory: the inner loop needs all registers
   for (size_t t = 0; t < args->num_tiles; ++t) {
     const uint8_t* tile = args->tiles + t * args->cols * 8;
     const size_t row = t * kRows;
-    const __m256 low = ScanRows(*args, tile, args->steps + row);
-    const __m256 high = ScanRows(*args, tile + kHalf, args->steps + row + 8);
-    _mm256_storeu_ps(args->estimates + row, low);
-    _mm256_storeu_ps(args->estimates + row + 8, high);
-    args->best[t] = Largest(_mm256_max_ps(low, high));
+    Unroll<4>(BITTERN_STEP(i) { Store(wide + 8 * i.value, _mm256_setzero_si256()); });
+    for (size_t c = 0; c < args->cols; c += 8 * kLinesAtOnce) {
+      AddLines(tile + c * 8, args->high + c, args->low + c, wide);
+    }
+    const __m256 first = EstimatesOf(*args, wide, wide + 16, args->steps + row);
+    const __m256 last = EstimatesOf(*args, wide + 8, wide + 24, args->steps + row + 8);
+    _mm256_storeu_ps(args->estimates + row, first);
+    _mm256_storeu_ps(args->estimates + row + 8, last);
+    args->best[t] = Largest(_mm256_max_ps(first, last));
   }
 }
 

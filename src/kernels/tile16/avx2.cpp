@@ -84,39 +84,49 @@ void Decode(const uint8_t* tile, size_t num_blocks, uint8_t* codes) {
   }
 }
 
-/// One tile times up to four tokens: eight int16 sums in registers for each block of columns,
-/// widened into int32 sums that the compiler keeps where it can.
+/// Adds a block of columns of one tile, times kTokens tokens, to out. Eight int16 sums, two
+/// registers of codes, a broadcast and its products are what sixteen registers hold: the int32 sums
+/// stay in memory (with them gcc 12 spilled a sum of the inner loop, at three times the time).
+template <size_t kTokens>
+inline void MultiplyBlock(const uint8_t* codes, const int8_t* panel, int32_t* out,
+                          size_t out_stride) {
+  __m256i narrow[kTokens][2];
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    narrow[token.value][0] = narrow[token.value][1] = _mm256_setzero_si256();
+  });
+  for (size_t g = 0; g < kBlock / 4; ++g) {
+    const __m256i first = Load(codes), last = Load(codes + 32);
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      const __m256i a = Broadcast4(panel + token.value * 4);
+      narrow[token.value][0] = AddProducts(narrow[token.value][0], first, a);
+      narrow[token.value][1] = AddProducts(narrow[token.value][1], last, a);
+      // Each sum keeps its register: gcc 12 moves all eight in every round otherwise.
+      asm("" : "+x"(narrow[token.value][0]), "+x"(narrow[token.value][1]));
+    });
+    codes += kStepBytes;
+    panel += 4 * kPanelTokens;
+  }
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    int32_t* sums = out + token.value * out_stride;
+    Store(sums, Widen(Load(sums), narrow[token.value][0]));
+    Store(sums + 8, Widen(Load(sums + 8), narrow[token.value][1]));
+  });
+}
+
+/// One tile times up to four tokens.
 template <size_t kTokens>
 void Multiply(const uint8_t* codes, size_t num_blocks, const int8_t* panel, const int32_t* act_sums,
               int32_t* out, size_t out_stride) {
-  __m256i sums[kTokens][2];
   Unroll<kTokens>(BITTERN_STEP(token) {
-    sums[token.value][0] = sums[token.value][1] = _mm256_set1_epi32(-act_sums[token.value]);
+    const __m256i start = _mm256_set1_epi32(-act_sums[token.value]);
+    Store(out + token.value * out_stride, start);
+    Store(out + token.value * out_stride + 8, start);
   });
   for (size_t b = 0; b < num_blocks; ++b) {
-    __m256i narrow[kTokens][2];
-    Unroll<kTokens>(BITTERN_STEP(token) {
-      narrow[token.value][0] = narrow[token.value][1] = _mm256_setzero_si256();
-    });
-    for (size_t g = 0; g < kBlock / 4; ++g) {
-      const __m256i first = Load(codes), last = Load(codes + 32);
-      Unroll<kTokens>(BITTERN_STEP(token) {
-        const __m256i a = Broadcast4(panel + token.value * 4);
-        narrow[token.value][0] = AddProducts(narrow[token.value][0], first, a);
-        narrow[token.value][1] = AddProducts(narrow[token.value][1], last, a);
-      });
-      codes += kStepBytes;
-      panel += 4 * kPanelTokens;
-    }
-    Unroll<kTokens>(BITTERN_STEP(token) {
-      sums[token.value][0] = Widen(sums[token.value][0], narrow[token.value][0]);
-      sums[token.value][1] = Widen(sums[token.value][1], narrow[token.value][1]);
-    });
+    MultiplyBlock<kTokens>(codes, panel, out, out_stride);
+    codes += kBlock / 4 * kStepBytes;
+    panel += kBlock * kPanelTokens;
   }
-  Unroll<kTokens>(BITTERN_STEP(token) {
-    Store(out + token.value * out_stride, sums[token.value][0]);
-    Store(out + token.value * out_stride + 8, sums[token.value][1]);
-  });
 }
 
 using MultiplyFn = void (*)(const uint8_t*, size_t, const int8_t*, const int32_t*, int32_t*,
