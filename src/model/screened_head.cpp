@@ -262,7 +262,7 @@ std::size_t LookAtBits(const Screening& s, std::size_t end_row,
 
 /// Rows of `ids` that two more bits cannot rule out, moved to the front; how many.
 std::size_t LookAtPairs(const Screening& s, std::uint32_t* ids, std::size_t count) {
-  constexpr std::size_t kAhead = 8;
+  constexpr std::size_t kAhead = 16;
   const ScreenedHead& head = s.head;
   const std::size_t plane_bytes = quant::PairRowBytes(head.padded_cols);
   std::size_t kept = 0;
