@@ -318,6 +318,12 @@ test_bench() {
   check "columns" python3 -c "import csv; r = list(csv.DictReader(open('$work/out'))); \
 assert len(r) == 1 and float(r[0]['avg_ts']) > 0 and r[0]['n_prompt'] == '8'"
   run "longer than the context" 1 bench -p 100000
+  run "behind other tokens" 0 bench -p 8 -n 4 -d 0,32 -t 1 -r 1
+  out_has "pp8 @ d32"
+  out_has "tg4 @ d32"
+  run "no room behind other tokens" 1 bench -p 0 -n 4 -d 1000000
+  run "a test that does not fit behind them" 1 bench -p 64 -n 0 -d 500 -t 1
+  err_has "512"
   run "unknown format" 1 bench -o xml
 }
 

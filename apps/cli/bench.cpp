@@ -33,7 +33,7 @@ using runtime::TokenId;
 struct BenchOptions {
   ModelOptions model;
   ContextOptions context;
-  std::string prompts = "512", gens = "128", threads = "0";
+  std::string prompts = "512", gens = "128", depths = "0", threads = "0";
   int repetitions = 5;
   std::string format = "md";
   bool warmup = true;
@@ -45,7 +45,14 @@ struct BenchOptions {
 };
 
 struct Plan {
-  std::vector<std::int32_t> prompts, gens, threads;
+  std::vector<std::int32_t> prompts, gens, depths, threads;
+
+  /// Tokens that the largest test needs room for.
+  [[nodiscard]] int context_length() const {
+    const int test =
+        std::max(*std::ranges::max_element(prompts), *std::ranges::max_element(gens) + 1);
+    return std::max(1, test) + *std::ranges::max_element(depths);
+  }
 };
 
 Result<std::vector<std::int32_t>> ParseList(const std::string& text, std::string_view flag,
@@ -64,7 +71,14 @@ Result<Plan> MakePlan(const BenchOptions& options, int context_length) {
   Plan plan;
   plan.prompts = BITTERN_TRY(ParseList(options.prompts, "-p", context_length));
   plan.gens = BITTERN_TRY(ParseList(options.gens, "-n", context_length - 1));
+  plan.depths = BITTERN_TRY(ParseList(options.depths, "-d", context_length));
   plan.threads = BITTERN_TRY(ParseList(options.threads, "-t", ThreadPool::kMaxThreads));
+  if (plan.context_length() > context_length) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("-d: a test behind {} tokens needs room for {}, the model has {}",
+                    *std::ranges::max_element(plan.depths), plan.context_length(), context_length));
+  }
   return plan;
 }
 
@@ -103,9 +117,9 @@ Result<void> RunTest(Session* session, int num_prompt, int num_gen) {
   return num_gen > 0 ? RunGeneration(session, num_gen) : RunPrompt(session, num_prompt);
 }
 
-/// Forgets the repetition before and gets ready for the next.
+/// Forgets the repetition before, down to the tokens that the test stands behind.
 Result<void> Prepare(Session* session, const BenchResult& test) {
-  session->Truncate(0);
+  session->Truncate(test.depth);
   return test.num_gen > 0 ? StartGeneration(session) : Result<void>{};
 }
 
@@ -136,6 +150,13 @@ Result<void> MeasureAll(Session* session, const BenchOptions& options, BenchResu
   return {};
 }
 
+/// The tokens that tests stand behind.
+Result<void> Fill(Session* session, int depth) {
+  ProgressLine progress;
+  progress.Show(fmt::format("reading the {} tokens before the tests", depth));
+  return RunPrompt(session, depth);
+}
+
 /// The rulers of a thread count, before its tests.
 Result<MachineFigures> MeasureMachine(int num_threads, const kernels::Kernels& kernels) {
   ProgressLine progress;
@@ -159,8 +180,7 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
                       BenchRun* run) {
   auto session_options = BITTERN_TRY(ToSessionOptions(options.context, num_threads, *run->model));
   // No more room than needed: a large cache would only cost memory.
-  session_options.context_length = std::max(
-      {1, *std::ranges::max_element(plan.prompts), *std::ranges::max_element(plan.gens) + 1});
+  session_options.context_length = plan.context_length();
   auto session = BITTERN_TRY(Session::Create(run->model, session_options));
   const model::Model& model = run->model->model;
   BenchResult test = {.num_threads = session.num_threads(),
@@ -176,14 +196,19 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
     test.num_gen = num_gen;
     test.samples_ns.clear();
     BITTERN_TRY(MeasureAll(&session, options, &test));
-    test.cost = runtime::CostOfToken(model, (num_prompt + num_gen) / 2, session_options.kv_type,
+    test.cost = runtime::CostOfToken(model, test.context(), session_options.kv_type,
                                      session.screen_stats(), session.skip_stats());
     run->out->Write(run->report->Row(test));
     run->results.push_back(test);
     return {};
   };
-  for (const int num_prompt : plan.prompts) BITTERN_TRY(measure(num_prompt, 0));
-  for (const int num_gen : plan.gens) BITTERN_TRY(measure(0, num_gen));
+  for (const int depth : plan.depths) {
+    session.Truncate(0);
+    if (depth > 0) BITTERN_TRY(Fill(&session, depth));
+    test.depth = depth;
+    for (const int num_prompt : plan.prompts) BITTERN_TRY(measure(num_prompt, 0));
+    for (const int num_gen : plan.gens) BITTERN_TRY(measure(0, num_gen));
+  }
   return {};
 }
 
@@ -250,6 +275,11 @@ void AddBench(CLI::App& app, int* exit_code) {
       ->type_name("LIST")
       ->capture_default_str();
   command->add_option("-n,--n-gen", options->gens, "Generation lengths, comma-separated; 0: none")
+      ->type_name("LIST")
+      ->capture_default_str();
+  command
+      ->add_option("-d,--n-depth", options->depths,
+                   "Tokens in the context before a test begins, comma-separated")
       ->type_name("LIST")
       ->capture_default_str();
   command

@@ -88,8 +88,9 @@ void AdviseOnPrefill(const BenchResult& result, std::vector<std::string>* advice
 }  // namespace
 
 std::string TestName(const BenchResult& result) {
-  return result.num_gen == 0 ? fmt::format("pp{}", result.num_prompt)
-                             : fmt::format("tg{}", result.num_gen);
+  const std::string depth = result.depth == 0 ? "" : fmt::format(" @ d{}", result.depth);
+  return result.num_gen == 0 ? fmt::format("pp{}{}", result.num_prompt, depth)
+                             : fmt::format("tg{}{}", result.num_gen, depth);
 }
 
 std::vector<double> TokensPerSecond(const BenchResult& result) {
@@ -131,7 +132,8 @@ Scaling ScalingOf(const BenchResult& result, const BenchResult& first) {
 
 const BenchResult& FirstOfTest(const std::vector<BenchResult>& results, const BenchResult& result) {
   const auto same = std::ranges::find_if(results, [&](const BenchResult& other) {
-    return other.num_prompt == result.num_prompt && other.num_gen == result.num_gen;
+    return other.num_prompt == result.num_prompt && other.num_gen == result.num_gen &&
+           other.depth == result.depth;
   });
   return same == results.end() ? result : *same;
 }

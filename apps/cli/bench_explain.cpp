@@ -19,7 +19,7 @@ constexpr const char* kNoMeter =
 std::string ByteTable(const BenchResult& result) {
   const auto total = static_cast<double>(result.cost.bytes());
   std::string text = fmt::format("bytes read for one token ({}, context {}):\n", TestName(result),
-                                 result.num_gen / 2);
+                                 result.context());
   for (const auto& part : result.cost.parts) {
     const auto bytes = static_cast<double>(part.bytes);
     text += fmt::format("  {:<14} {:>10}  {:5.1f} %{}\n", part.name, DecimalBytes(bytes),
@@ -155,7 +155,7 @@ ExtraJson ExplainJson(const BenchSubject& subject, const std::vector<BenchResult
   }
   json["multiply_adds_per_token"] = result.cost.ternary_multiply_adds();
   if (const auto roof = MemoryRoof(result)) {
-    json["context"] = result.num_gen / 2;
+    json["context"] = result.context();
     json["bytes_per_token"] = result.cost.bytes();
     for (const auto& part : result.cost.parts) {
       json["parts"].push_back(

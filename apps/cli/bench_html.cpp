@@ -188,10 +188,9 @@ std::string BytesSection(const BenchResult& decode) {
     }
   }
   if (small > 0) row("everything else", small);
-  return Section(
-      "Bytes read for one token",
-      fmt::format("{} at {} tokens of context.", DecimalBytes(total), decode.num_gen / 2),
-      BytesSvg(bar) + "<table>\n" + rows + "</table>\n");
+  return Section("Bytes read for one token",
+                 fmt::format("{} at {} tokens of context.", DecimalBytes(total), decode.context()),
+                 BytesSvg(bar) + "<table>\n" + rows + "</table>\n");
 }
 
 std::string ResultsSection(const BenchExtras& extras, const std::vector<BenchResult>& results) {

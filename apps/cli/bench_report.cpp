@@ -98,6 +98,7 @@ Json Fields(const BenchSubject& subject, const BenchResult& result) {
           {"type_v", result.kv_type},
           {"n_prompt", result.num_prompt},
           {"n_gen", result.num_gen},
+          {"n_depth", result.depth},
           {"avg_ns", std::llround(ns.mean)},
           {"stddev_ns", std::llround(ns.deviation)},
           {"avg_ts", rate.mean},

@@ -19,15 +19,19 @@ struct MachineFigures {
   double int8_rate = 0;       ///< multiply-adds per second
 };
 
-/// One measured test. Exactly one of num_prompt and num_gen is not 0.
+/// One measured test, behind `depth` tokens. Exactly one of num_prompt and num_gen is not 0.
 struct BenchResult {
   int num_prompt = 0, num_gen = 0, num_threads = 0;
   int batch_size = 0, ubatch_size = 0;
   std::string kv_type = {};
+  int depth = 0;
   std::vector<std::uint64_t> samples_ns = {};  ///< one per repetition
   std::optional<double> joules = {};           ///< of all repetitions, where there is a meter
   runtime::TokenCost cost = {};                ///< of a token halfway through the test
   std::optional<MachineFigures> machine = {};  ///< where they were asked for
+
+  /// Tokens before the one halfway through the test.
+  [[nodiscard]] int context() const noexcept { return depth + (num_prompt + num_gen) / 2; }
 };
 
 /// What all tests of a run have in common.
