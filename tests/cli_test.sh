@@ -196,6 +196,15 @@ test_speculation() {
   check "always says the same" cmp "$work/spec-off" "$work/spec-always"
   run "verbose" 0 run -p "a b a b a b a b" -n 8 --temp 0 -v --spec always
   err_has "tokens drafted,"
+  run "what was not read" 0 run -p "a b" -n 8 --temp 0 --head screened --zero-skip on --spec off --json
+  json '0 < j["savings"]["zeros"]["down_columns_read"] <= j["savings"]["zeros"]["up_rows_read"] < 1'
+  json '0 < j["savings"]["screen"]["after_7_bits"] <= j["savings"]["screen"]["after_5_bits"] <= 1'
+  json 'j["savings"]["screen"]["rows"] == 4096'
+  run "nothing was left out" 0 run -p "a b" -n 8 --temp 0 --head exact --zero-skip off --json
+  json 'j["savings"] == {"zeros": None, "screen": None}'
+  run "what was not read, as text" 0 run -p "a b" -n 8 --temp 0 -v --head screened --zero-skip on
+  err_has "of down_proj's columns read"
+  err_has "of 4096 rows a token"
   run "unknown mode" 1 run -p x --spec magic
   err_has "--spec"
   run "unknown head" 1 run -p x --head magic

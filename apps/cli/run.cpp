@@ -13,6 +13,7 @@
 #include "cli/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/sampling_options.hpp"
+#include "cli/savings.hpp"
 #include "cli/timings.hpp"
 
 namespace bittern::cli {
@@ -35,6 +36,7 @@ struct Run {
   std::vector<runtime::TokenId> prompt_ids;
   runtime::GenerateResult result;
   runtime::Timings timings;
+  Savings savings = {};
 };
 
 nlohmann::ordered_json ToJson(const Decisions& decisions) {
@@ -57,6 +59,7 @@ std::string ToJson(const Run& run) {
       {"finish_reason", runtime::FinishReasonName(run.result.finish)},
       {"seed", run.result.seed},
       {"timings", TimingsJson(run.timings)},
+      {"savings", SavingsJson(run.savings)},
       {"decisions", ToJson(run.model->decisions)}};
   // A path need not be UTF-8; JSON must.
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
@@ -92,6 +95,7 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   }
   run.result = BITTERN_TRY(session.Generate(generate, show));
   run.timings = session.timings();
+  run.savings = SavingsOf(session);
   return run;
 }
 
@@ -108,7 +112,9 @@ int RunCommand(const RunOptions& options) {
       fmt::print(stderr, "notice: the context is full\n");
     }
     fmt::print(stderr, "\n{}", TimingsFooter(run->timings, run->model->load_s));
-    if (options.model.verbose) fmt::print(stderr, "{}", SpeculationLine(run->timings));
+    if (options.model.verbose) {
+      fmt::print(stderr, "{}{}", SpeculationLine(run->timings), SavingsLines(run->savings));
+    }
   }
   const bool interrupted =
       run->result.finish == runtime::FinishReason::kCancelled && CatchInterrupt().load();
