@@ -3,20 +3,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "quant/tile16.hpp"
+
 namespace bittern::cli {
 namespace {
 
-constexpr std::uint64_t kTileRows = 16;  // of the screen
-
+/// At most 1: the last tile of the screen may have rows that are not there.
 double Share(std::uint64_t part, std::uint64_t all) {
-  return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
+  return all == 0 ? 0 : std::min(1.0, static_cast<double>(part) / static_cast<double>(all));
 }
 
 struct Shares {
   explicit Shares(const Savings& s)
       : up(Share(s.zeros.live_up_rows, s.zeros.up_rows)),
         down(Share(s.zeros.live_down_columns, s.zeros.down_columns)),
-        after_4_bits(Share(s.screen.tiles_of_bits * kTileRows, s.screen.rows)),
+        after_4_bits(Share(s.screen.tiles_of_bits * quant::kTileRows, s.screen.rows)),
         after_5_bits(Share(s.screen.after_5_bits, s.screen.rows)),
         after_7_bits(Share(s.screen.after_7_bits, s.screen.rows)) {}
 

@@ -269,7 +269,9 @@ std::size_t LookAtPairs(const Screening& s, std::uint32_t* ids, std::size_t coun
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) {
       const std::uint8_t* next = head.pairs.data() + ids[i + kAhead] * plane_bytes;
-      for (std::size_t b = 0; b < plane_bytes; b += 64) __builtin_prefetch(next + b, 0, 2);
+      for (std::size_t b = 0; b < plane_bytes; b += 64) {
+        __builtin_prefetch(next + b, 0, 2);  // the second level: kernels/prefetch.inc says why
+      }
     }
     const std::uint32_t r = ids[i];
     const float step = s.v.step * head.step[r];
