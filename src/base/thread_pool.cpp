@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread_pool.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
 
 namespace bittern {
 namespace {
@@ -21,17 +26,13 @@ inline void Pause() noexcept {
 #endif
 }
 
-/// Waits until `counter` differs from `seen`: spins for a few microseconds, because the others
-/// are usually almost there, then sleeps in the kernel, because they may have lost their CPU.
-void AwaitChange(const std::atomic<std::uint32_t>& counter, std::uint32_t seen,
-                 int spins) noexcept {
-  for (int i = 0; i < spins; ++i) {
-    if (counter.load(std::memory_order_acquire) != seen) return;
-    Pause();
-  }
-  while (counter.load(std::memory_order_acquire) == seen) {
-    counter.wait(seen, std::memory_order_acquire);
-  }
+/// The CPU this thread runs on; -1 where nobody can say.
+inline int CurrentCpu() noexcept {
+#if defined(__linux__)
+  return sched_getcpu();
+#else
+  return -1;
+#endif
 }
 
 /// How long to spin before sleeping, in pauses of some 50 nanoseconds. Measured
@@ -47,50 +48,81 @@ int SpinsFor(int num_threads) noexcept {
 
 namespace internal {
 
-/// How far a thread's share has been dealt out, in a cache line of its own.
-struct alignas(kCacheLine) Dealt {
+/// What the others may know of a thread, in a cache line of its own.
+struct alignas(kCacheLine) Member {
   /// Bits 63-32: the call of Deal; bits 31-0: pieces claimed. A claim for another call starts from
   /// zero, so nobody has to reset what a thread that is still asleep left behind.
   std::atomic<std::uint64_t> claims{0};
-  std::uint32_t call = 0;  ///< calls of Deal this thread has begun: its own business
+  std::uint32_t call = 0;    ///< calls of Deal this thread has begun: its own business
+  std::atomic<int> cpu{-1};  ///< where it was seen last
 };
 
 struct PoolState {
   explicit PoolState(int num_threads)
       : size(num_threads),
         spins(SpinsFor(num_threads)),
-        dealt(static_cast<std::size_t>(num_threads)) {}
+        members(static_cast<std::size_t>(num_threads)) {}
 
   void Work(int index) noexcept {
     std::uint32_t seen = 0;
     for (;;) {
-      AwaitChange(generation, seen, spins);
+      AwaitChange(generation, seen, index);
       ++seen;
       if (stopping.load(std::memory_order_acquire)) return;
       Team team(this, index, size);
       (*task)(team);
-      Barrier();
+      Barrier(index);
     }
   }
 
   /// The last thread to arrive opens the barrier for the others.
-  void Barrier() noexcept {
+  void Barrier(int index) noexcept {
     if (size == 1) return;
+    members[static_cast<std::size_t>(index)].cpu.store(CurrentCpu(), std::memory_order_relaxed);
     const std::uint32_t phase = barrier_phase.load(std::memory_order_relaxed);
     if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
       arrived.store(0, std::memory_order_relaxed);
       barrier_phase.fetch_add(1, std::memory_order_release);
       barrier_phase.notify_all();
     } else {
-      AwaitChange(barrier_phase, phase, spins);
+      AwaitChange(barrier_phase, phase, index);
     }
+  }
+
+  /// Waits until `counter` differs from `seen`: spins for a few microseconds, because the others
+  /// are usually almost there, then sleeps in the kernel, because they may have lost their CPU. Who
+  /// sits on the CPU that another one needs sleeps at once.
+  void AwaitChange(const std::atomic<std::uint32_t>& counter, std::uint32_t seen,
+                   int index) const noexcept {
+    constexpr int kLook = 64;
+    for (int i = 0; i < spins; ++i) {
+      if (counter.load(std::memory_order_acquire) != seen) return;
+      if (i % kLook == kLook - 1 && InTheWay(index)) break;
+      Pause();
+    }
+    while (counter.load(std::memory_order_acquire) == seen) {
+      counter.wait(seen, std::memory_order_acquire);
+    }
+  }
+
+  /// True if another thread was seen last on the CPU that `index` is running on.
+  [[nodiscard]] bool InTheWay(int index) const noexcept {
+    const int cpu = CurrentCpu();
+    if (cpu < 0) return false;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (i != static_cast<std::size_t>(index) &&
+          members[i].cpu.load(std::memory_order_relaxed) == cpu) {
+        return true;
+      }
+    }
+    return false;
   }
 
   const int size;
   const int spins;
   const std::function<void(Team&)>* task = nullptr;
   std::vector<std::thread> threads;
-  std::vector<Dealt> dealt;  ///< of each thread
+  std::vector<Member> members;
   std::atomic<bool> stopping{false};
   alignas(kCacheLine) std::atomic<std::uint32_t> generation{0};
   alignas(kCacheLine) std::atomic<std::uint32_t> barrier_phase{0};
@@ -99,13 +131,13 @@ struct PoolState {
 
 }  // namespace internal
 
-void Team::Barrier() noexcept { state_->Barrier(); }
+void Team::Barrier() noexcept { state_->Barrier(index_); }
 
-void Team::BeginDeal() const noexcept { ++state_->dealt[static_cast<std::size_t>(index_)].call; }
+void Team::BeginDeal() const noexcept { ++state_->members[static_cast<std::size_t>(index_)].call; }
 
 std::size_t Team::Claim(int owner) const noexcept {
-  const std::uint32_t call = state_->dealt[static_cast<std::size_t>(index_)].call;
-  std::atomic<std::uint64_t>& claims = state_->dealt[static_cast<std::size_t>(owner)].claims;
+  const std::uint32_t call = state_->members[static_cast<std::size_t>(index_)].call;
+  std::atomic<std::uint64_t>& claims = state_->members[static_cast<std::size_t>(owner)].claims;
   std::uint64_t seen = claims.load(std::memory_order_relaxed), first;
   do {
     const bool of_this_call = seen >> 32 == call;
@@ -158,7 +190,7 @@ void ThreadPool::Run(const std::function<void(Team&)>& task) noexcept {
     state_->generation.notify_all();
   }
   task(team);
-  state_->Barrier();
+  state_->Barrier(0);
 }
 
 }  // namespace bittern
