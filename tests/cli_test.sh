@@ -200,6 +200,7 @@ test_speculation() {
   json '0 < j["savings"]["zeros"]["down_columns_read"] <= j["savings"]["zeros"]["up_rows_read"] < 1'
   json '0 < j["savings"]["screen"]["after_7_bits"] <= j["savings"]["screen"]["after_5_bits"] <= 1'
   json 'j["savings"]["screen"]["rows"] == 4096'
+  json '1 <= j["threads"]["used"] <= j["threads"]["given"]'
   run "nothing was left out" 0 run -p "a b" -n 8 --temp 0 --head exact --zero-skip off --json
   json 'j["savings"] == {"zeros": None, "screen": None}'
   run "what was not read, as text" 0 run -p "a b" -n 8 --temp 0 -v --head screened --zero-skip on

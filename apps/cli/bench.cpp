@@ -175,6 +175,14 @@ struct BenchRun {
   std::vector<BenchResult> results = {};
 };
 
+/// What a user must know who compares this figure with another; "" where there is nothing.
+std::string HeldUpNotice(const BenchResult& test) {
+  if (test.threads_used > 0.99 * test.num_threads) return {};
+  return fmt::format(
+      "notice: {}: other programs kept CPUs busy, so {:.1f} of {} threads were used on average\n",
+      TestName(test), test.threads_used, test.num_threads);
+}
+
 /// The tests of one thread count, reported as they end.
 Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_threads,
                       BenchRun* run) {
@@ -195,7 +203,10 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
     test.num_prompt = num_prompt;
     test.num_gen = num_gen;
     test.samples_ns.clear();
+    const PassCounts before = session.pass_counts();
     BITTERN_TRY(MeasureAll(&session, options, &test));
+    test.threads_used = (session.pass_counts() - before).mean_threads(test.num_threads);
+    fmt::print(stderr, "{}", HeldUpNotice(test));
     test.cost = runtime::CostOfToken(model, test.context(), session_options.kv_type,
                                      session.screen_stats(), session.skip_stats());
     run->out->Write(run->report->Row(test));

@@ -107,6 +107,7 @@ Json Fields(const BenchSubject& subject, const BenchResult& result) {
 
 Json FieldsAndSamples(const BenchSubject& subject, const BenchResult& result) {
   Json json = Fields(subject, result);
+  json["n_threads_used"] = result.threads_used;
   json["samples_ns"] = result.samples_ns;
   json["samples_ts"] = TokensPerSecond(result);
   return json;

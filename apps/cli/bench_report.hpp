@@ -22,6 +22,7 @@ struct MachineFigures {
 /// One measured test, behind `depth` tokens. Exactly one of num_prompt and num_gen is not 0.
 struct BenchResult {
   int num_prompt = 0, num_gen = 0, num_threads = 0;
+  double threads_used = 0;  ///< on average; fewer than num_threads beside busy programs
   int batch_size = 0, ubatch_size = 0;
   std::string kv_type = {};
   int depth = 0;

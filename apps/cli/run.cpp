@@ -37,6 +37,8 @@ struct Run {
   runtime::GenerateResult result;
   runtime::Timings timings;
   Savings savings = {};
+  int threads = 0;
+  double threads_used = 0;
 };
 
 nlohmann::ordered_json ToJson(const Decisions& decisions) {
@@ -60,6 +62,7 @@ std::string ToJson(const Run& run) {
       {"seed", run.result.seed},
       {"timings", TimingsJson(run.timings)},
       {"savings", SavingsJson(run.savings)},
+      {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
       {"decisions", ToJson(run.model->decisions)}};
   // A path need not be UTF-8; JSON must.
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
@@ -96,6 +99,8 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   run.result = BITTERN_TRY(session.Generate(generate, show));
   run.timings = session.timings();
   run.savings = SavingsOf(session);
+  run.threads = session.num_threads();
+  run.threads_used = session.pass_counts().mean_threads(run.threads);
   return run;
 }
 
@@ -114,6 +119,9 @@ int RunCommand(const RunOptions& options) {
     fmt::print(stderr, "\n{}", TimingsFooter(run->timings, run->model->load_s));
     if (options.model.verbose) {
       fmt::print(stderr, "{}{}", SpeculationLine(run->timings), SavingsLines(run->savings));
+      fmt::print(stderr, "{:>16} = {:.1f} of {} on average{}\n", "threads", run->threads_used,
+                 run->threads,
+                 run->threads_used < 0.99 * run->threads ? ": other programs kept CPUs busy" : "");
     }
   }
   const bool interrupted =

@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include "base/team_size.hpp"
 
 #if defined(__linux__)
 #include <sched.h>
@@ -44,6 +48,22 @@ int SpinsFor(int num_threads) noexcept {
   return num_threads <= UsableCpuCount() ? kLong : kShort;
 }
 
+double Now() noexcept {
+  using Seconds = std::chrono::duration<double>;
+  return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// CPU time of this thread in seconds; negative where nobody can say.
+double ThreadCpuSeconds() noexcept {
+#if defined(CLOCK_THREAD_CPUTIME_ID)
+  timespec time = {};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0) {
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+#endif
+  return -1;
+}
+
 }  // namespace
 
 namespace internal {
@@ -55,54 +75,106 @@ struct alignas(kCacheLine) Member {
   std::atomic<std::uint64_t> claims{0};
   std::uint32_t call = 0;    ///< calls of Deal this thread has begun: its own business
   std::atomic<int> cpu{-1};  ///< where it was seen last
+  double asleep = 0;         ///< seconds of this run: its own business
+  double busy = 1;           ///< share of the last run that it had a CPU; read after that run
+  bool held_up = false;      ///< in the last run, see TeamPass; likewise
+};
+
+/// A run's number and the size of its team, in one word, so that whoever looks late sees both of
+/// the same run. Numbers return after 2^21 runs: a thread can only have slept through runs that did
+/// not want it.
+class RunWord {
+ public:
+  explicit RunWord(std::uint32_t word) noexcept : word_(word) {}
+  [[nodiscard]] std::uint32_t word() const noexcept { return word_; }
+  [[nodiscard]] int size() const noexcept { return static_cast<int>(word_ & kSizeMask); }
+  [[nodiscard]] RunWord Next(int size) const noexcept {
+    return RunWord((word_ & ~kSizeMask) + kSizeMask + 1 + static_cast<std::uint32_t>(size));
+  }
+
+ private:
+  static constexpr std::uint32_t kSizeMask = 0x7ff;
+  static_assert(ThreadPool::kMaxThreads <= kSizeMask);
+  std::uint32_t word_;
 };
 
 struct PoolState {
   explicit PoolState(int num_threads)
       : size(num_threads),
+        team_size(num_threads),
         spins(SpinsFor(num_threads)),
         members(static_cast<std::size_t>(num_threads)) {}
 
   void Work(int index) noexcept {
     std::uint32_t seen = 0;
+    bool wanted = true;  // in the last run; else there is no hurry
     for (;;) {
-      AwaitChange(generation, seen, index);
-      ++seen;
+      AwaitChange(run, seen, index, wanted ? spins : 0);
       if (stopping.load(std::memory_order_acquire)) return;
-      Team team(this, index, size);
-      (*task)(team);
-      Barrier(index);
+      seen = run.load(std::memory_order_acquire);
+      const int team_of_run = RunWord(seen).size();
+      wanted = index < team_of_run;
+      if (wanted) DoShare(index, team_of_run);
     }
   }
 
-  /// The last thread to arrive opens the barrier for the others.
-  void Barrier(int index) noexcept {
-    if (size == 1) return;
+  /// One thread's part in a run.
+  void DoShare(int index, int team_of_run) noexcept {
+    Member& member = members[static_cast<std::size_t>(index)];
+    member.call = first_call;
+    Team team(this, index, team_of_run);
+    member.asleep = 0;
+    const double begin = Now(), cpu_begin = ThreadCpuSeconds();
+    (*task)(team);
+    const double seconds = Now() - begin;
+    const double cpu_seconds = cpu_begin < 0 ? seconds : ThreadCpuSeconds() - cpu_begin;
+    member.busy = seconds <= 0 ? 1 : std::min(1.0, cpu_seconds / seconds);
+    member.held_up = cpu_seconds < kHeldUpShare * (seconds - member.asleep);
+    Barrier(index, team_of_run);
+  }
+
+  void Run(int team_of_run, const std::function<void(Team&)>& work) noexcept {
+    task = &work;
+    first_call = members[0].call;
+    if (size > 1) {
+      const RunWord last(run.load(std::memory_order_relaxed));
+      run.store(last.Next(team_of_run).word(), std::memory_order_release);
+      run.notify_all();
+    }
+    DoShare(0, team_of_run);
+  }
+
+  /// The last thread of `count` to arrive opens the barrier for the others.
+  void Barrier(int index, int count) noexcept {
+    if (count == 1) return;
     members[static_cast<std::size_t>(index)].cpu.store(CurrentCpu(), std::memory_order_relaxed);
     const std::uint32_t phase = barrier_phase.load(std::memory_order_relaxed);
-    if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
+    if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
       arrived.store(0, std::memory_order_relaxed);
       barrier_phase.fetch_add(1, std::memory_order_release);
       barrier_phase.notify_all();
     } else {
-      AwaitChange(barrier_phase, phase, index);
+      AwaitChange(barrier_phase, phase, index, spins);
     }
   }
 
   /// Waits until `counter` differs from `seen`: spins for a few microseconds, because the others
   /// are usually almost there, then sleeps in the kernel, because they may have lost their CPU. Who
   /// sits on the CPU that another one needs sleeps at once.
-  void AwaitChange(const std::atomic<std::uint32_t>& counter, std::uint32_t seen,
-                   int index) const noexcept {
+  void AwaitChange(const std::atomic<std::uint32_t>& counter, std::uint32_t seen, int index,
+                   int most_spins) noexcept {
     constexpr int kLook = 64;
-    for (int i = 0; i < spins; ++i) {
+    for (int i = 0; i < most_spins; ++i) {
       if (counter.load(std::memory_order_acquire) != seen) return;
       if (i % kLook == kLook - 1 && InTheWay(index)) break;
       Pause();
     }
-    while (counter.load(std::memory_order_acquire) == seen) {
+    if (counter.load(std::memory_order_acquire) != seen) return;
+    const double begin = Now();
+    do {
       counter.wait(seen, std::memory_order_acquire);
-    }
+    } while (counter.load(std::memory_order_acquire) == seen);
+    members[static_cast<std::size_t>(index)].asleep += Now() - begin;
   }
 
   /// True if another thread was seen last on the CPU that `index` is running on.
@@ -119,19 +191,22 @@ struct PoolState {
   }
 
   const int size;
+  TeamSize team_size;
+  PassCounts counts = {};
   const int spins;
   const std::function<void(Team&)>* task = nullptr;
   std::vector<std::thread> threads;
   std::vector<Member> members;
   std::atomic<bool> stopping{false};
-  alignas(kCacheLine) std::atomic<std::uint32_t> generation{0};
+  std::uint32_t first_call = 0;                           ///< calls of Deal before this run
+  alignas(kCacheLine) std::atomic<std::uint32_t> run{0};  ///< a RunWord
   alignas(kCacheLine) std::atomic<std::uint32_t> barrier_phase{0};
   alignas(kCacheLine) std::atomic<int> arrived{0};
 };
 
 }  // namespace internal
 
-void Team::Barrier() noexcept { state_->Barrier(index_); }
+void Team::Barrier() noexcept { state_->Barrier(index_, size_); }
 
 void Team::BeginDeal() const noexcept { ++state_->members[static_cast<std::size_t>(index_)].call; }
 
@@ -175,22 +250,31 @@ ThreadPool& ThreadPool::operator=(ThreadPool&& other) noexcept {
 ThreadPool::~ThreadPool() {
   if (state_ == nullptr) return;
   state_->stopping.store(true, std::memory_order_release);
-  state_->generation.fetch_add(1, std::memory_order_release);
-  state_->generation.notify_all();
+  state_->run.fetch_add(1, std::memory_order_release);
+  state_->run.notify_all();
   for (auto& thread : state_->threads) thread.join();
 }
 
 int ThreadPool::size() const noexcept { return state_->size; }
 
 void ThreadPool::Run(const std::function<void(Team&)>& task) noexcept {
-  Team team(state_.get(), 0, state_->size);
-  if (state_->size > 1) {
-    state_->task = &task;
-    state_->generation.fetch_add(1, std::memory_order_release);
-    state_->generation.notify_all();
-  }
-  task(team);
-  state_->Barrier(0);
+  state_->Run(state_->size, task);
 }
+
+void ThreadPool::RunAdaptive(std::uint32_t kind, const std::function<void(Team&)>& task) noexcept {
+  const int size = state_->team_size.Next();
+  ++state_->counts.passes;
+  state_->counts.threads += static_cast<std::uint64_t>(size);
+  TeamPass pass = {.kind = kind, .begin = Now(), .seconds = 0, .busy = 0, .held_up = 0};
+  state_->Run(size, task);
+  pass.seconds = Now() - pass.begin;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i) {
+    pass.busy += state_->members[i].busy;
+    pass.held_up += state_->members[i].held_up;
+  }
+  state_->team_size.Record(pass);
+}
+
+PassCounts ThreadPool::pass_counts() const noexcept { return state_->counts; }
 
 }  // namespace bittern

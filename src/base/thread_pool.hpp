@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -72,6 +73,20 @@ class Team {
   int index_, size_;
 };
 
+/// Passes that went through ThreadPool::RunAdaptive.
+struct PassCounts {
+  std::uint64_t passes = 0;
+  std::uint64_t threads = 0;  ///< summed over them
+
+  /// Threads that worked on a pass, on average; `given` before the first one.
+  [[nodiscard]] double mean_threads(int given) const noexcept {
+    return passes == 0 ? given : static_cast<double>(threads) / static_cast<double>(passes);
+  }
+  friend PassCounts operator-(const PassCounts& a, const PassCounts& b) noexcept {
+    return {a.passes - b.passes, a.threads - b.threads};
+  }
+};
+
 /// Owns size - 1 threads; the caller of Run is the remaining one. Run may be called from one
 /// thread at a time.
 class ThreadPool {
@@ -85,9 +100,14 @@ class ThreadPool {
   ~ThreadPool();
 
   [[nodiscard]] int size() const noexcept;
-  /// Runs `task` on every thread of the team; returns when all have returned. `task` must not
+  /// Runs `task` on every thread of the pool; returns when all have returned. `task` must not
   /// throw.
   void Run(const std::function<void(Team&)>& task) noexcept;
+  /// As Run, but where threads have to share their CPUs with other programs, by as many threads as
+  /// prove fastest (base/team_size.hpp). Passes of one `kind` must be the same work. What a task
+  /// computes must not depend on the size of its team.
+  void RunAdaptive(std::uint32_t kind, const std::function<void(Team&)>& task) noexcept;
+  [[nodiscard]] PassCounts pass_counts() const noexcept;
 
  private:
   explicit ThreadPool(std::unique_ptr<internal::PoolState> state);

@@ -68,17 +68,50 @@ TEST_P(ThreadPoolOfSize, DealsEveryIndexOnce) {
   }
 }
 
+TEST_P(ThreadPoolOfSize, AdaptiveRunsOfAnySizeDoAllTheWork) {
+  auto pool = ThreadPool::Create(GetParam()).value();
+  std::uint64_t threads = 0;
+  for (int pass = 0; pass < 3000; ++pass) {
+    std::vector<std::atomic<int>> hits(50);
+    std::atomic<int> size{0}, members{0};
+    pool.RunAdaptive(1, [&](Team& team) {
+      size = team.size();
+      ++members;
+      for (int round = 0; round < 2; ++round) {
+        team.Deal(hits.size(), 3, [&](Range range) {
+          for (std::size_t i = range.begin; i < range.end; ++i) ++hits[i];
+        });
+        team.Barrier();
+      }
+    });
+    for (auto& hit : hits) ASSERT_EQ(hit, 2);
+    ASSERT_EQ(members, size);
+    ASSERT_LE(size, GetParam());
+    threads += static_cast<std::uint64_t>(size);
+    if (pass % 100 == 0) {  // all of them in between
+      std::atomic<int> all{0};
+      pool.Run([&](Team&) { ++all; });
+      ASSERT_EQ(all, GetParam());
+    }
+  }
+  EXPECT_EQ(pool.pass_counts().passes, 3000u);
+  EXPECT_EQ(pool.pass_counts().threads, threads);
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, ThreadPoolOfSize, testing::Values(1, 2, 3, 7));
 
 TEST(ThreadPool, WhoeverIsFreeDoesWhatOthersHaveNotBegun) {
   auto pool = ThreadPool::Create(2).value();
   std::atomic<int> done{0};
+  std::atomic<bool> begun{false};
   std::vector<int> by(10, -1);
   pool.Run([&](Team& team) {
+    while (team.index() == 1 && !begun.load()) std::this_thread::yield();
     team.Deal(by.size(), 1, [&](Range range) {
       by[range.begin] = team.index();
       // The first thread sticks to its first piece until all others are done.
       if (range.begin == 0) {
+        begun = true;
         while (done.load() < 9) std::this_thread::yield();
       } else {
         ++done;

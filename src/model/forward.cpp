@@ -20,11 +20,17 @@ void RunLayers(const Context& context, std::span<const std::int32_t> tokens) {
   for (int layer = 0; layer < context.config.num_layers; ++layer) RunBlock(context, layer);
 }
 
+/// Batches that end soon enough to compare team sizes by them go to as many threads as pay.
+void RunPass(ThreadPool& pool, std::size_t num_tokens, const std::function<void(Team&)>& task) {
+  if (num_tokens > kFewTokens) return pool.Run(task);
+  pool.RunAdaptive(static_cast<std::uint32_t>(num_tokens), task);
+}
+
 }  // namespace
 
 void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
              ForwardState& state, ThreadPool& pool, LogitsRows rows, std::span<float> logits) {
-  pool.Run([&](Team& team) {
+  RunPass(pool, tokens.size(), [&](Team& team) {
     const Context context{model.config(), model.weights(), cache, state.impl(),
                           tokens.size(),  cache.length(),  team};
     RunLayers(context, tokens);
@@ -39,7 +45,7 @@ void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& 
 void ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
                        ForwardState& state, ThreadPool& pool, const CandidateRequest& request,
                        std::span<CandidateLogits> out) {
-  pool.Run([&](Team& team) {
+  RunPass(pool, tokens.size(), [&](Team& team) {
     const Context context{model.config(), model.weights(), cache, state.impl(),
                           tokens.size(),  cache.length(),  team};
     RunLayers(context, tokens);

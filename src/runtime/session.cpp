@@ -431,6 +431,7 @@ std::span<const float> Session::logits() const noexcept {
 std::span<const TokenId> Session::tokens() const noexcept { return impl_->tokens; }
 int Session::context_length() const noexcept { return impl_->cache.capacity(); }
 int Session::num_threads() const noexcept { return impl_->pool.size(); }
+PassCounts Session::pass_counts() const noexcept { return impl_->pool.pass_counts(); }
 
 void Session::Truncate(int position) noexcept {
   if (position < 0 || position >= impl_->cache.length()) return;

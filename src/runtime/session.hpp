@@ -116,6 +116,9 @@ class Session {
   [[nodiscard]] std::span<const TokenId> tokens() const noexcept;
   [[nodiscard]] int context_length() const noexcept;
   [[nodiscard]] int num_threads() const noexcept;
+  /// Forward passes of a few tokens: fewer than num_threads() may have worked on them where other
+  /// programs kept CPUs busy.
+  [[nodiscard]] PassCounts pass_counts() const noexcept;
   /// Forgets everything after `position` tokens; logits() become empty.
   void Truncate(int position) noexcept;
   /// Shows every step of the forward passes to come to `tracer` (model/trace.hpp); null: nobody.
