@@ -249,6 +249,63 @@ TEST(Generate, CanGoOnWhereItStopped) {
   EXPECT_EQ(ids, expected);
 }
 
+/// A session whose head is screened, with batches of three tokens.
+Session ScreenedSession() {
+  static const auto model =
+      Load({.num_threads = 2, .weights = {.head = model::HeadMode::kScreened}});
+  auto session = Session::Create(model, {.batch_size = 3, .num_threads = 2});
+  EXPECT_TRUE(session.has_value());
+  return *std::move(session);
+}
+
+TEST(PrefillFor, ComputesOnlyTheLogitsThatAreWanted) {
+  struct Case {
+    runtime::SamplerOptions sampler;
+    bool all;  // logits
+  };
+  const std::vector<Case> cases = {
+      {{.temperature = 0}, false},
+      {{.temperature = 0, .repeat_penalty = 1.3f}, false},
+      {{.temperature = 0.8f, .top_k = 40, .seed = 7}, false},
+      {{.temperature = 1, .top_k = 0, .top_p = 1, .min_p = 0.1f, .seed = 7}, false},
+      {{.temperature = 1, .top_k = 0, .top_p = 0.9f, .min_p = 0, .seed = 7}, true},
+  };
+  for (const Case& c : cases) {
+    const GenerateOptions options = {.max_tokens = 12, .sampler = c.sampler};
+    Session plain = ScreenedSession(), session = ScreenedSession();
+    ASSERT_TRUE(plain.Prefill(Prompt()).has_value());
+    ASSERT_TRUE(session.PrefillFor(Prompt(), options).has_value());
+    EXPECT_EQ(session.logits().empty(), !c.all);
+    EXPECT_EQ(session.screen_stats().tokens, c.all ? 0u : 1u);
+    EXPECT_EQ(session.timings().prompt_tokens, static_cast<int>(Prompt().size()));
+    EXPECT_THAT(Continue(&session, Greedy(0)).ids, IsEmpty());
+    const auto got = Continue(&session, options), want = Continue(&plain, options);
+    EXPECT_EQ(got.ids, want.ids);
+    EXPECT_EQ(std::vector(session.tokens().begin(), session.tokens().end()),
+              std::vector(plain.tokens().begin(), plain.tokens().end()));
+  }
+}
+
+TEST(PrefillFor, AnotherSamplerGetsItsLogits) {
+  GenerateOptions sampled = {.max_tokens = 12};
+  sampled.sampler = {.temperature = 1, .top_k = 0, .top_p = 0.9f, .min_p = 0, .seed = 3};
+  Session plain = ScreenedSession(), session = ScreenedSession();
+  ASSERT_TRUE(plain.Prefill(Prompt()).has_value());
+  ASSERT_TRUE(session.PrefillFor(Prompt(), Greedy(12)).has_value());
+  const auto got = Continue(&session, sampled), want = Continue(&plain, sampled);
+  EXPECT_EQ(got.ids, want.ids);
+}
+
+TEST(PrefillFor, IsForgottenWithItsTokens) {
+  Session session = ScreenedSession();
+  ASSERT_TRUE(session.PrefillFor(Prompt(), Greedy(4)).has_value());
+  session.Truncate(1);
+  EXPECT_FALSE(session.Generate(Greedy(4), nullptr).has_value());
+  EXPECT_FALSE(session.PrefillFor(Prompt(), {.sampler = {.repeat_penalty = 0}}).has_value());
+  EXPECT_EQ(session.tokens().size(), 1u);
+  EXPECT_FALSE(session.PrefillFor({}, Greedy(4)).has_value());
+}
+
 TEST(Generate, StopsBeforeEveryStopString) {
   Session whole = Prompted();
   const std::string text = Continue(&whole, Greedy(24)).text;

@@ -97,19 +97,23 @@ Result<void> RunPrompt(Session* session, int count) {
   return session->Prefill(RandomIds(count, config.vocab_size));
 }
 
+/// Greedy, `max_tokens` tokens whatever they are, drafting nothing.
+runtime::GenerateOptions GreedyRun(int max_tokens) {
+  return {.max_tokens = max_tokens,
+          .sampler = {.temperature = 0},
+          .ignore_eos = true,
+          .speculation = runtime::Speculation::kOff};
+}
+
 /// The token a generation starts from, run through the model.
 Result<void> StartGeneration(Session* session) {
   const TokenId id = std::max(session->model().tokenizer.bos_id(), 0);
-  return session->Prefill({&id, 1});
+  return session->PrefillFor({&id, 1}, GreedyRun(0));
 }
 
-/// Greedy, `count` runs of the model of one token each, drafting nothing.
+/// `count` runs of the model of one token each.
 Result<void> RunGeneration(Session* session, int count) {
-  const runtime::GenerateOptions options{.max_tokens = count + 1,  // the last one is not run
-                                         .sampler = {.temperature = 0},
-                                         .ignore_eos = true,
-                                         .speculation = runtime::Speculation::kOff};
-  BITTERN_TRY(session->Generate(options, {}));
+  BITTERN_TRY(session->Generate(GreedyRun(count + 1), {}));  // the last one is not run
   return {};
 }
 

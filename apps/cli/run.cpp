@@ -91,7 +91,7 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   if (!options.prompt.no_escape) {
     for (std::string& stop : generate.stops) stop = Unescape(stop);
   }
-  BITTERN_TRY(session.Prefill(run.prompt_ids, generate.cancel));
+  BITTERN_TRY(session.PrefillFor(run.prompt_ids, generate));
   const auto show = [&](std::string_view text) { return options.json || out->Write(text); };
   if (!options.no_display_prompt) {
     show(tokenizer.Decode(run.prompt_ids, generate.render_special));

@@ -397,7 +397,7 @@ class Scan {
 }  // namespace
 
 Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernels::Kernels& kernels,
-                                         ThreadPool& pool) {
+                                         ThreadPool& pool, const std::function<void(Range)>& done) {
   ScreenedHead head;
   head.rows = matrix.rows;
   head.cols = matrix.cols;
@@ -420,8 +420,13 @@ Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernel
     RowReader reader(matrix, kernels.float32());
     std::vector<std::int8_t> codes(kTileRows * head.padded_cols);
     const Range range = team.Share(tiles);
-    for (std::size_t tile = range.begin; tile < range.end; ++tile) {
-      BuildTile(kernels.float32(), &reader, tile, codes.data(), &head);
+    constexpr std::size_t kTilesBetween = 64;
+    for (std::size_t tile = range.begin; tile < range.end; tile += kTilesBetween) {
+      const std::size_t end = std::min(tile + kTilesBetween, range.end);
+      for (std::size_t t = tile; t < end; ++t) {
+        BuildTile(kernels.float32(), &reader, t, codes.data(), &head);
+      }
+      if (done) done({tile * kTileRows, std::min(end * kTileRows, head.rows)});
     }
   });
   for (std::size_t r = 0; r < head.rows; ++r) {

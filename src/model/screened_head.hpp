@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -38,11 +39,12 @@ struct ScreenedHead {
            (4 * step.size() + 3 * tile_step.size()) * sizeof(float);
   }
 
-  /// Makes the copy with all threads of the pool. An empty one where a row is not finite (then
-  /// nothing can be bounded). Error: kOutOfMemory.
+  /// Makes the copy with all threads of the pool; `done`, if any, is told by each of them which
+  /// rows of the head it will not read again. An empty copy where a row is not finite (then nothing
+  /// can be bounded). Error: kOutOfMemory.
   [[nodiscard]] static Result<ScreenedHead> Build(const DenseMatrix& head,
-                                                  const kernels::Kernels& kernels,
-                                                  ThreadPool& pool);
+                                                  const kernels::Kernels& kernels, ThreadPool& pool,
+                                                  const std::function<void(Range)>& done = {});
 };
 
 /// Which logits are wanted: every one that is at least the count-th best; with count 0, every one
@@ -50,6 +52,8 @@ struct ScreenedHead {
 struct CandidateRequest {
   std::size_t count = 1;
   float within = 0;
+
+  bool operator==(const CandidateRequest&) const = default;
 };
 inline constexpr std::size_t kMaxCandidateCount = 1024;  ///< of CandidateRequest::count
 

@@ -193,10 +193,11 @@ bool IsScreened(const Weights& weights, HeadMode mode) {
 Result<void> PrepareHead(const formats::Checkpoint& checkpoint, HeadMode mode, ThreadPool& pool,
                          Weights* weights, Decisions* decisions) {
   if (IsScreened(*weights, mode)) {
-    weights->screened_head =
-        BITTERN_TRY(ScreenedHead::Build(weights->lm_head, weights->kernels, pool));
     const DenseMatrix& head = weights->lm_head;
-    checkpoint.Release({head.data, head.rows * head.row_bytes});
+    weights->screened_head =
+        BITTERN_TRY(ScreenedHead::Build(head, weights->kernels, pool, [&](Range rows) {
+          checkpoint.Release({head.row(rows.begin), (rows.end - rows.begin) * head.row_bytes});
+        }));
     const bool empty = weights->screened_head.empty();
     decisions->push_back({"output head screen", empty ? "off" : "on",
                           empty ? "a row of the head is not finite"

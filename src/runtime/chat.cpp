@@ -35,7 +35,7 @@ Result<GenerateResult> Chat::Say(std::string_view user, const GenerateOptions& o
                 fmt::format("this turn is {} tokens long and the context has room for {} of {}",
                             ids.size(), room, session_.context_length()));
   }
-  auto result = session_.Prefill(ids, options.cancel).and_then([&] {
+  auto result = session_.PrefillFor(ids, options).and_then([&] {
     return session_.Generate(options, on_text);
   });
   if (!result.has_value()) {

@@ -18,15 +18,14 @@ struct Companions::Impl {
   /// Generates again and again until told to stop, or until the model fails it: whoever runs
   /// beside it will meet the same error and report it.
   void Work(Session* session, std::vector<TokenId> prompt) {
+    const GenerateOptions options{.max_tokens = 16, .ignore_eos = true, .cancel = &stop};
     bool running = true;
     for (bool first = true; running && !stop.load(); first = false) {
       session->Truncate(0);
-      running = session->Prefill(prompt).has_value();
+      running = session->PrefillFor(prompt, options).has_value();
       if (first) started.fetch_add(1);
       started.notify_all();
-      running = running &&
-                session->Generate({.max_tokens = 16, .ignore_eos = true, .cancel = &stop}, nullptr)
-                    .has_value();
+      running = running && session->Generate(options, nullptr).has_value();
     }
   }
 

@@ -9,6 +9,7 @@
 #include <bit>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/thread_pool.hpp"
@@ -116,6 +117,7 @@ struct Session::Impl {
   model::CandidateLogits candidates = {};  // in place of them after a screened step
   bool screened = false;
   bool has_logits = false;
+  std::optional<model::CandidateRequest> prefilled_for = {};  // what `candidates` are, if anything
   std::vector<TokenId> tokens = {};  // as the cache, but for an open window's guesses
   Timings timings = {};
   DraftPolicy policy = {};
@@ -141,6 +143,11 @@ struct Session::Impl {
   Result<void> Check(std::span<const TokenId> ids) const;
   Result<void> Forward(std::span<const TokenId> ids, model::LogitsRows rows,
                        std::span<float> logits);
+  void ForwardTo(std::span<const TokenId> ids, const model::CandidateRequest& request);
+  [[nodiscard]] std::optional<model::CandidateRequest> ScreenFor(const Sampler& sampler) const;
+  Result<void> Prefill(std::span<const TokenId> ids, const std::atomic<bool>* cancel,
+                       const std::optional<model::CandidateRequest>& request);
+  Result<void> Resume(const Sampler& sampler);
   Result<FinishReason> Decode(const GenerateOptions& options, Sampler* sampler, TextStream* stream,
                               std::vector<TokenId>* ids);
   Result<void> Advance(TokenId id, const GenerateOptions& options, int wanted,
@@ -172,11 +179,27 @@ Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
 Result<void> Session::Impl::Forward(std::span<const TokenId> ids, model::LogitsRows rows,
                                     std::span<float> logits) {
   has_logits = false;
+  prefilled_for.reset();
   model::Forward(model->model, ids, cache, state, pool, rows, logits);
   tokens.insert(tokens.end(), ids.begin(), ids.end());
   BITTERN_TRY(CheckFinite(logits));
   has_logits = rows == model::LogitsRows::kLast;
   return {};
+}
+
+/// To `candidates` instead of logits.
+void Session::Impl::ForwardTo(std::span<const TokenId> ids,
+                              const model::CandidateRequest& request) {
+  has_logits = false;
+  prefilled_for.reset();
+  model::ForwardCandidates(model->model, ids, cache, state, pool, request, {&candidates, 1});
+  tokens.insert(tokens.end(), ids.begin(), ids.end());
+}
+
+/// What the sampler wants next, if it is not all logits and the head can be screened for it.
+std::optional<model::CandidateRequest> Session::Impl::ScreenFor(const Sampler& sampler) const {
+  const auto request = sampler.Request();
+  return request && model->model.CanScreen(*request) ? request : std::nullopt;
 }
 
 /// The guess for what follows `id`, which is run next; empty where none pays.
@@ -198,6 +221,7 @@ void Session::Impl::RunWindow(const Sampler& sampler) {
   // Beyond so many the whole head, read once for all, costs less than a scan for every few.
   constexpr std::size_t kMostScreened = 2 * model::kScreenVectors;
   const auto request = sampler.Request(window.ids.size() - 1);
+  prefilled_for.reset();
   window.screened =
       window.ids.size() <= kMostScreened && request && model->model.CanScreen(*request);
   const Stopwatch stopwatch(&window.seconds);
@@ -238,13 +262,10 @@ Result<void> Session::Impl::Step(TokenId id, const Sampler& sampler) {
   double seconds = 0;
   {
     const Stopwatch stopwatch(&seconds);
-    const auto request = sampler.Request();
-    screened = request && model->model.CanScreen(*request);
+    const auto request = ScreenFor(sampler);
+    screened = request.has_value();
     if (screened) {
-      has_logits = false;
-      model::ForwardCandidates(model->model, {&id, 1}, cache, state, pool, *request,
-                               {&candidates, 1});
-      tokens.push_back(id);
+      ForwardTo({&id, 1}, *request);
     } else {
       BITTERN_TRY(Forward({&id, 1}, model::LogitsRows::kLast, last_logits));
     }
@@ -273,8 +294,7 @@ Result<void> Session::Impl::Advance(TokenId id, const GenerateOptions& options, 
   BITTERN_TRY(CheckFinite(window_logits()));
   // A caller sees logits where it would without drafts, so that what follows does not depend on
   // what happened to be drafted.
-  const auto request = sampler.Request();
-  has_logits = !request || !model->model.CanScreen(*request);
+  has_logits = !ScreenFor(sampler).has_value();
   return {};
 }
 
@@ -284,7 +304,6 @@ Result<TokenId> Session::Impl::SampleNext(Sampler* sampler) const {
 
 Result<FinishReason> Session::Impl::Decode(const GenerateOptions& options, Sampler* sampler,
                                            TextStream* stream, std::vector<TokenId>* ids) {
-  screened = false;  // there are logits: Generate has looked
   Drafter drafter(options.speculation, tokens, &policy);
   for (int count = 0; options.max_tokens < 0 || count < options.max_tokens; ++count) {
     // A token is run only when another one is wanted after it.
@@ -361,19 +380,51 @@ Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
-Result<void> Session::Prefill(std::span<const TokenId> tokens, const std::atomic<bool>* cancel) {
-  BITTERN_TRY(impl_->Check(tokens));
-  const Stopwatch stopwatch(&impl_->timings.prompt_s);
-  while (!tokens.empty()) {
+/// Chunk by chunk; of the last position what `request` asks for, or all logits.
+Result<void> Session::Impl::Prefill(std::span<const TokenId> ids, const std::atomic<bool>* cancel,
+                                    const std::optional<model::CandidateRequest>& request) {
+  BITTERN_TRY(Check(ids));
+  const Stopwatch stopwatch(&timings.prompt_s);
+  while (!ids.empty()) {
     if (Cancelled(cancel)) return Fail(ErrorCode::kCancelled, "cancelled while reading the prompt");
-    const auto chunk = tokens.first(std::min(tokens.size(), impl_->batch_size));
-    tokens = tokens.subspan(chunk.size());
-    const bool last = tokens.empty();
-    BITTERN_TRY(impl_->Forward(chunk, last ? model::LogitsRows::kLast : model::LogitsRows::kNone,
-                               last ? std::span<float>(impl_->last_logits) : std::span<float>()));
-    impl_->timings.prompt_tokens += static_cast<int>(chunk.size());
+    const auto chunk = ids.first(std::min(ids.size(), batch_size));
+    ids = ids.subspan(chunk.size());
+    if (!ids.empty()) {
+      BITTERN_TRY(Forward(chunk, model::LogitsRows::kNone, {}));
+    } else if (request) {
+      ForwardTo(chunk, *request);
+      prefilled_for = request;
+    } else {
+      BITTERN_TRY(Forward(chunk, model::LogitsRows::kLast, last_logits));
+    }
+    timings.prompt_tokens += static_cast<int>(chunk.size());
   }
   return {};
+}
+
+/// Makes current_logits() or current_candidates() those that the first token is sampled from.
+Result<void> Session::Impl::Resume(const Sampler& sampler) {
+  screened = prefilled_for && prefilled_for == sampler.Request();
+  if (screened || has_logits) return {};
+  if (!prefilled_for) {
+    return Fail(ErrorCode::kInvalidArgument, "nothing to continue: run a prompt first");
+  }
+  // The prompt was read for another sampler: its last token has to be run again.
+  const TokenId last = tokens.back();
+  tokens.pop_back();
+  cache.Truncate(static_cast<int>(tokens.size()));
+  return Forward({&last, 1}, model::LogitsRows::kLast, last_logits);
+}
+
+Result<void> Session::Prefill(std::span<const TokenId> tokens, const std::atomic<bool>* cancel) {
+  return impl_->Prefill(tokens, cancel, std::nullopt);
+}
+
+Result<void> Session::PrefillFor(std::span<const TokenId> tokens, const GenerateOptions& next) {
+  Sampler sampler = BITTERN_TRY(Sampler::Create(next.sampler));
+  for (const TokenId id : impl_->tokens) sampler.Accept(id);
+  for (const TokenId id : tokens) sampler.Accept(id);
+  return impl_->Prefill(tokens, next.cancel, impl_->ScreenFor(sampler));
 }
 
 Result<void> Session::PrefillAll(
@@ -405,12 +456,10 @@ Result<void> Session::PrefillAll(
 
 Result<GenerateResult> Session::Generate(const GenerateOptions& options,
                                          const std::function<bool(std::string_view)>& on_text) {
-  if (!impl_->has_logits) {
-    return Fail(ErrorCode::kInvalidArgument, "nothing to continue: run a prompt first");
-  }
   BITTERN_TRY(CheckStops(options.stops));
   Sampler sampler = BITTERN_TRY(Sampler::Create(options.sampler));
   for (const TokenId id : impl_->tokens) sampler.Accept(id);
+  BITTERN_TRY(impl_->Resume(sampler));
   const Stopwatch stopwatch(&impl_->timings.predicted_s);
   GenerateResult result;
   result.seed = sampler.seed();
@@ -438,6 +487,7 @@ void Session::Truncate(int position) noexcept {
   impl_->cache.Truncate(position);
   impl_->tokens.resize(static_cast<std::size_t>(position));
   impl_->has_logits = false;
+  impl_->prefilled_for.reset();
 }
 
 void Session::SetTracer(model::Tracer* tracer) noexcept { impl_->state.SetTracer(tracer); }

@@ -96,20 +96,26 @@ class Session {
   [[nodiscard]] Result<void> Prefill(std::span<const TokenId> tokens,
                                      const std::atomic<bool>* cancel = nullptr);
 
+  /// As Prefill (cancelled by next.cancel), for a Generate(next) to follow: where that does not
+  /// look at all logits of the last position, only those wanted are computed, and logits() are
+  /// empty. Errors: also kInvalidArgument (bad sampler options).
+  [[nodiscard]] Result<void> PrefillFor(std::span<const TokenId> tokens,
+                                        const GenerateOptions& next);
+
   /// As Prefill, calling back with the logits of every position in order.
   [[nodiscard]] Result<void> PrefillAll(
       std::span<const TokenId> tokens,
       const std::function<void(int position, std::span<const float> logits)>& on_logits);
 
   /// Decodes from logits() on until a stop condition. `on_text` gets whole UTF-8 characters;
-  /// returning false cancels. Needs a Prefill first (kInvalidArgument otherwise; also for bad
+  /// returning false cancels. Needs a prompt first (kInvalidArgument otherwise; also for bad
   /// sampler options and stop strings that are not UTF-8). The last token is not run through the
   /// model before another one is wanted: to go on afterwards, give Prefill what tokens() lacks.
   [[nodiscard]] Result<GenerateResult> Generate(
       const GenerateOptions& options, const std::function<bool(std::string_view)>& on_text);
 
-  /// float[vocab_size] of the last position; empty before the first Prefill and where Generate
-  /// computed only the logits it needed (LoadOptions::head); valid until the
+  /// float[vocab_size] of the last position; empty before the first Prefill and where PrefillFor or
+  /// Generate computed only the logits it needed (LoadOptions::head); valid until the
   /// next call.
   [[nodiscard]] std::span<const float> logits() const noexcept;
   /// Tokens in the cache, oldest first.
