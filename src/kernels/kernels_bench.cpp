@@ -10,6 +10,7 @@
 #include "quant/screen_planes.hpp"
 #include "quant/skip_layouts.hpp"
 #include "quant/tile16.hpp"
+#include "quant/tile48.hpp"
 
 namespace bittern::kernels {
 namespace {
@@ -24,6 +25,29 @@ void Gemv(benchmark::State& state, const Tile16Ops& ops) {
   std::vector<std::int32_t> out(tiles * quant::kTileRows);
   for (auto _ : state) {
     ops.gemv(weights.data(), tiles, kBlocks, act.data(), 3 * kCols, out.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(weights.size()));
+}
+
+/// As Gemv, three weights in five bits: 96 rows or 102,432.
+void GemvOfTile48(benchmark::State& state, const Tile48Ops& ops) {
+  const auto tiles = static_cast<std::size_t>(state.range(0)) / quant::kTile48Rows;
+  const std::vector<std::uint8_t> weights(tiles * quant::Tile48Bytes(kCols), 0);
+  const std::vector<std::int8_t> act(kCols, 3);
+  const std::int32_t sum = 3 * kCols;
+  std::vector<std::int32_t> out(tiles * quant::kTile48Rows);
+  const Tile48Args args{.tiles = weights.data(),
+                        .num_tiles = tiles,
+                        .num_blocks = kBlocks,
+                        .acts = act.data(),
+                        .act_stride = kCols,
+                        .num_tokens = 1,
+                        .act_sums = &sum,
+                        .out = out.data(),
+                        .out_stride = out.size()};
+  for (auto _ : state) {
+    ops.gemv(&args);
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(weights.size()));
@@ -160,6 +184,7 @@ const bool kRegistered = [] {
       add("gemv", Gemv, *kernel->tile16, 256, 102400);
       add("gemm", Gemm, *kernel->tile16, 8, 512);
     }
+    if (kernel->tile48 != nullptr) add("gemv48", GemvOfTile48, *kernel->tile48, 96, 102432);
     if (kernel->sparse != nullptr) {
       add("rows", Rows, *kernel->sparse, 512, 102400);
       add("columns", Columns, *kernel->sparse, 512, 102400);
