@@ -92,17 +92,18 @@ std::vector<TokenId> RandomIds(int count, int vocab_size) {
   return ids;
 }
 
-Result<void> RunPrompt(Session* session, int count) {
-  const auto& config = session->model().model.config();
-  return session->Prefill(RandomIds(count, config.vocab_size));
-}
-
 /// Greedy, `max_tokens` tokens whatever they are, drafting nothing.
 runtime::GenerateOptions GreedyRun(int max_tokens) {
   return {.max_tokens = max_tokens,
           .sampler = {.temperature = 0},
           .ignore_eos = true,
           .speculation = runtime::Speculation::kOff};
+}
+
+/// Up to the choice of the first new token.
+Result<void> RunPrompt(Session* session, int count) {
+  const auto& config = session->model().model.config();
+  return session->PrefillFor(RandomIds(count, config.vocab_size), GreedyRun(1));
 }
 
 /// The token a generation starts from, run through the model.
