@@ -81,7 +81,7 @@ class Float32 : public testing::TestWithParam<const KernelInfo*> {
 
 TEST_P(Float32, RmsNormBits) {
   ExpectSameBits([](const FloatOps& o, float* a, float* b, std::size_t n, float* out) {
-    o.rms_norm(a, b, n, 1e-5f, out);
+    o.rms_norm(a, b, n, n, 1e-5f, out);
   });
 }
 TEST_P(Float32, AddBits) {
@@ -439,7 +439,7 @@ TEST_P(Float32, AttentionOfTokensTogetherAndInStepsIsThatOfEach) {
 TEST_P(Float32, RmsNormRopeAndExpAreWhatTheyAreCalled) {
   const auto x = RandomFloats(2560, 11, false), w = RandomFloats(2560, 12, false);
   std::vector<float> out(2560);
-  ops().rms_norm(x.data(), w.data(), 2560, 1e-5f, out.data());
+  ops().rms_norm(x.data(), w.data(), 2560, 2560, 1e-5f, out.data());
   double square = 0;
   for (float v : x) square += static_cast<double>(v) * static_cast<double>(v);
   const double rms = std::sqrt(square / 2560 + 1e-5);

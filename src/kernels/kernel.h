@@ -223,8 +223,10 @@ struct RescaleArgs {
 /// lanes (element i in lane i mod 16) closed by a fixed tree; multiply-adds written as one are
 /// fused; so every ISA gives the same bits.
 struct FloatOps {
-  /// out[i] = x[i] / rms(x) * weight[i], rms = sqrt(mean(x^2) + eps). out may be x.
-  void (*rms_norm)(const float* x, const float* weight, size_t n, float eps, float* out);
+  /// out[i] = x[i] / rms(x) * weight[i], rms = sqrt(mean(x^2) + eps); the mean is of `all` >= n
+  /// elements, of which those that x lacks are zero. out may be x.
+  void (*rms_norm)(const float* x, const float* weight, size_t n, size_t all, float eps,
+                   float* out);
   /// Quantises one token to int8: s = 127 / max(|x|max, 1e-5), q = round half even(x * s),
   /// clamped to [-127, 127]. Returns s; *sum = sum of q. (b1.58, arXiv:2402.17764, sec. 2)
   float (*quantize_absmax)(const float* x, size_t n, int8_t* q, int32_t* sum);

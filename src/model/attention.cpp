@@ -53,7 +53,8 @@ void AppendToCache(const Context& context, int layer, int kv_head, std::size_t p
 /// A head's RMS norm before its rotation, where the network has one.
 void NormHead(const Context& context, const std::vector<float>& weight, float* head) {
   if (weight.empty()) return;
-  context.floats().rms_norm(head, weight.data(), weight.size(), context.config.rms_norm_eps, head);
+  context.floats().rms_norm(head, weight.data(), weight.size(), weight.size(),
+                            context.config.rms_norm_eps, head);
 }
 
 /// Rotates a token's query and key heads in place and puts keys and values into the cache.

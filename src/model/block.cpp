@@ -24,15 +24,28 @@ void ForTokens(const Context& context, Step step) {
   context.team.Barrier();
 }
 
-/// Norm of `input` (none where the network has no weights for it) and quantisation, ready for a
-/// projection of `size` inputs.
+/// Norm of `size` inputs (none where the network has no weights for it), which are all but zeros of
+/// `all`, and quantisation, ready for a projection.
+void NormAndQuantize(const Context& context, std::size_t token, const float* input,
+                     const std::vector<float>& weight, std::size_t size, std::size_t all) {
+  if (weight.empty()) return QuantizeToken(context, token, input, size);
+  float* normed = context.state.normed.data() + token * size;
+  context.floats().rms_norm(input, weight.data(), size, all, context.config.rms_norm_eps, normed);
+  QuantizeToken(context, token, normed, size);
+}
+
+/// The same for an input that has all its elements.
 void NormAndQuantize(const Context& context, std::size_t token, const float* input,
                      const std::vector<float>& weight, int size) {
-  if (weight.empty()) return QuantizeToken(context, token, input, static_cast<std::size_t>(size));
-  float* normed = context.state.normed.data() + token * weight.size();
-  context.floats().rms_norm(input, weight.data(), weight.size(), context.config.rms_norm_eps,
-                            normed);
-  QuantizeToken(context, token, normed, weight.size());
+  const auto all = static_cast<std::size_t>(size);
+  NormAndQuantize(context, token, input, weight, all, all);
+}
+
+/// The same for the gated product of the neurons that are kept.
+void NormAndQuantizeProduct(const Context& context, std::size_t token, const LayerWeights& layer,
+                            const float* product) {
+  NormAndQuantize(context, token, product, layer.ffn_sub_norm, layer.num_neurons(),
+                  static_cast<std::size_t>(context.config.intermediate_size));
 }
 
 float* Hidden(const Context& context, std::size_t token) {
@@ -84,7 +97,7 @@ void RunSkipping(const Context& context, int index, const LayerWeights& layer) {
   GatedUpSkipping(context, index);
   ForTokens(context, [&](std::size_t token) {
     const float* product = context.state.gate_up.data() + token * layer.gate_up_proj.padded_rows();
-    NormAndQuantize(context, token, product, layer.ffn_sub_norm, context.config.intermediate_size);
+    NormAndQuantizeProduct(context, token, layer, product);
   });
   TraceStep(context, &layer, TracePoint::kAct);
   TraceStep(context, &layer, TracePoint::kFfnSubNorm);
@@ -106,8 +119,7 @@ void RunFeedForward(const Context& context, int index, const LayerWeights& layer
   TraceStep(context, &layer, TracePoint::kGate);
   if (layer.skips_zeros()) Linear(context, layer.up_proj, context.state.up.data());
   ForTokens(context, [&](std::size_t token) {
-    NormAndQuantize(context, token, ApplyGate(context, token, layer), layer.ffn_sub_norm,
-                    context.config.intermediate_size);
+    NormAndQuantizeProduct(context, token, layer, ApplyGate(context, token, layer));
   });
   TraceStep(context, &layer, TracePoint::kAct);
   TraceStep(context, &layer, TracePoint::kFfnSubNorm);

@@ -52,7 +52,7 @@ void NormForHead(const Context& context, std::size_t first_token, std::size_t co
   const Range tokens = context.team.Share(count);
   for (std::size_t i = tokens.begin; i < tokens.end; ++i) {
     context.floats().rms_norm(context.state.hidden.data() + (first_token + i) * norm.size(),
-                              norm.data(), norm.size(), context.config.rms_norm_eps,
+                              norm.data(), norm.size(), norm.size(), context.config.rms_norm_eps,
                               context.state.normed.data() + i * norm.size());
   }
   context.team.Barrier();

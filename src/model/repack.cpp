@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <optional>
 
 #include "kernels/kernel.h"
 #include "model/tensor_binder.hpp"
 #include "quant/i2s.hpp"
+#include "quant/skip_layouts.hpp"
 #include "quant/ternary_scales.hpp"
 #include "quant/tile16.hpp"
 
@@ -42,6 +44,7 @@ class FirstError {
 
 /// Where row `row` of the stack's part is in the file.
 std::size_t SourceRow(const StackPart& part, std::size_t row) {
+  if (!part.rows.empty()) return part.rows[row];
   const std::size_t dim = part.unpermute_head_dim;
   if (dim == 0) return row;
   const std::size_t in_head = row % dim, half = dim / 2;
@@ -55,14 +58,28 @@ bool MovesWords(const StackPart& part, MatrixLayout layout) {
          part.unpermute_head_dim == 0 && !part.source.is_master();
 }
 
-Result<void> MoveTile(const TernarySource& source, MatrixLayout layout, std::size_t row,
-                      std::size_t count, std::uint8_t* tile, std::size_t column_bytes) {
-  const std::size_t cols = source.cols(), row_bytes = quant::I2sRowBytes(cols);
-  const auto bytes = source.view().bytes.subspan(row * row_bytes, count * row_bytes);
+/// `picked` takes copies of rows that do not lie side by side.
+Result<void> MoveTile(const StackPart& part, MatrixLayout layout, std::size_t row,
+                      std::size_t count, std::vector<std::byte>* picked, std::uint8_t* tile,
+                      std::size_t column_bytes) {
+  const std::size_t cols = part.source.cols(), row_bytes = quant::I2sRowBytes(cols);
+  const std::span<const std::byte> all = part.source.view().bytes;
+  std::span<const std::byte> bytes;
+  if (part.rows.empty()) {
+    bytes = all.subspan(row * row_bytes, count * row_bytes);
+  } else {
+    picked->clear();
+    for (std::size_t r = row; r < row + count; ++r) {
+      const auto one = all.subspan(part.rows[r] * row_bytes, row_bytes);
+      picked->insert(picked->end(), one.begin(), one.end());
+    }
+    bytes = *picked;
+  }
   if (const auto bad = quant::FindInvalidI2sCode(bytes)) {
-    return Fail(ErrorCode::kCorruptFile, fmt::format("row {}, column {}: code 3; codes are 0, 1 "
-                                                     "and 2",
-                                                     row + *bad / cols, *bad % cols));
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("row {}, column {}: code 3; codes are 0, 1 "
+                            "and 2",
+                            SourceRow(part, row + *bad / cols), *bad % cols));
   }
   PackI2sTile(layout, bytes.data(), count, cols / kTileBlock, tile, column_bytes);
   return {};
@@ -73,7 +90,7 @@ Result<void> RepackTile(const StackPart& part, MatrixLayout layout, std::size_t 
                         std::size_t count, std::uint8_t* codes, float* scales, std::uint8_t* tile,
                         std::size_t column_bytes) {
   const TernarySource& source = part.source;
-  if (part.unpermute_head_dim == 0) {
+  if (part.unpermute_head_dim == 0 && part.rows.empty()) {
     BITTERN_TRY(source.ReadRows(row, count, codes, scales));
   } else {
     for (std::size_t r = 0; r < count; ++r) {
@@ -85,11 +102,47 @@ Result<void> RepackTile(const StackPart& part, MatrixLayout layout, std::size_t 
   return {};
 }
 
+/// What a thread needs to repack a tile.
+struct RepackScratch {
+  std::vector<std::uint8_t> codes;
+  std::vector<std::byte> rows;
+  std::vector<std::uint8_t> panel;  ///< with all columns, where some are picked
+};
+
+/// Puts the columns that are kept from a panel of all into their places.
+void PickColumns(const StackPart& part, const std::vector<std::uint8_t>& panel, std::uint8_t* tile,
+                 std::size_t column_bytes) {
+  for (std::size_t c = 0; c < part.columns.size(); ++c) {
+    std::memcpy(tile + c * column_bytes, panel.data() + part.columns[c] * quant::kPanelLineBytes,
+                quant::kPanelLineBytes);
+  }
+}
+
+/// Tile `t` of a part, and its rows' scales (float[scales_per_row] each) unless words are moved.
+Result<void> RepackTileOf(const StackPart& part, MatrixLayout layout, std::size_t t,
+                          std::size_t num_tiles, RepackScratch* scratch, float* scales,
+                          std::uint8_t* tiles) {
+  const std::size_t row = t * TileRows(layout);
+  const std::size_t count = std::min(TileRows(layout), part.num_rows() - row);
+  const TilePlace place = PlaceOfTile(layout, part.num_columns(), num_tiles, t);
+  const bool picks = !part.columns.empty();
+  std::uint8_t* tile = picks ? scratch->panel.data() : tiles + place.offset;
+  const std::size_t column_bytes = picks ? quant::kPanelLineBytes : place.column_bytes;
+  if (MovesWords(part, layout)) {
+    BITTERN_TRY(MoveTile(part, layout, row, count, &scratch->rows, tile, column_bytes));
+  } else {
+    BITTERN_TRY(RepackTile(part, layout, row, count, scratch->codes.data(),
+                           scales + row * part.source.scales_per_row(), tile, column_bytes));
+  }
+  if (picks) PickColumns(part, scratch->panel, tiles + place.offset, place.column_bytes);
+  return {};
+}
+
 /// Repacks a tensor; returns its scales at the coarsest grain that holds them.
 Result<quant::TernaryScales> RepackPart(const StackPart& part, MatrixLayout layout,
                                         std::uint8_t* tiles, ThreadPool& pool) {
   const TernarySource& source = part.source;
-  const std::size_t rows = source.rows(), cols = source.cols();
+  const std::size_t rows = part.num_rows(), cols = source.cols();
   const std::size_t tile_rows = TileRows(layout);
   const std::size_t num_tiles = (rows + tile_rows - 1) / tile_rows;
   const bool words = MovesWords(part, layout);
@@ -97,17 +150,13 @@ Result<quant::TernaryScales> RepackPart(const StackPart& part, MatrixLayout layo
   if (!words) scales.values.resize(rows * source.scales_per_row());
   FirstError error;
   pool.Run([&](Team& team) {
-    std::vector<std::uint8_t> codes(words ? 0 : tile_rows * cols);
+    RepackScratch scratch;
+    if (!words) scratch.codes.resize(tile_rows * cols);
+    if (!part.columns.empty()) scratch.panel.resize(TileBytes(layout, cols));
     const Range range = team.Share(num_tiles);
     for (std::size_t t = range.begin; t < range.end; ++t) {
-      const std::size_t row = t * tile_rows, count = std::min(tile_rows, rows - row);
-      const TilePlace place = PlaceOfTile(layout, cols, num_tiles, t);
-      std::uint8_t* tile = tiles + place.offset;
-      auto done = words ? MoveTile(source, layout, row, count, tile, place.column_bytes)
-                        : RepackTile(part, layout, row, count, codes.data(),
-                                     scales.values.data() + row * source.scales_per_row(), tile,
-                                     place.column_bytes);
-      if (!done) return error.Report(row, std::move(done).error());
+      auto done = RepackTileOf(part, layout, t, num_tiles, &scratch, scales.values.data(), tiles);
+      if (!done) return error.Report(t, std::move(done).error());
     }
   });
   BITTERN_TRY(std::move(error).Get());
@@ -177,11 +226,11 @@ Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayou
   const std::size_t tile_rows = TileRows(layout);
   TernaryMatrix matrix;
   matrix.layout = layout;
-  matrix.cols = parts[0].source.cols();
+  matrix.cols = parts[0].num_columns();
   matrix.num_blocks = quant::BlocksOfCols(matrix.cols);
   for (const StackPart& part : parts) {
-    matrix.parts.push_back({matrix.padded_rows(), part.source.rows(), 0, {}});
-    matrix.num_tiles += (part.source.rows() + tile_rows - 1) / tile_rows;
+    matrix.parts.push_back({matrix.padded_rows(), part.num_rows(), 0, {}});
+    matrix.num_tiles += (part.num_rows() + tile_rows - 1) / tile_rows;
   }
   matrix.tiles = BITTERN_TRY(AlignedBuffer<std::uint8_t>::CreateIn(
       arena, matrix.num_tiles * TileBytes(layout, matrix.cols),

@@ -2,6 +2,7 @@
 // From ternary tensors as they lie in the file to stacked Tile16 matrices.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "base/thread_pool.hpp"
@@ -17,6 +18,15 @@ struct StackPart {
   /// Not 0: the rows of every head of this size are in the order that rotates neighbours, and
   /// are put into the order that rotates halves (Architecture::permuted_qk).
   std::size_t unpermute_head_dim = 0;
+  /// Not empty: the rows, and (kColumns only) the columns, to keep, in this order.
+  std::span<const std::uint32_t> rows = {}, columns = {};
+
+  [[nodiscard]] std::size_t num_rows() const noexcept {
+    return rows.empty() ? source.rows() : rows.size();
+  }
+  [[nodiscard]] std::size_t num_columns() const noexcept {
+    return columns.empty() ? source.cols() : columns.size();
+  }
 };
 
 /// Stacks tensors of equal row length in a layout, in memory of the arena. Rows are repacked by all

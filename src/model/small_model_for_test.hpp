@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -108,6 +109,14 @@ class SmallModel {
     }
     const std::string layout(codec.name);
     if (layout.starts_with("i2_s:")) texts["ternary.layout"] = layout.substr(5);
+  }
+
+  /// Makes every weight of a row 0, as long as the tensor is I2_S.
+  void ZeroRow(const std::string& name, std::size_t row) {
+    constexpr std::byte kFourZeros{0x55};
+    Tensor& tensor = tensors.at(name);
+    const std::size_t bytes = tensor.shape[0] / 4;
+    std::fill_n(tensor.data.begin() + static_cast<std::ptrdiff_t>(row * bytes), bytes, kFourZeros);
   }
 
   void SetScale(const std::string& name, float scale) {

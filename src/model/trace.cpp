@@ -54,6 +54,32 @@ class Recorder {
     }
   }
 
+  /// Of all neurons of a feed-forward part, from those that are kept; the others are zero.
+  void Neurons(const LayerWeights& layer, const float* kept) const {
+    if (layer.neurons.empty()) return Floats(kept, layer.num_neurons());
+    const std::vector<float> all = Spread(layer, kept);
+    Floats(all.data(), all.size());
+  }
+
+  /// Gate or product of the token.
+  void NeuronsOf(const AlignedBuffer<float>& out, const LayerWeights& layer) const {
+    Neurons(layer, out.data() + token_ * layer.gate_up_proj.padded_rows());
+  }
+
+  /// As Normed, of the product.
+  void NormedProduct(const LayerWeights& layer) const {
+    const std::size_t size = layer.num_neurons();
+    if (!layer.ffn_sub_norm.empty()) {
+      Neurons(layer, context_.state.normed.data() + token_ * size);
+    }
+    if (layer.neurons.empty()) return Quantized(size);
+    std::vector<std::int8_t> kept(size);
+    for (std::size_t i = 0; i < size; ++i) kept[i] = *QuantizedAt(size, i);
+    const std::vector<std::int8_t> all = Spread(layer, kept.data());
+    Bytes(all.data(), all.size());
+    QuantizedScales(size);
+  }
+
   /// The token's row of a buffer without padding.
   void Row(const AlignedBuffer<float>& buffer, std::size_t size) const {
     Floats(buffer.data() + token_ * size, size);
@@ -66,19 +92,33 @@ class Recorder {
   }
 
  private:
-  void Quantized(std::size_t cols) const {
-    const QuantizedActivations& acts = context_.state.activations;
+  template <class T>
+  std::vector<T> Spread(const LayerWeights& layer, const T* kept) const {
+    std::vector<T> all(static_cast<std::size_t>(context_.config.intermediate_size));
+    for (std::size_t i = 0; i < layer.neurons.size(); ++i) all[layer.neurons[i]] = kept[i];
+    return all;
+  }
+
+  /// Element `col` of the token's activations, and those after it up to a multiple of four.
+  [[nodiscard]] const std::int8_t* QuantizedAt(std::size_t cols, std::size_t col) const {
+    const std::int8_t* values = context_.state.activations.values.data();
     const std::size_t padded = quant::BlocksOfCols(cols) * quant::kTileBlock;
-    if (context_.few()) {
-      Bytes(acts.values.data() + token_ * padded, cols);
-    } else {  // groups of four columns, eight tokens side by side
-      constexpr std::size_t kPanel = kernels::kPanelTokens;
-      const std::int8_t* from =
-          acts.values.data() + token_ / kPanel * kPanel * padded + token_ % kPanel * 4;
-      for (std::size_t c = 0; c < cols; c += 4) {
-        Bytes(from + c * kPanel, std::min<std::size_t>(4, cols - c));
-      }
+    if (context_.few()) return values + token_ * padded + col;
+    constexpr std::size_t kPanel = kernels::kPanelTokens;  // eight tokens side by side
+    return values + token_ / kPanel * kPanel * padded + token_ % kPanel * 4 + col / 4 * 4 * kPanel +
+           col % 4;
+  }
+
+  void Quantized(std::size_t cols) const {
+    const std::size_t at_once = context_.few() ? cols : 4;
+    for (std::size_t c = 0; c < cols; c += at_once) {
+      Bytes(QuantizedAt(cols, c), std::min(at_once, cols - c));
     }
+    QuantizedScales(cols);
+  }
+
+  void QuantizedScales(std::size_t cols) const {
+    const QuantizedActivations& acts = context_.state.activations;
     if (context_.config.traits->grouped_activations && acts.groups != 0) {
       const std::size_t used = (cols + kernels::kGroupCols - 1) / kernels::kGroupCols;
       Floats(acts.group_scales.data() + token_ * acts.groups, used);
@@ -99,7 +139,6 @@ void RecordToken(const Context& context, const LayerWeights* layer, TracePoint p
   const ForwardState::Impl& state = context.state;
   const auto hidden = static_cast<std::size_t>(context.config.hidden_size);
   const auto q_size = static_cast<std::size_t>(context.config.q_size());
-  const auto ffn_size = static_cast<std::size_t>(context.config.intermediate_size);
   switch (point) {
     case TracePoint::kEmbedding:
     case TracePoint::kAttnResidual:
@@ -121,9 +160,9 @@ void RecordToken(const Context& context, const LayerWeights* layer, TracePoint p
       return record.Normed(layer->ffn_norm, hidden);
     case TracePoint::kGate:
     case TracePoint::kAct:  // in place of the gate
-      return record.Parts(state.gate_up, layer->gate_up_proj, 1);
+      return record.NeuronsOf(state.gate_up, *layer);
     case TracePoint::kFfnSubNorm:
-      return record.Normed(layer->ffn_sub_norm, ffn_size);
+      return record.NormedProduct(*layer);
     case TracePoint::kDownProj:
       return record.Parts(state.projected, layer->down_proj, 1);
     case TracePoint::kFinalNorm:

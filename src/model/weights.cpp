@@ -8,6 +8,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "model/dead_neurons.hpp"
 #include "model/repack.hpp"
 #include "model/rope_frequencies.hpp"
 #include "model/tensor_binder.hpp"
@@ -22,6 +23,7 @@ struct Projection {
   std::string name;
   int rows;
   bool rotated = false;  ///< q and k: their rows may be permuted (Architecture::permuted_qk)
+  std::span<const std::uint32_t> rows_kept = {}, columns_kept = {};  ///< StackPart's
 };
 
 /// What the layers are loaded with.
@@ -35,18 +37,23 @@ struct Loader {
   HugeArena& arena;
 };
 
+Result<StackPart> OpenPart(Loader& loader, const Projection& projection, int cols) {
+  const std::string name = projection.name + ".weight";
+  const formats::Tensor* tensor = BITTERN_TRY(loader.binder.Matrix(
+      name, static_cast<std::size_t>(projection.rows), static_cast<std::size_t>(cols)));
+  static_cast<void>(loader.binder.Find(formats::TernaryOpener::ScaleTensorName(name)));
+  const bool permuted = projection.rotated && loader.config.permuted_qk;
+  auto source = BITTERN_TRY(loader.opener.Open(*tensor));
+  return StackPart{tensor, std::move(source),
+                   permuted ? static_cast<std::size_t>(loader.config.head_dim) : 0,
+                   projection.rows_kept, projection.columns_kept};
+}
+
 Result<TernaryMatrix> LoadStack(Loader& loader, MatrixLayout layout,
                                 std::initializer_list<Projection> projections, int cols) {
   std::vector<StackPart> parts;
   for (const Projection& projection : projections) {
-    const std::string name = projection.name + ".weight";
-    const formats::Tensor* tensor = BITTERN_TRY(loader.binder.Matrix(
-        name, static_cast<std::size_t>(projection.rows), static_cast<std::size_t>(cols)));
-    static_cast<void>(loader.binder.Find(formats::TernaryOpener::ScaleTensorName(name)));
-    const bool permuted = projection.rotated && loader.config.permuted_qk;
-    auto source = BITTERN_TRY(loader.opener.Open(*tensor));
-    parts.push_back({tensor, std::move(source),
-                     permuted ? static_cast<std::size_t>(loader.config.head_dim) : 0});
+    parts.push_back(BITTERN_TRY(OpenPart(loader, projection, cols)));
   }
   const bool groups = loader.config.traits->grouped_activations;
   auto stacked = StackTernary(parts, layout, groups, loader.pool, loader.arena);
@@ -82,13 +89,25 @@ Result<void> LoadNorms(TensorBinder& binder, const ModelConfig& c, const std::st
 /// gate_proj, up_proj and down_proj, each in the layout from which its zeros can be left out.
 Result<void> LoadSkipping(Loader& loader, const std::string& prefix, LayerWeights* layer) {
   const int hidden = loader.config.hidden_size, inner = loader.config.intermediate_size;
-  layer->gate_up_proj =
-      BITTERN_TRY(LoadStack(loader, loader.layout, {{prefix + "ffn_gate", inner}}, hidden));
-  layer->up_proj =
-      BITTERN_TRY(LoadStack(loader, MatrixLayout::kRows, {{prefix + "ffn_up", inner}}, hidden));
-  layer->down_proj = BITTERN_TRY(
-      LoadStack(loader, MatrixLayout::kColumns, {{prefix + "ffn_down", hidden}}, inner));
+  Projection gate{prefix + "ffn_gate", inner}, up{prefix + "ffn_up", inner};
+  Projection down{prefix + "ffn_down", hidden};
+  const StackPart gate_part = BITTERN_TRY(OpenPart(loader, gate, hidden));
+  const auto dead = ZeroRows(gate_part.source, loader.pool);
+  std::vector<std::uint32_t> kept = KeptNeurons(dead);
+  gate.rows_kept = up.rows_kept = down.columns_kept = kept;
+  layer->gate_up_proj = BITTERN_TRY(LoadStack(loader, loader.layout, {gate}, hidden));
+  layer->up_proj = BITTERN_TRY(LoadStack(loader, MatrixLayout::kRows, {up}, hidden));
+  layer->down_proj = BITTERN_TRY(LoadStack(loader, MatrixLayout::kColumns, {down}, inner));
+  layer->neurons = std::move(kept);
   return {};
+}
+
+/// Leaves the norm the weights of the neurons that are kept.
+void KeepNormOfNeurons(LayerWeights* layer) {
+  if (layer->neurons.empty() || layer->ffn_sub_norm.empty()) return;
+  std::vector<float> kept;
+  for (const std::uint32_t neuron : layer->neurons) kept.push_back(layer->ffn_sub_norm[neuron]);
+  layer->ffn_sub_norm = std::move(kept);
 }
 
 Result<void> LoadFeedForward(Loader& loader, const std::string& prefix, LayerWeights* layer) {
@@ -96,9 +115,13 @@ Result<void> LoadFeedForward(Loader& loader, const std::string& prefix, LayerWei
   if (loader.skip_zeros) {
     const auto done = LoadSkipping(loader, prefix, layer);
     // Only whole-row scales fit those layouts; what differs along a row is multiplied densely.
-    if (done && !layer->gate_up_proj.grouped()) return {};
+    if (done && !layer->gate_up_proj.grouped()) {
+      KeepNormOfNeurons(layer);
+      return {};
+    }
     if (!done && done.error().code != ErrorCode::kUnsupported) return done;
     layer->up_proj = {};
+    layer->neurons.clear();
   }
   layer->gate_up_proj = BITTERN_TRY(LoadStack(
       loader, loader.layout, {{prefix + "ffn_gate", inner}, {prefix + "ffn_up", inner}}, hidden));
@@ -210,6 +233,17 @@ Result<void> PrepareHead(const formats::Checkpoint& checkpoint, HeadMode mode, T
   return MoveToMemory(checkpoint, pool, &weights->lm_head);
 }
 
+/// Says how many neurons are not there.
+void ReportDeadNeurons(const Weights& weights, const ModelConfig& c, Decisions* decisions) {
+  const auto inner = static_cast<std::size_t>(c.intermediate_size);
+  std::size_t left_out = 0;
+  for (const LayerWeights& layer : weights.layers) left_out += inner - layer.num_neurons();
+  if (left_out == 0) return;
+  decisions->push_back({"dead neurons",
+                        fmt::format("{} of {} left out", left_out, inner * weights.layers.size()),
+                        "their gates have no weight other than 0 (--zero-skip off: kept)", false});
+}
+
 /// Tensors that would change the result if ignored are refused; others are reported.
 Result<void> ReportUnused(const TensorBinder& binder, Decisions* decisions) {
   for (const std::string& name : binder.Unused()) {
@@ -256,6 +290,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
       options.on_progress(static_cast<double>(i + 2) / (c.num_layers + 1));
     }
   }
+  ReportDeadNeurons(weights, c, decisions);
   BITTERN_TRY(ReportUnused(binder, decisions));
   return weights;
 }

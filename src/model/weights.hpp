@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -57,9 +58,14 @@ struct LayerWeights {
   TernaryMatrix up_proj;              // (intermediate_size, hidden_size), kRows; else empty
   std::vector<float> ffn_sub_norm;    // (intermediate_size); may be empty
   TernaryMatrix down_proj;            // (hidden_size, intermediate_size); kColumns with up_proj
+  /// Not empty: dead neurons are left out (model/dead_neurons.hpp); those that are kept, which the
+  /// rows of gate and up, the elements of ffn_sub_norm and the columns of down_proj stand for.
+  std::vector<std::uint32_t> neurons;
 
   /// Zeros of the gate and of down_proj's input are left out (model/sparse_ffn.hpp).
   [[nodiscard]] bool skips_zeros() const noexcept { return up_proj.num_tiles != 0; }
+  /// Neurons of the feed-forward part that are kept.
+  [[nodiscard]] std::size_t num_neurons() const noexcept { return gate_up_proj.parts[0].rows; }
 };
 
 /// Rows of the embedding or the output head, in the file's format.
