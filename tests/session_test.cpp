@@ -306,6 +306,17 @@ TEST(PrefillFor, IsForgottenWithItsTokens) {
   EXPECT_FALSE(session.PrefillFor({}, Greedy(4)).has_value());
 }
 
+// A trained head, some of whose rows are four times as long as the others.
+TEST(PrefillFor, FewRowsOfATrainedHeadAreLookedAtTwice) {
+  Session session = ScreenedSession();
+  ASSERT_TRUE(session.PrefillFor(Prompt(), Greedy(40)).has_value());
+  Continue(&session, Greedy(40));
+  const model::ScreenStats stats = session.screen_stats();
+  EXPECT_GE(stats.tokens, 20u);
+  EXPECT_LT(stats.tiles_of_bits * 16, stats.rows / 8);
+  EXPECT_LT(stats.after_7_bits, 4 * stats.tokens);
+}
+
 TEST(Generate, StopsBeforeEveryStopString) {
   Session whole = Prompted();
   const std::string text = Continue(&whole, Greedy(24)).text;

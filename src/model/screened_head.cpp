@@ -20,9 +20,6 @@ constexpr float kWiden = 1.001f;
 /// Squares below 2^-149 vanish from a norm; products of steps lose bits near 2^-126.
 constexpr float kNormFloor = 1e-20f, kLogitFloor = 1e-30f;
 
-/// The larger one; NaN if either is.
-float Max(float a, float b) { return a < b || std::isnan(b) ? b : a; }
-
 float Widened(float norm) { return norm * kWiden + kNormFloor; }
 
 /// What one thread needs to turn rows of a head into floats.
@@ -61,9 +58,7 @@ void BuildTile(const kernels::FloatOps& floats, RowReader* reader, std::size_t t
     floats.screen_row(reader->Read(r), head->cols, codes + i * padded, &row);
     head->step[r] = row.step;
     head->norm[r] = Widened(row.norm);
-    head->tile_step[tile] = std::max(head->tile_step[tile], row.step);
-    head->tile_norm[tile] = std::max(head->tile_norm[tile], head->norm[r]);
-    head->tile_rest4[tile] = Max(head->tile_rest4[tile], Widened(row.rest4));
+    head->rest4[r] = Widened(row.rest4);
     head->rest5[r] = Widened(row.rest5);
     head->rest7[r] = Widened(row.rest7);
     quant::PackPairs(codes + i * padded, padded,
@@ -199,40 +194,37 @@ float Threshold(ScreenScratch* scratch, std::size_t vector, std::size_t num_thre
   return request.count == 0 ? *nth - request.within : *nth;
 }
 
-/// Tiles whose upper bound after four bits reaches the threshold, to `live`; how many. A tile's
-/// bound is its best estimate and the largest of everything that four bits leave out of its rows.
-std::size_t FindTiles(const Screening& s, Range tiles, std::uint32_t* live) {
-  const kernels::SurvivorArgs args{.estimates = s.shared.tile_best.data() + tiles.begin,
-                                   .rests = s.head.tile_rest4.data() + tiles.begin,
-                                   .norms = s.head.tile_norm.data() + tiles.begin,
-                                   .steps = s.head.tile_step.data() + tiles.begin,
-                                   .count = tiles.end - tiles.begin,
-                                   .size = s.v.size,
-                                   .rest_size = s.v.rest_size,
-                                   .step_size = 0,
-                                   .floor = kLogitFloor,
-                                   .threshold = s.shared.threshold,
-                                   .first = static_cast<std::uint32_t>(tiles.begin),
-                                   .ids = live};
-  return s.context.weights.kernels.screen().survivors(&args);
-}
-
-/// Rows of `range` whose upper bound after five bits reaches the threshold, to `ids`; how many. The
-/// fifth bit met the high half of the vector only: `low_size` bounds what that loses.
-std::size_t FindRows(const Screening& s, Range range, std::uint32_t* ids) {
+/// Rows of `range` whose upper bound after some bits reaches the threshold, to `ids`; how many.
+/// `rest` is what the bits leave out of each row; `step_size` times its step bounds what is lost
+/// beside.
+std::size_t FindRows(const Screening& s, Range range, const AlignedBuffer<float>& rest,
+                     float step_size, std::uint32_t* ids) {
   const kernels::SurvivorArgs args{.estimates = s.shared.estimates.data() + range.begin,
-                                   .rests = s.head.rest5.data() + range.begin,
+                                   .rests = rest.data() + range.begin,
                                    .norms = s.head.norm.data() + range.begin,
                                    .steps = s.head.step.data() + range.begin,
                                    .count = range.end - range.begin,
                                    .size = s.v.size,
                                    .rest_size = s.v.rest_size,
-                                   .step_size = 4 * s.v.low_size * s.v.step,
+                                   .step_size = step_size,
                                    .floor = kLogitFloor,
                                    .threshold = s.shared.threshold,
                                    .first = static_cast<std::uint32_t>(range.begin),
                                    .ids = ids};
   return s.context.weights.kernels.screen().survivors(&args);
+}
+
+/// Tiles with a row that may reach the threshold after four bits, to `live`; how many. `ids` is for
+/// the rows.
+std::size_t FindTiles(const Screening& s, Range rows, std::uint32_t* ids, std::uint32_t* live) {
+  const std::size_t count = FindRows(s, rows, s.head.rest4, 0, ids);
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t tile = ids[i] / kTileRows;
+    live[found] = tile;
+    found += i + 1 == count || ids[i + 1] / kTileRows != tile;
+  }
+  return found;
 }
 
 /// Counts the fifth bit of all rows of some tiles. Rows of these tiles that may still reach the
@@ -254,7 +246,8 @@ std::size_t LookAtBits(const Screening& s, std::size_t end_row,
     std::size_t next = i + 1;  // a run of neighbours
     while (next < tiles.size() && tiles[next] == tiles[next - 1] + 1) ++next;
     const Range rows{tiles[i] * kTileRows, std::min((tiles[next - 1] + 1) * kTileRows, end_row)};
-    kept += FindRows(s, rows, ids + kept);
+    // The fifth bit met the high half of the vector only.
+    kept += FindRows(s, rows, s.head.rest5, 4 * s.v.low_size * s.v.step, ids + kept);
     i = next;
   }
   return kept;
@@ -288,10 +281,10 @@ std::size_t LookAtPairs(const Screening& s, std::uint32_t* ids, std::size_t coun
 }
 
 /// Leaves the candidates among `rows` in this thread's slice.
-void Eliminate(const Screening& s, Range tiles, Range rows, ScreenScratch::Thread* thread) {
+void Eliminate(const Screening& s, Range rows, ScreenScratch::Thread* thread) {
   std::uint32_t* ids = s.shared.ids.data() + thread->first_id;
   float* logits = s.shared.logits.data() + thread->first_id;
-  const std::size_t live = FindTiles(s, tiles, thread->live_tiles.data());
+  const std::size_t live = FindTiles(s, rows, ids, thread->live_tiles.data());
   thread->stats.rows += rows.end - rows.begin;
   thread->stats.tiles_of_bits += live;
   std::size_t count = LookAtBits(s, rows.end, std::span(thread->live_tiles).first(live), ids);
@@ -352,7 +345,7 @@ class Scan {
       });
     }
     context_.team.Barrier();
-    ForBounded([&](std::size_t i) { Eliminate(Of(i), tiles_, rows_, &thread_); });
+    ForBounded([&](std::size_t i) { Eliminate(Of(i), rows_, &thread_); });
     context_.team.Barrier();
     for (std::size_t i = 0; i < count_ && first_thread; ++i) {
       Collect(scratch_, i, num_threads, &out[i]);
@@ -410,11 +403,8 @@ Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernel
   head.nibbles = BITTERN_TRY(bytes(tiles * quant::NibbleTileBytes(head.padded_cols)));
   head.bits = BITTERN_TRY(bytes(tiles * quant::BitTileBytes(head.padded_cols)));
   head.pairs = BITTERN_TRY(bytes(head.rows * quant::PairRowBytes(head.padded_cols)));
-  for (auto* floats : {&head.step, &head.norm, &head.rest5, &head.rest7}) {
+  for (auto* floats : {&head.step, &head.norm, &head.rest4, &head.rest5, &head.rest7}) {
     *floats = BITTERN_TRY(AlignedBuffer<float>::Create(padded_rows, what));
-  }
-  for (auto* floats : {&head.tile_step, &head.tile_norm, &head.tile_rest4}) {
-    *floats = BITTERN_TRY(AlignedBuffer<float>::Create(tiles, what));
   }
   pool.Run([&](Team& team) {
     RowReader reader(matrix, kernels.float32());
@@ -430,11 +420,8 @@ Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernel
     }
   });
   for (std::size_t r = 0; r < head.rows; ++r) {
-    if (!std::isfinite(head.norm[r])) return ScreenedHead{};
+    if (!std::isfinite(head.norm[r]) || !std::isfinite(head.rest4[r])) return ScreenedHead{};
     head.largest_norm = std::max(head.largest_norm, head.norm[r]);
-  }
-  for (std::size_t tile = 0; tile < tiles; ++tile) {
-    if (!std::isfinite(head.tile_rest4[tile])) return ScreenedHead{};
   }
   return head;
 }

@@ -26,17 +26,14 @@ struct DenseMatrix;
 /// Immutable after Build.
 struct ScreenedHead {
   std::size_t rows = 0, cols = 0;
-  std::size_t padded_cols = 0;                            ///< quant::ScreenCols(cols)
-  AlignedBuffer<std::uint8_t> nibbles, bits, pairs;       // quant/screen_planes.hpp
-  AlignedBuffer<float> step;                              // (rows padded to 16) each
-  AlignedBuffer<float> norm, rest5, rest7;                // the same: kernels::ScreenRow
-  AlignedBuffer<float> tile_step, tile_norm, tile_rest4;  // (tiles) each: the largest of its rows
+  std::size_t padded_cols = 0;                           ///< quant::ScreenCols(cols)
+  AlignedBuffer<std::uint8_t> nibbles, bits, pairs;      // quant/screen_planes.hpp
+  AlignedBuffer<float> step, norm, rest4, rest5, rest7;  // (rows padded to 16): kernels::ScreenRow
   float largest_norm = 0;
 
   [[nodiscard]] bool empty() const noexcept { return rows == 0; }
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return nibbles.size() + bits.size() + pairs.size() +
-           (4 * step.size() + 3 * tile_step.size()) * sizeof(float);
+    return nibbles.size() + bits.size() + pairs.size() + 5 * step.size() * sizeof(float);
   }
 
   /// Makes the copy with all threads of the pool; `done`, if any, is told by each of them which

@@ -174,8 +174,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Head{"WorstRounding", WorstRounding}, Head{"SmallestFloats", SmallestFloats}),
     [](const auto& head) { return std::string(head.param.name); });
 
-TEST(ScreenedHead, RulesMostRowsOut) {
-  SmallModel small;  // random rows, tied: the screen must be worth its name
+/// What greedy choice after each of 40 tokens had to look at.
+ScreenStats StatsOf(const SmallModel& small) {
   const auto path = small.Write();
   auto pool = ThreadPool::Create(2).value();
   Decisions decisions;
@@ -189,13 +189,31 @@ TEST(ScreenedHead, RulesMostRowsOut) {
   for (std::int32_t token = 0; token < 40; ++token) {
     ForwardCandidates(model, std::span(&token, 1), cache, state, pool, {1, 0}, {&found, 1});
   }
-  const ScreenStats stats = ScreenStatsOf(state);
+  return ScreenStatsOf(state);
+}
+
+TEST(ScreenedHead, RulesMostRowsOut) {
+  const ScreenStats stats = StatsOf(SmallModel());  // random rows, tied
   EXPECT_EQ(stats.tokens, 40u);
   EXPECT_EQ(stats.rows, 40 * kVocab);
   EXPECT_LT(stats.tiles_of_bits, 40 * quant::TilesOfRows(kVocab));
   EXPECT_LT(stats.after_5_bits, stats.rows / 4);
   EXPECT_LT(stats.after_7_bits, 40 * 4u);
   EXPECT_GE(stats.after_7_bits, 40u);
+}
+
+// A few values of ten times the others' size, as rows of trained models have them.
+TEST(ScreenedHead, RulesMostRowsOutWhereTheyHaveOutliers) {
+  SmallModel small;
+  small.AddFloats("output.weight", {kCols, kVocab}, 0.05f);
+  for (std::size_t r = 0; r < kVocab; ++r) {
+    for (const std::size_t c : {3 * r % 7, 100 + r % 5}) {
+      small.SetFloat("output.weight", r * kCols + c, r % 2 == 0 ? 0.5f : -0.5f);
+    }
+  }
+  const ScreenStats stats = StatsOf(small);
+  EXPECT_LT(stats.after_5_bits, stats.rows / 2);
+  EXPECT_LT(stats.after_7_bits, 40 * 8u);
 }
 
 TEST(ScreenedHead, IsOffWhereARowIsNotFinite) {
