@@ -9,7 +9,7 @@ namespace {
 
 // A scheduler's slices are some 3 ms long: a window must hold several of them.
 constexpr int kUsualPasses = 8, kTrialPasses = 4;
-constexpr double kUsualSeconds = 0.06, kTrialSeconds = 0.04;
+constexpr double kUsualSeconds = 0.03, kTrialSeconds = 0.02;
 constexpr double kHopelessAfter = 0.008, kHopeless = 1.5;
 /// Averages over a window: a thread may change places, and a short pause is nobody's fault.
 constexpr double kMostHeldUp = 0.3, kLeastBusy = 0.85;

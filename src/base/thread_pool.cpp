@@ -130,7 +130,7 @@ struct PoolState {
     const double cpu_seconds = cpu_begin < 0 ? seconds : ThreadCpuSeconds() - cpu_begin;
     member.busy = seconds <= 0 ? 1 : std::min(1.0, cpu_seconds / seconds);
     member.held_up = cpu_seconds < kHeldUpShare * (seconds - member.asleep);
-    Barrier(index, team_of_run);
+    if (IsLast(index, team_of_run)) Open(team_of_run);
   }
 
   void Run(int team_of_run, const std::function<void(Team&)>& work) noexcept {
@@ -144,18 +144,21 @@ struct PoolState {
     DoShare(0, team_of_run);
   }
 
-  /// The last thread of `count` to arrive opens the barrier for the others.
-  void Barrier(int index, int count) noexcept {
-    if (count == 1) return;
+  /// Arrives at a barrier of `count` threads: the last one is told so, the others wait for it.
+  bool IsLast(int index, int count) noexcept {
+    if (count == 1) return true;
     members[static_cast<std::size_t>(index)].cpu.store(CurrentCpu(), std::memory_order_relaxed);
     const std::uint32_t phase = barrier_phase.load(std::memory_order_relaxed);
-    if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
-      arrived.store(0, std::memory_order_relaxed);
-      barrier_phase.fetch_add(1, std::memory_order_release);
-      barrier_phase.notify_all();
-    } else {
-      AwaitChange(barrier_phase, phase, index, spins);
-    }
+    if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == count) return true;
+    AwaitChange(barrier_phase, phase, index, spins);
+    return false;
+  }
+
+  void Open(int count) noexcept {
+    if (count == 1) return;
+    arrived.store(0, std::memory_order_relaxed);
+    barrier_phase.fetch_add(1, std::memory_order_release);
+    barrier_phase.notify_all();
   }
 
   /// Waits until `counter` differs from `seen`: spins for a few microseconds, because the others
@@ -206,7 +209,8 @@ struct PoolState {
 
 }  // namespace internal
 
-void Team::Barrier() noexcept { state_->Barrier(index_, size_); }
+bool Team::IsLast() noexcept { return state_->IsLast(index_, size_); }
+void Team::Open() noexcept { state_->Open(size_); }
 
 void Team::BeginDeal() const noexcept { ++state_->members[static_cast<std::size_t>(index_)].call; }
 

@@ -32,7 +32,16 @@ class Team {
   [[nodiscard]] int index() const noexcept { return index_; }
   [[nodiscard]] int size() const noexcept { return size_; }
   /// Waits until every thread of the team is here; what they wrote before is visible after.
-  void Barrier() noexcept;
+  void Barrier() noexcept {
+    if (IsLast()) Open();
+  }
+  /// As Barrier, but the last thread to come calls step() before any leaves.
+  template <class Step>
+  void BarrierThen(const Step& step) {
+    if (!IsLast()) return;
+    step();
+    Open();
+  }
   /// This thread's share of [0, count): contiguous, in thread order, sizes within one of equal.
   [[nodiscard]] Range Share(std::size_t count) const noexcept { return ShareOf(index_, count); }
 
@@ -65,6 +74,9 @@ class Team {
     const auto index = static_cast<std::size_t>(owner), size = static_cast<std::size_t>(size_);
     return {count * index / size, count * (index + 1) / size};
   }
+  /// Arrives at a barrier. True for the thread that has to Open it; the others have waited.
+  [[nodiscard]] bool IsLast() noexcept;
+  void Open() noexcept;
   void BeginDeal() const noexcept;
   /// The number of the next piece of `owner`'s share, from 0.
   [[nodiscard]] std::size_t Claim(int owner) const noexcept;

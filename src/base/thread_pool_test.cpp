@@ -47,6 +47,22 @@ TEST_P(ThreadPoolOfSize, BarrierOrdersWritesBeforeReads) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST_P(ThreadPoolOfSize, BarrierThenIsDoneOnceBetweenBeforeAndAfter) {
+  auto pool = ThreadPool::Create(GetParam()).value();
+  std::vector<int> slots(static_cast<std::size_t>(GetParam()), 0);
+  int sum = 0;  // of all slots, by one thread
+  std::atomic<int> wrong{0};
+  pool.Run([&](Team& team) {
+    for (int round = 1; round <= 2000; ++round) {
+      slots[static_cast<std::size_t>(team.index())] = round;
+      team.BarrierThen([&] { sum += std::accumulate(slots.begin(), slots.end(), 0); });
+      if (sum != GetParam() * round * (round + 1) / 2) ++wrong;
+      team.Barrier();
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST_P(ThreadPoolOfSize, DealsEveryIndexOnce) {
   auto pool = ThreadPool::Create(GetParam()).value();
   for (std::size_t count : {0u, 1u, 2u, 7u, 100u, 1001u}) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/portable_math.hpp"
+#include "model/for_tokens.hpp"
 #include "model/trace_step.hpp"
 
 namespace bittern::model {
@@ -252,22 +253,17 @@ void ComputeRopeAngles(const Context& context) {
       sine[i] = static_cast<float>(angle.sin);
     }
   }
-  context.team.Barrier();
 }
 
 void Attend(const Context& context, int layer) {
-  const Range tokens = context.team.Share(context.num_tokens);
-  for (std::size_t token = tokens.begin; token < tokens.end; ++token) {
-    RotateAndAppend(context, layer, token);
-  }
-  context.team.Barrier();
+  ForTokens(context, context.num_tokens,
+            [&](std::size_t token) { RotateAndAppend(context, layer, token); });
   TraceStep(context, &context.weights.layers[Size(layer)], TracePoint::kRope);
   if (SplitsPositions(context)) {
     AttendSplit(context, layer);
   } else {
     AttendBatch(context, layer);
   }
-  context.team.Barrier();
 }
 
 }  // namespace bittern::model

@@ -7,12 +7,12 @@
 namespace bittern::model {
 
 /// Fills state.cosine and state.sine for the positions of this batch (RoFormer,
-/// arXiv:2104.09864): angle = position * inv_freq in double, one rounding to float. Ends with a
-/// barrier.
+/// arXiv:2104.09864): angle = position * inv_freq in double, one rounding to float. No barrier at
+/// the end.
 void ComputeRopeAngles(const Context& context);
 
 /// From state.qkv (after qkv_proj) to state.attended: rotates q and k (half-split pairs), appends
-/// k and v to the layer's cache, attends causally. Ends with a barrier.
+/// k and v to the layer's cache, attends causally. Begins with a barrier, ends with none.
 void Attend(const Context& context, int layer);
 
 }  // namespace bittern::model

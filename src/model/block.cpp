@@ -9,20 +9,13 @@
 #include "model/block.hpp"
 
 #include "model/attention.hpp"
+#include "model/for_tokens.hpp"
 #include "model/linear.hpp"
 #include "model/sparse_ffn.hpp"
 #include "model/trace_step.hpp"
 
 namespace bittern::model {
 namespace {
-
-/// Calls step(token) for this thread's tokens, then waits for the others.
-template <class Step>
-void ForTokens(const Context& context, Step step) {
-  const Range tokens = context.team.Share(context.num_tokens);
-  for (std::size_t token = tokens.begin; token < tokens.end; ++token) step(token);
-  context.team.Barrier();
-}
 
 /// Norm of `size` inputs (none where the network has no weights for it), which are all but zeros of
 /// `all`, and quantisation, ready for a projection.
@@ -60,23 +53,23 @@ void AddResidual(const Context& context, std::size_t token, const TernaryMatrix&
 }
 
 void RunAttention(const Context& context, int index, const LayerWeights& layer) {
-  ForTokens(context, [&](std::size_t token) {
+  ForTokens(context, context.num_tokens, [&](std::size_t token) {
     NormAndQuantize(context, token, Hidden(context, token), layer.attn_norm,
                     context.config.hidden_size);
   });
   TraceStep(context, &layer, TracePoint::kAttnNorm);
   Linear(context, layer.qkv_proj, context.state.qkv.data());
-  TraceStep(context, &layer, TracePoint::kQkvProj);
+  TraceShares(context, &layer, TracePoint::kQkvProj);
   Attend(context, index);
-  TraceStep(context, &layer, TracePoint::kAttention);
-  ForTokens(context, [&](std::size_t token) {
+  TraceShares(context, &layer, TracePoint::kAttention);
+  ForTokens(context, context.num_tokens, [&](std::size_t token) {
     const int size = context.config.q_size();
     const float* attended = context.state.attended.data() + token * static_cast<std::size_t>(size);
     NormAndQuantize(context, token, attended, layer.attn_sub_norm, size);
   });
   TraceStep(context, &layer, TracePoint::kAttnSubNorm);
   Linear(context, layer.o_proj, context.state.projected.data());
-  TraceStep(context, &layer, TracePoint::kOProj);
+  TraceShares(context, &layer, TracePoint::kOProj);
 }
 
 /// act(gate) * up of one token, in place of the gate.
@@ -95,19 +88,19 @@ const float* ApplyGate(const Context& context, std::size_t token, const LayerWei
 /// The gated product of a few tokens without the terms that are zero, and so on.
 void RunSkipping(const Context& context, int index, const LayerWeights& layer) {
   GatedUpSkipping(context, index);
-  ForTokens(context, [&](std::size_t token) {
+  ForTokens(context, context.num_tokens, [&](std::size_t token) {
     const float* product = context.state.gate_up.data() + token * layer.gate_up_proj.padded_rows();
     NormAndQuantizeProduct(context, token, layer, product);
   });
   TraceStep(context, &layer, TracePoint::kAct);
   TraceStep(context, &layer, TracePoint::kFfnSubNorm);
   AddDownSkipping(context, index);
-  TraceStep(context, &layer, TracePoint::kDownProj);
-  TraceStep(context, &layer, TracePoint::kFfnResidual);
+  TraceShares(context, &layer, TracePoint::kDownProj);
+  TraceShares(context, &layer, TracePoint::kFfnResidual);
 }
 
 void RunFeedForward(const Context& context, int index, const LayerWeights& layer) {
-  ForTokens(context, [&](std::size_t token) {
+  ForTokens(context, context.num_tokens, [&](std::size_t token) {
     AddResidual(context, token, layer.o_proj);
     NormAndQuantize(context, token, Hidden(context, token), layer.ffn_norm,
                     context.config.hidden_size);
@@ -116,17 +109,21 @@ void RunFeedForward(const Context& context, int index, const LayerWeights& layer
   TraceStep(context, &layer, TracePoint::kFfnNorm);
   if (layer.skips_zeros() && context.few()) return RunSkipping(context, index, layer);
   Linear(context, layer.gate_up_proj, context.state.gate_up.data());
-  TraceStep(context, &layer, TracePoint::kGate);
-  if (layer.skips_zeros()) Linear(context, layer.up_proj, context.state.up.data());
-  ForTokens(context, [&](std::size_t token) {
+  TraceShares(context, &layer, TracePoint::kGate);
+  if (layer.skips_zeros()) {
+    context.team.Barrier();  // between two deals
+    Linear(context, layer.up_proj, context.state.up.data());
+  }
+  ForTokens(context, context.num_tokens, [&](std::size_t token) {
     NormAndQuantizeProduct(context, token, layer, ApplyGate(context, token, layer));
   });
   TraceStep(context, &layer, TracePoint::kAct);
   TraceStep(context, &layer, TracePoint::kFfnSubNorm);
   Linear(context, layer.down_proj, context.state.projected.data());
-  TraceStep(context, &layer, TracePoint::kDownProj);
-  ForTokens(context, [&](std::size_t token) { AddResidual(context, token, layer.down_proj); });
-  TraceStep(context, &layer, TracePoint::kFfnResidual);
+  TraceShares(context, &layer, TracePoint::kDownProj);
+  ForTokens(context, context.num_tokens,
+            [&](std::size_t token) { AddResidual(context, token, layer.down_proj); });
+  TraceShares(context, &layer, TracePoint::kFfnResidual);
 }
 
 }  // namespace

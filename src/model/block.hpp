@@ -6,7 +6,7 @@
 
 namespace bittern::model {
 
-/// state.hidden (N, hidden_size) through one layer, in place. Ends with a barrier.
+/// state.hidden (N, hidden_size) through one layer, in place. No barrier at the end.
 void RunBlock(const Context& context, int layer);
 
 }  // namespace bittern::model

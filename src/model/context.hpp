@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every step of a forward pass can see. Steps run on all threads of a team at once (SPMD):
-// each takes its share and ends at a barrier where others read what it wrote.
+// each takes its share. A step that reads what others wrote begins with a barrier (ForTokens); who
+// multiplies a matrix needs none, since ForTokens has quantised its input.
 #pragma once
 
 #include "base/thread_pool.hpp"

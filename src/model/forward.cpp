@@ -15,7 +15,7 @@ namespace {
 /// Everything before the head: hidden states of the batch, keys and values in the cache.
 void RunLayers(const Context& context, std::span<const std::int32_t> tokens) {
   EmbedTokens(context, tokens);
-  TraceStep(context, nullptr, TracePoint::kEmbedding);
+  TraceShares(context, nullptr, TracePoint::kEmbedding);
   ComputeRopeAngles(context);
   for (int layer = 0; layer < context.config.num_layers; ++layer) RunBlock(context, layer);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "model/for_tokens.hpp"
 #include "quant/dequantize.hpp"
 
 namespace bittern::model {
@@ -22,7 +23,6 @@ void EmbedTokens(const Context& context, std::span<const std::int32_t> tokens) {
     dequantize(embedding.row(static_cast<std::size_t>(tokens[token])), embedding.cols,
                context.state.hidden.data() + token * embedding.cols);
   }
-  context.team.Barrier();
 }
 
 void DotRows(const Context& context, const DenseMatrix& matrix, std::size_t first,
@@ -49,13 +49,11 @@ void DotRows(const Context& context, const DenseMatrix& matrix, std::size_t firs
 
 void NormForHead(const Context& context, std::size_t first_token, std::size_t count) {
   const std::vector<float>& norm = context.weights.final_norm;
-  const Range tokens = context.team.Share(count);
-  for (std::size_t i = tokens.begin; i < tokens.end; ++i) {
+  ForTokens(context, count, [&](std::size_t i) {
     context.floats().rms_norm(context.state.hidden.data() + (first_token + i) * norm.size(),
                               norm.data(), norm.size(), norm.size(), context.config.rms_norm_eps,
                               context.state.normed.data() + i * norm.size());
-  }
-  context.team.Barrier();
+  });
 }
 
 void ComputeLogits(const Context& context, std::size_t first_token, std::size_t count,

@@ -322,7 +322,6 @@ void Linear(const Context& context, const TernaryMatrix& matrix, float* out) {
   } else {
     Gemm(context, matrix, out);
   }
-  context.team.Barrier();
 }
 
 }  // namespace bittern::model

@@ -14,7 +14,7 @@ void QuantizeToken(const Context& context, std::size_t token, const float* x, st
 /// out[token * matrix.padded_rows() + row] = (weights times activations) for the whole batch:
 /// float(sum) / activation scale * weight scale, in that order. The team shares the rows.
 /// Matrices of any layout; of kRows and kColumns only batches (sparse_ffn.hpp has the rest).
-/// Ends with a barrier.
+/// No barrier at the end.
 void Linear(const Context& context, const TernaryMatrix& matrix, float* out);
 
 /// Tiles of a matrix that are dealt out at a time.

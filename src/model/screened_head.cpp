@@ -332,24 +332,20 @@ class Scan {
   /// As FindCandidates.
   void Run(const CandidateRequest& request, CandidateLogits* out) {
     const auto num_threads = static_cast<std::size_t>(context_.team.size());
-    const bool first_thread = context_.team.index() == 0;
     EstimateAll();
     context_.team.Barrier();
     ForBounded(
         [&](std::size_t i) { Seed(Of(i), tiles_, std::max<std::size_t>(request.count, 1)); });
-    context_.team.Barrier();
-    if (first_thread) {
+    context_.team.BarrierThen([&] {
       ForBounded([&](std::size_t i) {
         scratch_.vectors[i].threshold = Threshold(&scratch_, i, num_threads, request);
         ++thread_.stats.tokens;
       });
-    }
-    context_.team.Barrier();
+    });
     ForBounded([&](std::size_t i) { Eliminate(Of(i), rows_, &thread_); });
-    context_.team.Barrier();
-    for (std::size_t i = 0; i < count_ && first_thread; ++i) {
-      Collect(scratch_, i, num_threads, &out[i]);
-    }
+    context_.team.BarrierThen([&] {
+      for (std::size_t i = 0; i < count_; ++i) Collect(scratch_, i, num_threads, &out[i]);
+    });
   }
 
  private:
@@ -466,7 +462,6 @@ void FindCandidates(const Context& context, const float* x, std::size_t count,
   for (std::size_t i = 0; i < count; i += at_once) {
     Scan(context, x + i * context.weights.screened_head.cols, std::min(at_once, count - i))
         .Run(request, out + i);
-    context.team.Barrier();  // before the scratch memory is used again
   }
 }
 

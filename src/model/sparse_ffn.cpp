@@ -156,7 +156,6 @@ void GatedUpSkipping(const Context& context, int index) {
     TraceShares(context, &LayerOf(context, index), TracePoint::kGate);
     context.team.Deal(gate_proj.num_tiles, at_once, multiply_live);
   }
-  context.team.Barrier();
 }
 
 void AddDownSkipping(const Context& context, int index) {
@@ -185,7 +184,6 @@ void AddDownSkipping(const Context& context, int index) {
   for (std::size_t token = 0; token < context.num_tokens; ++token) {
     AddColumnSums(context, matrix, token, Range{first, end});
   }
-  context.team.Barrier();
 }
 
 }  // namespace bittern::model

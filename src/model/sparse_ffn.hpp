@@ -19,10 +19,10 @@ struct SkipStats {
 
 /// state.gate_up[token][0..intermediate_size) = max(gate, 0)^2 * up of a few tokens, whose
 /// quantised input is in state.activations. A row is left out where no token needs it. Needs
-/// layer.skips_zeros(). Ends with a barrier.
+/// layer.skips_zeros(). No barrier at the end.
 void GatedUpSkipping(const Context& context, int layer);
 
-/// hidden += down_proj times state.activations (a few tokens). Ends with a barrier.
+/// hidden += down_proj times state.activations (a few tokens). No barrier at the end.
 void AddDownSkipping(const Context& context, int layer);
 
 }  // namespace bittern::model
