@@ -92,7 +92,7 @@ struct ScreenScratch {
     AlignedBuffer<float> tile_best;    // (tiles of the head): the best estimate of each
     AlignedBuffer<std::uint32_t> ids;  // (rows): survivors, then candidates; a slice per thread
     AlignedBuffer<float> logits;       // (rows): of the candidates
-    float threshold = 0;               // set by thread 0
+    float threshold = 0;               // set by one thread
   };
   std::vector<Vector> vectors;
   std::vector<float> all_seeds;
@@ -105,7 +105,7 @@ struct ScreenScratch {
 };
 
 /// Finds the candidates of some tokens among the rows of the head; x: (count, cols), the final
-/// norm's output. out[0..count), written by thread 0: by ascending id; not one candidate where the
+/// norm's output. out[0..count), written by one thread: by ascending id; not one candidate where the
 /// logits would not have been finite. Ends with a barrier.
 void FindCandidates(const Context& context, const float* x, std::size_t count,
                     const CandidateRequest& request, CandidateLogits* out);
