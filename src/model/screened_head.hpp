@@ -105,8 +105,8 @@ struct ScreenScratch {
 };
 
 /// Finds the candidates of some tokens among the rows of the head; x: (count, cols), the final
-/// norm's output. out[0..count), written by one thread: by ascending id; not one candidate where the
-/// logits would not have been finite. Ends with a barrier.
+/// norm's output. out[0..count), written by one thread: by ascending id; not one candidate where
+/// the logits would not have been finite. Ends with a barrier.
 void FindCandidates(const Context& context, const float* x, std::size_t count,
                     const CandidateRequest& request, CandidateLogits* out);
 
