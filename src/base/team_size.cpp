@@ -2,7 +2,6 @@
 #include "base/team_size.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace bittern {
 namespace {
@@ -19,6 +18,9 @@ constexpr double kSmallerGain = 0.95, kLargerGain = 0.98;
 constexpr double kShortestHold = 0.25, kLongestHold = 8;
 constexpr int kNewUsual = 16;
 
+/// Of a number of threads.
+int Rounded(double threads) { return static_cast<int>(threads + 0.5); }
+
 }  // namespace
 
 void TeamSize::Window::Add(const TeamPass& pass) noexcept {
@@ -33,9 +35,9 @@ bool TeamSize::Window::troubled(int size) const noexcept {
 }
 
 int TeamSize::Window::unhindered(int size) const noexcept {
-  const auto free = static_cast<int>(std::lround(size - held_up / seconds));
+  const int free = Rounded(size - held_up / seconds);
   const bool tells = held_up > kMostHeldUp * seconds && free > 0;
-  return tells ? free : static_cast<int>(std::lround(busy / seconds));
+  return tells ? free : Rounded(busy / seconds);
 }
 
 /// The first kind is the usual one until another comes many times in a row.
