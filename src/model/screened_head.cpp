@@ -220,7 +220,7 @@ std::size_t FindTiles(const Screening& s, Range rows, std::uint32_t* ids, std::u
   const std::size_t count = FindRows(s, rows, s.head.rest4, 0, ids);
   std::size_t found = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t tile = ids[i] / kTileRows;
+    const auto tile = static_cast<std::uint32_t>(ids[i] / kTileRows);
     live[found] = tile;
     found += i + 1 == count || ids[i + 1] / kTileRows != tile;
   }
