@@ -184,7 +184,7 @@ struct BenchRun {
 std::string HeldUpNotice(const BenchResult& test) {
   if (test.threads_used > 0.99 * test.num_threads) return {};
   return fmt::format(
-      "notice: {}: other programs kept CPUs busy, so {:.1f} of {} threads were used on average\n",
+      "notice: {}: there was not a free CPU for every thread; {:.1f} of {} were used on average\n",
       TestName(test), test.threads_used, test.num_threads);
 }
 

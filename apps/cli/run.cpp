@@ -121,7 +121,7 @@ int RunCommand(const RunOptions& options) {
       fmt::print(stderr, "{}{}", SpeculationLine(run->timings), SavingsLines(run->savings));
       fmt::print(stderr, "{:>16} = {:.1f} of {} on average{}\n", "threads", run->threads_used,
                  run->threads,
-                 run->threads_used < 0.99 * run->threads ? ": other programs kept CPUs busy" : "");
+                 run->threads_used < 0.99 * run->threads ? ": not a free CPU for every one" : "");
     }
   }
   const bool interrupted =

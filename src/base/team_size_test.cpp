@@ -44,6 +44,12 @@ double Work(Machine& machine, TeamSize& size, double seconds) {
   return work / seconds;
 }
 
+/// The same beside others on `busy` CPUs.
+double WorkBeside(int busy, Machine& machine, TeamSize& size, double seconds) {
+  machine.busy = busy;
+  return Work(machine, size, seconds);
+}
+
 TEST(TeamSize, AllThreadsWhileNobodyIsHeldUp) {
   Machine machine = {.cpus = 4};
   TeamSize size(4);
@@ -76,25 +82,22 @@ TEST(TeamSize, SleepersAreNotTakenForThoseHeldUp) {
 }
 
 TEST(TeamSize, ComesBackWhenTheOthersAreGone) {
-  Machine machine = {.cpus = 8, .busy = 2};
+  Machine machine = {.cpus = 8};
   TeamSize size(8);
-  Work(machine, size, 20);
+  WorkBeside(2, machine, size, 20);
   EXPECT_LT(size.Next(), 8);
-  machine.busy = 0;
-  Work(machine, size, 5);
+  WorkBeside(0, machine, size, 5);
   EXPECT_GT(Work(machine, size, 5), 0.999);
   EXPECT_EQ(size.Next(), 8);
-  machine.busy = 1;
-  Work(machine, size, 1);
+  WorkBeside(1, machine, size, 1);
   EXPECT_EQ(size.Next(), 7);
 }
 
 TEST(TeamSize, ClimbsBackStepByStepWhenSomeAreGone) {
-  Machine machine = {.cpus = 8, .busy = 3};
+  Machine machine = {.cpus = 8};
   TeamSize size(8);
-  Work(machine, size, 20);
-  machine.busy = 1;
-  Work(machine, size, 20);
+  WorkBeside(3, machine, size, 20);
+  WorkBeside(1, machine, size, 20);
   EXPECT_GT(Work(machine, size, 30), 0.85);  // 7 of 8
 }
 

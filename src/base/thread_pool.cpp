@@ -109,7 +109,7 @@ struct PoolState {
     std::uint32_t seen = 0;
     bool wanted = true;  // in the last run; else there is no hurry
     for (;;) {
-      AwaitChange(run, seen, index, wanted ? spins : 0);
+      AwaitChange(run, seen, index, RunWord(seen).size(), wanted ? spins : 0);
       if (stopping.load(std::memory_order_acquire)) return;
       seen = run.load(std::memory_order_acquire);
       const int team_of_run = RunWord(seen).size();
@@ -150,7 +150,7 @@ struct PoolState {
     members[static_cast<std::size_t>(index)].cpu.store(CurrentCpu(), std::memory_order_relaxed);
     const std::uint32_t phase = barrier_phase.load(std::memory_order_relaxed);
     if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == count) return true;
-    AwaitChange(barrier_phase, phase, index, spins);
+    AwaitChange(barrier_phase, phase, index, count, spins);
     return false;
   }
 
@@ -163,13 +163,13 @@ struct PoolState {
 
   /// Waits until `counter` differs from `seen`: spins for a few microseconds, because the others
   /// are usually almost there, then sleeps in the kernel, because they may have lost their CPU. Who
-  /// sits on the CPU that another one needs sleeps at once.
+  /// sits on the CPU that another one of the first `count` needs sleeps at once.
   void AwaitChange(const std::atomic<std::uint32_t>& counter, std::uint32_t seen, int index,
-                   int most_spins) noexcept {
+                   int count, int most_spins) noexcept {
     constexpr int kLook = 64;
     for (int i = 0; i < most_spins; ++i) {
       if (counter.load(std::memory_order_acquire) != seen) return;
-      if (i % kLook == kLook - 1 && InTheWay(index)) break;
+      if (i % kLook == kLook - 1 && InTheWay(index, count)) break;
       Pause();
     }
     if (counter.load(std::memory_order_acquire) != seen) return;
@@ -180,15 +180,14 @@ struct PoolState {
     members[static_cast<std::size_t>(index)].asleep += Now() - begin;
   }
 
-  /// True if another thread was seen last on the CPU that `index` is running on.
-  [[nodiscard]] bool InTheWay(int index) const noexcept {
+  /// True if another thread of the team was seen last on the CPU that `index` is running on. Those
+  /// that are left out of the team sleep, wherever that was.
+  [[nodiscard]] bool InTheWay(int index, int count) const noexcept {
     const int cpu = CurrentCpu();
     if (cpu < 0) return false;
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (i != static_cast<std::size_t>(index) &&
-          members[i].cpu.load(std::memory_order_relaxed) == cpu) {
-        return true;
-      }
+    for (int i = 0; i < count; ++i) {
+      const Member& other = members[static_cast<std::size_t>(i)];
+      if (i != index && other.cpu.load(std::memory_order_relaxed) == cpu) return true;
     }
     return false;
   }

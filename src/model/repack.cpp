@@ -77,8 +77,7 @@ Result<void> MoveTile(const StackPart& part, MatrixLayout layout, std::size_t ro
   }
   if (const auto bad = quant::FindInvalidI2sCode(bytes)) {
     return Fail(ErrorCode::kCorruptFile,
-                fmt::format("row {}, column {}: code 3; codes are 0, 1 "
-                            "and 2",
+                fmt::format("row {}, column {}: code 3; codes are 0, 1 and 2",
                             SourceRow(part, row + *bad / cols), *bad % cols));
   }
   PackI2sTile(layout, bytes.data(), count, cols / kTileBlock, tile, column_bytes);
