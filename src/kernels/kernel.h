@@ -167,6 +167,10 @@ struct SparseOps {
   /// The 16 tiles of one panel, one after the other. panel: its line of the first column.
   void (*tiles_of_columns)(const uint8_t* panel, size_t column_bytes, size_t num_blocks,
                            uint8_t* tiles);
+  /// What a multiply-add costs in gemv_rows and in gemv_columns of one panel and token, everything
+  /// in the cache, beside one of Tile16Ops::gemm (kernels_bench: rows_in_cache, panel, gemm/512). A
+  /// batch leaves zeros out where that is the faster way.
+  float row_cost, column_cost;
 };
 
 /// What a KV cache is made of.

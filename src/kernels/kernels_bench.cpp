@@ -106,6 +106,35 @@ void Columns(benchmark::State& state, const SparseOps& ops) {
                           static_cast<std::int64_t>(live.size() * kColumnBytes));
 }
 
+/// As Rows, of 96 rows that lie in the cache; multiply-adds of the live ones.
+void RowsInCache(benchmark::State& state, const SparseOps& ops) {
+  Rows(state, ops);
+  state.SetItemsProcessed(state.iterations() *
+                          static_cast<std::int64_t>(state.range(0) / 2 * kCols));
+}
+
+/// A panel of `columns` columns in the cache, every third of them live; multiply-adds of these.
+void Panel(benchmark::State& state, const SparseOps& ops) {
+  const auto columns = static_cast<std::size_t>(state.range(0));
+  const std::vector<std::uint8_t> lines(columns * quant::kPanelLineBytes, 0x55);
+  const std::vector<std::int8_t> act(columns, 3);
+  std::vector<std::uint32_t> live;
+  std::uint32_t random = 1;
+  for (std::size_t c = 0; c < columns; ++c) {
+    random = random * 1664525 + 1013904223;
+    if (random >> 30 == 0 || random >> 28 == 4) live.push_back(static_cast<std::uint32_t>(c));
+  }
+  std::vector<std::int32_t> sums(quant::kPanelRows);
+  const ColumnArgs args{lines.data(), 1,       live.data(), live.size(),
+                        act.data(),   columns, 1,           sums.data()};
+  for (auto _ : state) {
+    ops.gemv_columns(&args);
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() *
+                          static_cast<std::int64_t>(live.size() * quant::kPanelRows));
+}
+
 /// The first four bits of `rows` rows of an output head.
 void Scan(benchmark::State& state, const ScreenOps& ops) {
   const auto rows = static_cast<std::size_t>(state.range(0));
@@ -188,6 +217,8 @@ const bool kRegistered = [] {
     if (kernel->sparse != nullptr) {
       add("rows", Rows, *kernel->sparse, 512, 102400);
       add("columns", Columns, *kernel->sparse, 512, 102400);
+      add("rows_in_cache", RowsInCache, *kernel->sparse, 32, 96);
+      add("panel", Panel, *kernel->sparse, 2560, 6912);
     }
     if (kernel->screen != nullptr) {
       add("scan", Scan, *kernel->screen, 128, 51200);

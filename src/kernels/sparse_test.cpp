@@ -148,6 +148,29 @@ TEST_P(Sparse, IsExactOnRandomAndExtremeInputs) {
   }
 }
 
+TEST_P(Sparse, OnePanelOfOneTokenIsExact) {
+  std::mt19937 rng(5);
+  for (const std::size_t cols : {4u, 5u, 6u, 7u, 100u, 1300u, 2560u}) {
+    for (const std::size_t rows : {kPanelRows, std::size_t{70}}) {
+      for (const int code : {-1, 2}) {
+        const Matrix m(rows, cols, code, &rng);
+        for (const int value : {1000, 127, -128}) {
+          for (const unsigned density : {0u, 1u, 3u, 8u}) {
+            CheckColumns(m, Acts(cols, density, value, &rng));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Sparse, RowsWiderThanAnyAreExact) {
+  std::mt19937 rng(6);
+  for (const std::size_t cols : {16384u, 16512u, 33000u}) {
+    CheckRows(Matrix(70, cols, -1, &rng), Acts(cols, 8, 1000, &rng), 8, &rng);
+  }
+}
+
 TEST_P(Sparse, ColumnsOfAFewTokensAreExact) {
   std::mt19937 rng(3);
   for (const std::size_t cols : {4u, 100u, 700u, 2560u}) {

@@ -11,6 +11,7 @@
 #include "model/attention.hpp"
 #include "model/for_tokens.hpp"
 #include "model/linear.hpp"
+#include "model/sparse_batch.hpp"
 #include "model/sparse_ffn.hpp"
 #include "model/trace_step.hpp"
 
@@ -76,16 +77,14 @@ void RunAttention(const Context& context, int index, const LayerWeights& layer) 
 const float* ApplyGate(const Context& context, std::size_t token, const LayerWeights& layer) {
   const TernaryMatrix& projection = layer.gate_up_proj;
   float* gate = context.state.gate_up.data() + token * projection.padded_rows();
-  const float* up = layer.skips_zeros()
-                        ? context.state.up.data() + token * layer.up_proj.padded_rows()
-                        : gate + projection.parts[1].first_row;
+  const float* up = gate + projection.parts[1].first_row;
   const auto apply = context.config.activation == Activation::kRelu2 ? context.floats().relu2_mul
                                                                      : context.floats().silu_mul;
   apply(gate, up, projection.parts[0].rows, gate);
   return gate;
 }
 
-/// The gated product of a few tokens without the terms that are zero, and so on.
+/// Gated product, norm and down_proj without the terms that are zero: of a few tokens.
 void RunSkipping(const Context& context, int index, const LayerWeights& layer) {
   GatedUpSkipping(context, index);
   ForTokens(context, context.num_tokens, [&](std::size_t token) {
@@ -99,6 +98,28 @@ void RunSkipping(const Context& context, int index, const LayerWeights& layer) {
   TraceShares(context, &layer, TracePoint::kFfnResidual);
 }
 
+/// h += down_proj's output, of all tokens.
+void AddDown(const Context& context, const LayerWeights& layer) {
+  TraceShares(context, &layer, TracePoint::kDownProj);
+  ForTokens(context, context.num_tokens,
+            [&](std::size_t token) { AddResidual(context, token, layer.down_proj); });
+  TraceShares(context, &layer, TracePoint::kFfnResidual);
+}
+
+/// As RunSkipping, of more than a few tokens.
+void RunSkippingBatch(const Context& context, int index, const LayerWeights& layer) {
+  GatedUpOfBatch(context, index);
+  ForTokens(context, context.num_tokens, [&](std::size_t token) {
+    const float* product = context.state.gate_up.data() + token * layer.gate_up_proj.padded_rows();
+    NormAndQuantizeProduct(context, token, layer, product);
+    ListLiveInputs(context, token, layer.down_proj.cols);
+  });
+  TraceStep(context, &layer, TracePoint::kAct);
+  TraceStep(context, &layer, TracePoint::kFfnSubNorm);
+  DownOfBatch(context, layer);
+  AddDown(context, layer);
+}
+
 void RunFeedForward(const Context& context, int index, const LayerWeights& layer) {
   ForTokens(context, context.num_tokens, [&](std::size_t token) {
     AddResidual(context, token, layer.o_proj);
@@ -107,23 +128,18 @@ void RunFeedForward(const Context& context, int index, const LayerWeights& layer
   });
   TraceStep(context, &layer, TracePoint::kAttnResidual);
   TraceStep(context, &layer, TracePoint::kFfnNorm);
-  if (layer.skips_zeros() && context.few()) return RunSkipping(context, index, layer);
+  if (layer.skips_zeros()) {
+    return (context.few() ? RunSkipping : RunSkippingBatch)(context, index, layer);
+  }
   Linear(context, layer.gate_up_proj, context.state.gate_up.data());
   TraceShares(context, &layer, TracePoint::kGate);
-  if (layer.skips_zeros()) {
-    context.team.Barrier();  // between two deals
-    Linear(context, layer.up_proj, context.state.up.data());
-  }
   ForTokens(context, context.num_tokens, [&](std::size_t token) {
     NormAndQuantizeProduct(context, token, layer, ApplyGate(context, token, layer));
   });
   TraceStep(context, &layer, TracePoint::kAct);
   TraceStep(context, &layer, TracePoint::kFfnSubNorm);
   Linear(context, layer.down_proj, context.state.projected.data());
-  TraceShares(context, &layer, TracePoint::kDownProj);
-  ForTokens(context, context.num_tokens,
-            [&](std::size_t token) { AddResidual(context, token, layer.down_proj); });
-  TraceShares(context, &layer, TracePoint::kFfnResidual);
+  AddDown(context, layer);
 }
 
 }  // namespace

@@ -130,6 +130,16 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   QuantizedActivations& acts = impl->activations;
   acts.values = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(shapes.padded_tokens * widest_input,
                                                                "quantised activations"));
+  if (shapes.skipping_rows != 0 && tokens > kFewTokens) {
+    acts.rows = BITTERN_TRY(
+        AlignedBuffer<std::int8_t>::Create(tokens * widest_input, "quantised activations"));
+    LiveInputs& live = impl->live_inputs;
+    live.stride = widest_input + 16;
+    live.columns = BITTERN_TRY(
+        AlignedBuffer<std::uint32_t>::Create(tokens * live.stride, "lists of live neurons"));
+    live.counts =
+        BITTERN_TRY(AlignedBuffer<std::size_t>::Create(tokens, "numbers of live neurons"));
+  }
   acts.scales = BITTERN_TRY(AlignedBuffer<float>::Create(tokens, "activation scales"));
   acts.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(tokens, "activation sums"));
   if (model.weights().has_groups) {

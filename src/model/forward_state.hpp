@@ -21,6 +21,8 @@ inline constexpr std::size_t kFewTokens = 8;
 /// Tile16Ops::gemm).
 struct QuantizedActivations {
   AlignedBuffer<std::int8_t> values;  // (N padded to 8, widest input padded to 128)
+  AlignedBuffer<std::int8_t> rows;    // (N, widest input padded): those of panels as plain rows,
+                                      // where zeros are skipped
   AlignedBuffer<float> scales;        // (N)
   AlignedBuffer<std::int32_t> sums;   // (N)
   // For grouped matrices (kernels::GroupedArgs), only where the model has any: per token, for
@@ -32,6 +34,13 @@ struct QuantizedActivations {
 
 /// Tokens whose tables a lookup kernel's batch keeps at once.
 inline constexpr std::size_t kLutTokens = 8;
+
+/// Of a batch, where zeros are skipped: which of each token's quantised activations are not zero.
+struct LiveInputs {
+  std::size_t stride = 0;
+  AlignedBuffer<std::uint32_t> columns;  // (N, stride): ascending, `counts` of them
+  AlignedBuffer<std::size_t> counts;     // (N)
+};
 
 /// What one thread needs for itself.
 struct ThreadScratch {
@@ -67,6 +76,7 @@ struct ForwardState::Impl {
   AlignedBuffer<float> mixes;         // (blocks of positions, heads, head_dim padded to 16)
   AlignedBuffer<float> cosine, sine;  // (N, head_dim / 2)
   QuantizedActivations activations;
+  LiveInputs live_inputs;
   ScreenScratch screen;
   std::vector<ThreadScratch> threads;
 };

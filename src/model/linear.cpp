@@ -5,98 +5,14 @@
 #include <cstring>
 #include <numeric>
 
-#include "quant/skip_layouts.hpp"
+#include "model/gemm.hpp"
 #include "quant/tile16.hpp"
-#include "quant/tile48.hpp"
 
 namespace bittern::model {
 namespace {
 
-using kernels::kGemmTiles;
 using kernels::kPanelTokens;
 using quant::kTileRows;
-
-/// `count` (1..kGemmTiles) tiles, which are rows tile * 16 on of the matrix, against the batch.
-void GemmTiles(const Context& context, const TernaryMatrix& matrix, const std::uint8_t* tiles,
-               std::size_t tile, std::size_t count, float* out) {
-  const QuantizedActivations& acts = context.state.activations;
-  ThreadScratch& scratch = context.scratch();
-  const std::size_t stride = count * kTileRows;
-  context.weights.kernels.tile16().gemm(tiles, count, matrix.num_blocks, acts.values.data(),
-                                        acts.sums.data(), context.num_tokens, scratch.sums.data(),
-                                        stride, scratch.codes.data());
-  RescaleRows(context, matrix, Range{0, context.num_tokens},
-              Range{tile * kTileRows, tile * kTileRows + stride}, scratch.sums.data(), stride, out);
-}
-
-/// Calls step(index) for [0, count), dealt out to the team `piece` at a time.
-template <class Step>
-void ForEachDealt(const Context& context, std::size_t count, std::size_t piece, const Step& step) {
-  context.team.Deal(count, piece, [&](Range range) {
-    for (std::size_t i = range.begin; i < range.end; ++i) step(i);
-  });
-}
-
-/// Many tokens: kGemmTiles tiles at a time against the whole batch. Rows become tiles first.
-void Gemm(const Context& context, const TernaryMatrix& matrix, float* out) {
-  const std::size_t tile_bytes = quant::TileBytes(matrix.cols);
-  const std::size_t groups = (matrix.num_tiles + kGemmTiles - 1) / kGemmTiles;
-  ForEachDealt(context, groups, 1, [&](std::size_t group) {
-    const std::size_t tile = group * kGemmTiles;
-    const std::size_t count = std::min(kGemmTiles, matrix.num_tiles - tile);
-    const std::uint8_t* tiles = matrix.tiles.data() + tile * tile_bytes;
-    if (matrix.layout == MatrixLayout::kRows) {
-      std::uint8_t* made = context.scratch().tiles.data();
-      for (std::size_t t = 0; t < count; ++t) {
-        context.weights.kernels.sparse().tile_of_rows(tiles + t * tile_bytes, matrix.num_blocks,
-                                                      made + t * tile_bytes);
-      }
-      tiles = made;
-    }
-    GemmTiles(context, matrix, tiles, tile, count, out);
-  });
-}
-
-/// As Gemm: two tiles of 48 rows become six of sixteen at a time.
-void GemmOfTile48(const Context& context, const TernaryMatrix& matrix, float* out) {
-  constexpr std::size_t kTilesOfPair = 2 * quant::kTile48Rows / kTileRows;
-  const std::size_t bytes = quant::Tile48Bytes(matrix.cols);
-  const std::size_t made_bytes = quant::TileBytes(matrix.cols);
-  std::uint8_t* made = context.scratch().tiles.data();
-  ForEachDealt(context, (matrix.num_tiles + 1) / 2, 1, [&](std::size_t pair) {
-    const std::size_t first = 2 * pair, last = std::min(first + 2, matrix.num_tiles);
-    for (std::size_t tile = first; tile < last; ++tile) {
-      context.weights.kernels.tile48().to_tile16(
-          matrix.tiles.data() + tile * bytes, matrix.num_blocks,
-          made + (tile - first) * kTilesOfPair / 2 * made_bytes);
-    }
-    const std::size_t count = (last - first) * kTilesOfPair / 2;
-    for (std::size_t t = 0; t < count; t += kGemmTiles) {
-      GemmTiles(context, matrix, made + t * made_bytes, pair * kTilesOfPair + t,
-                std::min(kGemmTiles, count - t), out);
-    }
-  });
-}
-
-/// As Gemm, from columns: a panel of 256 rows becomes sixteen tiles at a time.
-void GemmOfColumns(const Context& context, const TernaryMatrix& matrix, float* out) {
-  constexpr std::size_t kGroupsOfPanel = quant::kPanelRows / kTileRows / kGemmTiles;
-  const std::size_t tile_bytes = quant::TileBytes(matrix.cols);
-  std::uint8_t* made = context.scratch().tiles.data();
-  constexpr std::size_t kGroupsAtOnce = kGroupsOfPanel / 2;  // whoever helps makes the panel again
-  std::size_t made_panel = matrix.num_tiles;                 // none yet
-  ForEachDealt(context, matrix.num_tiles * kGroupsOfPanel, kGroupsAtOnce, [&](std::size_t group) {
-    const std::size_t panel = group / kGroupsOfPanel;
-    if (panel != made_panel) {
-      const TilePlace place = PlaceOfTile(matrix.layout, matrix.cols, matrix.num_tiles, panel);
-      context.weights.kernels.sparse().tiles_of_columns(
-          matrix.tiles.data() + place.offset, place.column_bytes, matrix.num_blocks, made);
-      made_panel = panel;
-    }
-    GemmTiles(context, matrix, made + group % kGroupsOfPanel * kGemmTiles * tile_bytes,
-              group * kGemmTiles, kGemmTiles, out);
-  });
-}
 
 /// Token `token`'s activations as a plain row of `size` values, 0 past the columns.
 void CopyRow(const Context& context, std::size_t token, std::size_t padded_cols, std::size_t size,
@@ -219,8 +135,11 @@ void QuantizeToken(const Context& context, std::size_t token, const float* x, st
   QuantizedActivations& acts = context.state.activations;
   const std::size_t padded_cols = quant::BlocksOfCols(cols) * quant::kTileBlock;
   const bool panels = !context.few();
-  std::int8_t* row =
-      panels ? context.scratch().row.data() : acts.values.data() + token * padded_cols;
+  std::int8_t* row = acts.values.data() + token * padded_cols;
+  if (panels) {
+    row = acts.rows.size() == 0 ? context.scratch().row.data()
+                                : acts.rows.data() + token * padded_cols;
+  }
   const bool groups = context.config.traits->grouped_activations && acts.groups != 0;
   (groups ? QuantizeGroups : QuantizeWhole)(context, token, x, cols, row);
   std::fill(row + cols, row + padded_cols, std::int8_t{0});
@@ -312,13 +231,9 @@ void Linear(const Context& context, const TernaryMatrix& matrix, float* out) {
     GemvGrouped(context, matrix, out);
   } else if (IsLut(matrix.layout)) {
     GemvLut(context, matrix, out);
-  } else if (matrix.layout == MatrixLayout::kColumns) {
-    GemmOfColumns(context, matrix, out);
   } else if (context.few() && IsTiled(matrix.layout)) {
     context.team.Deal(matrix.num_tiles, TilesAtOnce(matrix),
                       [&](Range tiles) { LinearTiles(context, matrix, tiles, out); });
-  } else if (matrix.layout == MatrixLayout::kTile48) {
-    GemmOfTile48(context, matrix, out);
   } else {
     Gemm(context, matrix, out);
   }

@@ -111,12 +111,13 @@ class SmallModel {
     if (layout.starts_with("i2_s:")) texts["ternary.layout"] = layout.substr(5);
   }
 
-  /// Makes every weight of a row 0, as long as the tensor is I2_S.
-  void ZeroRow(const std::string& name, std::size_t row) {
-    constexpr std::byte kFourZeros{0x55};
+  /// Makes every weight of a row 0, or all of them `code` - 1, as long as the tensor is I2_S.
+  void ZeroRow(const std::string& name, std::size_t row) { FillRow(name, row, 1); }
+  void FillRow(const std::string& name, std::size_t row, std::uint8_t code) {
     Tensor& tensor = tensors.at(name);
     const std::size_t bytes = tensor.shape[0] / 4;
-    std::fill_n(tensor.data.begin() + static_cast<std::ptrdiff_t>(row * bytes), bytes, kFourZeros);
+    std::fill_n(tensor.data.begin() + static_cast<std::ptrdiff_t>(row * bytes), bytes,
+                static_cast<std::byte>(code * 0x55));
   }
 
   void SetScale(const std::string& name, float scale) {

@@ -104,8 +104,10 @@ inline void AddHalf(const Chunk& chunk, size_t pairs, size_t offset, int32_t* su
       constexpr int kShift = 2 * static_cast<int>(f.value);
       low[f.value] =
           _mm256_add_epi16(low[f.value], _mm256_maddubs_epi16(Field(first, kShift), act));
+      asm volatile("" : "+x"(low[f.value]));  // one at a time: gcc 12 runs out of registers else
       high[f.value] =
           _mm256_add_epi16(high[f.value], _mm256_maddubs_epi16(Field(second, kShift), act));
+      asm volatile("" : "+x"(high[f.value]));
     });
   }
   Unroll<4>(BITTERN_STEP(f) {
@@ -123,8 +125,8 @@ inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t
   }
 }
 
-constexpr SparseOps kOps = {GemvRows,     SumColumns, FindNonzero,
-                            FindPositive, TileOfRows, TilesOfColumns};
+constexpr SparseOps kOps = {GemvRows,   SumColumns,     FindNonzero, FindPositive,
+                            TileOfRows, TilesOfColumns, 1.35f,       2.1f};
 
 }  // namespace
 

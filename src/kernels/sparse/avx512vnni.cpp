@@ -14,74 +14,127 @@ namespace {
 
 constexpr size_t kLine = 64;
 
+inline __m256i Load32(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 inline __m512i Field(int shift) { return _mm512_set1_epi8(static_cast<char>(3 << shift)); }
 
 // --- Rows ---
 
-/// The activations of one field of a line: 32 of each of its two blocks.
-inline __m512i Acts(const int8_t* act) {
-  const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(act));
-  const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(act + 128));
-  return _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
-}
-inline __m512i ActsOfHalf(const int8_t* act) {
-  return _mm512_zextsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(act)));
+constexpr size_t kLineCols = 256;  // two blocks, of which a line holds 32 bytes each
+
+/// Where line `i` of a row begins. A row of an odd number of blocks ends with a line that has the
+/// last two, the first of which meets zeros there.
+inline size_t LineAt(size_t i, size_t row_bytes) {
+  return (i + 1) * kLine <= row_bytes ? i * kLine : row_bytes - kLine;
 }
 
-template <size_t kRows>
-struct RowSums {
-  __m512i field[kRows][4];
-};
+/// A row's activations in the order in which its lines have the columns: field after field.
+inline void OrderActs(const int8_t* act, size_t num_blocks, int8_t* ordered) {
+  for (size_t b = 0; b < num_blocks; b += 2, ordered += kLineCols) {
+    for (size_t f = 0; f < 4; ++f) {
+      const __m256i first = Load32(act + b * 128 + f * 32);
+      const bool alone = b + 1 == num_blocks;
+      const __m256i low = alone && b != 0 ? _mm256_setzero_si256() : first;
+      const __m256i high = !alone   ? Load32(act + (b + 1) * 128 + f * 32)
+                           : b != 0 ? first
+                                    : _mm256_setzero_si256();
+      _mm512_storeu_si512(ordered + f * kLine,
+                          _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+    }
+  }
+}
 
-/// One line (two blocks) of kRows rows; or, with kHalf, the single block that ends a row.
-template <size_t kRows, bool kHalf>
-inline void AddLine(const uint8_t* const rows[kRows], size_t offset, const int8_t* act,
-                    RowSums<kRows>* sums) {
-  __m512i acts[4];
-  Unroll<4>(BITTERN_STEP(f) {
-    acts[f.value] = kHalf ? ActsOfHalf(act + 32 * f.value) : Acts(act + 32 * f.value);
-  });
-  Unroll<kRows>(BITTERN_STEP(r) {
-    const uint8_t* line = rows[r.value] + offset;
-    const __m512i bytes =
-        kHalf ? _mm512_zextsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(line)))
-              : _mm512_loadu_si512(line);
-    Unroll<4>(BITTERN_STEP(f) {
-      __m512i& sum = sums->field[r.value][f.value];
-      const __m512i codes = _mm512_and_si512(bytes, Field(6 - 2 * static_cast<int>(f.value)));
-      sum = _mm512_dpbusd_epi32(sum, codes, acts[f.value]);
+inline __m512i SumOfFields(const __m512i field[4]) {
+  const __m512i high =
+      _mm512_add_epi32(_mm512_srai_epi32(field[0], 6), _mm512_srai_epi32(field[1], 4));
+  return _mm512_add_epi32(high, _mm512_add_epi32(_mm512_srai_epi32(field[2], 2), field[3]));
+}
+
+/// Lane r of the result: all lanes of row r, summed.
+inline __m128i SumOfLanes(const __m512i row[4]) {
+  const __m512i ab = _mm512_add_epi32(_mm512_unpacklo_epi32(row[0], row[1]),
+                                      _mm512_unpackhi_epi32(row[0], row[1]));
+  const __m512i cd = _mm512_add_epi32(_mm512_unpacklo_epi32(row[2], row[3]),
+                                      _mm512_unpackhi_epi32(row[2], row[3]));
+  const __m512i all =
+      _mm512_add_epi32(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+  const __m256i half =
+      _mm256_add_epi32(_mm512_castsi512_si256(all), _mm512_extracti64x4_epi64(all, 1));
+  return _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+}
+
+/// Products of rows of kSingle (one) or more blocks with activations in order.
+template <size_t kRows, bool kSingle>
+inline void MultiplyLines(const uint8_t* const rows[kRows], const uint8_t* const ahead[kRows],
+                          size_t num_blocks, const int8_t* ordered, int32_t act_sum, int32_t* out) {
+  __m512i sums[kRows][4];
+  Unroll<kRows * 4>(BITTERN_STEP(i) { sums[i.value / 4][i.value % 4] = _mm512_setzero_si512(); });
+  for (size_t i = 0; i < (num_blocks + 1) / 2; ++i, ordered += kLineCols) {
+    const size_t offset = kSingle ? 0 : LineAt(i, num_blocks * 32);
+    __m512i acts[4];
+    Unroll<4>(BITTERN_STEP(f) { acts[f.value] = _mm512_loadu_si512(ordered + f.value * kLine); });
+    Unroll<kRows>(BITTERN_STEP(r) {
+      PrefetchJump(ahead[r.value] + offset);
+      const uint8_t* line = rows[r.value] + offset;
+      const __m512i bytes =
+          kSingle ? _mm512_zextsi256_si512(Load32(line)) : _mm512_loadu_si512(line);
+      Unroll<4>(BITTERN_STEP(f) {
+        __m512i& sum = sums[r.value][f.value];
+        const __m512i codes = _mm512_and_si512(bytes, Field(6 - 2 * static_cast<int>(f.value)));
+        sum = _mm512_dpbusd_epi32(sum, codes, acts[f.value]);
+        asm("" : "+v"(sum));  // one register: gcc 12 copies each sum twice a round otherwise
+      });
     });
-  });
+  }
+  if constexpr (kRows == 4) {
+    __m512i row[4];
+    Unroll<4>(BITTERN_STEP(r) { row[r.value] = SumOfFields(sums[r.value]); });
+    const __m128i codes = SumOfLanes(row);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
+                     _mm_sub_epi32(codes, _mm_set1_epi32(act_sum)));
+  } else {
+    Unroll<kRows>(BITTERN_STEP(r) {
+      out[r.value] = _mm512_reduce_add_epi32(SumOfFields(sums[r.value])) - act_sum;
+    });
+  }
 }
 
 template <size_t kRows>
 inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const ahead[kRows],
-                         size_t num_blocks, const int8_t* act, int32_t act_sum, int32_t* out) {
-  RowSums<kRows> sums;
-  Unroll<kRows * 4>(
-      BITTERN_STEP(i) { sums.field[i.value / 4][i.value % 4] = _mm512_setzero_si512(); });
-  size_t b = 0;
-  for (; b + 2 <= num_blocks; b += 2) {
-    Unroll<kRows>(BITTERN_STEP(r) { PrefetchJump(ahead[r.value] + b * 32); });
-    AddLine<kRows, false>(rows, b * 32, act + b * 128, &sums);
-  }
-  if (b < num_blocks) AddLine<kRows, true>(rows, b * 32, act + b * 128, &sums);
-  Unroll<kRows>(BITTERN_STEP(r) {
-    const __m512i* field = sums.field[r.value];
-    const __m512i high =
-        _mm512_add_epi32(_mm512_srai_epi32(field[0], 6), _mm512_srai_epi32(field[1], 4));
-    const __m512i low = _mm512_add_epi32(_mm512_srai_epi32(field[2], 2), field[3]);
-    out[r.value] = _mm512_reduce_add_epi32(_mm512_add_epi32(high, low)) - act_sum;
-  });
+                         size_t num_blocks, const int8_t* ordered, int32_t act_sum, int32_t* out) {
+  (num_blocks == 1 ? MultiplyLines<kRows, true>
+                   : MultiplyLines<kRows, false>)(rows, ahead, num_blocks, ordered, act_sum, out);
 }
 
 }  // namespace
 }  // namespace bittern::kernels
 
+#define BITTERN_ORDERED_ACTS
 #include "kernels/sparse_rows.inc"
 
 namespace bittern::kernels {
 namespace {
+
+/// Activations are put in order as many columns at a time as the stack has room for: in practice,
+/// all of them.
+void GemvRows(const uint8_t* rows, size_t num_blocks, const uint32_t* live, size_t count,
+              const int8_t* act, int32_t act_sum, int32_t* out) {
+  constexpr size_t kBlocksAtOnce = 128, kRowsOfPart = 64;
+  alignas(64) int8_t ordered[kBlocksAtOnce * 128];
+  const size_t row_bytes = num_blocks * 32;
+  const size_t first = num_blocks < kBlocksAtOnce ? num_blocks : kBlocksAtOnce;
+  OrderActs(act, first, ordered);
+  MultiplyLive(rows, row_bytes, first, live, count, ordered, act_sum, out);
+  for (size_t b = first; b < num_blocks; b += kBlocksAtOnce) {
+    const size_t blocks = num_blocks - b < kBlocksAtOnce ? num_blocks - b : kBlocksAtOnce;
+    OrderActs(act + b * 128, blocks, ordered);
+    for (size_t i = 0; i < count; i += kRowsOfPart) {
+      int32_t part[kRowsOfPart];
+      const size_t size = count - i < kRowsOfPart ? count - i : kRowsOfPart;
+      MultiplyLive(rows + b * 32, row_bytes, blocks, live + i, size, ordered, 0, part);
+      for (size_t k = 0; k < size; ++k) out[i + k] += part[k];
+    }
+  }
+}
 
 // --- Columns ---
 
@@ -109,9 +162,28 @@ inline Quarters Interleave(const uint8_t* const lines[kColumnsAtOnce]) {
            _mm512_unpacklo_epi16(ab2, cd2), _mm512_unpackhi_epi16(ab2, cd2)}};
 }
 
+/// A panel's sums: [quarter][field].
+using PanelSums = __m512i[4][4];
+
+/// Adds four columns, each times its byte of `four`. Field 0's sum is that of the whole bytes: what
+/// the others add to it is taken away in the end (OrderPanel), and a quarter of the masking is
+/// saved.
+inline void AddColumns(const uint8_t* const lines[kColumnsAtOnce], int32_t four, PanelSums sum) {
+  const Quarters words = Interleave(lines);
+  const __m512i act = _mm512_set1_epi32(four);
+  Unroll<16>(BITTERN_STEP(i) {
+    __m512i& s = sum[i.value / 4][i.value % 4];
+    constexpr size_t kField = i.value % 4;
+    const __m512i bytes = words.quarter[i.value / 4];
+    const __m512i codes =
+        kField == 0 ? bytes : _mm512_and_si512(bytes, Field(2 * static_cast<int>(kField)));
+    s = _mm512_dpbusd_epi32(s, codes, act);
+  });
+}
+
 /// Adds a chunk's columns to one panel's sums, [quarter][field] vectors.
 inline void AddPanel(const Chunk& chunk, size_t groups, size_t offset, int32_t* sums) {
-  __m512i sum[4][4];
+  PanelSums sum;
   Unroll<16>(
       BITTERN_STEP(i) { sum[i.value / 4][i.value % 4] = _mm512_loadu_si512(sums + i.value * 16); });
   for (size_t g = 0; g < groups; ++g) {
@@ -121,16 +193,9 @@ inline void AddPanel(const Chunk& chunk, size_t groups, size_t offset, int32_t* 
       lines[k.value] = chunk.column[first + k.value] + offset;
       PrefetchJump(chunk.ahead[first + k.value] + offset);
     });
-    const Quarters words = Interleave(lines);
     int32_t four;
     __builtin_memcpy(&four, chunk.act + first, sizeof four);
-    const __m512i act = _mm512_set1_epi32(four);
-    Unroll<16>(BITTERN_STEP(i) {
-      __m512i& s = sum[i.value / 4][i.value % 4];
-      const __m512i codes =
-          _mm512_and_si512(words.quarter[i.value / 4], Field(2 * static_cast<int>(i.value % 4)));
-      s = _mm512_dpbusd_epi32(s, codes, act);
-    });
+    AddColumns(lines, four, sum);
   }
   Unroll<16>(
       BITTERN_STEP(i) { _mm512_storeu_si512(sums + i.value * 16, sum[i.value / 4][i.value % 4]); });
@@ -139,6 +204,13 @@ inline void AddPanel(const Chunk& chunk, size_t groups, size_t offset, int32_t* 
 /// From [quarter][field] vectors to rows in order, in place.
 inline void OrderPanel(int32_t* sums) {
   __m512i row[16];
+  Unroll<4>(BITTERN_STEP(k) {
+    int32_t* quarter = sums + k.value * 64;
+    const __m512i others = _mm512_add_epi32(
+        _mm512_add_epi32(_mm512_loadu_si512(quarter + 16), _mm512_loadu_si512(quarter + 32)),
+        _mm512_loadu_si512(quarter + 48));
+    _mm512_storeu_si512(quarter, _mm512_sub_epi32(_mm512_loadu_si512(quarter), others));
+  });
   Unroll<4>(BITTERN_STEP(f) {
     constexpr int kShift = 2 * static_cast<int>(f.value);
     __m512i q[4];
@@ -164,8 +236,41 @@ inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t
   for (size_t p = 0; p < num_panels; ++p) AddPanel(chunk, groups, p * kLine, sums + p * kPanel);
 }
 
+/// The sums of a single panel, which lies in the cache, stay in registers.
+void SumPanel(const ColumnArgs* args) {
+  PanelSums sum;
+  Unroll<16>(BITTERN_STEP(i) { sum[i.value / 4][i.value % 4] = _mm512_setzero_si512(); });
+  const uint32_t* live = args->live;
+  const uint32_t* end = live + args->count;
+  uint32_t last[kColumnsAtOnce];  // what is missing is the last one again, times zero
+  for (size_t k = 0, left = args->count % kColumnsAtOnce; k < kColumnsAtOnce && left != 0; ++k) {
+    last[k] = k < left ? end[static_cast<ptrdiff_t>(k) - static_cast<ptrdiff_t>(left)] : end[-1];
+  }
+  while (live < end) {
+    const auto left = static_cast<size_t>(end - live);
+    const uint32_t* columns = left < kColumnsAtOnce ? last : live;
+    const uint8_t* lines[kColumnsAtOnce];
+    uint32_t four = 0;
+    Unroll<kColumnsAtOnce>(BITTERN_STEP(k) {
+      lines[k.value] = args->columns + columns[k.value] * kPanelLine;
+      const auto act = static_cast<uint8_t>(args->acts[columns[k.value]]);
+      four |= static_cast<uint32_t>(act) << (8 * k.value);
+    });
+    if (left < kColumnsAtOnce) four &= (uint32_t{1} << (8 * left)) - 1;
+    AddColumns(lines, static_cast<int32_t>(four), sum);
+    live += kColumnsAtOnce;
+  }
+  Unroll<16>(BITTERN_STEP(i) {
+    _mm512_storeu_si512(args->sums + i.value * 16, sum[i.value / 4][i.value % 4]);
+  });
+}
+
 void GemvColumns(const ColumnArgs* args) {
-  SumColumns(args);
+  if (args->num_panels == 1 && args->num_tokens == 1) {
+    SumPanel(args);
+  } else {
+    SumColumns(args);
+  }
   for (size_t p = 0; p < args->num_tokens * args->num_panels; ++p) {
     OrderPanel(args->sums + p * kPanel);
   }
@@ -208,8 +313,8 @@ size_t FindPositive(const float* x, size_t size, uint32_t first, uint32_t* found
   return count;
 }
 
-constexpr SparseOps kOps = {GemvRows,     GemvColumns, FindNonzero,
-                            FindPositive, TileOfRows,  TilesOfColumns};
+constexpr SparseOps kOps = {GemvRows,   GemvColumns,    FindNonzero, FindPositive,
+                            TileOfRows, TilesOfColumns, 1.35f,       1.4f};
 
 }  // namespace
 

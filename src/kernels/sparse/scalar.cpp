@@ -36,8 +36,8 @@ void GemvColumns(const ColumnArgs* args) {
   }
 }
 
-constexpr SparseOps kOps = {GemvRows,     GemvColumns, FindNonzero,
-                            FindPositive, TileOfRows,  TilesOfColumns};
+constexpr SparseOps kOps = {GemvRows,   GemvColumns,    FindNonzero, FindPositive,
+                            TileOfRows, TilesOfColumns, 12.0f,       9.0f};
 
 }  // namespace
 

@@ -126,8 +126,8 @@ inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t
   }
 }
 
-constexpr SparseOps kOps = {GemvRows,     SumColumns, FindNonzero,
-                            FindPositive, TileOfRows, TilesOfColumns};
+constexpr SparseOps kOps = {GemvRows,   SumColumns,     FindNonzero, FindPositive,
+                            TileOfRows, TilesOfColumns, 1.3f,        2.0f};
 
 }  // namespace
 

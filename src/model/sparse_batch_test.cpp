@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/sparse_batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "model/model.hpp"
+#include "model/small_model_for_test.hpp"
+#include "model/trace.hpp"
+
+namespace bittern::model {
+namespace {
+
+/// Counts the gates of layer 0, and those above zero.
+class GateCounter : public Tracer {
+ public:
+  void OnValues(int layer, TracePoint point, int /*position*/,
+                std::span<const std::byte> values) noexcept override {
+    if (layer != 0 || point != TracePoint::kGate) return;
+    for (std::size_t i = 0; i < values.size(); i += sizeof(float)) {
+      float gate;
+      std::memcpy(&gate, &values[i], sizeof gate);
+      ++all;
+      live += gate > 0 ? 1 : 0;
+    }
+  }
+  double share() const { return static_cast<double>(live) / static_cast<double>(all); }
+  std::size_t all = 0, live = 0;
+};
+
+/// All logits of 60 tokens, `batch` at a time.
+std::vector<float> LogitsOf(const SmallModel& small, const LoadOptions& options, int threads,
+                            std::size_t batch, Tracer* tracer = nullptr) {
+  const auto path = small.Write();
+  auto pool = ThreadPool::Create(threads).value();
+  Decisions decisions;
+  const auto model =
+      Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, options);
+  std::filesystem::remove(path);
+  EXPECT_TRUE(model.has_value());
+  auto cache = KvCache::Create(model->config(), 64, KvType::kF32).value();
+  auto state = ForwardState::Create(*model, 64, 64, threads).value();
+  state.SetTracer(tracer);
+  std::vector<std::int32_t> tokens(60);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] = static_cast<std::int32_t>(i * 37 % SmallModel::kVocab);
+  }
+  std::vector<float> logits(tokens.size() * SmallModel::kVocab);
+  for (std::size_t i = 0; i < tokens.size(); i += batch) {
+    const auto part = std::span(tokens).subspan(i, std::min(batch, tokens.size() - i));
+    Forward(*model, part, cache, state, pool, LogitsRows::kAll,
+            std::span(logits).subspan(i * SmallModel::kVocab, part.size() * SmallModel::kVocab));
+  }
+  return logits;
+}
+
+void ExpectSameWithoutZeros(const SmallModel& small) {
+  const auto expected = LogitsOf(small, {.zero_skip = SkipMode::kOff}, 2, 60);
+  for (const auto layout : {MatrixLayout::kTile16, MatrixLayout::kTile48}) {
+    for (const int threads : {1, 3}) {
+      for (const std::size_t batch : {9u, 16u, 33u, 60u}) {
+        EXPECT_EQ(LogitsOf(small, {.layout = layout, .zero_skip = SkipMode::kOn}, threads, batch),
+                  expected)
+            << threads << " threads, batches of " << batch;
+      }
+    }
+  }
+}
+
+double ShareOfLiveGates(const SmallModel& small) {
+  GateCounter counter;
+  LogitsOf(small, {.zero_skip = SkipMode::kOn}, 1, 60, &counter);
+  return counter.share();
+}
+
+TEST(SparseBatch, RandomGatesGiveTheSameBits) {
+  const SmallModel small;
+  const double share = ShareOfLiveGates(small);
+  EXPECT_GT(share, 0.4);
+  EXPECT_LT(share, 0.6);
+  ExpectSameWithoutZeros(small);
+}
+
+TEST(SparseBatch, GatesThatAreAllAliveGiveTheSameBits) {  // so many that the dense way is taken
+  SmallModel small;
+  small.AddFloats("token_embd.weight", {SmallModel::kHidden, SmallModel::kVocab}, 0.05f, 1.0f);
+  for (std::size_t n = 0; n < SmallModel::kFfn; ++n) small.FillRow("blk.0.ffn_gate.weight", n, 2);
+  EXPECT_GT(ShareOfLiveGates(small), 0.95);
+  ExpectSameWithoutZeros(small);
+}
+
+TEST(SparseBatch, GatesThatAreAllDeadGiveTheSameBits) {
+  SmallModel small;
+  small.AddFloats("token_embd.weight", {SmallModel::kHidden, SmallModel::kVocab}, 0.05f, 1.0f);
+  for (std::size_t n = 0; n < SmallModel::kFfn; ++n) small.FillRow("blk.0.ffn_gate.weight", n, 0);
+  EXPECT_LT(ShareOfLiveGates(small), 0.05);
+  ExpectSameWithoutZeros(small);
+}
+
+}  // namespace
+}  // namespace bittern::model
