@@ -18,28 +18,35 @@
 namespace bittern::model {
 namespace {
 
-/// Norm of `size` inputs (none where the network has no weights for it), which are all but zeros of
-/// `all`, and quantisation, ready for a projection.
-void NormAndQuantize(const Context& context, std::size_t token, const float* input,
-                     const std::vector<float>& weight, std::size_t size, std::size_t all) {
-  if (weight.empty()) return QuantizeToken(context, token, input, size);
-  float* normed = context.state.normed.data() + token * size;
+/// Norm of `size` inputs, which are all but zeros of `all`; the inputs themselves where the network
+/// has no weights for it. Kept for who traces.
+const float* Norm(const Context& context, std::size_t token, const float* input,
+                  const std::vector<float>& weight, std::size_t size, std::size_t all) {
+  if (weight.empty()) return input;
+  float* normed = context.state.tracer == nullptr ? context.scratch().normed.data()
+                                                  : context.state.normed.data() + token * size;
   context.floats().rms_norm(input, weight.data(), size, all, context.config.rms_norm_eps, normed);
-  QuantizeToken(context, token, normed, size);
+  return normed;
 }
 
-/// The same for an input that has all its elements.
+/// Norm and quantisation of an input that has all its elements, ready for a projection.
 void NormAndQuantize(const Context& context, std::size_t token, const float* input,
                      const std::vector<float>& weight, int size) {
   const auto all = static_cast<std::size_t>(size);
-  NormAndQuantize(context, token, input, weight, all, all);
+  QuantizeToken(context, token, Norm(context, token, input, weight, all, all), all);
 }
 
-/// The same for the gated product of the neurons that are kept.
+/// Norm of the gated product of the neurons that are kept.
+const float* NormOfProduct(const Context& context, std::size_t token, const LayerWeights& layer,
+                           const float* product) {
+  return Norm(context, token, product, layer.ffn_sub_norm, layer.num_neurons(),
+              static_cast<std::size_t>(context.config.intermediate_size));
+}
+
+/// The same quantised, ready for down_proj.
 void NormAndQuantizeProduct(const Context& context, std::size_t token, const LayerWeights& layer,
                             const float* product) {
-  NormAndQuantize(context, token, product, layer.ffn_sub_norm, layer.num_neurons(),
-                  static_cast<std::size_t>(context.config.intermediate_size));
+  QuantizeToken(context, token, NormOfProduct(context, token, layer, product), layer.num_neurons());
 }
 
 float* Hidden(const Context& context, std::size_t token) {
@@ -111,8 +118,8 @@ void RunSkippingBatch(const Context& context, int index, const LayerWeights& lay
   GatedUpOfBatch(context, index);
   ForTokens(context, context.num_tokens, [&](std::size_t token) {
     const float* product = context.state.gate_up.data() + token * layer.gate_up_proj.padded_rows();
-    NormAndQuantizeProduct(context, token, layer, product);
-    ListLiveInputs(context, token, layer.down_proj.cols);
+    QuantizeLive(context, token, NormOfProduct(context, token, layer, product),
+                 layer.down_proj.cols);
   });
   TraceStep(context, &layer, TracePoint::kAct);
   TraceStep(context, &layer, TracePoint::kFfnSubNorm);

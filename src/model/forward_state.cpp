@@ -57,6 +57,7 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   // A lookup kernel's last step may reach past the padding of Tile16.
   const std::size_t past = quant::LutStepCols(quant::LutKind::kTl2);
   s.row = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(shapes.widest_input + past, what));
+  s.normed = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
   s.tables = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
       std::max<std::size_t>(1, kLutTokens * TableBytes(shapes.layout, shapes.widest_input)), what));
   s.codes = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(

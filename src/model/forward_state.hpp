@@ -21,8 +21,8 @@ inline constexpr std::size_t kFewTokens = 8;
 /// Tile16Ops::gemm).
 struct QuantizedActivations {
   AlignedBuffer<std::int8_t> values;  // (N padded to 8, widest input padded to 128)
-  AlignedBuffer<std::int8_t> rows;    // (N, widest input padded): those of panels as plain rows,
-                                      // where zeros are skipped
+  AlignedBuffer<std::int8_t> rows;    // (N, widest input padded): more than a few tokens as plain
+                                      // rows, too, where zeros are skipped; else empty
   AlignedBuffer<float> scales;        // (N)
   AlignedBuffer<std::int32_t> sums;   // (N)
   // For grouped matrices (kernels::GroupedArgs), only where the model has any: per token, for
@@ -30,6 +30,8 @@ struct QuantizedActivations {
   std::size_t groups = 0;
   AlignedBuffer<std::int32_t> group_sums;  // (N, groups)
   AlignedBuffer<float> group_scales;       // (N, groups): what one step is worth
+
+  [[nodiscard]] bool has_rows() const noexcept { return rows.size() != 0; }
 };
 
 /// Tokens whose tables a lookup kernel's batch keeps at once.
@@ -45,6 +47,7 @@ struct LiveInputs {
 /// What one thread needs for itself.
 struct ThreadScratch {
   AlignedBuffer<std::int8_t> row;           // (widest input padded to 128): before it joins a panel
+  AlignedBuffer<float> normed;              // (widest input padded): a row before quantisation
   AlignedBuffer<std::uint8_t> codes;        // gemm's decoded weight tiles
   AlignedBuffer<std::int32_t> sums;         // (N, 32): gemm's output of two tiles; or gemv's, of
                                             // a few tokens
@@ -66,7 +69,8 @@ struct ForwardState::Impl {
   int max_tokens = 0;
   Tracer* tracer = nullptr;           // sees every step (trace_step.hpp); usually nobody
   AlignedBuffer<float> hidden;        // (N, hidden_size): the residual stream
-  AlignedBuffer<float> normed;        // (N, hidden_size or intermediate_size)
+  AlignedBuffer<float> normed;        // (N, hidden_size or intermediate_size): for the head and
+                                      // who traces
   AlignedBuffer<float> qkv;           // (N, rows of qkv_proj)
   AlignedBuffer<float> attended;      // (N, q_size)
   AlignedBuffer<float> gate_up;       // (N, rows of gate_up_proj)

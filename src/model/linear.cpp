@@ -90,18 +90,6 @@ void GemvGrouped(const Context& context, const TernaryMatrix& matrix, float* out
   }
 }
 
-/// Deals a row's groups of four columns into its place in a panel of eight tokens.
-void JoinPanel(const std::int8_t* row, std::size_t token, std::size_t padded_cols,
-               std::int8_t* panels) {
-  std::int8_t* to =
-      panels + token / kPanelTokens * kPanelTokens * padded_cols + token % kPanelTokens * 4;
-  for (std::size_t c = 0; c < padded_cols; c += 4) std::memcpy(to + c * kPanelTokens, row + c, 4);
-}
-
-}  // namespace
-
-namespace {
-
 /// One scale for the whole token, as BitNet is trained; sums of groups where a matrix wants them.
 void QuantizeWhole(const Context& context, std::size_t token, const float* x, std::size_t cols,
                    std::int8_t* row) {
@@ -131,15 +119,17 @@ void QuantizeGroups(const Context& context, std::size_t token, const float* x, s
 
 }  // namespace
 
-void QuantizeToken(const Context& context, std::size_t token, const float* x, std::size_t cols) {
+void JoinPanel(const std::int8_t* row, std::size_t token, std::size_t padded_cols,
+               std::int8_t* panels) {
+  std::int8_t* to =
+      panels + token / kPanelTokens * kPanelTokens * padded_cols + token % kPanelTokens * 4;
+  for (std::size_t c = 0; c < padded_cols; c += 4) std::memcpy(to + c * kPanelTokens, row + c, 4);
+}
+
+void QuantizeRow(const Context& context, std::size_t token, const float* x, std::size_t cols,
+                 std::int8_t* row) {
   QuantizedActivations& acts = context.state.activations;
   const std::size_t padded_cols = quant::BlocksOfCols(cols) * quant::kTileBlock;
-  const bool panels = !context.few();
-  std::int8_t* row = acts.values.data() + token * padded_cols;
-  if (panels) {
-    row = acts.rows.size() == 0 ? context.scratch().row.data()
-                                : acts.rows.data() + token * padded_cols;
-  }
   const bool groups = context.config.traits->grouped_activations && acts.groups != 0;
   (groups ? QuantizeGroups : QuantizeWhole)(context, token, x, cols, row);
   std::fill(row + cols, row + padded_cols, std::int8_t{0});
@@ -150,7 +140,18 @@ void QuantizeToken(const Context& context, std::size_t token, const float* x, st
       acts.group_scales[token * acts.groups + g] = 0;
     }
   }
-  if (panels) JoinPanel(row, token, padded_cols, acts.values.data());
+}
+
+void QuantizeToken(const Context& context, std::size_t token, const float* x, std::size_t cols) {
+  QuantizedActivations& acts = context.state.activations;
+  const std::size_t padded_cols = quant::BlocksOfCols(cols) * quant::kTileBlock;
+  if (context.few()) {
+    return QuantizeRow(context, token, x, cols, acts.values.data() + token * padded_cols);
+  }
+  std::int8_t* row =
+      acts.has_rows() ? acts.rows.data() + token * padded_cols : context.scratch().row.data();
+  QuantizeRow(context, token, x, cols, row);
+  JoinPanel(row, token, padded_cols, acts.values.data());
 }
 
 void RescaleRows(const Context& context, const TernaryMatrix& matrix, Range tokens, Range rows,

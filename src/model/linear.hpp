@@ -11,6 +11,13 @@ namespace bittern::model {
 /// take any token; a barrier must follow before Linear.
 void QuantizeToken(const Context& context, std::size_t token, const float* x, std::size_t cols);
 
+/// The two steps of that for batches: a row of `cols` values and its scale, zeros up to whole
+/// blocks; then its groups of four columns dealt into their place in a panel of eight tokens.
+void QuantizeRow(const Context& context, std::size_t token, const float* x, std::size_t cols,
+                 std::int8_t* row);
+void JoinPanel(const std::int8_t* row, std::size_t token, std::size_t padded_cols,
+               std::int8_t* panels);
+
 /// out[token * matrix.padded_rows() + row] = (weights times activations) for the whole batch:
 /// float(sum) / activation scale * weight scale, in that order. The team shares the rows.
 /// Matrices of any layout; of kRows and kColumns only batches (sparse_ffn.hpp has the rest).

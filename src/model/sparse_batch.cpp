@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/for_tokens.hpp"
 #include "model/gemm.hpp"
 #include "model/linear.hpp"
 #include "model/trace_step.hpp"
@@ -121,6 +122,12 @@ void MultiplyLiveColumns(const Context& context, const TernaryMatrix& matrix, st
               kPanelRows, context.state.projected.data());
 }
 
+/// A token's quantised activations, of a matrix of `cols` columns.
+std::int8_t* Row(const Context& context, std::size_t token, std::size_t cols) {
+  return context.state.activations.rows.data() +
+         token * quant::BlocksOfCols(cols) * quant::kTileBlock;
+}
+
 /// The lines of a panel, which lie as far apart as columns are long, one after the other.
 void GatherPanel(const TernaryMatrix& matrix, std::size_t panel, std::uint8_t* lines) {
   constexpr std::size_t kAhead = 16;
@@ -160,12 +167,12 @@ void GatedUpOfBatch(const Context& context, int index) {
   }
 }
 
-void ListLiveInputs(const Context& context, std::size_t token, std::size_t size) {
+void QuantizeLive(const Context& context, std::size_t token, const float* x, std::size_t size) {
   LiveInputs& live = context.state.live_inputs;
-  const std::size_t act_stride = quant::BlocksOfCols(size) * quant::kTileBlock;
+  std::int8_t* row = Row(context, token, size);
+  QuantizeRow(context, token, x, size, row);
   live.counts[token] = context.weights.kernels.sparse().find_nonzero(
-      context.state.activations.rows.data() + token * act_stride, size,
-      live.columns.data() + token * live.stride);
+      row, size, live.columns.data() + token * live.stride);
 }
 
 void DownOfBatch(const Context& context, const LayerWeights& layer) {
@@ -176,6 +183,10 @@ void DownOfBatch(const Context& context, const LayerWeights& layer) {
   const double share =
       static_cast<double>(count) / static_cast<double>(context.num_tokens * matrix.cols);
   if (!Pays(share, context.weights.kernels.sparse().column_cost)) {
+    ForTokens(context, context.num_tokens, [&](std::size_t token) {
+      JoinPanel(Row(context, token, matrix.cols), token, matrix.num_blocks * quant::kTileBlock,
+                context.state.activations.values.data());
+    });
     return Gemm(context, matrix, context.state.projected.data());
   }
   // Sums of as many tokens at once as the scratch memory holds.

@@ -13,11 +13,12 @@ namespace bittern::model {
 /// is in state.activations. Needs layer.skips_zeros(). No barrier at the end.
 void GatedUpOfBatch(const Context& context, int layer);
 
-/// Which of a token's quantised activations are not zero, for AddDownOfBatch.
-void ListLiveInputs(const Context& context, std::size_t token, std::size_t size);
+/// Quantises a token's `size` inputs of down_proj and lists those that are not zero, for
+/// DownOfBatch. Any thread may take any token.
+void QuantizeLive(const Context& context, std::size_t token, const float* x, std::size_t size);
 
-/// state.projected = down_proj times state.activations, listed by ListLiveInputs. A barrier must
-/// lie between the two. No barrier at the end.
+/// state.projected = down_proj times what QuantizeLive has left. A barrier must lie between the
+/// two. No barrier at the end.
 void DownOfBatch(const Context& context, const LayerWeights& layer);
 
 }  // namespace bittern::model

@@ -101,16 +101,19 @@ class Recorder {
 
   /// Element `col` of the token's activations, and those after it up to a multiple of four.
   [[nodiscard]] const std::int8_t* QuantizedAt(std::size_t cols, std::size_t col) const {
-    const std::int8_t* values = context_.state.activations.values.data();
+    const QuantizedActivations& acts = context_.state.activations;
+    const std::int8_t* values = acts.values.data();
     const std::size_t padded = quant::BlocksOfCols(cols) * quant::kTileBlock;
     if (context_.few()) return values + token_ * padded + col;
+    if (acts.has_rows()) return acts.rows.data() + token_ * padded + col;
     constexpr std::size_t kPanel = kernels::kPanelTokens;  // eight tokens side by side
     return values + token_ / kPanel * kPanel * padded + token_ % kPanel * 4 + col / 4 * 4 * kPanel +
            col % 4;
   }
 
   void Quantized(std::size_t cols) const {
-    const std::size_t at_once = context_.few() ? cols : 4;
+    const bool rows = context_.few() || context_.state.activations.has_rows();
+    const std::size_t at_once = rows ? cols : 4;
     for (std::size_t c = 0; c < cols; c += at_once) {
       Bytes(QuantizedAt(cols, c), std::min(at_once, cols - c));
     }

@@ -286,31 +286,38 @@ inline size_t Append(__mmask16 keep, uint32_t first, uint32_t* found) {
   return static_cast<size_t>(__builtin_popcount(keep));
 }
 
-size_t FindNonzero(const int8_t* x, size_t size, uint32_t* found) {
+/// Appends what is live of 64 bytes, of which `size` are there.
+inline size_t AppendBytes(__m512i bytes, size_t first, size_t size, uint32_t* found) {
+  const __mmask64 live = _mm512_test_epi8_mask(bytes, bytes);
   size_t count = 0;
-  for (size_t i = 0; i < size; i += kLine) {
-    const size_t left = size - i;
-    const __mmask64 there = left < kLine ? (uint64_t{1} << left) - 1 : ~uint64_t{0};
-    const __m512i bytes = _mm512_maskz_loadu_epi8(there, x + i);
-    const __mmask64 live = _mm512_test_epi8_mask(bytes, bytes);
-    for (size_t part = 0; part < kLine && part < left; part += 16) {
-      count += Append(static_cast<__mmask16>(live >> part), static_cast<uint32_t>(i + part),
-                      found + count);
-    }
+  for (size_t part = 0; part < kLine && part < size; part += 16) {
+    count += Append(static_cast<__mmask16>(live >> part), static_cast<uint32_t>(first + part),
+                    found + count);
   }
   return count;
 }
 
-size_t FindPositive(const float* x, size_t size, uint32_t first, uint32_t* found) {
-  size_t count = 0;
-  for (size_t i = 0; i < size; i += 16) {
-    const size_t left = size - i;
-    const __mmask16 there = static_cast<__mmask16>(left < 16 ? (1u << left) - 1 : 0xffffu);
-    const __mmask16 live = _mm512_mask_cmp_ps_mask(there, _mm512_maskz_loadu_ps(there, x + i),
-                                                   _mm512_setzero_ps(), _CMP_GT_OQ);
-    count += Append(live, first + static_cast<uint32_t>(i), found + count);
+// Masked loads are slow on some CPUs (Zen 4), so only the ends are loaded that way.
+size_t FindNonzero(const int8_t* x, size_t size, uint32_t* found) {
+  size_t count = 0, i = 0;
+  for (; i + kLine <= size; i += kLine) {
+    count += AppendBytes(_mm512_loadu_si512(x + i), i, kLine, found + count);
   }
-  return count;
+  if (i == size) return count;
+  const __mmask64 there = (uint64_t{1} << (size - i)) - 1;
+  return count + AppendBytes(_mm512_maskz_loadu_epi8(there, x + i), i, size - i, found + count);
+}
+
+size_t FindPositive(const float* x, size_t size, uint32_t first, uint32_t* found) {
+  const auto append = [&](__m512 floats, size_t i, size_t count) {
+    return Append(_mm512_cmp_ps_mask(floats, _mm512_setzero_ps(), _CMP_GT_OQ),
+                  first + static_cast<uint32_t>(i), found + count);
+  };
+  size_t count = 0, i = 0;
+  for (; i + 16 <= size; i += 16) count += append(_mm512_loadu_ps(x + i), i, count);
+  if (i == size) return count;
+  const __mmask16 there = static_cast<__mmask16>((1u << (size - i)) - 1);
+  return count + append(_mm512_maskz_loadu_ps(there, x + i), i, count);
 }
 
 constexpr SparseOps kOps = {GemvRows,   GemvColumns,    FindNonzero, FindPositive,
