@@ -11,8 +11,8 @@
 #include "model/attention.hpp"
 #include "model/for_tokens.hpp"
 #include "model/linear.hpp"
-#include "model/sparse_batch.hpp"
-#include "model/sparse_ffn.hpp"
+#include "model/sparse_down.hpp"
+#include "model/sparse_up.hpp"
 #include "model/trace_step.hpp"
 
 namespace bittern::model {
@@ -91,20 +91,6 @@ const float* ApplyGate(const Context& context, std::size_t token, const LayerWei
   return gate;
 }
 
-/// Gated product, norm and down_proj without the terms that are zero: of a few tokens.
-void RunSkipping(const Context& context, int index, const LayerWeights& layer) {
-  GatedUpSkipping(context, index);
-  ForTokens(context, context.num_tokens, [&](std::size_t token) {
-    const float* product = context.state.gate_up.data() + token * layer.gate_up_proj.padded_rows();
-    NormAndQuantizeProduct(context, token, layer, product);
-  });
-  TraceStep(context, &layer, TracePoint::kAct);
-  TraceStep(context, &layer, TracePoint::kFfnSubNorm);
-  AddDownSkipping(context, index);
-  TraceShares(context, &layer, TracePoint::kDownProj);
-  TraceShares(context, &layer, TracePoint::kFfnResidual);
-}
-
 /// h += down_proj's output, of all tokens.
 void AddDown(const Context& context, const LayerWeights& layer) {
   TraceShares(context, &layer, TracePoint::kDownProj);
@@ -113,21 +99,27 @@ void AddDown(const Context& context, const LayerWeights& layer) {
   TraceShares(context, &layer, TracePoint::kFfnResidual);
 }
 
-/// As RunSkipping, of more than a few tokens.
-void RunSkippingBatch(const Context& context, int index, const LayerWeights& layer) {
-  GatedUpOfBatch(context, index);
+/// Gated product, norm and down_proj without the terms that are zero.
+void RunSkipping(const Context& context, const LayerWeights& layer) {
+  GatedUp(context, layer);
   ForTokens(context, context.num_tokens, [&](std::size_t token) {
     const float* product = context.state.gate_up.data() + token * layer.gate_up_proj.padded_rows();
+    if (context.few()) return NormAndQuantizeProduct(context, token, layer, product);
     QuantizeLive(context, token, NormOfProduct(context, token, layer, product),
                  layer.down_proj.cols);
   });
   TraceStep(context, &layer, TracePoint::kAct);
   TraceStep(context, &layer, TracePoint::kFfnSubNorm);
-  DownOfBatch(context, layer);
-  AddDown(context, layer);
+  if (!context.few()) {
+    DownOfBatch(context, layer);
+    return AddDown(context, layer);
+  }
+  AddDownOfFew(context, layer);
+  TraceShares(context, &layer, TracePoint::kDownProj);
+  TraceShares(context, &layer, TracePoint::kFfnResidual);
 }
 
-void RunFeedForward(const Context& context, int index, const LayerWeights& layer) {
+void RunFeedForward(const Context& context, const LayerWeights& layer) {
   ForTokens(context, context.num_tokens, [&](std::size_t token) {
     AddResidual(context, token, layer.o_proj);
     NormAndQuantize(context, token, Hidden(context, token), layer.ffn_norm,
@@ -135,9 +127,7 @@ void RunFeedForward(const Context& context, int index, const LayerWeights& layer
   });
   TraceStep(context, &layer, TracePoint::kAttnResidual);
   TraceStep(context, &layer, TracePoint::kFfnNorm);
-  if (layer.skips_zeros()) {
-    return (context.few() ? RunSkipping : RunSkippingBatch)(context, index, layer);
-  }
+  if (layer.skips_zeros()) return RunSkipping(context, layer);
   Linear(context, layer.gate_up_proj, context.state.gate_up.data());
   TraceShares(context, &layer, TracePoint::kGate);
   ForTokens(context, context.num_tokens, [&](std::size_t token) {
@@ -154,7 +144,7 @@ void RunFeedForward(const Context& context, int index, const LayerWeights& layer
 void RunBlock(const Context& context, int layer) {
   const LayerWeights& weights = context.weights.layers[static_cast<std::size_t>(layer)];
   RunAttention(context, layer, weights);
-  RunFeedForward(context, layer, weights);
+  RunFeedForward(context, weights);
 }
 
 }  // namespace bittern::model

@@ -72,7 +72,7 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   }
   if (shapes.skipping_rows != 0) {
     s.live = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(shapes.widest_input + 16, what));
-    s.live_gate = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
+    s.live_sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(shapes.widest_input, what));
     s.live_up = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
     s.partial = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(few * shapes.skipping_rows, what));
   }

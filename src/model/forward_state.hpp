@@ -7,8 +7,9 @@
 #include "base/aligned_buffer.hpp"
 #include "model/model.hpp"
 #include "model/screened_head.hpp"
-#include "model/sparse_ffn.hpp"
+#include "model/skip_stats.hpp"
 #include "model/trace.hpp"
+#include "quant/tile16.hpp"
 
 namespace bittern::model {
 
@@ -32,6 +33,10 @@ struct QuantizedActivations {
   AlignedBuffer<float> group_scales;       // (N, groups): what one step is worth
 
   [[nodiscard]] bool has_rows() const noexcept { return rows.size() != 0; }
+  /// A token's plain row, of num_blocks blocks. few: Context::few(); else has_rows() is needed.
+  [[nodiscard]] std::int8_t* row(std::size_t token, std::size_t num_blocks, bool few) noexcept {
+    return (few ? values : rows).data() + token * num_blocks * quant::kTileBlock;
+  }
 };
 
 /// Tokens whose tables a lookup kernel's batch keeps at once.
@@ -46,18 +51,19 @@ struct LiveInputs {
 
 /// What one thread needs for itself.
 struct ThreadScratch {
-  AlignedBuffer<std::int8_t> row;           // (widest input padded to 128): before it joins a panel
-  AlignedBuffer<float> normed;              // (widest input padded): a row before quantisation
-  AlignedBuffer<std::uint8_t> codes;        // gemm's decoded weight tiles
-  AlignedBuffer<std::int32_t> sums;         // (N, 32): gemm's output of two tiles; or gemv's, of
-                                            // a few tokens
-  AlignedBuffer<std::uint8_t> tables;       // (kLutTokens, tables of the widest input): lookup
-  AlignedBuffer<float> attention;           // kernels::AttentionScratch
-  AlignedBuffer<std::uint8_t> tiles;        // sixteen Tile16 tiles of the widest input: gemm from
-                                            // other layouts
-  AlignedBuffer<std::uint32_t> live;        // (intermediate_size, and 16): what is not zero
-                                            // for all of a few tokens
-  AlignedBuffer<float> live_gate, live_up;  // (intermediate_size): of live neurons, side by side
+  AlignedBuffer<std::int8_t> row;         // (widest input padded to 128): before it joins a panel
+  AlignedBuffer<float> normed;            // (widest input padded): a row before quantisation
+  AlignedBuffer<std::uint8_t> codes;      // gemm's decoded weight tiles
+  AlignedBuffer<std::int32_t> sums;       // (N, 32): gemm's output of two tiles; or gemv's, of
+                                          // a few tokens
+  AlignedBuffer<std::uint8_t> tables;     // (kLutTokens, tables of the widest input): lookup
+  AlignedBuffer<float> attention;         // kernels::AttentionScratch
+  AlignedBuffer<std::uint8_t> tiles;      // sixteen Tile16 tiles of the widest input: gemm from
+                                          // other layouts
+  AlignedBuffer<std::uint32_t> live;      // (intermediate_size, and 16): what is not zero
+                                          // for all of a few tokens
+  AlignedBuffer<std::int32_t> live_sums;  // (intermediate_size): of live rows of up_proj
+  AlignedBuffer<float> live_up;           // (intermediate_size): rows of up_proj, zero where dead
   SkipStats skips;
   AlignedBuffer<std::int32_t> partial;    // (few tokens, padded rows of down_proj): this thread's
                                           // columns

@@ -20,8 +20,8 @@ void JoinPanel(const std::int8_t* row, std::size_t token, std::size_t padded_col
 
 /// out[token * matrix.padded_rows() + row] = (weights times activations) for the whole batch:
 /// float(sum) / activation scale * weight scale, in that order. The team shares the rows.
-/// Matrices of any layout; of kRows and kColumns only batches (sparse_ffn.hpp has the rest).
-/// No barrier at the end.
+/// Matrices of any layout; of kRows and kColumns only batches (sparse_up.hpp, sparse_down.hpp have
+/// the rest). No barrier at the end.
 void Linear(const Context& context, const TernaryMatrix& matrix, float* out);
 
 /// Tiles of a matrix that are dealt out at a time.

@@ -16,7 +16,7 @@
 #include "model/kv_cache.hpp"
 #include "model/load_options.hpp"
 #include "model/screened_head.hpp"
-#include "model/sparse_ffn.hpp"
+#include "model/skip_stats.hpp"
 
 namespace bittern::model {
 

@@ -62,7 +62,7 @@ struct LayerWeights {
   /// rows of gate and up, the elements of ffn_sub_norm and the columns of down_proj stand for.
   std::vector<std::uint32_t> neurons;
 
-  /// Zeros of the gate and of down_proj's input are left out (model/sparse_ffn.hpp).
+  /// Zeros of the gate and of down_proj's input are left out (model/sparse_down.hpp).
   [[nodiscard]] bool skips_zeros() const noexcept { return up_proj.num_tiles != 0; }
   /// Neurons of the feed-forward part that are kept.
   [[nodiscard]] std::size_t num_neurons() const noexcept { return gate_up_proj.parts[0].rows; }
