@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Zeros left out of the feed-forward part (sparse_up.hpp, sparse_down.hpp) change no bit.
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "model/model.hpp"
 #include "model/small_model_for_test.hpp"
-// Zeros left out of the feed-forward part (sparse_up.hpp, sparse_down.hpp) change no bit.
 #include "model/trace.hpp"
 
 namespace bittern::model {
