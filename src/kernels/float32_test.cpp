@@ -278,7 +278,7 @@ struct AttentionCase {
         values8(padded * padded_dim),
         key_scales(padded),
         value_scales(padded),
-        scratch(AttentionScratch(positions, dim)) {
+        scratch(AttentionScratch(positions + 1, dim)) {
     for (std::size_t p = 0; p < positions; ++p) {
       for (std::size_t d = 0; d < dim; ++d) {
         const std::size_t k = (p / 16 * dim + d) * 16 + p % 16, v = p * padded_dim + d;
@@ -413,26 +413,35 @@ TEST_P(Float32, AttentionAgreesWithScalarAndWithTheTextbook) {
   }
 }
 
+void ExpectTokensTogether(const FloatOps& ops, std::size_t queries, std::size_t positions,
+                          std::size_t tokens) {
+  const std::size_t dim = 64, size = queries * dim;
+  AttentionCase c(queries, positions, dim);
+  for (const KvElement element : kElements) {
+    c.positions = positions;
+    c.padded = (positions + 15) / 16 * 16;
+    const auto together = c.Run(ops, element, tokens);
+    for (std::size_t t = 0; t < tokens; ++t) {
+      c.positions = positions - tokens + 1 + t;
+      c.padded = (c.positions + 15) / 16 * 16;
+      const auto one = c.Run(ops, element);
+      ASSERT_EQ(Bits(together.data() + t * size, size), Bits(one.data(), size));
+      const auto steps = c.RunInSteps(ops, element);
+      ASSERT_EQ(Bits(steps.data(), size), Bits(one.data(), size));
+    }
+  }
+}
+
 TEST_P(Float32, AttentionOfTokensTogetherAndInStepsIsThatOfEach) {
   for (std::size_t queries : {1u, 4u, 5u}) {
     for (std::size_t positions : {4u, 17u, 34u, 259u, 530u}) {
-      constexpr std::size_t kTokens = 3;
-      const std::size_t dim = 64, size = queries * dim;
-      AttentionCase c(queries, positions, dim);
-      for (const KvElement element : kElements) {
-        c.positions = positions;
-        c.padded = (positions + 15) / 16 * 16;
-        const auto together = c.Run(ops(), element, kTokens);
-        for (std::size_t t = 0; t < kTokens; ++t) {
-          c.positions = positions - kTokens + 1 + t;
-          c.padded = (c.positions + 15) / 16 * 16;
-          const auto one = c.Run(ops(), element);
-          ASSERT_EQ(Bits(together.data() + t * size, size), Bits(one.data(), size));
-          const auto steps = c.RunInSteps(ops(), element);
-          ASSERT_EQ(Bits(steps.data(), size), Bits(one.data(), size));
-        }
-      }
+      ExpectTokensTogether(ops(), queries, positions, 3);
     }
+  }
+  // As many rows as a call may have.
+  for (std::size_t positions : {33u, 39u, 52u, 261u}) {
+    ExpectTokensTogether(ops(), 4, positions, kMostAttentionRows / 4);
+    ExpectTokensTogether(ops(), 1, positions, kMostAttentionRows);
   }
 }
 

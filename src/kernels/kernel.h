@@ -186,7 +186,7 @@ struct AttentionArgs {
   const void* values;                      ///< [positions][padded_head_dim] elements; padded to 16
   const float *key_scales, *value_scales;  ///< [positions]: what a kI8 element is worth
   float* scratch;                          ///< AttentionScratch floats
-  size_t num_tokens, num_queries;          ///< at most kAttentionRows rows
+  size_t num_tokens, num_queries;  ///< at most AttentionRows(num_positions + num_tokens) rows
   size_t head_dim;
   size_t num_positions;  ///< token t attends to positions 0..num_positions + t - 1; all arrays hold
                          ///< whole blocks of 16 positions, finite beyond those
@@ -196,11 +196,19 @@ struct AttentionArgs {
 /// Positions are summed in blocks of this many, then the blocks' sums in order: part of the
 /// numerics contract, so that positions can be split over threads without changing a bit.
 inline constexpr size_t kAttentionBlock = 256;
-inline constexpr size_t kAttentionRows = 16;  ///< of a call at most
-/// Floats of scratch: scores of all rows, two blocks of keys or values as float, sums of all rows.
+/// Rows of a call at most, of which each widened block of keys or values serves all: as many as
+/// leave their scores in the second-level cache.
+inline constexpr size_t kMostAttentionRows = 32, kNearPositions = 8192;
+constexpr size_t AttentionRows(size_t positions) {
+  return positions <= kNearPositions ? kMostAttentionRows : kMostAttentionRows / 2;
+}
+/// Floats of scratch for any call whose num_positions + num_tokens are at most max_positions:
+/// scores of all rows, two blocks of keys or values as float, sums of all rows.
 constexpr size_t AttentionScratch(size_t max_positions, size_t head_dim) {
-  return kAttentionRows * ((max_positions + 15) / 16 * 16) +
-         (32 + kAttentionRows) * ((head_dim + 15) / 16 * 16);
+  const size_t all = (max_positions + 15) / 16 * 16;
+  const size_t near = kMostAttentionRows * (all < kNearPositions ? all : kNearPositions);
+  const size_t far = kMostAttentionRows / 2 * all;
+  return (near > far ? near : far) + (32 + kMostAttentionRows) * ((head_dim + 15) / 16 * 16);
 }
 
 /// A row of floats as 8-bit codes, and what its first 4, 5 and 7 bits lose: Euclidean norms in

@@ -178,7 +178,7 @@ void Attention(benchmark::State& state, const FloatOps& ops) {
   const auto positions = static_cast<std::size_t>(state.range(0));
   const std::vector<float> queries(kQueries * kHeadDim, 0.1f);
   const std::vector<std::uint16_t> keys(positions * kHeadDim), values(positions * kHeadDim);
-  std::vector<float> out(kQueries * kHeadDim), scratch(AttentionScratch(positions, kHeadDim));
+  std::vector<float> out(kQueries * kHeadDim), scratch(AttentionScratch(positions + 1, kHeadDim));
   const AttentionArgs args{.queries = queries.data(),
                            .out = out.data(),
                            .query_stride = kQueries * kHeadDim,

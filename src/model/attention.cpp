@@ -144,12 +144,14 @@ Cut CutBatch(const Context& context) {
   const auto calls = [&](std::size_t tokens, std::size_t queries) {
     return (context.num_tokens + tokens - 1) / tokens * kv_heads * (group / queries);
   };
-  Cut cut{std::max<std::size_t>(1, kernels::kAttentionRows / group), group};
+  const std::size_t rows =
+      kernels::AttentionRows(Size(context.first_position) + context.num_tokens + 1);
+  Cut cut{std::max<std::size_t>(1, rows / group), group};
   cut.tokens = std::min(cut.tokens, context.num_tokens);
   while (cut.tokens > 1 && calls(cut.tokens, group) < 4 * threads) cut.tokens /= 2;
   const auto good = [&](std::size_t queries) {
     const std::size_t n = calls(cut.tokens, queries);
-    return queries <= kernels::kAttentionRows && (n % threads == 0 || n >= 8 * threads);
+    return queries <= rows && (n % threads == 0 || n >= 8 * threads);
   };
   while (cut.queries > 1 && !(group % cut.queries == 0 && good(cut.queries))) --cut.queries;
   return cut;
@@ -175,8 +177,9 @@ void AttendBatch(const Context& context, int layer) {
 bool SplitsPositions(const Context& context) {
   constexpr std::size_t kWorthTwoBarriers = 512;
   const std::size_t group = Size(context.config.num_heads / context.config.num_kv_heads);
-  return context.num_tokens == 1 && context.team.size() > 1 && group <= kernels::kAttentionRows &&
-         Size(context.first_position) + 1 >= kWorthTwoBarriers;
+  const std::size_t positions = Size(context.first_position) + 1;
+  return context.num_tokens == 1 && context.team.size() > 1 &&
+         group <= kernels::AttentionRows(positions + 1) && positions >= kWorthTwoBarriers;
 }
 
 /// Calls step(kv_head, begin, end) for this thread's share of pieces of `size` positions of every

@@ -65,7 +65,7 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   s.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(
       std::max(shapes.tokens * kernels::kGemmTiles * quant::kTileRows, few * widest_output), what));
   s.attention = BITTERN_TRY(AlignedBuffer<float>::Create(
-      kernels::AttentionScratch(shapes.positions + kernels::kAttentionRows, head_dim), what));
+      kernels::AttentionScratch(shapes.positions + kernels::kMostAttentionRows, head_dim), what));
   if (shapes.skipping_rows != 0 || shapes.layout == MatrixLayout::kTile48) {
     s.tiles = BITTERN_TRY(
         AlignedBuffer<std::uint8_t>::Create(quant::kPanelRows * shapes.widest_input / 4, what));
