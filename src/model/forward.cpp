@@ -57,12 +57,7 @@ void ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens,
 
 SkipStats SkipStatsOf(ForwardState& state) noexcept {
   SkipStats total;
-  for (const auto& thread : state.impl().threads) {
-    total.up_rows += thread.skips.up_rows;
-    total.live_up_rows += thread.skips.live_up_rows;
-    total.down_columns += thread.skips.down_columns;
-    total.live_down_columns += thread.skips.live_down_columns;
-  }
+  for (const auto& thread : state.impl().threads) total.Add(thread.skips);
   return total;
 }
 

@@ -96,6 +96,15 @@ void GatherPanel(const TernaryMatrix& matrix, std::size_t panel, std::uint8_t* l
   }
 }
 
+/// Adds to the statistics what a few tokens do: this thread multiplies `live` columns.
+void Count(const Context& context, const TernaryMatrix& matrix, std::size_t live) {
+  const std::size_t all = context.team.index() == 0 ? matrix.cols : 0;
+  SkipStats& skips = context.scratch().skips;
+  skips.Add(
+      {.down_products = all * context.num_tokens, .live_down_products = live * context.num_tokens});
+  if (context.num_tokens == 1) skips.Add({.down_columns = all, .live_down_columns = live});
+}
+
 }  // namespace
 
 void AddDownOfFew(const Context& context, const LayerWeights& layer) {
@@ -106,10 +115,7 @@ void AddDownOfFew(const Context& context, const LayerWeights& layer) {
   // Every thread takes its share of the live columns, for all rows; then of the rows.
   const std::size_t live = FindNonzero(context, act_stride, matrix.cols);
   const Range mine = context.team.Share(live);
-  if (context.num_tokens == 1) {
-    if (context.team.index() == 0) scratch.skips.down_columns += matrix.cols;
-    scratch.skips.live_down_columns += mine.end - mine.begin;
-  }
+  Count(context, matrix, mine.end - mine.begin);
   const kernels::ColumnArgs args{.columns = matrix.tiles.data(),
                                  .num_panels = matrix.num_tiles,
                                  .live = scratch.live.data() + mine.begin,
@@ -141,9 +147,13 @@ void DownOfBatch(const Context& context, const LayerWeights& layer) {
   const LiveInputs& live = context.state.live_inputs;
   std::size_t count = 0;
   for (std::size_t token = 0; token < context.num_tokens; ++token) count += live.counts[token];
-  const double share =
-      static_cast<double>(count) / static_cast<double>(context.num_tokens * matrix.cols);
-  if (!PaysToSkip(share, context.weights.kernels.sparse().column_cost)) {
+  const std::size_t all = context.num_tokens * matrix.cols;
+  const bool dense = !PaysToSkip(static_cast<double>(count) / static_cast<double>(all),
+                                 context.weights.kernels.sparse().column_cost);
+  if (context.team.index() == 0) {
+    context.scratch().skips.Add({.down_products = all, .live_down_products = dense ? all : count});
+  }
+  if (dense) {
     ForTokens(context, context.num_tokens, [&](std::size_t token) {
       QuantizedActivations& acts = context.state.activations;
       JoinPanel(acts.row(token, matrix.num_blocks, context.few()), token,

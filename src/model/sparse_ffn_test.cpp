@@ -30,7 +30,8 @@ class GateCounter : public Tracer {
 
 /// All logits of 60 tokens, `batch` at a time.
 std::vector<float> LogitsOf(const SmallModel& small, const LoadOptions& options, int threads,
-                            std::size_t batch, Tracer* tracer = nullptr) {
+                            std::size_t batch, Tracer* tracer = nullptr,
+                            SkipStats* stats = nullptr) {
   const auto path = small.Write();
   auto pool = ThreadPool::Create(threads).value();
   Decisions decisions;
@@ -51,6 +52,7 @@ std::vector<float> LogitsOf(const SmallModel& small, const LoadOptions& options,
     Forward(*model, part, cache, state, pool, LogitsRows::kAll,
             std::span(logits).subspan(i * SmallModel::kVocab, part.size() * SmallModel::kVocab));
   }
+  if (stats != nullptr) *stats = SkipStatsOf(state);
   return logits;
 }
 
@@ -95,6 +97,25 @@ TEST(SparseFfn, GatesThatAreAllDeadGiveTheSameBits) {
   for (std::size_t n = 0; n < SmallModel::kFfn; ++n) small.FillRow("blk.0.ffn_gate.weight", n, 0);
   EXPECT_LT(ShareOfLiveGates(small), 0.05);
   ExpectSameWithoutZeros(small);
+}
+
+TEST(SparseFfn, EveryProductIsCounted) {
+  const SmallModel small;
+  constexpr std::size_t kTokens = 60, kLayers = 2;
+  GateCounter counter;
+  LogitsOf(small, {.zero_skip = SkipMode::kOn}, 1, kTokens, &counter);
+  for (const std::size_t batch : {1u, 4u, 60u}) {
+    SkipStats stats;
+    LogitsOf(small, {.zero_skip = SkipMode::kOn}, 3, batch, nullptr, &stats);
+    EXPECT_EQ(stats.up_products, kTokens * kLayers * SmallModel::kFfn) << batch;
+    EXPECT_EQ(stats.down_products, kTokens * kLayers * SmallModel::kFfn) << batch;
+    EXPECT_GE(stats.live_up_products, counter.live) << batch;
+    EXPECT_LE(stats.live_up_products, stats.up_products) << batch;
+    EXPECT_GT(stats.live_down_products, 0u) << batch;
+    EXPECT_LE(stats.live_down_products, stats.down_products) << batch;
+    EXPECT_EQ(stats.up_rows, batch == 1 ? stats.up_products : 0) << batch;
+    EXPECT_EQ(stats.live_up_rows, batch == 1 ? stats.live_up_products : 0) << batch;
+  }
 }
 
 }  // namespace

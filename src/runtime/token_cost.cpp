@@ -44,14 +44,12 @@ TokenCost::Part KvPart(const model::ModelConfig& config, int position, model::Kv
           rows * static_cast<std::uint64_t>(config.q_size()), false};
 }
 
-/// The share of a part that was alive, where that was counted.
-void TakeShare(std::uint64_t live, std::uint64_t all, TokenCost::Part* part) {
-  if (all == 0) return;
+/// live / all of a number, where that was counted.
+bool TakeShare(std::uint64_t live, std::uint64_t all, std::uint64_t* number) {
+  if (all == 0) return false;
   const double share = static_cast<double>(live) / static_cast<double>(all);
-  part->bytes = static_cast<std::uint64_t>(static_cast<double>(part->bytes) * share);
-  part->multiply_adds =
-      static_cast<std::uint64_t>(static_cast<double>(part->multiply_adds) * share);
-  part->at_most = false;
+  *number = static_cast<std::uint64_t>(static_cast<double>(*number) * share);
+  return true;
 }
 
 /// The whole head, or what a screen read of its coarse copy and of itself.
@@ -105,9 +103,11 @@ TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_
     AddMatrix(layer.up_proj, &up);
     AddMatrix(layer.down_proj, &down);
   }
-  up.at_most = down.at_most = skips;
-  TakeShare(skip_stats.live_up_rows, skip_stats.up_rows, &up);
-  TakeShare(skip_stats.live_down_columns, skip_stats.down_columns, &down);
+  const model::SkipStats& s = skip_stats;
+  up.at_most = skips && !TakeShare(s.live_up_rows, s.up_rows, &up.bytes);
+  down.at_most = skips && !TakeShare(s.live_down_columns, s.down_columns, &down.bytes);
+  TakeShare(s.live_up_products, s.up_products, &up.multiply_adds);
+  TakeShare(s.live_down_products, s.down_products, &down.multiply_adds);
   const TokenCost::Part embedding{.name = "embedding row", .bytes = weights.embedding.row_bytes};
   const TokenCost::Part norms{.name = "norms", .bytes = NormFloats(weights) * sizeof(float)};
   TokenCost cost{{embedding, norms, qkv, KvPart(model.config(), position, kv_type), o, gate}};

@@ -17,7 +17,7 @@ struct TokenCost {
   struct Part {
     std::string name;                 ///< "qkv_proj", ..., "norms", "output head", "KV cache"
     std::uint64_t bytes = 0;          ///< read while one token is decoded
-    std::uint64_t multiply_adds = 0;  ///< for one token, nothing left out
+    std::uint64_t multiply_adds = 0;  ///< for one token; zeros that were left out do not count
     bool ternary = false;             ///< a ternary matrix: also run for every prompt token
     bool at_most = false;             ///< what meets a zero is not read (model/sparse_up.hpp)
     [[nodiscard]] bool operator==(const Part&) const = default;

@@ -94,6 +94,15 @@ TEST(TokenCost, SkippedZerosMakeItAMost) {
   EXPECT_EQ(2 * PartOf(counted, "up_proj").bytes, PartOf(skipping, "up_proj").bytes);
   EXPECT_EQ(4 * PartOf(counted, "down_proj").bytes, PartOf(skipping, "down_proj").bytes);
   EXPECT_FALSE(PartOf(counted, "up_proj").at_most);
+  EXPECT_EQ(PartOf(counted, "up_proj").multiply_adds, PartOf(skipping, "up_proj").multiply_adds);
+  // Nor is what was not multiplied in batches.
+  const model::SkipStats batches{
+      .up_products = 100, .live_up_products = 50, .down_products = 100, .live_down_products = 25};
+  const TokenCost fewer = CostOfToken(model, 0, model::KvType::kF16, {}, batches);
+  EXPECT_EQ(2 * PartOf(fewer, "up_proj").multiply_adds, PartOf(skipping, "up_proj").multiply_adds);
+  EXPECT_EQ(4 * PartOf(fewer, "down_proj").multiply_adds,
+            PartOf(skipping, "down_proj").multiply_adds);
+  EXPECT_TRUE(PartOf(fewer, "up_proj").at_most);
 }
 
 TEST(TokenCost, AScreenedHeadCostsWhatWasRead) {
