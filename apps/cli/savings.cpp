@@ -17,8 +17,8 @@ double Share(std::uint64_t part, std::uint64_t all) {
 
 struct Shares {
   explicit Shares(const Savings& s)
-      : up(Share(s.zeros.live_up_rows, s.zeros.up_rows)),
-        down(Share(s.zeros.live_down_columns, s.zeros.down_columns)),
+      : up(Share(s.zeros.up_rows.live, s.zeros.up_rows.all)),
+        down(Share(s.zeros.down_columns.live, s.zeros.down_columns.all)),
         after_4_bits(Share(s.screen.tiles_of_bits * quant::kTileRows, s.screen.rows)),
         after_5_bits(Share(s.screen.after_5_bits, s.screen.rows)),
         after_7_bits(Share(s.screen.after_7_bits, s.screen.rows)) {}
@@ -36,7 +36,7 @@ Savings SavingsOf(const runtime::Session& session) {
 std::string SavingsLines(const Savings& savings) {
   const Shares shares(savings);
   std::string lines;
-  if (savings.zeros.up_rows != 0) {
+  if (savings.zeros.up_rows.all != 0) {
     lines +=
         fmt::format("{:>16} = {:.1f} % of up_proj's rows, {:.1f} % of down_proj's columns read\n",
                     "zeros", 100 * shares.up, 100 * shares.down);
@@ -54,7 +54,7 @@ std::string SavingsLines(const Savings& savings) {
 nlohmann::ordered_json SavingsJson(const Savings& savings) {
   const Shares shares(savings);
   nlohmann::ordered_json json = {{"zeros", nullptr}, {"screen", nullptr}};
-  if (savings.zeros.up_rows != 0) {
+  if (savings.zeros.up_rows.all != 0) {
     json["zeros"] = {{"up_rows_read", shares.up}, {"down_columns_read", shares.down}};
   }
   if (savings.screen.tokens != 0) {

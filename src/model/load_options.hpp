@@ -18,7 +18,7 @@ enum class HeadMode : std::uint8_t {
 };
 
 /// Whether the feed-forward part of a network with squared ReLU leaves out the rows and columns
-/// that meet a zero, one token at a time (sparse_up.hpp, sparse_down.hpp).
+/// that meet a zero (sparse_up.hpp, sparse_down.hpp).
 enum class SkipMode : std::uint8_t {
   kAuto,  ///< where this CPU has a kernel for it
   kOff,

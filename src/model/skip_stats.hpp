@@ -1,30 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
+// What was left out of the feed-forward part (sparse_up.hpp, sparse_down.hpp), and when that pays.
 #pragma once
 
 #include <cstdint>
 
 namespace bittern::model {
 
-/// What was left out of the feed-forward part, summed over layers.
-struct SkipStats {
-  /// Rows of up_proj and columns of down_proj that were there, and those that were read: in passes
-  /// of a single token.
-  std::uint64_t up_rows = 0, live_up_rows = 0;
-  std::uint64_t down_columns = 0, live_down_columns = 0;
-  /// Products of tokens with rows or columns, and those that were computed: in all passes.
-  std::uint64_t up_products = 0, live_up_products = 0;
-  std::uint64_t down_products = 0, live_down_products = 0;
+/// How many there were, and how many of them met something other than zero.
+struct LiveCount {
+  std::uint64_t all = 0, live = 0;
 
-  void Add(const SkipStats& other) noexcept {
-    up_rows += other.up_rows;
-    live_up_rows += other.live_up_rows;
-    down_columns += other.down_columns;
-    live_down_columns += other.live_down_columns;
-    up_products += other.up_products;
-    live_up_products += other.live_up_products;
-    down_products += other.down_products;
-    live_down_products += other.live_down_products;
+  void Add(std::uint64_t more, std::uint64_t more_live) noexcept {
+    all += more;
+    live += more_live;
   }
 };
+
+/// Summed over layers.
+struct SkipStats {
+  /// Rows of up_proj and columns of down_proj: the live ones were read. In passes of a single
+  /// token.
+  LiveCount up_rows = {}, down_columns = {};
+  /// Products of tokens with rows or columns: the live ones were computed. In all passes.
+  LiveCount up_products = {}, down_products = {};
+
+  void Add(const SkipStats& other) noexcept {
+    up_rows.Add(other.up_rows.all, other.up_rows.live);
+    down_columns.Add(other.down_columns.all, other.down_columns.live);
+    up_products.Add(other.up_products.all, other.up_products.live);
+    down_products.Add(other.down_products.all, other.down_products.live);
+  }
+};
+
+/// Whether it pays in a batch to take live terms by themselves, each of which costs `cost` times as
+/// much as in dense tiles (kernels::SparseOps). What is gained must also pay for finding them.
+[[nodiscard]] constexpr bool PaysToSkip(double share_of_live, float cost) noexcept {
+  constexpr double kFinding = 0.05;
+  return share_of_live * static_cast<double>(cost) + kFinding < 1;
+}
 
 }  // namespace bittern::model

@@ -7,7 +7,6 @@
 #include "model/for_tokens.hpp"
 #include "model/gemm.hpp"
 #include "model/linear.hpp"
-#include "model/sparse_up.hpp"
 #include "quant/skip_layouts.hpp"
 #include "quant/tile16.hpp"
 
@@ -100,9 +99,8 @@ void GatherPanel(const TernaryMatrix& matrix, std::size_t panel, std::uint8_t* l
 void Count(const Context& context, const TernaryMatrix& matrix, std::size_t live) {
   const std::size_t all = context.team.index() == 0 ? matrix.cols : 0;
   SkipStats& skips = context.scratch().skips;
-  skips.Add(
-      {.down_products = all * context.num_tokens, .live_down_products = live * context.num_tokens});
-  if (context.num_tokens == 1) skips.Add({.down_columns = all, .live_down_columns = live});
+  skips.down_products.Add(all * context.num_tokens, live * context.num_tokens);
+  if (context.num_tokens == 1) skips.down_columns.Add(all, live);
 }
 
 }  // namespace
@@ -151,7 +149,7 @@ void DownOfBatch(const Context& context, const LayerWeights& layer) {
   const bool dense = !PaysToSkip(static_cast<double>(count) / static_cast<double>(all),
                                  context.weights.kernels.sparse().column_cost);
   if (context.team.index() == 0) {
-    context.scratch().skips.Add({.down_products = all, .live_down_products = dense ? all : count});
+    context.scratch().skips.down_products.Add(all, dense ? all : count);
   }
   if (dense) {
     ForTokens(context, context.num_tokens, [&](std::size_t token) {

@@ -83,18 +83,24 @@ TEST(SparseFfn, RandomGatesGiveTheSameBits) {
   ExpectSameWithoutZeros(small);
 }
 
-TEST(SparseFfn, GatesThatAreAllAliveGiveTheSameBits) {  // so many that the dense way is taken
+/// Inputs above zero, and in layer 0 a gate whose weights are all code - 1.
+SmallModel ModelOfEqualGates(std::uint8_t code) {
   SmallModel small;
   small.AddFloats("token_embd.weight", {SmallModel::kHidden, SmallModel::kVocab}, 0.05f, 1.0f);
-  for (std::size_t n = 0; n < SmallModel::kFfn; ++n) small.FillRow("blk.0.ffn_gate.weight", n, 2);
+  for (std::size_t n = 0; n < SmallModel::kFfn; ++n) {
+    small.FillRow("blk.0.ffn_gate.weight", n, code);
+  }
+  return small;
+}
+
+TEST(SparseFfn, GatesThatAreAllAliveGiveTheSameBits) {  // so many that the dense way is taken
+  const SmallModel small = ModelOfEqualGates(2);
   EXPECT_GT(ShareOfLiveGates(small), 0.95);
   ExpectSameWithoutZeros(small);
 }
 
 TEST(SparseFfn, GatesThatAreAllDeadGiveTheSameBits) {
-  SmallModel small;
-  small.AddFloats("token_embd.weight", {SmallModel::kHidden, SmallModel::kVocab}, 0.05f, 1.0f);
-  for (std::size_t n = 0; n < SmallModel::kFfn; ++n) small.FillRow("blk.0.ffn_gate.weight", n, 0);
+  const SmallModel small = ModelOfEqualGates(0);
   EXPECT_LT(ShareOfLiveGates(small), 0.05);
   ExpectSameWithoutZeros(small);
 }
@@ -107,14 +113,14 @@ TEST(SparseFfn, EveryProductIsCounted) {
   for (const std::size_t batch : {1u, 4u, 60u}) {
     SkipStats stats;
     LogitsOf(small, {.zero_skip = SkipMode::kOn}, 3, batch, nullptr, &stats);
-    EXPECT_EQ(stats.up_products, kTokens * kLayers * SmallModel::kFfn) << batch;
-    EXPECT_EQ(stats.down_products, kTokens * kLayers * SmallModel::kFfn) << batch;
-    EXPECT_GE(stats.live_up_products, counter.live) << batch;
-    EXPECT_LE(stats.live_up_products, stats.up_products) << batch;
-    EXPECT_GT(stats.live_down_products, 0u) << batch;
-    EXPECT_LE(stats.live_down_products, stats.down_products) << batch;
-    EXPECT_EQ(stats.up_rows, batch == 1 ? stats.up_products : 0) << batch;
-    EXPECT_EQ(stats.live_up_rows, batch == 1 ? stats.live_up_products : 0) << batch;
+    EXPECT_EQ(stats.up_products.all, kTokens * kLayers * SmallModel::kFfn) << batch;
+    EXPECT_EQ(stats.down_products.all, kTokens * kLayers * SmallModel::kFfn) << batch;
+    EXPECT_GE(stats.up_products.live, counter.live) << batch;
+    EXPECT_LE(stats.up_products.live, stats.up_products.all) << batch;
+    EXPECT_GT(stats.down_products.live, 0u) << batch;
+    EXPECT_LE(stats.down_products.live, stats.down_products.all) << batch;
+    EXPECT_EQ(stats.up_rows.all, batch == 1 ? stats.up_products.all : 0) << batch;
+    EXPECT_EQ(stats.up_rows.live, batch == 1 ? stats.up_products.live : 0) << batch;
   }
 }
 

@@ -33,8 +33,8 @@ void MultiplyLiveRows(const Context& context, const TernaryMatrix& matrix, std::
   const std::size_t size = rows.end - rows.begin;
   const std::uint32_t* live = scratch.live.data();
   const std::size_t count = sparse.find_positive(gate, size, 0, scratch.live.data());
-  if (context.num_tokens == 1) scratch.skips.Add({.up_rows = size, .live_up_rows = count});
-  scratch.skips.Add({.up_products = size, .live_up_products = count});
+  if (context.num_tokens == 1) scratch.skips.up_rows.Add(size, count);
+  scratch.skips.up_products.Add(size, count);
   const std::size_t row_bytes = matrix.num_blocks * quant::kTileBlock / 4;
   sparse.gemv_rows(matrix.tiles.data() + rows.begin * row_bytes, matrix.num_blocks, live, count,
                    acts.row(token, matrix.num_blocks, context.few()), acts.sums[token],
@@ -67,7 +67,7 @@ void GateRows(const Context& context, const LayerWeights& layer, Range rows) {
                                                    context.weights.kernels.sparse().row_cost);
   if (dense) {
     const std::size_t products = (real.end - real.begin) * context.num_tokens;
-    context.scratch().skips.Add({.up_products = products, .live_up_products = products});
+    context.scratch().skips.up_products.Add(products, products);
     GemmRows(context, layer.up_proj, Range{rows.begin, std::min(rows.end, up_stride)},
              context.state.up.data());
   }

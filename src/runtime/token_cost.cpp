@@ -44,10 +44,10 @@ TokenCost::Part KvPart(const model::ModelConfig& config, int position, model::Kv
           rows * static_cast<std::uint64_t>(config.q_size()), false};
 }
 
-/// live / all of a number, where that was counted.
-bool TakeShare(std::uint64_t live, std::uint64_t all, std::uint64_t* number) {
-  if (all == 0) return false;
-  const double share = static_cast<double>(live) / static_cast<double>(all);
+/// The live share of a number, where that was counted.
+bool TakeShare(const model::LiveCount& count, std::uint64_t* number) {
+  if (count.all == 0) return false;
+  const double share = static_cast<double>(count.live) / static_cast<double>(count.all);
   *number = static_cast<std::uint64_t>(static_cast<double>(*number) * share);
   return true;
 }
@@ -104,10 +104,10 @@ TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_
     AddMatrix(layer.down_proj, &down);
   }
   const model::SkipStats& s = skip_stats;
-  up.at_most = skips && !TakeShare(s.live_up_rows, s.up_rows, &up.bytes);
-  down.at_most = skips && !TakeShare(s.live_down_columns, s.down_columns, &down.bytes);
-  TakeShare(s.live_up_products, s.up_products, &up.multiply_adds);
-  TakeShare(s.live_down_products, s.down_products, &down.multiply_adds);
+  up.at_most = skips && !TakeShare(s.up_rows, &up.bytes);
+  down.at_most = skips && !TakeShare(s.down_columns, &down.bytes);
+  TakeShare(s.up_products, &up.multiply_adds);
+  TakeShare(s.down_products, &down.multiply_adds);
   const TokenCost::Part embedding{.name = "embedding row", .bytes = weights.embedding.row_bytes};
   const TokenCost::Part norms{.name = "norms", .bytes = NormFloats(weights) * sizeof(float)};
   TokenCost cost{{embedding, norms, qkv, KvPart(model.config(), position, kv_type), o, gate}};

@@ -88,16 +88,14 @@ TEST(TokenCost, SkippedZerosMakeItAMost) {
   EXPECT_FALSE(PartOf(skipping, "gate_proj").at_most);
   EXPECT_FALSE(PartOf(plain, "down_proj").at_most);
   // Once counted, it is no bound any more but what was read.
-  const model::SkipStats seen{
-      .up_rows = 100, .live_up_rows = 50, .down_columns = 100, .live_down_columns = 25};
+  const model::SkipStats seen{.up_rows = {100, 50}, .down_columns = {100, 25}};
   const TokenCost counted = CostOfToken(model, 0, model::KvType::kF16, {}, seen);
   EXPECT_EQ(2 * PartOf(counted, "up_proj").bytes, PartOf(skipping, "up_proj").bytes);
   EXPECT_EQ(4 * PartOf(counted, "down_proj").bytes, PartOf(skipping, "down_proj").bytes);
   EXPECT_FALSE(PartOf(counted, "up_proj").at_most);
   EXPECT_EQ(PartOf(counted, "up_proj").multiply_adds, PartOf(skipping, "up_proj").multiply_adds);
   // Nor is what was not multiplied in batches.
-  const model::SkipStats batches{
-      .up_products = 100, .live_up_products = 50, .down_products = 100, .live_down_products = 25};
+  const model::SkipStats batches{.up_products = {100, 50}, .down_products = {100, 25}};
   const TokenCost fewer = CostOfToken(model, 0, model::KvType::kF16, {}, batches);
   EXPECT_EQ(2 * PartOf(fewer, "up_proj").multiply_adds, PartOf(skipping, "up_proj").multiply_adds);
   EXPECT_EQ(4 * PartOf(fewer, "down_proj").multiply_adds,

@@ -167,7 +167,7 @@ using PanelSums = __m512i[4][4];
 
 /// Adds four columns, each times its byte of `four`. Field 0's sum is that of the whole bytes: what
 /// the others add to it is taken away in the end (OrderPanel), and a quarter of the masking is
-/// saved.
+/// saved. It may wrap around in between, since the difference is within bounds.
 inline void AddColumns(const uint8_t* const lines[kColumnsAtOnce], int32_t four, PanelSums sum) {
   const Quarters words = Interleave(lines);
   const __m512i act = _mm512_set1_epi32(four);
