@@ -182,22 +182,22 @@ bool SplitsPositions(const Context& context) {
          group <= kernels::AttentionRows(positions + 1) && positions >= kWorthTwoBarriers;
 }
 
-/// Calls step(kv_head, begin, end) for this thread's share of pieces of `size` positions of every
-/// key-value head.
+/// Deals out pieces of `size` positions of every key-value head: step(kv_head, begin, end).
 template <class Step>
-void ForPieces(const Context& context, std::size_t positions, std::size_t size, Step step) {
+void DealPieces(const Context& context, std::size_t positions, std::size_t size, Step step) {
   const std::size_t pieces = (positions + size - 1) / size;
-  const Range mine = context.team.Share(Size(context.config.num_kv_heads) * pieces);
-  for (std::size_t i = mine.begin; i < mine.end; ++i) {
-    const std::size_t begin = i % pieces * size;
-    step(i / pieces, begin, std::min(begin + size, positions));
-  }
+  context.team.Deal(Size(context.config.num_kv_heads) * pieces, 1, [&](Range range) {
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      const std::size_t begin = i % pieces * size;
+      step(i / pieces, begin, std::min(begin + size, positions));
+    }
+  });
 }
 
 /// The steps of attention with a barrier in between; sums of blocks meet in their order, as in one
 /// call (kernels::kAttentionBlock), so the bits are the same.
 void AttendSplit(const Context& context, int layer) {
-  constexpr std::size_t kScorePiece = 64;
+  constexpr std::size_t kScorePiece = 128;
   const ModelConfig& c = context.config;
   const std::size_t heads = Size(c.num_heads), group = heads / Size(c.num_kv_heads);
   const std::size_t dim = Size(c.head_dim), padded_dim = (dim + 15) / 16 * 16;
@@ -208,12 +208,12 @@ void AttendSplit(const Context& context, int layer) {
   const auto args_of = [&](std::size_t kv_head) {
     return MakeArgs(context, layer, {0, 1, kv_head * group, group});
   };
-  ForPieces(context, padded, kScorePiece,
-            [&](std::size_t kv_head, std::size_t begin, std::size_t end) {
-              const auto args = args_of(kv_head);
-              context.floats().attention_scores(&args, begin, end,
-                                                scores + kv_head * group * padded, padded);
-            });
+  DealPieces(context, padded, kScorePiece,
+             [&](std::size_t kv_head, std::size_t begin, std::size_t end) {
+               const auto args = args_of(kv_head);
+               context.floats().attention_scores(&args, begin, end,
+                                                 scores + kv_head * group * padded, padded);
+             });
   context.team.Barrier();
   const Range mine = context.team.Share(heads);
   for (std::size_t head = mine.begin; head < mine.end; ++head) {
@@ -221,14 +221,14 @@ void AttendSplit(const Context& context, int layer) {
     context.floats().attention_weights(&args, positions, scores + head * padded);
   }
   context.team.Barrier();
-  ForPieces(context, padded, kernels::kAttentionBlock,
-            [&](std::size_t kv_head, std::size_t begin, std::size_t end) {
-              const auto args = args_of(kv_head);
-              const std::size_t block = begin / kernels::kAttentionBlock;
-              context.floats().attention_mix(
-                  &args, scores + kv_head * group * padded, padded, begin, end,
-                  mixes + (block * heads + kv_head * group) * padded_dim);
-            });
+  DealPieces(context, padded, kernels::kAttentionBlock,
+             [&](std::size_t kv_head, std::size_t begin, std::size_t end) {
+               const auto args = args_of(kv_head);
+               const std::size_t block = begin / kernels::kAttentionBlock;
+               context.floats().attention_mix(
+                   &args, scores + kv_head * group * padded, padded, begin, end,
+                   mixes + (block * heads + kv_head * group) * padded_dim);
+             });
   context.team.Barrier();
   for (std::size_t head = mine.begin; head < mine.end; ++head) {
     float* out = context.state.attended.data() + head * dim;

@@ -9,7 +9,7 @@ namespace bittern::kernels {
 namespace {
 
 constexpr Isa kIsa = Isa::avx2;
-constexpr size_t kDotRows = 4, kMixVectors = 1;
+constexpr size_t kDotRows = 4, kMixVectors = 1, kScoreBlocks = 2, kFewRows = 16;
 
 struct Vec {
   __m256 lo, hi;

@@ -9,7 +9,7 @@ namespace bittern::kernels {
 namespace {
 
 constexpr Isa kIsa = Isa::avx512vnni;
-constexpr size_t kDotRows = 8, kMixVectors = 4;
+constexpr size_t kDotRows = 8, kMixVectors = 4, kScoreBlocks = 4, kFewRows = 16;
 
 using Vec = __m512;
 
@@ -67,7 +67,7 @@ inline float ReduceMax(Vec v) {
   const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
-inline void Prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+inline void Prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
 
 }  // namespace
 }  // namespace bittern::kernels

@@ -7,7 +7,7 @@ namespace bittern::kernels {
 namespace {
 
 constexpr Isa kIsa = Isa::scalar;
-constexpr size_t kDotRows = 4, kMixVectors = 1;
+constexpr size_t kDotRows = 4, kMixVectors = 1, kScoreBlocks = 2, kFewRows = 4;
 
 struct Vec {
   float lane[16];
