@@ -140,6 +140,16 @@ test_run() {
   run "empty prompt" 0 run -p "" -n 4
   run "full context" 0 run -p "And it came" -n -1 -c 12 --ignore-eos
   err_has "the context is full"
+  run "the first new token" 0 run -p "And it came" -n 1 --temp 0 --json
+  local first
+  first=$(python3 -c "import json; print(json.load(open('$work/out'))['ids'][0])")
+  run "a text that ends at once" 0 run -p "And it came" --temp 0 \
+    --override-kv "tokenizer.ggml.eos_token_id=int:$first"
+  check "only the prompt" test "$(cat "$work/out")" = "And it came"
+  err_has "nothing follows"
+  run "a text that goes on" 0 run -p "And it came" -n 4 --temp 0 --ignore-eos \
+    --override-kv "tokenizer.ggml.eos_token_id=int:$first"
+  err_lacks "nothing follows"
   run "prompt too long" 3 run -p "And it came to pass in those days" -c 4
   err_has "do not fit"
   run "id out of range" 1 run --prompt-ids 1,99999

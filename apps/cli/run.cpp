@@ -104,6 +104,18 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   return run;
 }
 
+/// Why there is less text than was asked for, where that is not plain to see.
+void NoticeEnd(const runtime::GenerateResult& result) {
+  if (result.finish == runtime::FinishReason::kContextFull) {
+    fmt::print(stderr, "notice: the context is full\n");
+  }
+  if (result.finish == runtime::FinishReason::kEndOfText && result.ids.empty()) {
+    fmt::print(stderr,
+               "notice: nothing follows: the model takes this text to be complete. `bittern chat` "
+               "answers questions; --ignore-eos goes on.\n");
+  }
+}
+
 int RunCommand(const RunOptions& options) {
   StandardOutput out;
   const Result<Run> run = Generate(options, &out);
@@ -113,9 +125,7 @@ int RunCommand(const RunOptions& options) {
     return Report(written.error(), kExitRuntime);
   }
   if (!options.json) {
-    if (run->result.finish == runtime::FinishReason::kContextFull) {
-      fmt::print(stderr, "notice: the context is full\n");
-    }
+    NoticeEnd(run->result);
     fmt::print(stderr, "\n{}", TimingsFooter(run->timings, run->model->load_s));
     if (options.model.verbose) {
       fmt::print(stderr, "{}{}", SpeculationLine(run->timings), SavingsLines(run->savings));
