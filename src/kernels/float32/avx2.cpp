@@ -9,7 +9,8 @@ namespace bittern::kernels {
 namespace {
 
 constexpr Isa kIsa = Isa::avx2;
-constexpr size_t kDotRows = 4, kMixVectors = 1, kScoreBlocks = 2, kFewRows = 16;
+constexpr size_t kDotRows = 4, kScoreBlocks = 2, kFewRows = 16;
+constexpr size_t kMixVectors = 1, kMixPositions = 32;
 
 struct Vec {
   __m256 lo, hi;

@@ -10,7 +10,8 @@ namespace bittern::kernels {
 namespace {
 
 constexpr Isa kIsa = Isa::neon;
-constexpr size_t kDotRows = 4, kMixVectors = 1, kScoreBlocks = 2, kFewRows = 16;
+constexpr size_t kDotRows = 4, kScoreBlocks = 2, kFewRows = 16;
+constexpr size_t kMixVectors = 1, kMixPositions = 32;
 
 struct Vec {
   float32x4_t a, b, c, d;  // lanes 0-3, 4-7, 8-11, 12-15

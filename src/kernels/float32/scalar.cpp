@@ -7,7 +7,8 @@ namespace bittern::kernels {
 namespace {
 
 constexpr Isa kIsa = Isa::scalar;
-constexpr size_t kDotRows = 4, kMixVectors = 1, kScoreBlocks = 2, kFewRows = 4;
+constexpr size_t kDotRows = 4, kScoreBlocks = 2, kFewRows = 4;
+constexpr size_t kMixVectors = 1, kMixPositions = 32;
 
 struct Vec {
   float lane[16];

@@ -10,7 +10,8 @@ namespace bittern::kernels {
 namespace {
 
 constexpr Isa kIsa = Isa::sse41;
-constexpr size_t kDotRows = 2, kMixVectors = 1, kScoreBlocks = 2, kFewRows = 4;
+constexpr size_t kDotRows = 2, kScoreBlocks = 2, kFewRows = 4;
+constexpr size_t kMixVectors = 1, kMixPositions = 32;
 
 struct Vec {
   __m128 a, b, c, d;  // lanes 0-3, 4-7, 8-11, 12-15
