@@ -26,12 +26,21 @@ TEXT = "The quick brown fox jumps over the lazy dog and then what happened was t
 ROUNDS = 5
 
 
+def output_of(command):
+    done = subprocess.run(command, check=False, capture_output=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr.decode(errors="replace").strip() or f"{command[0]}: exit {done.returncode}")
+    return done.stdout
+
+
 def tensors_of(bittern, path):
-    found = subprocess.run([bittern, "inspect", "--json", path], check=True, capture_output=True)
-    tensors = {t["name"]: t for t in json.loads(found.stdout)["tensors"]}
-    formats = {name: tensors[name]["format"] for name in ("token_embd.weight", "blk.0.ffn_gate.weight")}
-    if list(formats.values()) != ["F16", "I2_S"]:
-        sys.exit(f"{path}: F16 embeddings and I2_S matrices expected, found {formats}")
+    tensors = {t["name"]: t for t in json.loads(output_of([bittern, "inspect", "--json", path]))["tensors"]}
+    found = [
+        tensors.get(name, {}).get("format", "nothing")
+        for name in ("token_embd.weight", "blk.0.ffn_gate.weight")
+    ]
+    if found != ["F16", "I2_S"]:
+        sys.exit(f"{path}: F16 embeddings and I2_S gates expected, found {' and '.join(found)}")
     return tensors
 
 
@@ -61,7 +70,7 @@ def shares(bittern, path):
     with tempfile.TemporaryDirectory() as folder:
         zeros = os.path.join(folder, "zeros.json")
         command = [bittern, "logits", "-m", path, "-p", TEXT, "-o", os.path.join(folder, "logits")]
-        subprocess.run(command + ["--zeros", zeros], check=True, capture_output=True)
+        output_of(command + ["--zeros", zeros])
         with open(zeros, encoding="utf-8") as file:
             layers = json.load(file)["layers"]
     return [
@@ -79,6 +88,8 @@ def main():
     options = parser.parse_args()
     if not 0 < options.alive < 0.5:
         parser.error(f"--alive: between 0 and 0.5 expected, found {options.alive}")
+    if os.path.exists(options.out) and os.path.samefile(options.model, options.out):
+        parser.error("OUT.gguf must be another file than MODEL.gguf")
     tensors = tensors_of(options.bittern, options.model)
     num_layers = sum(name.endswith("ffn_gate.weight") for name in tensors)
     shutil.copyfile(options.model, options.out)

@@ -196,7 +196,7 @@ struct AttentionArgs {
 /// Positions are summed in blocks of this many, then the blocks' sums in order: part of the
 /// numerics contract, so that positions can be split over threads without changing a bit.
 inline constexpr size_t kAttentionBlock = 256;
-/// Rows of a call at most, of which each widened block of keys or values serves all: as many as
+/// Rows of a call at most, all of which each block of keys or values serves in turn: as many as
 /// leave their scores in the second-level cache.
 inline constexpr size_t kMostAttentionRows = 32, kNearPositions = 8192;
 constexpr size_t AttentionRows(size_t positions) {

@@ -9,7 +9,7 @@ namespace bittern::kernels {
 namespace {
 
 constexpr Isa kIsa = Isa::avx512vnni;
-constexpr size_t kDotRows = 8, kScoreBlocks = 4, kFewRows = 32;
+constexpr size_t kDotRows = 8, kScoreBlocks = 4, kFewRows = kMostAttentionRows;
 constexpr size_t kMixVectors = 4, kMixPositions = 64;
 
 using Vec = __m512;
