@@ -15,6 +15,8 @@
 namespace bittern::kernels {
 namespace {
 
+constexpr size_t kLine = 64;
+
 inline __m256i Load(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
 inline __m256i Field(__m256i bytes, int shift) {
   return _mm256_and_si256(_mm256_srli_epi16(bytes, shift), _mm256_set1_epi8(3));
@@ -27,33 +29,43 @@ inline int32_t Sum(__m256i v) {
 
 // --- Rows ---
 
-constexpr size_t kBlocksAtOnce = 8;
+constexpr size_t kLinesAtOnce = 4;  // of two blocks each
+
+/// Adds block `b` of some rows times its activations.
+template <size_t kRows>
+inline void AddBlock(const uint8_t* const rows[kRows], size_t b, const int8_t* act,
+                     __m256i narrow[kRows]) {
+  Unroll<kRows>(BITTERN_STEP(r) {
+    const __m256i bytes = Load(rows[r.value] + b * 32);
+    Unroll<4>(BITTERN_STEP(f) {
+      const __m256i codes = Field(bytes, 6 - 2 * static_cast<int>(f.value));
+      const __m256i products = _mm256_maddubs_epi16(codes, Load(act + b * 128 + 32 * f.value));
+      narrow[r.value] = _mm256_add_epi16(narrow[r.value], products);
+    });
+  });
+}
 
 template <size_t kRows>
 inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const ahead[kRows],
                          size_t num_blocks, const int8_t* act, int32_t act_sum, int32_t* out) {
-  __m256i wide[kRows];
-  Unroll<kRows>(BITTERN_STEP(r) { wide[r.value] = _mm256_setzero_si256(); });
-  for (size_t first = 0; first < num_blocks; first += kBlocksAtOnce) {
-    const size_t end = num_blocks - first < kBlocksAtOnce ? num_blocks : first + kBlocksAtOnce;
-    __m256i narrow[kRows];
-    Unroll<kRows>(BITTERN_STEP(r) { narrow[r.value] = _mm256_setzero_si256(); });
-    for (size_t b = first; b < end; ++b) {
-      Unroll<kRows>(BITTERN_STEP(r) {
-        PrefetchJump(ahead[r.value] + b * 32);
-        const __m256i bytes = Load(rows[r.value] + b * 32);
-        Unroll<4>(BITTERN_STEP(f) {
-          const __m256i codes = Field(bytes, 6 - 2 * static_cast<int>(f.value));
-          const __m256i products = _mm256_maddubs_epi16(codes, Load(act + b * 128 + 32 * f.value));
-          narrow[r.value] = _mm256_add_epi16(narrow[r.value], products);
-        });
-      });
+  __m256i wide[kRows], narrow[kRows];
+  Unroll<kRows>(BITTERN_STEP(r) { wide[r.value] = narrow[r.value] = _mm256_setzero_si256(); });
+  size_t lines = 0;  // in `narrow`
+  const auto widen = BITTERN_STEP(r) {
+    const __m256i widened = _mm256_madd_epi16(narrow[r.value], _mm256_set1_epi16(1));
+    wide[r.value] = _mm256_add_epi32(wide[r.value], widened);
+    narrow[r.value] = _mm256_setzero_si256();
+  };
+  ForLines((num_blocks + 1) / 2, BITTERN_STEP(i) {
+    Unroll<kRows>(BITTERN_STEP(r) { PrefetchJump(ahead[r.value] + i * kLine); });
+    AddBlock<kRows>(rows, 2 * i, act, narrow);
+    if (2 * i + 1 < num_blocks) AddBlock<kRows>(rows, 2 * i + 1, act, narrow);
+    if (++lines == kLinesAtOnce) {
+      Unroll<kRows>(widen);
+      lines = 0;
     }
-    Unroll<kRows>(BITTERN_STEP(r) {
-      const __m256i widened = _mm256_madd_epi16(narrow[r.value], _mm256_set1_epi16(1));
-      wide[r.value] = _mm256_add_epi32(wide[r.value], widened);
-    });
-  }
+  });
+  Unroll<kRows>(widen);
   Unroll<kRows>(BITTERN_STEP(r) { out[r.value] = Sum(wide[r.value]) - act_sum; });
 }
 
@@ -120,9 +132,12 @@ inline void AddHalf(const Chunk& chunk, size_t pairs, size_t offset, int32_t* su
 }
 
 inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t* sums) {
-  for (size_t half = 0; half < 2 * num_panels; ++half) {
-    AddHalf(chunk, (left + 1) / 2, half * kHalf, sums + half / 2 * kPanel + half % 2 * kHalf);
-  }
+  ForLines(
+      num_panels, BITTERN_STEP(p) {
+        for (size_t half = 0; half < kLine; half += kHalf) {
+          AddHalf(chunk, (left + 1) / 2, p * kLine + half, sums + p * kPanel + half);
+        }
+      });
 }
 
 constexpr SparseOps kOps = {GemvRows,   SumColumns,     FindNonzero, FindPositive,

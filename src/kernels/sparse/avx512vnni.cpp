@@ -68,10 +68,12 @@ inline void MultiplyLines(const uint8_t* const rows[kRows], const uint8_t* const
                           size_t num_blocks, const int8_t* ordered, int32_t act_sum, int32_t* out) {
   __m512i sums[kRows][4];
   Unroll<kRows * 4>(BITTERN_STEP(i) { sums[i.value / 4][i.value % 4] = _mm512_setzero_si512(); });
-  for (size_t i = 0; i < (num_blocks + 1) / 2; ++i, ordered += kLineCols) {
+  ForLines((num_blocks + 1) / 2, BITTERN_STEP(i) {
     const size_t offset = kSingle ? 0 : LineAt(i, num_blocks * 32);
     __m512i acts[4];
-    Unroll<4>(BITTERN_STEP(f) { acts[f.value] = _mm512_loadu_si512(ordered + f.value * kLine); });
+    Unroll<4>(BITTERN_STEP(f) {
+      acts[f.value] = _mm512_loadu_si512(ordered + i * kLineCols + f.value * kLine);
+    });
     Unroll<kRows>(BITTERN_STEP(r) {
       PrefetchJump(ahead[r.value] + offset);
       const uint8_t* line = rows[r.value] + offset;
@@ -84,7 +86,7 @@ inline void MultiplyLines(const uint8_t* const rows[kRows], const uint8_t* const
         asm("" : "+v"(sum));  // one register: gcc 12 copies each sum twice a round otherwise
       });
     });
-  }
+  });
   if constexpr (kRows == 4) {
     __m512i row[4];
     Unroll<4>(BITTERN_STEP(r) { row[r.value] = SumOfFields(sums[r.value]); });
@@ -233,7 +235,7 @@ inline void OrderPanel(int32_t* sums) {
 
 inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t* sums) {
   const size_t groups = (left + kColumnsAtOnce - 1) / kColumnsAtOnce;
-  for (size_t p = 0; p < num_panels; ++p) AddPanel(chunk, groups, p * kLine, sums + p * kPanel);
+  ForLines(num_panels, BITTERN_STEP(p) { AddPanel(chunk, groups, p * kLine, sums + p * kPanel); });
 }
 
 /// The sums of a single panel, which lies in the cache, stay in registers.
