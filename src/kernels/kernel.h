@@ -137,6 +137,18 @@ struct ScreenOps {
   int32_t (*dot_pairs)(const uint8_t* pairs, size_t cols, const int8_t* high);
 };
 
+/// An int8 vector times chosen rows of a ternary matrix.
+struct RowArgs {
+  const uint8_t* rows;  ///< num_blocks * 32 bytes each
+  size_t num_blocks;
+  const uint32_t* live;  ///< [count]: numbers of rows
+  size_t count;
+  const int8_t* act;  ///< [num_blocks * 128]
+  int32_t act_sum;    ///< its sum
+  bool in_cache;      ///< the rows were read a moment ago; changes the speed, not the result
+  int32_t* out;       ///< [count]: sum over c of (code - 1) * act[c], of row live[i]
+};
+
 /// A few int8 vectors times chosen columns of a ternary matrix.
 struct ColumnArgs {
   const uint8_t* columns;  ///< num_panels * 64 bytes each
@@ -152,10 +164,7 @@ struct ColumnArgs {
 /// Ternary matrix times int8 vector, leaving out what is known to be zero; and the way from those
 /// layouts (quant/skip_layouts.hpp) to Tile16 for batches. Exact in int32 for cols < 2^17.
 struct SparseOps {
-  /// out[i] = sum over c of (code - 1) * act[c], of row live[i].
-  /// rows: num_blocks * 32 bytes each. act: int8[num_blocks * 128]. act_sum: its sum.
-  void (*gemv_rows)(const uint8_t* rows, size_t num_blocks, const uint32_t* live, size_t count,
-                    const int8_t* act, int32_t act_sum, int32_t* out);
+  void (*gemv_rows)(const RowArgs* args);
   void (*gemv_columns)(const ColumnArgs* args);
   /// Numbers of the elements of x[size] that are not zero, ascending; how many. found: [size + 16],
   /// what follows them is overwritten too.

@@ -3,9 +3,11 @@
 //   cmake --preset bench && cmake --build --preset bench && build/bench/kernels_bench
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "base/aligned_buffer.hpp"
 #include "kernels/registry.hpp"
 #include "quant/screen_planes.hpp"
 #include "quant/skip_layouts.hpp"
@@ -70,31 +72,53 @@ void Gemm(benchmark::State& state, const Tile16Ops& ops) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows * kCols * tokens));
 }
 
-/// Every second of `rows` rows; bytes are those of the live ones.
-void Rows(benchmark::State& state, const SparseOps& ops) {
-  const auto rows = static_cast<std::size_t>(state.range(0));
-  const std::vector<std::uint8_t> weights(rows * kCols / 4, 0x55);
-  const std::vector<std::int8_t> act(kCols, 3);
+/// Which of `count` rows or columns are live, as far apart as chance has it: what lies at regular
+/// distances, the hardware would fetch by itself.
+std::vector<std::uint32_t> Live(std::size_t count, std::uint32_t sixteenths) {
   std::vector<std::uint32_t> live;
-  for (std::size_t r = 0; r < rows; r += 2) live.push_back(static_cast<std::uint32_t>(r));
-  std::vector<std::int32_t> out(live.size());
-  for (auto _ : state) {
-    ops.gemv_rows(weights.data(), kBlocks, live.data(), live.size(), act.data(), 3 * kCols,
-                  out.data());
-    benchmark::ClobberMemory();
+  std::uint32_t random = 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    random = random * 1664525 + 1013904223;
+    if (random >> 28 < sixteenths) live.push_back(static_cast<std::uint32_t>(i));
   }
-  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(live.size() * kCols / 4));
+  return live;
 }
 
-/// Every third of `columns` columns of 2,560 rows; bytes are those of the live ones.
+/// Weights in memory as a model has them.
+AlignedBuffer<std::uint8_t> Weights(std::size_t size) {
+  auto weights = AlignedBuffer<std::uint8_t>::Create(size, "weights").value();
+  std::fill_n(weights.data(), size, std::uint8_t{0x55});
+  return weights;
+}
+
+/// Half of `rows` rows, read from memory or from the cache; bytes are those of the live ones.
+void RowsFrom(benchmark::State& state, const SparseOps& ops, bool in_cache) {
+  const auto rows = static_cast<std::size_t>(state.range(0));
+  const auto weights = Weights(rows * kCols / 4);
+  const std::vector<std::int8_t> act(kCols, 3);
+  const std::vector<std::uint32_t> live = Live(rows, 8);
+  std::vector<std::int32_t> out(live.size());
+  const RowArgs args{weights.data(), kBlocks,   live.data(), live.size(),
+                     act.data(),     3 * kCols, in_cache,    out.data()};
+  for (auto _ : state) {
+    ops.gemv_rows(&args);
+    benchmark::ClobberMemory();
+  }
+  const std::size_t products = live.size() * kCols;
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(products / 4));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(products));
+}
+void Rows(benchmark::State& state, const SparseOps& ops) { RowsFrom(state, ops, false); }
+void RowsInCache(benchmark::State& state, const SparseOps& ops) { RowsFrom(state, ops, true); }
+
+/// A third of `columns` columns of 2,560 rows; bytes are those of the live ones.
 void Columns(benchmark::State& state, const SparseOps& ops) {
   constexpr std::size_t kPanels = kCols / quant::kPanelRows;
   constexpr std::size_t kColumnBytes = kPanels * quant::kPanelLineBytes;
   const auto columns = static_cast<std::size_t>(state.range(0));
-  const std::vector<std::uint8_t> weights(columns * kColumnBytes, 0x55);
+  const auto weights = Weights(columns * kColumnBytes);
   const std::vector<std::int8_t> act(columns, 3);
-  std::vector<std::uint32_t> live;
-  for (std::size_t c = 0; c < columns; c += 3) live.push_back(static_cast<std::uint32_t>(c));
+  const std::vector<std::uint32_t> live = Live(columns, 5);
   std::vector<std::int32_t> sums(kPanels * quant::kPanelRows);
   const ColumnArgs args{weights.data(), kPanels, live.data(), live.size(),
                         act.data(),     columns, 1,           sums.data()};
@@ -106,24 +130,12 @@ void Columns(benchmark::State& state, const SparseOps& ops) {
                           static_cast<std::int64_t>(live.size() * kColumnBytes));
 }
 
-/// As Rows, of 96 rows that lie in the cache; multiply-adds of the live ones.
-void RowsInCache(benchmark::State& state, const SparseOps& ops) {
-  Rows(state, ops);
-  state.SetItemsProcessed(state.iterations() *
-                          static_cast<std::int64_t>(state.range(0) / 2 * kCols));
-}
-
-/// A panel of `columns` columns in the cache, every third of them live; multiply-adds of these.
+/// A panel of `columns` columns in the cache, a third of them live; multiply-adds of these.
 void Panel(benchmark::State& state, const SparseOps& ops) {
   const auto columns = static_cast<std::size_t>(state.range(0));
   const std::vector<std::uint8_t> lines(columns * quant::kPanelLineBytes, 0x55);
   const std::vector<std::int8_t> act(columns, 3);
-  std::vector<std::uint32_t> live;
-  std::uint32_t random = 1;
-  for (std::size_t c = 0; c < columns; ++c) {
-    random = random * 1664525 + 1013904223;
-    if (random >> 30 == 0 || random >> 28 == 4) live.push_back(static_cast<std::uint32_t>(c));
-  }
+  const std::vector<std::uint32_t> live = Live(columns, 5);
   std::vector<std::int32_t> sums(quant::kPanelRows);
   const ColumnArgs args{lines.data(), 1,       live.data(), live.size(),
                         act.data(),   columns, 1,           sums.data()};

@@ -96,12 +96,19 @@ class Sparse : public testing::TestWithParam<const KernelInfo*> {
       padded[c] = c < m.cols ? act[c] : std::int8_t{0};
     const auto act_sum = std::accumulate(act.begin(), act.end(), std::int32_t{0});
     GuardedBuffer<std::int32_t> out(live.size());
-    GetParam()->sparse->gemv_rows(rows.data(), m.padded_cols() / kTileBlock, live.data(),
-                                  live.size(), padded.data(), act_sum, out.data());
-    for (std::size_t i = 0; i < live.size(); ++i) {
-      std::int32_t sum = 0;
-      for (std::size_t c = 0; c < m.cols; ++c) sum += (m.codes[live[i] * m.cols + c] - 1) * act[c];
-      ASSERT_EQ(out[i], sum) << m.cols << " columns, row " << live[i];
+    for (const bool in_cache : {false, true}) {
+      const RowArgs args{rows.data(),   m.padded_cols() / kTileBlock,
+                         live.data(),   live.size(),
+                         padded.data(), act_sum,
+                         in_cache,      out.data()};
+      GetParam()->sparse->gemv_rows(&args);
+      for (std::size_t i = 0; i < live.size(); ++i) {
+        std::int32_t sum = 0;
+        for (std::size_t c = 0; c < m.cols; ++c)
+          sum += (m.codes[live[i] * m.cols + c] - 1) * act[c];
+        ASSERT_EQ(out[i], sum) << m.cols << " columns, row " << live[i];
+        out[i] = ~sum;
+      }
     }
   }
 

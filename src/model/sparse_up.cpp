@@ -2,7 +2,6 @@
 #include "model/sparse_up.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include "model/gemm.hpp"
 #include "model/linear.hpp"
@@ -23,17 +22,6 @@ double ShareOfLive(const Context& context, const float* gate, std::size_t stride
   return static_cast<double>(live) / static_cast<double>(all);
 }
 
-/// Asks for the first of the live rows, which gemv_rows reads at once; it asks for the others
-/// itself.
-void TouchRows(const std::uint8_t* rows, std::size_t row_bytes,
-               std::span<const std::uint32_t> live) {
-  constexpr std::size_t kRows = 8, kLine = 64;
-  for (std::size_t i = 0; i < std::min(kRows, live.size()); ++i) {
-    const std::uint8_t* row = rows + live[i] * row_bytes;
-    for (std::size_t b = 0; b < row_bytes; b += kLine) __builtin_prefetch(row + b, 0, 2);
-  }
-}
-
 /// up[i] = row rows.begin + i of up_proj times a token's activations where its gate (gate[i]) is
 /// above zero, else 0.
 void MultiplyLiveRows(const Context& context, const TernaryMatrix& matrix, std::size_t token,
@@ -48,11 +36,15 @@ void MultiplyLiveRows(const Context& context, const TernaryMatrix& matrix, std::
   if (context.num_tokens == 1) scratch.skips.up_rows.Add(size, count);
   scratch.skips.up_products.Add(size, count);
   const std::size_t row_bytes = matrix.num_blocks * quant::kTileBlock / 4;
-  const std::uint8_t* first_row = matrix.tiles.data() + rows.begin * row_bytes;
-  if (token == 0) TouchRows(first_row, row_bytes, {live, count});  // else in cache
-  sparse.gemv_rows(first_row, matrix.num_blocks, live, count,
-                   acts.row(token, matrix.num_blocks, context.few()), acts.sums[token],
-                   scratch.live_sums.data());
+  const kernels::RowArgs product{.rows = matrix.tiles.data() + rows.begin * row_bytes,
+                                 .num_blocks = matrix.num_blocks,
+                                 .live = live,
+                                 .count = count,
+                                 .act = acts.row(token, matrix.num_blocks, context.few()),
+                                 .act_sum = acts.sums[token],
+                                 .in_cache = token != 0,
+                                 .out = scratch.live_sums.data()};
+  sparse.gemv_rows(&product);
   std::int32_t* sums = scratch.sums.data();
   std::fill(sums, sums + size, 0);
   for (std::size_t i = 0; i < count; ++i) sums[live[i]] = scratch.live_sums[i];

@@ -127,15 +127,16 @@ size_t Survivors(const SurvivorArgs* args) {
 int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
   __m512i sums[4];
   Unroll<4>(BITTERN_STEP(f) { sums[f.value] = _mm512_setzero_si512(); });
-  ForLines(cols / (4 * kLine), BITTERN_STEP(i) {
-    const __m512i bytes = _mm512_loadu_si512(pairs + i * kLine);
-    const int8_t* acts = high + i * 4 * kLine;
-    Unroll<4>(BITTERN_STEP(f) {
-      const __m512i mask = _mm512_set1_epi8(static_cast<char>(3 << 2 * f.value));
-      sums[f.value] = _mm512_dpbusd_epi32(sums[f.value], _mm512_and_si512(bytes, mask),
-                                          _mm512_loadu_si512(acts + f.value * kLine));
-    });
-  });
+  ForLines<From::kMemory>(
+      cols / (4 * kLine), BITTERN_STEP(i) {
+        const __m512i bytes = _mm512_loadu_si512(pairs + i * kLine);
+        const int8_t* acts = high + i * 4 * kLine;
+        Unroll<4>(BITTERN_STEP(f) {
+          const __m512i mask = _mm512_set1_epi8(static_cast<char>(3 << 2 * f.value));
+          sums[f.value] = _mm512_dpbusd_epi32(sums[f.value], _mm512_and_si512(bytes, mask),
+                                              _mm512_loadu_si512(acts + f.value * kLine));
+        });
+      });
   __m512i total = _mm512_setzero_si512();
   Unroll<4>(BITTERN_STEP(f) {
     total =

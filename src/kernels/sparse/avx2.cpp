@@ -45,7 +45,7 @@ inline void AddBlock(const uint8_t* const rows[kRows], size_t b, const int8_t* a
   });
 }
 
-template <size_t kRows>
+template <size_t kRows, From kFrom>
 inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const ahead[kRows],
                          size_t num_blocks, const int8_t* act, int32_t act_sum, int32_t* out) {
   __m256i wide[kRows], narrow[kRows];
@@ -56,8 +56,10 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
     wide[r.value] = _mm256_add_epi32(wide[r.value], widened);
     narrow[r.value] = _mm256_setzero_si256();
   };
-  ForLines((num_blocks + 1) / 2, BITTERN_STEP(i) {
-    Unroll<kRows>(BITTERN_STEP(r) { PrefetchJump(ahead[r.value] + i * kLine); });
+  ForLines<kFrom>((num_blocks + 1) / 2, BITTERN_STEP(i) {
+    if (kFrom == From::kMemory) {
+      Unroll<kRows>(BITTERN_STEP(r) { PrefetchJump(ahead[r.value] + i * kLine); });
+    }
     AddBlock<kRows>(rows, 2 * i, act, narrow);
     if (2 * i + 1 < num_blocks) AddBlock<kRows>(rows, 2 * i + 1, act, narrow);
     if (++lines == kLinesAtOnce) {
@@ -132,7 +134,7 @@ inline void AddHalf(const Chunk& chunk, size_t pairs, size_t offset, int32_t* su
 }
 
 inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t* sums) {
-  ForLines(
+  ForLines<From::kMemory>(
       num_panels, BITTERN_STEP(p) {
         for (size_t half = 0; half < kLine; half += kHalf) {
           AddHalf(chunk, (left + 1) / 2, p * kLine + half, sums + p * kPanel + half);

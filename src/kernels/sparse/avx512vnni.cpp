@@ -63,19 +63,19 @@ inline __m128i SumOfLanes(const __m512i row[4]) {
 }
 
 /// Products of rows of kSingle (one) or more blocks with activations in order.
-template <size_t kRows, bool kSingle>
+template <size_t kRows, From kFrom, bool kSingle>
 inline void MultiplyLines(const uint8_t* const rows[kRows], const uint8_t* const ahead[kRows],
                           size_t num_blocks, const int8_t* ordered, int32_t act_sum, int32_t* out) {
   __m512i sums[kRows][4];
   Unroll<kRows * 4>(BITTERN_STEP(i) { sums[i.value / 4][i.value % 4] = _mm512_setzero_si512(); });
-  ForLines((num_blocks + 1) / 2, BITTERN_STEP(i) {
+  ForLines<kFrom>((num_blocks + 1) / 2, BITTERN_STEP(i) {
     const size_t offset = kSingle ? 0 : LineAt(i, num_blocks * 32);
     __m512i acts[4];
     Unroll<4>(BITTERN_STEP(f) {
       acts[f.value] = _mm512_loadu_si512(ordered + i * kLineCols + f.value * kLine);
     });
     Unroll<kRows>(BITTERN_STEP(r) {
-      PrefetchJump(ahead[r.value] + offset);
+      if (kFrom == From::kMemory) PrefetchJump(ahead[r.value] + offset);
       const uint8_t* line = rows[r.value] + offset;
       const __m512i bytes =
           kSingle ? _mm512_zextsi256_si512(Load32(line)) : _mm512_loadu_si512(line);
@@ -100,11 +100,12 @@ inline void MultiplyLines(const uint8_t* const rows[kRows], const uint8_t* const
   }
 }
 
-template <size_t kRows>
+template <size_t kRows, From kFrom>
 inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const ahead[kRows],
                          size_t num_blocks, const int8_t* ordered, int32_t act_sum, int32_t* out) {
-  (num_blocks == 1 ? MultiplyLines<kRows, true>
-                   : MultiplyLines<kRows, false>)(rows, ahead, num_blocks, ordered, act_sum, out);
+  (num_blocks == 1
+       ? MultiplyLines<kRows, kFrom, true>
+       : MultiplyLines<kRows, kFrom, false>)(rows, ahead, num_blocks, ordered, act_sum, out);
 }
 
 }  // namespace
@@ -118,24 +119,28 @@ namespace {
 
 /// Activations are put in order as many columns at a time as the stack has room for: in practice,
 /// all of them.
-void GemvRows(const uint8_t* rows, size_t num_blocks, const uint32_t* live, size_t count,
-              const int8_t* act, int32_t act_sum, int32_t* out) {
+template <From kFrom>
+void GemvRowsFrom(const RowArgs& a) {
   constexpr size_t kBlocksAtOnce = 128, kRowsOfPart = 64;
   alignas(64) int8_t ordered[kBlocksAtOnce * 128];
-  const size_t row_bytes = num_blocks * 32;
-  const size_t first = num_blocks < kBlocksAtOnce ? num_blocks : kBlocksAtOnce;
-  OrderActs(act, first, ordered);
-  MultiplyLive(rows, row_bytes, first, live, count, ordered, act_sum, out);
-  for (size_t b = first; b < num_blocks; b += kBlocksAtOnce) {
-    const size_t blocks = num_blocks - b < kBlocksAtOnce ? num_blocks - b : kBlocksAtOnce;
-    OrderActs(act + b * 128, blocks, ordered);
-    for (size_t i = 0; i < count; i += kRowsOfPart) {
+  const size_t row_bytes = a.num_blocks * 32;
+  const size_t first = a.num_blocks < kBlocksAtOnce ? a.num_blocks : kBlocksAtOnce;
+  OrderActs(a.act, first, ordered);
+  MultiplyLive<kFrom>(a.rows, row_bytes, first, a.live, a.count, ordered, a.act_sum, a.out);
+  for (size_t b = first; b < a.num_blocks; b += kBlocksAtOnce) {
+    const size_t blocks = a.num_blocks - b < kBlocksAtOnce ? a.num_blocks - b : kBlocksAtOnce;
+    OrderActs(a.act + b * 128, blocks, ordered);
+    for (size_t i = 0; i < a.count; i += kRowsOfPart) {
       int32_t part[kRowsOfPart];
-      const size_t size = count - i < kRowsOfPart ? count - i : kRowsOfPart;
-      MultiplyLive(rows + b * 32, row_bytes, blocks, live + i, size, ordered, 0, part);
-      for (size_t k = 0; k < size; ++k) out[i + k] += part[k];
+      const size_t size = a.count - i < kRowsOfPart ? a.count - i : kRowsOfPart;
+      MultiplyLive<kFrom>(a.rows + b * 32, row_bytes, blocks, a.live + i, size, ordered, 0, part);
+      for (size_t k = 0; k < size; ++k) a.out[i + k] += part[k];
     }
   }
+}
+
+void GemvRows(const RowArgs* args) {
+  (args->in_cache ? GemvRowsFrom<From::kCache> : GemvRowsFrom<From::kMemory>)(*args);
 }
 
 // --- Columns ---
@@ -235,7 +240,8 @@ inline void OrderPanel(int32_t* sums) {
 
 inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t* sums) {
   const size_t groups = (left + kColumnsAtOnce - 1) / kColumnsAtOnce;
-  ForLines(num_panels, BITTERN_STEP(p) { AddPanel(chunk, groups, p * kLine, sums + p * kPanel); });
+  ForLines<From::kMemory>(
+      num_panels, BITTERN_STEP(p) { AddPanel(chunk, groups, p * kLine, sums + p * kPanel); });
 }
 
 /// The sums of a single panel, which lies in the cache, stay in registers.

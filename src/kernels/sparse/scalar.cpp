@@ -7,16 +7,15 @@
 namespace bittern::kernels {
 namespace {
 
-void GemvRows(const uint8_t* rows, size_t num_blocks, const uint32_t* live, size_t count,
-              const int8_t* act, int32_t act_sum, int32_t* out) {
-  for (size_t i = 0; i < count; ++i) {
-    const uint8_t* row = rows + live[i] * num_blocks * 32;
+void GemvRows(const RowArgs* args) {
+  for (size_t i = 0; i < args->count; ++i) {
+    const uint8_t* row = args->rows + args->live[i] * args->num_blocks * 32;
     int32_t sum = 0;
-    for (size_t c = 0; c < num_blocks * 128; ++c) {
+    for (size_t c = 0; c < args->num_blocks * 128; ++c) {
       const uint8_t byte = row[c / 128 * 32 + c % 32];
-      sum += (byte >> (6 - 2 * (c % 128 / 32)) & 3) * act[c];
+      sum += (byte >> (6 - 2 * (c % 128 / 32)) & 3) * args->act[c];
     }
-    out[i] = sum - act_sum;
+    args->out[i] = sum - args->act_sum;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <smmintrin.h>
 
 #include "kernels/kernel.h"
+#include "kernels/prefetch.inc"
 #include "kernels/sparse_live.inc"
 #include "kernels/sparse_tiles.inc"
 #include "kernels/unroll.inc"
@@ -29,7 +30,7 @@ inline int32_t Sum(__m128i four) {
 
 constexpr size_t kBlocksAtOnce = 8;
 
-template <size_t kRows>
+template <size_t kRows, From kFrom>
 inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const ahead[kRows],
                          size_t num_blocks, const int8_t* act, int32_t act_sum, int32_t* out) {
   __m128i wide[kRows];
@@ -42,7 +43,9 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
       for (size_t b = first; b < end; ++b) {
         const int8_t* acts = act + b * 128 + half.value * kPart;
         Unroll<kRows>(BITTERN_STEP(r) {
-          if (half.value == 0 && b % 2 == 0) __builtin_prefetch(ahead[r.value] + b * 32);
+          if (kFrom == From::kMemory && half.value == 0 && b % 2 == 0) {
+            __builtin_prefetch(ahead[r.value] + b * 32);
+          }
           const __m128i bytes = Load(rows[r.value] + b * 32 + half.value * kPart);
           Unroll<4>(BITTERN_STEP(f) {
             const __m128i codes = Field(bytes, 6 - 2 * static_cast<int>(f.value));
