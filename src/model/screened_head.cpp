@@ -15,6 +15,15 @@ namespace {
 
 using quant::kTileRows;
 
+/// Tiles whose survivors one thread looks for at a time: their bits stay in its cache for all
+/// vectors of a scan. What it finds goes to a slice, apart from the next one since finding
+/// survivors writes past them.
+constexpr std::size_t kPieceTiles = 64, kSliceRows = (kPieceTiles + 1) * kTileRows;
+
+std::size_t PiecesOf(std::size_t rows) {
+  return (quant::TilesOfRows(rows) + kPieceTiles - 1) / kPieceTiles;
+}
+
 /// Norms are sums of at most n / 16 + 5 rounded terms per lane: 0.1% covers n up to 2^17.
 constexpr float kWiden = 1.001f;
 /// Squares below 2^-149 vanish from a norm; products of steps lose bits near 2^-126.
@@ -258,14 +267,16 @@ std::size_t LookAtPairs(const Screening& s, std::uint32_t* ids, std::size_t coun
   constexpr std::size_t kAhead = 16;
   const ScreenedHead& head = s.head;
   const std::size_t plane_bytes = quant::PairRowBytes(head.padded_cols);
+  const auto touch = [&](std::size_t i) {
+    const std::uint8_t* row = head.pairs.data() + ids[i] * plane_bytes;
+    for (std::size_t b = 0; b < plane_bytes; b += 64) {
+      __builtin_prefetch(row + b, 0, 2);  // the second level: kernels/prefetch.inc says why
+    }
+  };
+  for (std::size_t i = 0; i < std::min(count, kAhead); ++i) touch(i);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) {
-      const std::uint8_t* next = head.pairs.data() + ids[i + kAhead] * plane_bytes;
-      for (std::size_t b = 0; b < plane_bytes; b += 64) {
-        __builtin_prefetch(next + b, 0, 2);  // the second level: kernels/prefetch.inc says why
-      }
-    }
+    if (i + kAhead < count) touch(i + kAhead);
     const std::uint32_t r = ids[i];
     const float step = s.v.step * head.step[r];
     const std::int32_t sum = s.context.weights.kernels.screen().dot_pairs(
@@ -280,10 +291,12 @@ std::size_t LookAtPairs(const Screening& s, std::uint32_t* ids, std::size_t coun
   return kept;
 }
 
-/// Leaves the candidates among `rows` in this thread's slice.
-void Eliminate(const Screening& s, Range rows, ScreenScratch::Thread* thread) {
-  std::uint32_t* ids = s.shared.ids.data() + thread->first_id;
-  float* logits = s.shared.logits.data() + thread->first_id;
+/// Leaves the candidates among the rows of a piece in its slice.
+void Eliminate(const Screening& s, std::size_t piece, ScreenScratch::Thread* thread) {
+  constexpr std::size_t kRows = kPieceTiles * kTileRows;
+  const Range rows{piece * kRows, std::min((piece + 1) * kRows, s.head.rows)};
+  std::uint32_t* ids = s.shared.ids.data() + piece * kSliceRows;
+  float* logits = s.shared.logits.data() + piece * kSliceRows;
   const std::size_t live = FindTiles(s, rows, ids, thread->live_tiles.data());
   thread->stats.rows += rows.end - rows.begin;
   thread->stats.tiles_of_bits += live;
@@ -297,21 +310,16 @@ void Eliminate(const Screening& s, Range rows, ScreenScratch::Thread* thread) {
     DotRows(s.context, s.context.weights.lm_head, ids[i], 1, s.x, logits + found);
     found += logits[found] >= s.shared.threshold;
   }
-  s.mine.num_found = found;
+  s.shared.found[piece] = found;
 }
 
-/// What all threads found about one vector, by ascending id.
-void Collect(const ScreenScratch& scratch, std::size_t vector, std::size_t num_threads,
-             CandidateLogits* out) {
-  const ScreenScratch::Vector& shared = scratch.vectors[vector];
-  out->ids.clear();
-  out->logits.clear();
-  for (const auto& thread : std::span(scratch.threads).first(num_threads)) {
-    const std::size_t found = thread.parts[vector].num_found;
-    const std::uint32_t* ids = shared.ids.data() + thread.first_id;
-    const float* logits = shared.logits.data() + thread.first_id;
-    out->ids.insert(out->ids.end(), ids, ids + found);
-    out->logits.insert(out->logits.end(), logits, logits + found);
+/// What was found about one vector, by ascending id.
+void Collect(const ScreenScratch::Vector& shared, CandidateLogits* out) {
+  for (std::size_t piece = 0; piece < shared.found.size(); ++piece) {
+    const std::uint32_t* ids = shared.ids.data() + piece * kSliceRows;
+    const float* logits = shared.logits.data() + piece * kSliceRows;
+    out->ids.insert(out->ids.end(), ids, ids + shared.found[piece]);
+    out->logits.insert(out->logits.end(), logits, logits + shared.found[piece]);
   }
 }
 
@@ -320,10 +328,9 @@ class Scan {
  public:
   Scan(const Context& context, const float* x, std::size_t count)
       : context_(context), head_(context.weights.screened_head), x_(x), count_(count) {
-    thread_.first_id = rows_.begin + static_cast<std::size_t>(context.team.index()) * kTileRows;
     for (std::size_t i = 0; i < count; ++i) {
       ScreenScratch::Part& mine = thread_.parts[i];
-      mine.num_found = mine.num_seeds = 0;
+      mine.num_seeds = 0;
       vectors_[i] = Quantize(x + i * head_.cols, head_.cols, mine.high.data(), mine.low.data());
       bounded_[i] = vectors_[i].finite && head_.largest_norm * vectors_[i].size < 1e37f;
     }
@@ -342,9 +349,17 @@ class Scan {
         ++thread_.stats.tokens;
       });
     });
-    ForBounded([&](std::size_t i) { Eliminate(Of(i), rows_, &thread_); });
+    context_.team.Deal(PiecesOf(head_.rows), 1, [&](Range pieces) {
+      for (std::size_t piece = pieces.begin; piece < pieces.end; ++piece) {
+        ForBounded([&](std::size_t i) { Eliminate(Of(i), piece, &thread_); });
+      }
+    });
     context_.team.BarrierThen([&] {
-      for (std::size_t i = 0; i < count_; ++i) Collect(scratch_, i, num_threads, &out[i]);
+      for (std::size_t i = 0; i < count_; ++i) {
+        out[i].ids.clear();
+        out[i].logits.clear();
+      }
+      ForBounded([&](std::size_t i) { Collect(scratch_.vectors[i], &out[i]); });
     });
   }
 
@@ -378,7 +393,6 @@ class Scan {
   ScreenScratch::Thread& thread_ =
       scratch_.threads[static_cast<std::size_t>(context_.team.index())];
   Range tiles_ = context_.team.Share(quant::TilesOfRows(head_.rows));
-  Range rows_{tiles_.begin * kTileRows, std::min(tiles_.end* kTileRows, head_.rows)};
   QuantizedVector vectors_[kScreenVectors];
   bool bounded_[kScreenVectors] = {};  // the same on each thread
 };
@@ -429,20 +443,20 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
   const std::string what = "the scratch memory of the output head";
   const std::size_t tiles = quant::TilesOfRows(head.rows);
   const auto threads = static_cast<std::size_t>(num_threads);
-  // Slices of threads lie apart, since finding survivors writes past them.
-  const std::size_t slices = (tiles + threads) * kTileRows;
+  const std::size_t pieces = PiecesOf(head.rows);
   for (std::size_t i = 0; i < num_vectors; ++i) {
     Vector vector;
     vector.estimates = BITTERN_TRY(AlignedBuffer<float>::Create(tiles * kTileRows, what));
     vector.tile_best = BITTERN_TRY(AlignedBuffer<float>::Create(tiles, what));
-    vector.ids = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(slices, what));
-    vector.logits = BITTERN_TRY(AlignedBuffer<float>::Create(slices, what));
+    vector.ids = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(pieces * kSliceRows, what));
+    vector.logits = BITTERN_TRY(AlignedBuffer<float>::Create(pieces * kSliceRows, what));
+    vector.found.resize(pieces);
     scratch.vectors.push_back(std::move(vector));
   }
   scratch.all_seeds.reserve(threads * kMaxCandidateCount);
   for (std::size_t t = 0; t < threads; ++t) {
     Thread thread;
-    thread.live_tiles.resize(tiles + kTileRows);
+    thread.live_tiles.resize(kPieceTiles + kTileRows);
     for (std::size_t i = 0; i < num_vectors; ++i) {
       Part part;
       part.ordered.resize(tiles);

@@ -77,21 +77,20 @@ struct ScreenScratch {
     std::vector<float> ordered;  // (tiles of the head): estimates of its tiles, for their order
     std::vector<float> seeds;    // (kMaxCandidateCount): exact logits, for the threshold
     std::size_t num_seeds = 0;
-    std::size_t num_found = 0;             // of its slice of `ids` and `logits`
     AlignedBuffer<std::int8_t> high, low;  // (padded_cols): the vector, quantised
   };
   struct Thread {
     std::vector<Part> parts;                // of each vector
-    std::vector<std::uint32_t> live_tiles;  // (tiles of the head, and 16): with a survivor
-    std::size_t first_id = 0;               // where its slices begin
+    std::vector<std::uint32_t> live_tiles;  // (tiles of a piece, and 16): with a survivor
     ScreenStats stats;
   };
   /// One of the vectors of a scan, as all threads share it.
   struct Vector {
     AlignedBuffer<float> estimates;    // (rows padded to 16)
     AlignedBuffer<float> tile_best;    // (tiles of the head): the best estimate of each
-    AlignedBuffer<std::uint32_t> ids;  // (rows): survivors, then candidates; a slice per thread
-    AlignedBuffer<float> logits;       // (rows): of the candidates
+    AlignedBuffer<std::uint32_t> ids;  // survivors, then candidates; a slice per piece of the head
+    AlignedBuffer<float> logits;       // of the candidates
+    std::vector<std::size_t> found;    // candidates in the slice of each piece
     float threshold = 0;               // set by one thread
   };
   std::vector<Vector> vectors;
