@@ -137,13 +137,16 @@ struct ScreenOps {
   int32_t (*dot_pairs)(const uint8_t* pairs, size_t cols, const int8_t* high);
 };
 
+/// Bytes of a vector in the order in which a kernel meets its rows.
+constexpr size_t OrderedActs(size_t num_blocks) { return (num_blocks + 1) / 2 * 256; }
+
 /// An int8 vector times chosen rows of a ternary matrix.
 struct RowArgs {
   const uint8_t* rows;  ///< num_blocks * 32 bytes each
   size_t num_blocks;
   const uint32_t* live;  ///< [count]: numbers of rows
   size_t count;
-  const int8_t* act;  ///< [num_blocks * 128]
+  const int8_t* act;  ///< as SparseOps::order_acts leaves it
   int32_t act_sum;    ///< its sum
   bool in_cache;      ///< the rows were read a moment ago; changes the speed, not the result
   int32_t* out;       ///< [count]: sum over c of (code - 1) * act[c], of row live[i]
@@ -165,6 +168,8 @@ struct ColumnArgs {
 /// layouts (quant/skip_layouts.hpp) to Tile16 for batches. Exact in int32 for cols < 2^17.
 struct SparseOps {
   void (*gemv_rows)(const RowArgs* args);
+  /// A vector for gemv_rows. act: num_blocks * 128 bytes; ordered: OrderedActs(num_blocks).
+  void (*order_acts)(const int8_t* act, size_t num_blocks, int8_t* ordered);
   void (*gemv_columns)(const ColumnArgs* args);
   /// Numbers of the elements of x[size] that are not zero, ascending; how many. found: [size + 16],
   /// what follows them is overwritten too.

@@ -96,11 +96,12 @@ class Sparse : public testing::TestWithParam<const KernelInfo*> {
       padded[c] = c < m.cols ? act[c] : std::int8_t{0};
     const auto act_sum = std::accumulate(act.begin(), act.end(), std::int32_t{0});
     GuardedBuffer<std::int32_t> out(live.size());
+    const std::size_t num_blocks = m.padded_cols() / kTileBlock;
+    GuardedBuffer<std::int8_t> ordered(OrderedActs(num_blocks));
+    GetParam()->sparse->order_acts(padded.data(), num_blocks, ordered.data());
     for (const bool in_cache : {false, true}) {
-      const RowArgs args{rows.data(),   m.padded_cols() / kTileBlock,
-                         live.data(),   live.size(),
-                         padded.data(), act_sum,
-                         in_cache,      out.data()};
+      const RowArgs args{rows.data(),    num_blocks, live.data(), live.size(),
+                         ordered.data(), act_sum,    in_cache,    out.data()};
       GetParam()->sparse->gemv_rows(&args);
       for (std::size_t i = 0; i < live.size(); ++i) {
         std::int32_t sum = 0;

@@ -124,6 +124,7 @@ void RunFeedForward(const Context& context, const LayerWeights& layer) {
     AddResidual(context, token, layer.o_proj);
     NormAndQuantize(context, token, Hidden(context, token), layer.ffn_norm,
                     context.config.hidden_size);
+    if (layer.skips_zeros()) OrderUpInput(context, layer, token);
   });
   TraceStep(context, &layer, TracePoint::kAttnResidual);
   TraceStep(context, &layer, TracePoint::kFfnNorm);

@@ -131,6 +131,10 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   QuantizedActivations& acts = impl->activations;
   acts.values = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(shapes.padded_tokens * widest_input,
                                                                "quantised activations"));
+  if (shapes.skipping_rows != 0) {
+    acts.ordered = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(
+        tokens * kernels::OrderedActs(quant::BlocksOfCols(hidden)), "quantised activations"));
+  }
   if (shapes.skipping_rows != 0 && tokens > kFewTokens) {
     acts.rows = BITTERN_TRY(
         AlignedBuffer<std::int8_t>::Create(tokens * widest_input, "quantised activations"));

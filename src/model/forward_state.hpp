@@ -21,11 +21,13 @@ inline constexpr std::size_t kFewTokens = 8;
 /// A few tokens: plain rows, padded to blocks of 128 columns. More: panels (kernels/kernel.h,
 /// Tile16Ops::gemm).
 struct QuantizedActivations {
-  AlignedBuffer<std::int8_t> values;  // (N padded to 8, widest input padded to 128)
-  AlignedBuffer<std::int8_t> rows;    // (N, widest input padded): more than a few tokens as plain
-                                      // rows, too, where zeros are skipped; else empty
-  AlignedBuffer<float> scales;        // (N)
-  AlignedBuffer<std::int32_t> sums;   // (N)
+  AlignedBuffer<std::int8_t> values;   // (N padded to 8, widest input padded to 128)
+  AlignedBuffer<std::int8_t> rows;     // (N, widest input padded): more than a few tokens as plain
+                                       // rows, too, where zeros are skipped; else empty
+  AlignedBuffer<std::int8_t> ordered;  // (N, OrderedActs(hidden_size)): up_proj's input for
+                                       // gemv_rows, where zeros are skipped
+  AlignedBuffer<float> scales;         // (N)
+  AlignedBuffer<std::int32_t> sums;    // (N)
   // For grouped matrices (kernels::GroupedArgs), only where the model has any: per token, for
   // every group of 64 columns of the widest input.
   std::size_t groups = 0;

@@ -22,6 +22,10 @@ double ShareOfLive(const Context& context, const float* gate, std::size_t stride
   return static_cast<double>(live) / static_cast<double>(all);
 }
 
+std::int8_t* OrderedInput(const Context& context, const TernaryMatrix& up, std::size_t token) {
+  return context.state.activations.ordered.data() + token * kernels::OrderedActs(up.num_blocks);
+}
+
 /// up[i] = row rows.begin + i of up_proj times a token's activations where its gate (gate[i]) is
 /// above zero, else 0.
 void MultiplyLiveRows(const Context& context, const TernaryMatrix& matrix, std::size_t token,
@@ -40,7 +44,7 @@ void MultiplyLiveRows(const Context& context, const TernaryMatrix& matrix, std::
                                  .num_blocks = matrix.num_blocks,
                                  .live = live,
                                  .count = count,
-                                 .act = acts.row(token, matrix.num_blocks, context.few()),
+                                 .act = OrderedInput(context, matrix, token),
                                  .act_sum = acts.sums[token],
                                  .in_cache = token != 0,
                                  .out = scratch.live_sums.data()};
@@ -111,6 +115,13 @@ struct GatePieces {
 };
 
 }  // namespace
+
+void OrderUpInput(const Context& context, const LayerWeights& layer, std::size_t token) {
+  const TernaryMatrix& up = layer.up_proj;
+  context.weights.kernels.sparse().order_acts(
+      context.state.activations.row(token, up.num_blocks, context.few()), up.num_blocks,
+      OrderedInput(context, up, token));
+}
 
 void GatedUp(const Context& context, const LayerWeights& layer) {
   const GatePieces gate{context, layer.gate_up_proj};

@@ -9,8 +9,12 @@
 
 namespace bittern::model {
 
-/// state.gate_up[token][0..num_neurons) = max(gate, 0)^2 * up of the batch, whose quantised input
-/// is in state.activations. Needs layer.skips_zeros(). No barrier at the end.
+/// Puts a token's quantised input, which is in state.activations, in order for GatedUp. Any thread
+/// may take any token. Needs layer.skips_zeros().
+void OrderUpInput(const Context& context, const LayerWeights& layer, std::size_t token);
+
+/// state.gate_up[token][0..num_neurons) = max(gate, 0)^2 * up of the batch, all of whose tokens
+/// OrderUpInput has seen. Needs layer.skips_zeros(). No barrier at the end.
 void GatedUp(const Context& context, const LayerWeights& layer);
 
 }  // namespace bittern::model

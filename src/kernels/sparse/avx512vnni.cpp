@@ -117,32 +117,6 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
 namespace bittern::kernels {
 namespace {
 
-/// Activations are put in order as many columns at a time as the stack has room for: in practice,
-/// all of them.
-template <From kFrom>
-void GemvRowsFrom(const RowArgs& a) {
-  constexpr size_t kBlocksAtOnce = 128, kRowsOfPart = 64;
-  alignas(64) int8_t ordered[kBlocksAtOnce * 128];
-  const size_t row_bytes = a.num_blocks * 32;
-  const size_t first = a.num_blocks < kBlocksAtOnce ? a.num_blocks : kBlocksAtOnce;
-  OrderActs(a.act, first, ordered);
-  MultiplyLive<kFrom>(a.rows, row_bytes, first, a.live, a.count, ordered, a.act_sum, a.out);
-  for (size_t b = first; b < a.num_blocks; b += kBlocksAtOnce) {
-    const size_t blocks = a.num_blocks - b < kBlocksAtOnce ? a.num_blocks - b : kBlocksAtOnce;
-    OrderActs(a.act + b * 128, blocks, ordered);
-    for (size_t i = 0; i < a.count; i += kRowsOfPart) {
-      int32_t part[kRowsOfPart];
-      const size_t size = a.count - i < kRowsOfPart ? a.count - i : kRowsOfPart;
-      MultiplyLive<kFrom>(a.rows + b * 32, row_bytes, blocks, a.live + i, size, ordered, 0, part);
-      for (size_t k = 0; k < size; ++k) a.out[i + k] += part[k];
-    }
-  }
-}
-
-void GemvRows(const RowArgs* args) {
-  (args->in_cache ? GemvRowsFrom<From::kCache> : GemvRowsFrom<From::kMemory>)(*args);
-}
-
 // --- Columns ---
 
 constexpr size_t kColumnsAtOnce = 4, kChunk = 16;
@@ -328,7 +302,7 @@ size_t FindPositive(const float* x, size_t size, uint32_t first, uint32_t* found
   return count + append(_mm512_maskz_loadu_ps(there, x + i), i, count);
 }
 
-constexpr SparseOps kOps = {GemvRows,   GemvColumns,    FindNonzero, FindPositive,
+constexpr SparseOps kOps = {GemvRows,   OrderActs,      GemvColumns, FindNonzero, FindPositive,
                             TileOfRows, TilesOfColumns, 1.35f,       1.4f};
 
 }  // namespace

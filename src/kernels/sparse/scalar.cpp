@@ -19,6 +19,10 @@ void GemvRows(const RowArgs* args) {
   }
 }
 
+void OrderActs(const int8_t* act, size_t num_blocks, int8_t* ordered) {
+  for (size_t c = 0; c < num_blocks * 128; ++c) ordered[c] = act[c];
+}
+
 void GemvColumns(const ColumnArgs* args) {
   const size_t num_rows = args->num_panels * 256;
   for (size_t r = 0; r < args->num_tokens * num_rows; ++r) args->sums[r] = 0;
@@ -35,7 +39,7 @@ void GemvColumns(const ColumnArgs* args) {
   }
 }
 
-constexpr SparseOps kOps = {GemvRows,   GemvColumns,    FindNonzero, FindPositive,
+constexpr SparseOps kOps = {GemvRows,   OrderActs,      GemvColumns, FindNonzero, FindPositive,
                             TileOfRows, TilesOfColumns, 12.0f,       9.0f};
 
 }  // namespace

@@ -129,8 +129,8 @@ inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t
   }
 }
 
-constexpr SparseOps kOps = {GemvRows,   SumColumns,     FindNonzero, FindPositive,
-                            TileOfRows, TilesOfColumns, 1.3f,        2.0f};
+constexpr SparseOps kOps = {GemvRows,   OrderActs,      SumColumns, FindNonzero, FindPositive,
+                            TileOfRows, TilesOfColumns, 1.3f,       2.0f};
 
 }  // namespace
 
