@@ -169,11 +169,10 @@ void Seed(const Screening& s, Range tiles, std::size_t count) {
   s.mine.num_seeds = 0;
   float least = -std::numeric_limits<float>::infinity();
   if (num_tiles > count) {  // as many tiles have their best row at or above this
-    std::vector<float>& ordered = s.mine.ordered;
-    const auto end = std::copy_n(best, num_tiles, ordered.begin());
-    const auto nth = ordered.begin() + static_cast<std::ptrdiff_t>(count - 1);
-    std::nth_element(ordered.begin(), nth, end, std::greater<>());
-    least = *nth;
+    // Few of many: a heap of them costs one comparison for most tiles, nth_element some ten.
+    const auto first = s.mine.ordered.begin(), end = first + static_cast<std::ptrdiff_t>(count);
+    std::partial_sort_copy(best, best + num_tiles, first, end, std::greater<>());
+    least = end[-1];
   }
   for (std::size_t t = 0; t < num_tiles && s.mine.num_seeds < count; ++t) {
     if (!(best[t] >= least)) continue;
@@ -459,7 +458,7 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
     thread.live_tiles.resize(kPieceTiles + kTileRows);
     for (std::size_t i = 0; i < num_vectors; ++i) {
       Part part;
-      part.ordered.resize(tiles);
+      part.ordered.resize(kMaxCandidateCount);
       part.seeds.resize(kMaxCandidateCount);
       part.high = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));
       part.low = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(head.padded_cols, what));

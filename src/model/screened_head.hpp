@@ -74,7 +74,7 @@ inline constexpr std::size_t kScreenVectors = 4;
 struct ScreenScratch {
   /// One of the vectors of a scan, as one thread sees it.
   struct Part {
-    std::vector<float> ordered;  // (tiles of the head): estimates of its tiles, for their order
+    std::vector<float> ordered;  // (kMaxCandidateCount): estimates of its best tiles
     std::vector<float> seeds;    // (kMaxCandidateCount): exact logits, for the threshold
     std::size_t num_seeds = 0;
     AlignedBuffer<std::int8_t> high, low;  // (padded_cols): the vector, quantised
