@@ -12,12 +12,13 @@ namespace bittern::model {
 namespace {
 
 /// The share of gates above zero among some rows, from one token in eight.
-double ShareOfLive(const Context& context, const float* gate, std::size_t stride, Range rows) {
+double ShareOfLive(const Context& context, const LayerWeights& layer, Range rows) {
   const std::size_t size = rows.end - rows.begin;
+  const float* gates = context.state.gate_up.data() + rows.begin;
   std::size_t live = 0, all = 0;
   for (std::size_t token = 0; token < context.num_tokens; token += 8, all += size) {
-    live += context.weights.kernels.sparse().find_positive(gate + token * stride + rows.begin, size,
-                                                           0, context.scratch().live.data());
+    live += context.weights.kernels.sparse().find_positive(
+        gates + token * layer.gate_up_proj.padded_rows(), size, 0, context.scratch().live.data());
   }
   return static_cast<double>(live) / static_cast<double>(all);
 }
@@ -26,14 +27,17 @@ std::int8_t* OrderedInput(const Context& context, const TernaryMatrix& up, std::
   return context.state.activations.ordered.data() + token * kernels::OrderedActs(up.num_blocks);
 }
 
-/// up[i] = row rows.begin + i of up_proj times a token's activations where its gate (gate[i]) is
-/// above zero, else 0.
-void MultiplyLiveRows(const Context& context, const TernaryMatrix& matrix, std::size_t token,
-                      const float* gate, Range rows, float* up) {
-  QuantizedActivations& acts = context.state.activations;
-  const kernels::SparseOps& sparse = context.weights.kernels.sparse();
+/// The gated product of a token in some rows, whose gates are there, from those rows of up_proj
+/// whose gate is above zero.
+void GateLiveRows(const Context& context, const LayerWeights& layer, std::size_t token,
+                  Range rows) {
+  const TernaryMatrix& matrix = layer.up_proj;
   const TernaryMatrix::Part& part = matrix.parts[0];
+  const kernels::SparseOps& sparse = context.weights.kernels.sparse();
+  QuantizedActivations& acts = context.state.activations;
   ThreadScratch& scratch = context.scratch();
+  float* gate =
+      context.state.gate_up.data() + token * layer.gate_up_proj.padded_rows() + rows.begin;
   const std::size_t size = rows.end - rows.begin;
   const std::uint32_t* live = scratch.live.data();
   const std::size_t count = sparse.find_positive(gate, size, 0, scratch.live.data());
@@ -60,35 +64,35 @@ void MultiplyLiveRows(const Context& context, const TernaryMatrix& matrix, std::
       .act_scales = acts.scales.data() + token,
       .weight_scale = part.scale,
       .row_scales = part.row_scales.empty() ? nullptr : part.row_scales.data() + rows.begin,
-      .out = up,
+      .out = scratch.live_up.data(),
       .out_stride = size};
   context.floats().rescale(&args);
+  context.floats().relu2_mul(gate, scratch.live_up.data(), size, gate);
 }
 
-/// The gated product in some rows, whose gates are there, of all tokens. rows: whole tiles of
-/// up_proj.
+/// The same of all tokens, from all rows of up_proj. rows: whole tiles of it, or what is left.
+void GateDenseRows(const Context& context, const LayerWeights& layer, Range rows) {
+  const std::size_t up_stride = layer.up_proj.padded_rows(), size = rows.end - rows.begin;
+  const std::size_t end = std::min(quant::TilesOfRows(rows.end) * quant::kTileRows, up_stride);
+  context.scratch().skips.up_products.Add(size * context.num_tokens, size * context.num_tokens);
+  GemmRows(context, layer.up_proj, Range{rows.begin, end}, context.state.up.data());
+  for (std::size_t token = 0; token < context.num_tokens; ++token) {
+    float* gate = context.state.gate_up.data() + token * layer.gate_up_proj.padded_rows();
+    const float* up = context.state.up.data() + token * up_stride;
+    context.floats().relu2_mul(gate + rows.begin, up + rows.begin, size, gate + rows.begin);
+  }
+}
+
+/// The gated product of all tokens in some rows, whose gates are there.
 void GateRows(const Context& context, const LayerWeights& layer, Range rows) {
-  const std::size_t stride = layer.gate_up_proj.padded_rows();
-  const std::size_t up_stride = layer.up_proj.padded_rows();
-  float* gates = context.state.gate_up.data();
-  const Range real{rows.begin, std::min(rows.end, layer.num_neurons())};
-  if (real.begin >= real.end) return;
-  const bool dense = !context.few() && !PaysToSkip(ShareOfLive(context, gates, stride, real),
-                                                   context.weights.kernels.sparse().row_cost);
-  if (dense) {
-    const std::size_t products = (real.end - real.begin) * context.num_tokens;
-    context.scratch().skips.up_products.Add(products, products);
-    GemmRows(context, layer.up_proj, Range{rows.begin, std::min(rows.end, up_stride)},
-             context.state.up.data());
+  rows.end = std::min(rows.end, layer.num_neurons());
+  if (rows.begin >= rows.end) return;
+  if (!context.few() &&
+      !PaysToSkip(ShareOfLive(context, layer, rows), context.weights.kernels.sparse().row_cost)) {
+    return GateDenseRows(context, layer, rows);
   }
   for (std::size_t token = 0; token < context.num_tokens; ++token) {
-    float* gate = gates + token * stride + real.begin;
-    float* up = context.state.up.data() + token * up_stride + real.begin;
-    if (!dense) {
-      up = context.scratch().live_up.data();
-      MultiplyLiveRows(context, layer.up_proj, token, gate, real, up);
-    }
-    context.floats().relu2_mul(gate, up, real.end - real.begin, gate);
+    GateLiveRows(context, layer, token, rows);
   }
 }
 
@@ -125,18 +129,23 @@ void OrderUpInput(const Context& context, const LayerWeights& layer, std::size_t
 
 void GatedUp(const Context& context, const LayerWeights& layer) {
   const GatePieces gate{context, layer.gate_up_proj};
-  const auto multiply = [&](Range pieces) { gate.Multiply(pieces); };
-  const auto multiply_live = [&](Range pieces) { GateRows(context, layer, gate.Rows(pieces)); };
-  if (context.state.tracer == nullptr) {  // whoever made a gate goes on with its rows: no barrier
-    context.team.Deal(gate.count(), gate.at_once(), [&](Range pieces) {
-      multiply(pieces);
-      multiply_live(pieces);
+  if (context.num_tokens > 1 && context.state.tracer == nullptr) {
+    // Whoever made a gate goes on with its rows, which stay in the cache for all tokens: no barrier
+    // in between.
+    return context.team.Deal(gate.count(), gate.at_once(), [&](Range pieces) {
+      gate.Multiply(pieces);
+      GateRows(context, layer, gate.Rows(pieces));
     });
-  } else {
-    context.team.Deal(gate.count(), gate.at_once(), multiply);
-    TraceShares(context, &layer, TracePoint::kGate);
-    context.team.Deal(gate.count(), gate.at_once(), multiply_live);
   }
+  // A single token reads both from memory, where two long streams come faster than many short ones
+  // in turn. Who traces wants all gates first, too.
+  context.team.Deal(gate.count(), gate.at_once(), [&](Range pieces) { gate.Multiply(pieces); });
+  if (context.state.tracer == nullptr) context.team.Barrier();
+  TraceShares(context, &layer, TracePoint::kGate);
+  constexpr std::size_t kTilesAtOnce = 24;  // 384 rows: some microseconds
+  context.team.Deal(quant::TilesOfRows(layer.num_neurons()), kTilesAtOnce, [&](Range tiles) {
+    GateRows(context, layer, Range{tiles.begin * quant::kTileRows, tiles.end * quant::kTileRows});
+  });
 }
 
 }  // namespace bittern::model
