@@ -140,6 +140,10 @@ struct ScreenOps {
 /// Bytes of a vector in the order in which a kernel meets its rows.
 constexpr size_t OrderedActs(size_t num_blocks) { return (num_blocks + 1) / 2 * 256; }
 
+/// Where the rows of a call are: nobody has read them lately, some of them, all of them. It changes
+/// the speed, not the result.
+enum class From : uint8_t { kMemory, kBoth, kCache };
+
 /// An int8 vector times chosen rows of a ternary matrix.
 struct RowArgs {
   const uint8_t* rows;  ///< num_blocks * 32 bytes each
@@ -148,7 +152,7 @@ struct RowArgs {
   size_t count;
   const int8_t* act;  ///< as SparseOps::order_acts leaves it
   int32_t act_sum;    ///< its sum
-  bool in_cache;      ///< the rows were read a moment ago; changes the speed, not the result
+  From from;          ///< where the rows are
   int32_t* out;       ///< [count]: sum over c of (code - 1) * act[c], of row live[i]
 };
 

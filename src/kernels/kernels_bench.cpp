@@ -92,14 +92,14 @@ AlignedBuffer<std::uint8_t> Weights(std::size_t size) {
 }
 
 /// Half of `rows` rows, read from memory or from the cache; bytes are those of the live ones.
-void RowsFrom(benchmark::State& state, const SparseOps& ops, bool in_cache) {
+void RowsOf(benchmark::State& state, const SparseOps& ops, From from) {
   const auto rows = static_cast<std::size_t>(state.range(0));
   const auto weights = Weights(rows * kCols / 4);
   const std::vector<std::int8_t> act(kCols, 3);
   const std::vector<std::uint32_t> live = Live(rows, 8);
   std::vector<std::int32_t> out(live.size());
   const RowArgs args{weights.data(), kBlocks,   live.data(), live.size(),
-                     act.data(),     3 * kCols, in_cache,    out.data()};
+                     act.data(),     3 * kCols, from,        out.data()};
   for (auto _ : state) {
     ops.gemv_rows(&args);
     benchmark::ClobberMemory();
@@ -108,8 +108,10 @@ void RowsFrom(benchmark::State& state, const SparseOps& ops, bool in_cache) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(products / 4));
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(products));
 }
-void Rows(benchmark::State& state, const SparseOps& ops) { RowsFrom(state, ops, false); }
-void RowsInCache(benchmark::State& state, const SparseOps& ops) { RowsFrom(state, ops, true); }
+void Rows(benchmark::State& state, const SparseOps& ops) { RowsOf(state, ops, From::kMemory); }
+void RowsInCache(benchmark::State& state, const SparseOps& ops) {
+  RowsOf(state, ops, From::kCache);
+}
 
 /// A third of `columns` columns of 2,560 rows; bytes are those of the live ones.
 void Columns(benchmark::State& state, const SparseOps& ops) {

@@ -99,9 +99,9 @@ class Sparse : public testing::TestWithParam<const KernelInfo*> {
     const std::size_t num_blocks = m.padded_cols() / kTileBlock;
     GuardedBuffer<std::int8_t> ordered(OrderedActs(num_blocks));
     GetParam()->sparse->order_acts(padded.data(), num_blocks, ordered.data());
-    for (const bool in_cache : {false, true}) {
+    for (const From from : {From::kMemory, From::kBoth, From::kCache}) {
       const RowArgs args{rows.data(),    num_blocks, live.data(), live.size(),
-                         ordered.data(), act_sum,    in_cache,    out.data()};
+                         ordered.data(), act_sum,    from,        out.data()};
       GetParam()->sparse->gemv_rows(&args);
       for (std::size_t i = 0; i < live.size(); ++i) {
         std::int32_t sum = 0;

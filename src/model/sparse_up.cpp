@@ -27,6 +27,12 @@ std::int8_t* OrderedInput(const Context& context, const TernaryMatrix& up, std::
   return context.state.activations.ordered.data() + token * kernels::OrderedActs(up.num_blocks);
 }
 
+/// Where a token finds its live rows: those that were live for the tokens before it are in cache.
+kernels::From From(std::size_t token) {
+  if (token == 0) return kernels::From::kMemory;
+  return token < kFewTokens ? kernels::From::kBoth : kernels::From::kCache;
+}
+
 /// The gated product of a token in some rows, whose gates are there, from those rows of up_proj
 /// whose gate is above zero.
 void GateLiveRows(const Context& context, const LayerWeights& layer, std::size_t token,
@@ -50,7 +56,7 @@ void GateLiveRows(const Context& context, const LayerWeights& layer, std::size_t
                                  .count = count,
                                  .act = OrderedInput(context, matrix, token),
                                  .act_sum = acts.sums[token],
-                                 .in_cache = token != 0,
+                                 .from = From(token),
                                  .out = scratch.live_sums.data()};
   sparse.gemv_rows(&product);
   std::int32_t* sums = scratch.sums.data();

@@ -57,7 +57,7 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
     narrow[r.value] = _mm256_setzero_si256();
   };
   ForLines<kFrom>((num_blocks + 1) / 2, BITTERN_STEP(i) {
-    if (kFrom == From::kMemory) {
+    if (kFrom != From::kCache) {
       Unroll<kRows>(BITTERN_STEP(r) { PrefetchJump(ahead[r.value] + i * kLine); });
     }
     AddBlock<kRows>(rows, 2 * i, act, narrow);
@@ -133,8 +133,9 @@ inline void AddHalf(const Chunk& chunk, size_t pairs, size_t offset, int32_t* su
   });
 }
 
+template <From kFrom>
 inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t* sums) {
-  ForLines<From::kMemory>(
+  ForLines<kFrom>(
       num_panels, BITTERN_STEP(p) {
         for (size_t half = 0; half < kLine; half += kHalf) {
           AddHalf(chunk, (left + 1) / 2, p * kLine + half, sums + p * kPanel + half);

@@ -75,7 +75,7 @@ inline void MultiplyLines(const uint8_t* const rows[kRows], const uint8_t* const
       acts[f.value] = _mm512_loadu_si512(ordered + i * kLineCols + f.value * kLine);
     });
     Unroll<kRows>(BITTERN_STEP(r) {
-      if (kFrom == From::kMemory) PrefetchJump(ahead[r.value] + offset);
+      if (kFrom != From::kCache) PrefetchJump(ahead[r.value] + offset);
       const uint8_t* line = rows[r.value] + offset;
       const __m512i bytes =
           kSingle ? _mm512_zextsi256_si512(Load32(line)) : _mm512_loadu_si512(line);
@@ -212,9 +212,10 @@ inline void OrderPanel(int32_t* sums) {
   Unroll<16>(BITTERN_STEP(i) { _mm512_storeu_si512(sums + i.value * 16, row[i.value]); });
 }
 
+template <From kFrom>
 inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t* sums) {
   const size_t groups = (left + kColumnsAtOnce - 1) / kColumnsAtOnce;
-  ForLines<From::kMemory>(
+  ForLines<kFrom>(
       num_panels, BITTERN_STEP(p) { AddPanel(chunk, groups, p * kLine, sums + p * kPanel); });
 }
 

@@ -43,7 +43,7 @@ inline void MultiplyRows(const uint8_t* const rows[kRows], const uint8_t* const 
       for (size_t b = first; b < end; ++b) {
         const int8_t* acts = act + b * 128 + half.value * kPart;
         Unroll<kRows>(BITTERN_STEP(r) {
-          if (kFrom == From::kMemory && half.value == 0 && b % 2 == 0) {
+          if (kFrom != From::kCache && half.value == 0 && b % 2 == 0) {
             __builtin_prefetch(ahead[r.value] + b * 32);
           }
           const __m128i bytes = Load(rows[r.value] + b * 32 + half.value * kPart);
@@ -123,6 +123,7 @@ inline void AddPart(const Chunk& chunk, size_t pairs, size_t offset, int32_t* su
   });
 }
 
+template <From kFrom>
 inline void AddChunk(const Chunk& chunk, size_t left, size_t num_panels, int32_t* sums) {
   for (size_t at = 0; at < num_panels * kPanelLine; at += kPart) {
     AddPart(chunk, (left + 1) / 2, at, sums + at / kPanelLine * kPanel + at % kPanelLine);
