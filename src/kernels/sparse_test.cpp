@@ -179,6 +179,14 @@ TEST_P(Sparse, RowsWiderThanAnyAreExact) {
   }
 }
 
+TEST_P(Sparse, ColumnsLongerThanAnyAreExact) {
+  std::mt19937 rng(8);
+  for (const std::size_t rows : {4096u, 4400u, 8200u}) {
+    const Matrix m(rows, 70, -1, &rng);
+    for (const std::size_t tokens : {1u, 3u}) CheckColumns(m, Acts(tokens * 70, 4, 1000, &rng));
+  }
+}
+
 TEST_P(Sparse, ColumnsOfAFewTokensAreExact) {
   std::mt19937 rng(3);
   for (const std::size_t cols : {4u, 100u, 700u, 2560u}) {

@@ -76,9 +76,84 @@ void SmallestFloats(std::vector<float>* rows, std::mt19937*) {
   for (float& w : *rows) w *= 1e-37f;
 }
 
+/// The candidates among a row of logits are there, with their bits, and no others but what is as
+/// good as they.
+void CheckRow(const CandidateLogits& found, const CandidateRequest& request,
+              std::span<const float> full) {
+  std::vector<float> sorted(full.begin(), full.end());
+  std::ranges::sort(sorted, std::greater<>());
+  const float least = request.count == 0 ? sorted[0] - request.within
+                                         : sorted[std::min(request.count, sorted.size()) - 1];
+  std::size_t next = 0;
+  for (std::size_t id = 0; id < full.size(); ++id) {
+    if (next < found.ids.size() && static_cast<std::size_t>(found.ids[next]) == id) {
+      EXPECT_EQ(found.logits[next], full[id]) << "id " << id;
+      ++next;
+    } else {
+      EXPECT_LT(full[id], least) << "id " << id << " is missing";
+    }
+  }
+  EXPECT_EQ(next, found.ids.size()) << "ids are not ascending";
+}
+
+/// A model whose head is screened.
+class Screened {
+ public:
+  Screened(const SmallModel& small, int threads)
+      : pool_(ThreadPool::Create(threads).value()),
+        model_(Load(small, pool_)),
+        cache_(KvCache::Create(model_.config(), 64, KvType::kF32).value()),
+        state_(ForwardState::Create(model_, 8, 64, threads).value()) {}
+
+  /// Logits of every token.
+  std::vector<float> Full(std::span<const std::int32_t> tokens) {
+    cache_.Truncate(0);
+    std::vector<float> logits(tokens.size() * static_cast<std::size_t>(model_.config().vocab_size));
+    Forward(model_, tokens, cache_, state_, pool_, LogitsRows::kAll, logits);
+    return logits;
+  }
+
+  /// Candidates of the last `rows` tokens, behind those of earlier calls.
+  std::vector<CandidateLogits> Candidates(std::span<const std::int32_t> tokens, std::size_t rows,
+                                          const CandidateRequest& request) {
+    std::vector<CandidateLogits> found(rows);
+    ForwardCandidates(model_, tokens, cache_, state_, pool_, request, found);
+    return found;
+  }
+
+  /// Checks them, with nothing before the tokens, against the tokens' logits.
+  void Check(std::span<const std::int32_t> tokens, std::size_t rows,
+             const CandidateRequest& request, std::span<const float> full) {
+    const std::size_t vocab = full.size() / tokens.size();
+    cache_.Truncate(0);
+    const auto found = Candidates(tokens, rows, request);
+    for (std::size_t i = 0; i < rows; ++i) {
+      CheckRow(found[i], request, full.subspan((tokens.size() - rows + i) * vocab, vocab));
+    }
+  }
+
+  [[nodiscard]] ScreenStats Stats() { return ScreenStatsOf(state_); }
+
+ private:
+  static Model Load(const SmallModel& small, ThreadPool& pool) {
+    const auto path = small.Write();
+    Decisions decisions;
+    auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions,
+                             {.head = HeadMode::kScreened})
+                     .value();
+    std::filesystem::remove(path);
+    return model;
+  }
+
+  ThreadPool pool_;
+  Model model_;
+  KvCache cache_;
+  ForwardState state_;
+};
+
 class ScreenedHeadOf : public testing::TestWithParam<Head> {
  protected:
-  void SetUp() override {
+  static Screened Make() {
     SmallModel small;
     small.AddFloats("output.weight", {kCols, kVocab}, 0.05f);
     std::mt19937 rng(3);
@@ -88,68 +163,19 @@ class ScreenedHeadOf : public testing::TestWithParam<Head> {
     GetParam().change(&rows, &rng);
     std::memcpy(data.data(), rows.data(), data.size());
     small.SetFloat("output_norm.weight", 7, 40);  // a dimension that outweighs the others
-    const auto path = small.Write();
-    Decisions decisions;
-    model_ = std::make_unique<Model>(Model::Load(formats::Checkpoint::Open(path).value(), pool_,
-                                                 &decisions, {.head = HeadMode::kScreened})
-                                         .value());
-    std::filesystem::remove(path);
-    cache_ = KvCache::Create(model_->config(), 64, KvType::kF32).value();
-    state_ = std::make_unique<ForwardState>(ForwardState::Create(*model_, 8, 64, 2).value());
+    return Screened(small, 2);
   }
-
-  /// Of every token.
-  std::vector<float> Full(std::span<const std::int32_t> tokens) {
-    cache_.Truncate(0);
-    std::vector<float> logits(tokens.size() * kVocab);
-    Forward(*model_, tokens, cache_, *state_, pool_, LogitsRows::kAll, logits);
-    return logits;
-  }
-
-  /// The candidates of the last `rows` tokens.
-  void Check(std::span<const std::int32_t> tokens, std::size_t rows,
-             const CandidateRequest& request, const std::vector<float>& full) {
-    std::vector<CandidateLogits> found(rows);
-    cache_.Truncate(0);
-    ForwardCandidates(*model_, tokens, cache_, *state_, pool_, request, found);
-    for (std::size_t i = 0; i < rows; ++i) {
-      const auto row = std::span(full).subspan((tokens.size() - rows + i) * kVocab, kVocab);
-      CheckRow(found[i], request, row);
-    }
-  }
-
-  static void CheckRow(const CandidateLogits& found, const CandidateRequest& request,
-                       std::span<const float> full) {
-    std::vector<float> sorted(full.begin(), full.end());
-    std::ranges::sort(sorted, std::greater<>());
-    const float least = request.count == 0 ? sorted[0] - request.within
-                                           : sorted[std::min(request.count, sorted.size()) - 1];
-    std::size_t next = 0;
-    for (std::size_t id = 0; id < kVocab; ++id) {
-      if (next < found.ids.size() && static_cast<std::size_t>(found.ids[next]) == id) {
-        EXPECT_EQ(found.logits[next], full[id]) << "id " << id;
-        ++next;
-      } else {
-        EXPECT_LT(full[id], least) << "id " << id << " is missing";
-      }
-    }
-    EXPECT_EQ(next, found.ids.size()) << "ids are not ascending";
-  }
-
-  ThreadPool pool_ = ThreadPool::Create(2).value();
-  std::unique_ptr<Model> model_;
-  KvCache cache_ = {};
-  std::unique_ptr<ForwardState> state_;
+  Screened screened_ = Make();
 };
 
 TEST_P(ScreenedHeadOf, GivesEveryLogitAskedForAndOnlyTrueOnes) {
   for (std::int32_t token = 0; token < 40; ++token) {
     const std::int32_t tokens[] = {token, 299 - token};
-    const auto full = Full(tokens);
+    const auto full = screened_.Full(tokens);
     for (const std::size_t count : {1u, 2u, 5u, 40u, 300u, 1000u}) {
-      Check(tokens, 1, {count, 0}, full);
+      screened_.Check(tokens, 1, {count, 0}, full);
     }
-    for (const float within : {0.0f, 0.5f, 3.0f}) Check(tokens, 1, {0, within}, full);
+    for (const float within : {0.0f, 0.5f, 3.0f}) screened_.Check(tokens, 1, {0, within}, full);
   }
 }
 
@@ -157,11 +183,11 @@ TEST_P(ScreenedHeadOf, ServesSeveralTokensAtOnce) {
   const std::int32_t tokens[] = {5, 17, 250, 5, 99, 0, 299, 12};
   for (std::size_t n = 1; n <= std::size(tokens); ++n) {
     const auto some = std::span(tokens).first(n);
-    const auto full = Full(some);
+    const auto full = screened_.Full(some);
     for (std::size_t rows = 1; rows <= n; ++rows) {
-      Check(some, rows, {1, 0}, full);
-      Check(some, rows, {40, 0}, full);
-      Check(some, rows, {0, 0.5f}, full);
+      screened_.Check(some, rows, {1, 0}, full);
+      screened_.Check(some, rows, {40, 0}, full);
+      screened_.Check(some, rows, {0, 0.5f}, full);
     }
   }
 }
@@ -176,20 +202,29 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// What greedy choice after each of 40 tokens had to look at.
 ScreenStats StatsOf(const SmallModel& small) {
-  const auto path = small.Write();
-  auto pool = ThreadPool::Create(2).value();
-  Decisions decisions;
-  auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions,
-                           {.head = HeadMode::kScreened})
-                   .value();
-  std::filesystem::remove(path);
-  auto cache = KvCache::Create(model.config(), 64, KvType::kF32).value();
-  auto state = ForwardState::Create(model, 8, 64, 2).value();
-  CandidateLogits found;
+  Screened screened(small, 2);
   for (std::int32_t token = 0; token < 40; ++token) {
-    ForwardCandidates(model, std::span(&token, 1), cache, state, pool, {1, 0}, {&found, 1});
+    screened.Candidates(std::span(&token, 1), 1, {1, 0});
   }
-  return ScreenStatsOf(state);
+  return screened.Stats();
+}
+
+// 2,600 rows are two whole pieces and a part, which end between two tiles of sixteen.
+TEST(ScreenedHead, FindsTheSameInAllPiecesOnAnyThreads) {
+  constexpr std::uint64_t kManyTokens = 2600;
+  SmallModel small;
+  small.AddFloats("token_embd.weight", {kCols, kManyTokens}, 0.05f);  // tied
+  const std::int32_t tokens[] = {5, 1023, 1024, 2599, 2047};
+  for (const int threads : {1, 2, 3}) {
+    Screened screened(small, threads);
+    const auto full = screened.Full(tokens);
+    ASSERT_EQ(full.size(), std::size(tokens) * kManyTokens);
+    for (std::size_t rows = 1; rows <= std::size(tokens); ++rows) {
+      for (const std::size_t count : {1u, 40u, 1000u})
+        screened.Check(tokens, rows, {count, 0}, full);
+      for (const float within : {0.0f, 3.0f}) screened.Check(tokens, rows, {0, within}, full);
+    }
+  }
 }
 
 TEST(ScreenedHead, RulesMostRowsOut) {

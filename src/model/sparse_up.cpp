@@ -28,7 +28,7 @@ std::int8_t* OrderedInput(const Context& context, const TernaryMatrix& up, std::
 }
 
 /// Where a token finds its live rows: those that were live for the tokens before it are in cache.
-kernels::From From(std::size_t token) {
+kernels::From SourceOfRows(std::size_t token) {
   if (token == 0) return kernels::From::kMemory;
   return token < kFewTokens ? kernels::From::kBoth : kernels::From::kCache;
 }
@@ -56,7 +56,7 @@ void GateLiveRows(const Context& context, const LayerWeights& layer, std::size_t
                                  .count = count,
                                  .act = OrderedInput(context, matrix, token),
                                  .act_sum = acts.sums[token],
-                                 .from = From(token),
+                                 .from = SourceOfRows(token),
                                  .out = scratch.live_sums.data()};
   sparse.gemv_rows(&product);
   std::int32_t* sums = scratch.sums.data();
