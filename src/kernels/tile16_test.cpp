@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -259,9 +260,13 @@ TEST(Registry, ForcedIsaIsObeyedOrRefusedByName) {
   for (Isa isa : AllIsas()) {
     const auto forced = SelectKernelsForced(IsaName(isa));
     EXPECT_EQ(forced.has_value(), Supports(isa)) << IsaName(isa);
-    if (forced) {
-      EXPECT_EQ(forced->tile16_info->isa, isa);
-    }
+    if (!forced) continue;
+    const auto infos = {forced->tile16_info, forced->float32_info, forced->tl1_info,
+                        forced->tl2_info,    forced->sparse_info,  forced->screen_info,
+                        forced->tile48_info};
+    for (const KernelInfo* info : infos) EXPECT_GE(info->isa, isa) << info->name;
+    EXPECT_TRUE(std::ranges::any_of(infos, [&](auto* info) { return info->isa == isa; }))
+        << IsaName(isa) << ": no kernel of its own was chosen";
   }
 }
 

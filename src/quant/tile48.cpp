@@ -32,17 +32,14 @@ inline Quarter GatherWords(const std::byte* i2s_rows, std::size_t row, std::size
   return quarter;
 }
 
-/// A group's pairs and, where they are to be negated, ones. Codes 0..2 of three weights make a
-/// number 0..26 in base three; what is above 13 is the negative of 26 less that, and kTriples is in
-/// the order of the numbers. (Sums, since SSE2 multiplies no bytes.)
-struct SignedPairs {
-  Quarter pairs, negative;
-};
-inline SignedPairs PairsOf(Quarter first, Quarter second, Quarter third) noexcept {
+/// Indices of triples. Codes 0..2 of three weights make a number 0..26 in base three; what is above
+/// 13 is the negative of 26 less that, and kTriples is in the order of the numbers. (Sums, since
+/// SSE2 multiplies no bytes.)
+inline Quarter IndicesOf(Quarter first, Quarter second, Quarter third) noexcept {
   const Quarter three = third + third + third;
   const Quarter number = first + (second + second + second) + (three + three + three);
   const auto negative = reinterpret_cast<Quarter>(number > 13);  // 255 or 0
-  return {(number & ~negative) | ((26 - number) & negative), negative};
+  return (number & ~negative) | (((26 - number) | kNegated) & negative);
 }
 
 /// One block of four rows (and of those 16 and 32 further on), group by group.
@@ -53,21 +50,17 @@ struct Groups {
 /// Writes a quarter of a unit's lines. kShift: where its fields are in the bytes of I2_S.
 template <int kShift>
 void PackUnit(const Groups& groups, std::uint8_t* unit) noexcept {
-  Quarter signs = {};
-  for (std::size_t line = 0; line < 4; ++line) {
-    Quarter bytes = {};
-    for (std::size_t half = 0; half < 2; ++half) {
-      const std::size_t group = 2 * line + half;
-      const Quarter* rows = groups.rows[group];
-      const SignedPairs packed =
-          PairsOf(rows[0] >> kShift & 3, rows[1] >> kShift & 3, rows[2] >> kShift & 3);
-      bytes |= half == 0 ? packed.pairs : packed.pairs << 4;
-      const auto sign = static_cast<std::uint8_t>(1 << group);
-      signs |= packed.negative & sign;
-    }
-    std::memcpy(unit + line * kLine, &bytes, kQuarter);
+  Quarter index[8];
+  for (std::size_t group = 0; group < 8; ++group) {
+    const Quarter* rows = groups.rows[group];
+    index[group] = IndicesOf(rows[0] >> kShift & 3, rows[1] >> kShift & 3, rows[2] >> kShift & 3);
   }
-  std::memcpy(unit + 4 * kLine, &signs, kQuarter);
+  const Quarter lines[5] = {
+      index[0] | index[5] << 5, index[1] | (index[5] & 0x18) << 2 | (index[7] & 0x10) << 3,
+      index[2] | index[6] << 5, index[3] | (index[6] & 0x18) << 2 | (index[7] & 0x08) << 4,
+      index[4] | index[7] << 5,
+  };
+  for (std::size_t n = 0; n < 5; ++n) std::memcpy(unit + n * kLine, &lines[n], kQuarter);
 }
 
 /// Four rows of a block and those 16 and 32 further on, into its four units.
@@ -112,10 +105,17 @@ void PackTile48(const std::uint8_t* codes, std::size_t num_rows, std::size_t col
 
 unsigned CodeInTile48(const std::uint8_t* tile, std::size_t row, std::size_t col) noexcept {
   const std::size_t r = row % kTileRows, group = col % 32 / 4, i = col % 4;
-  const std::uint8_t* unit = tile + col / 32 * kTile48UnitBytes + 4 * r + i;
-  const unsigned pair = unit[group / 2 * kLine] >> (group % 2 * 4) & 15;
-  const bool negative = (unit[4 * kLine] >> group & 1) != 0;
-  const unsigned triple = negative ? kNegateFrom - kTriples[pair] : kTriples[pair];
+  const std::uint8_t* bytes = tile + col / 32 * kTile48UnitBytes + 4 * r + i;
+  const auto bits = [&](std::size_t line, unsigned low, unsigned count) {
+    return static_cast<unsigned>(bytes[line * kLine]) >> low & ((1u << count) - 1);
+  };
+  unsigned index = 0;
+  if (group < 5) index = bits(group, 0, 5);
+  if (group == 5) index = bits(1, 5, 2) << 3 | bits(0, 5, 3);
+  if (group == 6) index = bits(3, 5, 2) << 3 | bits(2, 5, 3);
+  if (group == 7) index = bits(1, 7, 1) << 4 | bits(3, 7, 1) << 3 | bits(4, 5, 3);
+  const unsigned pair = kTriples[index & 15];
+  const unsigned triple = (index & kNegated) != 0 ? kNegateFrom - pair : pair;
   return triple >> (row / kTileRows * 2) & 3;
 }
 

@@ -3,16 +3,25 @@
 // arithmetic: it takes 5/6 of the bytes of Tile16 and about 5/3 of the operations. Not a file
 // format; made at load.
 //
-// Three weights have 27 combinations: 13 pairs that are each other's negatives, and zero. A triple
-// is four bits for the pair (0 to 13, kTriples) and one for the sign. Its weights belong to rows r,
-// 16 + r and 32 + r of a tile of 48 rows, in the same column: so they meet the same activation, and
-// a vector lane is an output row, as in Tile16. For each block of 128 columns a tile has four units
-// of 320 bytes, for 32 columns each; a unit has five lines of 64 bytes [row r = 0..15][i = 0..3]:
+// Three weights have 27 combinations: 13 pairs that are each other's negatives, and zero. A
+// triple's index is five bits: 3-0 name the pair (0 to 13, kTriples), 4 says to negate. Its weights
+// belong to rows r, 16 + r and 32 + r of a tile of 48 rows, in the same column: so they meet the
+// same activation, and a vector lane is an output row, as in Tile16. For each block of 128 columns
+// a tile has four units of 320 bytes, for 32 columns each; a unit has five lines of 64 bytes [row r
+// = 0..15][i = 0..3], which hold eight groups g = 0..7 of columns 128 * block + 32 u + 4 g + i:
 //
 //   tile = [block][unit u = 0..3][line]
-//   line n = 0..3:  bits 3-0 of a byte: pair of column 128 * block + 32 u + 8 n     + i
-//                   bits 7-4:           pair of column 128 * block + 32 u + 8 n + 4 + i
-//   line 4:         bit j of a byte: sign of column 128 * block + 32 u + 4 j + i; 1: negate
+//   bits of a byte   7-5                          4-0
+//   line 0           bits 2-0 of group 5          group 0
+//   line 1           7: bit 4 of group 7
+//                    6-5: bits 4-3 of group 5     group 1
+//   line 2           bits 2-0 of group 6          group 2
+//   line 3           7: bit 3 of group 7
+//                    6-5: bits 4-3 of group 6     group 3
+//   line 4           bits 2-0 of group 7          group 4
+//
+// A shuffle that ignores the upper bits of an index (vpermb) thus takes lines as they are, and the
+// last three groups need two shifts and a merge, or a few more.
 //
 // Rows past the end of a matrix and columns past the end of a row hold weight 0.
 #pragma once
@@ -28,6 +37,9 @@ namespace bittern::quant {
 inline constexpr std::size_t kTile48Rows = 48;
 inline constexpr std::size_t kTile48UnitBytes = 320;
 inline constexpr std::size_t kTile48BlockBytes = 4 * kTile48UnitBytes;
+
+/// Set in the index of a triple that is the negative of its pair.
+inline constexpr std::uint8_t kNegated = 0x10;
 
 /// Pairs 0..13 as codes of their three weights: bits 1-0 of row r, 3-2 of 16 + r, 5-4 of 32 + r.
 /// The negative of a triple t is kNegateFrom - t; pair 13 is weight 0 three times, its own

@@ -17,23 +17,37 @@ inline __m256i Load(const uint8_t* p) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
 }
 
-/// Codes of the three weights in every byte of half a line: groups of four columns 2 n and 2 n + 1.
-struct Triples {
-  __m256i low, high;
-};
-inline __m256i FromPairs(__m256i pairs, __m256i signs, int group) {
+/// Bits of `high` where `mask` has ones, else of `low`.
+inline __m256i Merge(__m256i high, __m256i low, int mask) {
+  return _mm256_or_si256(_mm256_and_si256(high, Bytes(mask)),
+                         _mm256_andnot_si256(Bytes(mask), low));
+}
+
+/// Indices of the triples of half a group's lines, in bits 4-0 of every byte; the bits above are
+/// anything.
+template <size_t kGroup>
+inline __m256i IndicesOf(const uint8_t* unit) {
+  const auto line = [unit](size_t n) { return Load(unit + n * kLine); };
+  if constexpr (kGroup < 5) {
+    return line(kGroup);
+  } else if constexpr (kGroup < 7) {
+    constexpr size_t kFirst = 2 * (kGroup - 5);
+    return Merge(_mm256_srli_epi16(line(kFirst), 5), _mm256_srli_epi16(line(kFirst + 1), 2), 0x07);
+  } else {
+    const __m256i top = Merge(line(1), _mm256_srli_epi16(line(3), 1), 0x80);
+    return Merge(_mm256_srli_epi16(line(4), 5), _mm256_srli_epi16(top, 3), 0x07);
+  }
+}
+
+/// Codes of the three weights in every byte. blendv looks at bit 7, where bit 4 is put.
+template <size_t kGroup>
+inline __m256i TriplesOf(const uint8_t* unit) {
   const __m256i table =
       _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(kTriples)));
-  const __m256i triples = _mm256_shuffle_epi8(table, pairs);
-  const __m256i bit = Bytes(1 << group);
-  const __m256i negate = _mm256_cmpeq_epi8(_mm256_and_si256(signs, bit), bit);
-  return _mm256_blendv_epi8(triples, _mm256_sub_epi8(Bytes(kNegateFrom), triples), negate);
-}
-inline Triples LoadTriples(const uint8_t* unit, __m256i signs, size_t n) {
-  const __m256i line = Load(unit + n * kLine);
-  const __m256i high = _mm256_and_si256(_mm256_srli_epi16(line, 4), Bytes(0x0f));
-  return {FromPairs(_mm256_and_si256(line, Bytes(0x0f)), signs, static_cast<int>(2 * n)),
-          FromPairs(high, signs, static_cast<int>(2 * n + 1))};
+  const __m256i indices = IndicesOf<kGroup>(unit);
+  const __m256i triples = _mm256_shuffle_epi8(table, _mm256_and_si256(indices, Bytes(0x0f)));
+  return _mm256_blendv_epi8(triples, _mm256_sub_epi8(Bytes(kNegateFrom), triples),
+                            _mm256_slli_epi16(indices, 3));
 }
 
 /// Products of the first, second (four times) and third weights with a unit's activations, two
@@ -57,12 +71,9 @@ inline void AddGroup(__m256i triples, const int8_t* act, Narrow* sums) {
 
 /// Adds half a unit, eight rows of each weight, to their sums.
 inline void AddHalf(const uint8_t* unit, const int8_t* act, __m256i sums[3]) {
-  const __m256i signs = Load(unit + kSignLine);
   Narrow narrow;
-  Unroll<4>(BITTERN_STEP(n) {
-    const Triples triples = LoadTriples(unit, signs, n.value);
-    AddGroup(triples.low, act + 8 * n.value, &narrow);
-    AddGroup(triples.high, act + 8 * n.value + 4, &narrow);
+  Unroll<kGroups>(BITTERN_STEP(group) {
+    AddGroup(TriplesOf<group.value>(unit), act + 4 * group.value, &narrow);
   });
   Unroll<3>(BITTERN_STEP(i) {
     const __m256i wide = _mm256_madd_epi16(narrow.weight[i.value], _mm256_set1_epi16(1));
@@ -125,17 +136,13 @@ void ToTile16(const uint8_t* tile, size_t num_blocks, uint8_t* tiles16) {
   const size_t tile16_bytes = num_blocks * kBlock16Bytes;
   for (size_t b = 0; b < num_blocks; ++b) {
     for (size_t half = 0; half < kLine; half += kHalf) {
-      Unroll<4>(BITTERN_STEP(n) {
-        __m256i low[4], high[4];
-        Unroll<4>(BITTERN_STEP(u) {
+      Unroll<kGroups>(BITTERN_STEP(group) {
+        __m256i triples[kUnits];
+        Unroll<kUnits>(BITTERN_STEP(u) {
           const uint8_t* unit = tile + (b * kUnits + u.value) * kUnitBytes + half;
-          const Triples triples = LoadTriples(unit, Load(unit + kSignLine), n.value);
-          low[u.value] = triples.low;
-          high[u.value] = triples.high;
+          triples[u.value] = TriplesOf<group.value>(unit);
         });
-        uint8_t* out = tiles16 + b * kBlock16Bytes + 2 * n.value * kLine + half;
-        StoreStep(low, out, tile16_bytes);
-        StoreStep(high, out + kLine, tile16_bytes);
+        StoreStep(triples, tiles16 + b * kBlock16Bytes + group.value * kLine + half, tile16_bytes);
       });
     }
   }

@@ -7,12 +7,27 @@
 namespace bittern::kernels {
 namespace {
 
+/// Bits [low, low + count) of byte `place` of a line.
+unsigned Bits(const uint8_t* unit, size_t line, size_t place, unsigned low, unsigned count) {
+  return static_cast<unsigned>(unit[line * 64 + place]) >> low & ((1u << count) - 1);
+}
+
+unsigned IndexAt(const uint8_t* unit, size_t group, size_t place) {
+  if (group < 5) return Bits(unit, group, place, 0, 5);
+  if (group == 7) {
+    return Bits(unit, 1, place, 7, 1) << 4 | Bits(unit, 3, place, 7, 1) << 3 |
+           Bits(unit, 4, place, 5, 3);
+  }
+  const size_t line = group == 5 ? 0 : 2;
+  return Bits(unit, line + 1, place, 5, 2) << 3 | Bits(unit, line, place, 5, 3);
+}
+
 /// Codes of rows r, 16 + r and 32 + r in the column of `place` (4 r + i) in group `group` of a
 /// unit.
 uint8_t TripleAt(const uint8_t* unit, size_t group, size_t place) {
-  const uint8_t triple = kTriples[unit[group / 2 * 64 + place] >> (group % 2 * 4) & 15];
-  const bool negative = (unit[kSignLine + place] >> group & 1) != 0;
-  return negative ? static_cast<uint8_t>(kNegateFrom - triple) : triple;
+  const unsigned index = IndexAt(unit, group, place);
+  const uint8_t triple = kTriples[index & 15];
+  return (index & kNegated) != 0 ? static_cast<uint8_t>(kNegateFrom - triple) : triple;
 }
 
 void AddUnit(const uint8_t* unit, const int8_t* act, int32_t* out) {
