@@ -2,41 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Usage: cli_test.sh BITTERN MODEL   Runs the program as people do, and looks at exit codes, at
 # what is on standard output and standard error, and at the files it leaves.
-set -uo pipefail
-
-bittern=$1 model=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export BITTERN_MODEL=$model
-failures=0 checks=0
-
-# run NAME EXPECTED_STATUS ARGUMENT... leaves $work/out and $work/err. Standard input is empty.
-run() {
-  name=$1
-  local expected=$2 status=0
-  shift 2
-  "$bittern" "$@" >"$work/out" 2>"$work/err" </dev/null || status=$?
-  check "exit code $expected, found $status" test "$status" -eq "$expected"
-}
-
-# check WHAT COMMAND... counts a failure of the command.
-check() {
-  local what=$1
-  shift
-  checks=$((checks + 1))
-  "$@" && return
-  failures=$((failures + 1))
-  echo "FAILED: ${name:-?}: $what"
-  head -c 600 "$work/err" | sed 's/^/  stderr: /'
-}
-
-out_has() { check "stdout has: $1" grep -qF -- "$1" "$work/out"; }
-err_has() { check "stderr has: $1" grep -qF -- "$1" "$work/err"; }
-err_lacks() { check "stderr lacks: $1" not grep -qF -- "$1" "$work/err"; }
-out_empty() { check "stdout is empty" not test -s "$work/out"; }
-not() { ! "$@"; }
-# json EXPRESSION: true for the JSON in $work/out, as `j`.
-json() { check "json: $1" python3 -c "import json; j = json.load(open('$work/out')); assert $1"; }
+# shellcheck source=tests/cli_checks.sh
+. "$(dirname "$0")/cli_checks.sh"
 
 # A right certificate, a wrong one, and one that names what is wrong.
 test_certify() {
@@ -273,10 +240,15 @@ test_chat() {
   check "nothing after /exit" test "$(wc -l <"$work/out")" -eq 2
   chat "system prompt" 0 'Who was Moses?\n' -sys "-c be brief" --temp 0 -n 8
   check "it matters" not cmp <(head -1 "$work/out") <(head -1 "$work/expected")
-  chat "commands" 0 '/help\n/nonsense\n'
+  chat "commands" 0 '/help\n'
   err_has "/clear"
-  err_has "/nonsense is no command"
   out_empty
+  chat "a line of a program" 0 '/etc/passwd is what?\n' --temp 0 -n 4
+  check "is a turn" test "$(wc -l <"$work/out")" -eq 1
+  chat "a stop with escapes" 0 'hi\n' --temp 2 -s 1 -n 60 --ignore-eos --json -r "\\'"
+  cp "$work/out" "$work/expected"
+  chat "without" 0 'hi\n' --temp 2 -s 1 -n 60 --ignore-eos --json -r "'"
+  check "the same" cmp "$work/out" "$work/expected"
   chat "json" 0 'Who was Moses?\nAnd Aaron?\n' --temp 0 -n 4 --json
   check "two objects" python3 -c "import json; j = [json.loads(l) for l in open('$work/out')]; \
 assert len(j) == 2 and j[1]['user'] == 'And Aaron?' and len(j[0]['ids']) == 4, j; \
@@ -460,7 +432,13 @@ test_meta() {
   run "rm in place" 0 meta rm "$work/set.gguf" tokenizer.ggml.pre -i --json
   json 'j["hash_before"] == j["hash_after"]'
   check "as it was" cmp "$work/set.gguf" "$model"
-  run "rm nothing" 1 meta rm "$file" none -i
+  run "rm nothing" 2 meta rm "$file" none -i
+  err_has "$file: there is no key"
+  run "onto the source" 1 meta set "$file" general.name str:x -o "$file" -f
+  err_has "is the source itself"
+  run "onto another file" 1 meta set "$file" general.name str:x -o "$work/set.gguf"
+  err_has "exists already"
+  run "onto another file, forced" 0 meta set "$file" general.name str:x -o "$work/set.gguf" -f
   run "bad value" 1 meta set "$file" general.name u8:300 -i
   err_has "u8"
   run "bad type" 1 meta set "$file" general.name text -i
@@ -487,5 +465,4 @@ test_isa
 test_convert
 test_meta
 
-echo "$checks checks, $failures failures"
-[ "$checks" -gt 150 ] && [ "$failures" -eq 0 ]
+finish 151

@@ -20,6 +20,7 @@
 #include "cli/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "formats/source_files.hpp"
 #include "model/weights.hpp"
 #include "runtime/machine_probe.hpp"
 #include "runtime/sampler_steps.hpp"
@@ -211,7 +212,7 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
     const PassCounts before = session.pass_counts();
     BITTERN_TRY(MeasureAll(&session, options, &test));
     test.threads_used = (session.pass_counts() - before).mean_threads(test.num_threads);
-    fmt::print(stderr, "{}", HeldUpNotice(test));
+    PrintError("{}", HeldUpNotice(test));
     test.cost = runtime::CostOfToken(model, test.context(), session_options.kv_type,
                                      session.screen_stats(), session.skip_stats());
     run->out->Write(run->report->Row(test));
@@ -231,6 +232,9 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
 /// Returns the page of --html; empty if none was asked for.
 Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
   const auto model = BITTERN_TRY(LoadModel(options.model, 0));
+  if (!options.html.empty()) {
+    BITTERN_TRY(formats::CheckNotSource(model->model.checkpoint(), options.html));
+  }
   const Plan plan = BITTERN_TRY(MakePlan(options, model->model.config().context_length));
   const auto kv_type = BITTERN_TRY(ToSessionOptions(options.context, 0, *model)).kv_type;
   const BenchSubject subject = BITTERN_TRY(DescribeSubject(*model, kv_type));
@@ -277,7 +281,8 @@ void AddBenchExtras(CLI::App& command, BenchOptions* options) {
         return good ? std::string() : "a price of 0 or more expected, found " + text;
       });
   command.add_option("--html", options->html, "Write the results as a page with charts, too")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(PlainFile());
 }
 
 }  // namespace
@@ -304,7 +309,7 @@ void AddBench(CLI::App& app, int* exit_code) {
       ->capture_default_str();
   command->add_option("-r,--repetitions", options->repetitions, "How often each test is run")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->capture_default_str();
   command->add_option("-o,--output", options->format, "md, csv, json or jsonl")
       ->type_name("FORMAT")

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/atomic_file.hpp"
@@ -13,6 +14,8 @@
 #include "cli/commands.hpp"
 #include "cli/model_options.hpp"
 #include "cli/output.hpp"
+#include "cli/terminal.hpp"
+#include "formats/source_files.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -36,6 +39,13 @@ struct CertifyCommandOptions {
   std::string out;
   std::string check;
 };
+
+/// Where the full certificate goes, if it is asked for: opened before the work, since nobody likes
+/// to be told afterwards.
+Result<std::optional<AtomicFile>> CreateOutput(const std::string& path) {
+  if (path.empty()) return std::optional<AtomicFile>();
+  return BITTERN_TRY(AtomicFile::Create(path));
+}
 
 runtime::CacheUse CacheUseOf(const std::string& name) {
   if (name == "recompute") return runtime::CacheUse::kRecompute;
@@ -90,23 +100,23 @@ int Check(const std::vector<runtime::Certificate>& all, const runtime::Certifica
   const runtime::Certificate& expected = Choose(all, found);
   const auto differences = CompareCertificates(expected, found);
   if (differences.empty()) {
-    fmt::print(stderr, "check: the same{}\n",
+    PrintError("check: the same{}\n",
                expected.version == found.version
                    ? ""
                    : fmt::format(" (expected by version {})", expected.version));
     return 0;
   }
   if (all.size() > 1 && expected.model != found.model) {
-    fmt::print(stderr, "check: none of the {} certificates there is of this model\n", all.size());
+    PrintError("check: none of the {} certificates there is of this model\n", all.size());
     return kExitDiffers;
   }
   for (const std::string& difference : differences) {
-    fmt::print(stderr, "check: {}\n", difference);
+    PrintError("check: {}\n", difference);
   }
   if (!expected.is_full()) {
-    fmt::print(stderr,
-               "check: to find the first layer and operation: certify with --out FILE where it is "
-               "right, and --check FILE here\n");
+    PrintError(
+        "check: to find the first layer and operation: certify with --out FILE where it is "
+        "right, and --check FILE here\n");
   }
   return kExitDiffers;
 }
@@ -116,6 +126,9 @@ Result<runtime::Certificate> Make(const CertifyCommandOptions& options,
   runtime::CertifyOptions certify;
   certify.prompts = BITTERN_TRY(ReadPromptSet(options.prompt_set));
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
+  if (!options.out.empty()) {
+    BITTERN_TRY(formats::CheckNotSource(model->model.checkpoint(), options.out));
+  }
   certify.session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
   certify.cache = CacheUseOf(options.cache);
   certify.companions = options.beside;
@@ -124,11 +137,10 @@ Result<runtime::Certificate> Make(const CertifyCommandOptions& options,
   return runtime::Certify(model, certify);
 }
 
-Result<void> WriteFull(const std::string& path, const runtime::Certificate& certificate) {
-  if (path.empty()) return {};
-  auto file = BITTERN_TRY(AtomicFile::Create(path));
-  BITTERN_TRY(file.Write(CertificateJson(certificate)));
-  return file.Commit();
+Result<void> WriteFull(std::optional<AtomicFile>* file, const runtime::Certificate& certificate) {
+  if (!*file) return {};
+  BITTERN_TRY((*file)->Write(CertificateJson(certificate)));
+  return (*file)->Commit();
 }
 
 int CertifyCommand(const CertifyCommandOptions& options) {
@@ -138,12 +150,14 @@ int CertifyCommand(const CertifyCommandOptions& options) {
     if (!read) return Report(read.error());
     expected = *std::move(read);
   }
+  auto full = CreateOutput(options.out);
+  if (!full) return Report(full.error(), kExitRuntime);
   const auto certificate = Make(options, expected);
   if (!certificate) return Report(certificate.error());
   StandardOutput out;
   out.Write(CertificateLine(*certificate) + "\n");
   if (const auto written = out.Status(); !written) return Report(written.error(), kExitRuntime);
-  if (const auto written = WriteFull(options.out, *certificate); !written) {
+  if (const auto written = WriteFull(&*full, *certificate); !written) {
     return ReportOutput(written.error(), options.out);
   }
   return expected.empty() ? 0 : Check(expected, *certificate);
@@ -156,7 +170,9 @@ void AddCertify(CLI::App& app, int* exit_code) {
       app.add_subcommand("certify", "Prove what a model answers, in one line, and compare proofs");
   const auto options = std::make_shared<CertifyCommandOptions>();
   AddModelOptions(*command, &options->model);
-  command->add_option("file", options->model.path, "Model, without -m")->type_name("FILE");
+  command->add_option("file", options->model.path, "Model, without -m")
+      ->type_name("FILE")
+      ->check(FileName());
   command
       ->add_option("--prompt-set", options->prompt_set,
                    "Prompts to run: builtin, or a file with one a line")
@@ -165,7 +181,8 @@ void AddCertify(CLI::App& app, int* exit_code) {
   command
       ->add_option("--out", options->out,
                    "Also write the full certificate: a hash for every operation of every layer")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(PlainFile());
   command
       ->add_option("--check", options->check,
                    "Compare with a certificate line, a file of lines or a full certificate")

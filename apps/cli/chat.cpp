@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -95,13 +94,15 @@ class Dialogue {
       : options_(options), chat_(std::move(chat)), shows_prompt_(IsTerminal(stdin)) {
     TakeSamplingDefaults(*options.command, chat_.session().model().model.checkpoint().metadata(),
                          options.model.verbose, &generate_.sampler);
+    for (std::string& stop : generate_.stops) stop = Unescape(stop);
   }
 
   /// Until the input ends, /exit, or (with piped input) a turn that fails. Returns the exit code.
   int Run();
 
  private:
-  bool ReadLine(std::string* line);
+  /// False at the end of the input. Error kIo.
+  Result<bool> ReadLine(std::string* line);
   /// Prints the reply; 0, or the exit code of the failure, which has been reported.
   int Answer(const std::string& line);
 
@@ -112,10 +113,10 @@ class Dialogue {
   bool shows_prompt_;
 };
 
-bool Dialogue::ReadLine(std::string* line) {
-  if (shows_prompt_) fmt::print(stderr, "> ");
-  if (!std::getline(std::cin, *line)) {
-    if (shows_prompt_) fmt::print(stderr, "\n");
+Result<bool> Dialogue::ReadLine(std::string* line) {
+  if (shows_prompt_) PrintError("> ");
+  if (!BITTERN_TRY(ReadLineOfInput(line))) {
+    if (shows_prompt_) PrintError("\n");
     return false;
   }
   while (!line->empty() && (line->back() == '\r' || line->back() == ' ')) line->pop_back();
@@ -132,19 +133,18 @@ int Dialogue::Answer(const std::string& line) {
   ReleaseInterrupt();
   if (!reply.has_value()) {
     if (reply.error().code == ErrorCode::kCancelled) {
-      fmt::print(stderr, "\nnotice: stopped while reading\n");
+      PrintError("\nnotice: stopped while reading\n");
       return shows_prompt_ ? 0 : kExitInterrupted;
     }
     const int exit_code = Report(reply.error());
     if (reply.error().code == ErrorCode::kContextFull) {
-      fmt::print(stderr,
-                 "The conversation is too long for the context: /clear starts a new one.\n");
+      PrintError("The conversation is too long for the context: /clear starts a new one.\n");
     }
     return exit_code;
   }
   out_.Write(options_.json ? ToJson(line, *reply, chat_.session()) : "\n");
   if (reply->finish == runtime::FinishReason::kContextFull) {
-    fmt::print(stderr, "notice: the context is full; /clear starts a new conversation\n");
+    PrintError("notice: the context is full; /clear starts a new conversation\n");
   }
   if (const Result<void> written = out_.Status(); !written.has_value()) {
     return Report(written.error(), kExitRuntime);
@@ -154,19 +154,24 @@ int Dialogue::Answer(const std::string& line) {
 
 int Dialogue::Run() {
   std::string line;
-  while (ReadLine(&line)) {
+  for (;;) {
+    const Result<bool> read = ReadLine(&line);
+    if (!read.has_value()) return Report(read.error());
+    if (!*read) return 0;
     switch (ParseCommand(line)) {
       case Command::kExit:
         return 0;
       case Command::kClear:
         chat_.Clear();
-        fmt::print(stderr, "notice: a new conversation\n");
+        PrintError("notice: a new conversation\n");
         continue;
       case Command::kHelp:
-        fmt::print(stderr, "Commands: {}\n", kCommands);
+        PrintError("Commands: {}\n", kCommands);
         continue;
       case Command::kUnknown:
-        fmt::print(stderr, "notice: {} is no command; there are {}\n", line, kCommands);
+        // A slip of a person's fingers; a program that sends a line waits for its reply.
+        if (!shows_prompt_) break;
+        PrintError("notice: {} is no command; there are {}\n", line, kCommands);
         continue;
       case Command::kNone:
         break;
@@ -176,7 +181,6 @@ int Dialogue::Run() {
     if (exit_code != 0 && !shows_prompt_) return exit_code;
     if (out_.Closed()) return 0;
   }
-  return 0;
 }
 
 int ChatCommand(const ChatOptions& options) {

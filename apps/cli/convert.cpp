@@ -143,9 +143,11 @@ void AddConvert(CLI::App& app, int* exit_code) {
   const auto options = std::make_shared<ConvertCommandOptions>();
   command->add_option("IN", options->in, "Model: a GGUF file or a Hugging Face folder")
       ->type_name("")
+      ->check(FileName())
       ->required();
   command->add_option("OUT", options->out, "GGUF file to write; for safetensors, a new folder")
       ->type_name("")
+      ->check(PlainFile())
       ->required();
   AddTargetOptions(*command, options.get());
   command->add_flag("--prove", options->convert.prove,

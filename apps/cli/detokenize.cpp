@@ -6,8 +6,6 @@
 
 #include <charconv>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -56,7 +54,7 @@ Result<std::vector<TokenId>> ReadIds(const DetokenizeOptions& options, TokenId v
   std::vector<TokenId> ids;
   for (const std::string& word : options.ids) BITTERN_TRY(AppendIds(word, vocab_size, &ids));
   if (!options.ids.empty()) return ids;
-  const std::string text(std::istreambuf_iterator<char>(std::cin), {});
+  const std::string text = BITTERN_TRY(ReadStandardInput());
   BITTERN_TRY(AppendIds(text, vocab_size, &ids));
   return ids;
 }
@@ -65,7 +63,7 @@ int DetokenizeCommand(const DetokenizeOptions& options) {
   const auto tokenizer = OpenTokenizer(options.model);
   if (!tokenizer.has_value()) return Report(tokenizer.error(), ExitCodeOf(tokenizer.error()));
   const auto ids = ReadIds(options, tokenizer->vocab_size());
-  if (!ids.has_value()) return Report(ids.error(), kExitUsage);
+  if (!ids.has_value()) return Report(ids.error());
   std::string text = ReplaceInvalidUtf8(tokenizer->Decode(*ids, options.render_special));
   if (options.json) text = nlohmann::json{{"text", text}}.dump();
   // A pipe gets the text and nothing else, so that tokenize and detokenize undo each other.

@@ -9,6 +9,7 @@
 #include "cli/cpu_report.hpp"
 #include "cli/default_model.hpp"
 #include "cli/inspect_report.hpp"
+#include "cli/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 
@@ -67,7 +68,8 @@ void AddInspect(CLI::App& app, int* exit_code) {
       ->add_option("-m,--model,file", options->path,
                    "Model file (GGUF), with or without -m; default: $BITTERN_MODEL, else the "
                    "model that ships")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(FileName());
   command->add_flag("--json", options->json, "Print one JSON object with everything");
   command->add_flag("--tensors", options->tensors, "List every tensor");
   command->add_flag("--no-codes", options->no_codes,

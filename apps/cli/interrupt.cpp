@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler may only touch lock-free atomics, which is all this one does.
+// A handler may only touch lock-free atomics and call what is safe in signals, which is all these
+// do.
 #include "cli/interrupt.hpp"
 
 #include <csignal>
+
+#include "base/atomic_file.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -10,22 +13,45 @@ namespace {
 std::atomic<bool> interrupt_seen{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-extern "C" void OnInterrupt(int) { interrupt_seen.store(true, std::memory_order_relaxed); }
+extern "C" void OnEnd(int signal) {
+  RemoveTemporaryFiles();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);  // so that the caller sees what ended this process
+}
+
+void EndOn(int signal) {
+  struct sigaction action = {};
+  action.sa_handler = OnEnd;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+}
+
+extern "C" void OnInterrupt(int signal) {
+  interrupt_seen.store(true, std::memory_order_relaxed);
+  EndOn(signal);
+}
 
 }  // namespace
+
+void RemoveFilesOnSignals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction old = {};
+    const bool ignored = sigaction(signal, nullptr, &old) == 0 && old.sa_handler == SIG_IGN;
+    if (!ignored) EndOn(signal);
+  }
+}
 
 const std::atomic<bool>& CatchInterrupt() {
   struct sigaction action = {};
   action.sa_handler = OnInterrupt;
-  // sigaction's flags are int, but this one's bit is the sign.
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   return interrupt_seen;
 }
 
 void ReleaseInterrupt() {
-  std::signal(SIGINT, SIG_DFL);
+  EndOn(SIGINT);
   interrupt_seen.store(false, std::memory_order_relaxed);
 }
 

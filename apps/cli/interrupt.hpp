@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C that ends a generation cleanly the first time and kills the process the second time.
+// Signals that end the process leave no half-written files. Ctrl-C that ends a generation cleanly
+// the first time and kills the process the second time.
 #pragma once
 
 #include <atomic>
 
 namespace bittern::cli {
 
-/// From now on the first SIGINT sets the flag that is returned. The signal's default action is
-/// back by then, so the next one ends the process.
+/// From now on SIGINT, SIGTERM and SIGHUP remove temporary files before they end the process.
+/// Signals that are ignored stay so.
+void RemoveFilesOnSignals();
+
+/// From now on the first SIGINT sets the flag that is returned; the next one ends the process.
 [[nodiscard]] const std::atomic<bool>& CatchInterrupt();
 
-/// SIGINT ends the process again, and the flag is down.
+/// SIGINT ends the process again (see RemoveFilesOnSignals), and the flag is down.
 void ReleaseInterrupt();
 
 }  // namespace bittern::cli

@@ -10,6 +10,8 @@
 #include "cli/commands.hpp"
 #include "cli/model_options.hpp"
 #include "cli/output.hpp"
+#include "cli/terminal.hpp"
+#include "formats/source_files.hpp"
 #include "model/trace.hpp"
 #include "runtime/sampler_steps.hpp"
 #include "runtime/zero_counter.hpp"
@@ -69,6 +71,7 @@ class HiddenStates final : public model::Tracer {
 Result<void> WriteAll(std::span<const runtime::TokenId> ids, runtime::Session* session,
                       OutputFile* file) {
   constexpr std::size_t kStep = 64;
+  BITTERN_TRY(session->CheckFits(ids));
   while (!ids.empty()) {
     Result<void> written;
     const auto on_logits = [&](int, std::span<const float> row) {
@@ -87,8 +90,21 @@ struct Prepared {
   runtime::Session session;
 };
 
+/// The outputs are different files, and none is the model itself.
+Result<void> CheckOutputs(const LogitsOptions& options, const runtime::LoadedModel& model) {
+  for (const std::string& path : {options.output, options.hidden, options.zeros}) {
+    if (path.empty() || path == "-") continue;
+    BITTERN_TRY(formats::CheckNotSource(model.model.checkpoint(), path));
+  }
+  const std::string& second = options.hidden.empty() ? options.zeros : options.hidden;
+  if (options.output != second) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: given twice; two outputs need two files", second));
+}
+
 Result<Prepared> Prepare(const LogitsOptions& options) {
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
+  BITTERN_TRY(CheckOutputs(options, *model));
   auto ids = BITTERN_TRY(ReadPrompt(options.prompt, model->tokenizer));
   const auto session_options =
       BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
@@ -144,7 +160,7 @@ int LogitsCommand(const LogitsOptions& options) {
   }
   const auto logits = prepared->session.logits();
   const runtime::TokenId best = runtime::Argmax(logits);
-  fmt::print(stderr, "logits: {} x {} float32; last position: argmax {} ({:.6g})\n",
+  PrintError("logits: {} x {} float32; last position: argmax {} ({:.6g})\n",
              options.all ? prepared->ids.size() : 1, logits.size(), best,
              logits[static_cast<std::size_t>(best)]);
   return 0;

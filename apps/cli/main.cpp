@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `bittern`: parses, calls one command, turns every way to fail into an exit code.
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdlib>
 #include <exception>
 #include <new>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/output.hpp"
 #include "cli/suggestion.hpp"
+#include "cli/terminal.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -42,20 +49,51 @@ constexpr std::array<std::array<std::string_view, 2>, 7> kOneDashFlags = {
      {"-cnv", "--conversation"},
      {"-sys", "--system-prompt"}}};
 /// After these the next argument is free text, whatever it looks like.
-constexpr std::array<std::string_view, 6> kTextFlags = {
-    "-p", "--prompt", "-r", "--reverse-prompt", "--text", "--system-prompt"};
+constexpr std::array<std::string_view, 7> kTextFlags = {
+    "-p", "--prompt", "-r", "--reverse-prompt", "--text", "-sys", "--system-prompt"};
+
+bool IsTextFlag(std::string_view flag) {
+  return std::ranges::find(kTextFlags, flag) != kTextFlags.end();
+}
 
 std::vector<std::string> NormaliseArguments(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const bool is_text =
-        i > 0 && std::ranges::find(kTextFlags, arguments[i - 1]) != kTextFlags.end();
+    const bool is_text = i > 0 && IsTextFlag(arguments[i - 1]);
     for (const auto& [short_form, long_form] : kOneDashFlags) {
       if (arguments[i] == short_form && !is_text) arguments[i] = long_form;
     }
   }
   std::ranges::reverse(arguments);  // CLI11 takes them from the back
   return arguments;
+}
+
+/// The first flag whose value is the empty text, `-m ""` or `--temp=`: an unset variable of a shell
+/// script more often than a wish. Empty where there is none; free text may be empty.
+std::string FlagWithoutValue(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--") break;
+    if (argument.starts_with("--") && argument.ends_with('=')) {
+      const std::string_view flag = argument.substr(0, argument.size() - 1);
+      if (!IsTextFlag(flag)) return std::string(flag);
+    }
+    const std::string_view before = argv[i - 1];
+    if (argument.empty() && i > 1 && before.starts_with('-') && !IsTextFlag(before)) {
+      return std::string(before);
+    }
+  }
+  return "";
+}
+
+/// As it was typed: CLI11 knows it by its long form.
+std::string AsTyped(const std::string& name, int argc, char** argv) {
+  for (const auto& [short_form, long_form] : kOneDashFlags) {
+    if (name == long_form && std::find(argv, argv + argc, name) == argv + argc) {
+      return std::string(short_form);
+    }
+  }
+  return name;
 }
 
 std::vector<std::string> KnownNames(const CLI::App& app) {
@@ -69,34 +107,79 @@ std::vector<std::string> KnownNames(const CLI::App& app) {
   return names;
 }
 
-/// CLI11's "Could not convert: --temp = warm" in the words of all other messages. Only numbers are
-/// converted.
-std::string WithoutJargon(std::string_view what) {
+/// Why `text` is not the number that an option takes.
+std::string NotThatNumber(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (*end != '\0' || std::isnan(number)) return "a number expected";
+  return number == std::trunc(number) ? "a smaller number expected" : "a whole number expected";
+}
+
+/// CLI11's "--temp: Could not convert" and the like in the words of all other messages.
+std::string WithoutJargon(const std::string& what) {
   constexpr std::string_view kStart = "Could not convert: ", kEquals = " = ";
-  const std::size_t equals = what.find(kEquals);
-  if (!what.starts_with(kStart) || equals == std::string_view::npos) return std::string(what);
-  return fmt::format("{}: a number expected, \"{}\" found",
-                     what.substr(kStart.size(), equals - kStart.size()),
-                     what.substr(equals + kEquals.size()));
+  constexpr std::string_view kMost = "At Most 1 required but received ";
+  const std::size_t equals = what.find(kEquals), most = what.find(kMost);
+  if (what.starts_with(kStart) && equals != std::string::npos) {
+    const std::string text = what.substr(equals + kEquals.size());
+    return fmt::format("{}: {}, \"{}\" found", what.substr(kStart.size(), equals - kStart.size()),
+                       NotThatNumber(text), text);
+  }
+  if (most != std::string::npos) return what.substr(0, most) + "given more than once";
+  if (const std::size_t colon = what.find(": 1 required "); what.ends_with(" missing")) {
+    if (colon != std::string::npos) return what.substr(0, colon) + ": a value is missing";
+  }
+  if (const std::size_t excludes = what.find(" excludes "); excludes != std::string::npos) {
+    return what + ": only one of them can be given";
+  }
+  return what;
+}
+
+/// The command that was typed, or the one below it.
+const CLI::App& ChosenCommand(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return *command;
 }
 
 /// What was typed wrongly and what to do about it.
-int ReportUsage(const CLI::App& app, const CLI::ParseError& error) {
-  const auto chosen = app.get_subcommands();
-  const CLI::App& command = chosen.empty() ? app : *chosen.front();
-  std::string message = WithoutJargon(error.what());
+int ReportUsage(const CLI::App& app, const std::string& problem, int argc, char** argv) {
+  const CLI::App& command = ChosenCommand(app);
+  std::string message = problem;
   const std::vector<std::string> unknown = command.remaining();
   if (!unknown.empty()) {
-    const std::string& typed = unknown.front();
-    const char* kind = typed.starts_with('-') ? "flag" : chosen.empty() ? "command" : "argument";
+    const std::string typed = AsTyped(unknown.front(), argc, argv);
+    const char* kind = typed.starts_with('-') ? "flag" : &command == &app ? "command" : "argument";
     message = fmt::format("{} \"{}\" is not known", kind, typed);
     const std::string closest = ClosestName(typed, KnownNames(command));
     if (!closest.empty()) message += fmt::format("; did you mean {}?", closest);
   }
   const int exit_code = Report({ErrorCode::kInvalidArgument, message}, kExitUsage);
-  fmt::print(stderr, "See `bittern{}{} --help`.\n", chosen.empty() ? "" : " ",
-             chosen.empty() ? "" : command.get_name());
+  std::string name;
+  for (const CLI::App* level = &command; level != &app; level = level->get_parent()) {
+    name = " " + level->get_name() + name;
+  }
+  PrintError("See `bittern{} --help`.\n", name);
   return exit_code;
+}
+
+/// --help and --version.
+int PrintHelp(const CLI::App& app, const CLI::Success& asked) {
+  std::ostringstream text;
+  const int exit_code = app.exit(asked, text, text);
+  StandardOutput output;
+  output.Write(text.str());
+  const auto status = output.Status();
+  return status ? exit_code : Report(status.error(), kExitRuntime);
+}
+
+/// Where a standard stream is closed, the next file that is opened would take its place and get
+/// what is meant for the stream. What takes it here can be used for the opposite only, so that
+/// whoever uses the stream is told that it is closed.
+void OccupyStandardStreams() {
+  for (const int fd : {0, 1, 2}) {
+    if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) == -1) return;
+  }
 }
 
 int Main(int argc, char** argv) {
@@ -115,15 +198,18 @@ int Main(int argc, char** argv) {
   AddCertify(app, &exit_code);
   app.footer(kFooter);  // after the commands, which would inherit it
   if (argc <= 1) {
-    fmt::print(stderr, "{}", app.help());
+    PrintError("{}", app.help());
     return kExitUsage;
+  }
+  if (const std::string flag = FlagWithoutValue(argc, argv); !flag.empty()) {
+    return ReportUsage(app, fmt::format("{}: a value expected, \"\" found", flag), argc, argv);
   }
   try {
     app.parse(NormaliseArguments(argc, argv));
   } catch (const CLI::Success& help_or_version) {
-    return app.exit(help_or_version);
+    return PrintHelp(app, help_or_version);
   } catch (const CLI::ParseError& error) {
-    return ReportUsage(app, error);
+    return ReportUsage(app, WithoutJargon(error.what()), argc, argv);
   }
   return exit_code;
 }
@@ -132,6 +218,8 @@ int Main(int argc, char** argv) {
 }  // namespace bittern::cli
 
 int main(int argc, char** argv) {
+  bittern::cli::OccupyStandardStreams();
+  bittern::cli::RemoveFilesOnSignals();
   try {
     return bittern::cli::Main(argc, argv);
   } catch (const std::bad_alloc&) {

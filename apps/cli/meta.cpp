@@ -2,6 +2,7 @@
 // `bittern meta`: lists, shows, sets and removes metadata of a GGUF file; tensors stay as they are.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/inspect_values.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "formats/display.hpp"
@@ -34,7 +36,7 @@ and renamed once the hash of its tensor data, read back from the disk, is what i
 
 struct MetaOptions {
   std::string file, key, value, output;
-  bool in_place = false, json = false;
+  bool in_place = false, overwrite = false, json = false;
 };
 
 std::string JsonLine(const Json& json) {
@@ -88,10 +90,24 @@ Result<std::string> Get(const MetaOptions& options) {
   return ValueText(entry->value) + "\n";
 }
 
+/// What stands under the name of -o is replaced only if that is asked for, and the source never:
+/// that is what -i is for.
+Result<void> CheckOutput(const MetaOptions& options) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(options.output, ignored)) return {};
+  if (std::filesystem::equivalent(options.output, options.file, ignored)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                options.output + ": is the source itself; -i changes it in place");
+  }
+  if (options.overwrite) return {};
+  return Fail(ErrorCode::kInvalidArgument, options.output + ": exists already; -f replaces it");
+}
+
 /// Where the changed file goes: -o, or the file itself with -i.
 Result<std::string> OutputOf(const MetaOptions& options) {
   if (options.in_place == options.output.empty()) {
     if (options.in_place) return options.file;
+    BITTERN_TRY(CheckOutput(options));
     return options.output;
   }
   return Fail(ErrorCode::kInvalidArgument,
@@ -132,7 +148,10 @@ int PrintOrReport(const Result<std::string>& text) {
 
 CLI::App* AddAction(CLI::App& meta, const char* name, const char* help, MetaOptions* options) {
   CLI::App* action = meta.add_subcommand(name, help);
-  action->add_option("FILE", options->file, "GGUF file")->type_name("")->required();
+  action->add_option("FILE", options->file, "GGUF file")
+      ->type_name("")
+      ->check(FileName())
+      ->required();
   action->add_flag("--json", options->json, "Print one JSON object");
   return action;
 }
@@ -142,8 +161,11 @@ void AddKey(CLI::App* action, MetaOptions* options) {
 }
 
 void AddOutput(CLI::App* action, MetaOptions* options) {
-  action->add_option("-o,--output", options->output, "File to write")->type_name("FILE");
+  action->add_option("-o,--output", options->output, "File to write")
+      ->type_name("FILE")
+      ->check(PlainFile());
   action->add_flag("-i,--in-place", options->in_place, "Replace the file itself");
+  action->add_flag("-f,--force", options->overwrite, "Let -o replace a file that is there");
 }
 
 }  // namespace

@@ -6,7 +6,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 
 #include "cli/default_model.hpp"
 #include "cli/terminal.hpp"
@@ -74,8 +77,7 @@ void AddLayoutOptions(CLI::App& command, std::vector<std::string>* overrides) {
 void PrintDecisions(const Decisions& decisions, bool all) {
   for (const Decision& decision : decisions) {
     if (!decision.notable && !all) continue;
-    fmt::print(stderr, "decision: {} = {} ({})\n", decision.subject, decision.choice,
-               decision.reason);
+    PrintError("decision: {} = {} ({})\n", decision.subject, decision.choice, decision.reason);
   }
 }
 
@@ -140,6 +142,33 @@ Result<std::string> IsaInUse() {
   return std::string(kernels::IsaName(kernels.tile16_info->isa));
 }
 
+CLI::Validator WholeNumber(int least) {
+  const auto check = [least](const std::string& text) {
+    std::int64_t number = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool whole = error == std::errc() && rest == text.data() + text.size();
+    if (whole && number >= least && number <= std::numeric_limits<int>::max()) return std::string();
+    return fmt::format("a whole number of {} to {} expected, \"{}\" found", least,
+                       std::numeric_limits<int>::max(), text);
+  };
+  return {check, ""};
+}
+
+CLI::Validator FileName() {
+  const auto check = [](const std::string& path) {
+    return path.empty() ? std::string("the name of a file expected, \"\" found") : std::string();
+  };
+  return {check, ""};
+}
+
+CLI::Validator PlainFile() {
+  const auto check = [](const std::string& path) {
+    const bool is_name = !path.empty() && path != "-";
+    return is_name ? std::string() : fmt::format("the name of a file expected, \"{}\" found", path);
+  };
+  return {check, ""};
+}
+
 void AddThreadsOption(CLI::App& command, int* num_threads) {
   command
       .add_option_function<int>(
@@ -167,7 +196,7 @@ void AddContextOptions(CLI::App& command, ContextOptions* options) {
       .add_option("-c,--ctx-size", options->context_length,
                   "Tokens the context holds; 0: as many as the model allows")
       ->type_name("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(WholeNumber(0))
       ->capture_default_str();
   AddBatchOptions(command, options);
 }
@@ -178,11 +207,11 @@ void AddBatchOptions(CLI::App& command, ContextOptions* options) {
       .add_option("-b,--batch-size", options->batch_size,
                   "Logical batch; a prefill chunk is min(-b, -ub) tokens")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->capture_default_str();
   command.add_option("--ubatch-size", options->ubatch_size, "-ub: tokens per prefill chunk")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(WholeNumber(1))
       ->capture_default_str();
   command
       .add_option(
@@ -206,8 +235,8 @@ Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options, 
   }
   const int limit = model.model.config().context_length;
   if (options.context_length > limit) {
-    fmt::print(stderr, "notice: -c {} is above the model's limit; using {}\n",
-               options.context_length, limit);
+    PrintError("notice: -c {} is above the model's limit; using {}\n", options.context_length,
+               limit);
   }
   return runtime::SessionOptions{.context_length = std::min(options.context_length, limit),
                                  .kv_type = KvTypeOf(options.type_k),

@@ -44,6 +44,14 @@ void PrintDecisions(const Decisions& decisions, bool all);
 /// The instruction set whose matrix kernels run here. Error: a wrong BITTERN_ISA.
 [[nodiscard]] Result<std::string> IsaInUse();
 
+/// Whole numbers of `least` or more, as far as an int goes.
+[[nodiscard]] CLI::Validator WholeNumber(int least);
+
+/// A file's name, not an empty text.
+[[nodiscard]] CLI::Validator FileName();
+/// The same where "-" is none: the command prints other things to standard output.
+[[nodiscard]] CLI::Validator PlainFile();
+
 /// -t
 void AddThreadsOption(CLI::App& command, int* num_threads);
 
@@ -77,6 +85,11 @@ void AddPromptOptions(CLI::App& command, PromptOptions* options);
 /// encoded with BOS if the model wants one. Errors: kInvalidArgument, kNotFound, kIo.
 [[nodiscard]] Result<std::vector<runtime::TokenId>> ReadPrompt(
     const PromptOptions& options, const tokenizer::Tokenizer& tokenizer);
+
+/// All of standard input. Error kIo.
+[[nodiscard]] Result<std::string> ReadStandardInput();
+/// The next line of standard input, without its end; false at the end. Error kIo.
+[[nodiscard]] Result<bool> ReadLineOfInput(std::string* line);
 
 /// "1,2, 3" as numbers. Error kInvalidArgument names the part that is not one, and `flag`.
 [[nodiscard]] Result<std::vector<std::int32_t>> ParseIntegers(std::string_view text,

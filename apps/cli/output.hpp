@@ -3,10 +3,14 @@
 #pragma once
 
 #include <cstdio>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/atomic_file.hpp"
 #include "base/result.hpp"
 
 namespace bittern::cli {
@@ -29,23 +33,26 @@ class StandardOutput {
 /// and pipes are written directly.
 class OutputFile {
  public:
+  /// Errors: kIo.
   [[nodiscard]] static Result<OutputFile> Create(const std::string& path);
-  OutputFile(OutputFile&& other) noexcept;
-  OutputFile& operator=(OutputFile&&) = delete;
-  /// Removes what was written, if Close has not succeeded.
-  ~OutputFile();
 
   [[nodiscard]] Result<void> Write(std::span<const float> values);
   [[nodiscard]] Result<void> Write(std::string_view text);
   [[nodiscard]] Result<void> Close();
 
  private:
-  OutputFile(std::FILE* stream, std::string path, std::string temporary)
-      : stream_(stream), path_(std::move(path)), temporary_(std::move(temporary)) {}
+  struct CloseStream {
+    void operator()(std::FILE* stream) const noexcept {
+      if (stream != stdout) std::fclose(stream);
+    }
+  };
+  OutputFile(std::FILE* stream, std::string path) : stream_(stream), path_(std::move(path)) {}
+  explicit OutputFile(AtomicFile file) : file_(std::move(file)) {}
   [[nodiscard]] Result<void> Failed() const;
 
-  std::FILE* stream_;
-  std::string path_, temporary_;  ///< temporary_ is empty where the path is written directly
+  std::optional<AtomicFile> file_;
+  std::unique_ptr<std::FILE, CloseStream> stream_;  ///< null where there is a file
+  std::string path_;
 };
 
 }  // namespace bittern::cli

@@ -46,7 +46,7 @@ Result<std::string> ReadPromptText(const PromptOptions& options) {
     return options.no_escape ? options.text : Unescape(options.text);
   }
   if (!options.file.empty()) return WithoutLastNewline(BITTERN_TRY(ReadTextFile(options.file)));
-  if (!IsTerminal(stdin)) return WithoutLastNewline(BITTERN_TRY(ReadAll(stdin, "standard input")));
+  if (!IsTerminal(stdin)) return WithoutLastNewline(BITTERN_TRY(ReadStandardInput()));
   return Fail(ErrorCode::kInvalidArgument,
               "no prompt: give -p TEXT, -f FILE or --prompt-ids, or pipe a text in");
 }
@@ -80,6 +80,19 @@ Result<std::vector<runtime::TokenId>> ReadPrompt(const PromptOptions& options,
   if (!ids.empty()) return ids;
   return Fail(ErrorCode::kInvalidArgument,
               "the prompt is empty, and this model has no token that begins a text");
+}
+
+Result<std::string> ReadStandardInput() { return ReadAll(stdin, "standard input"); }
+
+Result<bool> ReadLineOfInput(std::string* line) {
+  line->clear();
+  errno = 0;
+  for (int c; (c = std::getc(stdin)) != EOF;) {
+    if (c == '\n') return true;
+    line->push_back(static_cast<char>(c));
+  }
+  if (std::ferror(stdin) == 0) return !line->empty();
+  return Fail(ErrorCode::kIo, fmt::format("standard input: cannot read: {}", std::strerror(errno)));
 }
 
 Result<std::vector<std::int32_t>> ParseIntegers(std::string_view text, std::string_view flag) {

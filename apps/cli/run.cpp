@@ -14,6 +14,7 @@
 #include "cli/output.hpp"
 #include "cli/sampling_options.hpp"
 #include "cli/savings.hpp"
+#include "cli/terminal.hpp"
 #include "cli/timings.hpp"
 
 namespace bittern::cli {
@@ -81,7 +82,7 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   auto session = BITTERN_TRY(runtime::Session::Create(run.model, session_options));
   if (options.model.verbose) {
     const std::string isa = BITTERN_TRY(IsaInUse());
-    fmt::print(stderr, "system: n_threads = {} | n_ctx = {} | isa = {}\n", session.num_threads(),
+    PrintError("system: n_threads = {} | n_ctx = {} | isa = {}\n", session.num_threads(),
                session.context_length(), isa);
   }
   runtime::GenerateOptions generate = options.generate;
@@ -107,12 +108,12 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
 /// Why there is less text than was asked for, where that is not plain to see.
 void NoticeEnd(const runtime::GenerateResult& result) {
   if (result.finish == runtime::FinishReason::kContextFull) {
-    fmt::print(stderr, "notice: the context is full\n");
+    PrintError("notice: the context is full\n");
   }
   if (result.finish == runtime::FinishReason::kEndOfText && result.ids.empty()) {
-    fmt::print(stderr,
-               "notice: nothing follows: the model takes this text to be complete. `bittern chat` "
-               "answers questions; --ignore-eos goes on.\n");
+    PrintError(
+        "notice: nothing follows: the model takes this text to be complete. `bittern chat` "
+        "answers questions; --ignore-eos goes on.\n");
   }
 }
 
@@ -126,11 +127,10 @@ int RunCommand(const RunOptions& options) {
   }
   if (!options.json) {
     NoticeEnd(run->result);
-    fmt::print(stderr, "\n{}", TimingsFooter(run->timings, run->model->load_s));
+    PrintError("\n{}", TimingsFooter(run->timings, run->model->load_s));
     if (options.model.verbose) {
-      fmt::print(stderr, "{}{}", SpeculationLine(run->timings), SavingsLines(run->savings));
-      fmt::print(stderr, "{:>16} = {:.1f} of {} on average{}\n", "threads", run->threads_used,
-                 run->threads,
+      PrintError("{}{}", SpeculationLine(run->timings), SavingsLines(run->savings));
+      PrintError("{:>16} = {:.1f} of {} on average{}\n", "threads", run->threads_used, run->threads,
                  run->threads_used < 0.99 * run->threads ? ": not a free CPU for every one" : "");
     }
   }

@@ -21,7 +21,7 @@ void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options) {
       .add_option_function<std::int64_t>(
           "-s,--seed",
           [sampler](std::int64_t seed) { sampler->seed = static_cast<std::uint32_t>(seed); },
-          "Seed of the random draw; -1: a new one each time")
+          "Seed of the random draw; -1 (or 4294967295, as in llama.cpp): a new one each time")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{-1}, std::int64_t{0xffffffff}))
       ->default_str("-1");

@@ -11,6 +11,10 @@
 
 namespace bittern::cli {
 
+void PrintError(std::string_view text) noexcept {
+  if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) std::clearerr(stderr);
+}
+
 bool IsTerminal(std::FILE* stream) noexcept { return isatty(fileno(stream)) == 1; }
 
 bool UsesColour(std::FILE* stream) noexcept {
@@ -20,19 +24,18 @@ bool UsesColour(std::FILE* stream) noexcept {
 
 void ProgressLine::Show(std::string_view text) {
   if (!IsTerminal(stderr)) return;
-  fmt::print(stderr, "\r\x1b[K{}", text);
+  PrintError("\r\x1b[K{}", text);
   shown_ = true;
 }
 
 void ProgressLine::Clear() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  if (shown_) PrintError("\r\x1b[K");
   shown_ = false;
 }
 
 int Report(const Error& error, int exit_code) {
   const bool colour = UsesColour(stderr);
-  fmt::print(stderr, "{}error:{} {}\n", colour ? "\x1b[1;31m" : "", colour ? "\x1b[0m" : "",
-             error.message);
+  PrintError("{}error:{} {}\n", colour ? "\x1b[1;31m" : "", colour ? "\x1b[0m" : "", error.message);
   return exit_code;
 }
 

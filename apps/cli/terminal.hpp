@@ -2,10 +2,21 @@
 // Where people look: colour only where it is seen, and a line of progress that removes itself.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 namespace bittern::cli {
+
+/// Writes to standard error. Where that cannot be written (closed, full disk) what is said is lost
+/// and the program goes on: fmt::print would throw.
+void PrintError(std::string_view text) noexcept;
+template <class... Args>
+void PrintError(fmt::format_string<Args...> format, Args&&... args) {
+  PrintError(std::string_view(fmt::format(format, std::forward<Args>(args)...)));
+}
 
 /// True if `stream` is a terminal.
 [[nodiscard]] bool IsTerminal(std::FILE* stream) noexcept;

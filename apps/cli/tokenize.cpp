@@ -3,8 +3,6 @@
 // --json, --jsonl).
 #include <fmt/format.h>
 
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -52,7 +50,12 @@ Result<void> TokenizeJsonLines(const TokenizeOptions& options,
   constexpr std::size_t kFlushBytes = 1 << 16;
   std::string pending;
   std::size_t number = 0;
-  for (std::string line; std::getline(std::cin, line);) {
+  for (std::string line;;) {
+    const Result<bool> read = ReadLineOfInput(&line);
+    if (!read.value_or(false)) {
+      out->Write(pending);
+      return read.map([](bool) {});
+    }
     ++number;
     const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!json.is_string()) {
@@ -67,15 +70,13 @@ Result<void> TokenizeJsonLines(const TokenizeOptions& options,
     if (!out->Write(pending)) return {};
     pending.clear();
   }
-  out->Write(pending);
-  return {};
 }
 
 Result<void> TokenizeText(const TokenizeOptions& options, const tokenizer::Tokenizer& tokenizer,
                           StandardOutput* out) {
   std::string text = options.text;
   if (options.text_given->count() == 0) {
-    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+    text = BITTERN_TRY(ReadStandardInput());
   }
   const auto ids = tokenizer.Encode(text, options.ToEncodeOptions());
   if (options.json) {
@@ -94,7 +95,7 @@ int TokenizeCommand(const TokenizeOptions& options) {
   StandardOutput out;
   const Result<void> done = options.jsonl ? TokenizeJsonLines(options, *tokenizer, &out)
                                           : TokenizeText(options, *tokenizer, &out);
-  if (!done.has_value()) return Report(done.error(), kExitUsage);
+  if (!done.has_value()) return Report(done.error());
   const Result<void> written = out.Status();
   return written.has_value() ? 0 : Report(written.error(), kExitRuntime);
 }

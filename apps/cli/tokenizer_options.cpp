@@ -9,6 +9,7 @@
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
+#include "cli/terminal.hpp"
 #include "formats/checkpoint.hpp"
 #include "formats/display.hpp"
 
@@ -21,11 +22,14 @@ Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
   }
   Decisions decisions;
   auto tokenizer = tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions);
-  if (!tokenizer.has_value()) return tl::unexpected(Within(checkpoint.path(), tokenizer.error()));
+  if (!tokenizer.has_value()) {
+    Error error = runtime::BlameOverride(options.overrides, tokenizer.error());
+    if (error.code == ErrorCode::kInvalidArgument) return tl::unexpected(std::move(error));
+    return tl::unexpected(Within(checkpoint.path(), std::move(error)));
+  }
   for (const Decision& decision : decisions) {
     if (!decision.notable && !options.verbose) continue;
-    fmt::print(stderr, "decision: {} = {} ({})\n", decision.subject, decision.choice,
-               decision.reason);
+    PrintError("decision: {} = {} ({})\n", decision.subject, decision.choice, decision.reason);
   }
   return tokenizer;
 }

@@ -50,10 +50,53 @@ void SyncFolderOf(const std::filesystem::path& path) {
   close(fd);
 }
 
+/// A temporary file that exists, for a signal handler, which may touch lock-free atomics and memory
+/// that is never given back.
+struct ListedName {
+  std::atomic<bool> taken{false}, exists{false};
+  char name[4096];
+};
+static_assert(std::atomic<bool>::is_always_lock_free);
+/// Few are written at a time; one beyond that would merely stay behind.
+ListedName listed_names[16];
+
 }  // namespace
 
+class AtomicFile::Listed {
+ public:
+  explicit Listed(const std::string& name) {
+    if (name.size() >= sizeof(ListedName::name)) return;
+    for (ListedName& place : listed_names) {
+      if (place.taken.exchange(true)) continue;
+      std::memcpy(place.name, name.c_str(), name.size() + 1);
+      place.exists = true;
+      place_ = &place;
+      return;
+    }
+  }
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+  ~Listed() {
+    if (place_ == nullptr) return;
+    place_->exists = false;
+    place_->taken = false;
+  }
+
+ private:
+  ListedName* place_ = nullptr;
+};
+
+void RemoveTemporaryFiles() noexcept {
+  for (const ListedName& place : listed_names) {
+    if (place.exists) unlink(place.name);
+  }
+}
+
 AtomicFile::AtomicFile(int fd, std::filesystem::path path, std::filesystem::path temporary)
-    : fd_(fd), path_(std::move(path)), temporary_(std::move(temporary)) {
+    : fd_(fd),
+      path_(std::move(path)),
+      temporary_(std::move(temporary)),
+      listed_(std::make_unique<Listed>(temporary_.string())) {
   buffer_.reserve(kBufferBytes);
 }
 
@@ -61,6 +104,7 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       path_(std::move(other.path_)),
       temporary_(std::exchange(other.temporary_, {})),
+      listed_(std::move(other.listed_)),
       buffer_(std::move(other.buffer_)),
       position_(other.position_) {}
 
@@ -143,6 +187,7 @@ Result<void> AtomicFile::Commit() {
     return tl::unexpected(SystemError(path_, "replace", errno));
   }
   temporary_.clear();
+  listed_.reset();
   SyncFolderOf(path_);
   return {};
 }

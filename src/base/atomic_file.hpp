@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,11 @@
 #include "base/result.hpp"
 
 namespace bittern {
+
+/// Removes the temporary files of all AtomicFiles that are being written. For handlers of signals
+/// that end the process: it may be called at any time, and nothing of these files may be used
+/// after.
+void RemoveTemporaryFiles() noexcept;
 
 /// A file being written front to back. Not thread-safe.
 class AtomicFile {
@@ -47,11 +53,15 @@ class AtomicFile {
   [[nodiscard]] Result<void> Commit();
 
  private:
+  /// The name of a temporary file where RemoveTemporaryFiles finds it.
+  class Listed;
+
   AtomicFile(int fd, std::filesystem::path path, std::filesystem::path temporary);
   [[nodiscard]] Result<void> Flush();
 
   int fd_ = -1;
   std::filesystem::path path_, temporary_;
+  std::unique_ptr<Listed> listed_;
   std::vector<std::byte> buffer_;
   std::uint64_t position_ = 0;
 };

@@ -77,6 +77,29 @@ TEST_F(AtomicFileTest, LeavesNothingWithoutCommit) {
   EXPECT_EQ(Entries(), 0u);
 }
 
+TEST_F(AtomicFileTest, ASignalsHandlerRemovesWhatIsNotComplete) {
+  auto done = AtomicFile::Create(folder_ / "done");
+  ASSERT_TRUE(done);
+  ASSERT_TRUE(done->Commit());
+  auto first = AtomicFile::Create(folder_ / "first");
+  ASSERT_TRUE(first);
+  const AtomicFile moved = *std::move(first);
+  auto other = AtomicFile::Create(folder_ / "other");
+  ASSERT_TRUE(other);
+  ASSERT_EQ(Entries(), 3u);
+  RemoveTemporaryFiles();
+  EXPECT_EQ(Entries(), 1u);
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "done"));
+}
+
+TEST_F(AtomicFileTest, PlacesForNamesAreUsedAgain) {
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(AtomicFile::Create(folder_ / "x"));
+  auto last = AtomicFile::Create(folder_ / "last");
+  ASSERT_TRUE(last);
+  RemoveTemporaryFiles();
+  EXPECT_EQ(Entries(), 0u);
+}
+
 TEST_F(AtomicFileTest, KeepsTheOldFileUntilCommit) {
   const auto path = folder_ / "out";
   std::ofstream(path) << "old";

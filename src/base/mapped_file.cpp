@@ -16,7 +16,9 @@ namespace {
 
 Error SystemError(const std::filesystem::path& path, const char* action) {
   const int code = errno;
-  return {code == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+  return {code == ENOENT   ? ErrorCode::kNotFound
+          : code == ENOMEM ? ErrorCode::kOutOfMemory
+                           : ErrorCode::kIo,
           path.string() + ": cannot " + action + ": " + std::strerror(code)};
 }
 

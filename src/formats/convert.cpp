@@ -15,10 +15,10 @@
 #include "formats/convert_metadata.hpp"
 #include "formats/convert_plan.hpp"
 #include "formats/display.hpp"
-#include "formats/gguf_split.hpp"
 #include "formats/gguf_writer.hpp"
 #include "formats/hf_writer.hpp"
 #include "formats/safetensors_writer.hpp"
+#include "formats/source_files.hpp"
 #include "formats/tensor_writer.hpp"
 
 namespace bittern::formats {
@@ -37,21 +37,11 @@ constexpr std::string_view kTokenizerFiles[] = {"tokenizer.json",
                                                 "chat_template.jinja",
                                                 "generation_config.json"};
 
-/// The source's path; those of all parts where it was split.
-std::vector<fs::path> SourceFiles(const Checkpoint& source) {
-  const auto split = ReadSplitPart(source.metadata());
-  if (!split || !*split) return {source.path()};
-  return SplitPartPaths(source.path(), **split).value_or(std::vector<fs::path>{source.path()});
-}
-
 Result<void> CheckOutput(const Checkpoint& source, const fs::path& out, bool to_folder,
                          bool overwrite) {
   std::error_code ignored;
   if (!fs::exists(out, ignored)) return {};
-  for (const fs::path& file : SourceFiles(source)) {
-    if (!fs::equivalent(out, file, ignored)) continue;
-    return Fail(ErrorCode::kInvalidArgument, out.string() + ": is the source itself");
-  }
+  BITTERN_TRY(CheckNotSource(source, out));
   if (!to_folder && !overwrite) {
     return Fail(ErrorCode::kInvalidArgument,
                 out.string() + ": exists already; overwriting was not asked for");

@@ -124,8 +124,7 @@ Result<void> ApplyEdit(const MetaEdit& edit, MetadataDraft* draft) {
   }
   if (!edit.remove) return SetTypedValue(edit.key, edit.typed_value, draft);
   if (draft->Remove(edit.key)) return {};
-  return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("there is no key {} to remove", Quoted(edit.key)));
+  return Fail(ErrorCode::kNotFound, fmt::format("there is no key {}", Quoted(edit.key)));
 }
 
 /// Copies the data piece by piece, hashing it.
@@ -195,7 +194,11 @@ Result<MetaEditReport> EditGgufMetadata(const std::filesystem::path& in,
   for (const auto& entry : outline->entries) draft.Add(std::string(entry.key), entry.value);
   std::unordered_set<std::string> changed;
   for (const MetaEdit& edit : edits) {
-    BITTERN_TRY(ApplyEdit(edit, &draft));
+    auto applied = ApplyEdit(edit, &draft);
+    if (!applied && applied.error().code == ErrorCode::kNotFound) {
+      return tl::unexpected(Within(in.string(), std::move(applied).error()));
+    }
+    BITTERN_TRY(applied);
     changed.insert(edit.key);
   }
   AtomicFile target = BITTERN_TRY(AtomicFile::Create(out));

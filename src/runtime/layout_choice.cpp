@@ -166,7 +166,7 @@ LayoutChoice ChooseLayout(std::uint64_t ternary_bytes, const kernels::Kernels& k
                           ThreadPool& pool, const MeasuredGains& gains) {
   const std::size_t cache = LastLevelCacheBytes();
   if (kernels.tile48_info->isa == kernels::Isa::scalar) {
-    return {MatrixLayout::kTile16, "this CPU has no kernel for tile48"};
+    return {MatrixLayout::kTile16, "there is no kernel for tile48 but the plain one"};
   }
   if (ternary_bytes < std::max<std::uint64_t>(2 * cache, 64 * kMiB)) {
     return {MatrixLayout::kTile16, "the weights are not much larger than the caches"};

@@ -63,7 +63,24 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint check
       std::move(model), std::move(tokenizer), std::move(decisions), SecondsSince(start)});
 }
 
+/// The override whose key the message is about; empty if none.
+std::string_view OverrideToBlame(const std::vector<std::string>& overrides,
+                                 std::string_view message) {
+  for (const std::string& text : overrides) {
+    const std::string_view key = std::string_view(text).substr(0, text.find('='));
+    if (!key.empty() && message.find(key) != std::string_view::npos) return text;
+  }
+  return {};
+}
+
 }  // namespace
+
+Error BlameOverride(const std::vector<std::string>& overrides, Error error) {
+  if (error.code != ErrorCode::kCorruptFile && error.code != ErrorCode::kUnsupported) return error;
+  const std::string_view text = OverrideToBlame(overrides, error.message);
+  if (text.empty()) return error;
+  return {ErrorCode::kInvalidArgument, fmt::format("override \"{}\": {}", text, error.message)};
+}
 
 Result<std::shared_ptr<const LoadedModel>> LoadedModel::Load(const std::filesystem::path& path,
                                                              const LoadOptions& options) {
@@ -76,6 +93,7 @@ Result<std::shared_ptr<const LoadedModel>> LoadedModel::Load(formats::Checkpoint
                                                              const LoadOptions& options) {
   const std::string path = checkpoint.path();
   return LoadUnnamed(std::move(checkpoint), options).map_error([&](Error error) {
+    error = BlameOverride(options.overrides, std::move(error));
     // What the caller typed (an override, a thread count) is not the file's fault.
     if (error.code == ErrorCode::kInvalidArgument) return error;
     return InFile(path, std::move(error));

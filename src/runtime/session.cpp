@@ -427,6 +427,10 @@ Result<void> Session::PrefillFor(std::span<const TokenId> tokens, const Generate
   return impl_->Prefill(tokens, next.cancel, impl_->ScreenFor(sampler));
 }
 
+Result<void> Session::CheckFits(std::span<const TokenId> tokens) const {
+  return impl_->Check(tokens);
+}
+
 Result<void> Session::PrefillAll(
     std::span<const TokenId> tokens,
     const std::function<void(int position, std::span<const float> logits)>& on_logits) {

@@ -26,6 +26,10 @@ struct LoadOptions {
   model::LoadOptions weights = {};          ///< --kernel, --head, progress
 };
 
+/// An error about the file that names the key of an override was made by whoever typed that: it
+/// becomes kInvalidArgument and names the override. Other errors stay.
+[[nodiscard]] Error BlameOverride(const std::vector<std::string>& overrides, Error error);
+
 /// A model with its tokenizer. Immutable after Load; any number of sessions may share one.
 struct LoadedModel {
   /// Errors: kNotFound, kIo, kCorruptFile, kUnsupported; messages start with the path.
@@ -101,6 +105,10 @@ class Session {
   /// empty. Errors: also kInvalidArgument (bad sampler options).
   [[nodiscard]] Result<void> PrefillFor(std::span<const TokenId> tokens,
                                         const GenerateOptions& next);
+
+  /// Whether Prefill and PrefillAll would take these tokens. Errors: kInvalidArgument (none, or an
+  /// id outside the vocabulary), kContextFull.
+  [[nodiscard]] Result<void> CheckFits(std::span<const TokenId> tokens) const;
 
   /// As Prefill, calling back with the logits of every position in order.
   [[nodiscard]] Result<void> PrefillAll(
