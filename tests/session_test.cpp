@@ -205,6 +205,39 @@ TEST(Session, CancelledPrefillStopsBetweenChunks) {
   EXPECT_THAT(session.tokens(), IsEmpty());
 }
 
+TEST(Session, ALongPromptTellsHowFarItIsAndStopsInTheMiddleOfAChunk) {
+  std::vector<TokenId> prompt;
+  for (int i = 0; i < 60; ++i) prompt.push_back(1 + i % 50);
+  Session fresh = MakeSession({.batch_size = 40, .num_threads = 1});
+  ASSERT_TRUE(fresh.Prefill(prompt).has_value());
+  for (const int threads : {1, 3}) {
+    Session session = MakeSession({.batch_size = 40, .num_threads = threads});
+    std::atomic<bool> cancel{false};
+    std::vector<double> told;
+    GenerateOptions options = Greedy(1);
+    options.cancel = &cancel;
+    options.on_prompt = [&](double read) {
+      told.push_back(read);
+      cancel = told.size() == 4;  // before the third layer of the first chunk
+    };
+    const auto refused = session.PrefillFor(prompt, options);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, ErrorCode::kCancelled);
+    EXPECT_EQ(told.size(), 4u);
+    EXPECT_THAT(session.tokens(), IsEmpty());
+
+    told.assign(10, 0);  // not cancelled again
+    ASSERT_TRUE(session.PrefillFor(prompt, options).has_value());
+    EXPECT_TRUE(std::ranges::is_sorted(told));
+    EXPECT_GT(told.back(), 0.8);
+    EXPECT_LT(told.back(), 1.0);
+    const std::size_t calls = told.size();
+    const GenerateResult next = Continue(&session, options);
+    EXPECT_EQ(told.size(), calls) << "told of what is no prompt";
+    EXPECT_EQ(next.ids[0], runtime::Argmax(fresh.logits())) << threads;
+  }
+}
+
 TEST(Generate, NeedsAPromptFirst) {
   const auto result = MakeSession().Generate(Greedy(1), nullptr);
   ASSERT_FALSE(result.has_value());

@@ -127,8 +127,15 @@ int Dialogue::Answer(const std::string& line) {
   runtime::GenerateOptions generate = generate_;
   const std::atomic<bool>& interrupt = CatchInterrupt();
   generate.cancel = &interrupt;
-  const auto reply = chat_.Say(
-      line, generate, [&](std::string_view text) { return options_.json || out_.Write(text); });
+  ProgressLine progress;
+  generate.on_prompt = [&](double read) {
+    progress.ShowIfSlow(fmt::format("reading: {:.0f} %", 100 * read));
+  };
+  const auto reply = chat_.Say(line, generate, [&](std::string_view text) {
+    progress.Clear();
+    return options_.json || out_.Write(text);
+  });
+  progress.Clear();
   const bool interrupted = interrupt.load();
   ReleaseInterrupt();
   if (!reply.has_value()) {

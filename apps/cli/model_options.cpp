@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstdint>
 #include <limits>
 
@@ -120,10 +119,8 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
   auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
   const std::string path = checkpoint.path();
   ProgressLine progress;
-  const auto start = std::chrono::steady_clock::now();
   const auto show = [&](double fraction) {
-    if (std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return;
-    progress.Show(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
+    progress.ShowIfSlow(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
   };
   auto model =
       runtime::LoadedModel::Load(std::move(checkpoint), {.overrides = options.overrides,

@@ -92,7 +92,12 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   if (!options.prompt.no_escape) {
     for (std::string& stop : generate.stops) stop = Unescape(stop);
   }
+  ProgressLine progress;
+  generate.on_prompt = [&](double read) {
+    progress.ShowIfSlow(fmt::format("reading the prompt: {:.0f} %", 100 * read));
+  };
   BITTERN_TRY(session.PrefillFor(run.prompt_ids, generate));
+  progress.Clear();
   const auto show = [&](std::string_view text) { return options.json || out->Write(text); };
   if (!options.no_display_prompt) {
     show(tokenizer.Decode(run.prompt_ids, generate.render_special));

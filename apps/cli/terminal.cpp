@@ -28,6 +28,10 @@ void ProgressLine::Show(std::string_view text) {
   shown_ = true;
 }
 
+void ProgressLine::ShowIfSlow(std::string_view text) {
+  if (std::chrono::steady_clock::now() - start_ > std::chrono::seconds(1)) Show(text);
+}
+
 void ProgressLine::Clear() {
   if (shown_) PrintError("\r\x1b[K");
   shown_ = false;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <string_view>
 #include <utility>
@@ -27,15 +28,18 @@ void PrintError(fmt::format_string<Args...> format, Args&&... args) {
 /// One line on stderr that later text replaces; nothing at all if stderr is not a terminal.
 class ProgressLine {
  public:
-  ProgressLine() = default;
+  ProgressLine() : start_(std::chrono::steady_clock::now()) {}
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() { Clear(); }
 
   void Show(std::string_view text);
+  /// The same, but nothing in the first second: most things are done by then.
+  void ShowIfSlow(std::string_view text);
   void Clear();
 
  private:
+  std::chrono::steady_clock::time_point start_;
   bool shown_ = false;
 };
 

@@ -12,12 +12,25 @@ namespace bittern::model {
 
 namespace {
 
-/// Everything before the head: hidden states of the batch, keys and values in the cache.
-void RunLayers(const Context& context, std::span<const std::int32_t> tokens) {
+/// Whether the pass ends before `layer`: all threads are told the same.
+bool Abandoned(const Context& context, int layer) {
+  ForwardState::Impl& state = context.state;
+  if (state.watcher == nullptr || context.few()) return false;
+  context.team.BarrierThen([&] { state.abandoned = !(*state.watcher)(layer); });
+  return state.abandoned;
+}
+
+/// Everything before the head: hidden states of the batch, keys and values in the cache. False if
+/// the pass was abandoned.
+bool RunLayers(const Context& context, std::span<const std::int32_t> tokens) {
   EmbedTokens(context, tokens);
   TraceShares(context, nullptr, TracePoint::kEmbedding);
   ComputeRopeAngles(context);
-  for (int layer = 0; layer < context.config.num_layers; ++layer) RunBlock(context, layer);
+  for (int layer = 0; layer < context.config.num_layers; ++layer) {
+    if (Abandoned(context, layer)) return false;
+    RunBlock(context, layer);
+  }
+  return true;
 }
 
 /// Batches that end soon enough to compare team sizes by them go to as many threads as pay.
@@ -28,31 +41,36 @@ void RunPass(ThreadPool& pool, std::size_t num_tokens, const std::function<void(
 
 }  // namespace
 
-void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
+bool Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
              ForwardState& state, ThreadPool& pool, LogitsRows rows, std::span<float> logits) {
+  state.impl().abandoned = false;
   RunPass(pool, tokens.size(), [&](Team& team) {
     const Context context{model.config(), model.weights(), cache, state.impl(),
                           tokens.size(),  cache.length(),  team};
-    RunLayers(context, tokens);
-    if (rows == LogitsRows::kNone) return;
+    if (!RunLayers(context, tokens) || rows == LogitsRows::kNone) return;
     const std::size_t count = rows == LogitsRows::kAll ? tokens.size() : 1;
     ComputeLogits(context, tokens.size() - count, count, logits.data());
     TraceLogits(context, tokens.size() - count, count, logits.data());
   });
+  if (state.impl().abandoned) return false;
   cache.Extend(static_cast<int>(tokens.size()));
+  return true;
 }
 
-void ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
+bool ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
                        ForwardState& state, ThreadPool& pool, const CandidateRequest& request,
                        std::span<CandidateLogits> out) {
+  state.impl().abandoned = false;
   RunPass(pool, tokens.size(), [&](Team& team) {
     const Context context{model.config(), model.weights(), cache, state.impl(),
                           tokens.size(),  cache.length(),  team};
-    RunLayers(context, tokens);
+    if (!RunLayers(context, tokens)) return;
     NormForHead(context, tokens.size() - out.size(), out.size());
     FindCandidates(context, state.impl().normed.data(), out.size(), request, out.data());
   });
+  if (state.impl().abandoned) return false;
   cache.Extend(static_cast<int>(tokens.size()));
+  return true;
 }
 
 SkipStats SkipStatsOf(ForwardState& state) noexcept {

@@ -170,5 +170,6 @@ ForwardState& ForwardState::operator=(ForwardState&&) noexcept = default;
 ForwardState::~ForwardState() = default;
 
 void ForwardState::SetTracer(Tracer* tracer) noexcept { impl_->tracer = tracer; }
+void ForwardState::SetWatcher(const PassWatcher* watcher) noexcept { impl_->watcher = watcher; }
 
 }  // namespace bittern::model

@@ -75,17 +75,19 @@ struct ThreadScratch {
 
 struct ForwardState::Impl {
   int max_tokens = 0;
-  Tracer* tracer = nullptr;           // sees every step (trace_step.hpp); usually nobody
-  AlignedBuffer<float> hidden;        // (N, hidden_size): the residual stream
-  AlignedBuffer<float> normed;        // (N, hidden_size or intermediate_size): for the head and
-                                      // who traces
-  AlignedBuffer<float> qkv;           // (N, rows of qkv_proj)
-  AlignedBuffer<float> attended;      // (N, q_size)
-  AlignedBuffer<float> gate_up;       // (N, rows of gate_up_proj)
-  AlignedBuffer<float> up;            // (N, rows of up_proj), where zeros are skipped
-  AlignedBuffer<float> projected;     // (N, rows of o_proj or down_proj)
-  AlignedBuffer<float> scores;        // (heads, positions padded to 16): of one token
-  AlignedBuffer<float> mixes;         // (blocks of positions, heads, head_dim padded to 16)
+  const PassWatcher* watcher = nullptr;
+  bool abandoned = false;          // by the watcher, in this pass; written while all threads wait
+  Tracer* tracer = nullptr;        // sees every step (trace_step.hpp); usually nobody
+  AlignedBuffer<float> hidden;     // (N, hidden_size): the residual stream
+  AlignedBuffer<float> normed;     // (N, hidden_size or intermediate_size): for the head and
+                                   // who traces
+  AlignedBuffer<float> qkv;        // (N, rows of qkv_proj)
+  AlignedBuffer<float> attended;   // (N, q_size)
+  AlignedBuffer<float> gate_up;    // (N, rows of gate_up_proj)
+  AlignedBuffer<float> up;         // (N, rows of up_proj), where zeros are skipped
+  AlignedBuffer<float> projected;  // (N, rows of o_proj or down_proj)
+  AlignedBuffer<float> scores;     // (heads, positions padded to 16): of one token
+  AlignedBuffer<float> mixes;      // (blocks of positions, heads, head_dim padded to 16)
   AlignedBuffer<float> cosine, sine;  // (N, head_dim / 2)
   QuantizedActivations activations;
   LiveInputs live_inputs;

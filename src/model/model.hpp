@@ -54,6 +54,10 @@ class Model {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Told between the layers of a pass how many are done, by one thread while the others wait. False
+/// abandons the pass.
+using PassWatcher = std::function<bool(int layers_done)>;
+
 /// Scratch memory of forward passes; one per session, never grows.
 class ForwardState {
  public:
@@ -69,6 +73,10 @@ class ForwardState {
   /// to nobody.
   void SetTracer(Tracer* tracer) noexcept;
 
+  /// Who watches the passes to come that take long enough for it, of more than kFewTokens tokens;
+  /// outlives them. Null: nobody.
+  void SetWatcher(const PassWatcher* watcher) noexcept;
+
   struct Impl;
   [[nodiscard]] Impl& impl() noexcept { return *impl_; }
 
@@ -83,14 +91,15 @@ enum class LogitsRows { kNone, kLast, kAll };
 /// Runs `tokens` (1..max_tokens ids, each inside the vocabulary) at positions cache.length()..,
 /// appends them to the cache and writes logits: float[vocab_size] per row asked for. The caller
 /// checks that the cache has room. The result of a token depends on nothing but the tokens
-/// before it: not on batch, chunk, thread count or instruction set.
-void Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
+/// before it: not on batch, chunk, thread count or instruction set. False if its watcher abandoned
+/// the pass: then the cache is as it was.
+bool Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
              ForwardState& state, ThreadPool& pool, LogitsRows rows, std::span<float> logits);
 
 /// As Forward, but writes only the logits asked for, the same bits as there, of the last out.size()
 /// (1..tokens.size()) tokens. None at all: they are not finite numbers. Needs
 /// Model::CanScreen(request).
-void ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
+bool ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
                        ForwardState& state, ThreadPool& pool, const CandidateRequest& request,
                        std::span<CandidateLogits> out);
 

@@ -54,6 +54,32 @@ bool Cancelled(const std::atomic<bool>* cancel) {
   return cancel != nullptr && cancel->load(std::memory_order_relaxed);
 }
 
+/// Who wants to know how far a prompt is read, and to stop it.
+struct PromptWatch {
+  const std::atomic<bool>* cancel;
+  const std::function<void(double)>& on_prompt;
+
+  [[nodiscard]] bool wanted() const noexcept { return cancel != nullptr || on_prompt; }
+};
+
+/// Passes are watched as long as this lives.
+class Watched {
+ public:
+  Watched(model::ForwardState* state, const model::PassWatcher* watcher) : state_(state) {
+    state->SetWatcher(watcher);
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+  ~Watched() { state_->SetWatcher(nullptr); }
+
+ private:
+  model::ForwardState* state_;
+};
+
+tl::unexpected<Error> Abandoned() {
+  return Fail(ErrorCode::kCancelled, "cancelled while reading the prompt");
+}
+
 Result<void> CheckStops(std::span<const std::string> stops) {
   for (const std::string& stop : stops) {
     if (ReplaceInvalidUtf8(stop) == stop) continue;
@@ -143,9 +169,9 @@ struct Session::Impl {
   Result<void> Check(std::span<const TokenId> ids) const;
   Result<void> Forward(std::span<const TokenId> ids, model::LogitsRows rows,
                        std::span<float> logits);
-  void ForwardTo(std::span<const TokenId> ids, const model::CandidateRequest& request);
+  Result<void> ForwardTo(std::span<const TokenId> ids, const model::CandidateRequest& request);
   [[nodiscard]] std::optional<model::CandidateRequest> ScreenFor(const Sampler& sampler) const;
-  Result<void> Prefill(std::span<const TokenId> ids, const std::atomic<bool>* cancel,
+  Result<void> Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
                        const std::optional<model::CandidateRequest>& request);
   Result<void> Resume(const Sampler& sampler);
   Result<FinishReason> Decode(const GenerateOptions& options, Sampler* sampler, TextStream* stream,
@@ -180,7 +206,7 @@ Result<void> Session::Impl::Forward(std::span<const TokenId> ids, model::LogitsR
                                     std::span<float> logits) {
   has_logits = false;
   prefilled_for.reset();
-  model::Forward(model->model, ids, cache, state, pool, rows, logits);
+  if (!model::Forward(model->model, ids, cache, state, pool, rows, logits)) return Abandoned();
   tokens.insert(tokens.end(), ids.begin(), ids.end());
   BITTERN_TRY(CheckFinite(logits));
   has_logits = rows == model::LogitsRows::kLast;
@@ -188,12 +214,15 @@ Result<void> Session::Impl::Forward(std::span<const TokenId> ids, model::LogitsR
 }
 
 /// To `candidates` instead of logits.
-void Session::Impl::ForwardTo(std::span<const TokenId> ids,
-                              const model::CandidateRequest& request) {
+Result<void> Session::Impl::ForwardTo(std::span<const TokenId> ids,
+                                      const model::CandidateRequest& request) {
   has_logits = false;
   prefilled_for.reset();
-  model::ForwardCandidates(model->model, ids, cache, state, pool, request, {&candidates, 1});
+  if (!model::ForwardCandidates(model->model, ids, cache, state, pool, request, {&candidates, 1})) {
+    return Abandoned();
+  }
   tokens.insert(tokens.end(), ids.begin(), ids.end());
+  return {};
 }
 
 /// What the sampler wants next, if it is not all logits and the head can be screened for it.
@@ -227,8 +256,9 @@ void Session::Impl::RunWindow(const Sampler& sampler) {
   const Stopwatch stopwatch(&window.seconds);
   if (window.screened) {
     window.candidates.resize(window.ids.size());
-    return model::ForwardCandidates(model->model, window.ids, cache, state, pool, *request,
-                                    window.candidates);
+    model::ForwardCandidates(model->model, window.ids, cache, state, pool, *request,
+                             window.candidates);
+    return;
   }
   const std::size_t floats = window.ids.size() * vocab_size();
   if (window.logits.size() < floats) window.logits.resize(floats);
@@ -265,7 +295,7 @@ Result<void> Session::Impl::Step(TokenId id, const Sampler& sampler) {
     const auto request = ScreenFor(sampler);
     screened = request.has_value();
     if (screened) {
-      ForwardTo({&id, 1}, *request);
+      BITTERN_TRY(ForwardTo({&id, 1}, *request));
     } else {
       BITTERN_TRY(Forward({&id, 1}, model::LogitsRows::kLast, last_logits));
     }
@@ -381,23 +411,34 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 /// Chunk by chunk; of the last position what `request` asks for, or all logits.
-Result<void> Session::Impl::Prefill(std::span<const TokenId> ids, const std::atomic<bool>* cancel,
+Result<void> Session::Impl::Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
                                     const std::optional<model::CandidateRequest>& request) {
   BITTERN_TRY(Check(ids));
   const Stopwatch stopwatch(&timings.prompt_s);
+  const auto all = static_cast<double>(ids.size());
+  const auto layers = static_cast<double>(model->model.config().num_layers);
+  std::span<const TokenId> chunk;
+  const model::PassWatcher watcher = [&](int layers_done) {
+    const double read = all - static_cast<double>(ids.size() + chunk.size()) +
+                        static_cast<double>(chunk.size()) * layers_done / layers;
+    if (watch.on_prompt) watch.on_prompt(read / all);
+    return !Cancelled(watch.cancel);
+  };
+  const Watched watched(&state, watch.wanted() ? &watcher : nullptr);
   while (!ids.empty()) {
-    if (Cancelled(cancel)) return Fail(ErrorCode::kCancelled, "cancelled while reading the prompt");
-    const auto chunk = ids.first(std::min(ids.size(), batch_size));
+    if (!watcher(0)) return Abandoned();
+    chunk = ids.first(std::min(ids.size(), batch_size));
     ids = ids.subspan(chunk.size());
     if (!ids.empty()) {
       BITTERN_TRY(Forward(chunk, model::LogitsRows::kNone, {}));
     } else if (request) {
-      ForwardTo(chunk, *request);
+      BITTERN_TRY(ForwardTo(chunk, *request));
       prefilled_for = request;
     } else {
       BITTERN_TRY(Forward(chunk, model::LogitsRows::kLast, last_logits));
     }
     timings.prompt_tokens += static_cast<int>(chunk.size());
+    chunk = {};
   }
   return {};
 }
@@ -417,14 +458,14 @@ Result<void> Session::Impl::Resume(const Sampler& sampler) {
 }
 
 Result<void> Session::Prefill(std::span<const TokenId> tokens, const std::atomic<bool>* cancel) {
-  return impl_->Prefill(tokens, cancel, std::nullopt);
+  return impl_->Prefill(tokens, {cancel, {}}, std::nullopt);
 }
 
 Result<void> Session::PrefillFor(std::span<const TokenId> tokens, const GenerateOptions& next) {
   Sampler sampler = BITTERN_TRY(Sampler::Create(next.sampler));
   for (const TokenId id : impl_->tokens) sampler.Accept(id);
   for (const TokenId id : tokens) sampler.Accept(id);
-  return impl_->Prefill(tokens, next.cancel, impl_->ScreenFor(sampler));
+  return impl_->Prefill(tokens, {next.cancel, next.on_prompt}, impl_->ScreenFor(sampler));
 }
 
 Result<void> Session::CheckFits(std::span<const TokenId> tokens) const {

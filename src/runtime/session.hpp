@@ -63,7 +63,9 @@ struct GenerateOptions {
   bool ignore_eos = false;
   bool render_special = false;
   Speculation speculation = Speculation::kNgram;  ///< changes the time, never a token
-  const std::atomic<bool>* cancel = nullptr;      ///< checked once a token
+  const std::atomic<bool>* cancel = nullptr;  ///< checked once a token, and once a layer of prompts
+  /// Told the share of a long prompt that is read, 0 to 1; by any thread, one at a time.
+  std::function<void(double)> on_prompt = {};
 };
 
 struct Timings {
