@@ -93,6 +93,18 @@ TEST(Certificate, GoldenWhateverTheThreadsChunksAndCache) {
   ExpectGolden(model, float_cache);
 }
 
+TEST(Certificate, TellsHowFarItIs) {
+  CertifyOptions options = Options(1, 64);
+  options.prompts = {"a", "b"};
+  std::vector<double> told;
+  options.on_progress = [&](double done) { told.push_back(done); };
+  CertifyWith(Load(kPocket), options);
+  ASSERT_EQ(told.size(), 2u * (runtime::kCertificateTokens - 1));
+  EXPECT_TRUE(std::ranges::is_sorted(told));
+  EXPECT_GT(told[runtime::kCertificateTokens], 0.5);
+  EXPECT_LE(told.back(), 1.0);
+}
+
 // Whole batches, a few tokens and single ones leave their values in different places.
 TEST(Certificate, EveryOperationIsTheSameByAnyChunk) {
   ExpectGolden(Load(kKjv, {.layout = model::MatrixLayout::kTile48}), Options(2, 7));

@@ -134,6 +134,10 @@ Result<runtime::Certificate> Make(const CertifyCommandOptions& options,
   certify.companions = options.beside;
   certify.version = BITTERN_VERSION;
   if (expected.size() == 1 && expected[0].is_full()) certify.expected = &expected[0];
+  ProgressLine progress;
+  certify.on_progress = [&](double done) {
+    progress.ShowIfSlow(fmt::format("certifying: {:.0f} %", 100 * done));
+  };
   return runtime::Certify(model, certify);
 }
 

@@ -72,6 +72,8 @@ Result<void> WriteAll(std::span<const runtime::TokenId> ids, runtime::Session* s
                       OutputFile* file) {
   constexpr std::size_t kStep = 64;
   BITTERN_TRY(session->CheckFits(ids));
+  const auto all = static_cast<double>(ids.size());
+  ProgressLine progress;
   while (!ids.empty()) {
     Result<void> written;
     const auto on_logits = [&](int, std::span<const float> row) {
@@ -81,6 +83,7 @@ Result<void> WriteAll(std::span<const runtime::TokenId> ids, runtime::Session* s
     ids = ids.subspan(step.size());
     BITTERN_TRY(session->PrefillAll(step, on_logits));
     BITTERN_TRY(written);
+    progress.ShowIfSlow(fmt::format("logits: {:.0f} %", 100 - 100 * double(ids.size()) / all));
   }
   return {};
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <utility>
 
 #include "base/hash.hpp"
 #include "model/numerics.hpp"
@@ -69,9 +71,11 @@ class Recorder final : public model::Tracer {
 /// One prompt's way through a session.
 class PromptRun {
  public:
+  /// on_token: told how many tokens were run after the prompt.
   PromptRun(Session* session, Hash128* logits, const CertifyOptions& options,
-            PromptCertificate* result, int num_layers)
-      : session_(*session),
+            PromptCertificate* result, int num_layers, std::function<void(std::size_t)> on_token)
+      : on_token_(std::move(on_token)),
+        session_(*session),
         logits_(*logits),
         options_(options),
         result_(*result),
@@ -98,6 +102,7 @@ class PromptRun {
       if (next % kDetourEvery == 0) BITTERN_TRY(Detour());
       result_.fed.push_back(next < forced.size() ? forced[next] : result_.ids.back());
       BITTERN_TRY(Feed({&result_.fed.back(), 1}));
+      if (on_token_) on_token_(result_.fed.size());
     }
     if (options_.cache != CacheUse::kRecompute) return {};
     recorder_.enabled = true;
@@ -144,6 +149,7 @@ class PromptRun {
     return {};
   }
 
+  const std::function<void(std::size_t)> on_token_;
   Session& session_;
   Hash128& logits_;
   const CertifyOptions& options_;
@@ -248,7 +254,15 @@ Result<Certificate> Certify(const std::shared_ptr<const LoadedModel>& model,
   for (std::size_t i = 0; i < certificate.prompts.size(); ++i) {
     PromptCertificate& prompt = certificate.prompts[i];
     const Ids forced = ForcedIds(options.expected, certificate.prompts, i);
-    BITTERN_TRY(PromptRun(&session, &logits, options, &prompt, certificate.num_layers).Run(forced));
+    const auto on_token = [&](std::size_t count) {
+      const double prompts =
+          static_cast<double>(i) + static_cast<double>(count) / kCertificateTokens;
+      if (options.on_progress) {
+        options.on_progress(prompts / static_cast<double>(certificate.prompts.size()));
+      }
+    };
+    BITTERN_TRY(PromptRun(&session, &logits, options, &prompt, certificate.num_layers, on_token)
+                    .Run(forced));
     AddIds(prompt.prompt_ids, &tokens);
     AddIds(prompt.ids, &tokens);
   }

@@ -2,6 +2,7 @@
 // Making a certificate: fixed prompts through a model, every value on the way hashed.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,8 @@ struct CertifyOptions {
   /// operation that differs is the cause and not what followed from another token. Where nothing
   /// differs these are the same ids. May be null; ignored where the prompts differ.
   const Certificate* expected = nullptr;
+  /// Told now and then the share of all tokens that has been run, 0 to 1.
+  std::function<void(double)> on_progress = {};
 };
 
 /// Runs all prompts. Errors: those of Session and of model::FingerprintOf; kInvalidArgument
