@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `bittern`: parses, calls one command, turns every way to fail into an exit code.
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/standard_streams.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
@@ -173,15 +173,6 @@ int PrintHelp(const CLI::App& app, const CLI::Success& asked) {
   return status ? exit_code : Report(status.error(), kExitRuntime);
 }
 
-/// Where a standard stream is closed, the next file that is opened would take its place and get
-/// what is meant for the stream. What takes it here can be used for the opposite only, so that
-/// whoever uses the stream is told that it is closed.
-void OccupyStandardStreams() {
-  for (const int fd : {0, 1, 2}) {
-    if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) == -1) return;
-  }
-}
-
 int Main(int argc, char** argv) {
   CLI::App app("Bittern runs ternary language models (BitNet b1.58) on CPUs.", "bittern");
   app.set_version_flag("--version", "bittern " BITTERN_VERSION);
@@ -218,7 +209,7 @@ int Main(int argc, char** argv) {
 }  // namespace bittern::cli
 
 int main(int argc, char** argv) {
-  bittern::cli::OccupyStandardStreams();
+  bittern::OccupyStandardStreams();
   bittern::cli::RemoveFilesOnSignals();
   try {
     return bittern::cli::Main(argc, argv);
