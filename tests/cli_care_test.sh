@@ -89,6 +89,9 @@ test_values() {
   run "OUT that is standard output" 1 convert "$model" - --to tl2
   run "an empty prompt is one" 0 run -p "" -n 1
   run "an empty text" 0 tokenize ""
+  run "an empty text after a flag without value" 0 tokenize --ids ""
+  run "a text that looks like a flag without value" 0 run -p "--temp=" -n 1
+  run "and like one with" 0 run -r "-m" -p "" -n 1
   run "out of range" 1 run -p x -b 0
   err_has '--batch-size: a whole number of 1 to 2147483647 expected, "0" found'
   run "below nothing" 1 run -p x -c -5

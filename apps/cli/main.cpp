@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -56,6 +57,7 @@ bool IsTextFlag(std::string_view flag) {
   return std::ranges::find(kTextFlags, flag) != kTextFlags.end();
 }
 
+/// With long forms in place of those that the parser would misread.
 std::vector<std::string> NormaliseArguments(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -64,24 +66,36 @@ std::vector<std::string> NormaliseArguments(int argc, char** argv) {
       if (arguments[i] == short_form && !is_text) arguments[i] = long_form;
     }
   }
-  std::ranges::reverse(arguments);  // CLI11 takes them from the back
   return arguments;
+}
+
+/// The command that the arguments name.
+const CLI::App& NamedCommand(const CLI::App& app, std::span<const std::string> arguments) {
+  const CLI::App* command = &app;
+  for (const std::string& argument : arguments) {
+    const auto below = command->get_subcommands(
+        [&](const CLI::App* candidate) { return candidate->check_name(argument); });
+    if (below.empty()) break;
+    command = below.front();
+  }
+  return *command;
 }
 
 /// The first flag whose value is the empty text, `-m ""` or `--temp=`: an unset variable of a shell
 /// script more often than a wish. Empty where there is none; free text may be empty.
-std::string FlagWithoutValue(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (argument == "--") break;
-    if (argument.starts_with("--") && argument.ends_with('=')) {
-      const std::string_view flag = argument.substr(0, argument.size() - 1);
-      if (!IsTextFlag(flag)) return std::string(flag);
+std::string FlagWithoutValue(const CLI::App& command, std::span<const std::string> arguments) {
+  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string& argument = arguments[i];
+    const bool has_equals = argument.starts_with("--") && argument.ends_with('=');
+    const std::string flag = has_equals ? argument.substr(0, argument.size() - 1) : argument;
+    if (IsTextFlag(flag)) {
+      i += has_equals ? 0 : 1;
+      continue;
     }
-    const std::string_view before = argv[i - 1];
-    if (argument.empty() && i > 1 && before.starts_with('-') && !IsTextFlag(before)) {
-      return std::string(before);
-    }
+    const CLI::Option* option = flag.starts_with('-') ? command.get_option_no_throw(flag) : nullptr;
+    const bool takes_value = option != nullptr && option->get_items_expected_max() > 0;
+    const bool next_is_empty = i + 1 < arguments.size() && arguments[i + 1].empty();
+    if (takes_value && (has_equals || next_is_empty)) return flag;
   }
   return "";
 }
@@ -135,16 +149,9 @@ std::string WithoutJargon(const std::string& what) {
   return what;
 }
 
-/// The command that was typed, or the one below it.
-const CLI::App& ChosenCommand(const CLI::App& app) {
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
-  return *command;
-}
-
 /// What was typed wrongly and what to do about it.
-int ReportUsage(const CLI::App& app, const std::string& problem, int argc, char** argv) {
-  const CLI::App& command = ChosenCommand(app);
+int ReportUsage(const CLI::App& app, const CLI::App& command, const std::string& problem, int argc,
+                char** argv) {
   std::string message = problem;
   const std::vector<std::string> unknown = command.remaining();
   if (!unknown.empty()) {
@@ -192,15 +199,19 @@ int Main(int argc, char** argv) {
     PrintError("{}", app.help());
     return kExitUsage;
   }
-  if (const std::string flag = FlagWithoutValue(argc, argv); !flag.empty()) {
-    return ReportUsage(app, fmt::format("{}: a value expected, \"\" found", flag), argc, argv);
+  std::vector<std::string> arguments = NormaliseArguments(argc, argv);
+  const CLI::App& command = NamedCommand(app, arguments);
+  if (const std::string flag = FlagWithoutValue(command, arguments); !flag.empty()) {
+    return ReportUsage(app, command, fmt::format("{}: a value expected, \"\" found", flag), argc,
+                       argv);
   }
   try {
-    app.parse(NormaliseArguments(argc, argv));
+    std::ranges::reverse(arguments);  // CLI11 takes them from the back
+    app.parse(arguments);
   } catch (const CLI::Success& help_or_version) {
     return PrintHelp(app, help_or_version);
   } catch (const CLI::ParseError& error) {
-    return ReportUsage(app, WithoutJargon(error.what()), argc, argv);
+    return ReportUsage(app, command, WithoutJargon(error.what()), argc, argv);
   }
   return exit_code;
 }
