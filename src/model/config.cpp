@@ -121,6 +121,16 @@ Result<void> CheckHeads(const formats::Metadata& metadata, const ModelConfig& c)
   if (c.head_dim % 2 != 0) {
     return Fail(ErrorCode::kCorruptFile, fmt::format("head size {} is odd", c.head_dim));
   }
+  // num_kv_heads divides num_heads, so that its product is smaller; both fit q_size() and
+  // kv_size().
+  const std::uint64_t q_size =
+      static_cast<std::uint64_t>(c.num_heads) * static_cast<std::uint64_t>(c.head_dim);
+  if (q_size > kMaxSize) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{}attention.head_count {} times the head size {} "
+                            "(attention.key_length): expected up to {}, found {}",
+                            prefix, c.num_heads, c.head_dim, kMaxSize, q_size));
+  }
   const auto rotated = BITTERN_TRY(metadata.GetUint(prefix + "rope.dimension_count"));
   if (rotated && *rotated != static_cast<std::uint64_t>(c.head_dim)) {
     return Fail(ErrorCode::kUnsupported,

@@ -140,6 +140,7 @@ class SmallModel {
     for (const auto& [name, tensor] : tensors) {
       builder.AddTensor(name, static_cast<std::uint32_t>(tensor.format), tensor.shape, tensor.data);
     }
+    if (alignment != 32) builder.PadTo(alignment).Add("general.alignment", alignment);
     const auto path = std::filesystem::temp_directory_path() /
                       ("bittern_small_" + std::to_string(getpid()) + ".gguf");
     const Bytes bytes = builder.Build();
@@ -155,6 +156,7 @@ class SmallModel {
   std::map<std::string, std::string> texts;
   std::vector<std::uint32_t> tilings;
   float rms_norm_eps = 1e-5f;
+  std::uint32_t alignment = 32;
   std::map<std::string, Tensor> tensors;
 
  private:
