@@ -76,6 +76,36 @@ TEST(ModelLoad, ScaleMustBeFiniteAndPositive) {
   }
 }
 
+TEST(ModelLoad, AMatrixOfZerosNeedsNoScale) {
+  for (const char* name : {"blk.0.attn_k.weight", "blk.1.ffn_gate.weight", "blk.1.ffn_up.weight",
+                           "blk.0.ffn_down.weight"}) {
+    for (const float scale : {0.0f, NAN}) {
+      SmallModel small;
+      const auto rows = small.tensors.at(name).shape[1];
+      for (std::size_t row = 0; row < rows; ++row) small.ZeroRow(name, row);
+      small.SetScale(name, scale);
+      EXPECT_EQ(Why(small), "loaded") << name;
+      small.FillRow(name, rows - 1, 2);
+      EXPECT_THAT(Why(small), AllOf(HasSubstr(name), HasSubstr("scale"))) << name;
+    }
+  }
+}
+
+// 1e30 times 1e30: each a float, their product is none. In a layout whose words are moved and in
+// one that is read code by code.
+TEST(ModelLoad, AStoredScaleTimesASeparateOneMustBeFinite) {
+  for (const bool recoded : {false, true}) {
+    for (const float scale : {1e30f, 1e-30f}) {
+      SmallModel small;
+      small.SetScale("blk.0.attn_k.weight", scale);
+      if (recoded) small.Recode(quant::CodecOf(quant::TernaryLayout::kI2sArm));
+      small.AddFloats("blk.0.attn_k.scale", {1}, 0, scale);
+      EXPECT_THAT(Why(small), AllOf(HasSubstr("blk.0.attn_k.weight"),
+                                    HasSubstr("expected a finite positive scale")));
+    }
+  }
+}
+
 TEST(ModelLoad, NormsMustBeFinite) {
   SmallModel small;
   small.SetFloat("blk.1.ffn_sub_norm.weight", 200, NAN);
