@@ -48,7 +48,8 @@ Result<void> AddTokensFile(const Json& json, HfVocabulary* vocabulary) {
     const auto id = member.value.AsUint();
     if (!id || member.key.empty()) {
       return Fail(ErrorCode::kCorruptFile,
-                  fmt::format("added_tokens.json, token {}: an id expected", Quoted(member.key)));
+                  fmt::format("added_tokens.json, token {}: an id expected, {} found",
+                              Quoted(member.key), member.value.Shown()));
     }
     if (*id < vocabulary->tokens.size() && vocabulary->tokens[*id] == member.key) continue;
     auto set = SetToken(*id, member.key, token_type::kControl, vocabulary);
@@ -144,7 +145,7 @@ Result<std::vector<std::uint64_t>> IdsOf(const Json& file, std::string_view key)
   for (const Json& item : list) {
     if (!item.AsUint()) {
       return Fail(ErrorCode::kCorruptFile,
-                  fmt::format("{}: ids expected, {} found", key, item.TypeName()));
+                  fmt::format("{}: ids expected, {} found", key, item.Shown()));
     }
     ids.push_back(*item.AsUint());
   }

@@ -50,7 +50,7 @@ Result<void> ReadVocab(const Json& model, HfVocabulary* vocabulary) {
     const auto id = member.value.AsUint();
     if (!id) {
       return Corrupt(fmt::format("model.vocab, token {}: an id expected, {} found",
-                                 Quoted(member.key), member.value.TypeName()));
+                                 Quoted(member.key), member.value.Shown()));
     }
     BITTERN_TRY(SetToken(*id, member.key, token_type::kNormal, vocabulary));
   }

@@ -171,7 +171,8 @@ TEST(ModelLoad, HyperparametersAreChecked) {
                           "attention.head_count", "context_length"}) {
     SmallModel small;
     small.keys.erase(key);
-    EXPECT_THAT(Why(small), AllOf(HasSubstr(key), HasSubstr("missing")));
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(key), HasSubstr("missing; --override-kv bitnet-b1.58"),
+                                  HasSubstr("=int:N")));
   }
   SmallModel nan;
   nan.rms_norm_eps = NAN;
@@ -240,6 +241,17 @@ TEST(ModelLoad, TensorsThatChangeTheResultAreRefused) {
   harmless.AddFloats("rope_freqs.weight", {64}, 0, 1);
   harmless.AddFloats("blk.0.attn_rot_embd.weight", {64}, 0, 1);
   EXPECT_EQ(Why(harmless), "loaded");
+}
+
+TEST(ModelLoad, WithoutRopeThetaItIs10000) {
+  SmallModel small;
+  small.rope_theta.reset();
+  const auto loaded = Load(small);
+  ASSERT_TRUE(loaded.model) << loaded.model.error().message;
+  EXPECT_EQ(loaded.model->config().rope_theta, 10000);
+  EXPECT_EQ(ChoiceOf(loaded.decisions, "bitnet-b1.58.rope.freq_base"), "10000");
+  small.rope_theta = 0.5f;
+  EXPECT_THAT(Why(small), HasSubstr("rope.freq_base: expected 1"));
 }
 
 TEST(ModelLoad, SubNormsOfALlamaNameTheArchitectureThatHasThem) {

@@ -57,6 +57,7 @@ std::optional<std::string> WhyNeeded(std::string_view name, const ModelConfig& c
   if (Contains(name, "norm")) {
     return fmt::format("a norm that general.architecture {} does not have", c.architecture);
   }
+  if (name.ends_with(".input_scale")) return "a scale fixed for activations";
   if (name.ends_with("_scale") || name.ends_with(".scale")) {
     return "a scale of no ternary matrix of this network";
   }
