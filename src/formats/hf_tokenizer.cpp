@@ -159,9 +159,11 @@ struct SpecialTokenIds {
 Result<SpecialTokenIds> FindSpecialTokens(const SmallFiles& files, const Json& config,
                                           const HfVocabulary& vocabulary) {
   SpecialTokenIds ids;
-  for (const Json* file : {&files.generation_config, &config}) {
-    if (ids.bos.empty()) ids.bos = BITTERN_TRY(IdsOf(*file, "bos_token_id"));
-    if (ids.eos.empty()) ids.eos = BITTERN_TRY(IdsOf(*file, "eos_token_id"));
+  for (const auto& [name, file] :
+       {std::pair{"generation_config.json", &files.generation_config}, {"config.json", &config}}) {
+    const auto named = [&](Error error) { return Within(name, std::move(error)); };
+    if (ids.bos.empty()) ids.bos = BITTERN_TRY(IdsOf(*file, "bos_token_id").map_error(named));
+    if (ids.eos.empty()) ids.eos = BITTERN_TRY(IdsOf(*file, "eos_token_id").map_error(named));
   }
   for (const Json* file : {&files.tokenizer_config, &files.special_tokens_map}) {
     const auto bos = NamedToken(*file, "bos_token", vocabulary);

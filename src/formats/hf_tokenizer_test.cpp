@@ -152,6 +152,8 @@ TEST(HfTokenizer, RefusesByName) {
 
 TEST(HfTokenizer, RefusesWhatContradictsItself) {
   EXPECT_THAT(Refusal("\"b\":1", "\"b\":0"), HasSubstr("id 0 belongs to \"a\" and to \"b\""));
+  EXPECT_THAT(Refusal("{\"id\":5", "{\"id\":-5"),
+              HasSubstr("added_tokens[0]: an id expected, -5 found"));
   EXPECT_THAT(Refusal("\"b\":1", "\"b\":-1"), HasSubstr("an id expected, -1 found"));
   EXPECT_THAT(Refusal("\"b\":1", "\"b\":4194304"), HasSubstr("an id below 4194304"));
   EXPECT_THAT(Refusal("\"b\":1", "\"a\":1"), HasSubstr("key \"a\" appears twice"));
@@ -219,7 +221,7 @@ TEST(HfTokenizer, SpecialIdsAndWhoIsBelieved) {
   outcome = Read({.tokenizer_json = kByteLevel}, 8, R"({"eos_token_id":8})");
   EXPECT_THAT(outcome.error, HasSubstr("special token id 8 is not among the 8 tokens"));
   outcome = Read({.tokenizer_json = kByteLevel}, 8, R"({"eos_token_id":"five"})");
-  EXPECT_THAT(outcome.error, HasSubstr("eos_token_id: ids expected, \"five\" found"));
+  EXPECT_THAT(outcome.error, HasSubstr("config.json: eos_token_id: ids expected, \"five\" found"));
 }
 
 TEST(HfTokenizer, LlamaTokenizersSayThemselvesWhatTheyAdd) {

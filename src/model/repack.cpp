@@ -172,7 +172,8 @@ Result<quant::TernaryScales> RepackPart(const StackPart& part, MatrixLayout layo
   });
   BITTERN_TRY(std::move(error).Get());
   if (!words) return quant::Coarsen(std::move(scales));
-  scales.values = {BITTERN_TRY(ScaleOfWords(source))};
+  const float scale = BITTERN_TRY(ScaleOfWords(source));
+  scales.values = {scale};
   return scales;
 }
 
