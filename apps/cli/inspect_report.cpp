@@ -83,6 +83,7 @@ void Judge(const formats::Tensor& tensor, const TernaryTensor& ternary, InspectR
                     "for nothing; the file is damaged",
                     name, ternary.stats.invalid, ternary.stats.weights()));
   }
+  if (ternary.stats.zero == ternary.stats.weights()) return;  // nothing to scale
   if (!std::isfinite(ternary.scale) || ternary.scale <= 0) {
     report->findings.push_back(
         fmt::format("tensor {}: scale {}; a positive number expected", name, ternary.scale));

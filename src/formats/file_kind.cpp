@@ -57,9 +57,15 @@ constexpr Signature kSignatures[] = {
     {"BZh"sv, kUnsupported, kPacked},
     {"7z\xbc\xaf"sv, kUnsupported, kPacked},
     {"\x89HDF"sv, kUnsupported, "an HDF5 file; not supported, use the model's GGUF"},
-    {"version https://git-lfs"sv, kCorrupt,
-     "a Git LFS pointer, not the model itself; fetch the file with \"git lfs pull\""},
 };
+
+constexpr std::string_view kLfsPointer = "version https://git-lfs";
+
+/// The first bytes, all that anything here looks at.
+std::string_view HeadOf(std::span<const std::byte> bytes) {
+  constexpr std::size_t kHeadBytes = 1024;
+  return {reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), kHeadBytes)};
+}
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
@@ -68,19 +74,19 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-Error RefuseText(std::string_view head) {
+/// Without a byte order mark and white space in front.
+std::string_view SkipSpace(std::string_view head) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
   const std::size_t first = head.find_first_not_of(" \t\r\n");
   head.remove_prefix(std::min(first, head.size()));
-  const std::string lower = Lower(head);
-  if (lower.starts_with("<!doctype html") || lower.starts_with("<html") ||
-      lower.starts_with("<?xml") || lower.starts_with("<!--")) {
-    return {kCorrupt,
-            "a web page, not a model; the download address gave a page instead of the file"};
-  }
+  return head;
+}
+
+Error RefuseText(std::string_view head) {
   constexpr std::size_t kShown = 60;
-  if (lower.starts_with("{") || lower.starts_with("[")) {
+  head = SkipSpace(head);
+  if (head.starts_with('{') || head.starts_with('[')) {
     return {kCorrupt, fmt::format("JSON text, not a model: {}", Quoted(head, kShown))};
   }
   return {kCorrupt, fmt::format("a text file, not a model: {}", Quoted(head, kShown))};
@@ -100,20 +106,42 @@ bool LooksLikeGguf(std::span<const std::byte> bytes) noexcept {
          std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
 }
 
-Error RefuseFile(std::span<const std::byte> bytes) {
-  constexpr std::size_t kHeadBytes = 1024;
-  const std::span<const std::byte> start = bytes.first(std::min(bytes.size(), kHeadBytes));
-  const std::string_view head(reinterpret_cast<const char*>(start.data()), start.size());
-  if (head.empty()) return {kCorrupt, "file is empty"};
-  for (const Signature& signature : kSignatures) {
-    if (head.starts_with(signature.magic)) return {signature.code, std::string(signature.refusal)};
+std::optional<Error> RefuseDebris(std::span<const std::byte> bytes) {
+  const std::string_view head = HeadOf(bytes);
+  if (head.starts_with(kLfsPointer)) {
+    return Error{kCorrupt,
+                 "a Git LFS pointer, not the file itself; fetch the file with \"git lfs pull\""};
   }
+  const std::string lower = Lower(SkipSpace(head));
+  if (lower.starts_with("<!doctype html") || lower.starts_with("<html") ||
+      lower.starts_with("<?xml") || lower.starts_with("<!--")) {
+    return Error{kCorrupt,
+                 "a web page, not the file itself; the download address gave a page instead"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> RefuseOtherKind(std::span<const std::byte> bytes) {
+  const std::string_view head = HeadOf(bytes);
+  if (head.empty()) return Error{kCorrupt, "file is empty"};
+  for (const Signature& signature : kSignatures) {
+    if (head.starts_with(signature.magic)) {
+      return Error{signature.code, std::string(signature.refusal)};
+    }
+  }
+  if (auto debris = RefuseDebris(bytes)) return debris;
+  if (IsText(head)) return RefuseText(head);
+  return std::nullopt;
+}
+
+Error RefuseFile(std::span<const std::byte> bytes) {
+  if (auto other = RefuseOtherKind(bytes)) return *std::move(other);
+  const std::span<const std::byte> start = bytes.first(HeadOf(bytes).size());
   if (LooksLikeSafetensors(start)) {
     return {kUnsupported,
             "a safetensors file alone; it needs the config.json that it was published with, "
             "in the same folder"};
   }
-  if (IsText(head)) return RefuseText(head);
   if (std::all_of(start.begin(), start.end(), [](std::byte b) { return b == std::byte{0}; })) {
     return {kCorrupt, "begins with zeros where a model file has \"GGUF\"; an unfinished download?"};
   }
@@ -125,34 +153,77 @@ Error RefuseFile(std::span<const std::byte> bytes) {
           fmt::format("not a model file: the bytes \"GGUF\" expected first,{} found", found)};
 }
 
-Error RefuseFolder(const std::filesystem::path& folder) {
-  constexpr std::size_t kMaxSeen = 10000, kMaxListed = 5;
-  std::vector<std::string> ggufs;
-  bool safetensors = false;
+namespace {
+
+/// The names of the model files of a folder, sorted.
+struct ModelFiles {
+  std::vector<std::string> ggufs, safetensors, pickles;
+};
+
+ModelFiles FindModelFiles(const std::filesystem::path& folder) {
+  constexpr std::size_t kMaxSeen = 10000;
+  ModelFiles files;
   std::error_code failed;
   auto entry = std::filesystem::directory_iterator(folder, failed);
   for (std::size_t seen = 0;
        !failed && entry != std::filesystem::directory_iterator() && seen < kMaxSeen;
        ++seen, entry.increment(failed)) {
     const std::string extension = Lower(entry->path().extension().string());
-    if (extension == ".gguf") ggufs.push_back(Printable(entry->path().filename().string(), 255));
-    if (extension == ".safetensors") safetensors = true;
+    std::string name = Printable(entry->path().filename().string(), 255);
+    if (extension == ".gguf") files.ggufs.push_back(std::move(name));
+    if (extension == ".safetensors") files.safetensors.push_back(std::move(name));
+    const bool is_pickle = extension == ".pt" || extension == ".pth" ||
+                           (extension == ".bin" && name.starts_with("pytorch_model"));
+    if (is_pickle) files.pickles.push_back(std::move(name));
   }
-  std::sort(ggufs.begin(), ggufs.end());
-  if (!ggufs.empty()) {
-    std::string list;
-    for (std::size_t i = 0; i < ggufs.size() && i < kMaxListed; ++i) {
-      list += (i == 0 ? " " : ", ") + ggufs[i];
-    }
-    if (ggufs.size() > kMaxListed) list += ", ...";
-    return {ErrorCode::kIo, "a folder; name the model file in it:" + list};
+  for (auto* list : {&files.ggufs, &files.safetensors, &files.pickles}) std::ranges::sort(*list);
+  return files;
+}
+
+/// "a.gguf, b.gguf": the first few.
+std::string List(const std::vector<std::string>& names) {
+  constexpr std::size_t kMaxListed = 5;
+  std::string list;
+  for (std::size_t i = 0; i < names.size() && i < kMaxListed; ++i) {
+    list += (i == 0 ? "" : ", ") + names[i];
   }
-  if (safetensors) {
+  return names.size() > kMaxListed ? list + ", ..." : list;
+}
+
+}  // namespace
+
+Error RefuseFolder(const std::filesystem::path& folder) {
+  const ModelFiles files = FindModelFiles(folder);
+  if (!files.ggufs.empty()) {
+    return {ErrorCode::kIo, "a folder; name the model file in it: " + List(files.ggufs)};
+  }
+  if (!files.safetensors.empty()) {
     return {kUnsupported,
             "a folder with safetensors files, but without the config.json that says what they "
             "are"};
   }
   return {ErrorCode::kIo, "a folder; a GGUF file or a Hugging Face model expected"};
+}
+
+Error RefuseWeightlessFolder(const std::filesystem::path& folder) {
+  constexpr std::string_view kExpected =
+      "model.safetensors or model.safetensors.index.json expected in the folder";
+  const ModelFiles files = FindModelFiles(folder);
+  if (!files.ggufs.empty()) {
+    return {ErrorCode::kIo, fmt::format("{}, {} found; name that file instead of the folder",
+                                        kExpected, List(files.ggufs))};
+  }
+  if (!files.safetensors.empty()) {
+    return {ErrorCode::kIo,
+            fmt::format("{}, {} found; fetch the index, or name the file that holds all weights",
+                        kExpected, List(files.safetensors))};
+  }
+  if (!files.pickles.empty()) {
+    return {kUnsupported, fmt::format("{}, {} found, which is not read, because unpickling runs "
+                                      "code; convert it to safetensors first",
+                                      kExpected, List(files.pickles))};
+  }
+  return {ErrorCode::kNotFound, fmt::format("{}, no weights found", kExpected)};
 }
 
 }  // namespace bittern::formats

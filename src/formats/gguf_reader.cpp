@@ -58,7 +58,8 @@ class GgufParser {
   Result<void> ReadTensorInfo(std::uint64_t index);
   Result<void> ReadShape(Tensor* tensor);
   Result<void> ReadFormat(Tensor* tensor);
-  void ResolveSharedType(std::size_t index);
+  bool Reaches(std::size_t index, std::uint64_t bytes) const;
+  Result<void> ResolveSharedType(std::size_t index);
   Result<void> PlaceTensors();
   Result<void> PlaceTensor(std::uint64_t offset, std::uint64_t expected, std::uint64_t size,
                            Tensor* tensor);
@@ -262,28 +263,40 @@ Result<void> GgufParser::PlaceTensor(std::uint64_t offset, std::uint64_t expecte
   return {};
 }
 
-/// Two formats under one type id: the one whose size reaches the next tensor (or the end of the
-/// file) is meant. If neither does, the first stays and the place of the next tensor is reported.
-void GgufParser::ResolveSharedType(std::size_t index) {
-  Tensor& tensor = contents_.tensors[index];
-  const auto* other = quant::OtherFormatOf(static_cast<std::uint32_t>(tensor.format));
-  if (other == nullptr) return;
-  const auto size = quant::TensorBytes(*other, tensor.row_elements(), tensor.rows());
-  if (!size) return;
+/// Whether `bytes` of tensor `index` reach the next one, or the end of the file.
+bool GgufParser::Reaches(std::size_t index, std::uint64_t bytes) const {
   const bool last = index + 1 == contents_.tensors.size();
   const std::uint64_t data_bytes =
       bytes_.size() - std::min<std::uint64_t>(bytes_.size(), contents_.data_start);
   const std::uint64_t end = last ? data_bytes : offsets_[index + 1];
-  const auto reaches = [&](std::uint64_t bytes) {
-    std::uint64_t exact = 0, padded = 0;
-    return CheckedAdd(offsets_[index], bytes, &exact) &&
-           CheckedRoundUp(exact, contents_.alignment, &padded) &&
-           (end == padded || (last && end == exact));
-  };
-  if (!reaches(sizes_[index]) && reaches(*size)) {
+  std::uint64_t exact = 0, padded = 0;
+  return CheckedAdd(offsets_[index], bytes, &exact) &&
+         CheckedRoundUp(exact, contents_.alignment, &padded) &&
+         (end == padded || (last && end == exact));
+}
+
+/// Two formats under one type id: the one whose size reaches the next tensor (or the end of the
+/// file) is meant. If neither does, the first stays and the place of the next tensor is reported.
+Result<void> GgufParser::ResolveSharedType(std::size_t index) {
+  Tensor& tensor = contents_.tensors[index];
+  const auto id = static_cast<std::uint32_t>(tensor.format);
+  if (Reaches(index, sizes_[index])) return {};
+  if (const auto* other = quant::OtherFormatOf(id)) {
+    const auto size = quant::TensorBytes(*other, tensor.row_elements(), tensor.rows());
+    if (!size || !Reaches(index, *size)) return {};
     tensor.format = other->format;
     sizes_[index] = *size;
+  } else if (const auto twin = quant::UnreadTwinOf(id)) {
+    // Elements count 63 bits at most, so that no product here overflows.
+    const bool whole = tensor.row_elements() % twin->block_elements == 0;
+    const std::uint64_t size = tensor.num_elements() / twin->block_elements * twin->block_bytes;
+    if (!whole || !Reaches(index, size)) return {};
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("tensor {}: type {} with the size of {}, which is not supported yet; "
+                            "supported: {}",
+                            Quoted(tensor.name), id, twin->name, SupportedFormats()));
   }
+  return {};
 }
 
 Result<void> GgufParser::PlaceTensors() {
@@ -292,7 +305,7 @@ Result<void> GgufParser::PlaceTensors() {
   }
   std::uint64_t expected = 0;  // offset from data_start: the padded end of the tensors so far
   for (std::size_t i = 0; i < contents_.tensors.size(); ++i) {
-    ResolveSharedType(i);
+    BITTERN_TRY(ResolveSharedType(i));
     Tensor& tensor = contents_.tensors[i];
     auto placed = PlaceTensor(offsets_[i], expected, sizes_[i], &tensor);
     if (!placed) {

@@ -317,6 +317,25 @@ TEST(GgufReader, TheSpanOfType42SaysItsGroups) {
   ExpectCorrupt(neither.Build(), HasSubstr("tensor \"u\": data offset: 576"));
 }
 
+/// llama.cpp has MXFP4 under the id that TL2 has here: blocks of 32 in 17 bytes.
+TEST(GgufRefuses, Mxfp4UnderTheIdOfTl2IsNamed) {
+  constexpr std::uint32_t kType = 39;
+  for (const bool last : {false, true}) {
+    GgufBuilder builder;
+    builder.AddTensor("t", kType, {512, 4}, Bytes(512 / 32 * 17 * 4));
+    if (!last) builder.AddTensor("u", WeightFormat::kF32, {3});
+    const Bytes file = builder.Build();
+    const auto contents = Parse(file);
+    ASSERT_FALSE(contents);
+    EXPECT_EQ(contents.error().code, ErrorCode::kUnsupported);
+    EXPECT_THAT(contents.error().message, AllOf(HasSubstr("tensor \"t\": type 39"),
+                                                HasSubstr("size of MXFP4, which is not supp")));
+  }
+  GgufBuilder neither;
+  neither.AddTensor("t", kType, {512, 4}, Bytes(600)).AddTensor("u", WeightFormat::kF32, {3});
+  ExpectCorrupt(neither.Build(), HasSubstr("tensor \"u\": data offset"));
+}
+
 /// Two tensors of 12 bytes; the data offset of one is replaced.
 Bytes WithOffset(std::string_view name, std::uint64_t offset) {
   GgufBuilder builder;

@@ -32,14 +32,14 @@ const Json* Present(const Json& object, std::string_view key) {
 
 tl::unexpected<Error> WrongType(std::string_view key, std::string_view expected,
                                 const Json& found) {
-  return Corrupt(fmt::format("{}: {} expected, {} found", key, expected, found.TypeName()));
+  return Corrupt(fmt::format("{}: {} expected, {} found", key, expected, found.Shown()));
 }
 
 Result<std::optional<std::uint64_t>> OptionalSize(const Json& json, std::string_view key) {
   const Json* value = Present(json, key);
   if (value == nullptr) return std::nullopt;
   const auto number = value->AsUint();
-  if (!number) return WrongType(key, "an integer of 0 or more", *value);
+  if (!number) return WrongType(key, "an integer of 1 or more", *value);
   if (*number < 1 || *number > kMaxSize) {
     return Corrupt(fmt::format("{}: 1 to {} expected, {} found", key, kMaxSize, *number));
   }
@@ -48,7 +48,7 @@ Result<std::optional<std::uint64_t>> OptionalSize(const Json& json, std::string_
 
 Result<std::uint64_t> Size(const Json& json, std::string_view key) {
   const auto value = BITTERN_TRY(OptionalSize(json, key));
-  if (!value) return Corrupt(fmt::format("{} is missing", key));
+  if (!value) return Corrupt(fmt::format("{} is missing; an integer of 1 or more expected", key));
   return *value;
 }
 
@@ -211,7 +211,9 @@ Result<void> WriteRopeScaling(const Json& scaling, KeyWriter* keys) {
   return {};
 }
 
-Result<void> WriteRope(const Json& json, KeyWriter* keys) {
+/// LLaMA's and Qwen's classes take 10000 where rope_theta is missing, as the reader of the keys
+/// does. BitNet's classes differ, so nothing is taken for them.
+Result<void> WriteRope(const Json& json, bool is_bitnet, KeyWriter* keys) {
   const Json* parameters = Present(json, "rope_parameters");
   const Json* scaling = Present(json, "rope_scaling");
   if (scaling == nullptr) scaling = parameters;
@@ -219,8 +221,14 @@ Result<void> WriteRope(const Json& json, KeyWriter* keys) {
   if (!theta && parameters != nullptr) {
     theta = BITTERN_TRY(OptionalFloat(*parameters, "rope_theta"));
   }
-  if (!theta) return Corrupt("rope_theta is missing");
-  BITTERN_TRY(keys->Float("rope.freq_base", *theta));
+  if (theta) {
+    BITTERN_TRY(keys->Float("rope.freq_base", *theta));
+  } else if (is_bitnet) {
+    return Corrupt(
+        "rope_theta is missing; add the number that the model was trained with (Microsoft's "
+        "500000, "
+        "1bitLLM's 10000)");
+  }
   return scaling == nullptr ? Result<void>() : WriteRopeScaling(*scaling, keys);
 }
 
@@ -279,7 +287,7 @@ Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
   const auto epsilon = BITTERN_TRY(OptionalFloat(json, "rms_norm_eps"));
   if (!epsilon) return Corrupt("rms_norm_eps is missing");
   BITTERN_TRY(keys.Float("attention.layer_norm_rms_epsilon", *epsilon));
-  BITTERN_TRY(WriteRope(json, &keys));
+  BITTERN_TRY(WriteRope(json, config.architecture.starts_with("bitnet"), &keys));
   BITTERN_TRY(keys.String("hidden_activation", activation));
   // Converters to GGUF interleave the rows of q and k of llama models; here they lie as trained.
   BITTERN_TRY(metadata->AddString("bittern.rope_pairing", "neox"));

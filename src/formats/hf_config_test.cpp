@@ -169,11 +169,11 @@ TEST(HfConfig, RefusesWhatIsMissingOrImpossible) {
   } cases[] = {
       {":2560", ":0", "hidden_size: 1 to"},
       {":2560", ":2561", "not a multiple"},
-      {":2560", ":-1", "hidden_size: an integer of 0 or more"},
-      {":2560", ":2560.0", "hidden_size: an integer of 0 or more"},
+      {":2560", ":-1", "hidden_size: an integer of 1 or more expected, -1 found"},
+      {":2560", ":2560.0", "hidden_size: an integer of 1 or more expected, 2560.0 found"},
       {":2560", ":18446744073709551615", "hidden_size: 1 to"},
       {"1e-05", "1e300", "is not a float"},
-      {"1e-05", "\"small\"", "rms_norm_eps: a number expected, a string found"},
+      {"1e-05", "\"small\"", "rms_norm_eps: a number expected, \"small\" found"},
       {"[\"BitNetForCausalLM\"]", "\"BitNetForCausalLM\"", "an array of one string"},
       {"[\"BitNetForCausalLM\"]", "[]", "an array of one string"},
       {"{\"quant_method\":\"bitnet\",", "{", "quant_method \"\""},
@@ -185,6 +185,17 @@ TEST(HfConfig, RefusesWhatIsMissingOrImpossible) {
   };
   for (const auto& c : cases) EXPECT_THAT(With(c.from, c.to).error, HasSubstr(c.words)) << c.to;
   EXPECT_THAT(ReadText("[]").error, HasSubstr("an object expected"));
+}
+
+TEST(HfConfig, RopeThetaIsLeftToTheReaderOfKeysWhereItsClassHasOneDefault) {
+  const Read bitnet = With("\"rope_theta\"", "\"other\"");
+  EXPECT_THAT(bitnet.error, HasSubstr("rope_theta is missing; add the number"));
+  std::string llama(kBitnet);
+  llama.replace(llama.find("BitNetForCausalLM"), 17, "LlamaForCausalLM");
+  llama.replace(llama.find("rope_theta"), 10, "other");
+  const Read read = ReadText(llama);
+  EXPECT_EQ(read.error, "");
+  EXPECT_EQ(read.metadata.Find("llama.rope.freq_base"), nullptr);
 }
 
 TEST(HfConfig, OtherScalingIsPassedOnForTheModelToRefuse) {

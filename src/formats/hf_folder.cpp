@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "formats/display.hpp"
+#include "formats/file_kind.hpp"
 #include "formats/hf_config.hpp"
 #include "formats/hf_tensors.hpp"
 #include "formats/hf_tokenizer.hpp"
@@ -41,6 +42,14 @@ Result<std::optional<MappedFile>> OpenIfThere(const fs::path& folder, const char
   return BITTERN_TRY(MappedFile::Open(path));
 }
 
+/// A small text file of the folder may be what a failed download left.
+Result<void> CheckText(const MappedFile& file, const char* name) {
+  if (auto debris = RefuseDebris(file.bytes())) {
+    return tl::unexpected(Within(name, *std::move(debris)));
+  }
+  return {};
+}
+
 /// All tensors of all shards, and the files that hold them.
 struct Weights {
   std::vector<MappedFile> files;
@@ -50,6 +59,11 @@ struct Weights {
 
 Result<void> AddFile(const fs::path& folder, const std::string& name, Weights* weights) {
   MappedFile file = BITTERN_TRY(MappedFile::Open(folder / name));
+  if (!LooksLikeSafetensors(file.bytes())) {
+    if (auto other = RefuseOtherKind(file.bytes())) {
+      return tl::unexpected(Within(Printable(name), *std::move(other)));
+    }
+  }
   auto contents = ParseSafetensors(file.bytes());
   if (!contents) return tl::unexpected(Within(Printable(name), std::move(contents).error()));
   if (weights->files.empty()) weights->data_start = contents->data_start;
@@ -98,11 +112,16 @@ Result<Weights> OpenShards(const fs::path& folder, std::span<const ShardedTensor
 Result<Weights> OpenWeights(const fs::path& folder, const std::optional<fs::path>& named) {
   const auto index_file = BITTERN_TRY(OpenIfThere(folder, kIndex));
   if (index_file) {
+    BITTERN_TRY(CheckText(*index_file, kIndex));
     auto index = ParseSafetensorsIndex(TextOf(*index_file));
     if (!index) return tl::unexpected(Within(kIndex, std::move(index).error()));
     const bool listed = !named || std::ranges::find(*index, named->filename().string(),
                                                     &ShardedTensor::file) != index->end();
     if (listed) return OpenShards(folder, *index);
+  }
+  std::error_code ignored;
+  if (!named && !fs::exists(folder / kSingle, ignored)) {
+    return tl::unexpected(RefuseWeightlessFolder(folder));
   }
   Weights weights;
   BITTERN_TRY(AddFile(folder, named ? named->filename().string() : kSingle, &weights));
@@ -124,6 +143,7 @@ Result<void> ReadTokenizer(const fs::path& folder, const Json& config, std::uint
   for (std::size_t i = 0; i < std::size(kHfTokenizerFiles); ++i) {
     auto file = BITTERN_TRY(OpenIfThere(folder, kHfTokenizerFiles[i].name));
     if (!file) continue;
+    BITTERN_TRY(CheckText(*file, kHfTokenizerFiles[i].name));
     open.push_back(*std::move(file));
     texts.*kHfTokenizerFiles[i].text = TextOf(open.back());
   }
@@ -140,6 +160,7 @@ bool LooksLikeHfFolder(const fs::path& folder) {
 Result<HfFolderContents> OpenHfFolder(const fs::path& folder,
                                       const std::optional<fs::path>& weights_file) {
   const MappedFile config_file = BITTERN_TRY(MappedFile::Open(folder / kConfig));
+  BITTERN_TRY(CheckText(config_file, kConfig));
   const auto in_config = [](Error error) {
     return tl::unexpected(Within(kConfig, std::move(error)));
   };

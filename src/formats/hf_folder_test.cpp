@@ -21,6 +21,7 @@ namespace bittern::formats {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Bytes = SafetensorsBuilder::Bytes;
 
@@ -324,8 +325,43 @@ TEST_F(HfFolderTest, TiedHeads) {
   EXPECT_EQ(Open(folder_).Find("output.weight"), nullptr);
 }
 
+TEST_F(HfFolderTest, DebrisOfDownloadsIsNamed) {
+  constexpr std::string_view kPointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:0\n";
+  constexpr std::string_view kPage = "<!DOCTYPE html><html>";
+  Write("model.safetensors", Embedding().Build());
+  ASSERT_EQ(Refusal(), "opened");
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "tokenizer_config.json",
+                           "generation_config.json", "chat_template.jinja"}) {
+    Write(name, kPointer);
+    EXPECT_THAT(Refusal(), HasSubstr(std::string(name) + ": a Git LFS pointer"));
+    Write(name, kPage);
+    EXPECT_THAT(Refusal(), HasSubstr(std::string(name) + ": a web page"));
+    fs::remove(folder_ / name);
+  }
+  Write("model.safetensors", kPointer);
+  EXPECT_THAT(Refusal(), HasSubstr("model.safetensors: a Git LFS pointer"));
+  Write("model.safetensors", "Entry not found");
+  EXPECT_THAT(Refusal(), HasSubstr("model.safetensors: a text file, not a model: \"Entry not"));
+  Write("model.safetensors.index.json", kPointer);
+  EXPECT_THAT(Refusal(), HasSubstr("model.safetensors.index.json: a Git LFS pointer"));
+  Write("config.json", kPage);
+  EXPECT_THAT(Refusal(), HasSubstr("config.json: a web page"));
+}
+
+TEST_F(HfFolderTest, WithoutWeightsNamesWhatIsThere) {
+  EXPECT_THAT(Refusal(), HasSubstr("model.safetensors.index.json expected in the folder, no "
+                                   "weights found"));
+  Write("pytorch_model.bin", "x");
+  EXPECT_THAT(Refusal(), AllOf(HasSubstr("pytorch_model.bin found"),
+                               HasSubstr("convert it to safetensors first")));
+  Write("model-00001-of-00002.safetensors", "x");
+  EXPECT_THAT(Refusal(), HasSubstr("model-00001-of-00002.safetensors found; fetch the index"));
+  Write("model.gguf", "x");
+  EXPECT_THAT(Refusal(), HasSubstr("model.gguf found; name that file"));
+}
+
 TEST_F(HfFolderTest, MissingFilesAreNamed) {
-  EXPECT_THAT(Refusal(), HasSubstr("model.safetensors: cannot open"));
   fs::remove(folder_ / "config.json");
   EXPECT_THAT(Refusal(), HasSubstr("a folder; a GGUF file or a Hugging Face model expected"));
   Write("model.safetensors", Embedding().Build());

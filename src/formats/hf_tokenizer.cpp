@@ -48,7 +48,8 @@ Result<void> AddTokensFile(const Json& json, HfVocabulary* vocabulary) {
     const auto id = member.value.AsUint();
     if (!id || member.key.empty()) {
       return Fail(ErrorCode::kCorruptFile,
-                  fmt::format("added_tokens.json, token {}: an id expected", Quoted(member.key)));
+                  fmt::format("added_tokens.json, token {}: an id expected, {} found",
+                              Quoted(member.key), member.value.Shown()));
     }
     if (*id < vocabulary->tokens.size() && vocabulary->tokens[*id] == member.key) continue;
     auto set = SetToken(*id, member.key, token_type::kControl, vocabulary);
@@ -144,7 +145,7 @@ Result<std::vector<std::uint64_t>> IdsOf(const Json& file, std::string_view key)
   for (const Json& item : list) {
     if (!item.AsUint()) {
       return Fail(ErrorCode::kCorruptFile,
-                  fmt::format("{}: ids expected, {} found", key, item.TypeName()));
+                  fmt::format("{}: ids expected, {} found", key, item.Shown()));
     }
     ids.push_back(*item.AsUint());
   }
@@ -158,9 +159,11 @@ struct SpecialTokenIds {
 Result<SpecialTokenIds> FindSpecialTokens(const SmallFiles& files, const Json& config,
                                           const HfVocabulary& vocabulary) {
   SpecialTokenIds ids;
-  for (const Json* file : {&files.generation_config, &config}) {
-    if (ids.bos.empty()) ids.bos = BITTERN_TRY(IdsOf(*file, "bos_token_id"));
-    if (ids.eos.empty()) ids.eos = BITTERN_TRY(IdsOf(*file, "eos_token_id"));
+  for (const auto& [name, file] :
+       {std::pair{"generation_config.json", &files.generation_config}, {"config.json", &config}}) {
+    const auto named = [&](Error error) { return Within(name, std::move(error)); };
+    if (ids.bos.empty()) ids.bos = BITTERN_TRY(IdsOf(*file, "bos_token_id").map_error(named));
+    if (ids.eos.empty()) ids.eos = BITTERN_TRY(IdsOf(*file, "eos_token_id").map_error(named));
   }
   for (const Json* file : {&files.tokenizer_config, &files.special_tokens_map}) {
     const auto bos = NamedToken(*file, "bos_token", vocabulary);

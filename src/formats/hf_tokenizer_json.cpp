@@ -50,7 +50,7 @@ Result<void> ReadVocab(const Json& model, HfVocabulary* vocabulary) {
     const auto id = member.value.AsUint();
     if (!id) {
       return Corrupt(fmt::format("model.vocab, token {}: an id expected, {} found",
-                                 Quoted(member.key), member.value.TypeName()));
+                                 Quoted(member.key), member.value.Shown()));
     }
     BITTERN_TRY(SetToken(*id, member.key, token_type::kNormal, vocabulary));
   }
@@ -185,7 +185,10 @@ Result<void> TypeSentencePieces(const Json& model, HfVocabulary* vocabulary) {
 Result<void> AddOne(const Json& added, HfVocabulary* vocabulary) {
   const Json* id = added.Find("id");
   const Json* content = added.Find("content");
-  if (id == nullptr || !id->AsUint() || content == nullptr || content->AsString() == nullptr ||
+  if (id != nullptr && !id->AsUint()) {
+    return Corrupt(fmt::format("an id expected, {} found", id->Shown()));
+  }
+  if (id == nullptr || content == nullptr || content->AsString() == nullptr ||
       content->AsString()->empty()) {
     return Corrupt("id and content expected");
   }

@@ -14,6 +14,7 @@
 namespace bittern::formats {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -151,7 +152,9 @@ TEST(HfTokenizer, RefusesByName) {
 
 TEST(HfTokenizer, RefusesWhatContradictsItself) {
   EXPECT_THAT(Refusal("\"b\":1", "\"b\":0"), HasSubstr("id 0 belongs to \"a\" and to \"b\""));
-  EXPECT_THAT(Refusal("\"b\":1", "\"b\":-1"), HasSubstr("an id expected"));
+  EXPECT_THAT(Refusal("{\"id\":5", "{\"id\":-5"),
+              HasSubstr("added_tokens[0]: an id expected, -5 found"));
+  EXPECT_THAT(Refusal("\"b\":1", "\"b\":-1"), HasSubstr("an id expected, -1 found"));
   EXPECT_THAT(Refusal("\"b\":1", "\"b\":4194304"), HasSubstr("an id below 4194304"));
   EXPECT_THAT(Refusal("\"b\":1", "\"a\":1"), HasSubstr("key \"a\" appears twice"));
   EXPECT_THAT(Refusal("\"id\":5", "\"id\":3"), HasSubstr("id 3 belongs to \"ab\""));
@@ -218,7 +221,7 @@ TEST(HfTokenizer, SpecialIdsAndWhoIsBelieved) {
   outcome = Read({.tokenizer_json = kByteLevel}, 8, R"({"eos_token_id":8})");
   EXPECT_THAT(outcome.error, HasSubstr("special token id 8 is not among the 8 tokens"));
   outcome = Read({.tokenizer_json = kByteLevel}, 8, R"({"eos_token_id":"five"})");
-  EXPECT_THAT(outcome.error, HasSubstr("eos_token_id: ids expected, a string found"));
+  EXPECT_THAT(outcome.error, HasSubstr("config.json: eos_token_id: ids expected, \"five\" found"));
 }
 
 TEST(HfTokenizer, LlamaTokenizersSayThemselvesWhatTheyAdd) {
@@ -341,6 +344,36 @@ TEST(RankFile, TokensMergesAndSpecials) {
   EXPECT_TRUE(LooksLikeRankFile("YQ== 0\n"));
   EXPECT_FALSE(LooksLikeRankFile("\x0a\x03\x0a\x01"));
   EXPECT_FALSE(LooksLikeRankFile(""));
+}
+
+/// The line of a token of 3 * `triples` zero bytes and what the base64 of `end` stands for.
+std::string RankLine(std::size_t triples, std::string_view end, std::size_t rank) {
+  return std::string(4 * triples, 'A') + std::string(end) + " " + std::to_string(rank) + "\n";
+}
+
+TEST(RankFile, TokensAreOf256Bytes) {
+  EXPECT_TRUE(ReadRankFile(RankLine(85, "AA==", 0)));
+  const auto vocabulary = ReadRankFile(RankLine(0, "AA==", 0) + RankLine(85, "AAA=", 1));
+  ASSERT_FALSE(vocabulary);
+  EXPECT_THAT(vocabulary.error().message,
+              AllOf(HasSubstr("line 2"), HasSubstr("256 bytes expected"), HasSubstr("257")));
+}
+
+// Runs of zeros, and the same before each of 100 ends: a file of 2 MB whose merges take 90.
+TEST(RankFile, MergesAreBounded) {
+  std::string text;
+  std::size_t rank = 0;
+  for (std::size_t i = 0; i < 85; ++i) {
+    for (const char* end : {"AA==", "AAA=", "AAAA"}) text += RankLine(i, end, rank++);
+  }
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  for (std::size_t n = 0; n < 100; ++n) {
+    const std::string end = {'B', kDigits[n / 10], kDigits[n % 10], 'B'};
+    for (std::size_t i = 0; i < 85; ++i) text += RankLine(i, end, rank++);
+  }
+  const auto vocabulary = ReadRankFile(text);
+  ASSERT_FALSE(vocabulary);
+  EXPECT_THAT(vocabulary.error().message, HasSubstr("ways"));
 }
 
 TEST(RankFile, RefusesByLine) {

@@ -169,4 +169,13 @@ std::string_view Json::TypeName() const noexcept {
   return kNames[value_.index()];
 }
 
+std::string Json::Shown() const {
+  if (const auto flag = AsBool()) return *flag ? "true" : "false";
+  if (const auto* text = AsString()) return Quoted(*text);
+  if (const auto* below = std::get_if<std::int64_t>(&value_)) return fmt::format("{}", *below);
+  if (const auto* number = std::get_if<double>(&value_)) return fmt::format("{:#}", *number);
+  if (const auto number = AsUint()) return fmt::format("{}", *number);
+  return std::string(TypeName());
+}
+
 }  // namespace bittern::formats

@@ -62,6 +62,8 @@ class Json {
   [[nodiscard]] const Json* Find(std::string_view key) const noexcept;
   /// "a string", "an object", ...: for messages.
   [[nodiscard]] std::string_view TypeName() const noexcept;
+  /// The value of a number, a bool or a string, else TypeName: for messages.
+  [[nodiscard]] std::string Shown() const;
 
  private:
   Value value_;

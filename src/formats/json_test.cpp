@@ -43,6 +43,9 @@ TEST(Json, EveryTypeOfValue) {
   EXPECT_EQ(json.Find("u")->AsString(), nullptr);
   EXPECT_EQ(json.Find("s")->TypeName(), "a string");
   EXPECT_EQ(json.TypeName(), "an object");
+  EXPECT_EQ(json.Find("s")->Shown().front(), '"');
+  EXPECT_EQ(json.Find("d")->Shown(), "1.5");
+  EXPECT_EQ(json.Find("a")->Shown(), "an array");
 }
 
 TEST(Json, KeysKeepTheirOrder) {

@@ -76,7 +76,8 @@ class Metadata {
   [[nodiscard]] Result<void> AddFloats(std::string key, std::span<const float> values);
 
   /// Applies llama.cpp's `--override-kv` text: KEY=TYPE:VALUE, TYPE one of int, float, bool,
-  /// str. Replaces or adds. Error kInvalidArgument names what is wrong with the text.
+  /// str. Replaces or adds; a new general.architecture takes the keys of the old one with it.
+  /// Error kInvalidArgument names what is wrong with the text.
   [[nodiscard]] Result<void> Override(std::string_view text);
 
   [[nodiscard]] std::span<const Entry> entries() const noexcept { return entries_; }
@@ -98,6 +99,8 @@ class Metadata {
   [[nodiscard]] Result<std::optional<std::vector<float>>> GetFloats(std::string_view key) const;
 
  private:
+  void RenameArchitecture(std::string_view to);
+
   std::vector<Entry> entries_;
   std::unordered_map<std::string, std::size_t> index_;
   [[nodiscard]] Result<void> AddNumbers(std::string key, MetaType type, std::uint64_t count,

@@ -14,6 +14,7 @@ namespace bittern::formats {
 namespace {
 
 constexpr std::size_t kMaxShown = 200;
+constexpr std::string_view kArchitecture = "general.architecture";
 
 tl::unexpected<Error> Bad(std::string_view text, std::string_view problem) {
   return Fail(ErrorCode::kInvalidArgument,
@@ -30,6 +31,21 @@ std::optional<T> ParseNumber(std::string_view text) {
 }
 
 }  // namespace
+
+/// "llama.block_count" becomes "bitnet.block_count", unless that is there already. Without this
+/// another architecture would find none of its numbers.
+void Metadata::RenameArchitecture(std::string_view to) {
+  const MetaValue* value = Find(kArchitecture);
+  if (value == nullptr || value->type != MetaType::kString) return;
+  const std::string from = std::string(std::get<std::string_view>(value->value)) + ".";
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (!entries_[i].key.starts_with(from)) continue;
+    std::string renamed = fmt::format("{}.{}", to, entries_[i].key.substr(from.size()));
+    if (!index_.try_emplace(renamed, i).second) continue;
+    index_.erase(entries_[i].key);
+    entries_[i].key = std::move(renamed);
+  }
+}
 
 Result<void> Metadata::Override(std::string_view text) {
   const std::size_t equals = text.find('=');
@@ -63,6 +79,9 @@ Result<void> Metadata::Override(std::string_view text) {
     return Bad(text, fmt::format("type int, float, bool or str expected, {} found", Quoted(type)));
   }
 
+  if (key == kArchitecture && parsed.type == MetaType::kString) {
+    RenameArchitecture(std::get<std::string_view>(parsed.value));
+  }
   const auto [place, added] = index_.try_emplace(std::string(key), entries_.size());
   if (added) entries_.push_back({std::string(key), {}});
   Entry& entry = entries_[place->second];

@@ -137,6 +137,23 @@ TEST(MetadataOverride, ReplacesAndAdds) {
   EXPECT_TRUE(metadata.entries()[0].overridden);
 }
 
+TEST(MetadataOverride, AnotherArchitectureFindsTheNumbersOfTheFirst) {
+  Metadata metadata;
+  ASSERT_TRUE(metadata.AddString("general.architecture", "llama"));
+  ASSERT_TRUE(metadata.AddUint("llama.block_count", 6));
+  ASSERT_TRUE(metadata.AddUint("llama.context_length", 64));
+  ASSERT_TRUE(metadata.AddUint("llamas.block_count", 7));
+  ASSERT_TRUE(metadata.AddUint("bitnet.context_length", 32));
+  ASSERT_TRUE(metadata.Override("general.architecture=str:bitnet"));
+  EXPECT_EQ(metadata.GetString("general.architecture").value(), "bitnet");
+  EXPECT_EQ(metadata.GetUint("bitnet.block_count").value(), 6u);
+  EXPECT_EQ(metadata.Find("llama.block_count"), nullptr);
+  EXPECT_EQ(metadata.GetUint("bitnet.context_length").value(), 32u);  // was there: stays
+  EXPECT_EQ(metadata.GetUint("llamas.block_count").value(), 7u);
+  ASSERT_TRUE(metadata.Override("bitnet.block_count=int:5"));
+  EXPECT_EQ(metadata.GetUint("bitnet.block_count").value(), 5u);
+}
+
 TEST(MetadataOverride, TextsSurviveAMove) {
   Metadata metadata;
   ASSERT_TRUE(metadata.Override("a=str:x"));  // short enough to live inside a std::string

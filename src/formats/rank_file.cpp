@@ -16,7 +16,11 @@
 namespace bittern::formats {
 namespace {
 
-constexpr std::size_t kMaxTokenBytes = 1024;
+constexpr std::size_t kMaxTokenBytes = 256;  // LLaMA-3's longest has 128
+// LLaMA-3 has 280,147 merges of 4 MB. A small file can ask for far more: a token of n bytes has up
+// to n - 1 splits, each written out.
+constexpr std::size_t kMaxMerges = std::size_t{1} << 21;
+constexpr std::size_t kMaxMergeBytes = std::size_t{64} << 20;
 constexpr std::string_view kDigits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -61,7 +65,7 @@ struct RankedToken {
 
 std::optional<RankedToken> ParseLine(std::string_view line) {
   const std::size_t space = line.find(' ');
-  if (space == std::string_view::npos || space > kMaxTokenBytes * 2) return std::nullopt;
+  if (space == std::string_view::npos) return std::nullopt;
   auto bytes = DecodeBase64(line.substr(0, space));
   std::uint64_t rank = 0;
   const char* end = line.data() + line.size();
@@ -71,7 +75,8 @@ std::optional<RankedToken> ParseLine(std::string_view line) {
 }
 
 /// Every split of every token into two tokens, by the whole's rank, then the left part's size.
-void MakeMerges(const std::vector<std::string>& tokens, HfVocabulary* vocabulary) {
+Result<void> MakeMerges(const std::vector<std::string>& tokens, HfVocabulary* vocabulary) {
+  std::size_t bytes = 0;
   std::unordered_map<std::string_view, std::size_t> ids;
   for (std::size_t id = 0; id < tokens.size(); ++id) ids.emplace(tokens[id], id);
   for (const std::string& token : tokens) {
@@ -82,8 +87,17 @@ void MakeMerges(const std::vector<std::string>& tokens, HfVocabulary* vocabulary
       if (left == ids.end() || right == ids.end()) continue;
       vocabulary->merges.push_back(vocabulary->tokens[left->second] + " " +
                                    vocabulary->tokens[right->second]);
+      bytes += vocabulary->merges.back().size();
+    }
+    if (vocabulary->merges.size() > kMaxMerges || bytes > kMaxMergeBytes) {
+      return Fail(
+          ErrorCode::kCorruptFile,
+          fmt::format("at most {} ways of {} bytes to split tokens into two expected, {} of "
+                      "{} bytes found up to token {}",
+                      kMaxMerges, kMaxMergeBytes, vocabulary->merges.size(), bytes, Quoted(token)));
     }
   }
+  return {};
 }
 
 /// The names of the 256 special tokens, as the release's tokenizer.py lists them.
@@ -123,12 +137,17 @@ Result<HfVocabulary> ReadRankFile(std::string_view text) {
                   fmt::format("line {}: base64 and the rank {} expected, {} found", number,
                               tokens.size(), Quoted(line)));
     }
+    if (token->bytes.size() > kMaxTokenBytes) {
+      return Fail(ErrorCode::kCorruptFile,
+                  fmt::format("line {}: a token of at most {} bytes expected, {} found", number,
+                              kMaxTokenBytes, token->bytes.size()));
+    }
     std::string spelled;
     AppendSpelling(token->bytes, &spelled);
     BITTERN_TRY(SetToken(tokens.size(), spelled, token_type::kNormal, &vocabulary));
     tokens.push_back(std::move(token->bytes));
   }
-  MakeMerges(tokens, &vocabulary);
+  BITTERN_TRY(MakeMerges(tokens, &vocabulary));
   vocabulary.bos = tokens.size();
   vocabulary.eos = tokens.size() + 1;
   for (const std::string& name : SpecialNames()) {

@@ -60,8 +60,7 @@ Result<const Json::Array*> ArrayOf(const Json& object, std::string_view key) {
 Result<std::uint64_t> UintOf(const Json& value, std::string_view key) {
   const auto number = value.AsUint();
   if (!number) {
-    return Corrupt(
-        fmt::format("{}: integers of 0 or more expected, {} found", key, value.TypeName()));
+    return Corrupt(fmt::format("{}: integers of 0 or more expected, {} found", key, value.Shown()));
   }
   return *number;
 }

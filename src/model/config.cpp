@@ -34,14 +34,14 @@ class KeyReader {
 
   Result<int> Int(std::string_view key, std::uint64_t max) const {
     const auto value = BITTERN_TRY(OptionalInt(key, max));
-    if (!value) return Missing(key);
+    if (!value) return Missing(key, "int:N");
     return *value;
   }
 
   Result<double> Float(std::string_view key, double min, double max) const {
     const std::string name = prefix_ + std::string(key);
     const auto value = BITTERN_TRY(metadata_.GetFloat(name));
-    if (!value) return Missing(key);
+    if (!value) return Missing(key, "float:X");
     if (!(*value >= min && *value <= max)) {  // false for NaN
       return Fail(
           ErrorCode::kCorruptFile,
@@ -51,8 +51,10 @@ class KeyReader {
   }
 
  private:
-  tl::unexpected<Error> Missing(std::string_view key) const {
-    return Fail(ErrorCode::kCorruptFile, fmt::format("metadata key {}{} is missing", prefix_, key));
+  tl::unexpected<Error> Missing(std::string_view key, std::string_view value) const {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("metadata key {}{} is missing; --override-kv {}{}={} gives it", prefix_,
+                            key, prefix_, key, value));
   }
   const formats::Metadata& metadata_;
   std::string prefix_;
@@ -82,6 +84,18 @@ Result<void> RefuseMissingFeatures(const formats::Metadata& metadata) {
     }
   }
   return {};
+}
+
+/// RoPE's base; where a file is silent, what llama.cpp takes.
+Result<double> ReadRopeTheta(const formats::Metadata& metadata, const KeyReader& keys,
+                             const std::string& architecture, Decisions* decisions) {
+  constexpr double kDefault = 10000;
+  const std::string key = architecture + ".rope.freq_base";
+  if (metadata.Find(key) != nullptr) return keys.Float("rope.freq_base", 1, 1e12);
+  decisions->push_back({key, "10000",
+                        fmt::format("the file does not say; --override-kv {}=float:X sets it", key),
+                        true});
+  return kDefault;
 }
 
 Result<RopeScaling> ReadRopeScaling(const formats::Metadata& metadata, const KeyReader& keys,
@@ -121,6 +135,16 @@ Result<void> CheckHeads(const formats::Metadata& metadata, const ModelConfig& c)
   if (c.head_dim % 2 != 0) {
     return Fail(ErrorCode::kCorruptFile, fmt::format("head size {} is odd", c.head_dim));
   }
+  // num_kv_heads divides num_heads, so that its product is smaller; both fit q_size() and
+  // kv_size().
+  const std::uint64_t q_size =
+      static_cast<std::uint64_t>(c.num_heads) * static_cast<std::uint64_t>(c.head_dim);
+  if (q_size > kMaxSize) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{}attention.head_count {} times the head size {} "
+                            "(attention.key_length): expected up to {}, found {}",
+                            prefix, c.num_heads, c.head_dim, kMaxSize, q_size));
+  }
   const auto rotated = BITTERN_TRY(metadata.GetUint(prefix + "rope.dimension_count"));
   if (rotated && *rotated != static_cast<std::uint64_t>(c.head_dim)) {
     return Fail(ErrorCode::kUnsupported,
@@ -151,7 +175,7 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
   c.context_length = BITTERN_TRY(keys.Int("context_length", kMaxContext));
   c.rms_norm_eps =
       static_cast<float>(BITTERN_TRY(keys.Float("attention.layer_norm_rms_epsilon", 0, 1)));
-  c.rope_theta = BITTERN_TRY(keys.Float("rope.freq_base", 1, 1e12));
+  c.rope_theta = BITTERN_TRY(ReadRopeTheta(metadata, keys, c.architecture, decisions));
 
   const auto key_length = BITTERN_TRY(keys.OptionalInt("attention.key_length", kMaxSize));
   if (!key_length && c.hidden_size % c.num_heads != 0) {

@@ -137,6 +137,18 @@ Result<void> RepackTileOf(const StackPart& part, MatrixLayout layout, std::size_
   return {};
 }
 
+/// The scale of an I2_S tensor whose words are moved; 0, whatever is stored, where every weight is
+/// 0, as quant::UnpackRowsChecked has it for other layouts.
+Result<float> ScaleOfWords(const TernarySource& source) {
+  const float scale = quant::I2sScale(source.view().bytes) * source.multiplier();
+  if (std::isfinite(scale) && scale > 0) return scale;
+  constexpr std::byte kFourZeros{0x55};
+  const auto codes = source.view().bytes.first(source.rows() * quant::I2sRowBytes(source.cols()));
+  if (std::ranges::all_of(codes, [](std::byte b) { return b == kFourZeros; })) return 0.0f;
+  return Fail(ErrorCode::kCorruptFile,
+              fmt::format("expected a finite positive scale, found {}", scale));
+}
+
 /// Repacks a tensor; returns its scales at the coarsest grain that holds them.
 Result<quant::TernaryScales> RepackPart(const StackPart& part, MatrixLayout layout,
                                         std::uint8_t* tiles, ThreadPool& pool) {
@@ -160,11 +172,7 @@ Result<quant::TernaryScales> RepackPart(const StackPart& part, MatrixLayout layo
   });
   BITTERN_TRY(std::move(error).Get());
   if (!words) return quant::Coarsen(std::move(scales));
-  const float scale = quant::I2sScale(source.view().bytes) * source.multiplier();
-  if (!std::isfinite(scale) || scale <= 0) {
-    return Fail(ErrorCode::kCorruptFile,
-                fmt::format("expected a finite positive scale, found {}", scale));
-  }
+  const float scale = BITTERN_TRY(ScaleOfWords(source));
   scales.values = {scale};
   return scales;
 }

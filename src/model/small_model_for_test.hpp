@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -134,12 +135,13 @@ class SmallModel {
     builder.Add("general.architecture", architecture.c_str());
     for (const auto& [key, value] : keys) builder.Add(architecture + "." + key, value);
     builder.Add(architecture + ".attention.layer_norm_rms_epsilon", rms_norm_eps);
-    builder.Add(architecture + ".rope.freq_base", 10000.0f);
+    if (rope_theta) builder.Add(architecture + ".rope.freq_base", *rope_theta);
     for (const auto& [key, value] : texts) builder.Add(key, value.c_str());
     if (!tilings.empty()) builder.AddArray("ternary.tl.tiling", tilings);
     for (const auto& [name, tensor] : tensors) {
       builder.AddTensor(name, static_cast<std::uint32_t>(tensor.format), tensor.shape, tensor.data);
     }
+    if (alignment != 32) builder.PadTo(alignment).Add("general.alignment", alignment);
     const auto path = std::filesystem::temp_directory_path() /
                       ("bittern_small_" + std::to_string(getpid()) + ".gguf");
     const Bytes bytes = builder.Build();
@@ -155,6 +157,8 @@ class SmallModel {
   std::map<std::string, std::string> texts;
   std::vector<std::uint32_t> tilings;
   float rms_norm_eps = 1e-5f;
+  std::optional<float> rope_theta = 10000.0f;  ///< nullopt: the file does not say
+  std::uint32_t alignment = 32;
   std::map<std::string, Tensor> tensors;
 
  private:

@@ -12,6 +12,7 @@
 #include "model/repack.hpp"
 #include "model/rope_frequencies.hpp"
 #include "model/tensor_binder.hpp"
+#include "model/unused_tensors.hpp"
 #include "quant/dequantize.hpp"
 
 namespace bittern::model {
@@ -151,36 +152,14 @@ bool HasGroups(const LayerWeights& layer) {
          layer.down_proj.grouped();
 }
 
-Result<DenseMatrix> LoadDense(TensorBinder& binder, const std::string& name, const ModelConfig& c) {
-  const formats::Tensor* tensor = BITTERN_TRY(binder.Matrix(
-      name, static_cast<std::size_t>(c.vocab_size), static_cast<std::size_t>(c.hidden_size)));
-  if (quant::DequantizeRowFor(tensor->format) == nullptr) {
-    return Fail(ErrorCode::kUnsupported,
-                fmt::format("{}: {} is not supported for embeddings", TensorPrefix(name),
-                            quant::InfoOf(tensor->format).name));
-  }
-  const std::size_t element = tensor->format == quant::WeightFormat::kF32 ? 4 : 2;
-  if (reinterpret_cast<std::uintptr_t>(tensor->bytes.data()) % element != 0) {
-    return Fail(ErrorCode::kUnsupported,
-                fmt::format("{}: data at file offset {} is not aligned to {} bytes",
-                            TensorPrefix(name), tensor->file_offset, element));
-  }
-  DenseMatrix matrix;
-  matrix.format = tensor->format;
-  matrix.rows = tensor->rows();
-  matrix.cols = tensor->row_elements();
-  matrix.row_bytes = tensor->bytes.size() / matrix.rows;
-  matrix.data = tensor->bytes.data();
-  return matrix;
-}
-
 /// Copies a matrix into huge pages, letting each mapped chunk go once it is copied, so that the
-/// rows are never resident twice.
+/// rows are never resident twice. Does nothing with one that is a copy already.
 Result<void> MoveToMemory(const formats::Checkpoint& checkpoint, ThreadPool& pool,
-                          DenseMatrix* matrix) {
+                          std::string_view what, DenseMatrix* matrix) {
+  if (matrix->copy.size() != 0) return {};
   constexpr std::size_t kChunk = std::size_t{8} << 20;
   const std::size_t bytes = matrix->rows * matrix->row_bytes;
-  matrix->copy = BITTERN_TRY(AlignedBuffer<std::byte>::Create(bytes, "the output head"));
+  matrix->copy = BITTERN_TRY(AlignedBuffer<std::byte>::Create(bytes, what));
   const std::byte* source = matrix->data;
   std::byte* target = matrix->copy.data();
   pool.Run([&](Team& team) {
@@ -193,6 +172,30 @@ Result<void> MoveToMemory(const formats::Checkpoint& checkpoint, ThreadPool& poo
   });
   matrix->data = target;
   return {};
+}
+
+/// An embedding in its place in the file, or in memory where it lies at an odd address: GGUF's
+/// alignment may be 1, and a safetensors header may have any length.
+Result<DenseMatrix> LoadDense(TensorBinder& binder, const std::string& name, const ModelConfig& c,
+                              ThreadPool& pool) {
+  const formats::Tensor* tensor = BITTERN_TRY(binder.Matrix(
+      name, static_cast<std::size_t>(c.vocab_size), static_cast<std::size_t>(c.hidden_size)));
+  if (quant::DequantizeRowFor(tensor->format) == nullptr) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{}: {} is not supported for embeddings", TensorPrefix(name),
+                            quant::InfoOf(tensor->format).name));
+  }
+  DenseMatrix matrix;
+  matrix.format = tensor->format;
+  matrix.rows = tensor->rows();
+  matrix.cols = tensor->row_elements();
+  matrix.row_bytes = tensor->bytes.size() / matrix.rows;
+  matrix.data = tensor->bytes.data();
+  const std::size_t element = tensor->format == quant::WeightFormat::kF32 ? 4 : 2;
+  if (reinterpret_cast<std::uintptr_t>(matrix.data) % element != 0) {
+    BITTERN_TRY(MoveToMemory(binder.checkpoint(), pool, TensorPrefix(name), &matrix));
+  }
+  return matrix;
 }
 
 /// Squared ReLU makes zeros; the layouts for them take the place of Tile16.
@@ -230,7 +233,7 @@ Result<void> PrepareHead(const formats::Checkpoint& checkpoint, HeadMode mode, T
                           empty});
     if (!empty) return {};
   }
-  return MoveToMemory(checkpoint, pool, &weights->lm_head);
+  return MoveToMemory(checkpoint, pool, "the output head", &weights->lm_head);
 }
 
 /// Says how many neurons are not there.
@@ -244,20 +247,6 @@ void ReportDeadNeurons(const Weights& weights, const ModelConfig& c, Decisions* 
                         "their gates have no weight other than 0 (--zero-skip off: kept)", false});
 }
 
-/// Tensors that would change the result if ignored are refused; others are reported.
-Result<void> ReportUnused(const TensorBinder& binder, Decisions* decisions) {
-  for (const std::string& name : binder.Unused()) {
-    if (name.ends_with(".bias") || name.find("_norm_in.") != std::string::npos ||
-        name.find("attn_q_norm") != std::string::npos ||
-        name.find("attn_k_norm") != std::string::npos) {
-      return Fail(ErrorCode::kUnsupported,
-                  TensorPrefix(name) + " is part of a network that is not supported");
-    }
-    decisions->push_back({"tensor " + name, "ignored", "not part of this architecture", true});
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const ModelConfig& c,
@@ -265,11 +254,12 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   TensorBinder binder(checkpoint);
   Weights weights;
   weights.kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
-  weights.embedding = BITTERN_TRY(LoadDense(binder, "token_embd.weight", c));
+  weights.embedding = BITTERN_TRY(LoadDense(binder, "token_embd.weight", c, pool));
   weights.final_norm =
       BITTERN_TRY(binder.Vector("output_norm.weight", static_cast<std::size_t>(c.hidden_size)));
   const bool tied = checkpoint.Find("output.weight") == nullptr;
-  weights.lm_head = BITTERN_TRY(LoadDense(binder, tied ? "token_embd.weight" : "output.weight", c));
+  weights.lm_head =
+      BITTERN_TRY(LoadDense(binder, tied ? "token_embd.weight" : "output.weight", c, pool));
   BITTERN_TRY(PrepareHead(checkpoint, options.head, pool, &weights, decisions));
   decisions->push_back({"output head", tied ? "token_embd.weight" : "output.weight",
                         tied ? "the file has no output.weight" : "in the file", false});
@@ -291,7 +281,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
     }
   }
   ReportDeadNeurons(weights, c, decisions);
-  BITTERN_TRY(ReportUnused(binder, decisions));
+  BITTERN_TRY(ReportUnusedTensors(binder.Unused(), c, decisions));
   return weights;
 }
 

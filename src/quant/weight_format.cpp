@@ -73,6 +73,11 @@ const WeightFormatInfo* OtherFormatOf(std::uint32_t gguf_id) noexcept {
   return &InfoOf(WeightFormat::kPQ2_0);
 }
 
+std::optional<UnreadTwin> UnreadTwinOf(std::uint32_t gguf_id) noexcept {
+  if (gguf_id != static_cast<std::uint32_t>(WeightFormat::kTL2)) return std::nullopt;
+  return UnreadTwin{"MXFP4", 32, 17};
+}
+
 std::optional<std::string_view> UnreadFormatName(std::uint32_t gguf_id) noexcept {
   for (const auto& format : kUnread) {
     if (format.id == gguf_id) return format.name;

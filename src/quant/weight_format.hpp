@@ -65,6 +65,14 @@ struct WeightFormatInfo {
 /// takes: PQ2_0 for Q2_0 (PrismML before it had an id of its own); nullptr if there is none.
 [[nodiscard]] const WeightFormatInfo* OtherFormatOf(std::uint32_t gguf_id) noexcept;
 
+/// A format that is not read, whose blocks other programs store under an id that is: MXFP4 for TL2
+/// (llama.cpp gave 39 away after bitnet.cpp had taken it); nullopt if there is none.
+struct UnreadTwin {
+  std::string_view name;
+  std::uint64_t block_elements, block_bytes;
+};
+[[nodiscard]] std::optional<UnreadTwin> UnreadTwinOf(std::uint32_t gguf_id) noexcept;
+
 /// The name of a type id that Bittern does not read, where one is known ("TQ2_0"), so that a
 /// refusal can say it; nullopt for ids nobody uses.
 [[nodiscard]] std::optional<std::string_view> UnreadFormatName(std::uint32_t gguf_id) noexcept;

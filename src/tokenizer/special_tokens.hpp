@@ -25,7 +25,7 @@ class SpecialTokens {
   SpecialTokens(const Vocabulary& vocabulary, bool with_user_defined, bool with_control);
 
   /// The first match at or after `from`; the longest one there. Time: linear in the text times
-  /// the length of the longest string.
+  /// the length of the longest string (Vocabulary bounds it).
   [[nodiscard]] std::optional<Match> Find(std::string_view text, std::size_t from) const;
   /// The longest match that begins exactly at `offset`.
   [[nodiscard]] std::optional<Match> MatchAt(std::string_view text, std::size_t offset) const;

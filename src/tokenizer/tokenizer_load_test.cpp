@@ -113,6 +113,22 @@ TEST(TokenizerLoad, TablesMustBeThere) {
   ExpectRefused(vocabulary, ErrorCode::kCorruptFile, "tokenizer.ggml.tokens is absent or empty");
 }
 
+TEST(TokenizerLoad, SearchedTokensAreShort) {
+  for (const int type : {1, 3, 4}) {  // normal, control, user-defined
+    TestVocabulary vocabulary = SmallVocabulary();
+    vocabulary.pre = "llama-bpe";
+    vocabulary.tokens.push_back(std::string(1024, 'a'));
+    vocabulary.types.push_back(type);
+    EXPECT_TRUE(vocabulary.Build().has_value());
+    vocabulary.tokens.back() += 'a';
+    if (type == 1) {
+      EXPECT_TRUE(vocabulary.Build().has_value());
+    } else {
+      ExpectRefused(vocabulary, ErrorCode::kUnsupported, "at most 1024 bytes expected");
+    }
+  }
+}
+
 TEST(TokenizerLoad, TablesMustHaveOneLength) {
   TestVocabulary vocabulary = SmallVocabulary();
   vocabulary.types.pop_back();

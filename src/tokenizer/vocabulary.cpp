@@ -53,6 +53,18 @@ Result<TokenType> TypeOf(std::string_view string, std::span<const std::int32_t> 
   return types[id] == 0 ? TokenType::kNormal : static_cast<TokenType>(types[id]);
 }
 
+/// Texts are searched for control and user-defined tokens at every byte, which takes time up to the
+/// longest one's length each.
+Result<void> CheckLength(std::string_view string, TokenType type, std::size_t id) {
+  constexpr std::size_t kMaxBytes = 1024;
+  const bool is_searched = type == TokenType::kControl || type == TokenType::kUserDefined;
+  if (!is_searched || string.size() <= kMaxBytes) return {};
+  return Fail(ErrorCode::kUnsupported,
+              fmt::format("tokenizer.ggml.tokens[{}]: at most {} bytes expected of a control or "
+                          "user-defined token, {} found",
+                          id, kMaxBytes, string.size()));
+}
+
 void Note(Decisions* decisions, std::string choice, std::string reason) {
   decisions->push_back({"vocabulary", std::move(choice), std::move(reason), true});
 }
@@ -90,6 +102,7 @@ Result<Vocabulary> Vocabulary::Build(std::span<const std::string_view> strings,
   for (std::size_t i = 0; i < strings.size(); ++i) {
     const auto id = static_cast<TokenId>(i);
     const TokenType type = BITTERN_TRY(TypeOf(strings[i], types, spelling, i));
+    BITTERN_TRY(CheckLength(strings[i], type, i));
     const bool is_text = type == TokenType::kNormal || type == TokenType::kByte ||
                          (type == TokenType::kUserDefined && spelling == Spelling::kUnderline);
     const bool is_spelled = is_text && vocabulary.AppendText(id, strings[i], type, spelling);

@@ -40,7 +40,8 @@ class Vocabulary {
   /// where the file has none: then strings of the form <|...|> are control tokens (kUnderline:
   /// <s> and </s>) and the rest is normal. What is odd but harmless is appended to `decisions`.
   /// Errors: kCorruptFile (a type outside 0..6; a byte without a token, or with kUnderline some
-  /// of the 256), kUnsupported (4 GiB of strings or more).
+  /// of the 256), kUnsupported (4 GiB of strings or more; a control or user-defined
+  /// token of more than 1,024 bytes).
   [[nodiscard]] static Result<Vocabulary> Build(std::span<const std::string_view> strings,
                                                 std::span<const std::int32_t> types,
                                                 Spelling spelling, Decisions* decisions);
