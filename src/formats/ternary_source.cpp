@@ -153,15 +153,37 @@ Result<void> TernaryOpener::ReadTilingKey() {
   return {};
 }
 
-void TernaryOpener::DetectI2sLayout() {
-  const auto found = formats::DetectI2sLayout(*checkpoint_);
-  const auto layout = found.value_or(quant::TernaryLayout::kI2sX86);
-  i2s_ = &quant::CodecOf(layout);
-  const bool odd = layout != quant::TernaryLayout::kI2sX86;
-  decisions_->push_back({"I2_S layout", std::string(NameOf(layout)),
-                         found ? "dead neurons of gate and down agree under it alone"
-                               : "the official file's; nothing in the file says which",
-                         odd});
+void TernaryOpener::DecideI2sLayout() {
+  if (i2s_decided_) return;
+  i2s_decided_ = true;
+  const I2sEvidence evidence = WeighI2sLayouts(*checkpoint_);
+  const auto seen = evidence.Layout();
+  const auto decide = [this](quant::TernaryLayout layout, std::string reason, bool notable) {
+    i2s_ = &quant::CodecOf(layout);
+    decisions_->push_back({"I2_S layout", std::string(NameOf(layout)), std::move(reason), notable});
+  };
+  if (i2s_ != nullptr) {  // said by the file or the user, who are obeyed
+    if (!seen || *seen == i2s_->layout) return;
+    decide(i2s_->layout,
+           fmt::format("as {0} says, but zeros of gate and up go with those of down under {1} "
+                       "alone; if the text is garbage, try --i2s-layout {1}",
+                       kLayoutKey, NameOf(*seen)),
+           true);
+  } else if (seen) {
+    const bool odd = *seen != quant::TernaryLayout::kI2sX86;
+    decide(*seen,
+           fmt::format("zeros of gate and up go with those of down under it alone{}",
+                       odd ? "; --i2s-layout says otherwise" : ""),
+           odd);
+  } else if (evidence.LooksTrained()) {
+    decide(quant::TernaryLayout::kI2sX86,
+           "the official file's; neither the file nor its weights say which; if the text is "
+           "garbage, try --i2s-layout arm-64, row4 or sequential",
+           true);
+  } else {
+    decide(quant::TernaryLayout::kI2sX86, "the official file's; nothing in the file says which",
+           false);
+  }
 }
 
 Result<quant::TlTiling> TernaryOpener::TilingOf(const Tensor& tensor) {
@@ -220,7 +242,7 @@ Result<TernarySource> TernaryOpener::Open(const Tensor& tensor) {
                               quant::InfoOf(tensor.format).name));
     }
     if (tensor.format == quant::WeightFormat::kI2_S) {
-      if (i2s_ == nullptr) DetectI2sLayout();
+      DecideI2sLayout();
       codec = i2s_;
     }
     quant::TernaryView view{tensor.bytes, tensor.rows(), tensor.row_elements(), {}};
