@@ -47,6 +47,19 @@ bool IsLookupTable(quant::WeightFormat format) {
   return format == quant::WeightFormat::kTL1 || format == quant::WeightFormat::kTL2;
 }
 
+/// True where every row of floats holds only -s, 0 and s for an s of its own, and some s is not 0.
+bool HoldsTernary(const quant::TernaryCodec& codec, const quant::TernaryView& view) {
+  std::vector<std::uint8_t> codes(view.cols);
+  float largest = 0;
+  for (std::size_t row = 0; row < view.rows; ++row) {
+    float scale;
+    codec.unpack(view, row, 1, codes.data(), &scale);
+    if (std::ranges::find(codes, 3) != codes.end()) return false;
+    largest = std::max(largest, scale);
+  }
+  return largest > 0;
+}
+
 /// The scale of a whole matrix of master weights.
 Result<quant::AbsmeanScale> MasterScale(const Tensor& tensor) {
   const std::size_t row_bytes = tensor.bytes.size() / tensor.rows();
@@ -86,6 +99,7 @@ Result<void> TernarySource::ReadRows(std::size_t first, std::size_t count, std::
 
 Result<TernaryOpener> TernaryOpener::Create(const Checkpoint& checkpoint, Decisions* decisions) {
   TernaryOpener opener(checkpoint, decisions);
+  decisions->insert(decisions->end(), checkpoint.decisions().begin(), checkpoint.decisions().end());
   BITTERN_TRY(opener.ReadLayoutKey());
   BITTERN_TRY(opener.ReadTilingKey());
   return opener;
@@ -186,6 +200,25 @@ void TernaryOpener::DecideI2sLayout() {
   }
 }
 
+bool TernaryOpener::IsMaster(const Tensor& tensor, const TernarySource& source) {
+  if (!tensor.quantize_absmean) return false;
+  if (!HoldsTernary(source.codec(), source.view())) return true;
+  if (!ternary_floats_told_) {
+    ternary_floats_told_ = true;
+    const std::string found =
+        fmt::format("every row of {} holds only -s, 0 and s already", Quoted(tensor.name));
+    decisions_->push_back(
+        tensor.may_be_ternary
+            ? Decision{"weights in floats", "as they are", found + "; scales are kept", true}
+            : Decision{"weights in floats", "quantised by absmean",
+                       "quantization_mode is \"online\", though " + found +
+                           ": its scale becomes the mean, as in transformers; without "
+                           "quantization_config the scales are kept",
+                       true});
+  }
+  return !tensor.may_be_ternary;
+}
+
 Result<quant::TlTiling> TernaryOpener::TilingOf(const Tensor& tensor) {
   const std::size_t rows = tensor.rows(), cols = tensor.row_elements();
   const std::string shape = ShapeKey(tensor.format, rows, cols);
@@ -250,7 +283,7 @@ Result<TernarySource> TernaryOpener::Open(const Tensor& tensor) {
     BITTERN_TRY(codec->check(view.rows, view.cols, view.tiling));
     TernarySource source(codec, view);
     source.multiplier_ = BITTERN_TRY(MultiplierOf(tensor));
-    if (tensor.quantize_absmean) source.master_ = BITTERN_TRY(MasterScale(tensor));
+    if (IsMaster(tensor, source)) source.master_ = BITTERN_TRY(MasterScale(tensor));
     return source;
   };
   return open().map_error([&](Error error) {

@@ -61,7 +61,7 @@ class TernarySource {
 /// Not thread-safe; the sources it gives are.
 class TernaryOpener {
  public:
-  /// The checkpoint and the decisions outlive this. Errors: a key
+  /// The checkpoint and the decisions outlive this; the checkpoint's own are added. Errors: a key
   /// of another type or value.
   [[nodiscard]] static Result<TernaryOpener> Create(const Checkpoint& checkpoint,
                                                     Decisions* decisions);
@@ -80,13 +80,15 @@ class TernaryOpener {
   Result<void> ReadLayoutKey();
   Result<void> ReadTilingKey();
   void DecideI2sLayout();
+  /// True where codes are to be made of floats; what is odd about that is decided in writing.
+  bool IsMaster(const Tensor& tensor, const TernarySource& source);
   Result<quant::TlTiling> TilingOf(const Tensor& tensor);
   Result<float> MultiplierOf(const Tensor& tensor) const;
 
   const Checkpoint* checkpoint_;
   Decisions* decisions_;
   const quant::TernaryCodec* i2s_ = nullptr;
-  bool i2s_decided_ = false;
+  bool i2s_decided_ = false, ternary_floats_told_ = false;
   std::unordered_map<std::string, quant::TlTiling> tilings_;  // by format and shape
 };
 
