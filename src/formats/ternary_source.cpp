@@ -93,7 +93,15 @@ Result<void> TernarySource::ReadRows(std::size_t first, std::size_t count, std::
     return {};
   }
   BITTERN_TRY(quant::UnpackRowsChecked(*codec_, view_, first, count, codes, scales));
-  for (std::size_t i = 0; i < count * scales_per_row(); ++i) scales[i] *= multiplier_;
+  for (std::size_t i = 0; i < count * scales_per_row(); ++i) {
+    const float stored = scales[i];
+    scales[i] *= multiplier_;
+    if (stored == 0 || (std::isfinite(scales[i]) && scales[i] > 0)) continue;
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("row {}: expected a finite positive scale, found {} times {}, which is "
+                            "{} in a float",
+                            first + i / scales_per_row(), stored, multiplier_, scales[i]));
+  }
   return {};
 }
 

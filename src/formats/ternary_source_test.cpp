@@ -143,6 +143,28 @@ TEST(TernaryOpener, ASeparateScaleMultiplies) {
   EXPECT_THAT(open(std::nanf("")), HasSubstr("its scale: expected a finite positive number"));
 }
 
+TEST(TernaryOpener, AProductOfScalesMustFitAFloat) {
+  for (const float scale : {3e38f, 1e-38f}) {
+    GgufBuilder builder;
+    builder.AddTensor(
+        "blk.0.attn_q.weight", 36, {128, 4},
+        Pack(TernaryLayout::kI2sX86, std::vector<std::uint8_t>(4 * 128, 2), 4, 128, scale));
+    const float separate = scale > 1 ? 10 : 1e-10f;
+    std::vector<std::byte> bytes(4);
+    std::memcpy(bytes.data(), &separate, 4);
+    builder.AddTensor("blk.0.attn_q.scale", 0, {1}, bytes);
+    OpenedFile file(builder);
+    Decisions decisions;
+    auto opener = TernaryOpener::Create(*file, &decisions).value();
+    const auto source = opener.Open(*(*file).Find("blk.0.attn_q.weight")).value();
+    std::vector<std::uint8_t> row(128);
+    float read;
+    const auto refused = source.ReadRows(3, 1, row.data(), &read);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("row 3: expected a finite positive scale"));
+  }
+}
+
 TEST(TernaryOpener, TilingsAreReadFoundOrAskedFor) {
   std::mt19937 rng(1);
   std::vector<std::uint8_t> codes(128 * 448);  // rows alike: nothing to find

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <initializer_list>
 
@@ -12,7 +11,7 @@
 #include "model/repack.hpp"
 #include "model/rope_frequencies.hpp"
 #include "model/tensor_binder.hpp"
-#include "quant/dequantize.hpp"
+#include "model/weight_binding.hpp"
 
 namespace bittern::model {
 namespace {
@@ -67,25 +66,6 @@ Result<TernaryMatrix> LoadStack(Loader& loader, MatrixLayout layout,
   return matrix;
 }
 
-Result<void> LoadNorms(TensorBinder& binder, const ModelConfig& c, const std::string& prefix,
-                       LayerWeights* layer) {
-  const auto hidden = static_cast<std::size_t>(c.hidden_size);
-  layer->attn_norm = BITTERN_TRY(binder.Vector(prefix + "attn_norm.weight", hidden));
-  layer->ffn_norm = BITTERN_TRY(binder.Vector(prefix + "ffn_norm.weight", hidden));
-  if (c.traits->sub_norms) {
-    layer->attn_sub_norm = BITTERN_TRY(
-        binder.Vector(prefix + "attn_sub_norm.weight", static_cast<std::size_t>(c.q_size())));
-    layer->ffn_sub_norm = BITTERN_TRY(binder.Vector(prefix + "ffn_sub_norm.weight",
-                                                    static_cast<std::size_t>(c.intermediate_size)));
-  }
-  if (c.traits->head_norms) {
-    const auto head = static_cast<std::size_t>(c.head_dim);
-    layer->q_norm = BITTERN_TRY(binder.Vector(prefix + "attn_q_norm.weight", head));
-    layer->k_norm = BITTERN_TRY(binder.Vector(prefix + "attn_k_norm.weight", head));
-  }
-  return {};
-}
-
 /// gate_proj, up_proj and down_proj, each in the layout from which its zeros can be left out.
 Result<void> LoadSkipping(Loader& loader, const std::string& prefix, LayerWeights* layer) {
   const int hidden = loader.config.hidden_size, inner = loader.config.intermediate_size;
@@ -134,7 +114,7 @@ Result<LayerWeights> LoadLayer(Loader& loader, int index) {
   const ModelConfig& c = loader.config;
   const std::string prefix = fmt::format("blk.{}.", index);
   LayerWeights layer;
-  BITTERN_TRY(LoadNorms(loader.binder, c, prefix, &layer));
+  BITTERN_TRY(BindNorms(loader.binder, c, prefix, &layer));
   layer.qkv_proj = BITTERN_TRY(LoadStack(loader, loader.layout,
                                          {{prefix + "attn_q", c.q_size(), true},
                                           {prefix + "attn_k", c.kv_size(), true},
@@ -149,29 +129,6 @@ Result<LayerWeights> LoadLayer(Loader& loader, int index) {
 bool HasGroups(const LayerWeights& layer) {
   return layer.qkv_proj.grouped() || layer.o_proj.grouped() || layer.gate_up_proj.grouped() ||
          layer.down_proj.grouped();
-}
-
-Result<DenseMatrix> LoadDense(TensorBinder& binder, const std::string& name, const ModelConfig& c) {
-  const formats::Tensor* tensor = BITTERN_TRY(binder.Matrix(
-      name, static_cast<std::size_t>(c.vocab_size), static_cast<std::size_t>(c.hidden_size)));
-  if (quant::DequantizeRowFor(tensor->format) == nullptr) {
-    return Fail(ErrorCode::kUnsupported,
-                fmt::format("{}: {} is not supported for embeddings", TensorPrefix(name),
-                            quant::InfoOf(tensor->format).name));
-  }
-  const std::size_t element = tensor->format == quant::WeightFormat::kF32 ? 4 : 2;
-  if (reinterpret_cast<std::uintptr_t>(tensor->bytes.data()) % element != 0) {
-    return Fail(ErrorCode::kUnsupported,
-                fmt::format("{}: data at file offset {} is not aligned to {} bytes",
-                            TensorPrefix(name), tensor->file_offset, element));
-  }
-  DenseMatrix matrix;
-  matrix.format = tensor->format;
-  matrix.rows = tensor->rows();
-  matrix.cols = tensor->row_elements();
-  matrix.row_bytes = tensor->bytes.size() / matrix.rows;
-  matrix.data = tensor->bytes.data();
-  return matrix;
 }
 
 /// Copies a matrix into huge pages, letting each mapped chunk go once it is copied, so that the
@@ -244,20 +201,6 @@ void ReportDeadNeurons(const Weights& weights, const ModelConfig& c, Decisions* 
                         "their gates have no weight other than 0 (--zero-skip off: kept)", false});
 }
 
-/// Tensors that would change the result if ignored are refused; others are reported.
-Result<void> ReportUnused(const TensorBinder& binder, Decisions* decisions) {
-  for (const std::string& name : binder.Unused()) {
-    if (name.ends_with(".bias") || name.find("_norm_in.") != std::string::npos ||
-        name.find("attn_q_norm") != std::string::npos ||
-        name.find("attn_k_norm") != std::string::npos) {
-      return Fail(ErrorCode::kUnsupported,
-                  TensorPrefix(name) + " is part of a network that is not supported");
-    }
-    decisions->push_back({"tensor " + name, "ignored", "not part of this architecture", true});
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const ModelConfig& c,
@@ -265,11 +208,11 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   TensorBinder binder(checkpoint);
   Weights weights;
   weights.kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
-  weights.embedding = BITTERN_TRY(LoadDense(binder, "token_embd.weight", c));
+  weights.embedding = BITTERN_TRY(BindDense(binder, "token_embd.weight", c));
   weights.final_norm =
       BITTERN_TRY(binder.Vector("output_norm.weight", static_cast<std::size_t>(c.hidden_size)));
   const bool tied = checkpoint.Find("output.weight") == nullptr;
-  weights.lm_head = BITTERN_TRY(LoadDense(binder, tied ? "token_embd.weight" : "output.weight", c));
+  weights.lm_head = BITTERN_TRY(BindDense(binder, tied ? "token_embd.weight" : "output.weight", c));
   BITTERN_TRY(PrepareHead(checkpoint, options.head, pool, &weights, decisions));
   decisions->push_back({"output head", tied ? "token_embd.weight" : "output.weight",
                         tied ? "the file has no output.weight" : "in the file", false});
