@@ -27,7 +27,7 @@ formats::HfConfig SmallConfig(bool multiplies, formats::HfFloatWeights floats) {
   config.hidden_size = config.q_size = 4;
   config.kv_size = 2;
   config.intermediate_size = 6;
-  config.scale_multiplies = multiplies;
+  if (multiplies) config.linear_class = "autobitlinear";
   config.float_weights = floats;
   return config;
 }
@@ -62,7 +62,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Check(total + contents->data_start == size);
   for (const auto floats : {formats::HfFloatWeights::kMasters, formats::HfFloatWeights::kRefused}) {
     const formats::HfConfig config = SmallConfig(total % 2 == 0, floats);
-    const auto tensors = formats::MapHfTensors(config, contents->entries);
+    Decisions decisions;
+    const auto tensors = formats::MapHfTensors(config, contents->entries, &decisions);
     if (!tensors) continue;
     for (const auto& tensor : *tensors) {
       const auto expected =

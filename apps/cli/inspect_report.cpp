@@ -9,9 +9,11 @@
 
 #include "formats/display.hpp"
 #include "formats/ternary_source.hpp"
+#include "model/check_weights.hpp"
 #include "model/config.hpp"
 #include "quant/i2s.hpp"
 #include "quant/weight_format.hpp"
+#include "runtime/vocabulary_check.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace bittern::cli {
@@ -43,22 +45,38 @@ bool HoldsFloats(const formats::TernarySource& source) {
          layout == quant::TernaryLayout::kBf16;
 }
 
-/// Counts row by row, whatever the layout; damage is counted here, not refused.
-std::optional<TernaryTensor> CountRows(const formats::TernarySource& source) {
+/// Counts row by row, whatever the layout; damage is counted here, and the first is kept in the
+/// words of loading.
+TernaryTensor CountRows(const formats::TernarySource& source) {
   TernaryTensor counted;
   std::vector<std::uint8_t> codes(source.cols());
   std::vector<float> scales(source.scales_per_row());
   for (std::size_t row = 0; row < source.rows(); ++row) {
-    if (source.is_master()) {
-      if (!source.ReadRows(row, 1, codes.data(), scales.data())) return std::nullopt;
-    } else {
+    const auto read = source.ReadRows(row, 1, codes.data(), scales.data());
+    if (!read) {
+      if (counted.damage.empty()) counted.damage = read.error().message;
       source.codec().unpack(source.view(), row, 1, codes.data(), scales.data());
+      for (float& scale : scales) scale *= source.multiplier();
     }
     counted.stats += quant::CountCodes(codes);
-    counted.scale = std::max(counted.scale, scales[0] * source.multiplier());
+    for (const float scale : scales) counted.scale = std::max(counted.scale, scale);
   }
-  if (HoldsFloats(source) && counted.stats.invalid != 0) return std::nullopt;  // plain floats
   return counted;
+}
+
+/// Whole words of the official layout, which is faster.
+TernaryTensor CountI2s(const formats::Tensor& tensor, const formats::TernarySource& source) {
+  const auto codes = tensor.bytes.first(tensor.bytes.size() - quant::kI2sTailBytes);
+  TernaryTensor counted{.stats = quant::CountI2s(codes, tensor.row_elements()),
+                        .scale = quant::I2sScale(tensor.bytes) * source.multiplier()};
+  if (!std::isfinite(counted.scale) || counted.scale <= 0) {
+    counted.damage = fmt::format("expected a finite positive scale, found {}", counted.scale);
+  }
+  return counted;
+}
+
+void NoteDamage(const formats::Tensor& tensor, const std::string& damage, InspectReport* report) {
+  report->findings.push_back(fmt::format("tensor {}: {}", formats::Quoted(tensor.name), damage));
 }
 
 std::optional<TernaryTensor> CountCodes(const formats::Tensor& tensor,
@@ -69,10 +87,13 @@ std::optional<TernaryTensor> CountCodes(const formats::Tensor& tensor,
     report->findings.push_back(source.error().message);
     return std::nullopt;
   }
-  if (source->codec().layout != quant::TernaryLayout::kI2sX86) return CountRows(*source);
-  const auto codes = tensor.bytes.first(tensor.bytes.size() - quant::kI2sTailBytes);
-  return TernaryTensor{.stats = quant::CountI2s(codes, tensor.row_elements()),
-                       .scale = quant::I2sScale(tensor.bytes) * source->multiplier()};
+  if (source->codec().layout == quant::TernaryLayout::kI2sX86) return CountI2s(tensor, *source);
+  TernaryTensor counted = CountRows(*source);
+  if (!HoldsFloats(*source) || counted.damage.empty()) return counted;
+  // Plain floats: of a model that is not ternary at all, one tensor says it.
+  if (!report->has_plain_floats) NoteDamage(tensor, counted.damage, report);
+  report->has_plain_floats = true;
+  return std::nullopt;
 }
 
 void Judge(const formats::Tensor& tensor, const TernaryTensor& ternary, InspectReport* report) {
@@ -83,20 +104,28 @@ void Judge(const formats::Tensor& tensor, const TernaryTensor& ternary, InspectR
                     "for nothing; the file is damaged",
                     name, ternary.stats.invalid, ternary.stats.weights()));
   }
-  if (ternary.stats.zero == ternary.stats.weights()) return;  // nothing to scale
-  if (!std::isfinite(ternary.scale) || ternary.scale <= 0) {
-    report->findings.push_back(
-        fmt::format("tensor {}: scale {}; a positive number expected", name, ternary.scale));
+  // Without code 3 it is a scale that is damaged.
+  if (ternary.stats.invalid == 0 && !ternary.damage.empty()) {
+    NoteDamage(tensor, ternary.damage, report);
   }
 }
 
 /// What the layers above would make of the file.
 void Resolve(InspectReport* report) {
   const auto config = model::ReadConfig(*report->checkpoint, &report->decisions);
-  if (!config) report->findings.push_back("model: " + config.error().message);
+  if (!config) {
+    report->findings.push_back("model: " + config.error().message);
+  } else {
+    const auto findings = model::CheckWeights(*report->checkpoint, *config, report->counted_codes,
+                                              &report->decisions);
+    report->findings.insert(report->findings.end(), findings.begin(), findings.end());
+  }
   const auto tokenizer =
       tokenizer::Tokenizer::FromMetadata(report->checkpoint->metadata(), &report->decisions);
   if (!tokenizer) report->findings.push_back("tokenizer: " + tokenizer.error().message);
+  if (!config || !tokenizer) return;
+  const auto same = runtime::CheckVocabulary(*config, *tokenizer);
+  if (!same) report->findings.push_back(same.error().message);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace bittern::cli {
 /// A tensor's ternary codes; only for formats that have them.
 struct TernaryTensor {
   quant::TernaryStats stats;
-  float scale = 0;
+  float scale = 0;          ///< the largest
+  std::string damage = {};  ///< the first thing that loading would refuse; empty for a good one
 };
 
 /// Sums over the tensors of one format.
@@ -35,11 +36,12 @@ struct InspectReport {
   std::vector<std::optional<TernaryTensor>> ternary;
   quant::TernaryStats ternary_total;
   Decisions decisions;
+  bool has_plain_floats = false;      ///< where ternary weights are expected
   std::vector<std::string> findings;  ///< what is wrong with the file; empty for a good one
 };
 
-/// Reads the header, the ternary tensors if `count_codes`, and asks the model and the tokenizer
-/// what they would decide; their errors become findings.
+/// Reads the header, the ternary tensors, embedding and head if `count_codes`, and asks the model
+/// and the tokenizer what they would decide and refuse; their errors become findings.
 [[nodiscard]] InspectReport MakeReport(const formats::Checkpoint& checkpoint, bool count_codes);
 
 /// The report for people; `list_tensors` adds one line for each tensor, `colour` ANSI colours.

@@ -50,6 +50,7 @@ class CheckpointBuilder {
     checkpoint.kind_ = "Hugging Face folder";
     checkpoint.data_start_ = contents.data_start;
     checkpoint.metadata_ = std::move(contents.metadata);
+    checkpoint.decisions_ = std::move(contents.decisions);
     checkpoint.SetTensors(std::move(contents.tensors));
     return checkpoint;
   }

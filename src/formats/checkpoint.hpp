@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/decision.hpp"
 #include "base/mapped_file.hpp"
 #include "base/result.hpp"
 #include "formats/metadata.hpp"
@@ -35,6 +36,8 @@ struct Tensor {
   /// True for the float master weights of a ternary layer: the codes are still to be made, by
   /// quant::QuantizeAbsmean (quant/absmean.hpp).
   bool quantize_absmean = false;
+  /// With quantize_absmean: unless every row holds only -s, 0 and s, which is then as it is.
+  bool may_be_ternary = false;
 
   [[nodiscard]] std::uint64_t num_elements() const noexcept {
     return shape[0] * shape[1] * shape[2] * shape[3];  // checked by the reader
@@ -69,6 +72,8 @@ class Checkpoint {
   [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }
   [[nodiscard]] Metadata& metadata() noexcept { return metadata_; }
   [[nodiscard]] std::span<const Tensor> tensors() const noexcept { return tensors_; }
+  /// What the reader had to decide about the weights (formats/hf_scales.hpp).
+  [[nodiscard]] const Decisions& decisions() const noexcept { return decisions_; }
   /// nullptr if there is no such tensor.
   [[nodiscard]] const Tensor* Find(std::string_view name) const;
   /// Lets the pages of a tensor go after it was repacked; see MappedFile::Release.
@@ -85,6 +90,7 @@ class Checkpoint {
   std::string path_, kind_;
   std::uint64_t data_start_ = 0;
   Metadata metadata_;
+  Decisions decisions_;
   std::vector<Tensor> tensors_;
   std::unordered_map<std::string, std::size_t> index_;
 };

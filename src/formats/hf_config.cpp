@@ -113,8 +113,9 @@ Result<void> ReadQuantization(const Json& json, HfConfig* config) {
   const bool is_bitnet = config->architecture.starts_with("bitnet");
   const Json* quantization = Present(json, "quantization_config");
   if (quantization == nullptr) {
-    // BitNet's own classes quantise masters in every forward pass; other networks do not.
-    config->float_weights = is_bitnet ? HfFloatWeights::kMasters : HfFloatWeights::kAsIs;
+    // BitNet's own classes quantise masters in every forward pass; other networks do not. But the
+    // weights may have been written out after that, and the mean would shrink their scales.
+    config->float_weights = is_bitnet ? HfFloatWeights::kEither : HfFloatWeights::kAsIs;
     return {};
   }
   if (quantization->AsObject() == nullptr) {
@@ -128,8 +129,8 @@ Result<void> ReadQuantization(const Json& json, HfConfig* config) {
   if (BITTERN_TRY(OptionalBool(*quantization, "use_rms_norm")).value_or(false)) {
     return Unsupported("use_rms_norm (a norm before every projection) is not supported");
   }
-  const auto linear = BITTERN_TRY(OptionalString(*quantization, "linear_class"));
-  config->scale_multiplies = linear == "autobitlinear";
+  config->has_quantization = true;
+  config->linear_class = BITTERN_TRY(OptionalString(*quantization, "linear_class"));
   const auto mode = BITTERN_TRY(OptionalString(*quantization, "quantization_mode"));
   if (mode.value_or("offline") == "offline") {
     config->float_weights = HfFloatWeights::kRefused;

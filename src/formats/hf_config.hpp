@@ -15,7 +15,8 @@ namespace bittern::formats {
 
 /// How the float weights of a projection are to be read.
 enum class HfFloatWeights {
-  kMasters,  ///< codes are made from them by absmean
+  kMasters,  ///< codes are made from them by absmean, in every case
+  kEither,   ///< so, but for weights that are ternary already: those are as they are
   kAsIs,     ///< the values themselves
   kRefused,  ///< the configuration says that weights are packed
 };
@@ -24,10 +25,10 @@ struct HfConfig {
   std::string architecture;  ///< GGUF's name: "bitnet-b1.58", "bitnet", "llama", "qwen3"
   std::uint64_t num_layers = 0, vocab_size = 0;
   std::uint64_t hidden_size = 0, intermediate_size = 0;
-  std::uint64_t q_size = 0, kv_size = 0;  ///< heads times head size
-  std::optional<bool> tied_head;          ///< tie_word_embeddings
-  /// linear_class "autobitlinear": weight = code * weight_scale; else code / weight_scale.
-  bool scale_multiplies = false;
+  std::uint64_t q_size = 0, kv_size = 0;    ///< heads times head size
+  std::optional<bool> tied_head;            ///< tie_word_embeddings
+  bool has_quantization = false;            ///< there is a quantization_config
+  std::optional<std::string> linear_class;  ///< of it: what weight_scale means (hf_scales.hpp)
   HfFloatWeights float_weights = HfFloatWeights::kAsIs;
 };
 

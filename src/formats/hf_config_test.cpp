@@ -75,7 +75,7 @@ TEST(HfConfig, Bitnet2B4T) {
             static_cast<double>(1e-5f));
   EXPECT_EQ(Float(read, "bitnet-b1.58.rope.freq_base"), 500000);
   EXPECT_EQ(read.metadata.Find("bitnet-b1.58.attention.key_length"), nullptr);
-  EXPECT_TRUE(read.config.scale_multiplies);
+  EXPECT_EQ(read.config.linear_class, "autobitlinear");
   EXPECT_EQ(read.config.float_weights, HfFloatWeights::kRefused);
   EXPECT_EQ(read.config.tied_head, true);
   EXPECT_EQ(read.config.q_size, 2560u);
@@ -97,7 +97,8 @@ TEST(HfConfig, BitnetWithSilu) {
   EXPECT_EQ(Text(read, "general.architecture"), "bitnet");
   EXPECT_EQ(Text(read, "bitnet.hidden_activation"), "silu");
   EXPECT_EQ(Uint(read, "bitnet.attention.head_count_kv"), 16u);
-  EXPECT_EQ(read.config.float_weights, HfFloatWeights::kMasters);
+  EXPECT_EQ(read.config.float_weights, HfFloatWeights::kEither);
+  EXPECT_FALSE(read.config.has_quantization);
   EXPECT_EQ(read.config.tied_head, std::nullopt);
 }
 
@@ -117,7 +118,8 @@ TEST(HfConfig, LlamaWithScaledRope) {
   EXPECT_EQ(Float(read, "llama.rope.scaling.low_freq_factor"), 1);
   EXPECT_EQ(Float(read, "llama.rope.scaling.high_freq_factor"), 4);
   EXPECT_EQ(Uint(read, "llama.rope.scaling.original_context_length"), 8192u);
-  EXPECT_FALSE(read.config.scale_multiplies);
+  EXPECT_TRUE(read.config.has_quantization);
+  EXPECT_EQ(read.config.linear_class, std::nullopt);
 }
 
 TEST(HfConfig, Qwen3WithItsOwnHeadSizeAndNewerRopeParameters) {

@@ -171,7 +171,7 @@ Result<HfFolderContents> OpenHfFolder(const fs::path& folder,
   if (!config) return in_config(std::move(config).error());
   BITTERN_TRY(contents.metadata.AddString("general.name", NameOf(folder)));
   Weights weights = BITTERN_TRY(OpenWeights(folder, weights_file));
-  contents.tensors = BITTERN_TRY(MapHfTensors(*config, weights.entries));
+  contents.tensors = BITTERN_TRY(MapHfTensors(*config, weights.entries, &contents.decisions));
   contents.files = std::move(weights.files);
   contents.data_start = weights.data_start;
   BITTERN_TRY(ReadTokenizer(folder, *json, config->vocab_size, &contents.metadata));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/decision.hpp"
 #include "base/mapped_file.hpp"
 #include "base/result.hpp"
 #include "formats/checkpoint.hpp"
@@ -20,6 +21,7 @@ struct HfFolderContents {
   std::uint64_t data_start = 0;   ///< of the first file
   Metadata metadata;
   std::vector<Tensor> tensors;
+  Decisions decisions;  ///< about the weights
 };
 
 /// True if the folder has a config.json.

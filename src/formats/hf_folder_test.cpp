@@ -13,6 +13,7 @@
 
 #include "base/float16.hpp"
 #include "formats/safetensors_builder_for_test.hpp"
+#include "formats/ternary_source.hpp"
 #include "quant/absmean.hpp"
 #include "quant/hf_packed.hpp"
 #include "quant/i2s.hpp"
@@ -215,6 +216,23 @@ TEST_F(HfFolderTest, PackedRowsAndTheScaleThatDivides) {
   EXPECT_EQ(checkpoint.Find("blk.0.ffn_gate.scale"), nullptr);
 }
 
+TEST_F(HfFolderTest, WhatScalesMeanIsDecidedInWriting) {
+  SafetensorsBuilder builder = Embedding();
+  Write("model.safetensors", builder.Build());
+  EXPECT_TRUE(Open(folder_).decisions().empty());
+  Write("model.safetensors", AddGate(builder, 0.125f).Build());
+  WriteConfig(R"(,"quantization_config":{"quant_method":"bitnet"})", "");
+  const Checkpoint checkpoint = Open(folder_);
+  EXPECT_EQ(checkpoint.Find("blk.0.ffn_gate.weight")->scale, 0.125f);
+  ASSERT_EQ(checkpoint.decisions().size(), 1u);
+  EXPECT_EQ(checkpoint.decisions()[0].choice, "multiplies");
+  EXPECT_TRUE(checkpoint.decisions()[0].notable);
+  // Whoever opens the weights is told.
+  Decisions decisions;
+  EXPECT_TRUE(TernaryOpener::Create(checkpoint, &decisions));
+  EXPECT_EQ(decisions.size(), 1u);
+}
+
 TEST_F(HfFolderTest, TheScaleThatMultiplies) {
   WriteConfig(R"("quant_method")", R"("linear_class":"autobitlinear","quant_method")");
   SafetensorsBuilder builder = Embedding();
@@ -255,6 +273,49 @@ TEST_F(HfFolderTest, FloatWeightsByMode) {
   EXPECT_TRUE(Open(folder_).Find("blk.0.ffn_up.weight")->quantize_absmean);
   WriteConfig(R"(,"quantization_config":{"quant_method":"bitnet"})", "");
   EXPECT_FALSE(Open(folder_).Find("blk.0.ffn_up.weight")->quantize_absmean);
+}
+
+TEST_F(HfFolderTest, FloatsThatAreTernaryAlreadyKeepTheirScales) {
+  constexpr std::string_view kBitnet =
+      R"({"architectures":["BitNetForCausalLM"],"hidden_act":"relu2","hidden_size":4,)"
+      R"("intermediate_size":6,"num_hidden_layers":1,"num_attention_heads":1,)"
+      R"("rms_norm_eps":1e-6,"rope_theta":10000.0,"max_position_embeddings":8,"vocab_size":3%})";
+  constexpr std::string_view kOnline =
+      R"(,"quantization_config":{"quant_method":"bitnet","quantization_mode":"online"})";
+  const auto scale_of = [&](std::string_view quantization, float odd_one, Decisions* decisions) {
+    std::string config(kBitnet);
+    config.replace(config.find('%'), 1, quantization);
+    Write("config.json", config);
+    std::vector<float> weights(24, 0.5f);  // a third of them 0, so the mean is a third
+    for (std::size_t i = 0; i < weights.size(); i += 3) weights[i] = 0;
+    weights[23] = odd_one;
+    Bytes bytes(weights.size() * 4);
+    std::memcpy(bytes.data(), weights.data(), bytes.size());
+    SafetensorsBuilder builder = Embedding();
+    Write("model.safetensors",
+          builder.Add("model.layers.0.mlp.up_proj.weight", "F32", {6, 4}, bytes).Build());
+    const Checkpoint checkpoint = Open(folder_);
+    auto opener = TernaryOpener::Create(checkpoint, decisions).value();
+    const auto source = opener.Open(*checkpoint.Find("blk.0.ffn_up.weight")).value();
+    std::vector<std::uint8_t> codes(24);
+    std::vector<float> scales(6);
+    EXPECT_TRUE(source.ReadRows(0, 6, codes.data(), scales.data()));
+    EXPECT_EQ(codes[0], 1);
+    EXPECT_EQ(codes[1], 2);
+    return scales[0];
+  };
+  Decisions kept, online, masters;
+  EXPECT_EQ(scale_of("", -0.5f, &kept), 0.5f);
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept[0].choice, "as they are");
+  EXPECT_TRUE(kept[0].notable);
+  // transformers takes the mean whatever the weights are; that is said.
+  EXPECT_EQ(scale_of(kOnline, -0.5f, &online), 1.0f / 3);
+  ASSERT_EQ(online.size(), 1u);
+  EXPECT_EQ(online[0].choice, "quantised by absmean");
+  EXPECT_TRUE(online[0].notable);
+  EXPECT_LT(scale_of("", 0.25f, &masters), 1.0f / 3);
+  EXPECT_TRUE(masters.empty());
 }
 
 TEST_F(HfFolderTest, ShardsMustAgreeWithTheIndex) {

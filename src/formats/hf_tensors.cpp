@@ -15,6 +15,7 @@
 
 #include "base/float16.hpp"
 #include "formats/display.hpp"
+#include "formats/hf_scales.hpp"
 #include "quant/hf_packed.hpp"
 
 namespace bittern::formats {
@@ -144,13 +145,14 @@ Result<float> ReadScale(const SafetensorsEntry& entry) {
 /// Builds the list, one entry at a time; scales first, since a weight needs its own.
 class Mapper {
  public:
-  Mapper(const HfConfig& config, std::span<const SafetensorsEntry> entries)
-      : config_(config), entries_(entries) {}
+  Mapper(const HfConfig& config, std::span<const SafetensorsEntry> entries, Decisions* decisions)
+      : config_(config), entries_(entries), decisions_(*decisions) {}
 
   Result<std::vector<Tensor>> Map() {
     for (const SafetensorsEntry& entry : entries_) {
       if (entry.name.ends_with(kScaleSuffix)) scales_.emplace(entry.name, &entry);
     }
+    DecideScales();
     for (const SafetensorsEntry& entry : entries_) {
       if (entry.name.ends_with(kScaleSuffix) || IsDerived(entry.name)) continue;
       auto added = Add(entry);
@@ -167,6 +169,19 @@ class Mapper {
   static tl::unexpected<Error> Within(const SafetensorsEntry& entry, Error error) {
     return tl::unexpected(
         bittern::Within(fmt::format("tensor {}", Quoted(entry.name)), std::move(error)));
+  }
+
+  /// Scales that cannot be read are refused later, with the weights they belong to.
+  void DecideScales() {
+    if (scales_.empty()) return;
+    std::vector<float> values;
+    for (const auto& [name, entry] : scales_) {
+      const auto value = ReadScale(*entry);
+      if (value) values.push_back(*value);
+    }
+    HfScales scales = ChooseHfScales(config_, values);
+    scale_multiplies_ = scales.multiplies;
+    decisions_.push_back(std::move(scales.decision));
   }
 
   Result<void> Add(const SafetensorsEntry& entry) {
@@ -216,7 +231,7 @@ class Mapper {
         return tl::unexpected(bittern::Within("weight_scale", std::move(value).error()));
       }
       scales_.erase(scale);
-      return SetPacked(entry, rows, config_.scale_multiplies ? *value : 1.0f / *value, tensor);
+      return SetPacked(entry, rows, scale_multiplies_ ? *value : 1.0f / *value, tensor);
     }
     const auto format = FloatFormat(entry.dtype);
     if (!format) return WrongType(entry, "U8, F32, F16 or BF16");
@@ -226,7 +241,8 @@ class Mapper {
                               entry.dtype));
     }
     tensor->format = *format;
-    tensor->quantize_absmean = config_.float_weights == HfFloatWeights::kMasters;
+    tensor->quantize_absmean = config_.float_weights != HfFloatWeights::kAsIs;
+    tensor->may_be_ternary = config_.float_weights == HfFloatWeights::kEither;
     return {};
   }
 
@@ -250,7 +266,9 @@ class Mapper {
 
   const HfConfig& config_;
   std::span<const SafetensorsEntry> entries_;
+  Decisions& decisions_;
   std::unordered_map<std::string, const SafetensorsEntry*> scales_;  // not yet used
+  bool scale_multiplies_ = false;
   std::unordered_set<std::string> names_;
   std::vector<Tensor> tensors_;
 };
@@ -258,8 +276,9 @@ class Mapper {
 }  // namespace
 
 Result<std::vector<Tensor>> MapHfTensors(const HfConfig& config,
-                                         std::span<const SafetensorsEntry> entries) {
-  return Mapper(config, entries).Map();
+                                         std::span<const SafetensorsEntry> entries,
+                                         Decisions* decisions) {
+  return Mapper(config, entries, decisions).Map();
 }
 
 }  // namespace bittern::formats

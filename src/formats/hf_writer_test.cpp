@@ -68,7 +68,7 @@ Metadata ConfigBack(const MetadataDraft& draft) {
   EXPECT_TRUE(files) << files.error().message;
   const auto config = ReadHfConfig(Parsed(TextOf(*files, "config.json")), &back);
   EXPECT_TRUE(config) << config.error().message;
-  EXPECT_TRUE(config->scale_multiplies);
+  EXPECT_EQ(config->linear_class, "autobitlinear");
   EXPECT_EQ(config->float_weights, HfFloatWeights::kRefused);
   EXPECT_TRUE(config->tied_head.value_or(false));
   return back;

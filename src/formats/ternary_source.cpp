@@ -47,6 +47,19 @@ bool IsLookupTable(quant::WeightFormat format) {
   return format == quant::WeightFormat::kTL1 || format == quant::WeightFormat::kTL2;
 }
 
+/// True where every row of floats holds only -s, 0 and s for an s of its own, and some s is not 0.
+bool HoldsTernary(const quant::TernaryCodec& codec, const quant::TernaryView& view) {
+  std::vector<std::uint8_t> codes(view.cols);
+  float largest = 0;
+  for (std::size_t row = 0; row < view.rows; ++row) {
+    float scale;
+    codec.unpack(view, row, 1, codes.data(), &scale);
+    if (std::ranges::find(codes, 3) != codes.end()) return false;
+    largest = std::max(largest, scale);
+  }
+  return largest > 0;
+}
+
 /// The scale of a whole matrix of master weights.
 Result<quant::AbsmeanScale> MasterScale(const Tensor& tensor) {
   const std::size_t row_bytes = tensor.bytes.size() / tensor.rows();
@@ -81,19 +94,20 @@ Result<void> TernarySource::ReadRows(std::size_t first, std::size_t count, std::
   }
   BITTERN_TRY(quant::UnpackRowsChecked(*codec_, view_, first, count, codes, scales));
   for (std::size_t i = 0; i < count * scales_per_row(); ++i) {
-    if (scales[i] == 0) continue;  // of zeros only
+    const float stored = scales[i];
     scales[i] *= multiplier_;
-    if (std::isfinite(scales[i]) && scales[i] > 0) continue;
+    if (stored == 0 || (std::isfinite(scales[i]) && scales[i] > 0)) continue;
     return Fail(ErrorCode::kCorruptFile,
-                fmt::format("row {}: expected a finite positive scale, found {}, the stored one "
-                            "times {}",
-                            first + i / scales_per_row(), scales[i], multiplier_));
+                fmt::format("row {}: expected a finite positive scale, found {} times {}, which is "
+                            "{} in a float",
+                            first + i / scales_per_row(), stored, multiplier_, scales[i]));
   }
   return {};
 }
 
 Result<TernaryOpener> TernaryOpener::Create(const Checkpoint& checkpoint, Decisions* decisions) {
   TernaryOpener opener(checkpoint, decisions);
+  decisions->insert(decisions->end(), checkpoint.decisions().begin(), checkpoint.decisions().end());
   BITTERN_TRY(opener.ReadLayoutKey());
   BITTERN_TRY(opener.ReadTilingKey());
   return opener;
@@ -161,15 +175,56 @@ Result<void> TernaryOpener::ReadTilingKey() {
   return {};
 }
 
-void TernaryOpener::DetectI2sLayout() {
-  const auto found = formats::DetectI2sLayout(*checkpoint_);
-  const auto layout = found.value_or(quant::TernaryLayout::kI2sX86);
-  i2s_ = &quant::CodecOf(layout);
-  const bool odd = layout != quant::TernaryLayout::kI2sX86;
-  decisions_->push_back({"I2_S layout", std::string(NameOf(layout)),
-                         found ? "dead neurons of gate and down agree under it alone"
-                               : "the official file's; nothing in the file says which",
-                         odd});
+void TernaryOpener::DecideI2sLayout() {
+  if (i2s_decided_) return;
+  i2s_decided_ = true;
+  const I2sEvidence evidence = WeighI2sLayouts(*checkpoint_);
+  const auto seen = evidence.Layout();
+  const auto decide = [this](quant::TernaryLayout layout, std::string reason, bool notable) {
+    i2s_ = &quant::CodecOf(layout);
+    decisions_->push_back({"I2_S layout", std::string(NameOf(layout)), std::move(reason), notable});
+  };
+  if (i2s_ != nullptr) {  // said by the file or the user, who are obeyed
+    if (!seen || *seen == i2s_->layout) return;
+    decide(i2s_->layout,
+           fmt::format("as {0} says, but zeros of gate and up go with those of down under {1} "
+                       "alone; if the text is garbage, try --i2s-layout {1}",
+                       kLayoutKey, NameOf(*seen)),
+           true);
+  } else if (seen) {
+    const bool odd = *seen != quant::TernaryLayout::kI2sX86;
+    decide(*seen,
+           fmt::format("zeros of gate and up go with those of down under it alone{}",
+                       odd ? "; --i2s-layout says otherwise" : ""),
+           odd);
+  } else if (evidence.LooksTrained()) {
+    decide(quant::TernaryLayout::kI2sX86,
+           "the official file's; neither the file nor its weights say which; if the text is "
+           "garbage, try --i2s-layout arm-64, row4 or sequential",
+           true);
+  } else {
+    decide(quant::TernaryLayout::kI2sX86, "the official file's; nothing in the file says which",
+           false);
+  }
+}
+
+bool TernaryOpener::IsMaster(const Tensor& tensor, const TernarySource& source) {
+  if (!tensor.quantize_absmean) return false;
+  if (!HoldsTernary(source.codec(), source.view())) return true;
+  if (!ternary_floats_told_) {
+    ternary_floats_told_ = true;
+    const std::string found =
+        fmt::format("every row of {} holds only -s, 0 and s already", Quoted(tensor.name));
+    decisions_->push_back(
+        tensor.may_be_ternary
+            ? Decision{"weights in floats", "as they are", found + "; scales are kept", true}
+            : Decision{"weights in floats", "quantised by absmean",
+                       "quantization_mode is \"online\", though " + found +
+                           ": its scale becomes the mean, as in transformers; without "
+                           "quantization_config the scales are kept",
+                       true});
+  }
+  return !tensor.may_be_ternary;
 }
 
 Result<quant::TlTiling> TernaryOpener::TilingOf(const Tensor& tensor) {
@@ -228,7 +283,7 @@ Result<TernarySource> TernaryOpener::Open(const Tensor& tensor) {
                               quant::InfoOf(tensor.format).name));
     }
     if (tensor.format == quant::WeightFormat::kI2_S) {
-      if (i2s_ == nullptr) DetectI2sLayout();
+      DecideI2sLayout();
       codec = i2s_;
     }
     quant::TernaryView view{tensor.bytes, tensor.rows(), tensor.row_elements(), {}};
@@ -236,7 +291,7 @@ Result<TernarySource> TernaryOpener::Open(const Tensor& tensor) {
     BITTERN_TRY(codec->check(view.rows, view.cols, view.tiling));
     TernarySource source(codec, view);
     source.multiplier_ = BITTERN_TRY(MultiplierOf(tensor));
-    if (tensor.quantize_absmean) source.master_ = BITTERN_TRY(MasterScale(tensor));
+    if (IsMaster(tensor, source)) source.master_ = BITTERN_TRY(MasterScale(tensor));
     return source;
   };
   return open().map_error([&](Error error) {

@@ -56,11 +56,13 @@ class TernarySource {
 ///   ternary.tl.tiling  [u32]: rows, cols, BM, BK, bm of each shape, five by five (or a str of
 ///                      the same with commas: what --tl-tiling makes)
 /// and decides, in writing, where they are absent: I2_S is read as the official file unless its
-/// dead neurons speak for another layout; a tiling is bitnet.cpp's for the shape, or searched.
+/// weights speak for another layout; a tiling is bitnet.cpp's for the shape, or searched. Weights
+/// that speak against the key are reported.
 /// Not thread-safe; the sources it gives are.
 class TernaryOpener {
  public:
-  /// The checkpoint and the decisions outlive this. Errors: a key of another type or value.
+  /// The checkpoint and the decisions outlive this; the checkpoint's own are added. Errors: a key
+  /// of another type or value.
   [[nodiscard]] static Result<TernaryOpener> Create(const Checkpoint& checkpoint,
                                                     Decisions* decisions);
 
@@ -77,13 +79,16 @@ class TernaryOpener {
       : checkpoint_(&checkpoint), decisions_(decisions) {}
   Result<void> ReadLayoutKey();
   Result<void> ReadTilingKey();
-  void DetectI2sLayout();
+  void DecideI2sLayout();
+  /// True where codes are to be made of floats; what is odd about that is decided in writing.
+  bool IsMaster(const Tensor& tensor, const TernarySource& source);
   Result<quant::TlTiling> TilingOf(const Tensor& tensor);
   Result<float> MultiplierOf(const Tensor& tensor) const;
 
   const Checkpoint* checkpoint_;
   Decisions* decisions_;
   const quant::TernaryCodec* i2s_ = nullptr;
+  bool i2s_decided_ = false, ternary_floats_told_ = false;
   std::unordered_map<std::string, quant::TlTiling> tilings_;  // by format and shape
 };
 

@@ -11,7 +11,8 @@
 #include <fstream>
 #include <random>
 
-#include "formats/gguf_builder_for_test.hpp"
+#include "formats/i2s_detector.hpp"
+#include "formats/i2s_layer_for_test.hpp"
 
 namespace bittern::formats {
 namespace {
@@ -51,50 +52,68 @@ std::vector<std::byte> Pack(TernaryLayout layout, const std::vector<std::uint8_t
   return bytes;
 }
 
-constexpr std::size_t kHidden = 256, kFfn = 512;
-
-/// Gate and down of one layer with `dead` neurons: rows of gate, columns of down.
-GgufBuilder WithDeadNeurons(TernaryLayout layout, std::size_t dead) {
-  std::mt19937 rng(1);
-  std::vector<std::uint8_t> gate(kFfn * kHidden), down(kHidden * kFfn);
-  for (auto& code : gate) code = static_cast<std::uint8_t>(rng() % 3);
-  for (auto& code : down) code = static_cast<std::uint8_t>(rng() % 3);
-  for (std::size_t i = 0; i < dead; ++i) {
-    const std::size_t neuron = i * 37 % kFfn;
-    for (std::size_t c = 0; c < kHidden; ++c) gate[neuron * kHidden + c] = 1;
-    for (std::size_t r = 0; r < kHidden; ++r) down[r * kFfn + neuron] = 1;
+/// What is decided about the layout of a file's gate.
+Decisions DecisionsOf(GgufBuilder builder, TernaryLayout expected) {
+  OpenedFile file(std::move(builder));
+  Decisions decisions;
+  auto opener = TernaryOpener::Create(*file, &decisions).value();
+  for (const char* name : {"blk.0.ffn_gate.weight", "blk.0.ffn_down.weight"}) {
+    EXPECT_EQ(opener.Open(*(*file).Find(name)).value().codec().layout, expected);
   }
-  GgufBuilder builder;
-  builder.AddTensor("blk.0.ffn_gate.weight", 36, {kHidden, kFfn},
-                    Pack(layout, gate, kFfn, kHidden));
-  builder.AddTensor("blk.0.ffn_down.weight", 36, {kFfn, kHidden},
-                    Pack(layout, down, kHidden, kFfn));
-  return builder;
+  return decisions;
 }
 
-TEST(TernaryOpener, DeadNeuronsTellTheLayoutOfI2s) {
-  for (const auto layout :
-       {TernaryLayout::kI2sX86, TernaryLayout::kI2sArm, TernaryLayout::kI2sSequential}) {
-    OpenedFile file(WithDeadNeurons(layout, 20));
-    Decisions decisions;
-    auto opener = TernaryOpener::Create(*file, &decisions).value();
-    const auto source = opener.Open(*(*file).Find("blk.0.ffn_gate.weight")).value();
-    EXPECT_EQ(source.codec().layout, layout);
+TEST(TernaryOpener, TrainedNeuronsTellTheLayoutOfI2s) {
+  for (const auto layout : kI2sLayouts) {
+    const Decisions decisions = DecisionsOf(MakeI2sLayer(layout, 0.2), layout);
     ASSERT_EQ(decisions.size(), 1u);
     EXPECT_EQ(decisions[0].notable, layout != TernaryLayout::kI2sX86);
   }
 }
 
-TEST(TernaryOpener, WithoutDeadNeuronsI2sIsTheOfficialLayoutUnlessToldOtherwise) {
-  OpenedFile file(WithDeadNeurons(TernaryLayout::kI2sArm, 3));
+TEST(TernaryOpener, WithoutEvidenceI2sIsTheOfficialLayoutAndNobodyIsTold) {
+  const Decisions decisions =
+      DecisionsOf(MakeI2sLayer(TernaryLayout::kI2sArm, 0), TernaryLayout::kI2sX86);
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_FALSE(decisions[0].notable);
+}
+
+// Neurons that differ, but not alike in gate and down: a trained model that shows no layout.
+TEST(TernaryOpener, ATrainedModelThatShowsNoLayoutIsReported) {
+  GgufBuilder builder;
+  std::vector<std::uint8_t> gate(512 * 256), noise(gate);
+  std::mt19937 rng(1);
+  for (std::size_t i = 0; i < gate.size(); ++i) {
+    gate[i] = static_cast<std::uint8_t>(rng() % (i / 256 % 2 == 0 ? 2 : 3));
+    noise[i] = static_cast<std::uint8_t>(rng() % 3);
+  }
+  AddI2sMatrix("blk.0.ffn_gate.weight", TernaryLayout::kI2sX86, gate, 512, &builder);
+  AddI2sMatrix("blk.0.ffn_up.weight", TernaryLayout::kI2sX86, gate, 512, &builder);
+  AddI2sMatrix("blk.0.ffn_down.weight", TernaryLayout::kI2sX86, noise, 256, &builder);
+  const Decisions decisions = DecisionsOf(builder, TernaryLayout::kI2sX86);
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_TRUE(decisions[0].notable);
+  EXPECT_THAT(decisions[0].reason, HasSubstr("--i2s-layout"));
+}
+
+TEST(TernaryOpener, ANamedLayoutIsObeyedAndReportedWhereTheWeightsSpeakAgainstIt) {
+  const auto named = [](TernaryLayout layout, const char* name) {
+    GgufBuilder builder = MakeI2sLayer(layout, 0.2);
+    builder.Add("ternary.layout", name);
+    return DecisionsOf(builder, TernaryLayout::kI2sArm);
+  };
+  EXPECT_TRUE(named(TernaryLayout::kI2sArm, "arm-64").empty());
+  const Decisions decisions = named(TernaryLayout::kI2sRow4, "arm-64");
+  ASSERT_EQ(decisions.size(), 1u);
+  EXPECT_TRUE(decisions[0].notable);
+  EXPECT_THAT(decisions[0].reason, HasSubstr("try --i2s-layout row4"));
+}
+
+TEST(TernaryOpener, AnUnknownLayoutIsRefused) {
+  GgufBuilder builder = MakeI2sLayer(TernaryLayout::kI2sArm, 0);
+  builder.Add("ternary.layout", "arm-65");
+  OpenedFile file(builder);
   Decisions decisions;
-  auto opener = TernaryOpener::Create(*file, &decisions).value();
-  const Tensor& gate = *(*file).Find("blk.0.ffn_gate.weight");
-  EXPECT_EQ(opener.Open(gate).value().codec().layout, TernaryLayout::kI2sX86);
-  ASSERT_TRUE((*file).metadata().Override("ternary.layout=str:arm-64"));
-  auto told = TernaryOpener::Create(*file, &decisions).value();
-  EXPECT_EQ(told.Open(gate).value().codec().layout, TernaryLayout::kI2sArm);
-  ASSERT_TRUE((*file).metadata().Override("ternary.layout=str:arm-65"));
   const auto wrong = TernaryOpener::Create(*file, &decisions);
   ASSERT_FALSE(wrong);
   EXPECT_THAT(wrong.error().message,
@@ -122,6 +141,28 @@ TEST(TernaryOpener, ASeparateScaleMultiplies) {
   };
   EXPECT_EQ(open(2), "3.000000");
   EXPECT_THAT(open(std::nanf("")), HasSubstr("its scale: expected a finite positive number"));
+}
+
+TEST(TernaryOpener, AProductOfScalesMustFitAFloat) {
+  for (const float scale : {3e38f, 1e-38f}) {
+    GgufBuilder builder;
+    builder.AddTensor(
+        "blk.0.attn_q.weight", 36, {128, 4},
+        Pack(TernaryLayout::kI2sX86, std::vector<std::uint8_t>(4 * 128, 2), 4, 128, scale));
+    const float separate = scale > 1 ? 10 : 1e-10f;
+    std::vector<std::byte> bytes(4);
+    std::memcpy(bytes.data(), &separate, 4);
+    builder.AddTensor("blk.0.attn_q.scale", 0, {1}, bytes);
+    OpenedFile file(builder);
+    Decisions decisions;
+    auto opener = TernaryOpener::Create(*file, &decisions).value();
+    const auto source = opener.Open(*(*file).Find("blk.0.attn_q.weight")).value();
+    std::vector<std::uint8_t> row(128);
+    float read;
+    const auto refused = source.ReadRows(3, 1, row.data(), &read);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("row 3: expected a finite positive scale"));
+  }
 }
 
 TEST(TernaryOpener, TilingsAreReadFoundOrAskedFor) {

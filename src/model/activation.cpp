@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace bittern::model {
 namespace {
 
@@ -10,6 +12,20 @@ namespace {
 bool HasShapeOf2B4T(const ModelConfig& c) {
   return c.num_layers == 30 && c.hidden_size == 2560 && c.intermediate_size == 6912 &&
          c.num_heads == 20 && c.num_kv_heads == 5 && c.vocab_size == 128256;
+}
+
+/// SentencePiece, or the number of tokens that 1bitLLM's models have.
+Result<bool> HasVocabularyOf1bitLLM(const formats::Metadata& metadata, const ModelConfig& c) {
+  return BITTERN_TRY(metadata.GetString("tokenizer.ggml.model")) == "llama" ||
+         c.vocab_size == 32002;
+}
+
+/// Whether the vocabulary is LLaMA-3's or one made after it: no model of 1bitLLM's, which have
+/// SentencePiece, and so a model of Microsoft's line under the name that other converters give it.
+Result<bool> HasVocabularyOf2B4T(const formats::Metadata& metadata) {
+  if (BITTERN_TRY(metadata.GetString("tokenizer.ggml.model")) != "gpt2") return false;
+  const auto tokens = BITTERN_TRY(metadata.GetStrings("tokenizer.ggml.tokens"));
+  return tokens && std::ranges::find(*tokens, "<|begin_of_text|>") != tokens->end();
 }
 
 struct Choice {
@@ -29,9 +45,9 @@ Result<Choice> Choose(const formats::Metadata& metadata, const ModelConfig& c) {
   if (!c.traits->sub_norms) {
     return Choice{c.traits->activation, "architecture " + c.architecture, false};
   }
-  const auto tokenizer = BITTERN_TRY(metadata.GetString("tokenizer.ggml.model"));
+  const bool sentence_piece = BITTERN_TRY(HasVocabularyOf1bitLLM(metadata, c));
   if (c.architecture != "bitnet") {
-    if (tokenizer == "llama" || c.vocab_size == 32002) {
+    if (sentence_piece) {
       return Choice{
           Activation::kSilu,
           "labelled " + c.architecture + ", but its vocabulary is that of the 1bitLLM models",
@@ -43,7 +59,21 @@ Result<Choice> Choose(const formats::Metadata& metadata, const ModelConfig& c) {
     return Choice{Activation::kRelu2, "architecture bitnet, but the shape of BitNet b1.58 2B-4T",
                   true};
   }
-  return Choice{Activation::kSilu, "architecture bitnet", false};
+  if (BITTERN_TRY(HasVocabularyOf2B4T(metadata))) {
+    return Choice{Activation::kRelu2,
+                  "architecture bitnet, but the vocabulary of BitNet b1.58 2B-4T; --override-kv " +
+                      key + "=str:silu otherwise",
+                  true};
+  }
+  if (sentence_piece) {
+    return Choice{Activation::kSilu, "architecture bitnet, vocabulary of the 1bitLLM models",
+                  false};
+  }
+  return Choice{Activation::kSilu,
+                "architecture bitnet, as in llama.cpp, whose converter also calls models with "
+                "squared ReLU so; if the text is garbage, try --override-kv " +
+                    key + "=str:relu2",
+                true};
 }
 
 }  // namespace

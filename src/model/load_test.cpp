@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "model/activation.hpp"
 #include "model/model.hpp"
 #include "model/small_model_for_test.hpp"
 #include "model/weights.hpp"
@@ -274,6 +275,41 @@ TEST(ModelLoad, SeparateScaleMultiplies) {
   ASSERT_TRUE(loaded.model) << loaded.model.error().message;
   EXPECT_EQ(loaded.model->weights().layers[0].qkv_proj.parts[1].scale, 0.125f * 3.0f);
   EXPECT_EQ(loaded.model->weights().layers[1].qkv_proj.parts[1].scale, 0.125f);
+}
+
+TEST(Activation, ArchitectureBitnetGoesByTheVocabulary) {
+  const auto activation = [](const char* tokenizer, const char* first_token) {
+    formats::GgufBuilder builder;
+    if (tokenizer != nullptr) builder.Add("tokenizer.ggml.model", tokenizer);
+    builder.AddStrings("tokenizer.ggml.tokens", {first_token, "a"});
+    const auto path =
+        std::filesystem::temp_directory_path() / ("activation" + std::to_string(getpid()));
+    const auto bytes = builder.Build();
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    const auto checkpoint = formats::Checkpoint::Open(path).value();
+    std::filesystem::remove(path);
+    ModelConfig config;
+    config.architecture = "bitnet";
+    for (const Architecture& architecture : Architectures()) {
+      if (architecture.name == "bitnet") config.traits = &architecture;
+    }
+    Decisions decisions;
+    EXPECT_TRUE(ResolveActivation(checkpoint.metadata(), config, &decisions));
+    return decisions.at(0);
+  };
+  const Decision llama3 = activation("gpt2", "<|begin_of_text|>");
+  EXPECT_EQ(llama3.choice, "relu2");
+  EXPECT_TRUE(llama3.notable);
+  const Decision sentence_piece = activation("llama", "<s>");
+  EXPECT_EQ(sentence_piece.choice, "silu");
+  EXPECT_FALSE(sentence_piece.notable);
+  for (const Decision& guess : {activation("gpt2", "<|endoftext|>"), activation(nullptr, "x")}) {
+    EXPECT_EQ(guess.choice, "silu");
+    EXPECT_TRUE(guess.notable);
+    EXPECT_THAT(guess.reason, HasSubstr("--override-kv bitnet.hidden_activation=str:relu2"));
+  }
 }
 
 TEST(Activation, FollowsTheWrittenRule) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <initializer_list>
 
@@ -13,7 +12,7 @@
 #include "model/rope_frequencies.hpp"
 #include "model/tensor_binder.hpp"
 #include "model/unused_tensors.hpp"
-#include "quant/dequantize.hpp"
+#include "model/weight_binding.hpp"
 
 namespace bittern::model {
 namespace {
@@ -68,25 +67,6 @@ Result<TernaryMatrix> LoadStack(Loader& loader, MatrixLayout layout,
   return matrix;
 }
 
-Result<void> LoadNorms(TensorBinder& binder, const ModelConfig& c, const std::string& prefix,
-                       LayerWeights* layer) {
-  const auto hidden = static_cast<std::size_t>(c.hidden_size);
-  layer->attn_norm = BITTERN_TRY(binder.Vector(prefix + "attn_norm.weight", hidden));
-  layer->ffn_norm = BITTERN_TRY(binder.Vector(prefix + "ffn_norm.weight", hidden));
-  if (c.traits->sub_norms) {
-    layer->attn_sub_norm = BITTERN_TRY(
-        binder.Vector(prefix + "attn_sub_norm.weight", static_cast<std::size_t>(c.q_size())));
-    layer->ffn_sub_norm = BITTERN_TRY(binder.Vector(prefix + "ffn_sub_norm.weight",
-                                                    static_cast<std::size_t>(c.intermediate_size)));
-  }
-  if (c.traits->head_norms) {
-    const auto head = static_cast<std::size_t>(c.head_dim);
-    layer->q_norm = BITTERN_TRY(binder.Vector(prefix + "attn_q_norm.weight", head));
-    layer->k_norm = BITTERN_TRY(binder.Vector(prefix + "attn_k_norm.weight", head));
-  }
-  return {};
-}
-
 /// gate_proj, up_proj and down_proj, each in the layout from which its zeros can be left out.
 Result<void> LoadSkipping(Loader& loader, const std::string& prefix, LayerWeights* layer) {
   const int hidden = loader.config.hidden_size, inner = loader.config.intermediate_size;
@@ -135,7 +115,7 @@ Result<LayerWeights> LoadLayer(Loader& loader, int index) {
   const ModelConfig& c = loader.config;
   const std::string prefix = fmt::format("blk.{}.", index);
   LayerWeights layer;
-  BITTERN_TRY(LoadNorms(loader.binder, c, prefix, &layer));
+  BITTERN_TRY(BindNorms(loader.binder, c, prefix, &layer));
   layer.qkv_proj = BITTERN_TRY(LoadStack(loader, loader.layout,
                                          {{prefix + "attn_q", c.q_size(), true},
                                           {prefix + "attn_k", c.kv_size(), true},
@@ -178,20 +158,8 @@ Result<void> MoveToMemory(const formats::Checkpoint& checkpoint, ThreadPool& poo
 /// alignment may be 1, and a safetensors header may have any length.
 Result<DenseMatrix> LoadDense(TensorBinder& binder, const std::string& name, const ModelConfig& c,
                               ThreadPool& pool) {
-  const formats::Tensor* tensor = BITTERN_TRY(binder.Matrix(
-      name, static_cast<std::size_t>(c.vocab_size), static_cast<std::size_t>(c.hidden_size)));
-  if (quant::DequantizeRowFor(tensor->format) == nullptr) {
-    return Fail(ErrorCode::kUnsupported,
-                fmt::format("{}: {} is not supported for embeddings", TensorPrefix(name),
-                            quant::InfoOf(tensor->format).name));
-  }
-  DenseMatrix matrix;
-  matrix.format = tensor->format;
-  matrix.rows = tensor->rows();
-  matrix.cols = tensor->row_elements();
-  matrix.row_bytes = tensor->bytes.size() / matrix.rows;
-  matrix.data = tensor->bytes.data();
-  const std::size_t element = tensor->format == quant::WeightFormat::kF32 ? 4 : 2;
+  DenseMatrix matrix = BITTERN_TRY(BindDense(binder, name, c));
+  const std::size_t element = matrix.format == quant::WeightFormat::kF32 ? 4 : 2;
   if (reinterpret_cast<std::uintptr_t>(matrix.data) % element != 0) {
     BITTERN_TRY(MoveToMemory(binder.checkpoint(), pool, TensorPrefix(name), &matrix));
   }

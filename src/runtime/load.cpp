@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a path to a model that can talk: file, overrides, tokenizer, weights, and the one check
-// that needs two of them.
+// From a path to a model that can talk: file, overrides, tokenizer, weights.
 #include <fmt/format.h>
 
 #include <chrono>
 
 #include "runtime/layout_choice.hpp"
 #include "runtime/session.hpp"
+#include "runtime/vocabulary_check.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -19,14 +19,6 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
 Error InFile(const std::string& path, Error error) {
   if (error.message.starts_with(path)) return error;
   return Within(path, std::move(error));
-}
-
-Result<void> CheckVocabulary(const model::ModelConfig& config,
-                             const tokenizer::Tokenizer& tokenizer) {
-  if (tokenizer.vocab_size() == config.vocab_size) return {};
-  return Fail(ErrorCode::kCorruptFile,
-              fmt::format("tokenizer.ggml.tokens has {} tokens, but the embedding has {} rows",
-                          tokenizer.vocab_size(), config.vocab_size));
 }
 
 /// Chooses a layout where none was asked for.

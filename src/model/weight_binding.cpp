@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/weight_binding.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "quant/dequantize.hpp"
+
+namespace bittern::model {
+
+Result<void> BindNorms(TensorBinder& binder, const ModelConfig& c, const std::string& prefix,
+                       LayerWeights* layer) {
+  const auto hidden = static_cast<std::size_t>(c.hidden_size);
+  layer->attn_norm = BITTERN_TRY(binder.Vector(prefix + "attn_norm.weight", hidden));
+  layer->ffn_norm = BITTERN_TRY(binder.Vector(prefix + "ffn_norm.weight", hidden));
+  if (c.traits->sub_norms) {
+    layer->attn_sub_norm = BITTERN_TRY(
+        binder.Vector(prefix + "attn_sub_norm.weight", static_cast<std::size_t>(c.q_size())));
+    layer->ffn_sub_norm = BITTERN_TRY(binder.Vector(prefix + "ffn_sub_norm.weight",
+                                                    static_cast<std::size_t>(c.intermediate_size)));
+  }
+  if (c.traits->head_norms) {
+    const auto head = static_cast<std::size_t>(c.head_dim);
+    layer->q_norm = BITTERN_TRY(binder.Vector(prefix + "attn_q_norm.weight", head));
+    layer->k_norm = BITTERN_TRY(binder.Vector(prefix + "attn_k_norm.weight", head));
+  }
+  return {};
+}
+
+Result<DenseMatrix> BindDense(TensorBinder& binder, const std::string& name, const ModelConfig& c) {
+  const formats::Tensor* tensor = BITTERN_TRY(binder.Matrix(
+      name, static_cast<std::size_t>(c.vocab_size), static_cast<std::size_t>(c.hidden_size)));
+  if (quant::DequantizeRowFor(tensor->format) == nullptr) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{}: {} is not supported for embeddings", TensorPrefix(name),
+                            quant::InfoOf(tensor->format).name));
+  }
+  DenseMatrix matrix;
+  matrix.format = tensor->format;
+  matrix.rows = tensor->rows();
+  matrix.cols = tensor->row_elements();
+  matrix.row_bytes = tensor->bytes.size() / matrix.rows;
+  matrix.data = tensor->bytes.data();
+  return matrix;
+}
+
+}  // namespace bittern::model

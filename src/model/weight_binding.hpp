@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensors of a network that need no repacking, bound by name; shared by loading and by checking
+// without loading.
+#pragma once
+
+#include <string>
+
+#include "base/decision.hpp"
+#include "model/config.hpp"
+#include "model/tensor_binder.hpp"
+#include "model/weights.hpp"
+
+namespace bittern::model {
+
+/// The norms of one layer; `prefix`: "blk.3.".
+[[nodiscard]] Result<void> BindNorms(TensorBinder& binder, const ModelConfig& config,
+                                     const std::string& prefix, LayerWeights* layer);
+
+/// The embedding or the head, in the file's memory, which may be at an odd address.
+[[nodiscard]] Result<DenseMatrix> BindDense(TensorBinder& binder, const std::string& name,
+                                            const ModelConfig& config);
+
+}  // namespace bittern::model
