@@ -227,8 +227,7 @@ Result<void> WriteRope(const Json& json, bool is_bitnet, KeyWriter* keys) {
   } else if (is_bitnet) {
     return Corrupt(
         "rope_theta is missing; add the number that the model was trained with (Microsoft's "
-        "500000, "
-        "1bitLLM's 10000)");
+        "500000, 1bitLLM's 10000)");
   }
   return scaling == nullptr ? Result<void>() : WriteRopeScaling(*scaling, keys);
 }
