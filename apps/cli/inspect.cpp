@@ -76,11 +76,7 @@ void AddInspect(CLI::App& app, int* exit_code) {
                     "Do not read the ternary weights to count them");
   command->add_flag("--cpu", options->cpu,
                     "Show this CPU's instruction sets and the kernels in use instead of a model");
-  command
-      ->add_option("--override-kv", options->overrides,
-                   "Replace a metadata value of the file; may be repeated")
-      ->type_name("KEY=TYPE:VALUE")
-      ->allow_extra_args(false);
+  AddFileOptions(*command, &options->overrides);
   command->footer(kInspectExamples);
   command->callback([options, exit_code] { *exit_code = InspectCommand(*options); });
 }

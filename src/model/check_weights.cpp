@@ -32,6 +32,7 @@ Result<void> CheckMatrix(TensorBinder& binder, const std::string& name, int rows
 Result<void> CheckLayer(TensorBinder& binder, const ModelConfig& c, int index) {
   const std::string prefix = fmt::format("blk.{}.", index);
   LayerWeights norms;
+  BITTERN_TRY(CheckLayerIsThere(binder.checkpoint(), c, prefix));
   BITTERN_TRY(BindNorms(binder, c, prefix, &norms));
   const struct {
     const char* name;

@@ -82,6 +82,11 @@ TEST(CheckWeights, FormatsAndTensorsOfOtherNetworks) {
   dense.tensors["blk.0.attn_q.weight"] = {
       quant::WeightFormat::kQ4_0, {256, 256}, SmallModel::Bytes(256 * 256 / 32 * 18)};
   ExpectTheWordsOfLoading(dense);
+  SmallModel fused;
+  fused.tensors["blk.1.attn_qkv.weight"] = fused.tensors["blk.1.attn_q.weight"];
+  fused.tensors.erase("blk.1.attn_q.weight");
+  ExpectTheWordsOfLoading(fused);
+  EXPECT_THAT(WhyNotLoaded(fused), HasSubstr("attn_qkv.weight\": q, k and v in one matrix"));
   SmallModel biased;
   biased.AddFloats("blk.0.attn_q.bias", {256}, 1);
   ExpectTheWordsOfLoading(biased);
@@ -105,6 +110,10 @@ TEST(CheckWeights, AWrongNumberOfLayers) {
   ExpectTheWordsOfLoading(small);
   small.keys["block_count"] = 3;
   ExpectTheWordsOfLoading(small);
+  EXPECT_THAT(WhyNotLoaded(small),
+              HasSubstr("blk.2.attn_norm.weight\" and others of its layer are missing; "
+                        "bitnet-b1.58.block_count is 3: if that is wrong, --override-kv "
+                        "bitnet-b1.58.block_count=int:N corrects it"));
   small.keys["block_count"] = 100;
   const auto findings = Findings(small);
   ASSERT_EQ(findings.size(), 9u);

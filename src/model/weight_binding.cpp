@@ -9,6 +9,24 @@
 
 namespace bittern::model {
 
+Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint, const ModelConfig& c,
+                               const std::string& prefix) {
+  const auto has = [&](const char* name) { return checkpoint.Find(prefix + name) != nullptr; };
+  if (has("attn_q.weight") || has("attn_norm.weight")) {
+    if (has("attn_q.weight") || !has("attn_qkv.weight")) return {};
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{}: q, k and v in one matrix are not supported; attn_q, attn_k and "
+                            "attn_v expected",
+                            TensorPrefix(prefix + "attn_qkv.weight")));
+  }
+  return Fail(
+      ErrorCode::kCorruptFile,
+      fmt::format("{} and others of its layer are missing; {}.block_count is {}: if that is "
+                  "wrong, --override-kv {}.block_count=int:N corrects it",
+                  TensorPrefix(prefix + "attn_norm.weight"), c.architecture, c.num_layers,
+                  c.architecture));
+}
+
 Result<void> BindNorms(TensorBinder& binder, const ModelConfig& c, const std::string& prefix,
                        LayerWeights* layer) {
   const auto hidden = static_cast<std::size_t>(c.hidden_size);

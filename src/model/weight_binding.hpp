@@ -12,6 +12,11 @@
 
 namespace bittern::model {
 
+/// Error kCorruptFile, with the cure: the file has nothing of this layer. Error kUnsupported: q, k
+/// and v are one matrix. `prefix`: "blk.3.".
+[[nodiscard]] Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint,
+                                             const ModelConfig& config, const std::string& prefix);
+
 /// The norms of one layer; `prefix`: "blk.3.".
 [[nodiscard]] Result<void> BindNorms(TensorBinder& binder, const ModelConfig& config,
                                      const std::string& prefix, LayerWeights* layer);

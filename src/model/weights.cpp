@@ -115,6 +115,7 @@ Result<LayerWeights> LoadLayer(Loader& loader, int index) {
   const ModelConfig& c = loader.config;
   const std::string prefix = fmt::format("blk.{}.", index);
   LayerWeights layer;
+  BITTERN_TRY(CheckLayerIsThere(loader.binder.checkpoint(), c, prefix));
   BITTERN_TRY(BindNorms(loader.binder, c, prefix, &layer));
   layer.qkv_proj = BITTERN_TRY(LoadStack(loader, loader.layout,
                                          {{prefix + "attn_q", c.q_size(), true},
