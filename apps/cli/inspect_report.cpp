@@ -69,7 +69,8 @@ TernaryTensor CountI2s(const formats::Tensor& tensor, const formats::TernarySour
   const auto codes = tensor.bytes.first(tensor.bytes.size() - quant::kI2sTailBytes);
   TernaryTensor counted{.stats = quant::CountI2s(codes, tensor.row_elements()),
                         .scale = quant::I2sScale(tensor.bytes) * source.multiplier()};
-  if (!std::isfinite(counted.scale) || counted.scale <= 0) {
+  const bool needs_scale = counted.stats.zero != counted.stats.weights();
+  if (!std::isfinite(counted.scale) || counted.scale < 0 || (needs_scale && counted.scale == 0)) {
     counted.damage = fmt::format("expected a finite positive scale, found {}", counted.scale);
   }
   return counted;

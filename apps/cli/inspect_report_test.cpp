@@ -55,6 +55,14 @@ TEST(InspectFindings, AllZeroTensorsInFormatsOfRowsAreGood) {
   EXPECT_THAT(Findings(small).size(), 13u);  // the other matrices, whose scales matter
 }
 
+TEST(InspectFindings, AnAllZeroI2sTensorNeedsNoScale) {
+  SmallModel small;
+  small.SetScale("blk.0.attn_q.weight", 0);
+  EXPECT_EQ(Findings(small).size(), 1u);
+  for (std::size_t row = 0; row < 256; ++row) small.ZeroRow("blk.0.attn_q.weight", row);
+  EXPECT_THAT(Findings(small), IsEmpty());
+}
+
 // Not only the first scale of a row, and not only those that a maximum would show.
 TEST(InspectFindings, EveryScaleIsLookedAt) {
   for (const float bad : {NAN, INFINITY, -1.0f}) {
