@@ -93,19 +93,19 @@ test_values() {
   run "a text that looks like a flag without value" 0 run -p "--temp=" -n 1
   run "and like one with" 0 run -r "-m" -p "" -n 1
   run "out of range" 1 run -p x -b 0
-  err_has '--batch-size: a whole number of 1 to 2147483647 expected, "0" found'
+  err_has '-b: a whole number of 1 to 2147483647 expected, "0" found'
   run "below nothing" 1 run -p x -c -5
   err_has 'a whole number of 0 to 2147483647 expected, "-5" found'
   run "too large" 1 run -p x -n 99999999999
-  err_has "a smaller number expected"
+  err_has '2147483647 expected, "99999999999" found'
   run "a fraction" 1 run -p x -n 1.5
-  err_has "a whole number expected"
+  err_has '"1.5" found'
   run "twice" 1 run -p a -p b
   err_has "given more than once"
   run "no value" 1 run -n
   err_has "a value is missing"
   run "a flag of others" 1 run -p x -cnv
-  err_has 'flag "-cnv" is not known'
+  err_has '-cnv is not a flag of `bittern run`: to talk with a model use `bittern chat`'
   run "below a command" 1 meta ls -m "$model"
   err_has 'flag "-m" is not known'
   err_has 'bittern meta ls --help'
@@ -118,6 +118,29 @@ test_overrides() {
   run "of the wrong type" 1 run -p x --override-kv bitnet-b1.58.attention.head_count=str:x
   run "of the tokenizer" 1 tokenize x --override-kv tokenizer.ggml.pre=str:zzz
   err_has 'override "tokenizer.ggml.pre=str:zzz": '
+}
+
+# What is wrong is told by name: a variable, a key that nothing reads, a prompt without its flag.
+test_model_argument() {
+  run "the model without -m" 0 run "$model" -p x -n 1
+  run "and with it" 1 run -m "$model" "$model" -p x
+  err_has "given more than once"
+  run "a prompt without its flag" 2 run "Once upon a time"
+  err_has '(a prompt needs -p before it: -p "TEXT")'
+  run "words without quotes" 1 run Once upon a time
+  err_has 'unexpected argument "upon"'
+  BITTERN_MODEL=$work/none run "a wrong variable" 2 run -p x
+  err_has "error: \$BITTERN_MODEL: $work/none: "
+  run "a key that nothing reads" 0 run -p x -n 1 --override-kv bitnet-b1.58.contxt_length=int:64
+  err_has "notice: nothing reads the key bitnet-b1.58.contxt_length"
+  run "a key that is read" 0 run -p x -n 1 --override-kv general.sampling.temp=float:0
+  err_lacks "nothing reads"
+  # No model is touched before the values are checked.
+  run "a value before the model" 1 run -m "$work/none" -p x -ctk q8_0
+  err_has "same type"
+  run "a list before the model" 1 bench -m "$work/none" -p abc
+  run "a prompt before the model" 2 run -m "$work/none" -f "$work/no-prompt"
+  err_has "no-prompt"
 }
 
 test_left_behind() {
@@ -153,4 +176,6 @@ test_values
 test_overrides
 test_left_behind
 
-finish 90
+test_model_argument
+
+finish 104

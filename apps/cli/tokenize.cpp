@@ -108,7 +108,7 @@ void AddTokenize(CLI::App& app, int* exit_code) {
       "Example:\n  bittern tokenize \"In the beginning\"\n  printf '\"a\"\\n\"b\"\\n' | bittern "
       "tokenize --jsonl --no-bos");
   const auto options = std::make_shared<TokenizeOptions>();
-  AddModelOptions(*command, &options->model);
+  AddModelOptions(*command, &options->model, /*takes_argument=*/false);
   options->text_given =
       command
           ->add_option("text,-p,--prompt", options->text,

@@ -31,6 +31,7 @@ Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
     if (!decision.notable && !options.verbose) continue;
     PrintError("decision: {} = {} ({})\n", decision.subject, decision.choice, decision.reason);
   }
+  NoticeUnreadOverrides(options.overrides, checkpoint.metadata());
   return tokenizer;
 }
 
