@@ -275,11 +275,11 @@ TEST(Engine, SequencesThatGiveTheirPagesAwayLoseNothing) {
     alone.push_back(Alone(model, script));
   }
   // Three sequences run, each needs a second page, and there is one.
-  Engine engine = Engine::Create(model, {.max_sequences = 4,
-                                         .context_length = kContext,
-                                         .cache_tokens = 1024,
-                                         .num_threads = 1})
-                      .value();
+  Engine engine =
+      Engine::Create(
+          model,
+          {.max_sequences = 4, .context_length = kContext, .cache_tokens = 1024, .num_threads = 1})
+          .value();
   ExpectSame(scripts, Together(&engine, scripts), alone, "");
   EXPECT_GT(engine.stats().preemptions, 0u);
 }

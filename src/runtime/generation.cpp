@@ -97,10 +97,16 @@ void Generation::AddContext(std::span<const TokenId> tokens) {
 }
 
 Result<std::size_t> Generation::Sample(std::span<const TokenId> window, std::size_t first,
-                                       const RowResults& rows) {
+                                       const RowResults& rows,
+                                       const std::function<void(std::size_t)>& on_row) {
   std::size_t row = first;
   for (;; ++row) {
+    if (on_row) on_row(row);
     BITTERN_TRY(SampleRow(row, rows));
+    const std::atomic<bool>* cancel = options_.cancel;
+    if (!finish_ && cancel != nullptr && cancel->load(std::memory_order_relaxed)) {
+      finish_ = FinishReason::kCancelled;
+    }
     if (finish_ || row + 1 >= window.size() || window[row + 1] != ids_.back()) break;
   }
   accepted_ += static_cast<int>(row - first);

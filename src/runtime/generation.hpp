@@ -59,10 +59,12 @@ class Generation {
   void AddContext(std::span<const TokenId> tokens);
 
   /// Samples from rows[first..], the results of the tokens `window`: of window[first], then of each
-  /// further token that the last sample agrees with. Returns the number of tokens of the window
-  /// that are part of the text, first + 1 or more. Error kInternal: no logit is finite.
+  /// further token that the last sample agrees with; on_row(row), if any, is called before each.
+  /// Ends the text where options.cancel is set. Returns the number of tokens of the window that are
+  /// part of the text, first + 1 or more. Error kInternal: no logit is finite.
   [[nodiscard]] Result<std::size_t> Sample(std::span<const TokenId> window, std::size_t first,
-                                           const RowResults& rows);
+                                           const RowResults& rows,
+                                           const std::function<void(std::size_t)>& on_row = {});
 
   /// Set once the text has ended.
   [[nodiscard]] const std::optional<FinishReason>& finish() const noexcept { return finish_; }

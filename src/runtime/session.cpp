@@ -100,7 +100,7 @@ struct Session::Impl {
                        const std::optional<model::CandidateRequest>& request);
   Result<void> Resume(const Sampler& sampler);
   Result<void> Decode(const GenerateOptions& options, Generation* generation);
-  Result<void> Advance(Generation* generation);
+  Result<void> Advance(bool screened, Generation* generation);
 };
 
 Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
@@ -186,8 +186,9 @@ Result<void> Session::Impl::Resume(const Sampler& sampler) {
   return RunChunk({&id, 1}, 1, std::nullopt);
 }
 
-/// Runs the last sampled token with its draft and samples from the results.
-Result<void> Session::Impl::Advance(Generation* generation) {
+/// Runs the last sampled token with its draft and samples from the results. `screened`: without
+/// drafts only some logits would be computed; so a caller sees none.
+Result<void> Session::Impl::Advance(bool screened, Generation* generation) {
   const std::vector<TokenId>& window = generation->NextWindow(std::min(room(), batch_size), true);
   const auto request = window.size() <= kMostScreenedDraft
                            ? ScreenFor(model().model, generation->sampler(), window.size() - 1)
@@ -197,21 +198,20 @@ Result<void> Session::Impl::Advance(Generation* generation) {
     const Stopwatch stopwatch(&seconds);
     if (!Run(window, window.size(), request)) return Abandoned();
   }
-  auto accepted = generation->Sample(window, 0, results);
-  const std::size_t count = accepted.value_or(1);
-  tokens.insert(tokens.end(), window.begin(), window.begin() + static_cast<std::ptrdiff_t>(count));
+  // Listeners see the state of a session without drafts: a token joins when its turn comes.
+  last = screened ? Last::kUnneeded : Last::kLogits;
+  auto accepted = generation->Sample(window, 0, results, [&](std::size_t next) {
+    tokens.push_back(window[next]);
+    row = next;
+  });
   cache.Truncate(static_cast<int>(tokens.size()));
-  row = count - 1;
-  BITTERN_TRY(std::move(accepted));
-  generation->ObservePass(seconds, count);
+  generation->ObservePass(seconds, BITTERN_TRY(std::move(accepted)));
   return {};
 }
 
 Result<void> Session::Impl::Decode(const GenerateOptions& options, Generation* generation) {
-  // A caller sees logits where it would without drafts, so that what follows does not depend on
-  // what happened to be drafted.
   if (generation->finish()) return {};
-  const auto screened = ScreenFor(model().model, generation->sampler());
+  const bool screened = ScreenFor(model().model, generation->sampler()).has_value();
   if (Cancelled(options.cancel)) {
     generation->End(FinishReason::kCancelled);
     return {};
@@ -222,11 +222,7 @@ Result<void> Session::Impl::Decode(const GenerateOptions& options, Generation* g
     if (room() == 0) {
       generation->End(FinishReason::kContextFull);
     } else {
-      BITTERN_TRY(Advance(generation));
-      last = screened ? Last::kUnneeded : Last::kLogits;
-      if (!generation->finish() && Cancelled(options.cancel)) {
-        generation->End(FinishReason::kCancelled);
-      }
+      BITTERN_TRY(Advance(screened, generation));
     }
   }
   return {};
