@@ -33,6 +33,11 @@ bool RunLayers(const Context& context, std::span<const std::int32_t> tokens) {
   return true;
 }
 
+void Begin(std::size_t num_tokens, ForwardState::Impl* state) {
+  state->abandoned = false;
+  state->failures.assign(num_tokens, std::nullopt);  // within its capacity
+}
+
 /// Batches that end soon enough to compare team sizes by them go to as many threads as pay.
 void RunPass(ThreadPool& pool, std::size_t num_tokens, const std::function<void(Team&)>& task) {
   if (num_tokens > kFewTokens) return pool.Run(task);
@@ -43,7 +48,7 @@ void RunPass(ThreadPool& pool, std::size_t num_tokens, const std::function<void(
 
 bool Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
              ForwardState& state, ThreadPool& pool, LogitsRows rows, std::span<float> logits) {
-  state.impl().abandoned = false;
+  Begin(tokens.size(), &state.impl());
   RunPass(pool, tokens.size(), [&](Team& team) {
     const Context context{model.config(), model.weights(), cache, state.impl(),
                           tokens.size(),  cache.length(),  team};
@@ -60,7 +65,7 @@ bool Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& 
 bool ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
                        ForwardState& state, ThreadPool& pool, const CandidateRequest& request,
                        std::span<CandidateLogits> out) {
-  state.impl().abandoned = false;
+  Begin(tokens.size(), &state.impl());
   RunPass(pool, tokens.size(), [&](Team& team) {
     const Context context{model.config(), model.weights(), cache, state.impl(),
                           tokens.size(),  cache.length(),  team};

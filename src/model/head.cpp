@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/for_tokens.hpp"
+#include "model/linear.hpp"
 #include "quant/dequantize.hpp"
 
 namespace bittern::model {
@@ -50,9 +51,14 @@ void DotRows(const Context& context, const DenseMatrix& matrix, std::size_t firs
 void NormForHead(const Context& context, std::size_t first_token, std::size_t count) {
   const std::vector<float>& norm = context.weights.final_norm;
   ForTokens(context, count, [&](std::size_t i) {
-    context.floats().rms_norm(context.state.hidden.data() + (first_token + i) * norm.size(),
-                              norm.data(), norm.size(), norm.size(), context.config.rms_norm_eps,
-                              context.state.normed.data() + i * norm.size());
+    const float* hidden = context.state.hidden.data() + (first_token + i) * norm.size();
+    float* normed = context.state.normed.data() + i * norm.size();
+    if (!context.floats().rms_norm(hidden, norm.data(), norm.size(), norm.size(),
+                                   context.config.rms_norm_eps, normed)) {
+      RecordFailure(context, first_token + i,
+                    {context.config.num_layers - 1, TracePoint::kFfnResidual});
+    }
+    if (context.state.failures[first_token + i]) std::fill_n(normed, norm.size(), 0.0f);
   });
 }
 

@@ -127,6 +127,7 @@ struct DraftWindow {
   std::vector<float> logits = {};                       // (ids, vocab_size) at least
   std::vector<model::CandidateLogits> candidates = {};  // (ids), in place of them
   bool screened = false;
+  std::vector<std::optional<model::RowFailure>> failures = {};  // (ids)
   std::size_t row = 0;  // of the last token known to be right
   double seconds = 0;   // that the batch took
 };
@@ -167,6 +168,7 @@ struct Session::Impl {
   }
 
   Result<void> Check(std::span<const TokenId> ids) const;
+  Result<void> CheckRows(int first_position, std::span<const float> logits);
   Result<void> Forward(std::span<const TokenId> ids, model::LogitsRows rows,
                        std::span<float> logits);
   Result<void> ForwardTo(std::span<const TokenId> ids, const model::CandidateRequest& request);
@@ -202,13 +204,36 @@ Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
   return {};
 }
 
+/// Of the tokens of the last pass, which began at first_position: error kInternal where the values
+/// of one are not finite, or its logits, of which there are those of the last ones. The session is
+/// then as before that token.
+Result<void> Session::Impl::CheckRows(int first_position, std::span<const float> logits) {
+  const auto failures = state.failures();
+  const std::size_t first_row = failures.size() - logits.size() / vocab_size();
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    const int position = first_position + static_cast<int>(i);
+    Result<void> good;
+    if (failures[i]) {
+      good = tl::unexpected(model::NotFiniteError(*failures[i], position));
+    } else if (i >= first_row) {
+      good = CheckFinite(logits.subspan((i - first_row) * vocab_size(), vocab_size()));
+    }
+    if (good) continue;
+    cache.Truncate(position);
+    tokens.resize(static_cast<std::size_t>(position));
+    return good;
+  }
+  return {};
+}
+
 Result<void> Session::Impl::Forward(std::span<const TokenId> ids, model::LogitsRows rows,
                                     std::span<float> logits) {
   has_logits = false;
   prefilled_for.reset();
   if (!model::Forward(model->model, ids, cache, state, pool, rows, logits)) return Abandoned();
+  const int position = static_cast<int>(tokens.size());
   tokens.insert(tokens.end(), ids.begin(), ids.end());
-  BITTERN_TRY(CheckFinite(logits));
+  BITTERN_TRY(CheckRows(position, logits));
   has_logits = rows == model::LogitsRows::kLast;
   return {};
 }
@@ -221,8 +246,9 @@ Result<void> Session::Impl::ForwardTo(std::span<const TokenId> ids,
   if (!model::ForwardCandidates(model->model, ids, cache, state, pool, request, {&candidates, 1})) {
     return Abandoned();
   }
+  const int position = static_cast<int>(tokens.size());
   tokens.insert(tokens.end(), ids.begin(), ids.end());
-  return {};
+  return CheckRows(position, {});
 }
 
 /// What the sampler wants next, if it is not all logits and the head can be screened for it.
@@ -258,12 +284,13 @@ void Session::Impl::RunWindow(const Sampler& sampler) {
     window.candidates.resize(window.ids.size());
     model::ForwardCandidates(model->model, window.ids, cache, state, pool, *request,
                              window.candidates);
-    return;
+  } else {
+    const std::size_t floats = window.ids.size() * vocab_size();
+    if (window.logits.size() < floats) window.logits.resize(floats);
+    model::Forward(model->model, window.ids, cache, state, pool, model::LogitsRows::kAll,
+                   std::span(window.logits).first(floats));
   }
-  const std::size_t floats = window.ids.size() * vocab_size();
-  if (window.logits.size() < floats) window.logits.resize(floats);
-  model::Forward(model->model, window.ids, cache, state, pool, model::LogitsRows::kAll,
-                 std::span(window.logits).first(floats));
+  window.failures.assign(state.failures().begin(), state.failures().end());
 }
 
 /// Runs `id` and the draft after it in one batch. Only `id` is known to be right as yet.
@@ -320,8 +347,14 @@ Result<void> Session::Impl::Advance(TokenId id, const GenerateOptions& options, 
   }
   has_logits = false;
   screened = window.screened;
-  if (screened) return {};
-  BITTERN_TRY(CheckFinite(window_logits()));
+  Result<void> good;
+  if (const auto& failure = window.failures[window.row]) {
+    good = tl::unexpected(model::NotFiniteError(*failure, static_cast<int>(tokens.size() - 1)));
+  } else if (!screened) {
+    good = CheckFinite(window_logits());
+  }
+  if (!good) tokens.pop_back();
+  if (!good || screened) return good;
   // A caller sees logits where it would without drafts, so that what follows does not depend on
   // what happened to be drafted.
   has_logits = !ScreenFor(sampler).has_value();
@@ -488,11 +521,14 @@ Result<void> Session::PrefillAll(
     tokens = tokens.subspan(chunk.size());
     const auto chunk_logits = std::span(logits).first(chunk.size() * vocab_size);
     const int position = impl_->cache.length();
-    BITTERN_TRY(impl_->Forward(chunk, model::LogitsRows::kAll, chunk_logits));
-    impl_->timings.prompt_tokens += static_cast<int>(chunk.size());
-    for (std::size_t i = 0; i < chunk.size(); ++i) {
-      on_logits(position + static_cast<int>(i), chunk_logits.subspan(i * vocab_size, vocab_size));
+    const Result<void> done = impl_->Forward(chunk, model::LogitsRows::kAll, chunk_logits);
+    const int good = impl_->cache.length() - position;  // before the first bad one, in any chunk
+    impl_->timings.prompt_tokens += good;
+    for (int i = 0; i < good; ++i) {
+      on_logits(position + i,
+                chunk_logits.subspan(static_cast<std::size_t>(i) * vocab_size, vocab_size));
     }
+    BITTERN_TRY(done);
     std::ranges::copy(chunk_logits.last(vocab_size), impl_->last_logits.begin());
   }
   impl_->has_logits = true;
