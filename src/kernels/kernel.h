@@ -259,11 +259,14 @@ struct RescaleArgs {
 /// fused; so every ISA gives the same bits.
 struct FloatOps {
   /// out[i] = x[i] / rms(x) * weight[i], rms = sqrt(mean(x^2) + eps); the mean is of `all` >= n
-  /// elements, of which those that x lacks are zero. out may be x.
-  void (*rms_norm)(const float* x, const float* weight, size_t n, size_t all, float eps,
+  /// elements, of which those that x lacks are zero. Nothing overflows on the way: finite x give
+  /// finite out for |weight| <= 2^100. False, and out all zero, where some x is not finite or all x
+  /// and eps are 0. out may be x.
+  bool (*rms_norm)(const float* x, const float* weight, size_t n, size_t all, float eps,
                    float* out);
   /// Quantises one token to int8: s = 127 / max(|x|max, 1e-5), q = round half even(x * s),
   /// clamped to [-127, 127]. Returns s; *sum = sum of q. (b1.58, arXiv:2402.17764, sec. 2)
+  /// Where some x is not finite: returns 0, which s never is, and every q is 0.
   float (*quantize_absmax)(const float* x, size_t n, int8_t* q, int32_t* sum);
   /// As RescaleArgs says, for every token and row.
   void (*rescale)(const RescaleArgs* args);
@@ -277,7 +280,8 @@ struct FloatOps {
   void (*rope)(float* x, const float* cosine, const float* sine, size_t half);
   /// Softmax attention of a few tokens over one key-value head: weights = softmax(q k^T scale),
   /// out = weights times values. With a half cache the weights are rounded to half too (and the
-  /// caller rounds the queries), as in llama.cpp's f16 cache, so that both can be compared.
+  /// caller rounds the queries), as in llama.cpp's f16 cache, so that both can be compared. A score
+  /// that is not finite makes its row's out NaN.
   void (*attention)(const AttentionArgs* args);
   /// Its three steps, for positions that are split over threads. The scores of positions
   /// [begin, end), multiples of 16: row r's at scores + r * stride + position.

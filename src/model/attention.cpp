@@ -7,6 +7,7 @@
 
 #include "base/portable_math.hpp"
 #include "model/for_tokens.hpp"
+#include "model/linear.hpp"
 #include "model/trace_step.hpp"
 
 namespace bittern::model {
@@ -61,10 +62,13 @@ void AppendToCache(const Context& context, int layer, int kv_head, std::size_t t
 }
 
 /// A head's RMS norm before its rotation, where the network has one.
-void NormHead(const Context& context, const std::vector<float>& weight, float* head) {
+void NormHead(const Context& context, int layer, std::size_t token,
+              const std::vector<float>& weight, float* head) {
   if (weight.empty()) return;
-  context.floats().rms_norm(head, weight.data(), weight.size(), weight.size(),
-                            context.config.rms_norm_eps, head);
+  if (!context.floats().rms_norm(head, weight.data(), weight.size(), weight.size(),
+                                 context.config.rms_norm_eps, head)) {
+    RecordFailure(context, token, {layer, TracePoint::kRope});
+  }
 }
 
 /// Rotates a token's query and key heads in place and puts keys and values into the cache.
@@ -80,7 +84,7 @@ void RotateAndAppend(const Context& context, int layer, std::size_t token) {
   float* k = row + projection.parts[1].first_row;
   const float* v = row + projection.parts[2].first_row;
   for (std::size_t h = 0; h < Size(c.num_heads); ++h) {
-    NormHead(context, weights.q_norm, q + h * dim);
+    NormHead(context, layer, token, weights.q_norm, q + h * dim);
     context.floats().rope(q + h * dim, cosine, sine, half);
   }
   if (context.segment(token).sequence->pool().type() == KvType::kF16) {
@@ -88,7 +92,7 @@ void RotateAndAppend(const Context& context, int layer, std::size_t token) {
   }
   for (int h = 0; h < c.num_kv_heads; ++h) {
     float* key = k + Size(h) * dim;
-    NormHead(context, weights.k_norm, key);
+    NormHead(context, layer, token, weights.k_norm, key);
     context.floats().rope(key, cosine, sine, half);
     AppendToCache(context, layer, h, token, key, v + Size(h) * dim);
   }

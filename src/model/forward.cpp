@@ -67,6 +67,7 @@ bool Forward(const Model& model, std::span<const Segment> segments, ForwardState
   ForwardState::Impl& impl = state.impl();
   impl.abandoned = false;
   const std::size_t num_tokens = PlanRows(segments, &impl);
+  impl.failures.assign(num_tokens, std::nullopt);  // within its capacity
   PlanAttention(model.config(), segments, static_cast<std::size_t>(pool.size()), &impl.attention);
   RunPass(pool, num_tokens, segments.size(), [&](Team& team) {
     const Context context{model.config(), model.weights(), segments, impl, num_tokens, team};

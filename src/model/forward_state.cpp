@@ -164,10 +164,16 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   return ForwardState(std::move(impl));
 }
 
-ForwardState::ForwardState(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ForwardState::ForwardState(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  impl_->failures.reserve(static_cast<std::size_t>(impl_->max_tokens));
+}
 ForwardState::ForwardState(ForwardState&&) noexcept = default;
 ForwardState& ForwardState::operator=(ForwardState&&) noexcept = default;
 ForwardState::~ForwardState() = default;
+
+std::span<const std::optional<RowFailure>> ForwardState::failures() const noexcept {
+  return impl_->failures;
+}
 
 void ForwardState::SetTracer(Tracer* tracer) noexcept { impl_->tracer = tracer; }
 void ForwardState::SetWatcher(const PassWatcher* watcher) noexcept { impl_->watcher = watcher; }

@@ -2,11 +2,13 @@
 // The scratch memory of a forward pass, shape by shape. N is the tokens of a batch at most.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
 #include "model/batch.hpp"
 #include "model/model.hpp"
+#include "model/row_failure.hpp"
 #include "model/screened_head.hpp"
 #include "model/skip_stats.hpp"
 #include "model/trace.hpp"
@@ -120,6 +122,8 @@ struct ForwardState::Impl {
   LiveInputs live_inputs;
   ScreenScratch screen;
   std::vector<ThreadScratch> threads;
+
+  std::vector<std::optional<RowFailure>> failures;  // of each token of the last pass
 };
 
 }  // namespace bittern::model

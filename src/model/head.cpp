@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/for_tokens.hpp"
+#include "model/linear.hpp"
 #include "model/trace_step.hpp"
 #include "quant/dequantize.hpp"
 
@@ -57,9 +58,13 @@ namespace {
 void NormForHead(const Context& context, std::span<const HeadRow> rows) {
   const std::vector<float>& norm = context.weights.final_norm;
   ForTokens(context, rows.size(), [&](std::size_t i) {
-    context.floats().rms_norm(context.state.hidden.data() + rows[i].token * norm.size(),
-                              norm.data(), norm.size(), norm.size(), context.config.rms_norm_eps,
-                              context.state.normed.data() + i * norm.size());
+    const std::size_t token = rows[i].token;
+    float* normed = context.state.normed.data() + i * norm.size();
+    if (!context.floats().rms_norm(context.state.hidden.data() + token * norm.size(), norm.data(),
+                                   norm.size(), norm.size(), context.config.rms_norm_eps, normed)) {
+      RecordFailure(context, token, {context.config.num_layers - 1, TracePoint::kFfnResidual});
+    }
+    if (context.state.failures[token]) std::fill_n(normed, norm.size(), 0.0f);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/decision.hpp"
@@ -16,6 +17,7 @@
 #include "model/config.hpp"
 #include "model/kv_pool.hpp"
 #include "model/load_options.hpp"
+#include "model/row_failure.hpp"
 #include "model/screened_head.hpp"
 #include "model/skip_stats.hpp"
 
@@ -79,6 +81,10 @@ class ForwardState {
   /// Who watches the passes to come that take long enough for it, of more than kFewTokens tokens;
   /// outlives them. Null: nobody.
   void SetWatcher(const PassWatcher* watcher) noexcept;
+
+  /// Of each token of the last pass, as many as it had: where its values were first not finite.
+  /// Such a token's logits are zeros; those after it in its sequence mean nothing.
+  [[nodiscard]] std::span<const std::optional<RowFailure>> failures() const noexcept;
 
   struct Impl;
   [[nodiscard]] Impl& impl() noexcept { return *impl_; }

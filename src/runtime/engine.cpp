@@ -59,6 +59,7 @@ struct Sequence {
   model::KvSequence cache;
   std::vector<TokenId> tokens;
   RowResults results = {};
+  std::optional<Error> error = {};  // in a part of the prompt
   bool cancelled = false;
   SequenceTimings timings = {};
   Clock::time_point submitted = Clock::now();
@@ -105,6 +106,7 @@ struct Engine::Impl {
   [[nodiscard]] std::vector<Part> MakeParts(const StepPlan& plan);
   [[nodiscard]] bool RunPass(std::span<const Part> parts, double* seconds);
   [[nodiscard]] std::optional<Error> Absorb(const Part& part, double seconds, bool alone);
+  void ShareFailures(std::span<const Part> parts);
   void KeepPrefix(const Sequence& sequence, bool whole_pages_only);
   void End(std::unique_ptr<Sequence> sequence, std::optional<Error> error);
   void EndIf(const std::function<bool(Sequence*, std::optional<Error>*)>& ended);
@@ -294,13 +296,33 @@ bool Engine::Impl::RunPass(std::span<const Part> parts, double* seconds) {
   const bool done = machine->Run(segments);
   *seconds = SecondsBetween(begin, Clock::now());
   machine->state().SetWatcher(nullptr);
+  if (done) ShareFailures(parts);
   return done;
+}
+
+/// Tells each sequence which of its tokens are not finite numbers; its neighbours go on.
+void Engine::Impl::ShareFailures(std::span<const Part> parts) {
+  auto failures = machine->state().failures();
+  for (const Part& part : parts) {
+    const auto mine = failures.first(part.window.size());
+    failures = failures.subspan(part.window.size());
+    Sequence& sequence = *part.sequence;
+    const int first = sequence.cache.length() - static_cast<int>(part.window.size());
+    sequence.error.reset();
+    for (std::size_t i = 0; i < mine.size() && !part.generates && !sequence.error; ++i) {
+      if (mine[i]) sequence.error = model::NotFiniteError(*mine[i], first + static_cast<int>(i));
+    }
+    if (!part.samples) continue;
+    std::ranges::copy(mine.last(sequence.results.failures.size()),
+                      sequence.results.failures.begin());
+  }
 }
 
 /// Samples what a sequence's part of the pass has given.
 std::optional<Error> Engine::Impl::Absorb(const Part& part, double seconds, bool alone) {
   Sequence& sequence = *part.sequence;
   Generation& generation = sequence.generation;
+  if (sequence.error) return sequence.error;
   if (!part.samples || generation.finish()) return std::nullopt;
   const std::span<const TokenId> window(part.window);
   auto used = generation.Sample(part.generates ? window : window.last(1), 0, sequence.results);

@@ -127,22 +127,33 @@ bool Session::Impl::Run(std::span<const TokenId> ids, std::size_t rows,
   model::Segment segment{.sequence = &cache, .tokens = ids};
   results.Prepare(rows, request, vocab_size(), &segment);
   if (!machine->Run({&segment, 1})) return false;
+  const auto failures = machine->state().failures();
+  std::ranges::copy(failures.last(rows), results.failures.begin());
   row = rows == 0 ? 0 : rows - 1;
   return true;
 }
 
-/// A part of the context, which is known to be right.
+/// A part of the context, which is known to be right. Error kInternal where the values of a token
+/// are not finite; the session is then as before that token.
 Result<void> Session::Impl::RunChunk(std::span<const TokenId> ids, std::size_t rows,
                                      const std::optional<model::CandidateRequest>& request) {
   if (!Run(ids, rows, request)) return Abandoned();
+  const std::size_t before = tokens.size();
   tokens.insert(tokens.end(), ids.begin(), ids.end());
-  if (rows == 0) return {};
-  if (request) {
-    last = Last::kCandidates;
-    return {};
+  const std::size_t unseen = ids.size() - rows;  // tokens whose logits are not wanted
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    Result<void> good;
+    if (i >= unseen) {
+      good = CheckRow(results, i - unseen, vocab_size());
+    } else if (const auto& failure = machine->state().failures()[i]) {
+      good = tl::unexpected(model::NotFiniteError(*failure, static_cast<int>(before + i)));
+    }
+    if (good) continue;
+    tokens.resize(before + i);
+    cache.Truncate(static_cast<int>(tokens.size()));
+    return good;
   }
-  BITTERN_TRY(CheckFinite(std::span(results.logits).first(rows * vocab_size())));
-  last = Last::kLogits;
+  if (rows > 0) last = request ? Last::kCandidates : Last::kLogits;
   return {};
 }
 
@@ -204,6 +215,10 @@ Result<void> Session::Impl::Advance(bool screened, Generation* generation) {
     tokens.push_back(window[next]);
     row = next;
   });
+  if (!accepted) {  // as before the token that failed
+    tokens.pop_back();
+    last = Last::kNothing;
+  }
   cache.Truncate(static_cast<int>(tokens.size()));
   generation->ObservePass(seconds, BITTERN_TRY(std::move(accepted)));
   return {};
@@ -292,12 +307,15 @@ Result<void> Session::PrefillAll(
     const auto chunk = tokens.first(std::min(tokens.size(), rows));
     tokens = tokens.subspan(chunk.size());
     const int position = impl_->cache.length();
-    BITTERN_TRY(impl_->RunChunk(chunk, chunk.size(), std::nullopt));
-    impl_->timings.prompt_tokens += static_cast<int>(chunk.size());
-    for (std::size_t i = 0; i < chunk.size(); ++i) {
+    const Result<void> done = impl_->RunChunk(chunk, chunk.size(), std::nullopt);
+    // Those before the first bad one are given out, whatever the size of chunks.
+    const std::size_t good = static_cast<std::size_t>(impl_->cache.length() - position);
+    impl_->timings.prompt_tokens += static_cast<int>(good);
+    for (std::size_t i = 0; i < good; ++i) {
       on_logits(position + static_cast<int>(i),
                 std::span<const float>(impl_->results.logits).subspan(i * vocab_size, vocab_size));
     }
+    BITTERN_TRY(done);
   }
   return {};
 }
