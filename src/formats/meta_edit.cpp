@@ -189,6 +189,7 @@ Result<MetaEditReport> EditGgufMetadata(const std::filesystem::path& in,
                                         const std::function<bool(double)>& on_progress) {
   const MappedFile file = BITTERN_TRY(MappedFile::Open(in));
   auto outline = ReadGgufOutline(file.bytes());
+  BITTERN_TRY(file.CheckUnchanged());
   if (!outline) return tl::unexpected(Within(in.string(), std::move(outline).error()));
   MetadataDraft draft;
   for (const auto& entry : outline->entries) draft.Add(std::string(entry.key), entry.value);
@@ -216,6 +217,7 @@ Result<MetaEditReport> EditGgufMetadata(const std::filesystem::path& in,
                             "was changed",
                             out.string(), report.hash_after, report.hash_before));
   }
+  BITTERN_TRY(file.CheckUnchanged());
   BITTERN_TRY(target.Commit());
   return report;
 }

@@ -167,6 +167,7 @@ struct Session::Impl {
   }
 
   Result<void> Check(std::span<const TokenId> ids) const;
+  Result<void> CheckLogits(std::span<const float> logits) const;
   Result<void> Forward(std::span<const TokenId> ids, model::LogitsRows rows,
                        std::span<float> logits);
   Result<void> ForwardTo(std::span<const TokenId> ids, const model::CandidateRequest& request);
@@ -202,13 +203,19 @@ Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
   return {};
 }
 
+/// What a pass gave may be used: the mapped file it read is as it was, and the logits are numbers.
+Result<void> Session::Impl::CheckLogits(std::span<const float> logits) const {
+  BITTERN_TRY(model->model.checkpoint().CheckUnchanged());
+  return CheckFinite(logits);
+}
+
 Result<void> Session::Impl::Forward(std::span<const TokenId> ids, model::LogitsRows rows,
                                     std::span<float> logits) {
   has_logits = false;
   prefilled_for.reset();
   if (!model::Forward(model->model, ids, cache, state, pool, rows, logits)) return Abandoned();
   tokens.insert(tokens.end(), ids.begin(), ids.end());
-  BITTERN_TRY(CheckFinite(logits));
+  BITTERN_TRY(CheckLogits(logits));
   has_logits = rows == model::LogitsRows::kLast;
   return {};
 }
@@ -321,7 +328,7 @@ Result<void> Session::Impl::Advance(TokenId id, const GenerateOptions& options, 
   has_logits = false;
   screened = window.screened;
   if (screened) return {};
-  BITTERN_TRY(CheckFinite(window_logits()));
+  BITTERN_TRY(CheckLogits(window_logits()));
   // A caller sees logits where it would without drafts, so that what follows does not depend on
   // what happened to be drafted.
   has_logits = !ScreenFor(sampler).has_value();
@@ -329,6 +336,7 @@ Result<void> Session::Impl::Advance(TokenId id, const GenerateOptions& options, 
 }
 
 Result<TokenId> Session::Impl::SampleNext(Sampler* sampler) const {
+  BITTERN_TRY(model->model.checkpoint().CheckUnchanged());
   return screened ? sampler->SampleFrom(current_candidates()) : sampler->Sample(current_logits());
 }
 
