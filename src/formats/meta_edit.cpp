@@ -183,13 +183,12 @@ Result<GgufOutline> ReadGgufOutline(std::span<const std::byte> bytes) {
   return outline;
 }
 
-Result<MetaEditReport> EditGgufMetadata(const std::filesystem::path& in,
-                                        const std::filesystem::path& out,
-                                        std::span<const MetaEdit> edits,
-                                        const std::function<bool(double)>& on_progress) {
-  const MappedFile file = BITTERN_TRY(MappedFile::Open(in));
+namespace {
+
+Result<MetaEditReport> EditFile(const MappedFile& file, const std::filesystem::path& in,
+                                const std::filesystem::path& out, std::span<const MetaEdit> edits,
+                                const std::function<bool(double)>& on_progress) {
   auto outline = ReadGgufOutline(file.bytes());
-  BITTERN_TRY(file.CheckUnchanged());
   if (!outline) return tl::unexpected(Within(in.string(), std::move(outline).error()));
   MetadataDraft draft;
   for (const auto& entry : outline->entries) draft.Add(std::string(entry.key), entry.value);
@@ -220,6 +219,19 @@ Result<MetaEditReport> EditGgufMetadata(const std::filesystem::path& in,
   BITTERN_TRY(file.CheckUnchanged());
   BITTERN_TRY(target.Commit());
   return report;
+}
+
+}  // namespace
+
+Result<MetaEditReport> EditGgufMetadata(const std::filesystem::path& in,
+                                        const std::filesystem::path& out,
+                                        std::span<const MetaEdit> edits,
+                                        const std::function<bool(double)>& on_progress) {
+  const MappedFile file = BITTERN_TRY(MappedFile::Open(in));
+  auto edited = EditFile(file, in, out, edits, on_progress);
+  if (edited || edited.error().code == ErrorCode::kCancelled) return edited;
+  BITTERN_TRY(file.CheckUnchanged());  // rather than what is wrong with it now
+  return edited;
 }
 
 }  // namespace bittern::formats

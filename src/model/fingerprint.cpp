@@ -139,7 +139,8 @@ class TaskList {
       BITTERN_TRY(list.AddLayer(fmt::format("blk.{}.", i)));
     }
     const auto hidden = static_cast<std::size_t>(model.config().hidden_size);
-    list.Vector("output_norm", BITTERN_TRY(list.binder_.Vector("output_norm.weight", hidden)));
+    auto final_norm = BITTERN_TRY(list.binder_.Vector("output_norm.weight", hidden));
+    list.Vector("output_norm", std::move(final_norm));
     const bool tied = file.Find("output.weight") == nullptr;
     BITTERN_TRY(list.Dense("output", tied ? "token_embd.weight" : "output.weight"));
     return list;
