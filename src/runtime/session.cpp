@@ -167,7 +167,7 @@ struct Session::Impl {
   }
 
   Result<void> Check(std::span<const TokenId> ids) const;
-  Result<void> CheckLogits(std::span<const float> logits) const;
+  Result<void> CheckFile();
   Result<void> Forward(std::span<const TokenId> ids, model::LogitsRows rows,
                        std::span<float> logits);
   Result<void> ForwardTo(std::span<const TokenId> ids, const model::CandidateRequest& request);
@@ -203,10 +203,12 @@ Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
   return {};
 }
 
-/// What a pass gave may be used: the mapped file it read is as it was, and the logits are numbers.
-Result<void> Session::Impl::CheckLogits(std::span<const float> logits) const {
-  BITTERN_TRY(model->model.checkpoint().CheckUnchanged());
-  return CheckFinite(logits);
+/// After a pass and before anything of it is used: the mapped file that it read is as it was. Else
+/// the pass is undone.
+Result<void> Session::Impl::CheckFile() {
+  auto unchanged = model->model.checkpoint().CheckUnchanged();
+  if (!unchanged) cache.Truncate(static_cast<int>(tokens.size()));
+  return unchanged;
 }
 
 Result<void> Session::Impl::Forward(std::span<const TokenId> ids, model::LogitsRows rows,
@@ -214,8 +216,9 @@ Result<void> Session::Impl::Forward(std::span<const TokenId> ids, model::LogitsR
   has_logits = false;
   prefilled_for.reset();
   if (!model::Forward(model->model, ids, cache, state, pool, rows, logits)) return Abandoned();
+  BITTERN_TRY(CheckFile());
   tokens.insert(tokens.end(), ids.begin(), ids.end());
-  BITTERN_TRY(CheckLogits(logits));
+  BITTERN_TRY(CheckFinite(logits));
   has_logits = rows == model::LogitsRows::kLast;
   return {};
 }
@@ -228,6 +231,7 @@ Result<void> Session::Impl::ForwardTo(std::span<const TokenId> ids,
   if (!model::ForwardCandidates(model->model, ids, cache, state, pool, request, {&candidates, 1})) {
     return Abandoned();
   }
+  BITTERN_TRY(CheckFile());
   tokens.insert(tokens.end(), ids.begin(), ids.end());
   return {};
 }
@@ -324,11 +328,12 @@ Result<void> Session::Impl::Advance(TokenId id, const GenerateOptions& options, 
     const std::vector<TokenId> draft = Draft(options, wanted, drafter);
     if (draft.empty()) return Step(id, sampler);
     OpenWindow(id, draft, sampler);
+    BITTERN_TRY(CheckFile());
   }
   has_logits = false;
   screened = window.screened;
   if (screened) return {};
-  BITTERN_TRY(CheckLogits(window_logits()));
+  BITTERN_TRY(CheckFinite(window_logits()));
   // A caller sees logits where it would without drafts, so that what follows does not depend on
   // what happened to be drafted.
   has_logits = !ScreenFor(sampler).has_value();
@@ -336,7 +341,6 @@ Result<void> Session::Impl::Advance(TokenId id, const GenerateOptions& options, 
 }
 
 Result<TokenId> Session::Impl::SampleNext(Sampler* sampler) const {
-  BITTERN_TRY(model->model.checkpoint().CheckUnchanged());
   return screened ? sampler->SampleFrom(current_candidates()) : sampler->Sample(current_logits());
 }
 
