@@ -42,11 +42,12 @@ Exit codes:
 
 /// llama.cpp's flags of one dash and several letters, which the parser would read as clusters
 /// of one-letter flags.
-constexpr std::array<std::array<std::string_view, 2>, 7> kOneDashFlags = {
+constexpr std::array<std::array<std::string_view, 2>, 8> kOneDashFlags = {
     {{"-ub", "--ubatch-size"},
      {"-ctk", "--cache-type-k"},
      {"-ctv", "--cache-type-v"},
      {"-ngl", "--n-gpu-layers"},
+     {"-np", "--parallel"},
      {"-temp", "--temp"},
      {"-cnv", "--conversation"},
      {"-sys", "--system-prompt"}}};
@@ -193,6 +194,7 @@ int Main(int argc, char** argv) {
   AddConvert(app, &exit_code);
   AddMeta(app, &exit_code);
   AddLogits(app, &exit_code);
+  AddBatch(app, &exit_code);
   AddBench(app, &exit_code);
   AddCertify(app, &exit_code);
   app.footer(kFooter);  // after the commands, which would inherit it
