@@ -222,7 +222,8 @@ Result<void> Session::Impl::Advance(bool screened, Generation* generation) {
     last = Last::kNothing;
   }
   cache.Truncate(static_cast<int>(tokens.size()));
-  generation->ObservePass(seconds, BITTERN_TRY(std::move(accepted)));
+  const std::size_t count = BITTERN_TRY(std::move(accepted));
+  generation->ObservePass(seconds, count);
   return {};
 }
 
