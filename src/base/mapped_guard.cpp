@@ -24,10 +24,9 @@ struct GuardedRange::Place {
   std::atomic<bool> damaged{false};
 
   void Set(std::uintptr_t new_begin, std::uintptr_t new_end) noexcept {
-    version.fetch_add(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    begin.store(new_begin, std::memory_order_relaxed);
-    end.store(new_end, std::memory_order_relaxed);
+    version.fetch_add(1, std::memory_order_acq_rel);
+    begin.store(new_begin, std::memory_order_release);  // to be seen after the odd version
+    end.store(new_end, std::memory_order_release);
     damaged.store(false, std::memory_order_relaxed);
     version.fetch_add(1, std::memory_order_release);
   }
@@ -35,9 +34,8 @@ struct GuardedRange::Place {
   /// The end of the range if `address` lies in it, else 0.
   [[nodiscard]] std::uintptr_t EndBehind(std::uintptr_t address) const noexcept {
     const std::uint32_t before = version.load(std::memory_order_acquire);
-    const std::uintptr_t first = begin.load(std::memory_order_relaxed);
-    const std::uintptr_t last = end.load(std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_acquire);
+    const std::uintptr_t first = begin.load(std::memory_order_acquire);
+    const std::uintptr_t last = end.load(std::memory_order_acquire);
     const bool stable = before % 2 == 0 && version.load(std::memory_order_relaxed) == before;
     return stable && first <= address && address < last ? last : 0;
   }
