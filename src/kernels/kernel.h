@@ -194,6 +194,11 @@ struct SparseOps {
 /// What a KV cache is made of.
 enum class KvElement : uint8_t { kF16, kF32, kI8 };
 
+/// Positions are summed in blocks of this many, then the blocks' sums in order: part of the
+/// numerics contract, so that positions can be split over threads without changing a bit.
+/// Also the positions of a page of the cache.
+inline constexpr size_t kAttentionBlock = 256;
+
 /// An attention call: the query heads that read one key-value head, of a few neighbouring tokens.
 /// A row is one query head of one token; row (t, q) is number t * num_queries + q.
 struct AttentionArgs {
@@ -203,7 +208,10 @@ struct AttentionArgs {
   const void* keys;                        ///< [positions / 16][head_dim][16] elements
   const void* values;                      ///< [positions][padded_head_dim] elements; padded to 16
   const float *key_scales, *value_scales;  ///< [positions]: what a kI8 element is worth
-  float* scratch;                          ///< AttentionScratch floats
+  /// Where position p lies in those four arrays: at pages[p / kAttentionBlock] * kAttentionBlock +
+  /// p % kAttentionBlock. Null: at p.
+  const uint32_t* pages;
+  float* scratch;                  ///< AttentionScratch floats
   size_t num_tokens, num_queries;  ///< at most AttentionRows(num_positions + num_tokens) rows
   size_t head_dim;
   size_t num_positions;  ///< token t attends to positions 0..num_positions + t - 1; all arrays hold
@@ -211,9 +219,6 @@ struct AttentionArgs {
   float scale;           ///< of the scores, 1 / sqrt(head_dim)
   KvElement element;
 };
-/// Positions are summed in blocks of this many, then the blocks' sums in order: part of the
-/// numerics contract, so that positions can be split over threads without changing a bit.
-inline constexpr size_t kAttentionBlock = 256;
 /// Rows of a call at most, all of which each block of keys or values serves in turn: as many as
 /// leave their scores in the second-level cache.
 inline constexpr size_t kMostAttentionRows = 32, kNearPositions = 8192;

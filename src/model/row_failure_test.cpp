@@ -13,6 +13,7 @@
 #include "kernels/registry.hpp"
 #include "model/check_weights.hpp"
 #include "model/model.hpp"
+#include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"
 
 namespace bittern::model {
@@ -40,7 +41,7 @@ Result<Model> LoadSmall(const SmallModel& small, ThreadPool& pool, const LoadOpt
 }
 
 Outcome Run(const Model& model, ThreadPool& pool, std::size_t batch, KvType kv_type) {
-  auto cache = KvCache::Create(model.config(), 64, kv_type).value();
+  OneSequence cache(model.config(), 64, kv_type);
   auto state = ForwardState::Create(model, 64, 64, 2).value();
   Outcome outcome{{}, std::vector<float>(kTokens * kVocab)};
   std::vector<std::int32_t> tokens(kTokens);
