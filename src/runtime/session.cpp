@@ -225,7 +225,8 @@ Result<void> Session::Impl::Advance(bool screened, Generation* generation) {
     last = Last::kNothing;
   }
   cache.Truncate(static_cast<int>(tokens.size()));
-  generation->ObservePass(seconds, BITTERN_TRY(std::move(accepted)));
+  const std::size_t used = BITTERN_TRY(std::move(accepted));
+  generation->ObservePass(seconds, used);
   return {};
 }
 
