@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mapped_guard.hpp"
 #include "base/standard_streams.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
@@ -223,6 +224,9 @@ int main(int argc, char** argv) {
   bittern::OccupyStandardStreams();
   bittern::cli::RemoveFilesOnSignals();
   try {
+    if (const auto guarded = bittern::GuardMappedReads(); !guarded) {
+      return bittern::cli::Report(guarded.error(), bittern::cli::kExitRuntime);
+    }
     return bittern::cli::Main(argc, argv);
   } catch (const std::bad_alloc&) {
     return bittern::cli::Report({bittern::ErrorCode::kOutOfMemory, "out of memory"},

@@ -59,6 +59,7 @@ struct Sequence {
   model::KvSequence cache;
   std::vector<TokenId> tokens;
   RowResults results = {};
+  std::optional<Error> error = {};  // in a part of the prompt
   bool cancelled = false;
   SequenceTimings timings = {};
   Clock::time_point submitted = Clock::now();
@@ -103,8 +104,9 @@ struct Engine::Impl {
   void MakeWindow(Part* part, bool alone, int* spare);
   [[nodiscard]] bool Reserve(Sequence* sequence, int tokens);
   [[nodiscard]] std::vector<Part> MakeParts(const StepPlan& plan);
-  [[nodiscard]] bool RunPass(std::span<const Part> parts, double* seconds);
+  [[nodiscard]] Result<void> RunPass(std::span<const Part> parts, double* seconds);
   [[nodiscard]] std::optional<Error> Absorb(const Part& part, double seconds, bool alone);
+  void ShareFailures(std::span<const Part> parts);
   void KeepPrefix(const Sequence& sequence, bool whole_pages_only);
   void End(std::unique_ptr<Sequence> sequence, std::optional<Error> error);
   void EndIf(const std::function<bool(Sequence*, std::optional<Error>*)>& ended);
@@ -268,8 +270,8 @@ std::vector<Part> Engine::Impl::MakeParts(const StepPlan& plan) {
   return ready;
 }
 
-/// One pass over the parts. False if it was abandoned, since every sequence in it is cancelled.
-bool Engine::Impl::RunPass(std::span<const Part> parts, double* seconds) {
+/// One pass over the parts. Error kCancelled: every sequence in it is cancelled.
+Result<void> Engine::Impl::RunPass(std::span<const Part> parts, double* seconds) {
   std::vector<model::Segment> segments;
   for (const Part& part : parts) {
     Sequence& sequence = *part.sequence;
@@ -291,27 +293,36 @@ bool Engine::Impl::RunPass(std::span<const Part> parts, double* seconds) {
   };
   machine->state().SetWatcher(&watcher);
   const Clock::time_point begin = Clock::now();
-  const bool done = machine->Run(segments);
+  Result<void> done = machine->Run(segments);
   *seconds = SecondsBetween(begin, Clock::now());
   machine->state().SetWatcher(nullptr);
+  if (done) ShareFailures(parts);
+  return done;
+}
+
+/// Tells each sequence which of its tokens are not finite numbers; its neighbours go on.
+void Engine::Impl::ShareFailures(std::span<const Part> parts) {
   auto failures = machine->state().failures();
   for (const Part& part : parts) {
-    if (!done) break;
-    const std::size_t size = part.window.size();
-    part.sequence->results.TakeFailures(failures.first(size),
-                                        part.sequence->cache.length() - static_cast<int>(size));
-    failures = failures.subspan(size);
+    const auto mine = failures.first(part.window.size());
+    failures = failures.subspan(part.window.size());
+    Sequence& sequence = *part.sequence;
+    const int first = sequence.cache.length() - static_cast<int>(part.window.size());
+    sequence.error.reset();
+    for (std::size_t i = 0; i < mine.size() && !part.generates && !sequence.error; ++i) {
+      if (mine[i]) sequence.error = model::NotFiniteError(*mine[i], first + static_cast<int>(i));
+    }
+    if (!part.samples) continue;
+    std::ranges::copy(mine.last(sequence.results.failures.size()),
+                      sequence.results.failures.begin());
   }
-  return done;
 }
 
 /// Samples what a sequence's part of the pass has given.
 std::optional<Error> Engine::Impl::Absorb(const Part& part, double seconds, bool alone) {
   Sequence& sequence = *part.sequence;
   Generation& generation = sequence.generation;
-  if (!part.generates) {
-    if (auto read = sequence.results.CheckTokens(); !read) return std::move(read).error();
-  }
+  if (sequence.error) return sequence.error;
   if (!part.samples || generation.finish()) return std::nullopt;
   const std::span<const TokenId> window(part.window);
   auto used = generation.Sample(part.generates ? window : window.last(1), 0, sequence.results);
@@ -419,9 +430,11 @@ bool Engine::Step() {
     impl.Preempt({static_cast<std::size_t>(youngest - impl.running.begin())});
   }
   double seconds = 0;
-  const bool done = !parts.empty() && impl.RunPass(parts, &seconds);
+  const Result<void> done = parts.empty() ? Result<void>() : impl.RunPass(parts, &seconds);
   std::vector<std::pair<Sequence*, Error>> failed;
-  if (done) {
+  if (!done && done.error().code != ErrorCode::kCancelled) {
+    for (const Part& part : parts) failed.emplace_back(part.sequence, done.error());
+  } else if (done && !parts.empty()) {
     std::size_t rows = 0;
     for (const Part& part : parts) rows += part.window.size();
     impl.policy->Observe(rows, seconds);

@@ -53,6 +53,15 @@ Result<void> CheckFinite(std::span<const float> logits) {
                           bad, logits.size()));
 }
 
+Result<void> CheckRow(const RowResults& rows, std::size_t row, std::size_t vocab_size) {
+  if (const auto& failure = rows.failures[row]) {
+    return tl::unexpected(
+        model::NotFiniteError(*failure, rows.first_position + static_cast<int>(row)));
+  }
+  if (rows.request) return {};
+  return CheckFinite(std::span(rows.logits).subspan(row * vocab_size, vocab_size));
+}
+
 std::optional<model::CandidateRequest> ScreenFor(const model::Model& model, const Sampler& sampler,
                                                  std::size_t more) {
   const auto request = sampler.Request(more);
@@ -62,7 +71,8 @@ std::optional<model::CandidateRequest> ScreenFor(const model::Model& model, cons
 void RowResults::Prepare(std::size_t rows, const std::optional<model::CandidateRequest>& wanted,
                          std::size_t vocab_size, model::Segment* segment) {
   request = wanted;
-  num_rows = rows;
+  failures.assign(rows, std::nullopt);
+  first_position = segment->sequence->length() + static_cast<int>(segment->tokens.size() - rows);
   segment->rows = rows;
   segment->request = wanted;
   if (wanted) {
@@ -72,23 +82,6 @@ void RowResults::Prepare(std::size_t rows, const std::optional<model::CandidateR
     if (logits.size() < rows * vocab_size) logits.resize(rows * vocab_size);
     segment->logits = std::span(logits).first(rows * vocab_size);
   }
-}
-
-void RowResults::TakeFailures(std::span<const std::optional<model::RowFailure>> of_tokens,
-                              int position) {
-  failures.assign(of_tokens.begin(), of_tokens.end());
-  first_position = position;
-}
-
-Result<void> RowResults::CheckToken(std::size_t token) const {
-  if (!failures[token]) return {};
-  return tl::unexpected(
-      model::NotFiniteError(*failures[token], first_position + static_cast<int>(token)));
-}
-
-Result<void> RowResults::CheckTokens() const {
-  for (std::size_t token = 0; token < failures.size(); ++token) BITTERN_TRY(CheckToken(token));
-  return {};
 }
 
 Result<Generation> Generation::Create(const LoadedModel& model, const GenerateOptions& options,
@@ -133,16 +126,12 @@ Result<std::size_t> Generation::Sample(std::span<const TokenId> window, std::siz
 
 /// Picks the token after a row and decides whether the text ends with it.
 Result<void> Generation::SampleRow(std::size_t row, const RowResults& rows) {
-  TokenId id;
-  BITTERN_TRY(rows.CheckToken(rows.failures.size() - rows.num_rows + row));
-  if (rows.request) {
-    id = BITTERN_TRY(sampler_.SampleFrom(rows.candidates[row]));
-  } else {
-    const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
-    const auto logits = std::span(rows.logits).subspan(row * vocab_size, vocab_size);
-    BITTERN_TRY(CheckFinite(logits));
-    id = BITTERN_TRY(sampler_.Sample(logits));
-  }
+  const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
+  BITTERN_TRY(CheckRow(rows, row, vocab_size));
+  const TokenId id = rows.request
+                         ? BITTERN_TRY(sampler_.SampleFrom(rows.candidates[row]))
+                         : BITTERN_TRY(sampler_.Sample(
+                               std::span(rows.logits).subspan(row * vocab_size, vocab_size)));
   ++sampled_;
   if (!options_.ignore_eos && model_->tokenizer.IsEndOfGeneration(id)) {
     finish_ = FinishReason::kEndOfText;

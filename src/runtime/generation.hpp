@@ -25,25 +25,23 @@ struct RowResults {
   std::optional<model::CandidateRequest> request = {};
   std::vector<float> logits = {};                       // (rows, vocab_size) at least
   std::vector<model::CandidateLogits> candidates = {};  // (rows) at least
-  std::size_t num_rows = 0;
-  /// Of all tokens of the sequence in that pass, of which the rows are the last; and where the
-  /// first one is.
-  std::vector<std::optional<model::RowFailure>> failures = {};
-  int first_position = 0;
+  std::vector<std::optional<model::RowFailure>> failures =
+      {};                  // (rows): not finite before the head
+  int first_position = 0;  // of the first row
 
-  /// Makes room for `rows` rows as `wanted` says and points the segment at it.
+  /// Makes room for `rows` rows as `wanted` says and points the segment at it. REQUIRES: the
+  /// segment has its sequence and tokens.
   void Prepare(std::size_t rows, const std::optional<model::CandidateRequest>& wanted,
                std::size_t vocab_size, model::Segment* segment);
-  /// Keeps what ForwardState::failures() has of the sequence's tokens.
-  void TakeFailures(std::span<const std::optional<model::RowFailure>> of_tokens, int position);
-  /// Error kInternal: the values of a token of the pass are not finite, or of any of them.
-  [[nodiscard]] Result<void> CheckToken(std::size_t token) const;
-  [[nodiscard]] Result<void> CheckTokens() const;
 };
 
 /// Error kInternal: logits that are not finite numbers. A model whose weights or activation are
 /// wrong shows itself here at the latest.
 [[nodiscard]] Result<void> CheckFinite(std::span<const float> logits);
+
+/// Error kInternal where the values of a row are not finite, before the head or after it.
+[[nodiscard]] Result<void> CheckRow(const RowResults& rows, std::size_t row,
+                                    std::size_t vocab_size);
 
 /// What `sampler` wants of a row, if that is not all logits and the head can be screened for it;
 /// holds for up to `more` tokens that are accepted later.
@@ -71,7 +69,7 @@ class Generation {
   /// Samples from rows[first..], the results of the tokens `window`: of window[first], then of each
   /// further token that the last sample agrees with; on_row(row), if any, is called before each.
   /// Ends the text where options.cancel is set. Returns the number of tokens of the window that are
-  /// part of the text, first + 1 or more. Error kInternal: no logit is finite.
+  /// part of the text, first + 1 or more. Error kInternal: the values of a row are not finite.
   [[nodiscard]] Result<std::size_t> Sample(std::span<const TokenId> window, std::size_t first,
                                            const RowResults& rows,
                                            const std::function<void(std::size_t)>& on_row = {});

@@ -92,11 +92,10 @@ struct Session::Impl {
   }
 
   Result<void> Check(std::span<const TokenId> ids) const;
-  bool Run(std::span<const TokenId> ids, std::size_t rows,
-           const std::optional<model::CandidateRequest>& request);
+  Result<void> Run(std::span<const TokenId> ids, std::size_t rows,
+                   const std::optional<model::CandidateRequest>& request);
   Result<void> RunChunk(std::span<const TokenId> ids, std::size_t rows,
                         const std::optional<model::CandidateRequest>& request);
-  Result<void> TakeChunk(std::span<const TokenId> ids);
   Result<void> Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
                        const std::optional<model::CandidateRequest>& request);
   Result<void> Resume(const Sampler& sampler);
@@ -119,45 +118,43 @@ Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
   return {};
 }
 
-/// One pass over tokens that fit, to the results of the last `rows` of them. False if it was
-/// abandoned; then nothing has changed but that nothing is known about the last position.
-bool Session::Impl::Run(std::span<const TokenId> ids, std::size_t rows,
-                        const std::optional<model::CandidateRequest>& request) {
+/// One pass over tokens that fit, to the results of the last `rows` of them. Errors as Machine::Run:
+/// then nothing has changed but that nothing is known about the last position.
+Result<void> Session::Impl::Run(std::span<const TokenId> ids, std::size_t rows,
+                                const std::optional<model::CandidateRequest>& request) {
   last = Last::kNothing;
-  if (!cache.Reserve(static_cast<int>(ids.size()))) return false;  // cannot happen: Check
+  if (!cache.Reserve(static_cast<int>(ids.size()))) {  // cannot happen: Check
+    return Fail(ErrorCode::kInternal, "the session has no page left");
+  }
   model::Segment segment{.sequence = &cache, .tokens = ids};
   results.Prepare(rows, request, vocab_size(), &segment);
-  const int position = cache.length();
-  if (!machine->Run({&segment, 1})) return false;
-  results.TakeFailures(machine->state().failures(), position);
+  BITTERN_TRY(machine->Run({&segment, 1}));
+  const auto failures = machine->state().failures();
+  std::ranges::copy(failures.last(rows), results.failures.begin());
   row = rows == 0 ? 0 : rows - 1;
-  return true;
-}
-
-/// Adds the tokens of the last pass to the context as far as their values, and the logits of those
-/// that have them, are finite; the error of the first one that is not.
-Result<void> Session::Impl::TakeChunk(std::span<const TokenId> ids) {
-  const std::size_t first_row = ids.size() - results.num_rows;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    Result<void> good = results.CheckToken(i);
-    if (good && i >= first_row && !results.request) {
-      good = CheckFinite(std::span<const float>(results.logits)
-                             .subspan((i - first_row) * vocab_size(), vocab_size()));
-    }
-    if (!good) {
-      cache.Truncate(static_cast<int>(tokens.size()));
-      return good;
-    }
-    tokens.push_back(ids[i]);
-  }
   return {};
 }
 
-/// A part of the context, which is known to be right.
+/// A part of the context, which is known to be right. Error kInternal where the values of a token
+/// are not finite; the session is then as before that token.
 Result<void> Session::Impl::RunChunk(std::span<const TokenId> ids, std::size_t rows,
                                      const std::optional<model::CandidateRequest>& request) {
-  if (!Run(ids, rows, request)) return Abandoned();
-  BITTERN_TRY(TakeChunk(ids));
+  BITTERN_TRY(Run(ids, rows, request));
+  const std::size_t before = tokens.size();
+  tokens.insert(tokens.end(), ids.begin(), ids.end());
+  const std::size_t unseen = ids.size() - rows;  // tokens whose logits are not wanted
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    Result<void> good;
+    if (i >= unseen) {
+      good = CheckRow(results, i - unseen, vocab_size());
+    } else if (const auto& failure = machine->state().failures()[i]) {
+      good = tl::unexpected(model::NotFiniteError(*failure, static_cast<int>(before + i)));
+    }
+    if (good) continue;
+    tokens.resize(before + i);
+    cache.Truncate(static_cast<int>(tokens.size()));
+    return good;
+  }
   if (rows > 0) last = request ? Last::kCandidates : Last::kLogits;
   return {};
 }
@@ -212,7 +209,7 @@ Result<void> Session::Impl::Advance(bool screened, Generation* generation) {
   double seconds = 0;
   {
     const Stopwatch stopwatch(&seconds);
-    if (!Run(window, window.size(), request)) return Abandoned();
+    BITTERN_TRY(Run(window, window.size(), request));
   }
   // Listeners see the state of a session without drafts: a token joins when its turn comes.
   last = screened ? Last::kUnneeded : Last::kLogits;
@@ -220,13 +217,12 @@ Result<void> Session::Impl::Advance(bool screened, Generation* generation) {
     tokens.push_back(window[next]);
     row = next;
   });
-  if (!accepted) {  // the session is as before the token that failed
+  if (!accepted) {  // as before the token that failed
     tokens.pop_back();
     last = Last::kNothing;
   }
   cache.Truncate(static_cast<int>(tokens.size()));
-  const std::size_t used = BITTERN_TRY(std::move(accepted));
-  generation->ObservePass(seconds, used);
+  generation->ObservePass(seconds, BITTERN_TRY(std::move(accepted)));
   return {};
 }
 
@@ -314,11 +310,12 @@ Result<void> Session::PrefillAll(
     tokens = tokens.subspan(chunk.size());
     const int position = impl_->cache.length();
     const Result<void> done = impl_->RunChunk(chunk, chunk.size(), std::nullopt);
-    const int good = impl_->cache.length() - position;  // before the first bad one, in any chunk
-    impl_->timings.prompt_tokens += good;
-    for (int i = 0; i < good; ++i) {
-      on_logits(position + i, std::span<const float>(impl_->results.logits)
-                                  .subspan(static_cast<std::size_t>(i) * vocab_size, vocab_size));
+    // Those before the first bad one are given out, whatever the size of chunks.
+    const std::size_t good = static_cast<std::size_t>(impl_->cache.length() - position);
+    impl_->timings.prompt_tokens += static_cast<int>(good);
+    for (std::size_t i = 0; i < good; ++i) {
+      on_logits(position + static_cast<int>(i),
+                std::span<const float>(impl_->results.logits).subspan(i * vocab_size, vocab_size));
     }
     BITTERN_TRY(done);
   }
