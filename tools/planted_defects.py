@@ -56,14 +56,14 @@ DEFECTS = [
 DIFFERENTIAL_DEFECTS = [
     ("scores scaled for a head one larger", "model/attention.cpp",
      [("std::sqrt(static_cast<float>(c.head_dim))", "std::sqrt(static_cast<float>(c.head_dim + 1))")],
-     1, 6),
+     9, 1),
     ("the norm's mean over the neurons that are kept", "model/block.cpp",
      [("static_cast<std::size_t>(context.config.intermediate_size),\n              {",
-       "layer.num_neurons(),\n              {")], 1, 12),
+       "layer.num_neurons(),\n              {")], 21, 1),
     ("a batch whose second token takes the first one's scale", "model/linear.cpp",
      [(".act_scales = context.state.activations.scales.data() + tokens.begin,",
        ".act_scales = context.state.activations.scales.data() + (tokens.begin == 1 ? 0 : tokens.begin),")],
-     1, 6),
+     9, 3),
 ]
 
 
