@@ -147,16 +147,39 @@ TEST(TokenizerRules, ComposedCharactersForQwen2) {
   EXPECT_THAT(Parts(Small("gpt-2"), composed), ElementsAre(composed));
 }
 
-TEST(TokenizerRules, StepsInAnUnknownOrderAreRefused) {
-  for (const char* pre : {"hf:ByteLevel;Punctuation(Contiguous)", "hf:Whitespace",
-                          "hf:ByteLevel(regex);ByteLevel(regex)", "hf:ByteLevel;ByteLevel",
-                          "hf:Digits;Digits;Digits;Digits;Digits;Digits;Digits;Digits;Digits"}) {
+TEST(TokenizerRules, UnknownStepsAreRefused) {
+  std::string many = "hf:Digits";
+  for (int i = 0; i < 16; ++i) many += ";Digits";
+  for (const std::string& pre :
+       {std::string("hf:ByteLevel;Punctuation(Odd)"), std::string("hf:Whitespace"),
+        std::string("hf:ByteLevel(regex);ByteLevel(regex)"), std::string("hf:ByteLevel;ByteLevel"),
+        std::string("hf:Split()"), std::string("hf:Split:Odd(a)"), std::string("hf:Splitter(a)"),
+        many}) {
     TestVocabulary vocabulary = SmallVocabulary();
     vocabulary.pre = pre;
     const auto tokenizer = vocabulary.Build();
     ASSERT_FALSE(tokenizer) << pre;
     EXPECT_THAT(tokenizer.error().message, HasSubstr("is not supported there"));
   }
+}
+
+TEST(TokenizerRules, RegularExpressionsThatAreNotKnownAreRefused) {
+  TestVocabulary vocabulary = SmallVocabulary();
+  vocabulary.pre = "hf:Split((?<=a)b);ByteLevel";
+  const auto tokenizer = vocabulary.Build();
+  ASSERT_FALSE(tokenizer);
+  EXPECT_THAT(tokenizer.error().message, HasSubstr("a group of an unknown kind at byte 1"));
+}
+
+TEST(TokenizerRules, SplitsOfFolders) {
+  EXPECT_THAT(Parts(Small("hf:Split( +|[a-z]+);ByteLevel"), "ab  12"),
+              ElementsAre("ab", "  ", "12"));
+  EXPECT_THAT(Parts(Small("hf:Split:Removed( );ByteLevel"), "a b"), ElementsAre("a", "b"));
+  EXPECT_THAT(Parts(Small("hf:Split:Removed:invert([^ ]+);ByteLevel"), "a b"),
+              ElementsAre("a", "b"));
+  EXPECT_THAT(Parts(Small("hf:Split([\\x3b1]);ByteLevel"), "12"), ElementsAre("1", "2"));
+  EXPECT_THAT(Parts(Small("hf:WhitespaceSplit;ByteLevel(prefix,regex)"), "a \n b"),
+              ElementsAre(" a", " ", "b"));
 }
 
 TEST(TokenizerRules, Falcon3IsNotedSinceToolsDisagree) {
