@@ -325,9 +325,9 @@ void Collect(const ScreenScratch::Vector& shared, CandidateLogits* out) {
 /// The vectors of one scan, up to what the scratch memory holds.
 class Scan {
  public:
-  Scan(const Context& context, const float* x, std::size_t count)
-      : context_(context), head_(context.weights.screened_head), x_(x), count_(count) {
-    for (std::size_t i = 0; i < count; ++i) {
+  Scan(const Context& context, std::span<const HeadRow> rows, const float* x)
+      : context_(context), head_(context.weights.screened_head), rows_(rows), x_(x) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
       ScreenScratch::Part& mine = thread_.parts[i];
       mine.num_seeds = 0;
       vectors_[i] = Quantize(x + i * head_.cols, head_.cols, mine.high.data(), mine.low.data());
@@ -336,15 +336,15 @@ class Scan {
   }
 
   /// As FindCandidates.
-  void Run(const CandidateRequest& request, CandidateLogits* out) {
+  void Run() {
     const auto num_threads = static_cast<std::size_t>(context_.team.size());
     EstimateAll();
     context_.team.Barrier();
     ForBounded(
-        [&](std::size_t i) { Seed(Of(i), tiles_, std::max<std::size_t>(request.count, 1)); });
+        [&](std::size_t i) { Seed(Of(i), tiles_, std::max<std::size_t>(Request(i).count, 1)); });
     context_.team.BarrierThen([&] {
       ForBounded([&](std::size_t i) {
-        scratch_.vectors[i].threshold = Threshold(&scratch_, i, num_threads, request);
+        scratch_.vectors[i].threshold = Threshold(&scratch_, i, num_threads, Request(i));
         ++thread_.stats.tokens;
       });
     });
@@ -354,22 +354,28 @@ class Scan {
       }
     });
     context_.team.BarrierThen([&] {
-      for (std::size_t i = 0; i < count_; ++i) {
-        out[i].ids.clear();
-        out[i].logits.clear();
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        Out(i).ids.clear();
+        Out(i).logits.clear();
       }
-      ForBounded([&](std::size_t i) { Collect(scratch_.vectors[i], &out[i]); });
+      ForBounded([&](std::size_t i) { Collect(scratch_.vectors[i], &Out(i)); });
     });
   }
 
  private:
+  [[nodiscard]] const CandidateRequest& Request(std::size_t i) const {
+    return *rows_[i].segment->request;
+  }
+  [[nodiscard]] CandidateLogits& Out(std::size_t i) const {
+    return rows_[i].segment->candidates[rows_[i].index];
+  }
   Screening Of(std::size_t i) {
     return {context_,        head_, x_ + i * head_.cols, vectors_[i], scratch_.vectors[i],
             thread_.parts[i]};
   }
   template <class Step>
   void ForBounded(Step step) {
-    for (std::size_t i = 0; i < count_; ++i) {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (bounded_[i]) step(i);
     }
   }
@@ -377,7 +383,7 @@ class Scan {
   void EstimateAll() {
     constexpr std::size_t kTilesAtOnce = 8;
     context_.team.Deal(quant::TilesOfRows(head_.rows), kTilesAtOnce, [&](Range tiles) {
-      const std::size_t at_once = count_ == 1 ? tiles.end - tiles.begin : 1;
+      const std::size_t at_once = rows_.size() == 1 ? tiles.end - tiles.begin : 1;
       for (std::size_t t = tiles.begin; t < tiles.end; t += at_once) {
         ForBounded([&](std::size_t i) { Estimate(Of(i), Range{t, t + at_once}); });
       }
@@ -386,14 +392,14 @@ class Scan {
 
   const Context& context_;
   const ScreenedHead& head_;
+  std::span<const HeadRow> rows_;
   const float* x_;
-  std::size_t count_;
   ScreenScratch& scratch_ = context_.state.screen;
   ScreenScratch::Thread& thread_ =
       scratch_.threads[static_cast<std::size_t>(context_.team.index())];
   Range tiles_ = context_.team.Share(quant::TilesOfRows(head_.rows));
-  QuantizedVector vectors_[kScreenVectors];
-  bool bounded_[kScreenVectors] = {};  // the same on each thread
+  QuantizedVector vectors_[kMostScreenVectors];
+  bool bounded_[kMostScreenVectors] = {};  // the same on each thread
 };
 
 }  // namespace
@@ -469,12 +475,12 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
   return scratch;
 }
 
-void FindCandidates(const Context& context, const float* x, std::size_t count,
-                    const CandidateRequest& request, CandidateLogits* out) {
+void FindCandidates(const Context& context, std::span<const HeadRow> rows, const float* x) {
   const std::size_t at_once = context.state.screen.vectors.size();
-  for (std::size_t i = 0; i < count; i += at_once) {
-    Scan(context, x + i * context.weights.screened_head.cols, std::min(at_once, count - i))
-        .Run(request, out + i);
+  for (std::size_t i = 0; i < rows.size(); i += at_once) {
+    Scan(context, rows.subspan(i, std::min(at_once, rows.size() - i)),
+         x + i * context.weights.screened_head.cols)
+        .Run();
   }
 }
 

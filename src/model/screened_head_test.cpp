@@ -12,6 +12,7 @@
 #include <random>
 
 #include "model/model.hpp"
+#include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"
 #include "quant/tile16.hpp"
 
@@ -102,7 +103,7 @@ class Screened {
   Screened(const SmallModel& small, int threads)
       : pool_(ThreadPool::Create(threads).value()),
         model_(Load(small, pool_)),
-        cache_(KvCache::Create(model_.config(), 64, KvType::kF32).value()),
+        cache_(model_.config(), 64, KvType::kF32),
         state_(ForwardState::Create(model_, 8, 64, threads).value()) {}
 
   /// Logits of every token.
@@ -147,7 +148,7 @@ class Screened {
 
   ThreadPool pool_;
   Model model_;
-  KvCache cache_;
+  OneSequence cache_;
   ForwardState state_;
 };
 

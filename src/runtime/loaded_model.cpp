@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a path to a model that can talk: file, overrides, tokenizer, weights.
+#include "runtime/loaded_model.hpp"
+
 #include <fmt/format.h>
 
 #include <chrono>
 
 #include "runtime/layout_choice.hpp"
-#include "runtime/session.hpp"
 #include "runtime/vocabulary_check.hpp"
 
 namespace bittern::runtime {
