@@ -9,6 +9,8 @@
 #include <sstream>
 
 #include "formats/checkpoint.hpp"
+#include "formats/pre_rules.hpp"
+#include "tokenizer/pcre2_oracle.hpp"
 #include "tokenizer/test_vocabulary.hpp"
 #include "tokenizer/texts_for_test.hpp"
 
@@ -169,6 +171,29 @@ TEST(TokenizerRules, RegularExpressionsThatAreNotKnownAreRefused) {
   const auto tokenizer = vocabulary.Build();
   ASSERT_FALSE(tokenizer);
   EXPECT_THAT(tokenizer.error().message, HasSubstr("a group of an unknown kind at byte 1"));
+}
+
+/// From a name to ids: those of the pieces that PCRE2 cuts, each merged alone.
+TEST(TokenizerRules, EveryNameGivesTheIdsOfItsPieces) {
+  const Tokenizer uncut = Small("hf:ByteLevel", false, false);
+  std::mt19937 random(5);
+  for (const formats::PreRules& rules : formats::AllPreRules()) {
+    std::vector<Pcre2Pattern> oracles;
+    for (const std::string_view pattern : rules.patterns) oracles.emplace_back(ForPcre2(pattern));
+    for (const std::string_view name : rules.names) {
+      const Tokenizer tokenizer = Small(std::string(name).c_str(), false, false);
+      EXPECT_EQ(tokenizer.adds_bos(), rules.adds_bos) << name;
+      for (int i = 0; i < 50; ++i) {
+        const std::string text = "hello 12312 aab  a\n" + RandomText(random) + "abc123 hello";
+        std::vector<TokenId> expected;
+        for (const std::string& piece : OraclePieces(oracles, text)) {
+          const auto ids = uncut.Encode(piece, {.add_bos = false});
+          expected.insert(expected.end(), ids.begin(), ids.end());
+        }
+        ASSERT_EQ(tokenizer.Encode(text, {.add_bos = false}), expected) << name << Escaped(text);
+      }
+    }
+  }
 }
 
 TEST(TokenizerRules, SplitsOfFolders) {
