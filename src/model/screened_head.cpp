@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "model/context.hpp"
 #include "model/head.hpp"
@@ -312,6 +313,38 @@ void Eliminate(const Screening& s, std::size_t piece, ScreenScratch::Thread* thr
   s.shared.found[piece] = found;
 }
 
+/// All rows of a piece, computed from the head, to its slice: logits too large to be bounded.
+void TakeAll(const Screening& s, std::size_t piece) {
+  constexpr std::size_t kRows = kPieceTiles * kTileRows;
+  const std::size_t first = piece * kRows, count = std::min(kRows, s.head.rows - first);
+  std::uint32_t* ids = s.shared.ids.data() + piece * kSliceRows;
+  std::iota(ids, ids + count, static_cast<std::uint32_t>(first));
+  DotRows(s.context, s.context.weights.lm_head, first, count, s.x,
+          s.shared.logits.data() + piece * kSliceRows);
+  s.shared.found[piece] = count;
+}
+
+/// Leaves of all logits those that the request is about; none where one is not finite.
+void KeepBest(const CandidateRequest& request, CandidateLogits* all) {
+  std::vector<float> sorted = all->logits;
+  const bool finite = std::ranges::all_of(sorted, [](float x) { return std::isfinite(x); });
+  float threshold = std::numeric_limits<float>::infinity();
+  if (finite) {
+    const std::size_t rank = std::clamp<std::size_t>(request.count, 1, sorted.size()) - 1;
+    std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(rank),
+                             std::greater<>());
+    threshold = request.count == 0 ? sorted[rank] - request.within : sorted[rank];
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < all->ids.size(); ++i) {
+    all->ids[kept] = all->ids[i];
+    all->logits[kept] = all->logits[i];
+    kept += all->logits[i] >= threshold && finite;
+  }
+  all->ids.resize(kept);
+  all->logits.resize(kept);
+}
+
 /// What was found about one vector, by ascending id.
 void Collect(const ScreenScratch::Vector& shared, CandidateLogits* out) {
   for (std::size_t piece = 0; piece < shared.found.size(); ++piece) {
@@ -350,15 +383,22 @@ class Scan {
     });
     context_.team.Deal(PiecesOf(head_.rows), 1, [&](Range pieces) {
       for (std::size_t piece = pieces.begin; piece < pieces.end; ++piece) {
-        ForBounded([&](std::size_t i) { Eliminate(Of(i), piece, &thread_); });
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+          if (bounded_[i]) {
+            Eliminate(Of(i), piece, &thread_);
+          } else {
+            TakeAll(Of(i), piece);
+          }
+        }
       }
     });
     context_.team.BarrierThen([&] {
       for (std::size_t i = 0; i < rows_.size(); ++i) {
         Out(i).ids.clear();
         Out(i).logits.clear();
+        Collect(scratch_.vectors[i], &Out(i));
+        if (!bounded_[i]) KeepBest(Request(i), &Out(i));
       }
-      ForBounded([&](std::size_t i) { Collect(scratch_.vectors[i], &Out(i)); });
     });
   }
 

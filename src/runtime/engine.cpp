@@ -104,7 +104,7 @@ struct Engine::Impl {
   void MakeWindow(Part* part, bool alone, int* spare);
   [[nodiscard]] bool Reserve(Sequence* sequence, int tokens);
   [[nodiscard]] std::vector<Part> MakeParts(const StepPlan& plan);
-  [[nodiscard]] bool RunPass(std::span<const Part> parts, double* seconds);
+  [[nodiscard]] Result<void> RunPass(std::span<const Part> parts, double* seconds);
   [[nodiscard]] std::optional<Error> Absorb(const Part& part, double seconds, bool alone);
   void ShareFailures(std::span<const Part> parts);
   void KeepPrefix(const Sequence& sequence, bool whole_pages_only);
@@ -270,8 +270,8 @@ std::vector<Part> Engine::Impl::MakeParts(const StepPlan& plan) {
   return ready;
 }
 
-/// One pass over the parts. False if it was abandoned, since every sequence in it is cancelled.
-bool Engine::Impl::RunPass(std::span<const Part> parts, double* seconds) {
+/// One pass over the parts. Error kCancelled: every sequence in it is cancelled.
+Result<void> Engine::Impl::RunPass(std::span<const Part> parts, double* seconds) {
   std::vector<model::Segment> segments;
   for (const Part& part : parts) {
     Sequence& sequence = *part.sequence;
@@ -293,7 +293,7 @@ bool Engine::Impl::RunPass(std::span<const Part> parts, double* seconds) {
   };
   machine->state().SetWatcher(&watcher);
   const Clock::time_point begin = Clock::now();
-  const bool done = machine->Run(segments);
+  Result<void> done = machine->Run(segments);
   *seconds = SecondsBetween(begin, Clock::now());
   machine->state().SetWatcher(nullptr);
   if (done) ShareFailures(parts);
@@ -430,9 +430,11 @@ bool Engine::Step() {
     impl.Preempt({static_cast<std::size_t>(youngest - impl.running.begin())});
   }
   double seconds = 0;
-  const bool done = !parts.empty() && impl.RunPass(parts, &seconds);
+  const Result<void> done = parts.empty() ? Result<void>() : impl.RunPass(parts, &seconds);
   std::vector<std::pair<Sequence*, Error>> failed;
-  if (done) {
+  if (!done && done.error().code != ErrorCode::kCancelled) {
+    for (const Part& part : parts) failed.emplace_back(part.sequence, done.error());
+  } else if (done && !parts.empty()) {
     std::size_t rows = 0;
     for (const Part& part : parts) rows += part.window.size();
     impl.policy->Observe(rows, seconds);

@@ -20,4 +20,17 @@ Result<std::unique_ptr<Machine>> Machine::Create(std::shared_ptr<const LoadedMod
       new Machine(std::move(model), std::move(threads), std::move(pages), std::move(state)));
 }
 
+Result<void> Machine::Run(std::span<const model::Segment> segments) {
+  if (!model::Forward(model_->model, segments, state_, threads_)) {
+    return Fail(ErrorCode::kCancelled, "cancelled while reading the prompt");
+  }
+  auto unchanged = model_->model.checkpoint().CheckUnchanged();
+  if (unchanged) return {};
+  for (const model::Segment& segment : segments) {
+    segment.sequence->Truncate(segment.sequence->length() -
+                               static_cast<int>(segment.tokens.size()));
+  }
+  return unchanged;
+}
+
 }  // namespace bittern::runtime

@@ -31,10 +31,9 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  /// model::Forward. False if the watcher abandoned the pass.
-  [[nodiscard]] bool Run(std::span<const model::Segment> segments) {
-    return model::Forward(model_->model, segments, state_, threads_);
-  }
+  /// model::Forward. Errors, with the sequences as they were: kCancelled if the watcher abandoned
+  /// the pass, kCorruptFile if the mapped model file changed meanwhile.
+  [[nodiscard]] Result<void> Run(std::span<const model::Segment> segments);
 
   [[nodiscard]] const LoadedModel& model() const noexcept { return *model_; }
   [[nodiscard]] model::KvPool& pages() noexcept { return pages_; }

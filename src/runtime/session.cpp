@@ -92,8 +92,8 @@ struct Session::Impl {
   }
 
   Result<void> Check(std::span<const TokenId> ids) const;
-  bool Run(std::span<const TokenId> ids, std::size_t rows,
-           const std::optional<model::CandidateRequest>& request);
+  Result<void> Run(std::span<const TokenId> ids, std::size_t rows,
+                   const std::optional<model::CandidateRequest>& request);
   Result<void> RunChunk(std::span<const TokenId> ids, std::size_t rows,
                         const std::optional<model::CandidateRequest>& request);
   Result<void> Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
@@ -118,26 +118,28 @@ Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
   return {};
 }
 
-/// One pass over tokens that fit, to the results of the last `rows` of them. False if it was
-/// abandoned; then nothing has changed but that nothing is known about the last position.
-bool Session::Impl::Run(std::span<const TokenId> ids, std::size_t rows,
-                        const std::optional<model::CandidateRequest>& request) {
+/// One pass over tokens that fit, to the results of the last `rows` of them. Errors as Machine::Run:
+/// then nothing has changed but that nothing is known about the last position.
+Result<void> Session::Impl::Run(std::span<const TokenId> ids, std::size_t rows,
+                                const std::optional<model::CandidateRequest>& request) {
   last = Last::kNothing;
-  if (!cache.Reserve(static_cast<int>(ids.size()))) return false;  // cannot happen: Check
+  if (!cache.Reserve(static_cast<int>(ids.size()))) {  // cannot happen: Check
+    return Fail(ErrorCode::kInternal, "the session has no page left");
+  }
   model::Segment segment{.sequence = &cache, .tokens = ids};
   results.Prepare(rows, request, vocab_size(), &segment);
-  if (!machine->Run({&segment, 1})) return false;
+  BITTERN_TRY(machine->Run({&segment, 1}));
   const auto failures = machine->state().failures();
   std::ranges::copy(failures.last(rows), results.failures.begin());
   row = rows == 0 ? 0 : rows - 1;
-  return true;
+  return {};
 }
 
 /// A part of the context, which is known to be right. Error kInternal where the values of a token
 /// are not finite; the session is then as before that token.
 Result<void> Session::Impl::RunChunk(std::span<const TokenId> ids, std::size_t rows,
                                      const std::optional<model::CandidateRequest>& request) {
-  if (!Run(ids, rows, request)) return Abandoned();
+  BITTERN_TRY(Run(ids, rows, request));
   const std::size_t before = tokens.size();
   tokens.insert(tokens.end(), ids.begin(), ids.end());
   const std::size_t unseen = ids.size() - rows;  // tokens whose logits are not wanted
@@ -207,7 +209,7 @@ Result<void> Session::Impl::Advance(bool screened, Generation* generation) {
   double seconds = 0;
   {
     const Stopwatch stopwatch(&seconds);
-    if (!Run(window, window.size(), request)) return Abandoned();
+    BITTERN_TRY(Run(window, window.size(), request));
   }
   // Listeners see the state of a session without drafts: a token joins when its turn comes.
   last = screened ? Last::kUnneeded : Last::kLogits;
@@ -220,7 +222,8 @@ Result<void> Session::Impl::Advance(bool screened, Generation* generation) {
     last = Last::kNothing;
   }
   cache.Truncate(static_cast<int>(tokens.size()));
-  generation->ObservePass(seconds, BITTERN_TRY(std::move(accepted)));
+  const std::size_t count = BITTERN_TRY(std::move(accepted));
+  generation->ObservePass(seconds, count);
   return {};
 }
 

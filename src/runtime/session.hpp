@@ -44,7 +44,7 @@ class Session {
 
   /// Runs tokens through the model in chunks; logits() are the last one's. Errors, with the
   /// session unchanged: kContextFull, kInvalidArgument (empty, or an id outside the vocabulary).
-  /// kCancelled (between chunks) leaves the session at the chunk reached.
+  /// kCorruptFile (the model's file changed), kCancelled (between chunks): at the chunk reached.
   [[nodiscard]] Result<void> Prefill(std::span<const TokenId> tokens,
                                      const std::atomic<bool>* cancel = nullptr);
 
