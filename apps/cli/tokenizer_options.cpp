@@ -35,6 +35,16 @@ Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
   return tokenizer;
 }
 
+void ReportLoss(const tokenizer::EncodeLoss& loss) {
+  if (loss.num_bytes == 0) return;
+  const bool one = loss.num_bytes == 1;
+  const auto* fate = loss.became_unknown ? "became the unknown token"
+                     : one               ? "is left out"
+                                         : "are left out";
+  PrintError("note: {} {} of the text {} no token and {} (the first: {})\n", loss.num_bytes,
+             one ? "byte" : "bytes", one ? "has" : "have", fate, QuotedPiece(loss.first));
+}
+
 int ExitCodeOf(const Error& error) noexcept {
   return error.code == ErrorCode::kInvalidArgument ? kExitUsage : kExitModel;
 }
