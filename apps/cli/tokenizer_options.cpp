@@ -22,6 +22,7 @@ Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
   }
   Decisions decisions;
   auto tokenizer = tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions);
+  BITTERN_TRY(checkpoint.CheckUnchanged());
   if (!tokenizer.has_value()) {
     Error error = runtime::BlameOverride(options.overrides, tokenizer.error());
     if (error.code == ErrorCode::kInvalidArgument) return tl::unexpected(std::move(error));
