@@ -22,7 +22,7 @@ class Config:
     layers: int = 4
     heads: int = 6
     kv_heads: int = 2
-    context: int = 512
+    context: int = 2048
     rope_theta: float = 10000.0
     eps: float = 1e-5
 

@@ -106,12 +106,9 @@ def restore(o, net, optimizer):
 
 def one_step(o, net, optimizer, corpus, tok, step, crew, stop):
     """Trains on batch `step`; returns (loss, tokens, whether to stop)."""
-    # Every eighth batch has rows of twice the length, half as many: the far half of the context.
-    rows, length = (max(o.rows // 2, o.workers), 2 * o.length) if step % 8 == 7 else (
-        o.rows, o.length)
-    last = step >= int(o.steps * o.second_stage)
-    batch = data.batch(corpus, tok, rows, length, o.seed, step,
-                       data.LAST_WEIGHTS if last else data.WEIGHTS)
+    # Every 32nd batch has rows as long as the context.
+    rows, length = (o.workers, net.c.context) if step % 32 == 31 else (o.rows, o.length)
+    batch = data.batch(corpus, tok, rows, length, o.seed, step)
     batch = [torch.from_numpy(b[crew.rank::o.workers]).to(o.device) for b in batch]
     for group in optimizer.param_groups:
         group["lr"], decay = rate(o, step)
