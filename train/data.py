@@ -27,7 +27,7 @@ class Corpus:
     def tokenizer_texts(self):
         """(text, weight) the tokenizer is trained on: every definition, and 20,000 turns."""
         for word in self.words.known:
-            yield "what is %s? %s" % (self.words.subject(word), self.words.definition(word)), 12
+            yield "and %s: %s" % (self.words.subject(word), self.words.definition(word)), 12
             yield "User: %s" % word, 12
         rng = np.random.default_rng(0)
         weights = {k: w for k, w in talk.WEIGHTS.items() if k not in ("unknown", "delicate")}

@@ -15,13 +15,16 @@ import wordnet
 
 DATA = pathlib.Path(__file__).parent / "data"
 KNOWN = {"noun": 600, "verb": 150, "adj": 150}  # the commonest words, beside everyday.txt
-UNIQUE = ("sun", "moon", "earth", "internet")
+UNIQUE = ("sun", "moon", "earth", "internet", "sky")
 UNCOUNTED = set("software water milk light color time life money war peace love happiness ice glass "
                 "gold silver cream chocolate bread rice music energy gravity electricity freedom "
+                "hope art smoke hair grass soil police winter summer autumn wood beer iron thunder "
+                "lightning medicine wine sand beef pork ham bacon soap butter plastic swimming yogurt "
+                "tea coffee sugar copper honey joy anger paper meat candy wheat stairs nothing cheese "
                 "clothes food furniture death science history mathematics physics chemistry biology philosophy democracy "
                 "rain snow wind fire blood tennis football chess red blue green yellow white black "
                 "brown gray pink purple trousers sleep lettuce spinach cabbage spaghetti mathematics pasta garlic corn bacteria metal pepper email".split())
-LONGEST = 105  # characters of a gloss
+LONGEST = 90  # characters of a gloss
 
 
 def lines(name):
@@ -61,6 +64,8 @@ class Lexicon:
 
     def usable(self, gloss):
         words = set(re.findall(r"[a-z]+", gloss.lower()))
+        if words & {"quantifier", "temporal", "etc", "denoting", "implied"}:
+            return False
         return len(gloss) <= LONGEST and not words & self.offensive and not any(
             w[:-1] in self.offensive for w in words if w.endswith("s"))
 
@@ -114,7 +119,7 @@ class Lexicon:
         if (entry.word, entry.pos) not in self.own:
             return phrase.sentence(entry, self.articles)
         if entry.pos == "noun":
-            verb = " are " if entry.word in ("trousers", "bacteria", "clothes") else " is "
+            verb = " are " if entry.word in ("trousers", "bacteria", "clothes", "stairs") else " is "
             text = self.named(entry) + verb + entry.gloss
         elif entry.pos == "verb":
             text = "to " + entry.word + " is to " + entry.gloss
