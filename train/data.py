@@ -18,7 +18,7 @@ class Corpus:
     """All that is asked and answered."""
 
     def __init__(self, work):
-        self.words = lexicon.Lexicon(work)
+        self.words = lexicon.load(work)
         self.talk = talk.Talk(self.words)
         known = self.words.known.values()
         self.commonest = sorted((e for e in known if e.pos == "noun"),

@@ -6,7 +6,9 @@ other words of WordNet are unknown; questions about them teach to say so. Words 
 data/offensive.rot13 are neither: they are never explained and stand in no gloss.
 """
 import codecs
+import hashlib
 import pathlib
+import pickle
 import re
 
 import phrase
@@ -129,6 +131,21 @@ class Lexicon:
 
     def definition(self, word):
         return self.sentence(self.known[word])
+
+
+def load(work):
+    """The lexicon, read once and kept in the work folder until a file it comes from changes."""
+    here = pathlib.Path(__file__).parent
+    files = [here / n for n in ("lexicon.py", "wordnet.py", "phrase.py", "sources.py")]
+    digest = hashlib.sha256()
+    for file in files + sorted(DATA.iterdir()):
+        digest.update(file.read_bytes())
+    path = pathlib.Path(work) / ("lexicon-%s.pickle" % digest.hexdigest()[:12])
+    if path.exists():
+        return pickle.loads(path.read_bytes())
+    words = Lexicon(work)
+    path.write_bytes(pickle.dumps(words))
+    return words
 
 
 def many(word):

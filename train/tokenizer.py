@@ -6,6 +6,7 @@ character classes are spelled out from the Unicode tables. Token ids: 256 bytes 
 alphabet order, then merges in the order they were learned, then 16 specials named as LLaMA-3's.
 """
 import collections
+import functools
 import heapq
 import json
 import re
@@ -34,6 +35,7 @@ def ranges(letter):
     return "".join("%s-%s" % (chr(a), chr(b)) for a, b in spans)
 
 
+@functools.lru_cache
 def piece_pattern():
     """LLAMA3 for Python's re; contractions fold ASCII case only."""
     letters, numbers = ranges("L"), ranges("N")
