@@ -147,10 +147,19 @@ test_left_behind() {
   done
 }
 
+test_threads() {
+  name="threads that cannot be started" status=0
+  (ulimit -v 4000000 && exec "$bittern" run -p x -n 1 -t 1000) >"$work/out" 2>"$work/err" || status=$?
+  check "exit code 3, found $status" test "$status" -eq 3
+  err_has "error: cannot start 1000 threads: "
+  err_lacks "$model"
+}
+
 test_sources
 test_streams
 test_values
 test_overrides
 test_left_behind
+test_threads
 
-finish 90
+finish 93

@@ -185,7 +185,7 @@ int Dialogue::Run() {
     }
     if (line.empty()) continue;
     const int exit_code = Answer(line);
-    if (exit_code != 0 && !shows_prompt_) return exit_code;
+    if (exit_code != 0 && (!shows_prompt_ || exit_code == kExitModel)) return exit_code;
     if (out_.Closed()) return 0;
   }
 }

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mapped_guard.hpp"
 #include "base/standard_streams.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
@@ -41,11 +42,12 @@ Exit codes:
 
 /// llama.cpp's flags of one dash and several letters, which the parser would read as clusters
 /// of one-letter flags.
-constexpr std::array<std::array<std::string_view, 2>, 7> kOneDashFlags = {
+constexpr std::array<std::array<std::string_view, 2>, 8> kOneDashFlags = {
     {{"-ub", "--ubatch-size"},
      {"-ctk", "--cache-type-k"},
      {"-ctv", "--cache-type-v"},
      {"-ngl", "--n-gpu-layers"},
+     {"-np", "--parallel"},
      {"-temp", "--temp"},
      {"-cnv", "--conversation"},
      {"-sys", "--system-prompt"}}};
@@ -192,6 +194,7 @@ int Main(int argc, char** argv) {
   AddConvert(app, &exit_code);
   AddMeta(app, &exit_code);
   AddLogits(app, &exit_code);
+  AddBatch(app, &exit_code);
   AddBench(app, &exit_code);
   AddCertify(app, &exit_code);
   app.footer(kFooter);  // after the commands, which would inherit it
@@ -223,6 +226,9 @@ int main(int argc, char** argv) {
   bittern::OccupyStandardStreams();
   bittern::cli::RemoveFilesOnSignals();
   try {
+    if (const auto guarded = bittern::GuardMappedReads(); !guarded) {
+      return bittern::cli::Report(guarded.error(), bittern::cli::kExitRuntime);
+    }
     return bittern::cli::Main(argc, argv);
   } catch (const std::bad_alloc&) {
     return bittern::cli::Report({bittern::ErrorCode::kOutOfMemory, "out of memory"},

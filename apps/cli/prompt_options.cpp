@@ -10,6 +10,7 @@
 
 #include "cli/model_options.hpp"
 #include "cli/terminal.hpp"
+#include "cli/tokenizer_options.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -76,7 +77,9 @@ Result<std::vector<runtime::TokenId>> ReadPrompt(const PromptOptions& options,
                                                  const tokenizer::Tokenizer& tokenizer) {
   if (!options.ids.empty()) return ParseIntegers(options.ids, "--prompt-ids");
   const std::string text = BITTERN_TRY(ReadPromptText(options));
-  auto ids = tokenizer.Encode(text, {.parse_special = options.parse_special});
+  tokenizer::EncodeLoss loss;
+  auto ids = tokenizer.Encode(text, {.parse_special = options.parse_special}, &loss);
+  ReportLoss(loss);
   if (!ids.empty()) return ids;
   return Fail(ErrorCode::kInvalidArgument,
               "the prompt is empty, and this model has no token that begins a text");
