@@ -9,7 +9,7 @@
 kept() {
   cp "$model" "$work/m.gguf"
   run "$@"
-  err_has "is the source itself"
+  err_has "is both input and output"
   check "the model is still there" cmp "$work/m.gguf" "$model"
 }
 
@@ -28,7 +28,7 @@ test_sources() {
   run "to a folder" 0 convert "$model" "$work/hf" --to safetensors
   cp "$work/hf/model.safetensors" "$work/weights"
   run "onto a part of the folder" 1 convert "$work/hf" "$work/hf/model.safetensors" --to i2_s -f
-  err_has "is the source itself"
+  err_has "is both input and output"
   check "it is still there" cmp "$work/hf/model.safetensors" "$work/weights"
   run "beside it" 0 convert "$work/hf" "$work/hf/model.gguf" --to i2_s
 }
@@ -146,7 +146,7 @@ test_model_argument() {
 test_left_behind() {
   run "a place that is not there" 3 certify --out "$work/none/x"
   run "more than the context holds" 3 logits -p "$(printf 'x y z %.0s' {1..900})" --all -o "$work/l"
-  err_has "tokens do not fit"
+  err_has "tokens, but the context holds"
   check "nothing is there" not test -e "$work/l"
   touch "$work/private" && chmod 600 "$work/private" && ln -s private "$work/to-private"
   run "through a link" 0 logits --prompt-ids 1,2 -o "$work/to-private"
@@ -170,12 +170,21 @@ test_left_behind() {
   done
 }
 
+test_threads() {
+  name="threads that cannot be started" status=0
+  (ulimit -v 4000000 && exec "$bittern" run -p x -n 1 -t 1000) >"$work/out" 2>"$work/err" || status=$?
+  check "exit code 3, found $status" test "$status" -eq 3
+  err_has "error: cannot start 1000 threads: "
+  err_lacks "$model"
+}
+
 test_sources
 test_streams
 test_values
 test_overrides
 test_left_behind
+test_threads
 
 test_model_argument
 
-finish 104
+finish 107

@@ -118,7 +118,7 @@ test_run() {
     --override-kv "tokenizer.ggml.eos_token_id=int:$first"
   err_lacks "ended the text"
   run "prompt too long" 3 run -p "And it came to pass in those days" -c 4
-  err_has "do not fit"
+  err_has "but the context holds 4"
   run "id out of range" 1 run --prompt-ids 1,99999
   err_has "99999"
   run "ids that are not numbers" 1 run --prompt-ids 1,two
@@ -440,7 +440,7 @@ test_meta() {
   run "rm nothing" 2 meta rm "$file" none -i
   err_has "$file: there is no key"
   run "onto the source" 1 meta set "$file" general.name str:x -o "$file" -f
-  err_has "is the source itself"
+  err_has "is both input and output"
   run "onto another file" 1 meta set "$file" general.name str:x -o "$work/set.gguf"
   err_has "exists already"
   run "onto another file, forced" 0 meta set "$file" general.name str:x -o "$work/set.gguf" -f

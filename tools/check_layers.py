@@ -16,10 +16,12 @@ BELOW = {  # folder: what it may include besides itself
     "quant": {"base"},
     "formats": {"base", "quant"},
     "tokenizer": {"base", "quant", "formats"},
+    "jinja": {"base", "formats"},
     "kernels": {"base", "quant"},
     "model": {"base", "quant", "formats", "kernels"},
-    "runtime": {"base", "quant", "formats", "tokenizer", "kernels", "model"},
-    "cli": {"base", "quant", "formats", "tokenizer", "kernels", "model", "runtime"},
+    "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model"},
+    "cli": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model",
+            "runtime"},
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600

@@ -30,15 +30,27 @@ require_packages() {
   fi
 }
 
+# source_files [PATTERN...]: the files of this checkout that match, or of a folder without git.
+source_files() {
+  if [ -e .git ] && command -v git >/dev/null; then
+    git ls-files --cached --others --exclude-standard "$@"
+    return
+  fi
+  local names=() pattern
+  for pattern in "$@"; do names+=(${names[0]:+-o} -name "$pattern"); done
+  find . \( -name build -o -name node_modules -o -name __pycache__ \) -prune -o \
+    -type f ${names[0]:+\( "${names[@]}" \)} -print
+}
+
 check_format() {
   local files=()
-  mapfile -t files < <(git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' '*.h')
+  mapfile -t files < <(source_files '*.cpp' '*.hpp' '*.h')
   [ ${#files[@]} -gt 0 ] && clang-format-19 --dry-run -Werror "${files[@]}"
 }
 
 check_shell_scripts() {
   local files=()
-  mapfile -t files < <(git ls-files --cached --others --exclude-standard |
+  mapfile -t files < <(source_files |
     xargs -d '\n' grep -lE '^(#!.*sh$|# shellcheck shell=)' --)
   [ ${#files[@]} -gt 0 ] && shellcheck -x "${files[@]}"
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plants known defects into copies of kernel files and fails unless the kernel tests catch each.
+"""Plants known defects into copies of source files and fails unless the tests catch each: those of
+kernels the kernel tests, those of the forward pass tests/differential.
 
   planted_defects.py SOURCE_DIR BUILD_DIR      BUILD_DIR: a built `dev` preset (x86-64, g++)
 
@@ -49,6 +50,20 @@ DEFECTS = [
        "  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));",
        "const __m128 two = _mm_add_ps(four, _mm_movehdup_ps(four));\n"
        "  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehl_ps(two, two)));")], "Float32.RmsNormBits"),
+]
+
+# name, file under src, [(text, replacement)], first seed and number of models of tests/differential
+DIFFERENTIAL_DEFECTS = [
+    ("scores scaled for a head one larger", "model/attention.cpp",
+     [("std::sqrt(static_cast<float>(c.head_dim))", "std::sqrt(static_cast<float>(c.head_dim + 1))")],
+     9, 1),
+    ("the norm's mean over the neurons that are kept", "model/block.cpp",
+     [("static_cast<std::size_t>(context.config.intermediate_size),\n              {",
+       "layer.num_neurons(),\n              {")], 21, 1),
+    ("a batch whose second token takes the first one's scale", "model/linear.cpp",
+     [(".act_scales = context.state.activations.scales.data() + tokens.begin,",
+       ".act_scales = context.state.activations.scales.data() + (tokens.begin == 1 ? 0 : tokens.begin),")],
+     9, 3),
 ]
 
 
@@ -104,6 +119,28 @@ def caught(source, build, folder, name, file, edits, test):
                                       f"*{test}*{isa}")
 
 
+def differential_catches(source, build, folder, file, edits, seed, count):
+    """Whether a random model tells the edited file from float64, or one of its variants from another."""
+    text = (source / "src" / file).read_text()
+    for old, new in edits:
+        if old not in text:
+            sys.exit(f"the text to replace is no longer in {file}")
+        text = text.replace(old, new)
+    planted, program = folder / "planted.o", folder / "planted_odd_model"
+    compile_copy(source, text, [], planted)
+    objects = [str(path) for path in (build / "tests/CMakeFiles/odd_model.dir").rglob("*.o")]
+    libraries = [str(build / f"lib{name}.a") for name in
+                 ("runtime", "model", "kernels", "tokenizer", "formats", "quant", "base")]
+    # The planted object defines what the library's own would, which is not taken then.
+    linked = run(["g++", *objects, str(planted), "-Wl,--start-group", *libraries, "-lutf8proc",
+                  "-Wl,--end-group", "-pthread", "-o", str(program)])
+    if linked.returncode:
+        sys.exit("does not link: " + linked.stderr[:2000])
+    found = run(["/usr/bin/python3", str(source / "tests/differential/differential.py"), str(program),
+                 "--first-seed", str(seed), "--count", str(count), "--shrink", "0"]).stdout
+    return "FAILED" in found
+
+
 def avxvnni_passes(source, build, folder):
     """AVX-VNNI's kernel in place of AVX2's, its one instruction in the encoding of AVX-512: so
     that its arithmetic is tested on CPUs that have only the other."""
@@ -139,6 +176,8 @@ def main():
                 print(f"{defect[0]}: SKIPPED (this CPU lacks the instruction set)")
                 continue
             results.append((defect[0], caught(source, build, folder, *defect)))
+        for title, *defect in DIFFERENTIAL_DEFECTS:
+            results.append((title, differential_catches(source, build, folder, *defect)))
         if cpu_has("avx512vnni"):
             good = avxvnni_passes(source, build, folder)
             print("AVX-VNNI's kernel by AVX-512:", "passes" if good else "FAILS")

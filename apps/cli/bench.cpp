@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/atomic_file.hpp"
+#include "cli/batch/bench_parallel.hpp"
 #include "cli/bench_analysis.hpp"
 #include "cli/bench_html.hpp"
 #include "cli/bench_lists.hpp"
@@ -46,7 +47,8 @@ struct BenchOptions {
   std::string format = "md";
   bool warmup = true;
   BenchExtras extras;
-  std::string html;  ///< file to write; empty: none
+  std::string parallel;  ///< numbers of sequences; empty: one at a time
+  std::string html;      ///< file to write; empty: none
 
   /// Whether rulers of the machine are wanted.
   [[nodiscard]] bool measures_machine() const { return extras.explain || !html.empty(); }
@@ -278,8 +280,55 @@ Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
   return BenchHtml(subject, options.extras, run.results);
 }
 
+/// The one number that -np takes from a list flag; what is not given is as in llama-batched-bench.
+Result<int> OneNumber(const std::string& text, std::string_view flag, const std::string& untouched,
+                      int otherwise) {
+  if (text == untouched) return otherwise;
+  const auto numbers = BITTERN_TRY(ParseIntegers(text, flag));
+  if (numbers.size() == 1 && numbers[0] >= 1) return numbers[0];
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: with -np one number of 1 or more expected, {} found", flag, text));
+}
+
+/// bench -np: many sequences at a time.
+Result<void> BenchManySequences(const BenchOptions& options, StandardOutput* out) {
+  const auto counts = BITTERN_TRY(ParseNumberList(options.parallel, "-np"));
+  for (const std::int32_t count : counts) {
+    if (count >= 1 && count <= 4096) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("-np: 1 to 4096 sequences expected, {} found", count));
+  }
+  const BenchOptions defaults;
+  ParallelBench bench;
+  bench.num_prompt = BITTERN_TRY(OneNumber(options.prompts, "-p", defaults.prompts, 128));
+  bench.num_gen = BITTERN_TRY(OneNumber(options.gens, "-n", defaults.gens, 64));
+  const int threads = options.threads == defaults.threads
+                          ? 0
+                          : BITTERN_TRY(OneNumber(options.threads, "-t", defaults.threads, 1));
+  bench.counts = counts;
+  bench.json_lines = options.format == "json" || options.format == "jsonl";
+  const auto model = BITTERN_TRY(LoadModel(options.model, threads));
+  const int limit = model->model.config().context_length;
+  if (bench.num_gen < 2 || bench.num_prompt > limit - bench.num_gen) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("-p and -n: 2 generated tokens at least and {} in all at most expected, "
+                    "{} and {} found",
+                    limit, bench.num_prompt, bench.num_gen));
+  }
+  const auto session = BITTERN_TRY(ToSessionOptions(options.context, threads, *model));
+  bench.engine = {.kv_type = session.kv_type,
+                  .batch_size = session.batch_size,
+                  .num_threads = session.num_threads};
+  return RunParallelBench(model, bench, out);
+}
+
 int BenchCommand(const BenchOptions& options) {
   StandardOutput out;
+  if (!options.parallel.empty()) {
+    const Result<void> done = BenchManySequences(options, &out);
+    return done ? 0 : Report(done.error());
+  }
   std::optional<AtomicFile> page;
   if (!options.html.empty()) {  // before the work: nobody likes to be told afterwards
     auto file = AtomicFile::Create(options.html);
@@ -341,6 +390,11 @@ void AddBench(CLI::App& app, int* exit_code) {
                    "Also measure a prompt and a generation behind it together; may be repeated")
       ->type_name("PROMPT,GEN")
       ->allow_extra_args(false);
+  command
+      ->add_option("--parallel", options->parallel,
+                   "Sequences at the same time, e.g. 1,2,4: shows the columns of "
+                   "llama-batched-bench, with -p 128 -n 64 if not given")
+      ->type_name("LIST");
   command->add_option("-r,--repetitions", options->repetitions, "How often each test is run")
       ->type_name("N")
       ->check(WholeNumber(1))

@@ -54,7 +54,9 @@ runtime::CacheUse CacheUseOf(const std::string& name) {
 
 Result<std::string> ReadText(const std::string& path) {
   const auto file = BITTERN_TRY(MappedFile::Open(path));
-  return std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  std::string text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  BITTERN_TRY(file.CheckUnchanged());
+  return text;
 }
 
 /// The prompts of a file, one a line, with the escapes of -p; none for the built-in ones.

@@ -291,7 +291,7 @@ int Dialogue::Run() {
     if (leaves) return 0;
     if (done || line.empty()) continue;
     const int exit_code = Answer(line);
-    if (exit_code != 0 && !at_terminal_) return exit_code;
+    if (exit_code != 0 && (!at_terminal_ || exit_code == kExitModel)) return exit_code;
     if (out_.Closed()) return 0;
   }
 }

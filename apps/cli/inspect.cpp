@@ -46,9 +46,12 @@ Result<std::string> Inspect(const InspectOptions& options) {
   }
   const InspectReport report = MakeReport(checkpoint, !options.no_codes);
   NoticeUnreadOverrides(options.overrides, checkpoint.metadata());
-  if (!options.json) return ReportText(report, options.tensors, UsesColour(stdout));
   // A name that is not UTF-8 must not cost the user the report.
-  return ReportJson(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+  std::string text = options.json ? ReportJson(report).dump(2, ' ', false, kReplace) + "\n"
+                                  : ReportText(report, options.tensors, UsesColour(stdout));
+  BITTERN_TRY(checkpoint.CheckUnchanged());
+  return text;
 }
 
 int InspectCommand(const InspectOptions& options) {

@@ -36,7 +36,9 @@ extern "C" void OnInterrupt(int signal) {
 }  // namespace
 
 void RemoveFilesOnSignals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM, SIGVTALRM, SIGPROF,
+                           SIGUSR1, SIGUSR2, SIGXCPU}) {
     struct sigaction old = {};
     const bool ignored = sigaction(signal, nullptr, &old) == 0 && old.sa_handler == SIG_IGN;
     if (!ignored) EndOn(signal);

@@ -7,8 +7,9 @@
 
 namespace bittern::cli {
 
-/// From now on SIGINT, SIGTERM and SIGHUP remove temporary files before they end the process.
-/// Signals that are ignored stay so.
+/// From now on signals that end the process (SIGINT, SIGTERM, SIGHUP, SIGPIPE and the like) remove
+/// temporary files first. Those that are ignored stay so. SIGXFSZ is ignored: a file that grows
+/// beyond the limit of its process is an error of the write, as a full disk is.
 void RemoveFilesOnSignals();
 
 /// From now on the first SIGINT sets the flag that is returned; the next one ends the process.

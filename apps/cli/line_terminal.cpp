@@ -4,7 +4,6 @@
 #include "cli/line_terminal.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/terminal_size.hpp"
 #include "cli/terminal.hpp"
 
 namespace bittern::cli {
@@ -25,15 +25,9 @@ std::atomic<bool> taken{false};
 
 extern "C" void OnResize(int) {}
 
-winsize SizeOf(int file) noexcept {
-  winsize size = {};
-  if (ioctl(file, TIOCGWINSZ, &size) != 0) size = {};
-  return size;
-}
-
 std::size_t TerminalRows() noexcept {
-  const winsize size = SizeOf(STDERR_FILENO);
-  return size.ws_row == 0 ? 24 : size.ws_row;
+  const std::size_t rows = TerminalSizeOf(STDERR_FILENO).rows;
+  return rows == 0 ? 24 : rows;
 }
 
 /// No echo and no lines; Ctrl-C is a key while a line is read, and a signal otherwise.
@@ -51,7 +45,7 @@ void SetMode(bool reads_line) noexcept {
 
 std::size_t TerminalColumns() noexcept {
   for (const int file : {STDOUT_FILENO, STDERR_FILENO}) {
-    if (const winsize size = SizeOf(file); size.ws_col != 0) return size.ws_col;
+    if (const TerminalSize size = TerminalSizeOf(file); size.columns != 0) return size.columns;
   }
   return 80;
 }

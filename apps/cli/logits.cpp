@@ -37,12 +37,12 @@ class HiddenStates final : public model::Tracer {
       : row_bytes_(static_cast<std::size_t>(config.hidden_size) * sizeof(float)),
         rows_(static_cast<std::size_t>(config.num_layers) + 1) {}
 
-  void OnValues(int layer, model::TracePoint point, int position,
+  void OnValues(const model::TracePlace& place,
                 std::span<const std::byte> values) noexcept override {
     using model::TracePoint;
-    if (point != TracePoint::kEmbedding && point != TracePoint::kFfnResidual) return;
-    const std::size_t row =
-        static_cast<std::size_t>(position) * rows_ + static_cast<std::size_t>(layer + 1);
+    if (place.point != TracePoint::kEmbedding && place.point != TracePoint::kFfnResidual) return;
+    const std::size_t row = static_cast<std::size_t>(place.position) * rows_ +
+                            static_cast<std::size_t>(place.layer + 1);
     if (row != row_) filled_ = 0;
     row_ = row;
     if (row * row_bytes_ + filled_ + values.size() > bytes_.size()) return;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mapped_guard.hpp"
 #include "base/standard_streams.hpp"
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -28,7 +29,7 @@ constexpr const char* kProgramFooter = R"(Example:
   bittern chat
   bittern run -p "A tern is" --temp 0
 
-Without -m the model in $BITTERN_MODEL is used, or the small one built in.
+Without a model, $BITTERN_MODEL is used, else the small built-in model.
 `bittern COMMAND --help` lists the flags of a command.
 
 Exit codes:
@@ -98,6 +99,7 @@ int Main(std::span<const std::string> words) {
   AddConvert(app, &exit_code);
   AddMeta(app, &exit_code);
   AddLogits(app, &exit_code);
+  AddBatch(app, &exit_code);
   AddBench(app, &exit_code);
   AddCertify(app, &exit_code);
   app.footer(kProgramFooter);  // after the commands, which would inherit it
@@ -132,12 +134,15 @@ int main(int argc, char** argv) {
   bittern::OccupyStandardStreams();
   bittern::cli::RemoveFilesOnSignals();
   try {
-    return bittern::cli::Main(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
-  } catch (const std::bad_alloc&) {
-    return bittern::cli::Report({bittern::ErrorCode::kOutOfMemory, "out of memory"},
-                                bittern::cli::kExitRuntime);
-  } catch (const std::exception& error) {
-    return bittern::cli::Report({bittern::ErrorCode::kInternal, error.what()},
-                                bittern::cli::kExitRuntime);
+    if (const auto guarded = bittern::GuardMappedReads(); !guarded) {
+      return bittern::cli::Main(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+    }
+    catch (const std::bad_alloc&) {
+      return bittern::cli::Report({bittern::ErrorCode::kOutOfMemory, "out of memory"},
+                                  bittern::cli::kExitRuntime);
+    }
+    catch (const std::exception& error) {
+      return bittern::cli::Report({bittern::ErrorCode::kInternal, error.what()},
+                                  bittern::cli::kExitRuntime);
+    }
   }
-}

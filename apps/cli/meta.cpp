@@ -50,8 +50,7 @@ int Print(const std::string& text) {
   return status ? 0 : Report(status.error(), kExitRuntime);
 }
 
-Result<std::string> List(const MetaOptions& options) {
-  const MappedFile file = BITTERN_TRY(MappedFile::Open(options.file));
+Result<std::string> List(const MetaOptions& options, const MappedFile& file) {
   auto outline = formats::ReadGgufOutline(file.bytes());
   if (!outline) return tl::unexpected(Within(options.file, std::move(outline).error()));
   std::string text;
@@ -68,8 +67,7 @@ Result<std::string> List(const MetaOptions& options) {
   return options.json ? JsonLine(json) : text;
 }
 
-Result<std::string> Get(const MetaOptions& options) {
-  const MappedFile file = BITTERN_TRY(MappedFile::Open(options.file));
+Result<std::string> Get(const MetaOptions& options, const MappedFile& file) {
   auto outline = formats::ReadGgufOutline(file.bytes());
   if (!outline) return tl::unexpected(Within(options.file, std::move(outline).error()));
   const auto* entry = outline->Find(options.key);
@@ -90,6 +88,16 @@ Result<std::string> Get(const MetaOptions& options) {
   return ValueText(entry->value) + "\n";
 }
 
+/// What `read` makes of the file, unless that changed meanwhile.
+int PrintText(const MetaOptions& options,
+              Result<std::string> (*read)(const MetaOptions&, const MappedFile&)) {
+  const auto file = MappedFile::Open(options.file);
+  if (!file) return Report(file.error());
+  const auto text = read(options, *file);
+  if (const auto unchanged = file->CheckUnchanged(); !unchanged) return Report(unchanged.error());
+  return text ? Print(*text) : Report(text.error());
+}
+
 /// What stands under the name of -o is replaced only if that is asked for, and the source never:
 /// that is what -i is for.
 Result<void> CheckOutput(const MetaOptions& options) {
@@ -97,10 +105,10 @@ Result<void> CheckOutput(const MetaOptions& options) {
   if (!std::filesystem::exists(options.output, ignored)) return {};
   if (std::filesystem::equivalent(options.output, options.file, ignored)) {
     return Fail(ErrorCode::kInvalidArgument,
-                options.output + ": is the source itself; -i changes it in place");
+                options.output + " is both input and output; -i changes a file in place");
   }
   if (options.overwrite) return {};
-  return Fail(ErrorCode::kInvalidArgument, options.output + ": exists already; -f replaces it");
+  return Fail(ErrorCode::kInvalidArgument, options.output + " exists already; add -f to replace it");
 }
 
 /// Where the changed file goes: -o, or the file itself with -i.
@@ -142,10 +150,6 @@ int EditCommand(const MetaOptions& options, bool remove) {
   return text ? Print(*text) : ReportOutput(text.error(), *output);
 }
 
-int PrintOrReport(const Result<std::string>& text) {
-  return text ? Print(*text) : Report(text.error());
-}
-
 CLI::App* AddAction(CLI::App& meta, const char* name, const char* help, MetaOptions* options) {
   CLI::App* action = meta.add_subcommand(name, help);
   action->add_option("FILE", options->file, "GGUF file")
@@ -176,11 +180,11 @@ void AddMeta(CLI::App& app, int* exit_code) {
   meta->footer(kMetaExamples);
   const auto options = std::make_shared<MetaOptions>();
   AddAction(*meta, "ls", "List all keys", options.get())->callback([options, exit_code] {
-    *exit_code = PrintOrReport(List(*options));
+    *exit_code = PrintText(*options, List);
   });
   CLI::App* get = AddAction(*meta, "get", "Show the value of a key", options.get());
   AddKey(get, options.get());
-  get->callback([options, exit_code] { *exit_code = PrintOrReport(Get(*options)); });
+  get->callback([options, exit_code] { *exit_code = PrintText(*options, Get); });
   CLI::App* set = AddAction(*meta, "set", "Set or add a key", options.get());
   AddKey(set, options.get());
   set->add_option("TYPE:VALUE", options->value, "New value")->type_name("")->required();

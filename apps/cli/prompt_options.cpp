@@ -10,6 +10,7 @@
 
 #include "cli/model_options.hpp"
 #include "cli/terminal.hpp"
+#include "cli/tokenizer_options.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -87,7 +88,9 @@ Result<Prompt> ReadPrompt(const PromptOptions& options) {
 Result<std::vector<runtime::TokenId>> EncodePrompt(const Prompt& prompt,
                                                    const tokenizer::Tokenizer& tokenizer) {
   if (prompt.is_ids) return prompt.ids;
-  auto ids = tokenizer.Encode(prompt.text, {.parse_special = prompt.parse_special});
+  tokenizer::EncodeLoss loss;
+  auto ids = tokenizer.Encode(prompt.text, {.parse_special = prompt.parse_special}, &loss);
+  ReportLoss(loss);
   if (!ids.empty()) return ids;
   return Fail(ErrorCode::kInvalidArgument,
               "the prompt is empty, and this model has no token that begins a text");

@@ -22,6 +22,7 @@ Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
   }
   Decisions decisions;
   auto tokenizer = tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions);
+  BITTERN_TRY(checkpoint.CheckUnchanged());
   if (!tokenizer.has_value()) {
     Error error = runtime::BlameOverride(options.overrides, tokenizer.error());
     if (error.code == ErrorCode::kInvalidArgument) return tl::unexpected(std::move(error));
@@ -33,6 +34,16 @@ Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
   }
   NoticeUnreadOverrides(options.overrides, checkpoint.metadata());
   return tokenizer;
+}
+
+void ReportLoss(const tokenizer::EncodeLoss& loss) {
+  if (loss.num_bytes == 0) return;
+  const bool one = loss.num_bytes == 1;
+  const auto* fate = loss.became_unknown ? "became the unknown token"
+                     : one               ? "is left out"
+                                         : "are left out";
+  PrintError("note: {} {} of the text {} no token and {} (the first: {})\n", loss.num_bytes,
+             one ? "byte" : "bytes", one ? "has" : "have", fate, QuotedPiece(loss.first));
 }
 
 int ExitCodeOf(const Error& error) noexcept {

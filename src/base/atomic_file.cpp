@@ -14,8 +14,12 @@
 #include <system_error>
 #include <utility>
 
+#include "base/removal_list.hpp"
+
 namespace bittern {
 namespace {
+
+using internal::ListedName;
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
@@ -29,6 +33,7 @@ Error SystemError(const std::filesystem::path& path, std::string_view action, in
     if (!ignored)
       message += fmt::format(" ({:.1f} MB are free there)", double(space.available) / 1e6);
   }
+  if (code == EFBIG) message += " (see `ulimit -f`: the limit on the size of files)";
   return {ErrorCode::kIo, std::move(message)};
 }
 
@@ -50,53 +55,14 @@ void SyncFolderOf(const std::filesystem::path& path) {
   close(fd);
 }
 
-/// A temporary file that exists, for a signal handler, which may touch lock-free atomics and memory
-/// that is never given back.
-struct ListedName {
-  std::atomic<bool> taken{false}, exists{false};
-  char name[4096];
-};
-static_assert(std::atomic<bool>::is_always_lock_free);
-/// Few are written at a time; one beyond that would merely stay behind.
-ListedName listed_names[16];
-
 }  // namespace
 
-class AtomicFile::Listed {
- public:
-  explicit Listed(const std::string& name) {
-    if (name.size() >= sizeof(ListedName::name)) return;
-    for (ListedName& place : listed_names) {
-      if (place.taken.exchange(true)) continue;
-      std::memcpy(place.name, name.c_str(), name.size() + 1);
-      place.exists = true;
-      place_ = &place;
-      return;
-    }
-  }
-  Listed(const Listed&) = delete;
-  Listed& operator=(const Listed&) = delete;
-  ~Listed() {
-    if (place_ == nullptr) return;
-    place_->exists = false;
-    place_->taken = false;
-  }
-
- private:
-  ListedName* place_ = nullptr;
-};
-
-void RemoveTemporaryFiles() noexcept {
-  for (const ListedName& place : listed_names) {
-    if (place.exists) unlink(place.name);
-  }
-}
-
-AtomicFile::AtomicFile(int fd, std::filesystem::path path, std::filesystem::path temporary)
+AtomicFile::AtomicFile(int fd, std::filesystem::path path, std::filesystem::path temporary,
+                       std::unique_ptr<internal::ListedName> listed)
     : fd_(fd),
       path_(std::move(path)),
       temporary_(std::move(temporary)),
-      listed_(std::make_unique<Listed>(temporary_.string())) {
+      listed_(std::move(listed)) {
   buffer_.reserve(kBufferBytes);
 }
 
@@ -127,12 +93,13 @@ Result<AtomicFile> AtomicFile::Create(const std::filesystem::path& path) {
     if (!ignored) target = resolved;
   }
   auto temporary = TemporaryName(target);
+  auto listed = std::make_unique<ListedName>(temporary.string(), ListedName::Kind::kFile);
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) return tl::unexpected(SystemError(path, "write", errno));
   struct stat old_file;
   // A replaced file's permissions are its owner's choice; failing to keep them is no error.
   if (stat(target.c_str(), &old_file) == 0 && fchmod(fd, old_file.st_mode & 07777) != 0) errno = 0;
-  return AtomicFile(fd, std::move(target), std::move(temporary));
+  return AtomicFile(fd, std::move(target), std::move(temporary), std::move(listed));
 }
 
 Result<void> AtomicFile::Flush() {
@@ -183,6 +150,7 @@ Result<void> AtomicFile::Commit() {
   if (close(std::exchange(fd_, -1)) != 0) {
     return tl::unexpected(SystemError(path_, "write", errno));
   }
+  internal::MoveIntoFolder(path_.string());
   if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
     return tl::unexpected(SystemError(path_, "replace", errno));
   }
@@ -192,11 +160,14 @@ Result<void> AtomicFile::Commit() {
   return {};
 }
 
-AtomicFolder::AtomicFolder(std::filesystem::path path, std::filesystem::path temporary)
-    : path_(std::move(path)), temporary_(std::move(temporary)) {}
+AtomicFolder::AtomicFolder(std::filesystem::path path, std::filesystem::path temporary,
+                           std::unique_ptr<internal::ListedName> listed)
+    : path_(std::move(path)), temporary_(std::move(temporary)), listed_(std::move(listed)) {}
 
 AtomicFolder::AtomicFolder(AtomicFolder&& other) noexcept
-    : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})) {}
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      listed_(std::move(other.listed_)) {}
 
 AtomicFolder::~AtomicFolder() {
   std::error_code ignored;
@@ -214,11 +185,13 @@ Result<AtomicFolder> AtomicFolder::Create(const std::filesystem::path& path) {
                 path.string() + ": exists already; a new or an empty folder is expected");
   }
   auto temporary = TemporaryName(path);
+  auto listed = std::make_unique<ListedName>(temporary.string(), ListedName::Kind::kFolder);
   if (!std::filesystem::create_directory(temporary, error)) {
     return Fail(ErrorCode::kIo, fmt::format("{}: cannot make the folder: {}", path.string(),
                                             error ? error.message() : "the name is in use"));
   }
-  return AtomicFolder(path.has_filename() ? path : path.parent_path(), std::move(temporary));
+  return AtomicFolder(path.has_filename() ? path : path.parent_path(), std::move(temporary),
+                      std::move(listed));
 }
 
 Result<void> AtomicFolder::Commit() {
@@ -227,6 +200,7 @@ Result<void> AtomicFolder::Commit() {
     return tl::unexpected(SystemError(path_, "make the folder", errno));
   }
   temporary_.clear();
+  listed_.reset();
   SyncFolderOf(path_);
   return {};
 }

@@ -16,9 +16,13 @@
 
 namespace bittern {
 
-/// Removes the temporary files of all AtomicFiles that are being written. For handlers of signals
-/// that end the process: it may be called at any time, and nothing of these files may be used
-/// after.
+namespace internal {
+class ListedName;  // base/removal_list.hpp
+}
+
+/// Removes the temporary files and folders of all AtomicFiles and AtomicFolders that are not
+/// complete. For handlers of signals that end the process, on the thread that writes them: it may
+/// be called at any time, and nothing of these files may be used after.
 void RemoveTemporaryFiles() noexcept;
 
 /// A file being written front to back. Not thread-safe.
@@ -53,15 +57,13 @@ class AtomicFile {
   [[nodiscard]] Result<void> Commit();
 
  private:
-  /// The name of a temporary file where RemoveTemporaryFiles finds it.
-  class Listed;
-
-  AtomicFile(int fd, std::filesystem::path path, std::filesystem::path temporary);
+  AtomicFile(int fd, std::filesystem::path path, std::filesystem::path temporary,
+             std::unique_ptr<internal::ListedName> listed);
   [[nodiscard]] Result<void> Flush();
 
   int fd_ = -1;
   std::filesystem::path path_, temporary_;
-  std::unique_ptr<Listed> listed_;
+  std::unique_ptr<internal::ListedName> listed_;  ///< temporary_
   std::vector<std::byte> buffer_;
   std::uint64_t position_ = 0;
 };
@@ -84,9 +86,11 @@ class AtomicFolder {
   [[nodiscard]] Result<void> Commit();
 
  private:
-  AtomicFolder(std::filesystem::path path, std::filesystem::path temporary);
+  AtomicFolder(std::filesystem::path path, std::filesystem::path temporary,
+               std::unique_ptr<internal::ListedName> listed);
 
   std::filesystem::path path_, temporary_;
+  std::unique_ptr<internal::ListedName> listed_;  ///< temporary_
 };
 
 }  // namespace bittern

@@ -17,7 +17,7 @@ enum class ErrorCode : std::uint8_t {
   kIo,                   ///< The operating system refused.
   kCorruptFile,          ///< A file contradicts itself or its format.
   kUnsupported,          ///< A file is well-formed but needs what this build lacks.
-  kOutOfMemory,          ///< An allocation whose size depends on input failed.
+  kOutOfMemory,          ///< An allocation whose size depends on input failed; no more threads.
   kContextFull,          ///< No room left in the KV cache.
   kCancelled,            ///< The caller asked to stop.
   kInternal,             ///< A defect in Bittern.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread_pool.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -224,6 +226,30 @@ std::size_t Team::Claim(int owner) const noexcept {
   return static_cast<std::size_t>(first & 0xffffffffu);
 }
 
+namespace {
+
+/// Threads that start while this lives take no signals but those of their own faults and a
+/// profiler's: a program's handlers run on threads of the program, which know what they were doing.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) {
+      sigdelset(&all, fault);
+    }
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
 Result<ThreadPool> ThreadPool::Create(int num_threads) {
   if (num_threads < 1 || num_threads > kMaxThreads) {
     return Fail(ErrorCode::kInvalidArgument, "number of threads must be 1 to " +
@@ -231,12 +257,13 @@ Result<ThreadPool> ThreadPool::Create(int num_threads) {
                                                  std::to_string(num_threads));
   }
   ThreadPool pool(std::make_unique<internal::PoolState>(num_threads));
+  const SignalsBlocked blocked;
   try {
     for (int i = 1; i < num_threads; ++i) {
       pool.state_->threads.emplace_back([state = pool.state_.get(), i] { state->Work(i); });
     }
   } catch (const std::system_error& error) {
-    return Fail(ErrorCode::kIo,
+    return Fail(ErrorCode::kOutOfMemory,
                 "cannot start " + std::to_string(num_threads) + " threads: " + error.what());
   }
   return pool;

@@ -105,7 +105,7 @@ class ThreadPool {
  public:
   static constexpr int kMaxThreads = 1024;
 
-  /// Errors: kInvalidArgument (num_threads outside 1..kMaxThreads), kIo (no more threads).
+  /// Errors: kInvalidArgument (num_threads outside 1..kMaxThreads), kOutOfMemory (no more threads).
   [[nodiscard]] static Result<ThreadPool> Create(int num_threads);
   ThreadPool(ThreadPool&&) noexcept;
   ThreadPool& operator=(ThreadPool&&) noexcept;

@@ -22,7 +22,9 @@ class CheckpointBuilder {
  public:
   /// The file at `path`, and the other parts if it is the first of a split model.
   static Result<Checkpoint> FromGguf(MappedFile file, const std::filesystem::path& path) {
-    GgufContents contents = BITTERN_TRY(ParseGguf(file.bytes()));
+    auto parsed = ParseGguf(file.bytes());
+    BITTERN_TRY(file.CheckUnchanged());
+    GgufContents contents = BITTERN_TRY(std::move(parsed));
     const auto split = BITTERN_TRY(ReadSplitPart(contents.metadata));
     std::vector<MappedFile> files;
     files.push_back(std::move(file));
@@ -76,6 +78,7 @@ class CheckpointBuilder {
             Within(fmt::format("part {} of {}", i + 1, paths.size()), std::move(file).error()));
       }
       auto contents = ParseGguf(file->bytes());
+      BITTERN_TRY(file->CheckUnchanged());
       auto appended = contents ? AppendSplitPart(*std::move(contents), i, split, tensors)
                                : tl::unexpected(std::move(contents).error());
       if (!appended) return tl::unexpected(Within(paths[i].string(), std::move(appended).error()));
@@ -119,11 +122,13 @@ Result<Checkpoint> Checkpoint::Open(const std::filesystem::path& path) {
     return OpenFolder(path.parent_path(), path, shown);
   }
   if (!LooksLikeGguf(file.bytes())) {
-    return tl::unexpected(Within(shown, RefuseFile(file.bytes())));
+    auto refusal = RefuseFile(file.bytes());
+    BITTERN_TRY(file.CheckUnchanged());
+    return tl::unexpected(Within(shown, std::move(refusal)));
   }
   auto checkpoint = CheckpointBuilder::FromGguf(std::move(file), path);
-  if (!checkpoint) return tl::unexpected(Within(shown, std::move(checkpoint).error()));
-  return checkpoint;
+  if (checkpoint || checkpoint.error().message.starts_with(shown + ": ")) return checkpoint;
+  return tl::unexpected(Within(shown, std::move(checkpoint).error()));
 }
 
 Result<Checkpoint> Checkpoint::OpenBytes(std::span<const std::byte> bytes, std::string name) {
@@ -137,6 +142,11 @@ std::uint64_t Checkpoint::file_bytes() const noexcept {
   std::uint64_t bytes = memory_.size();
   for (const MappedFile& file : files_) bytes += file.bytes().size();
   return bytes;
+}
+
+Result<void> Checkpoint::CheckUnchanged() const {
+  for (const MappedFile& file : files_) BITTERN_TRY(file.CheckUnchanged());
+  return {};
 }
 
 void Checkpoint::Release(std::span<const std::byte> bytes) const noexcept {

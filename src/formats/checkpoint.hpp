@@ -76,6 +76,10 @@ class Checkpoint {
   [[nodiscard]] const Decisions& decisions() const noexcept { return decisions_; }
   /// nullptr if there is no such tensor.
   [[nodiscard]] const Tensor* Find(std::string_view name) const;
+  /// Error kCorruptFile, naming the file: one of the model's files was cut off or written to since
+  /// it was opened (MappedFile::CheckUnchanged). To be asked after bytes of tensors or texts of the
+  /// metadata were read and before what they gave is used. Any thread.
+  [[nodiscard]] Result<void> CheckUnchanged() const;
   /// Lets the pages of a tensor go after it was repacked; see MappedFile::Release.
   void Release(const Tensor& tensor) const noexcept { Release(tensor.bytes); }
   void Release(std::span<const std::byte> bytes) const noexcept;

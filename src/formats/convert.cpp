@@ -5,13 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <new>
 #include <unordered_map>
 #include <utility>
 
 #include "base/atomic_file.hpp"
+#include "base/mapped_file.hpp"
 #include "formats/convert_metadata.hpp"
 #include "formats/convert_plan.hpp"
 #include "formats/display.hpp"
@@ -44,7 +43,7 @@ Result<void> CheckOutput(const Checkpoint& source, const fs::path& out, bool to_
   BITTERN_TRY(CheckNotSource(source, out));
   if (!to_folder && !overwrite) {
     return Fail(ErrorCode::kInvalidArgument,
-                out.string() + ": exists already; overwriting was not asked for");
+                out.string() + " exists already; add -f to replace it");
   }
   return {};
 }
@@ -85,6 +84,13 @@ Result<void> WriteTextFile(const fs::path& path, std::string_view text) {
   return file.Commit();
 }
 
+Result<void> CopyTextFile(const fs::path& from, const fs::path& to) {
+  const MappedFile file = BITTERN_TRY(MappedFile::Open(from));
+  const auto bytes = file.bytes();
+  BITTERN_TRY(WriteTextFile(to, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  return file.CheckUnchanged();
+}
+
 /// The folder a Hugging Face source lies in; empty for other sources.
 fs::path HfFolderOf(const Checkpoint& source) {
   std::error_code ignored;
@@ -100,6 +106,14 @@ class Conversion {
       : source_(source), out_(out), options_(options), pool_(std::move(pool)) {}
 
   Result<ConvertReport> Run() {
+    auto done = Write();
+    if (done || done.error().code == ErrorCode::kCancelled) return done;
+    BITTERN_TRY(source_.CheckUnchanged());  // rather than what is wrong with it now
+    return done;
+  }
+
+ private:
+  Result<ConvertReport> Write() {
     plan_ = BITTERN_TRY(PlanConversion(source_, options_));
     BITTERN_TRY(CheckOutput(source_, out_, plan_.to_folder, options_.overwrite));
     report_.notes = std::move(plan_.notes);
@@ -114,7 +128,6 @@ class Conversion {
     return std::move(report_);
   }
 
- private:
   Result<void> WriteGguf(const MetadataDraft& draft);
   Result<void> WriteFolder(const MetadataDraft& draft);
   Result<void> WriteTokenizer(const MetadataDraft& draft, const fs::path& folder);
@@ -166,8 +179,9 @@ Result<void> Conversion::WriteGguf(const MetadataDraft& draft) {
   const fs::path temporary = BITTERN_TRY(writer.Complete());
   std::error_code ignored;
   report_.bytes_written = fs::file_size(temporary, ignored);
-  if (!BITTERN_TRY(ProvenBy(temporary))) return {};
-  return writer.Finish();
+  const bool proven = BITTERN_TRY(ProvenBy(temporary));
+  BITTERN_TRY(source_.CheckUnchanged());
+  return proven ? writer.Finish() : Result<void>();
 }
 
 Result<void> Conversion::WriteTokenizer(const MetadataDraft& draft, const fs::path& folder) {
@@ -175,10 +189,11 @@ Result<void> Conversion::WriteTokenizer(const MetadataDraft& draft, const fs::pa
   if (!source_folder.empty()) {
     // A folder's own tokenizer files say more than keys do.
     for (const std::string_view name : kTokenizerFiles) {
-      std::ifstream in(source_folder / name, std::ios::binary);
-      if (!in) continue;
-      const std::string text{std::istreambuf_iterator<char>(in), {}};
-      BITTERN_TRY(WriteTextFile(folder / name, text));
+      std::error_code error;
+      const auto bytes = fs::file_size(source_folder / name, error);
+      if (error) continue;  // not there
+      BITTERN_TRY(bytes == 0 ? WriteTextFile(folder / name, "")
+                             : CopyTextFile(source_folder / name, folder / name));
     }
     return {};
   }
@@ -207,8 +222,9 @@ Result<void> Conversion::WriteFolder(const MetadataDraft& draft) {
   for (const auto& entry : fs::directory_iterator(folder.temporary(), ignored)) {
     report_.bytes_written += entry.file_size(ignored);
   }
-  if (!BITTERN_TRY(ProvenBy(folder.temporary()))) return {};
-  return folder.Commit();
+  const bool proven = BITTERN_TRY(ProvenBy(folder.temporary()));
+  BITTERN_TRY(source_.CheckUnchanged());
+  return proven ? folder.Commit() : Result<void>();
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ Result<void> AddFile(const fs::path& folder, const std::string& name, Weights* w
     }
   }
   auto contents = ParseSafetensors(file.bytes());
+  BITTERN_TRY(file.CheckUnchanged());
   if (!contents) return tl::unexpected(Within(Printable(name), std::move(contents).error()));
   if (weights->files.empty()) weights->data_start = contents->data_start;
   weights->files.push_back(std::move(file));
@@ -114,6 +115,7 @@ Result<Weights> OpenWeights(const fs::path& folder, const std::optional<fs::path
   if (index_file) {
     BITTERN_TRY(CheckText(*index_file, kIndex));
     auto index = ParseSafetensorsIndex(TextOf(*index_file));
+    BITTERN_TRY(index_file->CheckUnchanged());
     if (!index) return tl::unexpected(Within(kIndex, std::move(index).error()));
     const bool listed = !named || std::ranges::find(*index, named->filename().string(),
                                                     &ShardedTensor::file) != index->end();
@@ -147,7 +149,9 @@ Result<void> ReadTokenizer(const fs::path& folder, const Json& config, std::uint
     open.push_back(*std::move(file));
     texts.*kHfTokenizerFiles[i].text = TextOf(open.back());
   }
-  return ReadHfTokenizer(texts, config, vocab_size, metadata);
+  const auto read = ReadHfTokenizer(texts, config, vocab_size, metadata);
+  for (const MappedFile& file : open) BITTERN_TRY(file.CheckUnchanged());
+  return read;
 }
 
 }  // namespace
@@ -165,6 +169,7 @@ Result<HfFolderContents> OpenHfFolder(const fs::path& folder,
     return tl::unexpected(Within(kConfig, std::move(error)));
   };
   auto json = Json::Parse(TextOf(config_file), {});
+  BITTERN_TRY(config_file.CheckUnchanged());
   if (!json) return in_config(std::move(json).error());
   HfFolderContents contents;
   auto config = ReadHfConfig(*json, &contents.metadata);

@@ -149,6 +149,11 @@ std::optional<std::uint64_t> Json::AsUint() const noexcept {
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
+std::optional<std::int64_t> Json::AsInt() const noexcept {
+  const auto* value = std::get_if<std::int64_t>(&value_);
+  return value == nullptr ? std::nullopt : std::optional(*value);
+}
+
 std::optional<double> Json::AsNumber() const noexcept {
   if (const auto* real = std::get_if<double>(&value_)) return *real;
   if (const auto* whole = std::get_if<std::uint64_t>(&value_)) return static_cast<double>(*whole);

@@ -56,6 +56,7 @@ class Json {
   [[nodiscard]] const Object* AsObject() const noexcept { return std::get_if<Object>(&value_); }
   [[nodiscard]] std::optional<bool> AsBool() const noexcept;
   [[nodiscard]] std::optional<std::uint64_t> AsUint() const noexcept;  ///< integers of 0 or more
+  [[nodiscard]] std::optional<std::int64_t> AsInt() const noexcept;    ///< integers below 0
   [[nodiscard]] std::optional<double> AsNumber() const noexcept;       ///< any number
 
   /// The member of that name; null if there is none, or if this is no object. Linear.

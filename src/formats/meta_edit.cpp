@@ -183,11 +183,11 @@ Result<GgufOutline> ReadGgufOutline(std::span<const std::byte> bytes) {
   return outline;
 }
 
-Result<MetaEditReport> EditGgufMetadata(const std::filesystem::path& in,
-                                        const std::filesystem::path& out,
-                                        std::span<const MetaEdit> edits,
-                                        const std::function<bool(double)>& on_progress) {
-  const MappedFile file = BITTERN_TRY(MappedFile::Open(in));
+namespace {
+
+Result<MetaEditReport> EditFile(const MappedFile& file, const std::filesystem::path& in,
+                                const std::filesystem::path& out, std::span<const MetaEdit> edits,
+                                const std::function<bool(double)>& on_progress) {
   auto outline = ReadGgufOutline(file.bytes());
   if (!outline) return tl::unexpected(Within(in.string(), std::move(outline).error()));
   MetadataDraft draft;
@@ -216,8 +216,22 @@ Result<MetaEditReport> EditGgufMetadata(const std::filesystem::path& in,
                             "was changed",
                             out.string(), report.hash_after, report.hash_before));
   }
+  BITTERN_TRY(file.CheckUnchanged());
   BITTERN_TRY(target.Commit());
   return report;
+}
+
+}  // namespace
+
+Result<MetaEditReport> EditGgufMetadata(const std::filesystem::path& in,
+                                        const std::filesystem::path& out,
+                                        std::span<const MetaEdit> edits,
+                                        const std::function<bool(double)>& on_progress) {
+  const MappedFile file = BITTERN_TRY(MappedFile::Open(in));
+  auto edited = EditFile(file, in, out, edits, on_progress);
+  if (edited || edited.error().code == ErrorCode::kCancelled) return edited;
+  BITTERN_TRY(file.CheckUnchanged());  // rather than what is wrong with it now
+  return edited;
 }
 
 }  // namespace bittern::formats

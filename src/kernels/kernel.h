@@ -194,6 +194,11 @@ struct SparseOps {
 /// What a KV cache is made of.
 enum class KvElement : uint8_t { kF16, kF32, kI8 };
 
+/// Positions are summed in blocks of this many, then the blocks' sums in order: part of the
+/// numerics contract, so that positions can be split over threads without changing a bit.
+/// Also the positions of a page of the cache.
+inline constexpr size_t kAttentionBlock = 256;
+
 /// An attention call: the query heads that read one key-value head, of a few neighbouring tokens.
 /// A row is one query head of one token; row (t, q) is number t * num_queries + q.
 struct AttentionArgs {
@@ -203,7 +208,10 @@ struct AttentionArgs {
   const void* keys;                        ///< [positions / 16][head_dim][16] elements
   const void* values;                      ///< [positions][padded_head_dim] elements; padded to 16
   const float *key_scales, *value_scales;  ///< [positions]: what a kI8 element is worth
-  float* scratch;                          ///< AttentionScratch floats
+  /// Where position p lies in those four arrays: at pages[p / kAttentionBlock] * kAttentionBlock +
+  /// p % kAttentionBlock. Null: at p.
+  const uint32_t* pages;
+  float* scratch;                  ///< AttentionScratch floats
   size_t num_tokens, num_queries;  ///< at most AttentionRows(num_positions + num_tokens) rows
   size_t head_dim;
   size_t num_positions;  ///< token t attends to positions 0..num_positions + t - 1; all arrays hold
@@ -211,9 +219,6 @@ struct AttentionArgs {
   float scale;           ///< of the scores, 1 / sqrt(head_dim)
   KvElement element;
 };
-/// Positions are summed in blocks of this many, then the blocks' sums in order: part of the
-/// numerics contract, so that positions can be split over threads without changing a bit.
-inline constexpr size_t kAttentionBlock = 256;
 /// Rows of a call at most, all of which each block of keys or values serves in turn: as many as
 /// leave their scores in the second-level cache.
 inline constexpr size_t kMostAttentionRows = 32, kNearPositions = 8192;
@@ -254,11 +259,14 @@ struct RescaleArgs {
 /// fused; so every ISA gives the same bits.
 struct FloatOps {
   /// out[i] = x[i] / rms(x) * weight[i], rms = sqrt(mean(x^2) + eps); the mean is of `all` >= n
-  /// elements, of which those that x lacks are zero. out may be x.
-  void (*rms_norm)(const float* x, const float* weight, size_t n, size_t all, float eps,
+  /// elements, of which those that x lacks are zero. Nothing overflows on the way: finite x give
+  /// finite out for |weight| <= 2^100. False, and out all zero, where some x is not finite or all x
+  /// and eps are 0. out may be x.
+  bool (*rms_norm)(const float* x, const float* weight, size_t n, size_t all, float eps,
                    float* out);
   /// Quantises one token to int8: s = 127 / max(|x|max, 1e-5), q = round half even(x * s),
   /// clamped to [-127, 127]. Returns s; *sum = sum of q. (b1.58, arXiv:2402.17764, sec. 2)
+  /// Where some x is not finite: returns 0, which s never is, and every q is 0.
   float (*quantize_absmax)(const float* x, size_t n, int8_t* q, int32_t* sum);
   /// As RescaleArgs says, for every token and row.
   void (*rescale)(const RescaleArgs* args);
@@ -272,7 +280,8 @@ struct FloatOps {
   void (*rope)(float* x, const float* cosine, const float* sine, size_t half);
   /// Softmax attention of a few tokens over one key-value head: weights = softmax(q k^T scale),
   /// out = weights times values. With a half cache the weights are rounded to half too (and the
-  /// caller rounds the queries), as in llama.cpp's f16 cache, so that both can be compared.
+  /// caller rounds the queries), as in llama.cpp's f16 cache, so that both can be compared. A score
+  /// that is not finite makes its row's out NaN.
   void (*attention)(const AttentionArgs* args);
   /// Its three steps, for positions that are split over threads. The scores of positions
   /// [begin, end), multiples of 16: row r's at scores + r * stride + position.

@@ -201,6 +201,7 @@ void Attention(benchmark::State& state, const FloatOps& ops) {
                            .values = values.data(),
                            .key_scales = nullptr,
                            .value_scales = nullptr,
+                           .pages = nullptr,
                            .scratch = scratch.data(),
                            .num_tokens = 1,
                            .num_queries = kQueries,

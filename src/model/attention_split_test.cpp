@@ -7,6 +7,7 @@
 #include <span>
 
 #include "model/model.hpp"
+#include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"
 
 namespace bittern::model {
@@ -20,7 +21,7 @@ class Reader {
   Reader(const SmallModel& small, int threads, KvType type)
       : pool_(ThreadPool::Create(threads).value()),
         model_(Load(small, pool_)),
-        cache_(KvCache::Create(model_.config(), kPositions, type).value()),
+        cache_(model_.config(), kPositions, type),
         state_(ForwardState::Create(model_, 64, kPositions, threads).value()) {}
 
   /// Logits of every token of `batch`.
@@ -41,13 +42,13 @@ class Reader {
 
   ThreadPool pool_;
   Model model_;
-  KvCache cache_;
+  OneSequence cache_;
   ForwardState state_;
 };
 
 /// Logits from token `begin` on, read in batches of the sizes given, again and again.
-std::vector<float> LogitsFrom(Reader reader, std::span<const std::int32_t> text, std::size_t begin,
-                              const std::vector<std::size_t>& sizes) {
+std::vector<float> LogitsFrom(Reader&& reader, std::span<const std::int32_t> text,
+                              std::size_t begin, const std::vector<std::size_t>& sizes) {
   for (std::size_t i = 0; i < begin; i += 64)
     reader.Read(text.subspan(i, std::min<std::size_t>(64, begin - i)));
   std::vector<float> all;

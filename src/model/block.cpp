@@ -8,6 +8,8 @@
 // Every projection quantises its input per token (linear.hpp); nothing else is quantised.
 #include "model/block.hpp"
 
+#include <algorithm>
+
 #include "model/attention.hpp"
 #include "model/for_tokens.hpp"
 #include "model/linear.hpp"
@@ -19,34 +21,72 @@ namespace bittern::model {
 namespace {
 
 /// Norm of `size` inputs, which are all but zeros of `all`; the inputs themselves where the network
-/// has no weights for it. Kept for who traces.
+/// has no weights for it. Kept for who traces. `from`: what the inputs are.
 const float* Norm(const Context& context, std::size_t token, const float* input,
-                  const std::vector<float>& weight, std::size_t size, std::size_t all) {
+                  const std::vector<float>& weight, std::size_t size, std::size_t all,
+                  const RowFailure& from) {
   if (weight.empty()) return input;
   float* normed = context.state.tracer == nullptr ? context.scratch().normed.data()
                                                   : context.state.normed.data() + token * size;
-  context.floats().rms_norm(input, weight.data(), size, all, context.config.rms_norm_eps, normed);
+  if (!context.floats().rms_norm(input, weight.data(), size, all, context.config.rms_norm_eps,
+                                 normed)) {
+    RecordFailure(context, token, from);
+  }
   return normed;
 }
 
 /// Norm and quantisation of an input that has all its elements, ready for a projection.
 void NormAndQuantize(const Context& context, std::size_t token, const float* input,
-                     const std::vector<float>& weight, int size) {
+                     const std::vector<float>& weight, int size, const ProjectionInput& place) {
   const auto all = static_cast<std::size_t>(size);
-  QuantizeToken(context, token, Norm(context, token, input, weight, all, all), all);
+  const float* normed = Norm(context, token, input, weight, all, all, place.from);
+  QuantizeToken(context, token, normed, all, place);
+}
+
+int IndexOf(const Context& context, const LayerWeights& layer) {
+  return static_cast<int>(&layer - context.weights.layers.data());
+}
+
+/// What qkv_proj reads.
+ProjectionInput QkvInput(const LayerWeights& layer, int index) {
+  const RowFailure embedding, residual{index - 1, TracePoint::kFfnResidual};
+  return {
+      index == 0 ? embedding : residual, {index, TracePoint::kQkvProj}, layer.qkv_proj.act_limit()};
+}
+
+/// What o_proj reads.
+ProjectionInput OInput(const LayerWeights& layer, int index) {
+  return {{index, TracePoint::kAttention}, {index, TracePoint::kOProj}, layer.o_proj.act_limit()};
+}
+
+/// What gate_proj and up_proj read. Of the two, the one with the larger weights is named.
+ProjectionInput GateUpInput(const LayerWeights& layer, int index) {
+  const TernaryMatrix& up = layer.skips_zeros() ? layer.up_proj : layer.gate_up_proj;
+  const float gate_limit = layer.gate_up_proj.parts.front().act_limit;
+  const float up_limit = up.parts.back().act_limit;
+  return {{index, TracePoint::kAttnResidual},
+          {index, gate_limit >= up_limit ? TracePoint::kGate : TracePoint::kAct},
+          std::max(gate_limit, up_limit)};
+}
+
+/// What down_proj reads.
+ProjectionInput DownInput(const LayerWeights& layer, int index) {
+  return {{index, TracePoint::kAct}, {index, TracePoint::kDownProj}, layer.down_proj.act_limit()};
 }
 
 /// Norm of the gated product of the neurons that are kept.
 const float* NormOfProduct(const Context& context, std::size_t token, const LayerWeights& layer,
                            const float* product) {
   return Norm(context, token, product, layer.ffn_sub_norm, layer.num_neurons(),
-              static_cast<std::size_t>(context.config.intermediate_size));
+              static_cast<std::size_t>(context.config.intermediate_size),
+              {IndexOf(context, layer), TracePoint::kAct});
 }
 
 /// The same quantised, ready for down_proj.
 void NormAndQuantizeProduct(const Context& context, std::size_t token, const LayerWeights& layer,
                             const float* product) {
-  QuantizeToken(context, token, NormOfProduct(context, token, layer, product), layer.num_neurons());
+  QuantizeToken(context, token, NormOfProduct(context, token, layer, product), layer.num_neurons(),
+                DownInput(layer, IndexOf(context, layer)));
 }
 
 float* Hidden(const Context& context, std::size_t token) {
@@ -63,7 +103,7 @@ void AddResidual(const Context& context, std::size_t token, const TernaryMatrix&
 void RunAttention(const Context& context, int index, const LayerWeights& layer) {
   ForTokens(context, context.num_tokens, [&](std::size_t token) {
     NormAndQuantize(context, token, Hidden(context, token), layer.attn_norm,
-                    context.config.hidden_size);
+                    context.config.hidden_size, QkvInput(layer, index));
   });
   TraceStep(context, &layer, TracePoint::kAttnNorm);
   Linear(context, layer.qkv_proj, context.state.qkv.data());
@@ -73,7 +113,7 @@ void RunAttention(const Context& context, int index, const LayerWeights& layer) 
   ForTokens(context, context.num_tokens, [&](std::size_t token) {
     const int size = context.config.q_size();
     const float* attended = context.state.attended.data() + token * static_cast<std::size_t>(size);
-    NormAndQuantize(context, token, attended, layer.attn_sub_norm, size);
+    NormAndQuantize(context, token, attended, layer.attn_sub_norm, size, OInput(layer, index));
   });
   TraceStep(context, &layer, TracePoint::kAttnSubNorm);
   Linear(context, layer.o_proj, context.state.projected.data());
@@ -106,7 +146,7 @@ void RunSkipping(const Context& context, const LayerWeights& layer) {
     const float* product = context.state.gate_up.data() + token * layer.gate_up_proj.padded_rows();
     if (context.few()) return NormAndQuantizeProduct(context, token, layer, product);
     QuantizeLive(context, token, NormOfProduct(context, token, layer, product),
-                 layer.down_proj.cols);
+                 layer.down_proj.cols, DownInput(layer, IndexOf(context, layer)));
   });
   TraceStep(context, &layer, TracePoint::kAct);
   TraceStep(context, &layer, TracePoint::kFfnSubNorm);
@@ -123,7 +163,7 @@ void RunFeedForward(const Context& context, const LayerWeights& layer) {
   ForTokens(context, context.num_tokens, [&](std::size_t token) {
     AddResidual(context, token, layer.o_proj);
     NormAndQuantize(context, token, Hidden(context, token), layer.ffn_norm,
-                    context.config.hidden_size);
+                    context.config.hidden_size, GateUpInput(layer, IndexOf(context, layer)));
     if (layer.skips_zeros()) OrderUpInput(context, layer, token);
   });
   TraceStep(context, &layer, TracePoint::kAttnResidual);

@@ -57,7 +57,7 @@ class Checker {
 
   std::vector<std::string> Check(bool read_values, Decisions* decisions) {
     CheckDense("token_embd.weight", read_values);
-    Note(binder_.Vector("output_norm.weight", static_cast<std::size_t>(config_.hidden_size)));
+    Note(BindNorm(binder_, "output_norm.weight", static_cast<std::size_t>(config_.hidden_size)));
     if (checkpoint_.Find("output.weight") != nullptr) CheckDense("output.weight", read_values);
     Note(RopeFrequencies(binder_, config_));
     CheckLayers();

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "model/model.hpp"
+#include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"
 #include "model/trace.hpp"
 #include "model/weights.hpp"
@@ -66,9 +67,8 @@ TEST(KeptNeurons, OneOfEachLaneWhereAllAreDead) {
 /// Every value of every step.
 class Recording : public Tracer {
  public:
-  void OnValues(int layer, TracePoint point, int position,
-                std::span<const std::byte> values) noexcept override {
-    auto& all = values_[{layer, static_cast<int>(point), position}];
+  void OnValues(const TracePlace& place, std::span<const std::byte> values) noexcept override {
+    auto& all = values_[{place.layer, static_cast<int>(place.point), place.position}];
     all.insert(all.end(), values.begin(), values.end());
   }
   std::map<std::tuple<int, int, int>, std::vector<std::byte>> values_;
@@ -96,7 +96,7 @@ Run RunModel(const SmallModel& small, SkipMode skip, MatrixLayout layout, std::s
     return run;
   }
   run.neurons = model->weights().layers[0].num_neurons();
-  auto cache = KvCache::Create(model->config(), 64, KvType::kF32).value();
+  OneSequence cache(model->config(), 64, KvType::kF32);
   auto state = ForwardState::Create(*model, 64, 64, 2).value();
   state.SetTracer(&run.trace);
   for (std::size_t i = 0; i < tokens.size(); i += batch) {

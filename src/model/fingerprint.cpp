@@ -6,6 +6,7 @@
 #include <atomic>
 #include <bit>
 #include <functional>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "formats/row_order.hpp"
 #include "formats/ternary_source.hpp"
 #include "model/tensor_binder.hpp"
+#include "model/weight_binding.hpp"
 #include "model/weights.hpp"
 #include "quant/dequantize.hpp"
 
@@ -87,13 +89,13 @@ Result<std::string> HashTernary(const formats::Checkpoint& file, const formats::
   return fmt::format("{} {} {} {}", rows, cols, hash.Hex(), runs.Hex());
 }
 
-std::string HashFloats(std::span<const float> values) {
+Result<std::string> HashFloats(std::span<const float> values) {
   Hash128 hash;
   hash.Add(std::as_bytes(values));
   return fmt::format("{} {}", values.size(), hash.Hex());
 }
 
-std::string HashDense(const DenseMatrix& matrix) {
+Result<std::string> HashDense(const DenseMatrix& matrix) {
   const auto dequantize = quant::DequantizeRowFor(matrix.format);
   std::vector<float> row(matrix.cols);
   Hash128 hash;
@@ -122,35 +124,47 @@ struct Task {
   std::function<Result<std::string>()> text;
 };
 
+/// Every tensor is read from the file again: what loading made of it (neurons left out, rows moved)
+/// depends on the instruction set and on options.
 class TaskList {
  public:
   static Result<TaskList> Create(const Model& model) {
     Decisions ignored;
-    auto opener = BITTERN_TRY(formats::TernaryOpener::Create(model.checkpoint(), &ignored));
+    const formats::Checkpoint& file = model.checkpoint();
+    auto opener = BITTERN_TRY(formats::TernaryOpener::Create(file, &ignored));
     TaskList list(model, std::move(opener));
-    const Weights& weights = model.weights();
     list.Add("config", [&model] { return HashConfig(model); });
-    list.Add("token_embd", [&weights] { return HashDense(weights.embedding); });
-    for (std::size_t i = 0; i < weights.layers.size(); ++i) {
-      BITTERN_TRY(list.AddLayer(fmt::format("blk.{}.", i), weights.layers[i]));
+    BITTERN_TRY(list.Dense("token_embd", "token_embd.weight"));
+    for (int i = 0; i < model.config().num_layers; ++i) {
+      BITTERN_TRY(list.AddLayer(fmt::format("blk.{}.", i)));
     }
-    list.Vector("output_norm", weights.final_norm);
-    list.Add("output", [&weights] { return HashDense(weights.lm_head); });
+    const auto hidden = static_cast<std::size_t>(model.config().hidden_size);
+    auto final_norm = BITTERN_TRY(list.binder_.Vector("output_norm.weight", hidden));
+    list.Vector("output_norm", std::move(final_norm));
+    const bool tied = file.Find("output.weight") == nullptr;
+    BITTERN_TRY(list.Dense("output", tied ? "token_embd.weight" : "output.weight"));
     return list;
   }
   [[nodiscard]] const std::vector<Task>& tasks() const { return tasks_; }
 
  private:
   TaskList(const Model& model, formats::TernaryOpener opener)
-      : model_(model), opener_(std::move(opener)) {}
+      : model_(model), opener_(std::move(opener)), binder_(model.checkpoint()) {}
 
   void Add(std::string name, std::function<Result<std::string>()> text) {
     tasks_.push_back({std::move(name), std::move(text)});
   }
 
-  void Vector(std::string name, const std::vector<float>& values) {
+  void Vector(std::string name, std::vector<float> values) {
     if (values.empty()) return;
-    Add(std::move(name), [&values] { return HashFloats(values); });
+    Add(std::move(name), [values = std::move(values)] { return HashFloats(values); });
+  }
+
+  Result<void> Dense(std::string name, const std::string& tensor) {
+    auto bound = BITTERN_TRY(BindDense(binder_, tensor, model_.config()));
+    const auto matrix = std::make_shared<const DenseMatrix>(std::move(bound));
+    Add(std::move(name), [matrix] { return HashDense(*matrix); });
+    return {};
   }
 
   Result<void> Ternary(const std::string& name) {
@@ -167,21 +181,24 @@ class TaskList {
     return {};
   }
 
-  Result<void> AddLayer(const std::string& prefix, const LayerWeights& layer) {
-    Vector(prefix + "attn_norm", layer.attn_norm);
+  Result<void> AddLayer(const std::string& prefix) {
+    LayerWeights layer;
+    BITTERN_TRY(BindNorms(binder_, model_.config(), prefix, &layer));
+    Vector(prefix + "attn_norm", std::move(layer.attn_norm));
     for (const char* name : {"attn_q", "attn_k", "attn_v"}) BITTERN_TRY(Ternary(prefix + name));
-    Vector(prefix + "attn_q_norm", layer.q_norm);
-    Vector(prefix + "attn_k_norm", layer.k_norm);
-    Vector(prefix + "attn_sub_norm", layer.attn_sub_norm);
+    Vector(prefix + "attn_q_norm", std::move(layer.q_norm));
+    Vector(prefix + "attn_k_norm", std::move(layer.k_norm));
+    Vector(prefix + "attn_sub_norm", std::move(layer.attn_sub_norm));
     BITTERN_TRY(Ternary(prefix + "attn_output"));
-    Vector(prefix + "ffn_norm", layer.ffn_norm);
+    Vector(prefix + "ffn_norm", std::move(layer.ffn_norm));
     for (const char* name : {"ffn_gate", "ffn_up"}) BITTERN_TRY(Ternary(prefix + name));
-    Vector(prefix + "ffn_sub_norm", layer.ffn_sub_norm);
+    Vector(prefix + "ffn_sub_norm", std::move(layer.ffn_sub_norm));
     return Ternary(prefix + "ffn_down");
   }
 
   const Model& model_;
   formats::TernaryOpener opener_;
+  TensorBinder binder_;
   std::vector<Task> tasks_;
 };
 
@@ -200,9 +217,7 @@ std::string HashText(const std::string& text) {
   return hash.Hex();
 }
 
-}  // namespace
-
-Result<Fingerprint> FingerprintOf(const Model& model, ThreadPool& pool) {
+Result<Fingerprint> Compute(const Model& model, ThreadPool& pool) {
   const TaskList list = BITTERN_TRY(TaskList::Create(model));
   const std::vector<Task>& tasks = list.tasks();
   std::vector<std::optional<Result<std::string>>> texts(tasks.size());
@@ -218,6 +233,14 @@ Result<Fingerprint> FingerprintOf(const Model& model, ThreadPool& pool) {
     all += fmt::format("{} {}\n", print.parts.back().name, print.parts.back().hash);
   }
   print.hash = HashText(all);
+  return print;
+}
+
+}  // namespace
+
+Result<Fingerprint> FingerprintOf(const Model& model, ThreadPool& pool) {
+  auto print = Compute(model, pool);
+  BITTERN_TRY(model.checkpoint().CheckUnchanged());
   return print;
 }
 

@@ -20,10 +20,10 @@ bool Abandoned(const Context& context, int layer) {
   return state.abandoned;
 }
 
-/// Everything before the head: hidden states of the batch, keys and values in the cache. False if
+/// Everything before the head: hidden states of the batch, keys and values in the pages. False if
 /// the pass was abandoned.
-bool RunLayers(const Context& context, std::span<const std::int32_t> tokens) {
-  EmbedTokens(context, tokens);
+bool RunLayers(const Context& context) {
+  EmbedTokens(context);
   TraceShares(context, nullptr, TracePoint::kEmbedding);
   ComputeRopeAngles(context);
   for (int layer = 0; layer < context.config.num_layers; ++layer) {
@@ -33,43 +33,50 @@ bool RunLayers(const Context& context, std::span<const std::int32_t> tokens) {
   return true;
 }
 
+/// Tells each row of the batch where it belongs, and lists the rows whose logits are wanted.
+/// Returns the number of rows.
+std::size_t PlanRows(std::span<const Segment> segments, ForwardState::Impl* state) {
+  state->rows.clear();
+  state->dense_rows.clear();
+  state->screened_rows.clear();
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const Segment& segment = segments[s];
+    const std::size_t first = state->rows.size(), count = segment.tokens.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      state->rows.push_back({s, static_cast<std::size_t>(segment.sequence->length()) + i});
+    }
+    auto& wanted = segment.request ? state->screened_rows : state->dense_rows;
+    for (std::size_t i = 0; i < segment.rows; ++i) {
+      wanted.push_back({first + count - segment.rows + i, &segment, i});
+    }
+  }
+  return state->rows.size();
+}
+
 /// Batches that end soon enough to compare team sizes by them go to as many threads as pay.
-void RunPass(ThreadPool& pool, std::size_t num_tokens, const std::function<void(Team&)>& task) {
+void RunPass(ThreadPool& pool, std::size_t num_tokens, std::size_t num_segments,
+             const std::function<void(Team&)>& task) {
   if (num_tokens > kFewTokens) return pool.Run(task);
-  pool.RunAdaptive(static_cast<std::uint32_t>(num_tokens), task);
+  pool.RunAdaptive(static_cast<std::uint32_t>(num_tokens + 16 * (num_segments - 1)), task);
 }
 
 }  // namespace
 
-bool Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
-             ForwardState& state, ThreadPool& pool, LogitsRows rows, std::span<float> logits) {
-  state.impl().abandoned = false;
-  RunPass(pool, tokens.size(), [&](Team& team) {
-    const Context context{model.config(), model.weights(), cache, state.impl(),
-                          tokens.size(),  cache.length(),  team};
-    if (!RunLayers(context, tokens) || rows == LogitsRows::kNone) return;
-    const std::size_t count = rows == LogitsRows::kAll ? tokens.size() : 1;
-    ComputeLogits(context, tokens.size() - count, count, logits.data());
-    TraceLogits(context, tokens.size() - count, count, logits.data());
+bool Forward(const Model& model, std::span<const Segment> segments, ForwardState& state,
+             ThreadPool& pool) {
+  ForwardState::Impl& impl = state.impl();
+  impl.abandoned = false;
+  const std::size_t num_tokens = PlanRows(segments, &impl);
+  impl.failures.assign(num_tokens, std::nullopt);  // within its capacity
+  PlanAttention(model.config(), segments, static_cast<std::size_t>(pool.size()), &impl.attention);
+  RunPass(pool, num_tokens, segments.size(), [&](Team& team) {
+    const Context context{model.config(), model.weights(), segments, impl, num_tokens, team};
+    if (RunLayers(context)) ComputeLogits(context);
   });
-  if (state.impl().abandoned) return false;
-  cache.Extend(static_cast<int>(tokens.size()));
-  return true;
-}
-
-bool ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
-                       ForwardState& state, ThreadPool& pool, const CandidateRequest& request,
-                       std::span<CandidateLogits> out) {
-  state.impl().abandoned = false;
-  RunPass(pool, tokens.size(), [&](Team& team) {
-    const Context context{model.config(), model.weights(), cache, state.impl(),
-                          tokens.size(),  cache.length(),  team};
-    if (!RunLayers(context, tokens)) return;
-    NormForHead(context, tokens.size() - out.size(), out.size());
-    FindCandidates(context, state.impl().normed.data(), out.size(), request, out.data());
-  });
-  if (state.impl().abandoned) return false;
-  cache.Extend(static_cast<int>(tokens.size()));
+  if (impl.abandoned) return false;
+  for (const Segment& segment : segments) {
+    segment.sequence->Extend(static_cast<int>(segment.tokens.size()));
+  }
   return true;
 }
 

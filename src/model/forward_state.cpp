@@ -84,7 +84,7 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
 }  // namespace
 
 Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, int max_positions,
-                                          int num_threads) {
+                                          int num_threads, std::size_t screen_vectors) {
   if (max_tokens < 1 || max_positions < 1 || num_threads < 1) {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("batch size, context length and threads must be at least 1, got {}, "
@@ -155,7 +155,7 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
         AlignedBuffer<float>::Create(tokens * acts.groups, "activation scales of groups"));
   }
   impl->screen = BITTERN_TRY(ScreenScratch::Create(model.weights().screened_head,
-                                                   std::min(tokens, kScreenVectors), num_threads));
+                                                   std::min(tokens, screen_vectors), num_threads));
   const std::size_t widest_output =
       std::max({shapes.qkv_rows, shapes.gate_rows, shapes.up_rows, shapes.projected_rows});
   for (int i = 0; i < num_threads; ++i) {
@@ -164,10 +164,16 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   return ForwardState(std::move(impl));
 }
 
-ForwardState::ForwardState(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ForwardState::ForwardState(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  impl_->failures.reserve(static_cast<std::size_t>(impl_->max_tokens));
+}
 ForwardState::ForwardState(ForwardState&&) noexcept = default;
 ForwardState& ForwardState::operator=(ForwardState&&) noexcept = default;
 ForwardState::~ForwardState() = default;
+
+std::span<const std::optional<RowFailure>> ForwardState::failures() const noexcept {
+  return impl_->failures;
+}
 
 void ForwardState::SetTracer(Tracer* tracer) noexcept { impl_->tracer = tracer; }
 void ForwardState::SetWatcher(const PassWatcher* watcher) noexcept { impl_->watcher = watcher; }

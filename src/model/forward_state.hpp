@@ -2,10 +2,13 @@
 // The scratch memory of a forward pass, shape by shape. N is the tokens of a batch at most.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
+#include "model/batch.hpp"
 #include "model/model.hpp"
+#include "model/row_failure.hpp"
 #include "model/screened_head.hpp"
 #include "model/skip_stats.hpp"
 #include "model/trace.hpp"
@@ -73,7 +76,33 @@ struct ThreadScratch {
   AlignedBuffer<std::uint16_t> half_row;  // (2, head_dim): a key and a value
 };
 
+/// Where a row of the batch belongs.
+struct BatchRow {
+  std::size_t segment;   // index in the batch
+  std::size_t position;  // in its sequence
+};
+
+/// A row whose logits are wanted.
+struct HeadRow {
+  std::size_t token;       // row of the batch
+  const Segment* segment;  // what is wanted of it
+  std::size_t index;       // in the segment's logits or candidates
+};
+
+/// Rows of one segment whose attention is one call of the kernel: some query heads of one key-value
+/// head, of neighbouring tokens.
+struct AttentionItem {
+  std::size_t first_token, num_tokens;
+  std::size_t first_query, num_queries;
+};
+
+/// What a batch looks like, made by one thread before the pass and only read by the team.
 struct ForwardState::Impl {
+  std::vector<BatchRow> rows;            // (tokens of the batch)
+  std::vector<HeadRow> dense_rows;       // all logits are wanted
+  std::vector<HeadRow> screened_rows;    // some logits are wanted
+  std::vector<AttentionItem> attention;  // dealt out in this order in every layer
+
   int max_tokens = 0;
   const PassWatcher* watcher = nullptr;
   bool abandoned = false;          // by the watcher, in this pass; written while all threads wait
@@ -93,6 +122,8 @@ struct ForwardState::Impl {
   LiveInputs live_inputs;
   ScreenScratch screen;
   std::vector<ThreadScratch> threads;
+
+  std::vector<std::optional<RowFailure>> failures;  // of each token of the last pass
 };
 
 }  // namespace bittern::model

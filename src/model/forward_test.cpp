@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "model/model.hpp"
+#include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"
 #include "quant/dequantize.hpp"
 #include "quant/ternary_scales.hpp"
@@ -181,7 +182,7 @@ std::vector<float> LastLogits(const SmallModel& small, const std::vector<std::in
       Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, {.layout = layout})
           .value();
   std::filesystem::remove(path);
-  auto cache = KvCache::Create(model.config(), 64, KvType::kF32).value();
+  OneSequence cache(model.config(), 64, KvType::kF32);
   auto state = ForwardState::Create(model, 64, 64, 2).value();
   std::vector<float> logits(SmallModel::kVocab);
   Forward(model, tokens, cache, state, pool, LogitsRows::kLast, logits);
@@ -335,7 +336,7 @@ TEST(Forward, GroupedBatchesEqualSingleTokens) {
   Decisions decisions;
   auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions).value();
   std::filesystem::remove(path);
-  auto cache = KvCache::Create(model.config(), 64, KvType::kF32).value();
+  OneSequence cache(model.config(), 64, KvType::kF32);
   auto state = ForwardState::Create(model, 64, 64, 2).value();
   std::vector<float> logits(SmallModel::kVocab);
   for (const std::int32_t token : kTokens) {

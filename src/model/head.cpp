@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "model/for_tokens.hpp"
+#include "model/linear.hpp"
+#include "model/trace_step.hpp"
 #include "quant/dequantize.hpp"
 
 namespace bittern::model {
@@ -15,12 +17,15 @@ constexpr std::size_t kRowsAtOnce = 64;  // of the head: they stay in cache for 
 
 }  // namespace
 
-void EmbedTokens(const Context& context, std::span<const std::int32_t> tokens) {
+void EmbedTokens(const Context& context) {
   const DenseMatrix& embedding = context.weights.embedding;
   const auto dequantize = quant::DequantizeRowFor(embedding.format);
-  const Range range = context.team.Share(tokens.size());
+  const Range range = context.team.Share(context.num_tokens);
   for (std::size_t token = range.begin; token < range.end; ++token) {
-    dequantize(embedding.row(static_cast<std::size_t>(tokens[token])), embedding.cols,
+    const Segment& segment = context.segment(token);
+    const std::size_t first = static_cast<std::size_t>(segment.sequence->length());
+    const std::int32_t id = segment.tokens[context.position(token) - first];
+    dequantize(embedding.row(static_cast<std::size_t>(id)), embedding.cols,
                context.state.hidden.data() + token * embedding.cols);
   }
 }
@@ -47,28 +52,51 @@ void DotRows(const Context& context, const DenseMatrix& matrix, std::size_t firs
   }
 }
 
-void NormForHead(const Context& context, std::size_t first_token, std::size_t count) {
+namespace {
+
+/// state.normed[i] = norm(hidden[rows[i].token]), the input of the head.
+void NormForHead(const Context& context, std::span<const HeadRow> rows) {
   const std::vector<float>& norm = context.weights.final_norm;
-  ForTokens(context, count, [&](std::size_t i) {
-    context.floats().rms_norm(context.state.hidden.data() + (first_token + i) * norm.size(),
-                              norm.data(), norm.size(), norm.size(), context.config.rms_norm_eps,
-                              context.state.normed.data() + i * norm.size());
+  ForTokens(context, rows.size(), [&](std::size_t i) {
+    const std::size_t token = rows[i].token;
+    float* normed = context.state.normed.data() + i * norm.size();
+    if (!context.floats().rms_norm(context.state.hidden.data() + token * norm.size(), norm.data(),
+                                   norm.size(), norm.size(), context.config.rms_norm_eps, normed)) {
+      RecordFailure(context, token, {context.config.num_layers - 1, TracePoint::kFfnResidual});
+    }
+    if (context.state.failures[token]) std::fill_n(normed, norm.size(), 0.0f);
   });
 }
 
-void ComputeLogits(const Context& context, std::size_t first_token, std::size_t count,
-                   float* logits) {
+/// The whole head, shared out by its rows, of which some stay in cache for all tokens.
+void ScanHead(const Context& context, std::span<const HeadRow> wanted) {
   const DenseMatrix& head = context.weights.lm_head;
-  NormForHead(context, first_token, count);
   const float* normed = context.state.normed.data();
   const Range rows = context.team.Share(head.rows);
   for (std::size_t row = rows.begin; row < rows.end; row += kRowsAtOnce) {
     const std::size_t at_once = std::min(kRowsAtOnce, rows.end - row);
-    for (std::size_t i = 0; i < count; ++i) {
-      DotRows(context, head, row, at_once, normed + i * head.cols, logits + i * head.rows + row);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      float* logits = wanted[i].segment->logits.data() + wanted[i].index * head.rows;
+      DotRows(context, head, row, at_once, normed + i * head.cols, logits + row);
     }
   }
   context.team.Barrier();
+}
+
+}  // namespace
+
+void ComputeLogits(const Context& context) {
+  const std::span<const HeadRow> dense = context.state.dense_rows;
+  if (!dense.empty()) {
+    NormForHead(context, dense);
+    ScanHead(context, dense);
+    TraceLogits(context, dense);
+  }
+  const std::span<const HeadRow> screened = context.state.screened_rows;
+  if (!screened.empty()) {
+    NormForHead(context, screened);
+    FindCandidates(context, screened, context.state.normed.data());
+  }
 }
 
 }  // namespace bittern::model

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "model/gemm.hpp"
@@ -91,8 +92,9 @@ void GemvGrouped(const Context& context, const TernaryMatrix& matrix, float* out
 }
 
 /// One scale for the whole token, as BitNet is trained; sums of groups where a matrix wants them.
-void QuantizeWhole(const Context& context, std::size_t token, const float* x, std::size_t cols,
-                   std::int8_t* row) {
+/// Returns the scale; 0: x is not finite.
+float QuantizeWhole(const Context& context, std::size_t token, const float* x, std::size_t cols,
+                    std::int8_t* row) {
   QuantizedActivations& acts = context.state.activations;
   acts.scales[token] = context.floats().quantize_absmax(x, cols, row, &acts.sums[token]);
   for (std::size_t g = 0; g * kernels::kGroupCols < cols && acts.groups != 0; ++g) {
@@ -102,19 +104,34 @@ void QuantizeWhole(const Context& context, std::size_t token, const float* x, st
         std::accumulate(row + begin, row + end, std::int32_t{0});
     acts.group_scales[token * acts.groups + g] = 1.0f / acts.scales[token];
   }
+  return acts.scales[token];
 }
 
-/// A scale for every group of 64 columns.
-void QuantizeGroups(const Context& context, std::size_t token, const float* x, std::size_t cols,
-                    std::int8_t* row) {
+/// A scale for every group of 64 columns. Returns the least; 0: x is not finite.
+float QuantizeGroups(const Context& context, std::size_t token, const float* x, std::size_t cols,
+                     std::int8_t* row) {
   QuantizedActivations& acts = context.state.activations;
+  float least = std::numeric_limits<float>::max();
   for (std::size_t g = 0; g * kernels::kGroupCols < cols; ++g) {
     const std::size_t begin = g * kernels::kGroupCols;
     const std::size_t count = std::min(kernels::kGroupCols, cols - begin);
     const float scale = context.floats().quantize_absmax(x + begin, count, row + begin,
                                                          &acts.group_sums[token * acts.groups + g]);
     acts.group_scales[token * acts.groups + g] = 1.0f / scale;
+    least = std::min(least, scale);
   }
+  return least;
+}
+
+/// A row of zeros, whose products are zeros.
+void QuantizeToZeros(const Context& context, std::size_t token, std::size_t cols,
+                     std::int8_t* row) {
+  QuantizedActivations& acts = context.state.activations;
+  std::fill_n(row, cols, std::int8_t{0});
+  acts.scales[token] = 1;
+  acts.sums[token] = 0;
+  std::fill_n(acts.group_sums.data() + token * acts.groups, acts.groups, 0);
+  std::fill_n(acts.group_scales.data() + token * acts.groups, acts.groups, 0.0f);
 }
 
 }  // namespace
@@ -126,12 +143,21 @@ void JoinPanel(const std::int8_t* row, std::size_t token, std::size_t padded_col
   for (std::size_t c = 0; c < padded_cols; c += 4) std::memcpy(to + c * kPanelTokens, row + c, 4);
 }
 
+void RecordFailure(const Context& context, std::size_t token, const RowFailure& failure) {
+  auto& first = context.state.failures[token];
+  if (!first) first = failure;
+}
+
 void QuantizeRow(const Context& context, std::size_t token, const float* x, std::size_t cols,
-                 std::int8_t* row) {
+                 const ProjectionInput& input, std::int8_t* row) {
   QuantizedActivations& acts = context.state.activations;
   const std::size_t padded_cols = quant::BlocksOfCols(cols) * quant::kTileBlock;
   const bool groups = context.config.traits->grouped_activations && acts.groups != 0;
-  (groups ? QuantizeGroups : QuantizeWhole)(context, token, x, cols, row);
+  const float scale = (groups ? QuantizeGroups : QuantizeWhole)(context, token, x, cols, row);
+  if (scale < input.limit) {
+    RecordFailure(context, token, scale == 0 ? input.from : input.to);
+    QuantizeToZeros(context, token, cols, row);
+  }
   std::fill(row + cols, row + padded_cols, std::int8_t{0});
   if (acts.groups != 0) {  // the last block's second group may lie past the columns
     const std::size_t used = (cols + kernels::kGroupCols - 1) / kernels::kGroupCols;
@@ -142,15 +168,16 @@ void QuantizeRow(const Context& context, std::size_t token, const float* x, std:
   }
 }
 
-void QuantizeToken(const Context& context, std::size_t token, const float* x, std::size_t cols) {
+void QuantizeToken(const Context& context, std::size_t token, const float* x, std::size_t cols,
+                   const ProjectionInput& input) {
   QuantizedActivations& acts = context.state.activations;
   const std::size_t padded_cols = quant::BlocksOfCols(cols) * quant::kTileBlock;
   if (context.few()) {
-    return QuantizeRow(context, token, x, cols, acts.values.data() + token * padded_cols);
+    return QuantizeRow(context, token, x, cols, input, acts.values.data() + token * padded_cols);
   }
   std::int8_t* row =
       acts.has_rows() ? acts.rows.data() + token * padded_cols : context.scratch().row.data();
-  QuantizeRow(context, token, x, cols, row);
+  QuantizeRow(context, token, x, cols, input, row);
   JoinPanel(row, token, padded_cols, acts.values.data());
 }
 

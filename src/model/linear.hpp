@@ -4,17 +4,23 @@
 #pragma once
 
 #include "model/context.hpp"
+#include "model/row_failure.hpp"
 
 namespace bittern::model {
 
-/// Quantises row `token` of a batch (cols floats at x) into state.activations. Any thread may
+/// Keeps where the values of a token were first not finite. One thread a token at a time.
+void RecordFailure(const Context& context, std::size_t token, const RowFailure& failure);
+
+/// Quantises row `token` of a batch (cols floats at x) into state.activations: to zeros, and on
+/// record, where x is not finite or a product of `input`'s projection might not be. Any thread may
 /// take any token; a barrier must follow before Linear.
-void QuantizeToken(const Context& context, std::size_t token, const float* x, std::size_t cols);
+void QuantizeToken(const Context& context, std::size_t token, const float* x, std::size_t cols,
+                   const ProjectionInput& input);
 
 /// The two steps of that for batches: a row of `cols` values and its scale, zeros up to whole
 /// blocks; then its groups of four columns dealt into their place in a panel of eight tokens.
 void QuantizeRow(const Context& context, std::size_t token, const float* x, std::size_t cols,
-                 std::int8_t* row);
+                 const ProjectionInput& input, std::int8_t* row);
 void JoinPanel(const std::int8_t* row, std::size_t token, std::size_t padded_cols,
                std::int8_t* panels);
 

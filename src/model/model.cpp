@@ -19,8 +19,9 @@ Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Deci
     return error.code == ErrorCode::kInvalidArgument ? error : Within(path, std::move(error));
   };
   auto config = BITTERN_TRY(ReadConfig(checkpoint, decisions).map_error(named));
-  auto weights =
-      BITTERN_TRY(Weights::Load(checkpoint, config, pool, decisions, options).map_error(named));
+  auto loaded = Weights::Load(checkpoint, config, pool, decisions, options);
+  BITTERN_TRY(checkpoint.CheckUnchanged());  // rather than what is wrong with its tensors now
+  auto weights = BITTERN_TRY(std::move(loaded).map_error(named));
   return Model(
       std::make_unique<Impl>(Impl{std::move(checkpoint), std::move(config), std::move(weights)}));
 }

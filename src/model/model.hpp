@@ -6,15 +6,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/decision.hpp"
 #include "base/result.hpp"
 #include "base/thread_pool.hpp"
 #include "formats/checkpoint.hpp"
+#include "model/batch.hpp"
 #include "model/config.hpp"
-#include "model/kv_cache.hpp"
+#include "model/kv_pool.hpp"
 #include "model/load_options.hpp"
+#include "model/row_failure.hpp"
 #include "model/screened_head.hpp"
 #include "model/skip_stats.hpp"
 
@@ -58,13 +61,15 @@ class Model {
 /// abandons the pass.
 using PassWatcher = std::function<bool(int layers_done)>;
 
-/// Scratch memory of forward passes; one per session, never grows.
+/// Scratch memory of forward passes, one at a time; its size is fixed.
 class ForwardState {
  public:
-  /// For batches of up to `max_tokens` tokens, caches of `max_positions` and pools of up to
-  /// `num_threads` threads. Errors: kInvalidArgument, kOutOfMemory.
+  /// For batches of up to `max_tokens` tokens, sequences of up to `max_positions` and pools of up
+  /// to `num_threads` threads. One scan of a screened head serves `screen_vectors`
+  /// (1..kMostScreenVectors) rows. Errors: kInvalidArgument, kOutOfMemory.
   [[nodiscard]] static Result<ForwardState> Create(const Model& model, int max_tokens,
-                                                   int max_positions, int num_threads);
+                                                   int max_positions, int num_threads,
+                                                   std::size_t screen_vectors = kScreenVectors);
   ForwardState(ForwardState&&) noexcept;
   ForwardState& operator=(ForwardState&&) noexcept;
   ~ForwardState();
@@ -77,6 +82,10 @@ class ForwardState {
   /// outlives them. Null: nobody.
   void SetWatcher(const PassWatcher* watcher) noexcept;
 
+  /// Of each token of the last pass, as many as it had: where its values were first not finite.
+  /// Such a token's logits are zeros; those after it in its sequence mean nothing.
+  [[nodiscard]] std::span<const std::optional<RowFailure>> failures() const noexcept;
+
   struct Impl;
   [[nodiscard]] Impl& impl() noexcept { return *impl_; }
 
@@ -85,23 +94,13 @@ class ForwardState {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Which rows of logits a forward pass computes.
-enum class LogitsRows { kNone, kLast, kAll };
-
-/// Runs `tokens` (1..max_tokens ids, each inside the vocabulary) at positions cache.length()..,
-/// appends them to the cache and writes logits: float[vocab_size] per row asked for. The caller
-/// checks that the cache has room. The result of a token depends on nothing but the tokens
-/// before it: not on batch, chunk, thread count or instruction set. False if its watcher abandoned
-/// the pass: then the cache is as it was.
-bool Forward(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
-             ForwardState& state, ThreadPool& pool, LogitsRows rows, std::span<float> logits);
-
-/// As Forward, but writes only the logits asked for, the same bits as there, of the last out.size()
-/// (1..tokens.size()) tokens. None at all: they are not finite numbers. Needs
-/// Model::CanScreen(request).
-bool ForwardCandidates(const Model& model, std::span<const std::int32_t> tokens, KvCache& cache,
-                       ForwardState& state, ThreadPool& pool, const CandidateRequest& request,
-                       std::span<CandidateLogits> out);
+/// Runs a batch: the tokens of all segments (1..max_tokens in all) at the next positions of their
+/// sequences, which are extended by them, and writes the logits that each segment wants. The result
+/// of a token depends on nothing but the tokens before it in its sequence: not on the batch, chunk,
+/// thread count or instruction set. Returns false if its watcher abandoned the pass: then the
+/// sequences are as they were. One pass at a time with a state, a pool and the pages of a KvPool.
+bool Forward(const Model& model, std::span<const Segment> segments, ForwardState& state,
+             ThreadPool& pool);
 
 /// What zero skipping left out in all passes of a few tokens with this state; what any of them
 /// needed was not left out.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <optional>
 
@@ -149,9 +150,32 @@ Result<float> ScaleOfWords(const TernarySource& source) {
               fmt::format("expected a finite positive scale, found {}", scale));
 }
 
-/// Repacks a tensor; returns its scales at the coarsest grain that holds them.
-Result<quant::TernaryScales> RepackPart(const StackPart& part, MatrixLayout layout,
-                                        std::uint8_t* tiles, ThreadPool& pool) {
+/// Checks the rows that are not kept, so that a file is refused, or its products are bounded, no
+/// matter what is left out of it. Returns their largest scale, 0 where the tensor has only one.
+Result<float> CheckRowsLeftOut(const StackPart& part) {
+  if (part.rows.empty()) return 0.0f;
+  std::vector<bool> kept(part.source.rows());
+  for (const std::uint32_t row : part.rows) kept[row] = true;
+  std::vector<std::uint8_t> codes(part.source.cols());
+  std::vector<float> scales(part.source.scales_per_row());
+  float largest = 0;
+  for (std::size_t row = 0; row < kept.size(); ++row) {
+    if (kept[row]) continue;
+    BITTERN_TRY(part.source.ReadRows(row, 1, codes.data(), scales.data()));
+    largest = std::max(largest, *std::ranges::max_element(scales));
+  }
+  return largest;
+}
+
+/// The scales of a tensor at the coarsest grain that holds them, and the largest of all its rows.
+struct PartScales {
+  quant::TernaryScales scales;
+  float largest;
+};
+
+/// Repacks a tensor.
+Result<PartScales> RepackPart(const StackPart& part, MatrixLayout layout, std::uint8_t* tiles,
+                              ThreadPool& pool) {
   const TernarySource& source = part.source;
   const std::size_t rows = part.num_rows(), cols = source.cols();
   const std::size_t tile_rows = TileRows(layout);
@@ -171,10 +195,14 @@ Result<quant::TernaryScales> RepackPart(const StackPart& part, MatrixLayout layo
     }
   });
   BITTERN_TRY(std::move(error).Get());
-  if (!words) return quant::Coarsen(std::move(scales));
-  const float scale = BITTERN_TRY(ScaleOfWords(source));
-  scales.values = {scale};
-  return scales;
+  float largest = BITTERN_TRY(CheckRowsLeftOut(part));
+  if (words) {
+    const float scale = BITTERN_TRY(ScaleOfWords(source));
+    scales.values = {scale};
+  }
+  largest = std::max(largest, *std::ranges::max_element(scales.values));
+  if (!words) scales = quant::Coarsen(std::move(scales));
+  return PartScales{std::move(scales), largest};
 }
 
 bool IsGrouped(const quant::TernaryScales& scales) { return scales.values.size() > scales.rows; }
@@ -218,6 +246,16 @@ Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, Ternar
   return {};
 }
 
+/// TernaryMatrix::Part::act_limit: |sum| <= 127 K, and 127 K / scale * weight scale stays below
+/// 2^126 in the order of the kernels, so that what is rotated afterwards is finite, too.
+float ActLimit(std::size_t cols, float largest_scale, bool grouped) {
+  const double sum = 127.0 * static_cast<double>(cols), most = 0x1p126;
+  const double weight = static_cast<double>(largest_scale);
+  // Grouped sums meet the weight's scale first.
+  if (grouped && sum * weight > most) return std::numeric_limits<float>::infinity();
+  return static_cast<float>(sum * std::max(1.0, weight) / most);
+}
+
 void SetPartScales(std::span<const quant::TernaryScales> scales, TernaryMatrix* matrix) {
   for (std::size_t i = 0; i < scales.size(); ++i) {
     TernaryMatrix::Part& part = matrix->parts[i];
@@ -243,20 +281,26 @@ Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayou
       arena, matrix.num_tiles * TileBytes(layout, matrix.cols),
       TensorPrefix(parts[0].tensor->name)));
   std::vector<quant::TernaryScales> scales;
+  std::vector<float> largest;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t first_tile = matrix.parts[i].first_row / tile_rows;
     const auto named = [&](Error error) {
       return Within(TensorPrefix(parts[i].tensor->name), std::move(error));
     };
-    scales.push_back(BITTERN_TRY(
+    PartScales part = BITTERN_TRY(
         RepackPart(parts[i], layout,
                    matrix.tiles.data() + first_tile * TileBytes(layout, matrix.cols), pool)
-            .map_error(named)));
+            .map_error(named));
+    scales.push_back(std::move(part.scales));
+    largest.push_back(part.largest);
   }
   if (want_groups || std::any_of(scales.begin(), scales.end(), IsGrouped)) {
     BITTERN_TRY(SetGroupScales(scales, &matrix));
   } else {
     SetPartScales(scales, &matrix);
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    matrix.parts[i].act_limit = ActLimit(parts[i].source.cols(), largest[i], matrix.grouped());
   }
   return matrix;
 }

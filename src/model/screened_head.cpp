@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "model/context.hpp"
 #include "model/head.hpp"
@@ -312,6 +313,38 @@ void Eliminate(const Screening& s, std::size_t piece, ScreenScratch::Thread* thr
   s.shared.found[piece] = found;
 }
 
+/// All rows of a piece, computed from the head, to its slice: logits too large to be bounded.
+void TakeAll(const Screening& s, std::size_t piece) {
+  constexpr std::size_t kRows = kPieceTiles * kTileRows;
+  const std::size_t first = piece * kRows, count = std::min(kRows, s.head.rows - first);
+  std::uint32_t* ids = s.shared.ids.data() + piece * kSliceRows;
+  std::iota(ids, ids + count, static_cast<std::uint32_t>(first));
+  DotRows(s.context, s.context.weights.lm_head, first, count, s.x,
+          s.shared.logits.data() + piece * kSliceRows);
+  s.shared.found[piece] = count;
+}
+
+/// Leaves of all logits those that the request is about; none where one is not finite.
+void KeepBest(const CandidateRequest& request, CandidateLogits* all) {
+  std::vector<float> sorted = all->logits;
+  const bool finite = std::ranges::all_of(sorted, [](float x) { return std::isfinite(x); });
+  float threshold = std::numeric_limits<float>::infinity();
+  if (finite) {
+    const std::size_t rank = std::clamp<std::size_t>(request.count, 1, sorted.size()) - 1;
+    std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(rank),
+                             std::greater<>());
+    threshold = request.count == 0 ? sorted[rank] - request.within : sorted[rank];
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < all->ids.size(); ++i) {
+    all->ids[kept] = all->ids[i];
+    all->logits[kept] = all->logits[i];
+    kept += all->logits[i] >= threshold && finite;
+  }
+  all->ids.resize(kept);
+  all->logits.resize(kept);
+}
+
 /// What was found about one vector, by ascending id.
 void Collect(const ScreenScratch::Vector& shared, CandidateLogits* out) {
   for (std::size_t piece = 0; piece < shared.found.size(); ++piece) {
@@ -325,9 +358,9 @@ void Collect(const ScreenScratch::Vector& shared, CandidateLogits* out) {
 /// The vectors of one scan, up to what the scratch memory holds.
 class Scan {
  public:
-  Scan(const Context& context, const float* x, std::size_t count)
-      : context_(context), head_(context.weights.screened_head), x_(x), count_(count) {
-    for (std::size_t i = 0; i < count; ++i) {
+  Scan(const Context& context, std::span<const HeadRow> rows, const float* x)
+      : context_(context), head_(context.weights.screened_head), rows_(rows), x_(x) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
       ScreenScratch::Part& mine = thread_.parts[i];
       mine.num_seeds = 0;
       vectors_[i] = Quantize(x + i * head_.cols, head_.cols, mine.high.data(), mine.low.data());
@@ -336,40 +369,53 @@ class Scan {
   }
 
   /// As FindCandidates.
-  void Run(const CandidateRequest& request, CandidateLogits* out) {
+  void Run() {
     const auto num_threads = static_cast<std::size_t>(context_.team.size());
     EstimateAll();
     context_.team.Barrier();
     ForBounded(
-        [&](std::size_t i) { Seed(Of(i), tiles_, std::max<std::size_t>(request.count, 1)); });
+        [&](std::size_t i) { Seed(Of(i), tiles_, std::max<std::size_t>(Request(i).count, 1)); });
     context_.team.BarrierThen([&] {
       ForBounded([&](std::size_t i) {
-        scratch_.vectors[i].threshold = Threshold(&scratch_, i, num_threads, request);
+        scratch_.vectors[i].threshold = Threshold(&scratch_, i, num_threads, Request(i));
         ++thread_.stats.tokens;
       });
     });
     context_.team.Deal(PiecesOf(head_.rows), 1, [&](Range pieces) {
       for (std::size_t piece = pieces.begin; piece < pieces.end; ++piece) {
-        ForBounded([&](std::size_t i) { Eliminate(Of(i), piece, &thread_); });
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+          if (bounded_[i]) {
+            Eliminate(Of(i), piece, &thread_);
+          } else {
+            TakeAll(Of(i), piece);
+          }
+        }
       }
     });
     context_.team.BarrierThen([&] {
-      for (std::size_t i = 0; i < count_; ++i) {
-        out[i].ids.clear();
-        out[i].logits.clear();
+      for (std::size_t i = 0; i < rows_.size(); ++i) {
+        Out(i).ids.clear();
+        Out(i).logits.clear();
+        Collect(scratch_.vectors[i], &Out(i));
+        if (!bounded_[i]) KeepBest(Request(i), &Out(i));
       }
-      ForBounded([&](std::size_t i) { Collect(scratch_.vectors[i], &out[i]); });
     });
   }
 
  private:
+  [[nodiscard]] const CandidateRequest& Request(std::size_t i) const {
+    return *rows_[i].segment->request;
+  }
+  [[nodiscard]] CandidateLogits& Out(std::size_t i) const {
+    return rows_[i].segment->candidates[rows_[i].index];
+  }
   Screening Of(std::size_t i) {
     return {context_,        head_, x_ + i * head_.cols, vectors_[i], scratch_.vectors[i],
             thread_.parts[i]};
   }
   template <class Step>
   void ForBounded(Step step) {
-    for (std::size_t i = 0; i < count_; ++i) {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (bounded_[i]) step(i);
     }
   }
@@ -377,7 +423,7 @@ class Scan {
   void EstimateAll() {
     constexpr std::size_t kTilesAtOnce = 8;
     context_.team.Deal(quant::TilesOfRows(head_.rows), kTilesAtOnce, [&](Range tiles) {
-      const std::size_t at_once = count_ == 1 ? tiles.end - tiles.begin : 1;
+      const std::size_t at_once = rows_.size() == 1 ? tiles.end - tiles.begin : 1;
       for (std::size_t t = tiles.begin; t < tiles.end; t += at_once) {
         ForBounded([&](std::size_t i) { Estimate(Of(i), Range{t, t + at_once}); });
       }
@@ -386,14 +432,14 @@ class Scan {
 
   const Context& context_;
   const ScreenedHead& head_;
+  std::span<const HeadRow> rows_;
   const float* x_;
-  std::size_t count_;
   ScreenScratch& scratch_ = context_.state.screen;
   ScreenScratch::Thread& thread_ =
       scratch_.threads[static_cast<std::size_t>(context_.team.index())];
   Range tiles_ = context_.team.Share(quant::TilesOfRows(head_.rows));
-  QuantizedVector vectors_[kScreenVectors];
-  bool bounded_[kScreenVectors] = {};  // the same on each thread
+  QuantizedVector vectors_[kMostScreenVectors];
+  bool bounded_[kMostScreenVectors] = {};  // the same on each thread
 };
 
 }  // namespace
@@ -469,12 +515,12 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
   return scratch;
 }
 
-void FindCandidates(const Context& context, const float* x, std::size_t count,
-                    const CandidateRequest& request, CandidateLogits* out) {
+void FindCandidates(const Context& context, std::span<const HeadRow> rows, const float* x) {
   const std::size_t at_once = context.state.screen.vectors.size();
-  for (std::size_t i = 0; i < count; i += at_once) {
-    Scan(context, x + i * context.weights.screened_head.cols, std::min(at_once, count - i))
-        .Run(request, out + i);
+  for (std::size_t i = 0; i < rows.size(); i += at_once) {
+    Scan(context, rows.subspan(i, std::min(at_once, rows.size() - i)),
+         x + i * context.weights.screened_head.cols)
+        .Run();
   }
 }
 

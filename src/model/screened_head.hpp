@@ -22,6 +22,7 @@ namespace bittern::model {
 
 struct Context;
 struct DenseMatrix;
+struct HeadRow;
 
 /// Immutable after Build.
 struct ScreenedHead {
@@ -67,8 +68,9 @@ struct ScreenStats {
   std::uint64_t after_5_bits = 0, after_7_bits = 0;
 };
 
-/// Vectors that one scan of the coarse copy serves at most.
-inline constexpr std::size_t kScreenVectors = 4;
+/// Vectors that one scan of the coarse copy serves: enough for a sequence and its drafts, and at
+/// most for many sequences.
+inline constexpr std::size_t kScreenVectors = 4, kMostScreenVectors = 32;
 
 /// Scratch memory of a screen.
 struct ScreenScratch {
@@ -97,16 +99,15 @@ struct ScreenScratch {
   std::vector<float> all_seeds;
   std::vector<Thread> threads;
 
-  /// For `num_vectors` (1..kScreenVectors) at once. Nothing is allocated for an empty head. Error:
-  /// kOutOfMemory.
+  /// For `num_vectors` (1..kMostScreenVectors) at once. Nothing is allocated for an empty head.
+  /// Error: kOutOfMemory.
   [[nodiscard]] static Result<ScreenScratch> Create(const ScreenedHead& head,
                                                     std::size_t num_vectors, int num_threads);
 };
 
-/// Finds the candidates of some tokens among the rows of the head; x: (count, cols), the final
-/// norm's output. out[0..count), written by one thread: by ascending id; not one candidate where
-/// the logits would not have been finite. Ends with a barrier.
-void FindCandidates(const Context& context, const float* x, std::size_t count,
-                    const CandidateRequest& request, CandidateLogits* out);
+/// Finds the candidates of some rows among the rows of the head; x: (rows.size(), cols), the final
+/// norm's output. Each row's candidates go where its segment says, written by one thread, by
+/// ascending id; none where the logits would not have been finite. Collective; ends with a barrier.
+void FindCandidates(const Context& context, std::span<const HeadRow> rows, const float* x);
 
 }  // namespace bittern::model

@@ -12,6 +12,7 @@
 #include <random>
 
 #include "model/model.hpp"
+#include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"
 #include "quant/tile16.hpp"
 
@@ -102,7 +103,7 @@ class Screened {
   Screened(const SmallModel& small, int threads)
       : pool_(ThreadPool::Create(threads).value()),
         model_(Load(small, pool_)),
-        cache_(KvCache::Create(model_.config(), 64, KvType::kF32).value()),
+        cache_(model_.config(), 64, KvType::kF32),
         state_(ForwardState::Create(model_, 8, 64, threads).value()) {}
 
   /// Logits of every token.
@@ -147,7 +148,7 @@ class Screened {
 
   ThreadPool pool_;
   Model model_;
-  KvCache cache_;
+  OneSequence cache_;
   ForwardState state_;
 };
 
@@ -249,6 +250,31 @@ TEST(ScreenedHead, RulesMostRowsOutWhereTheyHaveOutliers) {
   const ScreenStats stats = StatsOf(small);
   EXPECT_LT(stats.after_5_bits, stats.rows / 2);
   EXPECT_LT(stats.after_7_bits, 40 * 8u);
+}
+
+// Near the largest float nothing can be bounded, but every logit is a number.
+TEST(ScreenedHead, ComputesAllLogitsThatAreTooLargeToBound) {
+  SmallModel small;
+  small.AddFloats("output.weight", {kCols, kVocab}, 1e17f);
+  small.AddFloats("output_norm.weight", {kCols}, 1e18f, 1e18f);
+  Screened screened(small, 3);
+  const std::int32_t tokens[] = {5, 17, 250, 5, 99, 0};
+  const auto full = screened.Full(tokens);
+  const float largest = *std::ranges::max_element(full);
+  ASSERT_GT(largest, 3e36f);
+  ASSERT_TRUE(std::isfinite(largest));
+  for (const std::size_t count : {1u, 40u, 1000u}) screened.Check(tokens, 6, {count, 0}, full);
+  for (const float within : {0.0f, 1e36f}) screened.Check(tokens, 2, {0, within}, full);
+  EXPECT_EQ(screened.Stats().tokens, 0u) << "some were bounded";
+}
+
+TEST(ScreenedHead, GivesNoCandidatesWhereALogitIsNotFinite) {
+  SmallModel small;
+  small.AddFloats("output.weight", {kCols, kVocab}, 1e17f);
+  small.AddFloats("output_norm.weight", {kCols}, 1e21f, 1e21f);
+  Screened screened(small, 2);
+  const std::int32_t token = 5;
+  EXPECT_TRUE(screened.Candidates({&token, 1}, 1, {1, 0})[0].ids.empty());
 }
 
 TEST(ScreenedHead, IsOffWhereARowIsNotFinite) {

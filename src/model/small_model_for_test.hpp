@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_alphabet.hpp"
 #include "formats/gguf_builder_for_test.hpp"
 #include "quant/i2s.hpp"
 #include "quant/ternary_codec.hpp"
@@ -112,6 +113,23 @@ class SmallModel {
     if (layout.starts_with("i2_s:")) texts["ternary.layout"] = layout.substr(5);
   }
 
+  /// Gives the model a byte-level vocabulary: 256 bytes, then words; the last id ends a text.
+  void AddTokenizer() {
+    std::vector<std::string> tokens;
+    for (int byte = 0; byte < 256; ++byte) {
+      tokens.emplace_back();
+      AppendSpelling(std::string(1, static_cast<char>(byte)), &tokens.back());
+    }
+    tokens.push_back("ab");
+    while (tokens.size() + 1 < kVocab) tokens.push_back("w" + std::to_string(tokens.size()));
+    tokens.push_back("<|end|>");
+    texts["tokenizer.ggml.model"] = "gpt2";
+    texts["tokenizer.ggml.pre"] = "llama-bpe";
+    string_lists["tokenizer.ggml.tokens"] = tokens;
+    string_lists["tokenizer.ggml.merges"] = {"a b"};
+    whole_keys["tokenizer.ggml.eos_token_id"] = kVocab - 1;
+  }
+
   /// Makes every weight of a row 0, or all of them `code` - 1, as long as the tensor is I2_S.
   void ZeroRow(const std::string& name, std::size_t row) { FillRow(name, row, 1); }
   void FillRow(const std::string& name, std::size_t row, std::uint8_t code) {
@@ -137,6 +155,8 @@ class SmallModel {
     builder.Add(architecture + ".attention.layer_norm_rms_epsilon", rms_norm_eps);
     if (rope_theta) builder.Add(architecture + ".rope.freq_base", *rope_theta);
     for (const auto& [key, value] : texts) builder.Add(key, value.c_str());
+    for (const auto& [key, value] : string_lists) builder.AddStrings(key, value);
+    for (const auto& [key, value] : whole_keys) builder.Add(key, value);
     if (!tilings.empty()) builder.AddArray("ternary.tl.tiling", tilings);
     for (const auto& [name, tensor] : tensors) {
       builder.AddTensor(name, static_cast<std::uint32_t>(tensor.format), tensor.shape, tensor.data);
@@ -155,6 +175,8 @@ class SmallModel {
   std::string architecture;
   std::map<std::string, std::uint32_t> keys;
   std::map<std::string, std::string> texts;
+  std::map<std::string, std::vector<std::string>> string_lists;
+  std::map<std::string, std::uint32_t> whole_keys;  ///< not behind the architecture's name
   std::vector<std::uint32_t> tilings;
   float rms_norm_eps = 1e-5f;
   std::optional<float> rope_theta = 10000.0f;  ///< nullopt: the file does not say

@@ -132,10 +132,11 @@ void AddDownOfFew(const Context& context, const LayerWeights& layer) {
   }
 }
 
-void QuantizeLive(const Context& context, std::size_t token, const float* x, std::size_t size) {
+void QuantizeLive(const Context& context, std::size_t token, const float* x, std::size_t size,
+                  const ProjectionInput& input) {
   LiveInputs& live = context.state.live_inputs;
   std::int8_t* row = context.state.activations.row(token, quant::BlocksOfCols(size), context.few());
-  QuantizeRow(context, token, x, size, row);
+  QuantizeRow(context, token, x, size, input, row);
   live.counts[token] = context.weights.kernels.sparse().find_nonzero(
       row, size, live.columns.data() + token * live.stride);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "model/context.hpp"
+#include "model/row_failure.hpp"
 
 namespace bittern::model {
 
@@ -15,8 +16,9 @@ namespace bittern::model {
 void AddDownOfFew(const Context& context, const LayerWeights& layer);
 
 /// Quantises a token's `size` inputs of down_proj and lists those that are not zero, for
-/// DownOfBatch. Any thread may take any token.
-void QuantizeLive(const Context& context, std::size_t token, const float* x, std::size_t size);
+/// DownOfBatch. Any thread may take any token. `input`: as QuantizeToken's.
+void QuantizeLive(const Context& context, std::size_t token, const float* x, std::size_t size,
+                  const ProjectionInput& input);
 
 /// state.projected = down_proj times what QuantizeLive has left of more than a few tokens. A
 /// barrier must lie between the two. No barrier at the end.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "model/model.hpp"
+#include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"
 #include "model/trace.hpp"
 
@@ -14,9 +15,8 @@ namespace {
 /// Counts the gates of layer 0, and those above zero.
 class GateCounter : public Tracer {
  public:
-  void OnValues(int layer, TracePoint point, int /*position*/,
-                std::span<const std::byte> values) noexcept override {
-    if (layer != 0 || point != TracePoint::kGate) return;
+  void OnValues(const TracePlace& place, std::span<const std::byte> values) noexcept override {
+    if (place.layer != 0 || place.point != TracePoint::kGate) return;
     for (std::size_t i = 0; i < values.size(); i += sizeof(float)) {
       float gate;
       std::memcpy(&gate, &values[i], sizeof gate);
@@ -39,7 +39,7 @@ std::vector<float> LogitsOf(const SmallModel& small, const LoadOptions& options,
       Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, options);
   std::filesystem::remove(path);
   EXPECT_TRUE(model.has_value());
-  auto cache = KvCache::Create(model->config(), 64, KvType::kF32).value();
+  OneSequence cache(model->config(), 64, KvType::kF32);
   auto state = ForwardState::Create(*model, 64, 64, threads).value();
   state.SetTracer(tracer);
   std::vector<std::int32_t> tokens(60);

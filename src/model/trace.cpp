@@ -31,8 +31,10 @@ class Recorder {
         token_(token) {}
 
   void Bytes(const void* values, std::size_t size) const {
-    context_.state.tracer->OnValues(index_, point_,
-                                    context_.first_position + static_cast<int>(token_),
+    context_.state.tracer->OnValues({.sequence = context_.segment(token_).tag,
+                                     .layer = index_,
+                                     .point = point_,
+                                     .position = static_cast<int>(context_.position(token_))},
                                     {static_cast<const std::byte*>(values), size});
   }
 
@@ -189,15 +191,14 @@ void RecordStep(const Context& context, const LayerWeights* layer, TracePoint po
   context.team.Barrier();
 }
 
-void RecordLogits(const Context& context, std::size_t first_token, std::size_t count,
-                  const float* logits) {
+void RecordLogits(const Context& context, std::span<const HeadRow> rows) {
   const auto hidden = static_cast<std::size_t>(context.config.hidden_size);
   const auto vocab = static_cast<std::size_t>(context.config.vocab_size);
-  for (std::size_t i = 0; i < count && context.team.index() == 0; ++i) {
-    Recorder(context, nullptr, TracePoint::kFinalNorm, first_token + i)
+  for (std::size_t i = 0; i < rows.size() && context.team.index() == 0; ++i) {
+    Recorder(context, nullptr, TracePoint::kFinalNorm, rows[i].token)
         .Floats(context.state.normed.data() + i * hidden, hidden);
-    Recorder(context, nullptr, TracePoint::kHead, first_token + i)
-        .Floats(logits + i * vocab, vocab);
+    Recorder(context, nullptr, TracePoint::kHead, rows[i].token)
+        .Floats(rows[i].segment->logits.data() + rows[i].index * vocab, vocab);
   }
   context.team.Barrier();
 }

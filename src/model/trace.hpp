@@ -38,15 +38,21 @@ inline constexpr std::size_t kNumLayerPoints = 13;
 /// "attn_norm", "qkv_proj", ...
 [[nodiscard]] std::string_view TracePointName(TracePoint point) noexcept;
 
+/// Where values were taken.
+struct TracePlace {
+  int sequence;  ///< Segment::tag of the token's sequence
+  int layer;     ///< -1 outside the layers
+  TracePoint point;
+  int position;  ///< of the token in its sequence
+};
+
 /// Receives the values. Calls come from one thread at a time, for each step token by token in
-/// their order; the values of one token may come in several parts. Zeros are +0.
+/// their order in the batch; the values of one token may come in several parts. Zeros are +0.
 class Tracer {
  public:
   virtual ~Tracer() = default;
-  /// layer: -1 outside the layers. position: of the token in its sequence. values: little-endian
-  /// float32, or int8, as TracePoint says. Valid during the call only.
-  virtual void OnValues(int layer, TracePoint point, int position,
-                        std::span<const std::byte> values) noexcept = 0;
+  /// values: little-endian float32, or int8, as TracePoint says. Valid during the call only.
+  virtual void OnValues(const TracePlace& place, std::span<const std::byte> values) noexcept = 0;
 };
 
 }  // namespace bittern::model

@@ -10,8 +10,7 @@ namespace bittern::model {
 
 namespace internal {
 void RecordStep(const Context& context, const LayerWeights* layer, TracePoint point);
-void RecordLogits(const Context& context, std::size_t first_token, std::size_t count,
-                  const float* logits);
+void RecordLogits(const Context& context, std::span<const HeadRow> rows);
 }  // namespace internal
 
 /// Shows what `point` of the layer (none for kEmbedding) has just computed. On all threads.
@@ -26,13 +25,9 @@ inline void TraceShares(const Context& context, const LayerWeights* layer, Trace
   internal::RecordStep(context, layer, point);
 }
 
-/// Shows the final norm and the logits of tokens [first_token, first_token + count), after
-/// ComputeLogits. On all threads.
-inline void TraceLogits(const Context& context, std::size_t first_token, std::size_t count,
-                        const float* logits) {
-  if (context.state.tracer != nullptr) {
-    internal::RecordLogits(context, first_token, count, logits);
-  }
+/// Shows the final norm and all logits of some rows, after the head. On all threads.
+inline void TraceLogits(const Context& context, std::span<const HeadRow> rows) {
+  if (context.state.tracer != nullptr) internal::RecordLogits(context, rows);
 }
 
 }  // namespace bittern::model

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "quant/dequantize.hpp"
@@ -27,21 +29,32 @@ Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint, const Mode
                   c.architecture));
 }
 
+Result<std::vector<float>> BindNorm(TensorBinder& binder, const std::string& name,
+                                    std::size_t size) {
+  constexpr float kMost = 0x1p100f;
+  auto weights = BITTERN_TRY(binder.Vector(name, size));
+  const auto large = std::ranges::find_if(weights, [](float w) { return std::fabs(w) > kMost; });
+  if (large == weights.end()) return weights;
+  return Fail(ErrorCode::kCorruptFile,
+              fmt::format("{}: element {} is {}, expected at most 2^100 ({:.1e}) in magnitude",
+                          TensorPrefix(name), large - weights.begin(), *large, kMost));
+}
+
 Result<void> BindNorms(TensorBinder& binder, const ModelConfig& c, const std::string& prefix,
                        LayerWeights* layer) {
   const auto hidden = static_cast<std::size_t>(c.hidden_size);
-  layer->attn_norm = BITTERN_TRY(binder.Vector(prefix + "attn_norm.weight", hidden));
-  layer->ffn_norm = BITTERN_TRY(binder.Vector(prefix + "ffn_norm.weight", hidden));
+  layer->attn_norm = BITTERN_TRY(BindNorm(binder, prefix + "attn_norm.weight", hidden));
+  layer->ffn_norm = BITTERN_TRY(BindNorm(binder, prefix + "ffn_norm.weight", hidden));
   if (c.traits->sub_norms) {
     layer->attn_sub_norm = BITTERN_TRY(
-        binder.Vector(prefix + "attn_sub_norm.weight", static_cast<std::size_t>(c.q_size())));
-    layer->ffn_sub_norm = BITTERN_TRY(binder.Vector(prefix + "ffn_sub_norm.weight",
-                                                    static_cast<std::size_t>(c.intermediate_size)));
+        BindNorm(binder, prefix + "attn_sub_norm.weight", static_cast<std::size_t>(c.q_size())));
+    layer->ffn_sub_norm = BITTERN_TRY(BindNorm(binder, prefix + "ffn_sub_norm.weight",
+                                               static_cast<std::size_t>(c.intermediate_size)));
   }
   if (c.traits->head_norms) {
     const auto head = static_cast<std::size_t>(c.head_dim);
-    layer->q_norm = BITTERN_TRY(binder.Vector(prefix + "attn_q_norm.weight", head));
-    layer->k_norm = BITTERN_TRY(binder.Vector(prefix + "attn_k_norm.weight", head));
+    layer->q_norm = BITTERN_TRY(BindNorm(binder, prefix + "attn_q_norm.weight", head));
+    layer->k_norm = BITTERN_TRY(BindNorm(binder, prefix + "attn_k_norm.weight", head));
   }
   return {};
 }

@@ -17,6 +17,11 @@ namespace bittern::model {
 [[nodiscard]] Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint,
                                              const ModelConfig& config, const std::string& prefix);
 
+/// The weights of a norm: |weight| <= 2^100, so that no normed value overflows. Errors as
+/// TensorBinder::Vector; kCorruptFile.
+[[nodiscard]] Result<std::vector<float>> BindNorm(TensorBinder& binder, const std::string& name,
+                                                  std::size_t size);
+
 /// The norms of one layer; `prefix`: "blk.3.".
 [[nodiscard]] Result<void> BindNorms(TensorBinder& binder, const ModelConfig& config,
                                      const std::string& prefix, LayerWeights* layer);

@@ -225,7 +225,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   weights.kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
   weights.embedding = BITTERN_TRY(LoadDense(binder, "token_embd.weight", c, pool));
   weights.final_norm =
-      BITTERN_TRY(binder.Vector("output_norm.weight", static_cast<std::size_t>(c.hidden_size)));
+      BITTERN_TRY(BindNorm(binder, "output_norm.weight", static_cast<std::size_t>(c.hidden_size)));
   const bool tied = checkpoint.Find("output.weight") == nullptr;
   weights.lm_head =
       BITTERN_TRY(LoadDense(binder, tied ? "token_embd.weight" : "output.weight", c, pool));

@@ -3,6 +3,7 @@
 // in here can fail.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,6 +31,9 @@ struct TernaryMatrix {
     std::size_t rows;
     float scale;                         ///< weight = code * scale, where row_scales is empty
     std::vector<float> row_scales = {};  ///< one a row
+    /// The least scale of activations (127 / largest) whose products cannot overflow, whatever
+    /// their signs, in any row that the file has.
+    float act_limit = 0;
   };
   MatrixLayout layout = MatrixLayout::kTile16;
   std::size_t cols = 0;
@@ -42,6 +46,12 @@ struct TernaryMatrix {
   std::size_t scales_per_block = 0;
   AlignedBuffer<float> group_scales;
 
+  /// Of all parts.
+  [[nodiscard]] float act_limit() const noexcept {
+    float limit = 0;
+    for (const Part& part : parts) limit = std::max(limit, part.act_limit);
+    return limit;
+  }
   [[nodiscard]] bool grouped() const noexcept { return scales_per_block != 0; }
   [[nodiscard]] std::size_t padded_rows() const noexcept { return num_tiles * TileRows(layout); }
 };

@@ -39,9 +39,10 @@ class Recorder final : public model::Tracer {
         prefill_(NumOperations(num_layers)),
         decode_(NumOperations(num_layers)) {}
 
-  void OnValues(int layer, model::TracePoint point, int position,
+  void OnValues(const model::TracePlace& place,
                 std::span<const std::byte> values) noexcept override {
     if (!enabled) return;
+    const auto [sequence, layer, point, position] = place;
     auto& hashes = position < prompt_size_ ? prefill_ : decode_;
     std::size_t operation = static_cast<std::size_t>(point);
     if (layer >= 0) operation += static_cast<std::size_t>(layer) * model::kNumLayerPoints;

@@ -54,7 +54,7 @@ Result<Companions> Companions::Start(const std::shared_ptr<const LoadedModel>& m
     try {
       impl->threads.emplace_back(&Impl::Work, impl.get(), session, prompt);
     } catch (const std::system_error& error) {
-      return Fail(ErrorCode::kIo, fmt::format("cannot start a thread: {}", error.what()));
+      return Fail(ErrorCode::kOutOfMemory, fmt::format("cannot start a thread: {}", error.what()));
     }
   }
   for (int now; (now = impl->started.load()) < count;) impl->started.wait(now);

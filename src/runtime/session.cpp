@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks happen before any work, so a refused call leaves the session as it was; after that the
-// forward pass cannot fail.
+// One sequence on a machine of its own. Checks happen before any work, so a refused call leaves the
+// session as it was.
 #include "runtime/session.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
-#include <cstdint>
-#include <optional>
 #include <utility>
 
-#include "base/thread_pool.hpp"
-#include "base/utf8.hpp"
-#include "runtime/stop.hpp"
-#include "tokenizer/detokenizer.hpp"
+#include "runtime/generation.hpp"
+#include "runtime/machine.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -35,26 +30,11 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// A model whose weights or activation are wrong shows itself here at the latest.
-Result<void> CheckFinite(std::span<const float> logits) {
-  std::size_t bad = 0;
-  for (const float logit : logits) {
-    // Infinity and NaN have all exponent bits set; integers, so that the loop vectorises.
-    constexpr std::uint32_t kExponent = 0x7f800000u;
-    bad += (std::bit_cast<std::uint32_t>(logit) & kExponent) == kExponent ? 1 : 0;
-  }
-  if (bad == 0) return {};
-  return Fail(ErrorCode::kInternal,
-              fmt::format("{} of {} logits are not finite numbers: the weights are damaged or the "
-                          "file is read with a wrong setting (see `bittern inspect`)",
-                          bad, logits.size()));
-}
-
 bool Cancelled(const std::atomic<bool>* cancel) {
   return cancel != nullptr && cancel->load(std::memory_order_relaxed);
 }
 
-/// Who wants to know how far a prompt is read, and to stop it.
+/// How to report that a prompt is being read, and to stop it.
 struct PromptWatch {
   const std::atomic<bool>* cancel;
   const std::function<void(double)>& on_prompt;
@@ -80,111 +60,47 @@ tl::unexpected<Error> Abandoned() {
   return Fail(ErrorCode::kCancelled, "cancelled while reading the prompt");
 }
 
-Result<void> CheckStops(std::span<const std::string> stops) {
-  for (const std::string& stop : stops) {
-    if (ReplaceInvalidUtf8(stop) == stop) continue;
-    return Fail(ErrorCode::kInvalidArgument, "a stop string is not valid UTF-8");
-  }
-  return {};
-}
-
-/// The text side of a generation: token -> characters -> what no stop string holds back.
-class TextStream {
- public:
-  TextStream(const tokenizer::Tokenizer& tokenizer, const GenerateOptions& options,
-             const std::function<bool(std::string_view)>& on_text, std::string* text)
-      : detokenizer_(tokenizer, options.render_special),
-        stops_(options.stops),
-        on_text_(on_text),
-        text_(text) {}
-
-  void Push(TokenId id) { Show(stops_.Push(detokenizer_.Push(id))); }
-  void Finish() {
-    Show(stops_.Push(detokenizer_.Finish()));
-    Show(stops_.Finish());
-  }
-  [[nodiscard]] bool stopped() const noexcept { return stops_.stopped(); }
-  /// True once on_text has returned false; it is not called again.
-  [[nodiscard]] bool refused() const noexcept { return refused_; }
-
- private:
-  void Show(std::string_view text) {
-    if (text.empty() || refused_) return;
-    *text_ += text;
-    refused_ = on_text_ && !on_text_(text);
-  }
-
-  tokenizer::StreamingDetokenizer detokenizer_;
-  StopMatcher stops_;
-  const std::function<bool(std::string_view)>& on_text_;
-  std::string* text_;
-  bool refused_ = false;
-};
-
-/// One batch over a token and its draft, taken row by row as the draft comes true.
-struct DraftWindow {
-  std::vector<TokenId> ids = {};                        // what was run; empty: no draft is open
-  std::vector<float> logits = {};                       // (ids, vocab_size) at least
-  std::vector<model::CandidateLogits> candidates = {};  // (ids), in place of them
-  bool screened = false;
-  std::size_t row = 0;  // of the last token known to be right
-  double seconds = 0;   // that the batch took
-};
-
 }  // namespace
 
 struct Session::Impl {
-  std::shared_ptr<const LoadedModel> model;
-  ThreadPool pool;
-  model::KvCache cache;
-  model::ForwardState state;
+  /// What is known about the last position.
+  enum class Last : std::uint8_t {
+    kNothing,
+    kLogits,      ///< results.logits has all of them
+    kCandidates,  ///< results.candidates has what results.request asks for
+    kUnneeded,    ///< a generation has used what it wanted and gave no logits to the caller
+  };
+
+  std::unique_ptr<Machine> machine;
+  model::KvSequence cache;
+  int context_length;
   std::size_t batch_size;
-  std::vector<float> last_logits = {};     // (vocab_size)
-  model::CandidateLogits candidates = {};  // in place of them after a screened step
-  bool screened = false;
-  bool has_logits = false;
-  std::optional<model::CandidateRequest> prefilled_for = {};  // what `candidates` are, if anything
-  std::vector<TokenId> tokens = {};  // as the cache, but for an open window's guesses
+  std::vector<TokenId> tokens = {};  // in the cache
+  RowResults results = {};           // of the last pass
+  std::size_t row = 0;               // of the last token, in results
+  Last last = Last::kNothing;
   Timings timings = {};
   DraftPolicy policy = {};
-  DraftWindow window = {};
 
-  [[nodiscard]] std::size_t vocab_size() const noexcept {
-    return static_cast<std::size_t>(model->model.config().vocab_size);
-  }
+  [[nodiscard]] const LoadedModel& model() const noexcept { return machine->model(); }
+  [[nodiscard]] std::size_t vocab_size() const noexcept { return machine->vocab_size(); }
   [[nodiscard]] std::size_t room() const noexcept {
-    return static_cast<std::size_t>(cache.capacity()) - tokens.size();
+    return static_cast<std::size_t>(context_length) - tokens.size();
   }
-  /// Of the last token known to be right.
-  [[nodiscard]] std::span<const float> window_logits() const noexcept {
-    return std::span<const float>(window.logits).subspan(window.row * vocab_size(), vocab_size());
-  }
-  [[nodiscard]] const model::CandidateLogits& current_candidates() const noexcept {
-    return window.ids.empty() ? candidates : window.candidates[window.row];
-  }
-  [[nodiscard]] std::span<const float> current_logits() const noexcept {
-    return window.ids.empty() ? std::span<const float>(last_logits) : window_logits();
+  [[nodiscard]] std::span<const float> logits() const noexcept {
+    return std::span<const float>(results.logits).subspan(row * vocab_size(), vocab_size());
   }
 
   Result<void> Check(std::span<const TokenId> ids) const;
-  Result<void> Forward(std::span<const TokenId> ids, model::LogitsRows rows,
-                       std::span<float> logits);
-  Result<void> ForwardTo(std::span<const TokenId> ids, const model::CandidateRequest& request);
-  [[nodiscard]] std::optional<model::CandidateRequest> ScreenFor(const Sampler& sampler) const;
+  Result<void> Run(std::span<const TokenId> ids, std::size_t rows,
+                   const std::optional<model::CandidateRequest>& request);
+  Result<void> RunChunk(std::span<const TokenId> ids, std::size_t rows,
+                        const std::optional<model::CandidateRequest>& request);
   Result<void> Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
                        const std::optional<model::CandidateRequest>& request);
   Result<void> Resume(const Sampler& sampler);
-  Result<FinishReason> Decode(const GenerateOptions& options, Sampler* sampler, TextStream* stream,
-                              std::vector<TokenId>* ids);
-  Result<void> Advance(TokenId id, const GenerateOptions& options, int wanted,
-                       const Drafter& drafter, const Sampler& sampler);
-  Result<void> Step(TokenId id, const Sampler& sampler);
-  Result<TokenId> SampleNext(Sampler* sampler) const;
-  [[nodiscard]] std::vector<TokenId> Draft(const GenerateOptions& options, int wanted,
-                                           const Drafter& drafter) const;
-  void OpenWindow(TokenId id, std::span<const TokenId> draft, const Sampler& sampler);
-  void RunWindow(const Sampler& sampler);
-  void CloseWindow() noexcept;
+  Result<void> Decode(const GenerateOptions& options, Generation* generation);
+  Result<void> Advance(bool screened, Generation* generation);
 };
 
 Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
@@ -196,182 +112,141 @@ Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
   }
   if (ids.size() > room()) {
     return Fail(ErrorCode::kContextFull,
-                fmt::format("{} tokens do not fit: the context holds {}, {} are in use", ids.size(),
-                            cache.capacity(), cache.length()));
+                tokens.empty()
+                    ? fmt::format("the prompt has {} tokens, but the context holds {}", ids.size(),
+                                  context_length)
+                    : fmt::format("{} tokens do not fit: the context holds {}, {} are in use",
+                                  ids.size(), context_length, tokens.size()));
   }
   return {};
 }
 
-Result<void> Session::Impl::Forward(std::span<const TokenId> ids, model::LogitsRows rows,
-                                    std::span<float> logits) {
-  has_logits = false;
-  prefilled_for.reset();
-  if (!model::Forward(model->model, ids, cache, state, pool, rows, logits)) return Abandoned();
+/// One pass over tokens that fit, to the results of the last `rows` of them. Errors as
+/// Machine::Run: then nothing has changed but that nothing is known about the last position.
+Result<void> Session::Impl::Run(std::span<const TokenId> ids, std::size_t rows,
+                                const std::optional<model::CandidateRequest>& request) {
+  last = Last::kNothing;
+  if (!cache.Reserve(static_cast<int>(ids.size()))) {  // cannot happen: Check
+    return Fail(ErrorCode::kInternal, "the session has no page left");
+  }
+  model::Segment segment{.sequence = &cache, .tokens = ids};
+  results.Prepare(rows, request, vocab_size(), &segment);
+  BITTERN_TRY(machine->Run({&segment, 1}));
+  const auto failures = machine->state().failures();
+  std::ranges::copy(failures.last(rows), results.failures.begin());
+  row = rows == 0 ? 0 : rows - 1;
+  return {};
+}
+
+/// A part of the context, which is known to be right. Error kInternal where the values of a token
+/// are not finite; the session is then as before that token.
+Result<void> Session::Impl::RunChunk(std::span<const TokenId> ids, std::size_t rows,
+                                     const std::optional<model::CandidateRequest>& request) {
+  BITTERN_TRY(Run(ids, rows, request));
+  const std::size_t before = tokens.size();
   tokens.insert(tokens.end(), ids.begin(), ids.end());
-  BITTERN_TRY(CheckFinite(logits));
-  has_logits = rows == model::LogitsRows::kLast;
+  const std::size_t unseen = ids.size() - rows;  // tokens whose logits are not wanted
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    Result<void> good;
+    if (i >= unseen) {
+      good = CheckRow(results, i - unseen, vocab_size());
+    } else if (const auto& failure = machine->state().failures()[i]) {
+      good = tl::unexpected(model::NotFiniteError(*failure, static_cast<int>(before + i)));
+    }
+    if (good) continue;
+    tokens.resize(before + i);
+    cache.Truncate(static_cast<int>(tokens.size()));
+    return good;
+  }
+  if (rows > 0) last = request ? Last::kCandidates : Last::kLogits;
   return {};
 }
 
-/// To `candidates` instead of logits.
-Result<void> Session::Impl::ForwardTo(std::span<const TokenId> ids,
-                                      const model::CandidateRequest& request) {
-  has_logits = false;
-  prefilled_for.reset();
-  if (!model::ForwardCandidates(model->model, ids, cache, state, pool, request, {&candidates, 1})) {
-    return Abandoned();
+/// Chunk by chunk; of the last position what `request` asks for, or all logits.
+Result<void> Session::Impl::Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
+                                    const std::optional<model::CandidateRequest>& request) {
+  BITTERN_TRY(Check(ids));
+  const Stopwatch stopwatch(&timings.prompt_s);
+  const auto all = static_cast<double>(ids.size());
+  const auto layers = static_cast<double>(model().model.config().num_layers);
+  std::span<const TokenId> chunk;
+  const model::PassWatcher watcher = [&](int layers_done) {
+    const double read = all - static_cast<double>(ids.size() + chunk.size()) +
+                        static_cast<double>(chunk.size()) * layers_done / layers;
+    if (watch.on_prompt) watch.on_prompt(read / all);
+    return !Cancelled(watch.cancel);
+  };
+  const Watched watched(&machine->state(), watch.wanted() ? &watcher : nullptr);
+  while (!ids.empty()) {
+    if (!watcher(0)) return Abandoned();
+    chunk = ids.first(std::min(ids.size(), batch_size));
+    ids = ids.subspan(chunk.size());
+    BITTERN_TRY(RunChunk(chunk, ids.empty() ? 1 : 0, ids.empty() ? request : std::nullopt));
+    timings.prompt_tokens += static_cast<int>(chunk.size());
+    chunk = {};
   }
-  tokens.insert(tokens.end(), ids.begin(), ids.end());
   return {};
 }
 
-/// What the sampler wants next, if it is not all logits and the head can be screened for it.
-std::optional<model::CandidateRequest> Session::Impl::ScreenFor(const Sampler& sampler) const {
-  const auto request = sampler.Request();
-  return request && model->model.CanScreen(*request) ? request : std::nullopt;
-}
-
-/// The guess for what follows `id`, which is run next; empty where none pays.
-std::vector<TokenId> Session::Impl::Draft(const GenerateOptions& options, int wanted,
-                                          const Drafter& drafter) const {
-  std::size_t limit = std::min(room(), batch_size) - 1;
-  if (wanted >= 0) limit = std::min(limit, static_cast<std::size_t>(wanted));
-  std::vector<TokenId> draft;
-  drafter.Draft(limit, &draft);
-  if (options.ignore_eos) return draft;
-  const auto end = std::ranges::find_if(  // nothing is wanted after it
-      draft, [&](TokenId id) { return model->tokenizer.IsEndOfGeneration(id); });
-  draft.erase(end, draft.end());
-  return draft;
-}
-
-/// Runs the window's tokens, to the logits that the sampler may want of each.
-void Session::Impl::RunWindow(const Sampler& sampler) {
-  // Beyond so many the whole head, read once for all, costs less than a scan for every few.
-  constexpr std::size_t kMostScreened = 2 * model::kScreenVectors;
-  const auto request = sampler.Request(window.ids.size() - 1);
-  prefilled_for.reset();
-  window.screened =
-      window.ids.size() <= kMostScreened && request && model->model.CanScreen(*request);
-  const Stopwatch stopwatch(&window.seconds);
-  if (window.screened) {
-    window.candidates.resize(window.ids.size());
-    model::ForwardCandidates(model->model, window.ids, cache, state, pool, *request,
-                             window.candidates);
-    return;
+/// Makes `results` those that the first token is sampled from.
+Result<void> Session::Impl::Resume(const Sampler& sampler) {
+  if (last == Last::kLogits) return {};
+  if (last == Last::kCandidates && results.request == sampler.Request()) return {};
+  if (last == Last::kNothing || tokens.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "nothing to continue: run a prompt first");
   }
-  const std::size_t floats = window.ids.size() * vocab_size();
-  if (window.logits.size() < floats) window.logits.resize(floats);
-  model::Forward(model->model, window.ids, cache, state, pool, model::LogitsRows::kAll,
-                 std::span(window.logits).first(floats));
-}
-
-/// Runs `id` and the draft after it in one batch. Only `id` is known to be right as yet.
-void Session::Impl::OpenWindow(TokenId id, std::span<const TokenId> draft, const Sampler& sampler) {
-  window.ids.assign(1, id);
-  window.ids.insert(window.ids.end(), draft.begin(), draft.end());
-  window.row = 0;
-  window.seconds = 0;
-  RunWindow(sampler);
-  tokens.push_back(id);
-  timings.drafted_tokens += static_cast<int>(draft.size());
-}
-
-/// Forgets what has not come true; the session is then as if the rest had been run token by token.
-void Session::Impl::CloseWindow() noexcept {
-  if (window.ids.empty()) return;
+  // The last position was read for another sampler: its token has to be run again.
+  const TokenId id = tokens.back();
+  tokens.pop_back();
   cache.Truncate(static_cast<int>(tokens.size()));
-  if (!window.screened) std::ranges::copy(window_logits(), last_logits.begin());
-  policy.ObserveBatch(window.ids.size(), window.seconds, window.row + 1);
-  timings.accepted_tokens += static_cast<int>(window.row);
-  window.ids.clear();
+  return RunChunk({&id, 1}, 1, std::nullopt);
 }
 
-/// One token through the model by itself, to the logits that the sampler wants.
-Result<void> Session::Impl::Step(TokenId id, const Sampler& sampler) {
+/// Runs the last sampled token with its draft and samples from the results. `screened`: without
+/// drafts only some logits would be computed; so a caller sees none.
+Result<void> Session::Impl::Advance(bool screened, Generation* generation) {
+  const std::vector<TokenId>& window = generation->NextWindow(std::min(room(), batch_size), true);
+  const auto request = window.size() <= kMostScreenedDraft
+                           ? ScreenFor(model().model, generation->sampler(), window.size() - 1)
+                           : std::nullopt;
   double seconds = 0;
   {
     const Stopwatch stopwatch(&seconds);
-    const auto request = ScreenFor(sampler);
-    screened = request.has_value();
-    if (screened) {
-      BITTERN_TRY(ForwardTo({&id, 1}, *request));
-    } else {
-      BITTERN_TRY(Forward({&id, 1}, model::LogitsRows::kLast, last_logits));
-    }
+    BITTERN_TRY(Run(window, window.size(), request));
   }
-  policy.ObserveStep(seconds);
+  // Listeners see the state of a session without drafts: a token joins when its turn comes.
+  last = screened ? Last::kUnneeded : Last::kLogits;
+  auto accepted = generation->Sample(window, 0, results, [&](std::size_t next) {
+    tokens.push_back(window[next]);
+    row = next;
+  });
+  if (!accepted) {  // as before the token that failed
+    tokens.pop_back();
+    last = Last::kNothing;
+  }
+  cache.Truncate(static_cast<int>(tokens.size()));
+  const std::size_t count = BITTERN_TRY(std::move(accepted));
+  generation->ObservePass(seconds, count);
   return {};
 }
 
-/// Makes current_logits() those after `id`, the next token of the text: by the open window where
-/// its draft foretold it, else by a run of the model. `wanted` tokens (< 0: any number) are to be
-/// sampled after the next one.
-Result<void> Session::Impl::Advance(TokenId id, const GenerateOptions& options, int wanted,
-                                    const Drafter& drafter, const Sampler& sampler) {
-  if (window.row + 1 < window.ids.size() && window.ids[window.row + 1] == id) {
-    ++window.row;
-    tokens.push_back(id);
-  } else {
-    CloseWindow();
-    const std::vector<TokenId> draft = Draft(options, wanted, drafter);
-    if (draft.empty()) return Step(id, sampler);
-    OpenWindow(id, draft, sampler);
+Result<void> Session::Impl::Decode(const GenerateOptions& options, Generation* generation) {
+  if (generation->finish()) return {};
+  const bool screened = ScreenFor(model().model, generation->sampler()).has_value();
+  if (Cancelled(options.cancel)) {
+    generation->End(FinishReason::kCancelled);
+    return {};
   }
-  has_logits = false;
-  screened = window.screened;
-  if (screened) return {};
-  BITTERN_TRY(CheckFinite(window_logits()));
-  // A caller sees logits where it would without drafts, so that what follows does not depend on
-  // what happened to be drafted.
-  has_logits = !ScreenFor(sampler).has_value();
-  return {};
-}
-
-Result<TokenId> Session::Impl::SampleNext(Sampler* sampler) const {
-  return screened ? sampler->SampleFrom(current_candidates()) : sampler->Sample(current_logits());
-}
-
-Result<FinishReason> Session::Impl::Decode(const GenerateOptions& options, Sampler* sampler,
-                                           TextStream* stream, std::vector<TokenId>* ids) {
-  Drafter drafter(options.speculation, tokens, &policy);
-  for (int count = 0; options.max_tokens < 0 || count < options.max_tokens; ++count) {
+  BITTERN_TRY(generation->Sample(std::span(tokens).last(1), row, results));
+  while (!generation->finish()) {
     // A token is run only when another one is wanted after it.
-    if (count > 0) {
-      if (room() == 0) return FinishReason::kContextFull;
-      const int wanted = options.max_tokens < 0 ? -1 : options.max_tokens - count - 1;
-      BITTERN_TRY(Advance(ids->back(), options, wanted, drafter, *sampler));
+    if (room() == 0) {
+      generation->End(FinishReason::kContextFull);
+    } else {
+      BITTERN_TRY(Advance(screened, generation));
     }
-    if (Cancelled(options.cancel)) return FinishReason::kCancelled;
-    const TokenId id = BITTERN_TRY(SampleNext(sampler));
-    ++timings.predicted_tokens;
-    if (!options.ignore_eos && model->tokenizer.IsEndOfGeneration(id)) {
-      return FinishReason::kEndOfText;
-    }
-    sampler->Accept(id);
-    drafter.Accept(id);
-    ids->push_back(id);
-    stream->Push(id);
-    if (stream->refused()) return FinishReason::kCancelled;
-    if (stream->stopped()) return FinishReason::kStopString;
   }
-  return FinishReason::kLength;
-}
-
-std::string_view FinishReasonName(FinishReason reason) noexcept {
-  switch (reason) {
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kEndOfText:
-      return "end_of_text";
-    case FinishReason::kStopString:
-      return "stop_string";
-    case FinishReason::kContextFull:
-      return "context_full";
-    case FinishReason::kCancelled:
-      return "cancelled";
-  }
-  return "unknown";
+  return {};
 }
 
 Result<Session> Session::Create(std::shared_ptr<const LoadedModel> model,
@@ -389,73 +264,24 @@ Result<Session> Session::Create(std::shared_ptr<const LoadedModel> model,
   }
   const int capacity = options.context_length == 0 ? limit : options.context_length;
   const int batch_size = std::min(options.batch_size, capacity);
-  auto pool = BITTERN_TRY(
-      ThreadPool::Create(options.num_threads == 0 ? DefaultThreadCount() : options.num_threads));
-  auto cache =
-      BITTERN_TRY(model::KvCache::Create(model->model.config(), capacity, options.kv_type));
-  auto state =
-      BITTERN_TRY(model::ForwardState::Create(model->model, batch_size, capacity, pool.size()));
-  Session session(
-      std::unique_ptr<Impl>(new Impl{.model = std::move(model),
-                                     .pool = std::move(pool),
-                                     .cache = std::move(cache),
-                                     .state = std::move(state),
+  auto machine =
+      BITTERN_TRY(Machine::Create(std::move(model), {.max_tokens = batch_size,
+                                                     .max_positions = capacity,
+                                                     .num_pages = model::PagesFor(capacity),
+                                                     .num_threads = options.num_threads,
+                                                     .kv_type = options.kv_type}));
+  model::KvPool* pages = &machine->pages();
+  return Session(
+      std::unique_ptr<Impl>(new Impl{.machine = std::move(machine),
+                                     .cache = model::KvSequence(pages),
+                                     .context_length = capacity,
                                      .batch_size = static_cast<std::size_t>(batch_size)}));
-  session.impl_->last_logits.resize(session.impl_->vocab_size());
-  return session;
 }
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
-
-/// Chunk by chunk; of the last position what `request` asks for, or all logits.
-Result<void> Session::Impl::Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
-                                    const std::optional<model::CandidateRequest>& request) {
-  BITTERN_TRY(Check(ids));
-  const Stopwatch stopwatch(&timings.prompt_s);
-  const auto all = static_cast<double>(ids.size());
-  const auto layers = static_cast<double>(model->model.config().num_layers);
-  std::span<const TokenId> chunk;
-  const model::PassWatcher watcher = [&](int layers_done) {
-    const double read = all - static_cast<double>(ids.size() + chunk.size()) +
-                        static_cast<double>(chunk.size()) * layers_done / layers;
-    if (watch.on_prompt) watch.on_prompt(read / all);
-    return !Cancelled(watch.cancel);
-  };
-  const Watched watched(&state, watch.wanted() ? &watcher : nullptr);
-  while (!ids.empty()) {
-    if (!watcher(0)) return Abandoned();
-    chunk = ids.first(std::min(ids.size(), batch_size));
-    ids = ids.subspan(chunk.size());
-    if (!ids.empty()) {
-      BITTERN_TRY(Forward(chunk, model::LogitsRows::kNone, {}));
-    } else if (request) {
-      BITTERN_TRY(ForwardTo(chunk, *request));
-      prefilled_for = request;
-    } else {
-      BITTERN_TRY(Forward(chunk, model::LogitsRows::kLast, last_logits));
-    }
-    timings.prompt_tokens += static_cast<int>(chunk.size());
-    chunk = {};
-  }
-  return {};
-}
-
-/// Makes current_logits() or current_candidates() those that the first token is sampled from.
-Result<void> Session::Impl::Resume(const Sampler& sampler) {
-  screened = prefilled_for && prefilled_for == sampler.Request();
-  if (screened || has_logits) return {};
-  if (!prefilled_for) {
-    return Fail(ErrorCode::kInvalidArgument, "nothing to continue: run a prompt first");
-  }
-  // The prompt was read for another sampler: its last token has to be run again.
-  const TokenId last = tokens.back();
-  tokens.pop_back();
-  cache.Truncate(static_cast<int>(tokens.size()));
-  return Forward({&last, 1}, model::LogitsRows::kLast, last_logits);
-}
 
 Result<void> Session::Prefill(std::span<const TokenId> tokens, const std::atomic<bool>* cancel) {
   return impl_->Prefill(tokens, {cancel, {}}, std::nullopt);
@@ -465,7 +291,8 @@ Result<void> Session::PrefillFor(std::span<const TokenId> tokens, const Generate
   Sampler sampler = BITTERN_TRY(Sampler::Create(next.sampler));
   for (const TokenId id : impl_->tokens) sampler.Accept(id);
   for (const TokenId id : tokens) sampler.Accept(id);
-  return impl_->Prefill(tokens, {next.cancel, next.on_prompt}, impl_->ScreenFor(sampler));
+  return impl_->Prefill(tokens, {next.cancel, next.on_prompt},
+                        ScreenFor(impl_->model().model, sampler));
 }
 
 Result<void> Session::CheckFits(std::span<const TokenId> tokens) const {
@@ -482,66 +309,64 @@ Result<void> Session::PrefillAll(
   constexpr std::size_t kMaxFloats = std::size_t{4} << 20;
   const std::size_t rows = std::clamp<std::size_t>(kMaxFloats / vocab_size, 1,
                                                    std::min(impl_->batch_size, tokens.size()));
-  std::vector<float> logits(rows * vocab_size);
   while (!tokens.empty()) {
     const auto chunk = tokens.first(std::min(tokens.size(), rows));
     tokens = tokens.subspan(chunk.size());
-    const auto chunk_logits = std::span(logits).first(chunk.size() * vocab_size);
     const int position = impl_->cache.length();
-    BITTERN_TRY(impl_->Forward(chunk, model::LogitsRows::kAll, chunk_logits));
-    impl_->timings.prompt_tokens += static_cast<int>(chunk.size());
-    for (std::size_t i = 0; i < chunk.size(); ++i) {
-      on_logits(position + static_cast<int>(i), chunk_logits.subspan(i * vocab_size, vocab_size));
+    const Result<void> done = impl_->RunChunk(chunk, chunk.size(), std::nullopt);
+    // Those before the first bad one are given out, whatever the size of chunks.
+    const std::size_t good = static_cast<std::size_t>(impl_->cache.length() - position);
+    impl_->timings.prompt_tokens += static_cast<int>(good);
+    for (std::size_t i = 0; i < good; ++i) {
+      on_logits(position + static_cast<int>(i),
+                std::span<const float>(impl_->results.logits).subspan(i * vocab_size, vocab_size));
     }
-    std::ranges::copy(chunk_logits.last(vocab_size), impl_->last_logits.begin());
+    BITTERN_TRY(done);
   }
-  impl_->has_logits = true;
   return {};
 }
 
 Result<GenerateResult> Session::Generate(const GenerateOptions& options,
                                          const std::function<bool(std::string_view)>& on_text) {
-  BITTERN_TRY(CheckStops(options.stops));
-  Sampler sampler = BITTERN_TRY(Sampler::Create(options.sampler));
-  for (const TokenId id : impl_->tokens) sampler.Accept(id);
-  BITTERN_TRY(impl_->Resume(sampler));
+  Generation generation =
+      BITTERN_TRY(Generation::Create(impl_->model(), options, on_text, &impl_->policy));
+  generation.AddContext(impl_->tokens);
+  BITTERN_TRY(impl_->Resume(generation.sampler()));
   const Stopwatch stopwatch(&impl_->timings.predicted_s);
-  GenerateResult result;
-  result.seed = sampler.seed();
-  TextStream stream(impl_->model->tokenizer, options, on_text, &result.text);
-  const Timings before = impl_->timings;
-  auto finish = impl_->Decode(options, &sampler, &stream, &result.ids);
-  impl_->CloseWindow();
-  result.finish = BITTERN_TRY(std::move(finish));
-  result.drafted = impl_->timings.drafted_tokens - before.drafted_tokens;
-  result.accepted = impl_->timings.accepted_tokens - before.accepted_tokens;
-  stream.Finish();
-  return result;
+  auto decoded = impl_->Decode(options, &generation);
+  impl_->timings.predicted_tokens += generation.sampled();
+  impl_->timings.drafted_tokens += generation.drafted();
+  impl_->timings.accepted_tokens += generation.accepted();
+  BITTERN_TRY(std::move(decoded));
+  return generation.Finish();
 }
 
 std::span<const float> Session::logits() const noexcept {
-  return impl_->has_logits ? impl_->current_logits() : std::span<const float>();
+  return impl_->last == Impl::Last::kLogits ? impl_->logits() : std::span<const float>();
 }
 std::span<const TokenId> Session::tokens() const noexcept { return impl_->tokens; }
-int Session::context_length() const noexcept { return impl_->cache.capacity(); }
-int Session::num_threads() const noexcept { return impl_->pool.size(); }
-PassCounts Session::pass_counts() const noexcept { return impl_->pool.pass_counts(); }
+int Session::context_length() const noexcept { return impl_->context_length; }
+int Session::num_threads() const noexcept { return impl_->machine->threads().size(); }
+PassCounts Session::pass_counts() const noexcept { return impl_->machine->threads().pass_counts(); }
 
 void Session::Truncate(int position) noexcept {
   if (position < 0 || position >= impl_->cache.length()) return;
   impl_->cache.Truncate(position);
   impl_->tokens.resize(static_cast<std::size_t>(position));
-  impl_->has_logits = false;
-  impl_->prefilled_for.reset();
+  impl_->last = Impl::Last::kNothing;
 }
 
-void Session::SetTracer(model::Tracer* tracer) noexcept { impl_->state.SetTracer(tracer); }
+void Session::SetTracer(model::Tracer* tracer) noexcept {
+  impl_->machine->state().SetTracer(tracer);
+}
 
 const Timings& Session::timings() const noexcept { return impl_->timings; }
-model::SkipStats Session::skip_stats() const noexcept { return model::SkipStatsOf(impl_->state); }
-model::ScreenStats Session::screen_stats() const noexcept {
-  return model::ScreenStatsOf(impl_->state);
+model::SkipStats Session::skip_stats() const noexcept {
+  return model::SkipStatsOf(impl_->machine->state());
 }
-const LoadedModel& Session::model() const noexcept { return *impl_->model; }
+model::ScreenStats Session::screen_stats() const noexcept {
+  return model::ScreenStatsOf(impl_->machine->state());
+}
+const LoadedModel& Session::model() const noexcept { return impl_->machine->model(); }
 
 }  // namespace bittern::runtime

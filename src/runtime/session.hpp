@@ -3,69 +3,22 @@
 #pragma once
 
 #include <atomic>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "base/decision.hpp"
 #include "base/result.hpp"
-#include "model/model.hpp"
-#include "runtime/sampler.hpp"
-#include "runtime/speculation.hpp"
-#include "tokenizer/tokenizer.hpp"
+#include "runtime/generate_options.hpp"
+#include "runtime/loaded_model.hpp"
 
 namespace bittern::runtime {
-
-struct LoadOptions {
-  std::vector<std::string> overrides = {};  ///< --override-kv texts, applied in order
-  int num_threads = 0;                      ///< for the repack; 0: DefaultThreadCount()
-  model::LoadOptions weights = {};          ///< --kernel, --head, progress
-};
-
-/// An error about the file that names the key of an override was made by whoever typed that: it
-/// becomes kInvalidArgument and names the override. Other errors stay.
-[[nodiscard]] Error BlameOverride(const std::vector<std::string>& overrides, Error error);
-
-/// A model with its tokenizer. Immutable after Load; any number of sessions may share one.
-struct LoadedModel {
-  /// Errors: kNotFound, kIo, kCorruptFile, kUnsupported; messages start with the path.
-  [[nodiscard]] static Result<std::shared_ptr<const LoadedModel>> Load(
-      const std::filesystem::path& path, const LoadOptions& options = {});
-
-  /// The same with an opened file; messages start with its path().
-  [[nodiscard]] static Result<std::shared_ptr<const LoadedModel>> Load(
-      formats::Checkpoint checkpoint, const LoadOptions& options = {});
-
-  model::Model model;
-  tokenizer::Tokenizer tokenizer;
-  Decisions decisions;  ///< What was decided where the file is silent, in order.
-  double load_s = 0;
-};
 
 struct SessionOptions {
   int context_length = 0;  ///< tokens the KV cache holds; 0: the model's own limit
   model::KvType kv_type = model::KvType::kF16;
   int batch_size = 512;  ///< tokens per prefill chunk (-ub), >= 1
   int num_threads = 0;   ///< 0: DefaultThreadCount()
-};
-
-enum class FinishReason { kLength, kEndOfText, kStopString, kContextFull, kCancelled };
-[[nodiscard]] std::string_view FinishReasonName(FinishReason reason) noexcept;
-
-struct GenerateOptions {
-  int max_tokens = -1;  ///< < 0: until the end or a full context
-  SamplerOptions sampler = {};
-  std::vector<std::string> stops = {};
-  bool ignore_eos = false;
-  bool render_special = false;
-  Speculation speculation = Speculation::kNgram;  ///< changes the time, never a token
-  const std::atomic<bool>* cancel = nullptr;  ///< checked once a token, and once a layer of prompts
-  /// Told the share of a long prompt that is read, 0 to 1; by any thread, one at a time.
-  std::function<void(double)> on_prompt = {};
 };
 
 struct Timings {
@@ -77,15 +30,8 @@ struct Timings {
   int accepted_tokens = 0;  ///< of those, sampled afterwards
 };
 
-struct GenerateResult {
-  std::vector<TokenId> ids;  ///< without the end token
-  std::string text;          ///< exactly what on_text was given
-  FinishReason finish = FinishReason::kLength;
-  std::uint32_t seed = 0;
-  int drafted = 0, accepted = 0;  ///< tokens, as in Timings
-};
-
-/// Not thread-safe; one per conversation. Holds a thread pool of its own.
+/// Not thread-safe; one per conversation. Holds threads, scratch memory and pages of its own;
+/// Engine shares them among many sequences.
 class Session {
  public:
   /// Allocates the whole KV cache. Errors: kOutOfMemory, kInvalidArgument (an option out of
@@ -98,7 +44,7 @@ class Session {
 
   /// Runs tokens through the model in chunks; logits() are the last one's. Errors, with the
   /// session unchanged: kContextFull, kInvalidArgument (empty, or an id outside the vocabulary).
-  /// kCancelled (between chunks) leaves the session at the chunk reached.
+  /// kCorruptFile (the model's file changed), kCancelled (between chunks): at the chunk reached.
   [[nodiscard]] Result<void> Prefill(std::span<const TokenId> tokens,
                                      const std::atomic<bool>* cancel = nullptr);
 
@@ -137,7 +83,7 @@ class Session {
   [[nodiscard]] PassCounts pass_counts() const noexcept;
   /// Forgets everything after `position` tokens; logits() become empty.
   void Truncate(int position) noexcept;
-  /// Shows every step of the forward passes to come to `tracer` (model/trace.hpp); null: nobody.
+  /// Shows every step of the forward passes to come to `tracer` (model/trace.hpp); null: none.
   void SetTracer(model::Tracer* tracer) noexcept;
   [[nodiscard]] const Timings& timings() const noexcept;
   /// What zero skipping left out in this session; zeros where nothing is skipped.

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "model/kv_cache.hpp"
+#include "model/kv_pool.hpp"
 #include "model/model.hpp"
 
 namespace bittern::runtime {

@@ -24,12 +24,13 @@ ZeroCounter::ZeroCounter(const model::ModelConfig& config)
   normed_bytes_ = config.traits->sub_norms ? inputs_ * sizeof(float) : 0;
 }
 
-void ZeroCounter::OnValues(int layer, model::TracePoint point, int position,
+void ZeroCounter::OnValues(const model::TracePlace& place,
                            std::span<const std::byte> values) noexcept {
+  const int layer = place.layer, position = place.position;
   if (layer < 0 || static_cast<std::size_t>(layer) >= layers_.size()) return;
   Layer& counts = layers_[static_cast<std::size_t>(layer)];
-  if (point == model::TracePoint::kGate) return CountGates(values, &counts);
-  if (point != model::TracePoint::kFfnSubNorm) return;
+  if (place.point == model::TracePoint::kGate) return CountGates(values, &counts);
+  if (place.point != model::TracePoint::kFfnSubNorm) return;
   if (layer != layer_ || position != position_) read_ = 0;
   layer_ = layer;
   position_ = position;

@@ -22,7 +22,7 @@ class ZeroCounter final : public model::Tracer {
 
   explicit ZeroCounter(const model::ModelConfig& config);
 
-  void OnValues(int layer, model::TracePoint point, int position,
+  void OnValues(const model::TracePlace& place,
                 std::span<const std::byte> values) noexcept override;
   [[nodiscard]] const std::vector<Layer>& layers() const noexcept { return layers_; }
 

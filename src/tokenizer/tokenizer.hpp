@@ -2,6 +2,7 @@
 // Text to token ids and back.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -23,6 +24,15 @@ struct EncodeOptions {
   bool parse_special = false;  ///< Literal "<|eot_id|>" in the text becomes the special token.
 };
 
+/// What a vocabulary could not say of a text.
+struct EncodeLoss {
+  std::size_t num_bytes = 0;    ///< bytes that were left out, or became an unknown token
+  bool became_unknown = false;  ///< the latter
+  std::string first;            ///< the first of them: a byte, or a character
+
+  void Add(std::string_view bytes, bool is_unknown);
+};
+
 /// A vocabulary with its rules. Immutable; any number of threads may share one.
 class Tokenizer {
  public:
@@ -36,9 +46,12 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  /// Bytes that are not UTF-8 are encoded as U+FFFD, as Hugging Face does.
+  /// Bytes that are not UTF-8 are encoded as U+FFFD, as Hugging Face does. A byte that has no
+  /// token is left out, or becomes the unknown token (docs/tokenizer.md); `loss`, if it is not
+  /// null, counts these.
   [[nodiscard]] std::vector<TokenId> Encode(std::string_view text,
-                                            const EncodeOptions& options = {}) const;
+                                            const EncodeOptions& options = {},
+                                            EncodeLoss* loss = nullptr) const;
 
   /// The bytes of all tokens joined; control tokens give nothing unless `render_special`.
   /// The result may be cut inside a character: StreamingDetokenizer holds such ends back.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a path to a model that can talk: file, overrides, tokenizer, weights.
+#include "runtime/loaded_model.hpp"
+
 #include <fmt/format.h>
 
 #include <chrono>
 
 #include "runtime/layout_choice.hpp"
-#include "runtime/session.hpp"
 #include "runtime/vocabulary_check.hpp"
 
 namespace bittern::runtime {
@@ -37,16 +37,16 @@ Result<void> SetLayout(const formats::Checkpoint& checkpoint, ThreadPool& pool,
 
 /// LoadedModel::Load without the path in its messages.
 Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint checkpoint,
-                                                       const LoadOptions& options) {
+                                                       const LoadOptions& options,
+                                                       ThreadPool& pool) {
   const auto start = std::chrono::steady_clock::now();
   for (const std::string& text : options.overrides) {
     BITTERN_TRY(checkpoint.metadata().Override(text));
   }
-  auto pool = BITTERN_TRY(
-      ThreadPool::Create(options.num_threads == 0 ? DefaultThreadCount() : options.num_threads));
   Decisions decisions;
-  auto tokenizer =
-      BITTERN_TRY(tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions));
+  auto read = tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions);
+  BITTERN_TRY(checkpoint.CheckUnchanged());
+  auto tokenizer = BITTERN_TRY(std::move(read));
   model::LoadOptions weights = options.weights;
   BITTERN_TRY(SetLayout(checkpoint, pool, &weights, &decisions));
   auto model = BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions, weights));
@@ -84,7 +84,9 @@ Result<std::shared_ptr<const LoadedModel>> LoadedModel::Load(const std::filesyst
 Result<std::shared_ptr<const LoadedModel>> LoadedModel::Load(formats::Checkpoint checkpoint,
                                                              const LoadOptions& options) {
   const std::string path = checkpoint.path();
-  return LoadUnnamed(std::move(checkpoint), options).map_error([&](Error error) {
+  auto pool = BITTERN_TRY(
+      ThreadPool::Create(options.num_threads == 0 ? DefaultThreadCount() : options.num_threads));
+  return LoadUnnamed(std::move(checkpoint), options, pool).map_error([&](Error error) {
     error = BlameOverride(options.overrides, std::move(error));
     // What the caller typed (an override, a thread count) is not the file's fault.
     if (error.code == ErrorCode::kInvalidArgument) return error;

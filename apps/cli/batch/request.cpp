@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields that are not known are refused: a misspelt "temprature" must not change an answer in
+// silence.
+#include "cli/batch/request.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace bittern::cli {
+namespace {
+
+using BatchJson = nlohmann::json;
+using runtime::TokenId;
+
+/// A value as it stands in the file, cut where it is long.
+std::string Shown(const BatchJson& value) {
+  constexpr std::size_t kMost = 60;
+  std::string text = value.dump(-1, ' ', false, BatchJson::error_handler_t::replace);
+  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
+  return text;
+}
+
+tl::unexpected<Error> Wrong(std::string_view field, std::string_view expected,
+                            const BatchJson& found) {
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: {} expected, {} found", field, expected, Shown(found)));
+}
+
+Result<void> ReadInteger(std::string_view field, const BatchJson& value, std::int64_t least,
+                         std::int64_t most, std::int64_t* to) {
+  const auto expected = fmt::format("a whole number from {} to {}", least, most);
+  double number = 0;
+  if (value.is_number()) number = value.get<double>();
+  if (!value.is_number() || number != std::floor(number) || number < static_cast<double>(least) ||
+      number > static_cast<double>(most)) {
+    return Wrong(field, expected, value);
+  }
+  *to = static_cast<std::int64_t>(number);
+  return {};
+}
+
+Result<void> ReadInt(std::string_view field, const BatchJson& value, int least, int* to) {
+  std::int64_t number = 0;
+  BITTERN_TRY(ReadInteger(field, value, least, std::numeric_limits<int>::max(), &number));
+  *to = static_cast<int>(number);
+  return {};
+}
+
+/// Ranges are checked with the sampler's other options.
+Result<void> ReadFloat(std::string_view field, const BatchJson& value, float* to) {
+  if (!value.is_number()) return Wrong(field, "a number", value);
+  *to = value.get<float>();
+  return {};
+}
+
+Result<void> ReadFlag(std::string_view field, const BatchJson& value, bool* to) {
+  if (!value.is_boolean()) return Wrong(field, "true or false", value);
+  *to = value.get<bool>();
+  return {};
+}
+
+Result<void> ReadSeed(std::string_view field, const BatchJson& value, std::uint32_t* to) {
+  std::int64_t number = 0;
+  BITTERN_TRY(ReadInteger(field, value, -1, std::numeric_limits<std::uint32_t>::max(), &number));
+  *to = static_cast<std::uint32_t>(number);
+  return {};
+}
+
+Result<void> ReadStops(std::string_view field, const BatchJson& value,
+                       std::vector<std::string>* to) {
+  to->clear();
+  if (value.is_null()) return {};
+  if (value.is_string()) {
+    to->push_back(value.get<std::string>());
+    return {};
+  }
+  if (!value.is_array()) return Wrong(field, "a text or a list of texts", value);
+  for (const BatchJson& stop : value) {
+    if (!stop.is_string()) return Wrong(field, "a text or a list of texts", value);
+    to->push_back(stop.get<std::string>());
+  }
+  return {};
+}
+
+Result<std::vector<TokenId>> ReadIds(std::string_view field, const BatchJson& value) {
+  std::vector<TokenId> ids;
+  if (!value.is_array() || value.empty()) return Wrong(field, "a list of token ids", value);
+  for (const BatchJson& id : value) {
+    std::int64_t number = 0;
+    BITTERN_TRY(ReadInteger(field, id, 0, std::numeric_limits<TokenId>::max(), &number));
+    ids.push_back(static_cast<TokenId>(number));
+  }
+  return ids;
+}
+
+/// The text of a message: a string, or OpenAI's list of parts of which all are text.
+Result<std::string> ReadContent(std::string_view field, const BatchJson& message) {
+  const auto it = message.find("content");
+  if (it == message.end()) return Wrong(field, "a message with \"content\"", message);
+  if (it->is_string()) return it->get<std::string>();
+  std::string text;
+  if (!it->is_array()) return Wrong(field, "a text as \"content\"", *it);
+  for (const BatchJson& part : *it) {
+    const bool is_text = part.is_object() && part.value("type", "") == "text" &&
+                         part.contains("text") && part["text"].is_string();
+    if (!is_text) return Wrong(field, "parts of type \"text\"", part);
+    text += part["text"].get<std::string>();
+  }
+  return text;
+}
+
+Result<std::vector<TokenId>> ReadMessages(std::string_view field, const BatchJson& value,
+                                          const BatchDefaults& defaults,
+                                          const tokenizer::Tokenizer& tokenizer) {
+  if (defaults.chat_template == nullptr) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: the model does not say how a conversation is written; give "
+                            "\"prompt\" instead",
+                            field));
+  }
+  if (!value.is_array() || value.empty()) return Wrong(field, "a list of messages", value);
+  const runtime::ChatTemplate& form = *defaults.chat_template;
+  std::string text;
+  bool replied = true;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const BatchJson& message = value[i];
+    if (!message.is_object()) return Wrong(field, "a list of objects", message);
+    const BatchJson role = message.value("role", BatchJson());
+    const std::string content = BITTERN_TRY(ReadContent(field, message));
+    if (role == "system" && i == 0) {
+      text += form.System(content);
+    } else if (role == "user" && replied) {
+      text += form.User(content);
+      replied = false;
+    } else if (role == "assistant" && !replied) {
+      text += content + std::string(form.EndOfReply());
+      replied = true;
+    } else {
+      return Wrong(fmt::format("{}[{}].role", field, i),
+                   "one \"system\" first, then \"user\" and \"assistant\" in turn", role);
+    }
+  }
+  if (replied) return Wrong(field, "a last message from the user", value.back());
+  return tokenizer.Encode(text, {.parse_special = true});
+}
+
+/// The fields of one line, one after the other.
+class LineReader {
+ public:
+  LineReader(const BatchDefaults& defaults, const tokenizer::Tokenizer& tokenizer)
+      : defaults_(defaults), tokenizer_(tokenizer) {
+    request_.options = defaults.generate;
+  }
+
+  Result<runtime::Request> Read(const BatchJson& object) {
+    for (const auto& [field, value] : object.items()) BITTERN_TRY(Field(field, value));
+    if (!prompt_) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "one of \"prompt\", \"prompt_ids\", \"messages\" expected, none found");
+    }
+    if (prompt_->empty()) {
+      return Fail(ErrorCode::kInvalidArgument, "prompt: at least one token expected, none found");
+    }
+    request_.prompt = std::move(*prompt_);
+    return std::move(request_);
+  }
+
+ private:
+  Result<void> Field(const std::string& field, const BatchJson& value) {
+    runtime::GenerateOptions& options = request_.options;
+    runtime::SamplerOptions& sampler = options.sampler;
+    if (field == "prompt" || field == "prompt_ids" || field == "messages") {
+      return Prompt(field, value);
+    }
+    if (field == "n_predict" || field == "max_tokens" || field == "max_completion_tokens") {
+      return ReadInt(field, value, -1, &options.max_tokens);
+    }
+    if (field == "temperature") return ReadFloat(field, value, &sampler.temperature);
+    if (field == "top_k") return ReadInt(field, value, 0, &sampler.top_k);
+    if (field == "top_p") return ReadFloat(field, value, &sampler.top_p);
+    if (field == "min_p") return ReadFloat(field, value, &sampler.min_p);
+    if (field == "repeat_penalty") return ReadFloat(field, value, &sampler.repeat_penalty);
+    if (field == "repeat_last_n") return ReadInt(field, value, -1, &sampler.repeat_last_n);
+    if (field == "seed") return ReadSeed(field, value, &sampler.seed);
+    if (field == "stop") return ReadStops(field, value, &options.stops);
+    if (field == "ignore_eos") return ReadFlag(field, value, &options.ignore_eos);
+    if (field == "id" || field == "model") return {};
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("\"{}\" is not a field that batch knows", field));
+  }
+
+  Result<void> Prompt(const std::string& field, const BatchJson& value) {
+    if (prompt_) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("{}: one prompt expected, two found", field));
+    }
+    if (field == "prompt_ids" || (field == "prompt" && value.is_array())) {
+      prompt_ = BITTERN_TRY(ReadIds(field, value));
+    } else if (field == "messages") {
+      prompt_ = BITTERN_TRY(ReadMessages(field, value, defaults_, tokenizer_));
+    } else if (value.is_string()) {
+      prompt_ =
+          tokenizer_.Encode(value.get<std::string>(), {.parse_special = defaults_.parse_special});
+    } else {
+      return Wrong(field, "a text or a list of token ids", value);
+    }
+    return {};
+  }
+
+  const BatchDefaults& defaults_;
+  const tokenizer::Tokenizer& tokenizer_;
+  runtime::Request request_;
+  std::optional<std::vector<TokenId>> prompt_;
+};
+
+/// The part of a line that holds the request; null if the line is no object.
+const BatchJson* BodyOf(const BatchJson& line) {
+  if (!line.is_object()) return nullptr;
+  const auto body = line.find("body");
+  return body != line.end() && body->is_object() ? &*body : &line;
+}
+
+std::string IdOf(const BatchJson& line, std::size_t number) {
+  if (line.is_object()) {
+    for (const char* const field : {"custom_id", "id"}) {
+      const auto id = line.find(field);
+      if (id == line.end()) continue;
+      return id->is_string() ? id->get<std::string>() : Shown(*id);
+    }
+  }
+  return std::to_string(number);
+}
+
+}  // namespace
+
+BatchLine ReadBatchLine(std::string_view line, std::size_t number, const BatchDefaults& defaults,
+                        const tokenizer::Tokenizer& tokenizer) {
+  const BatchJson parsed = BatchJson::parse(line, nullptr, /*allow_exceptions=*/false);
+  BatchLine read{IdOf(parsed, number), runtime::Request{}};
+  const BatchJson* const body = BodyOf(parsed);
+  if (body == nullptr) {
+    read.request = Fail(ErrorCode::kInvalidArgument,
+                        parsed.is_discarded() ? "the line is not valid JSON"
+                                              : "a JSON object expected, another value found");
+    return read;
+  }
+  read.request = LineReader(defaults, tokenizer).Read(*body);
+  return read;
+}
+
+std::optional<std::string> IdOfBatchLine(std::string_view line, std::size_t number) {
+  const BatchJson parsed = BatchJson::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!parsed.is_object()) return std::nullopt;
+  return IdOf(parsed, number);
+}
+
+std::string WriteBatchLine(const std::string& id, std::size_t prompt_tokens,
+                           const Result<runtime::GenerateResult>& result,
+                           const runtime::SequenceTimings* timings) {
+  nlohmann::ordered_json line = {{"id", id}};
+  if (!result) {
+    line["error"] = result.error().message;
+  } else {
+    line["ids"] = result->ids;
+    line["text"] = result->text;
+    line["finish_reason"] = runtime::FinishReasonName(result->finish);
+    line["prompt_tokens"] = prompt_tokens;
+    line["seed"] = result->seed;
+  }
+  if (timings != nullptr) {
+    line["timings"] = {{"cached_n", timings->cached_tokens},
+                       {"queued_ms", 1000 * timings->queued_s},
+                       {"prompt_ms", 1000 * timings->prompt_s},
+                       {"predicted_ms", 1000 * timings->predicted_s}};
+  }
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace bittern::cli

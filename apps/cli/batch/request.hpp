@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A line of a batch file as a request, and its outcome as a line. Two shapes are read: llama.cpp's
+// names at the top level, and OpenAI's batch lines ({"custom_id", "body": {...}}).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/chat_template.hpp"
+#include "runtime/engine.hpp"
+
+namespace bittern::cli {
+
+/// What lines that leave something open get.
+struct BatchDefaults {
+  runtime::GenerateOptions generate;
+  bool parse_special = false;
+  /// How `messages` are written; null where the model gives no hint.
+  const runtime::ChatTemplate* chat_template = nullptr;
+};
+
+/// A line that was read.
+struct BatchLine {
+  std::string id;
+  Result<runtime::Request> request;  ///< or what is wrong with the line
+};
+
+/// Reads line `number` (from 1; the id of a line without one). Errors are kInvalidArgument and name
+/// the field, what was expected and what was found.
+[[nodiscard]] BatchLine ReadBatchLine(std::string_view line, std::size_t number,
+                                      const BatchDefaults& defaults,
+                                      const tokenizer::Tokenizer& tokenizer);
+
+/// The id alone, as ReadBatchLine would give it; nothing if the line is no JSON object.
+[[nodiscard]] std::optional<std::string> IdOfBatchLine(std::string_view line, std::size_t number);
+
+/// One line of JSON with its end: ids, text, finish reason, or `error`. The same for the same
+/// request, whatever ran beside it, unless `timings` are wanted.
+[[nodiscard]] std::string WriteBatchLine(const std::string& id, std::size_t prompt_tokens,
+                                         const Result<runtime::GenerateResult>& result,
+                                         const runtime::SequenceTimings* timings);
+
+}  // namespace bittern::cli

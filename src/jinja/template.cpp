@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parser and the interpreter do, behind one small door.
+#include "jinja/template.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "jinja/interpreter.hpp"
+#include "jinja/parser.hpp"
+
+namespace bittern::jinja {
+
+struct Template::Impl {
+  Block body;
+  Limits limits;
+};
+
+namespace {
+
+std::tm LocalNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm time = {};
+  localtime_r(&now, &time);
+  return time;
+}
+
+Result<Value> NumberFromJson(const formats::Json& json) {
+  if (const auto whole = json.AsUint()) {
+    if (*whole <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      return Value::Int(static_cast<std::int64_t>(*whole));
+    }
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("integers of at most 64 bits with sign expected, {} found", *whole));
+  }
+  if (const auto whole = json.AsInt()) return Value::Int(*whole);
+  return Value::Float(json.AsNumber().value_or(0));
+}
+
+}  // namespace
+
+Result<Value> FromJson(const formats::Json& json, bool from_input) {
+  if (json.is_null()) return Value::Null();
+  if (const auto flag = json.AsBool()) return Value::Bool(*flag);
+  if (const std::string* text = json.AsString()) return Value::String(*text, from_input);
+  if (const formats::Json::Array* array = json.AsArray()) {
+    std::vector<Value> items;
+    for (const formats::Json& each : *array) {
+      auto item = BITTERN_TRY(FromJson(each, from_input));
+      items.push_back(std::move(item));
+    }
+    return MakeList(std::move(items));
+  }
+  if (const formats::Json::Object* object = json.AsObject()) {
+    Dict dict;
+    for (const formats::Json::Member& member : *object) {
+      auto value = BITTERN_TRY(FromJson(member.value, from_input));
+      dict.Set(Value::String(member.key, from_input), std::move(value));
+    }
+    return MakeDict(std::move(dict));
+  }
+  return NumberFromJson(json);
+}
+
+Template::Template(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Template::Template(Template&&) noexcept = default;
+Template& Template::operator=(Template&&) noexcept = default;
+Template::~Template() = default;
+
+Result<Template> Template::Compile(std::string_view source, const Limits& limits) {
+  if (source.size() > limits.max_template) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("a template of at most {} bytes expected, {} found",
+                            limits.max_template, source.size()));
+  }
+  Block body = BITTERN_TRY(Parse(source));
+  return Template(std::make_unique<const Impl>(Impl{std::move(body), limits}));
+}
+
+Result<Text> Template::Render(Names names, std::optional<std::tm> now) const {
+  Interpreter interpreter(impl_->limits, now ? *now : LocalNow());
+  return interpreter.Run(impl_->body, std::move(names));
+}
+
+}  // namespace bittern::jinja

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one forward pass computes: consecutive tokens of any number of sequences, and the logits
+// that each wants. The result of a token depends on the tokens before it in its own sequence and on
+// nothing else: not on the other segments, the order of segments, or how a sequence is cut into
+// passes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "model/kv_pool.hpp"
+#include "model/screened_head.hpp"
+
+namespace bittern::model {
+
+/// The next tokens of one sequence.
+struct Segment {
+  /// Reserve(tokens.size()) has returned true; the tokens take the positions from length() on.
+  /// A sequence may stand in one segment of a pass only.
+  KvSequence* sequence = nullptr;
+  std::span<const std::int32_t> tokens = {};  ///< at least one; ids inside the vocabulary
+  /// The last `rows` tokens (0..tokens.size()) whose logits are wanted.
+  std::size_t rows = 0;
+  /// Without a request: all logits of those tokens, (rows, vocab_size).
+  std::span<float> logits = {};
+  /// With a request: the logits it asks for, (rows). Needs Model::CanScreen(*request). An entry is
+  /// empty if the logits of its token are not finite.
+  std::optional<CandidateRequest> request = {};
+  std::span<CandidateLogits> candidates = {};
+  int tag = 0;  ///< given to a tracer, which tells sequences apart by it
+};
+
+}  // namespace bittern::model

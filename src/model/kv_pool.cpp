@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages are counted here and nowhere else: every reference is held by a KvSequence or by the prefix
+// cache, and Take, Share and Release are the only ways to change a count.
+#include "model/kv_pool.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "base/bytes.hpp"
+
+namespace bittern::model {
+namespace {
+
+constexpr std::size_t kLanes = 16;  // positions that lie side by side in `keys`
+
+std::size_t RoundUp16(std::size_t n) { return (n + 15) / 16 * 16; }
+
+}  // namespace
+
+Result<KvPool> KvPool::Create(const ModelConfig& config, int num_pages, KvType type) {
+  if (num_pages < 1) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("a KV cache has at least 1 page, got {}", num_pages));
+  }
+  const std::size_t element = type == KvType::kI8 ? 1 : type == KvType::kF16 ? 2 : 4;
+  const auto dim = static_cast<std::size_t>(config.head_dim);
+  const auto page = static_cast<std::size_t>(kPagePositions);
+  KvPool pool;
+  pool.num_layers_ = config.num_layers;
+  pool.num_kv_heads_ = config.num_kv_heads;
+  pool.type_ = type;
+  pool.key_bytes_ = page * dim * element;
+  pool.value_bytes_ = page * RoundUp16(dim) * element;
+  const std::string what =
+      fmt::format("the KV cache of {} tokens", std::int64_t{num_pages} * kPagePositions);
+  std::uint64_t pages = 0, key_bytes = 0, value_bytes = 0;
+  if (!CheckedMultiply(static_cast<std::uint64_t>(config.num_layers) *
+                           static_cast<std::uint64_t>(config.num_kv_heads),
+                       static_cast<std::uint64_t>(num_pages), &pages) ||
+      !CheckedMultiply(pages, pool.key_bytes_, &key_bytes) ||
+      !CheckedMultiply(pages, pool.value_bytes_, &value_bytes)) {
+    return Fail(ErrorCode::kOutOfMemory, what + " exceeds memory");
+  }
+  pool.keys_ = BITTERN_TRY(AlignedBuffer<std::byte>::Create(key_bytes, what));
+  pool.values_ = BITTERN_TRY(AlignedBuffer<std::byte>::Create(value_bytes, what));
+  if (type == KvType::kI8) {
+    pool.key_scales_ = BITTERN_TRY(AlignedBuffer<float>::Create(pages * page, what));
+    pool.value_scales_ = BITTERN_TRY(AlignedBuffer<float>::Create(pages * page, what));
+  }
+  pool.references_.resize(static_cast<std::size_t>(num_pages));
+  pool.free_.resize(static_cast<std::size_t>(num_pages));
+  std::iota(pool.free_.begin(), pool.free_.end(), 0u);  // ascending: a heap already
+  return pool;
+}
+
+std::size_t KvPool::page_bytes() const noexcept {
+  const std::size_t heads = Head(num_layers_, 0);
+  const std::size_t scales =
+      type_ == KvType::kI8 ? 2 * static_cast<std::size_t>(kPagePositions) * sizeof(float) : 0;
+  return heads * (key_bytes_ + value_bytes_ + scales);
+}
+
+std::uint32_t KvPool::Take() noexcept {
+  std::ranges::pop_heap(free_, std::greater<>());
+  const std::uint32_t page = free_.back();
+  free_.pop_back();
+  references_[page] = 1;
+  return page;
+}
+
+void KvPool::Release(std::uint32_t page) noexcept {
+  if (--references_[page] != 0) return;
+  free_.push_back(page);  // never allocates: the heap has held all pages
+  std::ranges::push_heap(free_, std::greater<>());
+}
+
+void KvPool::Copy(std::uint32_t from, std::uint32_t to, int positions) noexcept {
+  const auto page = static_cast<std::size_t>(kPagePositions);
+  const auto count = static_cast<std::size_t>(positions);
+  const std::size_t keys = key_bytes_ / page * ((count + kLanes - 1) / kLanes * kLanes);
+  const std::size_t values = value_bytes_ / page * count;
+  const std::size_t num_pages = references_.size();
+  for (std::size_t head = 0; head < Head(num_layers_, 0); ++head) {
+    const std::size_t source = head * num_pages + from, target = head * num_pages + to;
+    std::memcpy(keys_.data() + target * key_bytes_, keys_.data() + source * key_bytes_, keys);
+    std::memcpy(values_.data() + target * value_bytes_, values_.data() + source * value_bytes_,
+                values);
+    if (type_ != KvType::kI8) continue;
+    std::copy_n(key_scales_.data() + source * page, count, key_scales_.data() + target * page);
+    std::copy_n(value_scales_.data() + source * page, count, value_scales_.data() + target * page);
+  }
+}
+
+KvSequence::KvSequence(KvSequence&& other) noexcept
+    : pool_(other.pool_),
+      pages_(std::exchange(other.pages_, {})),
+      length_(std::exchange(other.length_, 0)) {}
+
+KvSequence& KvSequence::operator=(KvSequence&& other) noexcept {
+  std::swap(pool_, other.pool_);
+  std::swap(pages_, other.pages_);
+  std::swap(length_, other.length_);
+  return *this;
+}
+
+int KvSequence::PagesNeeded(int count) const noexcept {
+  if (count <= 0) return 0;
+  const int more = std::max(0, PagesFor(length_ + count) - static_cast<int>(pages_.size()));
+  const bool partial = length_ % kPagePositions != 0;
+  const bool copies =
+      partial && pool_->references(pages_[static_cast<std::size_t>(length_ / kPagePositions)]) > 1;
+  return more + (copies ? 1 : 0);
+}
+
+bool KvSequence::Reserve(int count) {
+  if (PagesNeeded(count) > pool_->free_pages()) return false;
+  if (count <= 0) return true;
+  if (length_ % kPagePositions != 0) {
+    std::uint32_t& last = pages_[static_cast<std::size_t>(length_ / kPagePositions)];
+    if (pool_->references(last) > 1) {
+      const std::uint32_t copy = pool_->Take();
+      pool_->Copy(last, copy, length_ % kPagePositions);
+      pool_->Release(last);
+      last = copy;
+    }
+  }
+  while (static_cast<int>(pages_.size()) < PagesFor(length_ + count)) {
+    pages_.push_back(pool_->Take());
+  }
+  return true;
+}
+
+void KvSequence::Truncate(int length) noexcept {
+  if (length < 0 || length > length_) return;
+  length_ = length;
+  while (static_cast<int>(pages_.size()) > PagesFor(length)) {
+    pool_->Release(pages_.back());
+    pages_.pop_back();
+  }
+}
+
+KvSequence KvSequence::Fork(int length) const {
+  KvSequence fork(pool_);
+  fork.length_ = std::clamp(length, 0, length_);
+  fork.pages_.assign(pages_.begin(), pages_.begin() + PagesFor(fork.length_));
+  for (const std::uint32_t page : fork.pages_) pool_->Share(page);
+  return fork;
+}
+
+void KvSequence::Append(std::uint32_t page, int positions) {
+  pool_->Share(page);
+  pages_.push_back(page);
+  length_ += positions;
+}
+
+}  // namespace bittern::model

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys and values of many sequences in one block of memory, cut into pages of 256 positions.
+// Sequences share pages by counting references; a page is copied when a sequence wants to write
+// into one that another sequence can see. A page is a block of the attention sum
+// (kernels::kAttentionBlock), so where pages lie changes no bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.hpp"
+#include "base/result.hpp"
+#include "kernels/kernel.h"
+#include "model/config.hpp"
+
+namespace bittern::model {
+
+/// kI8 is an approximation: a head's key or value is 8-bit integers with one scale.
+enum class KvType : std::uint8_t { kF16, kF32, kI8 };
+
+/// Positions of a page.
+inline constexpr int kPagePositions = static_cast<int>(kernels::kAttentionBlock);
+
+/// Pages that hold `positions` positions.
+[[nodiscard]] constexpr int PagesFor(int positions) noexcept {
+  return positions / kPagePositions + (positions % kPagePositions != 0 ? 1 : 0);
+}
+
+/// The pages. Both tensors lie in the order in which the attention kernel walks them
+/// (docs/design/0002-attention.md):
+///   keys   [layer][kv_head][page][position / 16][head_dim][position % 16]
+///   values [layer][kv_head][page][position][head_dim padded to 16]
+/// and for kI8 what a step of each is worth: [layer][kv_head][page][position] twice.
+/// The lowest free page is taken first, so a sequence alone has its pages in a row. Memory is
+/// reserved at once and becomes resident as positions are written. Not thread-safe: pages are taken
+/// and released between forward passes. Must outlive its sequences and must not be moved while it
+/// has any.
+class KvPool {
+ public:
+  /// Errors: kInvalidArgument (num_pages < 1), kOutOfMemory.
+  [[nodiscard]] static Result<KvPool> Create(const ModelConfig& config, int num_pages, KvType type);
+
+  [[nodiscard]] KvType type() const noexcept { return type_; }
+  [[nodiscard]] int num_pages() const noexcept { return static_cast<int>(references_.size()); }
+  [[nodiscard]] int free_pages() const noexcept { return static_cast<int>(free_.size()); }
+  [[nodiscard]] std::size_t page_bytes() const noexcept;
+
+  /// Takes a free page, with one reference. REQUIRES: free_pages() > 0.
+  [[nodiscard]] std::uint32_t Take() noexcept;
+  /// Adds a reference to a page that is in use.
+  void Share(std::uint32_t page) noexcept { ++references_[page]; }
+  /// Drops a reference; the last one frees the page.
+  void Release(std::uint32_t page) noexcept;
+  [[nodiscard]] int references(std::uint32_t page) const noexcept { return references_[page]; }
+  /// Copies the first `positions` positions of a page, in all layers and heads.
+  void Copy(std::uint32_t from, std::uint32_t to, int positions) noexcept;
+
+  /// Page 0 of a layer's keys or values of one key-value head.
+  [[nodiscard]] std::byte* keys(int layer, int kv_head) noexcept {
+    return keys_.data() + Head(layer, kv_head) * references_.size() * key_bytes_;
+  }
+  [[nodiscard]] std::byte* values(int layer, int kv_head) noexcept {
+    return values_.data() + Head(layer, kv_head) * references_.size() * value_bytes_;
+  }
+  /// kI8 only: what a step is worth, by position, from page 0 on.
+  [[nodiscard]] float* key_scales(int layer, int kv_head) noexcept {
+    return key_scales_.data() + Head(layer, kv_head) * Positions();
+  }
+  [[nodiscard]] float* value_scales(int layer, int kv_head) noexcept {
+    return value_scales_.data() + Head(layer, kv_head) * Positions();
+  }
+
+ private:
+  [[nodiscard]] std::size_t Head(int layer, int kv_head) const noexcept {
+    return static_cast<std::size_t>(layer) * static_cast<std::size_t>(num_kv_heads_) +
+           static_cast<std::size_t>(kv_head);
+  }
+  [[nodiscard]] std::size_t Positions() const noexcept {
+    return references_.size() * static_cast<std::size_t>(kPagePositions);
+  }
+
+  int num_layers_ = 0, num_kv_heads_ = 0;
+  KvType type_ = KvType::kF16;
+  std::size_t key_bytes_ = 0, value_bytes_ = 0;  // of one page of one head of one layer
+  AlignedBuffer<std::byte> keys_, values_;
+  AlignedBuffer<float> key_scales_, value_scales_;  // kI8 only
+  std::vector<int> references_;                     // (pages)
+  std::vector<std::uint32_t> free_;                 // a heap: the lowest page first
+};
+
+/// The positions of one sequence: a list of pages and a length. Writing needs Reserve first, which
+/// also gives the sequence a page of its own to write into. Not thread-safe.
+class KvSequence {
+ public:
+  /// Empty. `pool` outlives it.
+  explicit KvSequence(KvPool* pool) noexcept : pool_(pool) {}
+  KvSequence(KvSequence&& other) noexcept;
+  KvSequence& operator=(KvSequence&& other) noexcept;
+  ~KvSequence() { Truncate(0); }
+
+  [[nodiscard]] KvPool& pool() const noexcept { return *pool_; }
+  [[nodiscard]] int length() const noexcept { return length_; }
+  /// Page numbers, oldest positions first; beyond length() there may be reserved ones.
+  [[nodiscard]] std::span<const std::uint32_t> pages() const noexcept { return pages_; }
+
+  /// Free pages that Reserve(count) would take.
+  [[nodiscard]] int PagesNeeded(int count) const noexcept;
+  /// Makes room for `count` positions after length(). False, with nothing changed, if the pool has
+  /// fewer than PagesNeeded(count) free pages.
+  [[nodiscard]] bool Reserve(int count);
+  /// Counts `count` more positions, whose keys and values have been written. REQUIRES: reserved.
+  void Extend(int count) noexcept { length_ += count; }
+  /// Forgets positions from `length` on and releases the pages that held only such positions. Does
+  /// nothing if there are not more.
+  void Truncate(int length) noexcept;
+  /// Another sequence with the first `length` (0..length()) positions of this one, in shared pages.
+  [[nodiscard]] KvSequence Fork(int length) const;
+  /// Appends a shared page of which the first `positions` (1..kPagePositions) count. REQUIRES:
+  /// length() is a multiple of kPagePositions and pages() holds nothing beyond it.
+  void Append(std::uint32_t page, int positions);
+
+ private:
+  KvPool* pool_;
+  std::vector<std::uint32_t> pages_;
+  int length_ = 0;
+};
+
+}  // namespace bittern::model

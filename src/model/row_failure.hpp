@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is kept of a token whose activations are not finite numbers. It goes on through the network
+// as zeros, which touch no other token; whoever ran the pass asks afterwards.
+// Contract: docs/design/0007-not-finite.md.
+#pragma once
+
+#include "base/result.hpp"
+#include "model/trace.hpp"
+
+namespace bittern::model {
+
+/// The first values of a token that are not finite, or would not be.
+struct RowFailure {
+  int layer = -1;  ///< -1: outside the layers
+  TracePoint point = TracePoint::kEmbedding;
+  bool operator==(const RowFailure&) const = default;
+};
+
+/// An input of a projection: where its values come from, and what they go into.
+struct ProjectionInput {
+  RowFailure from, to;
+  float limit;  ///< the least scale that it may be quantised with (TernaryMatrix::act_limit)
+};
+
+/// Error kInternal, naming position, layer and operation.
+[[nodiscard]] Error NotFiniteError(const RowFailure& failure, int position);
+
+}  // namespace bittern::model

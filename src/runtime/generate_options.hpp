@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a caller asks of a generation, and what comes back: shared by Session (one sequence) and
+// Engine (many).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/sampler.hpp"
+#include "runtime/speculation.hpp"
+
+namespace bittern::runtime {
+
+enum class FinishReason { kLength, kEndOfText, kStopString, kContextFull, kCancelled };
+[[nodiscard]] std::string_view FinishReasonName(FinishReason reason) noexcept;
+
+struct GenerateOptions {
+  int max_tokens = -1;  ///< < 0: until the end or a full context
+  SamplerOptions sampler = {};
+  std::vector<std::string> stops = {};
+  bool ignore_eos = false;
+  bool render_special = false;
+  Speculation speculation = Speculation::kNgram;  ///< changes the time, never a token
+  const std::atomic<bool>* cancel = nullptr;  ///< checked once a token, and once a layer of prompts
+  /// Receives the share of a long prompt that is read, 0 to 1; by any thread, one at a time.
+  std::function<void(double)> on_prompt = {};
+};
+
+struct GenerateResult {
+  std::vector<TokenId> ids;  ///< without the end token
+  std::string text;          ///< exactly what on_text was given
+  FinishReason finish = FinishReason::kLength;
+  std::uint32_t seed = 0;
+  int drafted = 0, accepted = 0;  ///< tokens guessed and run before they were sampled; of those,
+                                  ///< sampled afterwards
+};
+
+}  // namespace bittern::runtime

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/generation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <utility>
+
+#include "base/utf8.hpp"
+
+namespace bittern::runtime {
+namespace {
+
+Result<void> CheckStops(std::span<const std::string> stops) {
+  for (const std::string& stop : stops) {
+    if (ReplaceInvalidUtf8(stop) == stop) continue;
+    return Fail(ErrorCode::kInvalidArgument, "a stop string is not valid UTF-8");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view FinishReasonName(FinishReason reason) noexcept {
+  switch (reason) {
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kEndOfText:
+      return "end_of_text";
+    case FinishReason::kStopString:
+      return "stop_string";
+    case FinishReason::kContextFull:
+      return "context_full";
+    case FinishReason::kCancelled:
+      return "cancelled";
+  }
+  return "unknown";
+}
+
+Result<void> CheckFinite(std::span<const float> logits) {
+  std::size_t bad = 0;
+  for (const float logit : logits) {
+    // Infinity and NaN have all exponent bits set; integers, so that the loop vectorises.
+    constexpr std::uint32_t kExponent = 0x7f800000u;
+    bad += (std::bit_cast<std::uint32_t>(logit) & kExponent) == kExponent ? 1 : 0;
+  }
+  if (bad == 0) return {};
+  return Fail(ErrorCode::kInternal,
+              fmt::format("{} of {} logits are not finite numbers: the weights are damaged or the "
+                          "file is read with a wrong setting (see `bittern inspect`)",
+                          bad, logits.size()));
+}
+
+Result<void> CheckRow(const RowResults& rows, std::size_t row, std::size_t vocab_size) {
+  if (const auto& failure = rows.failures[row]) {
+    return tl::unexpected(
+        model::NotFiniteError(*failure, rows.first_position + static_cast<int>(row)));
+  }
+  if (rows.request) return {};
+  return CheckFinite(std::span(rows.logits).subspan(row * vocab_size, vocab_size));
+}
+
+std::optional<model::CandidateRequest> ScreenFor(const model::Model& model, const Sampler& sampler,
+                                                 std::size_t more) {
+  const auto request = sampler.Request(more);
+  return request && model.CanScreen(*request) ? request : std::nullopt;
+}
+
+void RowResults::Prepare(std::size_t rows, const std::optional<model::CandidateRequest>& wanted,
+                         std::size_t vocab_size, model::Segment* segment) {
+  request = wanted;
+  failures.assign(rows, std::nullopt);
+  first_position = segment->sequence->length() + static_cast<int>(segment->tokens.size() - rows);
+  segment->rows = rows;
+  segment->request = wanted;
+  if (wanted) {
+    if (candidates.size() < rows) candidates.resize(rows);
+    segment->candidates = std::span(candidates).first(rows);
+  } else {
+    if (logits.size() < rows * vocab_size) logits.resize(rows * vocab_size);
+    segment->logits = std::span(logits).first(rows * vocab_size);
+  }
+}
+
+Result<Generation> Generation::Create(const LoadedModel& model, const GenerateOptions& options,
+                                      std::function<bool(std::string_view)> on_text,
+                                      DraftPolicy* policy) {
+  BITTERN_TRY(CheckStops(options.stops));
+  Sampler sampler = BITTERN_TRY(Sampler::Create(options.sampler));
+  return Generation(model, options, std::move(sampler), std::move(on_text), policy);
+}
+
+Generation::Generation(const LoadedModel& model, const GenerateOptions& options, Sampler sampler,
+                       std::function<bool(std::string_view)> on_text, DraftPolicy* policy)
+    : model_(&model),
+      options_(options),
+      sampler_(std::move(sampler)),
+      stream_(model.tokenizer, options.render_special, options.stops, std::move(on_text)),
+      policy_(policy) {
+  if (options_.max_tokens == 0) finish_ = FinishReason::kLength;
+}
+
+void Generation::AddContext(std::span<const TokenId> tokens) {
+  for (const TokenId id : tokens) sampler_.Accept(id);
+  context_.insert(context_.end(), tokens.begin(), tokens.end());
+}
+
+Result<std::size_t> Generation::Sample(std::span<const TokenId> window, std::size_t first,
+                                       const RowResults& rows,
+                                       const std::function<void(std::size_t)>& on_row) {
+  std::size_t row = first;
+  for (;; ++row) {
+    if (on_row) on_row(row);
+    BITTERN_TRY(SampleRow(row, rows));
+    const std::atomic<bool>* cancel = options_.cancel;
+    if (!finish_ && cancel != nullptr && cancel->load(std::memory_order_relaxed)) {
+      finish_ = FinishReason::kCancelled;
+    }
+    if (finish_ || row + 1 >= window.size() || window[row + 1] != ids_.back()) break;
+  }
+  accepted_ += static_cast<int>(row - first);
+  return row + 1;
+}
+
+/// Picks the token after a row and decides whether the text ends with it.
+Result<void> Generation::SampleRow(std::size_t row, const RowResults& rows) {
+  const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
+  BITTERN_TRY(CheckRow(rows, row, vocab_size));
+  const TokenId id = rows.request
+                         ? BITTERN_TRY(sampler_.SampleFrom(rows.candidates[row]))
+                         : BITTERN_TRY(sampler_.Sample(
+                               std::span(rows.logits).subspan(row * vocab_size, vocab_size)));
+  ++sampled_;
+  if (!options_.ignore_eos && model_->tokenizer.IsEndOfGeneration(id)) {
+    finish_ = FinishReason::kEndOfText;
+    return {};
+  }
+  Accept(id);
+  if (stream_.refused()) {
+    finish_ = FinishReason::kCancelled;
+  } else if (stream_.stopped()) {
+    finish_ = FinishReason::kStopString;
+  } else if (options_.max_tokens >= 0 && sampled_ >= options_.max_tokens) {
+    finish_ = FinishReason::kLength;
+  }
+  return {};
+}
+
+void Generation::Accept(TokenId id) {
+  if (!drafter_) {
+    drafter_.emplace(options_.speculation, context_, policy_);
+    context_ = {};
+  }
+  sampler_.Accept(id);
+  drafter_->Accept(id);
+  ids_.push_back(id);
+  stream_.Push(id);
+}
+
+const std::vector<TokenId>& Generation::NextWindow(std::size_t limit, bool may_draft) {
+  window_.clear();
+  const bool drafts = may_draft || options_.speculation == Speculation::kAlways;
+  if (drafts && limit > 1) {
+    std::size_t most = limit - 1;
+    if (options_.max_tokens >= 0) {  // nothing is wanted after the last token
+      const int left = options_.max_tokens - sampled_ - 1;
+      most = std::min(most, static_cast<std::size_t>(std::max(left, 0)));
+    }
+    drafter_->Draft(most, &window_);
+    if (!options_.ignore_eos) {  // nor after the end
+      const auto end = std::ranges::find_if(
+          window_, [&](TokenId id) { return model_->tokenizer.IsEndOfGeneration(id); });
+      window_.erase(end, window_.end());
+    }
+  }
+  drafted_ += static_cast<int>(window_.size());
+  window_.insert(window_.begin(), ids_.back());
+  return window_;
+}
+
+void Generation::ObservePass(double seconds, std::size_t accepted) {
+  if (window_.size() == 1) {
+    policy_->ObserveStep(seconds);
+  } else {
+    policy_->ObserveBatch(window_.size(), seconds, accepted);
+  }
+}
+
+GenerateResult Generation::Finish() {
+  stream_.Finish();
+  return {.ids = ids_,
+          .text = stream_.text(),
+          .finish = finish_.value_or(FinishReason::kCancelled),
+          .seed = sampler_.seed(),
+          .drafted = drafted_,
+          .accepted = accepted_};
+}
+
+}  // namespace bittern::runtime

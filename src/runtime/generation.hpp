@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// One text being generated: which tokens the next forward pass should run, and what to make of its
+// logits. Knows no pages and no threads; Session and Engine run the passes.
+//
+// The tokens of a pass are the last sampled token and a draft (speculation.hpp) of what may follow
+// it. The rows are sampled one after the other for as long as the draft agrees, so a draft changes
+// the number of passes and never a token.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "model/model.hpp"
+#include "runtime/generate_options.hpp"
+#include "runtime/loaded_model.hpp"
+#include "runtime/text_stream.hpp"
+
+namespace bittern::runtime {
+
+/// The head's output for the last rows of a sequence in one pass: candidates where a request was
+/// made, else all logits.
+struct RowResults {
+  std::optional<model::CandidateRequest> request = {};
+  std::vector<float> logits = {};                       // (rows, vocab_size) at least
+  std::vector<model::CandidateLogits> candidates = {};  // (rows) at least
+  std::vector<std::optional<model::RowFailure>> failures =
+      {};                  // (rows): not finite before the head
+  int first_position = 0;  // of the first row
+
+  /// Makes room for `rows` rows as `wanted` says and points the segment at it. REQUIRES: the
+  /// segment has its sequence and tokens.
+  void Prepare(std::size_t rows, const std::optional<model::CandidateRequest>& wanted,
+               std::size_t vocab_size, model::Segment* segment);
+};
+
+/// Error kInternal: logits that are not finite numbers. A model whose weights or activation are
+/// wrong shows itself here at the latest.
+[[nodiscard]] Result<void> CheckFinite(std::span<const float> logits);
+
+/// Error kInternal where the values of a row are not finite, before the head or after it.
+[[nodiscard]] Result<void> CheckRow(const RowResults& rows, std::size_t row,
+                                    std::size_t vocab_size);
+
+/// What `sampler` wants of a row, if that is not all logits and the head can be screened for it;
+/// holds for up to `more` tokens that are accepted later.
+[[nodiscard]] std::optional<model::CandidateRequest> ScreenFor(const model::Model& model,
+                                                               const Sampler& sampler,
+                                                               std::size_t more = 0);
+
+/// Rows of one sequence up to which screening pays; the whole head, read once for all, costs less
+/// than a scan for every few of more rows.
+inline constexpr std::size_t kMostScreenedDraft = 2 * model::kScreenVectors;
+
+/// Not thread-safe.
+class Generation {
+ public:
+  /// `model` and `policy` outlive it. Errors: kInvalidArgument (sampler options; a stop string that
+  /// is not UTF-8).
+  [[nodiscard]] static Result<Generation> Create(const LoadedModel& model,
+                                                 const GenerateOptions& options,
+                                                 std::function<bool(std::string_view)> on_text,
+                                                 DraftPolicy* policy);
+
+  /// Adds tokens of the context, before the first Sample.
+  void AddContext(std::span<const TokenId> tokens);
+
+  /// Samples from rows[first..], the results of the tokens `window`: of window[first], then of each
+  /// further token that the last sample agrees with; on_row(row), if any, is called before each.
+  /// Ends the text where options.cancel is set. Returns the number of tokens of the window that are
+  /// part of the text, first + 1 or more. Error kInternal: the values of a row are not finite.
+  [[nodiscard]] Result<std::size_t> Sample(std::span<const TokenId> window, std::size_t first,
+                                           const RowResults& rows,
+                                           const std::function<void(std::size_t)>& on_row = {});
+
+  /// Set once the text has ended.
+  [[nodiscard]] const std::optional<FinishReason>& finish() const noexcept { return finish_; }
+  /// Ends the text.
+  void End(FinishReason reason) noexcept { finish_ = reason; }
+
+  /// The tokens to run next: the last sampled one and a draft, `limit` (>= 1) at most in all.
+  /// Without `may_draft` only a sequence with Speculation::kAlways drafts.
+  [[nodiscard]] const std::vector<TokenId>& NextWindow(std::size_t limit, bool may_draft);
+  /// Tells how long the pass over the last window took, and how many of its tokens are in the text.
+  void ObservePass(double seconds, std::size_t accepted);
+
+  [[nodiscard]] const Sampler& sampler() const noexcept { return sampler_; }
+  /// The ids sampled so far, without the end token.
+  [[nodiscard]] std::span<const TokenId> ids() const noexcept { return ids_; }
+  [[nodiscard]] int sampled() const noexcept { return sampled_; }
+  [[nodiscard]] int drafted() const noexcept { return drafted_; }
+  [[nodiscard]] int accepted() const noexcept { return accepted_; }
+  /// Gives out the text that is held back, and everything about this generation. Once, at the end.
+  [[nodiscard]] GenerateResult Finish();
+
+ private:
+  Generation(const LoadedModel& model, const GenerateOptions& options, Sampler sampler,
+             std::function<bool(std::string_view)> on_text, DraftPolicy* policy);
+  [[nodiscard]] Result<void> SampleRow(std::size_t row, const RowResults& rows);
+  void Accept(TokenId id);
+
+  const LoadedModel* model_;
+  GenerateOptions options_;
+  Sampler sampler_;
+  TextStream stream_;
+  DraftPolicy* policy_;
+  std::optional<Drafter> drafter_ = {};  // made with the context
+  std::vector<TokenId> context_ = {};    // until then
+  std::vector<TokenId> ids_ = {}, window_ = {};
+  std::optional<FinishReason> finish_ = {};
+  int sampled_ = 0, drafted_ = 0, accepted_ = 0;
+};
+
+}  // namespace bittern::runtime

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a path to a model that can talk: file, overrides, tokenizer, weights.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/decision.hpp"
+#include "base/result.hpp"
+#include "model/model.hpp"
+#include "tokenizer/tokenizer.hpp"
+
+namespace bittern::runtime {
+
+struct LoadOptions {
+  std::vector<std::string> overrides = {};  ///< --override-kv texts, applied in order
+  int num_threads = 0;                      ///< for the repack; 0: DefaultThreadCount()
+  model::LoadOptions weights = {};          ///< --kernel, --head, progress
+};
+
+/// If a file error mentions a key that the caller overrode, blames the override: returns it as
+/// kInvalidArgument, prefixed with the override. Otherwise returns `error` unchanged.
+[[nodiscard]] Error BlameOverride(const std::vector<std::string>& overrides, Error error);
+
+/// A model with its tokenizer. Immutable after Load; any number of sessions may share one.
+struct LoadedModel {
+  /// Errors: kNotFound, kIo, kCorruptFile, kUnsupported; messages start with the path.
+  [[nodiscard]] static Result<std::shared_ptr<const LoadedModel>> Load(
+      const std::filesystem::path& path, const LoadOptions& options = {});
+
+  /// The same with an opened file; messages start with its path().
+  [[nodiscard]] static Result<std::shared_ptr<const LoadedModel>> Load(
+      formats::Checkpoint checkpoint, const LoadOptions& options = {});
+
+  model::Model model;
+  tokenizer::Tokenizer tokenizer;
+  Decisions decisions;  ///< What was decided where the file is silent, in order.
+  double load_s = 0;
+};
+
+}  // namespace bittern::runtime

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages of earlier sequences, found by the tokens they hold: a radix tree whose edges are pages.
+// A sequence that begins with known tokens shares their pages instead of computing them; since the
+// keys and values of a position depend on the tokens before it and on nothing else, its bits are
+// the same. Pages that no sequence uses are given back to the pool, least recently used first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "model/kv_pool.hpp"
+#include "tokenizer/tokenizer.hpp"
+
+namespace bittern::runtime {
+
+using tokenizer::TokenId;
+
+struct PrefixCacheStats {
+  std::uint64_t asked_tokens = 0;  ///< of all prompts that were looked up
+  std::uint64_t found_tokens = 0;  ///< of those, not computed again
+  int pages = 0;                   ///< held now
+  std::size_t bytes = 0;           ///< of those pages
+
+  [[nodiscard]] double hit_rate() const noexcept {
+    return asked_tokens == 0
+               ? 0
+               : static_cast<double>(found_tokens) / static_cast<double>(asked_tokens);
+  }
+};
+
+/// Not thread-safe. `pool` outlives it.
+class PrefixCache {
+ public:
+  /// Holds `max_pages` (>= 0) pages at most; 0 keeps nothing.
+  PrefixCache(model::KvPool* pool, int max_pages);
+  PrefixCache(const PrefixCache&) = delete;
+  PrefixCache& operator=(const PrefixCache&) = delete;
+  ~PrefixCache();
+
+  /// Appends the pages of the longest known prefix of `tokens`, `limit` positions at most, to an
+  /// empty sequence. Returns how many positions that are.
+  int Attach(std::span<const TokenId> tokens, int limit, model::KvSequence* sequence);
+
+  /// Keeps the pages of a sequence whose positions hold `tokens` (sequence.length() of them).
+  /// Where the tokens are known already, the pages known stay.
+  void Insert(std::span<const TokenId> tokens, const model::KvSequence& sequence);
+
+  /// Gives up the least recently used page that no sequence uses. False if there is none.
+  bool Evict();
+  /// Gives up a page that a sequence wants to write into. False if the cache does not hold it, or
+  /// holds pages behind it.
+  bool Forget(std::uint32_t page);
+  /// Pages that calls of Evict would free.
+  [[nodiscard]] int evictable_pages() const noexcept;
+  [[nodiscard]] PrefixCacheStats stats() const noexcept;
+
+ private:
+  struct Node {
+    Node* parent = nullptr;
+    std::uint32_t page = 0;
+    std::vector<TokenId> tokens = {};  // kPagePositions of them, or fewer in a leaf
+    std::unordered_multimap<TokenId, std::unique_ptr<Node>> children = {};  // by first token
+    std::uint64_t used = 0;                                                 // tick of the last use
+  };
+
+  /// The child that shares most tokens with `tokens`, and how many; null if none shares any.
+  static Node* BestChild(Node* node, std::span<const TokenId> tokens, std::size_t* common);
+  Node* AddChild(Node* node, std::span<const TokenId> tokens, std::uint32_t page);
+  void Remove(Node* node);
+  /// Adds the nodes of a subtree that can be evicted, leaves first; true if all of it can.
+  bool CountUnused(const Node& node, int* count) const noexcept;
+
+  model::KvPool* pool_;
+  int max_pages_;
+  Node root_ = {};
+  std::vector<Node*> nodes_ = {};  // all but the root, in no order
+  std::uint64_t tick_ = 0;
+  PrefixCacheStats stats_ = {};
+};
+
+}  // namespace bittern::runtime

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Usage: batch_test.sh BITTERN MODEL   `bittern batch`: the same file whatever runs beside it, bad
+# lines beside good ones, going on after an interruption, a full disk.
+# shellcheck source=tests/cli_checks.sh
+. "$(dirname "$0")/cli_checks.sh"
+
+# make_requests COUNT FILE
+make_requests() {
+  python3 - "$1" "$2" <<'END'
+import json, random, sys
+random.seed(7)
+with open(sys.argv[2], "w") as out:
+    for i in range(int(sys.argv[1])):
+        line = {"id": f"r{i}", "n_predict": random.randint(0, 12), "seed": random.randint(0, 99)}
+        if i % 3 == 0:
+            line["prompt_ids"] = [random.randint(0, 300) for _ in range(random.randint(1, 40))]
+        else:
+            line["prompt"] = random.choice(["In the beginning", "And he said unto", "Behold"])
+        if i % 4 == 0: line["temperature"] = 0
+        if i % 5 == 0: line["stop"] = [","]
+        if i % 7 == 0: line["top_k"] = 0
+        print(json.dumps(line), file=out)
+END
+}
+
+test_same_file() {
+  make_requests 60 "$work/in"
+  for parallel in 1 3 32; do
+    run "parallel $parallel" 0 batch "$work/in" -o "$work/out$parallel" -np "$parallel" -t 2
+    err_has "60 requests, 0 with errors"
+  done
+  run "little memory, small chunks" 0 batch "$work/in" -o "$work/small" -np 16 --cache-mib 1 -ub 5 -t 1
+  run "to standard output" 0 batch "$work/in" -np 8
+  check "parallel 1 and 3" cmp "$work/out1" "$work/out3"
+  check "parallel 1 and 32" cmp "$work/out1" "$work/out32"
+  check "little memory" cmp "$work/out1" "$work/small"
+  check "standard output" cmp "$work/out1" "$work/out"
+  run "unordered" 0 batch "$work/in" -o "$work/any" -np 32 --unordered
+  sort "$work/any" >"$work/any.sorted"
+  check "the same lines" cmp <(sort "$work/out1") "$work/any.sorted"
+}
+
+# What `run` gives for a request is what batch gives.
+test_as_run() {
+  printf '{"id": "x", "prompt": "In the beginning", "n_predict": 9, "seed": 5, "top_k": 10}\n' >"$work/in"
+  run "batch" 0 batch "$work/in" -o "$work/line"
+  run "run" 0 run -p "In the beginning" -n 9 -s 5 --top-k 10 --json
+  check "ids as run's" python3 -c "
+import json
+assert json.load(open('$work/out'))['ids'] == json.load(open('$work/line'))['ids']"
+}
+
+test_bad_lines() {
+  cat >"$work/in" <<'END'
+{"id": "good", "prompt": "In the beginning", "n_predict": 3}
+not json
+{"id": "typo", "prompt": "In", "temprature": 1}
+{"id": "range", "prompt": "In", "repeat_penalty": 0}
+{"id": "ids", "prompt_ids": [1, 99999999]}
+
+{"id": "two", "prompt": "In", "prompt_ids": [1]}
+[1, 2]
+{"id": "none"}
+{"id": "long", "prompt_ids": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]}
+{"custom_id": "openai", "method": "POST", "url": "/v1/completions", "body": {"prompt": "In the", "max_tokens": 2}}
+END
+  run "bad lines" 0 batch "$work/in" -c 16
+  err_has "10 requests, 8 with errors"
+  check "what is wrong with each" python3 - "$work/out" <<'END'
+import json, sys
+lines = {l["id"]: l for l in map(json.loads, open(sys.argv[1]))}
+assert len(lines["good"]["ids"]) == 3 and lines["good"]["finish_reason"] == "length", lines["good"]
+assert len(lines["openai"]["ids"]) == 2, lines["openai"]
+for name, words in {"2": "not valid JSON", "typo": "temprature", "range": "repeat", "ids": "99999999",
+                    "two": "one prompt", "7": "object", "none": "messages", "long": "18 tokens"}.items():
+    assert words in lines[name]["error"], (name, lines[name])
+END
+  run "no such file" 1 batch "$work/nothing"
+  run "a folder that is not there" 3 batch "$work/in" -o "$work/none/out"
+  run "resume without a file" 1 batch "$work/in" --resume
+}
+
+test_resume() {
+  make_requests 40 "$work/in"
+  run "whole" 0 batch "$work/in" -o "$work/whole"
+  head -c 2500 "$work/whole" >"$work/cut"
+  run "resume" 0 batch "$work/in" -o "$work/cut" --resume -np 4
+  err_has "results were there already"
+  check "the same file" cmp "$work/whole" "$work/cut"
+  run "resume what is complete" 0 batch "$work/in" -o "$work/cut" --resume
+  check "still the same file" cmp "$work/whole" "$work/cut"
+  name="interrupted"
+  "$bittern" batch "$work/in" -o "$work/stopped" -np 2 -t 1 -n 400 2>"$work/err" &
+  local pid=$! tries=0
+  while [ ! -s "$work/stopped" ] && [ $((tries += 1)) -lt 500 ]; do sleep 0.02; done
+  kill -INT "$pid"
+  wait "$pid"
+  local status=$?
+  # It may have been done already.
+  check "exit code" test "$status" -eq 130 -o "$status" -eq 0
+  check "whole lines only" python3 -c "import json; [json.loads(l) for l in open('$work/stopped')]"
+  run "after the interruption" 0 batch "$work/in" -o "$work/stopped" --resume
+  check "the same file" cmp "$work/whole" "$work/stopped"
+}
+
+test_full_disk() {
+  [ -w /dev/full ] || return
+  run "a full disk" 3 batch "$work/in" -o /dev/full
+  err_has "/dev/full: cannot write"
+}
+
+test_same_file
+test_as_run
+test_bad_lines
+test_resume
+test_full_disk
+finish 30

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "odd_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+#include "base/byte_alphabet.hpp"
+#include "base/float16.hpp"
+#include "quant/dequantize.hpp"
+#include "quant/quantize.hpp"
+
+namespace bittern::differential {
+namespace {
+
+using quant::WeightFormat;
+
+/// Formats that embeddings and heads may have.
+struct DenseFormat {
+  const char* name;
+  WeightFormat format;
+  int halves;  ///< binary16 numbers that a block begins with, where there is no encoder
+};
+constexpr DenseFormat kDense[] = {
+    {"f32", WeightFormat::kF32, 0},   {"f16", WeightFormat::kF16, 0},
+    {"bf16", WeightFormat::kBF16, 0}, {"q8_0", WeightFormat::kQ8_0, 0},
+    {"q6_k", WeightFormat::kQ6_K, 0}, {"q4_0", WeightFormat::kQ4_0, 1},
+    {"q4_1", WeightFormat::kQ4_1, 2}, {"q5_0", WeightFormat::kQ5_0, 1},
+    {"q5_1", WeightFormat::kQ5_1, 2}, {"q4_k", WeightFormat::kQ4_K, 2},
+    {"q5_k", WeightFormat::kQ5_K, 2}, {"iq4_nl", WeightFormat::kIQ4_NL, 1}};
+
+const DenseFormat& FindDense(const std::string& name) {
+  for (const DenseFormat& format : kDense) {
+    if (name == format.name) return format;
+  }
+  throw std::runtime_error("no dense format " + name);
+}
+
+float FloatOf(const Json& spec, const char* key) { return spec[key].get<float>(); }
+
+}  // namespace
+
+OddModel::OddModel(const Json& spec) : spec_(spec), rng_(spec["seed"].get<std::uint32_t>()) {
+  const std::string architecture = spec["architecture"];
+  const auto size = [&](const char* key) { return spec[key].get<std::size_t>(); };
+  const std::size_t hidden = size("hidden"), ffn = size("ffn"), head_dim = size("head_dim");
+  const std::size_t q_size = size("heads") * head_dim, kv_size = size("kv_heads") * head_dim;
+  for (const Json& special : spec["rows"]) rows_[{special[0], special[1]}] = special[2];
+  const bool sub_norms = architecture.starts_with("bitnet");
+  AddKeys(spec);
+  AddVocabulary(size("vocab"));
+  AddDense("token_embd.weight", spec["embedding"], size("vocab"), hidden);
+  if (spec["head"] != "tied") AddDense("output.weight", spec["head"], size("vocab"), hidden);
+  AddNorm("output_norm.weight", hidden, 1);
+  const float norm = FloatOf(spec, "norm_scale");
+  for (std::size_t i = 0; i < size("layers"); ++i) {
+    const std::string p = "blk." + std::to_string(i) + ".";
+    AddNorm(p + "attn_norm.weight", hidden, norm);
+    AddNorm(p + "ffn_norm.weight", hidden, norm);
+    if (sub_norms) {
+      AddNorm(p + "attn_sub_norm.weight", q_size, norm);
+      AddNorm(p + "ffn_sub_norm.weight", ffn, norm);
+    }
+    if (architecture == "qwen3") {
+      AddNorm(p + "attn_q_norm.weight", head_dim, norm);
+      AddNorm(p + "attn_k_norm.weight", head_dim, norm);
+    }
+    AddTernary(p + "attn_q.weight", q_size, hidden);
+    AddTernary(p + "attn_k.weight", kv_size, hidden);
+    AddTernary(p + "attn_v.weight", kv_size, hidden);
+    AddTernary(p + "attn_output.weight", hidden, q_size);
+    AddTernary(p + "ffn_gate.weight", ffn, hidden);
+    AddTernary(p + "ffn_up.weight", ffn, hidden);
+    AddTernary(p + "ffn_down.weight", hidden, ffn);
+  }
+  if (!tilings_.empty()) builder_.AddArray("ternary.tl.tiling", tilings_);
+}
+
+std::string OddModel::KindOf(const std::string& tensor, std::size_t row) const {
+  for (const int key : {static_cast<int>(row), -1}) {
+    if (const auto found = rows_.find({tensor, key}); found != rows_.end()) return found->second;
+  }
+  return "";
+}
+
+void OddModel::AddKeys(const Json& spec) {
+  const std::string architecture = spec["architecture"], a = architecture + ".";
+  builder_.Add("general.architecture", architecture);
+  const std::pair<const char*, const char*> kNumbers[] = {{"block_count", "layers"},
+                                                          {"embedding_length", "hidden"},
+                                                          {"feed_forward_length", "ffn"},
+                                                          {"attention.head_count", "heads"},
+                                                          {"attention.head_count_kv", "kv_heads"},
+                                                          {"attention.key_length", "head_dim"},
+                                                          {"attention.value_length", "head_dim"},
+                                                          {"rope.dimension_count", "head_dim"},
+                                                          {"vocab_size", "vocab"}};
+  for (const auto& [key, name] : kNumbers) builder_.Add(a + key, spec[name].get<std::uint32_t>());
+  builder_.Add(a + "context_length", 512u);
+  builder_.Add(a + "attention.layer_norm_rms_epsilon", FloatOf(spec, "eps"));
+  builder_.Add(a + "rope.freq_base", FloatOf(spec, "theta"));
+  if (spec["activation"] != "") {
+    builder_.Add(a + "hidden_activation", spec["activation"].get<std::string>());
+  }
+  const std::string layout = spec["layout"];
+  if (layout.starts_with("i2_s:")) builder_.Add("ternary.layout", layout.substr(5));
+}
+
+void OddModel::AddVocabulary(std::size_t size) {
+  std::vector<std::string> tokens;
+  std::vector<std::int32_t> types;
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    AppendSpelling({&c, 1}, &tokens.emplace_back());
+    types.push_back(1);
+  }
+  tokens.push_back("ab");  // a vocabulary has merges
+  types.push_back(1);
+  for (std::size_t i = tokens.size(); i < size; ++i) {
+    tokens.push_back("<extra_" + std::to_string(i) + ">");
+    types.push_back(3);
+  }
+  builder_.Add("tokenizer.ggml.model", "gpt2").Add("tokenizer.ggml.pre", "llama-bpe");
+  builder_.AddStrings("tokenizer.ggml.tokens", tokens);
+  builder_.AddArray("tokenizer.ggml.token_type", types);
+  builder_.AddStrings("tokenizer.ggml.merges", {"a b"});
+  builder_.Add("tokenizer.ggml.eos_token_id", static_cast<std::uint32_t>(size - 1));
+}
+
+void OddModel::Keep(const std::string& name, std::size_t rows, std::size_t cols,
+                    std::size_t group_cols, const void* weights, std::size_t weight_bytes,
+                    const std::vector<float>& scales) {
+  table_.push_back({{"name", name},
+                    {"rows", rows},
+                    {"cols", cols},
+                    {"group_cols", group_cols},
+                    {"offset", numbers_.size()}});
+  numbers_.append(static_cast<const char*>(weights), weight_bytes);
+  numbers_.append(reinterpret_cast<const char*>(scales.data()), scales.size() * sizeof(float));
+}
+
+void OddModel::AddNorm(const std::string& name, std::size_t size, float scale) {
+  std::normal_distribution<float> normal(1, 0.1f);
+  std::vector<float> values(size);
+  for (float& value : values) value = scale * normal(rng_);
+  std::vector<std::byte> data(size * sizeof(float));
+  std::memcpy(data.data(), values.data(), data.size());
+  Keep(name, 1, size, 0, values.data(), data.size(), {});
+  builder_.AddTensor(name, static_cast<std::uint32_t>(WeightFormat::kF32), {size}, std::move(data));
+}
+
+void OddModel::AddDense(const std::string& name, std::string format, std::size_t rows,
+                        std::size_t cols) {
+  if (cols % quant::InfoOf(FindDense(format).format).block_elements != 0) {
+    substitutes_[name] = format = "f16";
+  }
+  const DenseFormat& dense = FindDense(format);
+  const quant::WeightFormatInfo& info = quant::InfoOf(dense.format);
+  const std::size_t row_bytes = cols / info.block_elements * info.block_bytes;
+  std::vector<std::byte> data(rows * row_bytes);
+  std::vector<float> values(rows * cols);
+  std::normal_distribution<float> normal(0, FloatOf(spec_, "embedding_scale"));
+  for (std::size_t r = 0; r < rows; ++r) {
+    float* row = values.data() + r * cols;
+    std::byte* bytes = data.data() + r * row_bytes;
+    const std::string kind = KindOf(name, r);
+    for (std::size_t c = 0; c < cols; ++c) {
+      row[c] = normal(rng_);
+      if (kind == "huge") row[c] *= 1e30f;
+      if (kind == "tiny") row[c] *= 1e-30f;
+      if (kind == "zero" || (kind == "onehot" && c != r % cols)) row[c] = 0;
+    }
+    if (kind == "duplicate" && r > 0) {
+      std::memcpy(bytes, bytes - row_bytes, row_bytes);
+    } else if (const auto encode = quant::QuantizeRowFor(dense.format)) {
+      encode(row, cols, bytes);
+    } else {
+      for (std::size_t b = 0; b < row_bytes; ++b) bytes[b] = static_cast<std::byte>(rng_());
+      for (std::size_t b = 0; b < row_bytes; b += info.block_bytes) {
+        for (int h = 0; h < dense.halves; ++h) {
+          const std::uint16_t half = FloatToHalf(kind == "zero" ? 0.0f : normal(rng_) / 16);
+          std::memcpy(bytes + b + 2 * static_cast<std::size_t>(h), &half, 2);
+        }
+      }
+    }
+    quant::DequantizeRowFor(dense.format)(bytes, cols, row);
+  }
+  Keep(name, rows, cols, 0, values.data(), values.size() * sizeof(float), {});
+  builder_.AddTensor(name, static_cast<std::uint32_t>(dense.format), {cols, rows}, std::move(data));
+}
+
+void OddModel::AddTernary(const std::string& name, std::size_t rows, std::size_t cols) {
+  const quant::TernaryCodec* codec = quant::FindCodec(spec_["layout"].get<std::string>());
+  if (codec == nullptr) throw std::runtime_error("no ternary layout of that name");
+  auto tiling = quant::DefaultTiling(codec->format, rows, cols);
+  const bool tiled =
+      codec->layout == quant::TernaryLayout::kTl1 || codec->layout == quant::TernaryLayout::kTl2;
+  if ((tiled && !tiling) || !codec->check(rows, cols, tiling.value_or(quant::TlTiling{}))) {
+    codec = &quant::CodecOf(quant::TernaryLayout::kF32);
+    substitutes_[name] = "f32";
+    tiling.reset();
+  }
+  std::vector<std::uint8_t> codes(rows * cols);
+  for (std::size_t r = 0; r < rows; ++r) {
+    const std::string kind = KindOf(name, r);
+    for (std::size_t c = 0; c < cols; ++c) {
+      std::uint8_t& code = codes[r * cols + c];
+      code = static_cast<std::uint8_t>(rng_() % 3);
+      if (codec->layout == quant::TernaryLayout::kQ1_0) {  // knows no zeros
+        code &= 2;
+        continue;
+      }
+      if (kind == "zero") code = 1;
+      if (kind == "onehot") code = c == r % cols ? 2 : 1;
+      if (kind == "ones") code = 2;
+      if (kind == "duplicate" && r > 0) code = codes[(r - 1) * cols + c];
+    }
+  }
+  const std::size_t dot = name.find('.', 4);  // "blk.3.attn_q.weight"
+  const std::string short_name = name.substr(dot + 1, name.rfind('.') - dot - 1);
+  const float base = spec_["scales"][short_name].get<float>();
+  const float spread = FloatOf(spec_, "row_spread");
+  std::normal_distribution<float> normal;
+  const std::size_t per_row = codec->ScalesPerRow(cols);
+  std::vector<float> scales(rows * per_row, codec->stored_scale(base));
+  if (codec->grain != quant::ScaleGrain::kTensor && spread > 0) {
+    for (float& scale : scales) scale = codec->stored_scale(base * std::exp(spread * normal(rng_)));
+  }
+  for (const Json& special : spec_["row_scales"]) {  // [tensor, row, scale]
+    if (special[0] != name || codec->grain == quant::ScaleGrain::kTensor) continue;
+    const std::size_t row = special[1].get<std::size_t>() % rows;
+    std::fill_n(scales.begin() + static_cast<std::ptrdiff_t>(row * per_row), per_row,
+                codec->stored_scale(special[2].get<float>()));
+  }
+  std::vector<std::byte> data(codec->bytes(rows, cols, tiling.value_or(quant::TlTiling{})));
+  codec->pack({codes, scales, rows, cols, tiling.value_or(quant::TlTiling{})}, data.data());
+  if (tiled && tiling) {
+    for (const std::size_t n : {rows, cols, tiling->bm_rows, tiling->bk_cols, tiling->group_rows}) {
+      tilings_.push_back(static_cast<std::uint32_t>(n));
+    }
+  }
+  std::vector<std::int8_t> weights(codes.begin(), codes.end());
+  for (std::int8_t& weight : weights) --weight;
+  Keep(name, rows, cols, (cols + per_row - 1) / per_row, weights.data(), weights.size(), scales);
+  builder_.AddTensor(name, static_cast<std::uint32_t>(codec->format), {cols, rows},
+                     std::move(data));
+}
+
+void OddModel::WriteModel(const std::filesystem::path& path) {
+  const auto bytes = builder_.Build();
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+Json OddModel::WriteNumbers(const std::filesystem::path& path) const {
+  std::ofstream(path, std::ios::binary)
+      .write(numbers_.data(), static_cast<std::streamsize>(numbers_.size()));
+  return table_;
+}
+
+}  // namespace bittern::differential

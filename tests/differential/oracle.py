@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network in NumPy and float64, from plain numbers: written from the papers and from
+docs/design, not from the engine. Activations are rounded to int8 as the format says; nothing else
+is rounded. With `noise`, every value that the engine rounds to float32 is moved by about as much,
+which tells whether a result depends on such roundings.
+"""
+import numpy as np
+
+
+class Facts:
+    """What was met on the way that a float32 may not hold."""
+
+    def __init__(self):
+        self.largest = 0.0      # magnitude of any value that is computed
+        self.bound = 0.0        # what a projection's output could have been: K * absmax * scale
+        self.zero_over_zero = False
+        self.vanishing = False  # a row that is not zero lies below what float32 squares can hold
+
+    def see(self, x):
+        if x.size:
+            self.largest = max(self.largest, float(np.abs(x).max()))
+        return x
+
+
+class Oracle:
+    def __init__(self, spec, tensors, numbers, noise=0.0, seed=0):
+        self.spec, self.noise, self.rng = spec, noise, np.random.default_rng(seed)
+        self.facts, self.tensors = Facts(), {}
+        for t in tensors:
+            rows, cols, group, at = t["rows"], t["cols"], t["group_cols"], t["offset"]
+            if group == 0:
+                values = np.frombuffer(numbers, "<f4", rows * cols, at).astype(np.float64)
+                self.tensors[t["name"]] = values.reshape(rows, cols)
+                continue
+            codes = np.frombuffer(numbers, np.int8, rows * cols, at).reshape(rows, cols)
+            groups = -(-cols // group)
+            scales = np.frombuffer(numbers, "<f4", rows * groups, at + rows * cols)
+            self.tensors[t["name"]] = (codes.astype(np.float64), scales.astype(np.float64)
+                                       .reshape(rows, groups), group)
+        self.eps = float(np.float32(spec["eps"]))
+        self.grouped = spec["architecture"] == "qwen3"  # activations in groups of 64 columns
+        self.neighbours = spec["architecture"] == "llama"  # pairs that RoPE turns
+        relu2 = spec["architecture"] in ("bitnet-b1.58", "bitnet-25")
+        self.relu2 = spec["activation"] == "relu2" or (spec["activation"] == "" and relu2)
+
+    def shaken(self, x):
+        if self.noise:
+            x = x * (1 + self.noise * self.rng.standard_normal(x.shape))
+        return self.facts.see(x)
+
+    def norm(self, x, name):
+        weight = self.tensors.get(name + ".weight")
+        if weight is None:
+            return x
+        squares = (x * x).mean(-1, keepdims=True) + self.eps
+        self.facts.zero_over_zero |= bool((squares == 0).any())
+        return self.shaken(x / np.sqrt(np.where(squares == 0, 1, squares)) * weight[0])
+
+    def quantised(self, x):
+        """int8 values and the scale of each column."""
+        scale = np.empty_like(x)
+        step = 64 if self.grouped else x.shape[1]
+        for at in range(0, x.shape[1], step):
+            largest = np.abs(x[:, at:at + step]).max(-1, keepdims=True)
+            scale[:, at:at + step] = 127 / np.maximum(largest, float(np.float32(1e-5)))
+        return np.clip(np.rint(x * scale), -127, 127), scale
+
+    def linear(self, inputs, name):
+        q, scale = inputs
+        codes, weight_scales, group = self.tensors[name + ".weight"]
+        out = np.zeros((len(q), len(codes)))
+        step = min(group, 64) if self.grouped else group
+        for at in range(0, codes.shape[1], step):
+            part = slice(at, at + step)
+            sums = q[:, part] @ codes[:, part].T
+            out += sums / scale[:, at:at + 1] * weight_scales[:, at // group]
+        live = np.where((codes != 0).any(-1, keepdims=True), weight_scales, 0)
+        most = 127 / scale.min() * codes.shape[1]
+        self.facts.bound = max(self.facts.bound, most * max(1.0, float(live.max())))
+        return self.shaken(out)
+
+    def rope(self, x):
+        half = x.shape[-1] // 2
+        frequency = float(np.float32(self.spec["theta"])) ** (-np.arange(half) / half)
+        angles = np.arange(len(x))[:, None] * frequency
+        cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
+        if self.neighbours:
+            a, b = x[..., 0::2], x[..., 1::2]
+        else:
+            a, b = x[..., :half], x[..., half:]
+        turned = a * cos - b * sin, b * cos + a * sin
+        return self.shaken(np.concatenate(turned, -1))  # in any order that q and k share
+
+    def attention(self, q, k, v):
+        group = q.shape[1] // k.shape[1]
+        scores = np.einsum("qhd,khd->hqk", q, np.repeat(k, group, 1))
+        self.facts.see(scores)
+        scores = self.shaken(scores / np.sqrt(q.shape[-1]))
+        scores += np.triu(np.full(scores.shape[1:], -np.inf), 1)
+        scores = np.exp(scores - scores.max(-1, keepdims=True))
+        scores /= scores.sum(-1, keepdims=True)
+        mixed = np.einsum("hqk,khd->qhd", scores, np.repeat(v, group, 1))
+        return self.shaken(mixed.reshape(len(q), -1))
+
+    def gated(self, gate, up):
+        if self.relu2:
+            squares = self.facts.see(np.maximum(gate, 0) ** 2)
+            product = squares * up
+        else:
+            squares = gate
+            product = gate / (1 + np.exp(np.minimum(-gate, 700))) * up
+        tiny = (np.abs(product).max(-1) < 1e-30) & (np.abs(gate).max(-1) > 0)
+        self.facts.vanishing |= bool(tiny.any())
+        return self.shaken(product)
+
+    def forward(self, ids):
+        """Logits float64[len(ids), vocab]."""
+        spec = self.spec
+        x = self.shaken(self.tensors["token_embd.weight"][ids])
+        for i in range(spec["layers"]):
+            name = "blk.%d." % i
+            h = self.quantised(self.norm(x, name + "attn_norm"))
+            q, k, v = (self.linear(h, name + "attn_" + p).reshape(len(ids), -1, spec["head_dim"])
+                       for p in "qkv")
+            q, k = self.norm(q, name + "attn_q_norm"), self.norm(k, name + "attn_k_norm")
+            a = self.attention(self.rope(q), self.rope(k), v)
+            a = self.linear(self.quantised(self.norm(a, name + "attn_sub_norm")),
+                            name + "attn_output")
+            x = self.shaken(x + a)
+            h = self.quantised(self.norm(x, name + "ffn_norm"))
+            f = self.gated(self.linear(h, name + "ffn_gate"), self.linear(h, name + "ffn_up"))
+            f = self.quantised(self.norm(f, name + "ffn_sub_norm"))
+            x = self.shaken(x + self.linear(f, name + "ffn_down"))
+        head = self.tensors.get("output.weight", self.tensors["token_embd.weight"])
+        logits = self.norm(x, "output_norm") @ head.T
+        self.facts.see(logits)
+        return logits
+
+
+def cosines(a, b):
+    """Of the logits of each position."""
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    scale = lambda x: x / np.maximum(np.abs(x).max(-1, keepdims=True), 1e-300)
+    a, b = scale(a), scale(b)
+    norms = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    both_zero = (np.abs(a).max(-1) == 0) & (np.abs(b).max(-1) == 0)
+    return np.where(both_zero, 1.0, (a * b).sum(-1) / np.maximum(norms, 1e-300))
