@@ -60,11 +60,12 @@ TEST(ChatPrompt, ContinuesTheFinalMessage) {
             "<|im_start|>user\na b<|im_end|>\n<|im_start|>assistant\nSo a");
   EXPECT_EQ(Text("{% for m in messages %}[{{ m.content | trim }}]{% endfor %}", request("\" a \"")),
             "[a b][a");
-  EXPECT_EQ(Text("{% for m in messages %}[{{ m.content[0].text }}]{% endfor %}",
+  EXPECT_EQ(Text("{% for m in messages %}[{{ m.content if m.content is string else "
+                 "m.content[0].text }}]{% endfor %}",
                  request(R"([{"text":"p"},{"image":1}])")),
-            "[a][p");
+            "[a b][p");
   EXPECT_THAT(Text("none of it", request("\"zzz\"")), HasSubstr("did not write the last message"));
-  EXPECT_THAT(Text("chatml", request("null")), HasSubstr("no text to continue"));
+  EXPECT_THAT(Text("none of it", request("null")), HasSubstr("no text to continue"));
 }
 
 TEST(ChatPrompt, Refuses) {
