@@ -190,6 +190,7 @@ int Main(int argc, char** argv) {
   AddRun(app, &exit_code);
   AddChat(app, &exit_code);
   AddTokenize(app, &exit_code);
+  AddApplyTemplate(app, &exit_code);
   AddInspect(app, &exit_code);
   AddConvert(app, &exit_code);
   AddMeta(app, &exit_code);
