@@ -36,5 +36,6 @@ void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp
 void AddConvert(CLI::App& app, int* exit_code);   // convert.cpp
 void AddMeta(CLI::App& app, int* exit_code);      // meta.cpp
 void AddTokenize(CLI::App& app, int* exit_code);  // tokenize.cpp: tokenize and detokenize
+void AddApplyTemplate(CLI::App& app, int* exit_code);
 
 }  // namespace bittern::cli

@@ -95,6 +95,7 @@ int Main(std::span<const std::string> words) {
   AddChat(app, &exit_code);
   AddRun(app, &exit_code);
   AddTokenize(app, &exit_code);
+  AddApplyTemplate(app, &exit_code);
   AddInspect(app, &exit_code);
   AddConvert(app, &exit_code);
   AddMeta(app, &exit_code);

@@ -201,16 +201,11 @@ Result<Tokenizer> Tokenizer::FromMetadata(const formats::Metadata& metadata, Dec
   return finish(Impl::BytePairs{std::move(merges), std::move(pre), unknown}, true);
 }
 
-std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOptions& options,
-                                       EncodeLoss* loss) const {
+template <class Find>
+std::vector<TokenId> Tokenizer::EncodeAround(std::string_view text, const EncodeOptions& options,
+                                             const Find& find, EncodeLoss* loss) const {
   EncodeLoss unread;
   if (loss == nullptr) loss = &unread;
-  std::string repaired;
-  if (!IsUtf8(text)) {
-    repaired = ReplaceInvalidUtf8(text);
-    text = repaired;
-  }
-  const SpecialTokens& special = options.parse_special ? impl_->all_special : impl_->always_parsed;
   std::vector<TokenId> ids;
   const auto* pairs = std::get_if<Impl::BytePairs>(&impl_->model);
   std::optional<BpeMerger> merger;
@@ -229,7 +224,7 @@ std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOption
   const bool add_bos = options.add_bos && impl_->ids.adds_bos;
   if (add_bos) ids.push_back(impl_->ids.bos);
   std::size_t done = 0;
-  while (const auto match = special.Find(text, done)) {
+  while (const auto match = find(done)) {
     append_text(text.substr(done, match->offset - done));
     // A prompt that spells BOS out at its start means the one that would be added anyway.
     const bool is_second_bos = add_bos && match->offset == 0 && match->id == impl_->ids.bos;
@@ -239,6 +234,49 @@ std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOption
   append_text(text.substr(done));
   if (options.add_eos && impl_->ids.adds_eos) ids.push_back(impl_->ids.eos);
   return ids;
+}
+
+std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOptions& options,
+                                       EncodeLoss* loss) const {
+  std::string repaired;
+  if (!IsUtf8(text)) {
+    repaired = ReplaceInvalidUtf8(text);
+    text = repaired;
+  }
+  const SpecialTokens& special = options.parse_special ? impl_->all_special : impl_->always_parsed;
+  return EncodeAround(
+      text, options, [&](std::size_t from) { return special.Find(text, from); }, loss);
+}
+
+std::vector<TokenId> Tokenizer::EncodeTrusted(std::string_view text,
+                                              std::span<const ByteRange> trusted, bool add_bos,
+                                              EncodeLoss* loss) const {
+  if (!IsUtf8(text)) return Encode(text, {.add_bos = add_bos}, loss);
+  using Match = std::optional<SpecialTokens::Match>;
+  Match in_trusted, anywhere;  // the next of each kind, as far as they are known
+  std::size_t range = 0;
+  const auto next_trusted = [&](std::size_t from) -> Match {
+    for (; range < trusted.size(); ++range) {
+      const std::string_view until = text.substr(0, trusted[range].end);
+      const Match match = impl_->all_special.Find(until, std::max(from, trusted[range].begin));
+      if (match) return match;
+    }
+    return std::nullopt;
+  };
+  bool first = true;
+  const auto find = [&](std::size_t from) {
+    if (first || (in_trusted && in_trusted->offset < from)) in_trusted = next_trusted(from);
+    if (first || (anywhere && anywhere->offset < from)) {
+      anywhere = impl_->always_parsed.Find(text, from);
+    }
+    first = false;
+    if (!in_trusted || !anywhere) return in_trusted ? in_trusted : anywhere;
+    if (in_trusted->offset != anywhere->offset) {
+      return in_trusted->offset < anywhere->offset ? in_trusted : anywhere;
+    }
+    return in_trusted->size >= anywhere->size ? in_trusted : anywhere;
+  };
+  return EncodeAround(text, {.add_bos = add_bos}, find, loss);
 }
 
 void EncodeLoss::Add(std::string_view bytes, bool is_unknown) {

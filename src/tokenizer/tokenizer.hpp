@@ -33,6 +33,11 @@ struct EncodeLoss {
   void Add(std::string_view bytes, bool is_unknown);
 };
 
+/// Bytes [begin, end) of a text.
+struct ByteRange {
+  std::size_t begin, end;
+};
+
 /// A vocabulary with its rules. Immutable; any number of threads may share one.
 class Tokenizer {
  public:
@@ -52,6 +57,14 @@ class Tokenizer {
   [[nodiscard]] std::vector<TokenId> Encode(std::string_view text,
                                             const EncodeOptions& options = {},
                                             EncodeLoss* loss = nullptr) const;
+
+  /// As Encode, but control tokens written in the text are parsed only where all of their bytes lie
+  /// in one of `trusted` (ascending, disjoint, inside the text): <|eot_id|> that a template wrote
+  /// ends a turn, one that a user typed is text. A text that is not UTF-8 has none parsed.
+  [[nodiscard]] std::vector<TokenId> EncodeTrusted(std::string_view text,
+                                                   std::span<const ByteRange> trusted,
+                                                   bool add_bos = true,
+                                                   EncodeLoss* loss = nullptr) const;
 
   /// The bytes of all tokens joined; control tokens give nothing unless `render_special`.
   /// The result may be cut inside a character: StreamingDetokenizer holds such ends back.
@@ -77,6 +90,11 @@ class Tokenizer {
  private:
   struct Impl;
   explicit Tokenizer(std::unique_ptr<const Impl> impl);
+  /// `find(from)` gives the next special token at or after a byte.
+  template <class Find>
+  [[nodiscard]] std::vector<TokenId> EncodeAround(std::string_view text,
+                                                  const EncodeOptions& options, const Find& find,
+                                                  EncodeLoss* loss) const;
   std::unique_ptr<const Impl> impl_;
 };
 

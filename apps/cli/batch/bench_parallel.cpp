@@ -25,7 +25,8 @@ Result<double> SecondsOf(const std::shared_ptr<const runtime::LoadedModel>& mode
   const auto vocab = static_cast<std::uint64_t>(model->model.config().vocab_size);
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < count; ++i) {
-    runtime::Request request{.options = {.max_tokens = num_gen,
+    runtime::Request request{.prompt = {},
+                             .options = {.max_tokens = num_gen,
                                          .sampler = {.temperature = 0},
                                          .ignore_eos = true,
                                          .speculation = runtime::Speculation::kOff}};

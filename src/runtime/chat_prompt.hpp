@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A conversation as the tokens a model was trained to read, by the template in its file, in a file
+// of the user's, or by name. The same for the command line and for servers.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/decision.hpp"
+#include "base/result.hpp"
+#include "formats/json.hpp"
+#include "formats/metadata.hpp"
+#include "jinja/template.hpp"
+#include "tokenizer/tokenizer.hpp"
+
+namespace bittern::runtime {
+
+/// The text to read, and its tokens with BOS where the model wants one.
+struct RenderedPrompt {
+  jinja::Text text;
+  std::vector<tokenizer::TokenId> ids;
+};
+
+/// A template with what its model brings along. Immutable; threads may share it.
+class ChatPrompt {
+ public:
+  /// `chosen`: a name of kChatFormNames or a template's source; empty: what the file carries,
+  /// mended where that is known to be broken (a Decision says so), else what its tokens tell.
+  /// Errors: kUnsupported (no template and no hint), those of Template::Compile.
+  [[nodiscard]] static Result<ChatPrompt> Create(const formats::Metadata& metadata,
+                                                 const tokenizer::Tokenizer& tokenizer,
+                                                 std::string_view chosen, Decisions* decisions);
+
+  /// `request`: a list of messages, or an object with "messages" and, as apply_chat_template takes
+  /// them, "tools", "documents", "add_generation_prompt" (true if not given),
+  /// "continue_final_message" and "chat_template_kwargs", an object of further names. Errors:
+  /// kInvalidArgument (another form; what the template refuses), kUnsupported (a limit).
+  [[nodiscard]] Result<RenderedPrompt> Apply(const formats::Json& request,
+                                             const tokenizer::Tokenizer& tokenizer) const;
+
+ private:
+  ChatPrompt(jinja::Template chat_template, jinja::Names tokens)
+      : template_(std::move(chat_template)), tokens_(std::move(tokens)) {}
+
+  jinja::Template template_;
+  jinja::Names tokens_;  ///< bos_token and the like
+};
+
+}  // namespace bittern::runtime
