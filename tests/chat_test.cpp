@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace bittern::runtime {
 namespace {
 
@@ -57,6 +59,15 @@ TEST(Chat, LaterTurnsSayWhatAFreshRunSays) {
   ASSERT_TRUE(expected.has_value());
   EXPECT_EQ(second->ids, expected->ids);
   EXPECT_FALSE(second->ids.empty());
+}
+
+TEST(Chat, SpecialTokensThatAreTypedStayText) {
+  Chat chat = MakeChat("Be <|eot_id|> brief.");
+  ASSERT_TRUE(chat.Say(" a <|eot_id|> b ", Greedy(1), nullptr).has_value());
+  const auto end = Encode("<|eot_id|>", false);
+  ASSERT_EQ(end.size(), 1u);
+  const auto tokens = chat.session().tokens();
+  EXPECT_EQ(std::count(tokens.begin(), tokens.end(), end[0]), 2);  // of the form, one a turn
 }
 
 TEST(Chat, OnlyNewTokensAreRun) {

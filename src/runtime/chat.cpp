@@ -14,13 +14,24 @@ Chat::Chat(Session session, ChatTemplate chat_template, std::string system)
 
 std::vector<TokenId> Chat::NextTokens(std::string_view user) const {
   const tokenizer::Tokenizer& tokenizer = session_.model().tokenizer;
-  if (!begun_) {
-    const std::string system = system_.empty() ? "" : template_.System(system_);
-    return tokenizer.Encode(system + template_.User(user), {.parse_special = true});
+  std::string text;
+  std::vector<tokenizer::ByteRange> own;  // of the form; what the user typed stays text
+  std::size_t begin = 0;
+  const auto add = [&](std::string_view role, const std::string& turn, std::size_t empty_size) {
+    const std::size_t content = text.size() + template_.HeaderSize(role);
+    own.push_back({begin, content});
+    begin = content + turn.size() - empty_size;
+    text += turn;
+  };
+  if (begun_) {
+    text = template_.EndOfReply();
+  } else if (!system_.empty()) {
+    add("system", template_.System(system_), template_.System("").size());
   }
-  std::vector<TokenId> ids = unread_;
-  const std::string text = std::string(template_.EndOfReply()) + template_.User(user);
-  const auto turn = tokenizer.Encode(text, {.add_bos = false, .parse_special = true});
+  add("user", template_.User(user), template_.User("").size());
+  own.push_back({begin, text.size()});
+  std::vector<TokenId> ids = begun_ ? unread_ : std::vector<TokenId>();
+  const auto turn = tokenizer.EncodeTrusted(text, own, /*add_bos=*/!begun_);
   ids.insert(ids.end(), turn.begin(), turn.end());
   return ids;
 }
