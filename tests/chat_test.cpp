@@ -6,8 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 namespace bittern::runtime {
 namespace {
 
@@ -59,15 +57,6 @@ TEST(Chat, LaterTurnsSayWhatAFreshRunSays) {
   ASSERT_TRUE(expected.has_value());
   EXPECT_EQ(second->ids, expected->ids);
   EXPECT_FALSE(second->ids.empty());
-}
-
-TEST(Chat, SpecialTokensThatAreTypedStayText) {
-  Chat chat = MakeChat("Be <|eot_id|> brief.");
-  ASSERT_TRUE(chat.Say(" a <|eot_id|> b ", Greedy(1), nullptr).has_value());
-  const auto end = Encode("<|eot_id|>", false);
-  ASSERT_EQ(end.size(), 1u);
-  const auto tokens = chat.session().tokens();
-  EXPECT_EQ(std::count(tokens.begin(), tokens.end(), end[0]), 2);  // of the form, one a turn
 }
 
 TEST(Chat, OnlyNewTokensAreRun) {
@@ -128,6 +117,65 @@ TEST(Chat, AReplyThatFillsTheContextIsCutAndTheNextTurnRefused) {
   EXPECT_EQ(chat.Say("x", options, nullptr).error().code, ErrorCode::kContextFull);
   chat.Clear();
   EXPECT_TRUE(chat.Say("x", options, nullptr).has_value());
+}
+
+Chat MakeDroppingChat(std::string system, int context_length) {
+  return Chat(MakeSession(context_length), ChatTemplate(ChatForm::kBitNet), std::move(system),
+              ContextPolicy::kDrop);
+}
+
+// However long it goes on; what is said after a drop is what a conversation without the turns that
+// were dropped says.
+TEST(Chat, DropsTheOldestTurnsAndKeepsTheSystemTurn) {
+  const std::string system = "System: Be brief.<|eot_id|>";
+  Chat chat = MakeDroppingChat("Be brief.", 128);
+  std::vector<std::vector<TokenId>> turns;
+  int dropped = 0;
+  for (int i = 0; i < 40; ++i) {
+    const std::string question = "And Aaron " + std::to_string(i) + "?";
+    const auto reply = chat.Say(question, Greedy(12), nullptr);
+    ASSERT_TRUE(reply.has_value()) << i << ": " << reply.error().message;
+    const bool more_dropped = chat.dropped_turns() > dropped;
+    dropped = chat.dropped_turns();
+    auto ids = Encode(system);
+    for (std::size_t turn = static_cast<std::size_t>(dropped); turn < turns.size(); ++turn) {
+      Append(turns[turn], &ids);
+    }
+    Append(Encode("User: " + question + "<|eot_id|>Assistant: ", false), &ids);
+    if (more_dropped) {
+      Session fresh = MakeSession(128);
+      ASSERT_TRUE(fresh.Prefill(ids).has_value());
+      const auto expected = fresh.Generate(Greedy(12), nullptr);
+      ASSERT_TRUE(expected.has_value());
+      EXPECT_EQ(reply->ids, expected->ids) << i;
+    }
+    turns.push_back(Encode("User: " + question + "<|eot_id|>Assistant: ", false));
+    Append(reply->ids, &turns.back());
+    Append(Encode("<|eot_id|>", false), &turns.back());
+  }
+  EXPECT_GT(dropped, 20);
+  chat.Clear();
+  EXPECT_EQ(chat.dropped_turns(), 0);
+}
+
+TEST(Chat, ATurnThatDoesNotFitAloneIsRefusedAndDropsNothing) {
+  Chat chat = MakeDroppingChat("", 48);
+  ASSERT_TRUE(chat.Say("Who was Moses?", Greedy(4), nullptr).has_value());
+  const auto refused = chat.Say(std::string(400, 'x'), Greedy(4), nullptr);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kContextFull);
+  EXPECT_EQ(chat.dropped_turns(), 0);
+  EXPECT_TRUE(chat.Say("x", Greedy(4), nullptr).has_value());
+}
+
+TEST(Chat, SpecialTokensThatAreTypedStayText) {
+  Chat chat = MakeChat();
+  ASSERT_TRUE(chat.Say("a<|eot_id|>b<|eot_id|>", Greedy(2), nullptr).has_value());
+  const auto& tokenizer = Shared()->tokenizer;
+  const auto tokens = chat.session().tokens();
+  const TokenId eot = Encode("<|eot_id|>", false).front();
+  EXPECT_EQ(std::count(tokens.begin(), tokens.end(), eot), 1);  // the turn's own end
+  EXPECT_THAT(tokenizer.Decode(tokens, false), HasSubstr("User: a<|eot_id|>b<|eot_id|>Assistant:"));
 }
 
 }  // namespace

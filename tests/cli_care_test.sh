@@ -9,7 +9,7 @@
 kept() {
   cp "$model" "$work/m.gguf"
   run "$@"
-  err_has "is the source itself"
+  err_has "is both input and output"
   check "the model is still there" cmp "$work/m.gguf" "$model"
 }
 
@@ -28,7 +28,7 @@ test_sources() {
   run "to a folder" 0 convert "$model" "$work/hf" --to safetensors
   cp "$work/hf/model.safetensors" "$work/weights"
   run "onto a part of the folder" 1 convert "$work/hf" "$work/hf/model.safetensors" --to i2_s -f
-  err_has "is the source itself"
+  err_has "is both input and output"
   check "it is still there" cmp "$work/hf/model.safetensors" "$work/weights"
   run "beside it" 0 convert "$work/hf" "$work/hf/model.gguf" --to i2_s
 }
@@ -93,19 +93,19 @@ test_values() {
   run "a text that looks like a flag without value" 0 run -p "--temp=" -n 1
   run "and like one with" 0 run -r "-m" -p "" -n 1
   run "out of range" 1 run -p x -b 0
-  err_has '--batch-size: a whole number of 1 to 2147483647 expected, "0" found'
+  err_has '-b: a whole number of 1 to 2147483647 expected, "0" found'
   run "below nothing" 1 run -p x -c -5
   err_has 'a whole number of 0 to 2147483647 expected, "-5" found'
   run "too large" 1 run -p x -n 99999999999
-  err_has "a smaller number expected"
+  err_has '2147483647 expected, "99999999999" found'
   run "a fraction" 1 run -p x -n 1.5
-  err_has "a whole number expected"
+  err_has '"1.5" found'
   run "twice" 1 run -p a -p b
   err_has "given more than once"
   run "no value" 1 run -n
   err_has "a value is missing"
   run "a flag of others" 1 run -p x -cnv
-  err_has 'flag "-cnv" is not known'
+  err_has '-cnv is not a flag of `bittern run`: to talk with a model use `bittern chat`'
   run "below a command" 1 meta ls -m "$model"
   err_has 'flag "-m" is not known'
   err_has 'bittern meta ls --help'
@@ -120,10 +120,33 @@ test_overrides() {
   err_has 'override "tokenizer.ggml.pre=str:zzz": '
 }
 
+# What is wrong is told by name: a variable, a key that nothing reads, a prompt without its flag.
+test_model_argument() {
+  run "the model without -m" 0 run "$model" -p x -n 1
+  run "and with it" 1 run -m "$model" "$model" -p x
+  err_has "given more than once"
+  run "a prompt without its flag" 2 run "Once upon a time"
+  err_has '(a prompt needs -p before it: -p "TEXT")'
+  run "words without quotes" 1 run Once upon a time
+  err_has 'unexpected argument "upon"'
+  BITTERN_MODEL=$work/none run "a wrong variable" 2 run -p x
+  err_has "error: \$BITTERN_MODEL: $work/none: "
+  run "a key that nothing reads" 0 run -p x -n 1 --override-kv bitnet-b1.58.contxt_length=int:64
+  err_has "notice: nothing reads the key bitnet-b1.58.contxt_length"
+  run "a key that is read" 0 run -p x -n 1 --override-kv general.sampling.temp=float:0
+  err_lacks "nothing reads"
+  # No model is touched before the values are checked.
+  run "a value before the model" 1 run -m "$work/none" -p x -ctk q8_0
+  err_has "same type"
+  run "a list before the model" 1 bench -m "$work/none" -p abc
+  run "a prompt before the model" 2 run -m "$work/none" -f "$work/no-prompt"
+  err_has "no-prompt"
+}
+
 test_left_behind() {
   run "a place that is not there" 3 certify --out "$work/none/x"
   run "more than the context holds" 3 logits -p "$(printf 'x y z %.0s' {1..900})" --all -o "$work/l"
-  err_has "tokens do not fit"
+  err_has "tokens, but the context holds"
   check "nothing is there" not test -e "$work/l"
   touch "$work/private" && chmod 600 "$work/private" && ln -s private "$work/to-private"
   run "through a link" 0 logits --prompt-ids 1,2 -o "$work/to-private"
@@ -162,4 +185,6 @@ test_overrides
 test_left_behind
 test_threads
 
-finish 93
+test_model_argument
+
+finish 107

@@ -18,7 +18,7 @@ test_certify() {
   bad=${line/logits=?/logits=}
   run "certify: another line" 4 certify "$model" --check "${bad/ tokens/0 tokens}"
   err_has "check: logits: "
-  err_has "--out FILE"
+  err_has "--out good.json"
   python3 - "$work/full.json" "$work/bad.json" <<'END'
 import json, sys
 j = json.load(open(sys.argv[1]))
@@ -64,12 +64,12 @@ test_usage() {
   err_has 'flag "--tempp" is not known; did you mean --temp?'
   err_has 'bittern run --help'
   run "value that is no number" 1 run -p x -n many
-  err_has 'a number expected, "many" found'
+  err_has '-n: a whole number of -2 to 2147483647 expected, "many" found'
   run "flag without value" 1 run -p x --top-k
   run "sampler out of range" 1 run -p x --repeat-penalty 0
   err_has "repeat_penalty"
   run "not a number" 1 run -p x --temp nan
-  err_has "temperature"
+  err_has '--temp: a number expected, "nan" found'
   run "mixed cache types" 1 run -p x -ctk f16 -ctv f32
   err_has "same type"
   run "two prompts" 1 run -p x --prompt-ids 1
@@ -113,12 +113,12 @@ test_run() {
   run "a text that ends at once" 0 run -p "And it came" --temp 0 \
     --override-kv "tokenizer.ggml.eos_token_id=int:$first"
   check "only the prompt" test "$(cat "$work/out")" = "And it came"
-  err_has "nothing follows"
+  err_has "the model ended the text right here"
   run "a text that goes on" 0 run -p "And it came" -n 4 --temp 0 --ignore-eos \
     --override-kv "tokenizer.ggml.eos_token_id=int:$first"
-  err_lacks "nothing follows"
+  err_lacks "ended the text"
   run "prompt too long" 3 run -p "And it came to pass in those days" -c 4
-  err_has "do not fit"
+  err_has "but the context holds 4"
   run "id out of range" 1 run --prompt-ids 1,99999
   err_has "99999"
   run "ids that are not numbers" 1 run --prompt-ids 1,two
@@ -182,13 +182,13 @@ test_speculation() {
   json 'j["savings"] == {"zeros": None, "screen": None}'
   run "what was not read, as text" 0 run -p "a b" -n 8 --temp 0 -v --head screened --zero-skip on
   err_has "of down_proj's columns read"
-  err_has "of 4096 rows a token"
+  err_has "of 4096 rows per token"
   run "unknown mode" 1 run -p x --spec magic
   err_has "--spec"
   run "unknown head" 1 run -p x --head magic
-  err_has "--head: magic not in {auto,exact,screened}"
+  err_has '--head: one of auto, exact, screened expected, "magic" found'
   run "unknown skipping" 1 run -p x --zero-skip magic
-  err_has "--zero-skip: magic not in {auto,on,off}"
+  err_has '--zero-skip: one of auto, on, off expected, "magic" found'
 }
 
 test_interrupt() {
@@ -253,8 +253,13 @@ test_chat() {
   check "two objects" python3 -c "import json; j = [json.loads(l) for l in open('$work/out')]; \
 assert len(j) == 2 and j[1]['user'] == 'And Aaron?' and len(j[0]['ids']) == 4, j; \
 assert j[0]['finish_reason'] == 'length' and j[1]['n_past'] > j[0]['n_past'], j"
-  chat "full context" 3 'Who was Moses?\nAnd Aaron, his brother, of whom it is said?\n' -c 32 -n 8
-  err_has "/clear starts a new one"
+  chat "full context" 3 'Who was Moses?\nAnd Aaron, his brother, of whom it is said?\n' -c 32 -n 8 \
+    --context-policy stop
+  err_has "Type /clear to start a new one"
+  chat "old turns go" 0 'Who was Moses?\nAnd Aaron, his brother, of whom it is said?\n' -c 32 -n 8
+  err_has "the oldest turns are being forgotten"
+  chat "too long a turn" 3 "$(printf 'x y z %.0s' {1..99})\n" -c 32
+  err_has "this message is too long"
   chat "unknown template" 1 'x\n' --chat-template vicuna
   err_has "bitnet, llama3, chatml"
   chat "template without its tokens" 2 'x\n' --chat-template chatml
@@ -435,7 +440,7 @@ test_meta() {
   run "rm nothing" 2 meta rm "$file" none -i
   err_has "$file: there is no key"
   run "onto the source" 1 meta set "$file" general.name str:x -o "$file" -f
-  err_has "is the source itself"
+  err_has "is both input and output"
   run "onto another file" 1 meta set "$file" general.name str:x -o "$work/set.gguf"
   err_has "exists already"
   run "onto another file, forced" 0 meta set "$file" general.name str:x -o "$work/set.gguf" -f

@@ -52,19 +52,35 @@ DEFECTS = [
        "  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehl_ps(two, two)));")], "Float32.RmsNormBits"),
 ]
 
+LIBRARIES = ("runtime", "model", "kernels", "tokenizer", "jinja", "formats", "quant", "base")
+
 # name, file under src, [(text, replacement)], first seed and number of models of tests/differential
 DIFFERENTIAL_DEFECTS = [
     ("scores scaled for a head one larger", "model/attention.cpp",
      [("std::sqrt(static_cast<float>(c.head_dim))", "std::sqrt(static_cast<float>(c.head_dim + 1))")],
-     1, 6),
+     9, 1),
     ("the norm's mean over the neurons that are kept", "model/block.cpp",
      [("static_cast<std::size_t>(context.config.intermediate_size),\n              {",
-       "layer.num_neurons(),\n              {")], 1, 12),
+       "layer.num_neurons(),\n              {")], 21, 1),
     ("a batch whose second token takes the first one's scale", "model/linear.cpp",
      [(".act_scales = context.state.activations.scales.data() + tokens.begin,",
        ".act_scales = context.state.activations.scales.data() + (tokens.begin == 1 ? 0 : tokens.begin),")],
-     1, 6),
+     9, 3),
 ]
+
+# name, file under src, [(text, replacement)]: the tests of many sequences must fail
+ENGINE_DEFECTS = [
+    ("attention reads the first sequence's pages", "model/attention.cpp",
+     [("const KvSequence& sequence = *context.segment(item.first_token).sequence;",
+       "const KvSequence& sequence = *context.segments[0].sequence;")]),
+    ("logits of the first row of a segment instead of its last", "model/forward.cpp",
+     [("first + count - segment.rows + i", "first + i")]),
+    ("a known page taken although its last token differs", "runtime/prefix_cache.cpp",
+     [("  return i;\n", "  return i == 0 ? 0 : std::min(most, i + 1);\n")]),
+    ("a page written that another sequence sees", "model/kv_pool.cpp",
+     [("    if (pool_->references(last) > 1) {", "    if (pool_->references(last) > 2) {")]),
+]
+ENGINE_TESTS = "Engine.*:*EngineScripts*Native*"
 
 
 def isa_flags(source):
@@ -119,23 +135,37 @@ def caught(source, build, folder, name, file, edits, test):
                                       f"*{test}*{isa}")
 
 
-def differential_catches(source, build, folder, file, edits, seed, count):
-    """Whether a random model tells the edited file from float64, or one of its variants from another."""
+def link_with(source, build, folder, file, edits, objects_of, libraries):
+    """A program of the objects below objects_of with an edited file of src in place of its own."""
     text = (source / "src" / file).read_text()
     for old, new in edits:
         if old not in text:
             sys.exit(f"the text to replace is no longer in {file}")
         text = text.replace(old, new)
-    planted, program = folder / "planted.o", folder / "planted_odd_model"
-    compile_copy(source, text, [], planted)
-    objects = [str(path) for path in (build / "tests/CMakeFiles/odd_model.dir").rglob("*.o")]
-    libraries = [str(build / f"lib{name}.a") for name in
-                 ("runtime", "model", "kernels", "tokenizer", "formats", "quant", "base")]
+    planted, program = folder / "planted.o", folder / "planted_program"
+    compile_copy(source, text, [f'-DBITTERN_SOURCE_DIR="{source}"'], planted)
+    objects = [str(path) for path in objects_of.rglob("*.o")]
+    archives = [str(build / f"lib{name}.a") for name in LIBRARIES]
     # The planted object defines what the library's own would, which is not taken then.
-    linked = run(["g++", *objects, str(planted), "-Wl,--start-group", *libraries, "-lutf8proc",
-                  "-Wl,--end-group", "-pthread", "-o", str(program)])
+    linked = run(["g++", *objects, str(planted), "-Wl,--start-group", *archives, "-lutf8proc",
+                  "-Wl,--end-group", *libraries, "-pthread", "-o", str(program)])
     if linked.returncode:
         sys.exit("does not link: " + linked.stderr[:2000])
+    return program
+
+
+def engine_catches(source, build, folder, file, edits):
+    """Whether the tests of many sequences fail with the edited file."""
+    program = link_with(source, build, folder, file, edits, build / "CMakeFiles/runtime_test.dir",
+                        ["-lgmock", "-lgtest", "-lgtest_main"])
+    done = run([str(program), f"--gtest_filter={ENGINE_TESTS}"], timeout=300)
+    return "[  FAILED  ]" in done.stdout or done.returncode < 0
+
+
+def differential_catches(source, build, folder, file, edits, seed, count):
+    """Whether a random model tells the edited file from float64, or one of its variants from another."""
+    program = link_with(source, build, folder, file, edits,
+                        build / "tests/CMakeFiles/odd_model.dir", [])
     found = run(["/usr/bin/python3", str(source / "tests/differential/differential.py"), str(program),
                  "--first-seed", str(seed), "--count", str(count), "--shrink", "0"]).stdout
     return "FAILED" in found
@@ -176,6 +206,8 @@ def main():
                 print(f"{defect[0]}: SKIPPED (this CPU lacks the instruction set)")
                 continue
             results.append((defect[0], caught(source, build, folder, *defect)))
+        for title, *defect in ENGINE_DEFECTS:
+            results.append((title, engine_catches(source, build, folder, *defect)))
         for title, *defect in DIFFERENTIAL_DEFECTS:
             results.append((title, differential_catches(source, build, folder, *defect)))
         if cpu_has("avx512vnni"):

@@ -4,11 +4,12 @@
 
     train/eval.py --work models/local/pocket --model models/pocket-8m-i2s.gguf WHAT...
 
-  heldout      bits per byte of definitions, examples and prose never trained on
-  definitions  exact and near matches of the 1,000 commonest nouns' definitions (the engine, greedy)
+  definitions  exact and near matches of definitions, words asked for most first (the engine, greedy)
   zeros        share of gates not above zero and of zeros into down_proj, per layer
   agree        the engine against reference.py: greedy ids, perplexity
   samples      30 transcripts drawn by a seed, as Markdown
+
+What strangers ask is judged by judge.py.
 """
 import argparse
 import difflib
@@ -22,6 +23,7 @@ import numpy as np
 
 import data
 import reference
+import talk
 import tokenizer
 
 
@@ -30,6 +32,8 @@ class Evaluation:
         self.o = o
         self.tok = tokenizer.load(pathlib.Path(o.work) / "tokenizer.json")
         self.corpus = data.Corpus(o.work)
+        rng = np.random.default_rng(12345)
+        self.texts = [self.corpus.plain(rng) for _ in range(100)]
 
     def bittern(self, *arguments, text=""):
         run = subprocess.run([self.o.bittern, *arguments], input=text, capture_output=True,
@@ -44,36 +48,26 @@ class Evaluation:
         out = self.bittern("chat", "-m", self.o.model, "--json", "-t", "1", *flags, text=text)
         return [json.loads(line)["text"] for line in out.splitlines()]
 
-    def heldout(self):
-        model = reference.Reference(self.o.model)
-        nats, size, tokens = 0.0, 0, 0
-        for text in self.corpus.test_texts:
-            ids = [self.tok.bos] + self.tok.encode(text)
-            model.clear()
-            nats += reference.nll(model.forward(ids), ids).sum()
-            size, tokens = size + len(text.encode()), tokens + len(ids) - 1
-        print("held out: %.3f bits per byte (%d texts, %d bytes, %d tokens, perplexity %.1f)" % (
-            nats / math.log(2) / size, len(self.corpus.test_texts), size, tokens,
-            math.exp(nats / tokens)))
-
     def definitions(self):
-        nouns = self.corpus.commonest
-        asks = ["What is %s?" % data.phrase.subject(e, self.corpus.articles) for e in nouns]
+        words = self.corpus.words
+        known = sorted(words.known, key=lambda w: (-words.weights[w], -words.known[w].count, w))
+        asks = ["What does %s mean?" % w if words.known[w].pos != "noun" else
+                "What is %s?" % words.subject(w) for w in known]
         exact, near = [], []
-        for entry, reply in zip(nouns, self.chat(asks, "--temp", "0", "-n", "64")):
-            wanted = self.corpus.sentence(entry)
+        for word, reply in zip(known, self.chat(asks, "--temp", "0", "-n", "64")):
+            wanted, reply = words.definition(word), reply.strip()
             same = difflib.SequenceMatcher(None, wanted.split(), reply.split()).ratio()
             exact.append(reply == wanted)
             near.append(same >= 0.8)
-        for first in (100, 300, 1000):
-            print("definitions, first %4d nouns: exact %.1f %%, near (word ratio >= 0.8) %.1f %%" % (
+        for first in (100, 300, 1000, len(known)):
+            print("definitions, first %4d words: exact %.1f %%, near (word ratio >= 0.8) %.1f %%" % (
                 first, 100 * np.mean(exact[:first]), 100 * np.mean(near[:first])))
 
     def zeros(self):
         """Shares by reference.py and, in brackets, by the engine (`bittern logits --zeros`)."""
         model = reference.Reference(self.o.model)
         counts = 0
-        for text in self.corpus.test_texts[:100]:
+        for text in self.texts[:100]:
             ids = [self.tok.bos] + self.tok.encode(text)
             model.clear()
             model.forward(ids)
@@ -92,17 +86,16 @@ class Evaluation:
         model = reference.Reference(self.o.model)
         self.agree_greedy(model, "answers to one question", [
             "What is %s?" % e.word for e in self.corpus.commonest[:1000:20]])
-        self.agree_greedy(model, "longer answers", self.long_questions(50))
+        self.agree_greedy(model, "longer questions", self.long_questions(50))
         self.agree_perplexity(model)
 
     def long_questions(self, count):
-        """Questions about several nouns whose right answer has 64 tokens at least."""
+        """Questions about several nouns at once."""
         rng, asks = np.random.default_rng(self.o.seed), []
         while len(asks) < count:
-            nouns = [data.pick(self.corpus.commonest, rng) for _ in range(5)]
-            question, answer = self.corpus.several(nouns)
-            if len(self.tok.encode(answer)) >= 64:
-                asks.append(question)
+            nouns = [talk.pick(self.corpus.commonest, rng) for _ in range(5)]
+            asks.append("What are %s?" % " and ".join(
+                self.corpus.words.named(e) for e in nouns))
         return asks
 
     def agree_greedy(self, model, what, questions):
@@ -129,7 +122,7 @@ class Evaluation:
                   % ", ".join("%.4f" % m for m in sorted(margins)))
 
     def agree_perplexity(self, model):
-        text = " ".join(self.corpus.test_texts[:40])
+        text = " ".join(self.texts[:40])
         ids = ([self.tok.bos] + self.tok.encode(text))[:500]
         model.clear()
         ours = reference.nll(model.forward(ids), ids).mean()
@@ -143,12 +136,11 @@ class Evaluation:
 
     def samples(self):
         rng = np.random.default_rng(self.o.seed)
-        for kind, count in (("tier0", 18), ("tier1", 4), ("verb", 2), ("adj", 2), ("talk", 2)):
-            for _ in range(count):
-                question, _ = self.corpus.turn(kind, rng)
-                self.sample("chat", question, int(rng.integers(1000)))
+        for _ in range(28):
+            question, _, _ = self.corpus.talk.turn(talk.WEIGHTS, None, rng)
+            self.sample("chat", question, int(rng.integers(1000)))
         for _ in range(2):
-            start = self.corpus.sentence(data.pick(self.corpus.entries["tier0"], rng))
+            start = self.corpus.words.definition(self.corpus.talk.word(rng))
             self.sample("run", " ".join(start.split()[:3]), int(rng.integers(1000)))
 
     def sample(self, command, text, seed):
@@ -168,7 +160,7 @@ def main():
     p.add_argument("--bittern", default="build/dev/apps/cli/bittern")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("what", nargs="+",
-                   choices=["heldout", "definitions", "zeros", "agree", "samples"])
+                   choices=["definitions", "zeros", "agree", "samples"])
     o = p.parse_args()
     evaluation = Evaluation(o)
     for what in o.what:

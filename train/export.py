@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a checkpoint in the three forms others read, none through another.
 
-    train/export.py --work models/local/pocket --name pocket-8m
+    train/export.py --work models/local/pocket --name pocket-8m    # decayed.pt, else checkpoint.pt
 
   NAME-i2s.gguf   GGUF v3 with I2_S weights, keys and layout as the official 2B-4T file
   hf-packed/      safetensors with four codes to a byte, as microsoft/bitnet-b1.58-2B-4T
@@ -72,7 +72,8 @@ def layer_tensors(config, weights):
 
 
 def metadata(config, tok, name):
-    """The official file's 24 keys in its order; then the temperature that keeps glosses straight."""
+    """The official file's 24 keys in its order; then what it leaves out: the pre-tokenizer, the end
+    of a turn, the temperature that keeps glosses straight, what the model is."""
     arch, u32 = "bitnet-b1.58.", gguf.U32
     types = [1] * tok.first_special + [3] * (len(tok.tokens) - tok.first_special)
     return [
@@ -100,7 +101,11 @@ def metadata(config, tok, name):
         ("tokenizer.ggml.padding_token_id", u32, tok.eos),
         ("tokenizer.chat_template", gguf.STRING, TEMPLATE),
         ("general.quantization_version", u32, 2),
-        ("general.sampling.temp", gguf.F32, TEMPERATURE)]
+        ("tokenizer.ggml.pre", gguf.STRING, "llama-bpe"),
+        ("tokenizer.ggml.eot_token_id", u32, tok.eot),
+        ("general.sampling.temp", gguf.F32, TEMPERATURE),
+        ("general.description", gguf.STRING, "Pocket, a small offline dictionary"),
+        ("general.license", gguf.STRING, "apache-2.0")]
 
 
 def write_gguf(path, config, weights, tok, name):
@@ -155,10 +160,13 @@ def main():
     p = argparse.ArgumentParser(description="Exports a checkpoint of train.py")
     p.add_argument("--work", default="models/local/pocket")
     p.add_argument("--name", default="pocket-8m")
+    p.add_argument("--checkpoint", help="file in the work folder (default: the decayed one if any)")
     p.add_argument("--copy-to", help="folder that gets a copy of the GGUF file")
     o = p.parse_args()
     work = pathlib.Path(o.work)
-    config, weights = read_checkpoint(work / "checkpoint.pt")
+    path = work / o.checkpoint if o.checkpoint else next(
+        p for p in (work / "decayed.pt", work / "checkpoint.pt") if p.exists())
+    config, weights = read_checkpoint(path)
     tok = tokenizer.load(work / "tokenizer.json")
     file = work / (o.name + "-i2s.gguf")
     write_gguf(file, config, weights, tok, o.name)

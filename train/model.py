@@ -12,6 +12,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+import fast
+
 
 @dataclasses.dataclass
 class Config:
@@ -22,7 +24,7 @@ class Config:
     layers: int = 4
     heads: int = 6
     kv_heads: int = 2
-    context: int = 512
+    context: int = 2048
     rope_theta: float = 10000.0
     eps: float = 1e-5
 
@@ -172,6 +174,8 @@ class Pocket(nn.Module):
 
     def hidden(self, tokens, docs=None, probe=None):
         """tokens [B, T] -> normed hidden states [B*T, hidden]; docs [B, T] numbers documents."""
+        if fast.C and docs is not None and probe is None and not tokens.is_cuda:
+            return self.hidden_fast(tokens, docs)
         batch, length = tokens.shape
         allowed = torch.ones(length, length, dtype=torch.bool, device=tokens.device).tril()[None]
         if docs is not None:
@@ -182,6 +186,14 @@ class Pocket(nn.Module):
         x = F.embedding(tokens, self.embed_tokens).reshape(-1, self.c.hidden)
         for layer in self.layers:
             x = layer(x, rope, mask, probe)
+        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + self.c.eps) * self.norm
+
+    def hidden_fast(self, tokens, docs):
+        """hidden() by fast.c."""
+        where = fast.places(docs, rope_table(self.c, tokens.shape[1], tokens.device))
+        x = F.embedding(tokens, self.embed_tokens).reshape(-1, self.c.hidden)
+        for layer in self.layers:
+            x = fast.block(layer, x, where)
         return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + self.c.eps) * self.norm
 
     def loss(self, tokens, docs, target):

@@ -91,7 +91,7 @@ def sentence(entry, articles):
         verb = " are " if plural(entry.word) else " is "
         text = start + verb + predicate(entry.gloss, articles)
     elif entry.pos == "verb":
-        text = "to " + entry.word + " is to " + entry.gloss
+        text = "to " + entry.word + " is to " + re.sub("^to ", "", entry.gloss)
     else:
         text = entry.word + " means " + entry.gloss
     return text[0].upper() + text[1:] + "."

@@ -6,6 +6,8 @@ character classes are spelled out from the Unicode tables. Token ids: 256 bytes 
 alphabet order, then merges in the order they were learned, then 16 specials named as LLaMA-3's.
 """
 import collections
+import functools
+import heapq
 import json
 import re
 import sys
@@ -33,6 +35,7 @@ def ranges(letter):
     return "".join("%s-%s" % (chr(a), chr(b)) for a, b in spans)
 
 
+@functools.lru_cache
 def piece_pattern():
     """LLAMA3 for Python's re; contractions fold ASCII case only."""
     letters, numbers = ranges("L"), ranges("N")
@@ -126,21 +129,39 @@ def train(texts, size):
         for pair in zip(parts, parts[1:]):
             pairs[pair] += n
             where[pair].add(i)
+    heap = [Candidate(n, pair) for pair, n in pairs.items()]
+    heapq.heapify(heap)
     merges = []
     while len(merges) < size - 256 - len(SPECIALS):
-        best = max(pairs, key=lambda p: (pairs[p], p))
-        merges.append(best)
-        for i in where.pop(best):
-            merge_word(words[i], i, best, pairs, where)
-        del pairs[best]
+        best = heapq.heappop(heap)
+        if pairs[best.pair] != best.count:  # an old count; the true one is in the heap too
+            continue
+        merges.append(best.pair)
+        changed = set()
+        for i in where.pop(best.pair):
+            merge_word(words[i], i, best.pair, pairs, where, changed)
+        del pairs[best.pair]
+        for pair in changed - {best.pair}:
+            heapq.heappush(heap, Candidate(pairs[pair], pair))
     return Tokenizer(merges)
 
 
-def merge_word(word, index, pair, pairs, where):
-    """Joins `pair` in one word and keeps the pair counts true."""
+class Candidate:
+    """A pair in the heap: the most frequent first, of equals the last by its text."""
+
+    def __init__(self, count, pair):
+        self.count, self.pair = count, pair
+
+    def __lt__(self, other):
+        return (self.count, self.pair) > (other.count, other.pair)
+
+
+def merge_word(word, index, pair, pairs, where, changed):
+    """Joins `pair` in one word and keeps the pair counts true; changed gets the pairs that differ."""
     parts, n = word
     for old in zip(parts, parts[1:]):
         pairs[old] -= n
+        changed.add(old)
     i = 0
     while i < len(parts) - 1:
         if (parts[i], parts[i + 1]) == pair:
@@ -148,6 +169,7 @@ def merge_word(word, index, pair, pairs, where):
         i += 1
     for new in zip(parts, parts[1:]):
         pairs[new] += n
+        changed.add(new)
         where[new].add(index)
 
 

@@ -16,19 +16,21 @@ cat >"$work/toy.json" <<'JSON'
 {"vocab": 512, "hidden": 128, "ffn": 128, "layers": 2, "heads": 4, "kv_heads": 2, "context": 512}
 JSON
 train() {
-  "$python" train/train.py --work "$work" --config "$work/toy.json" --rows 4 --length 64 \
+  "$python" train/train.py --work "$work" --config "$work/toy.json" --rows 2 --length 128 \
     --warmup 5 "$@" | tee -a "$work/log"
 }
+"$python" train/fast_test.py
 train --steps 20
-cp "$work/checkpoint.pt" "$work/first.pt"
 train --steps 40
 grep -q 'from step 20 of 40' "$work/log"
-awk '/^step 20 /{a = $4} /^step 40 /{b = $4} END {exit !(b < a)}' "$work/log" # it learns
+train --steps 40 --decay 20
+awk '/^step 20 /{a = $4} /^step 60 /{b = $4} END {exit !(b < a)}' "$work/log" # it learns
 
 "$python" train/export.py --work "$work" --name toy
 "$python" train/agree.py --work "$work" --model "$work/toy-i2s.gguf" --bittern "$bittern"
 "$python" train/eval.py --work "$work" --model "$work/toy-i2s.gguf" --bittern "$bittern" \
   zeros agree
+"$python" train/judge.py --model "$work/toy-i2s.gguf" --bittern "$bittern" --only dev
 out=$("$bittern" run -m "$work/toy-i2s.gguf" -p "A tern is" -n 16 -s 1 --temp 0.8 --ignore-eos \
   2>"$work/err")
 [ "${#out}" -gt 12 ] || { cat "$work/err"; exit 1; }

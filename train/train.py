@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains Pocket. Stops cleanly on SIGTERM or SIGINT and goes on where it stopped when run again.
 
-    train/train.py --work models/local/pocket --steps 3000
+    train/train.py --work models/local/pocket                 # at a constant rate, until stopped
+    train/train.py --work models/local/pocket --decay 1000    # a finished model: decayed.pt
 
-Schedule, after the b1.58 recipes: a short warm-up, a first stage at a high constant rate with
-weight decay, a second one at a lower rate falling to zero without. Until the second stage begins
-nothing depends on --steps, so it may be changed at a restart.
+Two stages, after the b1.58 recipes: warm-up and a constant rate with weight decay for as long as
+there is time (checkpoint.pt), and from any point of it 1,000 steps or so in which the rate falls to
+zero, without weight decay. The second stage has a checkpoint of its own, so the first one can go on
+another day. While the file named by --pause-file is there, training waits.
 """
 import argparse
 import dataclasses
@@ -24,25 +26,30 @@ if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"):
 import torch  # noqa: E402
 
 import data  # noqa: E402
+import fast  # noqa: E402
 import model  # noqa: E402
 import team  # noqa: E402
 import tokenizer  # noqa: E402
+
+LONG = 32  # every 32nd batch has rows as long as the context
 
 
 def options():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--work", default="models/local/pocket", help="folder of all that is made")
     p.add_argument("--config", help="JSON file with the shape of the network (model.Config)")
-    p.add_argument("--steps", type=int, default=3000)
-    p.add_argument("--rows", type=int, default=8, help="rows of a batch")
-    p.add_argument("--length", type=int, default=256, help="tokens of a row")
-    p.add_argument("--lr", type=float, default=2.5e-3)
-    p.add_argument("--warmup", type=int, default=60)
-    p.add_argument("--second-stage", type=float, default=0.6, help="where it starts, of all steps")
+    p.add_argument("--steps", type=int, default=10 ** 6, help="of the first stage")
+    p.add_argument("--decay", type=int, default=0, help="second stage of so many steps")
+    p.add_argument("--rows", type=int, default=2, help="rows of a batch")
+    p.add_argument("--length", type=int, default=512, help="tokens of a row")
+    p.add_argument("--lr", type=float, default=2e-3)
+    p.add_argument("--warmup", type=int, default=100)
     p.add_argument("--weight-decay", type=float, default=0.1)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--workers", type=int, help="processes (default: one per CPU; 1 on a GPU)")
-    p.add_argument("--save-minutes", type=float, default=3)
+    p.add_argument("--save-minutes", type=float, default=5)
+    p.add_argument("--pause-file", default="", help="training waits while this file is there")
+    p.add_argument("--no-fast", action="store_true", help="plain PyTorch without fast.c")
     p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     o = p.parse_args()
     if o.workers is None:
@@ -50,14 +57,11 @@ def options():
     return o
 
 
-def rate(o, step):
-    """(learning rate, weight decay) of a step."""
-    second = int(o.steps * o.second_stage)
-    if step < o.warmup:
-        return o.lr * (step + 1) / o.warmup, o.weight_decay
-    if step < second:
-        return o.lr, o.weight_decay
-    return o.lr * 2 / 3 * (o.steps - step) / (o.steps - second), 0.0
+def rate(o, step, second):
+    """(learning rate, weight decay) of a step; second: step at which the second stage began."""
+    if second is not None:
+        return o.lr * 2 / 3 * (1 - (step - second) / o.decay), 0.0
+    return o.lr * min(1.0, (step + 1) / o.warmup), o.weight_decay
 
 
 def prepare(o):
@@ -76,73 +80,79 @@ def prepare(o):
     return corpus, tok, model.Pocket(config).to(o.device)
 
 
-def make_optimizer(o, net):
-    """AdamW; norms and the embedding are not decayed."""
-    matrices = [p for n, p in net.named_parameters() if n.endswith("_proj")]
-    others = [p for n, p in net.named_parameters() if not n.endswith("_proj")]
-    return torch.optim.AdamW([{"params": matrices}, {"params": others, "fixed": True}],
-                             lr=o.lr, betas=(0.9, 0.95))
+class Run:
+    """The state that checkpoints hold."""
 
+    def __init__(self, o, net, crew):
+        self.o, self.net, self.crew = o, net, crew
+        self.step, self.tokens, self.second = 0, 0, None
+        self.restore()
 
-def save(o, net, optimizer, step, tokens, name="checkpoint.pt"):
-    """Writes the checkpoint beside itself first, so that it is whole whenever the power goes."""
-    path = pathlib.Path(o.work) / name
-    torch.save({"config": dataclasses.asdict(net.c), "net": net.state_dict(),
-                "optimizer": optimizer.state_dict(), "step": step, "tokens": tokens,
-                "options": vars(o)}, str(path) + ".new")
-    os.replace(str(path) + ".new", path)
+    def path(self):
+        return pathlib.Path(self.o.work) / ("decayed.pt" if self.o.decay else "checkpoint.pt")
 
+    def save(self):
+        """Writes the checkpoint beside itself first, so that it is whole whenever the power goes."""
+        path = self.path()
+        torch.save({"config": dataclasses.asdict(self.net.c), "net": self.net.state_dict(),
+                    "moments": (self.crew.first, self.crew.second), "step": self.step,
+                    "tokens": self.tokens, "second": self.second, "options": vars(self.o)},
+                   str(path) + ".new")
+        os.replace(str(path) + ".new", path)
 
-def restore(o, net, optimizer):
-    """(step, tokens) to go on from."""
-    path = pathlib.Path(o.work) / "checkpoint.pt"
-    if not path.exists():
-        return 0, 0
-    state = torch.load(path, map_location=o.device)
-    net.load_state_dict(state["net"])
-    optimizer.load_state_dict(state["optimizer"])
-    return state["step"], state["tokens"]
+    def restore(self):
+        """Goes on from the checkpoint; a second stage begins from that of the first."""
+        path = self.path()
+        if self.o.decay and not path.exists():
+            path = path.with_name("checkpoint.pt")
+        if path.exists():
+            state = torch.load(path, map_location=self.o.device)
+            with torch.no_grad():
+                for name, p in self.net.named_parameters():
+                    p.copy_(state["net"][name])
+            for mine, saved in zip((self.crew.first, self.crew.second), state["moments"]):
+                mine.copy_(saved)
+            self.step, self.tokens, self.second = state["step"], state["tokens"], state["second"]
+        if self.o.decay and self.second is None:
+            self.second = self.step
 
+    def last(self):
+        return self.second + self.o.decay if self.o.decay else self.o.steps
 
-def one_step(o, net, optimizer, corpus, tok, step, crew, stop):
-    """Trains on batch `step`; returns (loss, tokens, whether to stop)."""
-    # Every eighth batch has rows of twice the length, half as many: the far half of the context.
-    rows, length = (max(o.rows // 2, o.workers), 2 * o.length) if step % 8 == 7 else (
-        o.rows, o.length)
-    last = step >= int(o.steps * o.second_stage)
-    batch = data.batch(corpus, tok, rows, length, o.seed, step,
-                       data.LAST_WEIGHTS if last else data.WEIGHTS)
-    batch = [torch.from_numpy(b[crew.rank::o.workers]).to(o.device) for b in batch]
-    for group in optimizer.param_groups:
-        group["lr"], decay = rate(o, step)
-        group["weight_decay"] = 0.0 if group.get("fixed") else decay
-    loss = net.loss(*batch)
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()
-    loss, stop = crew.share(list(net.parameters()), loss.item(), stop)
-    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-    optimizer.step()
-    return loss, rows * length, stop
+    def train(self, corpus, tok, stop):
+        """One step; returns (loss, tokens, whether to stop)."""
+        o, crew = self.o, self.crew
+        rows, length = (o.rows, o.length) if self.step % LONG != LONG - 1 else (
+            o.workers, max(self.net.c.context, o.length))
+        batch = data.batch(corpus, tok, rows, length, o.seed, self.step)
+        batch = [torch.from_numpy(b[crew.rank::o.workers].copy()).to(o.device) for b in batch]
+        loss = self.net.loss(*batch)
+        self.net.zero_grad(set_to_none=True)
+        loss.backward()
+        loss, stop = crew.step(self.step + 1, loss.item(), stop, *rate(o, self.step, self.second))
+        self.step, self.tokens = self.step + 1, self.tokens + rows * length
+        return loss, rows * length, stop
 
 
 class Progress:
-    """One line every 20 steps: loss, rate, tokens, time left."""
+    """One line every 20 steps: loss, rate, tokens, speed by the clock and by time on a CPU."""
 
-    def __init__(self, o):
-        self.o, self.began, self.shown, self.done, self.losses = o, time.time(), time.time(), 0, []
+    def __init__(self, run):
+        self.run, self.began, self.losses, self.done = run, time.time(), [], 0
+        self.shown, self.cpu = time.time(), time.process_time()
 
-    def add(self, step, loss, tokens, total):
+    def add(self, loss, tokens):
+        run = self.run
         self.losses.append(loss)
         self.done += tokens
-        if len(self.losses) < 20 and step < self.o.steps:
+        if len(self.losses) < 20 and run.step < run.last():
             return
-        now = time.time()
-        speed = self.done / (now - self.shown)
-        left = (self.o.steps - step) * self.o.rows * self.o.length / speed / 60
-        print("step %d loss %.4f lr %.2e %.0f tok/s %.2f Mtok %.0f min, %.0f min left" % (
-            step, sum(self.losses) / len(self.losses), rate(self.o, step - 1)[0], speed,
-            total / 1e6, (now - self.began) / 60, left), flush=True)
-        self.shown, self.done, self.losses = now, 0, []
+        now, cpu = time.time(), time.process_time()
+        print("step %d loss %.4f lr %.2e %.0f tok/s (%.0f a CPU second) %.2f Mtok %.0f min" % (
+            run.step, sum(self.losses) / len(self.losses), rate(run.o, run.step - 1, run.second)[0],
+            self.done / (now - self.shown), self.done / run.o.workers / (cpu - self.cpu),
+            run.tokens / 1e6, (now - self.began) / 60), flush=True)
+        self.shown, self.cpu, self.done, self.losses = now, cpu, 0, []
 
 
 def main():
@@ -150,33 +160,33 @@ def main():
     torch.set_num_threads(1)
     torch.set_float32_matmul_precision("high")
     corpus, tok, net = prepare(o)
-    crew = team.Team(o.workers, list(net.parameters()))
+    if o.device == "cpu" and not o.no_fast:
+        fast.load(o.work)
+    crew = team.Team(net, o.workers, o.device)
+    run = Run(o, net, crew)
     asked_to_stop = []
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: asked_to_stop.append(1))
     crew.start()
-    optimizer = make_optimizer(o, net)
-    step, tokens = restore(o, net, optimizer)
     chief = crew.rank == 0
     if chief:
-        print("%d parameters, from step %d of %d, on %s, %d workers" % (
-            sum(p.numel() for p in net.parameters()), step, o.steps, o.device, o.workers),
-            flush=True)
-    progress, saved, stop = Progress(o), time.time(), False
-    while step < o.steps and not stop:
-        loss, n, stop = one_step(o, net, optimizer, corpus, tok, step, crew, bool(asked_to_stop))
-        step, tokens = step + 1, tokens + n
+        print("%d parameters, from step %d of %d, on %s, %d workers, %s" % (
+            crew.size, run.step, run.last(), o.device, o.workers,
+            "fast.c" if fast.C else "plain PyTorch"), flush=True)
+    progress, saved, stop = Progress(run), time.time(), False
+    while run.step < run.last() and not stop:
+        while chief and o.pause_file and os.path.exists(o.pause_file) and not asked_to_stop:
+            time.sleep(1)
+        loss, n, stop = run.train(corpus, tok, bool(asked_to_stop))
         if not chief:
             continue
-        progress.add(step, loss, n, tokens)
-        if step == int(o.steps * o.second_stage):  # what a longer run would go on from
-            save(o, net, optimizer, step, tokens, "first-stage.pt")
+        progress.add(loss, n)
         if time.time() - saved > o.save_minutes * 60:
-            save(o, net, optimizer, step, tokens)
+            run.save()
             saved = time.time()
     if chief:
-        save(o, net, optimizer, step, tokens)
-        print("stopped at step %d, checkpoint saved" % step, flush=True)
+        run.save()
+        print("stopped at step %d, checkpoint saved" % run.step, flush=True)
 
 
 if __name__ == "__main__":

@@ -5,15 +5,17 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/atomic_file.hpp"
+#include "cli/batch/bench_parallel.hpp"
 #include "cli/bench_analysis.hpp"
 #include "cli/bench_html.hpp"
+#include "cli/bench_lists.hpp"
 #include "cli/bench_report.hpp"
 #include "cli/bench_subject.hpp"
 #include "cli/commands.hpp"
@@ -31,15 +33,22 @@ namespace {
 using runtime::Session;
 using runtime::TokenId;
 
+constexpr const char* kBenchExamples = R"(Examples:
+  bittern bench model.gguf
+  bittern bench model.gguf -p 128,512 -n 32 -t 1-4 --matrix
+  bittern bench model.gguf --explain --html bench.html)";
+
 struct BenchOptions {
   ModelOptions model;
   ContextOptions context;
   std::string prompts = "512", gens = "128", depths = "0", threads = "0";
+  std::vector<std::string> pairs;  ///< -pg
   int repetitions = 5;
   std::string format = "md";
   bool warmup = true;
   BenchExtras extras;
-  std::string html;  ///< file to write; empty: none
+  std::string parallel;  ///< numbers of sequences; empty: one at a time
+  std::string html;      ///< file to write; empty: none
 
   /// Whether rulers of the machine are wanted.
   [[nodiscard]] bool measures_machine() const { return extras.explain || !html.empty(); }
@@ -47,40 +56,57 @@ struct BenchOptions {
 
 struct Plan {
   std::vector<std::int32_t> prompts, gens, depths, threads;
+  std::vector<std::pair<int, int>> pairs;  ///< prompt and generation in one test
 
   /// Tokens that the largest test needs room for.
   [[nodiscard]] int context_length() const {
-    const int test =
-        std::max(*std::ranges::max_element(prompts), *std::ranges::max_element(gens) + 1);
+    int test = std::max(*std::ranges::max_element(prompts), *std::ranges::max_element(gens) + 1);
+    for (const auto& [prompt, gen] : pairs) test = std::max(test, prompt + gen);
     return std::max(1, test) + *std::ranges::max_element(depths);
   }
 };
 
-Result<std::vector<std::int32_t>> ParseList(const std::string& text, std::string_view flag,
-                                            int limit) {
-  auto numbers = BITTERN_TRY(ParseIntegers(text, flag));
-  for (const std::int32_t n : numbers) {
-    if (n < 0 || n > limit) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  fmt::format("{}: 0..{} expected, {} found", flag, limit, n));
-    }
+/// What can be told without a model.
+Result<Plan> ParsePlan(const BenchOptions& options) {
+  BITTERN_TRY(CheckContextOptions(options.context));
+  Plan plan;
+  plan.prompts = BITTERN_TRY(ParseNumberList(options.prompts, "-p"));
+  plan.gens = BITTERN_TRY(ParseNumberList(options.gens, "-n"));
+  plan.depths = BITTERN_TRY(ParseNumberList(options.depths, "-d"));
+  plan.threads = BITTERN_TRY(ParseNumberList(options.threads, "-t"));
+  for (const std::string& pair : options.pairs) {
+    plan.pairs.push_back(BITTERN_TRY(ParsePromptAndGen(pair, "-pg")));
   }
-  return numbers;
+  const int most = *std::ranges::max_element(plan.threads);
+  if (most <= ThreadPool::kMaxThreads) return plan;
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("-t: 0 to {} expected, {} found", ThreadPool::kMaxThreads, most));
 }
 
-Result<Plan> MakePlan(const BenchOptions& options, int context_length) {
-  Plan plan;
-  plan.prompts = BITTERN_TRY(ParseList(options.prompts, "-p", context_length));
-  plan.gens = BITTERN_TRY(ParseList(options.gens, "-n", context_length - 1));
-  plan.depths = BITTERN_TRY(ParseList(options.depths, "-d", context_length));
-  plan.threads = BITTERN_TRY(ParseList(options.threads, "-t", ThreadPool::kMaxThreads));
-  if (plan.context_length() > context_length) {
-    return Fail(
-        ErrorCode::kInvalidArgument,
-        fmt::format("-d: a test behind {} tokens needs room for {}, the model has {}",
-                    *std::ranges::max_element(plan.depths), plan.context_length(), context_length));
+Result<void> CheckLimit(const std::vector<std::int32_t>& numbers, std::string_view flag,
+                        int limit) {
+  const int most = *std::ranges::max_element(numbers);
+  if (most <= limit) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: 0 to {} expected with this model, {} found", flag, limit, most));
+}
+
+/// Whether every test fits into the model's context.
+Result<void> CheckPlan(const Plan& plan, int context_length) {
+  BITTERN_TRY(CheckLimit(plan.prompts, "-p", context_length));
+  BITTERN_TRY(CheckLimit(plan.gens, "-n", context_length - 1));
+  BITTERN_TRY(CheckLimit(plan.depths, "-d", context_length));
+  for (const auto& [prompt, gen] : plan.pairs) {
+    if (prompt <= context_length - gen) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("-pg: at most {} tokens together expected with this model, {},{} found",
+                            context_length, prompt, gen));
   }
-  return plan;
+  if (plan.context_length() <= context_length) return {};
+  return Fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("-d: a test after {} tokens needs a context of {}, the model has {}",
+                  *std::ranges::max_element(plan.depths), plan.context_length(), context_length));
 }
 
 /// The same ids each time; the values do not matter, only that they are not all one.
@@ -120,13 +146,14 @@ Result<void> RunGeneration(Session* session, int count) {
 }
 
 Result<void> RunTest(Session* session, int num_prompt, int num_gen) {
-  return num_gen > 0 ? RunGeneration(session, num_gen) : RunPrompt(session, num_prompt);
+  if (num_prompt > 0) BITTERN_TRY(RunPrompt(session, num_prompt));
+  return num_gen > 0 ? RunGeneration(session, num_gen) : Result<void>{};
 }
 
 /// Forgets the repetition before, down to the tokens that the test stands behind.
 Result<void> Prepare(Session* session, const BenchResult& test) {
   session->Truncate(test.depth);
-  return test.num_gen > 0 ? StartGeneration(session) : Result<void>{};
+  return test.is_decode() ? StartGeneration(session) : Result<void>{};
 }
 
 Result<std::uint64_t> Measure(Session* session, const BenchResult& test) {
@@ -185,7 +212,9 @@ struct BenchRun {
 std::string HeldUpNotice(const BenchResult& test) {
   if (test.threads_used > 0.99 * test.num_threads) return {};
   return fmt::format(
-      "notice: {}: there was not a free CPU for every thread; {:.1f} of {} were used on average\n",
+      "notice: {}: other programs were using the CPUs: {:.1f} of {} threads ran on average, so "
+      "expect "
+      "higher figures on an idle machine\n",
       TestName(test), test.threads_used, test.num_threads);
 }
 
@@ -225,17 +254,20 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
     test.depth = depth;
     for (const int num_prompt : plan.prompts) BITTERN_TRY(measure(num_prompt, 0));
     for (const int num_gen : plan.gens) BITTERN_TRY(measure(0, num_gen));
+    for (const auto& [num_prompt, num_gen] : plan.pairs) BITTERN_TRY(measure(num_prompt, num_gen));
   }
   return {};
 }
 
 /// Returns the page of --html; empty if none was asked for.
 Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
+  const Plan plan = BITTERN_TRY(ParsePlan(options));
   const auto model = BITTERN_TRY(LoadModel(options.model, 0));
+  NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
   if (!options.html.empty()) {
     BITTERN_TRY(formats::CheckNotSource(model->model.checkpoint(), options.html));
   }
-  const Plan plan = BITTERN_TRY(MakePlan(options, model->model.config().context_length));
+  BITTERN_TRY(CheckPlan(plan, model->model.config().context_length));
   const auto kv_type = BITTERN_TRY(ToSessionOptions(options.context, 0, *model)).kv_type;
   const BenchSubject subject = BITTERN_TRY(DescribeSubject(*model, kv_type));
   BenchRun run{model, MakeBenchReport(options.format, subject, options.extras), out};
@@ -248,8 +280,55 @@ Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
   return BenchHtml(subject, options.extras, run.results);
 }
 
+/// The one number that -np takes from a list flag; what is not given is as in llama-batched-bench.
+Result<int> OneNumber(const std::string& text, std::string_view flag, const std::string& untouched,
+                      int otherwise) {
+  if (text == untouched) return otherwise;
+  const auto numbers = BITTERN_TRY(ParseIntegers(text, flag));
+  if (numbers.size() == 1 && numbers[0] >= 1) return numbers[0];
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: with -np one number of 1 or more expected, {} found", flag, text));
+}
+
+/// bench -np: many sequences at a time.
+Result<void> BenchManySequences(const BenchOptions& options, StandardOutput* out) {
+  const auto counts = BITTERN_TRY(ParseNumberList(options.parallel, "-np"));
+  for (const std::int32_t count : counts) {
+    if (count >= 1 && count <= 4096) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("-np: 1 to 4096 sequences expected, {} found", count));
+  }
+  const BenchOptions defaults;
+  ParallelBench bench;
+  bench.num_prompt = BITTERN_TRY(OneNumber(options.prompts, "-p", defaults.prompts, 128));
+  bench.num_gen = BITTERN_TRY(OneNumber(options.gens, "-n", defaults.gens, 64));
+  const int threads = options.threads == defaults.threads
+                          ? 0
+                          : BITTERN_TRY(OneNumber(options.threads, "-t", defaults.threads, 1));
+  bench.counts = counts;
+  bench.json_lines = options.format == "json" || options.format == "jsonl";
+  const auto model = BITTERN_TRY(LoadModel(options.model, threads));
+  const int limit = model->model.config().context_length;
+  if (bench.num_gen < 2 || bench.num_prompt > limit - bench.num_gen) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("-p and -n: 2 generated tokens at least and {} in all at most expected, "
+                    "{} and {} found",
+                    limit, bench.num_prompt, bench.num_gen));
+  }
+  const auto session = BITTERN_TRY(ToSessionOptions(options.context, threads, *model));
+  bench.engine = {.kv_type = session.kv_type,
+                  .batch_size = session.batch_size,
+                  .num_threads = session.num_threads};
+  return RunParallelBench(model, bench, out);
+}
+
 int BenchCommand(const BenchOptions& options) {
   StandardOutput out;
+  if (!options.parallel.empty()) {
+    const Result<void> done = BenchManySequences(options, &out);
+    return done ? 0 : Report(done.error());
+  }
   std::optional<AtomicFile> page;
   if (!options.html.empty()) {  // before the work: nobody likes to be told afterwards
     auto file = AtomicFile::Create(options.html);
@@ -267,19 +346,14 @@ int BenchCommand(const BenchOptions& options) {
 
 void AddBenchExtras(CLI::App& command, BenchOptions* options) {
   command.add_flag("--explain", options->extras.explain,
-                   "Say what the figures mean: bytes per token, roofs of this machine, kernels");
+                   "Explain the figures: bytes per token, limits of this machine, kernels");
   command.add_flag("--matrix", options->extras.matrix,
                    "Show tests by thread counts and how they scale");
   command
       .add_option("--cost", options->extras.price_per_hour,
-                  "Price of this machine per hour: shows the price of a million tokens")
+                  "Price of this machine per hour, to show the price of a million tokens")
       ->type_name("PRICE")
-      ->check([](const std::string& text) {
-        char* end = nullptr;
-        const double price = std::strtod(text.c_str(), &end);
-        const bool good = !text.empty() && *end == '\0' && std::isfinite(price) && price >= 0;
-        return good ? std::string() : "a price of 0 or more expected, found " + text;
-      });
+      ->check(Number(0, 1e12));
   command.add_option("--html", options->html, "Write the results as a page with charts, too")
       ->type_name("FILE")
       ->check(PlainFile());
@@ -290,35 +364,51 @@ void AddBenchExtras(CLI::App& command, BenchOptions* options) {
 void AddBench(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("bench", "Measure tokens per second");
   const auto options = std::make_shared<BenchOptions>();
-  AddModelOptions(*command, &options->model);
+  AddModelOptions(*command, &options->model, /*takes_argument=*/true);
+  AddComputeOptions(*command, &options->model);
   AddBatchOptions(*command, &options->context);
-  command->add_option("-p,--n-prompt", options->prompts, "Prompt lengths, comma-separated; 0: none")
+  command
+      ->add_option("-p,--n-prompt", options->prompts,
+                   "Prompt lengths, e.g. 128,512 or 8-64*2; 0: none")
       ->type_name("LIST")
       ->capture_default_str();
-  command->add_option("-n,--n-gen", options->gens, "Generation lengths, comma-separated; 0: none")
+  command->add_option("-n,--n-gen", options->gens, "Generation lengths, written as -p; 0: none")
       ->type_name("LIST")
       ->capture_default_str();
   command
       ->add_option("-d,--n-depth", options->depths,
-                   "Tokens in the context before a test begins, comma-separated")
+                   "Tokens in the context before a test begins, written as -p")
       ->type_name("LIST")
       ->capture_default_str();
   command
-      ->add_option("-t,--threads", options->threads, "Thread counts, comma-separated; 0: default")
+      ->add_option("-t,--threads", options->threads,
+                   "Thread counts, e.g. 1,2,4 or 1-4; 0: one per physical core")
       ->type_name("LIST")
       ->capture_default_str();
+  command
+      ->add_option("--prompt-and-gen", options->pairs,
+                   "Also measure a prompt and a generation behind it together; may be repeated")
+      ->type_name("PROMPT,GEN")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--parallel", options->parallel,
+                   "Sequences at the same time, e.g. 1,2,4: shows the columns of "
+                   "llama-batched-bench, with -p 128 -n 64 if not given")
+      ->type_name("LIST");
   command->add_option("-r,--repetitions", options->repetitions, "How often each test is run")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
-  command->add_option("-o,--output", options->format, "md, csv, json or jsonl")
+  command->add_option("-o,--output", options->format, "Output: md, csv, json or jsonl")
       ->type_name("FORMAT")
-      ->check(CLI::IsMember(
-          std::vector<std::string>(std::begin(kBenchFormats), std::end(kBenchFormats))))
+      ->transform(OneOf({std::begin(kBenchFormats), std::end(kBenchFormats)}))
       ->capture_default_str();
-  command->add_flag("--warmup,!--no-warmup", options->warmup,
-                    "Run each test once before measuring");
+  command
+      ->add_flag("--warmup,!--no-warmup", options->warmup,
+                 "Run each test once before it is measured")
+      ->default_str("on");
   AddBenchExtras(*command, options.get());
+  command->footer(kBenchExamples);
   command->callback([options, exit_code] { *exit_code = BenchCommand(*options); });
 }
 

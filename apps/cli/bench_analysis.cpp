@@ -12,7 +12,7 @@ namespace {
 const BenchResult* Fastest(const std::vector<BenchResult>& results, bool decode) {
   const BenchResult* best = nullptr;
   for (const BenchResult& result : results) {
-    if ((result.num_gen > 0) != decode) continue;
+    if (decode ? !result.is_decode() : !result.is_prefill()) continue;
     if (best == nullptr || MedianRate(result) > MedianRate(*best)) best = &result;
   }
   return best;
@@ -37,29 +37,29 @@ void AdviseOnDecode(const BenchSubject& subject, const BenchResult& result,
   const bool cached = bytes < static_cast<double>(subject.cache_bytes);  // 0: not known
   if (cached) {
     advice->push_back(fmt::format(
-        "What one token reads ({}) fits in the last-level cache ({}): memory is not the limit of "
-        "decode here, arithmetic and the meetings of threads are.",
+        "What one token reads ({}) fits in the last-level cache ({}): decode is limited by compute "
+        "and thread synchronisation here, not by memory.",
         DecimalBytes(bytes), DecimalBytes(static_cast<double>(subject.cache_bytes))));
   } else if (roof->fraction >= 0.8) {
     advice->push_back(fmt::format(
-        "Decode takes {:.0f} % of what the memory gives a plain read: faster memory or fewer bytes "
-        "per token help, more arithmetic does not.",
+        "Decode reaches {:.0f} % of this machine's memory bandwidth: faster memory or fewer bytes "
+        "per token would help, faster arithmetic would not.",
         100 * roof->fraction));
   } else {
     advice->push_back(fmt::format(
-        "Decode takes {:.0f} % of what the memory gives a plain read: something else costs time. "
-        "Look for other programs at work, and try other thread counts (-t 1,2,4 --matrix).",
+        "Decode reaches {:.0f} % of this machine's memory bandwidth, so something other than "
+        "memory "
+        "limits it. Look for other busy programs, and try other thread counts (-t 1,2,4 --matrix).",
         100 * roof->fraction));
   }
   if (!cached && std::ranges::any_of(result.cost.parts, [](const auto& p) { return p.at_most; })) {
     advice->push_back(
-        "Feed-forward weights that meet a zero are not read (--zero-skip): the bytes of a token "
-        "are "
-        "at most these, and decode may pass the roof that they make.");
+        "Feed-forward weights that would be multiplied by zero are not read (--zero-skip): the "
+        "bytes per token are upper bounds, and decode may exceed the roof computed from them.");
   }
   if (head > 0.2 * bytes && !cached) {
     advice->push_back(fmt::format(
-        "The output head is {:.0f} % of the bytes of a token ({}); without it the roof would be "
+        "The output head is {:.0f} % of the bytes per token ({}); without it the roof would be "
         "{:.1f} tokens per second.",
         Percent(head, bytes), DecimalBytes(head), result.machine->read_bandwidth / (bytes - head)));
   }
@@ -76,12 +76,13 @@ void AdviseOnPrefill(const BenchResult& result, std::vector<std::string>* advice
   const std::optional<Roof> roof = ArithmeticRoof(result);
   if (!roof.has_value()) return;
   advice->push_back(fmt::format(
-      "Prefill multiplies at {:.0f} % of what the int8 kernel does with everything in cache; the "
-      "rest goes to attention, to quantising activations and to reading weights.",
+      "Prefill reaches {:.0f} % of the int8 kernel's rate on data in cache; the rest of the time "
+      "goes to attention, quantising activations and reading weights.",
       100 * roof->fraction));
   if (std::min(result.num_prompt, result.ubatch_size) < 64) {
     advice->push_back(
-        "Prompts or chunks (-ub) of under 64 tokens read the weights too often for full speed.");
+        "Prompts or chunks (-ub) of fewer than 64 tokens are too short for full speed: the weights "
+        "are read once per chunk.");
   }
 }
 
@@ -89,8 +90,9 @@ void AdviseOnPrefill(const BenchResult& result, std::vector<std::string>* advice
 
 std::string TestName(const BenchResult& result) {
   const std::string depth = result.depth == 0 ? "" : fmt::format(" @ d{}", result.depth);
-  return result.num_gen == 0 ? fmt::format("pp{}{}", result.num_prompt, depth)
-                             : fmt::format("tg{}{}", result.num_gen, depth);
+  if (result.is_prefill()) return fmt::format("pp{}{}", result.num_prompt, depth);
+  if (result.is_decode()) return fmt::format("tg{}{}", result.num_gen, depth);
+  return fmt::format("pp{}+tg{}{}", result.num_prompt, result.num_gen, depth);
 }
 
 std::vector<double> TokensPerSecond(const BenchResult& result) {
@@ -111,14 +113,14 @@ double MedianRate(const BenchResult& result) {
 }
 
 std::optional<Roof> MemoryRoof(const BenchResult& result) {
-  if (result.num_gen == 0 || !result.machine || result.cost.bytes() == 0) return std::nullopt;
+  if (!result.is_decode() || !result.machine || result.cost.bytes() == 0) return std::nullopt;
   const double limit = result.machine->read_bandwidth / static_cast<double>(result.cost.bytes());
   return Roof{limit, limit > 0 ? MedianRate(result) / limit : 0};
 }
 
 std::optional<Roof> ArithmeticRoof(const BenchResult& result) {
   const auto work = static_cast<double>(result.cost.ternary_multiply_adds());
-  if (result.num_prompt == 0 || !result.machine || work == 0) return std::nullopt;
+  if (!result.is_prefill() || !result.machine || work == 0) return std::nullopt;
   const double limit = result.machine->int8_rate / work;
   return Roof{limit, limit > 0 ? MedianRate(result) / limit : 0};
 }
@@ -161,18 +163,17 @@ std::vector<std::string> Advice(const BenchSubject& subject,
     most_threads = std::max(most_threads, result.num_threads);
   }
   if (most_threads > 0 && most_threads < subject.usable_threads) {
-    advice.push_back(fmt::format("{} cores may be used, {} at most were (-t).",
-                                 subject.usable_threads, most_threads));
+    advice.push_back(fmt::format("{} of {} available cores were used at most (-t sets this).",
+                                 most_threads, subject.usable_threads));
   }
   if (!subject.forced_isa.empty()) {
     advice.push_back(
-        fmt::format("BITTERN_ISA={} forces the instruction set; without it the best one is used.",
+        fmt::format("BITTERN_ISA={} forces the instruction set; unset it to use the best one.",
                     subject.forced_isa));
   }
   if (subject.layout == "tl1" || subject.layout == "tl2") {
-    advice.push_back(
-        fmt::format("--kernel {} was asked for; tile16 is faster on every CPU measured so far.",
-                    subject.layout));
+    advice.push_back(fmt::format(
+        "--kernel {} was chosen; tile16 is faster on every CPU measured so far.", subject.layout));
   }
   return advice;
 }

@@ -88,8 +88,7 @@ std::string Explanation(const BenchSubject& subject, const std::vector<BenchResu
     text +=
         fmt::format("         {} for the coarse copy of the output head\n", subject.screen_kernel);
   }
-  const auto decode =
-      std::ranges::find_if(results, [](const BenchResult& result) { return result.num_gen > 0; });
+  const auto decode = std::ranges::find_if(results, &BenchResult::is_decode);
   if (decode != results.end()) text += ByteTable(*decode);
   text += Roofs(results) + Energy(results);
   for (const std::string& sentence : Advice(subject, results)) text += "- " + sentence + "\n";
@@ -136,7 +135,9 @@ std::string Prices(double per_hour, const std::vector<BenchResult>& results) {
     text += fmt::format("  {:<8} {:>2} thread{} {:>10.4g}  ({})\n", TestName(result),
                         result.num_threads, result.num_threads == 1 ? " " : "s",
                         PricePerMillion(per_hour, MedianRate(result)),
-                        result.num_gen > 0 ? "generated" : "prompt");
+                        result.is_decode()    ? "generated"
+                        : result.is_prefill() ? "prompt"
+                                              : "both");
   }
   return text;
 }

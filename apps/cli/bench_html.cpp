@@ -74,7 +74,7 @@ std::string Section(std::string_view title, std::string_view about, std::string_
 const BenchResult* FastestOf(const std::vector<BenchResult>& results, bool decode) {
   const BenchResult* best = nullptr;
   for (const BenchResult& result : results) {
-    if ((result.num_gen > 0) != decode) continue;
+    if (decode ? !result.is_decode() : !result.is_prefill()) continue;
     if (best == nullptr || MedianRate(result) > MedianRate(*best)) best = &result;
   }
   return best;
@@ -135,7 +135,8 @@ std::string RooflineSection(const std::vector<BenchResult>& results, const Bench
   if (!shown.machine.has_value()) return {};
   std::vector<RooflinePoint> points;
   for (const BenchResult& result : results) {
-    if (result.num_threads == shown.num_threads) points.push_back(PointOf(result));
+    const bool has_roof = result.is_decode() || result.is_prefill();
+    if (has_roof && result.num_threads == shown.num_threads) points.push_back(PointOf(result));
   }
   return Section(
       "Roofline",
@@ -207,7 +208,7 @@ std::string ResultsSection(const BenchExtras& extras, const std::vector<BenchRes
   for (const BenchResult& result : results) {
     const std::vector<double> rates = TokensPerSecond(result);
     const auto [least, most] = std::ranges::minmax(rates.empty() ? std::vector<double>{0} : rates);
-    const auto roof = result.num_gen > 0 ? MemoryRoof(result) : ArithmeticRoof(result);
+    const auto roof = result.is_decode() ? MemoryRoof(result) : ArithmeticRoof(result);
     table += fmt::format(
         "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{:.2f}</td>"
         "<td class=\"n\">{:.2f}</td><td class=\"n\">{:.2f}</td><td class=\"n\">{}</td>",

@@ -19,7 +19,7 @@ struct MachineFigures {
   double int8_rate = 0;       ///< multiply-adds per second
 };
 
-/// One measured test, behind `depth` tokens. Exactly one of num_prompt and num_gen is not 0.
+/// One measured test, behind `depth` tokens: a prompt read, tokens generated, or (-pg) both.
 struct BenchResult {
   int num_prompt = 0, num_gen = 0, num_threads = 0;
   double threads_used = 0;  ///< on average; fewer than num_threads beside busy programs
@@ -30,6 +30,9 @@ struct BenchResult {
   std::optional<double> joules = {};           ///< of all repetitions, where there is a meter
   runtime::TokenCost cost = {};                ///< of a token halfway through the test
   std::optional<MachineFigures> machine = {};  ///< where they were asked for
+
+  [[nodiscard]] bool is_decode() const noexcept { return num_gen > 0 && num_prompt == 0; }
+  [[nodiscard]] bool is_prefill() const noexcept { return num_prompt > 0 && num_gen == 0; }
 
   /// Tokens before the one halfway through the test.
   [[nodiscard]] int context() const noexcept { return depth + (num_prompt + num_gen) / 2; }

@@ -98,7 +98,8 @@ const runtime::Certificate& Choose(const std::vector<runtime::Certificate>& expe
   return *best;
 }
 
-int Check(const std::vector<runtime::Certificate>& all, const runtime::Certificate& found) {
+int Check(const std::vector<runtime::Certificate>& all, const std::string& name,
+          const runtime::Certificate& found) {
   const runtime::Certificate& expected = Choose(all, found);
   const auto differences = CompareCertificates(expected, found);
   if (differences.empty()) {
@@ -109,7 +110,8 @@ int Check(const std::vector<runtime::Certificate>& all, const runtime::Certifica
     return 0;
   }
   if (all.size() > 1 && expected.model != found.model) {
-    PrintError("check: none of the {} certificates there is of this model\n", all.size());
+    PrintError("check: none of the {} certificates in {} belongs to this model\n", all.size(),
+               name);
     return kExitDiffers;
   }
   for (const std::string& difference : differences) {
@@ -117,8 +119,8 @@ int Check(const std::vector<runtime::Certificate>& all, const runtime::Certifica
   }
   if (!expected.is_full()) {
     PrintError(
-        "check: to find the first layer and operation: certify with --out FILE where it is "
-        "right, and --check FILE here\n");
+        "check: to find the first layer that differs, run `bittern certify MODEL --out good.json` "
+        "where the result is right, then `bittern certify MODEL --check good.json` here\n");
   }
   return kExitDiffers;
 }
@@ -126,8 +128,10 @@ int Check(const std::vector<runtime::Certificate>& all, const runtime::Certifica
 Result<runtime::Certificate> Make(const CertifyCommandOptions& options,
                                   const std::vector<runtime::Certificate>& expected) {
   runtime::CertifyOptions certify;
+  BITTERN_TRY(CheckContextOptions(options.context));
   certify.prompts = BITTERN_TRY(ReadPromptSet(options.prompt_set));
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
+  NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
   if (!options.out.empty()) {
     BITTERN_TRY(formats::CheckNotSource(model->model.checkpoint(), options.out));
   }
@@ -166,19 +170,17 @@ int CertifyCommand(const CertifyCommandOptions& options) {
   if (const auto written = WriteFull(&*full, *certificate); !written) {
     return ReportOutput(written.error(), options.out);
   }
-  return expected.empty() ? 0 : Check(expected, *certificate);
+  return expected.empty() ? 0 : Check(expected, options.check, *certificate);
 }
 
 }  // namespace
 
 void AddCertify(CLI::App& app, int* exit_code) {
   CLI::App* command =
-      app.add_subcommand("certify", "Prove what a model answers, in one line, and compare proofs");
+      app.add_subcommand("certify", "Fingerprint a model's answers, and compare fingerprints");
   const auto options = std::make_shared<CertifyCommandOptions>();
-  AddModelOptions(*command, &options->model);
-  command->add_option("file", options->model.path, "Model, without -m")
-      ->type_name("FILE")
-      ->check(FileName());
+  AddModelOptions(*command, &options->model, /*takes_argument=*/true);
+  AddComputeOptions(*command, &options->model);
   command
       ->add_option("--prompt-set", options->prompt_set,
                    "Prompts to run: builtin, or a file with one a line")
@@ -200,13 +202,13 @@ void AddCertify(CLI::App& app, int* exit_code) {
                    "What is done with the KV cache: grow, recompute (the whole text once more) or "
                    "rewind (other tokens run and taken back)")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"grow", "recompute", "rewind"}))
+      ->transform(OneOf({"grow", "recompute", "rewind"}))
       ->capture_default_str();
   command
       ->add_option("--beside", options->beside,
                    "Sessions that generate from the same model at the same time")
       ->type_name("N")
-      ->check(CLI::Range(0, 64))
+      ->check(WholeNumber(0, 64))
       ->capture_default_str();
   command->footer(kFooter);
   command->callback([options, exit_code] { *exit_code = CertifyCommand(*options); });

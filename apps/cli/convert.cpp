@@ -115,13 +115,13 @@ void AddTargetOptions(CLI::App& command, ConvertCommandOptions* options) {
                               fmt::join(formats::ConvertTargets(), ", ")))
       ->type_name("FORMAT")
       ->required()
-      ->check(CLI::IsMember(strings(formats::ConvertTargets())));
+      ->transform(OneOf(strings(formats::ConvertTargets())));
   command
       .add_option("--embeddings", options->convert.embeddings,
                   fmt::format("Format of embedding and output head: {} (default: keep)",
                               fmt::join(formats::EmbeddingFormats(), ", ")))
       ->type_name("FORMAT")
-      ->check(CLI::IsMember(strings(formats::EmbeddingFormats())));
+      ->transform(OneOf(strings(formats::EmbeddingFormats())));
   command
       .add_option("--tiling", options->tilings,
                   "tl1, tl2: tiling of the matrices of one shape (default: bitnet.cpp's where it "
@@ -133,7 +133,7 @@ void AddTargetOptions(CLI::App& command, ConvertCommandOptions* options) {
                   "safetensors: how scales are kept: bf16, as in the published models, or f32, "
                   "which rounds nothing (default: bf16)")
       ->type_name("TYPE")
-      ->check(CLI::IsMember({"bf16", "f32"}));
+      ->transform(OneOf({"bf16", "f32"}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <span>
+#include <utility>
 
 extern "C" {
 extern const std::byte bittern_default_model[];
@@ -15,7 +16,10 @@ namespace bittern::cli {
 Result<formats::Checkpoint> OpenModelFile(const std::string& path) {
   if (!path.empty()) return formats::Checkpoint::Open(path);
   const char* named = std::getenv("BITTERN_MODEL");
-  if (named != nullptr && *named != '\0') return formats::Checkpoint::Open(named);
+  if (named != nullptr && *named != '\0') {
+    return formats::Checkpoint::Open(named).map_error(
+        [](Error error) { return Within("$BITTERN_MODEL", std::move(error)); });
+  }
   return formats::Checkpoint::OpenBytes({bittern_default_model, bittern_default_model_end},
                                         "built-in " BITTERN_DEFAULT_MODEL_NAME);
 }

@@ -82,7 +82,7 @@ void AddDetokenize(CLI::App& app, int* exit_code) {
       "Example:\n  bittern detokenize 4080 1066 356\n  bittern tokenize --ids \"In the "
       "beginning\" | bittern detokenize");
   const auto options = std::make_shared<DetokenizeOptions>();
-  AddModelOptions(*command, &options->model);
+  AddModelOptions(*command, &options->model, /*takes_argument=*/false);
   command->add_option("ids", options->ids, "The ids; default: from standard input")
       ->type_name("ID");
   command->add_flag("--render-special", options->render_special,

@@ -45,6 +45,7 @@ Result<std::string> Inspect(const InspectOptions& options) {
     BITTERN_TRY(checkpoint.metadata().Override(text));
   }
   const InspectReport report = MakeReport(checkpoint, !options.no_codes);
+  NoticeUnreadOverrides(options.overrides, checkpoint.metadata());
   // A name that is not UTF-8 must not cost the user the report.
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
   std::string text = options.json ? ReportJson(report).dump(2, ' ', false, kReplace) + "\n"
@@ -68,9 +69,9 @@ void AddInspect(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("inspect", "Show what a model file contains");
   const auto options = std::make_shared<InspectOptions>();
   command
-      ->add_option("-m,--model,file", options->path,
-                   "Model file (GGUF), with or without -m; default: $BITTERN_MODEL, else the "
-                   "model that ships")
+      ->add_option("-m,--model,MODEL", options->path,
+                   "Model: a GGUF file or a Hugging Face folder, with or without -m; without it "
+                   "$BITTERN_MODEL, else the built-in model")
       ->type_name("FILE")
       ->check(FileName());
   command->add_flag("--json", options->json, "Print one JSON object with everything");

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "base/atomic_file.hpp"
+#include "cli/line_terminal.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -15,6 +16,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 
 extern "C" void OnEnd(int signal) {
   RemoveTemporaryFiles();
+  RestoreTerminal();
   std::signal(signal, SIG_DFL);
   std::raise(signal);  // so that the caller sees what ended this process
 }

@@ -106,9 +106,12 @@ Result<void> CheckOutputs(const LogitsOptions& options, const runtime::LoadedMod
 }
 
 Result<Prepared> Prepare(const LogitsOptions& options) {
+  BITTERN_TRY(CheckContextOptions(options.context));
+  const Prompt prompt = BITTERN_TRY(ReadPrompt(options.prompt));
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
+  NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
   BITTERN_TRY(CheckOutputs(options, *model));
-  auto ids = BITTERN_TRY(ReadPrompt(options.prompt, model->tokenizer));
+  auto ids = BITTERN_TRY(EncodePrompt(prompt, model->tokenizer));
   const auto session_options =
       BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
   auto session = BITTERN_TRY(runtime::Session::Create(model, session_options));
@@ -174,7 +177,8 @@ int LogitsCommand(const LogitsOptions& options) {
 void AddLogits(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("logits", "Write the logits of a prompt to a file");
   const auto options = std::make_shared<LogitsOptions>();
-  AddModelOptions(*command, &options->model);
+  AddModelOptions(*command, &options->model, /*takes_argument=*/true);
+  AddComputeOptions(*command, &options->model);
   AddPromptOptions(*command, &options->prompt);
   AddThreadsOption(*command, &options->num_threads);
   AddContextOptions(*command, &options->context);
@@ -195,6 +199,11 @@ void AddLogits(CLI::App& app, int* exit_code) {
                    "embedding, then after each layer")
       ->type_name("FILE")
       ->excludes("--zeros");
+  command->footer(
+      "Examples:\n  bittern logits model.gguf -p \"In the beginning\" -o last.f32\n  bittern "
+      "logits "
+      "--prompt-ids 1,2,3 --all -o all.f32\n\nRows of vocab_size float32, little-endian. Two runs "
+      "agree bit for bit on every CPU.");
   command->callback([options, exit_code] { *exit_code = LogitsCommand(*options); });
 }
 

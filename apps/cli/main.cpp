@@ -3,33 +3,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <new>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/mapped_guard.hpp"
 #include "base/standard_streams.hpp"
+#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
+#include "cli/help.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
-#include "cli/suggestion.hpp"
 #include "cli/terminal.hpp"
 
 namespace bittern::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Example:
+constexpr const char* kVersion = "bittern " BITTERN_VERSION;
+constexpr const char* kProgramFooter = R"(Example:
   bittern chat
   bittern run -p "A tern is" --temp 0
 
-Without -m the model in $BITTERN_MODEL is used, or the small one built in.
+Without a model, $BITTERN_MODEL is used, else the small built-in model.
 `bittern COMMAND --help` lists the flags of a command.
 
 Exit codes:
@@ -39,89 +39,6 @@ Exit codes:
   3    anything else: memory, a full context, output that cannot be written
   4    certify --check: the certificate is not the expected one
   130  interrupted by Ctrl-C)";
-
-/// llama.cpp's flags of one dash and several letters, which the parser would read as clusters
-/// of one-letter flags.
-constexpr std::array<std::array<std::string_view, 2>, 8> kOneDashFlags = {
-    {{"-ub", "--ubatch-size"},
-     {"-ctk", "--cache-type-k"},
-     {"-ctv", "--cache-type-v"},
-     {"-ngl", "--n-gpu-layers"},
-     {"-np", "--parallel"},
-     {"-temp", "--temp"},
-     {"-cnv", "--conversation"},
-     {"-sys", "--system-prompt"}}};
-/// After these the next argument is free text, whatever it looks like.
-constexpr std::array<std::string_view, 7> kTextFlags = {
-    "-p", "--prompt", "-r", "--reverse-prompt", "--text", "-sys", "--system-prompt"};
-
-bool IsTextFlag(std::string_view flag) {
-  return std::ranges::find(kTextFlags, flag) != kTextFlags.end();
-}
-
-/// With long forms in place of those that the parser would misread.
-std::vector<std::string> NormaliseArguments(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + 1, argv + argc);
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const bool is_text = i > 0 && IsTextFlag(arguments[i - 1]);
-    for (const auto& [short_form, long_form] : kOneDashFlags) {
-      if (arguments[i] == short_form && !is_text) arguments[i] = long_form;
-    }
-  }
-  return arguments;
-}
-
-/// The command that the arguments name.
-const CLI::App& NamedCommand(const CLI::App& app, std::span<const std::string> arguments) {
-  const CLI::App* command = &app;
-  for (const std::string& argument : arguments) {
-    const auto below = command->get_subcommands(
-        [&](const CLI::App* candidate) { return candidate->check_name(argument); });
-    if (below.empty()) break;
-    command = below.front();
-  }
-  return *command;
-}
-
-/// The first flag whose value is the empty text, `-m ""` or `--temp=`: an unset variable of a shell
-/// script more often than a wish. Empty where there is none; free text may be empty.
-std::string FlagWithoutValue(const CLI::App& command, std::span<const std::string> arguments) {
-  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
-    const std::string& argument = arguments[i];
-    const bool has_equals = argument.starts_with("--") && argument.ends_with('=');
-    const std::string flag = has_equals ? argument.substr(0, argument.size() - 1) : argument;
-    if (IsTextFlag(flag)) {
-      i += has_equals ? 0 : 1;
-      continue;
-    }
-    const CLI::Option* option = flag.starts_with('-') ? command.get_option_no_throw(flag) : nullptr;
-    const bool takes_value = option != nullptr && option->get_items_expected_max() > 0;
-    const bool next_is_empty = i + 1 < arguments.size() && arguments[i + 1].empty();
-    if (takes_value && (has_equals || next_is_empty)) return flag;
-  }
-  return "";
-}
-
-/// As it was typed: CLI11 knows it by its long form.
-std::string AsTyped(const std::string& name, int argc, char** argv) {
-  for (const auto& [short_form, long_form] : kOneDashFlags) {
-    if (name == long_form && std::find(argv, argv + argc, name) == argv + argc) {
-      return std::string(short_form);
-    }
-  }
-  return name;
-}
-
-std::vector<std::string> KnownNames(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(command->get_name());
-  }
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
 
 /// Why `text` is not the number that an option takes.
 std::string NotThatNumber(const std::string& text) {
@@ -152,18 +69,8 @@ std::string WithoutJargon(const std::string& what) {
 }
 
 /// What was typed wrongly and what to do about it.
-int ReportUsage(const CLI::App& app, const CLI::App& command, const std::string& problem, int argc,
-                char** argv) {
-  std::string message = problem;
-  const std::vector<std::string> unknown = command.remaining();
-  if (!unknown.empty()) {
-    const std::string typed = AsTyped(unknown.front(), argc, argv);
-    const char* kind = typed.starts_with('-') ? "flag" : &command == &app ? "command" : "argument";
-    message = fmt::format("{} \"{}\" is not known", kind, typed);
-    const std::string closest = ClosestName(typed, KnownNames(command));
-    if (!closest.empty()) message += fmt::format("; did you mean {}?", closest);
-  }
-  const int exit_code = Report({ErrorCode::kInvalidArgument, message}, kExitUsage);
+int ReportUsage(const CLI::App& app, const CLI::App& command, const Error& error) {
+  const int exit_code = Report(error);
   std::string name;
   for (const CLI::App* level = &command; level != &app; level = level->get_parent()) {
     name = " " + level->get_name() + name;
@@ -172,23 +79,21 @@ int ReportUsage(const CLI::App& app, const CLI::App& command, const std::string&
   return exit_code;
 }
 
-/// --help and --version.
-int PrintHelp(const CLI::App& app, const CLI::Success& asked) {
-  std::ostringstream text;
-  const int exit_code = app.exit(asked, text, text);
+int PrintText(const std::string& text) {
   StandardOutput output;
-  output.Write(text.str());
+  output.Write(text);
   const auto status = output.Status();
-  return status ? exit_code : Report(status.error(), kExitRuntime);
+  return status ? 0 : Report(status.error(), kExitRuntime);
 }
 
-int Main(int argc, char** argv) {
+int Main(std::span<const std::string> words) {
   CLI::App app("Bittern runs ternary language models (BitNet b1.58) on CPUs.", "bittern");
-  app.set_version_flag("--version", "bittern " BITTERN_VERSION);
+  app.formatter(MakeHelpFormatter());
+  app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
   int exit_code = 0;
-  AddRun(app, &exit_code);
   AddChat(app, &exit_code);
+  AddRun(app, &exit_code);
   AddTokenize(app, &exit_code);
   AddApplyTemplate(app, &exit_code);
   AddInspect(app, &exit_code);
@@ -198,24 +103,27 @@ int Main(int argc, char** argv) {
   AddBatch(app, &exit_code);
   AddBench(app, &exit_code);
   AddCertify(app, &exit_code);
-  app.footer(kFooter);  // after the commands, which would inherit it
-  if (argc <= 1) {
+  app.footer(kProgramFooter);  // after the commands, which would inherit it
+  if (words.empty()) {
     PrintError("{}", app.help());
     return kExitUsage;
   }
-  std::vector<std::string> arguments = NormaliseArguments(argc, argv);
-  const CLI::App& command = NamedCommand(app, arguments);
-  if (const std::string flag = FlagWithoutValue(command, arguments); !flag.empty()) {
-    return ReportUsage(app, command, fmt::format("{}: a value expected, \"\" found", flag), argc,
-                       argv);
+  auto arguments = ReadArguments(app, words);
+  if (!arguments.has_value()) {
+    return ReportUsage(app, NamedCommand(app, words), arguments.error());
   }
+  if (arguments->wants_version) return PrintText(std::string(kVersion) + "\n");
   try {
-    std::ranges::reverse(arguments);  // CLI11 takes them from the back
-    app.parse(arguments);
-  } catch (const CLI::Success& help_or_version) {
-    return PrintHelp(app, help_or_version);
+    PrintError("{}", IgnoredNotice(*arguments));
+    std::ranges::reverse(arguments->words);  // CLI11 takes them from the back
+    app.parse(arguments->words);
+  } catch (const CLI::CallForVersion&) {
+    return PrintText(std::string(kVersion) + "\n");
+  } catch (const CLI::Success&) {
+    return PrintText(arguments->command->help());
   } catch (const CLI::ParseError& error) {
-    return ReportUsage(app, command, WithoutJargon(error.what()), argc, argv);
+    const std::string message = arguments->AsTyped(WithoutJargon(error.what()));
+    return ReportUsage(app, *arguments->command, {ErrorCode::kInvalidArgument, message});
   }
   return exit_code;
 }
@@ -230,7 +138,7 @@ int main(int argc, char** argv) {
     if (const auto guarded = bittern::GuardMappedReads(); !guarded) {
       return bittern::cli::Report(guarded.error(), bittern::cli::kExitRuntime);
     }
-    return bittern::cli::Main(argc, argv);
+    return bittern::cli::Main(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   } catch (const std::bad_alloc&) {
     return bittern::cli::Report({bittern::ErrorCode::kOutOfMemory, "out of memory"},
                                 bittern::cli::kExitRuntime);

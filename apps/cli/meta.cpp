@@ -105,10 +105,10 @@ Result<void> CheckOutput(const MetaOptions& options) {
   if (!std::filesystem::exists(options.output, ignored)) return {};
   if (std::filesystem::equivalent(options.output, options.file, ignored)) {
     return Fail(ErrorCode::kInvalidArgument,
-                options.output + ": is the source itself; -i changes it in place");
+                options.output + " is both input and output; -i changes a file in place");
   }
   if (options.overwrite) return {};
-  return Fail(ErrorCode::kInvalidArgument, options.output + ": exists already; -f replaces it");
+  return Fail(ErrorCode::kInvalidArgument, options.output + " exists already; add -f to replace it");
 }
 
 /// Where the changed file goes: -o, or the file itself with -i.

@@ -6,10 +6,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 
+#include "base/thread_pool.hpp"
 #include "cli/default_model.hpp"
 #include "cli/terminal.hpp"
 #include "kernels/registry.hpp"
@@ -27,10 +31,10 @@ void AddWayOptions(CLI::App& command, ModelOptions* options) {
                             : name == "screened" ? model::HeadMode::kScreened
                                                  : model::HeadMode::kAuto;
           },
-          "How the output head is computed: screened (a coarse copy rules out most rows, "
-          "the others are computed as ever), exact (all rows); same tokens, other speed and memory")
+          "How the output head is computed. screened: a coarse copy rules out most rows, the rest "
+          "are computed exactly; exact: computes all rows. Same output, different speed and memory")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "exact", "screened"}))
+      ->transform(OneOf({"auto", "exact", "screened"}))
       ->default_str("auto");
   command
       .add_option_function<std::string>(
@@ -40,10 +44,10 @@ void AddWayOptions(CLI::App& command, ModelOptions* options) {
                                  : name == "off" ? model::SkipMode::kOff
                                                  : model::SkipMode::kAuto;
           },
-          "Whether weights that meet a zero are left unread in networks with squared ReLU; same "
-          "bits, other speed")
+          "on, off or auto: skip weights that would be multiplied by zero (models with squared "
+          "ReLU). Same output, different speed")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->transform(OneOf({"auto", "on", "off"}))
       ->default_str("auto");
 }
 
@@ -55,10 +59,10 @@ void AddLayoutOptions(CLI::App& command, std::vector<std::string>* overrides) {
           [overrides](const std::string& name) {
             overrides->push_back("ternary.layout=str:" + name);
           },
-          "How an I2_S file orders its weights: x86-128 (the official file; default), arm-64 "
-          "(quantised by bitnet.cpp on ARM), row4, sequential")
+          "How an I2_S file orders its weights: x86-128 (the official file), arm-64 (made by "
+          "bitnet.cpp on ARM), row4 or sequential; without this, as the file says, else x86-128")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"x86-128", "arm-64", "row4", "sequential"}));
+      ->transform(OneOf({"x86-128", "arm-64", "row4", "sequential"}));
   command
       .add_option_function<std::vector<std::string>>(
           "--tl-tiling",
@@ -89,28 +93,38 @@ void AddFileOptions(CLI::App& command, std::vector<std::string>* overrides) {
   AddLayoutOptions(command, overrides);
 }
 
-void AddModelOptions(CLI::App& command, ModelOptions* options) {
+void AddModelOptions(CLI::App& command, ModelOptions* options, bool takes_argument) {
   command
-      .add_option(
-          "-m,--model", options->path,
-          "Model: a GGUF file or a Hugging Face folder; default: $BITTERN_MODEL, else the model "
-          "that ships")
-      ->type_name("FILE");
+      .add_option(takes_argument ? "-m,--model,MODEL" : "-m,--model", options->path,
+                  fmt::format("Model: a GGUF file or a Hugging Face folder{}; without it "
+                              "$BITTERN_MODEL, else the built-in model",
+                              takes_argument ? ", with or without -m" : ""))
+      ->type_name("FILE")
+      ->check(FileName());
+  command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
   AddFileOptions(command, &options->overrides);
+}
+
+void AddComputeOptions(CLI::App& command, ModelOptions* options) {
   command
-      .add_option(
-          "--kernel", options->kernel,
-          "How ternary matrices are multiplied: tile16 (multiply-adds), tile48 (the same "
-          "from 1.67 bits a weight), tl1 or tl2 (lookup tables); same bits, other speed and memory")
+      .add_option("--kernel", options->kernel,
+                  "How ternary matrices are multiplied: tile16 (multiply-adds), tile48 (the same "
+                  "from 1.67 bits per weight), tl1 or tl2 (lookup tables). Same output, different "
+                  "speed and memory")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "tile16", "tile48", "tl1", "tl2"}))
+      ->transform(OneOf({"auto", "tile16", "tile48", "tl1", "tl2"}))
       ->capture_default_str();
   AddWayOptions(command, options);
-  command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
-  command
-      .add_option("--n-gpu-layers,--gpu-layers", options->gpu_layers,
-                  "-ngl: accepted for compatibility, ignored (this build runs on the CPU)")
-      ->type_name("N");
+}
+
+void NoticeUnreadOverrides(const std::vector<std::string>& overrides,
+                           const formats::Metadata& metadata) {
+  for (const std::string& text : overrides) {
+    const std::string key = text.substr(0, text.find('='));
+    if (metadata.WasRead(key)) continue;
+    PrintError("notice: nothing reads the key {} with this model; override \"{}\" has no effect\n",
+               key, text);
+  }
 }
 
 Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions& options,
@@ -139,14 +153,43 @@ Result<std::string> IsaInUse() {
   return std::string(kernels::IsaName(kernels.tile16_info->isa));
 }
 
-CLI::Validator WholeNumber(int least) {
-  const auto check = [least](const std::string& text) {
+CLI::Validator WholeNumber(int least, int most) {
+  const auto check = [least, most](const std::string& text) {
     std::int64_t number = 0;
     const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     const bool whole = error == std::errc() && rest == text.data() + text.size();
-    if (whole && number >= least && number <= std::numeric_limits<int>::max()) return std::string();
-    return fmt::format("a whole number of {} to {} expected, \"{}\" found", least,
-                       std::numeric_limits<int>::max(), text);
+    if (whole && number >= least && number <= most) return std::string();
+    return fmt::format("a whole number of {} to {} expected, \"{}\" found", least, most, text);
+  };
+  return {check, ""};
+}
+
+CLI::Validator Number(double least, double most) {
+  const auto check = [least, most](const std::string& text) {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const bool is_number = !text.empty() && *end == '\0' && std::isfinite(number);
+    if (is_number && number >= least && number <= most) return std::string();
+    const bool any = least == -kAnyNumber && most == kAnyNumber;
+    return any ? fmt::format("a number expected, \"{}\" found", text)
+               : fmt::format("a number of {} to {} expected, \"{}\" found", least, most, text);
+  };
+  return {check, ""};
+}
+
+CLI::Validator OneOf(std::vector<std::string> names) {
+  const auto lower = [](std::string text) {
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+  };
+  const auto check = [names = std::move(names), lower](std::string& text) {
+    const auto same = [&](const std::string& name) { return lower(name) == lower(text); };
+    const auto found = std::ranges::find_if(names, same);
+    if (found == names.end()) {
+      return fmt::format("one of {} expected, \"{}\" found", fmt::join(names, ", "), text);
+    }
+    text = *found;
+    return std::string();
   };
   return {check, ""};
 }
@@ -170,8 +213,10 @@ void AddThreadsOption(CLI::App& command, int* num_threads) {
   command
       .add_option_function<int>(
           "-t,--threads", [num_threads](int n) { *num_threads = std::max(n, 0); },
-          "Threads (default: one per physical core this process may use)")
-      ->type_name("N");
+          "Threads at most; 0: one per physical core that this process may use")
+      ->type_name("N")
+      ->check(WholeNumber(-1, ThreadPool::kMaxThreads))
+      ->default_str("0");
 }
 
 namespace {
@@ -199,37 +244,43 @@ void AddContextOptions(CLI::App& command, ContextOptions* options) {
 }
 
 void AddBatchOptions(CLI::App& command, ContextOptions* options) {
-  const CLI::IsMember kv_types({"f16", "f32", "q8_0", "i8"});
+  const CLI::Validator kv_types = OneOf({"f16", "f32", "q8_0", "i8"});
   command
       .add_option("-b,--batch-size", options->batch_size,
                   "Logical batch; a prefill chunk is min(-b, -ub) tokens")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
-  command.add_option("--ubatch-size", options->ubatch_size, "-ub: tokens per prefill chunk")
+  command.add_option("--ubatch-size", options->ubatch_size, "Tokens per prefill chunk")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
   command
       .add_option(
           "--cache-type-k", options->type_k,
-          "-ctk: type of keys in the KV cache; q8_0 (or i8): 8-bit, half the memory, approximate")
-      ->check(kv_types)
+          "Type of the keys in the KV cache: f16, f32 or q8_0 (or i8: 8 bits, half the memory, "
+          "approximate)")
+      ->type_name("TYPE")
+      ->transform(kv_types)
       ->capture_default_str();
   command
       .add_option("--cache-type-v", options->type_v,
-                  "-ctv: type of values in the KV cache, the same as -ctk")
-      ->check(kv_types)
+                  "Type of the values in the KV cache, the same as -ctk")
+      ->type_name("TYPE")
+      ->transform(kv_types)
       ->capture_default_str();
+}
+
+Result<void> CheckContextOptions(const ContextOptions& options) {
+  if (SameKvType(options)) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("-ctk {} and -ctv {}: keys and values must have the same type",
+                          options.type_k, options.type_v));
 }
 
 Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options, int num_threads,
                                                  const runtime::LoadedModel& model) {
-  if (!SameKvType(options)) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("-ctk {} and -ctv {}: keys and values must have the same type",
-                            options.type_k, options.type_v));
-  }
+  BITTERN_TRY(CheckContextOptions(options));
   const int limit = model.model.config().context_length;
   if (options.context_length > limit) {
     PrintError("notice: -c {} is above the model's limit; using {}\n", options.context_length,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,20 +15,19 @@
 
 namespace bittern::cli {
 
-/// -m, --override-kv, -v and what is accepted for compatibility.
+/// Which model, how its file is read, and how it is computed.
 struct ModelOptions {
   std::string path;  ///< empty: as OpenModelFile() says
   std::vector<std::string> overrides;
   std::string kernel = "auto";
   model::HeadMode head = model::HeadMode::kAuto;
   model::SkipMode zero_skip = model::SkipMode::kAuto;
-  int gpu_layers = 0;  ///< -ngl: accepted, ignored
   bool verbose = false;
 };
-void AddModelOptions(CLI::App& command, ModelOptions* options);
-
-/// Notable decisions (or all) to stderr, a line each.
-void PrintDecisions(const Decisions& decisions, bool all);
+/// -m, -v, and those of AddFileOptions. With `takes_argument` the file may also stand without -m.
+void AddModelOptions(CLI::App& command, ModelOptions* options, bool takes_argument);
+/// --kernel, --head, --zero-skip, for commands that run the network.
+void AddComputeOptions(CLI::App& command, ModelOptions* options);
 
 /// --override-kv, --i2s-layout, --tl-tiling: what is to be read otherwise than the file says. All
 /// become texts for formats::Metadata::Override.
@@ -41,11 +41,23 @@ void AddFileOptions(CLI::App& command, std::vector<std::string>* overrides);
 /// Prints the notable decisions (all of them if `all`) to stderr, one line each.
 void PrintDecisions(const Decisions& decisions, bool all);
 
+/// A notice on stderr for each override whose key nothing has looked for: a typing error more often
+/// than not. To be called once everything has been read.
+void NoticeUnreadOverrides(const std::vector<std::string>& overrides,
+                           const formats::Metadata& metadata);
+
 /// The instruction set whose matrix kernels run here. Error: a wrong BITTERN_ISA.
 [[nodiscard]] Result<std::string> IsaInUse();
 
-/// Whole numbers of `least` or more, as far as an int goes.
-[[nodiscard]] CLI::Validator WholeNumber(int least);
+/// Whole numbers of `least` to `most`.
+[[nodiscard]] CLI::Validator WholeNumber(int least, int most = std::numeric_limits<int>::max());
+
+inline constexpr double kAnyNumber = std::numeric_limits<float>::max();
+/// Finite numbers of `least` to `most`.
+[[nodiscard]] CLI::Validator Number(double least = -kAnyNumber, double most = kAnyNumber);
+
+/// One of these names, in capitals or not; the value becomes the name as it is here.
+[[nodiscard]] CLI::Validator OneOf(std::vector<std::string> names);
 
 /// A file's name, not an empty text.
 [[nodiscard]] CLI::Validator FileName();
@@ -66,6 +78,9 @@ void AddContextOptions(CLI::App& command, ContextOptions* options);
 /// All of them but -c.
 void AddBatchOptions(CLI::App& command, ContextOptions* options);
 
+/// What can be told without a model. Error kInvalidArgument: -ctk and -ctv differ.
+[[nodiscard]] Result<void> CheckContextOptions(const ContextOptions& options);
+
 /// What the flags mean for this model. A context above the model's limit becomes the limit, with
 /// a notice on stderr. Error kInvalidArgument: -ctk and -ctv differ.
 [[nodiscard]] Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options,
@@ -81,10 +96,18 @@ struct PromptOptions {
 };
 void AddPromptOptions(CLI::App& command, PromptOptions* options);
 
-/// The ids to run: from --prompt-ids as they are, else the text of -p, -f or a piped stdin,
-/// encoded with BOS if the model wants one. Errors: kInvalidArgument, kNotFound, kIo.
-[[nodiscard]] Result<std::vector<runtime::TokenId>> ReadPrompt(
-    const PromptOptions& options, const tokenizer::Tokenizer& tokenizer);
+/// A prompt that waits for its model: ids as they are, or a text.
+struct Prompt {
+  std::vector<runtime::TokenId> ids = {};
+  std::string text = {};
+  bool is_ids = false, parse_special = false;
+};
+/// What --prompt-ids, -p, -f or a piped stdin say. Errors: kInvalidArgument, kNotFound, kIo.
+[[nodiscard]] Result<Prompt> ReadPrompt(const PromptOptions& options);
+
+/// The ids to run; those of a text with BOS if the model wants one. Error kInvalidArgument: none.
+[[nodiscard]] Result<std::vector<runtime::TokenId>> EncodePrompt(
+    const Prompt& prompt, const tokenizer::Tokenizer& tokenizer);
 
 /// All of standard input. Error kIo.
 [[nodiscard]] Result<std::string> ReadStandardInput();

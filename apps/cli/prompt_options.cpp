@@ -10,6 +10,7 @@
 
 #include "cli/model_options.hpp"
 #include "cli/terminal.hpp"
+#include "cli/tokenizer_options.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -62,21 +63,34 @@ void AddPromptOptions(CLI::App& command, PromptOptions* options) {
           ->excludes(options->text_flag);
   command
       .add_option("--prompt-ids", options->ids,
-                  "Token ids to continue, separated by commas, used as they are (no BOS added)")
+                  "Token ids to continue, separated by commas; no BOS is added")
       ->type_name("IDS")
       ->excludes(options->text_flag)
       ->excludes(file);
   command.add_flag("--parse-special", options->parse_special,
                    "Read special tokens written in the prompt, e.g. <|eot_id|>, as such");
-  command.add_flag("--no-escape,!-e,!--escape", options->no_escape,
-                   "Leave \\n, \\t, \\\\ and the like in -p and -r as they are");
+  command.add_flag(
+      "--no-escape,!-e,!--escape", options->no_escape,
+      "--no-escape leaves \\n, \\t, \\\\ and the like in -p and -r as they are; -e reads "
+      "them, as is done without either");
 }
 
-Result<std::vector<runtime::TokenId>> ReadPrompt(const PromptOptions& options,
-                                                 const tokenizer::Tokenizer& tokenizer) {
-  if (!options.ids.empty()) return ParseIntegers(options.ids, "--prompt-ids");
-  const std::string text = BITTERN_TRY(ReadPromptText(options));
-  auto ids = tokenizer.Encode(text, {.parse_special = options.parse_special});
+Result<Prompt> ReadPrompt(const PromptOptions& options) {
+  Prompt prompt = {.is_ids = !options.ids.empty(), .parse_special = options.parse_special};
+  if (prompt.is_ids) {
+    prompt.ids = BITTERN_TRY(ParseIntegers(options.ids, "--prompt-ids"));
+  } else {
+    prompt.text = BITTERN_TRY(ReadPromptText(options));
+  }
+  return prompt;
+}
+
+Result<std::vector<runtime::TokenId>> EncodePrompt(const Prompt& prompt,
+                                                   const tokenizer::Tokenizer& tokenizer) {
+  if (prompt.is_ids) return prompt.ids;
+  tokenizer::EncodeLoss loss;
+  auto ids = tokenizer.Encode(prompt.text, {.parse_special = prompt.parse_special}, &loss);
+  ReportLoss(loss);
   if (!ids.empty()) return ids;
   return Fail(ErrorCode::kInvalidArgument,
               "the prompt is empty, and this model has no token that begins a text");

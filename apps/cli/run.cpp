@@ -20,6 +20,14 @@
 namespace bittern::cli {
 namespace {
 
+constexpr const char* kRunExamples = R"(Examples:
+  bittern run -p "A tern is"
+  bittern run model.gguf -p "Once upon a time" -n 200 --temp 0
+  bittern run -m model.gguf -f chapter.txt -n -1 --json
+
+To ask a question use `bittern chat`. The text goes to standard output, all else to standard
+error.)";
+
 struct RunOptions {
   const CLI::App* command = nullptr;  // which knows what was given
   ModelOptions model;
@@ -73,10 +81,12 @@ std::string ToJson(const Run& run) {
 Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   // Wrong values are told before a large model is loaded.
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
+  BITTERN_TRY(CheckContextOptions(options.context));
+  const Prompt prompt = BITTERN_TRY(ReadPrompt(options.prompt));
   Run run;
   run.model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   const tokenizer::Tokenizer& tokenizer = run.model->tokenizer;
-  run.prompt_ids = BITTERN_TRY(ReadPrompt(options.prompt, tokenizer));
+  run.prompt_ids = BITTERN_TRY(EncodePrompt(prompt, tokenizer));
   const auto session_options =
       BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *run.model));
   auto session = BITTERN_TRY(runtime::Session::Create(run.model, session_options));
@@ -88,6 +98,7 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   runtime::GenerateOptions generate = options.generate;
   TakeSamplingDefaults(*options.command, run.model->model.checkpoint().metadata(),
                        options.model.verbose, &generate.sampler);
+  NoticeUnreadOverrides(options.model.overrides, run.model->model.checkpoint().metadata());
   generate.cancel = &CatchInterrupt();
   if (!options.prompt.no_escape) {
     for (std::string& stop : generate.stops) stop = Unescape(stop);
@@ -117,8 +128,8 @@ void NoticeEnd(const runtime::GenerateResult& result) {
   }
   if (result.finish == runtime::FinishReason::kEndOfText && result.ids.empty()) {
     PrintError(
-        "notice: nothing follows: the model takes this text to be complete. `bittern chat` "
-        "answers questions; --ignore-eos goes on.\n");
+        "notice: the model ended the text right here. To ask a question use `bittern chat`; to "
+        "continue anyway add --ignore-eos.\n");
   }
 }
 
@@ -135,8 +146,9 @@ int RunCommand(const RunOptions& options) {
     PrintError("\n{}", TimingsFooter(run->timings, run->model->load_s));
     if (options.model.verbose) {
       PrintError("{}{}", SpeculationLine(run->timings), SavingsLines(run->savings));
-      PrintError("{:>16} = {:.1f} of {} on average{}\n", "threads", run->threads_used, run->threads,
-                 run->threads_used < 0.99 * run->threads ? ": not a free CPU for every one" : "");
+      PrintError(
+          "{:>16} = {:.1f} of {} on average{}\n", "threads", run->threads_used, run->threads,
+          run->threads_used < 0.99 * run->threads ? " (CPUs shared with other programs)" : "");
     }
   }
   const bool interrupted =
@@ -150,7 +162,8 @@ void AddRun(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("run", "Continue a text");
   const auto options = std::make_shared<RunOptions>();
   options->command = command;
-  AddModelOptions(*command, &options->model);
+  AddModelOptions(*command, &options->model, /*takes_argument=*/true);
+  AddComputeOptions(*command, &options->model);
   AddPromptOptions(*command, &options->prompt);
   AddThreadsOption(*command, &options->num_threads);
   AddContextOptions(*command, &options->context);
@@ -158,6 +171,7 @@ void AddRun(CLI::App& app, int* exit_code) {
   command->add_flag("--no-display-prompt", options->no_display_prompt,
                     "Print the new text only, without the prompt before it");
   command->add_flag("--json", options->json, "Print one JSON object instead of text");
+  command->footer(kRunExamples);
   command->callback([options, exit_code] { *exit_code = RunCommand(*options); });
 }
 

@@ -43,9 +43,9 @@ std::string SavingsLines(const Savings& savings) {
   }
   if (savings.screen.tokens != 0) {
     lines += fmt::format(
-        "{:>16} = of {} rows a token {:.1f} % stood after 4 bits, {:.2f} % after 5, {:.3f} % after "
-        "7\n",
-        "screen", savings.screen.rows / savings.screen.tokens, 100 * shares.after_4_bits,
+        "{:>16} = of {} rows per token, {:.1f} % remained candidates after 4 bits, {:.2f} % after "
+        "5, {:.3f} % after 7\n",
+        "output head", savings.screen.rows / savings.screen.tokens, 100 * shares.after_4_bits,
         100 * shares.after_5_bits, 100 * shares.after_7_bits);
   }
   return lines;

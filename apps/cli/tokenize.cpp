@@ -49,11 +49,13 @@ Result<void> TokenizeJsonLines(const TokenizeOptions& options,
                                const tokenizer::Tokenizer& tokenizer, StandardOutput* out) {
   constexpr std::size_t kFlushBytes = 1 << 16;
   std::string pending;
+  tokenizer::EncodeLoss loss;
   std::size_t number = 0;
   for (std::string line;;) {
     const Result<bool> read = ReadLineOfInput(&line);
     if (!read.value_or(false)) {
       out->Write(pending);
+      ReportLoss(loss);
       return read.map([](bool) {});
     }
     ++number;
@@ -64,8 +66,8 @@ Result<void> TokenizeJsonLines(const TokenizeOptions& options,
                   fmt::format("standard input, line {}: a JSON string expected, {} found", number,
                               json.is_discarded() ? "no valid JSON" : json.type_name()));
     }
-    pending +=
-        ToJsonLine(tokenizer.Encode(json.get_ref<const std::string&>(), options.ToEncodeOptions()));
+    pending += ToJsonLine(
+        tokenizer.Encode(json.get_ref<const std::string&>(), options.ToEncodeOptions(), &loss));
     if (pending.size() < kFlushBytes) continue;
     if (!out->Write(pending)) return {};
     pending.clear();
@@ -78,7 +80,9 @@ Result<void> TokenizeText(const TokenizeOptions& options, const tokenizer::Token
   if (options.text_given->count() == 0) {
     text = BITTERN_TRY(ReadStandardInput());
   }
-  const auto ids = tokenizer.Encode(text, options.ToEncodeOptions());
+  tokenizer::EncodeLoss loss;
+  const auto ids = tokenizer.Encode(text, options.ToEncodeOptions(), &loss);
+  ReportLoss(loss);
   if (options.json) {
     out->Write(ToJsonLine(ids));
   } else if (options.ids) {
@@ -108,7 +112,7 @@ void AddTokenize(CLI::App& app, int* exit_code) {
       "Example:\n  bittern tokenize \"In the beginning\"\n  printf '\"a\"\\n\"b\"\\n' | bittern "
       "tokenize --jsonl --no-bos");
   const auto options = std::make_shared<TokenizeOptions>();
-  AddModelOptions(*command, &options->model);
+  AddModelOptions(*command, &options->model, /*takes_argument=*/false);
   options->text_given =
       command
           ->add_option("text,-p,--prompt", options->text,

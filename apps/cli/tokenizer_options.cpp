@@ -32,7 +32,18 @@ Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
     if (!decision.notable && !options.verbose) continue;
     PrintError("decision: {} = {} ({})\n", decision.subject, decision.choice, decision.reason);
   }
+  NoticeUnreadOverrides(options.overrides, checkpoint.metadata());
   return tokenizer;
+}
+
+void ReportLoss(const tokenizer::EncodeLoss& loss) {
+  if (loss.num_bytes == 0) return;
+  const bool one = loss.num_bytes == 1;
+  const auto* fate = loss.became_unknown ? "became the unknown token"
+                     : one               ? "is left out"
+                                         : "are left out";
+  PrintError("note: {} {} of the text {} no token and {} (the first: {})\n", loss.num_bytes,
+             one ? "byte" : "bytes", one ? "has" : "have", fate, QuotedPiece(loss.first));
 }
 
 int ExitCodeOf(const Error& error) noexcept {

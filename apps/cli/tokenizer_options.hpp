@@ -18,6 +18,9 @@ namespace bittern::cli {
 /// --override-kv.
 [[nodiscard]] Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options);
 
+/// Says on stderr what of a text has no token; nothing where all has.
+void ReportLoss(const tokenizer::EncodeLoss& loss);
+
 /// The exit code for an error of OpenTokenizer.
 [[nodiscard]] int ExitCodeOf(const Error& error) noexcept;
 

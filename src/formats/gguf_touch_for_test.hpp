@@ -18,7 +18,7 @@ namespace bittern::formats {
     sum += static_cast<std::uint64_t>(range.front()) + static_cast<std::uint64_t>(range.back());
   };
   const Metadata& metadata = contents.metadata;
-  for (const auto& [key, value, overridden] : metadata.entries()) {
+  for (const auto& [key, value, overridden, was_read] : metadata.entries()) {
     sum += MetaTypeName(value.type).size();
     if (const auto number = metadata.GetUint(key)) sum += number->value_or(0);
     if (const auto number = metadata.GetFloat(key)) sum += number->has_value();

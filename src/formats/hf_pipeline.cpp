@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include "formats/display.hpp"
+#include "formats/pre_rules.hpp"
 
 namespace bittern::formats {
 namespace {
@@ -73,14 +75,37 @@ Result<void> ReadNormalizer(const Json& json, HfPipeline* pipeline) {
   return {};
 }
 
+/// "Split:Removed:invert(REGEX)"; what cuts as usual is left out of the words.
+Result<std::string> SplitWord(const Json& step) {
+  const Json* pattern = step.Find("pattern");
+  if (pattern == nullptr || pattern->AsObject() == nullptr) {
+    return Unsupported("pre_tokenizer", "Split without a pattern");
+  }
+  const std::string_view regex = StringOf(*pattern, "Regex");
+  const std::string_view text = StringOf(*pattern, "String");
+  const std::string_view behavior = StringOf(step, "behavior");
+  constexpr std::string_view kBehaviors[] = {"Isolated", "Removed", "Contiguous",
+                                             "MergedWithPrevious", "MergedWithNext"};
+  if (regex.empty() == text.empty()) {
+    return Unsupported("pre_tokenizer", "Split by neither a regular expression nor a text");
+  }
+  if (std::ranges::find(kBehaviors, behavior) == std::end(kBehaviors)) {
+    return Unsupported("pre_tokenizer", fmt::format("Split with behavior {}", behavior));
+  }
+  const bool isolated = behavior == "Isolated";  // matches and gaps are treated alike
+  std::string words = isolated ? "" : fmt::format(":{}", behavior);
+  if (!isolated && IsTrue(step, "invert", false)) words += ":invert";
+  return SplitStep(words, regex.empty() ? EscapeRegex(text) : std::string(regex));
+}
+
 /// The word for one step of a pre-tokenizer.
 Result<std::string> WordOf(const Json& step) {
   const std::string_view type = StringOf(step, "type");
   if (type == "ByteLevel") {
-    if (IsTrue(step, "add_prefix_space", true)) {
-      return Unsupported("pre_tokenizer", "ByteLevel with add_prefix_space");
-    }
-    return std::string(IsTrue(step, "use_regex", true) ? "ByteLevel(regex)" : "ByteLevel");
+    const bool prefix = IsTrue(step, "add_prefix_space", true);
+    const bool regex = IsTrue(step, "use_regex", true);
+    if (!prefix) return std::string(regex ? "ByteLevel(regex)" : "ByteLevel");
+    return std::string(regex ? "ByteLevel(prefix,regex)" : "ByteLevel(prefix)");
   }
   if (type == "Digits") {
     return std::string(IsTrue(step, "individual_digits", false) ? "Digits(individual)" : "Digits");
@@ -89,52 +114,19 @@ Result<std::string> WordOf(const Json& step) {
     const std::string_view behavior = StringOf(step, "behavior");
     return fmt::format("Punctuation({})", behavior.empty() ? "Isolated" : behavior);
   }
-  if (type == "Split") {
-    const Json* pattern = step.Find("pattern");
-    const std::string_view regex =
-        pattern == nullptr ? std::string_view() : StringOf(*pattern, "Regex");
-    if (regex.empty() || StringOf(step, "behavior") != "Isolated" || IsTrue(step, "invert", true)) {
-      return Unsupported("pre_tokenizer", "Split by anything but an isolated regular expression");
-    }
-    return fmt::format("Split({})", regex);
-  }
-  if (type == "Metaspace") return std::string("Metaspace");
+  if (type == "Split") return SplitWord(step);
+  if (type == "WhitespaceSplit" || type == "Metaspace") return std::string(type);
   return Unsupported("pre_tokenizer", type);
 }
 
-/// Pipelines that GGUF has names for.
-struct Known {
-  std::string_view steps, name;
-};
-constexpr Known kKnown[] = {
-    {"ByteLevel(regex)", "gpt-2"},
-    {R"(Split('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+);)"
-     "ByteLevel",
-     "gpt-2"},
-    {R"(Split((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
-     R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+);ByteLevel)",
-     "llama-bpe"},
-    {R"(Split((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
-     R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+);ByteLevel)",
-     "qwen2"},
-    {"Punctuation(Contiguous);ByteLevel(regex);Split([0-9])", "falcon3"},
-};
-
-/// Steps whose meaning in any order is known.
-constexpr std::string_view kComposable[] = {"ByteLevel(regex)",
-                                            "ByteLevel",
-                                            "Digits(individual)",
-                                            "Digits",
-                                            "Punctuation(Contiguous)",
-                                            "Punctuation(Isolated)",
-                                            "Split([0-9])",
-                                            "Split([0-9][0-9][0-9])"};
-
-bool IsComposable(std::string_view word) {
-  for (const std::string_view known : kComposable) {
-    if (word == known) return true;
+/// The name that GGUF has for the steps of `line`, or empty.
+std::string_view NameOf(std::string_view line) {
+  if (line == "ByteLevel(regex)") return "gpt-2";
+  if (line == "Punctuation(Contiguous);ByteLevel(regex);Split([0-9])") return "falcon3";
+  for (const PreRules& rules : AllPreRules()) {
+    if (line == StepsOf(rules)) return *rules.names.begin();
   }
-  return false;
+  return {};
 }
 
 Result<void> ReadMetaspace(const Json& step, HfPipeline* pipeline) {
@@ -152,26 +144,19 @@ Result<void> ReadMetaspace(const Json& step, HfPipeline* pipeline) {
 Result<void> ReadPreTokenizer(const Json& json, HfPipeline* pipeline) {
   const auto steps = BITTERN_TRY(StepsOf(json, "pre_tokenizer", "pretokenizers"));
   std::string line;
-  bool composable = true;
   for (const Json* step : steps) {
     const std::string word = BITTERN_TRY(WordOf(*step));
     if (word == "Metaspace") BITTERN_TRY(ReadMetaspace(*step, pipeline));
     if (word.starts_with("ByteLevel")) pipeline->byte_level = true;
-    composable = composable && IsComposable(word);
     line += (line.empty() ? "" : ";") + word;
   }
   if (!pipeline->byte_level) {
     return line.empty() || line == "Metaspace" ? Result<void>()
                                                : Unsupported("pre_tokenizer", line);
   }
-  for (const Known& known : kKnown) {
-    if (line == known.steps) {
-      pipeline->pre = known.name;
-      return {};
-    }
-  }
-  if (!composable) return Unsupported("pre_tokenizer", line);
-  pipeline->pre = "hf:" + line;
+  if (line.find("Metaspace") != std::string::npos) return Unsupported("pre_tokenizer", line);
+  pipeline->pre = NameOf(line);
+  if (pipeline->pre.empty()) pipeline->pre = "hf:" + line;
   return {};
 }
 

@@ -26,9 +26,15 @@ struct HfPipeline {
 
 /// `json` is all of tokenizer.json. Errors: kUnsupported, naming what is not known; kCorruptFile.
 ///
-/// Pre-tokenizers are written as their steps: "Punctuation(Contiguous);ByteLevel(regex)". Those
-/// that GGUF has a name for get it; others of known steps become "hf:<steps>", which
-/// tokenizer/pre_resolver.hpp takes apart again.
+/// Pre-tokenizers are written as their steps, joined by semicolons:
+///
+///   ByteLevel, ByteLevel(regex), ByteLevel(prefix), ByteLevel(prefix,regex)
+///   Digits, Digits(individual), Punctuation(BEHAVIOR), WhitespaceSplit
+///   Split(REGEX), Split:BEHAVIOR(REGEX), Split:BEHAVIOR:invert(REGEX)
+///
+/// Those that GGUF has a name for get it; others become "hf:<steps>", which
+/// tokenizer/pre_resolver.hpp takes apart again; it also reads the regular expressions, and refuses
+/// those that it does not know.
 [[nodiscard]] Result<HfPipeline> ReadHfPipeline(const Json& json);
 
 }  // namespace bittern::formats

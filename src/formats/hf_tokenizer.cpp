@@ -251,13 +251,16 @@ Result<void> WriteVocabulary(const HfVocabulary& vocabulary, Metadata* metadata)
     BITTERN_TRY(metadata->AddStrings("tokenizer.ggml.merges", vocabulary.merges));
   }
   if (vocabulary.unknown) {
-    BITTERN_TRY(metadata->AddUint("tokenizer.ggml.unknown_token_id",
-                                  static_cast<std::uint32_t>(*vocabulary.unknown)));
+    // tokenizer.ggml.unknown_token_id of byte-level files means nothing: see docs/tokenizer.md.
+    const auto* key = vocabulary.model == "llama" ? "tokenizer.ggml.unknown_token_id"
+                                                  : "bittern.tokenizer.unknown_token_id";
+    BITTERN_TRY(metadata->AddUint(key, static_cast<std::uint32_t>(*vocabulary.unknown)));
   }
   const std::pair<const char*, std::optional<bool>> flags[] = {
       {"tokenizer.ggml.add_space_prefix", vocabulary.add_space_prefix},
       {"bittern.tokenizer.ignore_merges", vocabulary.ignore_merges},
-      {"bittern.tokenizer.nfc", vocabulary.normalizes_nfc}};
+      {"bittern.tokenizer.nfc", vocabulary.normalizes_nfc},
+      {"bittern.tokenizer.fuse_unknown", vocabulary.fuse_unknown}};
   for (const auto& [key, flag] : flags) {
     if (flag) BITTERN_TRY(metadata->AddBool(key, *flag));
   }

@@ -182,6 +182,16 @@ Result<void> TypeSentencePieces(const Json& model, HfVocabulary* vocabulary) {
   return {};
 }
 
+/// Byte-level models: what a byte without a token becomes.
+void FindUnknown(const Json& model, HfVocabulary* vocabulary) {
+  const Json* unknown = model.Find("unk_token");
+  if (unknown == nullptr || unknown->AsString() == nullptr) return;
+  const auto found = std::ranges::find(vocabulary->tokens, *unknown->AsString());
+  if (found == vocabulary->tokens.end()) return;
+  vocabulary->unknown = static_cast<std::uint64_t>(found - vocabulary->tokens.begin());
+  vocabulary->fuse_unknown = BoolOf(model, "fuse_unk").value_or(false);
+}
+
 Result<void> AddOne(const Json& added, HfVocabulary* vocabulary) {
   const Json* id = added.Find("id");
   const Json* content = added.Find("content");
@@ -277,6 +287,7 @@ Result<HfVocabulary> ReadTokenizerJson(const Json& json) {
     return vocabulary;
   }
   BITTERN_TRY(AddAddedTokens(json, &vocabulary));
+  FindUnknown(*model, &vocabulary);
   return vocabulary;
 }
 

@@ -123,14 +123,22 @@ TEST(HfTokenizer, PreTokenizersByTheirSteps) {
   EXPECT_EQ(split(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?)"
                   R"([^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+)"),
             "llama-bpe");
-  EXPECT_THAT(split("\\\\w+"), HasSubstr("pre_tokenizer \"Split(\\\\w+);ByteLevel\""));
+  EXPECT_EQ(split("[;a]\\\\;+"), "hf:Split([\\x3ba]\\x3b+);ByteLevel");
+  EXPECT_EQ(pre(R"({"type":"Sequence","pretokenizers":[{"type":"Split","behavior":"Removed",)"
+                R"("invert":true,"pattern":{"String":"a."}},{"type":"WhitespaceSplit"},)"
+                R"({"type":"ByteLevel","add_prefix_space":true}]})"),
+            "hf:Split:Removed:invert(a\\x2e);WhitespaceSplit;ByteLevel(prefix,regex)");
   EXPECT_EQ(pre(R"({"type":"Sequence","pretokenizers":[)"
                 R"({"type":"Punctuation","behavior":"Contiguous"},)"
                 R"({"type":"ByteLevel","add_prefix_space":false},)"
                 R"({"type":"Digits","individual_digits":true}]})"),
             "hf:Punctuation(Contiguous);ByteLevel(regex);Digits(individual)");
-  EXPECT_THAT(pre(R"({"type":"ByteLevel","add_prefix_space":true})"),
-              HasSubstr("ByteLevel with add_prefix_space"));
+  EXPECT_EQ(pre(R"({"type":"ByteLevel","add_prefix_space":true,"use_regex":false})"),
+            "hf:ByteLevel(prefix)");
+  EXPECT_THAT(pre(R"({"type":"Split","behavior":"Odd","pattern":{"String":" "}})"),
+              HasSubstr("Split with behavior Odd"));
+  EXPECT_THAT(pre(R"({"type":"Split","behavior":"Removed"})"),
+              HasSubstr("Split without a pattern"));
   EXPECT_THAT(pre(R"({"type":"Whitespace"})"), HasSubstr("pre_tokenizer \"Whitespace\""));
   EXPECT_THAT(pre(R"({"type":"Sequence"})"), HasSubstr("pretokenizers is missing"));
   EXPECT_THAT(pre("[]"), HasSubstr("a step without a type"));

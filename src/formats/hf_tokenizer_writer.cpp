@@ -10,6 +10,7 @@
 #include "base/utf8.hpp"
 #include "formats/display.hpp"
 #include "formats/hf_writer.hpp"
+#include "formats/pre_rules.hpp"
 
 namespace bittern::formats {
 namespace {
@@ -100,54 +101,40 @@ OrderedJson Vocab(const Vocabulary& vocabulary, bool with_added) {
   return vocab;
 }
 
-OrderedJson Split(std::string_view regex) {
-  return {{"type", "Split"},
-          {"pattern", {{"Regex", regex}}},
-          {"behavior", "Isolated"},
-          {"invert", false}};
-}
-
-OrderedJson ByteLevel(bool use_regex) {
-  return {{"type", "ByteLevel"},
-          {"add_prefix_space", false},
-          {"trim_offsets", true},
-          {"use_regex", use_regex}};
-}
-
-/// A pipeline under a name of GGUF's, as the steps that hf_pipeline reads; and its other rules.
+/// A pipeline, as the steps that hf_pipeline reads; and its other rules.
 struct Pipeline {
-  std::string_view name, steps;
-  bool ignore_merges, nfc, adds_bos;
-};
-constexpr std::string_view kLlama3Steps =
-    R"(Split((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|)"
-    R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+);ByteLevel)";
-constexpr Pipeline kPipelines[] = {
-    {"llama-bpe", kLlama3Steps, true, false, true},
-    {"llama3", kLlama3Steps, true, false, true},
-    {"llama-v3", kLlama3Steps, true, false, true},
-    {"qwen2",
-     R"(Split((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
-     R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+);ByteLevel)",
-     false, true, false},
-    {"gpt-2", "ByteLevel(regex)", false, false, false},
-    {"falcon", "Punctuation(Contiguous);ByteLevel(regex);Split([0-9][0-9][0-9])", false, false,
-     false},
-    {"falcon3", "Punctuation(Contiguous);ByteLevel(regex);Split([0-9])", false, false, false},
-    {"falcon_e", "Punctuation(Contiguous);ByteLevel(regex);Split([0-9])", false, false, false},
+  std::string steps;
+  bool ignore_merges = false, nfc = false, adds_bos = false;
 };
 
 /// The pipeline behind tokenizer.ggml.pre; names from folders spell their steps: "hf:<steps>".
 Result<Pipeline> PipelineOf(std::string_view pre) {
   constexpr std::string_view kSpelled = "hf:";
-  if (pre.starts_with(kSpelled)) {
-    return Pipeline{pre, pre.substr(kSpelled.size()), false, false, false};
+  if (pre.starts_with(kSpelled)) return Pipeline{std::string(pre.substr(kSpelled.size()))};
+  const PreRules* rules = FindPreRules(pre);
+  if (rules == nullptr) {
+    return Fail(
+        ErrorCode::kUnsupported,
+        fmt::format("pre-tokenizer {} has no known pipeline of Hugging Face's", Quoted(pre)));
   }
-  for (const Pipeline& pipeline : kPipelines) {
-    if (pipeline.name == pre) return pipeline;
+  Pipeline pipeline{StepsOf(*rules), rules->ignore_merges, rules->normalizes_nfc, rules->adds_bos};
+  // As the models' own files have them.
+  if (*rules->names.begin() == "gpt-2") pipeline.steps = "ByteLevel(regex)";
+  if (*rules->names.begin() == "falcon3") {
+    pipeline.steps = "Punctuation(Contiguous);ByteLevel(regex);Split([0-9])";
   }
-  return Fail(ErrorCode::kUnsupported,
-              fmt::format("pre-tokenizer {} has no known pipeline of Hugging Face's", Quoted(pre)));
+  return pipeline;
+}
+
+/// "Split:Removed:invert(REGEX)", taken apart.
+OrderedJson SplitOf(std::string_view type, std::string_view regex) {
+  const bool invert = type.ends_with(":invert");
+  if (invert) type.remove_suffix(std::string_view(":invert").size());
+  const std::size_t colon = type.find(':');
+  return {{"type", "Split"},
+          {"pattern", {{"Regex", regex}}},
+          {"behavior", colon == std::string_view::npos ? "Isolated" : type.substr(colon + 1)},
+          {"invert", invert}};
 }
 
 /// "Punctuation(Contiguous)" -> its JSON.
@@ -157,9 +144,15 @@ OrderedJson StepOf(std::string_view word) {
   const std::string_view argument = open == std::string_view::npos
                                         ? std::string_view()
                                         : word.substr(open + 1, word.size() - open - 2);
-  if (type == "Split") return Split(argument);
-  if (type == "ByteLevel") return ByteLevel(!argument.empty());
+  if (type.starts_with("Split")) return SplitOf(type, argument);
+  if (type == "ByteLevel") {
+    return {{"type", "ByteLevel"},
+            {"add_prefix_space", argument.starts_with("prefix")},
+            {"trim_offsets", true},
+            {"use_regex", argument.ends_with("regex")}};
+  }
   if (type == "Digits") return {{"type", type}, {"individual_digits", !argument.empty()}};
+  if (type == "WhitespaceSplit") return {{"type", type}};
   return {{"type", type}, {"behavior", argument}};
 }
 
@@ -237,7 +230,12 @@ Result<OrderedJson> ByteLevelTokenizer(const MetadataDraft& metadata,
                      {"use_regex", true}};
   json["model"] =
       BpeModel(false, Flag(metadata, "bittern.tokenizer.ignore_merges", pipeline.ignore_merges));
-  json["model"]["vocab"] = Vocab(vocabulary, false);
+  const auto unknown = metadata.Uint("bittern.tokenizer.unknown_token_id");
+  if (unknown && *unknown < vocabulary.tokens.size()) {
+    json["model"]["unk_token"] = vocabulary.tokens[*unknown];
+    json["model"]["fuse_unk"] = Flag(metadata, "bittern.tokenizer.fuse_unknown", false);
+  }
+  json["model"]["vocab"] = Vocab(vocabulary, unknown.has_value());
   json["model"]["merges"] = vocabulary.merges;
   return json;
 }

@@ -29,7 +29,8 @@ struct HfVocabulary {
   std::vector<std::int32_t> types;  ///< as tokens
   std::vector<float> scores;        ///< for llama, as tokens
   std::vector<std::string> merges;  ///< for gpt2: "left right"
-  std::optional<bool> ignore_merges, add_bos, add_eos, add_space_prefix, normalizes_nfc;
+  std::optional<bool> ignore_merges, add_bos, add_eos, add_space_prefix, normalizes_nfc,
+      fuse_unknown;
   std::optional<std::uint64_t> bos, eos, unknown;
 };
 

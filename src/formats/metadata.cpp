@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -59,7 +60,16 @@ Result<void> Metadata::Add(std::string key, MetaValue value) {
 
 const MetaValue* Metadata::Find(std::string_view key) const {
   const auto found = index_.find(std::string(key));
-  return found == index_.end() ? nullptr : &entries_[found->second].value;
+  if (found == index_.end()) return nullptr;
+  const Entry& entry = entries_[found->second];
+  std::atomic_ref(entry.was_read).store(true, std::memory_order_relaxed);
+  return &entry.value;
+}
+
+bool Metadata::WasRead(std::string_view key) const {
+  const auto found = index_.find(std::string(key));
+  if (found == index_.end()) return false;
+  return std::atomic_ref(entries_[found->second].was_read).load(std::memory_order_relaxed);
 }
 
 Result<std::optional<std::uint64_t>> Metadata::GetUint(std::string_view key) const {

@@ -59,7 +59,8 @@ class Metadata {
   struct Entry {
     std::string key;
     MetaValue value;
-    bool overridden = false;  ///< Set by the user, not by the file.
+    bool overridden = false;        ///< Set by the user, not by the file.
+    mutable bool was_read = false;  ///< Find() has met it. Written by std::atomic_ref only.
   };
 
   /// Error kCorruptFile: the key is there already.
@@ -82,6 +83,9 @@ class Metadata {
 
   [[nodiscard]] std::span<const Entry> entries() const noexcept { return entries_; }
   [[nodiscard]] const MetaValue* Find(std::string_view key) const;
+  /// True if the key is there and has been looked up since it was added or overridden. Any number
+  /// of threads may look things up.
+  [[nodiscard]] bool WasRead(std::string_view key) const;
 
   /// Any integer type whose value is not negative.
   [[nodiscard]] Result<std::optional<std::uint64_t>> GetUint(std::string_view key) const;

@@ -87,6 +87,7 @@ Result<void> Metadata::Override(std::string_view text) {
   Entry& entry = entries_[place->second];
   entry.value = std::move(parsed);
   entry.overridden = true;
+  entry.was_read = false;
   return {};
 }
 

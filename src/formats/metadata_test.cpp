@@ -116,6 +116,18 @@ TEST(Metadata, KeysAreUniqueAndOrdered) {
   EXPECT_EQ(metadata.GetUint("b").value(), 1u);
 }
 
+TEST(MetadataOverride, TellsWhetherAKeyWasRead) {
+  Metadata metadata;
+  ASSERT_TRUE(metadata.Override("n=int:1"));
+  ASSERT_TRUE(metadata.Override("m=int:1"));
+  EXPECT_TRUE(metadata.GetUint("n").has_value());
+  EXPECT_TRUE(metadata.WasRead("n"));
+  EXPECT_FALSE(metadata.WasRead("m"));
+  EXPECT_FALSE(metadata.WasRead("absent"));
+  ASSERT_TRUE(metadata.Override("n=int:2"));
+  EXPECT_FALSE(metadata.WasRead("n"));
+}
+
 TEST(MetadataOverride, ReplacesAndAdds) {
   Metadata metadata;
   ASSERT_TRUE(metadata.Add("n", Unsigned(1)));

@@ -194,7 +194,7 @@ void TernaryOpener::DecideI2sLayout() {
   } else if (seen) {
     const bool odd = *seen != quant::TernaryLayout::kI2sX86;
     decide(*seen,
-           fmt::format("zeros of gate and up go with those of down under it alone{}",
+           fmt::format("only in this layout do the zero rows of gate and up match the zero columns of down{}",
                        odd ? "; --i2s-layout says otherwise" : ""),
            odd);
   } else if (evidence.LooksTrained()) {

@@ -100,10 +100,6 @@ std::string ChatTemplate::User(std::string_view content) const {
   return turn;
 }
 
-std::size_t ChatTemplate::HeaderSize(std::string_view role) const {
-  return Turn(role, "").size() - EndOfReply().size();  // every turn ends as a reply does
-}
-
 std::string_view ChatTemplate::EndOfReply() const noexcept {
   return form_ == ChatForm::kChatMl ? "<|im_end|>\n" : "<|eot_id|>";
 }

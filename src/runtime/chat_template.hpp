@@ -23,8 +23,7 @@ enum class ChatForm {
 
 inline constexpr std::array<std::string_view, 3> kChatFormNames = {"bitnet", "llama3", "chatml"};
 
-/// Makes the texts to tokenise, with special tokens parsed outside of the content, and BOS added to
-/// the first one only.
+/// Makes the texts to tokenise, with special tokens parsed and BOS added to the first one only.
 class ChatTemplate {
  public:
   explicit ChatTemplate(ChatForm form) : form_(form) {}
@@ -37,8 +36,6 @@ class ChatTemplate {
   [[nodiscard]] std::string System(std::string_view content) const;
   /// A user's turn and the beginning of the reply.
   [[nodiscard]] std::string User(std::string_view content) const;
-  /// Bytes before the content in the text of that role's turn ("system" or "user").
-  [[nodiscard]] std::size_t HeaderSize(std::string_view role) const;
   /// What ends a reply: the token the model ends it with, and what the form wants after that.
   [[nodiscard]] std::string_view EndOfReply() const noexcept;
 

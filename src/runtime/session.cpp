@@ -112,14 +112,17 @@ Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
   }
   if (ids.size() > room()) {
     return Fail(ErrorCode::kContextFull,
-                fmt::format("{} tokens do not fit: the context holds {}, {} are in use", ids.size(),
-                            context_length, tokens.size()));
+                tokens.empty()
+                    ? fmt::format("the prompt has {} tokens, but the context holds {}", ids.size(),
+                                  context_length)
+                    : fmt::format("{} tokens do not fit: the context holds {}, {} are in use",
+                                  ids.size(), context_length, tokens.size()));
   }
   return {};
 }
 
-/// One pass over tokens that fit, to the results of the last `rows` of them. Errors as Machine::Run:
-/// then nothing has changed but that nothing is known about the last position.
+/// One pass over tokens that fit, to the results of the last `rows` of them. Errors as
+/// Machine::Run: then nothing has changed but that nothing is known about the last position.
 Result<void> Session::Impl::Run(std::span<const TokenId> ids, std::size_t rows,
                                 const std::optional<model::CandidateRequest>& request) {
   last = Last::kNothing;

@@ -29,8 +29,22 @@ void BpeMerger::Append(std::string_view piece, std::vector<TokenId>* ids) {
     if (symbols_[position].merge.rank == entry >> 32) MergeWithNext(position);
   }
   for (Position position = 0; position != kNone; position = symbols_[position].next) {
-    ids->push_back(symbols_[position].id);
+    if (symbols_[position].id != kNoToken) {
+      ids->push_back(symbols_[position].id);
+    } else {
+      AppendUnknown(piece, position, ids);
+    }
   }
+}
+
+void BpeMerger::AppendUnknown(std::string_view piece, Position position,
+                              std::vector<TokenId>* ids) {
+  loss_->Add(piece.substr(position, 1), unknown_.id != kNoToken);
+  if (unknown_.id == kNoToken) return;
+  // A symbol's place in the list is that of its first byte.
+  const Position previous = symbols_[position].previous;
+  const bool follows_one = previous != kNone && symbols_[previous].id == kNoToken;
+  if (!unknown_.fuses || !follows_one) ids->push_back(unknown_.id);
 }
 
 void BpeMerger::Start(std::string_view piece) {

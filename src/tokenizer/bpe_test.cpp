@@ -52,7 +52,8 @@ std::vector<TokenId> QuadraticTwin(const Tables& tables, std::string_view piece)
 
 std::vector<TokenId> Merged(const Tables& tables, std::string_view piece) {
   std::vector<TokenId> ids;
-  BpeMerger(tables.vocabulary, tables.merges).Append(piece, &ids);
+  EncodeLoss loss;
+  BpeMerger(tables.vocabulary, tables.merges, {}, &loss).Append(piece, &ids);
   return ids;
 }
 

@@ -9,6 +9,8 @@
 #include <sstream>
 
 #include "formats/checkpoint.hpp"
+#include "formats/pre_rules.hpp"
+#include "tokenizer/pcre2_oracle.hpp"
 #include "tokenizer/test_vocabulary.hpp"
 #include "tokenizer/texts_for_test.hpp"
 
@@ -147,16 +149,62 @@ TEST(TokenizerRules, ComposedCharactersForQwen2) {
   EXPECT_THAT(Parts(Small("gpt-2"), composed), ElementsAre(composed));
 }
 
-TEST(TokenizerRules, StepsInAnUnknownOrderAreRefused) {
-  for (const char* pre : {"hf:ByteLevel;Punctuation(Contiguous)", "hf:Whitespace",
-                          "hf:ByteLevel(regex);ByteLevel(regex)", "hf:ByteLevel;ByteLevel",
-                          "hf:Digits;Digits;Digits;Digits;Digits;Digits;Digits;Digits;Digits"}) {
+TEST(TokenizerRules, UnknownStepsAreRefused) {
+  std::string many = "hf:Digits";
+  for (int i = 0; i < 16; ++i) many += ";Digits";
+  for (const std::string& pre :
+       {std::string("hf:ByteLevel;Punctuation(Odd)"), std::string("hf:Whitespace"),
+        std::string("hf:ByteLevel(regex);ByteLevel(regex)"), std::string("hf:ByteLevel;ByteLevel"),
+        std::string("hf:Split()"), std::string("hf:Split:Odd(a)"), std::string("hf:Splitter(a)"),
+        many}) {
     TestVocabulary vocabulary = SmallVocabulary();
     vocabulary.pre = pre;
     const auto tokenizer = vocabulary.Build();
     ASSERT_FALSE(tokenizer) << pre;
     EXPECT_THAT(tokenizer.error().message, HasSubstr("is not supported there"));
   }
+}
+
+TEST(TokenizerRules, RegularExpressionsThatAreNotKnownAreRefused) {
+  TestVocabulary vocabulary = SmallVocabulary();
+  vocabulary.pre = "hf:Split((?<=a)b);ByteLevel";
+  const auto tokenizer = vocabulary.Build();
+  ASSERT_FALSE(tokenizer);
+  EXPECT_THAT(tokenizer.error().message, HasSubstr("a group of an unknown kind at byte 1"));
+}
+
+/// From a name to ids: those of the pieces that PCRE2 cuts, each merged alone.
+TEST(TokenizerRules, EveryNameGivesTheIdsOfItsPieces) {
+  const Tokenizer uncut = Small("hf:ByteLevel", false, false);
+  std::mt19937 random(5);
+  for (const formats::PreRules& rules : formats::AllPreRules()) {
+    std::vector<Pcre2Pattern> oracles;
+    for (const std::string_view pattern : rules.patterns) oracles.emplace_back(ForPcre2(pattern));
+    for (const std::string_view name : rules.names) {
+      const Tokenizer tokenizer = Small(std::string(name).c_str(), false, false);
+      EXPECT_EQ(tokenizer.adds_bos(), rules.adds_bos) << name;
+      for (int i = 0; i < 50; ++i) {
+        const std::string text = "hello 12312 aab  a\n" + RandomText(random) + "abc123 hello";
+        std::vector<TokenId> expected;
+        for (const std::string& piece : OraclePieces(oracles, text)) {
+          const auto ids = uncut.Encode(piece, {.add_bos = false});
+          expected.insert(expected.end(), ids.begin(), ids.end());
+        }
+        ASSERT_EQ(tokenizer.Encode(text, {.add_bos = false}), expected) << name << Escaped(text);
+      }
+    }
+  }
+}
+
+TEST(TokenizerRules, SplitsOfFolders) {
+  EXPECT_THAT(Parts(Small("hf:Split( +|[a-z]+);ByteLevel"), "ab  12"),
+              ElementsAre("ab", "  ", "12"));
+  EXPECT_THAT(Parts(Small("hf:Split:Removed( );ByteLevel"), "a b"), ElementsAre("a", "b"));
+  EXPECT_THAT(Parts(Small("hf:Split:Removed:invert([^ ]+);ByteLevel"), "a b"),
+              ElementsAre("a", "b"));
+  EXPECT_THAT(Parts(Small("hf:Split([\\x3b1]);ByteLevel"), "12"), ElementsAre("1", "2"));
+  EXPECT_THAT(Parts(Small("hf:WhitespaceSplit;ByteLevel(prefix,regex)"), "a \n b"),
+              ElementsAre(" a", " ", "b"));
 }
 
 TEST(TokenizerRules, Falcon3IsNotedSinceToolsDisagree) {

@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "formats/display.hpp"
+#include "formats/pre_rules.hpp"
 
 namespace bittern::tokenizer {
 namespace {
@@ -18,43 +19,10 @@ constexpr std::string_view kKey = "tokenizer.ggml.pre";
 constexpr std::string_view kLlama3Bos = "<|begin_of_text|>";
 constexpr std::string_view kFoldersPrefix = "hf:";
 
-struct Rules {
-  std::initializer_list<std::string_view> names;  // the first is what we call them
-  std::initializer_list<Pass> passes;
-  bool ignore_merges, normalizes_nfc, adds_bos;
-};
-
-const Rules kRules[] = {
-    {{"llama-bpe", "llama3", "llama-v3"}, {Pass::kLlama3}, true, false, true},
-    {{"gpt-2"}, {Pass::kGpt2}, false, false, false},
-    {{"qwen2"}, {Pass::kQwen2}, false, true, false},
-    {{"falcon"},
-     {Pass::kPunctuationRuns, Pass::kGpt2, Pass::kAsciiDigitTriples},
-     false,
-     false,
-     false},
-    {{"falcon3", "falcon_e"},
-     {Pass::kPunctuationRuns, Pass::kGpt2, Pass::kAsciiDigitEach},
-     false,
-     false,
-     false},
-    {{"default"},
-     {Pass::kPunctuationRunsNoTick, Pass::kGpt2, Pass::kNumberRuns, Pass::kAsciiDigitTriples},
-     false,
-     false,
-     false},
-};
-
-const Rules* FindRules(std::string_view name) {
-  for (const Rules& rules : kRules) {
-    if (std::ranges::find(rules.names, name) != rules.names.end()) return &rules;
-  }
-  return nullptr;
-}
-
+/// All names, for a message.
 std::string KnownNames() {
   std::string names;
-  for (const Rules& rules : kRules) {
+  for (const formats::PreRules& rules : formats::AllPreRules()) {
     for (const std::string_view name : rules.names) {
       names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
     }
@@ -62,45 +30,111 @@ std::string KnownNames() {
   return names;
 }
 
-PreTokenizer FromRules(const Rules& rules) {
-  return {std::string(*rules.names.begin()), rules.passes, rules.ignore_merges,
-          rules.normalizes_nfc, rules.adds_bos};
+Result<PreTokenizer> FromRules(const formats::PreRules& rules) {
+  PreTokenizer pre;
+  pre.name = *rules.names.begin();
+  pre.ignore_merges = rules.ignore_merges;
+  pre.normalizes_nfc = rules.normalizes_nfc;
+  pre.adds_bos = rules.adds_bos;
+  for (const std::string_view pattern : rules.patterns) {
+    Regex regex = BITTERN_TRY(Regex::Compile(pattern, TextUnit::kUtf8));
+    pre.passes.push_back({.regex = std::move(regex)});
+  }
+  return pre;
 }
 
-/// One step of a tokenizer.json; `spelled` says whether text is in the byte alphabet by now.
-std::optional<Pass> PassOf(std::string_view step, bool spelled) {
-  if (step == "Split([0-9])") return Pass::kAsciiDigitEach;
-  if (step == "Split([0-9][0-9][0-9])") return Pass::kAsciiDigitTriples;
-  if (step == "Digits") return spelled ? Pass::kSpelledNumberRuns : Pass::kNumberRuns;
-  if (step == "Digits(individual)") {
-    return spelled ? Pass::kSpelledNumberEach : Pass::kNumberEach;
-  }
-  if (spelled) return std::nullopt;  // the others would see other characters than those meant
-  if (step == "ByteLevel(regex)") return Pass::kGpt2;
-  if (step == "Punctuation(Contiguous)") return Pass::kPunctuationRuns;
-  if (step == "Punctuation(Isolated)") return Pass::kPunctuationEach;
+Result<Pass> PassOf(std::string_view pattern, TextUnit unit, SplitBehavior behavior,
+                    bool inverted = false) {
+  Regex regex = BITTERN_TRY(Regex::Compile(pattern, unit));
+  return Pass{std::move(regex), behavior, inverted, false};
+}
+
+std::optional<SplitBehavior> BehaviorOf(std::string_view name) {
+  if (name.empty() || name == "Isolated") return SplitBehavior::kIsolated;
+  if (name == "Removed") return SplitBehavior::kRemoved;
+  if (name == "Contiguous") return SplitBehavior::kContiguous;
+  if (name == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
+  if (name == "MergedWithNext") return SplitBehavior::kMergedWithNext;
   return std::nullopt;
+}
+
+/// A step's name and what it has in parentheses: "Split:Removed:invert" and "[0-9]".
+struct Step {
+  std::string_view name, argument;
+};
+
+Step TakeApart(std::string_view text) {
+  const std::size_t open = text.find('(');
+  if (open == std::string_view::npos || !text.ends_with(')')) return {text, {}};
+  return {text.substr(0, open), text.substr(open + 1, text.size() - open - 2)};
+}
+
+/// Split(REGEX), Split:Removed(REGEX), Split:Removed:invert(REGEX), ...
+Result<std::optional<Pass>> SplitPass(const Step& step, TextUnit unit) {
+  std::string_view words = step.name.substr(std::string_view("Split").size());
+  const bool inverted = words.ends_with(":invert");
+  if (inverted) words.remove_suffix(std::string_view(":invert").size());
+  if (words.starts_with(':')) words.remove_prefix(1);
+  const auto behavior = BehaviorOf(words);
+  if (!behavior || step.argument.empty()) return std::nullopt;
+  return BITTERN_TRY(PassOf(step.argument, unit, *behavior, inverted));
+}
+
+/// One step of a tokenizer.json. nullopt: not known.
+Result<std::optional<Pass>> StepPass(std::string_view text, TextUnit unit) {
+  const Step step = TakeApart(text);
+  const std::string_view argument = step.argument;
+  if (step.name == "Split" || step.name.starts_with("Split:")) return SplitPass(step, unit);
+  if (step.name == "Digits" && (argument.empty() || argument == "individual")) {
+    const auto* pattern = argument.empty() ? R"(\p{N}+)" : R"(\p{N})";
+    return BITTERN_TRY(PassOf(pattern, unit, SplitBehavior::kIsolated));
+  }
+  if (step.name == "Punctuation") {
+    const auto behavior = BehaviorOf(argument);
+    if (!behavior) return std::nullopt;
+    const std::string_view one =
+        formats::kPunctuationRunsPattern.substr(0, formats::kPunctuationRunsPattern.size() - 1);
+    return BITTERN_TRY(PassOf(one, unit, *behavior));
+  }
+  if (text == "WhitespaceSplit") return BITTERN_TRY(PassOf(R"(\s)", unit, SplitBehavior::kRemoved));
+  return std::nullopt;
+}
+
+/// ByteLevel, with (prefix), (regex) or (prefix,regex). After it, text is in the byte alphabet.
+Result<bool> AddByteLevel(std::string_view step, std::vector<Pass>* passes) {
+  const bool regex = step == "ByteLevel(regex)" || step == "ByteLevel(prefix,regex)";
+  const bool prefix = step == "ByteLevel(prefix)" || step == "ByteLevel(prefix,regex)";
+  if (!regex && !prefix && step != "ByteLevel") return false;
+  if (!regex && !prefix) return true;
+  const std::string_view pattern = regex ? formats::kGpt2Pattern : R"([\s\S]+)";
+  passes->push_back(BITTERN_TRY(PassOf(pattern, TextUnit::kUtf8, SplitBehavior::kIsolated)));
+  passes->back().adds_space = prefix;
+  return true;
 }
 
 /// Steps joined by semicolons.
 Result<PreTokenizer> FromSteps(std::string_view name) {
   PreTokenizer pre;
   pre.name = name;
-  bool spelled = false;
-  constexpr std::size_t kMaxSteps = 8;
+  TextUnit unit = TextUnit::kUtf8;
+  constexpr std::size_t kMaxPasses = 16;
   std::string_view rest = name.substr(kFoldersPrefix.size());
   while (!rest.empty()) {
     const std::string_view step = rest.substr(0, rest.find(';'));
     rest.remove_prefix(std::min(rest.size(), step.size() + 1));
-    const bool only_spells = step == "ByteLevel" && !spelled;
-    const auto pass = PassOf(step, spelled);
-    if ((!pass && !only_spells) || pre.passes.size() == kMaxSteps) {
+    bool known = false;
+    if (unit == TextUnit::kUtf8 && BITTERN_TRY(AddByteLevel(step, &pre.passes))) {
+      known = true;
+      unit = TextUnit::kByte;
+    } else if (auto pass = BITTERN_TRY(StepPass(step, unit))) {
+      known = true;
+      pre.passes.push_back(*std::move(pass));
+    }
+    if (!known || pre.passes.size() > kMaxPasses) {
       return Fail(ErrorCode::kUnsupported,
                   fmt::format("{} is {}; step {} is not supported there", kKey,
                               formats::Quoted(name), formats::Quoted(step)));
     }
-    if (pass) pre.passes.push_back(*pass);
-    spelled = spelled || step.starts_with("ByteLevel");
   }
   return pre;
 }
@@ -121,15 +155,15 @@ Result<PreTokenizer> ResolveAbsent(const Vocabulary& vocabulary, TokenId bos,
   }
   decisions->push_back({"pre-tokenizer", "llama-bpe",
                         fmt::format("{} is absent; BOS is {}", kKey, kLlama3Bos), true});
-  return FromRules(*FindRules("llama-bpe"));
+  return FromRules(*formats::FindPreRules("llama-bpe"));
 }
 
 Result<PreTokenizer> ResolveNamed(std::string_view name, Decisions* decisions) {
   PreTokenizer pre;
   if (name.starts_with(kFoldersPrefix)) {
     pre = BITTERN_TRY(FromSteps(name));
-  } else if (const Rules* rules = FindRules(name)) {
-    pre = FromRules(*rules);
+  } else if (const formats::PreRules* rules = formats::FindPreRules(name)) {
+    pre = BITTERN_TRY(FromRules(*rules));
   } else {
     return Fail(ErrorCode::kUnsupported, fmt::format("{} is {}; this build supports {}", kKey,
                                                      formats::Quoted(name), KnownNames()));

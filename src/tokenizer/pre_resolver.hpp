@@ -23,15 +23,8 @@ struct PreTokenizer {
   bool adds_bos = false;  ///< where the file has no add_bos_token
 };
 
-/// By tokenizer.ggml.pre; names of one set of rules are aliases:
-///
-///   llama-bpe, llama3, llama-v3   LLaMA-3
-///   gpt-2                         GPT-2
-///   qwen2                         Qwen2 and Qwen3; NFC first
-///   falcon                        punctuation, GPT-2, digits by threes
-///   falcon3, falcon_e             punctuation, GPT-2, single digits (bitnet.cpp's reading)
-///   default                       punctuation, GPT-2, \p{N}+, digits by threes (llama.cpp's)
-///   hf:STEP;STEP...               steps of a tokenizer.json (formats/hf_pipeline.hpp)
+/// By tokenizer.ggml.pre: a name of pre_rules.hpp, or "hf:STEP;STEP...", steps of a tokenizer.json
+/// (formats/hf_pipeline.hpp).
 ///
 /// bittern.tokenizer.ignore_merges and bittern.tokenizer.nfc, where present, have the last word.
 /// Where the name is absent, a vocabulary whose BOS is called <|begin_of_text|> is LLaMA-3's (a

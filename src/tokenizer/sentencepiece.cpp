@@ -52,8 +52,8 @@ std::vector<std::uint32_t> RanksOf(std::span<const float> scores, std::size_t nu
 class SentencePieceMerger {
  public:
   SentencePieceMerger(const SentencePieceModel& model, const Vocabulary& vocabulary,
-                      std::string_view text)
-      : model_(model), vocabulary_(vocabulary), text_(text) {}
+                      std::string_view text, EncodeLoss* loss)
+      : model_(model), vocabulary_(vocabulary), text_(text), loss_(loss) {}
 
   void Run(std::vector<TokenId>* ids) {
     Split();
@@ -139,12 +139,14 @@ class SentencePieceMerger {
       // A run of unknown characters is one unknown token.
       if (!in_unknown_) ids->push_back(model_.unknown_);
       in_unknown_ = true;
+      loss_->Add(piece, true);
     }
   }
 
   const SentencePieceModel& model_;
   const Vocabulary& vocabulary_;
   std::string_view text_;
+  EncodeLoss* loss_;
   std::vector<Symbol> symbols_;
   std::vector<Candidate> heap_;
   bool in_unknown_ = false;
@@ -183,10 +185,10 @@ Result<SentencePieceModel> SentencePieceModel::Build(const formats::Metadata& me
 }
 
 void SentencePieceModel::Append(std::string_view text, const Vocabulary& vocabulary,
-                                std::vector<TokenId>* ids) const {
+                                std::vector<TokenId>* ids, EncodeLoss* loss) const {
   if (text.empty()) return;
   const std::string normalized = Normalized(text, adds_space_prefix_);
-  SentencePieceMerger(*this, vocabulary, normalized).Run(ids);
+  SentencePieceMerger(*this, vocabulary, normalized, loss).Run(ids);
 }
 
 }  // namespace bittern::tokenizer

@@ -32,7 +32,9 @@ class SentencePieceModel {
 
   /// Appends the tokens of `text` (valid UTF-8) with its space prefix; an empty text has none.
   /// U+2581 in the text means a space, as everywhere in SentencePiece. O(n log n). Thread-safe.
-  void Append(std::string_view text, const Vocabulary& vocabulary, std::vector<TokenId>* ids) const;
+  /// Characters that become the unknown token are counted in `loss`.
+  void Append(std::string_view text, const Vocabulary& vocabulary, std::vector<TokenId>* ids,
+              EncodeLoss* loss) const;
 
  private:
   explicit SentencePieceModel(const Vocabulary& vocabulary)

@@ -31,6 +31,7 @@ struct Tokenizer::Impl {
   struct BytePairs {
     MergeTable merges;
     PreTokenizer pre;
+    UnknownToken unknown;
   };
 
   Vocabulary vocabulary;
@@ -103,6 +104,23 @@ Result<ScoredVocabulary> ReadVocabulary(const formats::Metadata& metadata, Spell
   return ScoredVocabulary{std::move(vocabulary), std::move(scores).value_or(std::vector<float>())};
 }
 
+/// The token for bytes without one. GGUF's own unknown_token_id is not it: converters fill that
+/// with <|endoftext|> and the like, which no tokenizer puts into a text.
+Result<UnknownToken> ReadUnknown(const formats::Metadata& metadata, const Vocabulary& vocabulary) {
+  constexpr std::string_view kUnknown = "bittern.tokenizer.unknown_token_id";
+  UnknownToken unknown;
+  const auto id = BITTERN_TRY(metadata.GetUint(kUnknown));
+  const auto fuses = BITTERN_TRY(metadata.GetBool("bittern.tokenizer.fuse_unknown"));
+  unknown.fuses = fuses.value_or(false);
+  if (!id) return unknown;
+  if (*id >= static_cast<std::uint64_t>(vocabulary.size())) {
+    return Fail(ErrorCode::kCorruptFile, fmt::format("{} is {}, but the vocabulary has {} tokens",
+                                                     kUnknown, *id, vocabulary.size()));
+  }
+  unknown.id = static_cast<TokenId>(*id);
+  return unknown;
+}
+
 bool IsUtf8(std::string_view text) {
   while (!text.empty()) {
     const bool ascii = static_cast<unsigned char>(text[0]) < 0x80;
@@ -111,20 +129,6 @@ bool IsUtf8(std::string_view text) {
     text.remove_prefix(step.size);
   }
   return true;
-}
-
-/// Calls use(piece) for every piece that the passes leave of `text`, in order.
-template <class Use>
-void ForEachPiece(std::string_view text, std::span<const Pass> passes, const Use& use) {
-  if (passes.empty()) {
-    use(text);
-    return;
-  }
-  while (!text.empty()) {
-    const std::size_t size = FirstPieceSize(passes.front(), text);
-    ForEachPiece(text.substr(0, size), passes.subspan(1), use);
-    text.remove_prefix(size);
-  }
 }
 
 /// Canonical composition, for models whose texts went through it.
@@ -146,13 +150,13 @@ bool IsAscii(std::string_view text) {
 
 /// Appends the tokens of text in which no special token is to be recognised.
 void AppendText(std::string_view text, const PreTokenizer& pre, const Vocabulary& vocabulary,
-                BpeMerger* merger, std::vector<TokenId>* ids) {
+                PieceCutter* cutter, BpeMerger* merger, std::vector<TokenId>* ids) {
   std::string normalized;
   if (pre.normalizes_nfc && !IsAscii(text)) {
     normalized = NormalizeNfc(text);
     text = normalized;
   }
-  ForEachPiece(text, pre.passes, [&](std::string_view piece) {
+  cutter->ForEachPiece(text, [&](std::string_view piece) {
     while (!piece.empty()) {
       const std::string_view part = piece.substr(0, BpeMerger::kMaxPieceBytes);
       const TokenId whole = pre.ignore_merges ? vocabulary.FindText(part) : kNoToken;
@@ -193,21 +197,28 @@ Result<Tokenizer> Tokenizer::FromMetadata(const formats::Metadata& metadata, Dec
   BITTERN_TRY(ResolveAddedEnds(metadata, pre.adds_bos, &ids, decisions));
   const auto merge_strings = BITTERN_TRY(ReadStrings(metadata, "tokenizer.ggml.merges"));
   MergeTable merges = BITTERN_TRY(MergeTable::Build(merge_strings, vocabulary, decisions));
-  return finish(Impl::BytePairs{std::move(merges), std::move(pre)}, true);
+  const UnknownToken unknown = BITTERN_TRY(ReadUnknown(metadata, vocabulary));
+  return finish(Impl::BytePairs{std::move(merges), std::move(pre), unknown}, true);
 }
 
 template <class Find>
 std::vector<TokenId> Tokenizer::EncodeAround(std::string_view text, const EncodeOptions& options,
-                                             const Find& find) const {
+                                             const Find& find, EncodeLoss* loss) const {
+  EncodeLoss unread;
+  if (loss == nullptr) loss = &unread;
   std::vector<TokenId> ids;
   const auto* pairs = std::get_if<Impl::BytePairs>(&impl_->model);
   std::optional<BpeMerger> merger;
-  if (pairs != nullptr) merger.emplace(impl_->vocabulary, pairs->merges);
+  std::optional<PieceCutter> cutter;
+  if (pairs != nullptr) {
+    merger.emplace(impl_->vocabulary, pairs->merges, pairs->unknown, loss);
+    cutter.emplace(pairs->pre.passes);
+  }
   const auto append_text = [&](std::string_view gap) {
     if (pairs != nullptr) {
-      AppendText(gap, pairs->pre, impl_->vocabulary, &*merger, &ids);
+      AppendText(gap, pairs->pre, impl_->vocabulary, &*cutter, &*merger, &ids);
     } else {
-      std::get<SentencePieceModel>(impl_->model).Append(gap, impl_->vocabulary, &ids);
+      std::get<SentencePieceModel>(impl_->model).Append(gap, impl_->vocabulary, &ids, loss);
     }
   };
   const bool add_bos = options.add_bos && impl_->ids.adds_bos;
@@ -225,19 +236,21 @@ std::vector<TokenId> Tokenizer::EncodeAround(std::string_view text, const Encode
   return ids;
 }
 
-std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOptions& options) const {
+std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOptions& options,
+                                       EncodeLoss* loss) const {
   std::string repaired;
   if (!IsUtf8(text)) {
     repaired = ReplaceInvalidUtf8(text);
     text = repaired;
   }
   const SpecialTokens& special = options.parse_special ? impl_->all_special : impl_->always_parsed;
-  return EncodeAround(text, options, [&](std::size_t from) { return special.Find(text, from); });
+  return EncodeAround(
+      text, options, [&](std::size_t from) { return special.Find(text, from); }, loss);
 }
 
 std::vector<TokenId> Tokenizer::EncodeTrusted(std::string_view text,
-                                              std::span<const ByteRange> trusted,
-                                              bool add_bos) const {
+                                              std::span<const ByteRange> trusted, bool add_bos,
+                                              EncodeLoss* loss) const {
   if (!IsUtf8(text)) {
     std::string repaired;
     std::vector<ByteRange> ranges;
@@ -250,7 +263,7 @@ std::vector<TokenId> Tokenizer::EncodeTrusted(std::string_view text,
       done = range.end;
     }
     repaired += ReplaceInvalidUtf8(text.substr(done));
-    return EncodeTrusted(repaired, ranges, add_bos);
+    return EncodeTrusted(repaired, ranges, add_bos, loss);
   }
   using Match = std::optional<SpecialTokens::Match>;
   Match in_trusted, anywhere;  // the next of each kind, as far as they are known
@@ -264,7 +277,7 @@ std::vector<TokenId> Tokenizer::EncodeTrusted(std::string_view text,
     return std::nullopt;
   };
   bool first = true;
-  return EncodeAround(text, {.add_bos = add_bos}, [&](std::size_t from) {
+  const auto find = [&](std::size_t from) {
     if (first || (in_trusted && in_trusted->offset < from)) in_trusted = next_trusted(from);
     if (first || (anywhere && anywhere->offset < from)) {
       anywhere = impl_->always_parsed.Find(text, from);
@@ -275,7 +288,14 @@ std::vector<TokenId> Tokenizer::EncodeTrusted(std::string_view text,
       return in_trusted->offset < anywhere->offset ? in_trusted : anywhere;
     }
     return in_trusted->size >= anywhere->size ? in_trusted : anywhere;
-  });
+  };
+  return EncodeAround(text, {.add_bos = add_bos}, find, loss);
+}
+
+void EncodeLoss::Add(std::string_view bytes, bool is_unknown) {
+  if (num_bytes == 0) first = bytes;
+  num_bytes += bytes.size();
+  became_unknown = became_unknown || is_unknown;
 }
 
 std::string Tokenizer::Decode(std::span<const TokenId> ids, bool render_special) const {

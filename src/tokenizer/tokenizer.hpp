@@ -2,6 +2,7 @@
 // Text to token ids and back.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -23,6 +24,15 @@ struct EncodeOptions {
   bool parse_special = false;  ///< Literal "<|eot_id|>" in the text becomes the special token.
 };
 
+/// What a vocabulary could not say of a text.
+struct EncodeLoss {
+  std::size_t num_bytes = 0;    ///< bytes that were left out, or became an unknown token
+  bool became_unknown = false;  ///< the latter
+  std::string first;            ///< the first of them: a byte, or a character
+
+  void Add(std::string_view bytes, bool is_unknown);
+};
+
 /// Bytes [begin, end) of a text.
 struct ByteRange {
   std::size_t begin, end;
@@ -41,16 +51,20 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  /// Bytes that are not UTF-8 are encoded as U+FFFD, as Hugging Face does.
+  /// Bytes that are not UTF-8 are encoded as U+FFFD, as Hugging Face does. A byte that has no
+  /// token is left out, or becomes the unknown token (docs/tokenizer.md); `loss`, if it is not
+  /// null, counts these.
   [[nodiscard]] std::vector<TokenId> Encode(std::string_view text,
-                                            const EncodeOptions& options = {}) const;
+                                            const EncodeOptions& options = {},
+                                            EncodeLoss* loss = nullptr) const;
 
   /// As Encode, but control tokens written in the text are parsed only where all of their bytes lie
   /// in one of `trusted` (ascending, disjoint, inside the text): <|eot_id|> that a template wrote
   /// ends a turn, one that a user typed is text.
   [[nodiscard]] std::vector<TokenId> EncodeTrusted(std::string_view text,
                                                    std::span<const ByteRange> trusted,
-                                                   bool add_bos = true) const;
+                                                   bool add_bos = true,
+                                                   EncodeLoss* loss = nullptr) const;
 
   /// The bytes of all tokens joined; control tokens give nothing unless `render_special`.
   /// The result may be cut inside a character: StreamingDetokenizer holds such ends back.
@@ -79,8 +93,8 @@ class Tokenizer {
   /// `find(from)` gives the next special token at or after a byte.
   template <class Find>
   [[nodiscard]] std::vector<TokenId> EncodeAround(std::string_view text,
-                                                  const EncodeOptions& options,
-                                                  const Find& find) const;
+                                                  const EncodeOptions& options, const Find& find,
+                                                  EncodeLoss* loss) const;
   std::unique_ptr<const Impl> impl_;
 };
 

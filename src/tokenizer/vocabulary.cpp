@@ -69,6 +69,9 @@ void Note(Decisions* decisions, std::string choice, std::string reason) {
   decisions->push_back({"vocabulary", std::move(choice), std::move(reason), true});
 }
 
+/// False for the 13 bytes that no UTF-8 text has, and real vocabularies often lack.
+bool OccursInUtf8(unsigned byte) { return byte != 0xc0 && byte != 0xc1 && byte < 0xf5; }
+
 /// What Build found that a reader of the file should know.
 struct Oddities {
   std::size_t unspelled = 0, duplicates = 0;
@@ -119,7 +122,7 @@ Result<Vocabulary> Vocabulary::Build(std::span<const std::string_view> strings,
       oddities.first_duplicate = id;
     }
   }
-  BITTERN_TRY(vocabulary.FillByteTokens(spelling));
+  BITTERN_TRY(vocabulary.FillByteTokens(spelling, decisions));
   oddities.Report(decisions);
   return vocabulary;
 }
@@ -166,7 +169,7 @@ bool Vocabulary::AppendText(TokenId id, std::string_view string, TokenType type,
   return true;
 }
 
-Result<void> Vocabulary::FillByteTokens(Spelling spelling) {
+Result<void> Vocabulary::FillByteTokens(Spelling spelling, Decisions* decisions) {
   if (spelling == Spelling::kUnderline) {
     const auto missing = std::ranges::count(byte_tokens_, kNoToken);
     if (missing == 0 || missing == 256) return {};
@@ -175,16 +178,21 @@ Result<void> Vocabulary::FillByteTokens(Spelling spelling) {
                             "256 bytes; all or none expected",
                             256 - missing));
   }
-  for (std::size_t byte = 0; byte < byte_tokens_.size(); ++byte) {
+  std::vector<unsigned> missing;
+  for (unsigned byte = 0; byte < byte_tokens_.size(); ++byte) {
     const char as_char = static_cast<char>(byte);
     byte_tokens_[byte] = FindText({&as_char, 1});
-    if (byte_tokens_[byte] == kNoToken) {
-      return Fail(ErrorCode::kCorruptFile,
-                  fmt::format("tokenizer.ggml.tokens has no token for the single byte 0x{:02x}; a "
-                              "byte-level vocabulary needs all 256",
-                              byte));
-    }
+    if (byte_tokens_[byte] == kNoToken && OccursInUtf8(byte)) missing.push_back(byte);
   }
+  if (missing.empty()) return {};
+  if (std::ranges::count(byte_tokens_, kNoToken) == 256) {
+    return Fail(ErrorCode::kCorruptFile,
+                "tokenizer.ggml.tokens has no token for any single byte; a byte-level vocabulary "
+                "needs them");
+  }
+  Note(decisions, fmt::format("{} bytes have no token", missing.size()),
+       fmt::format("the file lists none for 0x{:02x}{}; a text loses them", missing[0],
+                   missing.size() > 1 ? " and others" : ""));
   return {};
 }
 

@@ -39,8 +39,8 @@ class Vocabulary {
   /// `strings` as in tokenizer.ggml.tokens; `types` as in tokenizer.ggml.token_type, or empty
   /// where the file has none: then strings of the form <|...|> are control tokens (kUnderline:
   /// <s> and </s>) and the rest is normal. What is odd but harmless is appended to `decisions`.
-  /// Errors: kCorruptFile (a type outside 0..6; a byte without a token, or with kUnderline some
-  /// of the 256), kUnsupported (4 GiB of strings or more; a control or user-defined
+  /// Errors: kCorruptFile (a type outside 0..6; no token of a single byte; with kUnderline byte
+  /// tokens for some of the 256), kUnsupported (4 GiB of strings or more; a control or user-defined
   /// token of more than 1,024 bytes).
   [[nodiscard]] static Result<Vocabulary> Build(std::span<const std::string_view> strings,
                                                 std::span<const std::int32_t> types,
@@ -60,9 +60,9 @@ class Vocabulary {
   [[nodiscard]] TokenId FindText(std::string_view bytes) const noexcept;
   /// The control token of this name (the lowest id of equals), or kNoToken. Linear.
   [[nodiscard]] TokenId FindControl(std::string_view name) const noexcept;
-  /// False only for kUnderline.
+  /// For kUnderline: whether the 256 byte tokens exist.
   [[nodiscard]] bool has_byte_tokens() const noexcept { return byte_tokens_[0] != kNoToken; }
-  /// The token of each single byte; all 256 exist, or none.
+  /// The token of each single byte, or kNoToken. With kUnderline all 256 exist, or none.
   [[nodiscard]] const std::array<TokenId, 256>& byte_tokens() const noexcept {
     return byte_tokens_;
   }
@@ -82,7 +82,7 @@ class Vocabulary {
   /// Appends what a token of text stands for; false if it is not spelled as it should be.
   [[nodiscard]] bool AppendText(TokenId id, std::string_view string, TokenType type,
                                 Spelling spelling);
-  [[nodiscard]] Result<void> FillByteTokens(Spelling spelling);
+  [[nodiscard]] Result<void> FillByteTokens(Spelling spelling, Decisions* decisions);
 
   std::string bytes_;                // of all tokens, one after the other
   std::vector<std::uint32_t> ends_;  // size() + 1: ends_[id] is where token id begins

@@ -282,7 +282,7 @@ void AddBatch(CLI::App& app, int* exit_code) {
   command->add_option("-o,--output", options->output, "File for the results; -: standard output")
       ->type_name("OUT")
       ->capture_default_str();
-  command->add_option("--parallel", options->parallel, "-np: requests that run at the same time")
+  command->add_option("--parallel", options->parallel, "Requests that run at the same time")
       ->check(WholeNumber(1))
       ->type_name("N")
       ->capture_default_str();
@@ -297,7 +297,8 @@ void AddBatch(CLI::App& app, int* exit_code) {
   command->add_flag("--unordered", options->unordered,
                     "Write results as they come, not in the order of the lines");
   command->add_flag("--timings", options->timings, "Add to each result how long it took");
-  AddModelOptions(*command, &options->model);
+  AddModelOptions(*command, &options->model, /*takes_argument=*/false);
+  AddComputeOptions(*command, &options->model);
   AddThreadsOption(*command, &options->num_threads);
   AddContextOptions(*command, &options->context);
   AddSamplingOptions(*command, &options->generate);
