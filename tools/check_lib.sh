@@ -123,7 +123,7 @@ run_isa() {
   local isa=$1 refusal
   if refusal=$(BITTERN_ISA=$isa build/dev/apps/cli/bittern logits --prompt-ids 1 -o /dev/null 2>&1); then
     # Certificates force every instruction set by themselves, in the tests of the dev build.
-    GTEST_FILTER='-*Perplexity*:SameBits*:*Certif*:Speculation*' BITTERN_ISA=$isa \
+    GTEST_FILTER='-*Perplexity*:SameBits*:*Certif*:Speculation*:*EngineScripts*' BITTERN_ISA=$isa \
       run_tests dev '^(model|runtime|integration)_test$' "dev-$isa"
   elif [[ $refusal == *"not supported by this CPU"* ]]; then
     printf '== tests (dev-%s) SKIPPED: %s\n' "$isa" "$refusal"
