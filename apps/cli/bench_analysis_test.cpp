@@ -111,12 +111,12 @@ TEST(BenchAnalysis, AdviceFollowsTheFigures) {
     return all;
   };
   const std::string slow = say(Subject(), {Decode(2, {kSecond}), Prefill(2, {kSecond})});
-  EXPECT_THAT(slow, HasSubstr("Decode takes 50 %"));
+  EXPECT_THAT(slow, HasSubstr("Decode reaches 50 %"));
   EXPECT_THAT(slow, HasSubstr("output head is 60 %"));
   EXPECT_THAT(slow, HasSubstr("would be 500.0 tokens"));
   EXPECT_THAT(slow, HasSubstr("context of 4096 tokens the KV cache adds 500 B"));
-  EXPECT_THAT(slow, HasSubstr("Prefill multiplies at 20 %"));
-  EXPECT_THAT(slow, HasSubstr("4 cores may be used, 2 at most were"));
+  EXPECT_THAT(slow, HasSubstr("Prefill reaches 20 %"));
+  EXPECT_THAT(slow, HasSubstr("2 of 4 available cores were used"));
   BenchSubject other = Subject();
   other.cache_bytes = 2000;
   other.usable_threads = 2;
