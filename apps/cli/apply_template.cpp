@@ -86,7 +86,7 @@ void AddApplyTemplate(CLI::App& app, int* exit_code) {
       "Example:\n  echo '[{\"role\":\"user\",\"content\":\"Hi\"}]' | bittern apply-template "
       "--json\n  echo Hi | bittern apply-template --chat-template chatml");
   const auto options = std::make_shared<ApplyOptions>();
-  AddModelOptions(*command, &options->model);
+  AddModelOptions(*command, &options->model, /*takes_argument=*/false);
   command
       ->add_option("--chat-template", options->chat_template,
                    "bitnet, llama3, chatml, or a file with a Jinja template (default: what the "

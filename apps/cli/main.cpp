@@ -136,14 +136,14 @@ int main(int argc, char** argv) {
   bittern::cli::RemoveFilesOnSignals();
   try {
     if (const auto guarded = bittern::GuardMappedReads(); !guarded) {
-      return bittern::cli::Main(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+      return bittern::cli::Report(guarded.error(), bittern::cli::kExitRuntime);
     }
-    catch (const std::bad_alloc&) {
-      return bittern::cli::Report({bittern::ErrorCode::kOutOfMemory, "out of memory"},
-                                  bittern::cli::kExitRuntime);
-    }
-    catch (const std::exception& error) {
-      return bittern::cli::Report({bittern::ErrorCode::kInternal, error.what()},
-                                  bittern::cli::kExitRuntime);
-    }
+    return bittern::cli::Main(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  } catch (const std::bad_alloc&) {
+    return bittern::cli::Report({bittern::ErrorCode::kOutOfMemory, "out of memory"},
+                                bittern::cli::kExitRuntime);
+  } catch (const std::exception& error) {
+    return bittern::cli::Report({bittern::ErrorCode::kInternal, error.what()},
+                                bittern::cli::kExitRuntime);
   }
+}
