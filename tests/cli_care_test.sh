@@ -105,6 +105,7 @@ test_values() {
   run "no value" 1 run -n
   err_has "a value is missing"
   run "a flag of others" 1 run -p x -cnv
+  # shellcheck disable=SC2016  # the quotes are part of the message
   err_has '-cnv is not a flag of `bittern run`: to talk with a model use `bittern chat`'
   run "below a command" 1 meta ls -m "$model"
   err_has 'flag "-m" is not known'

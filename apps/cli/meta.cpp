@@ -108,7 +108,8 @@ Result<void> CheckOutput(const MetaOptions& options) {
                 options.output + " is both input and output; -i changes a file in place");
   }
   if (options.overwrite) return {};
-  return Fail(ErrorCode::kInvalidArgument, options.output + " exists already; add -f to replace it");
+  return Fail(ErrorCode::kInvalidArgument,
+              options.output + " exists already; add -f to replace it");
 }
 
 /// Where the changed file goes: -o, or the file itself with -i.

@@ -42,7 +42,8 @@ Result<void> CheckNotSource(const Checkpoint& source, const fs::path& out) {
                            return fs::equivalent(out, file, ignored);
                          });
   if (!is_source) return {};
-  return Fail(ErrorCode::kInvalidArgument, out.string() + " is both input and output; choose another name");
+  return Fail(ErrorCode::kInvalidArgument,
+              out.string() + " is both input and output; choose another name");
 }
 
 }  // namespace bittern::formats

@@ -193,10 +193,12 @@ void TernaryOpener::DecideI2sLayout() {
            true);
   } else if (seen) {
     const bool odd = *seen != quant::TernaryLayout::kI2sX86;
-    decide(*seen,
-           fmt::format("only in this layout do the zero rows of gate and up match the zero columns of down{}",
-                       odd ? "; --i2s-layout says otherwise" : ""),
-           odd);
+    decide(
+        *seen,
+        fmt::format(
+            "only in this layout do the zero rows of gate and up match the zero columns of down{}",
+            odd ? "; --i2s-layout says otherwise" : ""),
+        odd);
   } else if (evidence.LooksTrained()) {
     decide(quant::TernaryLayout::kI2sX86,
            "the official file's; neither the file nor its weights say which; if the text is "

@@ -12,6 +12,7 @@
 #include "model/numerics.hpp"
 #include "model/trace.hpp"
 #include "runtime/companions.hpp"
+#include "runtime/engine.hpp"
 #include "runtime/sampler_steps.hpp"
 
 namespace bittern::runtime {
@@ -238,6 +239,48 @@ Ids ForcedIds(const Certificate* expected, const std::vector<PromptCertificate>&
   return usable ? Ids(other.fed) : Ids();
 }
 
+/// Runs the prompts the way users do: side by side in one engine, with drafts, zero skipping, fused
+/// steps and the screened head, none of which a traced pass takes. Error kInternal where a token is
+/// not the one that the traced pass chose.
+Result<void> CheckOrdinaryPath(const std::shared_ptr<const LoadedModel>& model,
+                               const Session& session, const CertifyOptions& options,
+                               const std::vector<PromptCertificate>& prompts) {
+  constexpr int kTogether = 4;
+  auto engine = BITTERN_TRY(Engine::Create(model, {.max_sequences = kTogether,
+                                                   .context_length = session.context_length(),
+                                                   .kv_type = options.session.kv_type,
+                                                   .batch_size = options.session.batch_size,
+                                                   .num_threads = session.num_threads()}));
+  Result<void> outcome;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const PromptCertificate& prompt = prompts[i];
+    // Where other tokens were forced, the text is not the likeliest one.
+    if (!std::ranges::equal(prompt.fed, std::span(prompt.ids).first(prompt.fed.size()))) continue;
+    const auto compare = [&outcome, &prompt, i](const Completion& done) {
+      if (!outcome) return;
+      if (!done.result) {
+        outcome = tl::unexpected(done.result.error());
+        return;
+      }
+      const std::vector<TokenId>& ids = done.result->ids;
+      const auto [got, want] = std::ranges::mismatch(ids, prompt.ids);
+      if (got == ids.end() && want == prompt.ids.end()) return;
+      outcome = Fail(ErrorCode::kInternal,
+                     fmt::format("prompt {}, token {}: the ordinary path gives another token than "
+                                 "the traced one; please report this",
+                                 i + 1, got - ids.begin()));
+    };
+    BITTERN_TRY(engine.Submit({.prompt = prompt.prompt_ids,
+                               .options = {.max_tokens = kCertificateTokens,
+                                           .sampler = {.temperature = 0},
+                                           .ignore_eos = true,
+                                           .speculation = Speculation::kAlways},
+                               .on_done = compare}));
+  }
+  engine.RunAll();
+  return outcome;
+}
+
 }  // namespace
 
 std::span<const std::string_view> BuiltinPrompts() noexcept { return kBuiltinPrompts; }
@@ -267,6 +310,7 @@ Result<Certificate> Certify(const std::shared_ptr<const LoadedModel>& model,
     AddIds(prompt.prompt_ids, &tokens);
     AddIds(prompt.ids, &tokens);
   }
+  BITTERN_TRY(CheckOrdinaryPath(model, session, options, certificate.prompts));
   certificate.logits = logits.Hex();
   certificate.tokens = tokens.Hex();
   auto pool = BITTERN_TRY(ThreadPool::Create(session.num_threads()));

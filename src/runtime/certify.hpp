@@ -42,8 +42,10 @@ struct CertifyOptions {
   std::function<void(double)> on_progress = {};
 };
 
-/// Runs all prompts. Errors: those of Session and of model::FingerprintOf; kInvalidArgument
-/// (companions, an empty prompt), kContextFull (a prompt does not fit with the tokens after it).
+/// Runs all prompts twice: traced, and the way users do, several at a time with every short cut;
+/// the tokens of both must be the same (kInternal otherwise). Errors: those of Session and of
+/// model::FingerprintOf; kInvalidArgument (companions, an empty prompt), kContextFull (a prompt
+/// does not fit with the tokens after it).
 [[nodiscard]] Result<Certificate> Certify(const std::shared_ptr<const LoadedModel>& model,
                                           const CertifyOptions& options);
 

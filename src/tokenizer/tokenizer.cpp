@@ -251,7 +251,20 @@ std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOption
 std::vector<TokenId> Tokenizer::EncodeTrusted(std::string_view text,
                                               std::span<const ByteRange> trusted, bool add_bos,
                                               EncodeLoss* loss) const {
-  if (!IsUtf8(text)) return Encode(text, {.add_bos = add_bos}, loss);
+  if (!IsUtf8(text)) {
+    std::string repaired;
+    std::vector<ByteRange> ranges;
+    std::size_t done = 0;
+    for (const ByteRange& range : trusted) {
+      repaired += ReplaceInvalidUtf8(text.substr(done, range.begin - done));
+      const std::size_t begin = repaired.size();
+      repaired += ReplaceInvalidUtf8(text.substr(range.begin, range.end - range.begin));
+      ranges.push_back({begin, repaired.size()});
+      done = range.end;
+    }
+    repaired += ReplaceInvalidUtf8(text.substr(done));
+    return EncodeTrusted(repaired, ranges, add_bos, loss);
+  }
   using Match = std::optional<SpecialTokens::Match>;
   Match in_trusted, anywhere;  // the next of each kind, as far as they are known
   std::size_t range = 0;

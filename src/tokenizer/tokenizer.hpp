@@ -60,7 +60,7 @@ class Tokenizer {
 
   /// As Encode, but control tokens written in the text are parsed only where all of their bytes lie
   /// in one of `trusted` (ascending, disjoint, inside the text): <|eot_id|> that a template wrote
-  /// ends a turn, one that a user typed is text. A text that is not UTF-8 has none parsed.
+  /// ends a turn, one that a user typed is text.
   [[nodiscard]] std::vector<TokenId> EncodeTrusted(std::string_view text,
                                                    std::span<const ByteRange> trusted,
                                                    bool add_bos = true,

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "base/utf8.hpp"
@@ -180,6 +181,37 @@ TEST_F(SmallTokenizer, SurvivesMoves) {
   const auto expected = first.Encode("hello abc 123");
   Tokenizer second = std::move(first);
   EXPECT_EQ(second.Encode("hello abc 123"), expected);
+}
+
+TEST(TokenizerTrusted, ControlTokensAreParsedWhereAllTheirBytesAreTrusted) {
+  TestVocabulary vocabulary = SmallVocabulary();
+  const TokenId end = vocabulary.AddToken("<|done|>", 3);
+  const auto tokenizer = vocabulary.Build().value();
+  const std::string text = "ab<|done|>ab<|done|>";
+  const auto count = [&](std::string_view whole, const std::vector<ByteRange>& trusted) {
+    const auto ids = tokenizer.EncodeTrusted(whole, trusted, /*add_bos=*/false);
+    EXPECT_EQ(tokenizer.Decode(ids, true), ReplaceInvalidUtf8(whole));
+    return std::ranges::count(ids, end);
+  };
+  EXPECT_EQ(count(text, {{0, text.size()}}), 2);
+  EXPECT_EQ(count(text, {}), 0);
+  EXPECT_EQ(count(text, {{2, 10}}), 1);
+  EXPECT_EQ(count(text, {{12, 20}}), 1);
+  EXPECT_EQ(count(text, {{0, 9}, {9, 19}}), 0);  // neither range holds a whole token
+  EXPECT_EQ(count(text, {{0, 1}, {2, 10}, {11, 20}}), 2);
+  // Bytes that are no characters move what comes after them.
+  EXPECT_EQ(count("\xff<|done|>\xff\xff<|done|>", {{1, 9}, {11, 19}}), 2);
+  EXPECT_EQ(count("\xff<|done|>\xff\xff<|done|>", {{11, 19}}), 1);
+}
+
+TEST(TokenizerTrusted, AllTrustedIsEncodeWithSpecialsParsed) {
+  const auto tokenizer = SmallVocabulary().Build().value();
+  for (const std::string text :
+       {"", "a", "<|eot_id|>a b<|eot_id|><|begin_of_text|>", "<|begin_of_text|>x"}) {
+    const std::vector<ByteRange> all = {{0, text.size()}};
+    EXPECT_EQ(tokenizer.EncodeTrusted(text, all), tokenizer.Encode(text, {.parse_special = true}));
+    EXPECT_EQ(tokenizer.EncodeTrusted(text, {}), tokenizer.Encode(text));
+  }
 }
 
 }  // namespace
