@@ -130,6 +130,9 @@ struct SurvivorArgs {
 /// A coarse copy of a float matrix in bit planes (quant/screen_planes.hpp), times one vector.
 struct ScreenOps {
   void (*scan)(const ScanArgs* args);
+  /// As `scan` of each of args[0..count): vectors that meet the same tiles (tiles, num_tiles, cols
+  /// and steps are those of the first; estimates and best are of their own).
+  void (*scan_several)(const ScanArgs* args, size_t count);
   void (*scan_bits)(const BitScanArgs* args);
   /// How many survive.
   size_t (*survivors)(const SurvivorArgs* args);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -63,6 +64,43 @@ class Screen : public testing::TestWithParam<const KernelInfo*> {
     for (std::size_t t = 0; t < tiles; ++t) {
       ASSERT_EQ(best[t], *std::max_element(estimates.data() + t * kRows,
                                            estimates.data() + (t + 1) * kRows));
+    }
+    CheckSeveral(args);
+  }
+
+  /// Several vectors that meet the same tiles get what each gets alone.
+  void CheckSeveral(const ScanArgs& like) {
+    constexpr std::size_t kMost = 6;
+    const std::size_t rows = like.num_tiles * kRows;
+    std::deque<GuardedBuffer<std::int8_t>> halves;
+    std::deque<GuardedBuffer<float>> estimates, best;
+    std::vector<ScanArgs> args(kMost, like);
+    for (std::size_t i = 0; i < kMost; ++i) {
+      for (const std::int8_t* half : {like.high, like.low}) {  // the i-th vector begins at i
+        std::rotate_copy(half, half + i, half + like.cols, halves.emplace_back(like.cols).data());
+      }
+      args[i].high = halves[2 * i].data();
+      args[i].low = halves[2 * i + 1].data();
+      args[i].factor = like.factor + static_cast<float>(i);
+      args[i].high_sum += static_cast<std::int32_t>(i);  // taken as it is
+    }
+    for (std::size_t count = 1; count <= kMost; ++count) {
+      estimates.clear();
+      best.clear();
+      for (std::size_t i = 0; i < count; ++i) {
+        args[i].estimates = estimates.emplace_back(rows).data();
+        args[i].best = best.emplace_back(like.num_tiles).data();
+      }
+      GetParam()->screen->scan_several(args.data(), count);
+      for (std::size_t i = 0; i < count; ++i) {
+        std::vector<float> alone(rows), best_alone(like.num_tiles);
+        ScanArgs one = args[i];
+        one.estimates = alone.data();
+        one.best = best_alone.data();
+        GetParam()->screen->scan(&one);
+        ASSERT_TRUE(std::equal(alone.begin(), alone.end(), args[i].estimates)) << i << count;
+        ASSERT_TRUE(std::equal(best_alone.begin(), best_alone.end(), args[i].best)) << i << count;
+      }
     }
   }
 

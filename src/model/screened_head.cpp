@@ -139,26 +139,28 @@ struct Screening {
   ScreenScratch::Part& mine;
 };
 
-/// Estimates of the rows of some tiles from their first four bits.
-void Estimate(const Screening& s, Range tiles) {
+/// For estimates of the rows of some tiles from their first four bits.
+kernels::ScanArgs ScanArgsOf(const Screening& s, Range tiles) {
   const std::size_t row = tiles.begin * kTileRows;
-  const kernels::ScanArgs args{
-      .tiles = s.head.nibbles.data() + tiles.begin * quant::NibbleTileBytes(s.head.padded_cols),
-      .num_tiles = tiles.end - tiles.begin,
-      .cols = s.head.padded_cols,
-      .high = s.mine.high.data(),
-      .low = s.mine.low.data(),
-      .high_sum = s.v.high_sum,
-      .low_sum = s.v.low_sum,
-      .steps = s.head.step.data() + row,
-      .factor = 8 * s.v.step,
-      .estimates = s.shared.estimates.data() + row,
-      .best = s.shared.tile_best.data() + tiles.begin};
-  s.context.weights.kernels.screen().scan(&args);
-  const std::size_t in_last_tile = s.head.rows % kTileRows;
-  if (in_last_tile == 0 || tiles.end * kTileRows < s.head.rows || args.num_tiles == 0) return;
-  const float* last = args.estimates + (args.num_tiles - 1) * kTileRows;  // rows that are not there
-  args.best[args.num_tiles - 1] = *std::max_element(last, last + in_last_tile);  // do not count
+  return {.tiles = s.head.nibbles.data() + tiles.begin * quant::NibbleTileBytes(s.head.padded_cols),
+          .num_tiles = tiles.end - tiles.begin,
+          .cols = s.head.padded_cols,
+          .high = s.mine.high.data(),
+          .low = s.mine.low.data(),
+          .high_sum = s.v.high_sum,
+          .low_sum = s.v.low_sum,
+          .steps = s.head.step.data() + row,
+          .factor = 8 * s.v.step,
+          .estimates = s.shared.estimates.data() + row,
+          .best = s.shared.tile_best.data() + tiles.begin};
+}
+
+/// Rows that are not there do not count as the best of the last tile.
+void LeaveOutPadding(const ScreenedHead& head, Range tiles, const kernels::ScanArgs& args) {
+  const std::size_t in_last_tile = head.rows % kTileRows;
+  if (in_last_tile == 0 || tiles.end * kTileRows < head.rows || args.num_tiles == 0) return;
+  const float* last = args.estimates + (args.num_tiles - 1) * kTileRows;
+  args.best[args.num_tiles - 1] = *std::max_element(last, last + in_last_tile);
 }
 
 /// Computes the logits of `count` rows of this thread that look best: any rows would do, since
@@ -419,15 +421,23 @@ class Scan {
       if (bounded_[i]) step(i);
     }
   }
-  /// A tile stays in cache for all vectors; a single one takes its tiles in one go.
+  /// A few tiles stay in the second level of cache for all vectors, a few vectors in the first for
+  /// these tiles; a single one takes its tiles in one go.
   void EstimateAll() {
     constexpr std::size_t kTilesAtOnce = 8;
     context_.team.Deal(quant::TilesOfRows(head_.rows), kTilesAtOnce, [&](Range tiles) {
-      const std::size_t at_once = rows_.size() == 1 ? tiles.end - tiles.begin : 1;
+      const std::size_t at_once = rows_.size() == 1 ? tiles.end - tiles.begin : kTilesAtOnce;
       for (std::size_t t = tiles.begin; t < tiles.end; t += at_once) {
-        ForBounded([&](std::size_t i) { Estimate(Of(i), Range{t, t + at_once}); });
+        Estimate({t, std::min(t + at_once, tiles.end)});
       }
     });
+  }
+  void Estimate(Range tiles) {
+    kernels::ScanArgs args[kMostScreenVectors];
+    std::size_t count = 0;
+    ForBounded([&](std::size_t i) { args[count++] = ScanArgsOf(Of(i), tiles); });
+    context_.weights.kernels.screen().scan_several(args, count);
+    for (std::size_t i = 0; i < count; ++i) LeaveOutPadding(head_, tiles, args[i]);
   }
 
   const Context& context_;

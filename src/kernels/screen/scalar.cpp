@@ -61,7 +61,11 @@ int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
   return sum;
 }
 
-constexpr ScreenOps kOps = {Scan, ScanBits, Survivors, DotPairs};
+void ScanSeveral(const ScanArgs* args, size_t count) {
+  for (size_t i = 0; i < count; ++i) Scan(args + i);
+}
+
+constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, Survivors, DotPairs};
 
 }  // namespace
 
