@@ -36,7 +36,8 @@ class Screen : public testing::TestWithParam<const KernelInfo*> {
   }
 
   void CheckScan(const std::vector<std::int8_t>& codes, std::size_t cols,
-                 GuardedBuffer<std::int8_t>& high, GuardedBuffer<std::int8_t>& low) {
+                 GuardedBuffer<std::int8_t>& high, GuardedBuffer<std::int8_t>& low,
+                 bool several = false) {
     const std::size_t tiles = codes.size() / (kRows * cols);
     const std::size_t bytes = quant::NibbleTileBytes(cols);
     GuardedBuffer<std::uint8_t> planes(tiles * bytes);
@@ -65,7 +66,7 @@ class Screen : public testing::TestWithParam<const KernelInfo*> {
       ASSERT_EQ(best[t], *std::max_element(estimates.data() + t * kRows,
                                            estimates.data() + (t + 1) * kRows));
     }
-    CheckSeveral(args);
+    if (several) CheckSeveral(args);
   }
 
   /// Several vectors that meet the same tiles get what each gets alone.
@@ -73,7 +74,7 @@ class Screen : public testing::TestWithParam<const KernelInfo*> {
     constexpr std::size_t kMost = 6;
     const std::size_t rows = like.num_tiles * kRows;
     std::deque<GuardedBuffer<std::int8_t>> halves;
-    std::deque<GuardedBuffer<float>> estimates, best;
+    std::deque<GuardedBuffer<float>> estimates, best, alone, best_alone;
     std::vector<ScanArgs> args(kMost, like);
     for (std::size_t i = 0; i < kMost; ++i) {
       for (const std::int8_t* half : {like.high, like.low}) {  // the i-th vector begins at i
@@ -84,7 +85,7 @@ class Screen : public testing::TestWithParam<const KernelInfo*> {
       args[i].factor = like.factor + static_cast<float>(i);
       args[i].high_sum += static_cast<std::int32_t>(i);  // taken as it is
     }
-    for (std::size_t count = 1; count <= kMost; ++count) {
+    for (const std::size_t count : {6u, 3u, 2u, 1u}) {  // 4 and 2; 3; 2; 1
       estimates.clear();
       best.clear();
       for (std::size_t i = 0; i < count; ++i) {
@@ -93,13 +94,16 @@ class Screen : public testing::TestWithParam<const KernelInfo*> {
       }
       GetParam()->screen->scan_several(args.data(), count);
       for (std::size_t i = 0; i < count; ++i) {
-        std::vector<float> alone(rows), best_alone(like.num_tiles);
-        ScanArgs one = args[i];
-        one.estimates = alone.data();
-        one.best = best_alone.data();
-        GetParam()->screen->scan(&one);
-        ASSERT_TRUE(std::equal(alone.begin(), alone.end(), args[i].estimates)) << i << count;
-        ASSERT_TRUE(std::equal(best_alone.begin(), best_alone.end(), args[i].best)) << i << count;
+        if (count == kMost) {
+          ScanArgs one = args[i];
+          one.estimates = alone.emplace_back(rows).data();
+          one.best = best_alone.emplace_back(like.num_tiles).data();
+          GetParam()->screen->scan(&one);
+        }
+        ASSERT_TRUE(std::equal(alone[i].begin(), alone[i].end(), args[i].estimates))
+            << "vector " << i << " of " << count;
+        ASSERT_TRUE(std::equal(best_alone[i].begin(), best_alone[i].end(), args[i].best))
+            << "vector " << i << " of " << count;
       }
     }
   }
@@ -160,7 +164,7 @@ TEST_P(Screen, IsExactOnRandomAndExtremeInputs) {
                 value == 1000 ? static_cast<int>(rng() % 256) - 128 : value);
           }
         }
-        CheckScan(codes, cols, high, low);
+        CheckScan(codes, cols, high, low, cols <= 2560);
         CheckBits(codes, cols, high);
         CheckRow(codes.data(), cols, high);
       }
