@@ -51,7 +51,8 @@ check_format() {
 check_shell_scripts() {
   local files=()
   mapfile -t files < <(source_files |
-    xargs -d '\n' grep -lE '^(#!.*sh$|# shellcheck shell=)' --)
+    xargs -d '\n' awk 'FNR <= 2 && /^(#!.*sh$|# shellcheck shell=)/ { print FILENAME }' |
+    sort -u)
   [ ${#files[@]} -gt 0 ] && shellcheck -x "${files[@]}"
 }
 
