@@ -12,12 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mapped_guard.hpp"
+#include "base/files/mapped_guard.hpp"
 #include "base/standard_streams.hpp"
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/help.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/options/arguments.hpp"
+#include "cli/options/help.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 

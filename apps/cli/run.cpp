@@ -10,9 +10,9 @@
 
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/model_options.hpp"
+#include "cli/options/model_options.hpp"
+#include "cli/options/sampling_options.hpp"
 #include "cli/output.hpp"
-#include "cli/sampling_options.hpp"
 #include "cli/savings.hpp"
 #include "cli/terminal.hpp"
 #include "cli/timings.hpp"

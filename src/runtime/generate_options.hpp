@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/sampler.hpp"
+#include "runtime/sampling/sampler.hpp"
 #include "runtime/speculation.hpp"
 
 namespace bittern::runtime {

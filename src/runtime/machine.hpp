@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "model/model.hpp"
 #include "runtime/loaded_model.hpp"
 
