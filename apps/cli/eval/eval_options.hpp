@@ -11,7 +11,7 @@
 #include <string>
 
 #include "cli/batch/results_file.hpp"
-#include "cli/model_options.hpp"
+#include "cli/options/model_options.hpp"
 #include "cli/terminal.hpp"
 #include "eval/scorer.hpp"
 
