@@ -75,11 +75,11 @@ class ForwardState {
   ~ForwardState();
 
   /// Shows every step of the passes to come to `tracer` (trace.hpp), which outlives them; null:
-  /// to nobody.
+  /// no tracer.
   void SetTracer(Tracer* tracer) noexcept;
 
-  /// Who watches the passes to come that take long enough for it, of more than kFewTokens tokens;
-  /// outlives them. Null: nobody.
+  /// Watches the passes to come that take long enough for it, of more than kFewTokens tokens;
+  /// outlives them. Null: no watcher.
   void SetWatcher(const PassWatcher* watcher) noexcept;
 
   /// Of each token of the last pass, as many as it had: where its values were first not finite.
