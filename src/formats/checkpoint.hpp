@@ -34,7 +34,7 @@ struct Tensor {
   /// As the file has it: binding the tensor checks that it is finite and positive.
   float scale = 1;
   /// True for the float master weights of a ternary layer: the codes are still to be made, by
-  /// quant::QuantizeAbsmean (quant/absmean.hpp).
+  /// quant::AbsmeanCodes (quant/absmean.hpp).
   bool quantize_absmean = false;
   /// With quantize_absmean: unless every row holds only -s, 0 and s, which is then as it is.
   bool may_be_ternary = false;

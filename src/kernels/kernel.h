@@ -315,17 +315,14 @@ struct FloatOps {
   void (*exp)(const float* x, size_t n, float* out);
 };
 
-/// A line of kernels.def: one operation on one instruction set.
+/// A line of kernels.def: one operation on one instruction set. The table of that operation is set,
+/// the others are null.
 struct KernelInfo {
   const char* name;  ///< "tile16_avx2"
   Isa isa;
-  const Tile16Ops* tile16;            ///< set for operation tile16
-  const FloatOps* float32;            ///< set for operation float32
-  const LutOps* tl1 = nullptr;        ///< set for operation tl1
-  const LutOps* tl2 = nullptr;        ///< set for operation tl2
-  const ScreenOps* screen = nullptr;  ///< set for operation screen
-  const SparseOps* sparse = nullptr;  ///< set for operation sparse
-  const Tile48Ops* tile48 = nullptr;  ///< set for operation tile48
+#define OPERATION(operation, Table, what) const Table* operation = nullptr;
+#include "kernels/operations.def"
+#undef OPERATION
 };
 
 }  // namespace bittern::kernels

@@ -45,8 +45,6 @@ class Model {
   [[nodiscard]] const formats::Checkpoint& checkpoint() const noexcept;
   /// True if ForwardCandidates can serve the request (the head is screened, the count small).
   [[nodiscard]] bool CanScreen(const CandidateRequest& request) const noexcept;
-  /// Bytes of weights held in memory of our own (the mapped embedding not included).
-  [[nodiscard]] std::size_t repacked_bytes() const noexcept;
   /// Bytes of all tensors in the file, and elements in them: llama-bench's "size" and "params".
   [[nodiscard]] std::uint64_t tensor_bytes() const noexcept;
   [[nodiscard]] std::uint64_t num_parameters() const noexcept;
