@@ -179,7 +179,7 @@ class ServeTest(unittest.TestCase):
         self.refused(complete, {**TEXT, "prompt": [1 << 30]}, "outside the vocabulary")
         self.refused(complete, b'{"prompt": "\xff"}', "UTF-8")
         self.refused(complete, '{"prompt": ', "not JSON")
-        self.refused(complete, "[]", "an object")
+        self.refused(complete, "[]", "a JSON object", "an array")
         self.refused(complete, "[" * 100000, "not JSON")
         self.assertEqual(self.talk({**CHAT, "tools": [{"type": "function"}]})[1]["error"]["param"], "tools")
         for messages, param in (([], "messages"), ([{"role": "king", "content": ""}], "messages[0].role"),

@@ -181,5 +181,26 @@ TEST(DeadNeurons, ABadCodeIsToldByItsPlaceInTheFile) {
               testing::HasSubstr("row " + std::to_string(row) + ", column 0"));
 }
 
+TEST(DeadNeurons, OfSeveralBadRowsTheFirstIsNamedThoughItsNeuronIsDead) {
+  const auto dead = RandomlyDead(kFfn, 45, 9);
+  const auto first = std::ranges::find(dead, std::uint8_t{1}) - dead.begin();
+  for (const auto layout : {quant::TernaryLayout::kI2sX86, quant::TernaryLayout::kIq2Bn}) {
+    SmallModel small = ModelWithDead();
+    if (layout == quant::TernaryLayout::kIq2Bn) {
+      small.Recode(quant::CodecOf(layout));
+    }
+    auto& data = small.tensors.at("blk.0.ffn_up.weight").data;
+    const std::size_t row_bytes =
+        layout == quant::TernaryLayout::kIq2Bn ? data.size() / kFfn : SmallModel::kHidden / 4;
+    for (std::size_t row = static_cast<std::size_t>(first); row < kFfn; ++row) {
+      std::fill_n(data.begin() + static_cast<std::ptrdiff_t>(row * row_bytes), row_bytes,
+                  std::byte{0xff});
+    }
+    const std::string all = RunModel(small, SkipMode::kOff, MatrixLayout::kTile16, 12).error;
+    EXPECT_THAT(all, testing::HasSubstr("row " + std::to_string(first) + ", column 0"));
+    EXPECT_EQ(RunModel(small, SkipMode::kOn, MatrixLayout::kTile16, 12).error, all);
+  }
+}
+
 }  // namespace
 }  // namespace bittern::model

@@ -167,6 +167,19 @@ Result<float> CheckRowsLeftOut(const StackPart& part) {
   return largest;
 }
 
+/// The error of the tensor's first bad row; `found` was met in the order of the rows that are kept.
+/// What a file is refused for does not depend on what is left out of it.
+Error FirstBadRow(const StackPart& part, Error found) {
+  if (part.rows.empty()) return found;
+  std::vector<std::uint8_t> codes(part.source.cols());
+  std::vector<float> scales(part.source.scales_per_row());
+  for (std::size_t row = 0; row < part.source.rows(); ++row) {
+    auto read = part.source.ReadRows(row, 1, codes.data(), scales.data());
+    if (!read) return std::move(read).error();
+  }
+  return found;
+}
+
 /// The scales of a tensor at the coarsest grain that holds them, and the largest of all its rows.
 struct PartScales {
   quant::TernaryScales scales;
@@ -194,7 +207,9 @@ Result<PartScales> RepackPart(const StackPart& part, MatrixLayout layout, std::u
       if (!done) return error.Report(t, std::move(done).error());
     }
   });
-  BITTERN_TRY(std::move(error).Get());
+  if (auto read = std::move(error).Get(); !read) {
+    return tl::unexpected(FirstBadRow(part, std::move(read).error()));
+  }
   float largest = BITTERN_TRY(CheckRowsLeftOut(part));
   if (words) {
     const float scale = BITTERN_TRY(ScaleOfWords(source));
