@@ -75,7 +75,8 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   auto impl = std::make_unique<Impl>(std::move(options));
   impl->http = BITTERN_TRY(HttpServer::Listen(
-      impl->options.http, [self = impl.get()](HttpRequest request, std::shared_ptr<Exchange> exchange) {
+      impl->options.http,
+      [self = impl.get()](HttpRequest request, std::shared_ptr<Exchange> exchange) {
         self->Handle(std::move(request), std::move(exchange));
       }));
   impl->worker = std::make_unique<Worker>();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole server: sockets on one thread, requests read and prepared on a second (a long prompt must
-// not hold up the streams of others), the engine on a third. Answers 503 until it is given a model.
+// The whole server: sockets on one thread, requests read and prepared on a second (a long prompt
+// must not hold up the streams of others), the engine on a third. Answers 503 until it is given a
+// model.
 #pragma once
 
 #include <atomic>

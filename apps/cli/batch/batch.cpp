@@ -237,10 +237,9 @@ Result<int> RunBatch(const BatchOptions& options) {
   const auto session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
   const auto& config = model->model.config();
   const int context = session.context_length == 0 ? config.context_length : session.context_length;
-  const int cache_tokens =
-      BITTERN_TRY(runtime::CacheTokens(config, context, options.parallel,
-                                       static_cast<std::size_t>(options.cache_mib) << 20,
-                                       session.kv_type));
+  const int cache_tokens = BITTERN_TRY(
+      runtime::CacheTokens(config, context, options.parallel,
+                           static_cast<std::size_t>(options.cache_mib) << 20, session.kv_type));
   auto engine =
       BITTERN_TRY(runtime::Engine::Create(model, {.max_sequences = options.parallel,
                                                   .context_length = session.context_length,

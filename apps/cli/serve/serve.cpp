@@ -51,10 +51,10 @@ void LogText(const serve::AccessRecord& record) {
 }
 
 void LogJson(const serve::AccessRecord& record) {
-  const nlohmann::ordered_json line = {{"peer", record.peer},     {"method", record.method},
-                                       {"path", record.path},     {"status", record.status},
-                                       {"bytes", record.bytes},   {"seconds", record.seconds},
-                                       {"gone", record.gone},     {"note", record.note}};
+  const nlohmann::ordered_json line = {{"peer", record.peer},   {"method", record.method},
+                                       {"path", record.path},   {"status", record.status},
+                                       {"bytes", record.bytes}, {"seconds", record.seconds},
+                                       {"gone", record.gone},   {"note", record.note}};
   PrintError("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
@@ -117,7 +117,8 @@ Result<void> ReadKeys(const std::string& path, std::vector<std::string>* keys) {
     if (!line.empty()) keys->push_back(line);
   }
   if (!keys->empty()) return {};
-  return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: a key a line expected, none found", path));
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: a key a line expected, none found", path));
 }
 
 std::string ServedName(const ServeOptions& options) {
@@ -154,8 +155,7 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
   engine->batch_size = session.batch_size;
   engine->num_threads = options.num_threads;
   Decisions decisions;
-  auto made = BITTERN_TRY(
-      serve::Service::Create(std::move(model), std::move(service), &decisions));
+  auto made = BITTERN_TRY(serve::Service::Create(std::move(model), std::move(service), &decisions));
   PrintDecisions(decisions, options.model.verbose);
   return made;
 }
@@ -228,8 +228,9 @@ void AddServerFlags(CLI::App* command, ServeOptions* options) {
       ->add_option("--chat-template", options->chat_template,
                    "bitnet, llama3 or chatml (default: what the model's file says)")
       ->type_name("NAME");
-  command->add_option("--log-format", options->log_format,
-                      "One line a request on standard error: text, json or none")
+  command
+      ->add_option("--log-format", options->log_format,
+                   "One line a request on standard error: text, json or none")
       ->check(OneOf({"text", "json", "none"}))
       ->type_name("NAME")
       ->capture_default_str();

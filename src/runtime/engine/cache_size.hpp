@@ -9,8 +9,8 @@
 
 namespace bittern::runtime {
 
-/// EngineOptions::cache_tokens for so many bytes: no more than all sequences can use, and one context
-/// at least. Error kOutOfMemory: not even one page.
+/// EngineOptions::cache_tokens for so many bytes: no more than all sequences can use, and one
+/// context at least. Error kOutOfMemory: not even one page.
 [[nodiscard]] Result<int> CacheTokens(const model::ModelConfig& config, int context_length,
                                       int max_sequences, std::size_t bytes, model::KvType kv_type);
 

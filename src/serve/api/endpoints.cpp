@@ -83,9 +83,9 @@ HttpReply NoEndpointReply(const HttpRequest& request, const EndpointMatch& match
     return ErrorReply(ErrorStyle::kOpenAi, 404,
                       fmt::format("there is nothing at {}", request.path));
   }
-  HttpReply reply = ErrorReply(ErrorStyle::kOpenAi, 405,
-                               fmt::format("{} takes {}, not {}", request.path, match.allowed,
-                                           request.method));
+  HttpReply reply =
+      ErrorReply(ErrorStyle::kOpenAi, 405,
+                 fmt::format("{} takes {}, not {}", request.path, match.allowed, request.method));
   reply.headers.emplace_back("Allow", match.allowed);
   return reply;
 }

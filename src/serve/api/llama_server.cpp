@@ -138,8 +138,8 @@ Result<void> Tokenize(Service* service, const HttpRequest& request,
   BITTERN_TRY(fields.Finish());
   const tokenizer::Tokenizer& tokenizer = service->tokenizer();
   OrderedJson tokens = OrderedJson::array();
-  for (const TokenId id : tokenizer.Encode(
-           content, {.add_bos = add_special, .parse_special = parse_special})) {
+  for (const TokenId id :
+       tokenizer.Encode(content, {.add_bos = add_special, .parse_special = parse_special})) {
     if (with_pieces) {
       tokens.push_back({{"id", id}, {"piece", PieceJson(tokenizer.TokenBytes(id, true))}});
     } else {

@@ -56,7 +56,7 @@ class OpenAiShape : public AnswerShape {
 
  private:
   [[nodiscard]] OrderedJson Outline(bool chunk) const {
-    const char* const object = !chat_ ? "text_completion"
+    const char* const object = !chat_  ? "text_completion"
                                : chunk ? "chat.completion.chunk"
                                        : "chat.completion";
     return {{"id", id_},
@@ -129,9 +129,9 @@ Result<OpenAiRequest> ReadChat(const Service& service, const Json& body) {
   BITTERN_TRY(ReadCommon(&fields, &request));
   auto prompt = BITTERN_TRY(ReadConversation(&fields, service));
   request.call.prompts.push_back(std::move(prompt.ids));
-  BITTERN_TRY(fields.OnlyNeutral({"tools", "functions", "function_call", "logprobs",
-                                  "top_logprobs", "audio", "prediction", "web_search_options",
-                                  "reasoning_effort", "verbosity"}));
+  BITTERN_TRY(fields.OnlyNeutral({"tools", "functions", "function_call", "logprobs", "top_logprobs",
+                                  "audio", "prediction", "web_search_options", "reasoning_effort",
+                                  "verbosity"}));
   for (const char* const key : {"tool_choice", "response_format", "modalities"}) {
     const Json* value = fields.Take(key);
     if (value == nullptr) continue;

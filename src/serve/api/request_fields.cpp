@@ -44,8 +44,8 @@ Result<std::string> ReadContent(const std::string& path, const Json* content) {
 
 /// A message as templates expect it.
 Result<Json> ReadMessage(const std::string& path, const Json& given) {
-  constexpr std::array<std::string_view, 6> kRoles = {"system", "developer", "user",
-                                                      "assistant", "tool", "function"};
+  constexpr std::array<std::string_view, 6> kRoles = {"system",    "developer", "user",
+                                                      "assistant", "tool",      "function"};
   auto fields = BITTERN_TRY(FieldReader::Open(given, path));
   const Json* role = fields.Take("role");
   const bool known = role != nullptr && role->AsString() != nullptr &&
@@ -137,11 +137,29 @@ Result<void> ReadSampling(FieldReader* fields, runtime::GenerateOptions* options
   BITTERN_TRY(fields->OnlyNeutral({"typical_p"}, 1));
   BITTERN_TRY(fields->OnlyNeutral({"top_n_sigma", "adaptive_target"}, -1));
   // Numbers of samplers that are off; hints that change no token.
-  fields->Ignore({"xtc_threshold", "dynatemp_exponent", "dry_base", "dry_allowed_length",
-                  "dry_penalty_last_n", "dry_sequence_breakers", "mirostat_tau", "mirostat_eta",
-                  "adaptive_decay", "min_keep", "cache_prompt", "id_slot", "n_keep", "n_discard",
-                  "n_cache_reuse", "backend_sampling", "model", "user", "metadata", "store",
-                  "service_tier", "prompt_cache_key", "prompt_cache_retention",
+  fields->Ignore({"xtc_threshold",
+                  "dynatemp_exponent",
+                  "dry_base",
+                  "dry_allowed_length",
+                  "dry_penalty_last_n",
+                  "dry_sequence_breakers",
+                  "mirostat_tau",
+                  "mirostat_eta",
+                  "adaptive_decay",
+                  "min_keep",
+                  "cache_prompt",
+                  "id_slot",
+                  "n_keep",
+                  "n_discard",
+                  "n_cache_reuse",
+                  "backend_sampling",
+                  "model",
+                  "user",
+                  "metadata",
+                  "store",
+                  "service_tier",
+                  "prompt_cache_key",
+                  "prompt_cache_retention",
                   "safety_identifier"});
   return {};
 }

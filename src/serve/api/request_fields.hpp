@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields that the APIs share: how tokens are drawn and when a text ends, prompts, conversations. All
-// errors are kInvalidArgument and name the field. Any thread.
+// Fields that the APIs share: how tokens are drawn and when a text ends, prompts, conversations.
+// All errors are kInvalidArgument and name the field. Any thread.
 #pragma once
 
 #include <string>

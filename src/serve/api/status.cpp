@@ -64,20 +64,19 @@ HttpReply PropsReply(const Service& service) {
   const auto& metadata = service.model().model.checkpoint().metadata();
   const auto name = metadata.GetString("tokenizer.chat_template");
   const int context = service.options().engine.context_length;
-  return {.body = Dump(
-              {{"default_generation_settings",
-                {{"id", 0},
-                 {"n_ctx", context},
-                 {"params", SettingsJson(service.options().defaults)}}},
-               {"total_slots", service.options().engine.max_sequences},
-               {"model_alias", service.options().model_name},
-               {"model_path", service.options().model_path},
-               {"modalities", {{"vision", false}, {"audio", false}}},
-               {"chat_template", name.has_value() && *name ? std::string(**name) : std::string()},
-               {"bos_token", std::string(tokenizer.TokenBytes(tokenizer.bos_id(), true))},
-               {"eos_token", std::string(tokenizer.TokenBytes(tokenizer.eos_id(), true))},
-               {"build_info", "bittern " + service.options().version},
-               {"is_sleeping", false}})};
+  return {
+      .body = Dump(
+          {{"default_generation_settings",
+            {{"id", 0}, {"n_ctx", context}, {"params", SettingsJson(service.options().defaults)}}},
+           {"total_slots", service.options().engine.max_sequences},
+           {"model_alias", service.options().model_name},
+           {"model_path", service.options().model_path},
+           {"modalities", {{"vision", false}, {"audio", false}}},
+           {"chat_template", name.has_value() && *name ? std::string(**name) : std::string()},
+           {"bos_token", std::string(tokenizer.TokenBytes(tokenizer.bos_id(), true))},
+           {"eos_token", std::string(tokenizer.TokenBytes(tokenizer.eos_id(), true))},
+           {"build_info", "bittern " + service.options().version},
+           {"is_sleeping", false}})};
 }
 
 HttpReply SlotsReply(Service* service, bool fail_when_busy) {
@@ -153,7 +152,8 @@ HttpReply MetricsReply(Service* service, const HttpStats& http) {
       engine.prefix_cache.bytes);
   add("bittern_connections", "gauge", "Connections that are open.", http.connections);
   add("bittern_connections_total", "counter", "Connections accepted.", http.accepted);
-  return {.content_type = "text/plain; version=0.0.4", .body = text,
+  return {.content_type = "text/plain; version=0.0.4",
+          .body = text,
           .headers = {{"Process-Start-Time-Unix", std::to_string(service->started())}}};
 }
 

@@ -184,8 +184,8 @@ HttpReply ErrorReply(ErrorStyle style, int status, std::string_view message,
     std::string type(ErrorType(status));
     if (status == 500) type = "api_error";
     if (status == 503) type = "overloaded_error";
-    reply.body = Dumped(
-        {{"type", "error"}, {"error", {{"type", type}, {"message", std::string(message)}}}});
+    reply.body =
+        Dumped({{"type", "error"}, {"error", {{"type", type}, {"message", std::string(message)}}}});
   }
   return reply;
 }
@@ -208,8 +208,8 @@ void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShap
     if (prompt.size() > static_cast<std::size_t>(context)) {
       return exchange->Reply(TooLong(style, prompt.size(), context));
     }
-    const auto bad = std::ranges::find_if(
-        prompt, [&](TokenId id) { return id < 0 || id >= vocabulary; });
+    const auto bad =
+        std::ranges::find_if(prompt, [&](TokenId id) { return id < 0 || id >= vocabulary; });
     if (bad == prompt.end()) continue;
     return exchange->Reply(ErrorReply(
         style, 400,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that steps the engine. Requests come in through a queue; what they give goes out through
-// their callbacks, on this thread.
+// The thread that steps the engine. Requests come in through a queue; what they give goes out
+// through their callbacks, on this thread.
 #pragma once
 
 #include <atomic>

@@ -51,8 +51,8 @@ std::string FieldOfError(const Error& error) {
   if (colon == std::string::npos || colon == 0) return {};
   const std::string field = error.message.substr(0, colon);
   const auto in_path = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-           c == '_' || c == '.' || c == '[' || c == ']' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '.' || c == '[' || c == ']' || c == '-';
   };
   return std::ranges::all_of(field, in_path) ? field : std::string();
 }
@@ -173,9 +173,9 @@ Result<void> FieldReader::OnlyNeutral(std::initializer_list<std::string_view> ke
   for (const std::string_view key : keys) {
     const Json* value = Take(key);
     if (value == nullptr || IsNeutral(*value, neutral)) continue;
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("{}: not supported here; leave it out ({} found)", PathOf(key),
-                            Shown(*value)));
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{}: not supported here; leave it out ({} found)", PathOf(key), Shown(*value)));
   }
   return {};
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the members of a JSON object one by one, checks type and range, and refuses what nothing has
-// read: a misspelt "temprature" must not change an answer in silence. Every error names the field by
-// its path ("messages[2].content"), what was expected and what was found. A null counts as absent.
+// Reads the members of a JSON object one by one, checks type and range, and refuses what nothing
+// has read: a misspelt "temprature" must not change an answer in silence. Every error names the
+// field by its path ("messages[2].content"), what was expected and what was found. A null counts as
+// absent.
 #pragma once
 
 #include <cstdint>

@@ -44,8 +44,8 @@ std::optional<HttpReply> Guard::CheckOrigin(const HttpRequest& request) const {
                         fmt::format("the server is not called \"{}\"", name), "Host");
     }
   }
-  const bool own = origin == fmt::format("http://{}", host) ||
-                   origin == fmt::format("https://{}", host);
+  const bool own =
+      origin == fmt::format("http://{}", host) || origin == fmt::format("https://{}", host);
   if (origin.empty() || own || Allows(origin)) return std::nullopt;
   return ErrorReply(ErrorStyle::kOpenAi, 403,
                     fmt::format("pages of \"{}\" may not call this server", origin), "Origin");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may call: keys, and on loopback addresses the names and origins by which a browser may come. A
-// page of a stranger that a user looks at must not reach a server on the same machine, neither by its
-// address (Origin) nor by a name that was bent to it (Host). Immutable; any thread.
+// Who may call: keys, and on loopback addresses the names and origins by which a browser may come.
+// A page of a stranger that a user looks at must not reach a server on the same machine, neither by
+// its address (Origin) nor by a name that was bent to it (Host). Immutable; any thread.
 #pragma once
 
 #include <optional>

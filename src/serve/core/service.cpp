@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-
 namespace bittern::serve {
 
 Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::LoadedModel> model,

@@ -26,7 +26,7 @@ struct ServiceOptions {
   std::string version;  ///< of the program
   runtime::GenerateOptions defaults = {};
   runtime::EngineOptions engine = {};
-  int most_waiting = 64;  ///< requests beyond those that run at the same time
+  int most_waiting = 64;           ///< requests beyond those that run at the same time
   std::string chat_template = {};  ///< as ChatPrompt::Create takes it
 };
 
@@ -56,7 +56,9 @@ class Service {
   [[nodiscard]] const runtime::LoadedModel& model() const noexcept { return *model_; }
   [[nodiscard]] const tokenizer::Tokenizer& tokenizer() const noexcept { return model_->tokenizer; }
   /// Null: the model does not say how a conversation is written; why_no_chat() says more.
-  [[nodiscard]] const runtime::ChatPrompt* chat() const noexcept { return chat_ ? &*chat_ : nullptr; }
+  [[nodiscard]] const runtime::ChatPrompt* chat() const noexcept {
+    return chat_ ? &*chat_ : nullptr;
+  }
   [[nodiscard]] const Error& why_no_chat() const noexcept { return *no_chat_; }
   [[nodiscard]] EngineLoop& engine() noexcept { return *engine_; }
   [[nodiscard]] const ServiceOptions& options() const noexcept { return options_; }

@@ -39,8 +39,7 @@ constexpr auto kTick = std::chrono::milliseconds(250);
 }  // namespace
 
 struct HttpServer::Impl {
-  Impl(const HttpServerOptions& made, Handler handle)
-      : options(made), handler(std::move(handle)) {}
+  Impl(const HttpServerOptions& made, Handler handle) : options(made), handler(std::move(handle)) {}
 
   void Accept();
   void OnAccept(const error_code& error, tcp::socket socket);
@@ -222,8 +221,9 @@ void HttpConnection::Dispatch() {
     request.path.resize(mark);
   }
   for (const auto& field : message) {
-    request.headers.emplace_back(LowerCase({field.name_string().data(), field.name_string().size()}),
-                                 std::string(field.value()));
+    request.headers.emplace_back(
+        LowerCase({field.name_string().data(), field.name_string().size()}),
+        std::string(field.value()));
   }
   is_old_ = message.version() < 11;
   is_head_ = request.method == "HEAD";
@@ -237,7 +237,8 @@ void HttpConnection::Dispatch() {
 }
 
 std::string HttpConnection::Head(int status, const std::string& content_type) {
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\nServer: bittern\r\n", status, StatusText(status));
+  std::string head =
+      fmt::format("HTTP/1.1 {} {}\r\nServer: bittern\r\n", status, StatusText(status));
   if (!content_type.empty()) head += fmt::format("Content-Type: {}\r\n", content_type);
   for (const auto& [name, value] : headers_) head += fmt::format("{}: {}\r\n", name, value);
   if (!keep_alive_) head += "Connection: close\r\n";
@@ -263,7 +264,8 @@ void HttpConnection::Begin(std::uint64_t number, const std::string& content_type
   if (!Answers(number)) return;
   chunked_ = !is_old_;
   if (is_old_) keep_alive_ = false;
-  std::string head = Head(200, content_type) + "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n";
+  std::string head =
+      Head(200, content_type) + "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n";
   if (chunked_) head += "Transfer-Encoding: chunked\r\n";
   streaming_ = true;
   ping_ = std::move(ping);
@@ -315,9 +317,10 @@ void HttpConnection::Flush() {
   std::swap(sending_, out_);
   std::vector<asio::const_buffer> buffers;
   for (const std::string& bytes : sending_) buffers.push_back(asio::buffer(bytes));
-  asio::async_write(
-      socket_, buffers,
-      [self = shared_from_this()](const error_code& error, std::size_t) { self->OnWritten(error); });
+  asio::async_write(socket_, buffers,
+                    [self = shared_from_this()](const error_code& error, std::size_t) {
+                      self->OnWritten(error);
+                    });
 }
 
 void HttpConnection::OnWritten(const error_code& error) {
@@ -333,8 +336,8 @@ void HttpConnection::Record(bool gone) {
   if (server_->options.on_access) server_->options.on_access(record_);
 }
 
-/// The answer is out: the next request, or the end of the connection. The end waits until the client
-/// has sent what it was sending, or it would not see the answer.
+/// The answer is out: the next request, or the end of the connection. The end waits until the
+/// client has sent what it was sending, or it would not see the answer.
 void HttpConnection::FinishAnswer() {
   Record(false);
   if (keep_alive_ && !server_->draining) {
@@ -444,8 +447,9 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpServerOptions& 
   const auto address =
       asio::ip::make_address(options.host == "localhost" ? "127.0.0.1" : options.host, error);
   if (error) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("host: an IP address or localhost expected, \"{}\" found", options.host));
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("host: an IP address or localhost expected, \"{}\" found", options.host));
   }
   auto impl = std::make_unique<Impl>(options, std::move(handler));
   const tcp::endpoint endpoint(address, static_cast<std::uint16_t>(options.port));
@@ -493,8 +497,7 @@ Exchange::Exchange(std::shared_ptr<HttpConnection> connection, std::uint64_t num
 
 Exchange::~Exchange() {
   if (answered_.load()) return;
-  asio::post(connection_->context(),
-             [to = connection_, number = number_] { to->Abandon(number); });
+  asio::post(connection_->context(), [to = connection_, number = number_] { to->Abandon(number); });
 }
 
 void Exchange::Reply(HttpReply reply) {
@@ -526,8 +529,9 @@ void Exchange::AddHeader(std::string name, std::string value) {
 }
 
 void Exchange::SetNote(std::string note) {
-  asio::post(connection_->context(), [to = connection_, number = number_,
-                                      note = std::move(note)] { to->SetNote(number, note); });
+  asio::post(connection_->context(), [to = connection_, number = number_, note = std::move(note)] {
+    to->SetNote(number, note);
+  });
 }
 
 }  // namespace bittern::serve

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP/1.1 over TCP: accepts connections, reads whole requests within limits, and sends answers whole
-// or in pieces. Boost's headers stay in the one file behind this one, since they take ten seconds to
-// compile. One thread runs Run(); everything an Exchange offers may be called by any thread.
+// HTTP/1.1 over TCP: accepts connections, reads whole requests within limits, and sends answers
+// whole or in pieces. Boost's headers stay in the one file behind this one, since they take ten
+// seconds to compile. One thread runs Run(); everything an Exchange offers may be called by any
+// thread.
 #pragma once
 
 #include <atomic>
@@ -53,8 +54,8 @@ struct AccessRecord {
 class HttpConnection;
 
 /// One request and its answer: Reply once, or Begin, Write as often as needed, End. What is sent
-/// after the client went away is dropped. An exchange that is destroyed without an answer closes the
-/// connection.
+/// after the client went away is dropped. An exchange that is destroyed without an answer closes
+/// the connection.
 class Exchange {
  public:
   /// Made by the connection; `number` tells its requests apart.
@@ -89,9 +90,9 @@ struct HttpServerOptions {
   int port = 8080;                 ///< 0: any free one
   std::size_t max_header_bytes = 32 << 10;
   std::size_t max_body_bytes = 16 << 20;
-  int timeout_s = 60;       ///< for a client to send a request, or to take the next part of an answer
-  int idle_s = 75;          ///< that a connection may be kept without a request
-  int ping_s = 15;          ///< without a piece until a ping
+  int timeout_s = 60;  ///< for a client to send a request, or to take the next part of an answer
+  int idle_s = 75;     ///< that a connection may be kept without a request
+  int ping_s = 15;     ///< without a piece until a ping
   int max_connections = 4096;
   std::function<void(const AccessRecord&)> on_access = {};  ///< by the thread of Run
 };
