@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Binds tensors to layers. For each projection: find it, check its shape, open its codes, choose a
+// layout, repack. Matrices that read the same input (q, k, v; gate, up) are stacked into one. The
+// mapped pages of a tensor are let go once it is copied. Called by one thread; repacking uses the
+// pool.
 #include "model/weights.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sampling and stopping for one text, row by row. The rows of a pass are the last token and a
+// draft: rows are sampled for as long as the draft agrees with what is sampled, so drafts change
+// speed only.
 #include "runtime/generation.hpp"
 
 #include <fmt/format.h>

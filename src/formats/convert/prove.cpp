@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// The proof of a conversion: both files are opened as a run would open them, and every tensor is
+// compared row by row: codes and scales of ternary weights, values of others within what the format
+// can hold. Threads take tensors one by one.
 #include "formats/convert/prove.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rotation, the cache, and softmax attention over the pages of each sequence. A pass is cut into
+// calls (PlanAttention) of one key-value head and some neighbouring tokens, which share its keys
+// and values; threads take calls by Team::Deal. One token with a long past has too few heads for
+// all threads, so its positions are shared out instead, with three more barriers (AttendSplit).
+// Sums are made in blocks of 256 positions in both ways, so the cut changes no bit. All threads
+// call Attend.
 #include "model/forward/attention.hpp"
 
 #include <algorithm>

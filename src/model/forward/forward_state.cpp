@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sizes and allocates every buffer of a forward pass, so that a pass allocates nothing and cannot
+// fail. Sizes follow from the widest layer, the most tokens of a pass and the layouts of weights.
 #include "model/forward/forward_state.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Batches of more than a few tokens. The kernel multiplies kGemmTiles tiles of 16 rows with all
+// tokens at once, so a weight is unpacked once for the batch. Layouts that are not Tile16 are
+// turned into it a piece at a time, in scratch memory that stays in cache. Threads take pieces by
+// Team::Deal, so one that is held up is helped by the others.
 #include "model/forward/gemm.hpp"
 
 #include <algorithm>

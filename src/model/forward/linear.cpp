@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// A projection: int8 activations times ternary weights, exact in int32, then two float scales. One
+// function for each way to hold the weights: tiles against a few tokens, lookup tables, scales by
+// group, and gemm (gemm.cpp) for batches. All give the same sums, so the choice changes speed only.
+// All threads of a team call it; each takes tiles of rows and writes those rows of `out` alone.
 #include "model/forward/linear.hpp"
 
 #include <algorithm>

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// The scan in steps: a bound for every row from four bits (by tiles of 16 rows), a threshold from
+// the exact logits of the best tiles, then for what is left five bits, seven bits, and the exact
+// logit. A row is dropped only where its upper bound, with every rounding counted, lies below the
+// threshold; so no candidate is lost, and the logits are those of a full scan. Several vectors
+// share one scan of the planes. All threads of a team call FindCandidates; each has a Part for each
+// vector.
 #include "model/forward/screened_head.hpp"
 
 #include <algorithm>

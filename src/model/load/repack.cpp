@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Weights from the file's layout to the kernels' layout, a tile at a time on all threads of a pool.
+// Two ways: words of the official I2_S layout move as they are; all others go through codes 0, 1,
+// 2. Rows of dead neurons are left out, and checked nevertheless, so what a file is refused for
+// does not depend on what is left out. Scales go to the coarsest grain that says the same.
 #include "model/load/repack.hpp"
 
 #include <fmt/format.h>

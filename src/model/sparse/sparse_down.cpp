@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// down_proj with inputs that are mostly 0: its columns are stored one after the other, and those
+// that meet a 0 are not read. Few tokens: each thread sums its share of the live columns over all
+// rows, then, after a barrier, its share of the rows over all threads. Batches: a panel of 256 rows
+// is gathered into cache and serves every token. Sums are int32, so their order does not matter.
 #include "model/sparse/sparse_down.hpp"
 
 #include <algorithm>

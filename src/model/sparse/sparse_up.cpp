@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// gate and up with squared ReLU: where relu(gate) is 0 the product is 0 whatever up is, so those
+// rows of up_proj are not read. A thread computes a piece of gates, lists the positive ones,
+// multiplies only their rows of up_proj, and writes the gated product in place. Batches compare the
+// cost of single rows with that of all rows (PaysToSkip) for each piece. The result is that of the
+// dense path, to the bit: relu2_mul writes +0 where a row was left out.
 #include "model/sparse/sparse_up.hpp"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// Two runs over the same prompts. The first traces every operation of every layer through a session
+// and hashes what it sees. The second takes the ordinary way, through an engine with drafts, the
+// screened head and several sequences at once, and must give the same tokens. Called by one thread.
 #include "runtime/certify/certify.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// FairPolicy: numbers in, a plan out; no pages, no threads, no clock, so it is tested by
+// simulation. Every step: the generating sequences that give most tokens per second (in turn, where
+// not all), then as much of the waiting prompts as a step's time allows, oldest first. Where pages
+// are short the youngest sequences give theirs up; the oldest always proceeds, so none starves.
 #include "runtime/engine/scheduler.hpp"
 
 #include <algorithm>
