@@ -117,6 +117,12 @@ isa_names() {
   sed -nE "s/^ISA_(ANY|$arch)\(([a-z0-9]+),.*/\2/p" src/kernels/isa.def
 }
 
+# Two of them: what most CPUs have, and plain C++. The tests of single kernels and of same bits run
+# every instruction set by themselves.
+common_isa_names() {
+  isa_names | grep -xE 'avx2|neon|scalar'
+}
+
 # The tests of whole models, with one instruction set forced (kernels_test and SameBits force each
 # by themselves). Perplexity takes minutes without vectors; since all instruction sets give the
 # same bits, which these tests do check, it is enough to measure it with one.
