@@ -21,8 +21,10 @@ BELOW = {  # folder: what it may include besides itself
     "model": {"base", "quant", "formats", "kernels"},
     "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model"},
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
+    "doctor": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime",
+               "eval"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model",
-            "runtime", "eval"},
+            "runtime", "eval", "doctor"},
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600
