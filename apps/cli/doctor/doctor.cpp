@@ -78,8 +78,8 @@ nlohmann::ordered_json DoctorJson(const std::string& path, const doctor::Diagnos
 
 std::string DoctorText(const std::string& path, const doctor::Diagnosis& diagnosis,
                        const std::optional<FixOutcome>& fix) {
-  std::string text = fmt::format("{}: {}. {}\n", path, doctor::VerdictName(diagnosis.verdict),
-                                 diagnosis.summary);
+  std::string text =
+      fmt::format("{}: {}. {}\n", path, doctor::VerdictName(diagnosis.verdict), diagnosis.summary);
   for (const doctor::Finding& finding : diagnosis.findings) {
     text += fmt::format("\n  {}\n  Evidence: {}\n  Cure: {}\n", finding.cause, finding.evidence,
                         finding.cure);
@@ -88,13 +88,14 @@ std::string DoctorText(const std::string& path, const doctor::Diagnosis& diagnos
   if (fix) {
     text += fmt::format("\n  {} written; codes and scales proved.\n", fix->path);
   } else if (diagnosis.verdict == doctor::Verdict::kCurable) {
-    text += fmt::format("\n  bittern doctor {} --fix FILE writes a file with all of this put right.\n",
-                        path);
+    text += fmt::format(
+        "\n  bittern doctor {} --fix FILE writes a file with all of this put right.\n", path);
   }
   if (diagnosis.nats_after) {
-    text += fmt::format("\n  {:.2f} nats per token of the built-in text that the model knows best; {} "
-                        "trials in {:.1f} s\n",
-                        *diagnosis.nats_after, diagnosis.trials, diagnosis.seconds);
+    text += fmt::format(
+        "\n  {:.2f} nats per token of the built-in text that the model knows best; {} "
+        "trials in {:.1f} s\n",
+        *diagnosis.nats_after, diagnosis.trials, diagnosis.seconds);
   }
   return text;
 }
@@ -103,19 +104,20 @@ Result<int> RunDoctor(const DoctorOptions& options) {
   const auto open = [&] { return OpenModelFile(options.path); };
   const std::string path = options.path.empty() ? "the built-in model" : options.path;
   ProgressLine progress;
-  const auto diagnosis =
-      doctor::Diagnose(open, path, {.num_threads = options.num_threads,
-                                    .on_progress = [&](std::string_view what) {
-                                      progress.ShowIfSlow(what);
-                                    }});
+  const auto diagnosis = doctor::Diagnose(
+      open, path, {.num_threads = options.num_threads, .on_progress = [&](std::string_view what) {
+                     progress.ShowIfSlow(what);
+                   }});
   progress.Clear();
   std::optional<FixOutcome> fix;
   if (!options.fixed.empty()) {
-    fix = FixOutcome{options.fixed, BITTERN_TRY(doctor::WriteCured(open, diagnosis, options.fixed,
-                                                                   options.overwrite))};
+    auto report =
+        BITTERN_TRY(doctor::WriteCured(open, diagnosis, options.fixed, options.overwrite));
+    fix = FixOutcome{options.fixed, std::move(report)};
     if (!fix->ok()) {
-      return Fail(ErrorCode::kInternal, fmt::format("the proof failed; {} was not written: {}",
-                                                    options.fixed, fix->report->proof->first_problem));
+      return Fail(ErrorCode::kInternal,
+                  fmt::format("the proof failed; {} was not written: {}", options.fixed,
+                              fix->report->proof->first_problem));
     }
   }
   StandardOutput output;
@@ -134,7 +136,8 @@ int DoctorCommand(const DoctorOptions& options) {
 }  // namespace
 
 void AddDoctor(CLI::App& app, int* exit_code) {
-  CLI::App* command = app.add_subcommand("doctor", "Find out why a model talks nonsense, and mend it");
+  CLI::App* command =
+      app.add_subcommand("doctor", "Find out why a model talks nonsense, and mend it");
   command->footer(kDoctorExample);
   const auto options = std::make_shared<DoctorOptions>();
   command
@@ -144,9 +147,10 @@ void AddDoctor(CLI::App& app, int* exit_code) {
       ->type_name("FILE")
       ->check(FileName());
   command
-      ->add_option("--fix", options->fixed,
-                   "Write the model with all that can be put right put right; the file itself is not "
-                   "changed")
+      ->add_option(
+          "--fix", options->fixed,
+          "Write the model with all that can be put right put right; the file itself is not "
+          "changed")
       ->type_name("OUT")
       ->check(PlainFile());
   command->add_flag("--overwrite", options->overwrite, "Replace OUT if it is there");
