@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certain cures are taken first, since a trial tells nothing while something else makes nonsense of
-// all texts. Then one factor after the other: the best hypothesis of a factor is kept where it makes
-// the text clearly more probable, until a round keeps none. Pairs are tried only where no single
-// hypothesis brings sense. One thread; trials use the team.
+// all texts. Then one factor after the other: the best hypothesis of a factor is kept where it
+// makes the text clearly more probable, until a round keeps none. Pairs are tried only where no
+// single hypothesis brings sense. One thread; trials use the team.
 #include "doctor/diagnose.hpp"
 
 #include <fmt/format.h>
@@ -20,8 +20,8 @@ namespace {
 
 using formats::Checkpoint;
 
-constexpr double kSense = 1.0;         // nats per token that the order of words must be worth
-constexpr double kClearSense = 1.6;    // above, what is destructive has not happened
+constexpr double kSense = 1.0;       // nats per token that the order of words must be worth
+constexpr double kClearSense = 1.6;  // above, what is destructive has not happened
 constexpr std::uint64_t kSmallFile = std::uint64_t{64} << 20;
 constexpr int kMostRounds = 4;
 
@@ -113,9 +113,8 @@ void Search::TakeStatic(const Checkpoint& file) {
 }
 
 void Search::Keep(const Hypothesis& hypothesis, Probe probe, std::string evidence) {
-  found_.findings.push_back(
-      {hypothesis.factor.substr(0, hypothesis.factor.find(':')), hypothesis.cause,
-       std::move(evidence), hypothesis.cure, true});
+  found_.findings.push_back({hypothesis.factor.substr(0, hypothesis.factor.find(':')),
+                             hypothesis.cause, std::move(evidence), hypothesis.cure, true});
   found_.edits.push_back(hypothesis.edit);
   now_ = std::move(probe);
   if (auto again = Try({}, /*order=*/true)) now_ = std::move(again);
@@ -151,10 +150,10 @@ bool Search::TryRound() {
     best_probe = std::move(probe);
   }
   if (best == nullptr) return false;
-  const std::string evidence =
-      fmt::format("So read, a text that the model knows costs {:.2f} nats per token instead of {:.2f} "
-                  "(a model that knows nothing: {:.2f}).",
-                  best_probe->nats(), now_->texts[best_probe->best()].per_token(), now_->uniform);
+  const std::string evidence = fmt::format(
+      "So read, a text that the model knows costs {:.2f} nats per token instead of {:.2f} "
+      "(a model that knows nothing: {:.2f}).",
+      best_probe->nats(), now_->texts[best_probe->best()].per_token(), now_->uniform);
   // A better guess of one that still makes no sense proves little.
   const std::size_t findings = found_.findings.size();
   const std::optional<Probe> before = now_;
@@ -177,10 +176,10 @@ void Search::TryPairs() {
       Say("trying: " + a.cure + " and " + b.cure);
       const auto probe = Try({a.edit, b.edit}, /*order=*/true);
       if (!probe || probe->order_gain < kSense || !GainOf(*now_, *probe).clear) continue;
-      const std::string evidence =
-          fmt::format("With both changes a text that the model knows costs {:.2f} nats per token "
-                      "instead of {:.2f}.",
-                      probe->nats(), now_->nats());
+      const std::string evidence = fmt::format(
+          "With both changes a text that the model knows costs {:.2f} nats per token "
+          "instead of {:.2f}.",
+          probe->nats(), now_->nats());
       Keep(a, *probe, evidence);
       Keep(b, *probe, evidence);
       return;
@@ -226,13 +225,14 @@ void Search::TryFactors() {
 void Search::AddUndecided() {
   if (!trained_) {
     found_.undecided.push_back(
-        "The weights look like random numbers: no neuron has more zeros than chance gives it. Whether "
+        "The weights look like random numbers: no neuron has more zeros than chance gives it. "
+        "Whether "
         "they mean anything cannot be judged.");
   } else {
-    found_.undecided.push_back(
-        fmt::format("The order of words makes a difference of {:.2f} nats per token to this model, where "
-                    "a model that understands gains {:.0f} or more; no hypothesis changed that.",
-                    now_->order_gain, kSense));
+    found_.undecided.push_back(fmt::format(
+        "The order of words makes a difference of {:.2f} nats per token to this model, where "
+        "a model that understands gains {:.0f} or more; no hypothesis changed that.",
+        now_->order_gain, kSense));
   }
 }
 
@@ -246,11 +246,13 @@ void Search::Judge() {
   } else if (!MakesSense()) {
     found_.verdict = Verdict::kCannotTell;
     AddUndecided();
-    found_.summary = faults == 0 ? "Nothing is wrong with the file's form, but its text makes no sense "
-                                   "in any reading that was tried."
-                                 : found_.findings.front().cause;
+    found_.summary = faults == 0
+                         ? "Nothing is wrong with the file's form, but its text makes no sense "
+                           "in any reading that was tried."
+                         : found_.findings.front().cause;
     if (!trained_) {
-      found_.summary = "The weights look random, so whether the model makes sense cannot be judged.";
+      found_.summary =
+          "The weights look random, so whether the model makes sense cannot be judged.";
     }
   } else if (faults != 0) {
     found_.verdict = Verdict::kCurable;
@@ -312,9 +314,9 @@ Diagnosis Diagnose(const Opener& open, const std::string& path, const DiagnoseOp
 Result<formats::ConvertReport> WriteCured(const Opener& open, const Diagnosis& diagnosis,
                                           const std::string& out, bool overwrite) {
   if (diagnosis.verdict != Verdict::kCurable) {
-    return Fail(ErrorCode::kInvalidArgument,
-                diagnosis.verdict == Verdict::kHealthy ? "nothing is wrong, so nothing was written"
-                                                       : "no cure is known, so nothing was written");
+    return Fail(ErrorCode::kInvalidArgument, diagnosis.verdict == Verdict::kHealthy
+                                                 ? "nothing is wrong, so nothing was written"
+                                                 : "no cure is known, so nothing was written");
   }
   const auto file = BITTERN_TRY(OpenReading(open, diagnosis.edits));
   formats::ConvertOptions options;

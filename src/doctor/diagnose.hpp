@@ -22,18 +22,19 @@ struct DiagnoseOptions {
 
 struct Diagnosis {
   Verdict verdict = Verdict::kCannotTell;
-  std::vector<Finding> findings;     ///< the first matters most
-  std::string summary;               ///< one sentence
-  std::vector<std::string> undecided;  ///< what could not be told, a sentence each
+  std::vector<Finding> findings;                  ///< the first matters most
+  std::string summary;                            ///< one sentence
+  std::vector<std::string> undecided;             ///< what could not be told, a sentence each
   std::optional<double> nats_before, nats_after;  ///< per token of the text known best
-  double uniform = 0;                ///< nats per token of a model that knows nothing
-  std::size_t trials = 0;            ///< readings that were run
+  double uniform = 0;                             ///< nats per token of a model that knows nothing
+  std::size_t trials = 0;                         ///< readings that were run
   double seconds = 0;
-  std::vector<Edit> edits;           ///< all cures, in their order
+  std::vector<Edit> edits;  ///< all cures, in their order
 };
 
-/// Looks at a file, and runs it where that can tell more. Never fails: what goes wrong is a finding.
-/// `path` stands in sentences. The same file gives the same diagnosis, unless the time is up.
+/// Looks at a file, and runs it where that can tell more. Never fails: what goes wrong is a
+/// finding. `path` stands in sentences. The same file gives the same diagnosis, unless the time is
+/// up.
 [[nodiscard]] Diagnosis Diagnose(const Opener& open, const std::string& path,
                                  const DiagnoseOptions& options);
 

@@ -28,9 +28,8 @@ struct Subject {
 
   void Add(Hypothesis hypothesis) const { out->push_back(std::move(hypothesis)); }
   [[nodiscard]] bool HasI2s() const {
-    return std::ranges::any_of(file.tensors(), [](const Tensor& tensor) {
-      return tensor.format == WeightFormat::kI2_S;
-    });
+    return std::ranges::any_of(
+        file.tensors(), [](const Tensor& tensor) { return tensor.format == WeightFormat::kI2_S; });
   }
   [[nodiscard]] const Tensor* Layer(int layer, std::string_view kind) const {
     return file.Find(fmt::format("blk.{}.{}", layer, kind));
@@ -48,10 +47,11 @@ void I2sLayouts(const Subject& s) {
         Layout{"sequential", "some other converters write it"}}) {
     const auto said = s.file.metadata().GetString("ternary.layout");
     if (said && *said == name) continue;
-    s.Add({"i2s_layout",
-           fmt::format("The ternary weights are ordered as {} ({}), which nothing in the file says.",
-                       maker, name),
-           fmt::format("read the weights as {}", name), SetKey("ternary.layout", "str", name), true});
+    s.Add(
+        {"i2s_layout",
+         fmt::format("The ternary weights are ordered as {} ({}), which nothing in the file says.",
+                     maker, name),
+         fmt::format("read the weights as {}", name), SetKey("ternary.layout", "str", name), true});
   }
 }
 
@@ -89,11 +89,14 @@ void CodeMaps(const Subject& s) {
       map[flip == 0 ? minus : plus] = 0;
       map[flip == 0 ? plus : minus] = 2;
       if (map == std::array<std::uint8_t, 4>{0, 1, 2, 1} && counts[3] == 0) continue;
+      // Signs cancel in attention, so a model with wrong ones may still make some sense.
+      const bool only_signs = map == std::array<std::uint8_t, 4>{2, 1, 0, 1};
       s.Add({"code_map",
-             fmt::format("The codes of the ternary weights mean something else than in other files: {} "
-                         "stands for -1, {} for 0 and {} for 1.",
-                         flip == 0 ? minus : plus, zero, flip == 0 ? plus : minus),
-             "rewrite the codes as 0, 1 and 2", MapCodes(map), true});
+             fmt::format(
+                 "The codes of the ternary weights mean something else than in other files: {} "
+                 "stands for -1, {} for 0 and {} for 1.",
+                 flip == 0 ? minus : plus, zero, flip == 0 ? plus : minus),
+             "rewrite the codes as 0, 1 and 2", MapCodes(map), !only_signs});
     }
   }
 }
@@ -110,8 +113,9 @@ void AllScales(const Subject& s) {
       const auto from = (static_cast<std::ptrdiff_t>(i) + shift + n) % n;
       return std::optional(scales[static_cast<std::size_t>(from)]);
     };
-    s.Add({"scales", fmt::format("Every tensor has the scale of the tensor {} it.",
-                                 shift == 1 ? "before" : "after"),
+    s.Add({"scales",
+           fmt::format("Every tensor has the scale of the tensor {} it.",
+                       shift == 1 ? "before" : "after"),
            "give every tensor its own scale", ChangeScales(shifted), false});
   }
 }
@@ -127,18 +131,21 @@ void OddScales(const Subject& s) {
     if (tensors.size() < 3) continue;
     std::vector<float> scales;
     for (const auto& [name, scale] : tensors) scales.push_back(scale);
-    std::ranges::nth_element(scales, scales.begin() + static_cast<std::ptrdiff_t>(scales.size() / 2));
+    std::ranges::nth_element(scales,
+                             scales.begin() + static_cast<std::ptrdiff_t>(scales.size() / 2));
     const float usual = scales[scales.size() / 2];
     for (const auto& [name, scale] : tensors) {
       const float ratio = scale / usual;
       if (ratio < 4 && ratio > 0.25f) continue;
-      for (const float factor : {2.f, 4.f, 8.f, 10.f, 16.f, 32.f, 64.f, 100.f, 127.f, 128.f, 256.f,
-                                 1000.f, 1024.f}) {
+      for (const float factor :
+           {2.f, 4.f, 8.f, 10.f, 16.f, 32.f, 64.f, 100.f, 127.f, 128.f, 256.f, 1000.f, 1024.f}) {
         const float wanted = ratio > 1 ? scale / factor : scale * factor;
         if (wanted / usual > 1.8f || wanted / usual < 0.55f) continue;
-        s.Add({"scale:" + name, fmt::format("The scale of {} is {} times too {}.", name, factor,
-                                            ratio > 1 ? "large" : "small"),
-               fmt::format("{} the scale of {} by {}", ratio > 1 ? "divide" : "multiply", name, factor),
+        s.Add({"scale:" + name,
+               fmt::format("The scale of {} is {} times too {}.", name, factor,
+                           ratio > 1 ? "large" : "small"),
+               fmt::format("{} the scale of {} by {}", ratio > 1 ? "divide" : "multiply", name,
+                           factor),
                SetScale(name, wanted), false});
       }
     }
@@ -149,8 +156,9 @@ void Activations(const Subject& s) {
   const bool relu2 = s.config.activation == model::Activation::kRelu2;
   const std::string key = s.config.architecture + ".hidden_activation";
   s.Add({"activation",
-         fmt::format("The network was trained with {}, not with {}, which the file says or lets follow.",
-                     relu2 ? "SiLU" : "squared ReLU", relu2 ? "squared ReLU" : "SiLU"),
+         fmt::format(
+             "The network was trained with {}, not with {}, which the file says or lets follow.",
+             relu2 ? "SiLU" : "squared ReLU", relu2 ? "squared ReLU" : "SiLU"),
          fmt::format("set {} to {}", key, relu2 ? "silu" : "relu2"),
          SetKey(key, "str", relu2 ? "silu" : "relu2"), false});
 }
@@ -159,7 +167,8 @@ void Rotations(const Subject& s) {
   s.Add({"rope_pairing",
          s.config.permuted_qk
              ? "The rows of q and k are not in the order that this architecture's files have."
-             : "The rows of q and k were put in an order (pairs of neighbours) that this architecture's "
+             : "The rows of q and k were put in an order (pairs of neighbours) that this "
+               "architecture's "
                "files do not have.",
          "put the rows of q and k in order",
          SetKey("bittern.rope_pairing", "str", s.config.permuted_qk ? "neox" : "norm"), false});
@@ -167,7 +176,8 @@ void Rotations(const Subject& s) {
   for (const auto& [base, text] : {std::pair{1e4, "10000"}, {5e5, "500000"}, {1e6, "1000000"}}) {
     if (s.config.rope_theta == base) continue;
     s.Add({"rope_base",
-           fmt::format("The base of the rotation is wrong: {} instead of {}.", s.config.rope_theta, text),
+           fmt::format("The base of the rotation is wrong: {} instead of {}.", s.config.rope_theta,
+                       text),
            fmt::format("set {} to {}", key, text), SetKey(key, "float", text), false});
   }
 }
@@ -175,7 +185,8 @@ void Rotations(const Subject& s) {
 void Epsilons(const Subject& s) {
   if (s.config.rms_norm_eps <= 2e-5f) return;
   const std::string key = s.config.architecture + ".attention.layer_norm_rms_epsilon";
-  s.Add({"rms_epsilon", fmt::format("The epsilon of the norms is wrong: {}.", s.config.rms_norm_eps),
+  s.Add({"rms_epsilon",
+         fmt::format("The epsilon of the norms is wrong: {}.", s.config.rms_norm_eps),
          fmt::format("set {} to 1e-05", key), SetKey(key, "float", "1e-05"), false});
 }
 
@@ -186,8 +197,10 @@ bool SameShape(const Tensor* a, const Tensor* b) {
 /// Matrices and norms of one shape that converters confuse.
 void Exchanges(const Subject& s) {
   constexpr std::pair<const char*, const char*> kKinds[] = {
-      {"ffn_gate.weight", "ffn_up.weight"},   {"attn_q.weight", "attn_k.weight"},
-      {"attn_k.weight", "attn_v.weight"},     {"attn_q.weight", "attn_output.weight"},
+      {"ffn_gate.weight", "ffn_up.weight"},
+      {"attn_q.weight", "attn_k.weight"},
+      {"attn_k.weight", "attn_v.weight"},
+      {"attn_q.weight", "attn_output.weight"},
       {"attn_norm.weight", "ffn_norm.weight"}};
   for (const auto& [a, b] : kKinds) {
     if (!SameShape(s.Layer(0, a), s.Layer(0, b))) continue;
@@ -232,9 +245,9 @@ void NeighbouringLayers(const Subject& s) {
     s.Add({"layers", fmt::format("Layers {} and {} are exchanged.", i, i + 1),
            fmt::format("exchange layers {} and {}", i, i + 1),
            [i](Checkpoint* file) -> Result<void> {
-             for (const char* kind :
-                  {"attn_norm", "attn_q", "attn_k", "attn_v", "attn_sub_norm", "attn_output", "ffn_norm",
-                   "ffn_gate", "ffn_up", "ffn_sub_norm", "ffn_down", "attn_q_norm", "attn_k_norm"}) {
+             for (const char* kind : {"attn_norm", "attn_q", "attn_k", "attn_v", "attn_sub_norm",
+                                      "attn_output", "ffn_norm", "ffn_gate", "ffn_up",
+                                      "ffn_sub_norm", "ffn_down", "attn_q_norm", "attn_k_norm"}) {
                const std::string a = fmt::format("blk.{}.{}.weight", i, kind);
                if (file->Find(a) == nullptr) continue;
                BITTERN_TRY(ExchangeTensors(a, fmt::format("blk.{}.{}.weight", i + 1, kind))(file));

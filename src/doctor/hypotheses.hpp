@@ -11,6 +11,7 @@ namespace bittern::doctor {
 
 /// All hypotheses that fit the file, those of one factor side by side, the likely factors first.
 /// `small`: also those that are tried layer by layer.
-[[nodiscard]] std::vector<Hypothesis> HypothesesFor(const formats::Checkpoint& checkpoint, bool small);
+[[nodiscard]] std::vector<Hypothesis> HypothesesFor(const formats::Checkpoint& checkpoint,
+                                                    bool small);
 
 }  // namespace bittern::doctor

@@ -13,7 +13,7 @@ namespace {
 
 using tokenizer::TokenId;
 
-constexpr double kLeastGain = 0.06;   // nats per token: harmless differences make up to 0.02
+constexpr double kLeastGain = 0.06;  // nats per token: harmless differences make up to 0.02
 constexpr double kLeastGainOtherTokens = 0.12;
 constexpr double kSigmas = 3;
 constexpr std::size_t kMostTokens = 256;  // of a text
@@ -56,17 +56,23 @@ const std::array<std::string_view, kNumTexts>& ProbeTexts() noexcept {
   static constexpr std::array<std::string_view, kNumTexts> kTexts = {
       "In the beginning God created the heaven and the earth. And the earth was without form, and "
       "void; and darkness was upon the face of the deep. And the Spirit of God moved upon the face "
-      "of the waters. And God said, Let there be light: and there was light. And God saw the light, "
-      "that it was good: and God divided the light from the darkness. And God called the light Day, "
+      "of the waters. And God said, Let there be light: and there was light. And God saw the "
+      "light, "
+      "that it was good: and God divided the light from the darkness. And God called the light "
+      "Day, "
       "and the darkness he called Night. And the evening and the morning were the first day.",
       "A tern is a small slender gull having narrow wings and a forked tail. A farm is a workplace "
-      "consisting of farm buildings and cultivated land as a unit. Mud is water soaked soil. A march "
-      "is the act of marching. An incident is a single distinct event. Study is a detailed critical "
+      "consisting of farm buildings and cultivated land as a unit. Mud is water soaked soil. A "
+      "march "
+      "is the act of marching. An incident is a single distinct event. Study is a detailed "
+      "critical "
       "inspection. Reason is a rational motive for a belief or action. A game is a contest with "
       "rules to determine a winner. An individual is a human being. A wing is a movable organ for "
       "flying.",
-      "The sun rises in the east and sets in the west. Paris is the capital of France, and London is "
-      "the capital of England. One, two, three, four, five, six, seven, eight, nine, ten. She opened "
+      "The sun rises in the east and sets in the west. Paris is the capital of France, and London "
+      "is "
+      "the capital of England. One, two, three, four, five, six, seven, eight, nine, ten. She "
+      "opened "
       "the door and went out into the garden, where the children were playing with a ball. It's "
       "2024 now, and they don't know what they'll do in the next 10 years."};
   return kTexts;

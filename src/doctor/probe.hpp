@@ -55,8 +55,8 @@ struct ProbeOptions {
   bool order = false;  ///< also measure order_gain
 };
 
-/// Loads the reading and scores the texts. Errors: as LoadedModel::Load and eval::Score, e.g. values
-/// that are not finite.
+/// Loads the reading and scores the texts. Errors: as LoadedModel::Load and eval::Score, e.g.
+/// values that are not finite.
 [[nodiscard]] Result<Probe> RunProbe(formats::Checkpoint checkpoint, const ProbeOptions& options);
 
 }  // namespace bittern::doctor

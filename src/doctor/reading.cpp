@@ -172,7 +172,8 @@ std::optional<float> ScaleOf(const Tensor& tensor) {
 }
 
 Edit ChangeScales(
-    std::function<std::optional<float>(std::size_t index, const std::vector<float>& scales)> scale) {
+    std::function<std::optional<float>(std::size_t index, const std::vector<float>& scales)>
+        scale) {
   return [=](Checkpoint* checkpoint) -> Result<void> {
     Draft draft(*checkpoint);
     std::vector<Tensor*> scaled;

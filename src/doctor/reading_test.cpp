@@ -9,7 +9,8 @@ namespace bittern::doctor {
 namespace {
 
 formats::Checkpoint Open() {
-  return formats::Checkpoint::Open(std::string(BITTERN_SOURCE_DIR) + "/models/kjv-5m-i2s.gguf").value();
+  return formats::Checkpoint::Open(std::string(BITTERN_SOURCE_DIR) + "/models/kjv-5m-i2s.gguf")
+      .value();
 }
 
 TEST(Reading, CodesAreMappedAndMappedBack) {

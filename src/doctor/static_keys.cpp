@@ -45,7 +45,8 @@ class KeyChecker {
   explicit KeyChecker(const Checkpoint& file) : file_(file) {}
 
   std::vector<Cure> Check() {
-    if (file_.Find("token_embd.weight") == nullptr || file_.Find("blk.0.attn_q.weight") == nullptr) {
+    if (file_.Find("token_embd.weight") == nullptr ||
+        file_.Find("blk.0.attn_q.weight") == nullptr) {
       return {};
     }
     CheckArchitecture();
@@ -58,8 +59,8 @@ class KeyChecker {
  private:
   void Add(const std::string& id, std::string cause, std::string evidence, std::string cure,
            Edit edit) {
-    cures_.push_back({{id, std::move(cause), std::move(evidence), std::move(cure), true},
-                      {std::move(edit)}});
+    cures_.push_back(
+        {{id, std::move(cause), std::move(evidence), std::move(cure), true}, {std::move(edit)}});
   }
 
   void CheckArchitecture() {
@@ -114,8 +115,8 @@ class KeyChecker {
              fmt::format("blk.0.ffn_gate.weight has {} rows.", gate->shape[1]));
     }
     if (embedding.shape[0] != hidden && embedding.shape[1] == hidden) CheckTurned(hidden);
-    const std::uint64_t vocab = embedding.shape[0] == hidden ? embedding.shape[1]
-                                                             : embedding.shape[0];
+    const std::uint64_t vocab =
+        embedding.shape[0] == hidden ? embedding.shape[1] : embedding.shape[0];
     if (Number("vocab_size")) {
       Expect("vocab_size", vocab, fmt::format("token_embd.weight has {} rows.", vocab));
     }
@@ -136,17 +137,18 @@ class KeyChecker {
     const Tensor* norm = file_.Find("blk.0.attn_q_norm.weight");
     const auto heads = Number("attention.head_count");
     const auto said = Number("attention.key_length"), rotated = Number("rope.dimension_count");
-    const std::uint64_t size = norm != nullptr                                  ? norm->shape[0]
-                               : said && q_rows % *said == 0                    ? *said
-                               : rotated && *rotated && q_rows % *rotated == 0  ? *rotated
-                               : heads && *heads != 0 && q_rows % *heads == 0 ? q_rows / *heads
-                                                                              : 0;
+    const std::uint64_t size = norm != nullptr                                 ? norm->shape[0]
+                               : said && q_rows % *said == 0                   ? *said
+                               : rotated && *rotated && q_rows % *rotated == 0 ? *rotated
+                               : heads && *heads != 0 && q_rows % *heads == 0  ? q_rows / *heads
+                                                                               : 0;
     if (size == 0) return;
     const std::string evidence =
         fmt::format("blk.0.attn_q.weight has {} rows and blk.0.attn_k.weight {}, in heads of {}.",
                     q_rows, key->shape[1], size);
     Expect("attention.head_count", q_rows / size, evidence);
-    if (key->shape[1] % size == 0 && (Number("attention.head_count_kv") || key->shape[1] != q_rows)) {
+    if (key->shape[1] % size == 0 &&
+        (Number("attention.head_count_kv") || key->shape[1] != q_rows)) {
       Expect("attention.head_count_kv", key->shape[1] / size, evidence);
     }
     if (rotated && *rotated != size) Expect("rope.dimension_count", size, evidence);

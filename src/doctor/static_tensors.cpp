@@ -10,8 +10,8 @@
 #include "doctor/static_checks.hpp"
 #include "doctor/tensor_facts.hpp"
 #include "formats/display.hpp"
-#include "model/load/check_weights.hpp"
 #include "model/config.hpp"
+#include "model/load/check_weights.hpp"
 
 namespace bittern::doctor {
 namespace {
@@ -42,9 +42,10 @@ void CheckCopies(const Checkpoint& file, std::vector<Cure>* cures) {
   std::vector<std::string> copies, holes;
   for (const Tensor& tensor : file.tensors()) {
     constexpr std::size_t kLeast = 1024;  // small vectors may well be equal
-    if (!tensor.name.starts_with("blk.") || tensor.rank != 2 || tensor.bytes.size() < kLeast) continue;
-    const auto codes = tensor.bytes.first(tensor.bytes.size() - std::min<std::size_t>(
-                                                                    32, tensor.bytes.size()));
+    if (!tensor.name.starts_with("blk.") || tensor.rank != 2 || tensor.bytes.size() < kLeast)
+      continue;
+    const auto codes =
+        tensor.bytes.first(tensor.bytes.size() - std::min<std::size_t>(32, tensor.bytes.size()));
     if (std::ranges::all_of(codes, [](std::byte b) { return b == std::byte{0}; })) {
       holes.push_back(tensor.name);
       continue;
@@ -55,7 +56,8 @@ void CheckCopies(const Checkpoint& file, std::vector<Cure>* cures) {
     if (!is_new) copies.push_back(fmt::format("{} (of {})", tensor.name, place->second));
   }
   if (!holes.empty()) {
-    cures->push_back(Lost("hole", "A part of the file is missing: tensors hold nothing but zero bytes.",
+    cures->push_back(Lost("hole",
+                          "A part of the file is missing: tensors hold nothing but zero bytes.",
                           Named(holes) + "."));
   }
   if (!copies.empty()) {
@@ -77,7 +79,8 @@ void CheckCodes(const Checkpoint& file, std::vector<Cure>* cures) {
     if ((*counts)[3] != 0) damaged.push_back(tensor.name);
   }
   if (invalid == 0 || invalid > all / 20) return;
-  cures->push_back(Lost("invalid_codes", "Weights are damaged: they have code 3, which stands for nothing.",
+  cures->push_back(Lost("invalid_codes",
+                        "Weights are damaged: they have code 3, which stands for nothing.",
                         fmt::format("{} of {} weights, in {}.", invalid, all, Named(damaged))));
 }
 
@@ -88,11 +91,13 @@ void CheckScales(const Checkpoint& file, std::vector<Cure>* cures) {
     const auto scale = ScaleOf(tensor);
     if (!scale) continue;
     ++scaled;
-    if (!std::isfinite(*scale) || *scale <= 0) bad.push_back(fmt::format("{} ({})", tensor.name, *scale));
+    if (!std::isfinite(*scale) || *scale <= 0)
+      bad.push_back(fmt::format("{} ({})", tensor.name, *scale));
     ones += *scale == 1 ? 1 : 0;
   }
   if (!bad.empty()) {
-    cures->push_back(Lost("scale_lost", "Scales are not positive numbers, so the weights have no size.",
+    cures->push_back(Lost("scale_lost",
+                          "Scales are not positive numbers, so the weights have no size.",
                           Named(bad) + "."));
   } else if (scaled >= 7 && ones == scaled) {
     cures->push_back(Lost("scale_lost", "The scales of the weights are lost.",
@@ -102,7 +107,7 @@ void CheckScales(const Checkpoint& file, std::vector<Cure>* cures) {
 
 /// Weights of norms lie around 1; what is thousands of times that came from elsewhere.
 void CheckNorms(const Checkpoint& file, std::vector<Cure>* cures) {
-  constexpr double kMostRatio = 50;
+  constexpr double kMostRatio = 300;
   std::map<std::string, std::vector<std::pair<std::string, double>>> kinds;
   for (const Tensor& tensor : file.tensors()) {
     const auto size = LargestMagnitude(tensor);
@@ -117,7 +122,8 @@ void CheckNorms(const Checkpoint& file, std::vector<Cure>* cures) {
     const double usual = tensors.size() < 3 ? 1.5 : std::max(sizes[sizes.size() / 2], 1e-3);
     for (const auto& [name, size] : tensors) {
       const bool far = size > kMostRatio * usual || size < usual / kMostRatio;
-      if (far && std::isfinite(size)) absurd.push_back(fmt::format("{} (up to {:.3g})", name, size));
+      if (far && std::isfinite(size))
+        absurd.push_back(fmt::format("{} (up to {:.3g})", name, size));
     }
   }
   if (absurd.empty()) return;
@@ -133,7 +139,9 @@ void CheckLoading(const Checkpoint& file, std::vector<Cure>* cures) {
   for (const std::string& finding : model::CheckWeights(file, *config, true, &decisions)) {
     const bool missing = finding.find("is missing") != std::string::npos;
     const bool finite = finding.find("finite") != std::string::npos;
-    cures->push_back(Lost(missing ? "missing_tensor" : finite ? "not_finite" : "tensors",
+    cures->push_back(Lost(missing  ? "missing_tensor"
+                          : finite ? "not_finite"
+                                   : "tensors",
                           missing  ? "A tensor that the network needs is not in the file."
                           : finite ? "The file holds numbers that are not finite."
                                    : "A tensor does not fit the network.",

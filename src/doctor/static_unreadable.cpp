@@ -38,7 +38,8 @@ Finding FindingOfUnreadable(const std::string& path, const Error& error) {
   } else if (Says(error, "data offset") || Says(error, "type ")) {
     finding.id = "tensor_type";
     finding.cause =
-        "The types of tensors do not agree with the bytes they take, or are not read: programs give "
+        "The types of tensors do not agree with the bytes they take, or are not read: programs "
+        "give "
         "one number to several formats.";
     finding.cure = "fetch a file of another format, or make it again";
   }

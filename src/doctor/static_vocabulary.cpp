@@ -73,13 +73,14 @@ void CheckSpelling(const Checkpoint& file, std::span<const std::string_view> tok
   }
   constexpr std::size_t kLeast = 3;
   if (wrong < kLeast) return;
-  cures->push_back({{"vocabulary_spelling",
-                     "The vocabulary is spelled wrongly: tokens have plain spaces or marks of another "
-                     "kind of tokenizer in place of the byte-level alphabet.",
-                     fmt::format("{} of {} tokens cannot be read, the first is {}.", wrong,
-                                 tokens.size(), first),
-                     "spell these tokens in the byte-level alphabet", true},
-                    {RespellTokens()}});
+  cures->push_back(
+      {{"vocabulary_spelling",
+        "The vocabulary is spelled wrongly: tokens have plain spaces or marks of another "
+        "kind of tokenizer in place of the byte-level alphabet.",
+        fmt::format("{} of {} tokens cannot be read, the first is {}.", wrong, tokens.size(),
+                    first),
+        "spell these tokens in the byte-level alphabet", true},
+       {RespellTokens()}});
 }
 
 struct EndKey {
@@ -87,9 +88,11 @@ struct EndKey {
   std::array<std::string_view, 6> names;  // in the order of trust
 };
 constexpr EndKey kEnds[] = {
-    {"tokenizer.ggml.bos_token_id", "begins",
+    {"tokenizer.ggml.bos_token_id",
+     "begins",
      {"<|begin_of_text|>", "<s>", "<bos>", "<|startoftext|>", "", ""}},
-    {"tokenizer.ggml.eos_token_id", "ends",
+    {"tokenizer.ggml.eos_token_id",
+     "ends",
      {"<|end_of_text|>", "</s>", "<|im_end|>", "<|endoftext|>", "<eos>", "<|eot_id|>"}}};
 
 /// The key names a token that is none of those that begin or end texts, and one of those is there.
@@ -111,6 +114,7 @@ void CheckEnd(const Checkpoint& file, std::span<const std::string_view> tokens, 
     const auto place = std::ranges::find(tokens, name);
     if (place == tokens.end()) continue;
     const auto right = static_cast<std::size_t>(place - tokens.begin());
+    if (right < types.size() && types[right] != 3) continue;  // a word that looks like a marker
     const std::string shown = inside ? "is " + formats::Quoted(found) : "is outside the vocabulary";
     cures->push_back({{"end_token", fmt::format("The wrong token {} texts.", end.what),
                        fmt::format("{} is {}, which {}; {} is token {}.", end.key, **id, shown,
@@ -129,7 +133,8 @@ void CheckPre(const Checkpoint& file, std::span<const std::string_view> tokens,
   const auto kind = file.metadata().GetString("tokenizer.ggml.model");
   if (!pre || !*pre || !kind || *kind != "gpt2" || (*pre)->starts_with("hf:")) return;
   const bool llama3 = std::ranges::find(tokens, "<|begin_of_text|>") != tokens.end();
-  const bool qwen = std::ranges::find(tokens, "<|im_end|>") != tokens.end();
+  const auto architecture = file.metadata().GetString("general.architecture");
+  const bool qwen = architecture && *architecture == "qwen3";
   const std::string_view fits = llama3 ? "llama-bpe" : qwen ? "qwen2" : "gpt-2";
   const bool known = formats::FindPreRules(**pre) != nullptr;
   // gpt-2's and the default rules are what converters write that do not know better.
@@ -137,15 +142,25 @@ void CheckPre(const Checkpoint& file, std::span<const std::string_view> tokens,
   if (known && !(guessed && (llama3 || qwen))) return;
   cures->push_back(
       {{"pre_tokenizer",
-        known ? "The pre-tokenizer is another model's: numbers and some other texts are cut wrongly."
-              : "The name of the pre-tokenizer is not known.",
+        known
+            ? "The pre-tokenizer is another model's: numbers and some other texts are cut wrongly."
+            : "The name of the pre-tokenizer is not known.",
         fmt::format("{} is {}; a vocabulary with {} goes with {}.", kKey, formats::Quoted(**pre),
                     llama3 ? "<|begin_of_text|>"
-                    : qwen ? "<|im_end|>"
-                           : "neither <|begin_of_text|> nor <|im_end|>",
+                    : qwen ? "Qwen's tokens"
+                           : "no LLaMA-3 tokens",
                     fits),
         fmt::format("set {} to {}", kKey, fits), true},
        {SetKey(std::string(kKey), "str", std::string(fits))}});
+}
+
+std::size_t CountOf(std::string_view text, std::string_view part) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos;
+       at += part.size()) {
+    ++count;
+  }
+  return count;
 }
 
 void CheckTemplate(const Checkpoint& file, std::vector<Cure>* cures) {
@@ -153,11 +168,14 @@ void CheckTemplate(const Checkpoint& file, std::vector<Cure>* cures) {
   const auto text = file.metadata().GetString(kKey);
   if (!text || !*text) return;
   const auto compiled = jinja::Template::Compile(**text);
-  if (compiled) return;
-  cures->push_back({{"chat_template", "The chat template is broken.",
-                     compiled.error().message + ".",
-                     "take the key tokenizer.chat_template out; a known form is used instead", true},
-                    {RemoveKey(std::string(kKey))}});
+  // What only this engine does not know is no fault of the file: brackets must be open, too.
+  const bool balanced = CountOf(**text, "{%") == CountOf(**text, "%}") &&
+                        CountOf(**text, "{{") == CountOf(**text, "}}");
+  if (compiled || balanced) return;
+  cures->push_back(
+      {{"chat_template", "The chat template is broken.", compiled.error().message + ".",
+        "take the key tokenizer.chat_template out; a known form is used instead", true},
+       {RemoveKey(std::string(kKey))}});
 }
 
 }  // namespace

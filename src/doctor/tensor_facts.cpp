@@ -11,8 +11,8 @@ namespace {
 /// Calls `use` with every number of a vector of F32. False for other tensors.
 template <class Use>
 bool ForNumbers(const formats::Tensor& tensor, const Use& use) {
-  const bool fits = tensor.rank == 1 && tensor.format == quant::WeightFormat::kF32 &&
-                    tensor.num_elements() != 0;
+  const bool fits =
+      tensor.rank == 1 && tensor.format == quant::WeightFormat::kF32 && tensor.num_elements() != 0;
   if (!fits) return false;
   for (std::size_t i = 0; i + 4 <= tensor.bytes.size(); i += 4) {
     float number = 0;
@@ -39,7 +39,8 @@ std::optional<std::array<std::uint64_t, 4>> CodeCounts(const formats::Tensor& te
 
 std::optional<double> LargestMagnitude(const formats::Tensor& tensor) {
   double largest = 0;
-  const bool is_vector = ForNumbers(tensor, [&](double x) { largest = std::max(largest, std::abs(x)); });
+  const bool is_vector =
+      ForNumbers(tensor, [&](double x) { largest = std::max(largest, std::abs(x)); });
   return is_vector ? std::optional(largest) : std::nullopt;
 }
 
