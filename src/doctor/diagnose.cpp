@@ -187,15 +187,23 @@ void Search::TryPairs() {
   }
 }
 
-/// The file does not load as it is: the first hypothesis with which it does.
+/// The file does not load as it is: the hypothesis with which it does, and knows the texts best.
 void Search::TryToLoad() {
   const std::string why = last_error_;
-  for (const Hypothesis& hypothesis : OpenHypotheses()) {
+  const auto hypotheses = OpenHypotheses();
+  const Hypothesis* best = nullptr;
+  std::optional<Probe> best_probe;
+  for (const Hypothesis& hypothesis : hypotheses) {
     if (TimeIsUp()) break;
+    Say("trying: " + hypothesis.cure);
     auto probe = Try({hypothesis.edit}, /*order=*/true);
     if (!probe || probe->order_gain < kSense) continue;
-    Keep(hypothesis, *std::move(probe), "Without it the model does not run: " + why + ".");
-    return;
+    if (best_probe && best_probe->nats() <= probe->nats()) continue;
+    best = &hypothesis;
+    best_probe = std::move(probe);
+  }
+  if (best != nullptr) {
+    Keep(*best, *std::move(best_probe), "Without it the model does not run: " + why + ".");
   }
   last_error_ = why;
 }
