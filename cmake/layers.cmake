@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# bittern_layer(name LINK a b): a static library of src/<name>/*.cpp, its unit tests
+# bittern_layer(name LINK a b): a static library of src/<name>/*.cpp and of the folders below (but
+# for kernels, whose folders are compiled by instruction set: kernels.cmake), its unit tests
 # (<name>_test, also a ctest of that name) and its micro-benchmarks (<name>_bench).
 function(bittern_layer name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  if(NOT name STREQUAL "kernels")
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  endif()
   set(tests ${sources})
   set(benches ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cpp$")

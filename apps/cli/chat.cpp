@@ -15,6 +15,8 @@
 #include "cli/line_edit.hpp"
 #include "cli/line_terminal.hpp"
 #include "cli/model_options.hpp"
+#include "cli/options/logprobs_json.hpp"
+#include "cli/options/sampler_options.hpp"
 #include "cli/output.hpp"
 #include "cli/sampling_options.hpp"
 #include "cli/terminal.hpp"
@@ -54,6 +56,9 @@ Result<runtime::Chat> OpenChat(const ChatOptions& options) {
   // Wrong values are told before a large model is loaded.
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   BITTERN_TRY(CheckContextOptions(options.context));
+  if (options.generate.logprobs >= 0 && !options.json) {
+    return Fail(ErrorCode::kInvalidArgument, "--logprobs: it is written with --json only");
+  }
   std::optional<runtime::ChatTemplate> named;
   if (!options.chat_template.empty()) {
     named = BITTERN_TRY(runtime::ChatTemplateByName(options.chat_template));
@@ -93,7 +98,7 @@ Command ParseCommand(std::string_view line) {
 
 std::string ToJson(std::string_view user, const runtime::GenerateResult& reply,
                    const runtime::Session& session) {
-  const nlohmann::ordered_json json = {{"user", user},
+  nlohmann::ordered_json json = {{"user", user},
                                        {"text", reply.text},
                                        {"ids", reply.ids},
                                        {"finish_reason", runtime::FinishReasonName(reply.finish)},
@@ -101,6 +106,9 @@ std::string ToJson(std::string_view user, const runtime::GenerateResult& reply,
                                        {"n_past", session.tokens().size()},
                                        {"draft_n", reply.drafted},
                                        {"draft_n_accepted", reply.accepted}};
+  if (!reply.logprobs.empty()) {
+    json["logprobs"] = LogprobsJson(reply.logprobs, session.model().tokenizer);
+  }
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
@@ -208,6 +216,9 @@ void Dialogue::Remark(const runtime::GenerateResult& reply, const runtime::Timin
     PrintError(
         "notice: the reply was cut because the context is full; /clear starts a new "
         "conversation\n");
+  }
+  if (reply.finish == runtime::FinishReason::kLoop) {
+    PrintError("notice: the reply was stopped because it repeats itself\n");
   }
   if (chat_.dropped_turns() > 0 && !std::exchange(told_of_drop_, true)) {
     PrintError("notice: the context of {} tokens is full; the oldest turns are being forgotten\n",
@@ -330,6 +341,7 @@ void AddChat(CLI::App& app, int* exit_code) {
       ->transform(OneOf({"drop", "stop"}))
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print one JSON object per reply instead of text");
+  AddLogprobsOption(*command, &options->generate);
   command->footer(kExample);
   command->callback([options, exit_code] { *exit_code = ChatCommand(*options); });
 }
