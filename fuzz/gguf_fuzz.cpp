@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <span>
 
+#include "formats/convert/meta_edit.hpp"
 #include "formats/file_kind.hpp"
-#include "formats/gguf_reader.hpp"
-#include "formats/gguf_split.hpp"
-#include "formats/gguf_touch_for_test.hpp"
-#include "formats/meta_edit.hpp"
+#include "formats/gguf/gguf_reader.hpp"
+#include "formats/gguf/gguf_split.hpp"
+#include "formats/gguf/gguf_touch_for_test.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "formats/hf_config.hpp"
+#include "formats/hf/hf_config.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace bittern;

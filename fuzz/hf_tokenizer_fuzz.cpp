@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/byte_alphabet.hpp"
-#include "formats/hf_tokenizer.hpp"
+#include "formats/hf/hf_tokenizer.hpp"
 #include "tokenizer/detokenizer.hpp"
 #include "tokenizer/tokenizer.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/gguf_builder_for_test.hpp"
+#include "formats/gguf/gguf_builder_for_test.hpp"
 
 namespace {
 

@@ -9,8 +9,8 @@
 
 #include "base/utf8.hpp"
 #include "formats/pre_rules.hpp"
-#include "tokenizer/pcre2_oracle.hpp"
 #include "tokenizer/pretokenizer.hpp"
+#include "tokenizer/regex/pcre2_oracle.hpp"
 
 namespace {
 

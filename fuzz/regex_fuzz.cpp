@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "tokenizer/regex.hpp"
+#include "tokenizer/regex/regex.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace bittern::tokenizer;

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string_view>
 
-#include "formats/hf_tensors.hpp"
-#include "formats/safetensors_reader.hpp"
+#include "formats/hf/hf_tensors.hpp"
+#include "formats/hf/safetensors_reader.hpp"
 
 namespace {
 

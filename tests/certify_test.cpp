@@ -2,7 +2,7 @@
 // Certificates: the golden lines hold on every path of this machine, and a defect planted in a
 // weight or in an operation is found and named. The whole table of paths, with other CPUs, is
 // tools/certify_matrix.sh.
-#include "runtime/certify.hpp"
+#include "runtime/certify/certify.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "formats/convert.hpp"
+#include "formats/convert/convert.hpp"
 #include "golden.hpp"
 #include "kernels/registry.hpp"
 #include "model/weights.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversations with the small model: a turn in a kept context says what a fresh run of the whole
 // conversation would, and no failure loses what was said.
-#include "runtime/chat.hpp"
+#include "runtime/chat/chat.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

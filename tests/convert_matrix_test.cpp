@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/convert.hpp"
+#include "formats/convert/convert.hpp"
 #include "runtime/convert_hints.hpp"
 #include "runtime/session.hpp"
 

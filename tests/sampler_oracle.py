@@ -54,6 +54,10 @@ def best_first(tokens):
     return sorted(tokens, key=lambda t: (-t[1], t[0]))
 
 
+def log(p):
+    return math.log(p) if p > sys.float_info.min else -1e4
+
+
 def entropy(p):
     return -math.fsum(x * math.log(x) for x in p if x > 0)
 
@@ -129,7 +133,7 @@ class Oracle:
             return tokens
         p = softmax(tokens)
         h = entropy(p)
-        order = sorted(range(len(tokens)), key=lambda i: (abs(-math.log(p[i]) - h), tokens[i][0]))
+        order = sorted(range(len(tokens)), key=lambda i: (abs(-log(p[i]) - h), tokens[i][0]))
         return self.until(order, p, tokens, lambda total: total > self.o["typical_p"])
 
     def top_p(self, tokens):
@@ -178,9 +182,9 @@ class Oracle:
         tokens = best_first(tokens)
         p = softmax(tokens)
         if self.o["mirostat"] == 2:
-            kept = sum(1 for x in p if -math.log2(x) <= self.mu)
+            kept = sum(1 for x in p if -log(x) / math.log(2) <= self.mu)
         else:
-            pairs = [(math.log((i + 2) / (i + 1)), math.log(p[i] / p[i + 1])) for i in range(min(99, len(p) - 1))]
+            pairs = [(math.log((i + 2) / (i + 1)), tokens[i][1] - tokens[i + 1][1]) for i in range(min(99, len(p) - 1))]
             squares = sum(a * a for a, _ in pairs)
             kept = 1
             if squares:
@@ -203,9 +207,12 @@ class Oracle:
         if self.o["mirostat"]:
             tokens = self.mirostat(tokens)
         else:
-            for name in self.o["samplers"]:
+            names = [n for n in self.o["samplers"] if n != "adaptive_p" or self.o["adaptive_target"] >= 0]
+            for name in names:
                 if name != "adaptive_p":
                     tokens = getattr(self, name)(tokens)
+                if name != names[-1]:  # between steps logits are of single precision
+                    tokens = [(i, float32(x)) for i, x in tokens]
             if "adaptive_p" in self.o["samplers"] and self.o["adaptive_target"] >= 0:
                 tokens = self.adaptive(tokens)
         self.now = {t[0]: p for t, p in zip(tokens, softmax(tokens))}
@@ -213,7 +220,7 @@ class Oracle:
 
     def picked(self, token):
         if self.o["mirostat"]:
-            self.mu -= self.o["mirostat_eta"] * (-math.log2(self.now[token]) - self.o["mirostat_tau"])
+            self.mu -= self.o["mirostat_eta"] * (-log(self.now[token]) / math.log(2) - self.o["mirostat_tau"])
         elif self.before:
             self.sums = [self.before[token] + self.o["adaptive_decay"] * self.sums[0],
                          1 + self.o["adaptive_decay"] * self.sums[1]]

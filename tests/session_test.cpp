@@ -12,7 +12,7 @@
 #include <fstream>
 #include <limits>
 
-#include "runtime/sampler_steps.hpp"
+#include "runtime/sampling/sampler_steps.hpp"
 
 namespace bittern::runtime {
 namespace {

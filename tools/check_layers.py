@@ -3,7 +3,7 @@
 """Usage: check_layers.py ROOT | --self-test
 
 Holds the rules that a compiler does not: folders include only downward (ARCHITECTURE.md), files
-name their licence and stay readable, vector code stays in src/kernels and calls of the operating
+name their licence and stay readable, a folder has few entries, vector code stays in src/kernels and calls of the operating
 system in src/base. Fails if it sees no includes at all, so that a wrong ROOT cannot pass.
 """
 import pathlib
@@ -20,11 +20,13 @@ BELOW = {  # folder: what it may include besides itself
     "kernels": {"base", "quant"},
     "model": {"base", "quant", "formats", "kernels"},
     "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model"},
+    "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model",
-            "runtime"},
+            "runtime", "eval"},
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600
+MAX_ENTRIES = 40  # of a folder below ROOTS
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 LICENSED = {".cpp", ".hpp", ".h", ".inc", ".def", ".cmake", ".py", ".sh", ".js"}
 LICENSED_NAMES = {"CMakeLists.txt", "bittern", "check", "run"}
@@ -74,8 +76,18 @@ def check_file(path, parts, complaints):
     return seen
 
 
+def check_folders(root, complaints):
+    for top in ROOTS:
+        for folder in [root / top, *(p for p in (root / top).rglob("*") if p.is_dir())]:
+            entries = sum(1 for _ in folder.iterdir()) if folder.is_dir() else 0
+            if entries > MAX_ENTRIES:
+                complaints.append(f"{folder.relative_to(root)}: {entries} entries; "
+                                  f"{MAX_ENTRIES} at most")
+
+
 def check(root):
     complaints = []
+    check_folders(root, complaints)
     seen = sum(check_file(path, parts, complaints) for path, parts in source_files(root))
     if not seen:
         complaints.append(f"{root}: no includes seen: wrong folder?")
@@ -118,6 +130,13 @@ def self_test():
                 len(complaints) == 1 and expected in complaints[0])
             if not good:
                 failures.append(f"{name}: expected '{expected}', got {complaints}")
+    with tempfile.TemporaryDirectory() as folder:
+        crowded = pathlib.Path(folder) / "src" / "base"
+        crowded.mkdir(parents=True)
+        for number in range(MAX_ENTRIES + 1):
+            (crowded / f"f{number}.cpp").write_text(SELF_TESTS[0][1], encoding="utf-8")
+        if not any("41 entries" in complaint for complaint in check(pathlib.Path(folder))):
+            failures.append("a folder of 41 entries passes")
     with tempfile.TemporaryDirectory() as folder:
         if not check(pathlib.Path(folder)):
             failures.append("an empty folder passes")

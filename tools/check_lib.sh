@@ -141,7 +141,7 @@ run_isa() {
 check_other_systems() {
   local file flags=(-std=c++20 -fsyntax-only -Wall -Wextra -Wconversion -Wshadow -Werror -Isrc
     -Wno-gnu-statement-expression-from-macro-expansion)
-  for file in src/base/*.cpp; do
+  for file in src/base/*.cpp src/base/*/*.cpp; do
     case "$file" in *_test.cpp | */fmt_library.cpp) continue ;; esac
     clang++-19 "${flags[@]}" -U__linux__ "$file" || return 1
   done

@@ -56,13 +56,13 @@ LIBRARIES = ("runtime", "model", "kernels", "tokenizer", "jinja", "formats", "qu
 
 # name, file under src, [(text, replacement)], first seed and number of models of tests/differential
 DIFFERENTIAL_DEFECTS = [
-    ("scores scaled for a head one larger", "model/attention.cpp",
+    ("scores scaled for a head one larger", "model/forward/attention.cpp",
      [("std::sqrt(static_cast<float>(c.head_dim))", "std::sqrt(static_cast<float>(c.head_dim + 1))")],
      9, 1),
-    ("the norm's mean over the neurons that are kept", "model/block.cpp",
+    ("the norm's mean over the neurons that are kept", "model/forward/block.cpp",
      [("static_cast<std::size_t>(context.config.intermediate_size),\n              {",
        "layer.num_neurons(),\n              {")], 21, 1),
-    ("a batch whose second token takes the first one's scale", "model/linear.cpp",
+    ("a batch whose second token takes the first one's scale", "model/forward/linear.cpp",
      [(".act_scales = context.state.activations.scales.data() + tokens.begin,",
        ".act_scales = context.state.activations.scales.data() + (tokens.begin == 1 ? 0 : tokens.begin),")],
      9, 3),
@@ -70,12 +70,12 @@ DIFFERENTIAL_DEFECTS = [
 
 # name, file under src, [(text, replacement)]: the tests of many sequences must fail
 ENGINE_DEFECTS = [
-    ("attention reads the first sequence's pages", "model/attention.cpp",
+    ("attention reads the first sequence's pages", "model/forward/attention.cpp",
      [("const KvSequence& sequence = *context.segment(item.first_token).sequence;",
        "const KvSequence& sequence = *context.segments[0].sequence;")]),
-    ("logits of the first row of a segment instead of its last", "model/forward.cpp",
+    ("logits of the first row of a segment instead of its last", "model/forward/forward.cpp",
      [("first + count - segment.rows + i", "first + i")]),
-    ("a known page taken although its last token differs", "runtime/prefix_cache.cpp",
+    ("a known page taken although its last token differs", "runtime/engine/prefix_cache.cpp",
      [("  return i;\n", "  return i == 0 ? 0 : std::min(most, i + 1);\n")]),
     ("a page written that another sequence sees", "model/kv_pool.cpp",
      [("    if (pool_->references(last) > 1) {", "    if (pool_->references(last) > 2) {")]),

@@ -7,14 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/mapped_file.hpp"
+#include "base/files/mapped_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
+#include "cli/options/tokenizer_options.hpp"
 #include "cli/output.hpp"
-#include "cli/tokenizer_options.hpp"
 #include "formats/checkpoint.hpp"
-#include "runtime/chat_prompt.hpp"
-#include "runtime/chat_template.hpp"
+#include "runtime/chat/chat_prompt.hpp"
+#include "runtime/chat/chat_template.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern certify`: one line that proves what a model answers on this machine, and the comparison
 // with the line or file of another machine.
-#include "runtime/certify.hpp"
+#include "runtime/certify/certify.hpp"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include <optional>
 #include <utility>
 
-#include "base/atomic_file.hpp"
-#include "base/mapped_file.hpp"
+#include "base/files/atomic_file.hpp"
+#include "base/files/mapped_file.hpp"
 #include "cli/commands.hpp"
-#include "cli/model_options.hpp"
+#include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "formats/source_files.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern convert`: any model that is read, to any format that is written.
-#include "formats/convert.hpp"
+#include "formats/convert/convert.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "cli/commands.hpp"
 #include "cli/convert_report.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/model_options.hpp"
+#include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "formats/checkpoint.hpp"

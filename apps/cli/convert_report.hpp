@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "formats/convert.hpp"
+#include "formats/convert/convert.hpp"
 
 namespace bittern::cli {
 

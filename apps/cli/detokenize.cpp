@@ -13,9 +13,9 @@
 
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
+#include "cli/options/tokenizer_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "cli/tokenizer_options.hpp"
 #include "formats/display.hpp"
 
 namespace bittern::cli {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/foreign_flags.hpp"
+#include "cli/options/foreign_flags.hpp"
 
 #include <gtest/gtest.h>
 

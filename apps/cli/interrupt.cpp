@@ -5,8 +5,8 @@
 
 #include <csignal>
 
-#include "base/atomic_file.hpp"
-#include "cli/line_terminal.hpp"
+#include "base/files/atomic_file.hpp"
+#include "cli/chat/line_terminal.hpp"
 
 namespace bittern::cli {
 namespace {

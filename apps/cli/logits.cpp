@@ -8,12 +8,12 @@
 #include <span>
 
 #include "cli/commands.hpp"
-#include "cli/model_options.hpp"
+#include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "formats/source_files.hpp"
 #include "model/trace.hpp"
-#include "runtime/sampler_steps.hpp"
+#include "runtime/sampling/sampler_steps.hpp"
 #include "runtime/zero_counter.hpp"
 
 namespace bittern::cli {

@@ -12,12 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mapped_guard.hpp"
+#include "base/files/mapped_guard.hpp"
 #include "base/standard_streams.hpp"
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/help.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/options/arguments.hpp"
+#include "cli/options/help.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 
@@ -103,6 +103,7 @@ int Main(std::span<const std::string> words) {
   AddBatch(app, &exit_code);
   AddBench(app, &exit_code);
   AddCertify(app, &exit_code);
+  AddEval(app, &exit_code);
   app.footer(kProgramFooter);  // after the commands, which would inherit it
   if (words.empty()) {
     PrintError("{}", app.help());

@@ -7,15 +7,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/mapped_file.hpp"
+#include "base/files/mapped_file.hpp"
 #include "cli/commands.hpp"
-#include "cli/inspect_values.hpp"
+#include "cli/inspect/inspect_values.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/model_options.hpp"
+#include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "formats/convert/meta_edit.hpp"
 #include "formats/display.hpp"
-#include "formats/meta_edit.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/atomic_file.hpp"
+#include "base/files/atomic_file.hpp"
 #include "base/result.hpp"
 
 namespace bittern::cli {

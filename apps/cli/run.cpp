@@ -10,11 +10,11 @@
 
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/model_options.hpp"
 #include "cli/options/logprobs_json.hpp"
+#include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
+#include "cli/options/sampling_options.hpp"
 #include "cli/output.hpp"
-#include "cli/sampling_options.hpp"
 #include "cli/savings.hpp"
 #include "cli/terminal.hpp"
 #include "cli/timings.hpp"
@@ -65,17 +65,16 @@ nlohmann::ordered_json ToJson(const Decisions& decisions) {
 }
 
 std::string ToJson(const Run& run) {
-  nlohmann::ordered_json json = {
-      {"model", run.model->model.checkpoint().path()},
-      {"prompt_ids", run.prompt_ids},
-      {"ids", run.result.ids},
-      {"text", run.result.text},
-      {"finish_reason", runtime::FinishReasonName(run.result.finish)},
-      {"seed", run.result.seed},
-      {"timings", TimingsJson(run.timings)},
-      {"savings", SavingsJson(run.savings)},
-      {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
-      {"decisions", ToJson(run.model->decisions)}};
+  nlohmann::ordered_json json = {{"model", run.model->model.checkpoint().path()},
+                                 {"prompt_ids", run.prompt_ids},
+                                 {"ids", run.result.ids},
+                                 {"text", run.result.text},
+                                 {"finish_reason", runtime::FinishReasonName(run.result.finish)},
+                                 {"seed", run.result.seed},
+                                 {"timings", TimingsJson(run.timings)},
+                                 {"savings", SavingsJson(run.savings)},
+                                 {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
+                                 {"decisions", ToJson(run.model->decisions)}};
   if (run.with_logprobs) {
     json["logprobs"] = LogprobsJson(run.result.logprobs, run.model->tokenizer);
   }

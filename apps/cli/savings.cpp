@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "quant/tile16.hpp"
+#include "quant/layouts/tile16.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/detokenize.hpp"
+#include "cli/options/tokenizer_options.hpp"
 #include "cli/output.hpp"
-#include "cli/tokenizer_options.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -11,10 +11,10 @@
 
 #include "formats/display.hpp"
 #include "formats/file_kind.hpp"
-#include "formats/gguf_reader.hpp"
-#include "formats/gguf_split.hpp"
-#include "formats/hf_folder.hpp"
-#include "formats/safetensors_reader.hpp"
+#include "formats/gguf/gguf_reader.hpp"
+#include "formats/gguf/gguf_split.hpp"
+#include "formats/hf/hf_folder.hpp"
+#include "formats/hf/safetensors_reader.hpp"
 
 namespace bittern::formats {
 /// Fills a Checkpoint; the only place that may.

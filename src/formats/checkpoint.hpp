@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/decision.hpp"
-#include "base/mapped_file.hpp"
+#include "base/files/mapped_file.hpp"
 #include "base/result.hpp"
 #include "formats/metadata.hpp"
 #include "quant/weight_format.hpp"
@@ -72,7 +72,7 @@ class Checkpoint {
   [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }
   [[nodiscard]] Metadata& metadata() noexcept { return metadata_; }
   [[nodiscard]] std::span<const Tensor> tensors() const noexcept { return tensors_; }
-  /// What the reader had to decide about the weights (formats/hf_scales.hpp).
+  /// What the reader had to decide about the weights (formats/hf/hf_scales.hpp).
   [[nodiscard]] const Decisions& decisions() const noexcept { return decisions_; }
   /// nullptr if there is no such tensor.
   [[nodiscard]] const Tensor* Find(std::string_view name) const;

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "formats/gguf_builder_for_test.hpp"
+#include "formats/gguf/gguf_builder_for_test.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "formats/display.hpp"
-#include "formats/safetensors_reader.hpp"
+#include "formats/hf/safetensors_reader.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/gguf_builder_for_test.hpp"
+#include "formats/gguf/gguf_builder_for_test.hpp"
 #include "quant/ternary_codec.hpp"
 
 namespace bittern::formats {

@@ -23,7 +23,7 @@ struct PreRules {
 /// nullptr: not known.
 [[nodiscard]] const PreRules* FindPreRules(std::string_view name) noexcept;
 
-/// The steps of a tokenizer.json that cut as `rules` do (formats/hf_pipeline.hpp).
+/// The steps of a tokenizer.json that cut as `rules` do (formats/hf/hf_pipeline.hpp).
 [[nodiscard]] std::string StepsOf(const PreRules& rules);
 
 /// `text` as a pattern that matches just that.

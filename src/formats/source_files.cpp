@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "formats/gguf_split.hpp"
+#include "formats/gguf/gguf_split.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <fstream>
 
-#include "formats/convert.hpp"
-#include "formats/convert_model_for_test.hpp"
+#include "formats/convert/convert.hpp"
+#include "formats/convert/convert_model_for_test.hpp"
 
 namespace bittern::formats {
 namespace {

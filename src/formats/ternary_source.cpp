@@ -12,7 +12,7 @@
 
 #include "formats/display.hpp"
 #include "formats/i2s_detector.hpp"
-#include "quant/dequantize.hpp"
+#include "quant/blocks/dequantize.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "formats/display.hpp"
-#include "formats/gguf_writer.hpp"
+#include "formats/gguf/gguf_writer.hpp"
 #include "formats/json.hpp"
 
 namespace bittern::formats {

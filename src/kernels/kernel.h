@@ -33,8 +33,8 @@ struct GroupedArgs {
 };
 inline constexpr size_t kGroupCols = 64;
 
-/// Ternary matrix times int8 vectors, exact in int32. Weights are Tile16 (quant/tile16.hpp).
-/// |sum| <= cols * 128, so int32 holds every cols < 2^24.
+/// Ternary matrix times int8 vectors, exact in int32. Weights are Tile16
+/// (quant/layouts/tile16.hpp). |sum| <= cols * 128, so int32 holds every cols < 2^24.
 struct Tile16Ops {
   /// out[16 t + r] = sum over c of (code - 1) * act[c].
   /// tiles: num_tiles * num_blocks * 512 bytes. act: int8[num_blocks * 128]. act_sum: its sum.
@@ -70,8 +70,8 @@ struct Tile48Args {
   size_t out_stride;
 };
 
-/// Ternary matrix times int8 vectors from Tile48 (quant/tile48.hpp), which is smaller than Tile16
-/// and takes more arithmetic. Exact in int32 for cols < 2^18.
+/// Ternary matrix times int8 vectors from Tile48 (quant/layouts/tile48.hpp), which is smaller than
+/// Tile16 and takes more arithmetic. Exact in int32 for cols < 2^18.
 struct Tile48Ops {
   void (*gemv)(const Tile48Args* args);
   /// One tile as three of Tile16, num_blocks * 512 bytes each, for batches.
@@ -79,8 +79,8 @@ struct Tile48Ops {
 };
 
 /// Ternary matrix times int8 vector by tables: the sums that two (tl1) or three (tl2) activations
-/// can make are looked up instead of multiplied. Layout: quant/lut32.hpp. Exact in int32 for
-/// cols < 2^23.
+/// can make are looked up instead of multiplied. Layout: quant/layouts/lut32.hpp. Exact in int32
+/// for cols < 2^23.
 struct LutOps {
   /// The tables of one vector. act: int8[num_steps * step columns], any values; tables:
   /// num_steps * kTl1TableBytes or kTl2TableBytes.
@@ -127,7 +127,8 @@ struct SurvivorArgs {
   uint32_t* ids;   ///< [count + 16]: survivors, ascending; what follows them is overwritten too
 };
 
-/// A coarse copy of a float matrix in bit planes (quant/screen_planes.hpp), times one vector.
+/// A coarse copy of a float matrix in bit planes (quant/layouts/screen_planes.hpp), times one
+/// vector.
 struct ScreenOps {
   void (*scan)(const ScanArgs* args);
   /// As `scan` of each of args[0..count): vectors that meet the same tiles (tiles, num_tiles, cols
@@ -172,7 +173,7 @@ struct ColumnArgs {
 };
 
 /// Ternary matrix times int8 vector, leaving out what is known to be zero; and the way from those
-/// layouts (quant/skip_layouts.hpp) to Tile16 for batches. Exact in int32 for cols < 2^17.
+/// layouts (quant/layouts/skip_layouts.hpp) to Tile16 for batches. Exact in int32 for cols < 2^17.
 struct SparseOps {
   void (*gemv_rows)(const RowArgs* args);
   /// A vector for gemv_rows. act: num_blocks * 128 bytes; ordered: OrderedActs(num_blocks).
@@ -304,9 +305,9 @@ struct FloatOps {
   void (*dot_f32)(const float* rows, size_t num_rows, size_t n, const float* x, float* out);
   void (*dot_f16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);
   void (*dot_bf16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);
-  /// Codes for the screened head (model/screened_head.hpp): the step is 2.5 to 20 times the root
-  /// mean square of the row, whatever loses least at five bits, over 127.5; what lies outside is
-  /// clamped, and its loss counted.
+  /// Codes for the screened head (model/forward/screened_head.hpp): the step is 2.5 to 20 times the
+  /// root mean square of the row, whatever loses least at five bits, over 127.5; what lies outside
+  /// is clamped, and its loss counted.
   void (*screen_row)(const float* x, size_t n, int8_t* codes, ScreenRow* out);
   /// Binary16 to float.
   void (*widen_half)(const uint16_t* x, size_t n, float* out);

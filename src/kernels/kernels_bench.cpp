@@ -9,10 +9,10 @@
 
 #include "base/aligned_buffer.hpp"
 #include "kernels/registry.hpp"
-#include "quant/screen_planes.hpp"
-#include "quant/skip_layouts.hpp"
-#include "quant/tile16.hpp"
-#include "quant/tile48.hpp"
+#include "quant/layouts/screen_planes.hpp"
+#include "quant/layouts/skip_layouts.hpp"
+#include "quant/layouts/tile16.hpp"
+#include "quant/layouts/tile48.hpp"
 
 namespace bittern::kernels {
 namespace {

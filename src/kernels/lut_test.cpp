@@ -8,7 +8,7 @@
 
 #include "base/guarded_buffer_for_test.hpp"
 #include "kernels/registry.hpp"
-#include "quant/lut32.hpp"
+#include "quant/layouts/lut32.hpp"
 
 namespace bittern::kernels {
 namespace {

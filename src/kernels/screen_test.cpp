@@ -12,7 +12,7 @@
 
 #include "base/guarded_buffer_for_test.hpp"
 #include "kernels/registry.hpp"
-#include "quant/screen_planes.hpp"
+#include "quant/layouts/screen_planes.hpp"
 
 namespace bittern::kernels {
 namespace {

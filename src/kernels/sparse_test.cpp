@@ -10,8 +10,8 @@
 
 #include "base/guarded_buffer_for_test.hpp"
 #include "kernels/registry.hpp"
-#include "quant/skip_layouts.hpp"
-#include "quant/tile16.hpp"
+#include "quant/layouts/skip_layouts.hpp"
+#include "quant/layouts/tile16.hpp"
 
 namespace bittern::kernels {
 namespace {

@@ -2,7 +2,7 @@
 // Every tile16 kernel that this CPU can run, against a three-line loop over the layout's own
 // definition (quant::CodeInTile): random data and always the extremes, since a too narrow
 // accumulator passes every random test. New kernels are tested without editing this file.
-#include "quant/tile16.hpp"
+#include "quant/layouts/tile16.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

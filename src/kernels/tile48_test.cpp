@@ -2,7 +2,7 @@
 // Every kernel for Tile48 that this CPU can run, against loops over the codes: random data and
 // always the extremes; and the tiles made for batches, against the packer of tiles. New kernels are
 // tested without editing this file.
-#include "quant/tile48.hpp"
+#include "quant/layouts/tile48.hpp"
 
 #include <gtest/gtest.h>
 

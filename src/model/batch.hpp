@@ -10,8 +10,8 @@
 #include <optional>
 #include <span>
 
+#include "model/forward/screened_head.hpp"
 #include "model/kv_pool.hpp"
-#include "model/screened_head.hpp"
 
 namespace bittern::model {
 

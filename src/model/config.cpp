@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "model/activation.hpp"
+#include "model/forward/activation.hpp"
 
 namespace bittern::model {
 namespace {

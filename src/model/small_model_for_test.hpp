@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/byte_alphabet.hpp"
-#include "formats/gguf_builder_for_test.hpp"
+#include "formats/gguf/gguf_builder_for_test.hpp"
 #include "quant/i2s.hpp"
 #include "quant/ternary_codec.hpp"
 

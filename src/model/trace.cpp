@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "model/trace_step.hpp"
-#include "quant/tile16.hpp"
+#include "quant/layouts/tile16.hpp"
 
 namespace bittern::model {
 namespace {

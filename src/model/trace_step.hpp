@@ -3,7 +3,7 @@
 // step, and ends with one of its own, so that nobody overwrites what is being read.
 #pragma once
 
-#include "model/context.hpp"
+#include "model/forward/context.hpp"
 #include "model/trace.hpp"
 
 namespace bittern::model {

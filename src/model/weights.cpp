@@ -7,12 +7,12 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "model/dead_neurons.hpp"
-#include "model/repack.hpp"
-#include "model/rope_frequencies.hpp"
-#include "model/tensor_binder.hpp"
-#include "model/unused_tensors.hpp"
-#include "model/weight_binding.hpp"
+#include "model/forward/rope_frequencies.hpp"
+#include "model/load/dead_neurons.hpp"
+#include "model/load/repack.hpp"
+#include "model/load/tensor_binder.hpp"
+#include "model/load/unused_tensors.hpp"
+#include "model/load/weight_binding.hpp"
 
 namespace bittern::model {
 namespace {

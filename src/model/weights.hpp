@@ -12,13 +12,13 @@
 #include "base/aligned_buffer.hpp"
 #include "base/decision.hpp"
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "formats/checkpoint.hpp"
 #include "kernels/registry.hpp"
 #include "model/config.hpp"
-#include "model/load_options.hpp"
-#include "model/matrix_layout.hpp"
-#include "model/screened_head.hpp"
+#include "model/forward/screened_head.hpp"
+#include "model/load/load_options.hpp"
+#include "model/load/matrix_layout.hpp"
 #include "quant/weight_format.hpp"
 
 namespace bittern::model {
@@ -68,11 +68,11 @@ struct LayerWeights {
   TernaryMatrix up_proj;              // (intermediate_size, hidden_size), kRows; else empty
   std::vector<float> ffn_sub_norm;    // (intermediate_size); may be empty
   TernaryMatrix down_proj;            // (hidden_size, intermediate_size); kColumns with up_proj
-  /// Not empty: dead neurons are left out (model/dead_neurons.hpp); those that are kept, which the
-  /// rows of gate and up, the elements of ffn_sub_norm and the columns of down_proj stand for.
+  /// Not empty: dead neurons are left out (model/load/dead_neurons.hpp); those that are kept, which
+  /// the rows of gate and up, the elements of ffn_sub_norm and the columns of down_proj stand for.
   std::vector<std::uint32_t> neurons;
 
-  /// Zeros of the gate and of down_proj's input are left out (model/sparse_down.hpp).
+  /// Zeros of the gate and of down_proj's input are left out (model/sparse/sparse_down.hpp).
   [[nodiscard]] bool skips_zeros() const noexcept { return up_proj.num_tiles != 0; }
   /// Neurons of the feed-forward part that are kept.
   [[nodiscard]] std::size_t num_neurons() const noexcept { return gate_up_proj.parts[0].rows; }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "quant/dequantize.hpp"
+#include "quant/blocks/dequantize.hpp"
 
 namespace bittern::quant {
 namespace {

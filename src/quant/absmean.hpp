@@ -24,7 +24,7 @@ struct AbsmeanScale {
 
 /// Sum of |w| over one row of n weights, in double, from the first to the last. The sum of a
 /// matrix is that of its rows, in double, from the first to the last: threads may share the rows
-/// out and still agree on every bit. format: one with a decoder in quant/dequantize.hpp.
+/// out and still agree on every bit. format: one with a decoder in quant/blocks/dequantize.hpp.
 [[nodiscard]] double AbsSumOfRow(WeightFormat format, std::span<const std::byte> row,
                                  std::size_t n);
 

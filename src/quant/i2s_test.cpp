@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "quant/tile16.hpp"
+#include "quant/layouts/tile16.hpp"
 
 namespace bittern::quant {
 namespace {

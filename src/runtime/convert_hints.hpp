@@ -5,7 +5,7 @@
 
 #include "base/decision.hpp"
 #include "formats/checkpoint.hpp"
-#include "formats/convert.hpp"
+#include "formats/convert/convert.hpp"
 
 namespace bittern::runtime {
 

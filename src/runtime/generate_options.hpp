@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/sampler.hpp"
 #include "runtime/sampling/logprobs.hpp"
+#include "runtime/sampling/sampler.hpp"
 #include "runtime/speculation.hpp"
 
 namespace bittern::runtime {

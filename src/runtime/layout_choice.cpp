@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
-#include "base/atomic_file.hpp"
+#include "base/files/atomic_file.hpp"
 #include "formats/json.hpp"
-#include "quant/tile48.hpp"
+#include "quant/layouts/tile48.hpp"
 #include "runtime/machine_probe.hpp"
 
 namespace bittern::runtime {

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "formats/checkpoint.hpp"
 #include "kernels/registry.hpp"
-#include "model/matrix_layout.hpp"
+#include "model/load/matrix_layout.hpp"
 
 namespace bittern::runtime {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/aligned_buffer.hpp"
-#include "quant/tile16.hpp"
+#include "quant/layouts/tile16.hpp"
 
 namespace bittern::runtime {
 namespace {

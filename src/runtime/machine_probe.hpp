@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/thread_pool.hpp"
+#include "base/threads/thread_pool.hpp"
 #include "kernels/registry.hpp"
 
 namespace bittern::runtime {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/stop.hpp"
+#include "runtime/sampling/stop.hpp"
 #include "tokenizer/detokenizer.hpp"
 #include "tokenizer/tokenizer.hpp"
 

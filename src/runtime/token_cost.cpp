@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "model/weights.hpp"
-#include "quant/screen_planes.hpp"
+#include "quant/layouts/screen_planes.hpp"
 
 namespace bittern::runtime {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "tokenizer/pcre2_oracle.hpp"
+#include "tokenizer/regex/pcre2_oracle.hpp"
 #include "tokenizer/texts_for_test.hpp"
 
 namespace bittern::tokenizer {

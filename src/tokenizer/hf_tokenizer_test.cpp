@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokenizers of Hugging Face folders against the same ones from GGUF keys: ids must be equal.
-#include "formats/hf_tokenizer.hpp"
+#include "formats/hf/hf_tokenizer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "formats/checkpoint.hpp"
 #include "formats/pre_rules.hpp"
-#include "tokenizer/pcre2_oracle.hpp"
+#include "tokenizer/regex/pcre2_oracle.hpp"
 #include "tokenizer/test_vocabulary.hpp"
 #include "tokenizer/texts_for_test.hpp"
 

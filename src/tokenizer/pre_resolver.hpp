@@ -24,7 +24,7 @@ struct PreTokenizer {
 };
 
 /// By tokenizer.ggml.pre: a name of pre_rules.hpp, or "hf:STEP;STEP...", steps of a tokenizer.json
-/// (formats/hf_pipeline.hpp).
+/// (formats/hf/hf_pipeline.hpp).
 ///
 /// bittern.tokenizer.ignore_merges and bittern.tokenizer.nfc, where present, have the last word.
 /// Where the name is absent, a vocabulary whose BOS is called <|begin_of_text|> is LLaMA-3's (a

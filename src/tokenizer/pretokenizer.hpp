@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tokenizer/regex.hpp"
+#include "tokenizer/regex/regex.hpp"
 
 namespace bittern::tokenizer {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "formats/pre_rules.hpp"
-#include "tokenizer/pcre2_oracle.hpp"
+#include "tokenizer/regex/pcre2_oracle.hpp"
 #include "tokenizer/texts_for_test.hpp"
 
 namespace bittern::tokenizer {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "formats/hf_tokenizer.hpp"
+#include "formats/hf/hf_tokenizer.hpp"
 #include "tokenizer/detokenizer.hpp"
 #include "tokenizer/texts_for_test.hpp"
 #include "tokenizer/tokenizer.hpp"

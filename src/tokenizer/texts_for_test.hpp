@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/utf8.hpp"
-#include "tokenizer/pcre2_oracle.hpp"
+#include "tokenizer/regex/pcre2_oracle.hpp"
 
 namespace bittern::tokenizer {
 

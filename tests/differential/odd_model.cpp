@@ -9,8 +9,8 @@
 
 #include "base/byte_alphabet.hpp"
 #include "base/float16.hpp"
-#include "quant/dequantize.hpp"
-#include "quant/quantize.hpp"
+#include "quant/blocks/dequantize.hpp"
+#include "quant/blocks/quantize.hpp"
 
 namespace bittern::differential {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/gguf_builder_for_test.hpp"
+#include "formats/gguf/gguf_builder_for_test.hpp"
 #include "quant/ternary_codec.hpp"
 
 namespace bittern::differential {

@@ -18,7 +18,8 @@ class Facts:
 
     def see(self, x):
         if x.size:
-            self.largest = max(self.largest, float(np.abs(x).max()))
+            most = float(np.abs(x).max())  # NaN where any value is
+            self.largest = max(self.largest, np.inf if np.isnan(most) else most)
         return x
 
 

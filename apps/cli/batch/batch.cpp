@@ -14,11 +14,11 @@
 #include "cli/batch/results_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/model_options.hpp"
+#include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
-#include "cli/sampling_options.hpp"
+#include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
-#include "runtime/chat_template.hpp"
+#include "runtime/chat/chat_template.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <chrono>
 
 #include "cli/terminal.hpp"
-#include "runtime/sampler_steps.hpp"
+#include "runtime/sampling/sampler_steps.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "cli/output.hpp"
-#include "runtime/engine.hpp"
+#include "runtime/engine/engine.hpp"
 
 namespace bittern::cli {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/chat_template.hpp"
-#include "runtime/engine.hpp"
+#include "runtime/chat/chat_template.hpp"
+#include "runtime/engine/engine.hpp"
 
 namespace bittern::cli {
 

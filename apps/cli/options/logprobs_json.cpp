@@ -28,7 +28,8 @@ nlohmann::ordered_json ToJson(const runtime::TokenLogprobs& logprobs,
                               const tokenizer::Tokenizer& tokenizer) {
   nlohmann::ordered_json json = EntryJson(logprobs.picked, tokenizer);
   auto top = nlohmann::ordered_json::array();
-  for (const runtime::TokenLogprob& entry : logprobs.top) top.push_back(EntryJson(entry, tokenizer));
+  for (const runtime::TokenLogprob& entry : logprobs.top)
+    top.push_back(EntryJson(entry, tokenizer));
   json["top_logprobs"] = std::move(top);
   return json;
 }

@@ -9,8 +9,8 @@
 
 namespace bittern::cli {
 
-/// {"id", "token", "bytes", "logprob", "top_logprobs": [{"id", "token", "bytes", "logprob"}]}; "token" has U+FFFD
-/// where the bytes are not whole characters.
+/// {"id", "token", "bytes", "logprob", "top_logprobs": [{"id", "token", "bytes", "logprob"}]};
+/// "token" has U+FFFD where the bytes are not whole characters.
 [[nodiscard]] nlohmann::ordered_json ToJson(const runtime::TokenLogprobs& logprobs,
                                             const tokenizer::Tokenizer& tokenizer);
 

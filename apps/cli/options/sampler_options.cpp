@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/model_options.hpp"
+#include "cli/options/model_options.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -133,7 +133,8 @@ void AddBreakers(CLI::App& command, runtime::SamplerOptions* sampler) {
               if (breaker != "none") sampler->dry_sequence_breakers.push_back(Unescape(breaker));
             }
           },
-          "A text over which DRY does not look back, in place of newline, ':', '\"' and '*'; may be "
+          "A text over which DRY does not look back, in place of newline, ':', '\"' and '*'; may "
+          "be "
           "repeated; none: no such text")
       ->type_name("TEXT")
       ->allow_extra_args(false);

@@ -11,8 +11,8 @@
 
 namespace bittern::cli {
 
-/// Takes one field; false if it is none of these. Errors: kInvalidArgument names the field, what was
-/// expected and what was found; ranges are checked by the sampler.
+/// Takes one field; false if it is none of these. Errors: kInvalidArgument names the field, what
+/// was expected and what was found; ranges are checked by the sampler.
 [[nodiscard]] Result<bool> ReadSamplingField(std::string_view field, const nlohmann::json& value,
                                              const tokenizer::Tokenizer& tokenizer,
                                              runtime::GenerateOptions* options);

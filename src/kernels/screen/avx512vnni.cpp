@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coarse scan of the screened head with AVX-512 VNNI. Layout: quant/screen_planes.hpp. Fields
-// of a byte are multiplied where they stand (bits 7-4 count 16-fold) into sums of their own, which
-// are shifted once at the end: exact (several vectors share the shift instead). Bound: 240 * 128 *
-// cols / 2 < 2^31 for cols < 2^17.
+// The coarse scan of the screened head with AVX-512 VNNI. Layout: quant/layouts/screen_planes.hpp.
+// Fields of a byte are multiplied where they stand (bits 7-4 count 16-fold) into sums of their own,
+// which are shifted once at the end: exact (several vectors share the shift instead). Bound: 240 *
+// 128 * cols / 2 < 2^31 for cols < 2^17.
 #include <immintrin.h>
 
 #include "kernels/kernel.h"

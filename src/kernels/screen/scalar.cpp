@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coarse scan of the screened head in plain C++. Layout: quant/screen_planes.hpp.
+// The coarse scan of the screened head in plain C++. Layout: quant/layouts/screen_planes.hpp.
 #include "kernels/kernel.h"
 #include "kernels/screen_survivors.inc"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coarse scan of the screened head with SSE4.1. Layout: quant/screen_planes.hpp.
+// The coarse scan of the screened head with SSE4.1. Layout: quant/layouts/screen_planes.hpp.
 //
 // Bounds of the int16 sums: a product of two nibbles is at most 2 * 15 * 128 = 3840 in magnitude,
 // and eight are added before they are widened (30720); of two pairs 2 * 3 * 128 = 768, of which

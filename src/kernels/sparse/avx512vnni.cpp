@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ternary products that leave zeros out, with AVX-512 VNNI. Layouts: quant/skip_layouts.hpp. Fields
-// are multiplied where they stand in their byte, into a sum of their own that is shifted once at
-// the end. Bound: 3 * 64 * 128 * cols / 4 < 2^31 for cols < 2^18.
+// Ternary products that leave zeros out, with AVX-512 VNNI. Layouts:
+// quant/layouts/skip_layouts.hpp. Fields are multiplied where they stand in their byte, into a sum
+// of their own that is shifted once at the end. Bound: 3 * 64 * 128 * cols / 4 < 2^31 for cols <
+// 2^18.
 #include <immintrin.h>
 
 #include "kernels/kernel.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ternary products that leave zeros out, in plain C++. Layouts: quant/skip_layouts.hpp.
+// Ternary products that leave zeros out, in plain C++. Layouts: quant/layouts/skip_layouts.hpp.
 #include "kernels/kernel.h"
 #include "kernels/sparse_live.inc"
 #include "kernels/sparse_tiles.inc"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ternary products that leave zeros out, with SSE4.1. Layouts: quant/skip_layouts.hpp.
+// Ternary products that leave zeros out, with SSE4.1. Layouts: quant/layouts/skip_layouts.hpp.
 //
 // Bounds of the int16 sums: a pair of products of codes (at most 3) is at most 2 * 3 * 128 = 768
 // in magnitude. Rows add four fields of eight blocks (32 pairs: 24576), columns add one pair for

@@ -4,7 +4,7 @@
 //
 // Bound of the int16 sums: codes <= 3, activations >= -128, so one vpmaddubsw gives at most
 // 2 * 3 * 128 = 768, and a block of 128 columns adds 32 of them: 24576 < 32767. Every block is
-// widened to int32, so no row length overflows. Layout: quant/tile16.hpp.
+// widened to int32, so no row length overflows. Layout: quant/layouts/tile16.hpp.
 #include <immintrin.h>
 
 #include "kernels/kernel.h"

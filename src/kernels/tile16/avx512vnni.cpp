@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ternary gemv and gemm with AVX-512 VNNI. One 64-byte step of a tile is 16 rows x 16 columns;
 // vpdpbusd multiplies four unsigned codes by four signed activations per 32-bit lane, so a lane
-// is an output row and nothing is ever summed across lanes. Layout: quant/tile16.hpp.
+// is an output row and nothing is ever summed across lanes. Layout: quant/layouts/tile16.hpp.
 #include <immintrin.h>
 
 #include "kernels/kernel.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ternary gemm with ARM's int8 matrix multiply (Graviton 3, Apple M2 and later): smmla multiplies
 // two rows by two tokens over eight columns, twice the work of a dot product. A single vector has
-// no second token, so gemv is that of neondot. Layout: quant/tile16.hpp.
+// no second token, so gemv is that of neondot. Layout: quant/layouts/tile16.hpp.
 //
 // Bound: one smmla adds at most 8 * 3 * 128 = 3072 in absolute value to a lane and a row has
 // cols / 8 of them: int32 holds cols < 2^22.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ternary gemv and gemm without intrinsics: the path of CPUs that have nothing better. Layout:
-// quant/tile16.hpp.
+// quant/layouts/tile16.hpp.
 #include "kernels/kernel.h"
 
 namespace bittern::kernels {

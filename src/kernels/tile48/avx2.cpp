@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ternary gemv from three weights in five bits, with AVX2. Layout: quant/tile48.hpp. A shuffle
-// turns thirty-two pairs into triples of codes; a subtraction negates those under a sign.
+// Ternary gemv from three weights in five bits, with AVX2. Layout: quant/layouts/tile48.hpp. A
+// shuffle turns thirty-two pairs into triples of codes; a subtraction negates those under a sign.
 #include <immintrin.h>
 
 #include "kernels/kernel.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ternary gemv from three weights in five bits, in plain C++: what every other kernel must equal.
-// Layout: quant/tile48.hpp.
+// Layout: quant/layouts/tile48.hpp.
 #include "kernels/kernel.h"
 #include "kernels/tile48/triples.inc"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup gemv over pairs with AVX-512 (BW; VNNI has no part in it). Layout: quant/lut32.hpp.
+// Lookup gemv over pairs with AVX-512 (BW; VNNI has no part in it). Layout:
+// quant/layouts/lut32.hpp.
 //
 // Bound of the int16 sums: a pair is at most 256 in magnitude and each lane adds one a step;
 // widened after 127 steps: 32512 < 32767.

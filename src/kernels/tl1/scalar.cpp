@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup gemv over pairs in plain C++: the reference of tl1. Layout: quant/lut32.hpp.
+// Lookup gemv over pairs in plain C++: the reference of tl1. Layout: quant/layouts/lut32.hpp.
 #include "kernels/kernel.h"
 #include "kernels/lut_tables.inc"
 

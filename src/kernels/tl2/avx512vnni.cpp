@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup gemv over triples with AVX-512 (BW; VNNI has no part in it). Layout: quant/lut32.hpp.
+// Lookup gemv over triples with AVX-512 (BW; VNNI has no part in it). Layout:
+// quant/layouts/lut32.hpp.
 //
 // Bound of the int16 sums: a triple is at most 384 in magnitude and each lane adds four a step;
 // widened after 20 steps: 80 * 384 = 30720 < 32767.

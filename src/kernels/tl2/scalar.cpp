@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup gemv over triples in plain C++: the reference of tl2. Layout: quant/lut32.hpp.
+// Lookup gemv over triples in plain C++: the reference of tl2. Layout: quant/layouts/lut32.hpp.
 #include "kernels/kernel.h"
 #include "kernels/lut_tables.inc"
 

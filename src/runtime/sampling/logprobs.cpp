@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/portable_math.hpp"
-#include "runtime/sampler_steps.hpp"
+#include "runtime/sampling/sampler_steps.hpp"
 
 namespace bittern::runtime {
 

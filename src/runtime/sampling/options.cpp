@@ -23,9 +23,7 @@ const StepNames kSteps[] = {
     {SamplerStep::kDry, 'd', {"dry"}},
     {SamplerStep::kTopNSigma, 's', {"top_n_sigma", "top-n-sigma", "top_nsigma", "top-nsigma"}},
     {SamplerStep::kTopK, 'k', {"top_k", "top-k"}},
-    {SamplerStep::kTypicalP,
-     'y',
-     {"typ_p", "typ-p", "typical_p", "typical-p", "typical", "typ"}},
+    {SamplerStep::kTypicalP, 'y', {"typ_p", "typ-p", "typical_p", "typical-p", "typical", "typ"}},
     {SamplerStep::kTopP, 'p', {"top_p", "top-p", "nucleus"}},
     {SamplerStep::kMinP, 'm', {"min_p", "min-p"}},
     {SamplerStep::kXtc, 'x', {"xtc"}},
@@ -140,8 +138,7 @@ Result<void> CheckSamplerOptions(const SamplerOptions& options, int vocab_size) 
   constexpr std::string_view kWindow = "0 (off), -1 (whole context) or a count of tokens";
   BITTERN_TRY(CheckLeast("repeat_last_n", options.repeat_last_n, -1, kWindow));
   BITTERN_TRY(CheckLeast("dry_penalty_last_n", options.dry_penalty_last_n, -1, kWindow));
-  BITTERN_TRY(
-      CheckLeast("dry_allowed_length", options.dry_allowed_length, 0, "a count of tokens"));
+  BITTERN_TRY(CheckLeast("dry_allowed_length", options.dry_allowed_length, 0, "a count of tokens"));
   BITTERN_TRY(CheckLeast("min_keep", options.min_keep, 0, "a count of tokens"));
   if (options.mirostat < 0 || options.mirostat > 2) {
     return Fail(ErrorCode::kInvalidArgument,

@@ -75,9 +75,9 @@ struct SamplerOptions {
   int mirostat = 0;  ///< 1 or 2: instead of all steps but the bias and a plain temperature
   float mirostat_tau = 5;
   float mirostat_eta = 0.1f;
-  float adaptive_target = -1;  ///< < 0: off
+  float adaptive_target = -1;   ///< < 0: off
   float adaptive_decay = 0.9f;  ///< 0..0.99
-  int min_keep = 0;  ///< candidates that typical-p, top-p, min-p and XTC leave at least
+  int min_keep = 0;             ///< candidates that typical-p, top-p, min-p and XTC leave at least
   std::vector<LogitBias> logit_bias = {};
   std::vector<SamplerStep> samplers = DefaultSamplers();
 };

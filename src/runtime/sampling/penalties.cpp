@@ -68,7 +68,8 @@ void ApplyLogitBias(std::span<const LogitBias> biases, Candidates* candidates) {
     }
   }
   if (!drops) return;
-  std::erase_if(*candidates, [](const Candidate& candidate) { return candidate.logit < -kLargest; });
+  std::erase_if(*candidates,
+                [](const Candidate& candidate) { return candidate.logit < -kLargest; });
 }
 
 void ApplyPenalties(std::span<const TokenId> recent, const Penalties& penalties,
@@ -77,9 +78,11 @@ void ApplyPenalties(std::span<const TokenId> recent, const Penalties& penalties,
   ForEachNamed(std::span(counted), candidates, [&](Candidate* candidate, const Counted& entry) {
     const float logit = candidate->logit;
     const float repeated = logit > 0 ? logit / penalties.repeat : logit * penalties.repeat;
-    const double less = static_cast<double>(entry.count) * static_cast<double>(penalties.frequency) +
-                        static_cast<double>(penalties.presence);
-    candidate->logit = Bounded(static_cast<double>(std::clamp(repeated, -kLargest, kLargest)) - less);
+    const double less =
+        static_cast<double>(entry.count) * static_cast<double>(penalties.frequency) +
+        static_cast<double>(penalties.presence);
+    candidate->logit =
+        Bounded(static_cast<double>(std::clamp(repeated, -kLargest, kLargest)) - less);
   });
 }
 

@@ -5,12 +5,13 @@
 #include <span>
 #include <vector>
 
-#include "runtime/sampler_steps.hpp"
 #include "runtime/sampling/options.hpp"
+#include "runtime/sampling/sampler_steps.hpp"
 
 namespace bittern::runtime {
 
-/// Adds each bias to its token; -infinity drops the token. `candidates` are by ascending id, finite.
+/// Adds each bias to its token; -infinity drops the token. `candidates` are by ascending id,
+/// finite.
 void ApplyLogitBias(std::span<const LogitBias> biases, Candidates* candidates);
 
 struct Penalties {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/sampler_steps.hpp"
+#include "runtime/sampling/sampler_steps.hpp"
 
 namespace bittern::runtime {
 

@@ -20,8 +20,7 @@ void KeepTopNSigma(double n, Candidates* candidates) {
     squares += off * off;
   }
   // A square root is exact to the last bit on every machine.
-  const double least =
-      static_cast<double>(Best(*candidates).logit) - n * std::sqrt(squares / size);
+  const double least = static_cast<double>(Best(*candidates).logit) - n * std::sqrt(squares / size);
   std::erase_if(*candidates, [&](const Candidate& candidate) {
     return static_cast<double>(candidate.logit) < least;
   });
@@ -58,7 +57,8 @@ void ExcludeTopChoices(double threshold, std::size_t min_keep, Candidates* candi
   const auto below = std::ranges::find_if(probabilities, [&](double p) { return p < threshold; });
   const auto high = static_cast<std::size_t>(below - probabilities.begin());
   if (high < 2 || candidates->size() - (high - 1) < min_keep) return;
-  candidates->erase(candidates->begin(), candidates->begin() + static_cast<std::ptrdiff_t>(high - 1));
+  candidates->erase(candidates->begin(),
+                    candidates->begin() + static_cast<std::ptrdiff_t>(high - 1));
 }
 
 }  // namespace bittern::runtime

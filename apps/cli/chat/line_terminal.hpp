@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A line read at a terminal, with editing, history and bracketed paste (line_edit.hpp). Between
+// lines keys are neither shown nor read: what is typed during an answer waits for the next line.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "cli/chat/line_edit.hpp"
+
+namespace bittern::cli {
+
+/// One at a time, for standard input and standard error, which must be terminals.
+class LineTerminal {
+ public:
+  /// Takes the terminal; error kIo.
+  [[nodiscard]] static Result<void> Begin();
+  LineTerminal() = default;
+  LineTerminal(const LineTerminal&) = delete;
+  LineTerminal& operator=(const LineTerminal&) = delete;
+  ~LineTerminal();
+
+  /// How a reading ended.
+  enum class Outcome { kLine, kEnd, kInterrupt };
+
+  /// Shows `prompt` (ASCII) and reads a line of any length into *line. With kInterrupt (Ctrl-C)
+  /// *line is what had been typed. Error kIo.
+  [[nodiscard]] Result<Outcome> Read(const std::string& prompt, std::string* line);
+
+ private:
+  void Show(const std::string& prompt);
+  void Leave();
+
+  LineEdit edit_;
+  Screen shown_ = {};
+  std::size_t columns_ = 0;  ///< of the terminal when shown_ was shown
+  std::size_t top_ = 0;      ///< first row of shown_ that is visible
+};
+
+/// Columns of the terminal at standard output, else of standard error; 80 if neither says.
+[[nodiscard]] std::size_t TerminalColumns() noexcept;
+
+/// The terminal as it was before LineTerminal::Begin(); safe in signal handlers.
+void RestoreTerminal() noexcept;
+
+}  // namespace bittern::cli

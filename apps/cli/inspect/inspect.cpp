@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern inspect`: what a model file contains, and what would be made of it, without loading it.
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/cpu_report.hpp"
+#include "cli/default_model.hpp"
+#include "cli/inspect/inspect_report.hpp"
+#include "cli/options/model_options.hpp"
+#include "cli/output.hpp"
+#include "cli/terminal.hpp"
+
+namespace bittern::cli {
+namespace {
+
+constexpr const char* kInspectExamples = R"(Examples:
+  bittern inspect ggml-model-i2_s.gguf
+  bittern inspect model.gguf --tensors
+  bittern inspect model.gguf --json | jq .total.parameters
+  bittern inspect --cpu
+
+A file with findings is still a success of `inspect`: look at "findings".)";
+
+struct InspectOptions {
+  std::string path;
+  std::vector<std::string> overrides;
+  bool json = false;
+  bool tensors = false;
+  bool no_codes = false;
+  bool cpu = false;
+};
+
+Result<std::string> InspectCpu(bool json) {
+  const CpuReport report = BITTERN_TRY(MakeCpuReport());
+  return json ? CpuReportJson(report).dump(2) + "\n" : CpuReportText(report);
+}
+
+Result<std::string> Inspect(const InspectOptions& options) {
+  if (options.cpu) return InspectCpu(options.json);
+  auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
+  for (const std::string& text : options.overrides) {
+    BITTERN_TRY(checkpoint.metadata().Override(text));
+  }
+  const InspectReport report = MakeReport(checkpoint, !options.no_codes);
+  NoticeUnreadOverrides(options.overrides, checkpoint.metadata());
+  // A name that is not UTF-8 must not cost the user the report.
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+  std::string text = options.json ? ReportJson(report).dump(2, ' ', false, kReplace) + "\n"
+                                  : ReportText(report, options.tensors, UsesColour(stdout));
+  BITTERN_TRY(checkpoint.CheckUnchanged());
+  return text;
+}
+
+int InspectCommand(const InspectOptions& options) {
+  const auto text = Inspect(options);
+  if (!text) return Report(text.error());
+  StandardOutput output;
+  output.Write(*text);
+  const auto status = output.Status();
+  return status ? 0 : Report(status.error(), kExitRuntime);
+}
+
+}  // namespace
+
+void AddInspect(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("inspect", "Show what a model file contains");
+  const auto options = std::make_shared<InspectOptions>();
+  command
+      ->add_option("-m,--model,MODEL", options->path,
+                   "Model: a GGUF file or a Hugging Face folder, with or without -m; without it "
+                   "$BITTERN_MODEL, else the built-in model")
+      ->type_name("FILE")
+      ->check(FileName());
+  command->add_flag("--json", options->json, "Print one JSON object with everything");
+  command->add_flag("--tensors", options->tensors, "List every tensor");
+  command->add_flag("--no-codes", options->no_codes,
+                    "Do not read the ternary weights to count them");
+  command->add_flag("--cpu", options->cpu,
+                    "Show this CPU's instruction sets and the kernels in use instead of a model");
+  AddFileOptions(*command, &options->overrides);
+  command->footer(kInspectExamples);
+  command->callback([options, exit_code] { *exit_code = InspectCommand(*options); });
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/arguments.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "cli/options/foreign_flags.hpp"
+#include "cli/options/suggestion.hpp"
+
+namespace bittern::cli {
+namespace {
+
+/// After these the next word is free text, whatever it looks like.
+constexpr std::string_view kTextFlags[] = {"--prompt", "--reverse-prompt", "--system-prompt"};
+
+std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+const CLI::App* FindCommand(const CLI::App& app, const std::string& name) {
+  const auto found =
+      app.get_subcommands([&](const CLI::App* command) { return command->check_name(name); });
+  return found.empty() ? nullptr : found.front();
+}
+
+std::vector<std::string> KnownNames(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* below : CommandsOf(command)) names.push_back(below->get_name());
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  for (const FlagAlias& alias : kFlagAliases) {
+    if (command.get_option_no_throw(std::string(alias.name)) == nullptr) continue;
+    names.emplace_back(alias.alias);
+  }
+  return names;
+}
+
+bool IsFlag(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
+
+/// llama.cpp reads --top_k as --top-k.
+std::string WithDashes(std::string name) {
+  if (name.starts_with("--")) std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+/// The option that `name` is, whole: a name of its own or an alias.
+const CLI::Option* FindOption(const CLI::App& command, const std::string& name) {
+  for (const FlagAlias& alias : kFlagAliases) {
+    if (name == alias.alias) return command.get_option_no_throw(std::string(alias.name));
+  }
+  if (!name.starts_with("--") && name.size() != 2) return nullptr;
+  return command.get_option_no_throw(WithDashes(name));
+}
+
+bool TakesValue(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+
+bool IsTextFlag(const CLI::Option& option) {
+  return std::ranges::find(kTextFlags, option.get_name()) != std::end(kTextFlags);
+}
+
+tl::unexpected<Error> UsageError(std::string message) {
+  return Fail(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+/// "--name=value" apart; the value is absent without "=".
+struct Word {
+  explicit Word(const std::string& word) : name(word) {
+    const std::size_t equals = word.find('=');
+    if (!word.starts_with("--") || equals == std::string::npos) return;
+    name = word.substr(0, equals);
+    value = word.substr(equals + 1);
+  }
+  std::string name;
+  std::optional<std::string> value;
+};
+
+/// Reads the words after a command.
+class Reader {
+ public:
+  Reader(const CLI::App& command, std::span<const std::string> words, Arguments* arguments)
+      : command_(command),
+        runs_model_(command.get_option_no_throw("--model") != nullptr),
+        words_(words),
+        out_(*arguments) {}
+
+  Result<void> Read() {
+    while (next_ < words_.size()) {
+      const std::string& word = words_[next_++];
+      if (word == "--") {
+        out_.words.push_back(word);
+        for (; next_ < words_.size(); ++next_) AddPositional(words_[next_]);
+      } else if (IsFlag(word)) {
+        BITTERN_TRY(ReadFlag(word));
+      } else {
+        AddPositional(word);
+      }
+    }
+    return CheckPositionals();
+  }
+
+ private:
+  void AddPositional(const std::string& word) {
+    out_.words.push_back(word);
+    positionals_.push_back(word);
+  }
+
+  Result<void> ReadFlag(const std::string& typed) {
+    const Word word(typed);
+    if (word.name == "--version") {
+      out_.wants_version = true;
+      return {};
+    }
+    if (const CLI::Option* option = FindOption(command_, word.name)) {
+      return ReadOwn(*option, word);
+    }
+    const ForeignFlag* foreign =
+        FindForeignFlag(WithDashes(word.name), command_.get_name(), runs_model_);
+    if (foreign != nullptr) return ReadForeign(*foreign, word);
+    return Unknown(word.name);
+  }
+
+  Result<void> ReadOwn(const CLI::Option& option, const Word& word) {
+    out_.typed[option.get_name()] = word.name;
+    const std::string name = option.get_name();
+    if (!TakesValue(option)) {
+      // The name itself says on or off.
+      const bool is_alias = word.name.size() > 2 && !word.name.starts_with("--");
+      out_.words.push_back(is_alias ? name : WithDashes(word.name));
+      if (word.value) return UsageError(fmt::format("{} takes no value", word.name));
+      return {};
+    }
+    std::optional<std::string> value = word.value;
+    if (!value && next_ < words_.size()) value = words_[next_++];
+    if (!value) return UsageError(fmt::format("{}: a value is missing", word.name));
+    if (!IsTextFlag(option)) {
+      if (value->empty())
+        return UsageError(fmt::format("{}: a value expected, \"\" found", word.name));
+      if (IsFlag(*value) && FindOption(command_, *value) != nullptr) {
+        return UsageError(fmt::format("{}: a value is missing before {}", word.name, *value));
+      }
+    }
+    out_.words.push_back(name);
+    out_.words.push_back(*std::move(value));
+    return {};
+  }
+
+  Result<void> ReadForeign(const ForeignFlag& flag, const Word& word) {
+    std::string value = word.value.value_or("");
+    const bool more = !word.value && next_ < words_.size();
+    const bool takes = flag.value == ForeignValue::kOne ||
+                       (flag.value == ForeignValue::kSwitch && more && IsSwitchWord(words_[next_]));
+    if (more && takes) value = words_[next_++];
+    if (flag.kind == ForeignKind::kIgnored || flag.IsHarmless(value)) {
+      out_.ignored.push_back(word.name);
+      return {};
+    }
+    return UsageError(fmt::format("{} is not a flag of `bittern {}`: {}", word.name,
+                                  command_.get_name(), flag.sentence));
+  }
+
+  tl::unexpected<Error> Unknown(const std::string& name) const {
+    std::string message = fmt::format("flag \"{}\" is not known", name);
+    // "-t4": a letter with its value behind it.
+    const std::string letter = name.substr(0, 2);
+    const CLI::Option* option = FindOption(command_, letter);
+    if (option != nullptr && name.size() > 2 && letter != "--" && TakesValue(*option)) {
+      const bool number = name.find_first_not_of("0123456789.-", 2) == std::string::npos;
+      if (number)
+        return UsageError(fmt::format("{}; did you mean {} {}?", message, letter, name.substr(2)));
+    }
+    const std::string closest = ClosestName(name, KnownNames(command_));
+    if (!closest.empty()) message += fmt::format("; did you mean {}?", closest);
+    return UsageError(std::move(message));
+  }
+
+  /// Where the model file may stand without -m, other words end up there by mistake.
+  Result<void> CheckPositionals() const {
+    std::size_t places = 0;
+    bool wants_model = false;
+    for (const CLI::Option* option : command_.get_options()) {
+      if (!option->get_positional()) continue;
+      places += static_cast<std::size_t>(option->get_items_expected_max());
+      wants_model = wants_model || option->check_lname("model");
+    }
+    const bool has_prompt = command_.get_option_no_throw("--prompt") != nullptr;
+    if (positionals_.size() > places) {
+      const char* hint = !runs_model_ ? ""
+                         : has_prompt ? " (for a model file use -m FILE, for a prompt -p \"TEXT\")"
+                                      : " (for a model file use -m FILE)";
+      return UsageError(fmt::format("unexpected argument \"{}\"{}", positionals_[places], hint));
+    }
+    if (wants_model && !positionals_.empty() && out_.typed.contains("--model")) {
+      return UsageError(fmt::format("the model is given more than once: {} and \"{}\"",
+                                    out_.typed.at("--model"), positionals_[0]));
+    }
+    std::error_code ignored;
+    if (!wants_model || positionals_.empty() || positionals_[0].empty() ||
+        std::filesystem::exists(positionals_[0], ignored)) {
+      return {};
+    }
+    return Fail(ErrorCode::kNotFound,
+                fmt::format("{}: there is no such model file{}", positionals_[0],
+                            has_prompt ? " (a prompt needs -p before it: -p \"TEXT\")" : ""));
+  }
+
+  const CLI::App& command_;
+  bool runs_model_;
+  std::span<const std::string> words_;
+  Arguments& out_;
+  std::size_t next_ = 0;
+  std::vector<std::string> positionals_ = {};
+};
+
+/// A first word that names no command.
+tl::unexpected<Error> UnknownCommand(const CLI::App& app, const std::string& word) {
+  if (IsFlag(word)) {
+    const std::string name = Word(word).name;
+    const CLI::App* run = FindCommand(app, "run");
+    const ForeignFlag* foreign = FindForeignFlag(WithDashes(name), "run", true);
+    if (run != nullptr && (foreign != nullptr || FindOption(*run, name) != nullptr)) {
+      return UsageError(
+          fmt::format("{} needs a command before it, e.g. `bittern run {}`", name, name));
+    }
+    return UsageError(fmt::format("flag \"{}\" is not known", name));
+  }
+  std::error_code ignored;
+  if (word.ends_with(".gguf") || std::filesystem::exists(word, ignored)) {
+    return UsageError(
+        fmt::format("\"{}\" is not a command; to use this model: `bittern chat {}`", word, word));
+  }
+  std::string message = fmt::format("command \"{}\" is not known", word);
+  const std::string closest = ClosestName(word, KnownNames(app));
+  if (!closest.empty()) message += fmt::format("; did you mean {}?", closest);
+  return UsageError(std::move(message));
+}
+
+}  // namespace
+
+std::string Arguments::AsTyped(std::string message) const {
+  const std::size_t end = message.find_first_of(": ");
+  const auto found = typed.find(message.substr(0, end));
+  if (found == typed.end() || end == std::string::npos) return message;
+  return found->second + message.substr(end);
+}
+
+const CLI::App& NamedCommand(const CLI::App& app, std::span<const std::string> words) {
+  const CLI::App* command = &app;
+  for (const std::string& word : words) {
+    const CLI::App* below = FindCommand(*command, word);
+    if (below == nullptr) break;
+    command = below;
+  }
+  return *command;
+}
+
+Result<Arguments> ReadArguments(const CLI::App& app, std::span<const std::string> words) {
+  Arguments arguments;
+  arguments.command = &app;
+  const std::string first = words.empty() ? "" : words[0];
+  if (first == "help") {
+    arguments.words.assign(words.begin() + 1, words.end());
+    arguments.command = &NamedCommand(app, arguments.words);
+    arguments.words.emplace_back("--help");
+    return arguments;
+  }
+  arguments.wants_version = words.size() == 1 && (first == "-v" || first == "-V");
+  if (arguments.wants_version || FindOption(app, first) != nullptr) {
+    arguments.words.assign(words.begin(), words.end());
+    return arguments;
+  }
+  const CLI::App& command = NamedCommand(app, words);
+  arguments.command = &command;
+  if (&command == &app) return UnknownCommand(app, first);
+  for (const CLI::App* level = &command; level != &app; level = level->get_parent()) {
+    arguments.words.push_back(words.front());
+    words = words.subspan(1);
+  }
+  if (!CommandsOf(command).empty() && !words.empty() && !IsFlag(words[0])) {
+    return UsageError(fmt::format("action \"{}\" is not known", words[0]));
+  }
+  BITTERN_TRY(Reader(command, words, &arguments).Read());
+  return arguments;
+}
+
+std::string IgnoredNotice(const Arguments& arguments) {
+  if (arguments.ignored.empty()) return {};
+  return fmt::format("notice: not needed here and ignored: {}\n",
+                     fmt::join(arguments.ignored, ", "));
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row for each meaning. To teach the program another flag, add its row; tests/flags.txt holds
+// what people type and what must come of it.
+#include "cli/options/foreign_flags.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace bittern::cli {
+namespace {
+
+using enum ForeignValue;
+constexpr ForeignKind kIgnored = ForeignKind::kIgnored, kRefused = ForeignKind::kRefused;
+
+constexpr std::string_view kDownload =
+    "Bittern downloads nothing: fetch the file yourself and name it with -m FILE";
+constexpr std::string_view kGrammar = "the output cannot be constrained by a grammar yet";
+constexpr std::string_view kRope =
+    "the model file says this; to change it use --override-kv, e.g. "
+    "ARCHITECTURE.rope.freq_base=float:500000";
+constexpr std::string_view kAdapter = "merge the adapter into the model before you convert it";
+constexpr std::string_view kChat = "to talk with a model use `bittern chat`";
+constexpr std::string_view kOneAnswer =
+    "to get one answer use `echo \"QUESTION\" | bittern chat -m FILE`";
+constexpr std::string_view kSystem = "only `bittern chat` has a system prompt: -sys TEXT";
+constexpr std::string_view kQuantized =
+    "`bittern convert` keeps ternary weights as they are and quantizes nothing";
+
+constexpr auto kFlags = std::to_array<ForeignFlag>({
+    // Rows for single commands go first.
+    {"-p --prompt", kRefused, kOne, "chat",
+     "for a system prompt use -sys TEXT; to continue a text use `bittern run -p TEXT`"},
+    {"-f --file", kRefused, kOne, "chat",
+     "to read turns from a file, one a line, use `bittern chat < FILE`"},
+    {"-cnv --conversation -i --interactive -if --interactive-first", kIgnored, kNone, "chat"},
+    {"-no-cnv --no-conversation", kRefused, kNone, "chat",
+     "to continue a text use `bittern run -p TEXT`"},
+    {"-st --single-turn", kRefused, kNone, "chat", kOneAnswer},
+    {"-sysf --system-prompt-file", kRefused, kOne, "chat",
+     "use -sys \"$(cat FILE)\" to read the system prompt from a file"},
+    {"--chat-template-file", kRefused, kOne, "chat",
+     "name a form with --chat-template; the file's own template is used without it"},
+    {"-nkvo --no-kv-offload -mmp --mmap -mg --main-gpu -nopo --no-op-offload -rtr "
+     "--run-time-repack "
+     "-fmoe --fused-moe -oe --output-err --delay --no-host",
+     kIgnored, kOne, "bench"},
+    {"--progress", kIgnored, kNone, "bench"},
+    {"-embd --embeddings", kRefused, kOne, "bench", "there are no embeddings to measure", "0"},
+    {"-fitp -fitt -fitc", kIgnored, kOne, "bench"},
+    {"-f --file", kRefused, kOne, "tokenize", "use `bittern tokenize < FILE`"},
+    {"--stdin", kRefused, kNone, "tokenize",
+     "leave it out: without a text, standard input is read"},
+    {"--show-count", kRefused, kNone, "tokenize",
+     "count them with `bittern tokenize --ids TEXT | wc -w`"},
+    {"--no-parse-special --no-escape", kIgnored, kNone, "tokenize"},
+    {"--outfile", kRefused, kOne, "convert", "the second argument is the file to write"},
+    {"--outtype --quant-type -q", kRefused, kOne, "convert", "use --to FORMAT"},
+    {"-md --model-dir", kRefused, kOne, "convert", "the first argument is the model to read"},
+    {"--token-embedding-type --output-tensor-type", kRefused, kOne, "convert",
+     "use --embeddings FORMAT"},
+    {"--quant-embd", kRefused, kNone, "convert", "use --embeddings f16"},
+    {"-hr --hf-repo", kRefused, kOne, "convert", kDownload},
+    {"--dry-run", kRefused, kNone, "convert", "`bittern inspect IN` shows what is in a file"},
+    {"--keep-split", kRefused, kNone, "convert", "one file is written"},
+    {"--allow-requantize --pure --leave-output-tensor", kRefused, kNone, "convert", kQuantized},
+    {"--imatrix --include-weights --exclude-weights", kRefused, kOne, "convert", kQuantized},
+
+    // Speed, memory and messages elsewhere: nothing to do here.
+    {"-ngl --gpu-layers --n-gpu-layers -ngld --gpu-layers-draft -tb --threads-batch -tbd "
+     "--threads-batch-draft --numa --prio --prio-batch --poll --poll-batch -C --cpu-mask -Cr "
+     "--cpu-range --cpu-strict -Cb --cpu-mask-batch -Crb --cpu-range-batch --cpu-strict-batch -sm "
+     "--split-mode -mg --main-gpu -ts --tensor-split -ot --override-tensor -dev --device -devd "
+     "--device-draft -ncmoe --n-cpu-moe -fitt -fitc -dt --defrag-thold -cram --cache-ram",
+     kIgnored, kOne},
+    {"--mlock --mmap --no-mmap --warmup --no-warmup --repack --no-repack -nr -kvo --kv-offload "
+     "-nkvo "
+     "--no-kv-offload -nopo --no-op-offload --op-offload -cmoe --cpu-moe --swa-full -dio -ndio "
+     "--direct-io --no-direct-io --no-host -kvu --kv-unified --no-kv-unified -cb --cont-batching "
+     "-nocb --no-cont-batching -rtr --run-time-repack -fmoe --fused-moe --check-tensors --offline",
+     kIgnored, kNone},
+    {"-fa --flash-attn -fit --fit", kIgnored, kSwitch},
+    {"-co --color --log-colors", kIgnored, kSwitch},
+    {"--perf --no-perf --show-timings --no-show-timings --simple-io --log-disable --log-prefix "
+     "--log-timestamps --no-log-prefix --no-log-timestamps",
+     kIgnored, kNone},
+    {"-lv --verbosity --log-verbosity --log-file -ptc --print-token-count", kIgnored, kOne},
+    // Guessing ahead changes no text; --spec says how it is done here.
+    {"-md --model-draft -cd --ctx-size-draft -td --threads-draft --draft --draft-max --draft-n "
+     "--draft-min --draft-n-min --draft-p-min -ps --p-split --draft-p-split --spec-type",
+     kIgnored, kOne},
+    // A context is never shifted, and nothing is written beside the text.
+    {"--context-shift --no-context-shift --prompt-cache-all --prompt-cache-ro", kIgnored, kNone},
+    {"--keep --prompt-cache", kIgnored, kOne},
+    {"--jinja --no-jinja", kIgnored, kNone},
+    // `run` continues texts as it is.
+    {"-no-cnv --no-conversation", kIgnored, kNone},
+
+    // What would change the result.
+    {"--grammar --grammar-file -j --json-schema -jf --json-schema-file", kRefused, kOne, "",
+     kGrammar},
+    {"--lora --lora-base --control-vector", kRefused, kOne, "", kAdapter},
+    {"--rope-scaling", kRefused, kOne, "", kRope, "none"},
+    {"--rope-scale --rope-freq-scale", kRefused, kOne, "", kRope, "1 1.0"},
+    {"--rope-freq-base --yarn-orig-ctx", kRefused, kOne, "", kRope, "0 0.0"},
+    {"--yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast", kRefused, kOne, "",
+     kRope, "-1 -1.0"},
+    {"-gan --grp-attn-n", kRefused, kOne, "", "groups of positions are not supported", "1"},
+    {"-gaw --grp-attn-w", kIgnored, kOne},
+    {"-cnv --conversation -i --interactive -if --interactive-first", kRefused, kNone, "", kChat},
+    {"-st --single-turn", kRefused, kNone, "", kOneAnswer},
+    {"-sys --system-prompt -sysf --system-prompt-file", kRefused, kOne, "", kSystem},
+    {"--chat-template --chat-template-file", kRefused, kOne, "",
+     "only `bittern chat` writes turns; `run` takes the text as it is"},
+    {"--in-prefix --in-suffix", kRefused, kOne, "",
+     "`bittern chat` writes turns in the model's own form"},
+    {"--in-prefix-bos -mli --multiline-input", kRefused, kNone, "",
+     "`bittern chat` takes a pasted text of many lines as one turn"},
+    {"-rea --reasoning --reasoning-format --reasoning-budget", kRefused, kOne, "",
+     "what the model writes is printed as it is", "off none auto"},
+    {"-hf -hfr --hf-repo -hff --hf-file -hfd --hf-repo-draft -hft --hf-token -hr -mu --model-url "
+     "-dr "
+     "--docker-repo",
+     kRefused, kOne, "", kDownload},
+    {"-bf --binary-file", kRefused, kOne, "", "use -f FILE; any bytes will do"},
+    {"-rpc --rpc", kRefused, kOne, "", "Bittern computes on this machine only"},
+    {"--verbose-prompt", kRefused, kNone, "", "`bittern tokenize TEXT` shows the tokens of a text"},
+    {"--list-devices", kRefused, kNone, "", "`bittern inspect --cpu` shows what this CPU has"},
+    {"-np --parallel -ns --sequences", kRefused, kOne, "", "one sequence is run at a time", "1"},
+    {"--embedding --embeddings -embd", kRefused, kNone, "", "there are no embeddings yet"},
+    {"--pooling", kRefused, kOne, "", "there are no embeddings yet", "none"},
+    {"--mmproj --image --audio", kRefused, kOne, "", "ternary models here read text only"},
+    {"-pg", kRefused, kOne, "", "`bittern bench -pg PROMPT,GEN` measures both together"},
+});
+
+/// True if `list` has `word` between its spaces.
+bool Has(std::string_view list, std::string_view word) noexcept {
+  if (word.empty()) return false;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(' '), list.size());
+    if (list.substr(0, end) == word) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+bool ForeignFlag::IsHarmless(std::string_view text) const noexcept { return Has(harmless, text); }
+
+std::span<const ForeignFlag> ForeignFlags() noexcept { return kFlags; }
+
+const ForeignFlag* FindForeignFlag(std::string_view flag, std::string_view command,
+                                   bool runs_model) noexcept {
+  const auto fits = [&](const ForeignFlag& row) {
+    const bool here = row.commands.empty() ? runs_model : Has(row.commands, command);
+    return here && Has(row.names, flag);
+  };
+  const auto row = std::ranges::find_if(kFlags, fits);
+  return row == kFlags.end() ? nullptr : &*row;
+}
+
+bool IsSwitchWord(std::string_view word) noexcept {
+  return Has("on off auto 0 1 true false enabled disabled", word);
+}
+
+}  // namespace bittern::cli

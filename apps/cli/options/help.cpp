@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// A flag's group is looked up by its name, so that it is the same in every command; what is not in
+// the table belongs to the command itself. tests/manual_test.py reads this text and compares it
+// with docs/cli.md: "  -x, --name VALUE  Text (default: value)".
+#include "cli/options/help.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/options/arguments.hpp"
+
+namespace bittern::cli {
+namespace {
+
+constexpr std::size_t kWidth = 80, kTextColumn = 26;
+
+constexpr std::string_view kCommon = "Common flags", kOwn = "Flags of this command",
+                           kSampling = "How the next token is picked", kExpert = "Expert flags";
+constexpr std::string_view kGroups[] = {kCommon, kOwn, kSampling, kExpert};
+
+struct GroupOf {
+  std::string_view group, names;
+};
+constexpr GroupOf kGroupTable[] = {
+    {kCommon,
+     " --model --prompt --predict --threads --system-prompt --ctx-size --temp --seed --verbose "
+     "--help "},
+    {kSampling,
+     " --top-k --top-p --min-p --repeat-penalty --repeat-last-n --ignore-eos --samplers "
+     "--sampling-seq "
+     "--presence-penalty --frequency-penalty --top-nsigma --typical --xtc-probability "
+     "--xtc-threshold --dynatemp-range --dynatemp-exp --dry-multiplier --dry-base "
+     "--dry-allowed-length --dry-penalty-last-n --dry-sequence-breaker --mirostat --mirostat-lr "
+     "--mirostat-ent --adaptive-target --adaptive-decay --min-keep --logit-bias --stop-on-loop "},
+    {kExpert,
+     " --override-kv --i2s-layout --tl-tiling --kernel --head --zero-skip --batch-size "
+     "--ubatch-size --cache-type-k --cache-type-v --spec --special --prompt-ids --parse-special "
+     "--escape --context-policy --cache --beside --prompt-set --scale-type --tiling "},
+};
+
+std::string_view GroupOfOption(const CLI::Option& option) {
+  for (const GroupOf& row : kGroupTable) {
+    for (const std::string& name : option.get_lnames()) {
+      if (row.names.find(fmt::format(" --{} ", name)) != std::string_view::npos) return row.group;
+    }
+  }
+  return kOwn;
+}
+
+/// `text` in lines that fit the width, each but the first one indented.
+std::string Wrapped(std::string_view text, std::size_t column) {
+  std::string result;
+  std::size_t used = column;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    if (used > column && used + 1 + word.size() > kWidth) {
+      result += "\n" + std::string(column, ' ');
+      used = column;
+    } else if (used > column) {
+      result += ' ';
+      ++used;
+    }
+    result += word;
+    used += word.size();
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result + "\n";
+}
+
+/// Name and text, the text in its own column, below a name that reaches into it.
+std::string Row(const std::string& name, std::string_view text) {
+  std::string row = "  " + name;
+  if (text.empty()) return row + "\n";
+  const bool fits = row.size() + 2 <= kTextColumn;
+  row += fits ? std::string(kTextColumn - row.size(), ' ') : "\n" + std::string(kTextColumn, ' ');
+  return row + Wrapped(text, kTextColumn);
+}
+
+std::string NamesOf(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const FlagAlias& alias : kFlagAliases) {
+    if (option.check_name(std::string(alias.name))) names.emplace_back(alias.alias);
+  }
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  std::string text = fmt::format("{}", fmt::join(names, ", "));
+  if (option.get_items_expected_max() > 0) text += " " + option.get_type_name();
+  return text;
+}
+
+std::string TextOf(const CLI::Option& option) {
+  std::string text = option.get_description();
+  const std::string value = option.get_default_str();
+  if (option.get_required()) text += " (required)";
+  if (!value.empty()) text += fmt::format(" (default: {})", value);
+  return text;
+}
+
+std::vector<const CLI::Option*> Flags(const CLI::App& app, std::string_view group) {
+  return app.get_options([&](const CLI::Option* option) {
+    return option->nonpositional() && GroupOfOption(*option) == group;
+  });
+}
+
+std::vector<const CLI::Option*> Positionals(const CLI::App& app) {
+  return app.get_options([](const CLI::Option* option) { return option->get_positional(); });
+}
+
+std::string UsageLine(const CLI::App& app, std::string name) {
+  for (const CLI::App* level = app.get_parent(); level != nullptr; level = level->get_parent()) {
+    name = level->get_name() + " " + name;
+  }
+  const bool has_commands = !app.get_subcommands([](const CLI::App*) { return true; }).empty();
+  if (has_commands) name += app.get_parent() == nullptr ? " COMMAND" : " ACTION";
+  for (const CLI::Option* option : Positionals(app)) {
+    const std::string place = option->get_name(true);
+    name += option->get_required() ? " " + place : fmt::format(" [{}]", place);
+  }
+  return fmt::format("Usage: {} [FLAG...]\n", name);
+}
+
+class HelpFormatter final : public CLI::FormatterBase {
+ public:
+  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
+    std::string text = app->get_description() + "\n\n" + UsageLine(*app, app->get_name());
+    std::string places;
+    for (const CLI::Option* option : Positionals(*app)) {
+      if (!option->nonpositional()) places += Row(option->get_name(true), TextOf(*option));
+    }
+    if (!places.empty()) text += "\n" + places;
+    const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
+    if (!commands.empty()) text += app->get_parent() == nullptr ? "\nCommands:\n" : "\nActions:\n";
+    for (const CLI::App* command : commands) {
+      text += Row(command->get_name(), command->get_description());
+    }
+    for (const std::string_view group : kGroups) {
+      const auto options = Flags(*app, group);
+      if (options.empty()) continue;
+      text += fmt::format("\n{}:\n", options.size() == app->get_options().size() ? "Flags" : group);
+      for (const CLI::Option* option : options) text += Row(NamesOf(*option), TextOf(*option));
+    }
+    if (!app->get_footer().empty()) text += "\n" + app->get_footer() + "\n";
+    return text;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter() {
+  return std::make_shared<HelpFormatter>();
+}
+
+}  // namespace bittern::cli

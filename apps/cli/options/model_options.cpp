@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading a model and setting a session up as the flags say.
+#include "cli/options/model_options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+
+#include "base/threads/thread_pool.hpp"
+#include "cli/default_model.hpp"
+#include "cli/terminal.hpp"
+#include "kernels/registry.hpp"
+
+namespace bittern::cli {
+namespace {
+
+/// Ways of computing that differ in speed and memory only.
+void AddWayOptions(CLI::App& command, ModelOptions* options) {
+  command
+      .add_option_function<std::string>(
+          "--head",
+          [options](const std::string& name) {
+            options->head = name == "exact"      ? model::HeadMode::kExact
+                            : name == "screened" ? model::HeadMode::kScreened
+                                                 : model::HeadMode::kAuto;
+          },
+          "How the output head is computed. screened: a coarse copy rules out most rows, the rest "
+          "are computed exactly; exact: computes all rows. Same output, different speed and memory")
+      ->type_name("NAME")
+      ->transform(OneOf({"auto", "exact", "screened"}))
+      ->default_str("auto");
+  command
+      .add_option_function<std::string>(
+          "--zero-skip",
+          [options](const std::string& name) {
+            options->zero_skip = name == "on"    ? model::SkipMode::kOn
+                                 : name == "off" ? model::SkipMode::kOff
+                                                 : model::SkipMode::kAuto;
+          },
+          "on, off or auto: skip weights that would be multiplied by zero (models with squared "
+          "ReLU). Same output, different speed")
+      ->type_name("NAME")
+      ->transform(OneOf({"auto", "on", "off"}))
+      ->default_str("auto");
+}
+
+/// What some files do not say about their weights; both are metadata keys to the library.
+void AddLayoutOptions(CLI::App& command, std::vector<std::string>* overrides) {
+  command
+      .add_option_function<std::string>(
+          "--i2s-layout",
+          [overrides](const std::string& name) {
+            overrides->push_back("ternary.layout=str:" + name);
+          },
+          "How an I2_S file orders its weights: x86-128 (the official file), arm-64 (made by "
+          "bitnet.cpp on ARM), row4 or sequential; without this, as the file says, else x86-128")
+      ->type_name("NAME")
+      ->transform(OneOf({"x86-128", "arm-64", "row4", "sequential"}));
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--tl-tiling",
+          [overrides](const std::vector<std::string>& shapes) {
+            overrides->push_back(fmt::format("ternary.tl.tiling=str:{}", fmt::join(shapes, ",")));
+          },
+          "Tiling of a TL1 or TL2 file's matrices of one shape, from its converter's "
+          "kernel_config.ini; may be repeated")
+      ->type_name("ROWS,COLS,BM,BK,bm")
+      ->allow_extra_args(false);
+}
+
+}  // namespace
+
+void PrintDecisions(const Decisions& decisions, bool all) {
+  for (const Decision& decision : decisions) {
+    if (!decision.notable && !all) continue;
+    PrintError("decision: {} = {} ({})\n", decision.subject, decision.choice, decision.reason);
+  }
+}
+
+void AddFileOptions(CLI::App& command, std::vector<std::string>* overrides) {
+  command
+      .add_option("--override-kv", *overrides,
+                  "Replace a metadata value of the file; may be repeated")
+      ->type_name("KEY=TYPE:VALUE")
+      ->allow_extra_args(false);
+  AddLayoutOptions(command, overrides);
+}
+
+void AddModelOptions(CLI::App& command, ModelOptions* options, bool takes_argument) {
+  command
+      .add_option(takes_argument ? "-m,--model,MODEL" : "-m,--model", options->path,
+                  fmt::format("Model: a GGUF file or a Hugging Face folder{}; without it "
+                              "$BITTERN_MODEL, else the built-in model",
+                              takes_argument ? ", with or without -m" : ""))
+      ->type_name("FILE")
+      ->check(FileName());
+  command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
+  AddFileOptions(command, &options->overrides);
+}
+
+void AddComputeOptions(CLI::App& command, ModelOptions* options) {
+  command
+      .add_option("--kernel", options->kernel,
+                  "How ternary matrices are multiplied: tile16 (multiply-adds), tile48 (the same "
+                  "from 1.67 bits per weight), tl1 or tl2 (lookup tables). Same output, different "
+                  "speed and memory")
+      ->type_name("NAME")
+      ->transform(OneOf({"auto", "tile16", "tile48", "tl1", "tl2"}))
+      ->capture_default_str();
+  AddWayOptions(command, options);
+}
+
+void NoticeUnreadOverrides(const std::vector<std::string>& overrides,
+                           const formats::Metadata& metadata) {
+  for (const std::string& text : overrides) {
+    const std::string key = text.substr(0, text.find('='));
+    if (metadata.WasRead(key)) continue;
+    PrintError("notice: nothing reads the key {} with this model; override \"{}\" has no effect\n",
+               key, text);
+  }
+}
+
+Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions& options,
+                                                              int num_threads) {
+  const auto layout = BITTERN_TRY(model::ParseMatrixLayout(options.kernel));
+  auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
+  const std::string path = checkpoint.path();
+  ProgressLine progress;
+  const auto show = [&](double fraction) {
+    progress.ShowIfSlow(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
+  };
+  auto model =
+      runtime::LoadedModel::Load(std::move(checkpoint), {.overrides = options.overrides,
+                                                         .num_threads = num_threads,
+                                                         .weights = {.layout = layout,
+                                                                     .head = options.head,
+                                                                     .zero_skip = options.zero_skip,
+                                                                     .on_progress = show}});
+  progress.Clear();
+  if (model.has_value()) PrintDecisions((*model)->decisions, options.verbose);
+  return model;
+}
+
+Result<std::string> IsaInUse() {
+  const auto kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
+  return std::string(kernels::IsaName(kernels.tile16_info->isa));
+}
+
+CLI::Validator WholeNumber(int least, int most) {
+  const auto check = [least, most](const std::string& text) {
+    std::int64_t number = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool whole = error == std::errc() && rest == text.data() + text.size();
+    if (whole && number >= least && number <= most) return std::string();
+    return fmt::format("a whole number of {} to {} expected, \"{}\" found", least, most, text);
+  };
+  return {check, ""};
+}
+
+CLI::Validator Number(double least, double most) {
+  const auto check = [least, most](const std::string& text) {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const bool is_number = !text.empty() && *end == '\0' && std::isfinite(number);
+    if (is_number && number >= least && number <= most) return std::string();
+    const bool any = least == -kAnyNumber && most == kAnyNumber;
+    return any ? fmt::format("a number expected, \"{}\" found", text)
+               : fmt::format("a number of {} to {} expected, \"{}\" found", least, most, text);
+  };
+  return {check, ""};
+}
+
+CLI::Validator OneOf(std::vector<std::string> names) {
+  const auto lower = [](std::string text) {
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+  };
+  const auto check = [names = std::move(names), lower](std::string& text) {
+    const auto same = [&](const std::string& name) { return lower(name) == lower(text); };
+    const auto found = std::ranges::find_if(names, same);
+    if (found == names.end()) {
+      return fmt::format("one of {} expected, \"{}\" found", fmt::join(names, ", "), text);
+    }
+    text = *found;
+    return std::string();
+  };
+  return {check, ""};
+}
+
+CLI::Validator FileName() {
+  const auto check = [](const std::string& path) {
+    return path.empty() ? std::string("the name of a file expected, \"\" found") : std::string();
+  };
+  return {check, ""};
+}
+
+CLI::Validator PlainFile() {
+  const auto check = [](const std::string& path) {
+    const bool is_name = !path.empty() && path != "-";
+    return is_name ? std::string() : fmt::format("the name of a file expected, \"{}\" found", path);
+  };
+  return {check, ""};
+}
+
+void AddThreadsOption(CLI::App& command, int* num_threads) {
+  command
+      .add_option_function<int>(
+          "-t,--threads", [num_threads](int n) { *num_threads = std::max(n, 0); },
+          "Threads at most; 0: one per physical core that this process may use")
+      ->type_name("N")
+      ->check(WholeNumber(-1, ThreadPool::kMaxThreads))
+      ->default_str("0");
+}
+
+namespace {
+
+/// q8_0 is the name in llama.cpp's users' fingers; here a scale serves a whole head, not 32 values.
+model::KvType KvTypeOf(std::string_view name) {
+  if (name == "f32") return model::KvType::kF32;
+  return name == "f16" ? model::KvType::kF16 : model::KvType::kI8;
+}
+
+bool SameKvType(const ContextOptions& options) {
+  return KvTypeOf(options.type_k) == KvTypeOf(options.type_v);
+}
+
+}  // namespace
+
+void AddContextOptions(CLI::App& command, ContextOptions* options) {
+  command
+      .add_option("-c,--ctx-size", options->context_length,
+                  "Tokens the context holds; 0: as many as the model allows")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str();
+  AddBatchOptions(command, options);
+}
+
+void AddBatchOptions(CLI::App& command, ContextOptions* options) {
+  const CLI::Validator kv_types = OneOf({"f16", "f32", "q8_0", "i8"});
+  command
+      .add_option("-b,--batch-size", options->batch_size,
+                  "Logical batch; a prefill chunk is min(-b, -ub) tokens")
+      ->type_name("N")
+      ->check(WholeNumber(1))
+      ->capture_default_str();
+  command.add_option("--ubatch-size", options->ubatch_size, "Tokens per prefill chunk")
+      ->type_name("N")
+      ->check(WholeNumber(1))
+      ->capture_default_str();
+  command
+      .add_option(
+          "--cache-type-k", options->type_k,
+          "Type of the keys in the KV cache: f16, f32 or q8_0 (or i8: 8 bits, half the memory, "
+          "approximate)")
+      ->type_name("TYPE")
+      ->transform(kv_types)
+      ->capture_default_str();
+  command
+      .add_option("--cache-type-v", options->type_v,
+                  "Type of the values in the KV cache, the same as -ctk")
+      ->type_name("TYPE")
+      ->transform(kv_types)
+      ->capture_default_str();
+}
+
+Result<void> CheckContextOptions(const ContextOptions& options) {
+  if (SameKvType(options)) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("-ctk {} and -ctv {}: keys and values must have the same type",
+                          options.type_k, options.type_v));
+}
+
+Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options, int num_threads,
+                                                 const runtime::LoadedModel& model) {
+  BITTERN_TRY(CheckContextOptions(options));
+  const int limit = model.model.config().context_length;
+  if (options.context_length > limit) {
+    PrintError("notice: -c {} is above the model's limit; using {}\n", options.context_length,
+               limit);
+  }
+  return runtime::SessionOptions{.context_length = std::min(options.context_length, limit),
+                                 .kv_type = KvTypeOf(options.type_k),
+                                 .batch_size = std::min(options.batch_size, options.ubatch_size),
+                                 .num_threads = num_threads};
+}
+
+}  // namespace bittern::cli

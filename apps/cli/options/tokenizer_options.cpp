@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens the file without its weights; prints decisions as `run` does.
+#include "cli/options/tokenizer_options.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/utf8.hpp"
+#include "cli/commands.hpp"
+#include "cli/default_model.hpp"
+#include "cli/terminal.hpp"
+#include "formats/checkpoint.hpp"
+#include "formats/display.hpp"
+
+namespace bittern::cli {
+
+Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
+  auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
+  for (const std::string& text : options.overrides) {
+    BITTERN_TRY(checkpoint.metadata().Override(text));
+  }
+  Decisions decisions;
+  auto tokenizer = tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions);
+  BITTERN_TRY(checkpoint.CheckUnchanged());
+  if (!tokenizer.has_value()) {
+    Error error = runtime::BlameOverride(options.overrides, tokenizer.error());
+    if (error.code == ErrorCode::kInvalidArgument) return tl::unexpected(std::move(error));
+    return tl::unexpected(Within(checkpoint.path(), std::move(error)));
+  }
+  for (const Decision& decision : decisions) {
+    if (!decision.notable && !options.verbose) continue;
+    PrintError("decision: {} = {} ({})\n", decision.subject, decision.choice, decision.reason);
+  }
+  NoticeUnreadOverrides(options.overrides, checkpoint.metadata());
+  return tokenizer;
+}
+
+void ReportLoss(const tokenizer::EncodeLoss& loss) {
+  if (loss.num_bytes == 0) return;
+  const bool one = loss.num_bytes == 1;
+  const auto* fate = loss.became_unknown ? "became the unknown token"
+                     : one               ? "is left out"
+                                         : "are left out";
+  PrintError("note: {} {} of the text {} no token and {} (the first: {})\n", loss.num_bytes,
+             one ? "byte" : "bytes", one ? "has" : "have", fate, QuotedPiece(loss.first));
+}
+
+int ExitCodeOf(const Error& error) noexcept {
+  return error.code == ErrorCode::kInvalidArgument ? kExitUsage : kExitModel;
+}
+
+std::string QuotedPiece(std::string_view bytes) {
+  if (ReplaceInvalidUtf8(bytes) == bytes) return formats::Quoted(bytes, bytes.size());
+  std::string quoted = "\"";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte >= 0x20 && byte < 0x7f && c != '"' && c != '\\';
+    quoted += plain ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
+  }
+  return quoted + '"';
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// POSIX underneath: what a full disk says may come from write, fsync or close, and all are heard.
+#include "base/files/atomic_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "base/files/removal_list.hpp"
+
+namespace bittern {
+namespace {
+
+using internal::ListedName;
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+
+Error SystemError(const std::filesystem::path& path, std::string_view action, int code) {
+  std::string message =
+      fmt::format("{}: cannot {}: {}", path.string(), action, std::strerror(code));
+  if (code == ENOSPC || code == EDQUOT) {
+    std::error_code ignored;
+    const auto parent = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+    const auto space = std::filesystem::space(parent, ignored);
+    if (!ignored)
+      message += fmt::format(" ({:.1f} MB are free there)", double(space.available) / 1e6);
+  }
+  if (code == EFBIG) message += " (see `ulimit -f`: the limit on the size of files)";
+  return {ErrorCode::kIo, std::move(message)};
+}
+
+/// A name beside `path` that nobody else uses.
+std::filesystem::path TemporaryName(const std::filesystem::path& path) {
+  static std::atomic<unsigned> counter{0};
+  // "out/" names the folder "out"; the temporary one must not lie inside it.
+  auto plain = path.has_filename() ? path : path.parent_path();
+  plain += fmt::format(".part-{}-{}", getpid(), counter++);
+  return plain;
+}
+
+/// A rename lasts only once its folder is on the disk. Not every file system can; that is fine.
+void SyncFolderOf(const std::filesystem::path& path) {
+  const auto parent = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  const int fd = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  fsync(fd);
+  close(fd);
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(int fd, std::filesystem::path path, std::filesystem::path temporary,
+                       std::unique_ptr<internal::ListedName> listed)
+    : fd_(fd),
+      path_(std::move(path)),
+      temporary_(std::move(temporary)),
+      listed_(std::move(listed)) {
+  buffer_.reserve(kBufferBytes);
+}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      listed_(std::move(other.listed_)),
+      buffer_(std::move(other.buffer_)),
+      position_(other.position_) {}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ >= 0) close(fd_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+Result<AtomicFile> AtomicFile::Create(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto type = std::filesystem::status(path, ignored).type();
+  if (type != std::filesystem::file_type::regular &&
+      type != std::filesystem::file_type::not_found) {
+    return Fail(ErrorCode::kIo, path.string() + ": exists and is not a regular file");
+  }
+  // A link is followed, so that its target is replaced and not the link.
+  auto target = path;
+  if (std::filesystem::is_symlink(path, ignored)) {
+    const auto resolved = std::filesystem::canonical(path, ignored);
+    if (!ignored) target = resolved;
+  }
+  auto temporary = TemporaryName(target);
+  auto listed = std::make_unique<ListedName>(temporary.string(), ListedName::Kind::kFile);
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) return tl::unexpected(SystemError(path, "write", errno));
+  struct stat old_file;
+  // A replaced file's permissions are its owner's choice; failing to keep them is no error.
+  if (stat(target.c_str(), &old_file) == 0 && fchmod(fd, old_file.st_mode & 07777) != 0) errno = 0;
+  return AtomicFile(fd, std::move(target), std::move(temporary), std::move(listed));
+}
+
+Result<void> AtomicFile::Flush() {
+  std::span<const std::byte> rest(buffer_);
+  while (!rest.empty()) {
+    const ssize_t written = write(fd_, rest.data(), rest.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return tl::unexpected(SystemError(path_, "write", errno));
+    }
+    rest = rest.subspan(static_cast<std::size_t>(written));
+  }
+  buffer_.clear();
+  return {};
+}
+
+Result<void> AtomicFile::Write(std::span<const std::byte> bytes) {
+  position_ += bytes.size();
+  while (!bytes.empty()) {
+    const std::size_t count = std::min(bytes.size(), kBufferBytes - buffer_.size());
+    buffer_.insert(buffer_.end(), bytes.begin(),
+                   bytes.begin() + static_cast<std::ptrdiff_t>(count));
+    bytes = bytes.subspan(count);
+    if (buffer_.size() == kBufferBytes) BITTERN_TRY(Flush());
+  }
+  return {};
+}
+
+Result<void> AtomicFile::WriteZeros(std::uint64_t count) {
+  constexpr std::byte kZeros[4096] = {};
+  while (count > 0) {
+    const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(count, sizeof kZeros));
+    BITTERN_TRY(Write(std::span(kZeros, part)));
+    count -= part;
+  }
+  return {};
+}
+
+Result<void> AtomicFile::Sync() {
+  BITTERN_TRY(Flush());
+  // EINVAL: a file system without fsync.
+  if (fsync(fd_) != 0 && errno != EINVAL) return tl::unexpected(SystemError(path_, "write", errno));
+  return {};
+}
+
+Result<void> AtomicFile::Commit() {
+  BITTERN_TRY(Sync());
+  if (close(std::exchange(fd_, -1)) != 0) {
+    return tl::unexpected(SystemError(path_, "write", errno));
+  }
+  internal::MoveIntoFolder(path_.string());
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return tl::unexpected(SystemError(path_, "replace", errno));
+  }
+  temporary_.clear();
+  listed_.reset();
+  SyncFolderOf(path_);
+  return {};
+}
+
+AtomicFolder::AtomicFolder(std::filesystem::path path, std::filesystem::path temporary,
+                           std::unique_ptr<internal::ListedName> listed)
+    : path_(std::move(path)), temporary_(std::move(temporary)), listed_(std::move(listed)) {}
+
+AtomicFolder::AtomicFolder(AtomicFolder&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      listed_(std::move(other.listed_)) {}
+
+AtomicFolder::~AtomicFolder() {
+  std::error_code ignored;
+  if (!temporary_.empty()) std::filesystem::remove_all(temporary_, ignored);
+}
+
+Result<AtomicFolder> AtomicFolder::Create(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  const bool exists = std::filesystem::exists(status);
+  const bool empty =
+      std::filesystem::is_directory(status) && std::filesystem::is_empty(path, error) && !error;
+  if (exists && !empty) {
+    return Fail(ErrorCode::kInvalidArgument,
+                path.string() + ": exists already; a new or an empty folder is expected");
+  }
+  auto temporary = TemporaryName(path);
+  auto listed = std::make_unique<ListedName>(temporary.string(), ListedName::Kind::kFolder);
+  if (!std::filesystem::create_directory(temporary, error)) {
+    return Fail(ErrorCode::kIo, fmt::format("{}: cannot make the folder: {}", path.string(),
+                                            error ? error.message() : "the name is in use"));
+  }
+  return AtomicFolder(path.has_filename() ? path : path.parent_path(), std::move(temporary),
+                      std::move(listed));
+}
+
+Result<void> AtomicFolder::Commit() {
+  // rename replaces an empty folder and nothing else.
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return tl::unexpected(SystemError(path_, "make the folder", errno));
+  }
+  temporary_.clear();
+  listed_.reset();
+  SyncFolderOf(path_);
+  return {};
+}
+
+}  // namespace bittern

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/convert/ternary_encode.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "quant/ternary_scales.hpp"
+
+namespace bittern::formats {
+namespace {
+
+/// Codes and scales of the whole tensor in the target's order of rows.
+struct Unpacked {
+  std::vector<std::uint8_t> codes;
+  quant::TernaryScales scales;
+};
+
+Result<Unpacked> ReadAll(const TernarySource& source, std::span<const std::uint32_t> row_order) {
+  const std::size_t rows = source.rows(), cols = source.cols(), per_row = source.scales_per_row();
+  Unpacked all;
+  all.codes.resize(rows * cols);
+  all.scales = {rows, cols, source.group_cols(), std::vector<float>(rows * per_row)};
+  if (row_order.empty()) {
+    BITTERN_TRY(source.ReadRows(0, rows, all.codes.data(), all.scales.values.data()));
+    return all;
+  }
+  for (std::size_t r = 0; r < rows; ++r) {
+    BITTERN_TRY(source.ReadRows(row_order[r], 1, all.codes.data() + r * cols,
+                                all.scales.values.data() + r * per_row));
+  }
+  return all;
+}
+
+/// Counts what storing does to the scales. Error: a scale that the target's type cannot hold.
+Result<ScaleCounts> CountScales(const TernaryTarget& target, std::span<const float> scales) {
+  const auto stored_scale =
+      target.stored_scale != nullptr ? target.stored_scale : target.codec->stored_scale;
+  ScaleCounts counts;
+  float last = 0;  // one number is one number, however many rows or groups it is repeated for
+  for (const float wanted : scales) {
+    if (wanted == 0 || wanted == last) continue;
+    last = wanted;
+    const float stored = stored_scale(wanted);
+    if (!std::isfinite(stored) || stored == 0) {
+      return Fail(ErrorCode::kUnsupported,
+                  fmt::format("{} cannot hold a scale of {}: it would become {}",
+                              target.codec->name, wanted, stored));
+    }
+    counts.Count(wanted, stored);
+  }
+  return counts;
+}
+
+/// Q1_0 has no weight 0.
+Result<void> CheckCodes(const quant::TernaryCodec& codec, std::span<const std::uint8_t> codes) {
+  if (codec.layout != quant::TernaryLayout::kQ1_0) return {};
+  if (std::memchr(codes.data(), 1, codes.size()) == nullptr) return {};
+  return Fail(ErrorCode::kUnsupported, "q1_0 has no weight 0, and the tensor has some");
+}
+
+}  // namespace
+
+void ScaleCounts::Count(float wanted, float stored) noexcept {
+  if (wanted == stored) {
+    ++exact;
+    return;
+  }
+  ++rounded;
+  const double error = std::fabs(double{stored} / double{wanted} - 1);
+  max_relative_error = std::max(max_relative_error, error);
+}
+
+ScaleCounts& ScaleCounts::operator+=(const ScaleCounts& other) noexcept {
+  exact += other.exact;
+  rounded += other.rounded;
+  max_relative_error = std::max(max_relative_error, other.max_relative_error);
+  return *this;
+}
+
+std::size_t EncodeBytes(const TernarySource& source, const TernaryTarget& target) {
+  const std::size_t weights = source.rows() * source.cols();
+  const std::size_t scales =
+      source.rows() * (source.scales_per_row() + 2 * target.codec->ScalesPerRow(source.cols()));
+  return weights + scales * sizeof(float) +
+         target.codec->bytes(source.rows(), source.cols(), target.tiling);
+}
+
+Result<EncodedTernary> EncodeTernary(const TernarySource& source, const TernaryTarget& target) {
+  const quant::TernaryCodec& codec = *target.codec;
+  const std::size_t rows = source.rows(), cols = source.cols();
+  BITTERN_TRY(codec.check(rows, cols, target.tiling));
+  const Unpacked all = BITTERN_TRY(ReadAll(source, target.row_order));
+  BITTERN_TRY(CheckCodes(codec, all.codes));
+  EncodedTernary out;
+  const std::vector<float> scales = BITTERN_TRY(quant::Regrain(all.scales, codec));
+  out.scales = BITTERN_TRY(CountScales(target, scales));
+  out.scale = scales.front();
+  out.bytes.resize(codec.bytes(rows, cols, target.tiling));
+  codec.pack({all.codes, scales, rows, cols, target.tiling}, out.bytes.data());
+  return out;
+}
+
+}  // namespace bittern::formats

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nothing is guessed: a number that the forward pass needs must be in the file, and a setting that
+// would change it in a way we lack is refused by name.
+#include "formats/hf/hf_config.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "formats/display.hpp"
+
+namespace bittern::formats {
+namespace {
+
+constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 24;  // of any number below
+
+tl::unexpected<Error> Corrupt(std::string message) {
+  return Fail(ErrorCode::kCorruptFile, std::move(message));
+}
+
+tl::unexpected<Error> Unsupported(std::string message) {
+  return Fail(ErrorCode::kUnsupported, std::move(message));
+}
+
+/// The value under `key`; null where it is absent or null.
+const Json* Present(const Json& object, std::string_view key) {
+  const Json* value = object.Find(key);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+tl::unexpected<Error> WrongType(std::string_view key, std::string_view expected,
+                                const Json& found) {
+  return Corrupt(fmt::format("{}: {} expected, {} found", key, expected, found.Shown()));
+}
+
+Result<std::optional<std::uint64_t>> OptionalSize(const Json& json, std::string_view key) {
+  const Json* value = Present(json, key);
+  if (value == nullptr) return std::nullopt;
+  const auto number = value->AsUint();
+  if (!number) return WrongType(key, "an integer of 1 or more", *value);
+  if (*number < 1 || *number > kMaxSize) {
+    return Corrupt(fmt::format("{}: 1 to {} expected, {} found", key, kMaxSize, *number));
+  }
+  return *number;
+}
+
+Result<std::uint64_t> Size(const Json& json, std::string_view key) {
+  const auto value = BITTERN_TRY(OptionalSize(json, key));
+  if (!value) return Corrupt(fmt::format("{} is missing; an integer of 1 or more expected", key));
+  return *value;
+}
+
+Result<std::optional<float>> OptionalFloat(const Json& json, std::string_view key) {
+  const Json* value = Present(json, key);
+  if (value == nullptr) return std::nullopt;
+  const auto number = value->AsNumber();
+  if (!number) return WrongType(key, "a number", *value);
+  const bool fits = std::fabs(*number) <= std::numeric_limits<float>::max();
+  if (!fits) return Corrupt(fmt::format("{}: {} is not a float", key, *number));
+  return static_cast<float>(*number);
+}
+
+Result<std::optional<bool>> OptionalBool(const Json& json, std::string_view key) {
+  const Json* value = Present(json, key);
+  if (value == nullptr) return std::nullopt;
+  const auto flag = value->AsBool();
+  if (!flag) return WrongType(key, "a bool", *value);
+  return *flag;
+}
+
+Result<std::optional<std::string>> OptionalString(const Json& json, std::string_view key) {
+  const Json* value = Present(json, key);
+  if (value == nullptr) return std::nullopt;
+  if (value->AsString() == nullptr) return WrongType(key, "a string", *value);
+  return *value->AsString();
+}
+
+/// The model class: "BitNetForCausalLM".
+Result<std::string> ReadClass(const Json& json) {
+  const Json* list = Present(json, "architectures");
+  if (list == nullptr) return Corrupt("architectures is missing");
+  const Json::Array* array = list->AsArray();
+  if (array == nullptr || array->size() != 1 || (*array)[0].AsString() == nullptr) {
+    return Corrupt("architectures: an array of one string expected");
+  }
+  return *(*array)[0].AsString();
+}
+
+/// Microsoft's and 1bitLLM's models differ in name by one letter's case, and files do not keep to
+/// it; they differ in effect by the activation, which is written down beside the architecture.
+Result<std::string> ArchitectureOf(std::string_view name, std::string_view activation) {
+  if (name == "BitNetForCausalLM" || name == "BitnetForCausalLM") {
+    return std::string(activation == "silu" ? "bitnet" : "bitnet-b1.58");
+  }
+  if (name == "LlamaForCausalLM") return std::string("llama");
+  if (name == "Qwen3ForCausalLM") return std::string("qwen3");
+  return Unsupported(
+      fmt::format("architecture {} is not supported; supported: BitNetForCausalLM, "
+                  "BitnetForCausalLM, LlamaForCausalLM, Qwen3ForCausalLM",
+                  Quoted(name)));
+}
+
+Result<std::string> ReadActivation(const Json& json) {
+  const auto activation = BITTERN_TRY(OptionalString(json, "hidden_act"));
+  if (!activation) return Corrupt("hidden_act is missing");
+  return *activation;
+}
+
+/// quantization_config, and what follows for weights of either kind.
+Result<void> ReadQuantization(const Json& json, HfConfig* config) {
+  const bool is_bitnet = config->architecture.starts_with("bitnet");
+  const Json* quantization = Present(json, "quantization_config");
+  if (quantization == nullptr) {
+    // BitNet's own classes quantise masters in every forward pass; other networks do not. But the
+    // weights may have been written out after that, and the mean would shrink their scales.
+    config->float_weights = is_bitnet ? HfFloatWeights::kEither : HfFloatWeights::kAsIs;
+    return {};
+  }
+  if (quantization->AsObject() == nullptr) {
+    return WrongType("quantization_config", "an object", *quantization);
+  }
+  const auto method = BITTERN_TRY(OptionalString(*quantization, "quant_method"));
+  if (method != "bitnet") {
+    return Unsupported(fmt::format("quant_method {} is not supported; supported: \"bitnet\"",
+                                   Quoted(method.value_or(""))));
+  }
+  if (BITTERN_TRY(OptionalBool(*quantization, "use_rms_norm")).value_or(false)) {
+    return Unsupported("use_rms_norm (a norm before every projection) is not supported");
+  }
+  config->has_quantization = true;
+  config->linear_class = BITTERN_TRY(OptionalString(*quantization, "linear_class"));
+  const auto mode = BITTERN_TRY(OptionalString(*quantization, "quantization_mode"));
+  if (mode.value_or("offline") == "offline") {
+    config->float_weights = HfFloatWeights::kRefused;
+  } else if (mode == "online") {
+    config->float_weights = HfFloatWeights::kMasters;
+  } else {
+    return Unsupported(
+        fmt::format("quantization_mode {} is not supported; supported: \"online\", "
+                    "\"offline\"",
+                    Quoted(*mode)));
+  }
+  return {};
+}
+
+/// Settings that change the network in ways that neither keys nor tensors would show.
+Result<void> RefuseUnknownNetworks(const Json& json) {
+  if (BITTERN_TRY(OptionalBool(json, "use_sliding_window")).value_or(false)) {
+    return Unsupported("use_sliding_window is not supported");
+  }
+  for (const char* key : {"weight_bits", "input_bits"}) {
+    const std::uint64_t expected = std::string_view(key) == "weight_bits" ? 1 : 8;
+    const auto bits = BITTERN_TRY(OptionalSize(json, key));
+    if (bits.value_or(expected) != expected) {
+      return Unsupported(
+          fmt::format("{} {} is not supported; supported: {}", key, *bits, expected));
+    }
+  }
+  return {};
+}
+
+/// Adds keys below "<architecture>.".
+class KeyWriter {
+ public:
+  KeyWriter(std::string_view architecture, Metadata* metadata)
+      : prefix_(std::string(architecture) + "."), metadata_(*metadata) {}
+
+  Result<void> Uint(std::string_view key, std::uint64_t value) {
+    return metadata_.AddUint(prefix_ + std::string(key), static_cast<std::uint32_t>(value));
+  }
+  Result<void> Float(std::string_view key, float value) {
+    return metadata_.AddFloat(prefix_ + std::string(key), value);
+  }
+  Result<void> String(std::string_view key, std::string value) {
+    return metadata_.AddString(prefix_ + std::string(key), std::move(value));
+  }
+
+ private:
+  std::string prefix_;
+  Metadata& metadata_;
+};
+
+/// rope_scaling of older files: {"rope_type": "llama3", "factor": 8, ...}; newer ones put the same
+/// and rope_theta into rope_parameters.
+Result<void> WriteRopeScaling(const Json& scaling, KeyWriter* keys) {
+  if (scaling.AsObject() == nullptr) return WrongType("rope_scaling", "an object", scaling);
+  auto type = BITTERN_TRY(OptionalString(scaling, "rope_type"));
+  if (!type) type = BITTERN_TRY(OptionalString(scaling, "type"));
+  if (!type || *type == "default") return {};
+  BITTERN_TRY(keys->String("rope.scaling.type", *type));
+  struct Number {
+    const char *from, *to;
+  };
+  constexpr Number kFloats[] = {{"factor", "rope.scaling.factor"},
+                                {"low_freq_factor", "rope.scaling.low_freq_factor"},
+                                {"high_freq_factor", "rope.scaling.high_freq_factor"}};
+  for (const Number& number : kFloats) {
+    const auto value = BITTERN_TRY(OptionalFloat(scaling, number.from));
+    if (value) {
+      BITTERN_TRY(keys->Float(number.to, *value));
+    } else if (*type == "llama3") {
+      return Corrupt(fmt::format("rope_scaling: {} is missing", number.from));
+    }
+  }
+  const auto original = BITTERN_TRY(OptionalSize(scaling, "original_max_position_embeddings"));
+  if (original) return keys->Uint("rope.scaling.original_context_length", *original);
+  if (*type == "llama3") {
+    return Corrupt("rope_scaling: original_max_position_embeddings is missing");
+  }
+  return {};
+}
+
+/// LLaMA's and Qwen's classes take 10000 where rope_theta is missing, as the reader of the keys
+/// does. BitNet's classes differ, so nothing is taken for them.
+Result<void> WriteRope(const Json& json, bool is_bitnet, KeyWriter* keys) {
+  const Json* parameters = Present(json, "rope_parameters");
+  const Json* scaling = Present(json, "rope_scaling");
+  if (scaling == nullptr) scaling = parameters;
+  auto theta = BITTERN_TRY(OptionalFloat(json, "rope_theta"));
+  if (!theta && parameters != nullptr) {
+    theta = BITTERN_TRY(OptionalFloat(*parameters, "rope_theta"));
+  }
+  if (theta) {
+    BITTERN_TRY(keys->Float("rope.freq_base", *theta));
+  } else if (is_bitnet) {
+    return Corrupt(
+        "rope_theta is missing; add the number that the model was trained with (Microsoft's "
+        "500000, 1bitLLM's 10000)");
+  }
+  return scaling == nullptr ? Result<void>() : WriteRopeScaling(*scaling, keys);
+}
+
+/// Reads sizes into `config` and writes them as keys.
+Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
+  config->hidden_size = BITTERN_TRY(Size(json, "hidden_size"));
+  config->intermediate_size = BITTERN_TRY(Size(json, "intermediate_size"));
+  config->num_layers = BITTERN_TRY(Size(json, "num_hidden_layers"));
+  const auto heads = BITTERN_TRY(Size(json, "num_attention_heads"));
+  const auto kv_heads = BITTERN_TRY(OptionalSize(json, "num_key_value_heads")).value_or(heads);
+  const auto stated = BITTERN_TRY(OptionalSize(json, "head_dim"));
+  if (!stated && config->hidden_size % heads != 0) {
+    return Corrupt(fmt::format("hidden_size {} is not a multiple of num_attention_heads {}",
+                               config->hidden_size, heads));
+  }
+  const std::uint64_t head_dim = stated.value_or(config->hidden_size / heads);
+  config->q_size = heads * head_dim;
+  config->kv_size = kv_heads * head_dim;
+  const auto rotary = BITTERN_TRY(OptionalFloat(json, "partial_rotary_factor")).value_or(1);
+  const float rotated = rotary * static_cast<float>(head_dim);
+  if (!(rotated >= 1 && rotated <= static_cast<float>(head_dim))) {
+    return Corrupt(fmt::format("partial_rotary_factor: up to 1 expected, {} found", rotary));
+  }
+
+  config->vocab_size = BITTERN_TRY(Size(json, "vocab_size"));
+  const std::uint64_t context = BITTERN_TRY(Size(json, "max_position_embeddings"));
+  BITTERN_TRY(keys->Uint("vocab_size", config->vocab_size));
+  BITTERN_TRY(keys->Uint("context_length", context));
+  BITTERN_TRY(keys->Uint("embedding_length", config->hidden_size));
+  BITTERN_TRY(keys->Uint("block_count", config->num_layers));
+  BITTERN_TRY(keys->Uint("feed_forward_length", config->intermediate_size));
+  BITTERN_TRY(keys->Uint("rope.dimension_count", static_cast<std::uint64_t>(rotated)));
+  BITTERN_TRY(keys->Uint("attention.head_count", heads));
+  BITTERN_TRY(keys->Uint("attention.head_count_kv", kv_heads));
+  if (head_dim * heads == config->hidden_size) return {};
+  BITTERN_TRY(keys->Uint("attention.key_length", head_dim));
+  return keys->Uint("attention.value_length", head_dim);
+}
+
+}  // namespace
+
+Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
+  if (json.AsObject() == nullptr) return WrongType("config.json", "an object", json);
+  const std::string name = BITTERN_TRY(ReadClass(json));
+  BITTERN_TRY(ArchitectureOf(name, ""));  // refused before anything about it is missed
+  const std::string activation = BITTERN_TRY(ReadActivation(json));
+  HfConfig config;
+  config.architecture = BITTERN_TRY(ArchitectureOf(name, activation));
+  BITTERN_TRY(RefuseUnknownNetworks(json));
+  BITTERN_TRY(ReadQuantization(json, &config));
+  config.tied_head = BITTERN_TRY(OptionalBool(json, "tie_word_embeddings"));
+
+  BITTERN_TRY(metadata->AddString("general.architecture", config.architecture));
+  KeyWriter keys(config.architecture, metadata);
+  BITTERN_TRY(ReadShape(json, &config, &keys));
+  const auto epsilon = BITTERN_TRY(OptionalFloat(json, "rms_norm_eps"));
+  if (!epsilon) return Corrupt("rms_norm_eps is missing");
+  BITTERN_TRY(keys.Float("attention.layer_norm_rms_epsilon", *epsilon));
+  BITTERN_TRY(WriteRope(json, config.architecture.starts_with("bitnet"), &keys));
+  BITTERN_TRY(keys.String("hidden_activation", activation));
+  // Converters to GGUF interleave the rows of q and k of llama models; here they lie as trained.
+  BITTERN_TRY(metadata->AddString("bittern.rope_pairing", "neox"));
+  return config;
+}
+
+}  // namespace bittern::formats

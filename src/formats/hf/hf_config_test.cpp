@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// config.json of each family of models, each setting that is refused, each value that is missing.
+#include "formats/hf/hf_config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace bittern::formats {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// The published config.json of BitNet b1.58 2B-4T, as far as it is read.
+constexpr std::string_view kBitnet =
+    R"({"architectures":["BitNetForCausalLM"],"model_type":"bitnet","hidden_act":"relu2",)"
+    R"("hidden_size":2560,"intermediate_size":6912,"num_hidden_layers":30,)"
+    R"("num_attention_heads":20,"num_key_value_heads":5,"rms_norm_eps":1e-05,)"
+    R"("rope_theta":500000.0,"max_position_embeddings":4096,"vocab_size":128256,)"
+    R"("tie_word_embeddings":true,"quantization_config":{"quant_method":"bitnet",)"
+    R"("linear_class":"autobitlinear","quantization_mode":"offline"}})";
+
+struct Read {
+  HfConfig config;
+  Metadata metadata;
+  std::string error;  // empty: read
+  ErrorCode code = ErrorCode::kInternal;
+};
+
+Read ReadText(std::string_view text) {
+  Read read;
+  const auto json = Json::Parse(text, {});
+  EXPECT_TRUE(json) << json.error().message;
+  auto config = ReadHfConfig(*json, &read.metadata);
+  if (config) {
+    read.config = *config;
+  } else {
+    read.error = config.error().message;
+    read.code = config.error().code;
+  }
+  return read;
+}
+
+/// The text with one part replaced.
+Read With(std::string_view from, std::string_view to) {
+  std::string text(kBitnet);
+  text.replace(text.find(from), from.size(), to);
+  return ReadText(text);
+}
+
+std::uint64_t Uint(const Read& read, std::string_view key) {
+  return read.metadata.GetUint(key).value().value_or(0);
+}
+double Float(const Read& read, std::string_view key) {
+  return read.metadata.GetFloat(key).value().value_or(-1);
+}
+std::string_view Text(const Read& read, std::string_view key) {
+  return read.metadata.GetString(key).value().value_or("");
+}
+
+TEST(HfConfig, Bitnet2B4T) {
+  const Read read = ReadText(kBitnet);
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(Text(read, "general.architecture"), "bitnet-b1.58");
+  EXPECT_EQ(Text(read, "bitnet-b1.58.hidden_activation"), "relu2");
+  EXPECT_EQ(Text(read, "bittern.rope_pairing"), "neox");
+  EXPECT_EQ(Uint(read, "bitnet-b1.58.embedding_length"), 2560u);
+  EXPECT_EQ(Uint(read, "bitnet-b1.58.feed_forward_length"), 6912u);
+  EXPECT_EQ(Uint(read, "bitnet-b1.58.block_count"), 30u);
+  EXPECT_EQ(Uint(read, "bitnet-b1.58.attention.head_count"), 20u);
+  EXPECT_EQ(Uint(read, "bitnet-b1.58.attention.head_count_kv"), 5u);
+  EXPECT_EQ(Uint(read, "bitnet-b1.58.rope.dimension_count"), 128u);
+  EXPECT_EQ(Uint(read, "bitnet-b1.58.context_length"), 4096u);
+  EXPECT_EQ(Uint(read, "bitnet-b1.58.vocab_size"), 128256u);
+  EXPECT_EQ(Float(read, "bitnet-b1.58.attention.layer_norm_rms_epsilon"),
+            static_cast<double>(1e-5f));
+  EXPECT_EQ(Float(read, "bitnet-b1.58.rope.freq_base"), 500000);
+  EXPECT_EQ(read.metadata.Find("bitnet-b1.58.attention.key_length"), nullptr);
+  EXPECT_EQ(read.config.linear_class, "autobitlinear");
+  EXPECT_EQ(read.config.float_weights, HfFloatWeights::kRefused);
+  EXPECT_EQ(read.config.tied_head, true);
+  EXPECT_EQ(read.config.q_size, 2560u);
+  EXPECT_EQ(read.config.kv_size, 640u);
+}
+
+TEST(HfConfig, MastersOfBitnet) {
+  EXPECT_EQ(With("\"offline\"", "\"online\"").config.float_weights, HfFloatWeights::kMasters);
+}
+
+// 1bitLLM's bitnet_b1_58 models: SiLU, no quantization_config, masters in float.
+TEST(HfConfig, BitnetWithSilu) {
+  const Read read =
+      ReadText(R"({"architectures":["BitnetForCausalLM"],"hidden_act":"silu","hidden_size":1536,)"
+               R"("intermediate_size":4096,"num_hidden_layers":24,"num_attention_heads":16,)"
+               R"("rms_norm_eps":1e-05,"rope_theta":10000.0,"rope_scaling":null,"weight_bits":1,)"
+               R"("input_bits":8,"max_position_embeddings":2048,"vocab_size":32002})");
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(Text(read, "general.architecture"), "bitnet");
+  EXPECT_EQ(Text(read, "bitnet.hidden_activation"), "silu");
+  EXPECT_EQ(Uint(read, "bitnet.attention.head_count_kv"), 16u);
+  EXPECT_EQ(read.config.float_weights, HfFloatWeights::kEither);
+  EXPECT_FALSE(read.config.has_quantization);
+  EXPECT_EQ(read.config.tied_head, std::nullopt);
+}
+
+TEST(HfConfig, LlamaWithScaledRope) {
+  const Read read = ReadText(
+      R"({"architectures":["LlamaForCausalLM"],"hidden_act":"silu","hidden_size":4096,)"
+      R"("intermediate_size":14336,"num_hidden_layers":32,"num_attention_heads":32,)"
+      R"("num_key_value_heads":8,"rms_norm_eps":1e-05,"rope_theta":500000.0,"head_dim":128,)"
+      R"("rope_scaling":{"factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,)"
+      R"("original_max_position_embeddings":8192,"rope_type":"llama3"},)"
+      R"("max_position_embeddings":131072,"vocab_size":128256,)"
+      R"("quantization_config":{"quant_method":"bitnet"}})");
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(Text(read, "general.architecture"), "llama");
+  EXPECT_EQ(Text(read, "llama.rope.scaling.type"), "llama3");
+  EXPECT_EQ(Float(read, "llama.rope.scaling.factor"), 8);
+  EXPECT_EQ(Float(read, "llama.rope.scaling.low_freq_factor"), 1);
+  EXPECT_EQ(Float(read, "llama.rope.scaling.high_freq_factor"), 4);
+  EXPECT_EQ(Uint(read, "llama.rope.scaling.original_context_length"), 8192u);
+  EXPECT_TRUE(read.config.has_quantization);
+  EXPECT_EQ(read.config.linear_class, std::nullopt);
+}
+
+TEST(HfConfig, Qwen3WithItsOwnHeadSizeAndNewerRopeParameters) {
+  const Read read = ReadText(
+      R"({"architectures":["Qwen3ForCausalLM"],"hidden_act":"silu","hidden_size":1024,)"
+      R"("intermediate_size":3072,"num_hidden_layers":28,"num_attention_heads":16,"head_dim":128,)"
+      R"("num_key_value_heads":8,"rms_norm_eps":1e-06,"use_sliding_window":false,)"
+      R"("rope_parameters":{"rope_theta":1000000,"rope_type":"default"},)"
+      R"("max_position_embeddings":40960,"vocab_size":151936})");
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(Float(read, "qwen3.rope.freq_base"), 1e6);
+  EXPECT_EQ(read.metadata.Find("qwen3.rope.scaling.type"), nullptr);
+  EXPECT_EQ(Uint(read, "qwen3.attention.key_length"), 128u);
+  EXPECT_EQ(Uint(read, "qwen3.attention.value_length"), 128u);
+  EXPECT_EQ(read.config.q_size, 2048u);
+  EXPECT_EQ(read.config.kv_size, 1024u);
+  EXPECT_EQ(read.config.float_weights, HfFloatWeights::kAsIs);
+}
+
+TEST(HfConfig, RefusesByName) {
+  const struct {
+    std::string_view from, to, words;
+  } cases[] = {
+      {"BitNetForCausalLM", "GPT2LMHeadModel", "architecture \"GPT2LMHeadModel\" is not supported"},
+      {"\"bitnet\",\"linear", "\"gptq\",\"linear", "quant_method \"gptq\""},
+      {"\"offline\"", "\"later\"", "quantization_mode \"later\""},
+      {"\"linear_class\"", "\"use_rms_norm\":true,\"linear_class\"", "use_rms_norm"},
+      {"\"hidden_size\"", "\"use_sliding_window\":true,\"hidden_size\"", "use_sliding_window"},
+      {"\"hidden_size\"", "\"input_bits\":4,\"hidden_size\"", "input_bits 4"},
+  };
+  for (const auto& c : cases) {
+    const Read read = With(c.from, c.to);
+    EXPECT_THAT(read.error, HasSubstr(c.words));
+    EXPECT_EQ(read.code, ErrorCode::kUnsupported) << c.words;
+  }
+}
+
+TEST(HfConfig, RefusesWhatIsMissingOrImpossible) {
+  for (const char* key : {"architectures", "hidden_act", "hidden_size", "intermediate_size",
+                          "num_hidden_layers", "num_attention_heads", "rms_norm_eps", "rope_theta",
+                          "max_position_embeddings", "vocab_size"}) {
+    const std::string quoted = "\"" + std::string(key) + "\"";
+    const Read read = With(quoted, "\"other\"");
+    EXPECT_THAT(read.error, HasSubstr(std::string(key) + " is missing"));
+    EXPECT_EQ(read.code, ErrorCode::kCorruptFile);
+  }
+  const struct {
+    std::string_view from, to, words;
+  } cases[] = {
+      {":2560", ":0", "hidden_size: 1 to"},
+      {":2560", ":2561", "not a multiple"},
+      {":2560", ":-1", "hidden_size: an integer of 1 or more expected, -1 found"},
+      {":2560", ":2560.0", "hidden_size: an integer of 1 or more expected, 2560.0 found"},
+      {":2560", ":18446744073709551615", "hidden_size: 1 to"},
+      {"1e-05", "1e300", "is not a float"},
+      {"1e-05", "\"small\"", "rms_norm_eps: a number expected, \"small\" found"},
+      {"[\"BitNetForCausalLM\"]", "\"BitNetForCausalLM\"", "an array of one string"},
+      {"[\"BitNetForCausalLM\"]", "[]", "an array of one string"},
+      {"{\"quant_method\":\"bitnet\",", "{", "quant_method \"\""},
+      {"500000.0", "500000.0,\"rope_scaling\":3", "rope_scaling: an object expected"},
+      {"500000.0", "500000.0,\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8}",
+       "low_freq_factor is missing"},
+      {"500000.0", "500000.0,\"partial_rotary_factor\":1.5", "partial_rotary_factor: up to 1"},
+      {"true", "1", "tie_word_embeddings: a bool expected"},
+  };
+  for (const auto& c : cases) EXPECT_THAT(With(c.from, c.to).error, HasSubstr(c.words)) << c.to;
+  EXPECT_THAT(ReadText("[]").error, HasSubstr("an object expected"));
+}
+
+TEST(HfConfig, RopeThetaIsLeftToTheReaderOfKeysWhereItsClassHasOneDefault) {
+  const Read bitnet = With("\"rope_theta\"", "\"other\"");
+  EXPECT_THAT(bitnet.error, HasSubstr("rope_theta is missing; add the number"));
+  std::string llama(kBitnet);
+  llama.replace(llama.find("BitNetForCausalLM"), 17, "LlamaForCausalLM");
+  llama.replace(llama.find("rope_theta"), 10, "other");
+  const Read read = ReadText(llama);
+  EXPECT_EQ(read.error, "");
+  EXPECT_EQ(read.metadata.Find("llama.rope.freq_base"), nullptr);
+}
+
+TEST(HfConfig, OtherScalingIsPassedOnForTheModelToRefuse) {
+  const Read read = With("500000.0", R"(500000.0,"rope_scaling":{"type":"yarn","factor":4})");
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(Text(read, "bitnet-b1.58.rope.scaling.type"), "yarn");
+  EXPECT_EQ(Float(read, "bitnet-b1.58.rope.scaling.factor"), 4);
+}
+
+}  // namespace
+}  // namespace bittern::formats

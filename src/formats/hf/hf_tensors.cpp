@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names are parsed, not matched against patterns: "model.layers.N." then a row of the table. What
+// is in no row is refused, since a tensor that is left out can be a different network.
+#include "formats/hf/hf_tensors.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/float16.hpp"
+#include "formats/display.hpp"
+#include "formats/hf/hf_scales.hpp"
+#include "quant/hf_packed.hpp"
+
+namespace bittern::formats {
+namespace {
+
+constexpr std::string_view kScaleSuffix = ".weight_scale";
+
+tl::unexpected<Error> Corrupt(std::string message) {
+  return Fail(ErrorCode::kCorruptFile, std::move(message));
+}
+
+/// Modules of a layer. `rows` is that of a ternary projection, null for norms.
+struct Module {
+  std::string_view hf, gguf;
+  std::uint64_t HfConfig::* rows;
+};
+constexpr Module kLayerModules[] = {
+    {"input_layernorm", "attn_norm", nullptr},
+    {"self_attn.attn_sub_norm", "attn_sub_norm", nullptr},
+    {"self_attn.inner_attn_ln", "attn_sub_norm", nullptr},  // 1bitLLM's name
+    {"self_attn.q_norm", "attn_q_norm", nullptr},
+    {"self_attn.k_norm", "attn_k_norm", nullptr},
+    {"self_attn.q_proj", "attn_q", &HfConfig::q_size},
+    {"self_attn.k_proj", "attn_k", &HfConfig::kv_size},
+    {"self_attn.v_proj", "attn_v", &HfConfig::kv_size},
+    {"self_attn.o_proj", "attn_output", &HfConfig::hidden_size},
+    {"post_attention_layernorm", "ffn_norm", nullptr},
+    {"mlp.ffn_sub_norm", "ffn_sub_norm", nullptr},
+    {"mlp.ffn_layernorm", "ffn_sub_norm", nullptr},  // 1bitLLM's name
+    {"mlp.gate_proj", "ffn_gate", &HfConfig::intermediate_size},
+    {"mlp.up_proj", "ffn_up", &HfConfig::intermediate_size},
+    {"mlp.down_proj", "ffn_down", &HfConfig::hidden_size},
+};
+constexpr Module kModelModules[] = {
+    {"model.embed_tokens", "token_embd", nullptr},
+    {"model.norm", "output_norm", nullptr},
+    {"lm_head", "output", nullptr},
+};
+
+/// What follows a module's name, and what GGUF writes for it.
+struct Part {
+  std::string_view hf, gguf;
+};
+constexpr Part kParts[] = {
+    {".weight", ".weight"},
+    {".bias", ".bias"},
+    {".norm.weight", "_norm_in.weight"},
+    {".rms_norm.weight", "_norm_in.weight"},
+};
+
+struct Target {
+  std::string name;
+  std::uint64_t HfConfig::* rows = nullptr;  ///< set for the weight of a projection
+};
+
+std::optional<Target> FindIn(std::span<const Module> modules, std::string_view name,
+                             const std::string& prefix) {
+  for (const Module& module : modules) {
+    if (!name.starts_with(module.hf)) continue;
+    for (const Part& part : kParts) {
+      if (name.substr(module.hf.size()) != part.hf) continue;
+      const bool is_weight = part.hf == kParts[0].hf;
+      return Target{fmt::format("{}{}{}", prefix, module.gguf, part.gguf),
+                    is_weight ? module.rows : nullptr};
+    }
+  }
+  return std::nullopt;
+}
+
+/// The layer's number at the front of `rest`, which then continues after it and a dot.
+std::optional<std::uint64_t> TakeLayer(std::string_view* rest) {
+  std::uint64_t layer = 0;
+  const char* last = rest->data() + rest->size();
+  const auto [end, error] = std::from_chars(rest->data(), last, layer);
+  if (error != std::errc() || end == last || *end != '.') return std::nullopt;
+  rest->remove_prefix(static_cast<std::size_t>(end - rest->data()) + 1);
+  return layer;
+}
+
+Result<Target> MapName(const HfConfig& config, std::string_view name) {
+  constexpr std::string_view kLayers = "model.layers.";
+  std::optional<Target> target;
+  if (name.starts_with(kLayers)) {
+    std::string_view rest = name.substr(kLayers.size());
+    const auto layer = TakeLayer(&rest);
+    if (layer && *layer >= config.num_layers) {
+      return Corrupt(fmt::format("layers 0 to {} expected (num_hidden_layers), {} found",
+                                 config.num_layers - 1, *layer));
+    }
+    if (layer) target = FindIn(kLayerModules, rest, fmt::format("blk.{}.", *layer));
+  } else {
+    target = FindIn(kModelModules, name, "");
+  }
+  if (!target) {
+    return Fail(ErrorCode::kUnsupported, "is part of no network that is supported");
+  }
+  return *std::move(target);
+}
+
+/// Buffers that older exports contain and that follow from the configuration.
+bool IsDerived(std::string_view name) { return name.ends_with(".rotary_emb.inv_freq"); }
+
+std::optional<quant::WeightFormat> FloatFormat(std::string_view dtype) {
+  if (dtype == "F32") return quant::WeightFormat::kF32;
+  if (dtype == "F16") return quant::WeightFormat::kF16;
+  if (dtype == "BF16") return quant::WeightFormat::kBF16;
+  return std::nullopt;
+}
+
+/// The one number of a scale tensor, whatever its float type.
+Result<float> ReadScale(const SafetensorsEntry& entry) {
+  const auto format = FloatFormat(entry.dtype);
+  if (!format || entry.elements != 1) {
+    return Corrupt(
+        fmt::format("one float expected, {} of type {} found", entry.elements, entry.dtype));
+  }
+  if (*format == quant::WeightFormat::kF32) {
+    float value;
+    std::memcpy(&value, entry.bytes.data(), sizeof value);
+    return value;
+  }
+  std::uint16_t bits;
+  std::memcpy(&bits, entry.bytes.data(), sizeof bits);
+  return *format == quant::WeightFormat::kF16 ? HalfToFloat(bits) : BfloatToFloat(bits);
+}
+
+/// Builds the list, one entry at a time; scales first, since a weight needs its own.
+class Mapper {
+ public:
+  Mapper(const HfConfig& config, std::span<const SafetensorsEntry> entries, Decisions* decisions)
+      : config_(config), entries_(entries), decisions_(*decisions) {}
+
+  Result<std::vector<Tensor>> Map() {
+    for (const SafetensorsEntry& entry : entries_) {
+      if (entry.name.ends_with(kScaleSuffix)) scales_.emplace(entry.name, &entry);
+    }
+    DecideScales();
+    for (const SafetensorsEntry& entry : entries_) {
+      if (entry.name.ends_with(kScaleSuffix) || IsDerived(entry.name)) continue;
+      auto added = Add(entry);
+      if (!added) return Within(entry, std::move(added).error());
+    }
+    for (const auto& [name, entry] : scales_) {
+      return Within(*entry, {ErrorCode::kCorruptFile, "belongs to no packed weight"});
+    }
+    BITTERN_TRY(CheckHead());
+    return std::move(tensors_);
+  }
+
+ private:
+  static tl::unexpected<Error> Within(const SafetensorsEntry& entry, Error error) {
+    return tl::unexpected(
+        bittern::Within(fmt::format("tensor {}", Quoted(entry.name)), std::move(error)));
+  }
+
+  /// Scales that cannot be read are refused later, with the weights they belong to.
+  void DecideScales() {
+    if (scales_.empty()) return;
+    std::vector<float> values;
+    for (const auto& [name, entry] : scales_) {
+      const auto value = ReadScale(*entry);
+      if (value) values.push_back(*value);
+    }
+    HfScales scales = ChooseHfScales(config_, values);
+    scale_multiplies_ = scales.multiplies;
+    decisions_.push_back(std::move(scales.decision));
+  }
+
+  Result<void> Add(const SafetensorsEntry& entry) {
+    const Target target = BITTERN_TRY(MapName(config_, entry.name));
+    if (target.name == "output.weight" && config_.tied_head.value_or(false)) return {};
+    if (!names_.insert(target.name).second) {
+      return Corrupt(fmt::format("there are two tensors for {}", target.name));
+    }
+    constexpr std::size_t kMaxRank = 4;
+    if (entry.elements == 0 || entry.shape.size() > kMaxRank) {
+      return Corrupt(fmt::format("up to {} dimensions of 1 or more expected", kMaxRank));
+    }
+    Tensor tensor{.name = target.name,
+                  .format = {},
+                  .rank = static_cast<int>(entry.shape.size()),
+                  .shape = {1, 1, 1, 1},
+                  .file_offset = entry.file_offset,
+                  .bytes = entry.bytes};
+    for (std::size_t i = 0; i < entry.shape.size(); ++i) {
+      tensor.shape[i] = entry.shape[entry.shape.size() - 1 - i];
+    }
+    if (target.rows != nullptr) {
+      BITTERN_TRY(SetProjection(entry, config_.*target.rows, &tensor));
+    } else {
+      const auto format = FloatFormat(entry.dtype);
+      if (!format) return WrongType(entry, "F32, F16 or BF16");
+      tensor.format = *format;
+    }
+    tensors_.push_back(std::move(tensor));
+    return {};
+  }
+
+  static tl::unexpected<Error> WrongType(const SafetensorsEntry& entry, std::string_view expected) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("type {} expected, {} found", expected, entry.dtype));
+  }
+
+  Result<void> SetProjection(const SafetensorsEntry& entry, std::uint64_t rows, Tensor* tensor) {
+    if (entry.shape.size() != 2) {
+      return Corrupt(fmt::format("two dimensions expected, {} found", entry.shape.size()));
+    }
+    const auto scale = scales_.find(entry.name + "_scale");
+    if (entry.dtype == "U8") {
+      if (scale == scales_.end()) return Corrupt("its weight_scale is missing");
+      auto value = ReadScale(*scale->second);
+      if (!value) {
+        return tl::unexpected(bittern::Within("weight_scale", std::move(value).error()));
+      }
+      scales_.erase(scale);
+      return SetPacked(entry, rows, scale_multiplies_ ? *value : 1.0f / *value, tensor);
+    }
+    const auto format = FloatFormat(entry.dtype);
+    if (!format) return WrongType(entry, "U8, F32, F16 or BF16");
+    if (config_.float_weights == HfFloatWeights::kRefused) {
+      return Fail(ErrorCode::kUnsupported,
+                  fmt::format("type U8 expected, since quantization_mode is \"offline\", {} found",
+                              entry.dtype));
+    }
+    tensor->format = *format;
+    tensor->quantize_absmean = config_.float_weights != HfFloatWeights::kAsIs;
+    tensor->may_be_ternary = config_.float_weights == HfFloatWeights::kEither;
+    return {};
+  }
+
+  static Result<void> SetPacked(const SafetensorsEntry& entry, std::uint64_t rows, float scale,
+                                Tensor* tensor) {
+    const std::uint64_t expected = quant::HfPackedRows(rows);
+    if (entry.shape[0] != expected) {
+      return Corrupt(fmt::format("{} packed rows expected for {} rows of weights, {} found",
+                                 expected, rows, entry.shape[0]));
+    }
+    tensor->format = quant::WeightFormat::kHfPacked;
+    tensor->shape[1] = rows;
+    tensor->scale = scale;
+    return {};
+  }
+
+  Result<void> CheckHead() const {
+    if (config_.tied_head.value_or(true) || names_.contains("output.weight")) return {};
+    return Corrupt("tensor \"lm_head.weight\" is missing, but tie_word_embeddings is false");
+  }
+
+  const HfConfig& config_;
+  std::span<const SafetensorsEntry> entries_;
+  Decisions& decisions_;
+  std::unordered_map<std::string, const SafetensorsEntry*> scales_;  // not yet used
+  bool scale_multiplies_ = false;
+  std::unordered_set<std::string> names_;
+  std::vector<Tensor> tensors_;
+};
+
+}  // namespace
+
+Result<std::vector<Tensor>> MapHfTensors(const HfConfig& config,
+                                         std::span<const SafetensorsEntry> entries,
+                                         Decisions* decisions) {
+  return Mapper(config, entries, decisions).Map();
+}
+
+}  // namespace bittern::formats

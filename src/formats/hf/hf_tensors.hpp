@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the tensors of a Hugging Face model to those of GGUF: names, logical shapes, and each
+// packed weight together with its scale.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/decision.hpp"
+#include "base/result.hpp"
+#include "formats/checkpoint.hpp"
+#include "formats/hf/hf_config.hpp"
+#include "formats/hf/safetensors_reader.hpp"
+
+namespace bittern::formats {
+
+/// Every tensor of the network under its GGUF name, in the order given. Errors name the tensor:
+/// kUnsupported (a name or a type that is not part of these architectures), kCorruptFile (a shape
+/// that contradicts the configuration; a packed weight without its scale or the reverse). Where
+/// weights are packed, what their scales mean is decided in writing (hf_scales.hpp).
+[[nodiscard]] Result<std::vector<Tensor>> MapHfTensors(const HfConfig& config,
+                                                       std::span<const SafetensorsEntry> entries,
+                                                       Decisions* decisions);
+
+}  // namespace bittern::formats

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// config.json and generation_config.json.
+#include "formats/hf/hf_writer.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "formats/display.hpp"
+
+namespace bittern::formats {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct HfClass {
+  std::string_view architecture, name, model_type, activation;
+};
+constexpr HfClass kClasses[] = {
+    {"bitnet-b1.58", "BitNetForCausalLM", "bitnet", "relu2"},
+    {"bitnet-25", "BitNetForCausalLM", "bitnet", "relu2"},
+    {"bitnet", "BitNetForCausalLM", "bitnet", "silu"},
+    {"llama", "LlamaForCausalLM", "llama", "silu"},
+    {"qwen3", "Qwen3ForCausalLM", "qwen3", "silu"},
+};
+
+/// An f32 as the shortest decimal that means it: 1e-5, not 9.9999997e-06.
+double Shortest(double value) {
+  return std::strtod(fmt::format("{}", static_cast<float>(value)).c_str(), nullptr);
+}
+
+class ConfigWriter {
+ public:
+  ConfigWriter(const MetadataDraft& metadata, const HfClass& hf_class)
+      : metadata_(metadata), class_(hf_class), prefix_(std::string(hf_class.architecture) + ".") {}
+
+  Result<OrderedJson> Config(bool tied) {
+    config_["architectures"] = OrderedJson::array({class_.name});
+    config_["model_type"] = class_.model_type;
+    const std::string_view activation = metadata_.Text(prefix_ + "hidden_activation");
+    config_["hidden_act"] = activation.empty() ? class_.activation : activation;
+    BITTERN_TRY(AddUint("hidden_size", "embedding_length"));
+    BITTERN_TRY(AddUint("intermediate_size", "feed_forward_length"));
+    BITTERN_TRY(AddUint("num_hidden_layers", "block_count"));
+    BITTERN_TRY(AddUint("num_attention_heads", "attention.head_count"));
+    config_["num_key_value_heads"] = metadata_.Uint(prefix_ + "attention.head_count_kv")
+                                         .value_or(config_["num_attention_heads"]);
+    if (const auto head = metadata_.Uint(prefix_ + "attention.key_length")) {
+      config_["head_dim"] = *head;
+    }
+    BITTERN_TRY(AddFloat("rms_norm_eps", "attention.layer_norm_rms_epsilon"));
+    BITTERN_TRY(AddFloat("rope_theta", "rope.freq_base"));
+    AddRopeScaling();
+    BITTERN_TRY(AddUint("max_position_embeddings", "context_length"));
+    AddVocabulary();
+    config_["tie_word_embeddings"] = tied;
+    config_["torch_dtype"] = "bfloat16";
+    config_["use_cache"] = true;
+    config_["quantization_config"] = {{"quant_method", "bitnet"},
+                                      {"linear_class", "autobitlinear"},
+                                      {"quantization_mode", "offline"}};
+    return std::move(config_);
+  }
+
+ private:
+  Result<void> AddUint(std::string_view name, std::string_view key) {
+    const auto value = metadata_.Uint(prefix_ + std::string(key));
+    if (!value) return Missing(key);
+    config_[std::string(name)] = *value;
+    return {};
+  }
+  Result<void> AddFloat(std::string_view name, std::string_view key) {
+    const auto value = metadata_.Number(prefix_ + std::string(key));
+    if (!value) return Missing(key);
+    config_[std::string(name)] = Shortest(*value);
+    return {};
+  }
+  tl::unexpected<Error> Missing(std::string_view key) const {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("metadata key {}{} is missing or no number", prefix_, key));
+  }
+  void AddRopeScaling() {
+    const std::string_view type = metadata_.Text(prefix_ + "rope.scaling.type");
+    if (type.empty() || type == "none") return;
+    OrderedJson scaling = {{"rope_type", type}};
+    for (const std::string name : {"factor", "low_freq_factor", "high_freq_factor"}) {
+      if (const auto value = metadata_.Number(prefix_ + "rope.scaling." + name)) {
+        scaling[name] = Shortest(*value);
+      }
+    }
+    if (const auto length = metadata_.Uint(prefix_ + "rope.scaling.original_context_length")) {
+      scaling["original_max_position_embeddings"] = *length;
+    }
+    config_["rope_scaling"] = std::move(scaling);
+  }
+  void AddVocabulary() {
+    const MetaValue* tokens = metadata_.Find("tokenizer.ggml.tokens");
+    const auto* array = tokens == nullptr ? nullptr : std::get_if<MetaArray>(&tokens->value);
+    const auto size = metadata_.Uint(prefix_ + "vocab_size");
+    if (size || array != nullptr) config_["vocab_size"] = size ? *size : array->count;
+    if (const auto id = metadata_.Uint("tokenizer.ggml.bos_token_id"))
+      config_["bos_token_id"] = *id;
+    if (const auto id = metadata_.Uint("tokenizer.ggml.eos_token_id"))
+      config_["eos_token_id"] = *id;
+  }
+
+  const MetadataDraft& metadata_;
+  const HfClass& class_;
+  std::string prefix_;
+  OrderedJson config_ = OrderedJson::object();
+};
+
+OrderedJson GenerationConfig(const MetadataDraft& metadata) {
+  OrderedJson config = OrderedJson::object();
+  if (const auto bos = metadata.Uint("tokenizer.ggml.bos_token_id")) config["bos_token_id"] = *bos;
+  OrderedJson ends = OrderedJson::array();
+  const auto add = [&](std::uint64_t id) {
+    if (std::find(ends.begin(), ends.end(), id) == ends.end()) ends.push_back(id);
+  };
+  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                          "tokenizer.ggml.eom_token_id"}) {
+    if (const auto id = metadata.Uint(key)) add(*id);
+  }
+  for (const std::int32_t id : metadata.Ints("bittern.end_token_ids")) {
+    if (id >= 0) add(static_cast<std::uint64_t>(id));
+  }
+  if (ends.size() == 1) {
+    config["eos_token_id"] = ends[0];
+  } else if (!ends.empty()) {
+    config["eos_token_id"] = std::move(ends);
+  }
+  return config;
+}
+
+std::string Text(const OrderedJson& json) {
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+Result<std::vector<TextFile>> HfConfigFiles(const MetadataDraft& metadata, bool tied) {
+  for (const auto& entry : metadata.entries()) {
+    if (!entry.key.starts_with("prism.hadamard.")) continue;
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("metadata key {}: the weights were rotated, which no model class of "
+                            "Hugging Face undoes",
+                            entry.key));
+  }
+  const std::string_view architecture = metadata.Text("general.architecture");
+  for (const HfClass& hf_class : kClasses) {
+    if (hf_class.architecture != architecture) continue;
+    const OrderedJson config = BITTERN_TRY(ConfigWriter(metadata, hf_class).Config(tied));
+    return std::vector<TextFile>{{"config.json", Text(config)},
+                                 {"generation_config.json", Text(GenerationConfig(metadata))}};
+  }
+  return Fail(ErrorCode::kUnsupported,
+              fmt::format("architecture {} has no model class in Hugging Face's library",
+                          Quoted(architecture)));
+}
+
+}  // namespace bittern::formats

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/forward/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/portable_math.hpp"
+#include "model/forward/for_tokens.hpp"
+#include "model/forward/linear.hpp"
+#include "model/trace_step.hpp"
+
+namespace bittern::model {
+namespace {
+
+constexpr std::size_t kPositions = 16;  // positions that lie side by side in the key cache
+
+std::size_t Size(int value) { return static_cast<std::size_t>(value); }
+
+/// Where a position of a sequence lies, counted from page 0 of its pool.
+std::size_t PlaceOf(const KvSequence& sequence, std::size_t position) {
+  constexpr std::size_t kPage = kernels::kAttentionBlock;
+  return sequence.pages()[position / kPage] * kPage + position % kPage;
+}
+
+/// Writes one token's key (a lane of a block of 16 positions) and value (a row) of one head.
+template <class Element>
+void Append(Element* keys, Element* values, std::size_t position, std::size_t dim,
+            const Element* key, const Element* value) {
+  Element* lane = keys + position / kPositions * kPositions * dim + position % kPositions;
+  for (std::size_t d = 0; d < dim; ++d) lane[d * kPositions] = key[d];
+  std::memcpy(values + position * ((dim + 15) / 16 * 16), value, dim * sizeof(Element));
+}
+
+void AppendToCache(const Context& context, int layer, int kv_head, std::size_t token,
+                   const float* key, const float* value) {
+  const std::size_t dim = Size(context.config.head_dim);
+  const KvSequence& sequence = *context.segment(token).sequence;
+  KvPool& pool = sequence.pool();
+  const std::size_t position = PlaceOf(sequence, context.position(token));
+  std::byte* keys = pool.keys(layer, kv_head);
+  std::byte* values = pool.values(layer, kv_head);
+  if (pool.type() == KvType::kF32) {
+    Append(reinterpret_cast<float*>(keys), reinterpret_cast<float*>(values), position, dim, key,
+           value);
+  } else if (pool.type() == KvType::kF16) {
+    std::uint16_t* half = context.scratch().half_row.data();  // key, then value
+    context.floats().store_half(key, dim, half);
+    context.floats().store_half(value, dim, half + dim);
+    Append(reinterpret_cast<std::uint16_t*>(keys), reinterpret_cast<std::uint16_t*>(values),
+           position, dim, half, half + dim);
+  } else {
+    auto* bytes = reinterpret_cast<std::int8_t*>(context.scratch().half_row.data());
+    std::int32_t sum;
+    pool.key_scales(layer, kv_head)[position] =
+        1 / context.floats().quantize_absmax(key, dim, bytes, &sum);
+    pool.value_scales(layer, kv_head)[position] =
+        1 / context.floats().quantize_absmax(value, dim, bytes + dim, &sum);
+    Append(reinterpret_cast<std::int8_t*>(keys), reinterpret_cast<std::int8_t*>(values), position,
+           dim, bytes, bytes + dim);
+  }
+}
+
+/// A head's RMS norm before its rotation, where the network has one.
+void NormHead(const Context& context, int layer, std::size_t token,
+              const std::vector<float>& weight, float* head) {
+  if (weight.empty()) return;
+  if (!context.floats().rms_norm(head, weight.data(), weight.size(), weight.size(),
+                                 context.config.rms_norm_eps, head)) {
+    RecordFailure(context, token, {layer, TracePoint::kRope});
+  }
+}
+
+/// Rotates a token's query and key heads in place and puts keys and values into the cache.
+void RotateAndAppend(const Context& context, int layer, std::size_t token) {
+  const ModelConfig& c = context.config;
+  const LayerWeights& weights = context.weights.layers[Size(layer)];
+  const TernaryMatrix& projection = weights.qkv_proj;
+  const std::size_t dim = Size(c.head_dim), half = dim / 2;
+  float* row = context.state.qkv.data() + token * projection.padded_rows();
+  const float* cosine = context.state.cosine.data() + token * half;
+  const float* sine = context.state.sine.data() + token * half;
+  float* q = row + projection.parts[0].first_row;
+  float* k = row + projection.parts[1].first_row;
+  const float* v = row + projection.parts[2].first_row;
+  for (std::size_t h = 0; h < Size(c.num_heads); ++h) {
+    NormHead(context, layer, token, weights.q_norm, q + h * dim);
+    context.floats().rope(q + h * dim, cosine, sine, half);
+  }
+  if (context.segment(token).sequence->pool().type() == KvType::kF16) {
+    context.floats().round_half(q, Size(c.q_size()));
+  }
+  for (int h = 0; h < c.num_kv_heads; ++h) {
+    float* key = k + Size(h) * dim;
+    NormHead(context, layer, token, weights.k_norm, key);
+    context.floats().rope(key, cosine, sine, half);
+    AppendToCache(context, layer, h, token, key, v + Size(h) * dim);
+  }
+}
+
+kernels::KvElement ElementOf(KvType type) {
+  switch (type) {
+    case KvType::kF32:
+      return kernels::KvElement::kF32;
+    case KvType::kI8:
+      return kernels::KvElement::kI8;
+    case KvType::kF16:
+      break;
+  }
+  return kernels::KvElement::kF16;
+}
+
+kernels::AttentionArgs MakeArgs(const Context& context, int layer, const AttentionItem& item) {
+  const ModelConfig& c = context.config;
+  const TernaryMatrix& projection = context.weights.layers[Size(layer)].qkv_proj;
+  const std::size_t dim = Size(c.head_dim);
+  const int kv_head = static_cast<int>(item.first_query / Size(c.num_heads / c.num_kv_heads));
+  const KvSequence& sequence = *context.segment(item.first_token).sequence;
+  KvPool& pool = sequence.pool();
+  const bool scaled = pool.type() == KvType::kI8;
+  kernels::AttentionArgs args{};
+  args.query_stride = projection.padded_rows();
+  args.out_stride = Size(c.q_size());
+  args.queries = context.state.qkv.data() + item.first_token * args.query_stride +
+                 projection.parts[0].first_row + item.first_query * dim;
+  args.out =
+      context.state.attended.data() + item.first_token * args.out_stride + item.first_query * dim;
+  args.keys = pool.keys(layer, kv_head);
+  args.values = pool.values(layer, kv_head);
+  args.key_scales = scaled ? pool.key_scales(layer, kv_head) : nullptr;
+  args.value_scales = scaled ? pool.value_scales(layer, kv_head) : nullptr;
+  args.pages = sequence.pages().data();
+  args.scratch = context.scratch().attention.data();
+  args.num_tokens = item.num_tokens;
+  args.num_queries = item.num_queries;
+  args.head_dim = dim;
+  args.num_positions = context.position(item.first_token) + 1;
+  args.scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim));
+  args.element = ElementOf(pool.type());
+  return args;
+}
+
+/// How the rows of a segment are cut into calls. The results do not depend on it.
+struct Cut {
+  std::size_t tokens;   // of a call, at most
+  std::size_t queries;  // of a call: a divisor of the query heads of a key-value head
+};
+
+/// As many tokens at once as a call takes, since they share the widened keys and values; but at
+/// least some `wanted` calls, if need be by parting the query heads too.
+Cut CutSegment(const ModelConfig& config, std::size_t first_position, std::size_t num_tokens,
+               std::size_t threads, std::size_t wanted) {
+  const std::size_t kv_heads = Size(config.num_kv_heads);
+  const std::size_t group = Size(config.num_heads) / kv_heads;
+  const auto calls = [&](std::size_t tokens, std::size_t queries) {
+    return (num_tokens + tokens - 1) / tokens * kv_heads * (group / queries);
+  };
+  const std::size_t rows = kernels::AttentionRows(first_position + num_tokens + 1);
+  Cut cut{std::max<std::size_t>(1, rows / group), group};
+  cut.tokens = std::min(cut.tokens, num_tokens);
+  while (cut.tokens > 1 && calls(cut.tokens, group) < wanted) cut.tokens /= 2;
+  const auto good = [&](std::size_t queries) {
+    const std::size_t n = calls(cut.tokens, queries);
+    return queries <= rows && (n % threads == 0 || n >= 2 * wanted);
+  };
+  while (cut.queries > 1 && !(group % cut.queries == 0 && good(cut.queries))) --cut.queries;
+  return cut;
+}
+
+/// Multiply-adds of a segment's attention, up to a factor.
+std::size_t WorkOf(const Segment& segment) {
+  const std::size_t count = segment.tokens.size();
+  return count * (Size(segment.sequence->length()) + (count + 1) / 2);
+}
+
+/// A thread that has done its own calls helps those that are behind, since later tokens and longer
+/// sequences have more positions behind them.
+void AttendBatch(const Context& context, int layer) {
+  const std::span<const AttentionItem> items = context.state.attention;
+  context.team.Deal(items.size(), 1, [&](Range range) {
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      const auto args = MakeArgs(context, layer, items[i]);
+      context.floats().attention(&args);
+    }
+  });
+}
+
+/// One token with many positions behind it: the positions are shared out, since there are fewer
+/// key-value heads than could keep the threads evenly busy.
+bool SplitsPositions(const Context& context) {
+  constexpr std::size_t kWorthThreeBarriers = 512;
+  const std::size_t group = Size(context.config.num_heads / context.config.num_kv_heads);
+  const std::size_t positions = context.position(0) + 1;
+  return context.num_tokens == 1 && context.team.size() > 1 &&
+         group <= kernels::AttentionRows(positions + 1) && positions >= kWorthThreeBarriers;
+}
+
+/// Deals out pieces of `size` positions of every key-value head: step(kv_head, begin, end).
+template <class Step>
+void DealPieces(const Context& context, std::size_t positions, std::size_t size, Step step) {
+  const std::size_t pieces = (positions + size - 1) / size;
+  context.team.Deal(Size(context.config.num_kv_heads) * pieces, 1, [&](Range range) {
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      const std::size_t begin = i % pieces * size;
+      step(i / pieces, begin, std::min(begin + size, positions));
+    }
+  });
+}
+
+/// The steps of attention with a barrier in between; sums of blocks meet in their order, as in one
+/// call (kernels::kAttentionBlock), so the bits are the same.
+void AttendSplit(const Context& context, int layer) {
+  constexpr std::size_t kScorePiece = 128;
+  const ModelConfig& c = context.config;
+  const std::size_t heads = Size(c.num_heads), group = heads / Size(c.num_kv_heads);
+  const std::size_t dim = Size(c.head_dim), padded_dim = (dim + 15) / 16 * 16;
+  const std::size_t positions = context.position(0) + 1;
+  const std::size_t padded = (positions + kPositions - 1) / kPositions * kPositions;
+  float* scores = context.state.scores.data();  // [heads][padded]
+  float* mixes = context.state.mixes.data();    // [block][heads][padded_dim]
+  const auto args_of = [&](std::size_t kv_head) {
+    return MakeArgs(context, layer, {0, 1, kv_head * group, group});
+  };
+  DealPieces(context, padded, kScorePiece,
+             [&](std::size_t kv_head, std::size_t begin, std::size_t end) {
+               const auto args = args_of(kv_head);
+               context.floats().attention_scores(&args, begin, end,
+                                                 scores + kv_head * group * padded, padded);
+             });
+  context.team.Barrier();
+  const Range mine = context.team.Share(heads);
+  for (std::size_t head = mine.begin; head < mine.end; ++head) {
+    const auto args = args_of(head / group);
+    context.floats().attention_weights(&args, positions, scores + head * padded);
+  }
+  context.team.Barrier();
+  DealPieces(context, padded, kernels::kAttentionBlock,
+             [&](std::size_t kv_head, std::size_t begin, std::size_t end) {
+               const auto args = args_of(kv_head);
+               const std::size_t block = begin / kernels::kAttentionBlock;
+               context.floats().attention_mix(
+                   &args, scores + kv_head * group * padded, padded, begin, end,
+                   mixes + (block * heads + kv_head * group) * padded_dim);
+             });
+  context.team.Barrier();
+  for (std::size_t head = mine.begin; head < mine.end; ++head) {
+    float* out = context.state.attended.data() + head * dim;
+    std::memcpy(out, mixes + head * padded_dim, dim * sizeof(float));
+    for (std::size_t begin = kernels::kAttentionBlock; begin < padded;
+         begin += kernels::kAttentionBlock) {
+      const std::size_t block = begin / kernels::kAttentionBlock;
+      context.floats().add(out, mixes + (block * heads + head) * padded_dim, dim);
+    }
+  }
+}
+
+}  // namespace
+
+void PlanAttention(const ModelConfig& config, std::span<const Segment> segments,
+                   std::size_t threads, std::vector<AttentionItem>* items) {
+  items->clear();
+  std::size_t all_work = 0, first_token = 0;
+  for (const Segment& segment : segments) all_work += WorkOf(segment);
+  for (const Segment& segment : segments) {
+    const std::size_t count = segment.tokens.size();
+    // Four calls a thread, of which a segment makes as many as its share of the work.
+    const std::size_t wanted = (4 * threads * WorkOf(segment) + all_work - 1) / all_work;
+    const Cut cut = CutSegment(config, Size(segment.sequence->length()), count, threads, wanted);
+    // Neighbouring calls belong to different tokens, so that threads' shares are alike.
+    for (std::size_t query = 0; query < Size(config.num_heads); query += cut.queries) {
+      for (std::size_t token = 0; token < count; token += cut.tokens) {
+        items->push_back(
+            {first_token + token, std::min(cut.tokens, count - token), query, cut.queries});
+      }
+    }
+    first_token += count;
+  }
+}
+
+void ComputeRopeAngles(const Context& context) {
+  const std::vector<double>& inv_freq = context.weights.inv_freq;
+  const Range tokens = context.team.Share(context.num_tokens);
+  for (std::size_t token = tokens.begin; token < tokens.end; ++token) {
+    const double position = static_cast<double>(context.position(token));
+    float* cosine = context.state.cosine.data() + token * inv_freq.size();
+    float* sine = context.state.sine.data() + token * inv_freq.size();
+    for (std::size_t i = 0; i < inv_freq.size(); ++i) {
+      const SinCosResult angle = SinCos(position * inv_freq[i]);
+      cosine[i] = static_cast<float>(angle.cos);
+      sine[i] = static_cast<float>(angle.sin);
+    }
+  }
+}
+
+void Attend(const Context& context, int layer) {
+  ForTokens(context, context.num_tokens,
+            [&](std::size_t token) { RotateAndAppend(context, layer, token); });
+  TraceStep(context, &context.weights.layers[Size(layer)], TracePoint::kRope);
+  if (SplitsPositions(context)) {
+    AttendSplit(context, layer);
+  } else {
+    AttendBatch(context, layer);
+  }
+}
+
+}  // namespace bittern::model

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// One transformer layer of BitNet b1.58.
+#pragma once
+
+#include "model/forward/context.hpp"
+
+namespace bittern::model {
+
+/// state.hidden (N, hidden_size) through one layer, in place. No barrier at the end.
+void RunBlock(const Context& context, int layer);
+
+}  // namespace bittern::model

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/forward/forward_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernels/kernel.h"
+#include "model/weights.hpp"
+#include "quant/layouts/skip_layouts.hpp"
+#include "quant/layouts/tile16.hpp"
+
+namespace bittern::model {
+namespace {
+
+/// Sizes that several buffers share.
+struct Shapes {
+  std::size_t tokens, padded_tokens, widest_input, positions;
+  std::size_t qkv_rows, gate_rows, up_rows, projected_rows;  // padded, of any layer
+  std::size_t skipping_rows;                                 // of down_proj; 0: nothing is skipped
+  MatrixLayout layout;
+};
+
+/// Fills in the sizes that depend on the weights' layouts.
+void AddRows(const std::vector<LayerWeights>& layers, Shapes* shapes) {
+  const auto raise = [](std::size_t* size, std::size_t to) { *size = std::max(*size, to); };
+  for (const LayerWeights& layer : layers) {
+    raise(&shapes->qkv_rows, layer.qkv_proj.padded_rows());
+    raise(&shapes->gate_rows, layer.gate_up_proj.padded_rows());
+    raise(&shapes->projected_rows, layer.o_proj.padded_rows());
+    raise(&shapes->projected_rows, layer.down_proj.padded_rows());
+    if (!layer.skips_zeros()) continue;
+    raise(&shapes->up_rows, layer.up_proj.padded_rows());
+    raise(&shapes->skipping_rows, layer.down_proj.padded_rows());
+  }
+}
+
+std::size_t PaddedCols(int cols) {
+  return quant::BlocksOfCols(static_cast<std::size_t>(cols)) * quant::kTileBlock;
+}
+
+/// Bytes of one token's tables for a lookup layout; 0 for tile16.
+std::size_t TableBytes(MatrixLayout layout, std::size_t cols) {
+  if (!IsLut(layout)) return 0;
+  const std::size_t of_step =
+      layout == MatrixLayout::kTl1 ? kernels::kTl1TableBytes : kernels::kTl2TableBytes;
+  return quant::LutSteps(LutKindOf(layout), cols) * of_step;
+}
+
+Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
+                                    std::size_t widest_output) {
+  const std::string what = "a thread's scratch memory";
+  const auto hidden = static_cast<std::size_t>(c.hidden_size);
+  const auto head_dim = static_cast<std::size_t>(c.head_dim);
+  ThreadScratch s;
+  const std::size_t few = std::min(shapes.tokens, kFewTokens);
+  // A lookup kernel's last step may reach past the padding of Tile16.
+  const std::size_t past = quant::LutStepCols(quant::LutKind::kTl2);
+  s.row = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(shapes.widest_input + past, what));
+  s.normed = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
+  s.tables = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
+      std::max<std::size_t>(1, kLutTokens * TableBytes(shapes.layout, shapes.widest_input)), what));
+  s.codes = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
+      kernels::kGemmTiles * quant::kTileRows * shapes.widest_input, what));
+  s.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(
+      std::max(shapes.tokens * kernels::kGemmTiles * quant::kTileRows, few * widest_output), what));
+  s.attention = BITTERN_TRY(AlignedBuffer<float>::Create(
+      kernels::AttentionScratch(shapes.positions + kernels::kMostAttentionRows, head_dim), what));
+  if (shapes.skipping_rows != 0 || shapes.layout == MatrixLayout::kTile48) {
+    s.tiles = BITTERN_TRY(
+        AlignedBuffer<std::uint8_t>::Create(quant::kPanelRows * shapes.widest_input / 4, what));
+  }
+  if (shapes.skipping_rows != 0) {
+    s.live = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(shapes.widest_input + 16, what));
+    s.live_sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(shapes.widest_input, what));
+    s.live_up = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
+    s.partial = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(few * shapes.skipping_rows, what));
+  }
+  s.dense_row = BITTERN_TRY(AlignedBuffer<float>::Create(hidden, what));
+  s.half_row = BITTERN_TRY(AlignedBuffer<std::uint16_t>::Create(2 * head_dim, what));
+  return s;
+}
+
+}  // namespace
+
+Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, int max_positions,
+                                          int num_threads, std::size_t screen_vectors) {
+  if (max_tokens < 1 || max_positions < 1 || num_threads < 1) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("batch size, context length and threads must be at least 1, got {}, "
+                            "{} and {}",
+                            max_tokens, max_positions, num_threads));
+  }
+  const ModelConfig& c = model.config();
+  const auto tokens = static_cast<std::size_t>(max_tokens);
+  const std::size_t widest_input = std::max(
+      {PaddedCols(c.hidden_size), PaddedCols(c.intermediate_size), PaddedCols(c.q_size())});
+  Shapes shapes{};
+  shapes.tokens = tokens;
+  shapes.padded_tokens =
+      (tokens + kernels::kPanelTokens - 1) / kernels::kPanelTokens * kernels::kPanelTokens;
+  shapes.widest_input = widest_input;
+  shapes.positions = static_cast<std::size_t>(max_positions);
+  shapes.layout = model.weights().layers.front().qkv_proj.layout;
+  AddRows(model.weights().layers, &shapes);
+
+  auto impl = std::make_unique<Impl>();
+  impl->max_tokens = max_tokens;
+  const auto floats = [&](std::size_t per_token) {
+    return AlignedBuffer<float>::Create(tokens * per_token,
+                                        fmt::format("the activations of {} tokens", max_tokens));
+  };
+  const auto hidden = static_cast<std::size_t>(c.hidden_size);
+  const auto half = static_cast<std::size_t>(c.head_dim / 2);
+  impl->hidden = BITTERN_TRY(floats(hidden));
+  impl->normed = BITTERN_TRY(floats(widest_input));
+  impl->qkv = BITTERN_TRY(floats(shapes.qkv_rows));
+  impl->attended = BITTERN_TRY(floats(static_cast<std::size_t>(c.q_size())));
+  impl->gate_up = BITTERN_TRY(floats(shapes.gate_rows));
+  if (shapes.up_rows != 0) impl->up = BITTERN_TRY(floats(shapes.up_rows));
+  impl->projected = BITTERN_TRY(floats(shapes.projected_rows));
+  const std::size_t heads = static_cast<std::size_t>(c.num_heads);
+  const std::size_t blocks =
+      (shapes.positions + kernels::kAttentionBlock - 1) / kernels::kAttentionBlock;
+  impl->scores = BITTERN_TRY(AlignedBuffer<float>::Create(
+      heads * (shapes.positions + 15) / 16 * 16 + heads * 16, "attention scores"));
+  impl->mixes = BITTERN_TRY(AlignedBuffer<float>::Create(
+      blocks * heads * ((static_cast<std::size_t>(c.head_dim) + 15) / 16 * 16), "attention sums"));
+  impl->cosine = BITTERN_TRY(floats(half));
+  impl->sine = BITTERN_TRY(floats(half));
+  QuantizedActivations& acts = impl->activations;
+  acts.values = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(shapes.padded_tokens * widest_input,
+                                                               "quantised activations"));
+  if (shapes.skipping_rows != 0) {
+    acts.ordered = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(
+        tokens * kernels::OrderedActs(quant::BlocksOfCols(hidden)), "quantised activations"));
+  }
+  if (shapes.skipping_rows != 0 && tokens > kFewTokens) {
+    acts.rows = BITTERN_TRY(
+        AlignedBuffer<std::int8_t>::Create(tokens * widest_input, "quantised activations"));
+    LiveInputs& live = impl->live_inputs;
+    live.stride = widest_input + 16;
+    live.columns = BITTERN_TRY(
+        AlignedBuffer<std::uint32_t>::Create(tokens * live.stride, "lists of live neurons"));
+    live.counts =
+        BITTERN_TRY(AlignedBuffer<std::size_t>::Create(tokens, "numbers of live neurons"));
+  }
+  acts.scales = BITTERN_TRY(AlignedBuffer<float>::Create(tokens, "activation scales"));
+  acts.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(tokens, "activation sums"));
+  if (model.weights().has_groups) {
+    acts.groups = widest_input / kernels::kGroupCols;
+    acts.group_sums = BITTERN_TRY(
+        AlignedBuffer<std::int32_t>::Create(tokens * acts.groups, "activation sums of groups"));
+    acts.group_scales = BITTERN_TRY(
+        AlignedBuffer<float>::Create(tokens * acts.groups, "activation scales of groups"));
+  }
+  impl->screen = BITTERN_TRY(ScreenScratch::Create(model.weights().screened_head,
+                                                   std::min(tokens, screen_vectors), num_threads));
+  const std::size_t widest_output =
+      std::max({shapes.qkv_rows, shapes.gate_rows, shapes.up_rows, shapes.projected_rows});
+  for (int i = 0; i < num_threads; ++i) {
+    impl->threads.push_back(BITTERN_TRY(CreateScratch(c, shapes, widest_output)));
+  }
+  return ForwardState(std::move(impl));
+}
+
+ForwardState::ForwardState(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  impl_->failures.reserve(static_cast<std::size_t>(impl_->max_tokens));
+}
+ForwardState::ForwardState(ForwardState&&) noexcept = default;
+ForwardState& ForwardState::operator=(ForwardState&&) noexcept = default;
+ForwardState::~ForwardState() = default;
+
+std::span<const std::optional<RowFailure>> ForwardState::failures() const noexcept {
+  return impl_->failures;
+}
+
+void ForwardState::SetTracer(Tracer* tracer) noexcept { impl_->tracer = tracer; }
+void ForwardState::SetWatcher(const PassWatcher* watcher) noexcept { impl_->watcher = watcher; }
+
+}  // namespace bittern::model

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scratch memory of a forward pass, shape by shape. N is the tokens of a batch at most.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/aligned_buffer.hpp"
+#include "model/batch.hpp"
+#include "model/forward/row_failure.hpp"
+#include "model/forward/screened_head.hpp"
+#include "model/model.hpp"
+#include "model/sparse/skip_stats.hpp"
+#include "model/trace.hpp"
+#include "quant/layouts/tile16.hpp"
+
+namespace bittern::model {
+
+/// Batches up to this size are multiplied token by token, a tile at a time: reading the weights
+/// takes longer than the arithmetic, and unpacking them would take longer than both.
+inline constexpr std::size_t kFewTokens = 8;
+
+/// Activations of a batch, quantised once and shared by every projection that reads them.
+/// A few tokens: plain rows, padded to blocks of 128 columns. More: panels (kernels/kernel.h,
+/// Tile16Ops::gemm).
+struct QuantizedActivations {
+  AlignedBuffer<std::int8_t> values;   // (N padded to 8, widest input padded to 128)
+  AlignedBuffer<std::int8_t> rows;     // (N, widest input padded): more than a few tokens as plain
+                                       // rows, too, where zeros are skipped; else empty
+  AlignedBuffer<std::int8_t> ordered;  // (N, OrderedActs(hidden_size)): up_proj's input for
+                                       // gemv_rows, where zeros are skipped
+  AlignedBuffer<float> scales;         // (N)
+  AlignedBuffer<std::int32_t> sums;    // (N)
+  // For grouped matrices (kernels::GroupedArgs), only where the model has any: per token, for
+  // every group of 64 columns of the widest input.
+  std::size_t groups = 0;
+  AlignedBuffer<std::int32_t> group_sums;  // (N, groups)
+  AlignedBuffer<float> group_scales;       // (N, groups): what one step is worth
+
+  [[nodiscard]] bool has_rows() const noexcept { return rows.size() != 0; }
+  /// A token's plain row, of num_blocks blocks. few: Context::few(); else has_rows() is needed.
+  [[nodiscard]] std::int8_t* row(std::size_t token, std::size_t num_blocks, bool few) noexcept {
+    return (few ? values : rows).data() + token * num_blocks * quant::kTileBlock;
+  }
+};
+
+/// Tokens whose tables a lookup kernel's batch keeps at once.
+inline constexpr std::size_t kLutTokens = 8;
+
+/// Of a batch, where zeros are skipped: which of each token's quantised activations are not zero.
+struct LiveInputs {
+  std::size_t stride = 0;
+  AlignedBuffer<std::uint32_t> columns;  // (N, stride): ascending, `counts` of them
+  AlignedBuffer<std::size_t> counts;     // (N)
+};
+
+/// What one thread needs for itself.
+struct ThreadScratch {
+  AlignedBuffer<std::int8_t> row;         // (widest input padded to 128): before it joins a panel
+  AlignedBuffer<float> normed;            // (widest input padded): a row before quantisation
+  AlignedBuffer<std::uint8_t> codes;      // gemm's decoded weight tiles
+  AlignedBuffer<std::int32_t> sums;       // (N, 32): gemm's output of two tiles; or gemv's, of
+                                          // a few tokens
+  AlignedBuffer<std::uint8_t> tables;     // (kLutTokens, tables of the widest input): lookup
+  AlignedBuffer<float> attention;         // kernels::AttentionScratch
+  AlignedBuffer<std::uint8_t> tiles;      // sixteen Tile16 tiles of the widest input: gemm from
+                                          // other layouts
+  AlignedBuffer<std::uint32_t> live;      // (intermediate_size, and 16): what is not zero
+                                          // for all of a few tokens
+  AlignedBuffer<std::int32_t> live_sums;  // (intermediate_size): of live rows of up_proj
+  AlignedBuffer<float> live_up;           // (intermediate_size): rows of up_proj, zero where dead
+  SkipStats skips;
+  AlignedBuffer<std::int32_t> partial;    // (few tokens, padded rows of down_proj): this thread's
+                                          // columns
+  AlignedBuffer<float> dense_row;         // (hidden_size): one row of a quantised head
+  AlignedBuffer<std::uint16_t> half_row;  // (2, head_dim): a key and a value
+};
+
+/// Where a row of the batch belongs.
+struct BatchRow {
+  std::size_t segment;   // index in the batch
+  std::size_t position;  // in its sequence
+};
+
+/// A row whose logits are wanted.
+struct HeadRow {
+  std::size_t token;       // row of the batch
+  const Segment* segment;  // what is wanted of it
+  std::size_t index;       // in the segment's logits or candidates
+};
+
+/// Rows of one segment whose attention is one call of the kernel: some query heads of one key-value
+/// head, of neighbouring tokens.
+struct AttentionItem {
+  std::size_t first_token, num_tokens;
+  std::size_t first_query, num_queries;
+};
+
+/// What a batch looks like, made by one thread before the pass and only read by the team.
+struct ForwardState::Impl {
+  std::vector<BatchRow> rows;            // (tokens of the batch)
+  std::vector<HeadRow> dense_rows;       // all logits are wanted
+  std::vector<HeadRow> screened_rows;    // some logits are wanted
+  std::vector<AttentionItem> attention;  // dealt out in this order in every layer
+
+  int max_tokens = 0;
+  const PassWatcher* watcher = nullptr;
+  bool abandoned = false;          // by the watcher, in this pass; written while all threads wait
+  Tracer* tracer = nullptr;        // sees every step (trace_step.hpp); usually nobody
+  AlignedBuffer<float> hidden;     // (N, hidden_size): the residual stream
+  AlignedBuffer<float> normed;     // (N, hidden_size or intermediate_size): for the head and
+                                   // who traces
+  AlignedBuffer<float> qkv;        // (N, rows of qkv_proj)
+  AlignedBuffer<float> attended;   // (N, q_size)
+  AlignedBuffer<float> gate_up;    // (N, rows of gate_up_proj)
+  AlignedBuffer<float> up;         // (N, rows of up_proj), where zeros are skipped
+  AlignedBuffer<float> projected;  // (N, rows of o_proj or down_proj)
+  AlignedBuffer<float> scores;     // (heads, positions padded to 16): of one token
+  AlignedBuffer<float> mixes;      // (blocks of positions, heads, head_dim padded to 16)
+  AlignedBuffer<float> cosine, sine;  // (N, head_dim / 2)
+  QuantizedActivations activations;
+  LiveInputs live_inputs;
+  ScreenScratch screen;
+  std::vector<ThreadScratch> threads;
+
+  std::vector<std::optional<RowFailure>> failures;  // of each token of the last pass
+};
+
+}  // namespace bittern::model

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forward pass on a network of random weights, against a second implementation in double
+// that knows nothing of tiles, panels, caches or threads.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/model.hpp"
+#include "model/one_sequence_for_test.hpp"
+#include "model/small_model_for_test.hpp"
+#include "quant/blocks/dequantize.hpp"
+#include "quant/ternary_scales.hpp"
+
+namespace bittern::model {
+namespace {
+
+using Row = std::vector<double>;
+
+/// BitNet b1.58 as in the paper, LLaMA and Qwen3 as in theirs, token by token over whole
+/// sequences.
+class Textbook {
+ public:
+  Textbook(const SmallModel& model, bool silu)
+      : model_(model),
+        silu_(silu),
+        sub_norms_(model.architecture.starts_with("bitnet")),
+        neighbours_(model.architecture == "llama"),
+        groups_(model.architecture == "qwen3") {}
+
+  /// Logits of the last token.
+  Row Logits(const std::vector<std::int32_t>& tokens) const {
+    std::vector<Row> hidden;
+    for (std::int32_t token : tokens) hidden.push_back(FloatRow("token_embd.weight", token, kDim));
+    for (int layer = 0; layer < 2; ++layer) Layer("blk." + std::to_string(layer) + ".", &hidden);
+    const Row last = Norm(hidden.back(), "output_norm.weight");
+    Row logits(SmallModel::kVocab, 0.0);
+    for (std::size_t v = 0; v < logits.size(); ++v) {
+      const Row row = FloatRow("token_embd.weight", static_cast<std::int32_t>(v), kDim);
+      for (std::size_t i = 0; i < kDim; ++i) logits[v] += row[i] * last[i];
+    }
+    return logits;
+  }
+
+ private:
+  static constexpr std::size_t kDim = SmallModel::kHidden, kHeadDim = 128, kHeads = 2;
+
+  Row FloatRow(const std::string& name, std::int32_t row, std::size_t n) const {
+    std::vector<float> values(n);
+    std::memcpy(values.data(), &model_.tensors.at(name).data[static_cast<std::size_t>(row) * n * 4],
+                n * 4);
+    return Row(values.begin(), values.end());
+  }
+
+  Row Norm(const Row& x, const std::string& name) const {
+    double squares = 0;
+    for (double v : x) squares += v * v;
+    const double rms = std::sqrt(squares / static_cast<double>(x.size()) + 1e-5);
+    Row out = FloatRow(name, 0, x.size());
+    for (std::size_t i = 0; i < x.size(); ++i) out[i] *= x[i] / rms;
+    return out;
+  }
+
+  /// x as int8 would hold it, over each `group` of inputs.
+  static Row Quantized(const Row& x, std::size_t group) {
+    Row out(x.size());
+    for (std::size_t first = 0; first < x.size(); first += group) {
+      double largest = 1e-5;
+      for (std::size_t i = first; i < first + group; ++i) {
+        largest = std::fmax(largest, std::fabs(x[i]));
+      }
+      const double s = 127 / largest;
+      for (std::size_t i = first; i < first + group; ++i) out[i] = std::nearbyint(x[i] * s) / s;
+    }
+    return out;
+  }
+
+  Row Linear(const Row& x, const std::string& name) const {
+    const auto& tensor = model_.tensors.at(name);
+    const std::size_t rows = tensor.shape[1], cols = tensor.shape[0];
+    std::vector<std::uint8_t> codes(rows * cols);
+    const auto scales = quant::UnpackTernary(*quant::DefaultCodec(tensor.format),
+                                             {tensor.data, rows, cols, {}}, codes)
+                            .value();
+    const Row q = Quantized(x, groups_ ? 64 : cols);
+    Row out(rows, 0.0);
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t c = 0; c < cols; ++c) {
+        const float scale = scales.values[r * scales.per_row() + c / scales.group_cols];
+        out[r] += (codes[r * cols + c] - 1) * q[c] * static_cast<double>(scale);
+      }
+    }
+    return out;
+  }
+
+  /// The norm of every head, where the network has one.
+  void NormHeads(const std::string& name, Row* x) const {
+    if (!groups_) return;
+    for (std::size_t head = 0; head < x->size(); head += kHeadDim) {
+      const auto at = x->begin() + static_cast<std::ptrdiff_t>(head);
+      const Row normed = Norm(Row(at, at + kHeadDim), name);
+      std::copy(normed.begin(), normed.end(), at);
+    }
+  }
+
+  Row SubNorm(const Row& x, const std::string& name) const {
+    return sub_norms_ ? Norm(x, name) : x;
+  }
+
+  void Rope(Row* x, std::size_t position) const {
+    for (std::size_t head = 0; head < x->size(); head += kHeadDim) {
+      for (std::size_t i = 0; i < kHeadDim / 2; ++i) {
+        const double angle = static_cast<double>(position) *
+                             std::pow(10000.0, -2.0 * static_cast<double>(i) / kHeadDim);
+        double& a = (*x)[head + (neighbours_ ? 2 * i : i)];
+        double& b = (*x)[head + (neighbours_ ? 2 * i + 1 : i + kHeadDim / 2)];
+        const double turned = a * std::cos(angle) - b * std::sin(angle);
+        b = b * std::cos(angle) + a * std::sin(angle);
+        a = turned;
+      }
+    }
+  }
+
+  Row Attention(const std::vector<Row>& keys, const std::vector<Row>& values, const Row& q) const {
+    Row out(kDim, 0.0);
+    for (std::size_t h = 0; h < kHeads; ++h) {
+      Row p(keys.size());
+      double total = 0;
+      for (std::size_t t = 0; t < keys.size(); ++t) {
+        double dot = 0;
+        for (std::size_t d = 0; d < kHeadDim; ++d) dot += q[h * kHeadDim + d] * keys[t][d];
+        total += p[t] = std::exp(dot / std::sqrt(double{kHeadDim}));
+      }
+      for (std::size_t t = 0; t < keys.size(); ++t) {
+        for (std::size_t d = 0; d < kHeadDim; ++d) {
+          out[h * kHeadDim + d] += p[t] / total * values[t][d];
+        }
+      }
+    }
+    return out;
+  }
+
+  void Layer(const std::string& prefix, std::vector<Row>* hidden) const {
+    std::vector<Row> keys, values;
+    for (std::size_t t = 0; t < hidden->size(); ++t) {
+      Row& x = (*hidden)[t];
+      const Row n = Norm(x, prefix + "attn_norm.weight");
+      Row q = Linear(n, prefix + "attn_q.weight"), k = Linear(n, prefix + "attn_k.weight");
+      NormHeads(prefix + "attn_q_norm.weight", &q);
+      NormHeads(prefix + "attn_k_norm.weight", &k);
+      Rope(&q, t);
+      Rope(&k, t);
+      keys.push_back(k);
+      values.push_back(Linear(n, prefix + "attn_v.weight"));
+      Add(Linear(SubNorm(Attention(keys, values, q), prefix + "attn_sub_norm.weight"),
+                 prefix + "attn_output.weight"),
+          &x);
+      const Row m = Norm(x, prefix + "ffn_norm.weight");
+      Row f = Linear(m, prefix + "ffn_gate.weight");
+      const Row up = Linear(m, prefix + "ffn_up.weight");
+      for (std::size_t i = 0; i < f.size(); ++i) {
+        f[i] = up[i] * (silu_ ? f[i] / (1 + std::exp(-f[i])) : std::pow(std::fmax(f[i], 0), 2));
+      }
+      Add(Linear(SubNorm(f, prefix + "ffn_sub_norm.weight"), prefix + "ffn_down.weight"), &x);
+    }
+  }
+
+  static void Add(const Row& y, Row* x) {
+    for (std::size_t i = 0; i < x->size(); ++i) (*x)[i] += y[i];
+  }
+
+  const SmallModel& model_;
+  bool silu_, sub_norms_, neighbours_, groups_;
+};
+
+/// Logits of the last of `tokens`, in one batch.
+std::vector<float> LastLogits(const SmallModel& small, const std::vector<std::int32_t>& tokens,
+                              MatrixLayout layout = MatrixLayout::kTile16) {
+  const auto path = small.Write();
+  auto pool = ThreadPool::Create(2).value();
+  Decisions decisions;
+  auto model =
+      Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, {.layout = layout})
+          .value();
+  std::filesystem::remove(path);
+  OneSequence cache(model.config(), 64, KvType::kF32);
+  auto state = ForwardState::Create(model, 64, 64, 2).value();
+  std::vector<float> logits(SmallModel::kVocab);
+  Forward(model, tokens, cache, state, pool, LogitsRows::kLast, logits);
+  return logits;
+}
+
+double Cosine(const std::vector<float>& a, const Row& b) {
+  double ab = 0, aa = 0, bb = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    ab += static_cast<double>(a[i]) * b[i];
+    aa += static_cast<double>(a[i]) * static_cast<double>(a[i]);
+    bb += b[i] * b[i];
+  }
+  return ab / std::sqrt(aa * bb);
+}
+
+const std::vector<std::int32_t> kTokens = {17, 3, 299, 0, 42, 42, 7, 130, 5, 88, 1, 250};
+
+TEST(Forward, EqualsTheTextbookWithSquaredRelu) {
+  const SmallModel small;
+  EXPECT_GT(Cosine(LastLogits(small, kTokens), Textbook(small, false).Logits(kTokens)), 0.99999);
+}
+
+TEST(Forward, EqualsTheTextbookWithSilu) {
+  SmallModel small;
+  small.texts["bitnet-b1.58.hidden_activation"] = "silu";
+  const auto logits = LastLogits(small, kTokens);
+  EXPECT_GT(Cosine(logits, Textbook(small, true).Logits(kTokens)), 0.99999);
+  EXPECT_LT(Cosine(logits, Textbook(small, false).Logits(kTokens)), 0.999);  // it can fail
+}
+
+TEST(Forward, SeparateHeadIsUsedWhereThereIsOne) {
+  SmallModel small;
+  small.tensors["output.weight"] = small.tensors["token_embd.weight"];
+  EXPECT_EQ(LastLogits(small, kTokens), LastLogits(SmallModel(), kTokens));
+  small.AddFloats("output.weight", {SmallModel::kHidden, SmallModel::kVocab}, 0.05f);
+  EXPECT_NE(LastLogits(small, kTokens), LastLogits(SmallModel(), kTokens));
+}
+
+TEST(Forward, EmbeddingsOfEveryFormatEqualTheirValuesAsFloats) {
+  using quant::WeightFormat;
+  for (const auto format :
+       {WeightFormat::kF16, WeightFormat::kBF16, WeightFormat::kQ8_0, WeightFormat::kQ6_K,
+        WeightFormat::kQ4_0, WeightFormat::kQ4_1, WeightFormat::kQ5_0, WeightFormat::kQ5_1,
+        WeightFormat::kQ4_K, WeightFormat::kQ5_K, WeightFormat::kIQ4_NL}) {
+    const auto& info = quant::InfoOf(format);
+    constexpr std::size_t kCount = SmallModel::kHidden * SmallModel::kVocab;
+    SmallModel packed, plain;
+    auto& tensor = packed.tensors.at("token_embd.weight");
+    tensor.format = format;
+    tensor.data.resize(kCount / info.block_elements * info.block_bytes);
+    std::mt19937 rng(5);
+    for (auto& byte : tensor.data) byte = static_cast<std::byte>(rng());
+    // Any bytes are numbers of these formats; keep the half-precision fields finite and small.
+    const std::size_t unit = info.block_elements == 1 ? 2 : info.block_bytes;
+    const std::size_t half = format == WeightFormat::kQ6_K ? unit - 2 : 0;
+    for (std::size_t i = 0; i < tensor.data.size(); i += unit) {
+      auto& high = tensor.data[i + half + 1];
+      if (format == WeightFormat::kQ4_1 || format == WeightFormat::kQ5_1 ||
+          format == WeightFormat::kQ4_K || format == WeightFormat::kQ5_K) {
+        auto& offset = tensor.data[i + 3];  // a second half
+        offset = (offset & std::byte{0x83}) | std::byte{0x20};
+      }
+      high = format == WeightFormat::kBF16 ? (high & std::byte{0x80}) | std::byte{0x3c}
+                                           : (high & std::byte{0x83}) | std::byte{0x20};
+    }
+    std::vector<float> values(kCount);
+    const std::size_t row_bytes = tensor.data.size() / SmallModel::kVocab;
+    for (std::size_t row = 0; row < SmallModel::kVocab; ++row) {
+      quant::DequantizeRowFor(format)(tensor.data.data() + row * row_bytes, SmallModel::kHidden,
+                                      values.data() + row * SmallModel::kHidden);
+    }
+    std::memcpy(plain.tensors.at("token_embd.weight").data.data(), values.data(), kCount * 4);
+    EXPECT_EQ(LastLogits(packed, kTokens), LastLogits(plain, kTokens)) << info.name;
+  }
+}
+
+TEST(Forward, EveryLayoutOfTheSameWeightsGivesTheSameBits) {
+  const auto expected = LastLogits(SmallModel(), kTokens);
+  for (const quant::TernaryCodec& codec : quant::TernaryCodecs()) {
+    if (codec.layout == quant::TernaryLayout::kQ1_0 ||
+        codec.layout == quant::TernaryLayout::kHfPacked) {
+      continue;  // has no zero; is never in a GGUF file
+    }
+    SmallModel small;
+    small.Recode(codec);
+    EXPECT_EQ(LastLogits(small, kTokens), expected) << codec.name;
+  }
+}
+
+TEST(Forward, OtherLayoutsGiveTheSameBits) {
+  SmallModel rows;  // a scale for every row
+  rows.Recode(quant::CodecOf(quant::TernaryLayout::kIq2Bn),
+              [](std::size_t r, std::size_t) { return 0.0625f * static_cast<float>(1 + r % 3); });
+  for (const auto layout : {MatrixLayout::kTile48, MatrixLayout::kTl1, MatrixLayout::kTl2}) {
+    for (const auto& tokens : {kTokens, std::vector<std::int32_t>{17}}) {
+      EXPECT_EQ(LastLogits(SmallModel(), tokens, layout), LastLogits(SmallModel(), tokens));
+      EXPECT_EQ(LastLogits(rows, tokens, layout), LastLogits(rows, tokens));
+    }
+  }
+}
+
+TEST(Forward, WhatTile48CannotHoldStaysInTile16) {
+  SmallModel small;
+  small.Recode(quant::CodecOf(quant::TernaryLayout::kQ2_0), [](std::size_t r, std::size_t group) {
+    return 0.0625f * static_cast<float>(1 + (r + group) % 3);
+  });
+  EXPECT_EQ(LastLogits(small, kTokens, MatrixLayout::kTile48), LastLogits(small, kTokens));
+}
+
+float SomeScale(std::size_t row, std::size_t group) {
+  return 0.0625f * static_cast<float>(1 + (row * 7 + group * 3) % 5);
+}
+
+TEST(Forward, ScalesOfRowsAndGroupsEqualTheTextbook) {
+  for (const auto layout : {quant::TernaryLayout::kIq2Bn, quant::TernaryLayout::kQ2_0,
+                            quant::TernaryLayout::kPq2_0, quant::TernaryLayout::kTq2_0}) {
+    SmallModel small;
+    small.Recode(quant::CodecOf(layout), SomeScale);
+    const auto logits = LastLogits(small, kTokens);
+    EXPECT_GT(Cosine(logits, Textbook(small, false).Logits(kTokens)), 0.99999)
+        << quant::CodecOf(layout).name;
+    EXPECT_LT(Cosine(logits, Textbook(SmallModel(), false).Logits(kTokens)), 0.999);
+  }
+}
+
+TEST(Forward, LlamaRotatesNeighboursAndHasNoSubNorms) {
+  const SmallModel small("llama");
+  const auto logits = LastLogits(small, kTokens);
+  EXPECT_GT(Cosine(logits, Textbook(small, true).Logits(kTokens)), 0.99999);
+  SmallModel halves("llama");  // as from a Hugging Face folder
+  halves.texts["bittern.rope_pairing"] = "neox";
+  EXPECT_LT(Cosine(LastLogits(halves, kTokens), Textbook(small, true).Logits(kTokens)), 0.999);
+}
+
+TEST(Forward, Qwen3NormsHeadsAndQuantisesGroups) {
+  for (const auto layout : {quant::TernaryLayout::kQ2_0, quant::TernaryLayout::kPq2_0}) {
+    SmallModel small("qwen3");
+    small.Recode(quant::CodecOf(layout), SomeScale);
+    EXPECT_GT(Cosine(LastLogits(small, kTokens), Textbook(small, true).Logits(kTokens)), 0.99999);
+  }
+  const SmallModel whole("qwen3");
+  EXPECT_GT(Cosine(LastLogits(whole, kTokens), Textbook(whole, true).Logits(kTokens)), 0.99999);
+}
+
+TEST(Forward, GroupedBatchesEqualSingleTokens) {
+  SmallModel small("qwen3");
+  small.Recode(quant::CodecOf(quant::TernaryLayout::kQ2_0), SomeScale);
+  const auto path = small.Write();
+  auto pool = ThreadPool::Create(2).value();
+  Decisions decisions;
+  auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions).value();
+  std::filesystem::remove(path);
+  OneSequence cache(model.config(), 64, KvType::kF32);
+  auto state = ForwardState::Create(model, 64, 64, 2).value();
+  std::vector<float> logits(SmallModel::kVocab);
+  for (const std::int32_t token : kTokens) {
+    Forward(model, std::span(&token, 1), cache, state, pool, LogitsRows::kLast, logits);
+  }
+  EXPECT_EQ(logits, LastLogits(small, kTokens));
+}
+
+TEST(Forward, DoublingOneScaleChangesOnlyWhatItShould) {
+  // v, gate and up are followed by a norm: their scale cancels up to eps.
+  SmallModel small;
+  small.SetScale("blk.0.ffn_up.weight", 0.25f);
+  const Row same = Textbook(SmallModel(), false).Logits(kTokens);
+  EXPECT_GT(Cosine(LastLogits(small, kTokens), same), 0.9999);
+  SmallModel other;
+  other.SetScale("blk.0.ffn_down.weight", 0.5f);
+  EXPECT_LT(Cosine(LastLogits(other, kTokens), same), 0.999);
+}
+
+}  // namespace
+}  // namespace bittern::model

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ternary matrix times a batch of more than a few tokens, in pieces of rows that can be dealt out.
+// Every layout of tiles, rows or columns becomes Tile16 in the cache and meets the same kernel.
+#pragma once
+
+#include <cstddef>
+
+#include "model/forward/context.hpp"
+
+namespace bittern::model {
+
+/// Pieces of a matrix of layout kTile16, kTile48 or kRows, and the rows of one: a multiple of 16,
+/// which may reach into what pads the matrix.
+[[nodiscard]] std::size_t GemmPieces(const TernaryMatrix& matrix) noexcept;
+[[nodiscard]] Range GemmPieceRows(const TernaryMatrix& matrix, std::size_t piece) noexcept;
+
+/// One piece's rows of Gemm. No barrier.
+void GemmPiece(const Context& context, const TernaryMatrix& matrix, std::size_t piece, float* out);
+
+/// The same for any rows of a matrix of layout kTile16 or kRows; `rows` are whole tiles of 16.
+void GemmRows(const Context& context, const TernaryMatrix& matrix, Range rows, float* out);
+
+/// out[token * matrix.padded_rows() + row] for the whole batch, whose activations are in panels.
+/// The team is dealt the rows. Layouts kTile16, kTile48, kRows and kColumns. No barrier at the end.
+void Gemm(const Context& context, const TernaryMatrix& matrix, float* out);
+
+}  // namespace bittern::model

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/forward/head.hpp"
+
+#include <algorithm>
+
+#include "model/forward/for_tokens.hpp"
+#include "model/forward/linear.hpp"
+#include "model/trace_step.hpp"
+#include "quant/blocks/dequantize.hpp"
+
+namespace bittern::model {
+namespace {
+
+using quant::WeightFormat;
+
+constexpr std::size_t kRowsAtOnce = 64;  // of the head: they stay in cache for all tokens
+
+}  // namespace
+
+void EmbedTokens(const Context& context) {
+  const DenseMatrix& embedding = context.weights.embedding;
+  const auto dequantize = quant::DequantizeRowFor(embedding.format);
+  const Range range = context.team.Share(context.num_tokens);
+  for (std::size_t token = range.begin; token < range.end; ++token) {
+    const Segment& segment = context.segment(token);
+    const std::size_t first = static_cast<std::size_t>(segment.sequence->length());
+    const std::int32_t id = segment.tokens[context.position(token) - first];
+    dequantize(embedding.row(static_cast<std::size_t>(id)), embedding.cols,
+               context.state.hidden.data() + token * embedding.cols);
+  }
+}
+
+void DotRows(const Context& context, const DenseMatrix& matrix, std::size_t first,
+             std::size_t count, const float* x, float* out) {
+  const kernels::FloatOps& ops = context.floats();
+  const std::byte* rows = matrix.row(first);
+  switch (matrix.format) {
+    case WeightFormat::kF32:
+      return ops.dot_f32(reinterpret_cast<const float*>(rows), count, matrix.cols, x, out);
+    case WeightFormat::kF16:
+      return ops.dot_f16(reinterpret_cast<const std::uint16_t*>(rows), count, matrix.cols, x, out);
+    case WeightFormat::kBF16:
+      return ops.dot_bf16(reinterpret_cast<const std::uint16_t*>(rows), count, matrix.cols, x, out);
+    default:
+      break;
+  }
+  const auto dequantize = quant::DequantizeRowFor(matrix.format);
+  float* row = context.scratch().dense_row.data();
+  for (std::size_t r = 0; r < count; ++r) {
+    dequantize(matrix.row(first + r), matrix.cols, row);
+    ops.dot_f32(row, 1, matrix.cols, x, out + r);
+  }
+}
+
+namespace {
+
+/// state.normed[i] = norm(hidden[rows[i].token]), the input of the head.
+void NormForHead(const Context& context, std::span<const HeadRow> rows) {
+  const std::vector<float>& norm = context.weights.final_norm;
+  ForTokens(context, rows.size(), [&](std::size_t i) {
+    const std::size_t token = rows[i].token;
+    float* normed = context.state.normed.data() + i * norm.size();
+    if (!context.floats().rms_norm(context.state.hidden.data() + token * norm.size(), norm.data(),
+                                   norm.size(), norm.size(), context.config.rms_norm_eps, normed)) {
+      RecordFailure(context, token, {context.config.num_layers - 1, TracePoint::kFfnResidual});
+    }
+    if (context.state.failures[token]) std::fill_n(normed, norm.size(), 0.0f);
+  });
+}
+
+/// The whole head, shared out by its rows, of which some stay in cache for all tokens.
+void ScanHead(const Context& context, std::span<const HeadRow> wanted) {
+  const DenseMatrix& head = context.weights.lm_head;
+  const float* normed = context.state.normed.data();
+  const Range rows = context.team.Share(head.rows);
+  for (std::size_t row = rows.begin; row < rows.end; row += kRowsAtOnce) {
+    const std::size_t at_once = std::min(kRowsAtOnce, rows.end - row);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      float* logits = wanted[i].segment->logits.data() + wanted[i].index * head.rows;
+      DotRows(context, head, row, at_once, normed + i * head.cols, logits + row);
+    }
+  }
+  context.team.Barrier();
+}
+
+}  // namespace
+
+void ComputeLogits(const Context& context) {
+  const std::span<const HeadRow> dense = context.state.dense_rows;
+  if (!dense.empty()) {
+    NormForHead(context, dense);
+    ScanHead(context, dense);
+    TraceLogits(context, dense);
+  }
+  const std::span<const HeadRow> screened = context.state.screened_rows;
+  if (!screened.empty()) {
+    NormForHead(context, screened);
+    FindCandidates(context, screened, context.state.normed.data());
+  }
+}
+
+}  // namespace bittern::model

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/load/check_weights.hpp"
+
+#include <fmt/format.h>
+
+#include "formats/ternary_source.hpp"
+#include "model/forward/not_finite.hpp"
+#include "model/forward/rope_frequencies.hpp"
+#include "model/load/tensor_binder.hpp"
+#include "model/load/unused_tensors.hpp"
+#include "model/load/weight_binding.hpp"
+#include "quant/ternary_codec.hpp"
+
+namespace bittern::model {
+namespace {
+
+constexpr std::size_t kMaxLayerFindings = 8;  // a wrong block_count can lack a thousand layers
+
+/// A matrix of a layer: present, of the right shape, and in a format that can hold ternary weights.
+Result<void> CheckMatrix(TensorBinder& binder, const std::string& name, int rows, int cols) {
+  const formats::Tensor* tensor = BITTERN_TRY(
+      binder.Matrix(name, static_cast<std::size_t>(rows), static_cast<std::size_t>(cols)));
+  static_cast<void>(binder.Find(formats::TernaryOpener::ScaleTensorName(name)));
+  if (quant::DefaultCodec(tensor->format) != nullptr) return {};
+  Decisions ignored;
+  auto opener = BITTERN_TRY(formats::TernaryOpener::Create(binder.checkpoint(), &ignored));
+  BITTERN_TRY(opener.Open(*tensor));  // refuses, in the words of loading
+  return {};
+}
+
+/// The first thing that is wrong with a layer.
+Result<void> CheckLayer(TensorBinder& binder, const ModelConfig& c, int index) {
+  const std::string prefix = fmt::format("blk.{}.", index);
+  LayerWeights norms;
+  BITTERN_TRY(CheckLayerIsThere(binder.checkpoint(), c, prefix));
+  BITTERN_TRY(BindNorms(binder, c, prefix, &norms));
+  const struct {
+    const char* name;
+    int rows, cols;
+  } kMatrices[] = {{"attn_q.weight", c.q_size(), c.hidden_size},
+                   {"attn_k.weight", c.kv_size(), c.hidden_size},
+                   {"attn_v.weight", c.kv_size(), c.hidden_size},
+                   {"attn_output.weight", c.hidden_size, c.q_size()},
+                   {"ffn_gate.weight", c.intermediate_size, c.hidden_size},
+                   {"ffn_up.weight", c.intermediate_size, c.hidden_size},
+                   {"ffn_down.weight", c.hidden_size, c.intermediate_size}};
+  for (const auto& [name, rows, cols] : kMatrices) {
+    BITTERN_TRY(CheckMatrix(binder, prefix + name, rows, cols));
+  }
+  return {};
+}
+
+class Checker {
+ public:
+  Checker(const formats::Checkpoint& checkpoint, const ModelConfig& config)
+      : checkpoint_(checkpoint), config_(config), binder_(checkpoint) {}
+
+  std::vector<std::string> Check(bool read_values, Decisions* decisions) {
+    CheckDense("token_embd.weight", read_values);
+    Note(BindNorm(binder_, "output_norm.weight", static_cast<std::size_t>(config_.hidden_size)));
+    if (checkpoint_.Find("output.weight") != nullptr) CheckDense("output.weight", read_values);
+    Note(RopeFrequencies(binder_, config_));
+    CheckLayers();
+    // Nobody asked for what comes after a fault in a layer, which does not make it unused.
+    if (findings_.empty()) Note(ReportUnusedTensors(binder_.Unused(), config_, decisions));
+    return std::move(findings_);
+  }
+
+ private:
+  template <class T>
+  void Note(const Result<T>& result) {
+    if (!result) findings_.push_back(result.error().message);
+  }
+
+  void CheckDense(const char* name, bool read_values) {
+    const auto matrix = BindDense(binder_, name, config_);
+    Note(matrix);
+    if (!matrix || !read_values) return;
+    const auto [rows, first] = RowsNotFinite(*matrix);
+    if (rows == 0) return;
+    findings_.push_back(
+        fmt::format("{}: {} of {} rows hold numbers that are not finite, the first is row {}; "
+                    "logits will not be finite either",
+                    TensorPrefix(name), rows, matrix->rows, first));
+  }
+
+  void CheckLayers() {
+    std::size_t bad = 0;
+    for (int i = 0; i < config_.num_layers; ++i) {
+      const auto checked = CheckLayer(binder_, config_, i);
+      if (checked) continue;
+      if (++bad <= kMaxLayerFindings) Note(checked);
+    }
+    if (bad <= kMaxLayerFindings) return;
+    findings_.push_back(fmt::format("{} more layers of {} lack something or hold something wrong",
+                                    bad - kMaxLayerFindings, config_.num_layers));
+  }
+
+  const formats::Checkpoint& checkpoint_;
+  const ModelConfig& config_;
+  TensorBinder binder_;
+  std::vector<std::string> findings_;
+};
+
+}  // namespace
+
+std::vector<std::string> CheckWeights(const formats::Checkpoint& checkpoint,
+                                      const ModelConfig& config, bool read_values,
+                                      Decisions* decisions) {
+  return Checker(checkpoint, config).Check(read_values, decisions);
+}
+
+}  // namespace bittern::model

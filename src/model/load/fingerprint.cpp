@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/load/fingerprint.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <bit>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+
+#include "base/hash.hpp"
+#include "formats/convert/row_order.hpp"
+#include "formats/ternary_source.hpp"
+#include "model/load/tensor_binder.hpp"
+#include "model/load/weight_binding.hpp"
+#include "model/weights.hpp"
+#include "quant/blocks/dequantize.hpp"
+
+namespace bittern::model {
+namespace {
+
+constexpr std::size_t kRowsAtOnce = 32;
+
+/// Scales as (how many weights in a row share one, which one): the grain of the file is gone.
+class ScaleRuns {
+ public:
+  void Add(std::uint64_t weights, float scale) {
+    if (weights == 0) return;
+    if (count_ != 0 && scale != scale_) Flush();
+    scale_ = scale;
+    count_ += weights;
+  }
+  [[nodiscard]] std::string Hex() {
+    Flush();
+    return hash_.Hex();
+  }
+
+ private:
+  void Flush() {
+    if (count_ == 0) return;
+    hash_.Add(std::as_bytes(std::span(&count_, 1)));
+    hash_.Add(std::as_bytes(std::span(&scale_, 1)));
+    count_ = 0;
+  }
+  Hash128 hash_;
+  std::uint64_t count_ = 0;
+  float scale_ = 0;
+};
+
+/// The rows' order in the file for every row in Hugging Face's order; empty: the same.
+Result<std::vector<std::uint32_t>> OrderOf(const formats::Checkpoint& file,
+                                           const formats::Tensor& tensor) {
+  const auto order = BITTERN_TRY(formats::RowOrderOf(file.metadata()));
+  if (order == formats::RowOrder::kHalves || !formats::HasRowOrder(tensor.name)) {
+    return std::vector<std::uint32_t>{};
+  }
+  const std::size_t head_dim = BITTERN_TRY(formats::HeadDimOf(file.metadata()));
+  return formats::RowPermutation(order, formats::RowOrder::kHalves, tensor.rows(), head_dim);
+}
+
+Result<std::string> HashTernary(const formats::Checkpoint& file, const formats::Tensor& tensor,
+                                const formats::TernarySource& source) {
+  const auto order = BITTERN_TRY(OrderOf(file, tensor));
+  const std::size_t rows = source.rows(), cols = source.cols(), group = source.group_cols();
+  const std::size_t at_once = order.empty() ? kRowsAtOnce : 1;
+  std::vector<std::uint8_t> codes(at_once * cols);
+  std::vector<float> scales(at_once * source.scales_per_row());
+  Hash128 hash;
+  ScaleRuns runs;
+  for (std::size_t first = 0; first < rows; first += at_once) {
+    const std::size_t count = std::min(at_once, rows - first);
+    const std::size_t from = order.empty() ? first : order[first];
+    BITTERN_TRY(source.ReadRows(from, count, codes.data(), scales.data()));
+    hash.Add(std::as_bytes(std::span(codes).first(count * cols)));
+    for (std::size_t r = 0; r < count; ++r) {
+      const auto row = std::span(codes).subspan(r * cols, cols);
+      for (std::size_t c = 0; c < cols; c += group) {
+        const auto part = row.subspan(c, std::min(group, cols - c));
+        const auto zeros = std::ranges::count(part, std::uint8_t{1});
+        runs.Add(part.size() - static_cast<std::size_t>(zeros),
+                 scales[r * source.scales_per_row() + c / group]);
+      }
+    }
+  }
+  file.Release(tensor);
+  return fmt::format("{} {} {} {}", rows, cols, hash.Hex(), runs.Hex());
+}
+
+Result<std::string> HashFloats(std::span<const float> values) {
+  Hash128 hash;
+  hash.Add(std::as_bytes(values));
+  return fmt::format("{} {}", values.size(), hash.Hex());
+}
+
+Result<std::string> HashDense(const DenseMatrix& matrix) {
+  const auto dequantize = quant::DequantizeRowFor(matrix.format);
+  std::vector<float> row(matrix.cols);
+  Hash128 hash;
+  for (std::size_t r = 0; r < matrix.rows; ++r) {
+    dequantize(matrix.row(r), matrix.cols, row.data());
+    hash.Add(std::as_bytes(std::span(row)));
+  }
+  return fmt::format("{} {} {}", matrix.rows, matrix.cols, hash.Hex());
+}
+
+/// Everything of the configuration that a float or its order depends on.
+std::string HashConfig(const Model& model) {
+  const ModelConfig& c = model.config();
+  Hash128 angles;
+  angles.Add(std::as_bytes(std::span(model.weights().inv_freq)));
+  return fmt::format(
+      "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}",
+      c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim,
+      c.vocab_size, std::bit_cast<std::uint32_t>(c.rms_norm_eps), ActivationName(c.activation),
+      c.traits->sub_norms, c.traits->head_norms, c.traits->grouped_activations, angles.Hex());
+}
+
+/// A part of the fingerprint before it is computed.
+struct Task {
+  std::string name;
+  std::function<Result<std::string>()> text;
+};
+
+/// Every tensor is read from the file again: what loading made of it (neurons left out, rows moved)
+/// depends on the instruction set and on options.
+class TaskList {
+ public:
+  static Result<TaskList> Create(const Model& model) {
+    Decisions ignored;
+    const formats::Checkpoint& file = model.checkpoint();
+    auto opener = BITTERN_TRY(formats::TernaryOpener::Create(file, &ignored));
+    TaskList list(model, std::move(opener));
+    list.Add("config", [&model] { return HashConfig(model); });
+    BITTERN_TRY(list.Dense("token_embd", "token_embd.weight"));
+    for (int i = 0; i < model.config().num_layers; ++i) {
+      BITTERN_TRY(list.AddLayer(fmt::format("blk.{}.", i)));
+    }
+    const auto hidden = static_cast<std::size_t>(model.config().hidden_size);
+    auto final_norm = BITTERN_TRY(list.binder_.Vector("output_norm.weight", hidden));
+    list.Vector("output_norm", std::move(final_norm));
+    const bool tied = file.Find("output.weight") == nullptr;
+    BITTERN_TRY(list.Dense("output", tied ? "token_embd.weight" : "output.weight"));
+    return list;
+  }
+  [[nodiscard]] const std::vector<Task>& tasks() const { return tasks_; }
+
+ private:
+  TaskList(const Model& model, formats::TernaryOpener opener)
+      : model_(model), opener_(std::move(opener)), binder_(model.checkpoint()) {}
+
+  void Add(std::string name, std::function<Result<std::string>()> text) {
+    tasks_.push_back({std::move(name), std::move(text)});
+  }
+
+  void Vector(std::string name, std::vector<float> values) {
+    if (values.empty()) return;
+    Add(std::move(name), [values = std::move(values)] { return HashFloats(values); });
+  }
+
+  Result<void> Dense(std::string name, const std::string& tensor) {
+    auto bound = BITTERN_TRY(BindDense(binder_, tensor, model_.config()));
+    const auto matrix = std::make_shared<const DenseMatrix>(std::move(bound));
+    Add(std::move(name), [matrix] { return HashDense(*matrix); });
+    return {};
+  }
+
+  Result<void> Ternary(const std::string& name) {
+    const formats::Checkpoint& file = model_.checkpoint();
+    const formats::Tensor* tensor = file.Find(name + ".weight");
+    if (tensor == nullptr) return Fail(ErrorCode::kInternal, name + ".weight is gone");
+    auto source = BITTERN_TRY(opener_.Open(*tensor));
+    Add(name, [&file, tensor, source = std::move(source)] {
+      return HashTernary(file, *tensor, source).map_error([&](Error error) {
+        error.message = TensorPrefix(tensor->name) + error.message;
+        return error;
+      });
+    });
+    return {};
+  }
+
+  Result<void> AddLayer(const std::string& prefix) {
+    LayerWeights layer;
+    BITTERN_TRY(BindNorms(binder_, model_.config(), prefix, &layer));
+    Vector(prefix + "attn_norm", std::move(layer.attn_norm));
+    for (const char* name : {"attn_q", "attn_k", "attn_v"}) BITTERN_TRY(Ternary(prefix + name));
+    Vector(prefix + "attn_q_norm", std::move(layer.q_norm));
+    Vector(prefix + "attn_k_norm", std::move(layer.k_norm));
+    Vector(prefix + "attn_sub_norm", std::move(layer.attn_sub_norm));
+    BITTERN_TRY(Ternary(prefix + "attn_output"));
+    Vector(prefix + "ffn_norm", std::move(layer.ffn_norm));
+    for (const char* name : {"ffn_gate", "ffn_up"}) BITTERN_TRY(Ternary(prefix + name));
+    Vector(prefix + "ffn_sub_norm", std::move(layer.ffn_sub_norm));
+    return Ternary(prefix + "ffn_down");
+  }
+
+  const Model& model_;
+  formats::TernaryOpener opener_;
+  TensorBinder binder_;
+  std::vector<Task> tasks_;
+};
+
+/// A task's text; a thread of the pool must not throw.
+Result<std::string> RunTask(const Task& task) {
+  try {
+    return task.text();
+  } catch (const std::bad_alloc&) {
+    return Fail(ErrorCode::kOutOfMemory, "not enough memory to hash " + task.name);
+  }
+}
+
+std::string HashText(const std::string& text) {
+  Hash128 hash;
+  hash.Add(std::as_bytes(std::span(text)));
+  return hash.Hex();
+}
+
+Result<Fingerprint> Compute(const Model& model, ThreadPool& pool) {
+  const TaskList list = BITTERN_TRY(TaskList::Create(model));
+  const std::vector<Task>& tasks = list.tasks();
+  std::vector<std::optional<Result<std::string>>> texts(tasks.size());
+  std::atomic<std::size_t> next{0};
+  pool.Run([&](Team&) {
+    for (std::size_t i; (i = next.fetch_add(1)) < tasks.size();) texts[i] = RunTask(tasks[i]);
+  });
+  Fingerprint print;
+  std::string all;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const std::string text = BITTERN_TRY(std::move(*texts[i]));
+    print.parts.push_back({tasks[i].name, HashText(text)});
+    all += fmt::format("{} {}\n", print.parts.back().name, print.parts.back().hash);
+  }
+  print.hash = HashText(all);
+  return print;
+}
+
+}  // namespace
+
+Result<Fingerprint> FingerprintOf(const Model& model, ThreadPool& pool) {
+  auto print = Compute(model, pool);
+  BITTERN_TRY(model.checkpoint().CheckUnchanged());
+  return print;
+}
+
+}  // namespace bittern::model

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading: what a file must have, and the sentence for each way in which it does not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "model/forward/activation.hpp"
+#include "model/model.hpp"
+#include "model/small_model_for_test.hpp"
+#include "model/weights.hpp"
+
+namespace bittern::model {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct Loaded {
+  Result<Model> model;
+  Decisions decisions;
+};
+
+Loaded Load(const SmallModel& small, std::string_view override_kv = {}) {
+  const auto path = small.Write();
+  auto pool = ThreadPool::Create(2).value();
+  Decisions decisions;
+  auto checkpoint = formats::Checkpoint::Open(path);
+  std::filesystem::remove(path);  // the mapping stays
+  if (!checkpoint) return {tl::unexpected(checkpoint.error()), {}};
+  if (!override_kv.empty()) {
+    EXPECT_TRUE(checkpoint->metadata().Override(override_kv));
+  }
+  auto model = Model::Load(std::move(*checkpoint), pool, &decisions);
+  return {std::move(model), std::move(decisions)};
+}
+
+std::string Why(const SmallModel& small) {
+  const auto loaded = Load(small);
+  return loaded.model ? "loaded" : loaded.model.error().message;
+}
+
+std::string ChoiceOf(const Decisions& decisions, std::string_view subject) {
+  for (const Decision& decision : decisions) {
+    if (decision.subject == subject) return decision.choice;
+  }
+  return "none";
+}
+
+TEST(ModelLoad, GoodFileLoads) {
+  const auto loaded = Load(SmallModel());
+  ASSERT_TRUE(loaded.model) << loaded.model.error().message;
+  EXPECT_EQ(loaded.model->config().head_dim, 128);
+  EXPECT_EQ(loaded.model->config().vocab_size, 300);
+  EXPECT_EQ(ChoiceOf(loaded.decisions, "activation"), "relu2");
+  EXPECT_EQ(ChoiceOf(loaded.decisions, "output head"), "token_embd.weight");
+  EXPECT_EQ(loaded.model->weights().layers[1].qkv_proj.parts[2].scale, 0.125f);
+}
+
+TEST(ModelLoad, CodeThreeIsNamedByTensorRowAndColumn) {
+  for (const auto& [row, col] : {std::pair{0u, 0u}, {5u, 127u}, {127u, 168u}}) {
+    SmallModel small;
+    auto& data = small.tensors.at("blk.1.attn_k.weight").data;
+    data[row * 64 + col / 128 * 32 + col % 32] |= std::byte{3} << (6 - 2 * (col % 128 / 32));
+    EXPECT_THAT(Why(small), AllOf(HasSubstr("blk.1.attn_k.weight"), HasSubstr("code 3"),
+                                  HasSubstr("row " + std::to_string(row) + ","),
+                                  HasSubstr("column " + std::to_string(col))));
+  }
+}
+
+TEST(ModelLoad, ScaleMustBeFiniteAndPositive) {
+  for (float scale : {NAN, INFINITY, -INFINITY, 0.0f, -1.0f}) {
+    SmallModel small;
+    small.SetScale("blk.0.ffn_down.weight", scale);
+    EXPECT_THAT(Why(small), AllOf(HasSubstr("blk.0.ffn_down.weight"), HasSubstr("scale")));
+  }
+}
+
+TEST(ModelLoad, AMatrixOfZerosNeedsNoScale) {
+  for (const char* name : {"blk.0.attn_k.weight", "blk.1.ffn_gate.weight", "blk.1.ffn_up.weight",
+                           "blk.0.ffn_down.weight"}) {
+    for (const float scale : {0.0f, NAN}) {
+      SmallModel small;
+      const auto rows = small.tensors.at(name).shape[1];
+      for (std::size_t row = 0; row < rows; ++row) small.ZeroRow(name, row);
+      small.SetScale(name, scale);
+      EXPECT_EQ(Why(small), "loaded") << name;
+      small.FillRow(name, rows - 1, 2);
+      EXPECT_THAT(Why(small), AllOf(HasSubstr(name), HasSubstr("scale"))) << name;
+    }
+  }
+}
+
+// 1e30 times 1e30: each a float, their product is none. In a layout whose words are moved and in
+// one that is read code by code.
+TEST(ModelLoad, AStoredScaleTimesASeparateOneMustBeFinite) {
+  for (const bool recoded : {false, true}) {
+    for (const float scale : {1e30f, 1e-30f}) {
+      SmallModel small;
+      small.SetScale("blk.0.attn_k.weight", scale);
+      if (recoded) small.Recode(quant::CodecOf(quant::TernaryLayout::kI2sArm));
+      small.AddFloats("blk.0.attn_k.scale", {1}, 0, scale);
+      EXPECT_THAT(Why(small), AllOf(HasSubstr("blk.0.attn_k.weight"),
+                                    HasSubstr("expected a finite positive scale")));
+    }
+  }
+}
+
+TEST(ModelLoad, NormsMustBeFinite) {
+  SmallModel small;
+  small.SetFloat("blk.1.ffn_sub_norm.weight", 200, NAN);
+  EXPECT_THAT(Why(small), AllOf(HasSubstr("blk.1.ffn_sub_norm.weight"), HasSubstr("200")));
+}
+
+TEST(ModelLoad, EveryTensorIsRequired) {
+  const SmallModel good;
+  for (const auto& [name, tensor] : good.tensors) {
+    SmallModel small;
+    small.tensors.erase(name);
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(name), HasSubstr("missing"))) << name;
+  }
+}
+
+TEST(ModelLoad, EveryShapeIsChecked) {
+  const SmallModel good;
+  for (const auto& [name, tensor] : good.tensors) {
+    SmallModel small;
+    if (tensor.format == quant::WeightFormat::kI2_S) {
+      small.AddTernary(name, tensor.shape[0], tensor.shape[1] + 1);
+    } else if (tensor.shape.size() == 1) {
+      small.AddFloats(name, {tensor.shape[0] + 1}, 1);
+    } else {
+      small.AddFloats(name, {tensor.shape[0] + 1, tensor.shape[1]}, 1);
+    }
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(name), HasSubstr("expected"), HasSubstr("found")));
+  }
+}
+
+TEST(ModelLoad, FormatsInTheWrongPlaceAreNamed) {
+  SmallModel dense;
+  dense.AddFloats("blk.0.attn_q.weight", {256, 256}, 1);
+  EXPECT_THAT(Why(dense), AllOf(HasSubstr("blk.0.attn_q.weight"), HasSubstr("F32")));
+  SmallModel ternary;
+  ternary.AddTernary("token_embd.weight", 256, 300);
+  EXPECT_THAT(Why(ternary), AllOf(HasSubstr("token_embd.weight"), HasSubstr("I2_S")));
+}
+
+TEST(ModelLoad, HyperparametersAreChecked) {
+  const struct {
+    const char* key;
+    std::uint32_t value;
+    const char* message;
+  } kCases[] = {
+      {"block_count", 0, "block_count"},
+      {"block_count", 0x80000000u, "block_count"},
+      {"embedding_length", 0, "embedding_length"},
+      {"attention.head_count", 0, "head_count"},
+      {"attention.head_count", 3, "head_count"},
+      {"attention.head_count_kv", 3, "head_count_kv"},
+      {"rope.dimension_count", 32, "rope.dimension_count"},
+      {"vocab_size", 301, "vocab_size"},
+      {"context_length", 0xffffffffu, "context_length"},
+      {"attention.value_length", 32, "value_length"},
+  };
+  for (const auto& c : kCases) {
+    SmallModel small;
+    small.keys[c.key] = c.value;
+    EXPECT_THAT(Why(small), HasSubstr(c.message)) << c.key << " = " << c.value;
+  }
+  for (const char* key : {"block_count", "embedding_length", "feed_forward_length",
+                          "attention.head_count", "context_length"}) {
+    SmallModel small;
+    small.keys.erase(key);
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(key), HasSubstr("missing; --override-kv bitnet-b1.58"),
+                                  HasSubstr("=int:N")));
+  }
+  SmallModel nan;
+  nan.rms_norm_eps = NAN;
+  EXPECT_THAT(Why(nan), HasSubstr("layer_norm_rms_epsilon"));
+}
+
+// 65537 heads of 65536 are 2^32 + 65536 rows: as an int 65536, which the matrices have.
+TEST(ModelLoad, HeadsTimesTheirSizeMustNotWrap) {
+  for (const auto& [heads, kv_heads] : {std::pair{65537u, 1u}, {65537u, 65537u}, {65536u, 1u}}) {
+    SmallModel small;
+    small.keys["attention.head_count"] = heads;
+    small.keys["attention.head_count_kv"] = kv_heads;
+    small.keys["attention.key_length"] = 65536;
+    EXPECT_THAT(Why(small), AllOf(HasSubstr("attention.head_count"), HasSubstr("key_length"),
+                                  HasSubstr("expected up to")));
+  }
+}
+
+TEST(ModelLoad, ForeignPartsAreRefusedAndStrangersReported) {
+  SmallModel biased;
+  biased.AddFloats("blk.0.attn_q.bias", {128}, 1);
+  EXPECT_THAT(Why(biased), HasSubstr("blk.0.attn_q.bias"));
+  SmallModel stranger;
+  stranger.AddFloats("extra.weight", {7}, 1);
+  const auto loaded = Load(stranger);
+  ASSERT_TRUE(loaded.model);
+  EXPECT_EQ(ChoiceOf(loaded.decisions, "tensor extra.weight"), "ignored");
+  SmallModel scaled;
+  scaled.texts["bitnet-b1.58.rope.scaling.type"] = "yarn";
+  EXPECT_THAT(Why(scaled), HasSubstr("yarn"));
+}
+
+// Names of four lengths put the data at every offset modulo 4.
+TEST(ModelLoad, EmbeddingsMayLieAtOddAddresses) {
+  for (const char* name : {"a", "ab", "abc", "abcd"}) {
+    SmallModel small;
+    small.alignment = 1;
+    small.texts["general.name"] = name;
+    small.AddFloats("output.weight", {256, 300}, 0.05f);
+    const auto loaded = Load(small);
+    ASSERT_TRUE(loaded.model) << loaded.model.error().message;
+    const Weights& weights = loaded.model->weights();
+    for (const auto& [matrix, tensor] : {std::pair{&weights.embedding, "token_embd.weight"},
+                                         {&weights.lm_head, "output.weight"}}) {
+      const auto& data = small.tensors.at(tensor).data;
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(matrix->data) % 4, 0u);
+      EXPECT_EQ(std::memcmp(matrix->data, data.data(), data.size()), 0) << tensor;
+    }
+  }
+}
+
+TEST(ModelLoad, TensorsThatChangeTheResultAreRefused) {
+  for (const char* name :
+       {"blk.0.attn_post_norm.weight", "token_embd_norm.weight", "blk.1.attn_q.input_scale",
+        "token_embd.scale", "blk.0.attn_qkv.weight", "blk.1.ffn_gate_exps.weight",
+        "blk.1.ffn_gate_inp.weight", "blk.0.attn_q_norm.weight", "blk.0.attn_q_norm_in.weight"}) {
+    SmallModel small;
+    small.AddFloats(name, {1}, 0, 1);
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(name), HasSubstr("not supported"))) << name;
+  }
+  SmallModel longer;
+  longer.keys["block_count"] = 1;
+  EXPECT_THAT(Why(longer), AllOf(HasSubstr("tensor \"blk.1."), HasSubstr("layers 0 to 0"),
+                                 HasSubstr("--override-kv bitnet-b1.58.block_count=int:")));
+  SmallModel harmless;
+  harmless.AddFloats("rope_freqs.weight", {64}, 0, 1);
+  harmless.AddFloats("blk.0.attn_rot_embd.weight", {64}, 0, 1);
+  EXPECT_EQ(Why(harmless), "loaded");
+}
+
+TEST(ModelLoad, WithoutRopeThetaItIs10000) {
+  SmallModel small;
+  small.rope_theta.reset();
+  const auto loaded = Load(small);
+  ASSERT_TRUE(loaded.model) << loaded.model.error().message;
+  EXPECT_EQ(loaded.model->config().rope_theta, 10000);
+  EXPECT_EQ(ChoiceOf(loaded.decisions, "bitnet-b1.58.rope.freq_base"), "10000");
+  small.rope_theta = 0.5f;
+  EXPECT_THAT(Why(small), HasSubstr("rope.freq_base: expected 1"));
+}
+
+TEST(ModelLoad, SubNormsOfALlamaNameTheArchitectureThatHasThem) {
+  SmallModel small("llama");
+  small.AddFloats("blk.0.attn_sub_norm.weight", {256}, 0.1f, 1);
+  small.AddFloats("blk.0.ffn_sub_norm.weight", {512}, 0.1f, 1);
+  small.AddFloats("blk.1.attn_sub_norm.weight", {256}, 0.1f, 1);
+  small.AddFloats("blk.1.ffn_sub_norm.weight", {512}, 0.1f, 1);
+  EXPECT_THAT(Why(small), AllOf(HasSubstr("blk.0.attn_sub_norm.weight"),
+                                HasSubstr("general.architecture=str:bitnet-b1.58")));
+  const auto cured = Load(small, "general.architecture=str:bitnet-b1.58");
+  ASSERT_TRUE(cured.model) << cured.model.error().message;
+  EXPECT_EQ(cured.model->config().num_layers, 2);
+}
+
+TEST(ModelLoad, SeparateScaleMultiplies) {
+  SmallModel small;
+  small.AddFloats("blk.0.attn_k.scale", {1}, 0, 3);
+  const auto loaded = Load(small);
+  ASSERT_TRUE(loaded.model) << loaded.model.error().message;
+  EXPECT_EQ(loaded.model->weights().layers[0].qkv_proj.parts[1].scale, 0.125f * 3.0f);
+  EXPECT_EQ(loaded.model->weights().layers[1].qkv_proj.parts[1].scale, 0.125f);
+}
+
+TEST(Activation, ArchitectureBitnetGoesByTheVocabulary) {
+  const auto activation = [](const char* tokenizer, const char* first_token) {
+    formats::GgufBuilder builder;
+    if (tokenizer != nullptr) builder.Add("tokenizer.ggml.model", tokenizer);
+    builder.AddStrings("tokenizer.ggml.tokens", {first_token, "a"});
+    const auto path =
+        std::filesystem::temp_directory_path() / ("activation" + std::to_string(getpid()));
+    const auto bytes = builder.Build();
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    const auto checkpoint = formats::Checkpoint::Open(path).value();
+    std::filesystem::remove(path);
+    ModelConfig config;
+    config.architecture = "bitnet";
+    for (const Architecture& architecture : Architectures()) {
+      if (architecture.name == "bitnet") config.traits = &architecture;
+    }
+    Decisions decisions;
+    EXPECT_TRUE(ResolveActivation(checkpoint.metadata(), config, &decisions));
+    return decisions.at(0);
+  };
+  const Decision llama3 = activation("gpt2", "<|begin_of_text|>");
+  EXPECT_EQ(llama3.choice, "relu2");
+  EXPECT_TRUE(llama3.notable);
+  const Decision sentence_piece = activation("llama", "<s>");
+  EXPECT_EQ(sentence_piece.choice, "silu");
+  EXPECT_FALSE(sentence_piece.notable);
+  for (const Decision& guess : {activation("gpt2", "<|endoftext|>"), activation(nullptr, "x")}) {
+    EXPECT_EQ(guess.choice, "silu");
+    EXPECT_TRUE(guess.notable);
+    EXPECT_THAT(guess.reason, HasSubstr("--override-kv bitnet.hidden_activation=str:relu2"));
+  }
+}
+
+TEST(Activation, FollowsTheWrittenRule) {
+  const auto activation = [](const SmallModel& small) {
+    auto loaded = Load(small);
+    return loaded.model ? std::string(ActivationName(loaded.model->config().activation))
+                        : loaded.model.error().message;
+  };
+  SmallModel small;
+  small.architecture = "bitnet-25";
+  EXPECT_EQ(activation(small), "relu2");
+  small.architecture = "bitnet";
+  EXPECT_EQ(activation(small), "silu");
+  small.texts["bitnet.hidden_activation"] = "relu2";
+  EXPECT_EQ(activation(small), "relu2");
+  small.texts["bitnet.hidden_activation"] = "gelu";
+  EXPECT_THAT(activation(small), HasSubstr("gelu"));
+  SmallModel relabelled;
+  relabelled.texts["tokenizer.ggml.model"] = "llama";
+  EXPECT_EQ(activation(relabelled), "silu");
+  SmallModel foreign;
+  foreign.architecture = "mamba";
+  EXPECT_THAT(activation(foreign), AllOf(HasSubstr("mamba"), HasSubstr("bitnet-b1.58")));
+}
+
+}  // namespace
+}  // namespace bittern::model

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/load/repack.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <mutex>
+#include <optional>
+
+#include "kernels/kernel.h"
+#include "model/load/tensor_binder.hpp"
+#include "quant/i2s.hpp"
+#include "quant/layouts/skip_layouts.hpp"
+#include "quant/layouts/tile16.hpp"
+#include "quant/ternary_scales.hpp"
+
+namespace bittern::model {
+namespace {
+
+using formats::TernarySource;
+using quant::kTileBlock;
+using quant::kTileRows;  // of Tile16: grouped scales, moved words
+
+/// The first error by row, whichever thread met it.
+class FirstError {
+ public:
+  void Report(std::size_t row, Error error) {
+    const std::lock_guard lock(mutex_);
+    if (error_ && row >= row_) return;
+    row_ = row;
+    error_ = std::move(error);
+  }
+  [[nodiscard]] Result<void> Get() && {
+    if (error_) return tl::unexpected(*std::move(error_));
+    return {};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::size_t row_ = 0;
+  std::optional<Error> error_;
+};
+
+/// Where row `row` of the stack's part is in the file.
+std::size_t SourceRow(const StackPart& part, std::size_t row) {
+  if (!part.rows.empty()) return part.rows[row];
+  const std::size_t dim = part.unpermute_head_dim;
+  if (dim == 0) return row;
+  const std::size_t in_head = row % dim, half = dim / 2;
+  const std::size_t from = in_head < half ? 2 * in_head : 2 * (in_head - half) + 1;
+  return row - in_head + from;
+}
+
+/// I2_S of the official layout needs no codes in between: whole words move into the tile.
+bool MovesWords(const StackPart& part, MatrixLayout layout) {
+  return !IsLut(layout) && part.source.codec().layout == quant::TernaryLayout::kI2sX86 &&
+         part.unpermute_head_dim == 0 && !part.source.is_master();
+}
+
+/// `picked` takes copies of rows that do not lie side by side.
+Result<void> MoveTile(const StackPart& part, MatrixLayout layout, std::size_t row,
+                      std::size_t count, std::vector<std::byte>* picked, std::uint8_t* tile,
+                      std::size_t column_bytes) {
+  const std::size_t cols = part.source.cols(), row_bytes = quant::I2sRowBytes(cols);
+  const std::span<const std::byte> all = part.source.view().bytes;
+  std::span<const std::byte> bytes;
+  if (part.rows.empty()) {
+    bytes = all.subspan(row * row_bytes, count * row_bytes);
+  } else {
+    picked->clear();
+    for (std::size_t r = row; r < row + count; ++r) {
+      const auto one = all.subspan(part.rows[r] * row_bytes, row_bytes);
+      picked->insert(picked->end(), one.begin(), one.end());
+    }
+    bytes = *picked;
+  }
+  if (const auto bad = quant::FindInvalidI2sCode(bytes)) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("row {}, column {}: code 3; codes are 0, 1 and 2",
+                            SourceRow(part, row + *bad / cols), *bad % cols));
+  }
+  PackI2sTile(layout, bytes.data(), count, cols / kTileBlock, tile, column_bytes);
+  return {};
+}
+
+/// Rows [row, row + count) of a part through their codes.
+Result<void> RepackTile(const StackPart& part, MatrixLayout layout, std::size_t row,
+                        std::size_t count, std::uint8_t* codes, float* scales, std::uint8_t* tile,
+                        std::size_t column_bytes) {
+  const TernarySource& source = part.source;
+  if (part.unpermute_head_dim == 0 && part.rows.empty()) {
+    BITTERN_TRY(source.ReadRows(row, count, codes, scales));
+  } else {
+    for (std::size_t r = 0; r < count; ++r) {
+      BITTERN_TRY(source.ReadRows(SourceRow(part, row + r), 1, codes + r * source.cols(),
+                                  scales + r * source.scales_per_row()));
+    }
+  }
+  PackTile(layout, codes, count, source.cols(), tile, column_bytes);
+  return {};
+}
+
+/// What a thread needs to repack a tile.
+struct RepackScratch {
+  std::vector<std::uint8_t> codes;
+  std::vector<std::byte> rows;
+  std::vector<std::uint8_t> panel;  ///< with all columns, where some are picked
+};
+
+/// Puts the columns that are kept from a panel of all into their places.
+void PickColumns(const StackPart& part, const std::vector<std::uint8_t>& panel, std::uint8_t* tile,
+                 std::size_t column_bytes) {
+  for (std::size_t c = 0; c < part.columns.size(); ++c) {
+    std::memcpy(tile + c * column_bytes, panel.data() + part.columns[c] * quant::kPanelLineBytes,
+                quant::kPanelLineBytes);
+  }
+}
+
+/// Tile `t` of a part, and its rows' scales (float[scales_per_row] each) unless words are moved.
+Result<void> RepackTileOf(const StackPart& part, MatrixLayout layout, std::size_t t,
+                          std::size_t num_tiles, RepackScratch* scratch, float* scales,
+                          std::uint8_t* tiles) {
+  const std::size_t row = t * TileRows(layout);
+  const std::size_t count = std::min(TileRows(layout), part.num_rows() - row);
+  const TilePlace place = PlaceOfTile(layout, part.num_columns(), num_tiles, t);
+  const bool picks = !part.columns.empty();
+  std::uint8_t* tile = picks ? scratch->panel.data() : tiles + place.offset;
+  const std::size_t column_bytes = picks ? quant::kPanelLineBytes : place.column_bytes;
+  if (MovesWords(part, layout)) {
+    BITTERN_TRY(MoveTile(part, layout, row, count, &scratch->rows, tile, column_bytes));
+  } else {
+    BITTERN_TRY(RepackTile(part, layout, row, count, scratch->codes.data(),
+                           scales + row * part.source.scales_per_row(), tile, column_bytes));
+  }
+  if (picks) PickColumns(part, scratch->panel, tiles + place.offset, place.column_bytes);
+  return {};
+}
+
+/// The scale of an I2_S tensor whose words are moved; 0, whatever is stored, where every weight is
+/// 0, as quant::UnpackRowsChecked has it for other layouts.
+Result<float> ScaleOfWords(const TernarySource& source) {
+  const float scale = quant::I2sScale(source.view().bytes) * source.multiplier();
+  if (std::isfinite(scale) && scale > 0) return scale;
+  constexpr std::byte kFourZeros{0x55};
+  const auto codes = source.view().bytes.first(source.rows() * quant::I2sRowBytes(source.cols()));
+  if (std::ranges::all_of(codes, [](std::byte b) { return b == kFourZeros; })) return 0.0f;
+  return Fail(ErrorCode::kCorruptFile,
+              fmt::format("expected a finite positive scale, found {}", scale));
+}
+
+/// Checks the rows that are not kept, so that a file is refused, or its products are bounded, no
+/// matter what is left out of it. Returns their largest scale, 0 where the tensor has only one.
+Result<float> CheckRowsLeftOut(const StackPart& part) {
+  if (part.rows.empty()) return 0.0f;
+  std::vector<bool> kept(part.source.rows());
+  for (const std::uint32_t row : part.rows) kept[row] = true;
+  std::vector<std::uint8_t> codes(part.source.cols());
+  std::vector<float> scales(part.source.scales_per_row());
+  float largest = 0;
+  for (std::size_t row = 0; row < kept.size(); ++row) {
+    if (kept[row]) continue;
+    BITTERN_TRY(part.source.ReadRows(row, 1, codes.data(), scales.data()));
+    largest = std::max(largest, *std::ranges::max_element(scales));
+  }
+  return largest;
+}
+
+/// The error of the tensor's first bad row; `found` was met in the order of the rows that are kept.
+/// What a file is refused for does not depend on what is left out of it.
+Error FirstBadRow(const StackPart& part, Error found) {
+  if (part.rows.empty()) return found;
+  std::vector<std::uint8_t> codes(part.source.cols());
+  std::vector<float> scales(part.source.scales_per_row());
+  for (std::size_t row = 0; row < part.source.rows(); ++row) {
+    auto read = part.source.ReadRows(row, 1, codes.data(), scales.data());
+    if (!read) return std::move(read).error();
+  }
+  return found;
+}
+
+/// The scales of a tensor at the coarsest grain that holds them, and the largest of all its rows.
+struct PartScales {
+  quant::TernaryScales scales;
+  float largest;
+};
+
+/// Repacks a tensor.
+Result<PartScales> RepackPart(const StackPart& part, MatrixLayout layout, std::uint8_t* tiles,
+                              ThreadPool& pool) {
+  const TernarySource& source = part.source;
+  const std::size_t rows = part.num_rows(), cols = source.cols();
+  const std::size_t tile_rows = TileRows(layout);
+  const std::size_t num_tiles = (rows + tile_rows - 1) / tile_rows;
+  const bool words = MovesWords(part, layout);
+  quant::TernaryScales scales{rows, cols, source.group_cols(), {}};
+  if (!words) scales.values.resize(rows * source.scales_per_row());
+  FirstError error;
+  pool.Run([&](Team& team) {
+    RepackScratch scratch;
+    if (!words) scratch.codes.resize(tile_rows * cols);
+    if (!part.columns.empty()) scratch.panel.resize(TileBytes(layout, cols));
+    const Range range = team.Share(num_tiles);
+    for (std::size_t t = range.begin; t < range.end; ++t) {
+      auto done = RepackTileOf(part, layout, t, num_tiles, &scratch, scales.values.data(), tiles);
+      if (!done) return error.Report(t, std::move(done).error());
+    }
+  });
+  if (auto read = std::move(error).Get(); !read) {
+    return tl::unexpected(FirstBadRow(part, std::move(read).error()));
+  }
+  float largest = BITTERN_TRY(CheckRowsLeftOut(part));
+  if (words) {
+    const float scale = BITTERN_TRY(ScaleOfWords(source));
+    scales.values = {scale};
+  }
+  largest = std::max(largest, *std::ranges::max_element(scales.values));
+  if (!words) scales = quant::Coarsen(std::move(scales));
+  return PartScales{std::move(scales), largest};
+}
+
+bool IsGrouped(const quant::TernaryScales& scales) { return scales.values.size() > scales.rows; }
+
+/// The scale of row r for the columns that begin at `col`.
+float ScaleAt(const quant::TernaryScales& scales, std::size_t r, std::size_t col) {
+  if (scales.values.size() == 1) return scales.values[0];
+  return scales.values[r * scales.per_row() + col / scales.group_cols];
+}
+
+/// Fills matrix.group_scales from the parts' scales, at 64 columns if any needs it, else 128.
+Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, TernaryMatrix* matrix) {
+  if (matrix->layout != MatrixLayout::kTile16) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("scales that differ along a row need --kernel tile16, not {}",
+                            MatrixLayoutName(matrix->layout)));
+  }
+  matrix->scales_per_block = 1;
+  for (const auto& part : scales) {
+    if (!IsGrouped(part)) continue;
+    if (part.group_cols % kernels::kGroupCols != 0) {
+      return Fail(ErrorCode::kUnsupported,
+                  fmt::format("scales of {} columns each are not supported", part.group_cols));
+    }
+    if (part.group_cols % kTileBlock != 0) matrix->scales_per_block = 2;
+  }
+  const std::size_t per_block = matrix->scales_per_block, step = kTileBlock / per_block;
+  const std::size_t block_scales = per_block * kTileRows;
+  matrix->group_scales = BITTERN_TRY(AlignedBuffer<float>::Create(
+      matrix->num_tiles * matrix->num_blocks * block_scales, "the scales of groups"));
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    for (std::size_t r = 0; r < scales[i].rows; ++r) {
+      const std::size_t row = matrix->parts[i].first_row + r;
+      float* out = matrix->group_scales.data() +
+                   row / kTileRows * matrix->num_blocks * block_scales + row % kTileRows;
+      for (std::size_t g = 0; g * step < matrix->cols; ++g) {
+        out[g * kTileRows] = ScaleAt(scales[i], r, g * step);
+      }
+    }
+  }
+  return {};
+}
+
+/// TernaryMatrix::Part::act_limit: |sum| <= 127 K, and 127 K / scale * weight scale stays below
+/// 2^126 in the order of the kernels, so that what is rotated afterwards is finite, too.
+float ActLimit(std::size_t cols, float largest_scale, bool grouped) {
+  const double sum = 127.0 * static_cast<double>(cols), most = 0x1p126;
+  const double weight = static_cast<double>(largest_scale);
+  // Grouped sums meet the weight's scale first.
+  if (grouped && sum * weight > most) return std::numeric_limits<float>::infinity();
+  return static_cast<float>(sum * std::max(1.0, weight) / most);
+}
+
+void SetPartScales(std::span<const quant::TernaryScales> scales, TernaryMatrix* matrix) {
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    TernaryMatrix::Part& part = matrix->parts[i];
+    part.scale = scales[i].values[0];
+    if (scales[i].values.size() > 1) part.row_scales = scales[i].values;
+  }
+}
+
+}  // namespace
+
+Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayout layout,
+                                   bool want_groups, ThreadPool& pool, HugeArena& arena) {
+  const std::size_t tile_rows = TileRows(layout);
+  TernaryMatrix matrix;
+  matrix.layout = layout;
+  matrix.cols = parts[0].num_columns();
+  matrix.num_blocks = quant::BlocksOfCols(matrix.cols);
+  for (const StackPart& part : parts) {
+    matrix.parts.push_back({matrix.padded_rows(), part.num_rows(), 0, {}});
+    matrix.num_tiles += (part.num_rows() + tile_rows - 1) / tile_rows;
+  }
+  matrix.tiles = BITTERN_TRY(AlignedBuffer<std::uint8_t>::CreateIn(
+      arena, matrix.num_tiles * TileBytes(layout, matrix.cols),
+      TensorPrefix(parts[0].tensor->name)));
+  std::vector<quant::TernaryScales> scales;
+  std::vector<float> largest;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::size_t first_tile = matrix.parts[i].first_row / tile_rows;
+    const auto named = [&](Error error) {
+      return Within(TensorPrefix(parts[i].tensor->name), std::move(error));
+    };
+    PartScales part = BITTERN_TRY(
+        RepackPart(parts[i], layout,
+                   matrix.tiles.data() + first_tile * TileBytes(layout, matrix.cols), pool)
+            .map_error(named));
+    scales.push_back(std::move(part.scales));
+    largest.push_back(part.largest);
+  }
+  if (want_groups || std::any_of(scales.begin(), scales.end(), IsGrouped)) {
+    BITTERN_TRY(SetGroupScales(scales, &matrix));
+  } else {
+    SetPartScales(scales, &matrix);
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    matrix.parts[i].act_limit = ActLimit(parts[i].source.cols(), largest[i], matrix.grouped());
+  }
+  return matrix;
+}
+
+}  // namespace bittern::model

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/layouts/tile16.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bittern::quant {
+namespace {
+
+constexpr std::size_t kSteps = 8;  // 64-byte steps of a block
+constexpr std::size_t kStepBytes = 4 * kTileRows;
+constexpr std::uint32_t kFourZeroBytes = 0x55555555;  // sixteen times code 1
+
+}  // namespace
+
+void RepackI2sTile(const std::byte* i2s_rows, std::size_t num_rows, std::size_t num_blocks,
+                   std::uint8_t* tile) noexcept {
+  const std::size_t row_bytes = num_blocks * kSteps * 4;
+  for (std::size_t step = 0; step < num_blocks * kSteps; ++step) {
+    std::uint32_t words[kTileRows];
+    for (std::size_t r = 0; r < kTileRows; ++r) {
+      words[r] = kFourZeroBytes;
+      if (r < num_rows) std::memcpy(&words[r], i2s_rows + r * row_bytes + step * 4, 4);
+    }
+    std::memcpy(tile + step * kStepBytes, words, sizeof(words));
+  }
+}
+
+void PackTile(const std::uint8_t* codes, std::size_t num_rows, std::size_t cols,
+              std::uint8_t* tile) noexcept {
+  const std::size_t num_blocks = BlocksOfCols(cols);
+  for (std::size_t b = 0; b < num_blocks; ++b) {
+    for (std::size_t r = 0; r < kTileRows; ++r) {
+      // The row's block as I2_S has it: then a step is four of its bytes.
+      std::uint8_t block[kTileBlock];
+      std::memset(block, 1, sizeof(block));
+      const std::size_t first = b * kTileBlock;
+      if (r < num_rows) {
+        std::memcpy(block, codes + r * cols + first, std::min(kTileBlock, cols - first));
+      }
+      std::uint8_t* out = tile + b * kTileBlockBytes + 4 * r;
+      for (std::size_t i = 0; i < kTileBlock / 4; ++i) {
+        out[i / 4 * kStepBytes + i % 4] = static_cast<std::uint8_t>(
+            block[i] << 6 | block[32 + i] << 4 | block[64 + i] << 2 | block[96 + i]);
+      }
+    }
+  }
+}
+
+unsigned CodeInTile(const std::uint8_t* tile, std::size_t row, std::size_t col) noexcept {
+  const std::size_t block = col / kTileBlock, j = col % kTileBlock;
+  const std::size_t field = j / 32, step = j % 32 / 4, i = j % 4;
+  const unsigned byte = tile[block * kTileBlockBytes + step * kStepBytes + row * 4 + i];
+  return byte >> (6 - 2 * field) & 3;
+}
+
+}  // namespace bittern::quant

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows transformers' apply_chat_template, errors included: what cannot be continued is refused.
+#include "runtime/chat/chat_prompt.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "formats/convert/convert_metadata.hpp"
+#include "jinja/python.hpp"
+#include "runtime/chat/chat_template.hpp"
+
+namespace bittern::runtime {
+namespace {
+
+using formats::Json;
+using jinja::Text;
+using jinja::Value;
+
+constexpr std::string_view kLlama3 =
+    "{% for message in messages %}{{ '<|start_header_id|>' + message['role'] + "
+    "'<|end_header_id|>\n\n' + (message['content'] | trim) + '<|eot_id|>' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}"
+    "{% endif %}";
+constexpr std::string_view kChatMl =
+    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + "
+    "message['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+std::string_view SourceOf(ChatForm form) {
+  switch (form) {
+    case ChatForm::kBitNet:
+      return formats::BitnetChatTemplate();
+    case ChatForm::kLlama3:
+      return kLlama3;
+    case ChatForm::kChatMl:
+      return kChatMl;
+  }
+  return {};
+}
+
+/// The source to run where the user chose none.
+Result<std::string> SourceOfFile(const formats::Metadata& metadata,
+                                 const tokenizer::Tokenizer& tokenizer, Decisions* decisions) {
+  const auto text = BITTERN_TRY(metadata.GetString("tokenizer.chat_template")).value_or("");
+  // bitnet.cpp's converter wrote a form that no model was tuned on.
+  const bool broken = text.find("BITNETAssistant") != std::string_view::npos;
+  if (!text.empty() && !broken) {
+    decisions->push_back({"chat template", "the file's own", "tokenizer.chat_template", false});
+    return std::string(text);
+  }
+  const ChatTemplate form = BITTERN_TRY(ResolveChatTemplate(metadata, tokenizer, decisions));
+  return std::string(SourceOf(form.form()));
+}
+
+/// Role names of one plain word count as the template's own: templates build tokens of them.
+bool IsPlainWord(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  });
+}
+
+Result<Value> MessageValue(const Json& message) {
+  if (message.AsObject() == nullptr) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("messages: objects expected, {} found", message.TypeName()));
+  }
+  jinja::Dict dict;
+  for (const Json::Member& member : *message.AsObject()) {
+    const std::string* text = member.value.AsString();
+    const bool plain = member.key == "role" && text != nullptr && IsPlainWord(*text);
+    auto value = BITTERN_TRY(jinja::FromJson(member.value, !plain));
+    dict.Set(Value::String(member.key, true), std::move(value));
+  }
+  return jinja::MakeDict(std::move(dict));
+}
+
+Result<Value> MessagesValue(const Json* messages) {
+  if (messages == nullptr || messages->AsArray() == nullptr) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "a list of messages, or an object with the list "
+                "\"messages\" in it, expected");
+  }
+  std::vector<Value> values;
+  for (const Json& message : *messages->AsArray()) {
+    auto value = BITTERN_TRY(MessageValue(message));
+    values.push_back(std::move(value));
+  }
+  return jinja::MakeList(std::move(values));
+}
+
+Result<bool> Flag(const Json& request, std::string_view key, bool otherwise) {
+  const Json* value = request.Find(key);
+  if (value == nullptr || value->is_null()) return otherwise;
+  if (const auto flag = value->AsBool()) return *flag;
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: true or false expected, {} found", key, value->TypeName()));
+}
+
+/// What the last message says: its content, or the last text among the parts of it.
+const std::string* FinalText(const Json& messages) {
+  if (messages.AsArray()->empty()) return nullptr;
+  const Json* content = messages.AsArray()->back().Find("content");
+  if (content == nullptr || content->AsArray() == nullptr) {
+    return content == nullptr ? nullptr : content->AsString();
+  }
+  for (auto part = content->AsArray()->rbegin(); part != content->AsArray()->rend(); ++part) {
+    const Json* text = part->Find("text");
+    if (text != nullptr) return text->AsString();
+  }
+  return nullptr;
+}
+
+/// Cuts the rendered text behind the last message, so that the model goes on with it.
+Result<Text> CutAfterFinal(const Text& text, const Json& messages) {
+  const std::string* final_text = FinalText(messages);
+  if (final_text == nullptr) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "continue_final_message: the last message has no text to continue");
+  }
+  const auto strip = [&](bool back) {
+    return jinja::Strip(Text(*final_text), jinja::IsSpace, true, back).bytes();
+  };
+  const std::string whole = strip(false), stripped = strip(true);
+  const std::size_t at = text.bytes().rfind(stripped);
+  if (at == std::string::npos) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "continue_final_message: the template did not write the last message as it is");
+  }
+  const bool keeps_end = text.bytes().compare(at, whole.size(), whole) == 0;
+  return text.Substr(0, at + (keeps_end ? whole.size() : stripped.size()));
+}
+
+std::vector<tokenizer::ByteRange> TrustedRanges(const Text& text) {
+  std::vector<tokenizer::ByteRange> ranges;
+  std::size_t begin = 0;
+  for (const Text::Run& run : text.runs()) {
+    if (!run.from_input) ranges.push_back({begin, run.end});
+    begin = run.end;
+  }
+  return ranges;
+}
+
+Result<void> AddNames(const Json& request, jinja::Names* names) {
+  for (const char* key : {"tools", "documents"}) {
+    const Json* given = request.Find(key);
+    Value value = Value::Null();
+    if (given != nullptr) {
+      value = BITTERN_TRY(jinja::FromJson(*given, true));
+    }
+    names->emplace_back(key, std::move(value));
+  }
+  const Json* more = request.Find("chat_template_kwargs");
+  if (more == nullptr || more->is_null()) return {};
+  if (more->AsObject() == nullptr) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("chat_template_kwargs: an object expected, {} found", more->TypeName()));
+  }
+  for (const Json::Member& member : *more->AsObject()) {
+    auto value = BITTERN_TRY(jinja::FromJson(member.value, true));
+    names->emplace_back(member.key, std::move(value));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ChatPrompt> ChatPrompt::Create(const formats::Metadata& metadata,
+                                      const tokenizer::Tokenizer& tokenizer,
+                                      std::string_view chosen, Decisions* decisions) {
+  std::string source(chosen);
+  if (chosen.empty()) {
+    source = BITTERN_TRY(SourceOfFile(metadata, tokenizer, decisions));
+  } else if (const auto named = ChatTemplateByName(chosen)) {
+    BITTERN_TRY(CheckChatTokens(*named, tokenizer));
+    source = SourceOf(named->form());
+  }
+  auto compiled = jinja::Template::Compile(source);
+  if (!compiled.has_value()) {
+    return tl::unexpected(Within("chat template", std::move(compiled).error()));
+  }
+  jinja::Names tokens;
+  const auto add = [&](const char* name, tokenizer::TokenId id) {
+    tokens.emplace_back(name, Value::String(std::string(tokenizer.TokenBytes(id, true))));
+  };
+  add("bos_token", tokenizer.bos_id());
+  add("eos_token", tokenizer.eos_id());
+  constexpr std::array<std::pair<const char*, const char*>, 2> kMore = {
+      {{"unk_token", "tokenizer.ggml.unknown_token_id"},
+       {"pad_token", "tokenizer.ggml.padding_token_id"}}};
+  for (const auto& [name, key] : kMore) {
+    const auto id = BITTERN_TRY(metadata.GetUint(key));
+    if (id && *id < static_cast<std::uint64_t>(tokenizer.vocab_size())) {
+      add(name, static_cast<tokenizer::TokenId>(*id));
+    }
+  }
+  return ChatPrompt(*std::move(compiled), std::move(tokens));
+}
+
+Result<RenderedPrompt> ChatPrompt::Apply(const Json& request,
+                                         const tokenizer::Tokenizer& tokenizer) const {
+  const Json* messages = request.AsArray() != nullptr ? &request : request.Find("messages");
+  auto list = BITTERN_TRY(MessagesValue(messages));
+  const bool continues = BITTERN_TRY(Flag(request, "continue_final_message", false));
+  const bool generates = BITTERN_TRY(Flag(request, "add_generation_prompt", !continues));
+  if (continues && generates) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "only one of continue_final_message and add_generation_prompt can be true");
+  }
+  jinja::Names names = tokens_;
+  BITTERN_TRY(AddNames(request, &names));
+  names.emplace_back("messages", std::move(list));
+  names.emplace_back("add_generation_prompt", Value::Bool(generates));
+  auto text = template_.Render(std::move(names));
+  if (!text.has_value()) {
+    return tl::unexpected(Within("chat template", std::move(text).error()));
+  }
+  if (continues) text = CutAfterFinal(*text, *messages);
+  if (!text.has_value()) return tl::unexpected(std::move(text).error());
+  auto ids = tokenizer.EncodeTrusted(text->bytes(), TrustedRanges(*text));
+  return RenderedPrompt{*std::move(text), std::move(ids)};
+}
+
+}  // namespace bittern::runtime

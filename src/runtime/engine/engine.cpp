@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step: end what is cancelled, let sequences join, ask the policy, give pages, run the pass,
+// sample. Everything but the pass itself is one thread's work.
+#include "runtime/engine/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "runtime/generation.hpp"
+#include "runtime/machine.hpp"
+
+namespace bittern::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsBetween(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+/// One request on its way. `tokens` are the prompt and what was sampled; the first cache.length()
+/// of them have run.
+struct Sequence {
+  Sequence(SequenceId number, Request made, Generation text, model::KvPool* pages)
+      : id(number),
+        request(std::move(made)),
+        generation(std::move(text)),
+        cache(pages),
+        tokens(request.prompt) {}
+
+  [[nodiscard]] int left_to_read() const noexcept {
+    const int left = static_cast<int>(tokens.size()) - cache.length();
+    // The token sampled last is run with its draft: that is generating, not reading.
+    return sampled() && left == 1 ? 0 : left;
+  }
+  [[nodiscard]] bool sampled() const noexcept { return generation.sampled() > 0; }
+  [[nodiscard]] bool wants_to_end() const noexcept {
+    const std::atomic<bool>* cancel = request.options.cancel;
+    return cancelled || (cancel != nullptr && cancel->load(std::memory_order_relaxed));
+  }
+  [[nodiscard]] SequenceView view() const noexcept {
+    const auto last = static_cast<std::size_t>(cache.length() / model::kPagePositions);
+    const bool partial = cache.length() % model::kPagePositions != 0;
+    return {.arrival = id,
+            .length = cache.length(),
+            .left_to_read = left_to_read(),
+            .pages = static_cast<int>(cache.pages().size()),
+            .copies_last = partial && cache.pool().references(cache.pages()[last]) > 1};
+  }
+
+  SequenceId id;
+  Request request;
+  Generation generation;
+  model::KvSequence cache;
+  std::vector<TokenId> tokens;
+  RowResults results = {};
+  std::optional<Error> error = {};  // in a part of the prompt
+  bool cancelled = false;
+  SequenceTimings timings = {};
+  Clock::time_point submitted = Clock::now();
+  std::optional<Clock::time_point> started = {}, first_sampled = {};
+};
+
+/// A sequence's part in a pass.
+struct Part {
+  Sequence* sequence;
+  int planned;                       // tokens that the policy gave it
+  std::vector<TokenId> window = {};  // the tokens of the segment
+  bool generates = false;            // window is the token sampled last and a draft; else it reads
+  bool samples = false;              // the window ends with the last token known
+};
+
+}  // namespace
+
+struct Engine::Impl {
+  std::unique_ptr<Machine> machine;
+  PrefixCache prefixes;
+  std::shared_ptr<SchedulingPolicy> policy;
+  int context_length;
+  StepLimits limits;  // without free_pages
+  std::deque<std::unique_ptr<Sequence>> waiting = {};
+  std::vector<std::unique_ptr<Sequence>> running = {};
+  DraftPolicy drafts = {};
+  SequenceId next_id = 1;
+  std::uint64_t steps = 0, rows = 0, preemptions = 0;
+
+  Result<void> Check(const Request& request) const;
+  [[nodiscard]] StepLimits Limits();
+  void EndCancelled();
+  void Admit();
+  void Preempt(const std::vector<std::size_t>& indices);
+  void MakeWindow(Part* part, bool alone, int* spare);
+  [[nodiscard]] bool Reserve(Sequence* sequence, int tokens);
+  [[nodiscard]] std::vector<Part> MakeParts(const StepPlan& plan);
+  [[nodiscard]] Result<void> RunPass(std::span<const Part> parts, double* seconds);
+  [[nodiscard]] std::optional<Error> Absorb(const Part& part, double seconds, bool alone);
+  void ShareFailures(std::span<const Part> parts);
+  void KeepPrefix(const Sequence& sequence, bool whole_pages_only);
+  void End(std::unique_ptr<Sequence> sequence, std::optional<Error> error);
+  void EndIf(const std::function<bool(Sequence*, std::optional<Error>*)>& ended);
+};
+
+Result<void> Engine::Impl::Check(const Request& request) const {
+  const std::size_t vocab_size = machine->vocab_size();
+  if (request.prompt.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "there are no tokens to run");
+  }
+  for (const TokenId id : request.prompt) {
+    if (id >= 0 && static_cast<std::size_t>(id) < vocab_size) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("token id {} is outside the vocabulary (0..{})", id, vocab_size - 1));
+  }
+  if (request.prompt.size() > static_cast<std::size_t>(context_length)) {
+    return Fail(ErrorCode::kContextFull,
+                fmt::format("the prompt has {} tokens, the context holds {}", request.prompt.size(),
+                            context_length));
+  }
+  return {};
+}
+
+StepLimits Engine::Impl::Limits() {
+  StepLimits now = limits;
+  now.free_pages = machine->pages().free_pages() + prefixes.evictable_pages();
+  return now;
+}
+
+/// Keeps the pages of the positions that have run. A sequence that goes on writing keeps its last,
+/// partial page for itself, so that it need not be copied.
+void Engine::Impl::KeepPrefix(const Sequence& sequence, bool whole_pages_only) {
+  int length = sequence.cache.length();
+  if (whole_pages_only) length -= length % model::kPagePositions;
+  prefixes.Insert(std::span(sequence.tokens).first(static_cast<std::size_t>(length)),
+                  sequence.cache);
+}
+
+/// Reports the end of a sequence and gives its pages back.
+void Engine::Impl::End(std::unique_ptr<Sequence> sequence, std::optional<Error> error) {
+  if (!error) KeepPrefix(*sequence, false);
+  sequence->cache.Truncate(0);
+  const Clock::time_point now = Clock::now();
+  SequenceTimings& timings = sequence->timings;
+  const Clock::time_point started = sequence->started.value_or(now);
+  const Clock::time_point sampled = sequence->first_sampled.value_or(now);
+  timings.queued_s = SecondsBetween(sequence->submitted, started);
+  timings.prompt_s = SecondsBetween(started, sampled);
+  timings.predicted_s = SecondsBetween(sampled, now);
+  Result<GenerateResult> result = [&]() -> Result<GenerateResult> {
+    if (error) return tl::unexpected(std::move(*error));
+    return sequence->generation.Finish();
+  }();
+  if (sequence->request.on_done) {
+    sequence->request.on_done({sequence->id, std::move(result), timings});
+  }
+}
+
+/// Ends the running sequences for which `ended` returns true.
+void Engine::Impl::EndIf(const std::function<bool(Sequence*, std::optional<Error>*)>& ended) {
+  std::vector<std::pair<std::unique_ptr<Sequence>, std::optional<Error>>> done;
+  for (std::unique_ptr<Sequence>& sequence : running) {
+    std::optional<Error> error;
+    if (ended(sequence.get(), &error)) done.emplace_back(std::move(sequence), std::move(error));
+  }
+  std::erase(running, nullptr);
+  for (auto& [sequence, error] : done) End(std::move(sequence), std::move(error));
+}
+
+void Engine::Impl::EndCancelled() {
+  const auto cancel = [](Sequence* sequence) {
+    if (!sequence->wants_to_end()) return false;
+    sequence->generation.End(FinishReason::kCancelled);
+    return true;
+  };
+  EndIf([&](Sequence* sequence, std::optional<Error>*) { return cancel(sequence); });
+  std::vector<std::unique_ptr<Sequence>> done;
+  for (std::unique_ptr<Sequence>& sequence : waiting) {
+    if (cancel(sequence.get())) done.push_back(std::move(sequence));
+  }
+  std::erase(waiting, nullptr);
+  for (auto& sequence : done) End(std::move(sequence), std::nullopt);
+}
+
+void Engine::Impl::Admit() {
+  while (!waiting.empty()) {
+    Sequence& next = *waiting.front();
+    if (!policy->Admits(static_cast<int>(next.tokens.size()), running.size(), Limits())) return;
+    // The last token must run, for its logits.
+    const int found =
+        prefixes.Attach(next.tokens, static_cast<int>(next.tokens.size()) - 1, &next.cache);
+    if (!next.started) {
+      next.started = Clock::now();
+      next.timings.prompt_tokens = static_cast<int>(next.request.prompt.size());
+      next.timings.cached_tokens = found;
+    }
+    running.push_back(std::move(waiting.front()));
+    waiting.pop_front();
+  }
+}
+
+/// Sends running sequences back to the queue, in the order in which they came.
+void Engine::Impl::Preempt(const std::vector<std::size_t>& indices) {
+  for (const std::size_t i : indices) {
+    std::unique_ptr<Sequence>& sequence = running[i];
+    KeepPrefix(*sequence, false);  // what is not evicted meanwhile need not be computed again
+    sequence->cache.Truncate(0);
+    ++sequence->timings.preemptions;
+    ++preemptions;
+    const auto place = std::ranges::upper_bound(waiting, sequence->id, {},
+                                                [](const auto& other) { return other->id; });
+    waiting.insert(place, std::move(sequence));
+  }
+  std::erase(running, nullptr);
+}
+
+/// Room for more tokens, if need be instead of pages of the prefix cache.
+bool Engine::Impl::Reserve(Sequence* sequence, int tokens) {
+  model::KvSequence& cache = sequence->cache;
+  while (!cache.Reserve(tokens)) {
+    if (prefixes.Evict()) continue;
+    // The last page may be shared with the prefix cache only: then it need not be copied.
+    const auto last = static_cast<std::size_t>(cache.length() / model::kPagePositions);
+    if (last >= cache.pages().size() || !prefixes.Forget(cache.pages()[last])) return false;
+  }
+  return true;
+}
+
+/// The tokens that a sequence runs; `spare` rows of the step are left for drafts.
+void Engine::Impl::MakeWindow(Part* part, bool alone, int* spare) {
+  Sequence& sequence = *part->sequence;
+  const int done = sequence.cache.length(), left = sequence.left_to_read();
+  part->generates = left == 0;
+  if (part->generates) {
+    const int most = std::min(context_length - done, 1 + *spare);
+    part->window = sequence.generation.NextWindow(static_cast<std::size_t>(most), alone);
+    *spare -= static_cast<int>(part->window.size()) - 1;
+    part->samples = true;
+    return;
+  }
+  const int count = std::min(part->planned, left);
+  const auto first = sequence.tokens.begin() + done;
+  part->window.assign(first, first + count);
+  part->samples = count == left;
+}
+
+/// Frees the pages of preempted sequences and gives pages to the others; one that gets none waits.
+std::vector<Part> Engine::Impl::MakeParts(const StepPlan& plan) {
+  std::vector<Part> parts, ready;
+  int spare = limits.max_tokens;
+  for (const StepPlan::Run& run : plan.run) {
+    parts.push_back({running[run.index].get(), run.tokens});
+    spare -= run.tokens;
+  }
+  Preempt(plan.preempt);
+  for (Part& part : parts) {
+    MakeWindow(&part, parts.size() == 1, &spare);
+    if (!Reserve(part.sequence, static_cast<int>(part.window.size()))) continue;
+    ready.push_back(std::move(part));
+  }
+  return ready;
+}
+
+/// One pass over the parts. Error kCancelled: every sequence in it is cancelled.
+Result<void> Engine::Impl::RunPass(std::span<const Part> parts, double* seconds) {
+  std::vector<model::Segment> segments;
+  for (const Part& part : parts) {
+    Sequence& sequence = *part.sequence;
+    model::Segment segment{.sequence = &sequence.cache,
+                           .tokens = part.window,
+                           .tag = static_cast<int>(sequence.id & 0x7fffffffu)};
+    if (part.samples) {
+      // Rows of a draft are sampled one after the other; of a prompt only the last one.
+      const std::size_t count = part.generates ? part.window.size() : 1;
+      sequence.results.Prepare(count, sequence.generation.Wanted(count), machine->vocab_size(),
+                               &segment);
+    }
+    segments.push_back(segment);
+    rows += part.window.size();
+  }
+  const model::PassWatcher watcher = [&](int) {
+    return !std::ranges::all_of(parts,
+                                [](const Part& part) { return part.sequence->wants_to_end(); });
+  };
+  machine->state().SetWatcher(&watcher);
+  const Clock::time_point begin = Clock::now();
+  Result<void> done = machine->Run(segments);
+  *seconds = SecondsBetween(begin, Clock::now());
+  machine->state().SetWatcher(nullptr);
+  if (done) ShareFailures(parts);
+  return done;
+}
+
+/// Tells each sequence which of its tokens are not finite numbers; its neighbours go on.
+void Engine::Impl::ShareFailures(std::span<const Part> parts) {
+  auto failures = machine->state().failures();
+  for (const Part& part : parts) {
+    const auto mine = failures.first(part.window.size());
+    failures = failures.subspan(part.window.size());
+    Sequence& sequence = *part.sequence;
+    const int first = sequence.cache.length() - static_cast<int>(part.window.size());
+    sequence.error.reset();
+    for (std::size_t i = 0; i < mine.size() && !part.generates && !sequence.error; ++i) {
+      if (mine[i]) sequence.error = model::NotFiniteError(*mine[i], first + static_cast<int>(i));
+    }
+    if (!part.samples) continue;
+    std::ranges::copy(mine.last(sequence.results.failures.size()),
+                      sequence.results.failures.begin());
+  }
+}
+
+/// Samples what a sequence's part of the pass has given.
+std::optional<Error> Engine::Impl::Absorb(const Part& part, double seconds, bool alone) {
+  Sequence& sequence = *part.sequence;
+  Generation& generation = sequence.generation;
+  if (sequence.error) return sequence.error;
+  if (!part.samples || generation.finish()) return std::nullopt;
+  const std::span<const TokenId> window(part.window);
+  auto used = generation.Sample(part.generates ? window : window.last(1), 0, sequence.results);
+  if (!used) return std::move(used).error();
+  if (part.generates) {
+    // Positions of a draft that did not come true are forgotten.
+    const int before = sequence.cache.length() - static_cast<int>(window.size());
+    sequence.cache.Truncate(before + static_cast<int>(*used));
+    if (alone) generation.ObservePass(seconds, *used);
+  }
+  sequence.tokens.resize(sequence.request.prompt.size());
+  sequence.tokens.insert(sequence.tokens.end(), generation.ids().begin(), generation.ids().end());
+  if (!sequence.first_sampled) {
+    sequence.first_sampled = Clock::now();
+    KeepPrefix(sequence, /*whole_pages_only=*/true);  // for those that come meanwhile
+  }
+  if (!generation.finish() && sequence.cache.length() >= context_length) {
+    generation.End(FinishReason::kContextFull);
+  }
+  return std::nullopt;
+}
+
+Result<Engine> Engine::Create(std::shared_ptr<const LoadedModel> model,
+                              const EngineOptions& options) {
+  const int limit = model->model.config().context_length;
+  const auto check = [](const char* what, int value, int least, int most) -> Result<void> {
+    if (value >= least && value <= most) return {};
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: {}..{} expected, {} found", what, least, most, value));
+  };
+  BITTERN_TRY(check("context length", options.context_length, 0, limit));
+  BITTERN_TRY(check("batch size", options.batch_size, 1, 1 << 20));
+  BITTERN_TRY(check("number of sequences", options.max_sequences, 1, 1 << 20));
+  const int context = options.context_length == 0 ? limit : options.context_length;
+  const int pages_of_one = model::PagesFor(context);
+  const std::int64_t all = std::int64_t{pages_of_one} * options.max_sequences;
+  if (all > (1 << 24)) {
+    return Fail(ErrorCode::kOutOfMemory, fmt::format("{} sequences of {} tokens are too many",
+                                                     options.max_sequences, context));
+  }
+  int num_pages = static_cast<int>(all);
+  if (options.cache_tokens != 0) {
+    BITTERN_TRY(check("cache tokens", options.cache_tokens, context, INT32_MAX));
+    num_pages = model::PagesFor(options.cache_tokens);
+  }
+  const int batch_size =
+      std::max(1, static_cast<int>(std::min<std::int64_t>(
+                      options.batch_size, std::int64_t{context} * options.max_sequences)));
+  auto machine =
+      BITTERN_TRY(Machine::Create(std::move(model), {.max_tokens = batch_size,
+                                                     .max_positions = context,
+                                                     .num_pages = num_pages,
+                                                     .num_threads = options.num_threads,
+                                                     .screened_rows = options.max_sequences,
+                                                     .kv_type = options.kv_type}));
+  model::KvPool* pages = &machine->pages();
+  return Engine(std::unique_ptr<Impl>(
+      new Impl{.machine = std::move(machine),
+               .prefixes = PrefixCache(pages, options.prefix_cache ? num_pages : 0),
+               .policy = options.policy ? options.policy : std::make_shared<FairPolicy>(),
+               .context_length = context,
+               .limits = {.max_tokens = batch_size, .max_sequences = options.max_sequences}}));
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+Engine::~Engine() = default;
+
+Result<SequenceId> Engine::Submit(Request request) {
+  BITTERN_TRY(impl_->Check(request));
+  Generation generation = BITTERN_TRY(Generation::Create(impl_->machine->model(), request.options,
+                                                         request.on_text, &impl_->drafts));
+  generation.AddContext(request.prompt);
+  const SequenceId id = impl_->next_id++;
+  impl_->waiting.push_back(std::make_unique<Sequence>(id, std::move(request), std::move(generation),
+                                                      &impl_->machine->pages()));
+  return id;
+}
+
+void Engine::Cancel(SequenceId id) noexcept {
+  for (auto& sequence : impl_->running) {
+    if (sequence->id == id) sequence->cancelled = true;
+  }
+  for (auto& sequence : impl_->waiting) {
+    if (sequence->id == id) sequence->cancelled = true;
+  }
+}
+
+bool Engine::Step() {
+  Impl& impl = *impl_;
+  impl.EndCancelled();
+  impl.Admit();
+  if (impl.running.empty()) return !impl.waiting.empty();
+  ++impl.steps;
+  std::vector<SequenceView> views;
+  views.reserve(impl.running.size());
+  for (const auto& sequence : impl.running) views.push_back(sequence->view());
+  const StepPlan plan = impl.policy->Next(views, impl.Limits());
+  const std::vector<Part> parts = impl.MakeParts(plan);
+  if (parts.empty() && impl.running.size() > 1) {
+    // Pages that sequences share are not free when one of them gives them up: take more.
+    const auto youngest = std::ranges::max_element(
+        impl.running, {}, [](const auto& sequence) { return sequence->id; });
+    impl.Preempt({static_cast<std::size_t>(youngest - impl.running.begin())});
+  }
+  double seconds = 0;
+  const Result<void> done = parts.empty() ? Result<void>() : impl.RunPass(parts, &seconds);
+  std::vector<std::pair<Sequence*, Error>> failed;
+  if (!done && done.error().code != ErrorCode::kCancelled) {
+    for (const Part& part : parts) failed.emplace_back(part.sequence, done.error());
+  } else if (done && !parts.empty()) {
+    std::size_t rows = 0;
+    for (const Part& part : parts) rows += part.window.size();
+    impl.policy->Observe(rows, seconds);
+    for (const Part& part : parts) {
+      if (auto error = impl.Absorb(part, seconds, parts.size() == 1)) {
+        failed.emplace_back(part.sequence, std::move(*error));
+      }
+    }
+  }
+  impl.EndIf([&](Sequence* sequence, std::optional<Error>* error) {
+    for (auto& [which, why] : failed) {
+      if (which == sequence) *error = std::move(why);
+    }
+    return error->has_value() || sequence->generation.finish().has_value();
+  });
+  return !impl.running.empty() || !impl.waiting.empty();
+}
+
+std::size_t Engine::active() const noexcept {
+  return impl_->running.size() + impl_->waiting.size();
+}
+EngineStats Engine::stats() const noexcept {
+  const model::KvPool& pages = impl_->machine->pages();
+  return {.steps = impl_->steps,
+          .rows = impl_->rows,
+          .running = impl_->running.size(),
+          .waiting = impl_->waiting.size(),
+          .pages = pages.num_pages(),
+          .free_pages = pages.free_pages(),
+          .page_bytes = pages.page_bytes(),
+          .preemptions = impl_->preemptions,
+          .prefix_cache = impl_->prefixes.stats()};
+}
+int Engine::context_length() const noexcept { return impl_->context_length; }
+int Engine::num_threads() const noexcept { return impl_->machine->threads().size(); }
+const LoadedModel& Engine::model() const noexcept { return impl_->machine->model(); }
+void Engine::SetTracer(model::Tracer* tracer) noexcept {
+  impl_->machine->state().SetTracer(tracer);
+}
+
+}  // namespace bittern::runtime

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many sequences give what each gives alone: the same ids, and the same logits to the bit, whatever
+// runs beside them, whoever left the pages they take over, and however short pages are. Random
+// scripts of requests that join, are cancelled, and share prefixes, on random weights.
+#include "runtime/engine/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <random>
+
+#include "base/hash.hpp"
+#include "model/small_model_for_test.hpp"
+#include "model/trace.hpp"
+#include "quant/ternary_codec.hpp"
+#include "runtime/session.hpp"
+
+namespace bittern::runtime {
+namespace {
+
+using model::SmallModel;
+
+constexpr int kContext = 700;
+
+/// A model with a vocabulary; grouped: with scales that differ along its rows.
+std::shared_ptr<const LoadedModel> MakeModel(bool grouped, const char* isa) {
+  SmallModel small(grouped ? "qwen3" : "bitnet-b1.58");
+  small.keys["context_length"] = kContext;
+  small.AddTokenizer();
+  if (grouped) {
+    small.Recode(
+        *quant::DefaultCodec(quant::WeightFormat::kTQ2_0),
+        [](std::size_t r, std::size_t g) { return 0.0625f * static_cast<float>(1 + (r + g) % 3); });
+  }
+  const auto path = small.Write();
+  const char* const forced = std::getenv("BITTERN_ISA");
+  const std::string before = forced == nullptr ? "" : forced;
+  if (isa != nullptr) setenv("BITTERN_ISA", isa, 1);
+  auto model = LoadedModel::Load(path, {.num_threads = 1});
+  setenv("BITTERN_ISA", before.c_str(), 1);
+  std::filesystem::remove(path);
+  EXPECT_TRUE(model.has_value()) << model.error().message;
+  return model.value();
+}
+
+/// The logits of every position that some sequence wanted all of, and the final hidden states.
+class Hashes final : public model::Tracer {
+ public:
+  void OnValues(const model::TracePlace& place,
+                std::span<const std::byte> values) noexcept override {
+    if (place.point == model::TracePoint::kFfnResidual && place.layer == 1) {
+      // In several parts: all but the first continue the row.
+      auto& [position, hash] = rows_[{place.sequence, place.position}];
+      if (!hash) hash.emplace();
+      hash->Add(values);
+      position = place.position;
+    }
+  }
+  /// Of a sequence, by position; a position that was computed again counts once.
+  std::map<int, std::string> Of(int sequence) const {
+    std::map<int, std::string> result;
+    for (const auto& [key, value] : rows_) {
+      if (key.first == sequence) result[key.second] = value.second->Hex();
+    }
+    return result;
+  }
+
+ private:
+  std::map<std::pair<int, int>, std::pair<int, std::optional<Hash128>>> rows_;
+};
+
+struct Script {
+  std::vector<TokenId> prompt;
+  GenerateOptions options;
+  int joins_at = 0;    // step
+  int cancel_at = -1;  // tokens of text
+};
+
+GenerateOptions RandomOptions(std::mt19937* rng) {
+  const auto below = [&](unsigned n) { return (*rng)() % n; };
+  GenerateOptions options;
+  options.max_tokens = static_cast<int>(below(40));
+  options.ignore_eos = below(2) == 0;
+  options.render_special = below(2) == 0;
+  options.speculation =
+      std::array{Speculation::kOff, Speculation::kNgram, Speculation::kAlways}[below(3)];
+  SamplerOptions& sampler = options.sampler;
+  sampler.temperature = below(3) == 0 ? 0.0f : 0.1f * static_cast<float>(1 + below(15));
+  sampler.top_k = static_cast<int>(below(3) == 0 ? 0 : below(60));
+  sampler.top_p = below(2) == 0 ? 1.0f : 0.9f;
+  sampler.min_p = below(2) == 0 ? 0.0f : 0.05f;
+  sampler.repeat_penalty = below(3) == 0 ? 1.2f : 1.0f;
+  sampler.seed = (*rng)();
+  if (below(4) == 0) options.stops = {"w27"};
+  return options;
+}
+
+std::vector<Script> RandomScripts(std::mt19937* rng) {
+  const auto below = [&](unsigned n) { return (*rng)() % n; };
+  std::vector<Script> scripts(1 + below(9));
+  for (std::size_t i = 0; i < scripts.size(); ++i) {
+    Script& script = scripts[i];
+    if (i > 0 && below(2) == 0) {  // a prefix of an earlier prompt
+      const auto& other = scripts[below(static_cast<unsigned>(i))].prompt;
+      script.prompt.assign(other.begin(),
+                           other.begin() + 1 + below(static_cast<unsigned>(other.size())));
+    }
+    // Some prompts are long, some end where a page does.
+    const unsigned kind = below(6);
+    const unsigned more = kind == 0 ? below(500) : kind < 3 ? 235 + below(22) : below(30);
+    for (unsigned t = 0; t <= more && script.prompt.size() < kContext; ++t) {
+      script.prompt.push_back(static_cast<TokenId>(below(8)));  // few ids: drafts come true
+    }
+    script.options = RandomOptions(rng);
+    script.joins_at = static_cast<int>(below(12));
+    if (below(5) == 0) script.cancel_at = static_cast<int>(below(10));
+  }
+  return scripts;
+}
+
+/// What a request gives alone, token by token in a session of its own.
+GenerateResult Alone(const std::shared_ptr<const LoadedModel>& model, const Script& script) {
+  auto session = Session::Create(model, {.context_length = kContext, .num_threads = 1}).value();
+  EXPECT_TRUE(session.Prefill(script.prompt));
+  GenerateOptions options = script.options;
+  options.speculation = Speculation::kOff;
+  return session.Generate(options, {}).value();
+}
+
+struct Ended {
+  bool cancelled_by_script = false;
+  std::optional<GenerateResult> result = {};
+};
+
+/// Runs the scripts in one engine.
+std::vector<Ended> Together(Engine* engine, const std::vector<Script>& scripts) {
+  std::vector<Ended> ended(scripts.size());
+  std::vector<int> tokens(scripts.size());
+  std::vector<bool> joined(scripts.size());
+  std::size_t left = scripts.size();
+  for (int step = 0; left > 0; ++step) {
+    for (std::size_t i = 0; i < scripts.size(); ++i) {
+      if (joined[i] || scripts[i].joins_at > step) continue;
+      joined[i] = true;
+      Request request{.prompt = scripts[i].prompt, .options = scripts[i].options};
+      request.on_text = [&, i](std::string_view) {
+        ended[i].cancelled_by_script = tokens[i]++ == scripts[i].cancel_at;
+        return !ended[i].cancelled_by_script;
+      };
+      request.on_done = [&, i](Completion completion) {
+        EXPECT_TRUE(completion.result.has_value()) << completion.result.error().message;
+        if (completion.result) ended[i].result = *completion.result;
+        --left;
+      };
+      EXPECT_TRUE(engine->Submit(std::move(request)).has_value());
+    }
+    engine->Step();
+    EXPECT_LT(step, 100'000);
+    if (step >= 100'000) break;
+  }
+  return ended;
+}
+
+void ExpectSame(const std::vector<Script>& scripts, const std::vector<Ended>& ended,
+                const std::vector<GenerateResult>& alone, const std::string& where) {
+  for (std::size_t i = 0; i < scripts.size(); ++i) {
+    ASSERT_TRUE(ended[i].result.has_value()) << where << ", request " << i;
+    const GenerateResult& got = *ended[i].result;
+    const GenerateResult& want = alone[i];
+    if (ended[i].cancelled_by_script) {
+      ASSERT_LE(got.ids.size(), want.ids.size()) << where << ", request " << i;
+      EXPECT_TRUE(std::equal(got.ids.begin(), got.ids.end(), want.ids.begin())) << where;
+      continue;
+    }
+    EXPECT_EQ(got.ids, want.ids) << where << ", request " << i;
+    EXPECT_EQ(got.text, want.text) << where << ", request " << i;
+    EXPECT_EQ(got.finish, want.finish) << where << ", request " << i;
+  }
+}
+
+/// BITTERN_ENGINE_SCRIPTS: how many scripts of each kind run (200 in ./check deep).
+unsigned NumScripts() {
+  const char* const text = std::getenv("BITTERN_ENGINE_SCRIPTS");
+  return text == nullptr ? 12 : static_cast<unsigned>(std::atoi(text));
+}
+
+class EngineScripts : public testing::TestWithParam<std::tuple<bool, const char*>> {};
+
+TEST_P(EngineScripts, EverySequenceGivesWhatItGivesAlone) {
+  const auto [grouped, isa] = GetParam();
+  const auto model = MakeModel(grouped, isa);
+  std::uint64_t preemptions = 0, found = 0;
+  for (unsigned seed = 1; seed <= NumScripts(); ++seed) {
+    std::mt19937 rng(seed);
+    const std::vector<Script> scripts = RandomScripts(&rng);
+    std::vector<GenerateResult> alone;
+    for (const Script& script : scripts) alone.push_back(Alone(model, script));
+    const EngineOptions options{.max_sequences = 1 + static_cast<int>(rng() % 9),
+                                .context_length = kContext,
+                                .cache_tokens = kContext + static_cast<int>(rng() % 1200),
+                                .batch_size = std::array{1, 3, 8, 17, 64, 512}[rng() % 6],
+                                .num_threads = std::array{1, 2, 7}[rng() % 3],
+                                .prefix_cache = rng() % 4 != 0};
+    Engine engine = Engine::Create(model, options).value();
+    const auto where = "seed " + std::to_string(seed) + ", batch " +
+                       std::to_string(options.batch_size) + ", " +
+                       std::to_string(options.max_sequences) + " at a time, " +
+                       std::to_string(options.num_threads) + " threads";
+    ExpectSame(scripts, Together(&engine, scripts), alone, where + ", first");
+    ExpectSame(scripts, Together(&engine, scripts), alone, where + ", again");
+    const EngineStats stats = engine.stats();
+    preemptions += stats.preemptions;
+    found += stats.prefix_cache.found_tokens;
+    EXPECT_EQ(stats.pages - stats.free_pages, stats.prefix_cache.pages) << where;
+    if (testing::Test::HasFailure()) return;
+  }
+  std::printf("  %llu preemptions, %llu tokens found in the prefix cache\n",
+              static_cast<unsigned long long>(preemptions), static_cast<unsigned long long>(found));
+  EXPECT_GT(found, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EngineScripts,
+                         testing::Combine(testing::Bool(), testing::Values("", "scalar")),
+                         [](const auto& kind) {
+                           const std::string isa(std::get<1>(kind.param));
+                           return std::string(std::get<0>(kind.param) ? "Grouped" : "Plain") +
+                                  (isa.empty() ? "Native" : "Scalar");
+                         });
+
+TEST(Engine, HiddenStatesOfEveryPositionAreThoseOfTheSequenceAlone) {
+  const auto model = MakeModel(false, "");
+  std::mt19937 rng(3);
+  std::vector<Script> scripts;
+  for (int i = 0; i < 6; ++i) {
+    Script script{.prompt = {}, .options = {.max_tokens = 20, .ignore_eos = true}};
+    for (unsigned t = 0; t < 5 + 90u * static_cast<unsigned>(i); ++t) {
+      script.prompt.push_back(static_cast<TokenId>(rng() % 256));
+    }
+    script.options.sampler.seed = rng();
+    script.joins_at = 2 * i;
+    scripts.push_back(std::move(script));
+  }
+  Hashes together;
+  Engine engine = Engine::Create(model, {.max_sequences = 6,
+                                         .context_length = kContext,
+                                         .batch_size = 37,
+                                         .num_threads = 2,
+                                         .prefix_cache = false})
+                      .value();
+  engine.SetTracer(&together);
+  (void)Together(&engine, scripts);
+  for (std::size_t i = 0; i < scripts.size(); ++i) {
+    Hashes one;
+    Engine alone =
+        Engine::Create(model, {.max_sequences = 1, .context_length = kContext, .num_threads = 1})
+            .value();
+    alone.SetTracer(&one);
+    (void)Together(&alone, {scripts[i]});
+    const auto want = one.Of(1);
+    EXPECT_GE(want.size(), scripts[i].prompt.size());
+    EXPECT_EQ(together.Of(static_cast<int>(i) + 1), want) << i;
+  }
+}
+
+TEST(Engine, SequencesThatGiveTheirPagesAwayLoseNothing) {
+  const auto model = MakeModel(false, "");
+  std::mt19937 rng(5);
+  std::vector<Script> scripts(6);
+  std::vector<GenerateResult> alone;
+  for (Script& script : scripts) {
+    for (int t = 0; t < 250; ++t) script.prompt.push_back(static_cast<TokenId>(rng() % 256));
+    script.options = {.max_tokens = 40, .sampler = {.seed = 9}, .ignore_eos = true};
+    alone.push_back(Alone(model, script));
+  }
+  // Three sequences run, each needs a second page, and there is one.
+  Engine engine =
+      Engine::Create(
+          model,
+          {.max_sequences = 4, .context_length = kContext, .cache_tokens = 1024, .num_threads = 1})
+          .value();
+  ExpectSame(scripts, Together(&engine, scripts), alone, "");
+  EXPECT_GT(engine.stats().preemptions, 0u);
+}
+
+TEST(Engine, APromptSeenBeforeIsReadFromItsEnd) {
+  const auto model = MakeModel(false, "");
+  Engine engine =
+      Engine::Create(model, {.max_sequences = 2, .context_length = kContext, .num_threads = 1})
+          .value();
+  std::vector<TokenId> prompt(600);
+  for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<TokenId>(i % 250);
+  std::vector<Completion> done;
+  const auto run = [&](std::vector<TokenId> tokens) {
+    ASSERT_TRUE(engine
+                    .Submit({.prompt = std::move(tokens),
+                             .options = {.max_tokens = 5, .sampler = {.temperature = 0}},
+                             .on_done = [&](Completion c) { done.push_back(std::move(c)); }})
+                    .has_value());
+    engine.RunAll();
+  };
+  run(prompt);
+  prompt.push_back(7);
+  const std::uint64_t rows = engine.stats().rows;
+  run(prompt);
+  EXPECT_EQ(done[1].timings.cached_tokens, 600);
+  EXPECT_LE(engine.stats().rows - rows, 10u);
+  Engine fresh =
+      Engine::Create(model, {.max_sequences = 2, .context_length = kContext, .num_threads = 1})
+          .value();
+  std::vector<TokenId> ids;
+  ASSERT_TRUE(fresh
+                  .Submit({.prompt = prompt,
+                           .options = {.max_tokens = 5, .sampler = {.temperature = 0}},
+                           .on_done = [&](Completion c) { ids = c.result.value().ids; }})
+                  .has_value());
+  fresh.RunAll();
+  EXPECT_EQ(done[1].result.value().ids, ids);
+}
+
+TEST(Engine, CancellingTakesEffectInTheMiddleOfALongPrompt) {
+  const auto model = MakeModel(false, "");
+  Engine engine =
+      Engine::Create(
+          model,
+          {.max_sequences = 2, .context_length = kContext, .batch_size = 32, .num_threads = 1})
+          .value();
+  std::optional<FinishReason> finish;
+  const auto id =
+      engine.Submit({.prompt = std::vector<TokenId>(600, 3),
+                     .on_done = [&](Completion c) { finish = c.result.value().finish; }});
+  ASSERT_TRUE(id.has_value());
+  EXPECT_TRUE(engine.Step());
+  EXPECT_TRUE(engine.Step());
+  engine.Cancel(*id);
+  engine.Step();
+  EXPECT_EQ(finish, FinishReason::kCancelled);
+  EXPECT_LE(engine.stats().rows, 64u);
+}
+
+TEST(Engine, RefusesWhatItCannotRun) {
+  const auto model = MakeModel(false, "");
+  Engine engine = Engine::Create(model, {.max_sequences = 2, .context_length = 100}).value();
+  const auto code = [&](Request request) {
+    const auto id = engine.Submit(std::move(request));
+    return id ? std::optional<ErrorCode>() : id.error().code;
+  };
+  EXPECT_EQ(code({.prompt = {}}), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code({.prompt = {-1}}), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code({.prompt = {300}}), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code({.prompt = std::vector<TokenId>(101, 1)}), ErrorCode::kContextFull);
+  EXPECT_EQ(code({.prompt = {1}, .options = {.sampler = {.repeat_penalty = 0}}}),
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code({.prompt = {1}, .options = {.stops = {"\xff"}}}), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(engine.active(), 0u);
+  EXPECT_FALSE(engine.Step());
+  EXPECT_FALSE(Engine::Create(model, {.max_sequences = 0}).has_value());
+  EXPECT_FALSE(Engine::Create(model, {.context_length = kContext + 1}).has_value());
+  EXPECT_FALSE(Engine::Create(model, {.context_length = 300, .cache_tokens = 299}).has_value());
+}
+
+}  // namespace
+}  // namespace bittern::runtime

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trees are small (a node is a page of 256 tokens, tens of megabytes at a real model's size), so
+// eviction looks at every node instead of keeping an order.
+#include "runtime/engine/prefix_cache.hpp"
+
+#include <algorithm>
+
+namespace bittern::runtime {
+namespace {
+
+constexpr auto kPage = static_cast<std::size_t>(model::kPagePositions);
+
+std::size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+  const std::size_t most = std::min(a.size(), b.size());
+  std::size_t i = 0;
+  while (i < most && a[i] == b[i]) ++i;
+  return i;
+}
+
+}  // namespace
+
+PrefixCache::PrefixCache(model::KvPool* pool, int max_pages) : pool_(pool), max_pages_(max_pages) {}
+
+PrefixCache::~PrefixCache() {
+  for (const Node* node : nodes_) pool_->Release(node->page);
+}
+
+PrefixCache::Node* PrefixCache::BestChild(Node* node, std::span<const TokenId> tokens,
+                                          std::size_t* common) {
+  Node* best = nullptr;
+  *common = 0;
+  if (tokens.empty()) return best;
+  const auto [begin, end] = node->children.equal_range(tokens[0]);
+  for (auto it = begin; it != end; ++it) {
+    const std::size_t n = CommonPrefix(it->second->tokens, tokens);
+    if (n <= *common) continue;
+    best = it->second.get();
+    *common = n;
+  }
+  return best;
+}
+
+int PrefixCache::Attach(std::span<const TokenId> tokens, int limit, model::KvSequence* sequence) {
+  stats_.asked_tokens += tokens.size();
+  auto left = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(std::max(limit, 0))));
+  Node* node = &root_;
+  ++tick_;
+  int found = 0;
+  for (;;) {
+    std::size_t common = 0;
+    node = BestChild(node, left, &common);
+    if (node == nullptr) break;
+    node->used = tick_;
+    sequence->Append(node->page, static_cast<int>(common));
+    found += static_cast<int>(common);
+    left = left.subspan(common);
+    if (common < kPage) break;
+  }
+  stats_.found_tokens += static_cast<std::uint64_t>(found);
+  return found;
+}
+
+void PrefixCache::Insert(std::span<const TokenId> tokens, const model::KvSequence& sequence) {
+  Node* node = &root_;
+  ++tick_;
+  for (std::size_t i = 0; i * kPage < tokens.size(); ++i) {
+    const auto page_tokens = tokens.subspan(i * kPage, std::min(kPage, tokens.size() - i * kPage));
+    const std::uint32_t page = sequence.pages()[i];
+    std::size_t common = 0;
+    Node* child = BestChild(node, page_tokens, &common);
+    if (child != nullptr && common == page_tokens.size()) {
+      child->used = tick_;  // known, perhaps with more tokens behind
+      if (common < kPage) return;
+      node = child;
+      continue;
+    }
+    if (child != nullptr && common == child->tokens.size()) Remove(child);  // ours goes further
+    node = AddChild(node, page_tokens, page);
+    if (node == nullptr) return;
+  }
+}
+
+PrefixCache::Node* PrefixCache::AddChild(Node* node, std::span<const TokenId> tokens,
+                                         std::uint32_t page) {
+  // The path to the new node was used just now, so it is not what eviction takes first; where
+  // nothing else is left, the new page is not kept.
+  while (static_cast<int>(nodes_.size()) >= max_pages_) {
+    const bool path_is_all =
+        std::ranges::all_of(nodes_, [&](const Node* other) { return other->used == tick_; });
+    if (path_is_all || !Evict()) return nullptr;
+  }
+  auto child = std::make_unique<Node>();
+  child->parent = node;
+  child->page = page;
+  child->tokens.assign(tokens.begin(), tokens.end());
+  child->used = tick_;
+  pool_->Share(page);
+  Node* added = child.get();
+  nodes_.push_back(added);
+  node->children.emplace(tokens[0], std::move(child));
+  return added;
+}
+
+void PrefixCache::Remove(Node* node) {
+  pool_->Release(node->page);
+  nodes_.erase(std::ranges::find(nodes_, node));
+  const auto [begin, end] = node->parent->children.equal_range(node->tokens[0]);
+  for (auto it = begin; it != end; ++it) {
+    if (it->second.get() != node) continue;
+    node->parent->children.erase(it);  // frees the node
+    return;
+  }
+}
+
+bool PrefixCache::Evict() {
+  Node* oldest = nullptr;
+  for (Node* node : nodes_) {
+    if (!node->children.empty() || pool_->references(node->page) > 1) continue;
+    if (oldest == nullptr || node->used < oldest->used) oldest = node;
+  }
+  if (oldest == nullptr) return false;
+  Remove(oldest);
+  return true;
+}
+
+bool PrefixCache::Forget(std::uint32_t page) {
+  const auto it = std::ranges::find_if(
+      nodes_, [&](const Node* node) { return node->page == page && node->children.empty(); });
+  if (it == nodes_.end()) return false;
+  Remove(*it);
+  return true;
+}
+
+int PrefixCache::evictable_pages() const noexcept {
+  int count = 0;
+  for (const auto& [first, child] : root_.children) (void)CountUnused(*child, &count);
+  return count;
+}
+
+bool PrefixCache::CountUnused(const Node& node, int* count) const noexcept {
+  bool unused = pool_->references(node.page) == 1;
+  for (const auto& [first, child] : node.children) unused &= CountUnused(*child, count);
+  if (unused) ++*count;
+  return unused;
+}
+
+PrefixCacheStats PrefixCache::stats() const noexcept {
+  PrefixCacheStats stats = stats_;
+  stats.pages = static_cast<int>(nodes_.size());
+  stats.bytes = nodes_.size() * pool_->page_bytes();
+  return stats;
+}
+
+}  // namespace bittern::runtime
