@@ -23,8 +23,9 @@ BELOW = {  # folder: what it may include besides itself
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "doctor": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime",
                "eval"},
+    "serve": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model",
-            "runtime", "eval", "doctor"},
+            "runtime", "eval", "doctor", "serve"},
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600

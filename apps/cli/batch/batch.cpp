@@ -15,9 +15,11 @@
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
-#include "runtime/chat/chat_template.hpp"
+#include "runtime/chat/chat_prompt.hpp"
+#include "runtime/engine/cache_size.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -27,8 +29,8 @@ constexpr const char* kBatchExample = R"(Example:
   bittern batch in.jsonl -o out.jsonl
 
 A line in: {"id", "prompt" | "prompt_ids" | "messages", "n_predict", "temperature", "top_k",
-"top_p", "min_p", "repeat_penalty", "repeat_last_n", "seed", "stop", "ignore_eos"}; OpenAI's batch
-lines are read, too. Flags give the values that a line leaves open. A line out has "id", "ids",
+"top_p", "min_p", "seed", "stop", "logprobs", ...} (docs/sampling.md); OpenAI's batch lines are read,
+too. Flags give the values that a line leaves open. A line out has "id", "ids",
 "text", "finish_reason", "prompt_tokens" and "seed", or "id" and "error". The same line gives the
 same result, whatever runs beside it.)";
 
@@ -171,7 +173,8 @@ void BatchRun::Finish(std::size_t place, std::size_t prompt_tokens, std::string 
   ++done_;
   failed_ += result ? 0 : 1;
   tokens_ += result ? result->ids.size() : 0;
-  held_[place] = WriteBatchLine(id, prompt_tokens, result, options_.timings ? &timings : nullptr);
+  held_[place] = WriteBatchLine(id, prompt_tokens, result, engine_.model().tokenizer,
+                                options_.timings ? &timings : nullptr);
   for (auto it = held_.begin();
        it != held_.end() && (options_.unordered || it->first == next_to_write_);
        it = held_.erase(it)) {
@@ -221,18 +224,6 @@ void BatchRun::Report() const {
   }
 }
 
-/// Positions of all sequences together: what the memory for them holds, one context at least.
-Result<int> CacheTokens(const BatchOptions& options, const runtime::SessionOptions& session,
-                        const model::ModelConfig& config) {
-  const int context = session.context_length == 0 ? config.context_length : session.context_length;
-  const auto pool = BITTERN_TRY(model::KvPool::Create(config, 1, session.kv_type));
-  const double pages =
-      static_cast<double>(options.cache_mib) * 0x1p20 / static_cast<double>(pool.page_bytes());
-  const double wanted = static_cast<double>(context) * options.parallel;
-  const double most = std::min(pages * model::kPagePositions, wanted);
-  return std::max(context, static_cast<int>(std::min(most, 1e9)));
-}
-
 Result<int> RunBatch(const BatchOptions& options) {
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   auto lines = BITTERN_TRY(LineSource::Open(options.input));
@@ -243,10 +234,14 @@ Result<int> RunBatch(const BatchOptions& options) {
                        &defaults.generate.sampler);
   for (std::string& stop : defaults.generate.stops) stop = Unescape(stop);
   Decisions decisions;
-  const auto form = runtime::ResolveChatTemplate(metadata, model->tokenizer, &decisions);
-  if (form) defaults.chat_template = &*form;
+  const auto prompt = runtime::ChatPrompt::Create(metadata, model->tokenizer, "", &decisions);
+  if (prompt) defaults.chat_prompt = &*prompt;
   const auto session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
-  const int cache_tokens = BITTERN_TRY(CacheTokens(options, session, model->model.config()));
+  const auto& config = model->model.config();
+  const int context = session.context_length == 0 ? config.context_length : session.context_length;
+  const int cache_tokens = BITTERN_TRY(
+      runtime::CacheTokens(config, context, options.parallel,
+                           static_cast<std::size_t>(options.cache_mib) << 20, session.kv_type));
   auto engine =
       BITTERN_TRY(runtime::Engine::Create(model, {.max_sequences = options.parallel,
                                                   .context_length = session.context_length,
@@ -302,6 +297,7 @@ void AddBatch(CLI::App& app, int* exit_code) {
   AddThreadsOption(*command, &options->num_threads);
   AddContextOptions(*command, &options->context);
   AddSamplingOptions(*command, &options->generate);
+  AddLogprobsOption(*command, &options->generate);
   command->callback([options, exit_code] { *exit_code = BatchCommand(*options); });
 }
 
