@@ -21,9 +21,11 @@ BELOW = {  # folder: what it may include besides itself
     "model": {"base", "quant", "formats", "kernels"},
     "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model"},
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
+    "doctor": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime",
+               "eval"},
     "serve": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model",
-            "runtime", "eval", "serve"},
+            "runtime", "eval", "doctor", "serve"},
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600

@@ -33,6 +33,7 @@ void AddBatch(CLI::App& app, int* exit_code);     // batch/batch.cpp
 void AddServe(CLI::App& app, int* exit_code);     // serve/serve.cpp
 void AddBench(CLI::App& app, int* exit_code);     // bench.cpp
 void AddCertify(CLI::App& app, int* exit_code);   // certify.cpp
+void AddDoctor(CLI::App& app, int* exit_code);    // doctor/doctor.cpp
 void AddEval(CLI::App& app, int* exit_code);      // eval/eval.cpp
 void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp
 void AddConvert(CLI::App& app, int* exit_code);   // convert.cpp

@@ -38,6 +38,9 @@ Exit codes:
   2    the model file is missing, corrupt or not supported
   3    anything else: memory, a full context, output that cannot be written
   4    certify --check: the certificate is not the expected one
+  10   doctor: something is wrong with the model and can be put right
+  11   doctor: something of the model is lost
+  12   doctor: cannot tell
   130  interrupted by Ctrl-C)";
 
 /// Why `text` is not the number that an option takes.
@@ -105,6 +108,7 @@ int Main(std::span<const std::string> words) {
   AddBench(app, &exit_code);
   AddCertify(app, &exit_code);
   AddEval(app, &exit_code);
+  AddDoctor(app, &exit_code);
   app.footer(kProgramFooter);  // after the commands, which would inherit it
   if (words.empty()) {
     PrintError("{}", app.help());

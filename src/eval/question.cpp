@@ -90,10 +90,10 @@ Question Ask(std::string kind, const std::string& context, const std::vector<std
 
 Result<Question> Piqa(const Json& line) {
   const std::string goal = BITTERN_TRY(Text(line, "goal"));
-  const std::vector<std::string> answers = {BITTERN_TRY(Text(line, "sol1")),
-                                            BITTERN_TRY(Text(line, "sol2"))};
+  const std::string first = BITTERN_TRY(Text(line, "sol1"));
+  const std::string second = BITTERN_TRY(Text(line, "sol2"));
   const std::size_t gold = BITTERN_TRY(Gold(line, {"label"}, 0, 2));
-  return Ask("piqa", "Question: " + goal + "\nAnswer:", answers, gold);
+  return Ask("piqa", "Question: " + goal + "\nAnswer:", {first, second}, gold);
 }
 
 /// The rest of the sentence after each option.
@@ -104,7 +104,8 @@ Result<Question> WinoGrande(const Json& line) {
     return Fail(ErrorCode::kInvalidArgument, "sentence: a text with \"_\" expected");
   }
   const std::string rest(Stripped(std::string_view(sentence).substr(blank + 1)));
-  Question question{.kind = "winogrande", .gold = BITTERN_TRY(Gold(line, {"answer"}, 1, 2))};
+  const std::size_t gold = BITTERN_TRY(Gold(line, {"answer"}, 1, 2));
+  Question question{.kind = "winogrande", .gold = gold};
   for (const char* field : {"option1", "option2"}) {
     const std::string option = BITTERN_TRY(Text(line, field));
     question.choices.push_back(

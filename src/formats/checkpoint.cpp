@@ -106,8 +106,15 @@ Result<Checkpoint> OpenFolder(const std::filesystem::path& folder,
 
 void Checkpoint::SetTensors(std::vector<Tensor> tensors) {
   tensors_ = std::move(tensors);
+  index_.clear();
   index_.reserve(tensors_.size());
   for (std::size_t i = 0; i < tensors_.size(); ++i) index_.emplace(tensors_[i].name, i);
+}
+
+void Checkpoint::ReplaceTensors(std::vector<Tensor> tensors,
+                                std::vector<std::vector<std::byte>> memory) {
+  for (auto& bytes : memory) replaced_.push_back(std::move(bytes));
+  SetTensors(std::move(tensors));
 }
 
 Result<Checkpoint> Checkpoint::Open(const std::filesystem::path& path) {

@@ -84,6 +84,10 @@ class Checkpoint {
   void Release(const Tensor& tensor) const noexcept { Release(tensor.bytes); }
   void Release(std::span<const std::byte> bytes) const noexcept;
 
+  /// Another reading of the file, to try it: these tensors in place of those that were there. Names
+  /// differ from each other. `memory` is kept: what bytes of the tensors may view.
+  void ReplaceTensors(std::vector<Tensor> tensors, std::vector<std::vector<std::byte>> memory);
+
  private:
   friend class CheckpointBuilder;
   Checkpoint() = default;
@@ -91,6 +95,7 @@ class Checkpoint {
 
   std::vector<MappedFile> files_;      // one, or the parts or shards of a split model, or none
   std::span<const std::byte> memory_;  // of OpenBytes
+  std::vector<std::vector<std::byte>> replaced_;  // of ReplaceTensors
   std::string path_, kind_;
   std::uint64_t data_start_ = 0;
   Metadata metadata_;

@@ -76,6 +76,9 @@ class Metadata {
   [[nodiscard]] Result<void> AddInts(std::string key, std::span<const std::int32_t> values);
   [[nodiscard]] Result<void> AddFloats(std::string key, std::span<const float> values);
 
+  /// Takes a key away, so that it can be added anew. False if it was not there.
+  bool Remove(std::string_view key);
+
   /// Applies llama.cpp's `--override-kv` text: KEY=TYPE:VALUE, TYPE one of int, float, bool,
   /// str. Replaces or adds; a new general.architecture takes the keys of the old one with it.
   /// Error kInvalidArgument names what is wrong with the text.

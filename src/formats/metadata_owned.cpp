@@ -54,4 +54,13 @@ Result<void> Metadata::AddFloats(std::string key, std::span<const float> values)
   return AddNumbers(std::move(key), MetaType::kF32, values.size(), std::as_bytes(values));
 }
 
+bool Metadata::Remove(std::string_view key) {
+  const auto found = index_.find(std::string(key));
+  if (found == index_.end()) return false;
+  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(found->second));
+  index_.clear();
+  for (std::size_t i = 0; i < entries_.size(); ++i) index_.emplace(entries_[i].key, i);
+  return true;
+}
+
 }  // namespace bittern::formats

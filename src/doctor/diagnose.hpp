@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a file to what is wrong with it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "doctor/finding.hpp"
+#include "doctor/probe.hpp"
+#include "formats/convert/convert.hpp"
+
+namespace bittern::doctor {
+
+struct DiagnoseOptions {
+  int num_threads = 0;
+  double seconds = 50;  ///< no new trial begins after this time
+  /// What is being done, now and then; may be empty.
+  std::function<void(std::string_view)> on_progress = {};
+};
+
+struct Diagnosis {
+  Verdict verdict = Verdict::kCannotTell;
+  std::vector<Finding> findings;                  ///< the first matters most
+  std::string summary;                            ///< one sentence
+  std::vector<std::string> undecided;             ///< what could not be told, a sentence each
+  std::optional<double> nats_before, nats_after;  ///< per token of the text known best
+  double uniform = 0;                             ///< nats per token of a model that knows nothing
+  std::size_t trials = 0;                         ///< readings that were run
+  double seconds = 0;
+  std::vector<Edit> edits;  ///< all cures, in their order
+};
+
+/// Looks at a file, and runs it where that can tell more. Never fails: what goes wrong is a
+/// finding. `path` stands in sentences. The same file gives the same diagnosis, unless the time is
+/// up.
+[[nodiscard]] Diagnosis Diagnose(const Opener& open, const std::string& path,
+                                 const DiagnoseOptions& options);
+
+/// Writes the file as the diagnosis reads it, in the format it has, with proof. Errors as
+/// formats::Convert; kInvalidArgument: there is nothing to put right.
+[[nodiscard]] Result<formats::ConvertReport> WriteCured(const Opener& open,
+                                                        const Diagnosis& diagnosis,
+                                                        const std::string& out, bool overwrite);
+
+}  // namespace bittern::doctor

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What doctor says of a file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "doctor/reading.hpp"
+
+namespace bittern::doctor {
+
+enum class Verdict {
+  kHealthy,     ///< nothing is wrong, as far as can be told
+  kCurable,     ///< something is wrong, and what puts it right is known
+  kIncurable,   ///< something is lost; only another copy of the file helps
+  kCannotTell,  ///< no reading makes sense: random weights, or a fault that is not known
+};
+[[nodiscard]] std::string_view VerdictName(Verdict verdict) noexcept;
+
+/// One thing that is wrong, in plain sentences.
+struct Finding {
+  std::string id;        ///< "i2s_layout", "truncated", ...: for programs
+  std::string cause;     ///< what is wrong
+  std::string evidence;  ///< how that shows
+  std::string cure;      ///< what to do
+  bool curable = false;
+};
+
+/// A finding with the edits that put it right.
+struct Cure {
+  Finding finding;
+  std::vector<Edit> edits;
+};
+
+/// What might be wrong. Those of one factor exclude each other.
+struct Hypothesis {
+  std::string factor;
+  std::string cause, cure;
+  Edit edit;
+  /// Wrong, it leaves no sense at all: not tried where the text is predicted well.
+  bool destructive = false;
+};
+
+}  // namespace bittern::doctor

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// One idea a function. One thread.
+#include "doctor/hypotheses.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "doctor/tensor_facts.hpp"
+#include "formats/i2s_detector.hpp"
+#include "model/config.hpp"
+
+namespace bittern::doctor {
+namespace {
+
+using formats::Checkpoint;
+using formats::Tensor;
+using quant::WeightFormat;
+
+/// What a hypothesis is made from.
+struct Subject {
+  const Checkpoint& file;
+  model::ModelConfig config;
+  bool small;
+  std::vector<Hypothesis>* out;
+
+  void Add(Hypothesis hypothesis) const { out->push_back(std::move(hypothesis)); }
+  [[nodiscard]] bool HasI2s() const {
+    return std::ranges::any_of(
+        file.tensors(), [](const Tensor& tensor) { return tensor.format == WeightFormat::kI2_S; });
+  }
+  [[nodiscard]] const Tensor* Layer(int layer, std::string_view kind) const {
+    return file.Find(fmt::format("blk.{}.{}", layer, kind));
+  }
+};
+
+void I2sLayouts(const Subject& s) {
+  if (!s.HasI2s()) return;
+  struct Layout {
+    const char *name, *maker;
+  };
+  for (const auto& [name, maker] :
+       {Layout{"x86-128", "the official file is"}, Layout{"arm-64", "bitnet.cpp on ARM writes it"},
+        Layout{"row4", "bitnet.cpp without ACT_PARALLEL writes it"},
+        Layout{"sequential", "some other converters write it"}}) {
+    const auto said = s.file.metadata().GetString("ternary.layout");
+    if (said && *said == name) continue;
+    s.Add(
+        {"i2s_layout",
+         fmt::format("The ternary weights are ordered as {} ({}), which nothing in the file says.",
+                     maker, name),
+         fmt::format("read the weights as {}", name), SetKey("ternary.layout", "str", name), true});
+  }
+}
+
+/// Which code stands for which weight. Codes that occur stand for -1, 0 and 1 in some order.
+void CodeMaps(const Subject& s) {
+  std::array<std::uint64_t, 4> counts = {};
+  std::uint64_t all = 0;
+  for (const Tensor& tensor : s.file.tensors()) {
+    if (const auto own = CodeCounts(tensor)) {
+      for (std::size_t c = 0; c < 4; ++c) counts[c] += (*own)[c];
+      all += tensor.num_elements();
+    }
+  }
+  std::vector<unsigned> used;
+  for (unsigned c = 0; c < 4; ++c) {
+    if (counts[c] > all / 50) used.push_back(c);
+  }
+  if (used.size() != 3) return;
+  // The codes of -1 and 1 are equally common; zero is the one that differs.
+  const auto distance = [&](unsigned a, unsigned b) {
+    return std::abs(static_cast<double>(counts[a]) - static_cast<double>(counts[b]));
+  };
+  const auto others_differ = [&](unsigned zero) {
+    std::vector<unsigned> rest = used;
+    std::erase(rest, zero);
+    return distance(rest[0], rest[1]);
+  };
+  std::ranges::stable_sort(used, {}, others_differ);
+  for (const unsigned zero : used) {
+    std::vector<unsigned> rest = used;
+    std::erase(rest, zero);
+    for (int flip = 0; flip < 2; ++flip) {
+      const unsigned minus = std::min(rest[0], rest[1]), plus = std::max(rest[0], rest[1]);
+      std::array<std::uint8_t, 4> map = {1, 1, 1, 1};
+      map[flip == 0 ? minus : plus] = 0;
+      map[flip == 0 ? plus : minus] = 2;
+      if (map == std::array<std::uint8_t, 4>{0, 1, 2, 1} && counts[3] == 0) continue;
+      // Signs cancel in attention, so a model with wrong ones may still make some sense.
+      const bool only_signs = map == std::array<std::uint8_t, 4>{2, 1, 0, 1};
+      s.Add({"code_map",
+             fmt::format(
+                 "The codes of the ternary weights mean something else than in other files: {} "
+                 "stands for -1, {} for 0 and {} for 1.",
+                 flip == 0 ? minus : plus, zero, flip == 0 ? plus : minus),
+             "rewrite the codes as 0, 1 and 2", MapCodes(map), !only_signs});
+    }
+  }
+}
+
+void AllScales(const Subject& s) {
+  const auto inverted = [](std::size_t i, const std::vector<float>& scales) {
+    return scales[i] > 0 ? std::optional(1 / scales[i]) : std::nullopt;
+  };
+  s.Add({"scales", "The scales of the ternary weights are stored as their reciprocals.",
+         "invert the scales", ChangeScales(inverted), true});
+  for (const int shift : {1, -1}) {
+    const auto shifted = [shift](std::size_t i, const std::vector<float>& scales) {
+      const auto n = static_cast<std::ptrdiff_t>(scales.size());
+      const auto from = (static_cast<std::ptrdiff_t>(i) + shift + n) % n;
+      return std::optional(scales[static_cast<std::size_t>(from)]);
+    };
+    s.Add({"scales",
+           fmt::format("Every tensor has the scale of the tensor {} it.",
+                       shift == 1 ? "before" : "after"),
+           "give every tensor its own scale", ChangeScales(shifted), false});
+  }
+}
+
+/// A scale far from those of the same matrix in other layers.
+void OddScales(const Subject& s) {
+  std::map<std::string, std::vector<std::pair<std::string, float>>> kinds;
+  for (const Tensor& tensor : s.file.tensors()) {
+    const auto scale = ScaleOf(tensor);
+    if (scale && *scale > 0) kinds[KindOf(tensor.name)].emplace_back(tensor.name, *scale);
+  }
+  for (auto& [kind, tensors] : kinds) {
+    if (tensors.size() < 3) continue;
+    std::vector<float> scales;
+    for (const auto& [name, scale] : tensors) scales.push_back(scale);
+    std::ranges::nth_element(scales,
+                             scales.begin() + static_cast<std::ptrdiff_t>(scales.size() / 2));
+    const float usual = scales[scales.size() / 2];
+    for (const auto& [name, scale] : tensors) {
+      const float ratio = scale / usual;
+      if (ratio < 4 && ratio > 0.25f) continue;
+      for (const float factor :
+           {2.f, 4.f, 8.f, 10.f, 16.f, 32.f, 64.f, 100.f, 127.f, 128.f, 256.f, 1000.f, 1024.f}) {
+        const float wanted = ratio > 1 ? scale / factor : scale * factor;
+        if (wanted / usual > 1.8f || wanted / usual < 0.55f) continue;
+        s.Add({"scale:" + name,
+               fmt::format("The scale of {} is {} times too {}.", name, factor,
+                           ratio > 1 ? "large" : "small"),
+               fmt::format("{} the scale of {} by {}", ratio > 1 ? "divide" : "multiply", name,
+                           factor),
+               SetScale(name, wanted), false});
+      }
+    }
+  }
+}
+
+void Activations(const Subject& s) {
+  const bool relu2 = s.config.activation == model::Activation::kRelu2;
+  const std::string key = s.config.architecture + ".hidden_activation";
+  s.Add({"activation",
+         fmt::format(
+             "The network was trained with {}, not with {}, which the file says or lets follow.",
+             relu2 ? "SiLU" : "squared ReLU", relu2 ? "squared ReLU" : "SiLU"),
+         fmt::format("set {} to {}", key, relu2 ? "silu" : "relu2"),
+         SetKey(key, "str", relu2 ? "silu" : "relu2"), false});
+}
+
+void Rotations(const Subject& s) {
+  s.Add({"rope_pairing",
+         s.config.permuted_qk
+             ? "The rows of q and k are not in the order that this architecture's files have."
+             : "The rows of q and k were put in an order (pairs of neighbours) that this "
+               "architecture's "
+               "files do not have.",
+         "put the rows of q and k in order",
+         SetKey("bittern.rope_pairing", "str", s.config.permuted_qk ? "neox" : "norm"), false});
+  const std::string key = s.config.architecture + ".rope.freq_base";
+  for (const auto& [base, text] : {std::pair{1e4, "10000"}, {5e5, "500000"}, {1e6, "1000000"}}) {
+    if (s.config.rope_theta == base) continue;
+    s.Add({"rope_base",
+           fmt::format("The base of the rotation is wrong: {} instead of {}.", s.config.rope_theta,
+                       text),
+           fmt::format("set {} to {}", key, text), SetKey(key, "float", text), false});
+  }
+}
+
+void Epsilons(const Subject& s) {
+  if (s.config.rms_norm_eps <= 2e-5f) return;
+  const std::string key = s.config.architecture + ".attention.layer_norm_rms_epsilon";
+  s.Add({"rms_epsilon",
+         fmt::format("The epsilon of the norms is wrong: {}.", s.config.rms_norm_eps),
+         fmt::format("set {} to 1e-05", key), SetKey(key, "float", "1e-05"), false});
+}
+
+bool SameShape(const Tensor* a, const Tensor* b) {
+  return a != nullptr && b != nullptr && a->shape == b->shape;
+}
+
+/// Matrices and norms of one shape that converters confuse.
+void Exchanges(const Subject& s) {
+  constexpr std::pair<const char*, const char*> kKinds[] = {
+      {"ffn_gate.weight", "ffn_up.weight"},
+      {"attn_q.weight", "attn_k.weight"},
+      {"attn_k.weight", "attn_v.weight"},
+      {"attn_q.weight", "attn_output.weight"},
+      {"attn_norm.weight", "ffn_norm.weight"}};
+  for (const auto& [a, b] : kKinds) {
+    if (!SameShape(s.Layer(0, a), s.Layer(0, b))) continue;
+    const std::string factor = fmt::format("exchanged:{}:{}", a, b);
+    s.Add({factor, fmt::format("{} and {} are exchanged in all layers.", a, b),
+           fmt::format("exchange {} and {}", a, b), ExchangeKinds(a, b), false});
+    if (!s.small) continue;
+    for (int i = 0; i < s.config.num_layers; ++i) {
+      const std::string prefix = fmt::format("blk.{}.", i);
+      s.Add({factor, fmt::format("{0}{1} and {0}{2} are exchanged.", prefix, a, b),
+             fmt::format("exchange {0}{1} and {0}{2}", prefix, a, b),
+             ExchangeTensors(prefix + a, prefix + b), false});
+    }
+  }
+}
+
+/// Norms as some other programs keep them: the distance from 1.
+void NormOffsets(const Subject& s) {
+  double sum = 0;
+  int count = 0;
+  for (const Tensor& tensor : s.file.tensors()) {
+    const auto mean = MeanOf(tensor);
+    if (!mean || tensor.name.find("norm") == std::string::npos) continue;
+    sum += *mean;
+    ++count;
+  }
+  if (count == 0 || std::abs(sum / count) > 0.4) return;
+  s.Add({"norm_offset", "The norms are stored as their distance from 1.", "add 1 to the norms",
+         AddToNorms(1), true});
+}
+
+void OutputHead(const Subject& s) {
+  const Tensor *head = s.file.Find("output.weight"), *embedding = s.file.Find("token_embd.weight");
+  if (!SameShape(head, embedding)) return;
+  s.Add({"output_head", "output.weight is not this model's head, which is its embedding.",
+         "leave output.weight out", DropTensor("output.weight"), true});
+}
+
+void NeighbouringLayers(const Subject& s) {
+  if (!s.small) return;
+  for (int i = 0; i + 1 < s.config.num_layers; ++i) {
+    s.Add({"layers", fmt::format("Layers {} and {} are exchanged.", i, i + 1),
+           fmt::format("exchange layers {} and {}", i, i + 1),
+           [i](Checkpoint* file) -> Result<void> {
+             for (const char* kind : {"attn_norm", "attn_q", "attn_k", "attn_v", "attn_sub_norm",
+                                      "attn_output", "ffn_norm", "ffn_gate", "ffn_up",
+                                      "ffn_sub_norm", "ffn_down", "attn_q_norm", "attn_k_norm"}) {
+               const std::string a = fmt::format("blk.{}.{}.weight", i, kind);
+               if (file->Find(a) == nullptr) continue;
+               BITTERN_TRY(ExchangeTensors(a, fmt::format("blk.{}.{}.weight", i + 1, kind))(file));
+             }
+             return {};
+           },
+           false});
+  }
+}
+
+}  // namespace
+
+std::vector<Hypothesis> HypothesesFor(const Checkpoint& checkpoint, bool small) {
+  std::vector<Hypothesis> hypotheses;
+  Decisions ignored;
+  const auto config = model::ReadConfig(checkpoint, &ignored);
+  if (!config) return hypotheses;
+  const Subject subject{checkpoint, *config, small, &hypotheses};
+  I2sLayouts(subject);
+  CodeMaps(subject);
+  AllScales(subject);
+  OddScales(subject);
+  NormOffsets(subject);
+  OutputHead(subject);
+  Rotations(subject);
+  Activations(subject);
+  Epsilons(subject);
+  Exchanges(subject);
+  NeighbouringLayers(subject);
+  return hypotheses;
+}
+
+}  // namespace bittern::doctor

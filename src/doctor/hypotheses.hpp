@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What might be wrong with a model that loads, as rows of data: a cause, a cure, an edit. The probe
+// decides.
+#pragma once
+
+#include <vector>
+
+#include "doctor/finding.hpp"
+
+namespace bittern::doctor {
+
+/// All hypotheses that fit the file, those of one factor side by side, the likely factors first.
+/// `small`: also those that are tried layer by layer.
+[[nodiscard]] std::vector<Hypothesis> HypothesesFor(const formats::Checkpoint& checkpoint,
+                                                    bool small);
+
+}  // namespace bittern::doctor

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// All texts of a probe run in the same passes. One thread calls; the passes use the team.
+#include "doctor/probe.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "eval/scorer.hpp"
+
+namespace bittern::doctor {
+namespace {
+
+using tokenizer::TokenId;
+
+constexpr double kLeastGain = 0.06;  // nats per token: harmless differences make up to 0.02
+constexpr double kLeastGainOtherTokens = 0.12;
+constexpr double kSigmas = 3;
+constexpr std::size_t kMostTokens = 256;  // of a text
+
+/// Another order of the tokens behind the first, the same every time.
+std::vector<TokenId> Shuffled(std::vector<TokenId> tokens) {
+  std::uint64_t state = 88172645463325252u;
+  for (std::size_t i = tokens.size() - 1; i > 1; --i) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    std::swap(tokens[i], tokens[1 + state % i]);
+  }
+  return tokens;
+}
+
+std::vector<eval::ScoreGroup> GroupsOf(const runtime::LoadedModel& model, bool order) {
+  const auto limit = static_cast<std::size_t>(model.model.config().context_length);
+  std::vector<eval::ScoreGroup> groups;
+  for (const std::string_view text : ProbeTexts()) {
+    auto tokens = model.tokenizer.Encode(text);
+    if (tokens.size() < 2) tokens.resize(2);
+    tokens.resize(std::min({tokens.size(), limit, kMostTokens}));
+    groups.push_back({{.tokens = tokens, .first_scored = 1}});
+  }
+  for (std::size_t i = 0; order && i < kNumTexts; ++i) {
+    groups.push_back({{.tokens = Shuffled(groups[i][0].tokens), .first_scored = 1}});
+  }
+  return groups;
+}
+
+double Mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) /
+         static_cast<double>(std::max<std::size_t>(values.size(), 1));
+}
+
+}  // namespace
+
+const std::array<std::string_view, kNumTexts>& ProbeTexts() noexcept {
+  static constexpr std::array<std::string_view, kNumTexts> kTexts = {
+      "In the beginning God created the heaven and the earth. And the earth was without form, and "
+      "void; and darkness was upon the face of the deep. And the Spirit of God moved upon the face "
+      "of the waters. And God said, Let there be light: and there was light. And God saw the "
+      "light, "
+      "that it was good: and God divided the light from the darkness. And God called the light "
+      "Day, "
+      "and the darkness he called Night. And the evening and the morning were the first day.",
+      "A tern is a small slender gull having narrow wings and a forked tail. A farm is a workplace "
+      "consisting of farm buildings and cultivated land as a unit. Mud is water soaked soil. A "
+      "march "
+      "is the act of marching. An incident is a single distinct event. Study is a detailed "
+      "critical "
+      "inspection. Reason is a rational motive for a belief or action. A game is a contest with "
+      "rules to determine a winner. An individual is a human being. A wing is a movable organ for "
+      "flying.",
+      "The sun rises in the east and sets in the west. Paris is the capital of France, and London "
+      "is "
+      "the capital of England. One, two, three, four, five, six, seven, eight, nine, ten. She "
+      "opened "
+      "the door and went out into the garden, where the children were playing with a ball. It's "
+      "2024 now, and they don't know what they'll do in the next 10 years."};
+  return kTexts;
+}
+
+double TextProbe::sum() const noexcept { return std::accumulate(nats.begin(), nats.end(), 0.0); }
+double TextProbe::per_token() const noexcept { return Mean(nats); }
+double TextProbe::per_byte() const noexcept {
+  return sum() / static_cast<double>(std::max<std::size_t>(bytes, 1));
+}
+
+std::size_t Probe::best() const noexcept {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < kNumTexts; ++i) {
+    if (texts[i].per_byte() < texts[best].per_byte()) best = i;
+  }
+  return best;
+}
+
+Gain GainOf(const Probe& a, const Probe& b) noexcept {
+  const std::vector<double>& before = a.texts[b.best()].nats;
+  const std::vector<double>& after = b.texts[b.best()].nats;
+  const auto count = static_cast<double>(std::max<std::size_t>(before.size(), 1));
+  Gain gain{.nats = (a.texts[b.best()].sum() - b.texts[b.best()].sum()) / count};
+  // A text that b knows best and a knew better elsewhere proves nothing.
+  if (b.texts[b.best()].per_byte() >= a.texts[a.best()].per_byte()) return gain;
+  if (before.size() != after.size()) {
+    gain.clear = gain.nats >= kLeastGainOtherTokens;
+    return gain;
+  }
+  double variance = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const double difference = before[i] - after[i] - gain.nats;
+    variance += difference * difference;
+  }
+  const double error = std::sqrt(variance) / count;
+  gain.clear = gain.nats >= kLeastGain && gain.nats >= kSigmas * error;
+  return gain;
+}
+
+Result<Probe> RunProbe(formats::Checkpoint checkpoint, const ProbeOptions& options) {
+  const auto model = BITTERN_TRY(runtime::LoadedModel::Load(
+      std::move(checkpoint), {.num_threads = options.num_threads,
+                              .weights = {.layout = model::MatrixLayout::kTile16,
+                                          .head = model::HeadMode::kExact,
+                                          .zero_skip = model::SkipMode::kOff}}));
+  const auto groups = GroupsOf(*model, options.order);
+  Probe probe{.texts = {}, .uniform = std::log(model->model.config().vocab_size)};
+  std::array<double, kNumTexts> shuffled = {};
+  const auto keep = [&](std::size_t index, const eval::GroupScores& scores) -> Result<void> {
+    std::vector<double> nats;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < scores[0].size(); ++i) {
+      nats.push_back(scores[0][i].nats);
+      bytes += model->tokenizer.TokenBytes(groups[index][0].tokens[i + 1]).size();
+    }
+    if (index < kNumTexts) {
+      probe.texts[index] = {std::move(nats), bytes};
+    } else {
+      shuffled[index - kNumTexts] = Mean(nats);
+    }
+    return {};
+  };
+  BITTERN_TRY(eval::Score(model, groups, {.num_threads = options.num_threads}, keep));
+  if (options.order) probe.order_gain = shuffled[probe.best()] - probe.nats();
+  return probe;
+}
+
+}  // namespace bittern::doctor

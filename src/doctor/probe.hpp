@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much sense a reading of a model makes: nats per token of built-in texts of several kinds. The
+// kind that a model knows best counts, since only there a wrong reading must do harm; elsewhere a
+// blurred model can be the better guesser.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "doctor/reading.hpp"
+#include "runtime/loaded_model.hpp"
+
+namespace bittern::doctor {
+
+/// Texts that models have met in one form or another: scripture, dictionary, plain prose.
+inline constexpr std::size_t kNumTexts = 3;
+[[nodiscard]] const std::array<std::string_view, kNumTexts>& ProbeTexts() noexcept;
+
+/// One text's scores.
+struct TextProbe {
+  std::vector<double> nats;  ///< of each token
+  std::size_t bytes = 0;     ///< of the text
+
+  [[nodiscard]] double sum() const noexcept;
+  [[nodiscard]] double per_token() const noexcept;
+  [[nodiscard]] double per_byte() const noexcept;
+};
+
+struct Probe {
+  std::array<TextProbe, kNumTexts> texts;
+  /// Of the text known best: how many nats per token the order of the words is worth, i.e. how much
+  /// worse the same tokens do when shuffled. About 0 for random weights. Only where asked for.
+  double order_gain = 0;
+  double uniform = 0;  ///< nats per token of a model that knows nothing
+
+  /// The text with the fewest nats per byte.
+  [[nodiscard]] std::size_t best() const noexcept;
+  [[nodiscard]] double nats() const noexcept { return texts[best()].per_token(); }
+};
+
+/// How much better `b` is than `a` on the text that `b` knows best, in nats per token of `a`; and
+/// whether that is more than chance and than what a harmless difference makes.
+struct Gain {
+  double nats = 0;
+  bool clear = false;
+};
+[[nodiscard]] Gain GainOf(const Probe& a, const Probe& b) noexcept;
+
+struct ProbeOptions {
+  int num_threads = 0;
+  bool order = false;  ///< also measure order_gain
+};
+
+/// Loads the reading and scores the texts. Errors: as LoadedModel::Load and eval::Score, e.g.
+/// values that are not finite.
+[[nodiscard]] Result<Probe> RunProbe(formats::Checkpoint checkpoint, const ProbeOptions& options);
+
+}  // namespace bittern::doctor

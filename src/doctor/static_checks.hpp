@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be seen in a file without running it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "doctor/finding.hpp"
+
+namespace bittern::doctor {
+
+/// Why the file could not be opened at all, told by the reader's error and the file's first bytes.
+[[nodiscard]] Finding FindingOfUnreadable(const std::string& path, const Error& error);
+
+/// Keys that are missing, or that the shapes of tensors speak against.
+[[nodiscard]] std::vector<Cure> CheckKeys(const formats::Checkpoint& checkpoint);
+
+/// Vocabulary: strings that are not spelled as the tokenizer's kind spells them, ids of tokens that
+/// begin and end texts.
+[[nodiscard]] std::vector<Cure> CheckVocabulary(const formats::Checkpoint& checkpoint);
+
+/// Values: codes, scales and norms that no training gives; copies; holes. Reads all ternary codes.
+[[nodiscard]] std::vector<Cure> CheckTensors(const formats::Checkpoint& checkpoint);
+
+}  // namespace bittern::doctor
