@@ -3,7 +3,18 @@
 
 #include <fmt/format.h>
 
+#include "base/threads/thread_pool.hpp"
+#include "model/forward/numerics.hpp"
+#include "model/load/fingerprint.hpp"
+
 namespace bittern::serve {
+namespace {
+
+int ThreadsOf(const ServiceOptions& options) {
+  return options.engine.num_threads > 0 ? options.engine.num_threads : DefaultThreadCount();
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::LoadedModel> model,
                                                  ServiceOptions options, Decisions* decisions) {
@@ -18,10 +29,16 @@ Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::
     service->no_chat_ = std::move(chat).error();
   }
   service->started_ = std::time(nullptr);
+  {
+    auto pool = BITTERN_TRY(ThreadPool::Create(ThreadsOf(options)));
+    const auto print = BITTERN_TRY(model::FingerprintOf(model->model, pool));
+    service->model_hash_ = print.hash;
+  }
   service->engine_ = BITTERN_TRY(EngineLoop::Start(model, options.engine, options.most_waiting));
   service->model_ = std::move(model);
   service->options_ = std::move(options);
-  service->fingerprint_ = "bittern-" + service->options_.version;
+  service->fingerprint_ = fmt::format("bittern-{}-{}", model::kNumericsVersion,
+                                      service->model_hash_.substr(0, 12));
   return service;
 }
 
