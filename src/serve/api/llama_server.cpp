@@ -10,6 +10,7 @@
 #include "serve/api/request_fields.hpp"
 #include "serve/api/status.hpp"
 #include "serve/core/field_reader.hpp"
+#include "serve/receipt/receipt.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -81,23 +82,22 @@ OrderedJson LlamaShape::Result(std::size_t choice, const Outcome& outcome) const
   const runtime::GenerateResult& result = outcome.result;
   runtime::GenerateOptions settings = options_;
   settings.sampler.seed = result.seed;
-  OrderedJson json = {
-          {"index", choice},
-          {"content", result.text},
-          {"tokens", return_tokens_ ? OrderedJson(result.ids) : OrderedJson::array()},
-          {"id_slot", -1},
-          {"stop", true},
-          {"model", service_.options().model_name},
-          {"tokens_predicted", outcome.predicted()},
-          {"tokens_evaluated", prompt.size()},
-          {"generation_settings", OptionsJson(settings)},
-          {"prompt", service_.tokenizer().Decode(prompt, true)},
-          {"has_new_line", result.text.find('\n') != std::string::npos},
-          {"truncated", false},
-          {"stop_type", StopType(result.finish)},
-          {"stopping_word", result.stopping_word},
-          {"tokens_cached", prompt.size() + result.ids.size()},
-          {"timings", TimingsJson(outcome)}};
+  OrderedJson json = {{"index", choice},
+                      {"content", result.text},
+                      {"tokens", return_tokens_ ? OrderedJson(result.ids) : OrderedJson::array()},
+                      {"id_slot", -1},
+                      {"stop", true},
+                      {"model", service_.options().model_name},
+                      {"tokens_predicted", outcome.predicted()},
+                      {"tokens_evaluated", prompt.size()},
+                      {"generation_settings", OptionsJson(settings)},
+                      {"prompt", service_.tokenizer().Decode(prompt, true)},
+                      {"has_new_line", result.text.find('\n') != std::string::npos},
+                      {"truncated", false},
+                      {"stop_type", StopType(result.finish)},
+                      {"stopping_word", result.stopping_word},
+                      {"tokens_cached", prompt.size() + result.ids.size()},
+                      {"timings", TimingsJson(outcome)}};
   AddProbabilities(result.logprobs, &json);
   if (!outcome.receipt.empty()) json["receipt"] = ReceiptJson(outcome);
   return json;
@@ -200,6 +200,21 @@ Result<void> ApplyTemplate(Service* service, const HttpRequest& request,
   fields.Ignore({"model"});
   BITTERN_TRY(fields.Finish());
   exchange->Reply({.body = Dump({{"prompt", prompt.text.bytes()}})});
+  return {};
+}
+
+Result<void> Verify(Service* service, const HttpRequest& request,
+                    const std::shared_ptr<Exchange>& exchange) {
+  const auto receipts = BITTERN_TRY(ParseReceipts(request.body, service->tokenizer()));
+  bool identical = true;
+  std::string what;
+  for (const ReadReceipt& receipt : receipts) {
+    const auto verdict = BITTERN_TRY(VerifyReceipt(service->shared_model(), service->model_hash(),
+                                                   receipt, service->options().engine.num_threads));
+    if (what.empty() || (identical && !verdict.identical)) what = verdict.what;
+    identical = identical && verdict.identical;
+  }
+  exchange->Reply({.body = Dump({{"identical", identical}, {"what", what}})});
   return {};
 }
 

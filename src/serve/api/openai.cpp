@@ -183,9 +183,9 @@ Result<OpenAiRequest> ReadChat(const Service& service, const Json& body) {
   BITTERN_TRY(ReadCommon(&fields, service, &request));
   auto prompt = BITTERN_TRY(ReadConversation(&fields, service));
   request.call.prompts.push_back(std::move(prompt.ids));
-  BITTERN_TRY(fields.OnlyNeutral({"tools", "functions", "function_call", "logprobs", "top_logprobs",
-                                  "audio", "prediction", "web_search_options", "reasoning_effort",
-                                  "verbosity"}));
+  BITTERN_TRY(ReadChatLogprobs(&fields, &request.call.options));
+  BITTERN_TRY(fields.OnlyNeutral({"tools", "functions", "function_call", "audio", "prediction",
+                                  "web_search_options", "reasoning_effort", "verbosity"}));
   for (const char* const key : {"tool_choice", "response_format", "modalities"}) {
     const Json* value = fields.Take(key);
     if (value == nullptr) continue;

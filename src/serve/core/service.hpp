@@ -48,12 +48,16 @@ struct ActiveSequence {
 /// Any thread.
 class Service {
  public:
-  /// Errors as Engine::Create and model::FingerprintOf. A model without a chat template is none: chat() is null then.
+  /// Errors as Engine::Create and model::FingerprintOf. A model without a chat template is none:
+  /// chat() is null then.
   [[nodiscard]] static Result<std::unique_ptr<Service>> Create(
       std::shared_ptr<const runtime::LoadedModel> model, ServiceOptions options,
       Decisions* decisions);
 
   [[nodiscard]] const runtime::LoadedModel& model() const noexcept { return *model_; }
+  [[nodiscard]] const std::shared_ptr<const runtime::LoadedModel>& shared_model() const noexcept {
+    return model_;
+  }
   [[nodiscard]] const tokenizer::Tokenizer& tokenizer() const noexcept { return model_->tokenizer; }
   /// Null: the model does not say how a conversation is written; why_no_chat() says more.
   [[nodiscard]] const runtime::ChatPrompt* chat() const noexcept {
