@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model file does not say, somebody has to decide. Every such decision is written down
+// What a model file does not say has to be decided. Every such decision is written down
 // here, so that `inspect` can list them and `run` can show the ones a user should know about.
 #pragma once
 

@@ -61,7 +61,7 @@ class Checker {
     if (checkpoint_.Find("output.weight") != nullptr) CheckDense("output.weight", read_values);
     Note(RopeFrequencies(binder_, config_));
     CheckLayers();
-    // Nobody asked for what comes after a fault in a layer, which does not make it unused.
+    // After a fault in a layer, the tensors that follow were not asked for. They may be used.
     if (findings_.empty()) Note(ReportUnusedTensors(binder_.Unused(), config_, decisions));
     return std::move(findings_);
   }
