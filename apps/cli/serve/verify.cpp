@@ -68,7 +68,8 @@ void AddVerify(CLI::App& app, int* exit_code) {
       app.add_subcommand("verify", "Replay the answer that a receipt of `serve` stands for");
   command->footer(kVerifyExample);
   const auto options = std::make_shared<VerifyOptions>();
-  command->add_option("input", options->input, "A receipt, or an answer with one; -: standard input")
+  command
+      ->add_option("input", options->input, "A receipt, or an answer with one; -: standard input")
       ->required()
       ->type_name("FILE");
   AddModelOptions(*command, &options->model, /*takes_argument=*/false);

@@ -250,8 +250,7 @@ void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShap
         style, 400,
         fmt::format("token id {} is outside the vocabulary (0..{})", *bad, vocabulary - 1)));
   }
-  if (const auto checked =
-          runtime::Sampler::Create(request.options.sampler, &service->tokenizer());
+  if (const auto checked = runtime::Sampler::Create(request.options.sampler, &service->tokenizer());
       !checked) {
     return exchange->Reply(ErrorReply(style, checked.error()));
   }
@@ -261,8 +260,7 @@ void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShap
     return exchange->Reply(QueueFull(style, service->engine().active()));
   }
   ++service->counters().requests;
-  const auto call =
-      std::make_shared<Call>(service, std::move(shape), exchange, sequences, request);
+  const auto call = std::make_shared<Call>(service, std::move(shape), exchange, sequences, request);
   std::vector<runtime::Request> requests;
   for (std::size_t i = 0; i < sequences; ++i) {
     const auto choices = static_cast<std::size_t>(request.choices);

@@ -150,8 +150,8 @@ Result<void> ReadSamplers(FieldReader* fields, SamplerOptions* sampler) {
   sampler->samplers.clear();
   for (std::size_t i = 0; i < list->size(); ++i) {
     const std::string* name = (*list)[i].AsString();
-    const auto step = name == nullptr ? Fail(ErrorCode::kInvalidArgument, "")
-                                      : runtime::SamplerStepByName(*name);
+    const auto step =
+        name == nullptr ? Fail(ErrorCode::kInvalidArgument, "") : runtime::SamplerStepByName(*name);
     if (!step.has_value()) {
       return WrongField(fmt::format("{}[{}]", path, i), "the name of a sampler", (*list)[i]);
     }
@@ -218,8 +218,8 @@ Result<void> ReadOptions(FieldReader* fields, const tokenizer::Tokenizer& tokeni
     if (breakers->AsArray() == nullptr) {
       return WrongField(fields->PathOf("dry_sequence_breakers"), "a list of texts", *breakers);
     }
-    BITTERN_TRY(fields->Texts("dry_sequence_breakers", kMostBreakers,
-                              &sampler->dry_sequence_breakers));
+    BITTERN_TRY(
+        fields->Texts("dry_sequence_breakers", kMostBreakers, &sampler->dry_sequence_breakers));
   }
   BITTERN_TRY(ReadLogitBias(fields, tokenizer, sampler));
   return ReadSamplers(fields, sampler);

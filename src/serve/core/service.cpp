@@ -37,8 +37,8 @@ Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::
   service->engine_ = BITTERN_TRY(EngineLoop::Start(model, options.engine, options.most_waiting));
   service->model_ = std::move(model);
   service->options_ = std::move(options);
-  service->fingerprint_ = fmt::format("bittern-{}-{}", model::kNumericsVersion,
-                                      service->model_hash_.substr(0, 12));
+  service->fingerprint_ =
+      fmt::format("bittern-{}-{}", model::kNumericsVersion, service->model_hash_.substr(0, 12));
   return service;
 }
 

@@ -95,8 +95,9 @@ std::string ChainOf(const std::vector<runtime::TokenLogprobs>& tokens) {
   std::string chain;
   Hash128 hash;
   for (const runtime::TokenLogprobs& token : tokens) {
-    const std::string link = fmt::format("{:08x}{:08x}", static_cast<std::uint32_t>(token.picked.id),
-                                         std::bit_cast<std::uint32_t>(token.picked.logprob));
+    const std::string link =
+        fmt::format("{:08x}{:08x}", static_cast<std::uint32_t>(token.picked.id),
+                    std::bit_cast<std::uint32_t>(token.picked.logprob));
     hash.Add(std::as_bytes(std::span(link)));
     chain += hash.Hex().substr(0, 8);
   }
@@ -121,8 +122,7 @@ Result<std::vector<ReadReceipt>> ParseReceipts(std::string_view text,
     }
   }
   if (!all.empty()) return all;
-  return Fail(ErrorCode::kInvalidArgument,
-              "a receipt expected, or an answer with one; none found");
+  return Fail(ErrorCode::kInvalidArgument, "a receipt expected, or an answer with one; none found");
 }
 
 }  // namespace bittern::serve

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A receipt of an answer: everything that made it, and a chain of hashes over what the network gave,
-// so that any machine with the model can say whether it is the answer (docs/receipts.md).
+// A receipt of an answer: everything that made it, and a chain of hashes over what the network
+// gave, so that any machine with the model can say whether it is the answer (docs/receipts.md).
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct Receipt {
 /// "numerics 1, kv f16": what must be the same for the same bits.
 [[nodiscard]] std::string ArithmeticName(model::KvType type);
 
-/// After each token the first digits of a hash of all before it: of its id and of its log-probability,
-/// whose last bit depends on every logit, so on the whole final hidden state.
+/// After each token the first digits of a hash of all before it: of its id and of its
+/// log-probability, whose last bit depends on every logit, so on the whole final hidden state.
 [[nodiscard]] std::string ChainOf(const std::vector<runtime::TokenLogprobs>& tokens);
 
 /// One line of JSON; its last member "hash" is over all the others.
@@ -55,11 +55,11 @@ struct Verdict {
   std::string what;  ///< a sentence: what was compared, or the first thing that differs
 };
 
-/// Replays an answer: one pass over prompt and answer, sampling at each token what the request would
-/// have sampled. `model_hash` is the model's. Errors as Session's; a receipt that does not fit the
-/// model is a verdict.
-[[nodiscard]] Result<Verdict> VerifyReceipt(const std::shared_ptr<const runtime::LoadedModel>& model,
-                                            std::string_view model_hash, const ReadReceipt& read,
-                                            int num_threads);
+/// Replays an answer: one pass over prompt and answer, sampling at each token what the request
+/// would have sampled. `model_hash` is the model's. Errors as Session's; a receipt that does not
+/// fit the model is a verdict.
+[[nodiscard]] Result<Verdict> VerifyReceipt(
+    const std::shared_ptr<const runtime::LoadedModel>& model, std::string_view model_hash,
+    const ReadReceipt& read, int num_threads);
 
 }  // namespace bittern::serve

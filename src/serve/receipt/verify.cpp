@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The replay: what the network gives at every position of the answer, in one pass, and beside it the
-// sampler with the request's options and seed. A Generation decides as it did when the answer was
-// made: penalties, stop strings, the end.
+// The replay: what the network gives at every position of the answer, in one pass, and beside it
+// the sampler with the request's options and seed. A Generation decides as it did when the answer
+// was made: penalties, stop strings, the end.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,8 +60,8 @@ class Replay {
     if (auto what = CompareFinish()) return Differs(*std::move(what));
     const std::string chain = ChainOf(generation_.Finish().logprobs);
     if (chain != receipt_->chain) return Differs(CompareChains(chain));
-    return Verdict{true, fmt::format("{} tokens after a prompt of {}", count,
-                                     receipt_->prompt.size())};
+    return Verdict{true,
+                   fmt::format("{} tokens after a prompt of {}", count, receipt_->prompt.size())};
   }
 
  private:
@@ -122,7 +122,8 @@ Result<Verdict> VerifyReceipt(const std::shared_ptr<const runtime::LoadedModel>&
                               std::string_view model_hash, const ReadReceipt& read,
                               int num_threads) {
   const Receipt& receipt = read.receipt;
-  if (!read.unchanged) return Differs("the receipt was changed: its hash is not that of its contents");
+  if (!read.unchanged)
+    return Differs("the receipt was changed: its hash is not that of its contents");
   model::KvType type = model::KvType::kF16;
   for (const model::KvType other : {model::KvType::kF32, model::KvType::kI8}) {
     if (receipt.arithmetic == ArithmeticName(other)) type = other;
@@ -144,10 +145,10 @@ Result<Verdict> VerifyReceipt(const std::shared_ptr<const runtime::LoadedModel>&
   // The end token is sampled after the last one of the answer; any other end, with it.
   const bool ended = receipt.finish == runtime::FinishReasonName(runtime::FinishReason::kEndOfText);
   if (!ended && !receipt.ids.empty()) tokens.pop_back();
-  auto session = BITTERN_TRY(runtime::Session::Create(
-      model, {.context_length = static_cast<int>(tokens.size()),
-              .kv_type = type,
-              .num_threads = num_threads}));
+  auto session = BITTERN_TRY(
+      runtime::Session::Create(model, {.context_length = static_cast<int>(tokens.size()),
+                                       .kv_type = type,
+                                       .num_threads = num_threads}));
   const std::span<const TokenId> all(tokens);
   const std::size_t before = receipt.prompt.size() - 1;
   if (before > 0) BITTERN_TRY(session.Prefill(all.first(before)));
