@@ -35,6 +35,12 @@ Result<std::string> ReadReceiptFile(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+Result<std::string> HashForReceipts(const model::Model& model, int num_threads) {
+  auto pool = BITTERN_TRY(ThreadPool::Create(std::max(1, num_threads)));
+  auto print = BITTERN_TRY(model::FingerprintOf(model, pool));
+  return std::move(print.hash);
+}
+
 Result<int> RunVerify(const VerifyOptions& options) {
   const std::string text = BITTERN_TRY(ReadReceiptFile(options.input));
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
@@ -42,12 +48,7 @@ Result<int> RunVerify(const VerifyOptions& options) {
   if (!receipts.has_value()) {
     return tl::unexpected(Within(options.input, std::move(receipts).error()));
   }
-  std::string hash;
-  {
-    auto pool = BITTERN_TRY(ThreadPool::Create(std::max(1, options.num_threads)));
-    const auto print = BITTERN_TRY(model::FingerprintOf(model->model, pool));
-    hash = print.hash;
-  }
+  const std::string hash = BITTERN_TRY(HashForReceipts(model->model, options.num_threads));
   bool identical = true;
   StandardOutput output;
   for (const serve::ReadReceipt& receipt : *receipts) {

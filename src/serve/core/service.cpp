@@ -14,6 +14,12 @@ int ThreadsOf(const ServiceOptions& options) {
   return options.engine.num_threads > 0 ? options.engine.num_threads : DefaultThreadCount();
 }
 
+Result<std::string> ModelHash(const model::Model& model, int num_threads) {
+  auto pool = BITTERN_TRY(ThreadPool::Create(num_threads));
+  auto print = BITTERN_TRY(model::FingerprintOf(model, pool));
+  return std::move(print.hash);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::LoadedModel> model,
@@ -29,11 +35,7 @@ Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::
     service->no_chat_ = std::move(chat).error();
   }
   service->started_ = std::time(nullptr);
-  {
-    auto pool = BITTERN_TRY(ThreadPool::Create(ThreadsOf(options)));
-    const auto print = BITTERN_TRY(model::FingerprintOf(model->model, pool));
-    service->model_hash_ = print.hash;
-  }
+  service->model_hash_ = BITTERN_TRY(ModelHash(model->model, ThreadsOf(options)));
   service->engine_ = BITTERN_TRY(EngineLoop::Start(model, options.engine, options.most_waiting));
   service->model_ = std::move(model);
   service->options_ = std::move(options);
