@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/api/ollama.hpp"
 
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <limits>
 
 #include "serve/api/json_text.hpp"
@@ -19,7 +16,10 @@ namespace {
 constexpr const char* kOllamaVersion = "0.18.3";
 
 std::string TimeText(std::time_t time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
+  std::tm parts = {};
+  char text[32] = {};
+  if (gmtime_r(&time, &parts) == nullptr) return "1970-01-01T00:00:00Z";
+  return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 std::int64_t Nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
