@@ -15,7 +15,7 @@ from serve_client import Server
 
 BITTERN, MODEL = sys.argv[1:3]
 TEXT = {"prompt": "In the beginning", "max_tokens": 12, "seed": 3, "temperature": 1.0}
-CHAT = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 12, "seed": 3}
+CHAT = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 6, "seed": 3}
 COUNTED = ("id", "created", "timings")
 
 
@@ -355,7 +355,7 @@ class ServeTest(unittest.TestCase):
                 self.assertIn(code, (2, 4), said)
 
     def test_anthropic(self):
-        body = {"model": "any", "max_tokens": 12, "seed": 3, "messages": CHAT["messages"]}
+        body = {"model": "any", "max_tokens": 6, "seed": 3, "messages": CHAT["messages"]}
         status, whole = self.talk(body, "/v1/messages")
         self.assertEqual(status, 200, whole)
         self.assertEqual(whole["content"][0]["text"], self.talk(CHAT)[1]["choices"][0]["message"]["content"])
@@ -393,7 +393,7 @@ class ServeTest(unittest.TestCase):
         self.assertEqual("".join(line["response"] for line in lines), whole["response"])
         self.assertEqual([line["done"] for line in lines], [False] * (len(lines) - 1) + [True])
         chat = {"model": "m", "messages": CHAT["messages"], "stream": False, "format": "", "keep_alive": "5m",
-                "options": {"seed": 3, "num_predict": 12, "num_ctx": 8192}}
+                "options": {"seed": 3, "num_predict": 6, "num_ctx": 8192}}
         content = self.talk(chat, "/api/chat")[1]["message"]["content"]
         self.assertEqual(content, self.talk(CHAT)[1]["choices"][0]["message"]["content"])
         self.assertEqual(server.post("/api/generate", {"model": "kjv"})[1]["done_reason"], "load")
