@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -14,7 +15,7 @@ from serve_client import Server
 
 BITTERN, MODEL = sys.argv[1:3]
 TEXT = {"prompt": "In the beginning", "max_tokens": 12, "seed": 3, "temperature": 1.0}
-CHAT = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 12, "seed": 3}
+CHAT = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 6, "seed": 3}
 COUNTED = ("id", "created", "timings")
 
 
@@ -278,6 +279,141 @@ class ServeTest(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(alone, together)
+
+
+    def test_logprobs(self):
+        body = {**TEXT, "logprobs": 2}
+        whole = self.server.post("/v1/completions", body)[1]["choices"][0]
+        shape = whole["logprobs"]
+        self.assertEqual("".join(shape["tokens"]).strip(), whole["text"].strip())
+        self.assertEqual([len(shape[key]) for key in ("token_logprobs", "top_logprobs", "text_offset")], [12] * 3)
+        self.assertTrue(all(value <= 0 for value in shape["token_logprobs"]))
+        self.assertTrue(all(len(top) == 2 for top in shape["top_logprobs"]))
+        events = self.server.stream("/v1/completions", {**body, "stream": True})
+        parts = [c["logprobs"] for e in events if e != "[DONE]" for c in e["choices"] if c["logprobs"]]
+        for key in shape:
+            self.assertEqual([value for part in parts for value in part[key]], shape[key])
+        chat = self.talk({**CHAT, "logprobs": True, "top_logprobs": 3})[1]["choices"][0]["logprobs"]
+        self.assertEqual(set(chat), {"content", "refusal"})
+        self.assertTrue(all(len(token["top_logprobs"]) == 3 for token in chat["content"]))
+        native = self.server.post("/completion", {"prompt": "In the", "n_predict": 4, "n_probs": 1})[1]
+        self.assertEqual(len(native["completion_probabilities"]), 4)
+        self.assertEqual(self.talk({**CHAT, "top_logprobs": 3})[1]["error"]["param"], "top_logprobs")
+
+    def test_sampler_chain(self):
+        first = self.server.post("/v1/completions", {**TEXT, "temperature": 0, "max_tokens": 1})[1]
+        ids = self.server.post("/completion", {"prompt": TEXT["prompt"], "n_predict": 1, "temperature": 0,
+                                               "return_tokens": True})[1]["tokens"]
+        other = self.server.post("/v1/completions", {**TEXT, "temperature": 0, "max_tokens": 1,
+                                                     "logit_bias": {str(ids[0]): -100}})[1]
+        self.assertNotEqual(first["choices"][0]["text"], other["choices"][0]["text"])
+        self.refused("/v1/completions", {**TEXT, "samplers": ["top_k", "magic"]}, param="samplers[1]")
+        self.refused("/v1/completions", {**TEXT, "logit_bias": {"x": 1}}, param="logit_bias")
+        self.refused("/v1/completions", {**TEXT, "presence_penalty": "a"}, param="presence_penalty")
+        settings = self.server.post("/completion", {"prompt": "In", "n_predict": 1, "top_p": 0.9, "dry_multiplier": 0.5,
+                                                    })[1]["generation_settings"]
+        self.assertEqual((settings["top_p"], settings["dry_multiplier"]), (0.9, 0.5))
+
+    def verify(self, text, model=MODEL):
+        run = subprocess.run([BITTERN, "verify", "-", "-m", model, "-t", "1"], input=text, capture_output=True, text=True)
+        return run.returncode, run.stdout + run.stderr
+
+    def test_receipts(self):
+        plain = self.server.post("/v1/completions", TEXT)[1]
+        for more in ({}, {"temperature": 0}, {"stop": ["the"]}, {"n": 3}, {"repeat_penalty": 1.3}, {"max_tokens": -1}):
+            status, text, _ = self.server.request("POST", "/v1/completions", {**TEXT, **more, "receipt": True})
+            self.assertEqual(status, 200, text)
+            code, said = self.verify(text)
+            self.assertEqual(code, 0, said)
+            self.assertEqual(said.count("identical: "), more.get("n", 1))
+        answer = self.server.post("/v1/completions", {**TEXT, "receipt": True})[1]
+        self.assertEqual(answer["choices"][0]["text"], plain["choices"][0]["text"])
+        receipt = answer["choices"][0]["receipt"]
+        self.assertEqual(self.server.post("/verify", receipt)[1]["identical"], True)
+        for key, change in (("ids", lambda v: v[:3] + [v[3] ^ 1] + v[4:]), ("prompt", lambda v: [v[0] ^ 1] + v[1:]),
+                            ("chain", lambda v: ("1" if v[0] == "0" else "0") + v[1:]), ("hash", lambda v: v[::-1]),
+                            ("options", lambda v: {**v, "seed": v["seed"] ^ 1})):
+            changed = {**receipt, key: change(receipt[key])}
+            self.assertEqual(self.verify(json.dumps(changed))[0], 4, key)
+            self.assertEqual(self.server.post("/verify", changed)[1]["identical"], False)
+        self.assertEqual(self.verify("{}")[0], 1)
+        events = self.server.stream("/v1/completions", {**TEXT, "receipt": True, "stream": True})
+        streamed = [c["receipt"] for e in events if e != "[DONE]" for c in e["choices"] if "receipt" in c]
+        self.assertEqual(streamed, [receipt])
+
+    def test_changed_weights(self):
+        text = self.server.request("POST", "/v1/completions", {**TEXT, "receipt": True})[1]
+        data = bytearray(open(MODEL, "rb").read())
+        with tempfile.TemporaryDirectory() as folder:
+            for i in range(1, 6):
+                place = len(data) - len(data) // 2 * i // 6 - 1
+                data[place] ^= 1
+                with open(f"{folder}/changed.gguf", "wb") as out:
+                    out.write(data)
+                data[place] ^= 1
+                code, said = self.verify(text, f"{folder}/changed.gguf")
+                self.assertIn(code, (2, 4), said)
+
+    def test_anthropic(self):
+        body = {"model": "any", "max_tokens": 6, "seed": 3, "messages": CHAT["messages"]}
+        status, whole = self.talk(body, "/v1/messages")
+        self.assertEqual(status, 200, whole)
+        self.assertEqual(whole["content"][0]["text"], self.talk(CHAT)[1]["choices"][0]["message"]["content"])
+        self.assertEqual(whole["stop_reason"], "max_tokens")
+        usage = whole["usage"]
+        count = self.talk({key: body[key] for key in ("model", "messages")}, "/v1/messages/count_tokens")[1]
+        self.assertEqual(usage["input_tokens"] + usage["cache_read_input_tokens"], count["input_tokens"])
+        text = self.chat.request("POST", "/v1/messages", {**body, "stream": True}, {"X-Api-Key": "two"})[1]
+        events = [part.split("\ndata: ") for part in text.strip().split("\n\n")]
+        names = [event[0].removeprefix("event: ") for event in events]
+        self.assertEqual([names[0], names[1], *names[-3:]], ["message_start", "content_block_start",
+                                                             "content_block_stop", "message_delta", "message_stop"])
+        deltas = [json.loads(event[1]) for event in events if "content_block_delta" in event[0]]
+        self.assertEqual("".join(delta["delta"]["text"] for delta in deltas), whole["content"][0]["text"])
+        system = {**body, "system": [{"type": "text", "text": "Be brief."}], "stop_sequences": [" "]}
+        self.assertEqual(self.talk(system, "/v1/messages")[0], 200)
+        status, error = self.talk({**body, "tools": [{}]}, "/v1/messages")
+        self.assertEqual((status, error["type"], error["error"]["type"]), (400, "error", "invalid_request_error"))
+        self.assertEqual(self.talk({"messages": CHAT["messages"]}, "/v1/messages")[0], 400)
+
+    def test_ollama(self):
+        server, options = self.server, {"seed": 3, "num_predict": 12, "temperature": 1.0}
+        self.assertIn("version", json.loads(server.get("/api/version")[1]))
+        self.assertEqual(json.loads(server.get("/api/tags")[1])["models"][0]["name"], "kjv")
+        self.assertEqual(json.loads(server.get("/api/ps")[1])["models"][0]["name"], "kjv")
+        show = server.post("/api/show", {"model": "kjv"})[1]
+        self.assertTrue(any(key.endswith(".context_length") for key in show["model_info"]))
+        body = {"model": "kjv", "prompt": TEXT["prompt"], "raw": True, "options": options, "stream": False}
+        whole = server.post("/api/generate", body)[1]
+        self.assertEqual(whole["response"], server.post("/v1/completions", TEXT)[1]["choices"][0]["text"])
+        self.assertEqual((whole["done"], whole["done_reason"], whole["eval_count"]), (True, "length", 12))
+        status, text, headers = server.request("POST", "/api/generate", {**body, "stream": True})
+        lines = [json.loads(line) for line in text.splitlines()]
+        self.assertEqual(headers["Content-Type"], "application/x-ndjson")
+        self.assertEqual("".join(line["response"] for line in lines), whole["response"])
+        self.assertEqual([line["done"] for line in lines], [False] * (len(lines) - 1) + [True])
+        chat = {"model": "m", "messages": CHAT["messages"], "stream": False, "format": "", "keep_alive": "5m",
+                "options": {"seed": 3, "num_predict": 6, "num_ctx": 8192}}
+        content = self.talk(chat, "/api/chat")[1]["message"]["content"]
+        self.assertEqual(content, self.talk(CHAT)[1]["choices"][0]["message"]["content"])
+        self.assertEqual(server.post("/api/generate", {"model": "kjv"})[1]["done_reason"], "load")
+        self.assertEqual(server.post("/api/embed", {"input": "a"})[0], 501)
+        status, error = server.post("/api/generate", {**body, "format": "json"})
+        self.assertEqual(status, 400)
+        self.assertIsInstance(error["error"], str)
+
+    def test_page(self):
+        status, text, headers = self.server.request("GET", "/")
+        self.assertEqual(status, 200)
+        policy = headers["Content-Security-Policy"]
+        nonce = policy.split("nonce-")[1].split("'")[0]
+        self.assertEqual(text.count(f'nonce="{nonce}"'), 2)
+        self.assertNotIn("@NONCE@", text)
+        self.assertNotIn(nonce, self.server.get("/")[1])
+        self.assertIn("default-src 'none'", policy)
+        self.assertLess(len(text), 150_000)
+        for word in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "src="):
+            self.assertNotIn(word, text)
 
 
 class LifeTest(unittest.TestCase):

@@ -31,6 +31,7 @@ void AddChat(CLI::App& app, int* exit_code);      // chat.cpp
 void AddLogits(CLI::App& app, int* exit_code);    // logits.cpp
 void AddBatch(CLI::App& app, int* exit_code);     // batch/batch.cpp
 void AddServe(CLI::App& app, int* exit_code);     // serve/serve.cpp
+void AddVerify(CLI::App& app, int* exit_code);    // serve/verify.cpp
 void AddBench(CLI::App& app, int* exit_code);     // bench.cpp
 void AddCertify(CLI::App& app, int* exit_code);   // certify.cpp
 void AddDoctor(CLI::App& app, int* exit_code);    // doctor/doctor.cpp

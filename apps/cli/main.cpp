@@ -37,7 +37,7 @@ Exit codes:
   1    a flag or value is wrong
   2    the model file is missing, corrupt or not supported
   3    anything else: memory, a full context, output that cannot be written
-  4    certify --check: the certificate is not the expected one
+  4    certify --check, verify: not what was expected
   10   doctor: something is wrong with the model and can be put right
   11   doctor: something of the model is lost
   12   doctor: cannot tell
@@ -105,6 +105,7 @@ int Main(std::span<const std::string> words) {
   AddLogits(app, &exit_code);
   AddBatch(app, &exit_code);
   AddServe(app, &exit_code);
+  AddVerify(app, &exit_code);
   AddBench(app, &exit_code);
   AddCertify(app, &exit_code);
   AddEval(app, &exit_code);

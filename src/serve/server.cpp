@@ -43,7 +43,9 @@ void Server::Impl::Handle(HttpRequest request, std::shared_ptr<Exchange> exchang
   }
   if (match.endpoint == nullptr) return exchange->Reply(NoEndpointReply(request, match));
   const Endpoint& endpoint = *match.endpoint;
-  if (endpoint.page != nullptr && options.page) return exchange->Reply(endpoint.page());
+  if (endpoint.page != nullptr) {
+    return exchange->Reply(options.page ? endpoint.page() : NoEndpointReply(request, {}));
+  }
   if (ready.load() == nullptr) {
     HttpReply reply = ErrorReply(endpoint.style, 503, "Loading model");
     reply.headers.emplace_back("Retry-After", "1");

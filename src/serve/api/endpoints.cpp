@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include "serve/api/anthropic.hpp"
 #include "serve/api/json_text.hpp"
 #include "serve/api/llama_server.hpp"
+#include "serve/api/ollama.hpp"
 #include "serve/api/openai.hpp"
 #include "serve/api/status.hpp"
 #include "serve/http/http_text.hpp"
+#include "serve/page/page.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -36,7 +39,10 @@ HttpReply Metrics(const QuickContext& context) {
   return MetricsReply(context.service, context.http);
 }
 
+using enum ErrorStyle;
+
 constexpr Endpoint kEndpoints[] = {
+    {.method = "GET", .path = "/", .is_public = true, .page = PageReply},
     {.method = "GET", .path = "/health", .is_public = true, .quick = Health},
     {.method = "GET", .path = "/v1/health", .is_public = true, .quick = Health},
     {.method = "GET", .path = "/v1/models", .is_public = true, .quick = Models},
@@ -52,8 +58,26 @@ constexpr Endpoint kEndpoints[] = {
     {.method = "POST", .path = "/v1/completions", .run = Completions},
     {.method = "POST", .path = "/completion", .run = LlamaCompletion},
     {.method = "POST", .path = "/completions", .run = LlamaCompletion},
+    {.method = "POST", .path = "/v1/messages", .style = kAnthropic, .run = Messages},
+    {.method = "POST",
+     .path = "/v1/messages/count_tokens",
+     .style = kAnthropic,
+     .run = CountMessageTokens},
+    {.method = "GET", .path = "/api/version", .style = kOllama, .quick = OllamaVersion},
+    {.method = "GET",
+     .path = "/api/tags",
+     .is_public = true,
+     .style = kOllama,
+     .quick = OllamaTags},
+    {.method = "GET", .path = "/api/ps", .style = kOllama, .quick = OllamaRunning},
+    {.method = "POST", .path = "/api/show", .style = kOllama, .run = OllamaShow},
+    {.method = "POST", .path = "/api/chat", .style = kOllama, .run = OllamaChat},
+    {.method = "POST", .path = "/api/generate", .style = kOllama, .run = OllamaGenerate},
+    {.method = "POST", .path = "/api/embed", .style = kOllama, .run = OllamaEmbed},
+    {.method = "POST", .path = "/api/embeddings", .style = kOllama, .run = OllamaEmbed},
     {.method = "POST", .path = "/tokenize", .run = Tokenize},
     {.method = "POST", .path = "/detokenize", .run = Detokenize},
+    {.method = "POST", .path = "/verify", .run = Verify},
     {.method = "POST", .path = "/apply-template", .run = ApplyTemplate},
 };
 

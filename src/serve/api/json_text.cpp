@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/system_random.hpp"
+#include "base/utf8.hpp"
 
 namespace bittern::serve {
 
@@ -63,6 +64,30 @@ OrderedJson UsageJson(std::span<const Outcome> outcomes, std::size_t choices) {
           {"prompt_tokens", prompt},
           {"total_tokens", prompt + predicted},
           {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+}
+
+OrderedJson LogprobsJson(const TokenList& tokens, const tokenizer::Tokenizer& tokenizer) {
+  const auto entry = [&](const runtime::TokenLogprob& token) -> OrderedJson {
+    const std::string_view bytes = tokenizer.TokenBytes(token.id, true);
+    OrderedJson numbers = OrderedJson::array();
+    for (const char c : bytes) numbers.push_back(static_cast<unsigned char>(c));
+    return {{"id", token.id},
+            {"token", ReplaceInvalidUtf8(bytes)},
+            {"bytes", std::move(numbers)},
+            {"logprob", token.logprob}};
+  };
+  OrderedJson list = OrderedJson::array();
+  for (const runtime::TokenLogprobs& token : tokens) {
+    OrderedJson one = entry(token.picked);
+    one["top_logprobs"] = OrderedJson::array();
+    for (const runtime::TokenLogprob& top : token.top) one["top_logprobs"].push_back(entry(top));
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+OrderedJson ReceiptJson(const Outcome& outcome) {
+  return outcome.receipt.empty() ? OrderedJson() : OrderedJson::parse(outcome.receipt);
 }
 
 std::string NewId(std::string_view prefix) {

@@ -27,6 +27,13 @@ using OrderedJson = nlohmann::ordered_json;
 /// OpenAI's "usage" of all sequences together; a prompt counts once for all of its choices.
 [[nodiscard]] OrderedJson UsageJson(std::span<const Outcome> outcomes, std::size_t choices);
 
+/// OpenAI's list of tokens with their log-probabilities and the best ones beside them.
+[[nodiscard]] OrderedJson LogprobsJson(const TokenList& tokens,
+                                       const tokenizer::Tokenizer& tokenizer);
+
+/// The receipt of an outcome as JSON; null where there is none.
+[[nodiscard]] OrderedJson ReceiptJson(const Outcome& outcome);
+
 /// A name that has not been used: "chatcmpl-" and 24 hexadecimal digits.
 [[nodiscard]] std::string NewId(std::string_view prefix);
 

@@ -10,6 +10,7 @@
 #include "serve/api/request_fields.hpp"
 #include "serve/api/status.hpp"
 #include "serve/core/field_reader.hpp"
+#include "serve/receipt/receipt.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -23,17 +24,22 @@ class LlamaShape : public AnswerShape {
         choices_(static_cast<std::size_t>(request.choices)),
         return_tokens_(return_tokens) {}
 
-  std::string Piece(std::size_t choice, std::string_view text) override {
-    return Event({{"index", choice},
-                  {"content", std::string(text)},
-                  {"tokens", OrderedJson::array()},
-                  {"stop", false},
-                  {"id_slot", -1},
-                  {"tokens_evaluated", prompts_[choice / choices_].size()}});
+  std::string Piece(std::size_t choice, std::string_view text, const TokenList& tokens) override {
+    OrderedJson event = {{"index", choice},
+                         {"content", std::string(text)},
+                         {"tokens", OrderedJson::array()},
+                         {"stop", false},
+                         {"id_slot", -1},
+                         {"tokens_evaluated", prompts_[choice / choices_].size()}};
+    AddProbabilities(tokens, &event);
+    return Event(event);
   }
-  std::string Finished(std::size_t choice, const Outcome& outcome) override {
+  std::string Finished(std::size_t choice, const Outcome& outcome,
+                       const TokenList& tokens) override {
     OrderedJson last = Result(choice, outcome);
     last["content"] = "";
+    last.erase("completion_probabilities");
+    if (!tokens.empty()) AddProbabilities(tokens, &last);
     return Event(last);
   }
   std::string End(std::span<const Outcome>) override { return {}; }
@@ -46,6 +52,10 @@ class LlamaShape : public AnswerShape {
 
  private:
   [[nodiscard]] OrderedJson Result(std::size_t choice, const Outcome& outcome) const;
+  void AddProbabilities(const TokenList& tokens, OrderedJson* to) const {
+    if (options_.logprobs < 0) return;
+    (*to)["completion_probabilities"] = LogprobsJson(tokens, service_.tokenizer());
+  }
 
   const Service& service_;
   std::vector<std::vector<TokenId>> prompts_;
@@ -72,22 +82,25 @@ OrderedJson LlamaShape::Result(std::size_t choice, const Outcome& outcome) const
   const runtime::GenerateResult& result = outcome.result;
   runtime::GenerateOptions settings = options_;
   settings.sampler.seed = result.seed;
-  return {{"index", choice},
-          {"content", result.text},
-          {"tokens", return_tokens_ ? OrderedJson(result.ids) : OrderedJson::array()},
-          {"id_slot", -1},
-          {"stop", true},
-          {"model", service_.options().model_name},
-          {"tokens_predicted", outcome.predicted()},
-          {"tokens_evaluated", prompt.size()},
-          {"generation_settings", SettingsJson(settings)},
-          {"prompt", service_.tokenizer().Decode(prompt, true)},
-          {"has_new_line", result.text.find('\n') != std::string::npos},
-          {"truncated", false},
-          {"stop_type", StopType(result.finish)},
-          {"stopping_word", result.stopping_word},
-          {"tokens_cached", prompt.size() + result.ids.size()},
-          {"timings", TimingsJson(outcome)}};
+  OrderedJson json = {{"index", choice},
+                      {"content", result.text},
+                      {"tokens", return_tokens_ ? OrderedJson(result.ids) : OrderedJson::array()},
+                      {"id_slot", -1},
+                      {"stop", true},
+                      {"model", service_.options().model_name},
+                      {"tokens_predicted", outcome.predicted()},
+                      {"tokens_evaluated", prompt.size()},
+                      {"generation_settings", OptionsJson(settings)},
+                      {"prompt", service_.tokenizer().Decode(prompt, true)},
+                      {"has_new_line", result.text.find('\n') != std::string::npos},
+                      {"truncated", false},
+                      {"stop_type", StopType(result.finish)},
+                      {"stopping_word", result.stopping_word},
+                      {"tokens_cached", prompt.size() + result.ids.size()},
+                      {"timings", TimingsJson(outcome)}};
+  AddProbabilities(result.logprobs, &json);
+  if (!outcome.receipt.empty()) json["receipt"] = ReceiptJson(outcome);
+  return json;
 }
 
 /// A token's bytes: text where they are UTF-8, else a list of numbers.
@@ -106,18 +119,21 @@ Result<void> LlamaCompletion(Service* service, const HttpRequest& request,
   auto fields = BITTERN_TRY(FieldReader::Open(body));
   CallRequest call{.prompts = {}, .options = service->options().defaults};
   bool return_tokens = false;
-  BITTERN_TRY(ReadSampling(&fields, &call.options));
+  BITTERN_TRY(ReadSampling(&fields, *service, &call));
   BITTERN_TRY(ReadChoices(&fields, "n", &call.choices));
   BITTERN_TRY(ReadChoices(&fields, "n_cmpl", &call.choices));
   BITTERN_TRY(fields.Flag("stream", &call.stream));
   BITTERN_TRY(fields.Flag("return_tokens", &return_tokens));
+  int probs = 0;
+  BITTERN_TRY(fields.Int("n_probs", 0, kMostLogprobs, &probs));
+  if (probs > 0) call.options.logprobs = probs;
   const Json* prompt = fields.Take("prompt");
   if (prompt == nullptr) {
     return Fail(ErrorCode::kInvalidArgument, "prompt: a text or token ids expected, none found");
   }
   call.prompts = BITTERN_TRY(ReadPrompts("prompt", *prompt, service->tokenizer()));
   BITTERN_TRY(fields.OnlyNeutral({"return_progress", "timings_per_token", "n_indent",
-                                  "response_fields", "verbose", "grammar_lazy"}));
+                                  "response_fields", "verbose", "post_sampling_probs"}));
   fields.Ignore({"stream_options", "sse_ping_interval"});
   BITTERN_TRY(fields.Finish());
   auto shape = std::make_unique<LlamaShape>(*service, call, return_tokens);
@@ -184,6 +200,21 @@ Result<void> ApplyTemplate(Service* service, const HttpRequest& request,
   fields.Ignore({"model"});
   BITTERN_TRY(fields.Finish());
   exchange->Reply({.body = Dump({{"prompt", prompt.text.bytes()}})});
+  return {};
+}
+
+Result<void> Verify(Service* service, const HttpRequest& request,
+                    const std::shared_ptr<Exchange>& exchange) {
+  const auto receipts = BITTERN_TRY(ParseReceipts(request.body, service->tokenizer()));
+  bool identical = true;
+  std::string what;
+  for (const ReadReceipt& receipt : receipts) {
+    const auto verdict = BITTERN_TRY(VerifyReceipt(service->shared_model(), service->model_hash(),
+                                                   receipt, service->options().engine.num_threads));
+    if (what.empty() || (identical && !verdict.identical)) what = verdict.what;
+    identical = identical && verdict.identical;
+  }
+  exchange->Reply({.body = Dump({{"identical", identical}, {"what", what}})});
   return {};
 }
 

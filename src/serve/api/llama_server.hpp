@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// llama-server's own doors: /completion, /tokenize, /detokenize, /apply-template. Handlers run on
+// llama-server's own doors: /completion, /tokenize, /detokenize, /apply-template; and /verify.
+// Handlers run on
 // the worker's thread.
 #pragma once
 
@@ -17,5 +18,8 @@ namespace bittern::serve {
                                       const std::shared_ptr<Exchange>& exchange);
 [[nodiscard]] Result<void> ApplyTemplate(Service* service, const HttpRequest& request,
                                          const std::shared_ptr<Exchange>& exchange);
+/// Replays the answers of receipts on this server: {"identical", "what"}.
+[[nodiscard]] Result<void> Verify(Service* service, const HttpRequest& request,
+                                  const std::shared_ptr<Exchange>& exchange);
 
 }  // namespace bittern::serve

@@ -2,6 +2,7 @@
 // A chat answer and a text answer differ in names only: one shape serves both.
 #include "serve/api/openai.hpp"
 
+#include <algorithm>
 #include <ctime>
 
 #include "serve/api/json_text.hpp"
@@ -13,34 +14,39 @@ namespace {
 
 /// What a request says beside how tokens are drawn.
 struct OpenAiRequest {
-  CallRequest call;
+  CallRequest call = {};
   bool include_usage = false;
 };
 
 class OpenAiShape : public AnswerShape {
  public:
   OpenAiShape(const Service& service, bool chat, const OpenAiRequest& request)
-      : model_(service.options().model_name),
+      : tokenizer_(service.tokenizer()),
+        model_(service.options().model_name),
         fingerprint_(service.fingerprint()),
         id_(NewId(chat ? "chatcmpl-" : "cmpl-")),
         created_(std::time(nullptr)),
         choices_(static_cast<std::size_t>(request.call.choices)),
         sequences_(choices_ * request.call.prompts.size()),
+        offsets_(sequences_, 0),
         chat_(chat),
-        include_usage_(request.include_usage) {}
+        include_usage_(request.include_usage),
+        logprobs_(request.call.options.logprobs >= 0) {}
 
   std::string Begin() override {
     std::string text;
     for (std::size_t i = 0; chat_ && i < sequences_; ++i) {
-      text += Chunk(i, {{"role", "assistant"}, {"content", ""}}, nullptr);
+      text += Chunk(i, {{"role", "assistant"}, {"content", ""}}, nullptr, {}, {});
     }
     return text;
   }
-  std::string Piece(std::size_t choice, std::string_view text) override {
-    return Chunk(choice, {{"content", std::string(text)}}, nullptr);
+  std::string Piece(std::size_t choice, std::string_view text, const TokenList& tokens) override {
+    return Chunk(choice, {{"content", std::string(text)}}, nullptr, tokens, {});
   }
-  std::string Finished(std::size_t choice, const Outcome& outcome) override {
-    return Chunk(choice, OrderedJson::object(), OpenAiFinish(outcome.result.finish));
+  std::string Finished(std::size_t choice, const Outcome& outcome,
+                       const TokenList& tokens) override {
+    return Chunk(choice, OrderedJson::object(), OpenAiFinish(outcome.result.finish), tokens,
+                 ReceiptJson(outcome));
   }
   std::string End(std::span<const Outcome> outcomes) override {
     std::string text;
@@ -65,29 +71,62 @@ class OpenAiShape : public AnswerShape {
             {"model", model_},
             {"system_fingerprint", fingerprint_}};
   }
-  [[nodiscard]] std::string Chunk(std::size_t choice, OrderedJson delta, OrderedJson finish) const {
+  [[nodiscard]] std::string Chunk(std::size_t choice, OrderedJson delta, OrderedJson finish,
+                                  const TokenList& tokens, OrderedJson receipt) {
     OrderedJson part = {{"index", choice}};
     if (chat_) {
       part["delta"] = std::move(delta);
     } else {
       part["text"] = delta.value("content", "");
     }
-    part["logprobs"] = nullptr;
+    part["logprobs"] = tokens.empty() ? OrderedJson() : Logprobs(choice, tokens);
     part["finish_reason"] = std::move(finish);
+    if (!receipt.is_null()) part["receipt"] = std::move(receipt);
     OrderedJson chunk = Outline(true);
     chunk["choices"] = OrderedJson::array({std::move(part)});
     return Event(chunk);
   }
+  [[nodiscard]] OrderedJson Logprobs(std::size_t choice, const TokenList& tokens);
   void AddUsage(std::span<const Outcome> outcomes, OrderedJson* to) const {
     (*to)["usage"] = UsageJson(outcomes, choices_);
     if (outcomes.size() == 1) (*to)["timings"] = TimingsJson(outcomes.front());
   }
 
+  const tokenizer::Tokenizer& tokenizer_;
   std::string model_, fingerprint_, id_;
   std::time_t created_;
   std::size_t choices_, sequences_;
-  bool chat_, include_usage_;
+  std::vector<std::size_t> offsets_;  // of each sequence: characters of the tokens shown
+  bool chat_, include_usage_, logprobs_;
 };
+
+std::size_t CharactersOf(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+/// The chat's list, or the four lists of text completions.
+OrderedJson OpenAiShape::Logprobs(std::size_t choice, const TokenList& tokens) {
+  if (!logprobs_) return nullptr;
+  OrderedJson list = LogprobsJson(tokens, tokenizer_);
+  if (chat_) return {{"content", std::move(list)}, {"refusal", nullptr}};
+  OrderedJson texts = OrderedJson::array(), values = texts, tops = texts, offsets = texts;
+  for (const OrderedJson& token : list) {
+    OrderedJson top = OrderedJson::object();
+    for (const OrderedJson& other : token["top_logprobs"]) {
+      top[other["token"].get<std::string>()] = other["logprob"];
+    }
+    texts.push_back(token["token"]);
+    values.push_back(token["logprob"]);
+    tops.push_back(std::move(top));
+    offsets.push_back(offsets_[choice]);
+    offsets_[choice] += CharactersOf(token["token"].get<std::string>());
+  }
+  return {{"tokens", std::move(texts)},
+          {"token_logprobs", std::move(values)},
+          {"top_logprobs", std::move(tops)},
+          {"text_offset", std::move(offsets)}};
+}
 
 std::string OpenAiShape::Whole(std::span<const Outcome> outcomes) {
   OrderedJson answer = Outline(false);
@@ -100,8 +139,9 @@ std::string OpenAiShape::Whole(std::span<const Outcome> outcomes) {
     } else {
       choice["text"] = result.text;
     }
-    choice["logprobs"] = nullptr;
+    choice["logprobs"] = Logprobs(i, result.logprobs);
     choice["finish_reason"] = OpenAiFinish(result.finish);
+    if (!outcomes[i].receipt.empty()) choice["receipt"] = ReceiptJson(outcomes[i]);
     answer["choices"].push_back(std::move(choice));
   }
   AddUsage(outcomes, &answer);
@@ -109,8 +149,8 @@ std::string OpenAiShape::Whole(std::span<const Outcome> outcomes) {
 }
 
 /// Fields of both requests.
-Result<void> ReadCommon(FieldReader* fields, OpenAiRequest* request) {
-  BITTERN_TRY(ReadSampling(fields, &request->call.options));
+Result<void> ReadCommon(FieldReader* fields, const Service& service, OpenAiRequest* request) {
+  BITTERN_TRY(ReadSampling(fields, service, &request->call));
   BITTERN_TRY(ReadChoices(fields, "n", &request->call.choices));
   BITTERN_TRY(fields->Flag("stream", &request->call.stream));
   if (const Json* given = fields->Take("stream_options")) {
@@ -122,16 +162,30 @@ Result<void> ReadCommon(FieldReader* fields, OpenAiRequest* request) {
   return {};
 }
 
+/// "logprobs": true, and "top_logprobs" beside it.
+Result<void> ReadChatLogprobs(FieldReader* fields, runtime::GenerateOptions* options) {
+  bool wanted = false;
+  int top = 0;
+  BITTERN_TRY(fields->Flag("logprobs", &wanted));
+  const bool given = fields->Has("top_logprobs");
+  BITTERN_TRY(fields->Int("top_logprobs", 0, kMostLogprobs, &top));
+  if (given && !wanted) {
+    return Fail(ErrorCode::kInvalidArgument, "top_logprobs: needs \"logprobs\": true beside it");
+  }
+  if (wanted) options->logprobs = top;
+  return {};
+}
+
 Result<OpenAiRequest> ReadChat(const Service& service, const Json& body) {
   auto fields = BITTERN_TRY(FieldReader::Open(body));
   OpenAiRequest request;
   request.call.options = service.options().defaults;
-  BITTERN_TRY(ReadCommon(&fields, &request));
+  BITTERN_TRY(ReadCommon(&fields, service, &request));
   auto prompt = BITTERN_TRY(ReadConversation(&fields, service));
   request.call.prompts.push_back(std::move(prompt.ids));
-  BITTERN_TRY(fields.OnlyNeutral({"tools", "functions", "function_call", "logprobs", "top_logprobs",
-                                  "audio", "prediction", "web_search_options", "reasoning_effort",
-                                  "verbosity"}));
+  BITTERN_TRY(ReadChatLogprobs(&fields, &request.call.options));
+  BITTERN_TRY(fields.OnlyNeutral({"tools", "functions", "function_call", "audio", "prediction",
+                                  "web_search_options", "reasoning_effort", "verbosity"}));
   for (const char* const key : {"tool_choice", "response_format", "modalities"}) {
     const Json* value = fields.Take(key);
     if (value == nullptr) continue;
@@ -150,13 +204,14 @@ Result<OpenAiRequest> ReadCompletion(const Service& service, const Json& body) {
   auto fields = BITTERN_TRY(FieldReader::Open(body));
   OpenAiRequest request;
   request.call.options = service.options().defaults;
-  BITTERN_TRY(ReadCommon(&fields, &request));
+  BITTERN_TRY(ReadCommon(&fields, service, &request));
   const Json* prompt = fields.Take("prompt");
   if (prompt == nullptr) {
     return Fail(ErrorCode::kInvalidArgument, "prompt: a text or token ids expected, none found");
   }
   request.call.prompts = BITTERN_TRY(ReadPrompts("prompt", *prompt, service.tokenizer()));
-  BITTERN_TRY(fields.OnlyNeutral({"suffix", "echo", "logprobs"}));
+  BITTERN_TRY(fields.Int("logprobs", 0, kMostLogprobs, &request.call.options.logprobs));
+  BITTERN_TRY(fields.OnlyNeutral({"suffix", "echo"}));
   BITTERN_TRY(fields.OnlyNeutral({"best_of"}, 1));
   BITTERN_TRY(fields.Finish());
   return request;

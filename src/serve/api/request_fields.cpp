@@ -12,36 +12,6 @@ namespace {
 
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 
-/// The text of a message: a text, nothing, or parts of which all are text.
-Result<std::string> ReadContent(const std::string& path, const Json* content) {
-  if (content == nullptr || content->is_null()) return std::string();
-  if (const std::string* text = content->AsString()) return *text;
-  const Json::Array* parts = content->AsArray();
-  if (parts == nullptr) return WrongField(path, "a text or a list of parts", *content);
-  std::string text;
-  for (std::size_t i = 0; i < parts->size(); ++i) {
-    const std::string part_path = fmt::format("{}[{}]", path, i);
-    auto part = BITTERN_TRY(FieldReader::Open((*parts)[i], part_path));
-    std::string type, piece;
-    BITTERN_TRY(part.Text("type", &type));
-    constexpr std::array<std::string_view, 3> kText = {"text", "input_text", "output_text"};
-    if (std::ranges::find(kText, type) == kText.end()) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  fmt::format("{}.type: \"text\" expected (the model reads nothing else), \"{}\" "
-                              "found",
-                              part_path, type));
-    }
-    if (!part.Has("text")) {
-      return Fail(ErrorCode::kInvalidArgument, part_path + ".text: a text expected, none found");
-    }
-    BITTERN_TRY(part.Text("text", &piece));
-    part.Ignore({"annotations", "logprobs", "cache_control"});
-    BITTERN_TRY(part.Finish());
-    text += piece;
-  }
-  return text;
-}
-
 /// A message as templates expect it.
 Result<Json> ReadMessage(const std::string& path, const Json& given) {
   constexpr std::array<std::string_view, 6> kRoles = {"system",    "developer", "user",
@@ -104,63 +74,43 @@ Result<std::vector<TokenId>> ReadPrompt(const std::string& path, const Json& val
 
 }  // namespace
 
-Result<void> ReadStops(FieldReader* fields, std::string_view key, std::vector<std::string>* stops) {
-  BITTERN_TRY(fields->Texts(key, kMostStops, stops));
-  for (const std::string& stop : *stops) {
-    if (stop.size() <= kMostStopBytes) continue;
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("{}: texts of {} bytes at most expected, {} bytes found",
-                            fields->PathOf(key), kMostStopBytes, stop.size()));
+Result<std::string> ReadContent(const std::string& path, const Json* content) {
+  if (content == nullptr || content->is_null()) return std::string();
+  if (const std::string* text = content->AsString()) return *text;
+  const Json::Array* parts = content->AsArray();
+  if (parts == nullptr) return WrongField(path, "a text or a list of parts", *content);
+  std::string text;
+  for (std::size_t i = 0; i < parts->size(); ++i) {
+    const std::string part_path = fmt::format("{}[{}]", path, i);
+    auto part = BITTERN_TRY(FieldReader::Open((*parts)[i], part_path));
+    std::string type, piece;
+    BITTERN_TRY(part.Text("type", &type));
+    constexpr std::array<std::string_view, 3> kText = {"text", "input_text", "output_text"};
+    if (std::ranges::find(kText, type) == kText.end()) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("{}.type: \"text\" expected (the model reads nothing else), \"{}\" "
+                              "found",
+                              part_path, type));
+    }
+    if (!part.Has("text")) {
+      return Fail(ErrorCode::kInvalidArgument, part_path + ".text: a text expected, none found");
+    }
+    BITTERN_TRY(part.Text("text", &piece));
+    part.Ignore({"annotations", "logprobs", "cache_control"});
+    BITTERN_TRY(part.Finish());
+    text += piece;
   }
-  return {};
+  return text;
 }
 
-Result<void> ReadSampling(FieldReader* fields, runtime::GenerateOptions* options) {
-  runtime::SamplerOptions& sampler = options->sampler;
-  for (const char* const key : {"n_predict", "max_tokens", "max_completion_tokens"}) {
-    BITTERN_TRY(fields->Int(key, -1, kMostInt, &options->max_tokens));
-  }
-  BITTERN_TRY(fields->Float("temperature", &sampler.temperature));
-  BITTERN_TRY(fields->Int("top_k", -1, kMostInt, &sampler.top_k));
-  BITTERN_TRY(fields->Float("top_p", &sampler.top_p, 0, 1));
-  BITTERN_TRY(fields->Float("min_p", &sampler.min_p, 0, 1));
-  BITTERN_TRY(fields->Float("repeat_penalty", &sampler.repeat_penalty));
-  BITTERN_TRY(fields->Int("repeat_last_n", -1, kMostInt, &sampler.repeat_last_n));
-  BITTERN_TRY(fields->Seed("seed", &sampler.seed));
-  BITTERN_TRY(ReadStops(fields, "stop", &options->stops));
-  BITTERN_TRY(fields->Flag("ignore_eos", &options->ignore_eos));
-  // Samplers and constraints that are not here.
-  BITTERN_TRY(fields->OnlyNeutral({"presence_penalty", "frequency_penalty", "xtc_probability",
-                                   "dynatemp_range", "dry_multiplier", "mirostat", "logit_bias",
-                                   "grammar", "json_schema", "samplers", "n_probs",
-                                   "post_sampling_probs", "lora", "t_max_predict_ms"}));
-  BITTERN_TRY(fields->OnlyNeutral({"typical_p"}, 1));
-  BITTERN_TRY(fields->OnlyNeutral({"top_n_sigma", "adaptive_target"}, -1));
-  // Numbers of samplers that are off; hints that change no token.
-  fields->Ignore({"xtc_threshold",
-                  "dynatemp_exponent",
-                  "dry_base",
-                  "dry_allowed_length",
-                  "dry_penalty_last_n",
-                  "dry_sequence_breakers",
-                  "mirostat_tau",
-                  "mirostat_eta",
-                  "adaptive_decay",
-                  "min_keep",
-                  "cache_prompt",
-                  "id_slot",
-                  "n_keep",
-                  "n_discard",
-                  "n_cache_reuse",
-                  "backend_sampling",
-                  "model",
-                  "user",
-                  "metadata",
-                  "store",
-                  "service_tier",
-                  "prompt_cache_key",
-                  "prompt_cache_retention",
-                  "safety_identifier"});
+Result<void> ReadSampling(FieldReader* fields, const Service& service, CallRequest* call) {
+  BITTERN_TRY(ReadOptions(fields, service.tokenizer(), &call->options));
+  BITTERN_TRY(fields->Flag("receipt", &call->receipt));
+  BITTERN_TRY(fields->OnlyNeutral({"grammar", "json_schema", "grammar_lazy", "grammar_triggers",
+                                   "preserved_tokens", "lora", "t_max_predict_ms"}));
+  fields->Ignore({"cache_prompt", "id_slot", "n_keep", "n_discard", "n_cache_reuse",
+                  "backend_sampling", "model", "user", "metadata", "store", "service_tier",
+                  "prompt_cache_key", "prompt_cache_retention", "safety_identifier"});
   return {};
 }
 
@@ -188,26 +138,40 @@ Result<std::vector<std::vector<TokenId>>> ReadPrompts(const std::string& path, c
   return prompts;
 }
 
-Result<runtime::RenderedPrompt> ReadConversation(FieldReader* fields, const Service& service) {
-  if (service.chat() == nullptr) return tl::unexpected(service.why_no_chat());
-  const Json* given = fields->Take("messages");
+Result<Json::Array> ReadMessages(const std::string& path, const Json* given) {
   const Json::Array* list = given == nullptr ? nullptr : given->AsArray();
   if (list == nullptr || list->empty()) {
-    return WrongField(fields->PathOf("messages"), "a list of messages",
-                      given == nullptr ? Json() : *given);
+    return WrongField(path, "a list of messages", given == nullptr ? Json() : *given);
   }
   Json::Array messages;
   for (std::size_t i = 0; i < list->size(); ++i) {
-    const std::string path = fmt::format("{}[{}]", fields->PathOf("messages"), i);
-    messages.push_back(BITTERN_TRY(ReadMessage(path, (*list)[i])));
+    messages.push_back(BITTERN_TRY(ReadMessage(fmt::format("{}[{}]", path, i), (*list)[i])));
   }
-  Json::Object request;
-  request.push_back({"messages", Json(Json::Value(std::move(messages)))});
+  return messages;
+}
+
+Json MessageOf(std::string_view role, std::string content) {
+  Json::Object message;
+  message.push_back({"role", Json(Json::Value(std::string(role)))});
+  message.push_back({"content", Json(Json::Value(std::move(content)))});
+  return Json(Json::Value(std::move(message)));
+}
+
+Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages, Json::Object more,
+                                                   const Service& service) {
+  if (service.chat() == nullptr) return tl::unexpected(service.why_no_chat());
+  more.push_back({"messages", Json(Json::Value(std::move(messages)))});
+  return service.chat()->Apply(Json(Json::Value(std::move(more))), service.tokenizer());
+}
+
+Result<runtime::RenderedPrompt> ReadConversation(FieldReader* fields, const Service& service) {
+  auto messages = BITTERN_TRY(ReadMessages(fields->PathOf("messages"), fields->Take("messages")));
+  Json::Object more;
   for (const char* const key :
        {"add_generation_prompt", "continue_final_message", "chat_template_kwargs"}) {
-    if (const Json* value = fields->Take(key)) request.push_back({key, *value});
+    if (const Json* value = fields->Take(key)) more.push_back({key, *value});
   }
-  return service.chat()->Apply(Json(Json::Value(std::move(request))), service.tokenizer());
+  return RenderConversation(std::move(messages), std::move(more), service);
 }
 
 }  // namespace bittern::serve

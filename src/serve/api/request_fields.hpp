@@ -8,17 +8,17 @@
 
 #include "serve/core/call.hpp"
 #include "serve/core/field_reader.hpp"
+#include "serve/core/sampler_fields.hpp"
 
 namespace bittern::serve {
 
-/// temperature, top_k, ..., seed, stop, n_predict and its other names. Fields that only hint (user,
-/// cache_prompt, ...) are read and make no difference; samplers that are not here are refused.
-[[nodiscard]] Result<void> ReadSampling(FieldReader* fields, runtime::GenerateOptions* options);
+/// ReadOptions, "receipt", and the fields that only hint (user, cache_prompt, ...) and make no
+/// difference; what cannot be done yet is refused.
+[[nodiscard]] Result<void> ReadSampling(FieldReader* fields, const Service& service,
+                                        CallRequest* call);
 
-/// Stop strings: so many, and so many bytes each.
-inline constexpr std::size_t kMostStops = 64, kMostStopBytes = 1024;
-[[nodiscard]] Result<void> ReadStops(FieldReader* fields, std::string_view key,
-                                     std::vector<std::string>* stops);
+/// Tokens beside the picked one whose log-probabilities a request may ask for.
+inline constexpr int kMostLogprobs = 100;
 
 /// "n": choices for each prompt.
 [[nodiscard]] Result<void> ReadChoices(FieldReader* fields, std::string_view key, int* choices);
@@ -27,9 +27,22 @@ inline constexpr std::size_t kMostStops = 64, kMostStopBytes = 1024;
 [[nodiscard]] Result<std::vector<std::vector<TokenId>>> ReadPrompts(
     const std::string& path, const Json& value, const tokenizer::Tokenizer& tokenizer);
 
-/// The prompt that a conversation ("messages" and what belongs to it) is for the model. Contents in
-/// parts become one text; "developer" is "system". Errors: also kUnsupported (the model has no chat
-/// template).
+/// The messages of a conversation as templates expect them: contents in parts become one text,
+/// "developer" is "system".
+[[nodiscard]] Result<Json::Array> ReadMessages(const std::string& path, const Json* given);
+
+/// The text of a message: a text, nothing, or parts of which all are text.
+[[nodiscard]] Result<std::string> ReadContent(const std::string& path, const Json* content);
+
+[[nodiscard]] Json MessageOf(std::string_view role, std::string content);
+
+/// The prompt that messages are for the model; `more` are members of a request as ChatPrompt::Apply
+/// takes them. Errors: also kUnsupported (the model has no chat template).
+[[nodiscard]] Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages,
+                                                                 Json::Object more,
+                                                                 const Service& service);
+
+/// Both, for "messages" and what belongs to it.
 [[nodiscard]] Result<runtime::RenderedPrompt> ReadConversation(FieldReader* fields,
                                                                const Service& service);
 

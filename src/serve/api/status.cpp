@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "serve/api/json_text.hpp"
+#include "serve/core/sampler_fields.hpp"
 #include "serve/http/http_text.hpp"
 
 namespace bittern::serve {
@@ -44,21 +45,6 @@ HttpReply ModelReply(const Service& service, const std::string& name) {
                     "model");
 }
 
-OrderedJson SettingsJson(const runtime::GenerateOptions& options) {
-  const runtime::SamplerOptions& sampler = options.sampler;
-  return {{"n_predict", options.max_tokens},
-          {"max_tokens", options.max_tokens},
-          {"seed", sampler.seed},
-          {"temperature", sampler.temperature},
-          {"top_k", sampler.top_k},
-          {"top_p", sampler.top_p},
-          {"min_p", sampler.min_p},
-          {"repeat_penalty", sampler.repeat_penalty},
-          {"repeat_last_n", sampler.repeat_last_n},
-          {"stop", options.stops},
-          {"ignore_eos", options.ignore_eos}};
-}
-
 HttpReply PropsReply(const Service& service) {
   const tokenizer::Tokenizer& tokenizer = service.tokenizer();
   const auto& metadata = service.model().model.checkpoint().metadata();
@@ -67,7 +53,7 @@ HttpReply PropsReply(const Service& service) {
   return {
       .body = Dump(
           {{"default_generation_settings",
-            {{"id", 0}, {"n_ctx", context}, {"params", SettingsJson(service.options().defaults)}}},
+            {{"id", 0}, {"n_ctx", context}, {"params", OptionsJson(service.options().defaults)}}},
            {"total_slots", service.options().engine.max_sequences},
            {"model_alias", service.options().model_name},
            {"model_path", service.options().model_path},

@@ -3,8 +3,6 @@
 // sockets.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "serve/core/call.hpp"
 #include "serve/http/http_server.hpp"
 
@@ -18,8 +16,5 @@ namespace bittern::serve {
 [[nodiscard]] HttpReply SlotsReply(Service* service, bool fail_when_busy);
 /// Prometheus' text, under llama-server's names and a few of our own.
 [[nodiscard]] HttpReply MetricsReply(Service* service, const HttpStats& http);
-
-/// llama-server's "generation_settings".
-[[nodiscard]] nlohmann::ordered_json SettingsJson(const runtime::GenerateOptions& options);
 
 }  // namespace bittern::serve

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "serve/core/field_reader.hpp"
 #include "serve/http/http_text.hpp"
+#include "serve/receipt/receipt.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -43,13 +45,15 @@ std::uint64_t Microseconds(double seconds) { return static_cast<std::uint64_t>(s
 class Call : public std::enable_shared_from_this<Call> {
  public:
   Call(Service* service, std::unique_ptr<AnswerShape> shape, std::shared_ptr<Exchange> exchange,
-       std::size_t sequences, bool stream)
+       std::size_t sequences, const CallRequest& request)
       : service_(service),
         shape_(std::move(shape)),
         exchange_(std::move(exchange)),
         outcomes_(sequences),
+        pending_(sequences),
         left_(sequences),
-        stream_(stream) {}
+        stream_(request.stream),
+        receipt_(request.receipt) {}
 
   void Begin() {
     if (!stream_) return;
@@ -60,6 +64,8 @@ class Call : public std::enable_shared_from_this<Call> {
                                const runtime::GenerateOptions& options);
 
  private:
+  void PrepareReceipt(const runtime::Request& request);
+  [[nodiscard]] std::string FinishReceipt(std::size_t index, const Outcome& outcome);
   bool OnText(std::size_t index, std::string_view text);
   void OnDone(std::size_t index, runtime::Completion completion);
   void Count(const Outcome& outcome);
@@ -70,17 +76,26 @@ class Call : public std::enable_shared_from_this<Call> {
   std::unique_ptr<AnswerShape> shape_;
   std::shared_ptr<Exchange> exchange_;
   std::vector<Outcome> outcomes_;
+  std::vector<TokenList> pending_;  // of each sequence, until its next piece
   std::vector<std::shared_ptr<ActiveSequence>> active_ = {};
+  std::vector<Receipt> receipts_ = {};  // what is known before the answer
   std::size_t left_;
-  bool stream_, failed_ = false;
+  bool stream_, receipt_, failed_ = false;
 };
 
 runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> prompt,
                                    const runtime::GenerateOptions& options) {
   active_.push_back(service_->AddActive(static_cast<int>(prompt.size())));
   runtime::Request request{.prompt = std::move(prompt), .options = options};
+  if (receipt_) PrepareReceipt(request);
   request.options.cancel = &exchange_->gone();
+  if (receipt_) request.options.logprobs = std::max(request.options.logprobs, 0);
   const auto self = shared_from_this();
+  if (stream_ && options.logprobs >= 0) {
+    request.options.on_logprobs = [self, index](const runtime::TokenLogprobs& token) {
+      self->pending_[index].push_back(token);
+    };
+  }
   request.on_text = [self, index](std::string_view text) { return self->OnText(index, text); };
   request.on_done = [self, index](runtime::Completion completion) {
     self->OnDone(index, std::move(completion));
@@ -88,9 +103,28 @@ runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> promp
   return request;
 }
 
+void Call::PrepareReceipt(const runtime::Request& request) {
+  receipts_.push_back({.model = service_->options().model_name,
+                       .model_hash = service_->model_hash(),
+                       .arithmetic = ArithmeticName(service_->options().engine.kv_type),
+                       .context_length = service_->engine().context_length(),
+                       .prompt = request.prompt,
+                       .options = request.options});
+}
+
+std::string Call::FinishReceipt(std::size_t index, const Outcome& outcome) {
+  Receipt& receipt = receipts_[index];
+  receipt.options.sampler.seed = outcome.result.seed;
+  receipt.ids = outcome.result.ids;
+  receipt.finish = runtime::FinishReasonName(outcome.result.finish);
+  receipt.chain = ChainOf(outcome.result.logprobs);
+  return ReceiptText(receipt);
+}
+
 bool Call::OnText(std::size_t index, std::string_view text) {
   ++active_[index]->pieces;
-  if (stream_ && !failed_) exchange_->Write(shape_->Piece(index, text));
+  const TokenList tokens = std::exchange(pending_[index], {});
+  if (stream_ && !failed_) exchange_->Write(shape_->Piece(index, text, tokens));
   return true;
 }
 
@@ -117,7 +151,8 @@ void Call::OnDone(std::size_t index, runtime::Completion completion) {
     Outcome& outcome = outcomes_[index];
     outcome = {*std::move(completion.result), completion.timings};
     Count(outcome);
-    if (stream_ && !failed_) exchange_->Write(shape_->Finished(index, outcome));
+    if (receipt_) outcome.receipt = FinishReceipt(index, outcome);
+    if (stream_ && !failed_) exchange_->Write(shape_->Finished(index, outcome, pending_[index]));
   }
   if (left_ == 0) Finish();
 }
@@ -215,7 +250,8 @@ void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShap
         style, 400,
         fmt::format("token id {} is outside the vocabulary (0..{})", *bad, vocabulary - 1)));
   }
-  if (const auto checked = runtime::Sampler::Create(request.options.sampler); !checked) {
+  if (const auto checked = runtime::Sampler::Create(request.options.sampler, &service->tokenizer());
+      !checked) {
     return exchange->Reply(ErrorReply(style, checked.error()));
   }
   const std::size_t sequences = request.prompts.size() * static_cast<std::size_t>(request.choices);
@@ -224,8 +260,7 @@ void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShap
     return exchange->Reply(QueueFull(style, service->engine().active()));
   }
   ++service->counters().requests;
-  const auto call =
-      std::make_shared<Call>(service, std::move(shape), exchange, sequences, request.stream);
+  const auto call = std::make_shared<Call>(service, std::move(shape), exchange, sequences, request);
   std::vector<runtime::Request> requests;
   for (std::size_t i = 0; i < sequences; ++i) {
     const auto choices = static_cast<std::size_t>(request.choices);

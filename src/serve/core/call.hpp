@@ -22,6 +22,7 @@ using runtime::TokenId;
 struct Outcome {
   runtime::GenerateResult result = {};
   runtime::SequenceTimings timings = {};
+  std::string receipt = {};  ///< JSON; empty where none was asked for
 
   /// Tokens sampled, with the one that ended the text.
   [[nodiscard]] int predicted() const noexcept {
@@ -29,6 +30,8 @@ struct Outcome {
     return static_cast<int>(result.ids.size()) + (ended ? 1 : 0);
   }
 };
+
+using TokenList = std::vector<runtime::TokenLogprobs>;
 
 /// How errors are written.
 enum class ErrorStyle { kOpenAi, kAnthropic, kOllama };
@@ -49,8 +52,11 @@ class AnswerShape {
   [[nodiscard]] virtual std::string StreamType() const { return "text/event-stream"; }
   [[nodiscard]] virtual std::string Ping() const { return ":\n\n"; }
   [[nodiscard]] virtual std::string Begin() { return {}; }
-  [[nodiscard]] virtual std::string Piece(std::size_t choice, std::string_view text) = 0;
-  [[nodiscard]] virtual std::string Finished(std::size_t choice, const Outcome& outcome) = 0;
+  /// `tokens`: those sampled since the last piece, where log-probabilities were asked for.
+  [[nodiscard]] virtual std::string Piece(std::size_t choice, std::string_view text,
+                                          const TokenList& tokens) = 0;
+  [[nodiscard]] virtual std::string Finished(std::size_t choice, const Outcome& outcome,
+                                             const TokenList& tokens) = 0;
   [[nodiscard]] virtual std::string End(std::span<const Outcome> outcomes) = 0;
   [[nodiscard]] virtual std::string Broken(const Error& error);
   /// The whole answer at once.
@@ -62,6 +68,7 @@ struct CallRequest {
   int choices = 1;  ///< for each prompt; choice i of a prompt draws with seed + i
   runtime::GenerateOptions options = {};
   bool stream = false;
+  bool receipt = false;  ///< Outcome::receipt is wanted
 };
 
 /// Checks the request, queues its sequences and answers through `exchange` as they go, or with an

@@ -3,7 +3,24 @@
 
 #include <fmt/format.h>
 
+#include "base/threads/thread_pool.hpp"
+#include "model/forward/numerics.hpp"
+#include "model/load/fingerprint.hpp"
+
 namespace bittern::serve {
+namespace {
+
+int ThreadsOf(const ServiceOptions& options) {
+  return options.engine.num_threads > 0 ? options.engine.num_threads : DefaultThreadCount();
+}
+
+Result<std::string> ModelHash(const model::Model& model, int num_threads) {
+  auto pool = BITTERN_TRY(ThreadPool::Create(num_threads));
+  auto print = BITTERN_TRY(model::FingerprintOf(model, pool));
+  return std::move(print.hash);
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::LoadedModel> model,
                                                  ServiceOptions options, Decisions* decisions) {
@@ -18,10 +35,12 @@ Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::
     service->no_chat_ = std::move(chat).error();
   }
   service->started_ = std::time(nullptr);
+  service->model_hash_ = BITTERN_TRY(ModelHash(model->model, ThreadsOf(options)));
   service->engine_ = BITTERN_TRY(EngineLoop::Start(model, options.engine, options.most_waiting));
   service->model_ = std::move(model);
   service->options_ = std::move(options);
-  service->fingerprint_ = "bittern-" + service->options_.version;
+  service->fingerprint_ =
+      fmt::format("bittern-{}-{}", model::kNumericsVersion, service->model_hash_.substr(0, 12));
   return service;
 }
 

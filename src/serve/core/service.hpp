@@ -48,12 +48,16 @@ struct ActiveSequence {
 /// Any thread.
 class Service {
  public:
-  /// Errors as Engine::Create. A model without a chat template is none: chat() is null then.
+  /// Errors as Engine::Create and model::FingerprintOf. A model without a chat template is none:
+  /// chat() is null then.
   [[nodiscard]] static Result<std::unique_ptr<Service>> Create(
       std::shared_ptr<const runtime::LoadedModel> model, ServiceOptions options,
       Decisions* decisions);
 
   [[nodiscard]] const runtime::LoadedModel& model() const noexcept { return *model_; }
+  [[nodiscard]] const std::shared_ptr<const runtime::LoadedModel>& shared_model() const noexcept {
+    return model_;
+  }
   [[nodiscard]] const tokenizer::Tokenizer& tokenizer() const noexcept { return model_->tokenizer; }
   /// Null: the model does not say how a conversation is written; why_no_chat() says more.
   [[nodiscard]] const runtime::ChatPrompt* chat() const noexcept {
@@ -64,6 +68,8 @@ class Service {
   [[nodiscard]] const ServiceOptions& options() const noexcept { return options_; }
   [[nodiscard]] ServiceCounters& counters() noexcept { return counters_; }
   [[nodiscard]] std::time_t started() const noexcept { return started_; }
+  /// model::Fingerprint::hash of the model.
+  [[nodiscard]] const std::string& model_hash() const noexcept { return model_hash_; }
   /// Tells model and arithmetic: answers with the same one are the same.
   [[nodiscard]] const std::string& fingerprint() const noexcept { return fingerprint_; }
 
@@ -78,7 +84,7 @@ class Service {
   ServiceOptions options_;
   std::optional<runtime::ChatPrompt> chat_ = {};
   std::optional<Error> no_chat_ = {};
-  std::string fingerprint_;
+  std::string model_hash_, fingerprint_;
   ServiceCounters counters_;
   std::time_t started_ = 0;
   mutable std::mutex mutex_;

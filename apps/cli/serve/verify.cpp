@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern verify`: replays the answer that a receipt stands for.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "base/threads/thread_pool.hpp"
+#include "cli/commands.hpp"
+#include "cli/options/model_options.hpp"
+#include "cli/output.hpp"
+#include "model/load/fingerprint.hpp"
+#include "serve/receipt/receipt.hpp"
+
+namespace bittern::cli {
+namespace {
+
+constexpr const char* kVerifyExample = R"(Example:
+  curl http://127.0.0.1:8080/v1/completions -d '{"prompt": "A tern is", "receipt": true}' > answer
+  bittern verify answer
+
+Exit code 0: the model gives exactly this answer; 4: it does not, or the receipt was changed.)";
+
+struct VerifyOptions {
+  ModelOptions model;
+  std::string input;
+  int num_threads = 0;
+};
+
+Result<std::string> ReadReceiptFile(const std::string& path) {
+  if (path == "-") return ReadStandardInput();
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: cannot be read", path));
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+Result<std::string> HashForReceipts(const model::Model& model, int num_threads) {
+  auto pool = BITTERN_TRY(ThreadPool::Create(std::max(1, num_threads)));
+  auto print = BITTERN_TRY(model::FingerprintOf(model, pool));
+  return std::move(print.hash);
+}
+
+Result<int> RunVerify(const VerifyOptions& options) {
+  const std::string text = BITTERN_TRY(ReadReceiptFile(options.input));
+  const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
+  auto receipts = serve::ParseReceipts(text, model->tokenizer);
+  if (!receipts.has_value()) {
+    return tl::unexpected(Within(options.input, std::move(receipts).error()));
+  }
+  const std::string hash = BITTERN_TRY(HashForReceipts(model->model, options.num_threads));
+  bool identical = true;
+  StandardOutput output;
+  for (const serve::ReadReceipt& receipt : *receipts) {
+    const auto verdict =
+        BITTERN_TRY(serve::VerifyReceipt(model, hash, receipt, options.num_threads));
+    identical = identical && verdict.identical;
+    output.Write(
+        fmt::format("{}: {}\n", verdict.identical ? "identical" : "not identical", verdict.what));
+  }
+  BITTERN_TRY(output.Status());
+  return identical ? 0 : kExitDiffers;
+}
+
+}  // namespace
+
+void AddVerify(CLI::App& app, int* exit_code) {
+  CLI::App* command =
+      app.add_subcommand("verify", "Replay the answer that a receipt of `serve` stands for");
+  command->footer(kVerifyExample);
+  const auto options = std::make_shared<VerifyOptions>();
+  command
+      ->add_option("input", options->input, "A receipt, or an answer with one; -: standard input")
+      ->required()
+      ->type_name("FILE");
+  AddModelOptions(*command, &options->model, /*takes_argument=*/false);
+  AddComputeOptions(*command, &options->model);
+  AddThreadsOption(*command, &options->num_threads);
+  command->callback([options, exit_code] {
+    const Result<int> done = RunVerify(*options);
+    *exit_code = done.has_value() ? *done : Report(done.error());
+  });
+}
+
+}  // namespace bittern::cli

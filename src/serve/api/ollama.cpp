@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/api/ollama.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <limits>
+
+#include "serve/api/json_text.hpp"
+#include "serve/api/request_fields.hpp"
+#include "serve/core/field_reader.hpp"
+
+namespace bittern::serve {
+namespace {
+
+/// The version whose requests are answered: clients look at it to know what they may ask.
+constexpr const char* kOllamaVersion = "0.18.3";
+
+std::string TimeText(std::time_t time) {
+  std::tm parts = {};
+  char text[32] = {};
+  if (gmtime_r(&time, &parts) == nullptr) return "1970-01-01T00:00:00Z";
+  return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+std::int64_t Nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
+
+OrderedJson Details(const Service& service) {
+  const auto name = service.model().model.checkpoint().metadata().GetString("general.architecture");
+  const std::string family = name.has_value() && *name ? std::string(**name) : "unknown";
+  return {{"parent_model", ""},   {"format", "gguf"},     {"family", family},
+          {"families", {family}}, {"parameter_size", ""}, {"quantization_level", "ternary"}};
+}
+
+OrderedJson ModelEntry(const Service& service) {
+  const std::string& name = service.options().model_name;
+  return {{"name", name},
+          {"model", name},
+          {"modified_at", TimeText(service.started())},
+          {"size", 0},
+          {"digest", service.model_hash()},
+          {"details", Details(service)}};
+}
+
+class OllamaShape : public AnswerShape {
+ public:
+  OllamaShape(const Service& service, bool chat)
+      : model_(service.options().model_name), chat_(chat) {}
+
+  ErrorStyle error_style() const override { return ErrorStyle::kOllama; }
+  std::string StreamType() const override { return "application/x-ndjson"; }
+  std::string Ping() const override { return {}; }
+  std::string Piece(std::size_t, std::string_view text, const TokenList&) override {
+    return Dump(Line(std::string(text), false)) + "\n";
+  }
+  std::string Finished(std::size_t, const Outcome& outcome, const TokenList&) override {
+    return Dump(Last("", outcome)) + "\n";
+  }
+  std::string End(std::span<const Outcome>) override { return {}; }
+  std::string Broken(const Error& error) override {
+    return ErrorReply(ErrorStyle::kOllama, error).body + "\n";
+  }
+  std::string Whole(std::span<const Outcome> outcomes) override {
+    return Dump(Last(outcomes.front().result.text, outcomes.front()));
+  }
+  /// The answer to a request that only wants the model to be there.
+  [[nodiscard]] std::string Loaded() const {
+    OrderedJson line = Line("", true);
+    line["done_reason"] = "load";
+    return Dump(line);
+  }
+
+ private:
+  [[nodiscard]] OrderedJson Line(std::string text, bool done) const {
+    OrderedJson line = {{"model", model_}, {"created_at", TimeText(std::time(nullptr))}};
+    if (chat_) {
+      line["message"] = {{"role", "assistant"}, {"content", std::move(text)}};
+    } else {
+      line["response"] = std::move(text);
+    }
+    line["done"] = done;
+    return line;
+  }
+  [[nodiscard]] OrderedJson Last(std::string text, const Outcome& outcome) const {
+    const runtime::SequenceTimings& timings = outcome.timings;
+    OrderedJson line = Line(std::move(text), true);
+    line["done_reason"] = std::string(OpenAiFinish(outcome.result.finish));
+    line["total_duration"] = Nanoseconds(timings.queued_s + timings.prompt_s + timings.predicted_s);
+    line["load_duration"] = 0;
+    line["prompt_eval_count"] = timings.prompt_tokens;
+    line["prompt_eval_duration"] = Nanoseconds(timings.prompt_s);
+    line["eval_count"] = outcome.predicted();
+    line["eval_duration"] = Nanoseconds(timings.predicted_s);
+    if (!outcome.receipt.empty()) line["receipt"] = ReceiptJson(outcome);
+    return line;
+  }
+
+  std::string model_;
+  bool chat_;
+};
+
+Result<void> ReadOllamaOptions(FieldReader* fields, const Service& service, CallRequest* call) {
+  const Json* given = fields->Take("options");
+  if (given == nullptr) return {};
+  auto options = BITTERN_TRY(FieldReader::Open(*given, "options"));
+  int predict = call->options.max_tokens;
+  BITTERN_TRY(options.Int("num_predict", -2, std::numeric_limits<int>::max(), &predict));
+  BITTERN_TRY(ReadOptions(&options, service.tokenizer(), &call->options));
+  if (options.Has("num_predict")) call->options.max_tokens = std::max(predict, -1);
+  // Where and how fast it runs is the server's choice; prompts are never cut to num_ctx.
+  options.Ignore({"num_keep", "num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap",
+                  "use_mlock", "num_thread", "numa", "low_vram", "f16_kv", "vocab_only",
+                  "penalize_newline"});
+  return options.Finish();
+}
+
+/// Fields of chat and generate.
+Result<CallRequest> ReadOllama(FieldReader* fields, const Service& service) {
+  CallRequest call;
+  call.options = service.options().defaults;
+  call.stream = true;
+  BITTERN_TRY(fields->Flag("stream", &call.stream));
+  BITTERN_TRY(fields->Flag("receipt", &call.receipt));
+  BITTERN_TRY(ReadOllamaOptions(fields, service, &call));
+  BITTERN_TRY(fields->OnlyNeutral({"format", "tools", "think", "logprobs", "top_logprobs", "images",
+                                   "suffix", "template", "context"}));
+  fields->Ignore({"model", "keep_alive", "truncate", "shift"});
+  return call;
+}
+
+}  // namespace
+
+HttpReply OllamaVersion(const QuickContext&) {
+  return {.body = Dump({{"version", kOllamaVersion}})};
+}
+
+HttpReply OllamaTags(const QuickContext& context) {
+  return {.body = Dump({{"models", OrderedJson::array({ModelEntry(*context.service)})}})};
+}
+
+HttpReply OllamaRunning(const QuickContext& context) {
+  OrderedJson entry = ModelEntry(*context.service);
+  entry["expires_at"] = "9999-12-31T23:59:59Z";
+  entry["size_vram"] = 0;
+  entry["context_length"] = context.service->options().engine.context_length;
+  return {.body = Dump({{"models", OrderedJson::array({std::move(entry)})}})};
+}
+
+Result<void> OllamaShow(Service* service, const HttpRequest& request,
+                        const std::shared_ptr<Exchange>& exchange) {
+  BITTERN_TRY(ParseBody(request.body));
+  const auto& metadata = service->model().model.checkpoint().metadata();
+  const model::ModelConfig& config = service->model().model.config();
+  const OrderedJson details = Details(*service);
+  const auto family = details["family"].get<std::string>();
+  const auto written = metadata.GetString("tokenizer.chat_template");
+  exchange->Reply(
+      {.body = Dump({{"license", ""},
+                     {"modelfile", ""},
+                     {"parameters", ""},
+                     {"template", written.has_value() && *written ? std::string(**written) : ""},
+                     {"details", details},
+                     {"model_info",
+                      {{"general.architecture", family},
+                       {family + ".context_length", config.context_length},
+                       {family + ".vocab_size", config.vocab_size}}},
+                     {"capabilities", {"completion"}},
+                     {"modified_at", TimeText(service->started())}})});
+  return {};
+}
+
+Result<void> OllamaChat(Service* service, const HttpRequest& request,
+                        const std::shared_ptr<Exchange>& exchange) {
+  const Json body = BITTERN_TRY(ParseBody(request.body));
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  CallRequest call = BITTERN_TRY(ReadOllama(&fields, *service));
+  auto shape = std::make_unique<OllamaShape>(*service, true);
+  const Json* given = fields.Take("messages");
+  const bool empty = given == nullptr || (given->AsArray() && given->AsArray()->empty());
+  BITTERN_TRY(fields.Finish());
+  if (empty) {
+    exchange->Reply({.body = shape->Loaded()});
+    return {};
+  }
+  auto messages = BITTERN_TRY(ReadMessages("messages", given));
+  auto prompt = BITTERN_TRY(RenderConversation(std::move(messages), {}, *service));
+  call.prompts.push_back(std::move(prompt.ids));
+  StartCall(service, std::move(call), std::move(shape), exchange);
+  return {};
+}
+
+Result<void> OllamaGenerate(Service* service, const HttpRequest& request,
+                            const std::shared_ptr<Exchange>& exchange) {
+  const Json body = BITTERN_TRY(ParseBody(request.body));
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  CallRequest call = BITTERN_TRY(ReadOllama(&fields, *service));
+  auto shape = std::make_unique<OllamaShape>(*service, false);
+  std::string prompt, system;
+  bool raw = false;
+  BITTERN_TRY(fields.Text("prompt", &prompt));
+  BITTERN_TRY(fields.Text("system", &system));
+  BITTERN_TRY(fields.Flag("raw", &raw));
+  BITTERN_TRY(fields.Finish());
+  if (prompt.empty()) {
+    exchange->Reply({.body = shape->Loaded()});
+    return {};
+  }
+  if (raw || service->chat() == nullptr) {
+    if (!system.empty()) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "system: the prompt is taken as it is; leave it out");
+    }
+    call.prompts.push_back(service->tokenizer().Encode(prompt, {.parse_special = true}));
+  } else {
+    Json::Array messages;
+    if (!system.empty()) messages.push_back(MessageOf("system", system));
+    messages.push_back(MessageOf("user", prompt));
+    auto rendered = BITTERN_TRY(RenderConversation(std::move(messages), {}, *service));
+    call.prompts.push_back(std::move(rendered.ids));
+  }
+  StartCall(service, std::move(call), std::move(shape), exchange);
+  return {};
+}
+
+Result<void> OllamaEmbed(Service*, const HttpRequest&, const std::shared_ptr<Exchange>&) {
+  return Fail(ErrorCode::kUnsupported, "this model makes text, no embeddings");
+}
+
+}  // namespace bittern::serve

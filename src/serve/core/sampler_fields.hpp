@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of the sampler chain by their names, for reading and for writing: requests, settings
+// and receipts say the same.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "runtime/generate_options.hpp"
+#include "serve/core/field_reader.hpp"
+
+namespace bittern::serve {
+
+/// Every option of a generation that can change a token, by its name in requests.
+[[nodiscard]] nlohmann::ordered_json OptionsJson(const runtime::GenerateOptions& options);
+
+/// Reads the same names; what is absent is left alone. Errors: kInvalidArgument, with the field.
+/// Ranges beyond the type are checked by runtime::Sampler::Create.
+[[nodiscard]] Result<void> ReadOptions(FieldReader* fields, const tokenizer::Tokenizer& tokenizer,
+                                       runtime::GenerateOptions* options);
+
+/// Stop strings: so many, and so many bytes each.
+inline constexpr std::size_t kMostStops = 64, kMostStopBytes = 1024;
+[[nodiscard]] Result<void> ReadStops(FieldReader* fields, std::string_view key,
+                                     std::vector<std::string>* stops);
+
+}  // namespace bittern::serve

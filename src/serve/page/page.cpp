@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/page/page.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/system_random.hpp"
+
+extern "C" {
+extern const char bittern_page[];
+extern const char bittern_page_end[];
+}
+
+namespace bittern::serve {
+
+HttpReply PageReply() {
+  constexpr std::string_view kPlace = "@NONCE@";
+  const std::string nonce = fmt::format("{:08x}{:08x}{:08x}{:08x}", SystemRandom(), SystemRandom(),
+                                        SystemRandom(), SystemRandom());
+  std::string body(bittern_page, bittern_page_end);
+  for (std::size_t at = 0; (at = body.find(kPlace, at)) != std::string::npos;) {
+    body.replace(at, kPlace.size(), nonce);
+  }
+  const std::string policy = fmt::format(
+      "default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
+      "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      nonce);
+  return {.content_type = "text/html; charset=utf-8",
+          .body = std::move(body),
+          .headers = {{"Content-Security-Policy", policy},
+                      {"X-Content-Type-Options", "nosniff"},
+                      {"Referrer-Policy", "no-referrer"},
+                      {"Cache-Control", "no-cache"}}};
+}
+
+}  // namespace bittern::serve

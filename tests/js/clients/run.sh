@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Unmodified npm clients, and the web page in headless Chromium, against `bittern serve`:
+# run.sh BITTERN. Installs the packages on first use; what cannot be installed is skipped, visibly.
+set -u
+[ $# -eq 1 ] || { echo "usage: $0 PATH_OF_BITTERN" >&2; exit 2; }
+bittern=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+cd "$(dirname "$0")" || exit 2
+
+skip() {
+  echo "$1: SKIPPED ($2)"
+  exit 0
+}
+
+command -v node >/dev/null || skip "npm clients" "no node"
+if [ ! -d node_modules/openai ]; then
+  command -v npm >/dev/null || skip "npm clients" "no npm"
+  npm install --no-package-lock --ignore-scripts --no-audit --no-fund >/dev/null 2>&1 ||
+    skip "npm clients" "the packages cannot be installed"
+fi
+node clients.mjs "$bittern" || exit 1
+[ -x /usr/bin/chromium ] || skip "the page" "no chromium"
+pictures=$(mktemp -d)
+node page.mjs "$bittern" "$pictures"
+code=$?
+rm -rf "$pictures"
+exit "$code"
