@@ -17,12 +17,14 @@ BELOW = {  # folder: what it may include besides itself
     "formats": {"base", "quant"},
     "tokenizer": {"base", "quant", "formats"},
     "jinja": {"base", "formats"},
+    "grammar": {"base", "formats", "tokenizer"},
     "kernels": {"base", "quant"},
     "model": {"base", "quant", "formats", "kernels"},
-    "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model"},
+    "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model"},
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
-    "serve": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
-    "cli": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model",
+    "serve": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
+              "runtime"},
+    "cli": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
             "runtime", "eval", "serve"},
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
