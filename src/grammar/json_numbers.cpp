@@ -70,6 +70,9 @@ class NumberWriter {
   /// Texts of equal length between first and last, without the ends that are `open`.
   ExprId Between(std::string_view first, bool first_open, std::string_view last, bool last_open) {
     if (first.empty()) return first_open || last_open ? g_.Nothing() : g_.Empty();
+    const bool all = !first_open && !last_open && first.find_first_not_of('0') == first.npos &&
+                     last.find_first_not_of('9') == last.npos;
+    if (all) return Digits(first.size());
     const std::string_view first_rest = first.substr(1), last_rest = last.substr(1);
     if (first[0] == last[0]) {
       return g_.Sequence(

@@ -116,13 +116,12 @@ void NfaBuilder::Emit(ExprId id, NodeId from, NodeId to) {
 void NfaBuilder::EmitClass(const CharClass& ranges, NodeId from, NodeId to) {
   std::vector<ByteSequence> sequences;
   for (const CharRange& range : ranges) AppendUtf8Sequences(range, &sequences);
-  std::map<std::vector<std::uint8_t>, NodeId> after;  // what was read: the node
+  std::map<std::vector<std::uint32_t>, NodeId> after;  // spans that were read: the node
   for (const ByteSequence& sequence : sequences) {
     NodeId at = from;
-    std::vector<std::uint8_t> read;
+    std::vector<std::uint32_t> read;
     for (std::size_t i = 0; i + 1 < sequence.size; ++i) {
-      read.push_back(sequence.spans[i].low);
-      read.push_back(sequence.spans[i].high);
+      read.push_back(std::uint32_t{sequence.spans[i].low} << 8 | sequence.spans[i].high);
       const auto [known, is_new] = after.emplace(read, 0);
       if (is_new) {
         known->second = Node();
