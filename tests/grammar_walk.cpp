@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes random texts that obey a constraint, with the vocabulary of the model that is named and no
-// model at all: for tests/grammar_test.py. A line {"kind", "text", "seed", "count", "budget"} of
+// model at all: for tests/grammar_oracle.py. A line {"kind", "text", "seed", "count", "budget"} of
 // standard input gives {"texts", "whole", "mask_us"} or {"error"}; {"accepts": [...]} in the
 // place of "count" gives {"accepted": [...]}.
 #include <ctime>

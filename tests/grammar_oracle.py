@@ -4,7 +4,7 @@
 vocabulary; and other programs' opinion of these texts: python3-jsonschema for schemas, Python's re for
 patterns, a recursive matcher below for grammars. What is refused must be refused by a JSON pointer.
 
-usage: grammar_test.py GRAMMAR_WALK MODEL [SCHEMAS [SEED]]
+usage: grammar_oracle.py GRAMMAR_WALK MODEL [SCHEMAS [SEED]]
 """
 import json
 import random
