@@ -6,10 +6,12 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "grammar/constraint.hpp"
 #include "runtime/sampling/logprobs.hpp"
 #include "runtime/sampling/sampler.hpp"
 #include "runtime/speculation.hpp"
@@ -24,6 +26,9 @@ struct GenerateOptions {
   SamplerOptions sampler = {};
   std::vector<std::string> stops = {};
   bool ignore_eos = false;
+  /// What the text must be; it ends where nothing may follow. Refused before the first token where
+  /// it cannot be obeyed.
+  std::optional<grammar::Constraint> constraint = {};
   bool render_special = false;
   bool stop_on_loop = false;  ///< end a text that repeats itself (sampling/loop_detector.hpp)
   int logprobs = -1;          ///< >= 0: tell how probable each token was, and so many best ones

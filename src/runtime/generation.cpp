@@ -70,7 +70,7 @@ Result<void> CheckRow(const RowResults& rows, std::size_t row, std::size_t vocab
 std::optional<model::CandidateRequest> ScreenFor(const model::Model& model,
                                                  const GenerateOptions& options,
                                                  const Sampler& sampler, std::size_t more) {
-  if (options.logprobs >= 0) return std::nullopt;
+  if (options.logprobs >= 0 || options.constraint) return std::nullopt;
   const auto request = sampler.Request(more);
   return request && model.CanScreen(*request) ? request : std::nullopt;
 }
@@ -96,7 +96,11 @@ Result<Generation> Generation::Create(const LoadedModel& model, const GenerateOp
                                       DraftPolicy* policy) {
   BITTERN_TRY(CheckStops(options.stops));
   Sampler sampler = BITTERN_TRY(Sampler::Create(options.sampler, &model.tokenizer));
-  return Generation(model, options, std::move(sampler), std::move(on_text), policy);
+  Generation generation(model, options, std::move(sampler), std::move(on_text), policy);
+  if (options.constraint) {
+    generation.matcher_.emplace(BITTERN_TRY(model.grammars->Get(*options.constraint)));
+  }
+  return generation;
 }
 
 Generation::Generation(const LoadedModel& model, const GenerateOptions& options, Sampler sampler,
@@ -135,15 +139,18 @@ Result<std::size_t> Generation::Sample(std::span<const TokenId> window, std::siz
 Result<void> Generation::SampleRow(std::size_t row, const RowResults& rows) {
   const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
   BITTERN_TRY(CheckRow(rows, row, vocab_size));
-  const TokenId id = rows.request
+  const TokenId id = matcher_ ? BITTERN_TRY(PickAllowed(row, rows))
+                     : rows.request
                          ? BITTERN_TRY(sampler_.SampleFrom(rows.candidates[row]))
                          : BITTERN_TRY(sampler_.Sample(
                                std::span(rows.logits).subspan(row * vocab_size, vocab_size)));
   ++sampled_;
-  if (!options_.ignore_eos && model_->tokenizer.IsEndOfGeneration(id)) {
+  // Under a constraint such a token is picked only where the text may end.
+  if ((!options_.ignore_eos || matcher_) && model_->tokenizer.IsEndOfGeneration(id)) {
     finish_ = FinishReason::kEndOfText;
     return {};
   }
+  if (matcher_) BITTERN_TRY(matcher_->Accept(id));
   if (options_.logprobs >= 0) TakeLogprobs(id, row, rows);
   const bool loops = options_.stop_on_loop && loops_.Push(id);
   Accept(id);
@@ -151,12 +158,26 @@ Result<void> Generation::SampleRow(std::size_t row, const RowResults& rows) {
     finish_ = FinishReason::kCancelled;
   } else if (stream_.stopped()) {
     finish_ = FinishReason::kStopString;
+  } else if (matcher_ && matcher_->complete()) {
+    finish_ = FinishReason::kEndOfText;
   } else if (options_.max_tokens >= 0 && sampled_ >= options_.max_tokens) {
     finish_ = FinishReason::kLength;
   } else if (loops) {
     finish_ = FinishReason::kLoop;
   }
   return {};
+}
+
+/// Picks among the tokens that the constraint allows; one that ends the text is among them where
+/// the text may end.
+Result<TokenId> Generation::PickAllowed(std::size_t row, const RowResults& rows) {
+  const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
+  const auto mask = BITTERN_TRY(matcher_->Mask());
+  const bool ends = mask->may_end && (!options_.ignore_eos || mask->count == 0);
+  const std::span<const TokenId> also =
+      ends ? model_->tokenizer.end_of_generation_ids() : std::span<const TokenId>();
+  return sampler_.SampleAllowed(std::span(rows.logits).subspan(row * vocab_size, vocab_size), *mask,
+                                also);
 }
 
 void Generation::TakeLogprobs(TokenId id, std::size_t row, const RowResults& rows) {

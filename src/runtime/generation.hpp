@@ -45,7 +45,7 @@ struct RowResults {
                                     std::size_t vocab_size);
 
 /// What `sampler` wants of a row, if that is not all logits and the head can be screened for it;
-/// holds for up to `more` tokens that are accepted later. Logprobs want all.
+/// holds for up to `more` tokens that are accepted later. Logprobs and constraints want all.
 [[nodiscard]] std::optional<model::CandidateRequest> ScreenFor(const model::Model& model,
                                                                const GenerateOptions& options,
                                                                const Sampler& sampler,
@@ -101,6 +101,7 @@ class Generation {
   Generation(const LoadedModel& model, const GenerateOptions& options, Sampler sampler,
              std::function<bool(std::string_view)> on_text, DraftPolicy* policy);
   [[nodiscard]] Result<void> SampleRow(std::size_t row, const RowResults& rows);
+  [[nodiscard]] Result<TokenId> PickAllowed(std::size_t row, const RowResults& rows);
   void TakeLogprobs(TokenId id, std::size_t row, const RowResults& rows);
   void Accept(TokenId id);
 
@@ -110,6 +111,7 @@ class Generation {
   TextStream stream_;
   DraftPolicy* policy_;
   LoopDetector loops_;
+  std::optional<grammar::Matcher> matcher_ = {};  // of the constraint
   std::vector<TokenLogprobs> logprobs_ = {};
   std::optional<Drafter> drafter_ = {};  // made with the context
   std::vector<TokenId> context_ = {};    // until then

@@ -51,8 +51,10 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint check
   BITTERN_TRY(SetLayout(checkpoint, pool, &weights, &decisions));
   auto model = BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions, weights));
   BITTERN_TRY(CheckVocabulary(model.config(), tokenizer));
-  return std::make_shared<const LoadedModel>(LoadedModel{
+  auto loaded = std::make_shared<LoadedModel>(LoadedModel{
       std::move(model), std::move(tokenizer), std::move(decisions), SecondsSince(start)});
+  loaded->grammars = std::make_shared<grammar::GrammarCache>(loaded->tokenizer);
+  return loaded;
 }
 
 /// The override whose key the message is about; empty if none.

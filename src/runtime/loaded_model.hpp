@@ -9,6 +9,7 @@
 
 #include "base/decision.hpp"
 #include "base/result.hpp"
+#include "grammar/constraint.hpp"
 #include "model/model.hpp"
 #include "tokenizer/tokenizer.hpp"
 
@@ -38,6 +39,8 @@ struct LoadedModel {
   tokenizer::Tokenizer tokenizer;
   Decisions decisions;  ///< What was decided where the file is silent, in order.
   double load_s = 0;
+  /// Of this vocabulary; made by Load.
+  std::shared_ptr<grammar::GrammarCache> grammars = {};
 };
 
 }  // namespace bittern::runtime

@@ -9,13 +9,14 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "cli/options/constraint_fields.hpp"
 #include "cli/options/logprobs_json.hpp"
 #include "cli/options/sampling_fields.hpp"
 
 namespace bittern::cli {
 namespace {
 
-using BatchJson = nlohmann::json;
+using BatchJson = nlohmann::ordered_json;  // a schema's properties keep their order
 using runtime::TokenId;
 
 /// A value as it stands in the file, cut where it is long.
@@ -136,7 +137,9 @@ class LineReader {
     if (field == "stop") return ReadStops(field, value, &options.stops);
     if (field == "ignore_eos") return ReadFlag(field, value, &options.ignore_eos);
     if (field == "id" || field == "model") return {};
-    if (BITTERN_TRY(ReadSamplingField(field, value, tokenizer_, &options))) return {};
+    if (BITTERN_TRY(ReadConstraintField(field, value, &options))) return {};
+    if (BITTERN_TRY(ReadSamplingField(field, nlohmann::json(value), tokenizer_, &options)))
+      return {};
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("\"{}\" is not a field that batch knows", field));
   }

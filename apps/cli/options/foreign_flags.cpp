@@ -14,7 +14,6 @@ constexpr ForeignKind kIgnored = ForeignKind::kIgnored, kRefused = ForeignKind::
 
 constexpr std::string_view kDownload =
     "Bittern downloads nothing: fetch the file yourself and name it with -m FILE";
-constexpr std::string_view kGrammar = "the output cannot be constrained by a grammar yet";
 constexpr std::string_view kRope =
     "the model file says this; to change it use --override-kv, e.g. "
     "ARCHITECTURE.rope.freq_base=float:500000";
@@ -105,8 +104,6 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
     {"-no-cnv --no-conversation", kIgnored, kNone},
 
     // What would change the result.
-    {"--grammar --grammar-file -j --json-schema -jf --json-schema-file", kRefused, kOne, "",
-     kGrammar},
     {"--lora --lora-base --control-vector", kRefused, kOne, "", kAdapter},
     {"--rope-scaling", kRefused, kOne, "", kRope, "none"},
     {"--rope-scale --rope-freq-scale", kRefused, kOne, "", kRope, "1 1.0"},

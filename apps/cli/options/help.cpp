@@ -36,7 +36,8 @@ constexpr GroupOf kGroupTable[] = {
      "--presence-penalty --frequency-penalty --top-nsigma --typical --xtc-probability "
      "--xtc-threshold --dynatemp-range --dynatemp-exp --dry-multiplier --dry-base "
      "--dry-allowed-length --dry-penalty-last-n --dry-sequence-breaker --mirostat --mirostat-lr "
-     "--mirostat-ent --adaptive-target --adaptive-decay --min-keep --logit-bias --stop-on-loop "},
+     "--mirostat-ent --adaptive-target --adaptive-decay --min-keep --logit-bias --stop-on-loop "
+     "--grammar --grammar-file --json-schema --json-schema-file --regex "},
     {kExpert,
      " --override-kv --i2s-layout --tl-tiling --kernel --head --zero-skip --batch-size "
      "--ubatch-size --cache-type-k --cache-type-v --spec --special --prompt-ids --parse-special "

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/options/constraint_options.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
@@ -100,6 +101,7 @@ void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options) {
   command.add_flag("--ignore-eos", options->ignore_eos, "Go on after the token that ends a text");
   command.add_flag("--special", options->render_special, "Print special tokens too");
   AddSamplerOptions(command, options);
+  AddConstraintOptions(command, options);
 }
 
 void TakeSamplingDefaults(const CLI::App& command, const formats::Metadata& metadata, bool verbose,

@@ -24,6 +24,8 @@ std::uint32_t SystemSeed() {
   return seed == kSeedFromSystem ? 0 : seed;
 }
 
+std::size_t Index(TokenId id) noexcept { return static_cast<std::size_t>(id); }
+
 /// Whether a step changes logits one by one, by the tokens before them.
 bool ChangesSingleLogits(SamplerStep step) noexcept {
   return step == SamplerStep::kPenalties || step == SamplerStep::kDry;
@@ -157,6 +159,33 @@ Result<TokenId> Sampler::Sample(std::span<const float> logits) {
     return best;
   }
   CollectCandidates(logits, &candidates_);
+  return Choose();
+}
+
+Result<TokenId> Sampler::SampleAllowed(std::span<const float> logits,
+                                       const grammar::TokenMask& mask,
+                                       std::span<const TokenId> also) {
+  const auto has_logit = [&](TokenId id) {
+    return static_cast<std::size_t>(id) < logits.size() && std::isfinite(logits[Index(id)]);
+  };
+  if (mask.bits.empty()) {
+    std::vector<TokenId> ids(mask.few);
+    ids.insert(ids.end(), also.begin(), also.end());
+    std::ranges::sort(ids);
+    candidates_.clear();
+    for (const TokenId id : ids) {
+      if (has_logit(id)) candidates_.push_back({id, logits[Index(id)]});
+    }
+  } else {
+    CollectCandidates(logits, &candidates_);
+    std::erase_if(candidates_, [&](const Candidate& candidate) {
+      return !mask.Allows(candidate.id) && std::ranges::find(also, candidate.id) == also.end();
+    });
+  }
+  if (candidates_.empty()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "grammar: none of the tokens that it allows here has a finite logit");
+  }
   return Choose();
 }
 

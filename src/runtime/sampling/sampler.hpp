@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "grammar/matcher.hpp"
 #include "model/forward/screened_head.hpp"
 #include "runtime/sampling/options.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
@@ -38,6 +39,11 @@ class Sampler {
   /// Picks a token. `logits` is left as it was. Errors: kInternal (not one logit is finite),
   /// kInvalidArgument (the biases forbid every token).
   [[nodiscard]] Result<TokenId> Sample(std::span<const float> logits);
+  /// As Sample, among the tokens that `mask` allows and those of `also`. Error kInvalidArgument:
+  /// none of them has a finite logit.
+  [[nodiscard]] Result<TokenId> SampleAllowed(std::span<const float> logits,
+                                              const grammar::TokenMask& mask,
+                                              std::span<const TokenId> also);
   /// The logits that Sample would look at, if they are few enough to be asked for alone: those for
   /// greedy, top-k, and min-p without top-p. Depends on the tokens accepted so far; holds for up to
   /// `more` tokens that are accepted later, too.

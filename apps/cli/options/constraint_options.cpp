@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/constraint_options.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace bittern::cli {
+namespace {
+
+using grammar::ConstraintKind;
+
+struct ConstraintFlag {
+  const char* names;
+  const char* shown;
+  ConstraintKind kind;
+  bool is_file;
+  const char* type;
+  const char* help;
+};
+
+constexpr ConstraintFlag kConstraintFlags[] = {
+    {"--grammar", "--grammar", ConstraintKind::kGbnf, false, "GBNF",
+     "Keep the text to this grammar"},
+    {"--grammar-file", "--grammar-file", ConstraintKind::kGbnf, true, "FILE",
+     "Keep the text to the grammar in a file"},
+    {"-j,--json-schema", "--json-schema", ConstraintKind::kJsonSchema, false, "SCHEMA",
+     "Write JSON that is valid under this schema; {}: any JSON"},
+    {"-jf,--json-schema-file", "--json-schema-file", ConstraintKind::kJsonSchema, true, "FILE",
+     "Write JSON that is valid under the schema in a file"},
+    {"--regex", "--regex", ConstraintKind::kRegex, false, "PATTERN",
+     "Write a text that matches this regular expression from end to end"},
+};
+
+std::string ReadConstraintFile(const ConstraintFlag& flag, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) {
+    throw CLI::ValidationError(flag.shown, fmt::format("{}: it cannot be read", path));
+  }
+  return text;
+}
+
+void TakeConstraint(const ConstraintFlag& flag, const std::string& value,
+                    runtime::GenerateOptions* options) {
+  if (options->constraint) {
+    throw CLI::ValidationError(flag.shown,
+                               "one of --grammar, --json-schema, --regex expected, two found");
+  }
+  grammar::Constraint constraint{flag.kind, flag.is_file ? ReadConstraintFile(flag, value) : value};
+  if (const auto checked = grammar::CheckConstraint(constraint); !checked) {
+    throw CLI::ValidationError(flag.shown, checked.error().message);
+  }
+  options->constraint = std::move(constraint);
+}
+
+}  // namespace
+
+void AddConstraintOptions(CLI::App& command, runtime::GenerateOptions* options) {
+  for (const ConstraintFlag& flag : kConstraintFlags) {
+    command
+        .add_option_function<std::string>(
+            flag.names,
+            [&flag, options](const std::string& value) { TakeConstraint(flag, value, options); },
+            flag.help)
+        ->type_name(flag.type);
+  }
+}
+
+}  // namespace bittern::cli

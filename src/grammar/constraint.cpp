@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "grammar/constraint.hpp"
+
+#include <algorithm>
+
+#include "grammar/gbnf.hpp"
+#include "grammar/json_schema.hpp"
+#include "grammar/json_text.hpp"
+#include "grammar/regex.hpp"
+
+namespace bittern::grammar {
+
+Result<Grammar> GrammarOf(const Constraint& constraint) {
+  switch (constraint.kind) {
+    case ConstraintKind::kJsonSchema:
+      return ParseJsonSchema(constraint.text);
+    case ConstraintKind::kRegex:
+      return ParseRegex(constraint.text);
+    case ConstraintKind::kJsonObject:
+      return JsonObjectGrammar();
+    case ConstraintKind::kGbnf:
+      break;
+  }
+  return ParseGbnf(constraint.text);
+}
+
+Result<std::optional<Constraint>> ConstraintOfResponseFormat(std::string_view json) {
+  const auto format = BITTERN_TRY(formats::Json::Parse(json, {.max_depth = 200}));
+  const formats::Json* type = format.Find("type");
+  const std::string name = type == nullptr || type->AsString() == nullptr ? "" : *type->AsString();
+  const formats::Json* schema = format.Find("schema");
+  if (const formats::Json* wrapped = format.Find("json_schema")) schema = wrapped->Find("schema");
+  if (name == "text") return std::nullopt;
+  if (name == "json_object" && schema == nullptr) return Constraint{ConstraintKind::kJsonObject};
+  if ((name != "json_object" && name != "json_schema") || schema == nullptr) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "response_format: {\"type\": \"text\"}, {\"type\": \"json_object\"} or {\"type\": "
+                "\"json_schema\", \"json_schema\": {\"schema\": ...}} expected");
+  }
+  return Constraint{ConstraintKind::kJsonSchema, JsonText(*schema)};
+}
+
+Result<void> CheckConstraint(const Constraint& constraint) {
+  const Grammar grammar = BITTERN_TRY(GrammarOf(constraint));
+  BITTERN_TRY(Nfa::Build(grammar));
+  return {};
+}
+
+Result<std::shared_ptr<CompiledGrammar>> GrammarCache::Get(const Constraint& constraint) {
+  const std::lock_guard lock(mutex_);
+  const auto known = kept_.find(constraint);
+  if (known != kept_.end()) {
+    known->second.first = ++clock_;
+    return known->second.second;
+  }
+  const Grammar grammar = BITTERN_TRY(GrammarOf(constraint));
+  if (!trie_) {
+    trie_ = std::make_shared<const VocabularyTrie>(VocabularyTrie::Build(*tokenizer_));
+  }
+  auto compiled = BITTERN_TRY(CompiledGrammar::Create(grammar, trie_));
+  if (kept_.size() >= kMostKept) {
+    const auto oldest =
+        std::ranges::min_element(kept_, {}, [](const auto& entry) { return entry.second.first; });
+    kept_.erase(oldest);
+  }
+  kept_.emplace(constraint, std::pair(++clock_, compiled));
+  return compiled;
+}
+
+}  // namespace bittern::grammar

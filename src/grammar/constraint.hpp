@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door to this folder: what a caller wants a text to be, and a grammar for a vocabulary made of
+// it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.hpp"
+#include "grammar/matcher.hpp"
+
+namespace bittern::grammar {
+
+enum class ConstraintKind : std::uint8_t {
+  kGbnf,
+  kJsonSchema,
+  kRegex,
+  kJsonObject,  ///< any JSON object; `text` is empty
+};
+
+struct Constraint {
+  ConstraintKind kind = ConstraintKind::kGbnf;
+  std::string text = {};
+
+  auto operator<=>(const Constraint&) const = default;
+};
+
+/// Makes grammars for one vocabulary and keeps the last ones, with all they have learned. Any
+/// number of threads may share one; calls wait for each other.
+class GrammarCache {
+ public:
+  /// `tokenizer` outlives the cache.
+  explicit GrammarCache(const tokenizer::Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+
+  /// Errors kInvalidArgument: what is wrong with the text, or cannot be obeyed.
+  [[nodiscard]] Result<std::shared_ptr<CompiledGrammar>> Get(const Constraint& constraint);
+
+ private:
+  static constexpr std::size_t kMostKept = 32;
+
+  const tokenizer::Tokenizer* tokenizer_;
+  std::mutex mutex_;
+  std::shared_ptr<const VocabularyTrie> trie_;  // made with the first grammar
+  std::map<Constraint, std::pair<std::uint64_t, std::shared_ptr<CompiledGrammar>>> kept_;
+  std::uint64_t clock_ = 0;
+};
+
+/// The grammar of a constraint. Errors kInvalidArgument.
+[[nodiscard]] Result<Grammar> GrammarOf(const Constraint& constraint);
+
+/// What OpenAI's `response_format` asks for, as JSON: {"type": "text"}: nothing; {"type":
+/// "json_object"} (with llama.cpp's "schema", too); {"type": "json_schema", "json_schema":
+/// {"schema": ...}}. Error kInvalidArgument: another type, or no schema.
+[[nodiscard]] Result<std::optional<Constraint>> ConstraintOfResponseFormat(std::string_view json);
+
+/// Whether a constraint could be obeyed with some vocabulary: for errors before a model is loaded.
+[[nodiscard]] Result<void> CheckConstraint(const Constraint& constraint);
+
+}  // namespace bittern::grammar

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk: subtrees whose next byte is dead are left out; subtrees of plain characters are taken
+// as a whole where the state allows that many of them, which makes most of a vocabulary one step
+// inside a string.
+#include "grammar/matcher.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace bittern::grammar {
+namespace {
+
+void FillBits(std::size_t first, std::size_t last, std::vector<std::uint64_t>* bits) {
+  for (; first < last && first % 64 != 0; ++first) (*bits)[first / 64] |= 1ull << (first % 64);
+  for (; first + 64 <= last; first += 64) (*bits)[first / 64] = ~0ull;
+  for (; first < last; ++first) (*bits)[first / 64] |= 1ull << (first % 64);
+}
+
+bool Bit(const std::vector<std::uint64_t>& bits, std::size_t i) {
+  return ((bits[i / 64] >> (i % 64)) & 1) != 0;
+}
+
+}  // namespace
+
+bool TokenMask::Allows(TokenId id) const noexcept {
+  if (bits.empty()) return std::ranges::binary_search(few, id);
+  const auto i = static_cast<std::size_t>(id);
+  return i / 64 < bits.size() && Bit(bits, i);
+}
+
+Result<std::shared_ptr<CompiledGrammar>> CompiledGrammar::Create(
+    const Grammar& grammar, std::shared_ptr<const VocabularyTrie> vocabulary) {
+  Nfa nfa = BITTERN_TRY(Nfa::Build(grammar));
+  return std::shared_ptr<CompiledGrammar>(
+      new CompiledGrammar(std::move(nfa), std::move(vocabulary)));
+}
+
+void CompiledGrammar::Forget() {
+  automaton_.Clear();
+  masks_.clear();
+  plain_runs_.clear();
+  mask_bytes_ = 0;
+  ++epoch_;
+}
+
+/// How many plain characters, any of them, the grammar takes from here, up to a limit.
+std::size_t CompiledGrammar::PlainRun(StateId state) {
+  constexpr std::size_t kMost = 250, kMostStates = 40;
+  const auto known = plain_runs_.find(state);
+  if (known != plain_runs_.end()) return known->second;
+  // Lead bytes and what may follow them: Unicode 15, table 3-7.
+  struct Form {
+    std::uint8_t low, high, second_low, second_high;
+    int more;
+  };
+  constexpr Form kForms[] = {{0xc2, 0xdf, 0x80, 0xbf, 0}, {0xe0, 0xe0, 0xa0, 0xbf, 1},
+                             {0xe1, 0xec, 0x80, 0xbf, 1}, {0xed, 0xed, 0x80, 0x9f, 1},
+                             {0xee, 0xef, 0x80, 0xbf, 1}, {0xf0, 0xf0, 0x90, 0xbf, 2},
+                             {0xf1, 0xf3, 0x80, 0xbf, 2}, {0xf4, 0xf4, 0x80, 0x8f, 2}};
+  std::vector<StateId> from = {state};
+  std::size_t run = 0;
+  for (; run < kMost; ++run) {
+    std::vector<StateId> to;
+    bool alive = true;
+    // The states after any byte of a range, from each of `states`.
+    const auto step = [&](const std::vector<StateId>& states, int low, int high) {
+      std::vector<StateId> found;
+      for (const StateId s : states) {
+        int last_class = -1;
+        for (int byte = low; byte <= high && alive; ++byte) {
+          const auto b = static_cast<std::uint8_t>(byte);
+          if (b < 0x80 && !IsPlainByte(b)) continue;
+          if (automaton_.nfa().byte_class(b) == last_class) continue;
+          last_class = automaton_.nfa().byte_class(b);
+          const StateId next = automaton_.Next(s, b);
+          alive = next < kTooMuch;
+          if (alive && std::ranges::find(found, next) == found.end()) found.push_back(next);
+        }
+      }
+      alive = alive && found.size() <= kMostStates;
+      return found;
+    };
+    const auto join = [&](const std::vector<StateId>& found) {
+      for (const StateId s : found) {
+        if (std::ranges::find(to, s) == to.end()) to.push_back(s);
+      }
+    };
+    join(step(from, 0x20, 0x7e));
+    for (const Form& form : kForms) {
+      if (!alive) break;
+      auto states = step(step(from, form.low, form.high), form.second_low, form.second_high);
+      for (int i = 0; i < form.more; ++i) states = step(states, 0x80, 0xbf);
+      join(states);
+    }
+    if (!alive || to.size() > kMostStates) break;
+    std::ranges::sort(to);
+    if (to == from) {
+      run = kMost;
+      break;
+    }
+    from = std::move(to);
+  }
+  plain_runs_.emplace(state, run);
+  return run;
+}
+
+TokenMask CompiledGrammar::Walk(StateId state) {
+  const auto nodes = vocabulary_->nodes();
+  const auto ids = vocabulary_->ids();
+  std::vector<std::uint64_t> bits((ids.size() + 63) / 64, 0);  // by rank
+  std::vector<StateId> states(vocabulary_->longest() + 1, kDead);
+  states[0] = state;
+  beyond_limits_ = false;
+  // A run of plain characters is worth asking for where it saves more than it costs.
+  constexpr std::uint32_t kWorth = 24;
+  for (std::size_t i = 0; i < nodes.size();) {
+    const VocabularyTrie::Node& node = nodes[i];
+    const StateId before = states[node.depth - std::size_t{1}];
+    if (node.plain != 0 && node.end - i >= kWorth && node.plain <= PlainRun(before)) {
+      FillBits(node.rank, node.ranks_end, &bits);
+      i = node.end;
+      continue;
+    }
+    const StateId after = automaton_.Next(before, node.byte);
+    if (after >= kTooMuch) {
+      beyond_limits_ = beyond_limits_ || after == kTooMuch;
+      i = node.end;
+      continue;
+    }
+    states[node.depth] = after;
+    if (node.own != 0) {
+      // 255 stands for more; then the first child tells, or the end.
+      const std::size_t own_end = node.own < 255     ? node.rank + std::size_t{node.own}
+                                  : i + 1 < node.end ? nodes[i + 1].rank
+                                                     : node.ranks_end;
+      FillBits(node.rank, own_end, &bits);
+    }
+    ++i;
+  }
+  TokenMask mask;
+  for (const std::uint64_t word : bits) mask.count += static_cast<std::size_t>(std::popcount(word));
+  mask.may_end = automaton_.accepting(state);
+  if (mask.count <= TokenMask::kFew) {
+    for (std::size_t word = 0; word < bits.size(); ++word) {
+      for (std::uint64_t left = bits[word]; left != 0; left &= left - 1) {
+        mask.few.push_back(ids[word * 64 + static_cast<std::size_t>(std::countr_zero(left))]);
+      }
+    }
+    std::ranges::sort(mask.few);
+    return mask;
+  }
+  const auto ranks = vocabulary_->ranks();
+  mask.bits.assign((ranks.size() + 63) / 64, 0);
+  for (std::size_t id = 0; id < ranks.size(); ++id) {
+    const std::uint64_t set =
+        ranks[id] == VocabularyTrie::kNoRank ? 0 : (bits[ranks[id] / 64] >> (ranks[id] % 64)) & 1;
+    mask.bits[id / 64] |= set << (id % 64);
+  }
+  return mask;
+}
+
+std::shared_ptr<const TokenMask> CompiledGrammar::MaskOf(StateId state) {
+  const auto known = masks_.find(state);
+  if (known != masks_.end()) return known->second;
+  if (mask_bytes_ > kMaxMaskBytes) {
+    masks_.clear();
+    mask_bytes_ = 0;
+  }
+  auto mask = std::make_shared<const TokenMask>(Walk(state));
+  mask_bytes_ += 200 + 8 * mask->bits.size() + 4 * mask->few.size();
+  // An answer that the limits have cut is not kept: it may be another one next time.
+  if (!beyond_limits_) masks_.emplace(state, mask);
+  return mask;
+}
+
+Matcher::Matcher(std::shared_ptr<CompiledGrammar> grammar) : grammar_(std::move(grammar)) {
+  const std::lock_guard lock(grammar_->mutex_);
+  epoch_ = grammar_->epoch_;
+  state_ = grammar_->automaton_.start();
+}
+
+StateId Matcher::StateAfter(StateId state, std::string_view bytes) {
+  for (const char byte : bytes) {
+    if (state >= kTooMuch) return state;
+    state = grammar_->automaton_.Next(state, static_cast<std::uint8_t>(byte));
+  }
+  return state;
+}
+
+void Matcher::Sync() {
+  CompiledGrammar& grammar = *grammar_;
+  if (grammar.automaton_.bytes() > Automaton::kMaxBytes / 2) grammar.Forget();
+  if (epoch_ == grammar.epoch_) return;
+  epoch_ = grammar.epoch_;
+  state_ = StateAfter(grammar.automaton_.start(), text_);
+}
+
+Result<std::shared_ptr<const TokenMask>> Matcher::Mask() {
+  const std::lock_guard lock(grammar_->mutex_);
+  Sync();
+  if (state_ < kTooMuch) {
+    auto mask = grammar_->MaskOf(state_);
+    if (mask->count != 0 || mask->may_end) return mask;
+  }
+  if (state_ == kTooMuch || grammar_->beyond_limits_) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("grammar: it is too ambiguous or nests too deeply after {} bytes",
+                            text_.size()));
+  }
+  return Fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("grammar: no token of the vocabulary goes on after {} bytes", text_.size()));
+}
+
+bool Matcher::AcceptBytes(std::string_view bytes) {
+  const std::lock_guard lock(grammar_->mutex_);
+  Sync();
+  const StateId after = StateAfter(state_, bytes);
+  if (after >= kTooMuch) return false;
+  state_ = after;
+  text_ += bytes;
+  return true;
+}
+
+Result<void> Matcher::Accept(TokenId id) {
+  if (AcceptBytes(grammar_->vocabulary().bytes(id))) return {};
+  return Fail(ErrorCode::kInternal, fmt::format("grammar: token {} is not allowed here", id));
+}
+
+bool Matcher::accepting() {
+  const std::lock_guard lock(grammar_->mutex_);
+  Sync();
+  return state_ < kTooMuch && grammar_->automaton_.accepting(state_);
+}
+
+bool Matcher::complete() {
+  if (!accepting()) return false;
+  const auto mask = Mask();
+  return mask.has_value() && (*mask)->count == 0;
+}
+
+std::string Matcher::Forced(std::size_t most) {
+  const std::lock_guard lock(grammar_->mutex_);
+  Sync();
+  std::string forced;
+  StateId state = state_;
+  const Nfa& nfa = grammar_->automaton_.nfa();
+  while (forced.size() < most && state < kTooMuch && !grammar_->automaton_.accepting(state)) {
+    // The one byte that lives, if there is one only.
+    int only = -1;
+    StateId after = kDead;
+    for (int byte = 0; byte < 256 && only != -2; ++byte) {
+      const StateId next = grammar_->automaton_.Next(state, static_cast<std::uint8_t>(byte));
+      if (next == kDead) {  // nor do the others of its class
+        const auto c = nfa.byte_class(static_cast<std::uint8_t>(byte));
+        while (byte < 255 && nfa.byte_class(static_cast<std::uint8_t>(byte + 1)) == c) ++byte;
+        continue;
+      }
+      only = only == -1 ? byte : -2;
+      after = next;
+    }
+    if (only < 0 || after >= kTooMuch) break;
+    forced.push_back(static_cast<char>(only));
+    state = after;
+  }
+  return forced;
+}
+
+}  // namespace bittern::grammar

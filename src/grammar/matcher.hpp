@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tokens may come next. The answer for a state is found by one walk over the vocabulary and
+// kept; states recur all the time (each token inside a string leads back to the same one).
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.hpp"
+#include "grammar/automaton.hpp"
+#include "grammar/vocabulary_trie.hpp"
+
+namespace bittern::grammar {
+
+/// The tokens that may come next, those that end texts excluded.
+struct TokenMask {
+  std::size_t count = 0;
+  /// By ascending id; only where there are at most kFew.
+  std::vector<TokenId> few = {};
+  static constexpr std::size_t kFew = 512;
+  /// A bit for each id, the lowest first; only where there are more.
+  std::vector<std::uint64_t> bits = {};
+  bool may_end = false;  ///< a token that ends the text may come
+
+  [[nodiscard]] bool Allows(TokenId id) const noexcept;
+};
+
+/// A grammar with a vocabulary, and all that was found out about both so far. Any number of
+/// matchers may share one; calls wait for each other.
+class CompiledGrammar {
+ public:
+  /// Errors kInvalidArgument: as Nfa::Build.
+  [[nodiscard]] static Result<std::shared_ptr<CompiledGrammar>> Create(
+      const Grammar& grammar, std::shared_ptr<const VocabularyTrie> vocabulary);
+
+  [[nodiscard]] const VocabularyTrie& vocabulary() const noexcept { return *vocabulary_; }
+
+ private:
+  friend class Matcher;
+  static constexpr std::size_t kMaxMaskBytes = 64u << 20;
+
+  CompiledGrammar(Nfa nfa, std::shared_ptr<const VocabularyTrie> vocabulary)
+      : automaton_(std::move(nfa)), vocabulary_(std::move(vocabulary)) {}
+  [[nodiscard]] std::shared_ptr<const TokenMask> MaskOf(StateId state);
+  [[nodiscard]] TokenMask Walk(StateId state);
+  [[nodiscard]] std::size_t PlainRun(StateId state);
+  void Forget();
+
+  std::mutex mutex_;
+  Automaton automaton_;
+  std::uint64_t epoch_ = 0;  // how often the states were forgotten
+  std::shared_ptr<const VocabularyTrie> vocabulary_;
+  std::unordered_map<StateId, std::shared_ptr<const TokenMask>> masks_;
+  std::size_t mask_bytes_ = 0;
+  std::unordered_map<StateId, std::size_t> plain_runs_;
+  bool beyond_limits_ = false;  // in the last walk
+};
+
+/// One text that obeys a grammar. One thread at a time.
+class Matcher {
+ public:
+  explicit Matcher(std::shared_ptr<CompiledGrammar> grammar);
+
+  /// The tokens that may come next. Error kInvalidArgument: no token of the vocabulary can go on,
+  /// or the grammar is too ambiguous or too deep here.
+  [[nodiscard]] Result<std::shared_ptr<const TokenMask>> Mask();
+  /// Goes on by the bytes of a token. Error kInternal: the mask does not allow it.
+  [[nodiscard]] Result<void> Accept(TokenId id);
+  /// Goes on by bytes; false, and nothing changed, where the grammar does not allow them.
+  [[nodiscard]] bool AcceptBytes(std::string_view bytes);
+  /// The text so far is whole.
+  [[nodiscard]] bool accepting();
+  /// The text is whole and nothing may follow.
+  [[nodiscard]] bool complete();
+  /// The bytes that must come next whatever is picked, `most` at most; ends before a place where
+  /// the text may end.
+  [[nodiscard]] std::string Forced(std::size_t most);
+
+ private:
+  /// Finds its state again if the states were forgotten. Under the mutex.
+  void Sync();
+  [[nodiscard]] StateId StateAfter(StateId state, std::string_view bytes);
+
+  std::shared_ptr<CompiledGrammar> grammar_;
+  std::string text_;  // so far
+  StateId state_ = kDead;
+  std::uint64_t epoch_ = 0;
+};
+
+}  // namespace bittern::grammar
