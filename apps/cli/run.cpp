@@ -12,6 +12,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampling_options.hpp"
+#include "cli/options/wording.hpp"
 #include "cli/output.hpp"
 #include "cli/savings.hpp"
 #include "cli/terminal.hpp"
@@ -55,7 +56,7 @@ nlohmann::ordered_json ToJson(const Decisions& decisions) {
   for (const Decision& decision : decisions) {
     array.push_back({{"subject", decision.subject},
                      {"choice", decision.choice},
-                     {"reason", decision.reason},
+                     {"reason", WordReason(decision)},
                      {"notable", decision.notable}});
   }
   return array;

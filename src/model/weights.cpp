@@ -196,10 +196,9 @@ Result<void> PrepareHead(const formats::Checkpoint& checkpoint, HeadMode mode, T
     const bool empty = weights->screened_head.empty();
     decisions->push_back({"output head screen", empty ? "off" : "on",
                           empty ? "a row of the head is not finite"
-                                : fmt::format("a coarse copy of {} MB; same tokens (--head exact: "
-                                              "without)",
+                                : fmt::format("a coarse copy of {} MB; same tokens",
                                               weights->screened_head.bytes() / 1'000'000),
-                          empty});
+                          empty, empty ? "" : "head=exact: without"});
     if (!empty) return {};
   }
   return MoveToMemory(checkpoint, pool, "the output head", &weights->lm_head);
@@ -213,7 +212,7 @@ void ReportDeadNeurons(const Weights& weights, const ModelConfig& c, Decisions* 
   if (left_out == 0) return;
   decisions->push_back({"dead neurons",
                         fmt::format("{} of {} left out", left_out, inner * weights.layers.size()),
-                        "their gates have no weight other than 0 (--zero-skip off: kept)", false});
+                        "their gates have no weight other than 0", false, "zero_skip=off: kept"});
 }
 
 }  // namespace
@@ -222,7 +221,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
                               ThreadPool& pool, Decisions* decisions, const LoadOptions& options) {
   TensorBinder binder(checkpoint);
   Weights weights;
-  weights.kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
+  weights.kernels = BITTERN_TRY(kernels::SelectKernelsForced(options.isa));
   weights.embedding = BITTERN_TRY(LoadDense(binder, "token_embd.weight", c, pool));
   weights.final_norm =
       BITTERN_TRY(BindNorm(binder, "output_norm.weight", static_cast<std::size_t>(c.hidden_size)));

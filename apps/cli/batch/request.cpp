@@ -9,6 +9,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "cli/options/wording.hpp"
+
 namespace bittern::cli {
 namespace {
 
@@ -262,7 +264,7 @@ std::string WriteBatchLine(const std::string& id, std::size_t prompt_tokens,
                            const runtime::SequenceTimings* timings) {
   nlohmann::ordered_json line = {{"id", id}};
   if (!result) {
-    line["error"] = result.error().message;
+    line["error"] = WordError(result.error());
   } else {
     line["ids"] = result->ids;
     line["text"] = result->text;

@@ -61,7 +61,7 @@ class Checker {
     if (checkpoint_.Find("output.weight") != nullptr) CheckDense("output.weight", read_values);
     Note(RopeFrequencies(binder_, config_));
     CheckLayers();
-    // Nobody asked for what comes after a fault in a layer, which does not make it unused.
+    // Tensors after a fault in a layer were not asked for, which does not make them unused.
     if (findings_.empty()) Note(ReportUnusedTensors(binder_.Unused(), config_, decisions));
     return std::move(findings_);
   }
@@ -69,7 +69,7 @@ class Checker {
  private:
   template <class T>
   void Note(const Result<T>& result) {
-    if (!result) findings_.push_back(result.error().message);
+    if (!result) findings_.push_back(MessageAndHint(result.error()));
   }
 
   void CheckDense(const char* name, bool read_values) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "model/load/matrix_layout.hpp"
 
@@ -31,6 +32,9 @@ struct LoadOptions {
   std::optional<MatrixLayout> layout = {};
   HeadMode head = HeadMode::kAuto;
   SkipMode zero_skip = SkipMode::kAuto;
+  /// Kernels of this instruction set (kernels::SelectKernelsForced); empty: the program's choice
+  /// (kernels::ForceIsa), else the best of this CPU.
+  std::string isa = {};
   /// Called with 0..1 while weights are prepared; may be empty.
   std::function<void(double)> on_progress = {};
 };
