@@ -24,8 +24,15 @@ Session MakeSession(int context_length = 0) {
   return *std::move(session);
 }
 
-Chat MakeChat(std::string system = "", int context_length = 0) {
-  return Chat(MakeSession(context_length), ChatTemplate(ChatForm::kBitNet), std::move(system));
+Chat MakeChat(std::string system = "", int context_length = 0,
+              ContextPolicy policy = ContextPolicy::kStop, std::string_view source = "bitnet") {
+  Decisions decisions;
+  auto prompt = ChatPrompt::Create({}, Shared()->tokenizer, source, &decisions);
+  if (!prompt.has_value()) throw std::runtime_error(prompt.error().message);
+  auto chat = Chat::Create(MakeSession(context_length), *std::move(prompt),
+                           {.system = std::move(system), .policy = policy});
+  if (!chat.has_value()) throw std::runtime_error(chat.error().message);
+  return *std::move(chat);
 }
 
 GenerateOptions Greedy(int max_tokens) {
@@ -120,8 +127,7 @@ TEST(Chat, AReplyThatFillsTheContextIsCutAndTheNextTurnRefused) {
 }
 
 Chat MakeDroppingChat(std::string system, int context_length) {
-  return Chat(MakeSession(context_length), ChatTemplate(ChatForm::kBitNet), std::move(system),
-              ContextPolicy::kDrop);
+  return MakeChat(std::move(system), context_length, ContextPolicy::kDrop);
 }
 
 // However long it goes on; what is said after a drop is what a conversation without the turns that
@@ -176,6 +182,33 @@ TEST(Chat, SpecialTokensThatAreTypedStayText) {
   const TokenId eot = Encode("<|eot_id|>", false).front();
   EXPECT_EQ(std::count(tokens.begin(), tokens.end(), eot), 1);  // the turn's own end
   EXPECT_THAT(tokenizer.Decode(tokens, false), HasSubstr("User: a<|eot_id|>b<|eot_id|>Assistant:"));
+}
+
+// A template that writes earlier replies in another way than they were said.
+TEST(Chat, ATemplateThatRewritesEarlierRepliesIsFollowed) {
+  constexpr std::string_view kSource =
+      "{% for m in messages %}{% if m.role == 'user' %}User: {{ m.content }}<|eot_id|>"
+      "{% else %}Assistant: (said {{ m.content | length > 0 }})<|eot_id|>{% endif %}{% endfor %}"
+      "Assistant: ";
+  Chat chat = MakeChat("", 0, ContextPolicy::kStop, kSource);
+  ASSERT_TRUE(chat.Say("Who was Moses?", Greedy(8), nullptr).has_value());
+  ASSERT_TRUE(chat.Say("And Aaron?", Greedy(1), nullptr).has_value());
+  const auto expected = Encode(
+      "User: Who was Moses?<|eot_id|>Assistant: (said True)<|eot_id|>User: And Aaron?<|eot_id|>"
+      "Assistant: ");
+  EXPECT_EQ(std::vector<TokenId>(chat.session().tokens().begin(), chat.session().tokens().end()),
+            expected);
+}
+
+TEST(Chat, ATemplateThatRefusesTheSystemTurnIsToldAtOnce) {
+  Decisions decisions;
+  auto prompt = ChatPrompt::Create(
+      {}, Shared()->tokenizer,
+      "{% if messages[0].role == 'system' %}{{ raise_exception('no system turn') }}{% endif %}x",
+      &decisions);
+  const auto chat = Chat::Create(MakeSession(), *std::move(prompt), {.system = "Be brief."});
+  ASSERT_FALSE(chat.has_value());
+  EXPECT_THAT(chat.error().message, HasSubstr("no system turn"));
 }
 
 }  // namespace

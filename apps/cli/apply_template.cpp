@@ -7,14 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/files/mapped_file.hpp"
+#include "cli/chat/template_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/options/tokenizer_options.hpp"
 #include "cli/output.hpp"
 #include "formats/checkpoint.hpp"
 #include "runtime/chat/chat_prompt.hpp"
-#include "runtime/chat/chat_template.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -24,19 +23,6 @@ struct ApplyOptions {
   std::string chat_template;
   bool json = false, jinja = false;
 };
-
-/// A name stays one, anything else is a file to read.
-Result<std::string> ReadTemplate(const std::string& name_or_file) {
-  if (name_or_file.empty() || runtime::ChatTemplateByName(name_or_file)) return name_or_file;
-  auto file = MappedFile::Open(name_or_file);
-  if (!file.has_value()) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("--chat-template: one of {} or a file expected; {}",
-                            fmt::join(runtime::kChatFormNames, ", "), file.error().message));
-  }
-  const auto bytes = file->bytes();
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
 
 /// The request that standard input is: JSON, or a text that a user says.
 Result<formats::Json> ReadRequest(bool json) {
@@ -51,7 +37,7 @@ Result<formats::Json> ReadRequest(bool json) {
 }
 
 Result<std::string> Apply(const ApplyOptions& options) {
-  const std::string chosen = BITTERN_TRY(ReadTemplate(options.chat_template));
+  const std::string chosen = BITTERN_TRY(ReadChatTemplate(options.chat_template));
   const auto tokenizer = BITTERN_TRY(OpenTokenizer(options.model));
   auto checkpoint = BITTERN_TRY(OpenModelFile(options.model.path));
   for (const std::string& text : options.model.overrides) {
@@ -87,11 +73,7 @@ void AddApplyTemplate(CLI::App& app, int* exit_code) {
       "--json\n  echo Hi | bittern apply-template --chat-template chatml");
   const auto options = std::make_shared<ApplyOptions>();
   AddModelOptions(*command, &options->model, /*takes_argument=*/false);
-  command
-      ->add_option("--chat-template", options->chat_template,
-                   "bitnet, llama3, chatml, or a file with a Jinja template (default: what the "
-                   "model's file says)")
-      ->type_name("NAME|FILE");
+  AddChatTemplateOption(*command, &options->chat_template);
   command->add_flag("--jinja", options->jinja, "Accepted: templates are always run as Jinja");
   command->add_flag("--json", options->json,
                     "Standard input is JSON: a list of messages, or an object with \"messages\", "

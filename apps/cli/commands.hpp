@@ -32,6 +32,7 @@ void AddLogits(CLI::App& app, int* exit_code);    // logits.cpp
 void AddBatch(CLI::App& app, int* exit_code);     // batch/batch.cpp
 void AddBench(CLI::App& app, int* exit_code);     // bench.cpp
 void AddCertify(CLI::App& app, int* exit_code);   // certify.cpp
+void AddEval(CLI::App& app, int* exit_code);      // eval/eval.cpp
 void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp
 void AddConvert(CLI::App& app, int* exit_code);   // convert.cpp
 void AddMeta(CLI::App& app, int* exit_code);      // meta.cpp

@@ -39,6 +39,8 @@ class Machine {
   [[nodiscard]] model::KvPool& pages() noexcept { return pages_; }
   [[nodiscard]] model::ForwardState& state() noexcept { return state_; }
   [[nodiscard]] const ThreadPool& threads() const noexcept { return threads_; }
+  /// For work between passes.
+  [[nodiscard]] ThreadPool& threads() noexcept { return threads_; }
   [[nodiscard]] std::size_t vocab_size() const noexcept {
     return static_cast<std::size_t>(model_->model.config().vocab_size);
   }

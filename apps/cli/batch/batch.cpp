@@ -17,7 +17,7 @@
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
-#include "runtime/chat/chat_template.hpp"
+#include "runtime/chat/chat_prompt.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -243,8 +243,8 @@ Result<int> RunBatch(const BatchOptions& options) {
                        &defaults.generate.sampler);
   for (std::string& stop : defaults.generate.stops) stop = Unescape(stop);
   Decisions decisions;
-  const auto form = runtime::ResolveChatTemplate(metadata, model->tokenizer, &decisions);
-  if (form) defaults.chat_template = &*form;
+  const auto prompt = runtime::ChatPrompt::Create(metadata, model->tokenizer, "", &decisions);
+  if (prompt) defaults.chat_prompt = &*prompt;
   const auto session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
   const int cache_tokens = BITTERN_TRY(CacheTokens(options, session, model->model.config()));
   auto engine =

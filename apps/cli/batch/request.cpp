@@ -98,55 +98,22 @@ Result<std::vector<TokenId>> ReadIds(std::string_view field, const BatchJson& va
   return ids;
 }
 
-/// The text of a message: a string, or OpenAI's list of parts of which all are text.
-Result<std::string> ReadContent(std::string_view field, const BatchJson& message) {
-  const auto it = message.find("content");
-  if (it == message.end()) return Wrong(field, "a message with \"content\"", message);
-  if (it->is_string()) return it->get<std::string>();
-  std::string text;
-  if (!it->is_array()) return Wrong(field, "a text as \"content\"", *it);
-  for (const BatchJson& part : *it) {
-    const bool is_text = part.is_object() && part.value("type", "") == "text" &&
-                         part.contains("text") && part["text"].is_string();
-    if (!is_text) return Wrong(field, "parts of type \"text\"", part);
-    text += part["text"].get<std::string>();
-  }
-  return text;
-}
-
+/// What the model's chat template makes of the messages.
 Result<std::vector<TokenId>> ReadMessages(std::string_view field, const BatchJson& value,
                                           const BatchDefaults& defaults,
                                           const tokenizer::Tokenizer& tokenizer) {
-  if (defaults.chat_template == nullptr) {
+  if (defaults.chat_prompt == nullptr) {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("{}: the model does not say how a conversation is written; give "
                             "\"prompt\" instead",
                             field));
   }
   if (!value.is_array() || value.empty()) return Wrong(field, "a list of messages", value);
-  const runtime::ChatTemplate& form = *defaults.chat_template;
-  std::string text;
-  bool replied = true;
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    const BatchJson& message = value[i];
-    if (!message.is_object()) return Wrong(field, "a list of objects", message);
-    const BatchJson role = message.value("role", BatchJson());
-    const std::string content = BITTERN_TRY(ReadContent(field, message));
-    if (role == "system" && i == 0) {
-      text += form.System(content);
-    } else if (role == "user" && replied) {
-      text += form.User(content);
-      replied = false;
-    } else if (role == "assistant" && !replied) {
-      text += content + std::string(form.EndOfReply());
-      replied = true;
-    } else {
-      return Wrong(fmt::format("{}[{}].role", field, i),
-                   "one \"system\" first, then \"user\" and \"assistant\" in turn", role);
-    }
-  }
-  if (replied) return Wrong(field, "a last message from the user", value.back());
-  return tokenizer.Encode(text, {.parse_special = true});
+  const std::string text = value.dump(-1, ' ', false, BatchJson::error_handler_t::replace);
+  const auto messages = BITTERN_TRY(formats::Json::Parse(text, {.max_depth = 100}));
+  auto prompt = defaults.chat_prompt->Apply(messages, tokenizer);
+  if (prompt) return std::move(prompt->ids);
+  return tl::unexpected(Within(field, std::move(prompt).error()));
 }
 
 /// The fields of one line, one after the other.

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/chat/chat_template.hpp"
+#include "runtime/chat/chat_prompt.hpp"
 #include "runtime/engine/engine.hpp"
 
 namespace bittern::cli {
@@ -17,7 +17,7 @@ struct BatchDefaults {
   runtime::GenerateOptions generate;
   bool parse_special = false;
   /// How `messages` are written; null where the model gives no hint.
-  const runtime::ChatTemplate* chat_template = nullptr;
+  const runtime::ChatPrompt* chat_prompt = nullptr;
 };
 
 /// A line that was read.

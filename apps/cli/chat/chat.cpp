@@ -12,6 +12,7 @@
 
 #include "cli/chat/line_edit.hpp"
 #include "cli/chat/line_terminal.hpp"
+#include "cli/chat/template_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
@@ -45,40 +46,46 @@ struct ChatOptions {
   ModelOptions model;
   ContextOptions context;
   runtime::GenerateOptions generate = {.max_tokens = 256};
-  std::string system, chat_template, context_policy = "drop";
+  std::string system, chat_template, template_names, context_policy = "drop";
   int num_threads = 0;
   bool json = false;
 };
+
+Result<formats::Json> ReadTemplateNames(const std::string& text) {
+  auto names = formats::Json::Parse(text, {.max_depth = 100});
+  if (names.has_value() && names->AsObject() != nullptr) return names;
+  return Fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("--chat-template-kwargs: a JSON object expected, {}",
+                  names ? std::string(names->TypeName()) + " found" : names.error().message));
+}
 
 Result<runtime::Chat> OpenChat(const ChatOptions& options) {
   // Wrong values are told before a large model is loaded.
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   BITTERN_TRY(CheckContextOptions(options.context));
-  std::optional<runtime::ChatTemplate> named;
-  if (!options.chat_template.empty()) {
-    named = BITTERN_TRY(runtime::ChatTemplateByName(options.chat_template));
+  const std::string chosen = BITTERN_TRY(ReadChatTemplate(options.chat_template));
+  runtime::ChatOptions chat_options{.system = options.system,
+                                    .policy = options.context_policy == "stop"
+                                                  ? runtime::ContextPolicy::kStop
+                                                  : runtime::ContextPolicy::kDrop};
+  if (!options.template_names.empty()) {
+    chat_options.template_names = BITTERN_TRY(ReadTemplateNames(options.template_names));
   }
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   const auto& metadata = model->model.checkpoint().metadata();
   Decisions decisions;
-  if (named) {
-    BITTERN_TRY(runtime::CheckChatTokens(*named, model->tokenizer));
-  } else {
-    auto resolved = runtime::ResolveChatTemplate(metadata, model->tokenizer, &decisions);
-    if (!resolved) {
-      return tl::unexpected(
-          Within("no chat with this model (--chat-template)", std::move(resolved).error()));
-    }
-    named = *resolved;
+  auto prompt = runtime::ChatPrompt::Create(metadata, model->tokenizer, chosen, &decisions);
+  if (!prompt) {
+    return tl::unexpected(
+        Within("no chat with this model (--chat-template)", std::move(prompt).error()));
   }
   PrintDecisions(decisions, options.model.verbose);
   const auto session_options =
       BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
   auto session = BITTERN_TRY(runtime::Session::Create(model, session_options));
   NoticeUnreadOverrides(options.model.overrides, metadata);
-  const auto policy = options.context_policy == "stop" ? runtime::ContextPolicy::kStop
-                                                       : runtime::ContextPolicy::kDrop;
-  return runtime::Chat(std::move(session), *named, options.system, policy);
+  return runtime::Chat::Create(std::move(session), *std::move(prompt), std::move(chat_options));
 }
 
 /// What one line that begins with '/' asks for.
@@ -315,11 +322,11 @@ void AddChat(CLI::App& app, int* exit_code) {
       ->add_option("--system-prompt", options->system,
                    "What the model is told before the first turn")
       ->type_name("TEXT");
+  AddChatTemplateOption(*command, &options->chat_template);
   command
-      ->add_option("--chat-template", options->chat_template,
-                   "Form of the turns: bitnet, llama3 or chatml (default: what the file says)")
-      ->type_name("NAME")
-      ->transform(OneOf({runtime::kChatFormNames.begin(), runtime::kChatFormNames.end()}));
+      ->add_option("--chat-template-kwargs", options->template_names,
+                   "Further names for the template, as a JSON object: {\"enable_thinking\": false}")
+      ->type_name("JSON");
   AddThreadsOption(*command, &options->num_threads);
   AddContextOptions(*command, &options->context);
   AddSamplingOptions(*command, &options->generate);

@@ -40,8 +40,6 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
     {"-st --single-turn", kRefused, kNone, "chat", kOneAnswer},
     {"-sysf --system-prompt-file", kRefused, kOne, "chat",
      "use -sys \"$(cat FILE)\" to read the system prompt from a file"},
-    {"--chat-template-file", kRefused, kOne, "chat",
-     "name a form with --chat-template; the file's own template is used without it"},
     {"-nkvo --no-kv-offload -mmp --mmap -mg --main-gpu -nopo --no-op-offload -rtr "
      "--run-time-repack "
      "-fmoe --fused-moe -oe --output-err --delay --no-host",

@@ -109,6 +109,8 @@ struct Prompt {
 [[nodiscard]] Result<std::vector<runtime::TokenId>> EncodePrompt(
     const Prompt& prompt, const tokenizer::Tokenizer& tokenizer);
 
+/// All of a file. Errors: kNotFound, kIo.
+[[nodiscard]] Result<std::string> ReadFileText(const std::string& path);
 /// All of standard input. Error kIo.
 [[nodiscard]] Result<std::string> ReadStandardInput();
 /// The next line of standard input, without its end; false at the end. Error kIo.

@@ -26,16 +26,6 @@ Result<std::string> ReadAll(std::FILE* stream, std::string_view name) {
   return Fail(ErrorCode::kIo, fmt::format("{}: cannot read: {}", name, std::strerror(errno)));
 }
 
-Result<std::string> ReadTextFile(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
-  if (file == nullptr) {
-    const auto code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
-    return Fail(code, fmt::format("{}: {}", path, std::strerror(errno)));
-  }
-  return ReadAll(file.get(), path);
-}
-
 /// Editors and echo end a text with a newline that is not part of the prompt.
 std::string WithoutLastNewline(std::string text) {
   if (text.ends_with('\n')) text.pop_back();
@@ -46,13 +36,23 @@ Result<std::string> ReadPromptText(const PromptOptions& options) {
   if (options.text_flag->count() > 0) {
     return options.no_escape ? options.text : Unescape(options.text);
   }
-  if (!options.file.empty()) return WithoutLastNewline(BITTERN_TRY(ReadTextFile(options.file)));
+  if (!options.file.empty()) return WithoutLastNewline(BITTERN_TRY(ReadFileText(options.file)));
   if (!IsTerminal(stdin)) return WithoutLastNewline(BITTERN_TRY(ReadStandardInput()));
   return Fail(ErrorCode::kInvalidArgument,
               "no prompt: give -p TEXT, -f FILE or --prompt-ids, or pipe a text in");
 }
 
 }  // namespace
+
+Result<std::string> ReadFileText(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  if (file == nullptr) {
+    const auto code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
+    return Fail(code, fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  return ReadAll(file.get(), path);
+}
 
 void AddPromptOptions(CLI::App& command, PromptOptions* options) {
   options->text_flag =

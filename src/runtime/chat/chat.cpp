@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of a turn is tokenised in one piece, as the models' own tools do; between turns there
-// is always a special token, so that cutting there changes no token. The conversation is kept as
-// ids by turns: what the session holds of it already is not run again, and once turns were
-// forgotten the others are, which gives the bits that a conversation without them would.
+// The template writes the whole conversation for each turn. Where that text begins with what was
+// said so far, as it does for nearly all templates, only the rest is tokenised, and the replies
+// stay the tokens that were sampled. A template that writes earlier turns anew (without their
+// thoughts, for example) is followed: the session keeps what the ids have in common and runs the
+// rest.
 #include "runtime/chat/chat.hpp"
 
 #include <fmt/format.h>
@@ -15,41 +16,12 @@
 namespace bittern::runtime {
 namespace {
 
-/// Where a text is cut into pieces to be encoded apart. No valid UTF-8 has these bytes.
-constexpr std::string_view kCut = "\xff\xfe";
+using formats::Json;
 
-/// `text` with a cut inside each special token that is written in it, so that it stays text.
-std::string WithoutSpecialTokens(std::string_view text, const tokenizer::Tokenizer& tokenizer) {
-  const std::string valid = ReplaceInvalidUtf8(text);
-  std::string result;
-  std::size_t done = 0;
-  for (const TokenId id : tokenizer.Encode(valid, {.add_bos = false, .parse_special = true})) {
-    if (!tokenizer.IsControl(id)) continue;
-    const std::string_view name = tokenizer.TokenBytes(id, /*render_special=*/true);
-    const std::size_t found = name.empty() ? std::string::npos : valid.find(name, done);
-    if (found == std::string::npos) continue;
-    result += valid.substr(done, found + 1 - done);
-    result += kCut;
-    done = found + 1;
-  }
-  return result + valid.substr(done);
-}
+Json Text(std::string_view text) { return Json(Json::Value(ReplaceInvalidUtf8(text))); }
 
-std::vector<TokenId> EncodePieces(std::string_view text, bool add_bos,
-                                  const tokenizer::Tokenizer& tokenizer) {
-  std::vector<TokenId> ids;
-  for (bool first = true; first || !text.empty(); first = false) {
-    const std::size_t end = std::min(text.find(kCut), text.size());
-    const auto piece =
-        tokenizer.Encode(text.substr(0, end), {.add_bos = add_bos && first, .parse_special = true});
-    ids.insert(ids.end(), piece.begin(), piece.end());
-    text.remove_prefix(std::min(end + kCut.size(), text.size()));
-  }
-  return ids;
-}
-
-void Append(const std::vector<TokenId>& more, std::vector<TokenId>* ids) {
-  ids->insert(ids->end(), more.begin(), more.end());
+Json Message(std::string_view role, std::string_view content) {
+  return Json(Json::Value(Json::Object{{"role", Text(role)}, {"content", Text(content)}}));
 }
 
 std::size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
@@ -58,64 +30,93 @@ std::size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b)
 
 }  // namespace
 
-Chat::Chat(Session session, ChatTemplate chat_template, std::string system, ContextPolicy policy)
-    : session_(std::move(session)), template_(chat_template), policy_(policy) {
-  const tokenizer::Tokenizer& tokenizer = session_.model().tokenizer;
-  head_ = tokenizer.Encode(system.empty() ? "" : template_.System(system), {.parse_special = true});
-  end_of_reply_ =
-      tokenizer.Encode(template_.EndOfReply(), {.add_bos = false, .parse_special = true});
+Result<Chat> Chat::Create(Session session, ChatPrompt prompt, ChatOptions options) {
+  Chat chat(std::move(session), std::move(prompt), std::move(options));
+  BITTERN_TRY(chat.Render({}, 0, 0, "x"));
+  return chat;
 }
 
-Chat::Ids Chat::EncodeTurn(std::string_view user) const {
-  const tokenizer::Tokenizer& tokenizer = session_.model().tokenizer;
-  const std::string turn = template_.User(WithoutSpecialTokens(user, tokenizer));
-  // A tokenizer may treat the beginning of a text in a way of its own; a later turn is none.
-  if (turns_.empty() && head_.size() <= 1) return EncodePieces(turn, false, tokenizer);
-  Ids ids = EncodePieces(std::string(template_.EndOfReply()) + turn, false, tokenizer);
-  ids.erase(ids.begin(),
-            ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), end_of_reply_.size())));
-  return ids;
-}
-
-Chat::Ids Chat::Conversation(std::size_t drop, const Ids& next) const {
-  Ids ids = head_;
-  for (std::size_t i = drop; i < turns_.size(); ++i) {
-    Append(turns_[i], &ids);
-    Append(end_of_reply_, &ids);
+Json Chat::RequestFor(std::size_t drop, std::size_t end, std::string_view user) const {
+  Json::Array messages;
+  if (!options_.system.empty()) messages.push_back(Message("system", options_.system));
+  for (std::size_t i = drop; i < end; ++i) {
+    messages.push_back(Message("user", turns_[i].user));
+    messages.push_back(Message("assistant", turns_[i].reply.text));
   }
-  Append(next, &ids);
-  return ids;
+  messages.push_back(Message("user", user));
+  Json::Object request = {{"messages", Json(Json::Value(std::move(messages)))}};
+  if (!options_.template_names.is_null()) {
+    request.push_back({"chat_template_kwargs", options_.template_names});
+  }
+  return Json(Json::Value(std::move(request)));
 }
 
-std::size_t Chat::TurnsToDrop(const Ids& next, int reply_tokens) const {
+Result<Chat::Transcript> Chat::Render(const Transcript& before, std::size_t drop, std::size_t end,
+                                      std::string_view user) const {
+  const tokenizer::Tokenizer& tokenizer = session_.model().tokenizer;
+  auto whole = BITTERN_TRY(prompt_.Apply(RequestFor(drop, end, user), tokenizer));
+  const std::string& text = whole.text.bytes();
+  if (before.text.empty() || !text.starts_with(before.text)) {
+    return Transcript{text, std::move(whole.ids)};
+  }
+  const Ids rest = EncodeTemplateText(whole.text.Substr(before.text.size()), tokenizer, false);
+  // Cutting before a special token changes no token; cutting elsewhere might.
+  const bool cut_is_safe = !rest.empty() && tokenizer.IsControl(rest.front());
+  if (!cut_is_safe && CommonPrefix(before.ids, whole.ids) == before.ids.size()) {
+    return Transcript{text, std::move(whole.ids)};
+  }
+  Transcript result{text, before.ids};
+  result.ids.insert(result.ids.end(), rest.begin(), rest.end());
+  return result;
+}
+
+Result<Chat::Transcript> Chat::Conversation(std::size_t drop, std::string_view user) const {
+  if (drop == 0) return Render(said_, 0, turns_.size(), user);
+  Transcript said;
+  for (std::size_t i = drop; i < turns_.size(); ++i) {
+    said = BITTERN_TRY(Render(said, drop, i, turns_[i].user));
+    said.text += turns_[i].reply.text;
+    said.ids.insert(said.ids.end(), turns_[i].reply.ids.begin(), turns_[i].reply.ids.end());
+  }
+  return Render(said, drop, turns_.size(), user);
+}
+
+Result<std::size_t> Chat::TurnsToDrop(std::string_view user, int reply_tokens) const {
   const auto context = static_cast<std::size_t>(session_.context_length());
   const auto wanted =
       reply_tokens < 0 ? context : static_cast<std::size_t>(std::max(reply_tokens, 1));
   const std::size_t reply = std::max<std::size_t>(1, std::min(wanted, context / 4));
-  if (Conversation(0, next).size() + reply <= context) return 0;
-  // Many at once, so that the others are not read anew with every turn.
-  for (std::size_t drop = 1; drop < turns_.size(); ++drop) {
-    if (Conversation(drop, next).size() + reply <= context - context / 4) return drop;
+  const auto whole = BITTERN_TRY(Conversation(0, user));
+  if (whole.ids.size() + reply <= context) return 0;
+  // Many at once, so that the others are not read anew with every turn: the fewest that leave a
+  // quarter of the context free.
+  std::size_t too_few = 0, enough = turns_.size();
+  while (enough - too_few > 1) {
+    const std::size_t drop = (too_few + enough) / 2;
+    const auto rest = BITTERN_TRY(Conversation(drop, user));
+    (rest.ids.size() + reply <= context - context / 4 ? enough : too_few) = drop;
   }
-  return turns_.size();
+  return enough;
 }
 
 Result<GenerateResult> Chat::Say(std::string_view user, const GenerateOptions& options,
                                  const std::function<bool(std::string_view)>& on_text) {
-  const Ids next = EncodeTurn(user);
-  const std::size_t drop =
-      policy_ == ContextPolicy::kDrop ? TurnsToDrop(next, options.max_tokens) : 0;
-  const Ids ids = Conversation(drop, next);
-  const auto context = static_cast<std::size_t>(session_.context_length());
-  if (ids.size() >= context) {  // one token at least is for the reply
-    const std::size_t others = ids.size() - next.size();
-    return Fail(ErrorCode::kContextFull,
-                fmt::format("this turn is {} tokens long and the context has room for {} of {}",
-                            next.size(), context - std::min(others, context), context));
+  std::size_t drop = 0;
+  if (options_.policy == ContextPolicy::kDrop) {
+    drop = BITTERN_TRY(TurnsToDrop(user, options.max_tokens));
   }
-  const std::size_t before = CommonPrefix(session_.tokens(), ids);
+  auto read = BITTERN_TRY(Conversation(drop, user));
+  const auto context = static_cast<std::size_t>(session_.context_length());
+  if (read.ids.size() >= context) {  // one token at least is for the reply
+    const std::size_t others = drop == 0 ? std::min(said_.ids.size(), read.ids.size()) : 0;
+    return Fail(
+        ErrorCode::kContextFull,
+        fmt::format("this turn is {} tokens long and the context has room for {} of {}",
+                    read.ids.size() - others, context - std::min(others, context), context));
+  }
+  const std::size_t before = CommonPrefix(session_.tokens(), read.ids);
   session_.Truncate(static_cast<int>(before));
-  auto result = session_.PrefillFor(std::span(ids).subspan(before), options).and_then([&] {
+  auto result = session_.PrefillFor(std::span(read.ids).subspan(before), options).and_then([&] {
     return session_.Generate(options, on_text);
   });
   if (!result.has_value()) {
@@ -124,14 +125,17 @@ Result<GenerateResult> Chat::Say(std::string_view user, const GenerateOptions& o
   }
   turns_.erase(turns_.begin(), turns_.begin() + static_cast<std::ptrdiff_t>(drop));
   dropped_ += static_cast<int>(drop);
-  turns_.push_back(next);
-  Append(result->ids, &turns_.back());
+  turns_.push_back({std::string(user), *result});
+  said_ = std::move(read);
+  said_.text += result->text;
+  said_.ids.insert(said_.ids.end(), result->ids.begin(), result->ids.end());
   return result;
 }
 
 void Chat::Clear() noexcept {
   session_.Truncate(0);
   turns_.clear();
+  said_ = {};
   dropped_ = 0;
 }
 

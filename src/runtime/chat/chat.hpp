@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/chat/chat_template.hpp"
+#include "formats/json.hpp"
+#include "runtime/chat/chat_prompt.hpp"
 #include "runtime/session.hpp"
 
 namespace bittern::runtime {
@@ -19,18 +20,25 @@ enum class ContextPolicy {
   kStop,  ///< the turn is refused
 };
 
+struct ChatOptions {
+  std::string system = {};  ///< what the system turn says; empty: there is none
+  ContextPolicy policy = ContextPolicy::kStop;
+  /// An object: further names for the template (chat_template_kwargs); null: none.
+  formats::Json template_names = {};
+};
+
 /// Not thread-safe; owns its session.
 class Chat {
  public:
-  /// `system` is what the system turn says; empty: there is none.
-  Chat(Session session, ChatTemplate chat_template, std::string system,
-       ContextPolicy policy = ContextPolicy::kStop);
+  /// Tries the template on a first turn. Errors: those of ChatPrompt::Apply (a template that
+  /// refuses a system turn, for one).
+  [[nodiscard]] static Result<Chat> Create(Session session, ChatPrompt prompt, ChatOptions options);
 
   /// Says `user` and generates the reply. Special tokens written in `user` are text like any other.
   /// A reply that was cut (length, stop string, Ctrl-C) is ended for the model as if it had ended
   /// it. Errors leave the conversation as it was: kContextFull (the turn does not fit: Clear() or a
   /// longer context helps; with kDrop only where it does not fit alone), kCancelled (while
-  /// reading), and those of Session::Generate.
+  /// reading), those of Session::Generate and of ChatPrompt::Apply.
   [[nodiscard]] Result<GenerateResult> Say(std::string_view user, const GenerateOptions& options,
                                            const std::function<bool(std::string_view)>& on_text);
 
@@ -38,27 +46,43 @@ class Chat {
   void Clear() noexcept;
 
   [[nodiscard]] const Session& session() const noexcept { return session_; }
-  [[nodiscard]] const ChatTemplate& chat_template() const noexcept { return template_; }
   /// Turns forgotten since the beginning or Clear().
   [[nodiscard]] int dropped_turns() const noexcept { return dropped_; }
 
  private:
   using Ids = std::vector<TokenId>;
 
-  /// The ids of what follows: a user's turn and the beginning of the reply.
-  [[nodiscard]] Ids EncodeTurn(std::string_view user) const;
-  /// The whole conversation without its first `drop` turns, and `next`.
-  [[nodiscard]] Ids Conversation(std::size_t drop, const Ids& next) const;
-  /// How many turns to forget so that `next` and a reply fit; all are not enough where it is more
-  /// than there are.
-  [[nodiscard]] std::size_t TurnsToDrop(const Ids& next, int reply_tokens) const;
+  /// What a user said, and the reply.
+  struct Turn {
+    std::string user;
+    GenerateResult reply;
+  };
+
+  /// The conversation so far as the model has read and written it.
+  struct Transcript {
+    std::string text = {};
+    Ids ids = {};
+  };
+
+  Chat(Session session, ChatPrompt prompt, ChatOptions options)
+      : session_(std::move(session)), prompt_(std::move(prompt)), options_(std::move(options)) {}
+
+  /// The request for the template: turns [drop, end), then `user`.
+  [[nodiscard]] formats::Json RequestFor(std::size_t drop, std::size_t end,
+                                         std::string_view user) const;
+  /// `before`, then what the template writes after it for turns [drop, end) and `user`.
+  [[nodiscard]] Result<Transcript> Render(const Transcript& before, std::size_t drop,
+                                          std::size_t end, std::string_view user) const;
+  /// The conversation without its first `drop` turns, up to the reply to `user`.
+  [[nodiscard]] Result<Transcript> Conversation(std::size_t drop, std::string_view user) const;
+  /// How many turns to forget so that `user` and a reply fit.
+  [[nodiscard]] Result<std::size_t> TurnsToDrop(std::string_view user, int reply_tokens) const;
 
   Session session_;
-  ChatTemplate template_;
-  ContextPolicy policy_;
-  Ids head_;                ///< BOS and the system turn
-  Ids end_of_reply_;        ///< between turns
-  std::vector<Ids> turns_;  ///< each what the user said, and the reply
+  ChatPrompt prompt_;
+  ChatOptions options_;
+  std::vector<Turn> turns_ = {};
+  Transcript said_ = {};  ///< of all turns, to the end of the last reply
   int dropped_ = 0;
 };
 

@@ -169,6 +169,12 @@ Result<void> AddNames(const Json& request, jinja::Names* names) {
 
 }  // namespace
 
+std::vector<tokenizer::TokenId> EncodeTemplateText(const Text& text,
+                                                   const tokenizer::Tokenizer& tokenizer,
+                                                   bool add_bos) {
+  return tokenizer.EncodeTrusted(text.bytes(), TrustedRanges(text), add_bos);
+}
+
 Result<ChatPrompt> ChatPrompt::Create(const formats::Metadata& metadata,
                                       const tokenizer::Tokenizer& tokenizer,
                                       std::string_view chosen, Decisions* decisions) {
@@ -180,6 +186,14 @@ Result<ChatPrompt> ChatPrompt::Create(const formats::Metadata& metadata,
     source = SourceOf(named->form());
   }
   auto compiled = jinja::Template::Compile(source);
+  if (!compiled.has_value() && chosen.empty()) {
+    // A form that its words or tokens tell is better than no conversation at all.
+    if (const auto form = ResolveChatTemplate(metadata, tokenizer, decisions)) {
+      decisions->back().notable = true;
+      decisions->back().reason += "; the file's own cannot be run: " + compiled.error().message;
+      compiled = jinja::Template::Compile(SourceOf(form->form()));
+    }
+  }
   if (!compiled.has_value()) {
     return tl::unexpected(Within("chat template", std::move(compiled).error()));
   }
@@ -221,7 +235,7 @@ Result<RenderedPrompt> ChatPrompt::Apply(const Json& request,
   }
   if (continues) text = CutAfterFinal(*text, *messages);
   if (!text.has_value()) return tl::unexpected(std::move(text).error());
-  auto ids = tokenizer.EncodeTrusted(text->bytes(), TrustedRanges(*text));
+  auto ids = EncodeTemplateText(*text, tokenizer);
   return RenderedPrompt{*std::move(text), std::move(ids)};
 }
 

@@ -23,11 +23,16 @@ struct RenderedPrompt {
   std::vector<tokenizer::TokenId> ids;
 };
 
+/// Bytes that the template wrote may be special tokens, bytes from messages never are.
+[[nodiscard]] std::vector<tokenizer::TokenId> EncodeTemplateText(
+    const jinja::Text& text, const tokenizer::Tokenizer& tokenizer, bool add_bos = true);
+
 /// A template with what its model brings along. Immutable; threads may share it.
 class ChatPrompt {
  public:
   /// `chosen`: a name of kChatFormNames or a template's source; empty: what the file carries,
-  /// mended where that is known to be broken (a Decision says so), else what its tokens tell.
+  /// mended where that is known to be broken or cannot be run (a Decision says so), else what its
+  /// tokens tell.
   /// Errors: kUnsupported (no template and no hint), those of Template::Compile.
   [[nodiscard]] static Result<ChatPrompt> Create(const formats::Metadata& metadata,
                                                  const tokenizer::Tokenizer& tokenizer,

@@ -35,10 +35,39 @@ std::string Text(std::string_view source, std::string_view request) {
   return prompt.has_value() ? prompt->text.bytes() : prompt.error().message;
 }
 
-TEST(ChatPrompt, NamedForms) {
-  constexpr std::string_view kHi = R"([{"role":"user","content":"Hi"}])";
-  EXPECT_EQ(Text("chatml", kHi), "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_THAT(Text("llama3", kHi), HasSubstr("<|start_header_id|>"));
+/// A vocabulary with the tokens of every form.
+tokenizer::Tokenizer TokenizerOfAllForms() {
+  tokenizer::TestVocabulary vocabulary = tokenizer::SmallVocabulary();
+  for (const char* token :
+       {"<|im_start|>", "<|im_end|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}) {
+    if (std::ranges::find(vocabulary.tokens, token) == vocabulary.tokens.end()) {
+      vocabulary.AddToken(token, 3);
+    }
+  }
+  return vocabulary.Build().value();
+}
+
+TEST(ChatPrompt, NamedFormsLetterByLetter) {
+  constexpr std::string_view kRequest =
+      R"([{"role":"system","content":" Be brief.\n"},{"role":"user","content":"  Hello "},)"
+      R"({"role":"assistant","content":"Hi"},{"role":"user","content":""}])";
+  const auto text = [&](std::string_view form) {
+    const auto prompt = Apply(form, kRequest, TokenizerOfAllForms());
+    return prompt.has_value() ? prompt->text.bytes() : prompt.error().message;
+  };
+  EXPECT_EQ(text("bitnet"),
+            "System: Be brief.<|eot_id|>User: Hello<|eot_id|>Assistant: Hi<|eot_id|>"
+            "User: <|eot_id|>Assistant: ");
+  EXPECT_EQ(text("llama3"),
+            "<|start_header_id|>system<|end_header_id|>\n\nBe brief.<|eot_id|>"
+            "<|start_header_id|>user<|end_header_id|>\n\nHello<|eot_id|>"
+            "<|start_header_id|>assistant<|end_header_id|>\n\nHi<|eot_id|>"
+            "<|start_header_id|>user<|end_header_id|>\n\n<|eot_id|>"
+            "<|start_header_id|>assistant<|end_header_id|>\n\n");
+  EXPECT_EQ(text("chatml"),
+            "<|im_start|>system\n Be brief.\n<|im_end|>\n<|im_start|>user\n  Hello <|im_end|>\n"
+            "<|im_start|>assistant\nHi<|im_end|>\n<|im_start|>user\n<|im_end|>\n"
+            "<|im_start|>assistant\n");
 }
 
 TEST(ChatPrompt, NamesOfARequest) {

@@ -11,13 +11,6 @@
 namespace bittern::runtime {
 namespace {
 
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n\v\f";
-  const std::size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
-
 /// True if the whole text is one control token of the vocabulary.
 bool HasToken(const tokenizer::Tokenizer& tokenizer, std::string_view name) {
   const auto ids = tokenizer.Encode(name, {.add_bos = false, .parse_special = true});
@@ -67,41 +60,6 @@ std::string Names() { return fmt::format("{}", fmt::join(kChatFormNames, ", "));
 
 std::string_view ChatTemplate::name() const noexcept {
   return kChatFormNames[static_cast<std::size_t>(form_)];
-}
-
-std::string ChatTemplate::Turn(std::string_view role, std::string_view content) const {
-  switch (form_) {
-    case ChatForm::kBitNet: {
-      std::string shown(role);
-      shown.front() = static_cast<char>(shown.front() - 'a' + 'A');
-      return fmt::format("{}: {}<|eot_id|>", shown, Trim(content));
-    }
-    case ChatForm::kLlama3:
-      return fmt::format("<|start_header_id|>{}<|end_header_id|>\n\n{}<|eot_id|>", role,
-                         Trim(content));
-    case ChatForm::kChatMl:
-      return fmt::format("<|im_start|>{}\n{}<|im_end|>\n", role, content);
-  }
-  return {};
-}
-
-std::string ChatTemplate::System(std::string_view content) const { return Turn("system", content); }
-
-std::string ChatTemplate::User(std::string_view content) const {
-  const std::string turn = Turn("user", content);
-  switch (form_) {
-    case ChatForm::kBitNet:
-      return turn + "Assistant: ";
-    case ChatForm::kLlama3:
-      return turn + "<|start_header_id|>assistant<|end_header_id|>\n\n";
-    case ChatForm::kChatMl:
-      return turn + "<|im_start|>assistant\n";
-  }
-  return turn;
-}
-
-std::string_view ChatTemplate::EndOfReply() const noexcept {
-  return form_ == ChatForm::kChatMl ? "<|im_end|>\n" : "<|eot_id|>";
 }
 
 Result<ChatTemplate> ChatTemplateByName(std::string_view name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a conversation is written for a model: which words and special tokens stand around what
-// each side says. One of a few known forms, not the Jinja program that files carry.
+// The chat forms that Bittern knows by name, for files without a template, and how to tell which
+// one a model was trained on. chat_prompt.hpp runs them, and the templates that files carry.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ enum class ChatForm {
 
 inline constexpr std::array<std::string_view, 3> kChatFormNames = {"bitnet", "llama3", "chatml"};
 
-/// Makes the texts to tokenise, with special tokens parsed and BOS added to the first one only.
+/// A form that was chosen.
 class ChatTemplate {
  public:
   explicit ChatTemplate(ChatForm form) : form_(form) {}
@@ -32,16 +32,7 @@ class ChatTemplate {
   /// One of kChatFormNames.
   [[nodiscard]] std::string_view name() const noexcept;
 
-  /// The text of a system turn; white space around `content` goes.
-  [[nodiscard]] std::string System(std::string_view content) const;
-  /// A user's turn and the beginning of the reply.
-  [[nodiscard]] std::string User(std::string_view content) const;
-  /// What ends a reply: the token the model ends it with, and what the form wants after that.
-  [[nodiscard]] std::string_view EndOfReply() const noexcept;
-
  private:
-  [[nodiscard]] std::string Turn(std::string_view role, std::string_view content) const;
-
   ChatForm form_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms letter by letter, and which one a file gets.
+// The forms by name, and which one a file gets.
 #include "runtime/chat/chat_template.hpp"
 
 #include <gmock/gmock.h>
@@ -11,35 +11,6 @@ namespace bittern::runtime {
 namespace {
 
 using testing::HasSubstr;
-
-TEST(ChatTemplate, BitNet) {
-  const ChatTemplate chat(ChatForm::kBitNet);
-  EXPECT_EQ(chat.User("Hello"), "User: Hello<|eot_id|>Assistant: ");
-  EXPECT_EQ(chat.System(" Be brief.\n"), "System: Be brief.<|eot_id|>");
-  EXPECT_EQ(chat.EndOfReply(), "<|eot_id|>");
-}
-
-TEST(ChatTemplate, Llama3) {
-  const ChatTemplate chat(ChatForm::kLlama3);
-  EXPECT_EQ(chat.User("  Hello "),
-            "<|start_header_id|>user<|end_header_id|>\n\nHello<|eot_id|>"
-            "<|start_header_id|>assistant<|end_header_id|>\n\n");
-  EXPECT_EQ(chat.System("x"), "<|start_header_id|>system<|end_header_id|>\n\nx<|eot_id|>");
-  EXPECT_EQ(chat.EndOfReply(), "<|eot_id|>");
-}
-
-TEST(ChatTemplate, ChatMlKeepsWhiteSpace) {
-  const ChatTemplate chat(ChatForm::kChatMl);
-  EXPECT_EQ(chat.User(" a "), "<|im_start|>user\n a <|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_EQ(chat.System("x"), "<|im_start|>system\nx<|im_end|>\n");
-  EXPECT_EQ(chat.EndOfReply(), "<|im_end|>\n");
-}
-
-TEST(ChatTemplate, EmptyAndBlankContent) {
-  const ChatTemplate chat(ChatForm::kBitNet);
-  EXPECT_EQ(chat.User(""), "User: <|eot_id|>Assistant: ");
-  EXPECT_EQ(chat.User(" \n"), "User: <|eot_id|>Assistant: ");
-}
 
 TEST(ChatTemplate, ByName) {
   for (const std::string_view name : kChatFormNames) {

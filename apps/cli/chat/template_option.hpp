@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// --chat-template of every command that writes conversations.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace bittern::cli {
+
+void AddChatTemplateOption(CLI::App& command, std::string* name_or_file);
+
+/// What runtime::ChatPrompt::Create takes: a name stays one, anything else is a file to read. Error
+/// kInvalidArgument.
+[[nodiscard]] Result<std::string> ReadChatTemplate(const std::string& name_or_file);
+
+}  // namespace bittern::cli

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern eval`: how well a model predicts a text, or answers multiple-choice questions.
+#include <memory>
+
+#include "cli/commands.hpp"
+#include "cli/eval/eval_options.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/output.hpp"
+
+namespace bittern::cli {
+namespace {
+
+constexpr const char* kEvalExample = R"(Examples:
+  bittern eval wiki.test.raw -m model.gguf
+  bittern eval text.txt -c 256 --every-token --json
+  bittern eval arc.jsonl -m model.gguf -o answers.jsonl
+
+A text gives perplexity and bits per byte; without --every-token they are llama-perplexity's: windows
+of -c tokens, of which the second half is scored. A .jsonl file has multiple-choice questions: lines
+of ARC, HellaSwag, WinoGrande, PIQA, BoolQ and MMLU, samples logged by lm-evaluation-harness, or
+{"query", "choices", "gold"}.)";
+
+/// What the file holds: what the flag says, else what its name says.
+std::string KindOf(const EvalOptions& options) {
+  if (options.as != "auto") return options.as;
+  return options.input.ends_with(".jsonl") ? "choices" : "text";
+}
+
+Result<std::string> ReadEvalInput(const EvalOptions& options) {
+  std::string text =
+      BITTERN_TRY(options.input == "-" ? ReadStandardInput() : ReadFileText(options.input));
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+void PrintEvalText(const nlohmann::ordered_json& result, StandardOutput* output) {
+  const auto number = [&](const char* name) { return result.at(name).get<double>(); };
+  if (result.contains("perplexity")) {
+    output->Write(fmt::format(
+        "perplexity     {:.4f} +/- {:.4f}\nbits per byte  {:.4f}\nnats per token {:.4f}\n"
+        "first choice   {:.1f} % of the tokens\nscored         {} tokens, {} bytes, in {} "
+        "windows\n",
+        number("perplexity"), number("perplexity_error"), number("bits_per_byte"),
+        number("nats_per_token"), 100 * number("top1"), result["tokens"].get<std::size_t>(),
+        result["bytes"].get<std::size_t>(), result["windows"].get<std::size_t>()));
+    return;
+  }
+  output->Write(
+      fmt::format("questions {}\nacc       {:.4f} +/- {:.4f}\nacc_norm  {:.4f} +/- {:.4f}\n",
+                  result["questions"].get<std::size_t>(), number("acc"), number("acc_error"),
+                  number("acc_norm"), number("acc_norm_error")));
+}
+
+Result<int> RunEval(EvalOptions options) {
+  std::string text = BITTERN_TRY(ReadEvalInput(options));
+  options.as = KindOf(options);
+  BITTERN_TRY(CheckContextOptions(options.context));
+  const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
+  NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
+  ContextOptions context = options.context;
+  context.context_length = 0;  // -c is a window's size here
+  const auto session = BITTERN_TRY(ToSessionOptions(context, options.num_threads, *model));
+  const EvalJob job{.options = options,
+                    .model = model,
+                    .text = std::move(text),
+                    .score = {.kv_type = session.kv_type,
+                              .batch_size = session.batch_size,
+                              .cache_mib = options.cache_mib,
+                              .num_threads = options.num_threads,
+                              .cancel = &CatchInterrupt()}};
+  const auto result = BITTERN_TRY(options.as == "choices" ? EvalChoices(job) : EvalText(job));
+  StandardOutput output;
+  if (options.json) {
+    output.Write(result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  } else {
+    PrintEvalText(result, &output);
+  }
+  BITTERN_TRY(output.Status());
+  return 0;
+}
+
+int EvalCommand(const EvalOptions& options) {
+  const Result<int> exit_code = RunEval(options);
+  if (exit_code) return *exit_code;
+  if (exit_code.error().code == ErrorCode::kCancelled) {
+    PrintError("interrupted{}\n",
+               options.output.empty() ? "" : ": --resume goes on where this stopped");
+    return kExitInterrupted;
+  }
+  return ReportOutput(exit_code.error(), options.output);
+}
+
+void AddEvalInput(CLI::App* command, EvalOptions* options) {
+  command->add_option("file", options->input, "Text or questions; -: standard input")
+      ->required()
+      ->type_name("FILE");
+  command
+      ->add_option("--as", options->as,
+                   "What FILE holds: text, ids (token ids), choices (questions); auto: "
+                   "choices if its name ends with .jsonl, else text")
+      ->type_name("KIND")
+      ->transform(OneOf({"auto", "text", "ids", "choices"}))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "-c,--ctx-size", options->context.context_length,
+          "Tokens of a window; 0: 512, or the model's limit where that is less (questions: "
+          "the model's limit)")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str();
+  command
+      ->add_option("--ppl-stride", options->stride,
+                   "Tokens from one window to the next, of which the last N are scored, as "
+                   "llama-perplexity has it; 0: windows lie end to end")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str();
+  command->add_flag("--every-token", options->every_token,
+                    "Score every token but the first once; windows lie --ppl-stride tokens apart");
+  command->add_option("--chunks", options->most, "Windows or questions at most; -1: all")
+      ->type_name("N")
+      ->check(WholeNumber(-1))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddEval(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("eval", "Measure how well a model knows a text");
+  command->footer(kEvalExample);
+  const auto options = std::make_shared<EvalOptions>();
+  AddEvalInput(command, options.get());
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command
+      ->add_option("-o,--output", options->output,
+                   "File for a JSON line for each window or question")
+      ->type_name("OUT")
+      ->check(PlainFile());
+  command->add_flag("--resume", options->resume,
+                    "Go on where an interrupted run stopped: keep the lines that OUT has");
+  command
+      ->add_option("--cache-mib", options->cache_mib,
+                   "Memory for keys and values of all texts that run together, in MiB")
+      ->check(WholeNumber(1))
+      ->type_name("N")
+      ->capture_default_str();
+  AddModelOptions(*command, &options->model, /*takes_argument=*/false);
+  AddComputeOptions(*command, &options->model);
+  AddThreadsOption(*command, &options->num_threads);
+  AddBatchOptions(*command, &options->context);
+  command->callback([options, exit_code] { *exit_code = EvalCommand(*options); });
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern eval` of multiple-choice questions, a JSON line each.
+#include <cmath>
+#include <map>
+
+#include "cli/eval/eval_options.hpp"
+#include "eval/multiple_choice.hpp"
+
+namespace bittern::cli {
+namespace {
+
+/// How many questions were answered rightly.
+struct ExamTally {
+  std::size_t questions = 0, right = 0, right_norm = 0;
+};
+
+/// acc and acc_norm with one standard error each, as lm-evaluation-harness has them.
+void AddShares(const ExamTally& tally, nlohmann::ordered_json* object) {
+  const auto all = static_cast<double>(tally.questions);
+  const auto add = [&](const std::string& name, std::size_t right) {
+    const double share = static_cast<double>(right) / all;
+    (*object)[name] = share;
+    (*object)[name + "_error"] =
+        tally.questions < 2 ? 0.0 : std::sqrt(share * (1 - share) / (all - 1));
+  };
+  (*object)["questions"] = tally.questions;
+  add("acc", tally.right);
+  add("acc_norm", tally.right_norm);
+}
+
+/// The questions, and what the model reads of each.
+struct Exam {
+  std::vector<eval::Question> questions;
+  std::vector<eval::ScoreGroup> groups;
+};
+
+Result<void> AddQuestion(const EvalJob& job, std::string_view line, int context, Exam* exam) {
+  exam->questions.push_back(BITTERN_TRY(eval::ReadQuestion(line)));
+  exam->groups.push_back(
+      BITTERN_TRY(eval::TokensOf(exam->questions.back(), job.model->tokenizer, context)));
+  return {};
+}
+
+Result<Exam> ReadExam(const EvalJob& job) {
+  const int limit = job.model->model.config().context_length;
+  const int wanted = job.options.context.context_length;
+  const int context = wanted == 0 ? limit : std::min(wanted, limit);
+  Exam exam;
+  std::size_t number = 0;
+  for (std::string_view rest = job.text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const bool enough = job.options.most >= 0 &&
+                        exam.questions.size() == static_cast<std::size_t>(job.options.most);
+    if (enough) break;
+    BITTERN_TRY(AddQuestion(job, line, context, &exam).map_error([&](Error error) {
+      return Within(fmt::format("{} line {}", job.options.input, number), std::move(error));
+    }));
+  }
+  if (!exam.questions.empty()) return exam;
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: there are no questions", job.options.input));
+}
+
+/// Adds a question up from its line in the results.
+void CountAnswer(const nlohmann::json& line, std::map<std::string, ExamTally>* tallies) {
+  for (const std::string& kind : {std::string(), line.value("kind", "")}) {
+    ExamTally& tally = (*tallies)[kind];
+    const auto gold = line.value("gold", std::size_t{0});
+    ++tally.questions;
+    tally.right += line.value("chosen", std::size_t{0}) == gold ? 1 : 0;
+    tally.right_norm += line.value("chosen_norm", std::size_t{0}) == gold ? 1 : 0;
+  }
+}
+
+nlohmann::ordered_json ExamSummary(nlohmann::ordered_json subject,
+                                   const std::map<std::string, ExamTally>& tallies) {
+  AddShares(tallies.at(""), &subject);
+  for (const auto& [kind, tally] : tallies) {
+    if (kind.empty() || tallies.size() == 2) continue;
+    AddShares(tally, &subject["kinds"][kind]);
+  }
+  return subject;
+}
+
+}  // namespace
+
+Result<nlohmann::ordered_json> EvalChoices(const EvalJob& job) {
+  const Exam exam = BITTERN_TRY(ReadExam(job));
+  nlohmann::ordered_json subject = {{"file", job.options.input},
+                                    {"model", job.model->model.checkpoint().path()}};
+  nlohmann::ordered_json header = subject;
+  header["hash"] = HashText(job.text);
+  header["questions"] = exam.questions.size();
+  auto lines = BITTERN_TRY(EvalLines::Open(job.options, header));
+  std::map<std::string, ExamTally> tallies;
+  for (const auto& line : lines.earlier()) CountAnswer(line, &tallies);
+  const std::size_t first = std::min(lines.earlier().size(), exam.questions.size());
+  ProgressLine progress;
+  const auto on_group = [&](std::size_t index, const eval::GroupScores& scores) -> Result<void> {
+    const eval::Question& question = exam.questions[first + index];
+    const eval::Answer answer = eval::AnswerOf(question, scores);
+    const nlohmann::ordered_json line = {{"question", first + index},
+                                         {"kind", question.kind},
+                                         {"gold", question.gold},
+                                         {"chosen", answer.chosen},
+                                         {"chosen_norm", answer.chosen_norm},
+                                         {"log_likelihoods", answer.log_likelihoods}};
+    CountAnswer(line, &tallies);
+    progress.ShowIfSlow(EvalProgress(job, "questions", index + 1, first, exam.questions.size()));
+    return lines.Write(line);
+  };
+  const auto stats = BITTERN_TRY(
+      eval::Score(job.model, std::span(exam.groups).subspan(first), job.score, on_group));
+  auto summary = ExamSummary(std::move(subject), tallies);
+  summary["tokens_run"] = stats.tokens_run;
+  summary["tokens_shared"] = stats.tokens_shared;
+  summary["passes"] = stats.passes;
+  summary["seconds"] = job.seconds();
+  return summary;
+}
+
+}  // namespace bittern::cli

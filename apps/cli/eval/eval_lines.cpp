@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file that an interrupted `bittern eval` goes on with.
+#include "base/hash.hpp"
+#include "cli/eval/eval_options.hpp"
+
+namespace bittern::cli {
+
+Result<EvalLines> EvalLines::Open(const EvalOptions& options,
+                                  const nlohmann::ordered_json& subject) {
+  EvalLines lines;
+  if (options.output.empty()) {
+    if (!options.resume) return lines;
+    return Fail(ErrorCode::kInvalidArgument, "--resume needs a file to go on with: give -o FILE");
+  }
+  std::optional<std::string> first;
+  const auto keep = [&](std::string_view line) {
+    if (!first) {
+      first = line;
+      return;
+    }
+    lines.earlier_.push_back(nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false));
+  };
+  const std::string header = subject.dump();
+  lines.file_ = BITTERN_TRY(ResultsFile::Open(options.output, options.resume, keep));
+  if (!first) {
+    BITTERN_TRY(lines.file_->Write(header + "\n"));
+    return lines;
+  }
+  for (const nlohmann::json& line : lines.earlier_) {
+    if (first == header && line.is_object()) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: this file was made from another input or with other flags, so the "
+                            "run cannot go on with it",
+                            options.output));
+  }
+  return lines;
+}
+
+Result<void> EvalLines::Write(const nlohmann::ordered_json& line) {
+  if (!file_) return {};
+  return file_->Write(line.dump() + "\n");
+}
+
+std::string HashText(std::string_view text) {
+  Hash128 hash;
+  hash.Add(std::as_bytes(std::span(text)));
+  return hash.Hex();
+}
+
+std::string EvalProgress(const EvalJob& job, std::string_view what, std::size_t done,
+                         std::size_t earlier, std::size_t all) {
+  std::string text = fmt::format("{} of {} {}", earlier + done, all, what);
+  if (done == 0) return text;
+  const double left = static_cast<double>(all - earlier - done);
+  return text + fmt::format(", {:.0f} s left", job.seconds() * left / static_cast<double>(done));
+}
+
+}  // namespace bittern::cli
