@@ -21,6 +21,7 @@ BELOW = {  # folder: what it may include besides itself
     "model": {"base", "quant", "formats", "kernels"},
     "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model"},
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
+    "capi": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model",
             "runtime", "eval"},
 }

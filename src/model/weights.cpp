@@ -242,6 +242,9 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
                 .skip_zeros = SkipsZeros(c, weights, options),
                 .arena = arena};
   for (int i = 0; i < c.num_layers; ++i) {
+    if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
+      return Fail(ErrorCode::kCancelled, "cancelled while loading");
+    }
     weights.layers.push_back(BITTERN_TRY(LoadLayer(loader, i)));
     weights.has_groups = weights.has_groups || HasGroups(weights.layers.back());
     if (options.on_progress) {

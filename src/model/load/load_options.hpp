@@ -2,6 +2,7 @@
 // What a user may choose about weights in memory. Nothing in here changes a bit of any result.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -37,6 +38,8 @@ struct LoadOptions {
   std::string isa = {};
   /// Called with 0..1 while weights are prepared; may be empty.
   std::function<void(double)> on_progress = {};
+  /// Set by any thread: loading ends with kCancelled before the next layer. May be null.
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 }  // namespace bittern::model
