@@ -2,11 +2,15 @@
 // The objects behind handles that several files here use.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
 #include "capi/call.hpp"
+#include "runtime/generate_options.hpp"
 #include "runtime/loaded_model.hpp"
 
 namespace bittern::capi {

@@ -65,8 +65,8 @@ std::size_t KvPool::page_bytes() const noexcept {
   return heads * (key_bytes_ + value_bytes_ + scales);
 }
 
-template <class Take>
-void KvPool::ForEachPart(std::uint32_t page, const Take& take) const {
+template <class Visit>
+void KvPool::ForEachPart(std::uint32_t page, const Visit& take) const {
   const std::size_t num_pages = references_.size();
   const auto scale_bytes = static_cast<std::size_t>(kPagePositions) * sizeof(float);
   for (std::size_t head = 0; head < Head(num_layers_, 0); ++head) {

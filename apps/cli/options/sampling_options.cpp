@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/options/model_options.hpp"
+#include "cli/options/wording.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 
 namespace bittern::cli {
@@ -104,7 +105,7 @@ void TakeSamplingDefaults(const CLI::App& command, const formats::Metadata& meta
                           runtime::SamplerOptions* options) {
   Decisions decisions;
   for (const runtime::SamplingKey& key : runtime::SamplingKeys()) {
-    if (command.count(std::string(key.flag)) != 0) continue;
+    if (command.count(WordOptions(key.option)) != 0) continue;
     runtime::TakeSamplingDefault(metadata, key, options, &decisions);
   }
   PrintDecisions(decisions, verbose);
