@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Usage: cli_care_test.sh BITTERN MODEL   What must not happen whatever is typed: a model overwritten,
-# a crash where nobody listens, an unset variable taken for a wish, files left behind.
+# a crash where no reader is left, an unset variable taken for a wish, files left behind.
 # shellcheck source=tests/cli_checks.sh
 . "$(dirname "$0")/cli_checks.sh"
 

@@ -96,7 +96,7 @@ def main():
         if len(titles) != 1:
             problems.append(f"{name} has no section of its own")
             continue
-        text = by_title[titles[0]] + shared + (by_title["run"] if name in ("chat", "batch") else "")
+        text = by_title[titles[0]] + shared + (by_title["run"] if name in ("chat", "batch", "serve") else "")
         named = set(FLAG.findall(" ".join(re.findall(r"`([^`]*)`|^ *(?:bittern .*)$", text))))
         named |= set(FLAG.findall("\n".join(l for l in text.splitlines() if l.startswith("bittern "))))
         for flag in programs[name]:

@@ -22,8 +22,9 @@ BELOW = {  # folder: what it may include besides itself
     "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model"},
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "capi": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
+    "serve": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model",
-            "runtime", "eval"},
+            "runtime", "eval", "serve"},
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600

@@ -30,6 +30,7 @@ void AddRun(CLI::App& app, int* exit_code);       // run.cpp
 void AddChat(CLI::App& app, int* exit_code);      // chat.cpp
 void AddLogits(CLI::App& app, int* exit_code);    // logits.cpp
 void AddBatch(CLI::App& app, int* exit_code);     // batch/batch.cpp
+void AddServe(CLI::App& app, int* exit_code);     // serve/serve.cpp
 void AddBench(CLI::App& app, int* exit_code);     // bench.cpp
 void AddCertify(CLI::App& app, int* exit_code);   // certify.cpp
 void AddEval(CLI::App& app, int* exit_code);      // eval/eval.cpp

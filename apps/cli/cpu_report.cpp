@@ -53,30 +53,12 @@ Result<CpuReport> MakeCpuReport() {
   for (const kernels::Isa isa : kernels::AllIsas()) {
     report.instruction_sets.push_back({std::string(kernels::IsaName(isa)), kernels::Supports(isa)});
   }
-  const struct {
-    const char* name;
-    const char* what;
-    const KernelInfo* chosen;
-    bool (*belongs)(const KernelInfo&);
-  } operations[] = {
-      {"tile16", "ternary matrices by multiply-adds", chosen.tile16_info,
-       [](const KernelInfo& kernel) { return kernel.tile16 != nullptr; }},
-      {"tile48", "the same from five bits for three weights", chosen.tile48_info,
-       [](const KernelInfo& kernel) { return kernel.tile48 != nullptr; }},
-      {"tl1", "ternary matrices by tables of two (--kernel tl1)", chosen.tl1_info,
-       [](const KernelInfo& kernel) { return kernel.tl1 != nullptr; }},
-      {"tl2", "ternary matrices by tables of three (--kernel tl2)", chosen.tl2_info,
-       [](const KernelInfo& kernel) { return kernel.tl2 != nullptr; }},
-      {"sparse", "the feed-forward part without its zeros", chosen.sparse_info,
-       [](const KernelInfo& kernel) { return kernel.sparse != nullptr; }},
-      {"screen", "a coarse look at the output head (--head screened)", chosen.screen_info,
-       [](const KernelInfo& kernel) { return kernel.screen != nullptr; }},
-      {"float32", "everything else", chosen.float32_info,
-       [](const KernelInfo& kernel) { return kernel.float32 != nullptr; }},
-  };
-  for (const auto& o : operations) {
-    report.operations.push_back(OperationOf(o.name, o.what, *o.chosen, o.belongs, report.forced));
-  }
+#define OPERATION(operation, Table, what)         \
+  report.operations.push_back(OperationOf(        \
+      #operation, what, *chosen.operation##_info, \
+      [](const KernelInfo& kernel) { return kernel.operation != nullptr; }, report.forced));
+#include "kernels/operations.def"
+#undef OPERATION
   return report;
 }
 

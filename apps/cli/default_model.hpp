@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which model a command uses when nobody names one: a small one that is part of the program, so
+// Which model a command uses when none is named: a small one that is part of the program, so
 // that a copied `bittern` needs nothing else.
 #pragma once
 

@@ -103,6 +103,7 @@ int Main(std::span<const std::string> words) {
   AddMeta(app, &exit_code);
   AddLogits(app, &exit_code);
   AddBatch(app, &exit_code);
+  AddServe(app, &exit_code);
   AddBench(app, &exit_code);
   AddCertify(app, &exit_code);
   AddEval(app, &exit_code);

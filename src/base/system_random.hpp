@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number nobody chose, for seeds that the user left open.
+// A random number, for seeds that the user left open.
 #pragma once
 
 #include <cstdint>

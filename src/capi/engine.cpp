@@ -132,7 +132,8 @@ void EngineObject::Receive() {
 }
 
 Result<bool> EngineObject::Step() {
-  const Turnstile::Inside inside(&turnstile_, BITTERN_TRY(turnstile_.Enter(kWhat)));
+  auto lock = BITTERN_TRY(turnstile_.Enter(kWhat));
+  const Turnstile::Inside inside(&turnstile_, std::move(lock));
   Receive();
   const bool more = engine_.Step();
   const std::lock_guard lock(mutex_);
@@ -140,7 +141,8 @@ Result<bool> EngineObject::Step() {
 }
 
 Result<runtime::EngineStats> EngineObject::Stats() {
-  const Turnstile::Inside inside(&turnstile_, BITTERN_TRY(turnstile_.Enter(kWhat)));
+  auto lock = BITTERN_TRY(turnstile_.Enter(kWhat));
+  const Turnstile::Inside inside(&turnstile_, std::move(lock));
   runtime::EngineStats stats = engine_.stats();
   const std::lock_guard lock(mutex_);
   stats.waiting += inbox_.size();

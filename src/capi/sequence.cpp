@@ -103,8 +103,8 @@ template <class Work>
 bittern_status CallAlone(const bittern_sequence* handle, const Work& work) noexcept {
   return Call([&]() -> Result<void> {
     const auto sequence = BITTERN_TRY(Find<SequenceObject>(handle));
-    const Turnstile::Inside inside(sequence->turnstile.get(),
-                                   BITTERN_TRY(sequence->turnstile->Enter(SequenceObject::kWhat)));
+    auto lock = BITTERN_TRY(sequence->turnstile->Enter(SequenceObject::kWhat));
+    const Turnstile::Inside inside(sequence->turnstile.get(), std::move(lock));
     sequence->cancel.store(false);
     sequence->session->SetTracer(sequence->wants_hidden ? &sequence->hidden : nullptr);
     return work(*sequence);
@@ -184,8 +184,8 @@ bittern_status bittern_sequence_create(const bittern_model* model, const bittern
   return Call([&]() -> Result<void> {
     auto found = BITTERN_TRY(Find<ModelObject>(model));
     BITTERN_TRY(NeedPointer(sequence, "sequence"));
-    *sequence =
-        static_cast<bittern_sequence*>(AddHandle(BITTERN_TRY(Create(std::move(found), options))));
+    auto made = BITTERN_TRY(Create(std::move(found), options));
+    *sequence = static_cast<bittern_sequence*>(AddHandle(std::move(made)));
     return {};
   });
 }

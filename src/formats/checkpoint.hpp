@@ -31,10 +31,10 @@ struct Tensor {
   std::span<const std::byte> bytes;
   /// A scale that the source keeps apart from the weights, multiplied onto whatever the format
   /// itself carries. Sources that divide by theirs are given as its reciprocal (in float).
-  /// As the file has it: finite and positive is for whoever binds the tensor to check.
+  /// As the file has it: binding the tensor checks that it is finite and positive.
   float scale = 1;
   /// True for the float master weights of a ternary layer: the codes are still to be made, by
-  /// quant::QuantizeAbsmean (quant/absmean.hpp).
+  /// quant::AbsmeanCodes (quant/absmean.hpp).
   bool quantize_absmean = false;
   /// With quantize_absmean: unless every row holds only -s, 0 and s, which is then as it is.
   bool may_be_ternary = false;

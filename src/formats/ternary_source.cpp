@@ -186,7 +186,7 @@ void TernaryOpener::DecideI2sLayout() {
     decisions_->push_back(
         {"I2_S layout", std::string(NameOf(layout)), std::move(reason), notable, std::move(hint)});
   };
-  if (i2s_ != nullptr) {  // said by the file or the user, who are obeyed
+  if (i2s_ != nullptr) {  // said by the file or the user: obeyed
     if (!seen || *seen == i2s_->layout) return;
     decide(i2s_->layout,
            fmt::format("as {} says, but zeros of gate and up go with those of down under {} alone",

@@ -118,7 +118,7 @@ struct BitScanArgs {
 };
 
 /// Which rows may reach a threshold: estimate + rest * size + norm * rest_size + step * step_size +
-/// floor >= threshold (rounded as it may be; who bounds something by it leaves room for that).
+/// floor >= threshold (rounded as it may be; a bound made of it leaves room for that).
 struct SurvivorArgs {
   const float *estimates, *rests, *norms, *steps;  ///< [count]
   size_t count;
@@ -144,7 +144,7 @@ struct ScreenOps {
 /// Bytes of a vector in the order in which a kernel meets its rows.
 constexpr size_t OrderedActs(size_t num_blocks) { return (num_blocks + 1) / 2 * 256; }
 
-/// Where the rows of a call are: nobody has read them lately, some of them, all of them. It changes
+/// Where the rows of a call are: none was read lately, some of them were, all of them. It changes
 /// the speed, not the result.
 enum class From : uint8_t { kMemory, kBoth, kCache };
 
@@ -239,7 +239,7 @@ constexpr size_t AttentionScratch(size_t max_positions, size_t head_dim) {
 }
 
 /// A row of floats as 8-bit codes, and what its first 4, 5 and 7 bits lose: Euclidean norms in
-/// float, each sum rounded n / 16 + 4 times (who bounds something by them widens them by that).
+/// float, each sum rounded n / 16 + 4 times (a bound made of them is widened by that).
 struct ScreenRow {
   float step;                 ///< the row is about step * (code + 0.5), code in -128..127
   float norm;                 ///< of the row itself
@@ -315,17 +315,14 @@ struct FloatOps {
   void (*exp)(const float* x, size_t n, float* out);
 };
 
-/// A line of kernels.def: one operation on one instruction set.
+/// A line of kernels.def: one operation on one instruction set. The table of that operation is set,
+/// the others are null.
 struct KernelInfo {
   const char* name;  ///< "tile16_avx2"
   Isa isa;
-  const Tile16Ops* tile16;            ///< set for operation tile16
-  const FloatOps* float32;            ///< set for operation float32
-  const LutOps* tl1 = nullptr;        ///< set for operation tl1
-  const LutOps* tl2 = nullptr;        ///< set for operation tl2
-  const ScreenOps* screen = nullptr;  ///< set for operation screen
-  const SparseOps* sparse = nullptr;  ///< set for operation sparse
-  const Tile48Ops* tile48 = nullptr;  ///< set for operation tile48
+#define OPERATION(operation, Table, what) const Table* operation = nullptr;
+#include "kernels/operations.def"
+#undef OPERATION
 };
 
 }  // namespace bittern::kernels

@@ -47,13 +47,10 @@ std::string KnownIsas() {
 
 /// Chooses the kernel for the operations it has that none was chosen for yet.
 void TakeIfFirst(const KernelInfo* kernel, Kernels* chosen) {
-  if (kernel->tile16 != nullptr && !chosen->tile16_info) chosen->tile16_info = kernel;
-  if (kernel->float32 != nullptr && !chosen->float32_info) chosen->float32_info = kernel;
-  if (kernel->tl1 != nullptr && !chosen->tl1_info) chosen->tl1_info = kernel;
-  if (kernel->tl2 != nullptr && !chosen->tl2_info) chosen->tl2_info = kernel;
-  if (kernel->sparse != nullptr && !chosen->sparse_info) chosen->sparse_info = kernel;
-  if (kernel->screen != nullptr && !chosen->screen_info) chosen->screen_info = kernel;
-  if (kernel->tile48 != nullptr && !chosen->tile48_info) chosen->tile48_info = kernel;
+#define OPERATION(operation, Table, what) \
+  if (kernel->operation != nullptr && !chosen->operation##_info) chosen->operation##_info = kernel;
+#include "kernels/operations.def"
+#undef OPERATION
 }
 
 }  // namespace
@@ -85,7 +82,7 @@ Kernels SelectKernels(bool (*usable)(Isa)) noexcept {
     if (!usable(kernel->isa)) continue;
     TakeIfFirst(kernel, &chosen);
   }
-  return chosen;  // complete: kernels_test checks that every operation has a scalar kernel
+  return chosen;  // complete: registry_test checks that every operation has a scalar kernel
 }
 
 void ForceIsa(std::string_view isa_name) { ForcedName() = isa_name; }

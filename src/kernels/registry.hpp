@@ -19,23 +19,14 @@ namespace bittern::kernels {
 /// True if this CPU (and operating system) can run code compiled for `isa`.
 [[nodiscard]] bool Supports(Isa isa) noexcept;
 
-/// The kernels in use: one table per operation.
+/// The kernels in use. For each operation, tile16 for one: tile16_info, and its functions,
+/// tile16().
 struct Kernels {
-  const KernelInfo* tile16_info;
-  const KernelInfo* float32_info;
-  const KernelInfo* tl1_info;
-  const KernelInfo* tl2_info;
-  const KernelInfo* screen_info;
-  const KernelInfo* sparse_info;
-  const KernelInfo* tile48_info;
-
-  [[nodiscard]] const Tile16Ops& tile16() const noexcept { return *tile16_info->tile16; }
-  [[nodiscard]] const FloatOps& float32() const noexcept { return *float32_info->float32; }
-  [[nodiscard]] const LutOps& tl1() const noexcept { return *tl1_info->tl1; }
-  [[nodiscard]] const LutOps& tl2() const noexcept { return *tl2_info->tl2; }
-  [[nodiscard]] const SparseOps& sparse() const noexcept { return *sparse_info->sparse; }
-  [[nodiscard]] const Tile48Ops& tile48() const noexcept { return *tile48_info->tile48; }
-  [[nodiscard]] const ScreenOps& screen() const noexcept { return *screen_info->screen; }
+#define OPERATION(operation, Table, what) \
+  const KernelInfo* operation##_info;     \
+  [[nodiscard]] const Table& operation() const noexcept { return *operation##_info->operation; }
+#include "kernels/operations.def"
+#undef OPERATION
 };
 
 /// For each operation the first kernel whose ISA `usable` accepts.

@@ -93,7 +93,7 @@ TEST(KvPool, AForkCopiesOnlyTheLastPartialPageAndOnlyWhenItWrites) {
   EXPECT_EQ(second.sequence.PagesNeeded(1), 1);
   ASSERT_TRUE(second.sequence.Reserve(1));
   EXPECT_EQ(pool.free_pages(), 5);
-  EXPECT_EQ(first.sequence.PagesNeeded(1), 0);  // nobody else sees its last page any more
+  EXPECT_EQ(first.sequence.PagesNeeded(1), 0);  // no other sequence sees its last page
   Write(&pool, &second, 7000);
   ASSERT_TRUE(first.sequence.Reserve(1));
   Write(&pool, &first, 8000);

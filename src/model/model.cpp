@@ -39,16 +39,6 @@ bool Model::CanScreen(const CandidateRequest& request) const noexcept {
   return !impl_->weights.screened_head.empty() && request.count <= kMaxCandidateCount;
 }
 
-std::size_t Model::repacked_bytes() const noexcept {
-  std::size_t bytes = impl_->weights.screened_head.bytes();
-  for (const LayerWeights& layer : impl_->weights.layers) {
-    bytes += layer.qkv_proj.tiles.size() + layer.o_proj.tiles.size() +
-             layer.gate_up_proj.tiles.size() + layer.up_proj.tiles.size() +
-             layer.down_proj.tiles.size();
-  }
-  return bytes;
-}
-
 std::uint64_t Model::tensor_bytes() const noexcept {
   std::uint64_t bytes = 0;
   for (const auto& tensor : impl_->checkpoint.tensors()) bytes += tensor.bytes.size();

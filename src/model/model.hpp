@@ -45,8 +45,6 @@ class Model {
   [[nodiscard]] const formats::Checkpoint& checkpoint() const noexcept;
   /// True if ForwardCandidates can serve the request (the head is screened, the count small).
   [[nodiscard]] bool CanScreen(const CandidateRequest& request) const noexcept;
-  /// Bytes of weights held in memory of our own (the mapped embedding not included).
-  [[nodiscard]] std::size_t repacked_bytes() const noexcept;
   /// Bytes of all tensors in the file, and elements in them: llama-bench's "size" and "params".
   [[nodiscard]] std::uint64_t tensor_bytes() const noexcept;
   [[nodiscard]] std::uint64_t num_parameters() const noexcept;
@@ -75,11 +73,11 @@ class ForwardState {
   ~ForwardState();
 
   /// Shows every step of the passes to come to `tracer` (trace.hpp), which outlives them; null:
-  /// to nobody.
+  /// no tracer.
   void SetTracer(Tracer* tracer) noexcept;
 
-  /// Who watches the passes to come that take long enough for it, of more than kFewTokens tokens;
-  /// outlives them. Null: nobody.
+  /// Watches the passes to come that take long enough for it, of more than kFewTokens tokens;
+  /// outlives them. Null: no watcher.
   void SetWatcher(const PassWatcher* watcher) noexcept;
 
   /// Of each token of the last pass, as many as it had: where its values were first not finite.

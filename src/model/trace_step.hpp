@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls by which the forward pass lets a tracer look. Each follows the barrier that ends its
-// step, and ends with one of its own, so that nobody overwrites what is being read.
+// step, and ends with one of its own, so that no thread overwrites what is being read.
 #pragma once
 
 #include "model/forward/context.hpp"

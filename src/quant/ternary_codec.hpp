@@ -68,7 +68,7 @@ struct TernaryCodec {
   /// The scale as a file of this format holds it (rounded to binary16, or as it is).
   float (*stored_scale)(float scale) noexcept;
 
-  /// Shapes the layout cannot hold are refused: kCorruptFile, with what it needs.
+  /// Shapes the layout cannot hold are refused: kUnsupported, with what it needs.
   Result<void> (*check)(std::size_t rows, std::size_t cols, const TlTiling& tiling);
   /// Bytes of a tensor, tail included; shape already checked.
   std::size_t (*bytes)(std::size_t rows, std::size_t cols, const TlTiling& tiling);

@@ -39,7 +39,7 @@ struct TernaryScales {
                                                   std::span<std::uint8_t> codes);
 
 /// Coarsest grain that says the same: one scale for the tensor, else one a row, else as is.
-/// A scale 0 (matters to nobody) agrees with any other. All zero: one scale 0.
+/// A scale 0 belongs to zeros and agrees with any other. All zero: one scale 0.
 [[nodiscard]] TernaryScales Coarsen(TernaryScales scales);
 
 /// The scales as `codec` stores them (rows * codec.ScalesPerRow(cols)), before any rounding to

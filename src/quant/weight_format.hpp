@@ -74,7 +74,7 @@ struct UnreadTwin {
 [[nodiscard]] std::optional<UnreadTwin> UnreadTwinOf(std::uint32_t gguf_id) noexcept;
 
 /// The name of a type id that Bittern does not read, where one is known ("TQ2_0"), so that a
-/// refusal can say it; nullopt for ids nobody uses.
+/// refusal can say it; nullopt for unknown ids.
 [[nodiscard]] std::optional<std::string_view> UnreadFormatName(std::uint32_t gguf_id) noexcept;
 
 /// Bytes of a tensor whose rows have `row_elements` elements, `rows` of them. Errors

@@ -15,7 +15,7 @@ struct Companions::Impl {
     for (std::thread& thread : threads) thread.join();
   }
 
-  /// Generates again and again until told to stop, or until the model fails it: whoever runs
+  /// Generates again and again until told to stop, or until the model fails it: the work
   /// beside it will meet the same error and report it.
   void Work(Session* session, std::vector<TokenId> prompt) {
     const GenerateOptions options{.max_tokens = 16, .ignore_eos = true, .cancel = &stop};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions that keep a model busy from other threads while somebody measures or certifies it.
+// Sessions that keep a model busy from other threads while it is measured or certified.
 #pragma once
 
 #include <memory>

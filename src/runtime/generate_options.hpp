@@ -34,6 +34,7 @@ struct GenerateResult {
   std::vector<TokenId> ids;  ///< without the end token
   std::string text;          ///< exactly what on_text was given
   FinishReason finish = FinishReason::kLength;
+  std::string stopping_word = {};  ///< the stop string that ended the text
   std::uint32_t seed = 0;
   int drafted = 0, accepted = 0;  ///< tokens guessed and run before they were sampled; of those,
                                   ///< sampled afterwards

@@ -193,6 +193,7 @@ GenerateResult Generation::Finish() {
   return {.ids = ids_,
           .text = stream_.text(),
           .finish = finish_.value_or(FinishReason::kCancelled),
+          .stopping_word = stream_.stopping_word(),
           .seed = sampler_.seed(),
           .drafted = drafted_,
           .accepted = accepted_};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index against a search that anyone can read, and the two promises of the policy: it drafts
+// The index against a search that is plain to read, and the two promises of the policy: it drafts
 // where that pays, and what it loses is bounded whatever happens.
 #include "runtime/speculation.hpp"
 

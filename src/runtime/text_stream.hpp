@@ -30,6 +30,8 @@ class TextStream {
   }
   /// True once a stop string has been seen.
   [[nodiscard]] bool stopped() const noexcept { return stops_.stopped(); }
+  /// That stop string; empty: none.
+  [[nodiscard]] const std::string& stopping_word() const noexcept { return stops_.word(); }
   /// True once on_text has returned false; it is not called again.
   [[nodiscard]] bool refused() const noexcept { return refused_; }
   /// All text given out.

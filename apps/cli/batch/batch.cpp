@@ -18,6 +18,7 @@
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
 #include "runtime/chat/chat_prompt.hpp"
+#include "runtime/engine/cache_size.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -221,18 +222,6 @@ void BatchRun::Report() const {
   }
 }
 
-/// Positions of all sequences together: what the memory for them holds, one context at least.
-Result<int> CacheTokens(const BatchOptions& options, const runtime::SessionOptions& session,
-                        const model::ModelConfig& config) {
-  const int context = session.context_length == 0 ? config.context_length : session.context_length;
-  const auto pool = BITTERN_TRY(model::KvPool::Create(config, 1, session.kv_type));
-  const double pages =
-      static_cast<double>(options.cache_mib) * 0x1p20 / static_cast<double>(pool.page_bytes());
-  const double wanted = static_cast<double>(context) * options.parallel;
-  const double most = std::min(pages * model::kPagePositions, wanted);
-  return std::max(context, static_cast<int>(std::min(most, 1e9)));
-}
-
 Result<int> RunBatch(const BatchOptions& options) {
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   auto lines = BITTERN_TRY(LineSource::Open(options.input));
@@ -246,7 +235,11 @@ Result<int> RunBatch(const BatchOptions& options) {
   const auto prompt = runtime::ChatPrompt::Create(metadata, model->tokenizer, "", &decisions);
   if (prompt) defaults.chat_prompt = &*prompt;
   const auto session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
-  const int cache_tokens = BITTERN_TRY(CacheTokens(options, session, model->model.config()));
+  const auto& config = model->model.config();
+  const int context = session.context_length == 0 ? config.context_length : session.context_length;
+  const int cache_tokens = BITTERN_TRY(
+      runtime::CacheTokens(config, context, options.parallel,
+                           static_cast<std::size_t>(options.cache_mib) << 20, session.kv_type));
   auto engine =
       BITTERN_TRY(runtime::Engine::Create(model, {.max_sequences = options.parallel,
                                                   .context_length = session.context_length,

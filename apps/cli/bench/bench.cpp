@@ -208,7 +208,7 @@ struct BenchRun {
   std::vector<BenchResult> results = {};
 };
 
-/// What a user must know who compares this figure with another; "" where there is nothing.
+/// What to know before comparing this figure with another; "" where there is nothing.
 std::string HeldUpNotice(const BenchResult& test) {
   if (test.threads_used > 0.99 * test.num_threads) return {};
   return fmt::format(
@@ -330,7 +330,7 @@ int BenchCommand(const BenchOptions& options) {
     return done ? 0 : Report(done.error());
   }
   std::optional<AtomicFile> page;
-  if (!options.html.empty()) {  // before the work: nobody likes to be told afterwards
+  if (!options.html.empty()) {  // before the work: a wrong path is told at once
     auto file = AtomicFile::Create(options.html);
     if (!file.has_value()) return Report(file.error(), kExitRuntime);
     page.emplace(*std::move(file));

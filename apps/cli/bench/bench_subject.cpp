@@ -44,7 +44,7 @@ const kernels::KernelInfo& KernelOf(model::MatrixLayout layout, const kernels::K
   }
 }
 
-/// Why this layout; "asked for" where nobody had to choose.
+/// Why this layout; "asked for" where the user chose.
 std::string ReasonOf(const Decisions& decisions) {
   const auto chosen = std::ranges::find(decisions, runtime::kLayoutSubject, &Decision::subject);
   return chosen == decisions.end() ? "asked for" : chosen->reason;

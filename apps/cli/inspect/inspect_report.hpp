@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `bittern inspect` knows about a file, before anybody decides how to print it.
+// What `bittern inspect` knows about a file, apart from how it is printed.
 #pragma once
 
 #include <cstdint>

@@ -64,6 +64,17 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
     {"--keep-split", kRefused, kNone, "convert", "one file is written"},
     {"--allow-requantize --pure --leave-output-tensor", kRefused, kNone, "convert", kQuantized},
     {"--imatrix --include-weights --exclude-weights", kRefused, kOne, "convert", kQuantized},
+    {"-sps --slot-prompt-similarity --threads-http --cache-reuse --sleep-idle-seconds", kIgnored,
+     kOne, "serve"},
+    {"--slots --webui --props --no-context-shift --cache-prompt", kIgnored, kNone, "serve"},
+    {"--embedding --embeddings --rerank --reranking", kRefused, kNone, "serve",
+     "the server generates text; it makes no embeddings"},
+    {"--ssl-key-file --ssl-cert-file", kRefused, kOne, "serve",
+     "put a proxy with TLS (HAProxy, nginx) in front of the server"},
+    {"--slot-save-path", kRefused, kOne, "serve", "slots cannot be saved"},
+    {"--path --api-prefix", kRefused, kOne, "serve", "put a proxy in front of the server"},
+    {"--models-dir --models-preset --models-max", kRefused, kOne, "serve",
+     "one model is served; name it with -m FILE"},
 
     // Speed, memory and messages elsewhere: nothing to do here.
     {"-ngl --gpu-layers --n-gpu-layers -ngld --gpu-layers-draft -tb --threads-batch -tbd "

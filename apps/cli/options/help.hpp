@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of --help: flags in groups, those that everybody needs first and those for experts last,
+// The text of --help: flags in groups, the common ones first and those for experts last,
 // with all their names and their defaults.
 #pragma once
 

@@ -37,7 +37,7 @@ Error SystemError(const std::filesystem::path& path, std::string_view action, in
   return {ErrorCode::kIo, std::move(message)};
 }
 
-/// A name beside `path` that nobody else uses.
+/// A name beside `path` that no other file or process uses.
 std::filesystem::path TemporaryName(const std::filesystem::path& path) {
   static std::atomic<unsigned> counter{0};
   // "out/" names the folder "out"; the temporary one must not lie inside it.

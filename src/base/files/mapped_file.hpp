@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file as memory: mapped read-only, so that pages are shared with other processes and come
 // and go as the kernel likes. The file is not ours, so it may be cut off or written to at any time;
-// whoever reads asks afterwards whether it was (CheckUnchanged).
+// readers ask afterwards whether it was (CheckUnchanged).
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // Reads of mapped files whose bytes are gone. A file that is cut off while it is mapped has no
 // bytes behind its new end, and a read there is a SIGBUS, which ends the process. No check before
 // the read can help, since the file may be cut off between the two. So the read is let through: a
-// handler puts zeros where the bytes were and marks the file as damaged, and who reads asks for
+// handler puts zeros where the bytes were and marks the file as damaged, and the reader asks for
 // that mark before the result is used (MappedFile::CheckUnchanged). A program asks for the handler;
 // a library that installed one by itself would surprise it.
 #pragma once

@@ -10,7 +10,7 @@ namespace {
 constexpr int kUsualPasses = 8, kTrialPasses = 4;
 constexpr double kUsualSeconds = 0.03, kTrialSeconds = 0.02;
 constexpr double kHopelessAfter = 0.008, kHopeless = 1.5;
-/// Averages over a window: a thread may change places, and a short pause is nobody's fault.
+/// Averages over a window: a thread may change places, and a short pause proves nothing.
 constexpr double kMostHeldUp = 0.3, kLeastBusy = 0.85;
 /// Fewer threads must be faster by this, and more threads by that.
 constexpr double kSmallerGain = 0.95, kLargerGain = 0.98;

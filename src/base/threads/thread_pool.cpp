@@ -32,7 +32,7 @@ inline void Pause() noexcept {
 #endif
 }
 
-/// The CPU this thread runs on; -1 where nobody can say.
+/// The CPU this thread runs on; -1 where the system does not say.
 inline int CurrentCpu() noexcept {
 #if defined(__linux__)
   return sched_getcpu();
@@ -44,7 +44,7 @@ inline int CurrentCpu() noexcept {
 /// How long to spin before sleeping, in pauses of some 50 nanoseconds. Measured
 /// (docs/design/0003-threads.md): with a CPU for every thread, spinning long is what survives a
 /// busy neighbour, since a sleeper waits milliseconds for its turn; with more threads than CPUs
-/// whoever spins keeps the others from running.
+/// a spinning thread keeps the others from running.
 int SpinsFor(int num_threads) noexcept {
   constexpr int kLong = 10000, kShort = 200;
   return num_threads <= UsableCpuCount() ? kLong : kShort;
@@ -55,7 +55,7 @@ double Now() noexcept {
   return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// CPU time of this thread in seconds; negative where nobody can say.
+/// CPU time of this thread in seconds; negative where the system does not say.
 double ThreadCpuSeconds() noexcept {
 #if defined(CLOCK_THREAD_CPUTIME_ID)
   timespec time = {};
@@ -73,7 +73,7 @@ namespace internal {
 /// What the others may know of a thread, in a cache line of its own.
 struct alignas(kCacheLine) Member {
   /// Bits 63-32: the call of Deal; bits 31-0: pieces claimed. A claim for another call starts from
-  /// zero, so nobody has to reset what a thread that is still asleep left behind.
+  /// zero, so what a thread that is still asleep left behind needs no reset.
   std::atomic<std::uint64_t> claims{0};
   std::uint32_t call = 0;    ///< calls of Deal this thread has begun: its own business
   std::atomic<int> cpu{-1};  ///< where it was seen last
@@ -82,7 +82,7 @@ struct alignas(kCacheLine) Member {
   bool held_up = false;      ///< in the last run, see TeamPass; likewise
 };
 
-/// A run's number and the size of its team, in one word, so that whoever looks late sees both of
+/// A run's number and the size of its team, in one word, so that a late thread sees both of
 /// the same run. Numbers return after 2^21 runs: a thread can only have slept through runs that did
 /// not want it.
 class RunWord {

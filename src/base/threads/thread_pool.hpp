@@ -129,7 +129,7 @@ class ThreadPool {
 /// Logical CPUs this process may run on (affinity mask and cgroup quota), at least 1.
 [[nodiscard]] int UsableCpuCount() noexcept;
 
-/// Threads to use when nobody says: as UsableCpuCount, but one per physical core.
+/// Threads to use by default: as UsableCpuCount, but one per physical core.
 [[nodiscard]] int DefaultThreadCount() noexcept;
 
 }  // namespace bittern

@@ -13,8 +13,8 @@ namespace {
 using quant::TernaryLayout;
 
 /// What a layout is called in ternary.layout, where its scales are, and general.file_type: the
-/// numbers of bitnet.cpp, llama.cpp, ik_llama.cpp and PrismML. They overlap; nobody may rely on
-/// them to tell formats apart.
+/// numbers of bitnet.cpp, llama.cpp, ik_llama.cpp and PrismML. They overlap, so they do
+/// not tell formats apart.
 struct LayoutFacts {
   TernaryLayout layout;
   std::string_view name, scale_location;

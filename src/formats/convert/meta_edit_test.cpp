@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Editing metadata changes metadata: every other byte, also of tensor types nobody knows, stays.
+// Editing metadata changes metadata: every other byte, also of unknown tensor types, stays.
 #include "formats/convert/meta_edit.hpp"
 
 #include <gtest/gtest.h>

@@ -227,7 +227,7 @@ TEST_F(HfFolderTest, WhatScalesMeanIsDecidedInWriting) {
   ASSERT_EQ(checkpoint.decisions().size(), 1u);
   EXPECT_EQ(checkpoint.decisions()[0].choice, "multiplies");
   EXPECT_TRUE(checkpoint.decisions()[0].notable);
-  // Whoever opens the weights is told.
+  // Opening the weights reports it.
   Decisions decisions;
   EXPECT_TRUE(TernaryOpener::Create(checkpoint, &decisions));
   EXPECT_EQ(decisions.size(), 1u);

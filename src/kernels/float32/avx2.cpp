@@ -112,5 +112,5 @@ inline void Prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), 
 
 namespace bittern::kernels {
 extern const KernelInfo k_float32_avx2;
-const KernelInfo k_float32_avx2 = {"float32_avx2", kIsa, nullptr, &kOps};
+const KernelInfo k_float32_avx2 = {.name = "float32_avx2", .isa = kIsa, .float32 = &kOps};
 }  // namespace bittern::kernels

@@ -77,5 +77,6 @@ inline void Prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), 
 
 namespace bittern::kernels {
 extern const KernelInfo k_float32_avx512vnni;
-const KernelInfo k_float32_avx512vnni = {"float32_avx512vnni", kIsa, nullptr, &kOps};
+const KernelInfo k_float32_avx512vnni = {
+    .name = "float32_avx512vnni", .isa = kIsa, .float32 = &kOps};
 }  // namespace bittern::kernels

@@ -134,5 +134,5 @@ inline void Prefetch(const void* p) { __builtin_prefetch(p); }
 
 namespace bittern::kernels {
 extern const KernelInfo k_float32_neon;
-const KernelInfo k_float32_neon = {"float32_neon", kIsa, nullptr, &kOps};
+const KernelInfo k_float32_neon = {.name = "float32_neon", .isa = kIsa, .float32 = &kOps};
 }  // namespace bittern::kernels

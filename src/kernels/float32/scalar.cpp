@@ -162,5 +162,5 @@ inline void Prefetch(const void*) {}
 
 namespace bittern::kernels {
 extern const KernelInfo k_float32_scalar;
-const KernelInfo k_float32_scalar = {"float32_scalar", kIsa, nullptr, &kOps};
+const KernelInfo k_float32_scalar = {.name = "float32_scalar", .isa = kIsa, .float32 = &kOps};
 }  // namespace bittern::kernels

@@ -191,5 +191,5 @@ inline void Prefetch(const void* p) { __builtin_prefetch(p); }
 
 namespace bittern::kernels {
 extern const KernelInfo k_float32_sse41;
-const KernelInfo k_float32_sse41 = {"float32_sse41", kIsa, nullptr, &kOps};
+const KernelInfo k_float32_sse41 = {.name = "float32_sse41", .isa = kIsa, .float32 = &kOps};
 }  // namespace bittern::kernels

@@ -195,10 +195,6 @@ constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, Survivors, DotPairs};
 }  // namespace
 
 extern const KernelInfo k_screen_avx2;
-const KernelInfo k_screen_avx2 = {.name = "screen_avx2",
-                                  .isa = Isa::avx2,
-                                  .tile16 = nullptr,
-                                  .float32 = nullptr,
-                                  .screen = &kOps};
+const KernelInfo k_screen_avx2 = {.name = "screen_avx2", .isa = Isa::avx2, .screen = &kOps};
 
 }  // namespace bittern::kernels

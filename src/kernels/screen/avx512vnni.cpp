@@ -224,10 +224,7 @@ constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, Survivors, DotPairs};
 }  // namespace
 
 extern const KernelInfo k_screen_avx512vnni;
-const KernelInfo k_screen_avx512vnni = {.name = "screen_avx512vnni",
-                                        .isa = Isa::avx512vnni,
-                                        .tile16 = nullptr,
-                                        .float32 = nullptr,
-                                        .screen = &kOps};
+const KernelInfo k_screen_avx512vnni = {
+    .name = "screen_avx512vnni", .isa = Isa::avx512vnni, .screen = &kOps};
 
 }  // namespace bittern::kernels

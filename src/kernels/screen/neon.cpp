@@ -5,10 +5,6 @@
 namespace bittern::kernels {
 
 extern const KernelInfo k_screen_neon;
-const KernelInfo k_screen_neon = {.name = "screen_neon",
-                                  .isa = Isa::neon,
-                                  .tile16 = nullptr,
-                                  .float32 = nullptr,
-                                  .screen = &kOps};
+const KernelInfo k_screen_neon = {.name = "screen_neon", .isa = Isa::neon, .screen = &kOps};
 
 }  // namespace bittern::kernels

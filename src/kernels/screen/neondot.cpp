@@ -5,10 +5,7 @@
 namespace bittern::kernels {
 
 extern const KernelInfo k_screen_neondot;
-const KernelInfo k_screen_neondot = {.name = "screen_neondot",
-                                     .isa = Isa::neondot,
-                                     .tile16 = nullptr,
-                                     .float32 = nullptr,
-                                     .screen = &kOps};
+const KernelInfo k_screen_neondot = {
+    .name = "screen_neondot", .isa = Isa::neondot, .screen = &kOps};
 
 }  // namespace bittern::kernels

@@ -70,10 +70,6 @@ constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, Survivors, DotPairs};
 }  // namespace
 
 extern const KernelInfo k_screen_scalar;
-const KernelInfo k_screen_scalar = {.name = "screen_scalar",
-                                    .isa = Isa::scalar,
-                                    .tile16 = nullptr,
-                                    .float32 = nullptr,
-                                    .screen = &kOps};
+const KernelInfo k_screen_scalar = {.name = "screen_scalar", .isa = Isa::scalar, .screen = &kOps};
 
 }  // namespace bittern::kernels

@@ -168,10 +168,6 @@ constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, Survivors, DotPairs};
 }  // namespace
 
 extern const KernelInfo k_screen_sse41;
-const KernelInfo k_screen_sse41 = {.name = "screen_sse41",
-                                   .isa = Isa::sse41,
-                                   .tile16 = nullptr,
-                                   .float32 = nullptr,
-                                   .screen = &kOps};
+const KernelInfo k_screen_sse41 = {.name = "screen_sse41", .isa = Isa::sse41, .screen = &kOps};
 
 }  // namespace bittern::kernels

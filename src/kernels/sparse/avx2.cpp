@@ -149,10 +149,6 @@ constexpr SparseOps kOps = {GemvRows,   OrderActs,      SumColumns, FindNonzero,
 }  // namespace
 
 extern const KernelInfo k_sparse_avx2;
-const KernelInfo k_sparse_avx2 = {.name = "sparse_avx2",
-                                  .isa = Isa::avx2,
-                                  .tile16 = nullptr,
-                                  .float32 = nullptr,
-                                  .sparse = &kOps};
+const KernelInfo k_sparse_avx2 = {.name = "sparse_avx2", .isa = Isa::avx2, .sparse = &kOps};
 
 }  // namespace bittern::kernels

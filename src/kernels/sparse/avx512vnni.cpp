@@ -310,10 +310,7 @@ constexpr SparseOps kOps = {GemvRows,   OrderActs,      GemvColumns, FindNonzero
 }  // namespace
 
 extern const KernelInfo k_sparse_avx512vnni;
-const KernelInfo k_sparse_avx512vnni = {.name = "sparse_avx512vnni",
-                                        .isa = Isa::avx512vnni,
-                                        .tile16 = nullptr,
-                                        .float32 = nullptr,
-                                        .sparse = &kOps};
+const KernelInfo k_sparse_avx512vnni = {
+    .name = "sparse_avx512vnni", .isa = Isa::avx512vnni, .sparse = &kOps};
 
 }  // namespace bittern::kernels

@@ -5,10 +5,6 @@
 namespace bittern::kernels {
 
 extern const KernelInfo k_sparse_neon;
-const KernelInfo k_sparse_neon = {.name = "sparse_neon",
-                                  .isa = Isa::neon,
-                                  .tile16 = nullptr,
-                                  .float32 = nullptr,
-                                  .sparse = &kOps};
+const KernelInfo k_sparse_neon = {.name = "sparse_neon", .isa = Isa::neon, .sparse = &kOps};
 
 }  // namespace bittern::kernels

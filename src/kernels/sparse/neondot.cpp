@@ -5,10 +5,7 @@
 namespace bittern::kernels {
 
 extern const KernelInfo k_sparse_neondot;
-const KernelInfo k_sparse_neondot = {.name = "sparse_neondot",
-                                     .isa = Isa::neondot,
-                                     .tile16 = nullptr,
-                                     .float32 = nullptr,
-                                     .sparse = &kOps};
+const KernelInfo k_sparse_neondot = {
+    .name = "sparse_neondot", .isa = Isa::neondot, .sparse = &kOps};
 
 }  // namespace bittern::kernels

@@ -45,10 +45,6 @@ constexpr SparseOps kOps = {GemvRows,   OrderActs,      GemvColumns, FindNonzero
 }  // namespace
 
 extern const KernelInfo k_sparse_scalar;
-const KernelInfo k_sparse_scalar = {.name = "sparse_scalar",
-                                    .isa = Isa::scalar,
-                                    .tile16 = nullptr,
-                                    .float32 = nullptr,
-                                    .sparse = &kOps};
+const KernelInfo k_sparse_scalar = {.name = "sparse_scalar", .isa = Isa::scalar, .sparse = &kOps};
 
 }  // namespace bittern::kernels

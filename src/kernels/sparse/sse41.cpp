@@ -136,10 +136,6 @@ constexpr SparseOps kOps = {GemvRows,   OrderActs,      SumColumns, FindNonzero,
 }  // namespace
 
 extern const KernelInfo k_sparse_sse41;
-const KernelInfo k_sparse_sse41 = {.name = "sparse_sse41",
-                                   .isa = Isa::sse41,
-                                   .tile16 = nullptr,
-                                   .float32 = nullptr,
-                                   .sparse = &kOps};
+const KernelInfo k_sparse_sse41 = {.name = "sparse_sse41", .isa = Isa::sse41, .sparse = &kOps};
 
 }  // namespace bittern::kernels

@@ -211,6 +211,6 @@ constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
 }  // namespace
 
 extern const KernelInfo k_tile16_avx2;
-const KernelInfo k_tile16_avx2 = {"tile16_avx2", Isa::avx2, &kOps, nullptr};
+const KernelInfo k_tile16_avx2 = {.name = "tile16_avx2", .isa = Isa::avx2, .tile16 = &kOps};
 
 }  // namespace bittern::kernels

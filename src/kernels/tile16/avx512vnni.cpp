@@ -184,6 +184,7 @@ constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
 }  // namespace
 
 extern const KernelInfo k_tile16_avx512vnni;
-const KernelInfo k_tile16_avx512vnni = {"tile16_avx512vnni", Isa::avx512vnni, &kOps, nullptr};
+const KernelInfo k_tile16_avx512vnni = {
+    .name = "tile16_avx512vnni", .isa = Isa::avx512vnni, .tile16 = &kOps};
 
 }  // namespace bittern::kernels

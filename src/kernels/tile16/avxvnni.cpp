@@ -62,5 +62,6 @@ namespace {
 constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
 }  // namespace
 extern const KernelInfo k_tile16_avxvnni;
-const KernelInfo k_tile16_avxvnni = {"tile16_avxvnni", Isa::avxvnni, &kOps, nullptr};
+const KernelInfo k_tile16_avxvnni = {
+    .name = "tile16_avxvnni", .isa = Isa::avxvnni, .tile16 = &kOps};
 }  // namespace bittern::kernels

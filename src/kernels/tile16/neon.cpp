@@ -75,5 +75,5 @@ namespace {
 constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
 }  // namespace
 extern const KernelInfo k_tile16_neon;
-const KernelInfo k_tile16_neon = {"tile16_neon", Isa::neon, &kOps, nullptr};
+const KernelInfo k_tile16_neon = {.name = "tile16_neon", .isa = Isa::neon, .tile16 = &kOps};
 }  // namespace bittern::kernels

@@ -18,5 +18,6 @@ namespace {
 constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
 }  // namespace
 extern const KernelInfo k_tile16_neondot;
-const KernelInfo k_tile16_neondot = {"tile16_neondot", Isa::neondot, &kOps, nullptr};
+const KernelInfo k_tile16_neondot = {
+    .name = "tile16_neondot", .isa = Isa::neondot, .tile16 = &kOps};
 }  // namespace bittern::kernels

@@ -102,5 +102,6 @@ constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
 
 }  // namespace
 extern const KernelInfo k_tile16_neoni8mm;
-const KernelInfo k_tile16_neoni8mm = {"tile16_neoni8mm", Isa::neoni8mm, &kOps, nullptr};
+const KernelInfo k_tile16_neoni8mm = {
+    .name = "tile16_neoni8mm", .isa = Isa::neoni8mm, .tile16 = &kOps};
 }  // namespace bittern::kernels

@@ -106,6 +106,6 @@ constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
 }  // namespace
 
 extern const KernelInfo k_tile16_scalar;
-const KernelInfo k_tile16_scalar = {"tile16_scalar", Isa::scalar, &kOps, nullptr};
+const KernelInfo k_tile16_scalar = {.name = "tile16_scalar", .isa = Isa::scalar, .tile16 = &kOps};
 
 }  // namespace bittern::kernels

@@ -63,5 +63,5 @@ namespace {
 constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
 }  // namespace
 extern const KernelInfo k_tile16_sse41;
-const KernelInfo k_tile16_sse41 = {"tile16_sse41", Isa::sse41, &kOps, nullptr};
+const KernelInfo k_tile16_sse41 = {.name = "tile16_sse41", .isa = Isa::sse41, .tile16 = &kOps};
 }  // namespace bittern::kernels

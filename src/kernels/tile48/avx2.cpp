@@ -153,10 +153,6 @@ constexpr Tile48Ops kOps = {Gemv, ToTile16};
 }  // namespace
 
 extern const KernelInfo k_tile48_avx2;
-const KernelInfo k_tile48_avx2 = {.name = "tile48_avx2",
-                                  .isa = Isa::avx2,
-                                  .tile16 = nullptr,
-                                  .float32 = nullptr,
-                                  .tile48 = &kOps};
+const KernelInfo k_tile48_avx2 = {.name = "tile48_avx2", .isa = Isa::avx2, .tile48 = &kOps};
 
 }  // namespace bittern::kernels

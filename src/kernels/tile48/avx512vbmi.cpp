@@ -38,10 +38,7 @@ inline __m512i FromIndices(__m512i indices) {
 namespace bittern::kernels {
 
 extern const KernelInfo k_tile48_avx512vbmi;
-const KernelInfo k_tile48_avx512vbmi = {.name = "tile48_avx512vbmi",
-                                        .isa = Isa::avx512vbmi,
-                                        .tile16 = nullptr,
-                                        .float32 = nullptr,
-                                        .tile48 = &kOps};
+const KernelInfo k_tile48_avx512vbmi = {
+    .name = "tile48_avx512vbmi", .isa = Isa::avx512vbmi, .tile48 = &kOps};
 
 }  // namespace bittern::kernels

@@ -28,10 +28,7 @@ inline __m512i FromIndices(__m512i indices) {
 namespace bittern::kernels {
 
 extern const KernelInfo k_tile48_avx512vnni;
-const KernelInfo k_tile48_avx512vnni = {.name = "tile48_avx512vnni",
-                                        .isa = Isa::avx512vnni,
-                                        .tile16 = nullptr,
-                                        .float32 = nullptr,
-                                        .tile48 = &kOps};
+const KernelInfo k_tile48_avx512vnni = {
+    .name = "tile48_avx512vnni", .isa = Isa::avx512vnni, .tile48 = &kOps};
 
 }  // namespace bittern::kernels

@@ -77,10 +77,6 @@ constexpr Tile48Ops kOps = {Gemv, ToTile16};
 }  // namespace
 
 extern const KernelInfo k_tile48_scalar;
-const KernelInfo k_tile48_scalar = {.name = "tile48_scalar",
-                                    .isa = Isa::scalar,
-                                    .tile16 = nullptr,
-                                    .float32 = nullptr,
-                                    .tile48 = &kOps};
+const KernelInfo k_tile48_scalar = {.name = "tile48_scalar", .isa = Isa::scalar, .tile48 = &kOps};
 
 }  // namespace bittern::kernels

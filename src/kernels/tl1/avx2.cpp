@@ -39,6 +39,6 @@ constexpr LutOps kOps = {BuildTl1, Gemv};
 }  // namespace
 
 extern const KernelInfo k_tl1_avx2;
-const KernelInfo k_tl1_avx2 = {"tl1_avx2", Isa::avx2, nullptr, nullptr, &kOps, nullptr};
+const KernelInfo k_tl1_avx2 = {.name = "tl1_avx2", .isa = Isa::avx2, .tl1 = &kOps};
 
 }  // namespace bittern::kernels

@@ -37,7 +37,7 @@ constexpr LutOps kOps = {BuildTl1, Gemv};
 }  // namespace
 
 extern const KernelInfo k_tl1_avx512vnni;
-const KernelInfo k_tl1_avx512vnni = {"tl1_avx512vnni", Isa::avx512vnni, nullptr,
-                                     nullptr,          &kOps,           nullptr};
+const KernelInfo k_tl1_avx512vnni = {
+    .name = "tl1_avx512vnni", .isa = Isa::avx512vnni, .tl1 = &kOps};
 
 }  // namespace bittern::kernels

@@ -5,5 +5,5 @@
 
 namespace bittern::kernels {
 extern const KernelInfo k_tl1_neon;
-const KernelInfo k_tl1_neon = {"tl1_neon", Isa::neon, nullptr, nullptr, &kOps, nullptr};
+const KernelInfo k_tl1_neon = {.name = "tl1_neon", .isa = Isa::neon, .tl1 = &kOps};
 }  // namespace bittern::kernels

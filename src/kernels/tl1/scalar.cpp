@@ -34,6 +34,6 @@ constexpr LutOps kOps = {BuildTl1, Gemv};
 }  // namespace
 
 extern const KernelInfo k_tl1_scalar;
-const KernelInfo k_tl1_scalar = {"tl1_scalar", Isa::scalar, nullptr, nullptr, &kOps, nullptr};
+const KernelInfo k_tl1_scalar = {.name = "tl1_scalar", .isa = Isa::scalar, .tl1 = &kOps};
 
 }  // namespace bittern::kernels

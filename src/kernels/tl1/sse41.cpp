@@ -5,5 +5,5 @@
 
 namespace bittern::kernels {
 extern const KernelInfo k_tl1_sse41;
-const KernelInfo k_tl1_sse41 = {"tl1_sse41", Isa::sse41, nullptr, nullptr, &kOps, nullptr};
+const KernelInfo k_tl1_sse41 = {.name = "tl1_sse41", .isa = Isa::sse41, .tl1 = &kOps};
 }  // namespace bittern::kernels

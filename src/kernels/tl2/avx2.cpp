@@ -58,6 +58,6 @@ constexpr LutOps kOps = {BuildTl2, Gemv};
 }  // namespace
 
 extern const KernelInfo k_tl2_avx2;
-const KernelInfo k_tl2_avx2 = {"tl2_avx2", Isa::avx2, nullptr, nullptr, nullptr, &kOps};
+const KernelInfo k_tl2_avx2 = {.name = "tl2_avx2", .isa = Isa::avx2, .tl2 = &kOps};
 
 }  // namespace bittern::kernels

@@ -61,7 +61,7 @@ constexpr LutOps kOps = {BuildTl2, Gemv};
 }  // namespace
 
 extern const KernelInfo k_tl2_avx512vnni;
-const KernelInfo k_tl2_avx512vnni = {"tl2_avx512vnni", Isa::avx512vnni, nullptr,
-                                     nullptr,          nullptr,         &kOps};
+const KernelInfo k_tl2_avx512vnni = {
+    .name = "tl2_avx512vnni", .isa = Isa::avx512vnni, .tl2 = &kOps};
 
 }  // namespace bittern::kernels

@@ -5,5 +5,5 @@
 
 namespace bittern::kernels {
 extern const KernelInfo k_tl2_neon;
-const KernelInfo k_tl2_neon = {"tl2_neon", Isa::neon, nullptr, nullptr, nullptr, &kOps};
+const KernelInfo k_tl2_neon = {.name = "tl2_neon", .isa = Isa::neon, .tl2 = &kOps};
 }  // namespace bittern::kernels

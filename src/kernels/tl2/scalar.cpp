@@ -46,6 +46,6 @@ constexpr LutOps kOps = {BuildTl2, Gemv};
 }  // namespace
 
 extern const KernelInfo k_tl2_scalar;
-const KernelInfo k_tl2_scalar = {"tl2_scalar", Isa::scalar, nullptr, nullptr, nullptr, &kOps};
+const KernelInfo k_tl2_scalar = {.name = "tl2_scalar", .isa = Isa::scalar, .tl2 = &kOps};
 
 }  // namespace bittern::kernels

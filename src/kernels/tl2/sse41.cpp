@@ -5,5 +5,5 @@
 
 namespace bittern::kernels {
 extern const KernelInfo k_tl2_sse41;
-const KernelInfo k_tl2_sse41 = {"tl2_sse41", Isa::sse41, nullptr, nullptr, nullptr, &kOps};
+const KernelInfo k_tl2_sse41 = {.name = "tl2_sse41", .isa = Isa::sse41, .tl2 = &kOps};
 }  // namespace bittern::kernels

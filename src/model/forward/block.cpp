@@ -21,7 +21,7 @@ namespace bittern::model {
 namespace {
 
 /// Norm of `size` inputs, which are all but zeros of `all`; the inputs themselves where the network
-/// has no weights for it. Kept for who traces. `from`: what the inputs are.
+/// has no weights for it. Kept for tracers. `from`: what the inputs are.
 const float* Norm(const Context& context, std::size_t token, const float* input,
                   const std::vector<float>& weight, std::size_t size, std::size_t all,
                   const RowFailure& from) {

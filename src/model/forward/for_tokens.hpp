@@ -9,7 +9,7 @@
 namespace bittern::model {
 
 /// Waits for what the other threads have written, calls step(token) for [0, count), shared out, and
-/// waits for that. A single token is taken by whoever comes last, so that nobody waits twice.
+/// waits for that. A single token is taken by the thread that comes last: no thread waits twice.
 template <class Step>
 void ForTokens(const Context& context, std::size_t count, const Step& step) {
   if (count == 1) return context.team.BarrierThen([&] { step(std::size_t{0}); });

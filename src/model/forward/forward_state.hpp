@@ -106,10 +106,10 @@ struct ForwardState::Impl {
   int max_tokens = 0;
   const PassWatcher* watcher = nullptr;
   bool abandoned = false;          // by the watcher, in this pass; written while all threads wait
-  Tracer* tracer = nullptr;        // sees every step (trace_step.hpp); usually nobody
+  Tracer* tracer = nullptr;        // sees every step (trace_step.hpp); usually null
   AlignedBuffer<float> hidden;     // (N, hidden_size): the residual stream
   AlignedBuffer<float> normed;     // (N, hidden_size or intermediate_size): for the head and
-                                   // who traces
+                                   // tracers
   AlignedBuffer<float> qkv;        // (N, rows of qkv_proj)
   AlignedBuffer<float> attended;   // (N, q_size)
   AlignedBuffer<float> gate_up;    // (N, rows of gate_up_proj)

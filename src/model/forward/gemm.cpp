@@ -67,7 +67,7 @@ void GemmOfColumns(const Context& context, const TernaryMatrix& matrix, float* o
   constexpr std::size_t kGroupsOfPanel = quant::kPanelRows / kTileRows / kGemmTiles;
   const std::size_t tile_bytes = quant::TileBytes(matrix.cols);
   std::uint8_t* made = context.scratch().tiles.data();
-  constexpr std::size_t kGroupsAtOnce = kGroupsOfPanel / 2;  // whoever helps makes the panel again
+  constexpr std::size_t kGroupsAtOnce = kGroupsOfPanel / 2;  // helpers make the panel again
   std::size_t made_panel = matrix.num_tiles;                 // none yet
   context.team.Deal(matrix.num_tiles * kGroupsOfPanel, kGroupsAtOnce, [&](Range groups) {
     for (std::size_t group = groups.begin; group < groups.end; ++group) {

@@ -4,7 +4,7 @@
 
 namespace bittern::model {
 
-/// Counts changes of what docs/design/0001-numerics.md writes down: whoever changes a bit of any
+/// Counts changes of what docs/design/0001-numerics.md writes down: a change of any bit of any
 /// logit raises this and makes the golden certificates anew (models/certificates.txt).
 inline constexpr int kNumericsVersion = 1;
 

@@ -61,7 +61,7 @@ class Checker {
     if (checkpoint_.Find("output.weight") != nullptr) CheckDense("output.weight", read_values);
     Note(RopeFrequencies(binder_, config_));
     CheckLayers();
-    // Tensors after a fault in a layer were not asked for, which does not make them unused.
+    // After a fault in a layer, the tensors that follow were not asked for. They may be used.
     if (findings_.empty()) Note(ReportUnusedTensors(binder_.Unused(), config_, decisions));
     return std::move(findings_);
   }

@@ -14,7 +14,7 @@
 namespace bittern::model {
 
 /// 1 for each row of the tensor that has no weight other than 0. Rows that cannot be read count as
-/// having one: whoever repacks them says what is wrong.
+/// having one: repacking reports what is wrong with them.
 [[nodiscard]] std::vector<std::uint8_t> ZeroRows(const formats::TernarySource& source,
                                                  ThreadPool& pool);
 

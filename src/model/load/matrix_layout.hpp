@@ -14,9 +14,9 @@
 namespace bittern::model {
 
 enum class MatrixLayout : std::uint8_t {
-  kTile16,   ///< multiply-adds (quant/layouts/tile16.hpp): the fastest on every CPU measured
-  kTile48,   ///< the same in 5/6 of the bytes (quant/layouts/tile48.hpp), where memory is what one
-             ///< waits for
+  kTile16,   ///< multiply-adds (quant/layouts/tile16.hpp): the default
+  kTile48,   ///< the same in 5/6 of the bytes (quant/layouts/tile48.hpp), where memory bandwidth is
+             ///< the limit
   kTl1,      ///< tables over pairs (quant/layouts/lut32.hpp)
   kTl2,      ///< tables over triples: 1.67 bits a weight
   kRows,     ///< single rows can be left out (quant/layouts/skip_layouts.hpp); a tile is 16 rows

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From ternary tensors as they lie in the file to stacked Tile16 matrices.
+// From ternary tensors as they lie in the file to matrices in the layout that the kernels read.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@ class TensorBinder {
   /// The floats of an F32, F16 or BF16 vector; every one must be finite.
   [[nodiscard]] Result<std::vector<float>> Vector(const std::string& name, std::size_t size);
 
-  /// Names of the tensors nobody asked for, in file order.
+  /// Names of the tensors that were not asked for, in file order.
   [[nodiscard]] std::vector<std::string> Unused() const;
 
  private:

@@ -12,8 +12,8 @@
 
 namespace bittern::model {
 
-/// `unused`: names of the tensors nobody asked for. Error kUnsupported names one of them, the key
-/// that is likely wrong and the cure, if there is one.
+/// `unused`: names of the tensors that were not asked for. Error kUnsupported names one of them,
+/// the key that is likely wrong and the cure, if there is one.
 [[nodiscard]] Result<void> ReportUnusedTensors(const std::vector<std::string>& unused,
                                                const ModelConfig& config, Decisions* decisions);
 

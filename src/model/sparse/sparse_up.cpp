@@ -136,8 +136,8 @@ void OrderUpInput(const Context& context, const LayerWeights& layer, std::size_t
 void GatedUp(const Context& context, const LayerWeights& layer) {
   const GatePieces gate{context, layer.gate_up_proj};
   if (context.num_tokens > 1 && context.state.tracer == nullptr) {
-    // Whoever made a gate goes on with its rows, which stay in the cache for all tokens: no barrier
-    // in between.
+    // The thread that made a gate goes on with its rows, which stay in the cache for all tokens. No
+    // barrier lies in between.
     return context.team.Deal(gate.count(), gate.at_once(), [&](Range pieces) {
       gate.Multiply(pieces);
       GateRows(context, layer, gate.Rows(pieces));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many sequences give what each gives alone: the same ids, and the same logits to the bit, whatever
-// runs beside them, whoever left the pages they take over, and however short pages are. Random
+// runs beside them, whose pages they take over, and however short pages are. Random
 // scripts of requests that join, are cancelled, and share prefixes, on random weights.
 #include "runtime/engine/engine.hpp"
 

@@ -12,7 +12,8 @@ namespace {
 /// Where the first complete stop in `text` begins, or npos. First is the one that ends first, as
 /// if the text came byte by byte: so the result does not depend on how it was cut. Of two that
 /// end together the longer one counts.
-std::size_t FindStop(std::string_view text, const std::vector<std::string>& stops) {
+std::size_t FindStop(std::string_view text, const std::vector<std::string>& stops,
+                     std::string* word) {
   std::size_t begin = std::string_view::npos, end = std::string_view::npos;
   for (const std::string& stop : stops) {
     const std::size_t found = text.find(stop);
@@ -20,6 +21,7 @@ std::size_t FindStop(std::string_view text, const std::vector<std::string>& stop
     if (std::pair(found + stop.size(), found) < std::pair(end, begin)) {
       begin = found;
       end = found + stop.size();
+      *word = stop;
     }
   }
   return begin;
@@ -49,7 +51,7 @@ StopMatcher::StopMatcher(std::vector<std::string> stops) : stops_(std::move(stop
 std::string StopMatcher::Push(std::string_view text) {
   if (stopped_) return {};
   held_ += text;
-  const std::size_t stop = FindStop(held_, stops_);
+  const std::size_t stop = FindStop(held_, stops_, &word_);
   stopped_ = stop != std::string::npos;
   const std::size_t shown = stopped_ ? stop : FindPossibleStart(held_, stops_);
   std::string result = held_.substr(0, shown);

@@ -19,10 +19,12 @@ class StopMatcher {
   /// What was held back when the generation ended otherwise.
   [[nodiscard]] std::string Finish();
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+  /// The stop string that was seen; empty: none.
+  [[nodiscard]] const std::string& word() const noexcept { return word_; }
 
  private:
   std::vector<std::string> stops_;
-  std::string held_;
+  std::string held_, word_;
   bool stopped_ = false;
 };
 

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern serve`: a model behind HTTP. The sockets are open before the model is loaded, so that a
+// health check has an answer; SIGTERM and Ctrl-C let answers on their way finish.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "cli/commands.hpp"
+#include "cli/options/model_options.hpp"
+#include "cli/options/sampling_options.hpp"
+#include "cli/terminal.hpp"
+#include "runtime/engine/cache_size.hpp"
+#include "serve/server.hpp"
+
+namespace bittern::cli {
+namespace {
+
+constexpr const char* kServeExample = R"(Example:
+  bittern serve -m model.gguf --port 8080
+  curl http://127.0.0.1:8080/v1/chat/completions -d '{"messages": [{"role": "user",
+    "content": "Hi"}]}'
+
+Answers OpenAI's and llama-server's requests (docs/serving.md). The same request with a seed gets
+the same answer, whatever else runs. Flags give the values that a request leaves open. SIGTERM or
+Ctrl-C: no new connections, answers on their way are finished; a second one ends at once.)";
+
+struct ServeOptions {
+  const CLI::App* command = nullptr;
+  ModelOptions model;
+  ContextOptions context;
+  runtime::GenerateOptions generate;
+  serve::ServerOptions server;
+  std::string alias, chat_template, key_file, log_format = "text";
+  int num_threads = 0;
+  int parallel = 8;
+  int queue = 256;
+  int cache_mib = 2048;
+  bool no_slots = false, no_page = false;
+};
+
+void LogText(const serve::AccessRecord& record) {
+  PrintError("{} {} {} {} {} bytes {:.3f} s{}{}{}\n", record.peer, record.method, record.path,
+             record.status, record.bytes, record.seconds, record.note.empty() ? "" : " ",
+             record.note, record.gone ? " client went away" : "");
+}
+
+void LogJson(const serve::AccessRecord& record) {
+  const nlohmann::ordered_json line = {{"peer", record.peer},   {"method", record.method},
+                                       {"path", record.path},   {"status", record.status},
+                                       {"bytes", record.bytes}, {"seconds", record.seconds},
+                                       {"gone", record.gone},   {"note", record.note}};
+  PrintError("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+sigset_t EndSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+/// Waits for signals on a thread of its own: the first one drains the server, the next one ends it.
+/// Before the model is there, the first one ends the process. All threads must block the signals.
+class SignalWatch {
+ public:
+  explicit SignalWatch(serve::Server* server) : server_(server), thread_([this] { Watch(); }) {}
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+  ~SignalWatch() {
+    over_.store(true);
+    pthread_kill(thread_.native_handle(), SIGTERM);
+    thread_.join();
+  }
+  void SetReady() { ready_.store(true); }
+  [[nodiscard]] bool stopped() const { return count_.load() > 1; }
+
+ private:
+  void Watch() {
+    const sigset_t set = EndSignals();
+    for (;;) {
+      int signal = 0;
+      sigwait(&set, &signal);
+      if (over_.load()) return;
+      if (!ready_.load()) {
+        pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+        std::raise(signal);
+      }
+      ++count_;
+      if (count_.load() > 1) {
+        server_->Stop();
+      } else {
+        PrintError("finishing answers on their way\n");
+        server_->Drain();
+      }
+    }
+  }
+
+  serve::Server* server_;
+  std::atomic<bool> ready_{false}, over_{false};
+  std::atomic<int> count_{0};
+  std::thread thread_;
+};
+
+Result<void> ReadKeys(const std::string& path, std::vector<std::string>* keys) {
+  if (path.empty()) return {};
+  std::ifstream file(path);
+  if (!file) return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: cannot be read", path));
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) keys->push_back(line);
+  }
+  if (!keys->empty()) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: a key a line expected, none found", path));
+}
+
+std::string ServedName(const ServeOptions& options) {
+  if (!options.alias.empty()) return options.alias;
+  const auto path = std::filesystem::path(options.model.path.empty() ? BITTERN_DEFAULT_MODEL_NAME
+                                                                     : options.model.path);
+  return path.extension() == ".gguf" ? path.stem().string() : path.filename().string();
+}
+
+Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options) {
+  auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
+  const auto& metadata = model->model.checkpoint().metadata();
+  serve::ServiceOptions service;
+  service.model_name = ServedName(options);
+  service.model_path = options.model.path;
+  service.version = BITTERN_VERSION;
+  service.defaults = options.generate;
+  service.most_waiting = options.queue;
+  service.chat_template = options.chat_template;
+  TakeSamplingDefaults(*options.command, metadata, options.model.verbose,
+                       &service.defaults.sampler);
+  for (std::string& stop : service.defaults.stops) stop = Unescape(stop);
+  const auto session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
+  const int limit = model->model.config().context_length;
+  const int context = session.context_length == 0 ? limit : session.context_length;
+  const std::size_t bytes = static_cast<std::size_t>(options.cache_mib) << 20;
+  const int cache_tokens = BITTERN_TRY(runtime::CacheTokens(
+      model->model.config(), context, options.parallel, bytes, session.kv_type));
+  runtime::EngineOptions* engine = &service.engine;
+  engine->max_sequences = options.parallel;
+  engine->context_length = context;
+  engine->cache_tokens = cache_tokens;
+  engine->kv_type = session.kv_type;
+  engine->batch_size = session.batch_size;
+  engine->num_threads = options.num_threads;
+  Decisions decisions;
+  auto made = BITTERN_TRY(serve::Service::Create(std::move(model), std::move(service), &decisions));
+  PrintDecisions(decisions, options.model.verbose);
+  return made;
+}
+
+Result<int> RunServe(ServeOptions options) {
+  BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
+  BITTERN_TRY(CheckContextOptions(options.context));
+  BITTERN_TRY(ReadKeys(options.key_file, &options.server.api_keys));
+  options.server.slots = !options.no_slots;
+  options.server.page = !options.no_page;
+  if (options.log_format == "text") options.server.http.on_access = LogText;
+  if (options.log_format == "json") options.server.http.on_access = LogJson;
+  const sigset_t set = EndSignals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  auto server = BITTERN_TRY(serve::Server::Start(options.server));
+  SignalWatch watch(server.get());
+  PrintError("loading the model; http://{}:{}/health tells when it is ready\n",
+             options.server.http.host, server->port());
+  auto service = BITTERN_TRY(LoadService(options));
+  const int context = service->options().engine.context_length;
+  server->SetService(std::move(service));
+  watch.SetReady();
+  PrintError("ready: {} at http://{}:{}, {} requests at a time, {} tokens each\n",
+             ServedName(options), options.server.http.host, server->port(), options.parallel,
+             context);
+  server->Wait();
+  return watch.stopped() ? kExitInterrupted : 0;
+}
+
+int ServeCommand(const ServeOptions& options) {
+  const Result<int> exit_code = RunServe(options);
+  if (exit_code) return *exit_code;
+  const bool socket = exit_code.error().message.starts_with("cannot listen");
+  return socket ? Report(exit_code.error(), kExitRuntime) : Report(exit_code.error());
+}
+
+void AddServerFlags(CLI::App* command, ServeOptions* options) {
+  serve::HttpServerOptions* http = &options->server.http;
+  command->add_option("--host", http->host, "Address to listen at; 0.0.0.0: all of IPv4")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  command->add_option("--port", http->port, "Port to listen at; 0: any free one")
+      ->check(WholeNumber(0, 65535))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--parallel", options->parallel, "Sequences that run at the same time")
+      ->check(WholeNumber(1, 4096))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--queue", options->queue, "Sequences that may wait; more get status 503")
+      ->check(WholeNumber(0))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      ->add_option("--cache-mib", options->cache_mib,
+                   "Memory for keys and values of all sequences and of earlier prompts, in MiB")
+      ->check(WholeNumber(1))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      ->add_option("--timeout", http->timeout_s,
+                   "Seconds that a client may take to send a request, or to take an answer's next "
+                   "part")
+      ->check(WholeNumber(1, 1 << 20))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("-a,--alias", options->alias, "Name of the model in answers")
+      ->type_name("NAME");
+  command
+      ->add_option("--chat-template", options->chat_template,
+                   "bitnet, llama3 or chatml (default: what the model's file says)")
+      ->type_name("NAME");
+  command
+      ->add_option("--log-format", options->log_format,
+                   "One line a request on standard error: text, json or none")
+      ->check(OneOf({"text", "json", "none"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_flag("--metrics", options->server.metrics, "Answer /metrics (Prometheus)");
+  command->add_flag("--no-slots", options->no_slots, "Do not answer /slots");
+  command->add_flag("--no-webui", options->no_page, "No page at /");
+}
+
+void AddAccessFlags(CLI::App* command, ServeOptions* options) {
+  command
+      ->add_option("--api-key", options->server.api_keys,
+                   "A key that clients must send; may be repeated")
+      ->type_name("KEY");
+  command->add_option("--api-key-file", options->key_file, "A file of keys, one a line")
+      ->type_name("FILE");
+  command
+      ->add_option("--cors-origin", options->server.cors_origins,
+                   "Pages of this origin may call; *: of all. May be repeated")
+      ->type_name("ORIGIN");
+  command
+      ->add_option("--host-name", options->server.host_names,
+                   "Another name by which clients call a server at a loopback address; may be "
+                   "repeated")
+      ->type_name("NAME");
+}
+
+}  // namespace
+
+void AddServe(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("serve", "Answer OpenAI's requests over HTTP");
+  command->footer(kServeExample);
+  const auto options = std::make_shared<ServeOptions>();
+  options->command = command;
+  AddModelOptions(*command, &options->model, /*takes_argument=*/true);
+  AddServerFlags(command, options.get());
+  AddAccessFlags(command, options.get());
+  AddComputeOptions(*command, &options->model);
+  AddThreadsOption(*command, &options->num_threads);
+  AddContextOptions(*command, &options->context);
+  AddSamplingOptions(*command, &options->generate);
+  command->callback([options, exit_code] { *exit_code = ServeCommand(*options); });
+}
+
+}  // namespace bittern::cli

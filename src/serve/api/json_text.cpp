@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/api/json_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "base/system_random.hpp"
+
+namespace bittern::serve {
+
+std::string Dump(const OrderedJson& json) {
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+std::string Event(const OrderedJson& json) { return "data: " + Dump(json) + "\n\n"; }
+
+std::string_view OpenAiFinish(runtime::FinishReason reason) noexcept {
+  switch (reason) {
+    case runtime::FinishReason::kLength:
+    case runtime::FinishReason::kContextFull:
+      return "length";
+    default:
+      return "stop";
+  }
+}
+
+OrderedJson TimingsJson(const Outcome& outcome) {
+  const runtime::SequenceTimings& timings = outcome.timings;
+  const int read = std::max(0, timings.prompt_tokens - timings.cached_tokens);
+  const int predicted = outcome.predicted();
+  const double prompt_ms = 1e3 * timings.prompt_s, predicted_ms = 1e3 * timings.predicted_s;
+  const auto rate = [](int count, double ms) { return ms > 0 ? 1e3 * count / ms : 0.0; };
+  const auto each = [](int count, double ms) { return count > 0 ? ms / count : 0.0; };
+  OrderedJson json = {{"cache_n", timings.cached_tokens},
+                      {"prompt_n", read},
+                      {"prompt_ms", prompt_ms},
+                      {"prompt_per_token_ms", each(read, prompt_ms)},
+                      {"prompt_per_second", rate(read, prompt_ms)},
+                      {"predicted_n", predicted},
+                      {"predicted_ms", predicted_ms},
+                      {"predicted_per_token_ms", each(predicted, predicted_ms)},
+                      {"predicted_per_second", rate(predicted, predicted_ms)},
+                      {"queued_ms", 1e3 * timings.queued_s}};
+  if (outcome.result.drafted > 0) {
+    json["draft_n"] = outcome.result.drafted;
+    json["draft_n_accepted"] = outcome.result.accepted;
+  }
+  return json;
+}
+
+OrderedJson UsageJson(std::span<const Outcome> outcomes, std::size_t choices) {
+  int prompt = 0, cached = 0, predicted = 0;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    predicted += outcomes[i].predicted();
+    if (i % choices != 0) continue;
+    prompt += outcomes[i].timings.prompt_tokens;
+    cached += outcomes[i].timings.cached_tokens;
+  }
+  return {{"completion_tokens", predicted},
+          {"prompt_tokens", prompt},
+          {"total_tokens", prompt + predicted},
+          {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+}
+
+std::string NewId(std::string_view prefix) {
+  static std::atomic<std::uint32_t> next{0};
+  return fmt::format("{}{:08x}{:08x}{:08x}", prefix, SystemRandom(), SystemRandom(), next++);
+}
+
+}  // namespace bittern::serve

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/api/llama_server.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/utf8.hpp"
+#include "serve/api/json_text.hpp"
+#include "serve/api/request_fields.hpp"
+#include "serve/api/status.hpp"
+#include "serve/core/field_reader.hpp"
+
+namespace bittern::serve {
+namespace {
+
+class LlamaShape : public AnswerShape {
+ public:
+  LlamaShape(const Service& service, const CallRequest& request, bool return_tokens)
+      : service_(service),
+        prompts_(request.prompts),
+        options_(request.options),
+        choices_(static_cast<std::size_t>(request.choices)),
+        return_tokens_(return_tokens) {}
+
+  std::string Piece(std::size_t choice, std::string_view text) override {
+    return Event({{"index", choice},
+                  {"content", std::string(text)},
+                  {"tokens", OrderedJson::array()},
+                  {"stop", false},
+                  {"id_slot", -1},
+                  {"tokens_evaluated", prompts_[choice / choices_].size()}});
+  }
+  std::string Finished(std::size_t choice, const Outcome& outcome) override {
+    OrderedJson last = Result(choice, outcome);
+    last["content"] = "";
+    return Event(last);
+  }
+  std::string End(std::span<const Outcome>) override { return {}; }
+  std::string Whole(std::span<const Outcome> outcomes) override {
+    if (outcomes.size() == 1) return Dump(Result(0, outcomes.front()));
+    OrderedJson all = OrderedJson::array();
+    for (std::size_t i = 0; i < outcomes.size(); ++i) all.push_back(Result(i, outcomes[i]));
+    return Dump(all);
+  }
+
+ private:
+  [[nodiscard]] OrderedJson Result(std::size_t choice, const Outcome& outcome) const;
+
+  const Service& service_;
+  std::vector<std::vector<TokenId>> prompts_;
+  runtime::GenerateOptions options_;
+  std::size_t choices_;
+  bool return_tokens_;
+};
+
+std::string_view StopType(runtime::FinishReason reason) {
+  switch (reason) {
+    case runtime::FinishReason::kEndOfText:
+      return "eos";
+    case runtime::FinishReason::kStopString:
+      return "word";
+    case runtime::FinishReason::kCancelled:
+      return "none";
+    default:
+      return "limit";
+  }
+}
+
+OrderedJson LlamaShape::Result(std::size_t choice, const Outcome& outcome) const {
+  const std::vector<TokenId>& prompt = prompts_[choice / choices_];
+  const runtime::GenerateResult& result = outcome.result;
+  runtime::GenerateOptions settings = options_;
+  settings.sampler.seed = result.seed;
+  return {{"index", choice},
+          {"content", result.text},
+          {"tokens", return_tokens_ ? OrderedJson(result.ids) : OrderedJson::array()},
+          {"id_slot", -1},
+          {"stop", true},
+          {"model", service_.options().model_name},
+          {"tokens_predicted", outcome.predicted()},
+          {"tokens_evaluated", prompt.size()},
+          {"generation_settings", SettingsJson(settings)},
+          {"prompt", service_.tokenizer().Decode(prompt, true)},
+          {"has_new_line", result.text.find('\n') != std::string::npos},
+          {"truncated", false},
+          {"stop_type", StopType(result.finish)},
+          {"stopping_word", result.stopping_word},
+          {"tokens_cached", prompt.size() + result.ids.size()},
+          {"timings", TimingsJson(outcome)}};
+}
+
+/// A token's bytes: text where they are UTF-8, else a list of numbers.
+OrderedJson PieceJson(std::string_view bytes) {
+  if (ReplaceInvalidUtf8(bytes) == bytes) return std::string(bytes);
+  OrderedJson list = OrderedJson::array();
+  for (const char c : bytes) list.push_back(static_cast<unsigned char>(c));
+  return list;
+}
+
+}  // namespace
+
+Result<void> LlamaCompletion(Service* service, const HttpRequest& request,
+                             const std::shared_ptr<Exchange>& exchange) {
+  const Json body = BITTERN_TRY(ParseBody(request.body));
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  CallRequest call{.prompts = {}, .options = service->options().defaults};
+  bool return_tokens = false;
+  BITTERN_TRY(ReadSampling(&fields, &call.options));
+  BITTERN_TRY(ReadChoices(&fields, "n", &call.choices));
+  BITTERN_TRY(ReadChoices(&fields, "n_cmpl", &call.choices));
+  BITTERN_TRY(fields.Flag("stream", &call.stream));
+  BITTERN_TRY(fields.Flag("return_tokens", &return_tokens));
+  const Json* prompt = fields.Take("prompt");
+  if (prompt == nullptr) {
+    return Fail(ErrorCode::kInvalidArgument, "prompt: a text or token ids expected, none found");
+  }
+  call.prompts = BITTERN_TRY(ReadPrompts("prompt", *prompt, service->tokenizer()));
+  BITTERN_TRY(fields.OnlyNeutral({"return_progress", "timings_per_token", "n_indent",
+                                  "response_fields", "verbose", "grammar_lazy"}));
+  fields.Ignore({"stream_options", "sse_ping_interval"});
+  BITTERN_TRY(fields.Finish());
+  auto shape = std::make_unique<LlamaShape>(*service, call, return_tokens);
+  StartCall(service, std::move(call), std::move(shape), exchange);
+  return {};
+}
+
+Result<void> Tokenize(Service* service, const HttpRequest& request,
+                      const std::shared_ptr<Exchange>& exchange) {
+  const Json body = BITTERN_TRY(ParseBody(request.body));
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  std::string content;
+  bool add_special = false, parse_special = true, with_pieces = false;
+  BITTERN_TRY(fields.Text("content", &content));
+  BITTERN_TRY(fields.Flag("add_special", &add_special));
+  BITTERN_TRY(fields.Flag("parse_special", &parse_special));
+  BITTERN_TRY(fields.Flag("with_pieces", &with_pieces));
+  BITTERN_TRY(fields.Finish());
+  const tokenizer::Tokenizer& tokenizer = service->tokenizer();
+  OrderedJson tokens = OrderedJson::array();
+  for (const TokenId id :
+       tokenizer.Encode(content, {.add_bos = add_special, .parse_special = parse_special})) {
+    if (with_pieces) {
+      tokens.push_back({{"id", id}, {"piece", PieceJson(tokenizer.TokenBytes(id, true))}});
+    } else {
+      tokens.push_back(id);
+    }
+  }
+  exchange->Reply({.body = Dump({{"tokens", std::move(tokens)}})});
+  return {};
+}
+
+Result<void> Detokenize(Service* service, const HttpRequest& request,
+                        const std::shared_ptr<Exchange>& exchange) {
+  const Json body = BITTERN_TRY(ParseBody(request.body));
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  const Json* tokens = fields.Take("tokens");
+  const Json::Array* list = tokens == nullptr ? nullptr : tokens->AsArray();
+  if (list == nullptr) {
+    return WrongField("tokens", "a list of token ids", tokens == nullptr ? Json() : *tokens);
+  }
+  BITTERN_TRY(fields.Finish());
+  const auto vocabulary = static_cast<std::uint64_t>(service->tokenizer().vocab_size());
+  std::vector<TokenId> ids;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const auto id = (*list)[i].AsUint();
+    if (!id || *id >= vocabulary) {
+      return WrongField(fmt::format("tokens[{}]", i),
+                        fmt::format("a token id from 0 to {}", vocabulary - 1), (*list)[i]);
+    }
+    ids.push_back(static_cast<TokenId>(*id));
+  }
+  const std::string text = ReplaceInvalidUtf8(service->tokenizer().Decode(ids, true));
+  exchange->Reply({.body = Dump({{"content", text}})});
+  return {};
+}
+
+Result<void> ApplyTemplate(Service* service, const HttpRequest& request,
+                           const std::shared_ptr<Exchange>& exchange) {
+  const Json body = BITTERN_TRY(ParseBody(request.body));
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  const auto prompt = BITTERN_TRY(ReadConversation(&fields, *service));
+  BITTERN_TRY(fields.OnlyNeutral({"tools"}));
+  fields.Ignore({"model"});
+  BITTERN_TRY(fields.Finish());
+  exchange->Reply({.body = Dump({{"prompt", prompt.text.bytes()}})});
+  return {};
+}
+
+}  // namespace bittern::serve

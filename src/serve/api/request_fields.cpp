@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/api/request_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace bittern::serve {
+namespace {
+
+constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
+
+/// The text of a message: a text, nothing, or parts of which all are text.
+Result<std::string> ReadContent(const std::string& path, const Json* content) {
+  if (content == nullptr || content->is_null()) return std::string();
+  if (const std::string* text = content->AsString()) return *text;
+  const Json::Array* parts = content->AsArray();
+  if (parts == nullptr) return WrongField(path, "a text or a list of parts", *content);
+  std::string text;
+  for (std::size_t i = 0; i < parts->size(); ++i) {
+    const std::string part_path = fmt::format("{}[{}]", path, i);
+    auto part = BITTERN_TRY(FieldReader::Open((*parts)[i], part_path));
+    std::string type, piece;
+    BITTERN_TRY(part.Text("type", &type));
+    constexpr std::array<std::string_view, 3> kText = {"text", "input_text", "output_text"};
+    if (std::ranges::find(kText, type) == kText.end()) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("{}.type: \"text\" expected (the model reads nothing else), \"{}\" "
+                              "found",
+                              part_path, type));
+    }
+    if (!part.Has("text")) {
+      return Fail(ErrorCode::kInvalidArgument, part_path + ".text: a text expected, none found");
+    }
+    BITTERN_TRY(part.Text("text", &piece));
+    part.Ignore({"annotations", "logprobs", "cache_control"});
+    BITTERN_TRY(part.Finish());
+    text += piece;
+  }
+  return text;
+}
+
+/// A message as templates expect it.
+Result<Json> ReadMessage(const std::string& path, const Json& given) {
+  constexpr std::array<std::string_view, 6> kRoles = {"system",    "developer", "user",
+                                                      "assistant", "tool",      "function"};
+  auto fields = BITTERN_TRY(FieldReader::Open(given, path));
+  const Json* role = fields.Take("role");
+  const bool known = role != nullptr && role->AsString() != nullptr &&
+                     std::ranges::find(kRoles, *role->AsString()) != kRoles.end();
+  if (!known) {
+    return WrongField(fields.PathOf("role"), "system, developer, user, assistant or tool",
+                      role == nullptr ? Json() : *role);
+  }
+  const Json* content = fields.Take("content");
+  std::string text = BITTERN_TRY(ReadContent(fields.PathOf("content"), content));
+  if (content == nullptr && *role->AsString() != "assistant") {
+    return Fail(ErrorCode::kInvalidArgument,
+                fields.PathOf("content") + ": a text expected, none found");
+  }
+  const bool developer = *role->AsString() == "developer";
+  Json::Object message;
+  message.push_back({"role", developer ? Json(Json::Value(std::string("system"))) : *role});
+  message.push_back({"content", Json(Json::Value(std::move(text)))});
+  for (const char* const key : {"name", "tool_calls", "tool_call_id", "reasoning_content"}) {
+    if (const Json* value = fields.Take(key)) message.push_back({key, *value});
+  }
+  fields.Ignore({"refusal", "annotations", "audio", "function_call"});
+  BITTERN_TRY(fields.Finish());
+  return Json(Json::Value(std::move(message)));
+}
+
+Result<void> AddIds(const std::string& path, const Json& value,
+                    const tokenizer::Tokenizer& tokenizer, std::vector<TokenId>* ids) {
+  if (const std::string* text = value.AsString()) {
+    const auto more = tokenizer.Encode(*text, {.add_bos = ids->empty(), .parse_special = true});
+    ids->insert(ids->end(), more.begin(), more.end());
+    return {};
+  }
+  const auto id = value.AsUint();
+  if (!id || *id > static_cast<std::uint64_t>(kMostInt)) {
+    return WrongField(path, "a text or a token id", value);
+  }
+  ids->push_back(static_cast<TokenId>(*id));
+  return {};
+}
+
+/// One prompt: a text, or a list of ids and texts.
+Result<std::vector<TokenId>> ReadPrompt(const std::string& path, const Json& value,
+                                        const tokenizer::Tokenizer& tokenizer) {
+  std::vector<TokenId> ids;
+  const Json::Array* parts = value.AsArray();
+  if (parts == nullptr) {
+    BITTERN_TRY(AddIds(path, value, tokenizer, &ids));
+    return ids;
+  }
+  for (std::size_t i = 0; i < parts->size(); ++i) {
+    BITTERN_TRY(AddIds(fmt::format("{}[{}]", path, i), (*parts)[i], tokenizer, &ids));
+  }
+  return ids;
+}
+
+}  // namespace
+
+Result<void> ReadStops(FieldReader* fields, std::string_view key, std::vector<std::string>* stops) {
+  BITTERN_TRY(fields->Texts(key, kMostStops, stops));
+  for (const std::string& stop : *stops) {
+    if (stop.size() <= kMostStopBytes) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: texts of {} bytes at most expected, {} bytes found",
+                            fields->PathOf(key), kMostStopBytes, stop.size()));
+  }
+  return {};
+}
+
+Result<void> ReadSampling(FieldReader* fields, runtime::GenerateOptions* options) {
+  runtime::SamplerOptions& sampler = options->sampler;
+  for (const char* const key : {"n_predict", "max_tokens", "max_completion_tokens"}) {
+    BITTERN_TRY(fields->Int(key, -1, kMostInt, &options->max_tokens));
+  }
+  BITTERN_TRY(fields->Float("temperature", &sampler.temperature));
+  BITTERN_TRY(fields->Int("top_k", -1, kMostInt, &sampler.top_k));
+  BITTERN_TRY(fields->Float("top_p", &sampler.top_p, 0, 1));
+  BITTERN_TRY(fields->Float("min_p", &sampler.min_p, 0, 1));
+  BITTERN_TRY(fields->Float("repeat_penalty", &sampler.repeat_penalty));
+  BITTERN_TRY(fields->Int("repeat_last_n", -1, kMostInt, &sampler.repeat_last_n));
+  BITTERN_TRY(fields->Seed("seed", &sampler.seed));
+  BITTERN_TRY(ReadStops(fields, "stop", &options->stops));
+  BITTERN_TRY(fields->Flag("ignore_eos", &options->ignore_eos));
+  // Samplers and constraints that are not here.
+  BITTERN_TRY(fields->OnlyNeutral({"presence_penalty", "frequency_penalty", "xtc_probability",
+                                   "dynatemp_range", "dry_multiplier", "mirostat", "logit_bias",
+                                   "grammar", "json_schema", "samplers", "n_probs",
+                                   "post_sampling_probs", "lora", "t_max_predict_ms"}));
+  BITTERN_TRY(fields->OnlyNeutral({"typical_p"}, 1));
+  BITTERN_TRY(fields->OnlyNeutral({"top_n_sigma", "adaptive_target"}, -1));
+  // Numbers of samplers that are off; hints that change no token.
+  fields->Ignore({"xtc_threshold",
+                  "dynatemp_exponent",
+                  "dry_base",
+                  "dry_allowed_length",
+                  "dry_penalty_last_n",
+                  "dry_sequence_breakers",
+                  "mirostat_tau",
+                  "mirostat_eta",
+                  "adaptive_decay",
+                  "min_keep",
+                  "cache_prompt",
+                  "id_slot",
+                  "n_keep",
+                  "n_discard",
+                  "n_cache_reuse",
+                  "backend_sampling",
+                  "model",
+                  "user",
+                  "metadata",
+                  "store",
+                  "service_tier",
+                  "prompt_cache_key",
+                  "prompt_cache_retention",
+                  "safety_identifier"});
+  return {};
+}
+
+Result<void> ReadChoices(FieldReader* fields, std::string_view key, int* choices) {
+  return fields->Int(key, 1, kMostChoices, choices);
+}
+
+Result<std::vector<std::vector<TokenId>>> ReadPrompts(const std::string& path, const Json& value,
+                                                      const tokenizer::Tokenizer& tokenizer) {
+  std::vector<std::vector<TokenId>> prompts;
+  const Json::Array* list = value.AsArray();
+  const auto is_id = [](const Json& part) { return part.AsNumber().has_value(); };
+  if (list == nullptr || std::ranges::any_of(*list, is_id)) {
+    prompts.push_back(BITTERN_TRY(ReadPrompt(path, value, tokenizer)));
+    return prompts;
+  }
+  if (list->empty() || list->size() > static_cast<std::size_t>(kMostChoices)) {
+    return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: 1 to {} prompts expected, {} found",
+                                                         path, kMostChoices, list->size()));
+  }
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    prompts.push_back(
+        BITTERN_TRY(ReadPrompt(fmt::format("{}[{}]", path, i), (*list)[i], tokenizer)));
+  }
+  return prompts;
+}
+
+Result<runtime::RenderedPrompt> ReadConversation(FieldReader* fields, const Service& service) {
+  if (service.chat() == nullptr) return tl::unexpected(service.why_no_chat());
+  const Json* given = fields->Take("messages");
+  const Json::Array* list = given == nullptr ? nullptr : given->AsArray();
+  if (list == nullptr || list->empty()) {
+    return WrongField(fields->PathOf("messages"), "a list of messages",
+                      given == nullptr ? Json() : *given);
+  }
+  Json::Array messages;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const std::string path = fmt::format("{}[{}]", fields->PathOf("messages"), i);
+    messages.push_back(BITTERN_TRY(ReadMessage(path, (*list)[i])));
+  }
+  Json::Object request;
+  request.push_back({"messages", Json(Json::Value(std::move(messages)))});
+  for (const char* const key :
+       {"add_generation_prompt", "continue_final_message", "chat_template_kwargs"}) {
+    if (const Json* value = fields->Take(key)) request.push_back({key, *value});
+  }
+  return service.chat()->Apply(Json(Json::Value(std::move(request))), service.tokenizer());
+}
+
+}  // namespace bittern::serve

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request of a client on its way through the engine: one sequence for each prompt and choice,
+// and an answer in the shape of the API that was asked, whole or as a stream.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/engine/engine.hpp"
+#include "serve/core/service.hpp"
+#include "serve/http/http_server.hpp"
+
+namespace bittern::serve {
+
+using runtime::TokenId;
+
+/// How a sequence ended.
+struct Outcome {
+  runtime::GenerateResult result = {};
+  runtime::SequenceTimings timings = {};
+
+  /// Tokens sampled, with the one that ended the text.
+  [[nodiscard]] int predicted() const noexcept {
+    const bool ended = result.finish == runtime::FinishReason::kEndOfText;
+    return static_cast<int>(result.ids.size()) + (ended ? 1 : 0);
+  }
+};
+
+/// How errors are written.
+enum class ErrorStyle { kOpenAi, kAnthropic, kOllama };
+
+[[nodiscard]] HttpReply ErrorReply(ErrorStyle style, int status, std::string_view message,
+                                   std::string_view param = {});
+/// The status that an error of the library stands for, and its text.
+[[nodiscard]] HttpReply ErrorReply(ErrorStyle style, const Error& error);
+
+/// What an API makes of the sequences of one request. `choice` counts from 0. Begin by the thread
+/// that starts the call, the rest by the engine's: never two at once.
+class AnswerShape {
+ public:
+  virtual ~AnswerShape() = default;
+
+  [[nodiscard]] virtual ErrorStyle error_style() const { return ErrorStyle::kOpenAi; }
+  // In a stream: bytes to send; may be empty.
+  [[nodiscard]] virtual std::string StreamType() const { return "text/event-stream"; }
+  [[nodiscard]] virtual std::string Ping() const { return ":\n\n"; }
+  [[nodiscard]] virtual std::string Begin() { return {}; }
+  [[nodiscard]] virtual std::string Piece(std::size_t choice, std::string_view text) = 0;
+  [[nodiscard]] virtual std::string Finished(std::size_t choice, const Outcome& outcome) = 0;
+  [[nodiscard]] virtual std::string End(std::span<const Outcome> outcomes) = 0;
+  [[nodiscard]] virtual std::string Broken(const Error& error);
+  /// The whole answer at once.
+  [[nodiscard]] virtual std::string Whole(std::span<const Outcome> outcomes) = 0;
+};
+
+struct CallRequest {
+  std::vector<std::vector<TokenId>> prompts;
+  int choices = 1;  ///< for each prompt; choice i of a prompt draws with seed + i
+  runtime::GenerateOptions options = {};
+  bool stream = false;
+};
+
+/// Checks the request, queues its sequences and answers through `exchange` as they go, or with an
+/// error: prompts that do not fit, a full queue.
+void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShape> shape,
+               std::shared_ptr<Exchange> exchange);
+
+/// Choices and prompts of one request at most.
+inline constexpr int kMostChoices = 128;
+
+}  // namespace bittern::serve

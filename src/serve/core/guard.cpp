@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/core/guard.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "serve/core/call.hpp"
+#include "serve/http/http_text.hpp"
+#include "serve/server.hpp"
+
+namespace bittern::serve {
+namespace {
+
+bool IsLoopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+/// The name in a Host header, without the port.
+std::string NameOf(std::string_view host) {
+  if (host.starts_with('[')) return LowerCase(host.substr(1, host.find(']') - 1));
+  return LowerCase(host.substr(0, host.find(':')));
+}
+
+}  // namespace
+
+Guard::Guard(const ServerOptions& options)
+    : keys_(options.api_keys),
+      origins_(options.cors_origins),
+      hosts_(options.host_names),
+      is_loopback_(IsLoopback(options.http.host)) {}
+
+bool Guard::Allows(std::string_view origin) const {
+  return std::ranges::find(origins_, "*") != origins_.end() ||
+         std::ranges::find(origins_, origin) != origins_.end();
+}
+
+std::optional<HttpReply> Guard::CheckOrigin(const HttpRequest& request) const {
+  const std::string_view host = request.Header("host"), origin = request.Header("origin");
+  if (is_loopback_ && !host.empty()) {
+    const std::string name = NameOf(host);
+    if (!IsLoopback(name) && std::ranges::find(hosts_, name) == hosts_.end()) {
+      return ErrorReply(ErrorStyle::kOpenAi, 403,
+                        fmt::format("the server is not called \"{}\"", name), "Host");
+    }
+  }
+  const bool own =
+      origin == fmt::format("http://{}", host) || origin == fmt::format("https://{}", host);
+  if (origin.empty() || own || Allows(origin)) return std::nullopt;
+  return ErrorReply(ErrorStyle::kOpenAi, 403,
+                    fmt::format("pages of \"{}\" may not call this server", origin), "Origin");
+}
+
+std::optional<HttpReply> Guard::CheckKey(const HttpRequest& request) const {
+  if (keys_.empty()) return std::nullopt;
+  std::string_view given = request.Header("x-api-key");
+  const std::string_view authorization = request.Header("authorization");
+  constexpr std::size_t kBearer = 7;
+  if (LowerCase(authorization.substr(0, kBearer)) == "bearer ") {
+    given = authorization.substr(kBearer);
+  }
+  bool known = false;
+  for (const std::string& key : keys_) known |= SameSecret(given, key);
+  if (known) return std::nullopt;
+  HttpReply reply = ErrorReply(ErrorStyle::kOpenAi, 401, "Invalid API Key");
+  reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return reply;
+}
+
+HttpHeaders Guard::CorsHeaders(const HttpRequest& request) const {
+  const std::string_view origin = request.Header("origin");
+  if (origin.empty() || !Allows(origin)) return {};
+  HttpHeaders headers = {{"Access-Control-Allow-Origin", std::string(origin)}, {"Vary", "Origin"}};
+  if (request.method != "OPTIONS") return headers;
+  std::string wanted(request.Header("access-control-request-headers"));
+  headers.emplace_back("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+  headers.emplace_back("Access-Control-Allow-Headers",
+                       wanted.empty() ? "Authorization, Content-Type" : std::move(wanted));
+  headers.emplace_back("Access-Control-Max-Age", "86400");
+  return headers;
+}
+
+}  // namespace bittern::serve

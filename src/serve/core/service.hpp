@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What requests share: the model, its chat template, the engine's thread, defaults and counters.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "runtime/chat/chat_prompt.hpp"
+#include "runtime/engine/engine.hpp"
+#include "serve/core/engine_loop.hpp"
+
+namespace bittern::serve {
+
+struct ServiceOptions {
+  std::string model_name;  ///< as answers tell it
+  std::string model_path;
+  std::string version;  ///< of the program
+  runtime::GenerateOptions defaults = {};
+  runtime::EngineOptions engine = {};
+  int most_waiting = 64;           ///< requests beyond those that run at the same time
+  std::string chat_template = {};  ///< as ChatPrompt::Create takes it
+};
+
+/// Sums over all requests since the start. Any thread.
+struct ServiceCounters {
+  std::atomic<std::uint64_t> requests{0}, refused{0}, cancelled{0}, failed{0};
+  std::atomic<std::uint64_t> prompt_tokens{0}, cached_tokens{0}, predicted_tokens{0};
+  std::atomic<std::uint64_t> prompt_us{0}, predicted_us{0}, queued_us{0};
+  std::atomic<std::uint64_t> most_tokens{0};  ///< of one sequence
+};
+
+/// A sequence that has not ended, for those who look.
+struct ActiveSequence {
+  std::uint64_t id = 0;
+  int prompt_tokens = 0;
+  std::atomic<int> pieces{0};  ///< of text given out so far
+};
+
+/// Any thread.
+class Service {
+ public:
+  /// Errors as Engine::Create. A model without a chat template is none: chat() is null then.
+  [[nodiscard]] static Result<std::unique_ptr<Service>> Create(
+      std::shared_ptr<const runtime::LoadedModel> model, ServiceOptions options,
+      Decisions* decisions);
+
+  [[nodiscard]] const runtime::LoadedModel& model() const noexcept { return *model_; }
+  [[nodiscard]] const tokenizer::Tokenizer& tokenizer() const noexcept { return model_->tokenizer; }
+  /// Null: the model does not say how a conversation is written; why_no_chat() says more.
+  [[nodiscard]] const runtime::ChatPrompt* chat() const noexcept {
+    return chat_ ? &*chat_ : nullptr;
+  }
+  [[nodiscard]] const Error& why_no_chat() const noexcept { return *no_chat_; }
+  [[nodiscard]] EngineLoop& engine() noexcept { return *engine_; }
+  [[nodiscard]] const ServiceOptions& options() const noexcept { return options_; }
+  [[nodiscard]] ServiceCounters& counters() noexcept { return counters_; }
+  [[nodiscard]] std::time_t started() const noexcept { return started_; }
+  /// Tells model and arithmetic: answers with the same one are the same.
+  [[nodiscard]] const std::string& fingerprint() const noexcept { return fingerprint_; }
+
+  [[nodiscard]] std::shared_ptr<ActiveSequence> AddActive(int prompt_tokens);
+  void RemoveActive(const ActiveSequence& sequence);
+  [[nodiscard]] std::vector<std::shared_ptr<const ActiveSequence>> active() const;
+
+ private:
+  Service() = default;
+
+  std::shared_ptr<const runtime::LoadedModel> model_;
+  ServiceOptions options_;
+  std::optional<runtime::ChatPrompt> chat_ = {};
+  std::optional<Error> no_chat_ = {};
+  std::string fingerprint_;
+  ServiceCounters counters_;
+  std::time_t started_ = 0;
+  mutable std::mutex mutex_;
+  std::uint64_t next_id_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<ActiveSequence>> active_ = {};
+  std::unique_ptr<EngineLoop> engine_;  // last: its thread ends first
+};
+
+}  // namespace bittern::serve

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP/1.1 over TCP: accepts connections, reads whole requests within limits, and sends answers
+// whole or in pieces. Boost's headers stay in the one file behind this one, since they take ten
+// seconds to compile. One thread runs Run(); everything an Exchange offers may be called by any
+// thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace bittern::serve {
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpRequest {
+  std::string method;
+  std::string path;     ///< without the query, as it was sent
+  std::string query;    ///< after the '?'
+  HttpHeaders headers;  ///< names in lower case, in the order sent
+  std::string body;
+  std::string peer;  ///< address of the client
+
+  /// The first header of that (lower-case) name; empty if there is none.
+  [[nodiscard]] std::string_view Header(std::string_view name) const noexcept;
+};
+
+/// A whole answer.
+struct HttpReply {
+  int status = 200;
+  std::string content_type = "application/json; charset=utf-8";
+  std::string body = {};
+  HttpHeaders headers = {};
+};
+
+/// What is told of a request once its answer has been sent.
+struct AccessRecord {
+  std::string peer, method, path;
+  int status = 0;         ///< 0: the client went away before there was one
+  std::size_t bytes = 0;  ///< of the answer's body
+  double seconds = 0;     ///< from the last byte of the request to the last of the answer
+  bool gone = false;      ///< the client went away first
+  std::string note = {};  ///< Exchange::SetNote
+};
+
+class HttpConnection;
+
+/// One request and its answer: Reply once, or Begin, Write as often as needed, End. What is sent
+/// after the client went away is dropped. An exchange that is destroyed without an answer closes
+/// the connection.
+class Exchange {
+ public:
+  /// Made by the connection; `number` tells its requests apart.
+  Exchange(std::shared_ptr<HttpConnection> connection, std::uint64_t number);
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  ~Exchange();
+
+  void Reply(HttpReply reply);
+  /// Starts an answer in pieces. `ping`, if not empty, is sent after a while without a piece.
+  void Begin(std::string content_type, std::string ping);
+  void Write(std::string piece);
+  void End();
+
+  /// Before the answer begins: a header for it.
+  void AddHeader(std::string name, std::string value);
+  /// A few words for the log.
+  void SetNote(std::string note);
+  /// True once the client went away, for GenerateOptions::cancel.
+  [[nodiscard]] const std::atomic<bool>& gone() const noexcept { return gone_; }
+
+ private:
+  friend class HttpConnection;
+  std::shared_ptr<HttpConnection> connection_;
+  std::uint64_t number_;
+  std::atomic<bool> gone_{false};
+  std::atomic<bool> answered_{false};
+};
+
+struct HttpServerOptions {
+  std::string host = "127.0.0.1";  ///< an address, or "localhost"
+  int port = 8080;                 ///< 0: any free one
+  std::size_t max_header_bytes = 32 << 10;
+  std::size_t max_body_bytes = 16 << 20;
+  int timeout_s = 60;  ///< for a client to send a request, or to take the next part of an answer
+  int idle_s = 75;     ///< that a connection may be kept without a request
+  int ping_s = 15;     ///< without a piece until a ping
+  int max_connections = 4096;
+  std::function<void(const AccessRecord&)> on_access = {};  ///< by the thread of Run
+};
+
+struct HttpStats {
+  std::uint64_t connections = 0;  ///< open now
+  std::uint64_t accepted = 0;     ///< since the start
+};
+
+class HttpServer {
+ public:
+  /// Called by the thread of Run for each request; must not take long.
+  using Handler = std::function<void(HttpRequest, std::shared_ptr<Exchange>)>;
+
+  /// Binds and listens. Errors: kInvalidArgument (no such address), kIo (the port is taken).
+  [[nodiscard]] static Result<std::unique_ptr<HttpServer>> Listen(const HttpServerOptions& options,
+                                                                  Handler handler);
+  ~HttpServer();
+
+  /// Serves until Drain or Stop has done its work.
+  void Run();
+  /// No connection is accepted any more; answers on their way are finished, then Run returns. Any
+  /// thread.
+  void Drain();
+  /// Run returns soon, answers or not. Any thread.
+  void Stop();
+
+  [[nodiscard]] int port() const noexcept;
+  [[nodiscard]] HttpStats stats() const noexcept;  ///< any thread
+
+  struct Impl;  ///< in the source file
+
+ private:
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// "OK", "Not Found", ...
+[[nodiscard]] std::string_view StatusText(int status) noexcept;
+
+}  // namespace bittern::serve

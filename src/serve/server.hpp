@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole server: sockets on one thread, requests read and prepared on a second (a long prompt
+// must not hold up the streams of others), the engine on a third. Answers 503 until it is given a
+// model.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "serve/core/service.hpp"
+#include "serve/http/http_server.hpp"
+
+namespace bittern::serve {
+
+struct ServerOptions {
+  HttpServerOptions http = {};
+  std::vector<std::string> api_keys = {};  ///< none: everything is open
+  /// Pages of other origins that may call; "*": all of them. The server's own page always may.
+  std::vector<std::string> cors_origins = {};
+  /// Further names by which clients may call a server on a loopback address.
+  std::vector<std::string> host_names = {};
+  bool metrics = false, slots = true;
+  bool page = true;  ///< the web page at /
+};
+
+class Server {
+ public:
+  /// Binds, and serves from now on. Errors as HttpServer::Listen.
+  [[nodiscard]] static Result<std::unique_ptr<Server>> Start(ServerOptions options);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  /// Stops at once.
+  ~Server();
+
+  /// Once: requests get answers from now on.
+  void SetService(std::unique_ptr<Service> service);
+  /// Finishes what has begun and accepts nothing more. Any thread.
+  void Drain();
+  /// Ends at once, answers or not. Any thread.
+  void Stop();
+  /// Returns after Drain or Stop has done its work.
+  void Wait();
+
+  [[nodiscard]] int port() const noexcept;
+
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace bittern::serve

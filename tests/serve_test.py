@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Usage: serve_test.py BITTERN MODEL   `bittern serve`: every door, streams, errors, limits, cancelling,
+draining. Compares answers with each other and with `bittern run`."""
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from serve_client import Server
+
+BITTERN, MODEL = sys.argv[1:3]
+TEXT = {"prompt": "In the beginning", "max_tokens": 12, "seed": 3, "temperature": 1.0}
+CHAT = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 12, "seed": 3}
+COUNTED = ("id", "created", "timings")
+
+
+def bare(answer):
+    """What must be the same for the same request."""
+    return {key: value for key, value in answer.items() if key not in COUNTED}
+
+
+def text_of(events):
+    return "".join(e["choices"][0].get("text", "") for e in events if e != "[DONE]" and e["choices"])
+
+
+def delta_of(events, index=0):
+    parts = [c for e in events if e != "[DONE]" for c in e["choices"] if c["index"] == index]
+    return "".join(c["delta"].get("content") or "" for c in parts)
+
+
+class ServeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(BITTERN, "-m", MODEL, "-np", "4", "-t", "2", "--metrics", "--alias", "kjv",
+                            "--log-format", "json")
+        cls.chat = Server(BITTERN, "-np", "4", "-t", "2", "--api-key", "secret one", "--api-key", "two")
+
+    @classmethod
+    def tearDownClass(cls):
+        for server in (cls.server, cls.chat):
+            assert server.stop() == 0, server.output()
+
+    def talk(self, body, path="/v1/chat/completions"):
+        return self.chat.post(path, body, {"Authorization": "Bearer secret one"})
+
+    def refused(self, path, body, *words, status=400, param=None):
+        code, answer = self.server.post(path, body)
+        self.assertEqual(code, status, answer)
+        error = answer["error"]
+        self.assertEqual(error["code"], status)
+        for word in words:
+            self.assertIn(str(word), error["message"])
+        if param is not None:
+            self.assertEqual(error["param"], param, answer)
+        return error
+
+    def test_health_and_models(self):
+        self.assertEqual(self.server.get("/health"), (200, '{"status":"ok"}'))
+        models = json.loads(self.server.get("/v1/models")[1])
+        self.assertEqual(models["data"][0]["id"], "kjv")
+        self.assertEqual(self.server.get("/v1/models/kjv")[0], 200)
+        self.assertEqual(self.server.get("/v1/models/other")[0], 404)
+        props = json.loads(self.server.get("/props")[1])
+        self.assertEqual(props["total_slots"], 4)
+        self.assertGreater(props["default_generation_settings"]["n_ctx"], 0)
+
+    def test_same_text_as_run(self):
+        status, answer = self.server.post("/v1/completions", TEXT)
+        self.assertEqual(status, 200, answer)
+        run = subprocess.run([BITTERN, "run", "-m", MODEL, "-p", TEXT["prompt"], "-n", "12", "-s", "3", "--temp", "1"],
+                             capture_output=True, text=True, check=True)
+        self.assertEqual(run.stdout.rstrip("\n"), (TEXT["prompt"] + answer["choices"][0]["text"]).rstrip("\n"))
+        self.assertEqual(answer["usage"]["completion_tokens"], 12)
+        self.assertEqual(answer["choices"][0]["finish_reason"], "length")
+        self.assertEqual(answer["model"], "kjv")
+
+    def test_stream_is_the_whole(self):
+        whole = self.server.post("/v1/completions", TEXT)[1]
+        events = self.server.stream("/v1/completions", {**TEXT, "stream": True,
+                                                        "stream_options": {"include_usage": True}})
+        self.assertEqual(events[-1], "[DONE]")
+        self.assertEqual(text_of(events), whole["choices"][0]["text"])
+        self.assertEqual(events[-2]["choices"], [])
+        self.assertEqual(events[-2]["usage"]["completion_tokens"], 12)
+        self.assertEqual(events[-3]["choices"][0]["finish_reason"], "length")
+        native = self.server.stream("/completion", {"prompt": TEXT["prompt"], "n_predict": 12, "seed": 3,
+                                                    "temperature": 1.0, "stream": True})
+        self.assertEqual("".join(e["content"] for e in native), whole["choices"][0]["text"])
+        self.assertTrue(native[-1]["stop"])
+        self.assertEqual(native[-1]["stop_type"], "limit")
+
+    def test_chat(self):
+        status, whole = self.talk(CHAT)
+        self.assertEqual(status, 200, whole)
+        message = whole["choices"][0]["message"]
+        self.assertEqual(message["role"], "assistant")
+        self.assertTrue(message["content"])
+        status, text, _ = self.chat.request("POST", "/v1/chat/completions", {**CHAT, "stream": True},
+                                            {"X-Api-Key": "two"})
+        events = [json.loads(l[6:]) for l in text.split("\n\n") if l.startswith("data: {")]
+        self.assertEqual(delta_of(events), message["content"])
+        self.assertEqual(events[0]["choices"][0]["delta"]["role"], "assistant")
+        parts = {**CHAT, "messages": [{"role": "user", "content": [{"type": "text", "text": "Hel"},
+                                                                   {"type": "text", "text": "lo"}]}]}
+        self.assertEqual(bare(self.talk(parts)[1])["choices"], whole["choices"])
+
+    def test_cached_tokens(self):
+        body = {**CHAT, "messages": [{"role": "user", "content": "a long question " * 40}]}
+        first, again = self.talk(body)[1], self.talk(body)[1]
+        self.assertEqual(first["choices"], again["choices"])
+        usage = again["usage"]
+        self.assertGreater(usage["prompt_tokens_details"]["cached_tokens"], 0)
+        self.assertLess(usage["prompt_tokens_details"]["cached_tokens"], usage["prompt_tokens"])
+
+    def test_choices(self):
+        answer = self.server.post("/v1/completions", {**TEXT, "n": 3, "prompt": ["In the", "And he"]})[1]
+        texts = [choice["text"] for choice in answer["choices"]]
+        self.assertEqual([choice["index"] for choice in answer["choices"]], list(range(6)))
+        for i in range(3):
+            alone = self.server.post("/v1/completions", {**TEXT, "prompt": "And he", "seed": 3 + i})[1]
+            self.assertEqual(alone["choices"][0]["text"], texts[3 + i])
+        self.assertGreater(len(set(texts)), 3)
+        events = self.server.stream("/v1/completions", {**TEXT, "n": 3, "stream": True, "prompt": ["In the", "And he"]})
+        for i in range(6):
+            parts = [c["text"] for e in events if e != "[DONE]" for c in e["choices"] if c["index"] == i]
+            self.assertEqual("".join(parts), texts[i])
+
+    def test_stop(self):
+        whole = self.server.post("/completion", {"prompt": "In the beginning", "n_predict": 40, "temperature": 0})[1]
+        word = whole["content"][10:14]
+        for stream in (False, True):
+            body = {"prompt": "In the beginning", "n_predict": 40, "temperature": 0, "stop": ["@@", word],
+                    "stream": stream}
+            if stream:
+                events = self.server.stream("/completion", body)
+                last, content = events[-1], "".join(e["content"] for e in events)
+            else:
+                last = self.server.post("/completion", body)[1]
+                content = last["content"]
+            self.assertEqual(last["stop_type"], "word")
+            self.assertEqual(last["stopping_word"], word)
+            self.assertEqual(content, whole["content"][: whole["content"].index(word)])
+
+    def test_tokens(self):
+        status, answer = self.server.post("/tokenize", {"content": "In the beginning", "with_pieces": True})
+        self.assertEqual(status, 200)
+        ids = [token["id"] for token in answer["tokens"]]
+        self.assertEqual("".join(token["piece"] for token in answer["tokens"]).strip(), "In the beginning")
+        self.assertEqual(self.server.post("/detokenize", {"tokens": ids})[1]["content"].strip(), "In the beginning")
+        by_ids = self.server.post("/v1/completions", {**TEXT, "prompt": self.server.post(
+            "/tokenize", {"content": TEXT["prompt"], "add_special": True})[1]["tokens"]})[1]
+        self.assertEqual(by_ids["choices"], self.server.post("/v1/completions", TEXT)[1]["choices"])
+        self.refused("/detokenize", {"tokens": [0, 1 << 40]}, param="tokens[1]")
+
+    def test_apply_template(self):
+        status, answer = self.talk({"messages": CHAT["messages"]}, "/apply-template")
+        self.assertEqual(status, 200, answer)
+        self.assertIn("Hello", answer["prompt"])
+        tokens = self.talk(CHAT, "/v1/chat/completions/input_tokens")[1]["input_tokens"]
+        self.assertEqual(tokens, self.talk(CHAT)[1]["usage"]["prompt_tokens"])
+
+    def test_refusals(self):
+        complete, chat = "/v1/completions", "/v1/chat/completions"
+        self.refused(complete, {**TEXT, "temprature": 1}, "no such field", param="temprature")
+        self.refused(complete, {**TEXT, "top_p": 2}, "from 0 to 1", param="top_p")
+        self.refused(complete, {**TEXT, "temperature": "hot"}, "a number", "hot", param="temperature")
+        self.refused(complete, {**TEXT, "max_tokens": 1.5}, "whole number", param="max_tokens")
+        self.refused(complete, {**TEXT, "stop": ["a", 7]}, param="stop[1]")
+        self.refused(complete, {**TEXT, "stop": ["a"] * 10000}, "10000", param="stop")
+        self.refused(complete, {**TEXT, "n": 0}, param="n")
+        self.refused(complete, {**TEXT, "repeat_penalty": 0}, param="repeat_penalty")
+        self.refused(complete, {**TEXT, "stream_options": {"x": 1}}, param="stream_options.x")
+        self.refused(complete, {"max_tokens": 3}, param="prompt")
+        self.refused(complete, {**TEXT, "prompt": [1, "a", {}]}, param="prompt[2]")
+        self.refused(complete, {**TEXT, "prompt": [1 << 30]}, "outside the vocabulary")
+        self.refused(complete, b'{"prompt": "\xff"}', "UTF-8")
+        self.refused(complete, '{"prompt": ', "not JSON")
+        self.refused(complete, "[]", "a JSON object", "an array")
+        self.refused(complete, "[" * 100000, "not JSON")
+        self.assertEqual(self.talk({**CHAT, "tools": [{"type": "function"}]})[1]["error"]["param"], "tools")
+        for messages, param in (([], "messages"), ([{"role": "king", "content": ""}], "messages[0].role"),
+                                ([{"role": "user"}], "messages[0].content"),
+                                ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0].type"),
+                                ([{"role": "user", "content": "a", "x": 1}], "messages[0].x")):
+            status, answer = self.talk({"messages": messages})
+            self.assertEqual((status, answer["error"]["param"]), (400, param), answer)
+        error = self.refused(complete, {**TEXT, "prompt": "word " * 5000}, status=400)
+        self.assertEqual(error["type"], "exceed_context_size_error")
+        self.assertGreater(error["n_prompt_tokens"], error["n_ctx"])
+        self.assertIn(str(error["n_ctx"]), error["message"])
+
+    def test_paths_methods_keys(self):
+        self.assertEqual(self.server.get("/nothing")[0], 404)
+        status, _, headers = self.server.request("GET", "/v1/completions")
+        self.assertEqual((status, headers["Allow"]), (405, "POST"))
+        self.assertEqual(self.chat.get("/health")[0], 200)
+        for headers in ({}, {"Authorization": "Bearer secret"}, {"Authorization": "Bearer twotwo"}, {"X-Api-Key": ""}):
+            status, answer = self.chat.post("/v1/chat/completions", CHAT, headers)
+            self.assertEqual((status, answer["error"]["type"]), (401, "authentication_error"))
+        self.assertEqual(self.chat.get("/metrics", {"X-Api-Key": "two"})[0], 501)
+
+    def test_origin_and_host(self):
+        for headers, status in (({"Host": "evil.example"}, 403), ({"Origin": "http://evil.example"}, 403),
+                                ({"Host": "localhost:1"}, 200),
+                                ({"Origin": f"http://127.0.0.1:{self.server.port}"}, 200)):
+            self.assertEqual(self.server.request("GET", "/health", headers=headers)[0], status, headers)
+
+    def test_metrics_and_slots(self):
+        before = self.server.get("/metrics")[1]
+        self.server.post("/v1/completions", TEXT)
+        after = self.server.get("/metrics")[1]
+        value = lambda text: int(text.split("\nllamacpp:tokens_predicted_total ")[1].split()[0])
+        self.assertGreaterEqual(value(after) - value(before), 12)
+        self.assertEqual(len(json.loads(self.server.get("/slots")[1])), 4)
+
+    def test_http(self):
+        raw = self.server.raw
+        get = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        two = raw(get + get.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        self.assertEqual(two.count(b"200 OK"), 2)
+        self.assertIn(b"400 Bad Request", raw(b"hello there\r\n\r\n"))
+        self.assertIn(b"431 ", raw(b"GET / HTTP/1.1\r\nA: " + b"x" * 100000 + b"\r\n\r\n"))
+        self.assertIn(b"413 ", raw(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999\r\n\r\n"))
+        both = b"POST /tokenize HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        self.assertIn(b"400 ", raw(both))
+        chunked = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+        self.assertIn(b'{"tokens":[]}', raw(chunked + b"2\r\n{}\r\n0\r\n\r\n"))
+        waits = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+        self.assertTrue(raw(waits, wait=0.5).startswith(b"HTTP/1.1 100 Continue\r\n\r\n"))
+        old = raw(b"GET /health HTTP/1.0\r\n\r\n")
+        self.assertIn(b"200 OK", old)
+        head = raw(b"HEAD /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        self.assertTrue(head.endswith(b"\r\n\r\n") and b"Content-Length: 15" in head)
+
+    def test_half_requests(self):
+        whole = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n\r\n" + b'{"content":"a"}'
+        for end in range(0, len(whole), 3):
+            self.assertEqual(self.server.raw(whole[:end], shut=True), b"")
+        self.assertEqual(self.server.get("/health")[0], 200)
+
+    def test_gone_client_frees_its_sequence(self):
+        body = json.dumps({"prompt": "In the beginning", "n_predict": -1, "ignore_eos": True, "stream": True}).encode()
+        head = b"POST /completion HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+        for stream in (True, False):
+            sent = body if stream else body.replace(b"true}", b"false}")
+            client = socket.create_connection(("127.0.0.1", self.server.port))
+            client.sendall(head.replace(b"%d" % len(body), b"%d" % len(sent)) + sent)
+            busy = lambda: any(slot["is_processing"] for slot in json.loads(self.server.get("/slots")[1]))
+            self.wait_for(busy)
+            client.close()
+            begin = time.monotonic()
+            self.wait_for(lambda: not busy())
+            self.assertLess(time.monotonic() - begin, 2)
+
+    def wait_for(self, condition):
+        for _ in range(500):
+            if condition():
+                return
+            time.sleep(0.01)
+        self.fail("waited 5 s in vain")
+
+    def test_same_bytes_beside_others(self):
+        bodies = [{**TEXT, "seed": i, "max_tokens": 5 + i, "prompt": "In the beginning " + "of it " * (i % 5),
+                   "top_k": 0 if i % 3 == 0 else 40} for i in range(24)]
+        alone = [bare(self.server.post("/v1/completions", body)[1])["choices"] for body in bodies]
+        together = [None] * len(bodies)
+
+        def ask(i):
+            together[i] = bare(self.server.post("/v1/completions", bodies[i])[1])["choices"]
+
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(alone, together)
+
+
+class LifeTest(unittest.TestCase):
+    def test_queue_is_bounded(self):
+        server = Server(BITTERN, "-m", MODEL, "-np", "1", "--queue", "1", "-t", "1")
+        try:
+            status, answer, headers = server.request("POST", "/v1/completions", {**TEXT, "n": 3})
+            self.assertEqual((status, headers.get("Retry-After")), (503, "1"), answer)
+            self.assertEqual(server.post("/v1/completions", {**TEXT, "n": 2})[0], 200)
+        finally:
+            self.assertEqual(server.stop(), 0)
+
+    def test_slow_request_times_out(self):
+        server = Server(BITTERN, "-m", MODEL, "--timeout", "1", "-t", "1")
+        try:
+            begin = time.monotonic()
+            self.assertIn(b"408 ", server.raw(b"POST /tokenize HTTP/1.1\r\nHost: loc", wait=20))
+            self.assertLess(time.monotonic() - begin, 10)
+        finally:
+            self.assertEqual(server.stop(), 0)
+
+    def test_drain(self):
+        server = Server(BITTERN, "-m", MODEL, "-t", "1")
+        got = {}
+
+        def ask():
+            got["answer"] = server.post("/completion", {"prompt": "In the", "n_predict": 200, "ignore_eos": True})
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        while not any(slot["is_processing"] for slot in json.loads(server.get("/slots")[1])):
+            time.sleep(0.005)
+        code = server.stop()
+        thread.join()
+        self.assertEqual(got["answer"][0], 200)
+        self.assertEqual(got["answer"][1]["tokens_predicted"], 200)
+        self.assertEqual(code, 0)
+
+    def test_port_taken(self):
+        server = Server(BITTERN, "-m", MODEL, "-t", "1")
+        other = subprocess.run([BITTERN, "serve", "-m", MODEL, "--port", str(server.port)], capture_output=True, text=True)
+        self.assertEqual(other.returncode, 3)
+        self.assertIn("cannot listen", other.stderr)
+        self.assertEqual(server.stop(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:])
