@@ -339,8 +339,9 @@ BITTERN_API bittern_status bittern_engine_submit(bittern_engine* engine, const i
                                                  size_t count, const bittern_options* options,
                                                  bittern_text_fn on_text, bittern_done_fn on_done,
                                                  void* user, uint64_t* request);
-/** Ends a request: its on_done gets BITTERN_ERROR_CANCELLED in a later step. Unknown numbers are
- * passed over. */
+/** Ends a request in the next step: its on_done gets the text made until then, as a result with
+ * finish_reason "cancelled", or BITTERN_ERROR_CANCELLED where there is none yet. Unknown numbers
+ * are passed over. */
 BITTERN_API bittern_status bittern_engine_cancel(bittern_engine* engine, uint64_t request);
 /** One pass over some of the requests. `more`: 0 if nothing is left to do; may be NULL. */
 BITTERN_API bittern_status bittern_engine_step(bittern_engine* engine, int32_t* more);

@@ -120,8 +120,9 @@ def last_error(status):
 
 
 def call(name, *arguments):
-    """Calls a function that returns a status; raises what it says."""
-    status = getattr(lib, name)(*arguments)
+    """Calls a function that returns a status; raises what it says. Handles live as long as it."""
+    values = [a.value if isinstance(a, Handle) else a for a in arguments]
+    status = getattr(lib, name)(*values)
     if status != 0:
         raise last_error(status)
 
@@ -187,3 +188,11 @@ def result_ids(handle):
     ids, count = _ids(), c_size_t()
     call("bittern_result_ids", handle.value, byref(ids), byref(count))
     return ids[:count.value]
+
+
+def path_bytes(path):
+    """A file's name as the system spells it."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ArgumentError(1, "a path without zero characters expected")
+    return name

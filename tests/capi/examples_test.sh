@@ -27,7 +27,7 @@ pc=$(dirname "$(find "$work/root" -name bittern.pc)")
 read -ra flags < <(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs bittern)
 strict=(-std=c11 -Wall -Wextra -pedantic -Werror)
 cc "${strict[@]}" "$work/header.c" -o "$work/header" "${flags[@]}"
-LD_LIBRARY_PATH=$(dirname "$pc") "$work/header" || fail "the header's program"
+LD_LIBRARY_PATH=$(dirname "$pc")/.. "$work/header" || fail "the header's program"
 
 cmake -S "$source/examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/root" \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS="${strict[*]}" >"$work/log" 2>&1 ||
@@ -52,4 +52,21 @@ static=$(find "$work/root" -name libbittern.a)
 c++ -x c "${strict[@]}" -DBITTERN_STATIC -I"$work/root/include" "$source/examples/hello.c" -x none \
   "$static" -lutf8proc -pthread -o "$work/static"
 same "static library" "$("$work/static")" "$expected"
+# The code of docs/embedding.md.
+block() {  # block LANGUAGE: the page's code in it
+  sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$source/docs/embedding.md" | sed '/^```/d'
+}
+block c >"$work/page.c"
+block cpp >"$work/page.cpp"
+block python >"$work/page.py"
+library=$(dirname "$pc")/..
+for page in page.c page.cpp; do
+  standard=-std=c11
+  [ $page = page.cpp ] && standard=-std=c++20
+  g++ $([ $page = page.c ] && echo -x c) $standard -Wall -Wextra "$work/$page" -x none -o "$work/page" "${flags[@]}"
+  same "docs/embedding.md, $page" "$(LD_LIBRARY_PATH=$library "$work/page")" "$expected"
+done
+same "docs/embedding.md, Python" \
+  "$(BITTERN_LIBRARY=$build/src/capi/libbittern.so PYTHONPATH=$source/python python3 "$work/page.py")" \
+  "$expected"
 echo "examples: passed"
