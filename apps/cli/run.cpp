@@ -10,7 +10,9 @@
 
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/options/logprobs_json.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/options/wording.hpp"
 #include "cli/output.hpp"
@@ -49,6 +51,7 @@ struct Run {
   Savings savings = {};
   int threads = 0;
   double threads_used = 0;
+  bool with_logprobs = false;
 };
 
 nlohmann::ordered_json ToJson(const Decisions& decisions) {
@@ -63,17 +66,19 @@ nlohmann::ordered_json ToJson(const Decisions& decisions) {
 }
 
 std::string ToJson(const Run& run) {
-  const nlohmann::ordered_json json = {
-      {"model", run.model->model.checkpoint().path()},
-      {"prompt_ids", run.prompt_ids},
-      {"ids", run.result.ids},
-      {"text", run.result.text},
-      {"finish_reason", runtime::FinishReasonName(run.result.finish)},
-      {"seed", run.result.seed},
-      {"timings", TimingsJson(run.timings)},
-      {"savings", SavingsJson(run.savings)},
-      {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
-      {"decisions", ToJson(run.model->decisions)}};
+  nlohmann::ordered_json json = {{"model", run.model->model.checkpoint().path()},
+                                 {"prompt_ids", run.prompt_ids},
+                                 {"ids", run.result.ids},
+                                 {"text", run.result.text},
+                                 {"finish_reason", runtime::FinishReasonName(run.result.finish)},
+                                 {"seed", run.result.seed},
+                                 {"timings", TimingsJson(run.timings)},
+                                 {"savings", SavingsJson(run.savings)},
+                                 {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
+                                 {"decisions", ToJson(run.model->decisions)}};
+  if (run.with_logprobs) {
+    json["logprobs"] = LogprobsJson(run.result.logprobs, run.model->tokenizer);
+  }
   // A path need not be UTF-8; JSON must.
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
@@ -83,6 +88,9 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   // Wrong values are told before a large model is loaded.
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   BITTERN_TRY(CheckContextOptions(options.context));
+  if (options.generate.logprobs >= 0 && !options.json) {
+    return Fail(ErrorCode::kInvalidArgument, "--logprobs: it is written with --json only");
+  }
   const Prompt prompt = BITTERN_TRY(ReadPrompt(options.prompt));
   Run run;
   run.model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
@@ -115,6 +123,7 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
     show(tokenizer.Decode(run.prompt_ids, generate.render_special));
   }
   run.result = BITTERN_TRY(session.Generate(generate, show));
+  run.with_logprobs = generate.logprobs >= 0;
   run.timings = session.timings();
   run.savings = SavingsOf(session);
   run.threads = session.num_threads();
@@ -126,6 +135,9 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
 void NoticeEnd(const runtime::GenerateResult& result) {
   if (result.finish == runtime::FinishReason::kContextFull) {
     PrintError("notice: the context is full\n");
+  }
+  if (result.finish == runtime::FinishReason::kLoop) {
+    PrintError("notice: stopped because the text repeats itself\n");
   }
   if (result.finish == runtime::FinishReason::kEndOfText && result.ids.empty()) {
     PrintError(
@@ -172,6 +184,7 @@ void AddRun(CLI::App& app, int* exit_code) {
   command->add_flag("--no-display-prompt", options->no_display_prompt,
                     "Print the new text only, without the prompt before it");
   command->add_flag("--json", options->json, "Print one JSON object instead of text");
+  AddLogprobsOption(*command, &options->generate);
   command->footer(kRunExamples);
   command->callback([options, exit_code] { *exit_code = RunCommand(*options); });
 }

@@ -10,12 +10,13 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/sampling/logprobs.hpp"
 #include "runtime/sampling/sampler.hpp"
 #include "runtime/speculation.hpp"
 
 namespace bittern::runtime {
 
-enum class FinishReason { kLength, kEndOfText, kStopString, kContextFull, kCancelled };
+enum class FinishReason { kLength, kEndOfText, kStopString, kContextFull, kCancelled, kLoop };
 [[nodiscard]] std::string_view FinishReasonName(FinishReason reason) noexcept;
 
 struct GenerateOptions {
@@ -24,10 +25,14 @@ struct GenerateOptions {
   std::vector<std::string> stops = {};
   bool ignore_eos = false;
   bool render_special = false;
+  bool stop_on_loop = false;  ///< end a text that repeats itself (sampling/loop_detector.hpp)
+  int logprobs = -1;          ///< >= 0: tell how probable each token was, and so many best ones
   Speculation speculation = Speculation::kNgram;  ///< changes the time, never a token
   const std::atomic<bool>* cancel = nullptr;  ///< checked once a token, and once a layer of prompts
   /// Receives the share of a long prompt that is read, 0 to 1; by any thread, one at a time.
   std::function<void(double)> on_prompt = {};
+  /// With logprobs: receives each token's, before its text.
+  std::function<void(const TokenLogprobs&)> on_logprobs = {};
 };
 
 struct GenerateResult {
@@ -38,6 +43,7 @@ struct GenerateResult {
   std::uint32_t seed = 0;
   int drafted = 0, accepted = 0;  ///< tokens guessed and run before they were sampled; of those,
                                   ///< sampled afterwards
+  std::vector<TokenLogprobs> logprobs = {};  ///< of each id, where they were asked for
 };
 
 }  // namespace bittern::runtime

@@ -35,6 +35,8 @@ std::string_view FinishReasonName(FinishReason reason) noexcept {
       return "context_full";
     case FinishReason::kCancelled:
       return "cancelled";
+    case FinishReason::kLoop:
+      return "loop";
   }
   return "unknown";
 }
@@ -62,8 +64,10 @@ Result<void> CheckRow(const RowResults& rows, std::size_t row, std::size_t vocab
   return CheckFinite(std::span(rows.logits).subspan(row * vocab_size, vocab_size));
 }
 
-std::optional<model::CandidateRequest> ScreenFor(const model::Model& model, const Sampler& sampler,
-                                                 std::size_t more) {
+std::optional<model::CandidateRequest> ScreenFor(const model::Model& model,
+                                                 const GenerateOptions& options,
+                                                 const Sampler& sampler, std::size_t more) {
+  if (options.logprobs >= 0) return std::nullopt;
   const auto request = sampler.Request(more);
   return request && model.CanScreen(*request) ? request : std::nullopt;
 }
@@ -88,7 +92,7 @@ Result<Generation> Generation::Create(const LoadedModel& model, const GenerateOp
                                       std::function<bool(std::string_view)> on_text,
                                       DraftPolicy* policy) {
   BITTERN_TRY(CheckStops(options.stops));
-  Sampler sampler = BITTERN_TRY(Sampler::Create(options.sampler));
+  Sampler sampler = BITTERN_TRY(Sampler::Create(options.sampler, &model.tokenizer));
   return Generation(model, options, std::move(sampler), std::move(on_text), policy);
 }
 
@@ -137,6 +141,8 @@ Result<void> Generation::SampleRow(std::size_t row, const RowResults& rows) {
     finish_ = FinishReason::kEndOfText;
     return {};
   }
+  if (options_.logprobs >= 0) TakeLogprobs(id, row, rows);
+  const bool loops = options_.stop_on_loop && loops_.Push(id);
   Accept(id);
   if (stream_.refused()) {
     finish_ = FinishReason::kCancelled;
@@ -144,8 +150,17 @@ Result<void> Generation::SampleRow(std::size_t row, const RowResults& rows) {
     finish_ = FinishReason::kStopString;
   } else if (options_.max_tokens >= 0 && sampled_ >= options_.max_tokens) {
     finish_ = FinishReason::kLength;
+  } else if (loops) {
+    finish_ = FinishReason::kLoop;
   }
   return {};
+}
+
+void Generation::TakeLogprobs(TokenId id, std::size_t row, const RowResults& rows) {
+  const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
+  const auto logits = std::span(rows.logits).subspan(row * vocab_size, vocab_size);
+  logprobs_.push_back(LogprobsOf(logits, id, options_.logprobs));
+  if (options_.on_logprobs) options_.on_logprobs(logprobs_.back());
 }
 
 void Generation::Accept(TokenId id) {
@@ -188,6 +203,11 @@ void Generation::ObservePass(double seconds, std::size_t accepted) {
   }
 }
 
+std::optional<model::CandidateRequest> Generation::Wanted(std::size_t rows) const {
+  if (rows > kMostScreenedDraft) return std::nullopt;
+  return ScreenFor(model_->model, options_, sampler_, rows - 1);
+}
+
 GenerateResult Generation::Finish() {
   stream_.Finish();
   return {.ids = ids_,
@@ -196,7 +216,8 @@ GenerateResult Generation::Finish() {
           .stopping_word = stream_.stopping_word(),
           .seed = sampler_.seed(),
           .drafted = drafted_,
-          .accepted = accepted_};
+          .accepted = accepted_,
+          .logprobs = std::move(logprobs_)};
 }
 
 }  // namespace bittern::runtime

@@ -15,6 +15,7 @@
 #include "model/model.hpp"
 #include "runtime/generate_options.hpp"
 #include "runtime/loaded_model.hpp"
+#include "runtime/sampling/loop_detector.hpp"
 #include "runtime/text_stream.hpp"
 
 namespace bittern::runtime {
@@ -44,8 +45,9 @@ struct RowResults {
                                     std::size_t vocab_size);
 
 /// What `sampler` wants of a row, if that is not all logits and the head can be screened for it;
-/// holds for up to `more` tokens that are accepted later.
+/// holds for up to `more` tokens that are accepted later. Logprobs want all.
 [[nodiscard]] std::optional<model::CandidateRequest> ScreenFor(const model::Model& model,
+                                                               const GenerateOptions& options,
                                                                const Sampler& sampler,
                                                                std::size_t more = 0);
 
@@ -85,7 +87,8 @@ class Generation {
   /// Tells how long the pass over the last window took, and how many of its tokens are in the text.
   void ObservePass(double seconds, std::size_t accepted);
 
-  [[nodiscard]] const Sampler& sampler() const noexcept { return sampler_; }
+  /// What to ask of each row of the next pass, of `rows` rows; nothing: all logits.
+  [[nodiscard]] std::optional<model::CandidateRequest> Wanted(std::size_t rows = 1) const;
   /// The ids sampled so far, without the end token.
   [[nodiscard]] std::span<const TokenId> ids() const noexcept { return ids_; }
   [[nodiscard]] int sampled() const noexcept { return sampled_; }
@@ -98,6 +101,7 @@ class Generation {
   Generation(const LoadedModel& model, const GenerateOptions& options, Sampler sampler,
              std::function<bool(std::string_view)> on_text, DraftPolicy* policy);
   [[nodiscard]] Result<void> SampleRow(std::size_t row, const RowResults& rows);
+  void TakeLogprobs(TokenId id, std::size_t row, const RowResults& rows);
   void Accept(TokenId id);
 
   const LoadedModel* model_;
@@ -105,6 +109,8 @@ class Generation {
   Sampler sampler_;
   TextStream stream_;
   DraftPolicy* policy_;
+  LoopDetector loops_;
+  std::vector<TokenLogprobs> logprobs_ = {};
   std::optional<Drafter> drafter_ = {};  // made with the context
   std::vector<TokenId> context_ = {};    // until then
   std::vector<TokenId> ids_ = {}, window_ = {};

@@ -101,7 +101,7 @@ struct Session::Impl {
                         const std::optional<model::CandidateRequest>& request);
   Result<void> Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
                        const std::optional<model::CandidateRequest>& request);
-  Result<void> Resume(const Sampler& sampler);
+  Result<void> Resume(const std::optional<model::CandidateRequest>& wanted);
   Result<void> Decode(const GenerateOptions& options, Generation* generation);
   Result<void> Advance(bool screened, Generation* generation);
 };
@@ -195,9 +195,9 @@ Result<void> Session::Impl::Prefill(std::span<const TokenId> ids, const PromptWa
 }
 
 /// Makes `results` those that the first token is sampled from.
-Result<void> Session::Impl::Resume(const Sampler& sampler) {
+Result<void> Session::Impl::Resume(const std::optional<model::CandidateRequest>& wanted) {
   if (last == Last::kLogits) return {};
-  if (last == Last::kCandidates && results.request == sampler.Request()) return {};
+  if (last == Last::kCandidates && results.request == wanted) return {};
   if (last == Last::kNothing || tokens.empty()) {
     return Fail(ErrorCode::kInvalidArgument, "nothing to continue: run a prompt first");
   }
@@ -212,9 +212,7 @@ Result<void> Session::Impl::Resume(const Sampler& sampler) {
 /// drafts only some logits would be computed; so a caller sees none.
 Result<void> Session::Impl::Advance(bool screened, Generation* generation) {
   const std::vector<TokenId>& window = generation->NextWindow(std::min(room(), batch_size), true);
-  const auto request = window.size() <= kMostScreenedDraft
-                           ? ScreenFor(model().model, generation->sampler(), window.size() - 1)
-                           : std::nullopt;
+  const auto request = generation->Wanted(window.size());
   double seconds = 0;
   {
     const Stopwatch stopwatch(&seconds);
@@ -238,7 +236,7 @@ Result<void> Session::Impl::Advance(bool screened, Generation* generation) {
 
 Result<void> Session::Impl::Decode(const GenerateOptions& options, Generation* generation) {
   if (generation->finish()) return {};
-  const bool screened = ScreenFor(model().model, generation->sampler()).has_value();
+  const bool screened = generation->Wanted().has_value();
   if (Cancelled(options.cancel)) {
     generation->End(FinishReason::kCancelled);
     return {};
@@ -299,11 +297,11 @@ Result<void> Session::Prefill(std::span<const TokenId> tokens, const std::atomic
 }
 
 Result<void> Session::PrefillFor(std::span<const TokenId> tokens, const GenerateOptions& next) {
-  Sampler sampler = BITTERN_TRY(Sampler::Create(next.sampler));
+  Sampler sampler = BITTERN_TRY(Sampler::Create(next.sampler, &impl_->model().tokenizer));
   for (const TokenId id : impl_->tokens) sampler.Accept(id);
   for (const TokenId id : tokens) sampler.Accept(id);
   return impl_->Prefill(tokens, {next.cancel, next.on_prompt},
-                        ScreenFor(impl_->model().model, sampler));
+                        ScreenFor(impl_->model().model, next, sampler));
 }
 
 Result<void> Session::CheckFits(std::span<const TokenId> tokens) const {
@@ -342,7 +340,7 @@ Result<GenerateResult> Session::Generate(const GenerateOptions& options,
   Generation generation =
       BITTERN_TRY(Generation::Create(impl_->model(), options, on_text, &impl_->policy));
   generation.AddContext(impl_->tokens);
-  BITTERN_TRY(impl_->Resume(generation.sampler()));
+  BITTERN_TRY(impl_->Resume(generation.Wanted()));
   const Stopwatch stopwatch(&impl_->timings.predicted_s);
   auto decoded = impl_->Decode(options, &generation);
   impl_->timings.predicted_tokens += generation.sampled();

@@ -62,7 +62,7 @@ std::vector<Function> Functions() {
   Function {                                              \
     #name, [](void* any, [[maybe_unused]] Outputs* out) { \
       auto* handle = static_cast<type*>(any);             \
-      return name(handle __VA_OPT__(, ) __VA_ARGS__);                 \
+      return name(handle __VA_OPT__(, ) __VA_ARGS__);     \
     }                                                     \
   }
   return {

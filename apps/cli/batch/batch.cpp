@@ -15,6 +15,7 @@
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
 #include "runtime/chat/chat_prompt.hpp"
@@ -28,8 +29,8 @@ constexpr const char* kBatchExample = R"(Example:
   bittern batch in.jsonl -o out.jsonl
 
 A line in: {"id", "prompt" | "prompt_ids" | "messages", "n_predict", "temperature", "top_k",
-"top_p", "min_p", "repeat_penalty", "repeat_last_n", "seed", "stop", "ignore_eos"}; OpenAI's batch
-lines are read, too. Flags give the values that a line leaves open. A line out has "id", "ids",
+"top_p", "min_p", "seed", "stop", "logprobs", ...} (docs/sampling.md); OpenAI's batch lines are read,
+too. Flags give the values that a line leaves open. A line out has "id", "ids",
 "text", "finish_reason", "prompt_tokens" and "seed", or "id" and "error". The same line gives the
 same result, whatever runs beside it.)";
 
@@ -172,7 +173,8 @@ void BatchRun::Finish(std::size_t place, std::size_t prompt_tokens, std::string 
   ++done_;
   failed_ += result ? 0 : 1;
   tokens_ += result ? result->ids.size() : 0;
-  held_[place] = WriteBatchLine(id, prompt_tokens, result, options_.timings ? &timings : nullptr);
+  held_[place] = WriteBatchLine(id, prompt_tokens, result, engine_.model().tokenizer,
+                                options_.timings ? &timings : nullptr);
   for (auto it = held_.begin();
        it != held_.end() && (options_.unordered || it->first == next_to_write_);
        it = held_.erase(it)) {
@@ -295,6 +297,7 @@ void AddBatch(CLI::App& app, int* exit_code) {
   AddThreadsOption(*command, &options->num_threads);
   AddContextOptions(*command, &options->context);
   AddSamplingOptions(*command, &options->generate);
+  AddLogprobsOption(*command, &options->generate);
   command->callback([options, exit_code] { *exit_code = BatchCommand(*options); });
 }
 

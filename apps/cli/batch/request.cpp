@@ -9,6 +9,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "cli/options/logprobs_json.hpp"
+#include "cli/options/sampling_fields.hpp"
 #include "cli/options/wording.hpp"
 
 namespace bittern::cli {
@@ -51,23 +53,9 @@ Result<void> ReadInt(std::string_view field, const BatchJson& value, int least, 
   return {};
 }
 
-/// Ranges are checked with the sampler's other options.
-Result<void> ReadFloat(std::string_view field, const BatchJson& value, float* to) {
-  if (!value.is_number()) return Wrong(field, "a number", value);
-  *to = value.get<float>();
-  return {};
-}
-
 Result<void> ReadFlag(std::string_view field, const BatchJson& value, bool* to) {
   if (!value.is_boolean()) return Wrong(field, "true or false", value);
   *to = value.get<bool>();
-  return {};
-}
-
-Result<void> ReadSeed(std::string_view field, const BatchJson& value, std::uint32_t* to) {
-  std::int64_t number = 0;
-  BITTERN_TRY(ReadInteger(field, value, -1, std::numeric_limits<std::uint32_t>::max(), &number));
-  *to = static_cast<std::uint32_t>(number);
   return {};
 }
 
@@ -140,23 +128,16 @@ class LineReader {
  private:
   Result<void> Field(const std::string& field, const BatchJson& value) {
     runtime::GenerateOptions& options = request_.options;
-    runtime::SamplerOptions& sampler = options.sampler;
     if (field == "prompt" || field == "prompt_ids" || field == "messages") {
       return Prompt(field, value);
     }
     if (field == "n_predict" || field == "max_tokens" || field == "max_completion_tokens") {
       return ReadInt(field, value, -1, &options.max_tokens);
     }
-    if (field == "temperature") return ReadFloat(field, value, &sampler.temperature);
-    if (field == "top_k") return ReadInt(field, value, 0, &sampler.top_k);
-    if (field == "top_p") return ReadFloat(field, value, &sampler.top_p);
-    if (field == "min_p") return ReadFloat(field, value, &sampler.min_p);
-    if (field == "repeat_penalty") return ReadFloat(field, value, &sampler.repeat_penalty);
-    if (field == "repeat_last_n") return ReadInt(field, value, -1, &sampler.repeat_last_n);
-    if (field == "seed") return ReadSeed(field, value, &sampler.seed);
     if (field == "stop") return ReadStops(field, value, &options.stops);
     if (field == "ignore_eos") return ReadFlag(field, value, &options.ignore_eos);
     if (field == "id" || field == "model") return {};
+    if (BITTERN_TRY(ReadSamplingField(field, value, tokenizer_, &options))) return {};
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("\"{}\" is not a field that batch knows", field));
   }
@@ -228,6 +209,7 @@ std::optional<std::string> IdOfBatchLine(std::string_view line, std::size_t numb
 
 std::string WriteBatchLine(const std::string& id, std::size_t prompt_tokens,
                            const Result<runtime::GenerateResult>& result,
+                           const tokenizer::Tokenizer& tokenizer,
                            const runtime::SequenceTimings* timings) {
   nlohmann::ordered_json line = {{"id", id}};
   if (!result) {
@@ -238,6 +220,7 @@ std::string WriteBatchLine(const std::string& id, std::size_t prompt_tokens,
     line["finish_reason"] = runtime::FinishReasonName(result->finish);
     line["prompt_tokens"] = prompt_tokens;
     line["seed"] = result->seed;
+    if (!result->logprobs.empty()) line["logprobs"] = LogprobsJson(result->logprobs, tokenizer);
   }
   if (timings != nullptr) {
     line["timings"] = {{"cached_n", timings->cached_tokens},

@@ -39,6 +39,7 @@ struct BatchLine {
 /// request, whatever ran beside it, unless `timings` are wanted.
 [[nodiscard]] std::string WriteBatchLine(const std::string& id, std::size_t prompt_tokens,
                                          const Result<runtime::GenerateResult>& result,
+                                         const tokenizer::Tokenizer& tokenizer,
                                          const runtime::SequenceTimings* timings);
 
 }  // namespace bittern::cli

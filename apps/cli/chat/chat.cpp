@@ -15,7 +15,9 @@
 #include "cli/chat/template_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/options/logprobs_json.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
@@ -64,6 +66,9 @@ Result<runtime::Chat> OpenChat(const ChatOptions& options) {
   // Wrong values are told before a large model is loaded.
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   BITTERN_TRY(CheckContextOptions(options.context));
+  if (options.generate.logprobs >= 0 && !options.json) {
+    return Fail(ErrorCode::kInvalidArgument, "--logprobs: it is written with --json only");
+  }
   const std::string chosen = BITTERN_TRY(ReadChatTemplate(options.chat_template));
   runtime::ChatOptions chat_options{.system = options.system,
                                     .policy = options.context_policy == "stop"
@@ -100,14 +105,17 @@ Command ParseCommand(std::string_view line) {
 
 std::string ToJson(std::string_view user, const runtime::GenerateResult& reply,
                    const runtime::Session& session) {
-  const nlohmann::ordered_json json = {{"user", user},
-                                       {"text", reply.text},
-                                       {"ids", reply.ids},
-                                       {"finish_reason", runtime::FinishReasonName(reply.finish)},
-                                       {"seed", reply.seed},
-                                       {"n_past", session.tokens().size()},
-                                       {"draft_n", reply.drafted},
-                                       {"draft_n_accepted", reply.accepted}};
+  nlohmann::ordered_json json = {{"user", user},
+                                 {"text", reply.text},
+                                 {"ids", reply.ids},
+                                 {"finish_reason", runtime::FinishReasonName(reply.finish)},
+                                 {"seed", reply.seed},
+                                 {"n_past", session.tokens().size()},
+                                 {"draft_n", reply.drafted},
+                                 {"draft_n_accepted", reply.accepted}};
+  if (!reply.logprobs.empty()) {
+    json["logprobs"] = LogprobsJson(reply.logprobs, session.model().tokenizer);
+  }
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
@@ -215,6 +223,9 @@ void Dialogue::Remark(const runtime::GenerateResult& reply, const runtime::Timin
     PrintError(
         "notice: the reply was cut because the context is full; /clear starts a new "
         "conversation\n");
+  }
+  if (reply.finish == runtime::FinishReason::kLoop) {
+    PrintError("notice: the reply was stopped because it repeats itself\n");
   }
   if (chat_.dropped_turns() > 0 && !std::exchange(told_of_drop_, true)) {
     PrintError("notice: the context of {} tokens is full; the oldest turns are being forgotten\n",
@@ -337,6 +348,7 @@ void AddChat(CLI::App& app, int* exit_code) {
       ->transform(OneOf({"drop", "stop"}))
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print one JSON object per reply instead of text");
+  AddLogprobsOption(*command, &options->generate);
   command->footer(kExample);
   command->callback([options, exit_code] { *exit_code = ChatCommand(*options); });
 }

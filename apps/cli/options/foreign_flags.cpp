@@ -22,8 +22,6 @@ constexpr std::string_view kAdapter = "merge the adapter into the model before y
 constexpr std::string_view kChat = "to talk with a model use `bittern chat`";
 constexpr std::string_view kOneAnswer =
     "to get one answer use `echo \"QUESTION\" | bittern chat -m FILE`";
-constexpr std::string_view kSamplers =
-    "this sampler is not here; there are --temp, --top-k, --top-p, --min-p and --repeat-penalty";
 constexpr std::string_view kSystem = "only `bittern chat` has a system prompt: -sys TEXT";
 constexpr std::string_view kQuantized =
     "`bittern convert` keeps ternary weights as they are and quantizes nothing";
@@ -105,21 +103,8 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
     {"--jinja --no-jinja", kIgnored, kNone},
     // `run` continues texts as it is.
     {"-no-cnv --no-conversation", kIgnored, kNone},
-    // Numbers of samplers that the next group refuses; alone they do nothing.
-    {"--mirostat-lr --mirostat-ent --dynatemp-exp --xtc-threshold --dry-base --dry-allowed-length "
-     "--dry-penalty-last-n --dry-sequence-breaker",
-     kIgnored, kOne},
 
     // What would change the result.
-    {"--presence-penalty --frequency-penalty", kRefused, kOne, "",
-     "there is --repeat-penalty instead", "0 0.0"},
-    {"--mirostat --dynatemp-range --xtc-probability --dry-multiplier", kRefused, kOne, "",
-     kSamplers, "0 0.0"},
-    {"--typical --typical-p", kRefused, kOne, "", kSamplers, "1 1.0"},
-    {"--top-nsigma --top-n-sigma", kRefused, kOne, "", kSamplers, "-1 -1.0"},
-    {"--samplers --sampling-seq --sampler-seq", kRefused, kOne, "",
-     "the order is fixed: penalties, top-k, top-p, min-p, temperature"},
-    {"-l --logit-bias", kRefused, kOne, "", "logits cannot be changed from the command line"},
     {"--grammar --grammar-file -j --json-schema -jf --json-schema-file", kRefused, kOne, "",
      kGrammar},
     {"--lora --lora-base --control-vector", kRefused, kOne, "", kAdapter},

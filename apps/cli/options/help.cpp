@@ -30,7 +30,13 @@ constexpr GroupOf kGroupTable[] = {
     {kCommon,
      " --model --prompt --predict --threads --system-prompt --ctx-size --temp --seed --verbose "
      "--help "},
-    {kSampling, " --top-k --top-p --min-p --repeat-penalty --repeat-last-n --ignore-eos "},
+    {kSampling,
+     " --top-k --top-p --min-p --repeat-penalty --repeat-last-n --ignore-eos --samplers "
+     "--sampling-seq "
+     "--presence-penalty --frequency-penalty --top-nsigma --typical --xtc-probability "
+     "--xtc-threshold --dynatemp-range --dynatemp-exp --dry-multiplier --dry-base "
+     "--dry-allowed-length --dry-penalty-last-n --dry-sequence-breaker --mirostat --mirostat-lr "
+     "--mirostat-ent --adaptive-target --adaptive-decay --min-keep --logit-bias --stop-on-loop "},
     {kExpert,
      " --override-kv --i2s-layout --tl-tiling --kernel --head --zero-skip --batch-size "
      "--ubatch-size --cache-type-k --cache-type-v --spec --special --prompt-ids --parse-special "

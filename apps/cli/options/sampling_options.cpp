@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/options/model_options.hpp"
+#include "cli/options/sampler_options.hpp"
 #include "cli/options/wording.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 
@@ -99,6 +100,7 @@ void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options) {
       ->default_str("ngram");
   command.add_flag("--ignore-eos", options->ignore_eos, "Go on after the token that ends a text");
   command.add_flag("--special", options->render_special, "Print special tokens too");
+  AddSamplerOptions(command, options);
 }
 
 void TakeSamplingDefaults(const CLI::App& command, const formats::Metadata& metadata, bool verbose,

@@ -10,7 +10,7 @@
 namespace bittern::cli {
 
 /// -n, -s, --temp, --top-k, --top-p, --min-p, --repeat-penalty, --repeat-last-n, -r,
-/// --spec, --ignore-eos, --special
+/// --spec, --ignore-eos, --special, and those of options/sampler_options.hpp
 void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options);
 
 /// Takes what the model file recommends for options that are not on the command line

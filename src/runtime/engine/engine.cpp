@@ -75,13 +75,6 @@ struct Part {
   bool samples = false;              // the window ends with the last token known
 };
 
-/// The logits that a pass should compute for `rows` rows; nothing: all of them.
-std::optional<model::CandidateRequest> WantedOf(const model::Model& model,
-                                                const Generation& generation, std::size_t rows) {
-  if (rows > kMostScreenedDraft) return std::nullopt;
-  return ScreenFor(model, generation.sampler(), rows - 1);
-}
-
 }  // namespace
 
 struct Engine::Impl {
@@ -281,8 +274,8 @@ Result<void> Engine::Impl::RunPass(std::span<const Part> parts, double* seconds)
     if (part.samples) {
       // Rows of a draft are sampled one after the other; of a prompt only the last one.
       const std::size_t count = part.generates ? part.window.size() : 1;
-      sequence.results.Prepare(count, WantedOf(machine->model().model, sequence.generation, count),
-                               machine->vocab_size(), &segment);
+      sequence.results.Prepare(count, sequence.generation.Wanted(count), machine->vocab_size(),
+                               &segment);
     }
     segments.push_back(segment);
     rows += part.window.size();

@@ -48,22 +48,6 @@ void CollectCandidates(std::span<const float> logits, Candidates* candidates) {
   candidates->resize(count);
 }
 
-void ApplyRepeatPenalty(std::span<const tokenizer::TokenId> recent, float penalty,
-                        Candidates* candidates) {
-  std::vector<tokenizer::TokenId> ids(recent.begin(), recent.end());
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  for (const tokenizer::TokenId id : ids) {
-    const auto found = std::lower_bound(
-        candidates->begin(), candidates->end(), id,
-        [](const Candidate& c, tokenizer::TokenId wanted) { return c.id < wanted; });
-    if (found == candidates->end() || found->id != id) continue;
-    const float logit = found->logit;
-    const float penalised = logit > 0 ? logit / penalty : logit * penalty;
-    found->logit = std::clamp(penalised, -kLargest, kLargest);
-  }
-}
-
 Candidate Best(const Candidates& candidates) noexcept {
   return *std::min_element(candidates.begin(), candidates.end(), Before);
 }
@@ -87,7 +71,7 @@ void KeepTopK(std::size_t k, Candidates* candidates) {
   candidates->resize(kept);
 }
 
-void KeepTopP(double p, Candidates* candidates) {
+void KeepTopP(double p, Candidates* candidates, std::size_t min_keep) {
   const float best = Best(*candidates).logit;
   double total = 0;
   for (const Candidate& candidate : *candidates) total += Weight(candidate, best);
@@ -100,15 +84,22 @@ void KeepTopP(double p, Candidates* candidates) {
       SortBest(sorted, candidates);
     }
     sum += Weight((*candidates)[kept++], best);
-  } while (sum < p * total && kept < candidates->size());
+  } while ((sum < p * total || kept < min_keep) && kept < candidates->size());
   candidates->resize(kept);
 }
 
-void KeepMinP(double p, Candidates* candidates) {
+void KeepMinP(double p, Candidates* candidates, std::size_t min_keep) {
   const float best = Best(*candidates).logit;
-  std::erase_if(*candidates, [&](const Candidate& candidate) {
+  const auto drops = [&](const Candidate& candidate) {
     return candidate.logit != best && Weight(candidate, best) < p;
-  });
+  };
+  if (min_keep > 1) {
+    const auto dropped = std::count_if(candidates->begin(), candidates->end(), drops);
+    if (candidates->size() - static_cast<std::size_t>(dropped) < min_keep) {
+      return KeepTopK(min_keep, candidates);
+    }
+  }
+  std::erase_if(*candidates, drops);
 }
 
 tokenizer::TokenId Draw(double temperature, double uniform, const Candidates& candidates) {

@@ -27,12 +27,6 @@ using Candidates = std::vector<Candidate>;
 /// the largest float.
 void CollectCandidates(std::span<const float> logits, Candidates* candidates);
 
-/// Divides positive logits by `penalty` (> 0) and multiplies the others, once for each distinct
-/// token of `recent` (Keskar et al., CTRL, arXiv:1909.05858, section 4.1). `candidates` are by
-/// ascending id.
-void ApplyRepeatPenalty(std::span<const tokenizer::TokenId> recent, float penalty,
-                        Candidates* candidates);
-
 /// The highest logit; the lowest id among equals. `candidates` is not empty.
 [[nodiscard]] Candidate Best(const Candidates& candidates) noexcept;
 
@@ -42,13 +36,14 @@ void SortBest(std::size_t count, Candidates* candidates);
 /// Keeps the k >= 1 best, sorted.
 void KeepTopK(std::size_t k, Candidates* candidates);
 
-/// Keeps the fewest best candidates whose probability (softmax of all) reaches p, at least one,
-/// sorted (Holtzman et al., arXiv:1904.09751).
-void KeepTopP(double p, Candidates* candidates);
+/// Keeps the fewest best candidates whose probability (softmax of all) reaches p, at least one and
+/// at least `min_keep`, sorted (Holtzman et al., arXiv:1904.09751).
+void KeepTopP(double p, Candidates* candidates, std::size_t min_keep = 0);
 
 /// Keeps candidates whose probability is at least p times the best one's; the best stays
-/// whatever p is (Nguyen et al., arXiv:2407.01082). The order stays.
-void KeepMinP(double p, Candidates* candidates);
+/// whatever p is (Nguyen et al., arXiv:2407.01082). The order stays, but where fewer than
+/// `min_keep` would be left: then these are the best, sorted.
+void KeepMinP(double p, Candidates* candidates, std::size_t min_keep = 0);
 
 /// The candidate at which the running sum of softmax(logit / temperature), in list order, passes
 /// `uniform`, a number in [0, 1). temperature > 0.

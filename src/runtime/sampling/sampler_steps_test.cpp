@@ -12,6 +12,8 @@
 #include <random>
 #include <utility>
 
+#include "runtime/sampling/penalties.hpp"
+
 namespace bittern::runtime {
 namespace {
 
@@ -84,22 +86,22 @@ TEST(CollectCandidates, DropsWhatIsNotANumberAndCapsInfinity) {
 TEST(ApplyRepeatPenalty, DividesPositiveAndMultipliesNegativeOnce) {
   Candidates candidates = FromLogits({4, -4, 0, 4, -4});
   const std::vector<tokenizer::TokenId> recent = {1, 0, 1, 0, 2};
-  ApplyRepeatPenalty(recent, 2, &candidates);
+  ApplyPenalties(recent, {.repeat = 2}, &candidates);
   EXPECT_THAT(Logits(candidates), ElementsAre(2, -8, 0, 4, -4));
 }
 
 TEST(ApplyRepeatPenalty, IgnoresTokensThatAreNotCandidates) {
   Candidates candidates = {{3, 1.0f}, {7, 1.0f}};
   const std::vector<tokenizer::TokenId> recent = {-1, 0, 5, 7, 100};
-  ApplyRepeatPenalty(recent, 4, &candidates);
+  ApplyPenalties(recent, {.repeat = 4}, &candidates);
   EXPECT_THAT(Logits(candidates), ElementsAre(1, 0.25f));
 }
 
 TEST(ApplyRepeatPenalty, StaysFinite) {
   Candidates candidates = FromLogits({kLargest, -kLargest});
   const std::vector<tokenizer::TokenId> recent = {0, 1};
-  ApplyRepeatPenalty(recent, 0.25f, &candidates);
-  ApplyRepeatPenalty(recent, 1e30f, &candidates);
+  ApplyPenalties(recent, {.repeat = 0.25f}, &candidates);
+  ApplyPenalties(recent, {.repeat = 1e30f}, &candidates);
   for (const float logit : Logits(candidates)) EXPECT_TRUE(std::isfinite(logit));
 }
 

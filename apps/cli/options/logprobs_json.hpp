@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logprobs as OpenAI's servers write them, with llama.cpp's "id" beside.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "runtime/sampling/logprobs.hpp"
+
+namespace bittern::cli {
+
+/// {"id", "token", "bytes", "logprob", "top_logprobs": [{"id", "token", "bytes", "logprob"}]};
+/// "token" has U+FFFD where the bytes are not whole characters.
+[[nodiscard]] nlohmann::ordered_json ToJson(const runtime::TokenLogprobs& logprobs,
+                                            const tokenizer::Tokenizer& tokenizer);
+
+/// {"content": [...]}, one entry for each token.
+[[nodiscard]] nlohmann::ordered_json LogprobsJson(std::span<const runtime::TokenLogprobs> logprobs,
+                                                  const tokenizer::Tokenizer& tokenizer);
+
+}  // namespace bittern::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rarer samplers, under llama.cpp's names (docs/sampling.md).
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "runtime/generate_options.hpp"
+
+namespace bittern::cli {
+
+/// --samplers, --sampler-seq, penalties, typical-p, top-n-sigma, XTC, DRY, dynamic temperature,
+/// mirostat, adaptive-p, --min-keep, --logit-bias, --stop-on-loop
+void AddSamplerOptions(CLI::App& command, runtime::GenerateOptions* options);
+
+/// --logprobs, for commands that can write them
+void AddLogprobsOption(CLI::App& command, runtime::GenerateOptions* options);
+
+}  // namespace bittern::cli

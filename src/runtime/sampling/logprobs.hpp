@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// How probable the model found a token: log-softmax of the logits as the model gave them, before
+// biases, penalties, masks and temperature. OpenAI's and llama.cpp's servers mean the same number.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tokenizer/tokenizer.hpp"
+
+namespace bittern::runtime {
+
+struct TokenLogprob {
+  tokenizer::TokenId id = 0;
+  float logprob = 0;  ///< natural logarithm, <= 0
+};
+
+/// A token that was picked, and the most probable ones at its place.
+struct TokenLogprobs {
+  TokenLogprob picked = {};
+  std::vector<TokenLogprob> top = {};  ///< best first, equals by ascending id
+};
+
+/// `logits` are finite, `id` is one of theirs; the `count` best, or all there are. Sums in double
+/// by ascending id: the same on every machine.
+[[nodiscard]] TokenLogprobs LogprobsOf(std::span<const float> logits, tokenizer::TokenId id,
+                                       int count);
+
+}  // namespace bittern::runtime

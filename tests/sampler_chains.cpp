@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs samplers for tests/sampler_oracle.py, with the vocabulary of the model that is named. Prints
+// its tokens as a list of lists of bytes, then for each line {"options": fields of a request,
+// "steps": [{"accept": ids, "ids": ..., "logits": ...}]} of standard input a line [{"id",
+// "candidates": [[id, probability]]}] or {"error"}. Logits that are not given are -infinity.
+#include <iostream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/options/sampling_fields.hpp"
+#include "runtime/loaded_model.hpp"
+
+namespace {
+
+using namespace bittern;
+using nlohmann::json;
+
+Result<json> RunLine(const json& line, const tokenizer::Tokenizer& tokenizer) {
+  runtime::GenerateOptions options;
+  for (const auto& [field, value] : line["options"].items()) {
+    const bool known = BITTERN_TRY(cli::ReadSamplingField(field, value, tokenizer, &options));
+    if (!known) return Fail(ErrorCode::kInvalidArgument, "unknown field " + field);
+  }
+  auto sampler = BITTERN_TRY(runtime::Sampler::Create(options.sampler, &tokenizer));
+  json results = json::array();
+  for (const json& step : line["steps"]) {
+    for (const json& id : step["accept"]) sampler.Accept(id.get<runtime::TokenId>());
+    std::vector<float> logits(static_cast<std::size_t>(tokenizer.vocab_size()),
+                              -std::numeric_limits<float>::infinity());
+    for (std::size_t i = 0; i < step["ids"].size(); ++i) {
+      logits[step["ids"][i].get<std::size_t>()] = step["logits"][i].get<float>();
+    }
+    const runtime::TokenId id = BITTERN_TRY(sampler.Sample(logits));
+    sampler.Accept(id);
+    json candidates = json::array();
+    for (const runtime::TokenProbability& candidate : sampler.LastCandidates()) {
+      candidates.push_back({candidate.id, candidate.probability});
+    }
+    results.push_back({{"id", id}, {"candidates", std::move(candidates)}});
+  }
+  return results;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 1;
+  const auto model = runtime::LoadedModel::Load(argv[1]);
+  if (!model) {
+    std::cerr << model.error().message << "\n";
+    return 1;
+  }
+  const tokenizer::Tokenizer& tokenizer = (*model)->tokenizer;
+  json pieces = json::array();
+  for (runtime::TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
+    json bytes = json::array();
+    for (const char byte : tokenizer.TokenBytes(id, true)) {
+      bytes.push_back(static_cast<unsigned char>(byte));
+    }
+    pieces.push_back(std::move(bytes));
+  }
+  std::cout << pieces.dump() << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    const Result<json> result = RunLine(json::parse(line), tokenizer);
+    const json answer = result ? *result : json{{"error", result.error().message}};
+    std::cout << answer.dump() << std::endl;
+  }
+}
