@@ -102,6 +102,20 @@ constexpr auto kRows = std::to_array<Row>({
            "make recent tokens less probable; above 0; 1: off"),
     Whole("repeat_last_n", kGenerate, -1, kMostInt, "64",
           "how many tokens count as recent; 0: none, -1: all"),
+    Number("frequency_penalty", kGenerate, -kMostFloat, kMostFloat, "0",
+           "taken off a logit once for each time its token is recent"),
+    Number("presence_penalty", kGenerate, -kMostFloat, kMostFloat, "0",
+           "taken off the logit of each recent token"),
+    Number("typical_p", kGenerate, -kMostFloat, kMostFloat, "1", "locally typical; 1: off"),
+    Number("top_n_sigma", kGenerate, -kMostFloat, kMostFloat, "-1",
+           "drop logits so many deviations below the best; 0 or less: off"),
+    Number("xtc_probability", kGenerate, -kMostFloat, kMostFloat, "0",
+           "how often XTC acts; 0: off"),
+    Number("xtc_threshold", kGenerate, -kMostFloat, kMostFloat, "0.1", "of XTC; above 0.5: off"),
+    Text("samplers", kGenerate, "", false,
+         "the steps and their order, with ; between, e.g. penalties;top_k;temperature; empty: "
+         "llama.cpp's order"),
+    Switch("stop_on_loop", kGenerate, "off", "end a text that repeats itself"),
     Whole("seed", kGenerate, -1, 4294967295.0, "-1", "of the random draw; -1: a new one each time"),
     Text("stop", kGenerate, "", true, "end before this text"),
     Switch("ignore_eos", kGenerate, "off", "go on after the token that ends a text"),
@@ -257,6 +271,7 @@ Result<void> OptionsObject::Set(std::string_view key, std::string_view value) {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("{}: {} expected, {} found", key, Expected(*row), Shown(value)));
   }
+  if (row->key == "samplers" && !value.empty()) BITTERN_TRY(runtime::ParseSamplers(value));
   const std::lock_guard lock(mutex_);
   std::vector<std::string>& values = settings_[std::string(key)];
   if (!row->repeated) values.clear();
@@ -356,6 +371,19 @@ runtime::GenerateOptions GenerateOptionsOf(const Settings& settings,
   Take(settings, "min_p", &options.sampler.min_p);
   Take(settings, "repeat_penalty", &options.sampler.repeat_penalty);
   Take(settings, "repeat_last_n", &options.sampler.repeat_last_n);
+  Take(settings, "frequency_penalty", &options.sampler.frequency_penalty);
+  Take(settings, "presence_penalty", &options.sampler.presence_penalty);
+  Take(settings, "typical_p", &options.sampler.typical_p);
+  Take(settings, "top_n_sigma", &options.sampler.top_n_sigma);
+  Take(settings, "xtc_probability", &options.sampler.xtc_probability);
+  Take(settings, "xtc_threshold", &options.sampler.xtc_threshold);
+  std::string samplers;
+  Take(settings, "samplers", &samplers);
+  if (!samplers.empty()) {  // checked when it was set
+    options.sampler.samplers =
+        runtime::ParseSamplers(samplers).value_or(runtime::DefaultSamplers());
+  }
+  Take(settings, "stop_on_loop", &options.stop_on_loop);
   std::int64_t seed = -1;
   Take(settings, "seed", &seed);
   options.sampler.seed = static_cast<std::uint32_t>(seed);
