@@ -34,9 +34,14 @@ function(bittern_layer name)
 endfunction()
 
 # bittern_test(name SOURCES ... LINK ...): one GoogleTest program and one ctest entry.
+# Where kernels are linked, BITTERN_ISA in the environment forces their instruction set.
 function(bittern_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  if("${ARG_LINK}" MATCHES "kernels|model|runtime|eval|capi")
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/isa_of_environment.cpp)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock
     GTest::gtest_main)
   # Only where it is used: ccache then shares the objects of the other files between source trees.

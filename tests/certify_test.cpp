@@ -49,14 +49,11 @@ Certificate Golden(const Certificate& found) {
 
 Loaded Load(const fs::path& path, const model::LoadOptions& weights = {},
             std::string_view isa = "") {
-  const char* const forced = std::getenv("BITTERN_ISA");
-  const std::string before = forced == nullptr ? "" : forced;  // "" forces nothing
-  if (!isa.empty()) setenv("BITTERN_ISA", std::string(isa).c_str(), 1);
   LoadOptions options;
   options.num_threads = 1;
   options.weights = weights;
+  options.weights.isa = isa;
   auto model = LoadedModel::Load(path, options);
-  setenv("BITTERN_ISA", before.c_str(), 1);
   EXPECT_TRUE(model.has_value()) << model.error().message;
   return *model;
 }

@@ -47,11 +47,8 @@ std::uint64_t HashOfLogits(const std::shared_ptr<const LoadedModel>& model, int 
 }
 
 std::shared_ptr<const LoadedModel> LoadWithIsa(std::string_view isa) {
-  const char* const forced = std::getenv("BITTERN_ISA");
-  const std::string before = forced == nullptr ? "" : forced;  // "" forces nothing
-  setenv("BITTERN_ISA", std::string(isa).c_str(), 1);
-  auto model = LoadedModel::Load(testing_support::ShippedModelPath());
-  setenv("BITTERN_ISA", before.c_str(), 1);
+  auto model = LoadedModel::Load(testing_support::ShippedModelPath(),
+                                 {.weights = {.isa = std::string(isa)}});
   EXPECT_TRUE(model.has_value()) << model.error().message;
   return model.value();
 }

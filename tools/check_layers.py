@@ -24,6 +24,8 @@ BELOW = {  # folder: what it may include besides itself
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "doctor": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime",
                "eval"},
+    "capi": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
+             "runtime"},
     "serve": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
               "runtime"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
@@ -42,6 +44,11 @@ VECTOR_CODE = re.compile(r"immintrin\.h|arm_neon\.h|x86intrin\.h|\b__AVX|\b__ARM
 # Headers that only some systems have. Programs may ask what a terminal is (unistd.h), tests more.
 SYSTEM_CODE = re.compile(r"#\s*include\s+<(sys/|linux/|mach/|sched\.h|fcntl\.h|pthread\.h|unistd\.h)")
 TEST_FILE = re.compile(r"_test\.cpp$|_for_test\.hpp$")
+# The library stands alone: the environment and the names of flags belong to programs.
+ENVIRONMENT = re.compile(r"\b(secure_)?getenv\b|\benviron\b|\b(set|put)env\b")
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+FLAG = re.compile(r"(?<![\w-])--[a-z]")
+USED_BY_TESTS = re.compile(r"(_test|_bench)\.cpp$|(_for_test|/test_\w+|_oracle)\.hpp$")
 
 
 def source_files(root):
@@ -74,6 +81,12 @@ def check_file(path, parts, complaints):
                 complaints.append(f"{name}:{number}: {folder} may not include {include[1]}")
         if folder != "kernels" and VECTOR_CODE.search(line):
             complaints.append(f"{name}:{number}: vector code belongs in src/kernels")
+        if parts[0] == "src" and not USED_BY_TESTS.search(name):
+            if ENVIRONMENT.search(line):
+                complaints.append(f"{name}:{number}: a program asks the environment, src/ does not")
+            if any(FLAG.search(text) for text in STRING.findall(line)):
+                complaints.append(f"{name}:{number}: a text of src/ names options as key=value, "
+                                  "not as flags")
         system = SYSTEM_CODE.search(line)
         if system and folder != "base" and not TEST_FILE.search(name) and not (
                 folder == "cli" and system[1] == "unistd.h"):
@@ -117,6 +130,12 @@ SELF_TESTS = [  # file, text, what the complaint must contain ("" for none)
     ("src/model/cpus.cpp", f"// {LICENCE}\n#include <sched.h>\n", "system calls"),
     ("apps/cli/aux.cpp", f"// {LICENCE}\n#include <sys/auxv.h>\n", "system calls"),
     ("src/base/bare.hpp", "#pragma once\n", "first two lines"),
+    ("src/base/env.cpp", f'// {LICENCE}\nauto x = std::getenv("HOME");\n', "the environment"),
+    ("src/base/env_test.cpp", f'// {LICENCE}\nauto x = std::getenv("HOME");\n', ""),
+    ("apps/cli/env.cpp", f'// {LICENCE}\nauto x = std::getenv("HOME");\n', ""),
+    ("src/model/flag.cpp", f'// {LICENCE}\nconst char* x = "try --head exact";\n', "as flags"),
+    ("src/model/dash.cpp", f'// {LICENCE}\nint a = "x"[--b]; const char* x = "a--b -- c";\n', ""),
+    ("apps/cli/flag.cpp", f'// {LICENCE}\nconst char* x = "--head";\n', ""),
     ("tests/CMakeLists.txt", "\n", "first two lines"),
     ("src/base/long.cpp", f"// {LICENCE}\n" + "\n" * MAX_LINES, "601 lines"),
 ]

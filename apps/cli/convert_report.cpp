@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/options/wording.hpp"
 #include "formats/display.hpp"
 
 namespace bittern::cli {
@@ -101,7 +102,7 @@ std::string ConvertJson(const ConvertSummary& summary) {
   for (const Decision& decision : report.decisions) {
     decisions.push_back({{"subject", decision.subject},
                          {"choice", decision.choice},
-                         {"reason", decision.reason},
+                         {"reason", WordReason(decision)},
                          {"notable", decision.notable}});
   }
   json["decisions"] = std::move(decisions);

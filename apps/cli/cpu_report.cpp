@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "kernels/registry.hpp"
@@ -48,9 +47,9 @@ CpuReport::Operation OperationOf(std::string name, std::string what, const Kerne
 }  // namespace
 
 Result<CpuReport> MakeCpuReport() {
-  const auto chosen = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
-  const char* forced = std::getenv("BITTERN_ISA");
-  CpuReport report{kArchitecture, forced == nullptr ? "" : forced, {}, {}};
+  const auto chosen = BITTERN_TRY(kernels::SelectKernelsForced());
+  const std::string& forced = kernels::ForcedIsa();
+  CpuReport report{kArchitecture, forced, {}, {}};
   for (const kernels::Isa isa : kernels::AllIsas()) {
     report.instruction_sets.push_back({std::string(kernels::IsaName(isa)), kernels::Supports(isa)});
   }

@@ -17,9 +17,11 @@
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/arguments.hpp"
+#include "cli/options/environment.hpp"
 #include "cli/options/help.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "kernels/registry.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -145,6 +147,7 @@ int main(int argc, char** argv) {
     if (const auto guarded = bittern::GuardMappedReads(); !guarded) {
       return bittern::cli::Report(guarded.error(), bittern::cli::kExitRuntime);
     }
+    bittern::kernels::ForceIsa(bittern::cli::IsaOfUser());
     return bittern::cli::Main(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   } catch (const std::bad_alloc&) {
     return bittern::cli::Report({bittern::ErrorCode::kOutOfMemory, "out of memory"},

@@ -14,6 +14,7 @@
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
+#include "cli/options/wording.hpp"
 #include "cli/output.hpp"
 #include "cli/savings.hpp"
 #include "cli/terminal.hpp"
@@ -58,7 +59,7 @@ nlohmann::ordered_json ToJson(const Decisions& decisions) {
   for (const Decision& decision : decisions) {
     array.push_back({{"subject", decision.subject},
                      {"choice", decision.choice},
-                     {"reason", decision.reason},
+                     {"reason", WordReason(decision)},
                      {"notable", decision.notable}});
   }
   return array;

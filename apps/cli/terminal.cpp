@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "cli/commands.hpp"
+#include "cli/options/wording.hpp"
 
 namespace bittern::cli {
 
@@ -39,7 +40,8 @@ void ProgressLine::Clear() {
 
 int Report(const Error& error, int exit_code) {
   const bool colour = UsesColour(stderr);
-  PrintError("{}error:{} {}\n", colour ? "\x1b[1;31m" : "", colour ? "\x1b[0m" : "", error.message);
+  PrintError("{}error:{} {}\n", colour ? "\x1b[1;31m" : "", colour ? "\x1b[0m" : "",
+             WordError(error));
   return exit_code;
 }
 

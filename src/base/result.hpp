@@ -23,18 +23,25 @@ enum class ErrorCode : std::uint8_t {
   kInternal,             ///< A defect in Bittern.
 };
 
-/// Why something failed. `message` names the thing, what was expected and what was found.
+/// Why something failed.
 struct Error {
   ErrorCode code;
-  std::string message;
+  std::string message;    ///< names the thing, what was expected and what was found
+  std::string hint = {};  ///< what may help; may be empty. Names options as key=value, with the
+                          ///< keys of the public API; a program puts its own words for them.
 };
 
 template <class T>
 using Result = tl::expected<T, Error>;
 
 /// `return Fail(ErrorCode::kIo, "...")` from any function that returns a Result.
-inline tl::unexpected<Error> Fail(ErrorCode code, std::string message) {
-  return tl::unexpected<Error>(Error{code, std::move(message)});
+inline tl::unexpected<Error> Fail(ErrorCode code, std::string message, std::string hint = {}) {
+  return tl::unexpected<Error>(Error{code, std::move(message), std::move(hint)});
+}
+
+/// "message; hint", for reports that have one text only.
+inline std::string MessageAndHint(const Error& error) {
+  return error.hint.empty() ? error.message : error.message + "; " + error.hint;
 }
 
 /// Puts "prefix: " before an error's message, for callers that know the file or tensor.

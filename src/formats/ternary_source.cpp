@@ -185,30 +185,27 @@ void TernaryOpener::DecideI2sLayout() {
   i2s_decided_ = true;
   const I2sEvidence evidence = WeighI2sLayouts(*checkpoint_);
   const auto seen = evidence.Layout();
-  const auto decide = [this](quant::TernaryLayout layout, std::string reason, bool notable) {
+  const auto decide = [this](quant::TernaryLayout layout, std::string reason, bool notable,
+                             std::string hint = {}) {
     i2s_ = &quant::CodecOf(layout);
-    decisions_->push_back({"I2_S layout", std::string(NameOf(layout)), std::move(reason), notable});
+    decisions_->push_back(
+        {"I2_S layout", std::string(NameOf(layout)), std::move(reason), notable, std::move(hint)});
   };
   if (i2s_ != nullptr) {  // said by the file or the user: obeyed
     if (!seen || *seen == i2s_->layout) return;
     decide(i2s_->layout,
-           fmt::format("as {0} says, but zeros of gate and up go with those of down under {1} "
-                       "alone; if the text is garbage, try --i2s-layout {1}",
+           fmt::format("as {} says, but zeros of gate and up go with those of down under {} alone",
                        kLayoutKey, NameOf(*seen)),
-           true);
+           true, fmt::format("if the text is garbage, try i2s_layout={}", NameOf(*seen)));
   } else if (seen) {
     const bool odd = *seen != quant::TernaryLayout::kI2sX86;
-    decide(
-        *seen,
-        fmt::format(
-            "only in this layout do the zero rows of gate and up match the zero columns of down{}",
-            odd ? "; --i2s-layout says otherwise" : ""),
-        odd);
+    decide(*seen,
+           "only in this layout do the zero rows of gate and up match the zero columns of down",
+           odd, odd ? "i2s_layout=NAME says otherwise" : "");
   } else if (evidence.LooksTrained()) {
     decide(quant::TernaryLayout::kI2sX86,
-           "the official file's; neither the file nor its weights say which; if the text is "
-           "garbage, try --i2s-layout arm-64, row4 or sequential",
-           true);
+           "the official file's; neither the file nor its weights say which", true,
+           "if the text is garbage, try i2s_layout=arm-64, row4 or sequential");
   } else {
     decide(quant::TernaryLayout::kI2sX86, "the official file's; nothing in the file says which",
            false);
@@ -248,11 +245,12 @@ Result<quant::TlTiling> TernaryOpener::TilingOf(const Tensor& tensor) {
     reason = "bitnet.cpp's for this shape; the file does not say";
   }
   if (!tiling) {
-    return Fail(ErrorCode::kUnsupported,
-                fmt::format("the tiling of a {} matrix is not in the file and could not be found; "
-                            "give BM, BK and bm of its converter's kernel_config.ini, as in "
-                            "--tl-tiling {},{},BM,BK,bm",
-                            shape, rows, cols));
+    return Fail(
+        ErrorCode::kUnsupported,
+        fmt::format("the tiling of a {} matrix is not in the file and could not be found", shape),
+        fmt::format("give BM, BK and bm of its converter's kernel_config.ini, as in "
+                    "tl_tiling={},{},BM,BK,bm",
+                    rows, cols));
   }
   tilings_[shape] = *tiling;
   decisions_->push_back({"tiling of " + shape, Describe(*tiling), reason, true});

@@ -93,7 +93,7 @@ TEST(TernaryOpener, ATrainedModelThatShowsNoLayoutIsReported) {
   const Decisions decisions = DecisionsOf(builder, TernaryLayout::kI2sX86);
   ASSERT_EQ(decisions.size(), 1u);
   EXPECT_TRUE(decisions[0].notable);
-  EXPECT_THAT(decisions[0].reason, HasSubstr("--i2s-layout"));
+  EXPECT_THAT(decisions[0].hint, HasSubstr("i2s_layout="));
 }
 
 TEST(TernaryOpener, ANamedLayoutIsObeyedAndReportedWhereTheWeightsSpeakAgainstIt) {
@@ -106,7 +106,7 @@ TEST(TernaryOpener, ANamedLayoutIsObeyedAndReportedWhereTheWeightsSpeakAgainstIt
   const Decisions decisions = named(TernaryLayout::kI2sRow4, "arm-64");
   ASSERT_EQ(decisions.size(), 1u);
   EXPECT_TRUE(decisions[0].notable);
-  EXPECT_THAT(decisions[0].reason, HasSubstr("try --i2s-layout row4"));
+  EXPECT_THAT(decisions[0].hint, HasSubstr("try i2s_layout=row4"));
 }
 
 TEST(TernaryOpener, AnUnknownLayoutIsRefused) {
@@ -178,7 +178,7 @@ TEST(TernaryOpener, TilingsAreReadFoundOrAskedFor) {
   auto opener = TernaryOpener::Create(*file, &decisions).value();
   const auto unknown = opener.Open(tensor);
   ASSERT_FALSE(unknown);
-  EXPECT_THAT(unknown.error().message, HasSubstr("as in --tl-tiling 128,448,BM,BK,bm"));
+  EXPECT_THAT(unknown.error().hint, HasSubstr("as in tl_tiling=128,448,BM,BK,bm"));
   ASSERT_TRUE((*file).metadata().Override("ternary.tl.tiling=str:128,448,64,96,32"));
   auto told = TernaryOpener::Create(*file, &decisions).value();
   std::vector<std::uint8_t> read(codes.size());

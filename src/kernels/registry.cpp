@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "base/arm_features.hpp"
 
 namespace bittern::kernels {
@@ -32,6 +30,11 @@ constexpr std::string_view kIsaNames[] = {
 #include "kernels/isa.def"
 #undef ISA
 };
+
+std::string& ForcedName() {
+  static std::string name;
+  return name;
+}
 
 std::string KnownIsas() {
   std::string names;
@@ -82,7 +85,11 @@ Kernels SelectKernels(bool (*usable)(Isa)) noexcept {
   return chosen;  // complete: registry_test checks that every operation has a scalar kernel
 }
 
+void ForceIsa(std::string_view isa_name) { ForcedName() = isa_name; }
+const std::string& ForcedIsa() noexcept { return ForcedName(); }
+
 Result<Kernels> SelectKernelsForced(std::string_view isa_name) {
+  if (isa_name.empty()) isa_name = ForcedIsa();
   if (isa_name.empty()) return SelectKernels();
   for (Isa limit : kIsas) {
     if (IsaName(limit) != isa_name) continue;
@@ -95,14 +102,9 @@ Result<Kernels> SelectKernelsForced(std::string_view isa_name) {
     return chosen;
   }
   return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("BITTERN_ISA={}: unknown here or not supported by this CPU; "
+              fmt::format("isa={}: unknown here or not supported by this CPU; "
                           "instruction sets of this build: {}",
                           isa_name, KnownIsas()));
-}
-
-Result<Kernels> SelectKernelsFromEnvironment() {
-  const char* name = std::getenv("BITTERN_ISA");
-  return SelectKernelsForced(name == nullptr ? "" : name);
 }
 
 }  // namespace bittern::kernels

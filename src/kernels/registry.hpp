@@ -32,12 +32,16 @@ struct Kernels {
 /// For each operation the first kernel whose ISA `usable` accepts.
 [[nodiscard]] Kernels SelectKernels(bool (*usable)(Isa) = Supports) noexcept;
 
-/// As SelectKernels, but obeys a forced ISA ("scalar", "avx2", ...; "" for none): kernels of that
-/// ISA or, where an operation has none, of the best one below it. Error kInvalidArgument: the
-/// name is unknown (the message lists the known ones) or this CPU cannot run it.
-[[nodiscard]] Result<Kernels> SelectKernelsForced(std::string_view isa_name);
+/// As SelectKernels, but obeys a forced ISA ("scalar", "avx2", ...; "": that of ForceIsa): kernels
+/// of that ISA or, where an operation has none, of the best one below it. Error kInvalidArgument:
+/// the name is unknown (the message lists the known ones) or this CPU cannot run it.
+[[nodiscard]] Result<Kernels> SelectKernelsForced(std::string_view isa_name = "");
 
-/// SelectKernelsForced with the environment variable BITTERN_ISA.
-[[nodiscard]] Result<Kernels> SelectKernelsFromEnvironment();
+/// What SelectKernelsForced("") forces in this process; "" (the beginning): nothing. A program
+/// calls it before it loads models, with what its user says; not beside other calls of this header.
+/// The name is checked when it is used.
+void ForceIsa(std::string_view isa_name);
+/// What ForceIsa was last given.
+[[nodiscard]] const std::string& ForcedIsa() noexcept;
 
 }  // namespace bittern::kernels

@@ -52,9 +52,8 @@ class KeyReader {
 
  private:
   tl::unexpected<Error> Missing(std::string_view key, std::string_view value) const {
-    return Fail(ErrorCode::kCorruptFile,
-                fmt::format("metadata key {}{} is missing; --override-kv {}{}={} gives it", prefix_,
-                            key, prefix_, key, value));
+    return Fail(ErrorCode::kCorruptFile, fmt::format("metadata key {}{} is missing", prefix_, key),
+                fmt::format("override_kv={}{}={} gives it", prefix_, key, value));
   }
   const formats::Metadata& metadata_;
   std::string prefix_;
@@ -92,9 +91,8 @@ Result<double> ReadRopeTheta(const formats::Metadata& metadata, const KeyReader&
   constexpr double kDefault = 10000;
   const std::string key = architecture + ".rope.freq_base";
   if (metadata.Find(key) != nullptr) return keys.Float("rope.freq_base", 1, 1e12);
-  decisions->push_back({key, "10000",
-                        fmt::format("the file does not say; --override-kv {}=float:X sets it", key),
-                        true});
+  decisions->push_back({key, "10000", "the file does not say", true,
+                        fmt::format("override_kv={}=float:X sets it", key)});
   return kDefault;
 }
 

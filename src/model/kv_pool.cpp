@@ -65,6 +65,35 @@ std::size_t KvPool::page_bytes() const noexcept {
   return heads * (key_bytes_ + value_bytes_ + scales);
 }
 
+template <class Visit>
+void KvPool::ForEachPart(std::uint32_t page, const Visit& take) const {
+  const std::size_t num_pages = references_.size();
+  const auto scale_bytes = static_cast<std::size_t>(kPagePositions) * sizeof(float);
+  for (std::size_t head = 0; head < Head(num_layers_, 0); ++head) {
+    const std::size_t at = head * num_pages + page;
+    take(keys_.data() + at * key_bytes_, key_bytes_);
+    take(values_.data() + at * value_bytes_, value_bytes_);
+    if (type_ != KvType::kI8) continue;
+    const std::size_t scales = at * static_cast<std::size_t>(kPagePositions);
+    take(reinterpret_cast<const std::byte*>(key_scales_.data() + scales), scale_bytes);
+    take(reinterpret_cast<const std::byte*>(value_scales_.data() + scales), scale_bytes);
+  }
+}
+
+void KvPool::SavePage(std::uint32_t page, std::span<std::byte> bytes) const noexcept {
+  ForEachPart(page, [&](const std::byte* part, std::size_t size) {
+    std::memcpy(bytes.data(), part, size);
+    bytes = bytes.subspan(size);
+  });
+}
+
+void KvPool::RestorePage(std::uint32_t page, std::span<const std::byte> bytes) noexcept {
+  ForEachPart(page, [&](const std::byte* part, std::size_t size) {
+    std::memcpy(const_cast<std::byte*>(part), bytes.data(), size);  // this object's own memory
+    bytes = bytes.subspan(size);
+  });
+}
+
 std::uint32_t KvPool::Take() noexcept {
   std::ranges::pop_heap(free_, std::greater<>());
   const std::uint32_t page = free_.back();

@@ -57,6 +57,11 @@ class KvPool {
   /// Copies the first `positions` positions of a page, in all layers and heads.
   void Copy(std::uint32_t from, std::uint32_t to, int positions) noexcept;
 
+  /// Writes all of a page to page_bytes() bytes, or reads it from them: a sequence that is kept
+  /// outside of this process. The order of the bytes depends on nothing but type() and the model.
+  void SavePage(std::uint32_t page, std::span<std::byte> bytes) const noexcept;
+  void RestorePage(std::uint32_t page, std::span<const std::byte> bytes) noexcept;
+
   /// Page 0 of a layer's keys or values of one key-value head.
   [[nodiscard]] std::byte* keys(int layer, int kv_head) noexcept {
     return keys_.data() + Head(layer, kv_head) * references_.size() * key_bytes_;
@@ -80,6 +85,10 @@ class KvPool {
   [[nodiscard]] std::size_t Positions() const noexcept {
     return references_.size() * static_cast<std::size_t>(kPagePositions);
   }
+
+  /// Calls take(data, bytes) for each part of a page, in one order.
+  template <class Take>
+  void ForEachPart(std::uint32_t page, const Take& take) const;
 
   int num_layers_ = 0, num_kv_heads_ = 0;
   KvType type_ = KvType::kF16;

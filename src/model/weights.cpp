@@ -200,10 +200,9 @@ Result<void> PrepareHead(const formats::Checkpoint& checkpoint, HeadMode mode, T
     const bool empty = weights->screened_head.empty();
     decisions->push_back({"output head screen", empty ? "off" : "on",
                           empty ? "a row of the head is not finite"
-                                : fmt::format("a coarse copy of {} MB; same tokens (--head exact: "
-                                              "without)",
+                                : fmt::format("a coarse copy of {} MB; same tokens",
                                               weights->screened_head.bytes() / 1'000'000),
-                          empty});
+                          empty, empty ? "" : "head=exact: without"});
     if (!empty) return {};
   }
   return MoveToMemory(checkpoint, pool, "the output head", &weights->lm_head);
@@ -217,7 +216,7 @@ void ReportDeadNeurons(const Weights& weights, const ModelConfig& c, Decisions* 
   if (left_out == 0) return;
   decisions->push_back({"dead neurons",
                         fmt::format("{} of {} left out", left_out, inner * weights.layers.size()),
-                        "their gates have no weight other than 0 (--zero-skip off: kept)", false});
+                        "their gates have no weight other than 0", false, "zero_skip=off: kept"});
 }
 
 }  // namespace
@@ -226,7 +225,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
                               ThreadPool& pool, Decisions* decisions, const LoadOptions& options) {
   TensorBinder binder(checkpoint);
   Weights weights;
-  weights.kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
+  weights.kernels = BITTERN_TRY(kernels::SelectKernelsForced(options.isa));
   weights.embedding = BITTERN_TRY(LoadDense(binder, "token_embd.weight", c, pool));
   weights.final_norm =
       BITTERN_TRY(BindNorm(binder, "output_norm.weight", static_cast<std::size_t>(c.hidden_size)));
@@ -247,6 +246,9 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
                 .skip_zeros = SkipsZeros(c, weights, options),
                 .arena = arena};
   for (int i = 0; i < c.num_layers; ++i) {
+    if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
+      return Fail(ErrorCode::kCancelled, "cancelled while loading");
+    }
     weights.layers.push_back(BITTERN_TRY(LoadLayer(loader, i)));
     weights.has_groups = weights.has_groups || HasGroups(weights.layers.back());
     if (options.on_progress) {

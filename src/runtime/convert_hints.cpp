@@ -31,12 +31,14 @@ formats::MetadataHints HintsFor(const formats::Checkpoint& checkpoint, Decisions
   if (const auto config = model::ReadConfig(checkpoint, decisions)) {
     hints.hidden_activation = std::string(model::ActivationName(config->activation));
   } else {
-    decisions->push_back({"activation", "not written", config.error().message, true});
+    decisions->push_back(
+        {"activation", "not written", config.error().message, true, config.error().hint});
   }
   const std::size_t before = decisions->size();
   const auto tokenizer = tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), decisions);
   if (!tokenizer) {
-    decisions->push_back({"pre-tokenizer", "not written", tokenizer.error().message, true});
+    decisions->push_back(
+        {"pre-tokenizer", "not written", tokenizer.error().message, true, tokenizer.error().hint});
     return hints;
   }
   for (std::size_t i = before; i < decisions->size(); ++i) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -130,17 +129,7 @@ Result<double> MeasureTile48Gain(ThreadPool& pool, const kernels::Kernels& kerne
   return gains[kRounds / 2];
 }
 
-MeasuredGains MeasuredGains::OfUser() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') {
-    return MeasuredGains(std::filesystem::path(cache) / "bittern" / "layouts.json");
-  }
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || home[0] != '/') return MeasuredGains({});
-  return MeasuredGains(std::filesystem::path(home) / ".cache" / "bittern" / "layouts.json");
-}
-
-std::optional<double> MeasuredGains::Find(const std::string& machine) const {
+std::optional<double> LayoutCache::Find(const std::string& machine) const {
   if (file_.empty()) return std::nullopt;
   for (const auto& [name, gain] : ReadGains(file_)) {
     if (name == machine) return gain;
@@ -148,7 +137,7 @@ std::optional<double> MeasuredGains::Find(const std::string& machine) const {
   return std::nullopt;
 }
 
-bool MeasuredGains::Keep(const std::string& machine, double gain) const {
+bool LayoutCache::Keep(const std::string& machine, double gain) const {
   if (file_.empty()) return false;
   std::error_code error;
   std::filesystem::create_directories(file_.parent_path(), error);
@@ -163,22 +152,22 @@ bool MeasuredGains::Keep(const std::string& machine, double gain) const {
 }
 
 LayoutChoice ChooseLayout(std::uint64_t ternary_bytes, const kernels::Kernels& kernels,
-                          ThreadPool& pool, const MeasuredGains& gains) {
-  const std::size_t cache = LastLevelCacheBytes();
+                          ThreadPool& pool, const LayoutCache& cache) {
+  const std::size_t cpu_cache = LastLevelCacheBytes();
   if (kernels.tile48_info->isa == kernels::Isa::scalar) {
     return {MatrixLayout::kTile16, "there is no kernel for tile48 but the plain one"};
   }
-  if (ternary_bytes < std::max<std::uint64_t>(2 * cache, 64 * kMiB)) {
+  if (ternary_bytes < std::max<std::uint64_t>(2 * cpu_cache, 64 * kMiB)) {
     return {MatrixLayout::kTile16, "the weights are not much larger than the caches"};
   }
   const std::string machine = MachineOf(kernels, pool.size());
-  const auto known = gains.Find(machine);
+  const auto known = cache.Find(machine);
   const auto gain =
       known ? Result<double>(*known)
-            : MeasureTile48Gain(pool, kernels, std::clamp(2 * cache, 64 * kMiB, 256 * kMiB));
+            : MeasureTile48Gain(pool, kernels, std::clamp(2 * cpu_cache, 64 * kMiB, 256 * kMiB));
   if (!gain) return {MatrixLayout::kTile16, "no memory to measure others"};
-  const bool kept = known || gains.Keep(machine, *gain);
-  const std::string where = kept ? "kept in " + gains.file().string() : "not kept";
+  const bool kept = known || cache.Keep(machine, *gain);
+  const std::string where = kept ? "kept in " + cache.file().string() : "not kept";
   return {*gain >= kWorthIt ? MatrixLayout::kTile48 : MatrixLayout::kTile16,
           fmt::format("tile48 multiplies {:.2f} times as fast as tile16 here; {}, {}", *gain,
                       known ? "measured before" : "measured now", where)};

@@ -37,13 +37,12 @@ struct LayoutChoice {
                                                std::size_t bytes);
 
 /// Gains that were measured before, by machine: a small JSON file. What is wrong with it, or with
-/// the place it is in, costs a measurement and nothing else.
-class MeasuredGains {
+/// the place it is in, costs a measurement and nothing else. Any thread, also beside other
+/// processes with the same file, which is replaced as a whole.
+class LayoutCache {
  public:
   /// `file`: empty for none.
-  explicit MeasuredGains(std::filesystem::path file) : file_(std::move(file)) {}
-  /// $XDG_CACHE_HOME/bittern/layouts.json, else ~/.cache/bittern/layouts.json, else none.
-  [[nodiscard]] static MeasuredGains OfUser();
+  explicit LayoutCache(std::filesystem::path file) : file_(std::move(file)) {}
 
   [[nodiscard]] std::optional<double> Find(const std::string& machine) const;
   /// True if it was kept.
@@ -58,6 +57,6 @@ class MeasuredGains {
 /// it is at least 3 % faster; else Tile16. Never fails: what cannot be measured is Tile16.
 [[nodiscard]] LayoutChoice ChooseLayout(std::uint64_t ternary_bytes,
                                         const kernels::Kernels& kernels, ThreadPool& pool,
-                                        const MeasuredGains& gains);
+                                        const LayoutCache& cache);
 
 }  // namespace bittern::runtime

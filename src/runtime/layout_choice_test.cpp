@@ -35,7 +35,7 @@ class Layouts : public testing::Test {
     return kernels;
   }
   LayoutChoice Choose(std::uint64_t bytes) {
-    return ChooseLayout(bytes, Kernels(), pool_, MeasuredGains(folder_ / "layouts.json"));
+    return ChooseLayout(bytes, Kernels(), pool_, LayoutCache(folder_ / "layouts.json"));
   }
   /// The name under which this machine's gain is kept.
   std::string Machine() {
@@ -63,7 +63,7 @@ TEST_F(Layouts, SmallModelsAreNotMeasured) {
 TEST_F(Layouts, NeitherAreCpusWithoutAKernel) {
   const auto scalar =
       kernels::SelectKernels([](kernels::Isa isa) { return isa == kernels::Isa::scalar; });
-  const auto choice = ChooseLayout(kLarge, scalar, pool_, MeasuredGains(folder_ / "layouts.json"));
+  const auto choice = ChooseLayout(kLarge, scalar, pool_, LayoutCache(folder_ / "layouts.json"));
   EXPECT_EQ(choice.layout, MatrixLayout::kTile16);
   EXPECT_THAT(choice.reason, HasSubstr("no kernel"));
   EXPECT_FALSE(std::filesystem::exists(folder_));
@@ -89,9 +89,9 @@ TEST_F(Layouts, WhatWasMeasuredDecides) {
 TEST_F(Layouts, OtherMachinesAreKept) {
   Write(R"({"another CPU": 1.5})");
   static_cast<void>(Choose(kLarge));
-  const MeasuredGains gains(folder_ / "layouts.json");
-  EXPECT_EQ(gains.Find("another CPU"), 1.5);
-  EXPECT_TRUE(gains.Find(Machine()).has_value());
+  const LayoutCache cache(folder_ / "layouts.json");
+  EXPECT_EQ(cache.Find("another CPU"), 1.5);
+  EXPECT_TRUE(cache.Find(Machine()).has_value());
 }
 
 TEST_F(Layouts, ABrokenFileIsMeasuredAnew) {
@@ -102,12 +102,12 @@ TEST_F(Layouts, ABrokenFileIsMeasuredAnew) {
 }
 
 TEST_F(Layouts, NowhereToKeepItIsNoError) {
-  const auto choice = ChooseLayout(kLarge, Kernels(), pool_, MeasuredGains({}));
+  const auto choice = ChooseLayout(kLarge, Kernels(), pool_, LayoutCache({}));
   EXPECT_THAT(choice.reason, HasSubstr("measured now, not kept"));
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ / "file") << "in the way";
   const auto blocked =
-      ChooseLayout(kLarge, Kernels(), pool_, MeasuredGains(folder_ / "file" / "layouts.json"));
+      ChooseLayout(kLarge, Kernels(), pool_, LayoutCache(folder_ / "file" / "layouts.json"));
   EXPECT_THAT(blocked.reason, HasSubstr("not kept"));
 }
 

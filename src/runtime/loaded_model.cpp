@@ -5,7 +5,6 @@
 
 #include <chrono>
 
-#include "runtime/layout_choice.hpp"
 #include "runtime/vocabulary_check.hpp"
 
 namespace bittern::runtime {
@@ -21,13 +20,13 @@ Error InFile(const std::string& path, Error error) {
   return Within(path, std::move(error));
 }
 
-/// Chooses a layout where none was asked for.
+/// Chooses a layout where none was asked for and the caller lets us measure.
 Result<void> SetLayout(const formats::Checkpoint& checkpoint, ThreadPool& pool,
-                       model::LoadOptions* options, Decisions* decisions) {
-  if (options->layout.has_value()) return {};
-  const auto kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
-  LayoutChoice choice =
-      ChooseLayout(TernaryBytes(checkpoint), kernels, pool, MeasuredGains::OfUser());
+                       const LayoutCache* cache, model::LoadOptions* options,
+                       Decisions* decisions) {
+  if (options->layout.has_value() || cache == nullptr) return {};
+  const auto kernels = BITTERN_TRY(kernels::SelectKernelsForced(options->isa));
+  LayoutChoice choice = ChooseLayout(TernaryBytes(checkpoint), kernels, pool, *cache);
   options->layout = choice.layout;
   decisions->push_back({std::string(kLayoutSubject),
                         std::string(model::MatrixLayoutName(choice.layout)),
@@ -48,7 +47,7 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint check
   BITTERN_TRY(checkpoint.CheckUnchanged());
   auto tokenizer = BITTERN_TRY(std::move(read));
   model::LoadOptions weights = options.weights;
-  BITTERN_TRY(SetLayout(checkpoint, pool, &weights, &decisions));
+  BITTERN_TRY(SetLayout(checkpoint, pool, options.layout_cache, &weights, &decisions));
   auto model = BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions, weights));
   BITTERN_TRY(CheckVocabulary(model.config(), tokenizer));
   auto loaded = std::make_shared<LoadedModel>(LoadedModel{
@@ -73,7 +72,8 @@ Error BlameOverride(const std::vector<std::string>& overrides, Error error) {
   if (error.code != ErrorCode::kCorruptFile && error.code != ErrorCode::kUnsupported) return error;
   const std::string_view text = OverrideToBlame(overrides, error.message);
   if (text.empty()) return error;
-  return {ErrorCode::kInvalidArgument, fmt::format("override \"{}\": {}", text, error.message)};
+  return {ErrorCode::kInvalidArgument, fmt::format("override \"{}\": {}", text, error.message),
+          std::move(error.hint)};
 }
 
 Result<std::shared_ptr<const LoadedModel>> LoadedModel::Load(const std::filesystem::path& path,

@@ -11,21 +11,27 @@
 #include "base/result.hpp"
 #include "grammar/constraint.hpp"
 #include "model/model.hpp"
+#include "runtime/layout_choice.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace bittern::runtime {
 
 struct LoadOptions {
-  std::vector<std::string> overrides = {};  ///< --override-kv texts, applied in order
+  std::vector<std::string> overrides = {};  ///< "key=type:value" texts, applied in order
   int num_threads = 0;                      ///< for the repack; 0: DefaultThreadCount()
-  model::LoadOptions weights = {};          ///< --kernel, --head, progress
+  model::LoadOptions weights = {};          ///< layout, head, progress
+  /// Where weights.layout is open: null takes tile16; else the faster one of tile16 and tile48, by
+  /// what the cache knows or by a measurement that it then keeps. Outlives the call.
+  const LayoutCache* layout_cache = nullptr;
 };
 
 /// If a file error mentions a key that the caller overrode, blames the override: returns it as
 /// kInvalidArgument, prefixed with the override. Otherwise returns `error` unchanged.
 [[nodiscard]] Error BlameOverride(const std::vector<std::string>& overrides, Error error);
 
-/// A model with its tokenizer. Immutable after Load; any number of sessions may share one.
+/// A model with its tokenizer. Immutable after Load; any number of sessions may share one. Loading
+/// reads the model's files and writes, measures or asks the environment nothing else, but for
+/// LoadOptions::layout_cache.
 struct LoadedModel {
   /// Errors: kNotFound, kIo, kCorruptFile, kUnsupported; messages start with the path.
   [[nodiscard]] static Result<std::shared_ptr<const LoadedModel>> Load(

@@ -23,7 +23,7 @@ TEST(MachineProbe, RatesAreThoseOfAComputer) {
   ASSERT_TRUE(bandwidth.has_value());
   EXPECT_GT(*bandwidth, 1e7);
   EXPECT_LT(*bandwidth, 1e13);  // a loop that was optimised away would be above
-  const auto kernels = kernels::SelectKernelsFromEnvironment();
+  const auto kernels = kernels::SelectKernelsForced();
   ASSERT_TRUE(kernels.has_value());
   const auto rate = MeasureInt8Rate(*pool, kernels->tile16());
   ASSERT_TRUE(rate.has_value());

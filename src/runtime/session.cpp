@@ -11,6 +11,7 @@
 
 #include "runtime/generation.hpp"
 #include "runtime/machine.hpp"
+#include "runtime/session_state.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -56,6 +57,8 @@ class Watched {
   model::ForwardState* state_;
 };
 
+constexpr int kMostSessions = 1024;
+
 tl::unexpected<Error> Abandoned() {
   return Fail(ErrorCode::kCancelled, "cancelled while reading the prompt");
 }
@@ -71,7 +74,7 @@ struct Session::Impl {
     kUnneeded,    ///< a generation has used what it wanted and gave no logits to the caller
   };
 
-  std::unique_ptr<Machine> machine;
+  std::shared_ptr<Machine> machine;  // of all forks
   model::KvSequence cache;
   int context_length;
   std::size_t batch_size;
@@ -126,8 +129,11 @@ Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
 Result<void> Session::Impl::Run(std::span<const TokenId> ids, std::size_t rows,
                                 const std::optional<model::CandidateRequest>& request) {
   last = Last::kNothing;
-  if (!cache.Reserve(static_cast<int>(ids.size()))) {  // cannot happen: Check
-    return Fail(ErrorCode::kInternal, "the session has no page left");
+  if (!cache.Reserve(static_cast<int>(ids.size()))) {  // only beside forks: Check
+    return Fail(ErrorCode::kContextFull,
+                fmt::format("the sequences that share {} pages of {} tokens have used them up",
+                            cache.pool().num_pages(), model::kPagePositions),
+                "max_sequences=N reserves more");
   }
   model::Segment segment{.sequence = &cache, .tokens = ids};
   results.Prepare(rows, request, vocab_size(), &segment);
@@ -260,14 +266,19 @@ Result<Session> Session::Create(std::shared_ptr<const LoadedModel> model,
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("batch size: at least 1 expected, {} found", options.batch_size));
   }
+  if (options.max_sessions < 1 || options.max_sessions > kMostSessions) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("sessions that share pages: 1..{} expected, {} found", kMostSessions,
+                            options.max_sessions));
+  }
   const int capacity = options.context_length == 0 ? limit : options.context_length;
   const int batch_size = std::min(options.batch_size, capacity);
-  auto machine =
-      BITTERN_TRY(Machine::Create(std::move(model), {.max_tokens = batch_size,
-                                                     .max_positions = capacity,
-                                                     .num_pages = model::PagesFor(capacity),
-                                                     .num_threads = options.num_threads,
-                                                     .kv_type = options.kv_type}));
+  std::shared_ptr<Machine> machine = BITTERN_TRY(Machine::Create(
+      std::move(model), {.max_tokens = batch_size,
+                         .max_positions = capacity,
+                         .num_pages = options.max_sessions * model::PagesFor(capacity),
+                         .num_threads = options.num_threads,
+                         .kv_type = options.kv_type}));
   model::KvPool* pages = &machine->pages();
   return Session(
       std::unique_ptr<Impl>(new Impl{.machine = std::move(machine),
@@ -352,6 +363,42 @@ void Session::Truncate(int position) noexcept {
   impl_->cache.Truncate(position);
   impl_->tokens.resize(static_cast<std::size_t>(position));
   impl_->last = Impl::Last::kNothing;
+}
+
+Result<Session> Session::Fork(int position) const {
+  if (position < 0 || position > impl_->cache.length()) {
+    return Fail(ErrorCode::kInvalidArgument, fmt::format("a position of 0 to {} expected, {} found",
+                                                         impl_->cache.length(), position));
+  }
+  return Session(std::unique_ptr<Impl>(
+      new Impl{.machine = impl_->machine,
+               .cache = impl_->cache.Fork(position),
+               .context_length = impl_->context_length,
+               .batch_size = impl_->batch_size,
+               .tokens = {impl_->tokens.begin(), impl_->tokens.begin() + position}}));
+}
+
+std::string Session::SaveState() const {
+  return WriteSessionState(model().model.config(), impl_->tokens, impl_->cache);
+}
+
+Result<void> Session::RestoreState(std::span<const std::byte> state) {
+  const SessionState read =
+      BITTERN_TRY(ReadSessionState(state, model().model.config(), impl_->cache.pool()));
+  if (read.tokens.size() > static_cast<std::size_t>(impl_->context_length)) {
+    return Fail(ErrorCode::kContextFull,
+                fmt::format("the state has {} tokens, but the context holds {}", read.tokens.size(),
+                            impl_->context_length));
+  }
+  model::KvSequence cache(&impl_->machine->pages());
+  if (!cache.Reserve(static_cast<int>(read.tokens.size()))) {
+    return Fail(ErrorCode::kContextFull, "there are no pages for the state beside those in use");
+  }
+  ReadPages(read, &cache);
+  impl_->cache = std::move(cache);
+  impl_->tokens = read.tokens;
+  impl_->last = Impl::Last::kNothing;
+  return {};
 }
 
 void Session::SetTracer(model::Tracer* tracer) noexcept {

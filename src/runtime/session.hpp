@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -19,6 +20,7 @@ struct SessionOptions {
   model::KvType kv_type = model::KvType::kF16;
   int batch_size = 512;  ///< tokens per prefill chunk (-ub), >= 1
   int num_threads = 0;   ///< 0: DefaultThreadCount()
+  int max_sessions = 1;  ///< full contexts that this session and its forks have pages for, 1..1024
 };
 
 struct Timings {
@@ -83,6 +85,17 @@ class Session {
   [[nodiscard]] PassCounts pass_counts() const noexcept;
   /// Forgets everything after `position` tokens; logits() become empty.
   void Truncate(int position) noexcept;
+  /// Another session with the first `position` (0..tokens().size()) tokens of this one and no
+  /// logits. The two share threads, scratch memory and pages, so at most one of them may be used
+  /// at a time; the pages are those of SessionOptions::max_sessions contexts. Error
+  /// kInvalidArgument: a position outside.
+  [[nodiscard]] Result<Session> Fork(int position) const;
+  /// All that a session of the same model and KV type needs to go on from here, as bytes.
+  [[nodiscard]] std::string SaveState() const;
+  /// Takes such bytes in place of the tokens there are; logits() become empty. Errors, with the
+  /// session unchanged: kCorruptFile (bytes that are no state, or damaged), kInvalidArgument
+  /// (another model or KV type), kContextFull.
+  [[nodiscard]] Result<void> RestoreState(std::span<const std::byte> state);
   /// Shows every step of the forward passes to come to `tracer` (model/trace.hpp); null: none.
   void SetTracer(model::Tracer* tracer) noexcept;
   [[nodiscard]] const Timings& timings() const noexcept;

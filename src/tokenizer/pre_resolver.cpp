@@ -147,11 +147,10 @@ bool HasLlama3Bos(const Vocabulary& vocabulary, TokenId bos) {
 Result<PreTokenizer> ResolveAbsent(const Vocabulary& vocabulary, TokenId bos,
                                    Decisions* decisions) {
   if (!HasLlama3Bos(vocabulary, bos)) {
-    return Fail(
-        ErrorCode::kUnsupported,
-        fmt::format("{} is absent and BOS is not {}, so the pre-tokenizer is unknown; if it "
-                    "is LLaMA-3's, say --override-kv {}=str:llama-bpe",
-                    kKey, kLlama3Bos, kKey));
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{} is absent and BOS is not {}, so the pre-tokenizer is unknown", kKey,
+                            kLlama3Bos),
+                fmt::format("if it is LLaMA-3's, say override_kv={}=str:llama-bpe", kKey));
   }
   decisions->push_back({"pre-tokenizer", "llama-bpe",
                         fmt::format("{} is absent; BOS is {}", kKey, kLlama3Bos), true});

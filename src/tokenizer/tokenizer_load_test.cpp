@@ -65,7 +65,7 @@ TEST(TokenizerLoad, MissingPreIsDecidedByBos) {
   EXPECT_THAT(DecisionsOf(vocabulary), ElementsAre(IsDecision("pre-tokenizer", "llama-bpe", true)));
   vocabulary.tokens[*vocabulary.bos] = "<|startoftext|>";
   ExpectRefused(vocabulary, ErrorCode::kUnsupported,
-                "--override-kv tokenizer.ggml.pre=str:llama-bpe");
+                "override_kv=tokenizer.ggml.pre=str:llama-bpe");
   vocabulary.pre = "llama-bpe";
   EXPECT_TRUE(vocabulary.Build().has_value());
 }

@@ -56,7 +56,7 @@ std::string Difference(const Outcome& got, const Outcome& want) {
   return got == want ? "" : "other ids";
 }
 
-void ForceIsa(const std::string& isa) { setenv("BITTERN_ISA", isa.c_str(), 1); }
+void ForceIsa(const std::string& isa) { kernels::ForceIsa(isa); }
 
 Result<std::shared_ptr<const runtime::LoadedModel>> Load(const std::filesystem::path& path,
                                                          const Variant& variant) {
@@ -124,7 +124,7 @@ Outcome Variants::Run(const runtime::LoadedModel* model, const std::string& erro
 
 void Variants::CompareLoaded(Variant variant, std::vector<std::string>* differences) {
   const auto loaded = Load(path_, variant);
-  if (!loaded && loaded.error().message.find("need --kernel tile16") != std::string::npos) return;
+  if (!loaded && loaded.error().message.find("need layout tile16") != std::string::npos) return;
   model_ = loaded ? *loaded : nullptr;
   const auto any = [this](std::size_t size) { return rng_() % size; };
   for (const KvType cache : kCaches) {

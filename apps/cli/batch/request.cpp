@@ -12,6 +12,7 @@
 #include "cli/options/constraint_fields.hpp"
 #include "cli/options/logprobs_json.hpp"
 #include "cli/options/sampling_fields.hpp"
+#include "cli/options/wording.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -215,7 +216,7 @@ std::string WriteBatchLine(const std::string& id, std::size_t prompt_tokens,
                            const runtime::SequenceTimings* timings) {
   nlohmann::ordered_json line = {{"id", id}};
   if (!result) {
-    line["error"] = result.error().message;
+    line["error"] = WordError(result.error());
   } else {
     line["ids"] = result->ids;
     line["text"] = result->text;

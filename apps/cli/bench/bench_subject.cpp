@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 
 #include "base/threads/thread_pool.hpp"
 #include "cli/options/model_options.hpp"
+#include "kernels/registry.hpp"
 #include "model/weights.hpp"
 #include "runtime/layout_choice.hpp"
 #include "runtime/machine_probe.hpp"
@@ -59,7 +59,6 @@ Result<BenchSubject> DescribeSubject(const runtime::LoadedModel& loaded, model::
   const model::MatrixLayout layout = weights.layers.front().qkv_proj.layout;
   const bool skips = weights.layers.front().skips_zeros();
   const int limit = model.config().context_length;
-  const char* forced = std::getenv("BITTERN_ISA");
   const auto kv_bytes = [&](int position) {
     return runtime::CostOfToken(model, position, kv_type).bytes();
   };
@@ -80,7 +79,7 @@ Result<BenchSubject> DescribeSubject(const runtime::LoadedModel& loaded, model::
       .cache_bytes = runtime::LastLevelCacheBytes(),
       .context_length = limit,
       .full_kv_bytes = kv_bytes(limit - 1) - kv_bytes(0),
-      .forced_isa = forced == nullptr ? "" : forced};
+      .forced_isa = kernels::ForcedIsa()};
 }
 
 }  // namespace bittern::cli

@@ -4,6 +4,7 @@
 
 #include "cli/inspect/inspect_report.hpp"
 #include "cli/inspect/inspect_values.hpp"
+#include "cli/options/wording.hpp"
 #include "quant/weight_format.hpp"
 
 namespace bittern::cli {
@@ -55,7 +56,7 @@ Json DecisionsJson(const Decisions& decisions) {
   for (const Decision& decision : decisions) {
     list.push_back({{"subject", decision.subject},
                     {"choice", decision.choice},
-                    {"reason", decision.reason},
+                    {"reason", WordReason(decision)},
                     {"notable", decision.notable}});
   }
   return list;

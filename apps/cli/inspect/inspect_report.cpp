@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/options/wording.hpp"
 #include "formats/display.hpp"
 #include "formats/ternary_source.hpp"
 #include "model/config.hpp"
@@ -85,7 +86,7 @@ std::optional<TernaryTensor> CountCodes(const formats::Tensor& tensor,
   if (!MayBeTernary(tensor)) return std::nullopt;
   const auto source = opener.Open(tensor);
   if (!source) {
-    report->findings.push_back(source.error().message);
+    report->findings.push_back(WordError(source.error()));
     return std::nullopt;
   }
   if (source->codec().layout == quant::TernaryLayout::kI2sX86) return CountI2s(tensor, *source);
@@ -115,7 +116,7 @@ void Judge(const formats::Tensor& tensor, const TernaryTensor& ternary, InspectR
 void Resolve(InspectReport* report) {
   const auto config = model::ReadConfig(*report->checkpoint, &report->decisions);
   if (!config) {
-    report->findings.push_back("model: " + config.error().message);
+    report->findings.push_back("model: " + WordError(config.error()));
   } else {
     const auto findings = model::CheckWeights(*report->checkpoint, *config, report->counted_codes,
                                               &report->decisions);
@@ -123,10 +124,10 @@ void Resolve(InspectReport* report) {
   }
   const auto tokenizer =
       tokenizer::Tokenizer::FromMetadata(report->checkpoint->metadata(), &report->decisions);
-  if (!tokenizer) report->findings.push_back("tokenizer: " + tokenizer.error().message);
+  if (!tokenizer) report->findings.push_back("tokenizer: " + WordError(tokenizer.error()));
   if (!config || !tokenizer) return;
   const auto same = runtime::CheckVocabulary(*config, *tokenizer);
-  if (!same) report->findings.push_back(same.error().message);
+  if (!same) report->findings.push_back(WordError(same.error()));
 }
 
 }  // namespace
@@ -137,7 +138,7 @@ InspectReport MakeReport(const formats::Checkpoint& checkpoint, bool count_codes
   report.counted_codes = count_codes;
   report.ternary.resize(checkpoint.tensors().size());
   auto opener = formats::TernaryOpener::Create(checkpoint, &report.decisions);
-  if (!opener) report.findings.push_back(opener.error().message);
+  if (!opener) report.findings.push_back(WordError(opener.error()));
   for (std::size_t i = 0; i < checkpoint.tensors().size(); ++i) {
     const formats::Tensor& tensor = checkpoint.tensors()[i];
     AddTotals(tensor, &report);

@@ -8,6 +8,7 @@
 
 #include "cli/inspect/inspect_report.hpp"
 #include "cli/inspect/inspect_values.hpp"
+#include "cli/options/wording.hpp"
 #include "formats/display.hpp"
 #include "quant/weight_format.hpp"
 
@@ -155,7 +156,7 @@ void WriteVerdict(const InspectReport& report, Writer* out) {
   out->Heading("decisions where the file leaves room");
   for (const Decision& decision : report.decisions) {
     out->Line("  {} = {} ({}){}", formats::Printable(decision.subject),
-              formats::Printable(decision.choice), formats::Printable(decision.reason, 300),
+              formats::Printable(decision.choice), formats::Printable(WordReason(decision), 300),
               decision.notable ? "  <-" : "");
   }
   if (report.decisions.empty()) out->Line("  none");

@@ -15,6 +15,8 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "cli/default_model.hpp"
+#include "cli/options/environment.hpp"
+#include "cli/options/wording.hpp"
 #include "cli/terminal.hpp"
 #include "kernels/registry.hpp"
 
@@ -80,7 +82,8 @@ void AddLayoutOptions(CLI::App& command, std::vector<std::string>* overrides) {
 void PrintDecisions(const Decisions& decisions, bool all) {
   for (const Decision& decision : decisions) {
     if (!decision.notable && !all) continue;
-    PrintError("decision: {} = {} ({})\n", decision.subject, decision.choice, decision.reason);
+    PrintError("decision: {} = {} ({})\n", WordOptions(decision.subject), decision.choice,
+               WordReason(decision));
   }
 }
 
@@ -132,6 +135,7 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
   const auto layout = BITTERN_TRY(model::ParseMatrixLayout(options.kernel));
   auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
   const std::string path = checkpoint.path();
+  const runtime::LayoutCache layouts = LayoutCacheOfUser();
   ProgressLine progress;
   const auto show = [&](double fraction) {
     progress.ShowIfSlow(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
@@ -142,14 +146,15 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
                                                          .weights = {.layout = layout,
                                                                      .head = options.head,
                                                                      .zero_skip = options.zero_skip,
-                                                                     .on_progress = show}});
+                                                                     .on_progress = show},
+                                                         .layout_cache = &layouts});
   progress.Clear();
   if (model.has_value()) PrintDecisions((*model)->decisions, options.verbose);
   return model;
 }
 
 Result<std::string> IsaInUse() {
-  const auto kernels = BITTERN_TRY(kernels::SelectKernelsFromEnvironment());
+  const auto kernels = BITTERN_TRY(kernels::SelectKernelsForced());
   return std::string(kernels::IsaName(kernels.tile16_info->isa));
 }
 

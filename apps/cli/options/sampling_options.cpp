@@ -11,6 +11,7 @@
 #include "cli/options/constraint_options.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
+#include "cli/options/wording.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 
 namespace bittern::cli {
@@ -108,7 +109,7 @@ void TakeSamplingDefaults(const CLI::App& command, const formats::Metadata& meta
                           runtime::SamplerOptions* options) {
   Decisions decisions;
   for (const runtime::SamplingKey& key : runtime::SamplingKeys()) {
-    if (command.count(std::string(key.flag)) != 0) continue;
+    if (command.count(WordOptions(key.option)) != 0) continue;
     runtime::TakeSamplingDefault(metadata, key, options, &decisions);
   }
   PrintDecisions(decisions, verbose);

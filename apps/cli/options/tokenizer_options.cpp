@@ -28,10 +28,7 @@ Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
     if (error.code == ErrorCode::kInvalidArgument) return tl::unexpected(std::move(error));
     return tl::unexpected(Within(checkpoint.path(), std::move(error)));
   }
-  for (const Decision& decision : decisions) {
-    if (!decision.notable && !options.verbose) continue;
-    PrintError("decision: {} = {} ({})\n", decision.subject, decision.choice, decision.reason);
-  }
+  PrintDecisions(decisions, options.verbose);
   NoticeUnreadOverrides(options.overrides, checkpoint.metadata());
   return tokenizer;
 }

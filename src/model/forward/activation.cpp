@@ -32,6 +32,7 @@ struct Choice {
   Activation activation;
   std::string reason;
   bool notable;
+  std::string hint = {};
 };
 
 Result<Choice> Choose(const formats::Metadata& metadata, const ModelConfig& c) {
@@ -61,9 +62,8 @@ Result<Choice> Choose(const formats::Metadata& metadata, const ModelConfig& c) {
   }
   if (BITTERN_TRY(HasVocabularyOf2B4T(metadata))) {
     return Choice{Activation::kRelu2,
-                  "architecture bitnet, but the vocabulary of BitNet b1.58 2B-4T; --override-kv " +
-                      key + "=str:silu otherwise",
-                  true};
+                  "architecture bitnet, but the vocabulary of BitNet b1.58 2B-4T", true,
+                  "override_kv=" + key + "=str:silu otherwise"};
   }
   if (sentence_piece) {
     return Choice{Activation::kSilu, "architecture bitnet, vocabulary of the 1bitLLM models",
@@ -71,9 +71,8 @@ Result<Choice> Choose(const formats::Metadata& metadata, const ModelConfig& c) {
   }
   return Choice{Activation::kSilu,
                 "architecture bitnet, as in llama.cpp, whose converter also calls models with "
-                "squared ReLU so; if the text is garbage, try --override-kv " +
-                    key + "=str:relu2",
-                true};
+                "squared ReLU so",
+                true, "if the text is garbage, try override_kv=" + key + "=str:relu2"};
 }
 
 }  // namespace
@@ -82,7 +81,7 @@ Result<Activation> ResolveActivation(const formats::Metadata& metadata, const Mo
                                      Decisions* decisions) {
   Choice choice = BITTERN_TRY(Choose(metadata, config));
   decisions->push_back({"activation", std::string(ActivationName(choice.activation)),
-                        std::move(choice.reason), choice.notable});
+                        std::move(choice.reason), choice.notable, std::move(choice.hint)});
   return choice.activation;
 }
 

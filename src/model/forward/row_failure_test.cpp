@@ -79,16 +79,15 @@ void RunLayouts(const SmallModel& small, KvType kv_type, std::optional<Outcome>*
 
 /// The same on every instruction set.
 Outcome RunEverywhere(const SmallModel& small, KvType kv_type = KvType::kF32) {
-  const char* const forced = std::getenv("BITTERN_ISA");
-  const std::string before = forced == nullptr ? "" : forced;
+  const std::string before = kernels::ForcedIsa();
   std::optional<Outcome> expected;
   for (const kernels::Isa isa : kernels::AllIsas()) {
     if (!kernels::Supports(isa)) continue;
     SCOPED_TRACE(kernels::IsaName(isa));
-    setenv("BITTERN_ISA", std::string(kernels::IsaName(isa)).c_str(), 1);
+    kernels::ForceIsa(kernels::IsaName(isa));
     RunLayouts(small, kv_type, &expected);
   }
-  setenv("BITTERN_ISA", before.c_str(), 1);
+  kernels::ForceIsa(before);
   return *expected;
 }
 

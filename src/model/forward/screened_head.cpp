@@ -466,7 +466,7 @@ Result<ScreenedHead> ScreenedHead::Build(const DenseMatrix& matrix, const kernel
   head.rows = matrix.rows;
   head.cols = matrix.cols;
   head.padded_cols = quant::ScreenCols(matrix.cols);
-  const std::string what = "the coarse copy of the output head (--head exact does without)";
+  const std::string what = "the coarse copy of the output head (head=exact does without)";
   const std::size_t tiles = quant::TilesOfRows(head.rows), padded_rows = tiles * kTileRows;
   const auto bytes = [&](std::size_t size) {
     return AlignedBuffer<std::uint8_t>::Create(size, what);

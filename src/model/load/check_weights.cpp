@@ -69,7 +69,7 @@ class Checker {
  private:
   template <class T>
   void Note(const Result<T>& result) {
-    if (!result) findings_.push_back(result.error().message);
+    if (!result) findings_.push_back(MessageAndHint(result.error()));
   }
 
   void CheckDense(const char* name, bool read_values) {

@@ -37,7 +37,7 @@ std::string WhyNotLoaded(const SmallModel& small) {
   auto pool = ThreadPool::Create(1).value();
   Decisions decisions;
   const auto model = Model::Load(Open(small), pool, &decisions);
-  return model ? "loaded" : model.error().message;
+  return model ? "loaded" : MessageAndHint(model.error());
 }
 
 /// One finding, and it is the end of what loading says after the path.
@@ -112,7 +112,7 @@ TEST(CheckWeights, AWrongNumberOfLayers) {
   ExpectTheWordsOfLoading(small);
   EXPECT_THAT(WhyNotLoaded(small),
               HasSubstr("blk.2.attn_norm.weight\" and others of its layer are missing; "
-                        "bitnet-b1.58.block_count is 3: if that is wrong, --override-kv "
+                        "bitnet-b1.58.block_count is 3; if that is wrong, override_kv="
                         "bitnet-b1.58.block_count=int:N corrects it"));
   small.keys["block_count"] = 100;
   const auto findings = Findings(small);

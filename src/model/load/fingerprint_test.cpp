@@ -30,15 +30,12 @@ SmallModel ModelToTransform(std::string architecture) {
   return small;
 }
 
-Model Load(const std::filesystem::path& path, ThreadPool& pool, const LoadOptions& options,
+Model Load(const std::filesystem::path& path, ThreadPool& pool, LoadOptions options,
            const std::string& isa) {
-  const char* const forced = std::getenv("BITTERN_ISA");
-  const std::string before = forced == nullptr ? "" : forced;
-  setenv("BITTERN_ISA", isa.c_str(), 1);
+  options.isa = isa;
   Decisions decisions;
   auto model =
       Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, options).value();
-  setenv("BITTERN_ISA", before.c_str(), 1);
   return model;
 }
 

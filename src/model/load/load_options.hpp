@@ -2,9 +2,11 @@
 // What a user may choose about weights in memory. Nothing in here changes a bit of any result.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "model/load/matrix_layout.hpp"
 
@@ -31,8 +33,13 @@ struct LoadOptions {
   std::optional<MatrixLayout> layout = {};
   HeadMode head = HeadMode::kAuto;
   SkipMode zero_skip = SkipMode::kAuto;
+  /// Kernels of this instruction set (kernels::SelectKernelsForced); empty: the program's choice
+  /// (kernels::ForceIsa), else the best of this CPU.
+  std::string isa = {};
   /// Called with 0..1 while weights are prepared; may be empty.
   std::function<void(double)> on_progress = {};
+  /// Set by any thread: loading ends with kCancelled before the next layer. May be null.
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 }  // namespace bittern::model

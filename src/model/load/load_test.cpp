@@ -38,7 +38,7 @@ Loaded Load(const SmallModel& small, std::string_view override_kv = {}) {
 
 std::string Why(const SmallModel& small) {
   const auto loaded = Load(small);
-  return loaded.model ? "loaded" : loaded.model.error().message;
+  return loaded.model ? "loaded" : MessageAndHint(loaded.model.error());
 }
 
 std::string ChoiceOf(const Decisions& decisions, std::string_view subject) {
@@ -172,7 +172,7 @@ TEST(ModelLoad, HyperparametersAreChecked) {
                           "attention.head_count", "context_length"}) {
     SmallModel small;
     small.keys.erase(key);
-    EXPECT_THAT(Why(small), AllOf(HasSubstr(key), HasSubstr("missing; --override-kv bitnet-b1.58"),
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(key), HasSubstr("missing; override_kv=bitnet-b1.58"),
                                   HasSubstr("=int:N")));
   }
   SmallModel nan;
@@ -237,7 +237,7 @@ TEST(ModelLoad, TensorsThatChangeTheResultAreRefused) {
   SmallModel longer;
   longer.keys["block_count"] = 1;
   EXPECT_THAT(Why(longer), AllOf(HasSubstr("tensor \"blk.1."), HasSubstr("layers 0 to 0"),
-                                 HasSubstr("--override-kv bitnet-b1.58.block_count=int:")));
+                                 HasSubstr("override_kv=bitnet-b1.58.block_count=int:")));
   SmallModel harmless;
   harmless.AddFloats("rope_freqs.weight", {64}, 0, 1);
   harmless.AddFloats("blk.0.attn_rot_embd.weight", {64}, 0, 1);
@@ -308,7 +308,7 @@ TEST(Activation, ArchitectureBitnetGoesByTheVocabulary) {
   for (const Decision& guess : {activation("gpt2", "<|endoftext|>"), activation(nullptr, "x")}) {
     EXPECT_EQ(guess.choice, "silu");
     EXPECT_TRUE(guess.notable);
-    EXPECT_THAT(guess.reason, HasSubstr("--override-kv bitnet.hidden_activation=str:relu2"));
+    EXPECT_THAT(guess.hint, HasSubstr("override_kv=bitnet.hidden_activation=str:relu2"));
   }
 }
 

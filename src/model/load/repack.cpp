@@ -236,8 +236,9 @@ float ScaleAt(const quant::TernaryScales& scales, std::size_t r, std::size_t col
 Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, TernaryMatrix* matrix) {
   if (matrix->layout != MatrixLayout::kTile16) {
     return Fail(ErrorCode::kUnsupported,
-                fmt::format("scales that differ along a row need --kernel tile16, not {}",
-                            MatrixLayoutName(matrix->layout)));
+                fmt::format("scales that differ along a row need layout tile16, not {}",
+                            MatrixLayoutName(matrix->layout)),
+                "kernel=tile16 sets it");
   }
   matrix->scales_per_block = 1;
   for (const auto& part : scales) {

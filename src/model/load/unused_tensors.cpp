@@ -37,22 +37,24 @@ Result<void> CheckLayers(const std::vector<std::string>& unused, const ModelConf
     if (highest == nullptr || layer > *LayerOf(*highest)) highest = &name;
   }
   if (highest == nullptr) return {};
-  return Fail(
-      ErrorCode::kUnsupported,
-      fmt::format("{}: layers 0 to {} expected ({}.block_count is {}), {} found; if the key "
-                  "is wrong, --override-kv {}.block_count=int:N corrects it",
-                  TensorPrefix(*highest), c.num_layers - 1, c.architecture, c.num_layers,
-                  *LayerOf(*highest), c.architecture));
+  return Fail(ErrorCode::kUnsupported,
+              fmt::format("{}: layers 0 to {} expected ({}.block_count is {}), {} found",
+                          TensorPrefix(*highest), c.num_layers - 1, c.architecture, c.num_layers,
+                          *LayerOf(*highest)),
+              fmt::format("if the key is wrong, override_kv={}.block_count=int:N corrects it",
+                          c.architecture));
+}
+
+bool IsSubNorm(std::string_view name) {
+  return Contains(name, "attn_sub_norm.") || Contains(name, "ffn_sub_norm.");
 }
 
 /// What the network would lack without the tensor; nullopt: nothing.
 std::optional<std::string> WhyNeeded(std::string_view name, const ModelConfig& c) {
   if (name.ends_with(".bias")) return "a bias, which no supported network has";
-  if (Contains(name, "attn_sub_norm.") || Contains(name, "ffn_sub_norm.")) {
-    return fmt::format(
-        "a norm that general.architecture {} does not have; BitNet models do: "
-        "--override-kv general.architecture=str:bitnet-b1.58",
-        c.architecture);
+  if (IsSubNorm(name)) {
+    return fmt::format("a norm that general.architecture {} does not have; BitNet models do",
+                       c.architecture);
   }
   if (Contains(name, "norm")) {
     return fmt::format("a norm that general.architecture {} does not have", c.architecture);
@@ -79,7 +81,8 @@ Result<void> ReportUnusedTensors(const std::vector<std::string>& unused, const M
     if (const auto why = WhyNeeded(name, config)) {
       return Fail(ErrorCode::kUnsupported,
                   fmt::format("{} is part of a network that is not supported: it is {}",
-                              TensorPrefix(name), *why));
+                              TensorPrefix(name), *why),
+                  IsSubNorm(name) ? "override_kv=general.architecture=str:bitnet-b1.58" : "");
     }
     decisions->push_back({"tensor " + name, "ignored", "not part of this architecture", true});
   }

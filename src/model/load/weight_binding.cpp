@@ -21,12 +21,11 @@ Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint, const Mode
                             "attn_v expected",
                             TensorPrefix(prefix + "attn_qkv.weight")));
   }
-  return Fail(
-      ErrorCode::kCorruptFile,
-      fmt::format("{} and others of its layer are missing; {}.block_count is {}: if that is "
-                  "wrong, --override-kv {}.block_count=int:N corrects it",
-                  TensorPrefix(prefix + "attn_norm.weight"), c.architecture, c.num_layers,
-                  c.architecture));
+  return Fail(ErrorCode::kCorruptFile,
+              fmt::format("{} and others of its layer are missing; {}.block_count is {}",
+                          TensorPrefix(prefix + "attn_norm.weight"), c.architecture, c.num_layers),
+              fmt::format("if that is wrong, override_kv={}.block_count=int:N corrects it",
+                          c.architecture));
 }
 
 Result<std::vector<float>> BindNorm(TensorBinder& binder, const std::string& name,

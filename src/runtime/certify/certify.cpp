@@ -301,6 +301,9 @@ Result<Certificate> Certify(const std::shared_ptr<const LoadedModel>& model,
   for (std::size_t i = 0; i < certificate.prompts.size(); ++i) {
     PromptCertificate& prompt = certificate.prompts[i];
     const Ids forced = ForcedIds(options.expected, certificate.prompts, i);
+    if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
+      return Fail(ErrorCode::kCancelled, "cancelled while certifying");
+    }
     const auto on_token = [&](std::size_t count) {
       const double prompts =
           static_cast<double>(i) + static_cast<double>(count) / kCertificateTokens;

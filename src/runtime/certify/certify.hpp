@@ -2,6 +2,7 @@
 // Making a certificate: fixed prompts through a model, every value on the way hashed.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -40,6 +41,8 @@ struct CertifyOptions {
   const Certificate* expected = nullptr;
   /// Told now and then the share of all tokens that has been run, 0 to 1.
   std::function<void(double)> on_progress = {};
+  /// Set by any thread: ends with kCancelled before the next prompt. May be null.
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 /// Runs all prompts twice: traced, and the way users do, several at a time with every short cut;

@@ -35,11 +35,8 @@ std::shared_ptr<const LoadedModel> MakeModel(bool grouped, const char* isa) {
         [](std::size_t r, std::size_t g) { return 0.0625f * static_cast<float>(1 + (r + g) % 3); });
   }
   const auto path = small.Write();
-  const char* const forced = std::getenv("BITTERN_ISA");
-  const std::string before = forced == nullptr ? "" : forced;
-  if (isa != nullptr) setenv("BITTERN_ISA", isa, 1);
-  auto model = LoadedModel::Load(path, {.num_threads = 1});
-  setenv("BITTERN_ISA", before.c_str(), 1);
+  auto model =
+      LoadedModel::Load(path, {.num_threads = 1, .weights = {.isa = isa == nullptr ? "" : isa}});
   std::filesystem::remove(path);
   EXPECT_TRUE(model.has_value()) << model.error().message;
   return model.value();

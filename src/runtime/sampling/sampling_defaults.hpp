@@ -14,8 +14,8 @@ namespace bittern::runtime {
 
 /// A key of a file and the option that it stands for.
 struct SamplingKey {
-  std::string_view key;   ///< "general.sampling.temp"
-  std::string_view flag;  ///< "--temp"
+  std::string_view key;     ///< "general.sampling.temp"
+  std::string_view option;  ///< "temperature": its key in the public API
 };
 
 /// All keys that are read.

@@ -36,7 +36,7 @@ TEST(SamplingDefaults, EveryKeySetsItsOption) {
   EXPECT_EQ(options.repeat_last_n, -1);
   EXPECT_EQ(options.repeat_penalty, 1.5f);
   ASSERT_EQ(decisions.size(), 6u);
-  EXPECT_EQ(decisions[0].subject, "--temp");
+  EXPECT_EQ(decisions[0].subject, "temperature");
   EXPECT_EQ(decisions[0].choice, "0.25");
   EXPECT_FALSE(decisions[0].notable);
 }

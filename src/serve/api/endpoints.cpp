@@ -34,7 +34,8 @@ HttpReply Slots(const QuickContext& context) {
 
 HttpReply Metrics(const QuickContext& context) {
   if (!context.metrics) {
-    return ErrorReply(ErrorStyle::kOpenAi, 501, "metrics are off: start the server with --metrics");
+    return ErrorReply(ErrorStyle::kOpenAi, 501,
+                      "metrics are off: the server was started without them");
   }
   return MetricsReply(context.service, context.http);
 }

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program takes from its environment and gives to the library, which asks for none of it.
+// Called by the main thread.
+#pragma once
+
+#include <string>
+
+#include "runtime/layout_choice.hpp"
+
+namespace bittern::cli {
+
+/// $BITTERN_ISA; empty if unset.
+[[nodiscard]] std::string IsaOfUser();
+
+/// $XDG_CACHE_HOME/bittern/layouts.json, else ~/.cache/bittern/layouts.json, else a cache that
+/// keeps nothing.
+[[nodiscard]] runtime::LayoutCache LayoutCacheOfUser();
+
+}  // namespace bittern::cli

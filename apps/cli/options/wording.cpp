@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/wording.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+namespace bittern::cli {
+namespace {
+
+struct OptionName {
+  std::string_view key;
+  std::string_view flag;
+};
+/// Options that texts of the library name. A quotation mark before the key: a text of a file.
+constexpr OptionName kOptionNames[] = {
+    {"override_kv=", "--override-kv "}, {"i2s_layout=", "--i2s-layout "},
+    {"tl_tiling=", "--tl-tiling "},     {"zero_skip=", "--zero-skip "},
+    {"kernel=", "--kernel "},           {"head=", "--head "},
+    {"isa=", "BITTERN_ISA="},
+};
+/// Keys that stand alone, as the subject of a decision.
+constexpr OptionName kSamplingNames[] = {
+    {"temperature", "--temp"},
+    {"top_k", "--top-k"},
+    {"top_p", "--top-p"},
+    {"min_p", "--min-p"},
+    {"repeat_last_n", "--repeat-last-n"},
+    {"repeat_penalty", "--repeat-penalty"},
+};
+
+bool IsPartOfWord(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-' ||
+         c == '"';
+}
+
+/// The option whose "key=" begins at `at`; null if none does.
+const OptionName* OptionAt(std::string_view text, std::size_t at) {
+  if (at > 0 && IsPartOfWord(text[at - 1])) return nullptr;
+  const auto begins = [&](const OptionName& option) {
+    return text.substr(at).starts_with(option.key);
+  };
+  const auto* found = std::ranges::find_if(kOptionNames, begins);
+  return found == std::end(kOptionNames) ? nullptr : found;
+}
+
+std::string Join(const std::string& text, const std::string& hint) {
+  return WordOptions(hint.empty() ? text : text + "; " + hint);
+}
+
+}  // namespace
+
+std::string WordOptions(std::string_view text) {
+  const auto* alone = std::ranges::find(kSamplingNames, text, &OptionName::key);
+  if (alone != std::end(kSamplingNames)) return std::string(alone->flag);
+  std::string worded;
+  for (std::size_t at = 0; at < text.size();) {
+    const OptionName* option = OptionAt(text, at);
+    if (option == nullptr) {
+      worded += text[at++];
+      continue;
+    }
+    worded += option->flag;
+    at += option->key.size();
+  }
+  return worded;
+}
+
+std::string WordError(const Error& error) { return Join(error.message, error.hint); }
+
+std::string WordReason(const Decision& decision) { return Join(decision.reason, decision.hint); }
+
+}  // namespace bittern::cli

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library names an option as key=value, this program as a flag: override_kv=KEY=TYPE:VALUE
+// becomes --override-kv KEY=TYPE:VALUE. Any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/decision.hpp"
+#include "base/result.hpp"
+
+namespace bittern::cli {
+
+/// A text of the library with flags in place of the keys of options.
+[[nodiscard]] std::string WordOptions(std::string_view text);
+
+/// "message; hint".
+[[nodiscard]] std::string WordError(const Error& error);
+
+/// "reason; hint".
+[[nodiscard]] std::string WordReason(const Decision& decision);
+
+}  // namespace bittern::cli

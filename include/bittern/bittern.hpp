@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bittern for C++20: a thin, header-only wrapper of bittern.h. Handles free themselves and can be
+// moved, not copied; what can fail returns Expected<T>, a value or an Error, and nothing throws but
+// std::bad_alloc and Expected::value(). What a function does, and which threads may call it, is
+// said in bittern.h.
+#pragma once
+
+#include <bittern/bittern.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace bittern::api {
+
+/// What failed, in words.
+struct Error {
+  bittern_status status = BITTERN_OK;
+  std::string message, hint;
+};
+
+/// Thrown by Expected::value() where there is none.
+class Exception : public std::runtime_error {
+ public:
+  explicit Exception(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}
+  [[nodiscard]] const Error& error() const noexcept { return error_; }
+
+ private:
+  Error error_;
+};
+
+struct Nothing {};
+
+/// A value or an error, in the shape of std::expected.
+template <class T>
+class [[nodiscard]] Expected {
+ public:
+  Expected(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
+  Expected(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
+
+  [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
+  explicit operator bool() const noexcept { return has_value(); }
+  /// The value; throws Exception where there is none.
+  T& value() & {
+    if (!has_value()) throw Exception(error());
+    return std::get<0>(state_);
+  }
+  T&& value() && { return std::move(value()); }
+  /// REQUIRES: has_value().
+  T& operator*() & noexcept { return *std::get_if<0>(&state_); }
+  T&& operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
+  T* operator->() noexcept { return std::get_if<0>(&state_); }
+  /// REQUIRES: !has_value().
+  [[nodiscard]] const Error& error() const { return std::get<1>(state_); }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+namespace internal {
+
+/// The calling thread's last error.
+inline Error LastError() {
+  return {bittern_error_status(), bittern_error_message(), bittern_error_hint()};
+}
+
+inline Expected<Nothing> Check(bittern_status status) {
+  if (status == BITTERN_OK) return Nothing{};
+  return LastError();
+}
+
+template <auto Free>
+struct Deleter {
+  template <class T>
+  void operator()(T* handle) const noexcept {
+    Free(handle);
+  }
+};
+template <class T, auto Free>
+using Handle = std::unique_ptr<T, Deleter<Free>>;
+
+/// A text callback around a function object; an empty one cancels nothing.
+using TextFunction = std::function<bool(std::string_view)>;
+inline int32_t OnText(void* user, const char* text, size_t size) {
+  const auto& function = *static_cast<const TextFunction*>(user);
+  return !function || function({text, size}) ? 0 : 1;
+}
+
+}  // namespace internal
+
+/// Gets new text; false ends it. Must not throw.
+using OnText = internal::TextFunction;
+
+/// What larger calls give back. Any number of threads.
+class Result {
+ public:
+  explicit Result(bittern_result* result) noexcept : handle_(result) {}
+  [[nodiscard]] std::string_view text() const noexcept {
+    const char* text = "";
+    size_t size = 0;
+    static_cast<void>(bittern_result_text(handle_.get(), &text, &size));
+    return {text, size};
+  }
+  [[nodiscard]] std::span<const int32_t> ids() const noexcept {
+    const int32_t* ids = nullptr;
+    size_t count = 0;
+    static_cast<void>(bittern_result_ids(handle_.get(), &ids, &count));
+    return {ids, count};
+  }
+  [[nodiscard]] std::string_view json() const noexcept {
+    const char* json = "{}";
+    size_t size = 2;
+    static_cast<void>(bittern_result_json(handle_.get(), &json, &size));
+    return {json, size};
+  }
+
+ private:
+  internal::Handle<bittern_result, bittern_result_free> handle_;
+};
+
+namespace internal {
+/// Calls a function whose last argument is a bittern_result**.
+template <class Function, class... Args>
+Expected<Result> Give(Function function, Args... args) {
+  bittern_result* result = nullptr;
+  if (function(args..., &result) != BITTERN_OK) return LastError();
+  return Result(result);
+}
+}  // namespace internal
+
+/// Settings by key. Made from pairs: Options::Of({{"temperature", "0"}}).
+class Options {
+ public:
+  /// None.
+  Options() = default;
+  static Expected<Options> Of(
+      std::initializer_list<std::pair<std::string_view, std::string_view>> settings) {
+    Options options;
+    for (const auto& [key, value] : settings) {
+      if (auto set = options.Set(key, value); !set) return set.error();
+    }
+    return options;
+  }
+  Expected<Nothing> Set(std::string_view key, std::string_view value) {
+    if (handle_ == nullptr) {
+      bittern_options* made = nullptr;
+      if (bittern_options_create(&made) != BITTERN_OK) return internal::LastError();
+      handle_.reset(made);
+    }
+    return internal::Check(
+        bittern_options_set(handle_.get(), std::string(key).c_str(), std::string(value).c_str()));
+  }
+  [[nodiscard]] const bittern_options* get() const noexcept { return handle_.get(); }
+
+ private:
+  internal::Handle<bittern_options, bittern_options_free> handle_;
+};
+
+/// A model with its tokenizer. Any number of threads.
+class Model {
+ public:
+  static Expected<Model> Load(const std::string& path, const Options& options = {}) {
+    bittern_model* model = nullptr;
+    if (bittern_model_load(path.c_str(), options.get(), nullptr, nullptr, &model) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return Model(model);
+  }
+  /// The small one that is part of the library.
+  static Expected<Model> BuiltIn(const Options& options = {}) {
+    bittern_model* model = nullptr;
+    if (bittern_model_load_builtin(options.get(), &model) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return Model(model);
+  }
+
+  [[nodiscard]] Expected<int64_t> Number(const std::string& name) const {
+    int64_t value = 0;
+    if (bittern_model_number(get(), name.c_str(), &value) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return value;
+  }
+  [[nodiscard]] Expected<Result> Info() const { return internal::Give(bittern_model_info, get()); }
+  [[nodiscard]] Expected<Result> Metadata(const std::string& key) const {
+    return internal::Give(bittern_model_metadata, get(), key.c_str());
+  }
+  [[nodiscard]] Expected<Result> Tokenize(std::string_view text,
+                                          uint32_t flags = BITTERN_TOKENIZE_BOS) const {
+    return internal::Give(bittern_tokenize, get(), text.data(), text.size(), flags);
+  }
+  [[nodiscard]] Expected<Result> Detokenize(std::span<const int32_t> ids,
+                                            uint32_t flags = 0) const {
+    return internal::Give(bittern_detokenize, get(), ids.data(), ids.size(), flags);
+  }
+  /// `chat_template`: empty for the model's own.
+  [[nodiscard]] Expected<Result> ApplyTemplate(std::string_view messages_json,
+                                               const std::string& chat_template = {}) const {
+    return internal::Give(bittern_apply_template, get(), messages_json.data(), messages_json.size(),
+                          chat_template.empty() ? nullptr : chat_template.c_str());
+  }
+  [[nodiscard]] Expected<Result> Generate(std::string_view text, const Options& options = {},
+                                          OnText on_text = {}) const {
+    return internal::Give(bittern_generate, get(), text.data(), text.size(), options.get(),
+                          internal::OnText, static_cast<void*>(&on_text));
+  }
+  [[nodiscard]] Expected<Result> Certify(const Options& options = {}) const {
+    return internal::Give(bittern_certify, get(), options.get(), bittern_progress_fn{},
+                          static_cast<void*>(nullptr));
+  }
+  [[nodiscard]] const bittern_model* get() const noexcept { return handle_.get(); }
+
+ private:
+  explicit Model(bittern_model* model) noexcept : handle_(model) {}
+  internal::Handle<bittern_model, bittern_model_free> handle_;
+};
+
+/// A text being read and made. One call at a time with all forks; further ones wait.
+class Sequence {
+ public:
+  static Expected<Sequence> Create(const Model& model, const Options& options = {}) {
+    bittern_sequence* sequence = nullptr;
+    if (bittern_sequence_create(model.get(), options.get(), &sequence) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return Sequence(sequence);
+  }
+  Expected<Nothing> Eval(std::span<const int32_t> ids) {
+    return internal::Check(bittern_sequence_eval(handle_.get(), ids.data(), ids.size()));
+  }
+  Expected<Nothing> SetTokens(std::span<const int32_t> ids) {
+    return internal::Check(bittern_sequence_set_tokens(handle_.get(), ids.data(), ids.size()));
+  }
+  [[nodiscard]] Expected<Result> Tokens() const {
+    return internal::Give(bittern_sequence_tokens, handle_.get());
+  }
+  [[nodiscard]] Expected<std::span<const float>> Logits() const {
+    const float* logits = nullptr;
+    size_t count = 0;
+    if (bittern_sequence_logits(handle_.get(), &logits, &count) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return std::span<const float>(logits, count);
+  }
+  [[nodiscard]] Expected<std::span<const float>> Hidden() const {
+    const float* hidden = nullptr;
+    size_t count = 0;
+    if (bittern_sequence_hidden(handle_.get(), &hidden, &count) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return std::span<const float>(hidden, count);
+  }
+  Expected<Nothing> Truncate(size_t length) {
+    return internal::Check(bittern_sequence_truncate(handle_.get(), length));
+  }
+  [[nodiscard]] Expected<Sequence> Fork(size_t length) const {
+    bittern_sequence* fork = nullptr;
+    if (bittern_sequence_fork(handle_.get(), length, &fork) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return Sequence(fork);
+  }
+  [[nodiscard]] Expected<Result> Save() const {
+    return internal::Give(bittern_sequence_save, handle_.get());
+  }
+  Expected<Nothing> Restore(std::string_view state) {
+    return internal::Check(bittern_sequence_restore(handle_.get(), state.data(), state.size()));
+  }
+  [[nodiscard]] Expected<Result> Generate(const Options& options = {}, OnText on_text = {}) {
+    return internal::Give(bittern_sequence_generate, handle_.get(), options.get(), internal::OnText,
+                          static_cast<void*>(&on_text));
+  }
+  void Cancel() noexcept { static_cast<void>(bittern_sequence_cancel(handle_.get())); }
+
+ private:
+  explicit Sequence(bittern_sequence* sequence) noexcept : handle_(sequence) {}
+  internal::Handle<bittern_sequence, bittern_sequence_free> handle_;
+};
+
+/// Many requests on one model.
+class Engine {
+ public:
+  /// Told once how a request ended.
+  using OnDone = std::function<void(uint64_t request, Expected<Result> result)>;
+
+  static Expected<Engine> Create(const Model& model, const Options& options = {}) {
+    bittern_engine* engine = nullptr;
+    if (bittern_engine_create(model.get(), options.get(), &engine) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return Engine(engine);
+  }
+  /// Callbacks are kept until the request has ended; those of an engine that is destroyed before
+  /// are lost with their memory.
+  Expected<uint64_t> Submit(std::span<const int32_t> ids, const Options& options, OnDone on_done,
+                            OnText on_text = {}) {
+    auto callbacks = std::make_unique<Callbacks>(Callbacks{std::move(on_text), std::move(on_done)});
+    uint64_t request = 0;
+    if (bittern_engine_submit(handle_.get(), ids.data(), ids.size(), options.get(), Callbacks::Text,
+                              Callbacks::Done, callbacks.get(), &request) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    static_cast<void>(callbacks.release());  // Callbacks::Done frees them
+    return request;
+  }
+  void Cancel(uint64_t request) {
+    static_cast<void>(bittern_engine_cancel(handle_.get(), request));
+  }
+  Expected<Nothing> Run() { return internal::Check(bittern_engine_run(handle_.get())); }
+  /// True if there is more to do.
+  Expected<bool> Step() {
+    int32_t more = 0;
+    if (bittern_engine_step(handle_.get(), &more) != BITTERN_OK) return internal::LastError();
+    return more != 0;
+  }
+  [[nodiscard]] Expected<Result> Stats() const {
+    return internal::Give(bittern_engine_stats, handle_.get());
+  }
+
+ private:
+  struct Callbacks {
+    OnText on_text;
+    OnDone on_done;
+    static int32_t Text(void* user, const char* text, size_t size) {
+      return internal::OnText(&static_cast<Callbacks*>(user)->on_text, text, size);
+    }
+    static void Done(void* user, uint64_t request, bittern_status status, bittern_result* result) {
+      const std::unique_ptr<Callbacks> callbacks(static_cast<Callbacks*>(user));
+      callbacks->on_done(request, status == BITTERN_OK ? Expected<Result>(Result(result))
+                                                       : Expected<Result>(internal::LastError()));
+    }
+  };
+  explicit Engine(bittern_engine* engine) noexcept : handle_(engine) {}
+  internal::Handle<bittern_engine, bittern_engine_free> handle_;
+};
+
+}  // namespace bittern::api

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C interface (bittern.h) through ctypes: declarations, errors and callbacks. ctypes releases
+the GIL while a function runs. Any thread."""
+import ctypes
+import os
+from ctypes import (CFUNCTYPE, POINTER, byref, c_char_p, c_double, c_float, c_int32, c_int64,
+                    c_size_t, c_uint32, c_uint64, c_void_p)
+
+_NAME = "libbittern.so"
+lib = ctypes.CDLL(os.environ.get("BITTERN_LIBRARY")
+                  or os.path.join(os.path.dirname(os.path.abspath(__file__)), _NAME))
+
+ProgressFn = CFUNCTYPE(c_int32, c_void_p, c_double)
+TextFn = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_size_t)
+LogitsFn = CFUNCTYPE(c_int32, c_void_p, c_size_t, POINTER(c_float), c_size_t)
+DoneFn = CFUNCTYPE(None, c_void_p, c_uint64, c_int32, c_void_p)
+
+_ids = POINTER(c_int32)
+_SIGNATURES = {  # arguments of the functions that return a status
+    "bittern_options_create": [POINTER(c_void_p)],
+    "bittern_options_set": [c_void_p, c_char_p, c_char_p],
+    "bittern_result_text": [c_void_p, POINTER(c_void_p), POINTER(c_size_t)],
+    "bittern_result_ids": [c_void_p, POINTER(_ids), POINTER(c_size_t)],
+    "bittern_result_json": [c_void_p, POINTER(c_void_p), POINTER(c_size_t)],
+    "bittern_model_load": [c_char_p, c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],
+    "bittern_model_load_memory": [c_char_p, c_size_t, c_char_p, c_void_p, ProgressFn, c_void_p,
+                                  POINTER(c_void_p)],
+    "bittern_model_load_builtin": [c_void_p, POINTER(c_void_p)],
+    "bittern_model_number": [c_void_p, c_char_p, POINTER(c_int64)],
+    "bittern_model_info": [c_void_p, POINTER(c_void_p)],
+    "bittern_model_metadata_count": [c_void_p, POINTER(c_size_t)],
+    "bittern_model_metadata_key": [c_void_p, c_size_t, POINTER(c_char_p)],
+    "bittern_model_metadata": [c_void_p, c_char_p, POINTER(c_void_p)],
+    "bittern_tokenize": [c_void_p, c_char_p, c_size_t, c_uint32, POINTER(c_void_p)],
+    "bittern_detokenize": [c_void_p, _ids, c_size_t, c_uint32, POINTER(c_void_p)],
+    "bittern_token_bytes": [c_void_p, c_int32, POINTER(c_void_p), POINTER(c_size_t)],
+    "bittern_token_is_end": [c_void_p, c_int32, POINTER(c_int32)],
+    "bittern_apply_template": [c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_void_p)],
+    "bittern_sequence_create": [c_void_p, c_void_p, POINTER(c_void_p)],
+    "bittern_sequence_length": [c_void_p, POINTER(c_size_t)],
+    "bittern_sequence_tokens": [c_void_p, POINTER(c_void_p)],
+    "bittern_sequence_eval": [c_void_p, _ids, c_size_t],
+    "bittern_sequence_set_tokens": [c_void_p, _ids, c_size_t],
+    "bittern_sequence_eval_all": [c_void_p, _ids, c_size_t, LogitsFn, c_void_p],
+    "bittern_sequence_logits": [c_void_p, POINTER(POINTER(c_float)), POINTER(c_size_t)],
+    "bittern_sequence_hidden": [c_void_p, POINTER(POINTER(c_float)), POINTER(c_size_t)],
+    "bittern_sequence_truncate": [c_void_p, c_size_t],
+    "bittern_sequence_fork": [c_void_p, c_size_t, POINTER(c_void_p)],
+    "bittern_sequence_save": [c_void_p, POINTER(c_void_p)],
+    "bittern_sequence_restore": [c_void_p, c_char_p, c_size_t],
+    "bittern_sequence_generate": [c_void_p, c_void_p, TextFn, c_void_p, POINTER(c_void_p)],
+    "bittern_sequence_cancel": [c_void_p],
+    "bittern_engine_create": [c_void_p, c_void_p, POINTER(c_void_p)],
+    "bittern_engine_submit": [c_void_p, _ids, c_size_t, c_void_p, TextFn, DoneFn, c_void_p,
+                              POINTER(c_uint64)],
+    "bittern_engine_cancel": [c_void_p, c_uint64],
+    "bittern_engine_step": [c_void_p, POINTER(c_int32)],
+    "bittern_engine_stats": [c_void_p, POINTER(c_void_p)],
+    "bittern_certify": [c_void_p, c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],
+    "bittern_convert": [c_char_p, c_char_p, c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],
+}
+for _name, _arguments in _SIGNATURES.items():
+    getattr(lib, _name).argtypes = _arguments
+    getattr(lib, _name).restype = c_int32
+for _name in ("options", "result", "model", "sequence", "engine"):
+    getattr(lib, f"bittern_{_name}_free").argtypes = [c_void_p]
+    getattr(lib, f"bittern_{_name}_free").restype = None
+for _name in ("bittern_version", "bittern_error_message", "bittern_error_hint",
+              "bittern_options_describe", "bittern_status_name"):
+    getattr(lib, _name).restype = c_char_p
+lib.bittern_status_name.argtypes = [c_int32]
+
+CANCELLED = 8
+
+
+class BitternError(Exception):
+    """Something failed. `status` is a number of bittern.h, `hint` what may help ("" if nothing)."""
+
+    def __init__(self, status, message, hint=""):
+        super().__init__(f"{message} ({hint})" if hint else message)
+        self.status, self.message, self.hint = status, message, hint
+
+
+class ArgumentError(BitternError, ValueError):
+    """A value is not acceptable."""
+
+
+class NotFoundError(BitternError, LookupError):
+    """A file, key or name does not exist."""
+
+
+class FileError(BitternError, OSError):
+    """The operating system refused, or a file is damaged or not supported."""
+
+    def __str__(self):
+        return BitternError.__str__(self)
+
+
+class OutOfMemoryError(BitternError, MemoryError):
+    """Out of memory or of threads."""
+
+
+class ContextFullError(BitternError):
+    """No room is left for tokens."""
+
+
+class CancelledError(BitternError):
+    """The caller asked to stop."""
+
+
+_ERRORS = {1: ArgumentError, 2: NotFoundError, 3: FileError, 4: FileError, 5: FileError,
+           6: OutOfMemoryError, 7: ContextFullError, CANCELLED: CancelledError}
+
+
+def last_error(status):
+    """The error of the calling thread's last call."""
+    message = lib.bittern_error_message().decode("utf-8", "replace")
+    hint = lib.bittern_error_hint().decode("utf-8", "replace")
+    return _ERRORS.get(status, BitternError)(status, message, hint)
+
+
+def call(name, *arguments):
+    """Calls a function that returns a status; raises what it says. Handles live as long as it."""
+    values = [a.value if isinstance(a, Handle) else a for a in arguments]
+    status = getattr(lib, name)(*values)
+    if status != 0:
+        raise last_error(status)
+
+
+class Handle:
+    """A handle that is freed with its object."""
+
+    def __init__(self, kind, value):
+        self._free, self.value = getattr(lib, f"bittern_{kind}_free"), value
+
+    def close(self):
+        value, self.value = self.value, None
+        if value is not None:
+            self._free(value)
+
+    __del__ = close
+
+
+def make(kind, name, *arguments):
+    """Calls a function whose last argument is a new handle."""
+    value = c_void_p()
+    call(name, *arguments, byref(value))
+    return Handle(kind, value.value)
+
+
+def options(settings):
+    """A set of settings from a dict: bools, numbers, texts, and lists for repeated keys."""
+    handle = make("options", "bittern_options_create")
+    for key, value in settings.items():
+        if value is None:
+            continue
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            text = ("on" if one else "off") if isinstance(one, bool) else str(one)
+            if "\0" in text:
+                raise ArgumentError(1, f"{key}: a text without zero characters expected")
+            call("bittern_options_set", handle.value, key.encode(), text.encode())
+    return handle
+
+
+def array(ids):
+    """ids as int32_t[]; the second is their number."""
+    ids = list(ids)
+    for number in ids:
+        if not -2**31 <= number < 2**31:
+            raise ArgumentError(1, f"a token id expected, {number} found")
+    return (c_int32 * len(ids))(*ids), len(ids)
+
+
+def result_text(handle):
+    """The text's bytes."""
+    text, size = c_void_p(), c_size_t()
+    call("bittern_result_text", handle.value, byref(text), byref(size))
+    return ctypes.string_at(text, size.value)
+
+
+def result_json(handle):
+    text, size = c_void_p(), c_size_t()
+    call("bittern_result_json", handle.value, byref(text), byref(size))
+    return ctypes.string_at(text, size.value).decode("utf-8")
+
+
+def result_ids(handle):
+    ids, count = _ids(), c_size_t()
+    call("bittern_result_ids", handle.value, byref(ids), byref(count))
+    return ids[:count.value]
+
+
+def path_bytes(path):
+    """A file's name as the system spells it."""
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ArgumentError(1, "a path without zero characters expected")
+    return name

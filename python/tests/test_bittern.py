@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Usage: test_bittern.py BITTERN [TEST...]
+
+The package against the command line and against itself. `bittern` must be importable (installed,
+or PYTHONPATH=python with BITTERN_LIBRARY). Tests of arrays are skipped where NumPy is missing."""
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import bittern
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+PROGRAM = sys.argv[1]
+MODEL = bittern.Model()
+GREEDY = {"n_predict": 20, "temperature": 0}
+
+
+def run(*arguments, text=None):
+    done = subprocess.run([PROGRAM, *arguments], input=text, capture_output=True, text=True,
+                          check=True)
+    return done.stdout
+
+
+class Texts(unittest.TestCase):
+    def test_the_same_as_the_command_line(self):
+        for prompt, settings, flags in [
+                ("A tern is", GREEDY, ["-n", "20", "--temp", "0"]),
+                ("On the", {"n_predict": 30, "seed": 5, "temperature": 1.5, "ignore_eos": True},
+                 ["-n", "30", "-s", "5", "--temp", "1.5", "--ignore-eos"]),
+                ("The sea", {"n_predict": 30, "seed": 7, "stop": ["a", "zz"]},
+                 ["-n", "30", "-s", "7", "-r", "a", "-r", "zz"])]:
+            expected = json.loads(run("run", "-p", prompt, "--json", *flags))
+            text = MODEL.generate(prompt, **settings)
+            self.assertEqual(text, expected["text"])
+            self.assertEqual(text.ids, expected["ids"])
+            self.assertEqual(text.finish_reason, expected["finish_reason"])
+            self.assertEqual("".join(MODEL.stream(prompt, **settings)), expected["text"])
+
+    def test_chat(self):
+        expected = run("chat", "--temp", "0", "-n", "30", text="What is a tern?\n").strip()
+        message = [{"role": "user", "content": "What is a tern?"}]
+        settings = {"n_predict": 30, "temperature": 0}
+        self.assertEqual(MODEL.chat(message, **settings).strip(), expected)
+        self.assertEqual("".join(MODEL.chat(message, stream=True, **settings)).strip(), expected)
+        answer = MODEL.create_chat_completion(message, max_tokens=30, temperature=0)
+        self.assertEqual(answer["choices"][0]["message"]["content"].strip(), expected)
+        self.assertEqual(answer["choices"][0]["finish_reason"], "stop")
+        parts = MODEL.create_chat_completion(message, max_tokens=30, temperature=0, stream=True)
+        text = "".join(part["choices"][0]["delta"].get("content", "") for part in parts)
+        self.assertEqual(text.strip(), expected)
+
+    def test_event_loops(self):
+        async def both():
+            parts = [part async for part in MODEL.stream_async("A tern is", **GREEDY)]
+            text, other = await asyncio.gather(MODEL.generate_async("A tern is", **GREEDY),
+                                               MODEL.generate_async("On the", **GREEDY))
+            return "".join(parts), text, other
+        streamed, text, other = asyncio.run(both())
+        self.assertEqual(streamed, MODEL.generate("A tern is", **GREEDY))
+        self.assertEqual(streamed, text)
+        self.assertEqual(other, MODEL.generate("On the", **GREEDY))
+
+    def test_tokens(self):
+        text = "Grüße, \U0001f426 and\ttabs"
+        self.assertEqual(MODEL.detokenize(MODEL.tokenize(text, bos=False)), text)
+        self.assertEqual(MODEL.tokenize("A tern is"),
+                         json.loads(run("tokenize", "-p", "A tern is", "--json"))["ids"])
+        self.assertIn("What?", MODEL.apply_template([{"role": "user", "content": "What?"}])[0])
+
+    def test_engine(self):
+        prompts = ["A tern is", "On the", "The sea", "A dog is"] * 4
+        with bittern.Engine(MODEL, max_sequences=5) as engine:
+            seen = []
+            first = engine.submit(prompts[0], on_text=seen.append, **GREEDY)
+            futures = [first] + [engine.submit(prompt, **GREEDY) for prompt in prompts[1:]]
+            for prompt, future in zip(prompts, futures):
+                self.assertEqual(future.result(60), MODEL.generate(prompt, **GREEDY))
+            self.assertEqual("".join(seen), first.result())
+            endless = engine.submit("On", n_predict=-1, ignore_eos=True)
+            endless.cancel()
+            try:  # what was made until then, or an error where that is nothing
+                self.assertEqual(endless.result(60).finish_reason, "cancelled")
+            except bittern.CancelledError:
+                pass
+            self.assertEqual(engine.stats["running"], 0)
+            with self.assertRaises(bittern.ArgumentError):
+                engine.submit([-1])
+        with self.assertRaises(bittern.ArgumentError):
+            engine.submit("too late")
+
+
+class Sequences(unittest.TestCase):
+    def test_forks_and_states(self):
+        ids = MODEL.tokenize("A tern is")
+        sequence = MODEL.sequence(max_sequences=2)
+        sequence.eval(ids)
+        self.assertEqual((len(sequence), sequence.tokens), (len(ids), ids))
+        fork = sequence.fork()
+        state = sequence.save()
+        text = sequence.generate(**GREEDY)
+        fork.set_tokens(ids)
+        self.assertEqual(fork.generate(**GREEDY), text)
+        other = MODEL.sequence()
+        other.restore(state)
+        other.set_tokens(ids)
+        self.assertEqual("".join(other.stream(**GREEDY)), text)
+        with self.assertRaises(bittern.FileError):
+            other.restore(state[:-1])
+        other.close()
+        with self.assertRaises(bittern.BitternError):
+            len(other)
+
+    @unittest.skipIf(numpy is None, "needs NumPy")
+    def test_arrays(self):
+        ids = MODEL.tokenize("A tern is")
+        sequence = MODEL.sequence(hidden=True)
+        sequence.eval(ids)
+        logits = sequence.logits()
+        self.assertEqual((logits.shape, logits.dtype), ((MODEL.vocab_size,), numpy.float32))
+        self.assertEqual(logits.ctypes.data, sequence.logits().ctypes.data)  # no copy
+        self.assertEqual(sequence.hidden().shape, (MODEL.hidden_size,))
+        rows = MODEL.sequence().logits_of_all(ids)
+        numpy.testing.assert_array_equal(rows[-1], logits)
+        with tempfile.NamedTemporaryFile() as file:
+            run("logits", "-p", "A tern is", "-o", file.name)
+            numpy.testing.assert_array_equal(numpy.fromfile(file.name, numpy.float32), logits)
+
+
+class Rest(unittest.TestCase):
+    def test_errors(self):
+        for error, work in [
+                (bittern.NotFoundError, lambda: bittern.Model("/no/such/file")),
+                (bittern.NotFoundError, lambda: MODEL.generate("x", temprature=1)),
+                (ValueError, lambda: MODEL.generate("x", temperature="warm")),
+                (ValueError, lambda: MODEL.generate([2**40])),
+                (ValueError, lambda: MODEL.generate([10**6])),
+                (ValueError, lambda: MODEL.generate("x", stop="a\0b")),
+                (bittern.ContextFullError,
+                 lambda: MODEL.generate([5] * 9, context_length=8)),
+                (LookupError, lambda: MODEL.metadata("no.such.key"))]:
+            with self.assertRaises(error):
+                work()
+
+    def test_what_is_known(self):
+        self.assertEqual(MODEL.metadata("general.architecture"), "bitnet-b1.58")
+        self.assertEqual(MODEL.info["architecture"], "bitnet-b1.58")
+        self.assertIn("general.name", MODEL.metadata_keys())
+        self.assertIn("temperature", [option["key"] for option in bittern.options()])
+
+    def test_convert_and_progress(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = os.path.join(folder, "a.gguf"), os.path.join(folder, "b.gguf")
+            first = os.path.join(os.path.dirname(__file__), "../../models/kjv-5m-i2s.gguf")
+            told = []
+            bittern.convert(first, source, "tq2_0", progress=told.append)
+            self.assertEqual(told[-1], 1)
+            with self.assertRaises(bittern.CancelledError):
+                bittern.convert(source, target, "i2_s", progress=lambda done: False)
+            self.assertFalse(os.path.exists(target))
+            self.assertEqual(bittern.Model(source).certify().split("model=")[1],
+                             bittern.Model(first).certify().split("model=")[1])
+
+    def test_ctrl_c(self):
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        begin = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            while True:  # texts end at a full context
+                MODEL.generate("On the", n_predict=-1, ignore_eos=True, temperature=1)
+        self.assertLess(time.monotonic() - begin, 30)
+        self.assertEqual(MODEL.generate("A tern is", **GREEDY).finish_reason, "end_of_text")
+
+    def test_other_threads_run_meanwhile(self):
+        turns = [0]
+        stop = threading.Event()
+
+        def count():
+            while not stop.is_set():
+                turns[0] += 1
+                time.sleep(0.001)
+        thread = threading.Thread(target=count)
+        thread.start()
+        MODEL.generate("On the", n_predict=400, ignore_eos=True, temperature=1, seed=1)
+        stop.set()
+        thread.join()
+        self.assertGreater(turns[0], 3)
+
+    def test_a_stream_that_is_left_early(self):
+        for part in MODEL.stream("On the", n_predict=-1, ignore_eos=True):
+            self.assertTrue(part)
+            break
+        self.assertEqual(MODEL.generate("A tern is", **GREEDY).finish_reason, "end_of_text")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

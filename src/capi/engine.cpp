@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine of the C interface. runtime::Engine wants one thread at a time, so requests and
+// cancels of other threads wait in a list that each step empties first. Requests are checked when
+// they are queued, so that the caller learns at once what is wrong with them.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "capi/objects.hpp"
+#include "capi/options.hpp"
+#include "runtime/generation.hpp"
+
+namespace bittern::capi {
+namespace {
+
+/// A request from its submission to its end.
+struct Job {
+  std::uint64_t number = 0;
+  std::atomic<bool> cancel = false;
+  bittern_done_fn on_done = nullptr;
+  void* user = nullptr;
+};
+
+class EngineObject : public Object {
+ public:
+  static constexpr int kKind = 5;
+  static constexpr const char* kWhat = "an engine";
+
+  EngineObject(std::shared_ptr<ModelObject> of, runtime::Engine made)
+      : Object(kKind), model_(std::move(of)), engine_(std::move(made)) {
+    context_length_ = engine_.context_length();
+  }
+
+  [[nodiscard]] Result<std::uint64_t> Submit(std::vector<runtime::TokenId> ids,
+                                             runtime::GenerateOptions options,
+                                             std::function<bool(std::string_view)> on_text,
+                                             bittern_done_fn on_done, void* user);
+  void Cancel(std::uint64_t number);
+  /// True if there is more to do. Error kBusy.
+  [[nodiscard]] Result<bool> Step();
+  [[nodiscard]] Result<runtime::EngineStats> Stats();
+  [[nodiscard]] const runtime::LoadedModel& model() const noexcept { return *model_->loaded; }
+
+ private:
+  [[nodiscard]] Result<void> Check(std::span<const runtime::TokenId> ids,
+                                   const runtime::GenerateOptions& options) const;
+  void Receive();
+  void Done(const std::shared_ptr<Job>& job, const Result<runtime::GenerateResult>& result);
+
+  std::shared_ptr<ModelObject> model_;
+  int context_length_ = 0;
+  Turnstile turnstile_;
+  runtime::Engine engine_;
+  std::mutex mutex_;  // of what follows; held for moments only
+  std::deque<runtime::Request> inbox_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Job>> jobs_;
+  std::uint64_t next_ = 1;
+};
+
+/// What Engine::Submit would refuse.
+Result<void> EngineObject::Check(std::span<const runtime::TokenId> ids,
+                                 const runtime::GenerateOptions& options) const {
+  if (ids.empty()) return Fail(ErrorCode::kInvalidArgument, "there are no tokens to run");
+  BITTERN_TRY(CheckIds(model(), ids));
+  if (ids.size() > static_cast<std::size_t>(context_length_)) {
+    return Fail(
+        ErrorCode::kContextFull,
+        fmt::format("the prompt has {} tokens, the context holds {}", ids.size(), context_length_));
+  }
+  runtime::DraftPolicy unused;
+  BITTERN_TRY(runtime::Generation::Create(model(), options, {}, &unused));
+  return {};
+}
+
+Result<std::uint64_t> EngineObject::Submit(std::vector<runtime::TokenId> ids,
+                                           runtime::GenerateOptions options,
+                                           std::function<bool(std::string_view)> on_text,
+                                           bittern_done_fn on_done, void* user) {
+  BITTERN_TRY(Check(ids, options));
+  const auto job = std::make_shared<Job>();
+  job->on_done = on_done;
+  job->user = user;
+  options.cancel = &job->cancel;
+  runtime::Request request{.prompt = std::move(ids), .options = std::move(options)};
+  request.on_text = std::move(on_text);
+  request.on_done = [this, job](runtime::Completion completion) { Done(job, completion.result); };
+  const std::lock_guard lock(mutex_);
+  job->number = next_++;
+  jobs_.emplace(job->number, job);
+  inbox_.push_back(std::move(request));
+  return job->number;
+}
+
+void EngineObject::Cancel(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = jobs_.find(number);
+  if (found != jobs_.end()) found->second->cancel.store(true);
+}
+
+void EngineObject::Done(const std::shared_ptr<Job>& job,
+                        const Result<runtime::GenerateResult>& result) {
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.erase(job->number);
+  }
+  if (!result) {
+    job->on_done(job->user, job->number, KeepError(result.error()), nullptr);
+    return;
+  }
+  bittern_result* given = nullptr;
+  Give(ResultOf(*result), &given);
+  job->on_done(job->user, job->number, BITTERN_OK, given);
+}
+
+/// Hands the engine what was queued since the last step.
+void EngineObject::Receive() {
+  std::deque<runtime::Request> requests;
+  {
+    const std::lock_guard lock(mutex_);
+    requests.swap(inbox_);
+  }
+  for (runtime::Request& request : requests) {
+    const auto on_done = request.on_done;
+    auto submitted = engine_.Submit(std::move(request));
+    if (!submitted) {
+      on_done({.id = 0, .result = tl::unexpected(submitted.error()), .timings = {}});
+    }
+  }
+}
+
+Result<bool> EngineObject::Step() {
+  auto lock = BITTERN_TRY(turnstile_.Enter(kWhat));
+  const Turnstile::Inside inside(&turnstile_, std::move(lock));
+  Receive();
+  const bool more = engine_.Step();
+  const std::lock_guard lock(mutex_);
+  return more || !inbox_.empty();
+}
+
+Result<runtime::EngineStats> EngineObject::Stats() {
+  auto lock = BITTERN_TRY(turnstile_.Enter(kWhat));
+  const Turnstile::Inside inside(&turnstile_, std::move(lock));
+  runtime::EngineStats stats = engine_.stats();
+  const std::lock_guard lock(mutex_);
+  stats.waiting += inbox_.size();
+  return stats;
+}
+
+}  // namespace
+}  // namespace bittern::capi
+
+using namespace bittern;        // NOLINT: the C functions below stand outside of any namespace
+using namespace bittern::capi;  // NOLINT
+
+bittern_status bittern_engine_create(const bittern_model* model, const bittern_options* options,
+                                     bittern_engine** engine) {
+  return Call([&]() -> Result<void> {
+    auto found = BITTERN_TRY(Find<ModelObject>(model));
+    BITTERN_TRY(NeedPointer(engine, "engine"));
+    const Settings settings = BITTERN_TRY(SettingsOf(options));
+    auto made = BITTERN_TRY(runtime::Engine::Create(found->loaded, EngineOptionsOf(settings)));
+    *engine = static_cast<bittern_engine*>(
+        AddHandle(std::make_shared<EngineObject>(std::move(found), std::move(made))));
+    return {};
+  });
+}
+
+void bittern_engine_free(bittern_engine* engine) { RemoveHandle(engine, EngineObject::kKind); }
+
+bittern_status bittern_engine_submit(bittern_engine* engine, const int32_t* ids, size_t count,
+                                     const bittern_options* options, bittern_text_fn on_text,
+                                     bittern_done_fn on_done, void* user, uint64_t* request) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<EngineObject>(engine));
+    BITTERN_TRY(NeedArray(ids, count, "ids"));
+    BITTERN_TRY(NeedPointer(reinterpret_cast<const void*>(on_done), "on_done"));
+    const Settings settings = BITTERN_TRY(SettingsOf(options));
+    const auto span = IdSpan(ids, count);
+    const std::uint64_t number = BITTERN_TRY(
+        found->Submit({span.begin(), span.end()}, GenerateOptionsOf(settings, &found->model()),
+                      TextCallback(on_text, user), on_done, user));
+    if (request != nullptr) *request = number;
+    return {};
+  });
+}
+
+bittern_status bittern_engine_cancel(bittern_engine* engine, uint64_t request) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<EngineObject>(engine));
+    found->Cancel(request);
+    return {};
+  });
+}
+
+bittern_status bittern_engine_step(bittern_engine* engine, int32_t* more) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<EngineObject>(engine));
+    const bool left = BITTERN_TRY(found->Step());
+    if (more != nullptr) *more = left ? 1 : 0;
+    return {};
+  });
+}
+
+bittern_status bittern_engine_run(bittern_engine* engine) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<EngineObject>(engine));
+    while (BITTERN_TRY(found->Step())) {
+    }
+    return {};
+  });
+}
+
+bittern_status bittern_engine_stats(bittern_engine* engine, bittern_result** result) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<EngineObject>(engine));
+    BITTERN_TRY(NeedPointer(result, "result"));
+    const runtime::EngineStats stats = BITTERN_TRY(found->Stats());
+    auto given = std::make_shared<ResultObject>();
+    given->json = nlohmann::ordered_json{{"steps", stats.steps},
+                                         {"rows", stats.rows},
+                                         {"running", stats.running},
+                                         {"waiting", stats.waiting},
+                                         {"pages", stats.pages},
+                                         {"free_pages", stats.free_pages},
+                                         {"page_bytes", stats.page_bytes},
+                                         {"preemptions", stats.preemptions},
+                                         {"prefix_asked_tokens", stats.prefix_cache.asked_tokens},
+                                         {"prefix_found_tokens", stats.prefix_cache.found_tokens},
+                                         {"prefix_bytes", stats.prefix_cache.bytes}}
+                      .dump();
+    Give(std::move(given), result);
+    return {};
+  });
+}

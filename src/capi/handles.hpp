@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handles of the C interface. A handle is a number dressed as a pointer, found in one table of the
+// process. Numbers are never used again, so a handle that was freed, made up or of another kind is
+// told apart without touching memory. A call holds what it found until it ends, so another thread
+// may free the handle meanwhile. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/result.hpp"
+
+namespace bittern::capi {
+
+/// Codes of the C interface beside those of ErrorCode.
+inline constexpr ErrorCode kBadHandle{10};
+inline constexpr ErrorCode kBusy{11};
+
+/// What a handle stands for. Kinds are told apart by a number that each class has.
+class Object {
+ public:
+  explicit Object(int kind) noexcept : kind_(kind) {}
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+  virtual ~Object() = default;
+  [[nodiscard]] int kind() const noexcept { return kind_; }
+
+ private:
+  int kind_;
+};
+
+/// Puts an object into the table. Throws std::bad_alloc.
+[[nodiscard]] void* AddHandle(std::shared_ptr<Object> object);
+/// Takes a handle out of the table; null for one that is not there or of another kind.
+std::shared_ptr<Object> RemoveHandle(const void* handle, int kind) noexcept;
+/// Error kBadHandle says what is wrong; `what` names the kind.
+[[nodiscard]] Result<std::shared_ptr<Object>> FindHandle(const void* handle, int kind,
+                                                         const char* what);
+
+/// The object of class T (with T::kKind and T::kWhat) that a handle stands for.
+template <class T>
+[[nodiscard]] Result<std::shared_ptr<T>> Find(const void* handle) {
+  auto object = BITTERN_TRY(FindHandle(handle, T::kKind, T::kWhat));
+  return std::static_pointer_cast<T>(std::move(object));
+}
+
+}  // namespace bittern::capi

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of keys, and what sets of them mean.
+#include "capi/options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/threads/thread_pool.hpp"
+#include "capi/call.hpp"
+#include "runtime/sampling/sampling_defaults.hpp"
+
+namespace bittern::capi {
+namespace {
+
+constexpr unsigned kModel = 1, kSequence = 2, kGenerate = 4, kConvert = 8;
+constexpr double kMostInt = std::numeric_limits<int>::max();
+constexpr double kMostFloat = std::numeric_limits<float>::max();
+
+enum class Type { kWhole, kNumber, kSwitch, kChoice, kText };
+
+/// One key.
+struct Row {
+  std::string_view key;
+  unsigned kinds;
+  Type type;
+  double least, most;         // kWhole, kNumber
+  std::string_view choices;   // kChoice: separated by spaces
+  std::string_view fallback;  // what holds where the key is not set
+  bool repeated;
+  std::string_view description;
+};
+
+constexpr Row Whole(std::string_view key, unsigned kinds, double least, double most,
+                    std::string_view fallback, std::string_view description) {
+  return {key, kinds, Type::kWhole, least, most, "", fallback, false, description};
+}
+constexpr Row Number(std::string_view key, unsigned kinds, double least, double most,
+                     std::string_view fallback, std::string_view description) {
+  return {key, kinds, Type::kNumber, least, most, "", fallback, false, description};
+}
+constexpr Row Switch(std::string_view key, unsigned kinds, std::string_view fallback,
+                     std::string_view description) {
+  return {key, kinds, Type::kSwitch, 0, 0, "", fallback, false, description};
+}
+constexpr Row Choice(std::string_view key, unsigned kinds, std::string_view choices,
+                     std::string_view fallback, std::string_view description) {
+  return {key, kinds, Type::kChoice, 0, 0, choices, fallback, false, description};
+}
+constexpr Row Text(std::string_view key, unsigned kinds, std::string_view fallback, bool repeated,
+                   std::string_view description) {
+  return {key, kinds, Type::kText, 0, 0, "", fallback, repeated, description};
+}
+
+constexpr auto kRows = std::to_array<Row>({
+    Whole("threads", kModel | kSequence | kConvert, 0, ThreadPool::kMaxThreads, "0",
+          "threads at most; 0: one per physical core that this process may use"),
+    Choice("kernel", kModel, "auto tile16 tile48 tl1 tl2", "auto",
+           "how ternary matrices are multiplied: same bits, other speed and memory"),
+    Choice("head", kModel, "auto exact screened", "auto",
+           "how the output head is computed: same bits, other speed and memory"),
+    Choice("zero_skip", kModel, "auto on off", "auto",
+           "skip weights that would be multiplied by zero: same bits, other speed"),
+    Text("isa", kModel, "", false, "instruction set to use, e.g. scalar or avx2; empty: the best"),
+    Text("layout_cache", kModel, "", false,
+         "a file that keeps which layout of weights is faster on this machine; it is measured once "
+         "and written there. Empty: nothing is measured or written"),
+    Text("override_kv", kModel | kConvert, "", true,
+         "KEY=TYPE:VALUE (int, float, bool, str) in place of a metadata value of the file"),
+    Choice("i2s_layout", kModel | kConvert, "x86-128 arm-64 row4 sequential", "",
+           "how an I2_S file orders its weights, where the file does not say"),
+    Text("tl_tiling", kModel | kConvert, "", true,
+         "ROWS,COLS,BM,BK,bm of a TL1 or TL2 file's matrices of one shape"),
+    Whole("context_length", kSequence, 0, kMostInt, "0",
+          "tokens of a sequence at most; 0: as many as the model allows"),
+    Choice("kv_type", kSequence, "f16 f32 i8", "f16",
+           "how keys and values are kept; i8 is an approximation"),
+    Whole("batch_size", kSequence, 1, 1 << 20, "512", "tokens of one pass at most"),
+    Whole("max_sequences", kSequence, 1, 1024, "1 for sequences, 8 for engines",
+          "full contexts that a sequence and its forks have room for; requests of an engine that "
+          "run at the same time"),
+    Whole("cache_tokens", kSequence, 0, kMostInt, "0",
+          "tokens of all requests and the prefix cache of an engine together; 0: enough for "
+          "max_sequences contexts"),
+    Switch("prefix_cache", kSequence, "on", "an engine keeps what earlier requests have read"),
+    Switch("hidden", kSequence, "off", "keep the last hidden state (bittern_sequence_hidden)"),
+    Whole("n_predict", kGenerate, -1, kMostInt, "128",
+          "new tokens at most; -1: until the text ends or the context is full"),
+    Number("temperature", kGenerate, -kMostFloat, kMostFloat, "0.8",
+           "0 or less: always the most probable token"),
+    Whole("top_k", kGenerate, -1, kMostInt, "40", "draw among the k best; 0 or -1: all"),
+    Number("top_p", kGenerate, 0, 1, "0.95",
+           "draw among the fewest best whose probability reaches this; 1: all"),
+    Number("min_p", kGenerate, 0, 1, "0.05",
+           "drop what is less probable than this times the best; 0: nothing"),
+    Number("repeat_penalty", kGenerate, -kMostFloat, kMostFloat, "1",
+           "make recent tokens less probable; above 0; 1: off"),
+    Whole("repeat_last_n", kGenerate, -1, kMostInt, "64",
+          "how many tokens count as recent; 0: none, -1: all"),
+    Number("frequency_penalty", kGenerate, -kMostFloat, kMostFloat, "0",
+           "taken off a logit once for each time its token is recent"),
+    Number("presence_penalty", kGenerate, -kMostFloat, kMostFloat, "0",
+           "taken off the logit of each recent token"),
+    Number("typical_p", kGenerate, -kMostFloat, kMostFloat, "1", "locally typical; 1: off"),
+    Number("top_n_sigma", kGenerate, -kMostFloat, kMostFloat, "-1",
+           "drop logits so many deviations below the best; 0 or less: off"),
+    Number("xtc_probability", kGenerate, -kMostFloat, kMostFloat, "0",
+           "how often XTC acts; 0: off"),
+    Number("xtc_threshold", kGenerate, -kMostFloat, kMostFloat, "0.1", "of XTC; above 0.5: off"),
+    Text("samplers", kGenerate, "", false,
+         "the steps and their order, with ; between, e.g. penalties;top_k;temperature; empty: "
+         "llama.cpp's order"),
+    Switch("stop_on_loop", kGenerate, "off", "end a text that repeats itself"),
+    Whole("seed", kGenerate, -1, 4294967295.0, "-1", "of the random draw; -1: a new one each time"),
+    Text("stop", kGenerate, "", true, "end before this text"),
+    Switch("ignore_eos", kGenerate, "off", "go on after the token that ends a text"),
+    Switch("special", kGenerate, "off", "write special tokens into the text"),
+    Choice("speculation", kGenerate, "ngram off always", "ngram",
+           "guess tokens from repetitions and check them together: same text, other speed"),
+    Text("to", kConvert, "", false, "format of the ternary weights: i2_s, tq2_0, safetensors, ..."),
+    Text("embeddings", kConvert, "keep", false, "format of embedding and head: keep, f16, ..."),
+    Choice("scale_type", kConvert, "bf16 f32", "bf16", "how safetensors keep scales"),
+    Text("tiling", kConvert, "", true, "ROWS,COLS,BM,BK,bm: tiling that tl1 or tl2 gets"),
+    Switch("prove", kConvert, "off", "read the output back and compare every weight"),
+    Switch("overwrite", kConvert, "off", "replace a file that is there"),
+});
+
+constexpr std::string_view kOn[] = {"on", "1", "true"}, kOff[] = {"off", "0", "false"};
+
+bool IsOneOf(std::string_view value, std::span<const std::string_view> names) {
+  return std::ranges::find(names, value) != names.end();
+}
+
+bool IsChoice(std::string_view value, std::string_view choices) {
+  while (!choices.empty()) {
+    const std::size_t end = std::min(choices.find(' '), choices.size());
+    if (choices.substr(0, end) == value) return true;
+    choices.remove_prefix(std::min(end + 1, choices.size()));
+  }
+  return false;
+}
+
+template <class T>
+std::optional<T> Parse(std::string_view text) {
+  T value{};
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && rest == text.data() + text.size();
+  return whole ? std::optional<T>(value) : std::nullopt;
+}
+
+bool Accepts(const Row& row, std::string_view value) {
+  if (row.type == Type::kText) return true;
+  if (row.type == Type::kSwitch) return IsOneOf(value, kOn) || IsOneOf(value, kOff);
+  if (row.type == Type::kChoice) return IsChoice(value, row.choices);
+  if (row.type == Type::kWhole) {
+    const auto number = Parse<std::int64_t>(value);
+    return number && static_cast<double>(*number) >= row.least &&
+           static_cast<double>(*number) <= row.most;
+  }
+  const auto number = Parse<double>(value);
+  return number && *number >= row.least && *number <= row.most;  // false for NaN
+}
+
+std::string Expected(const Row& row) {
+  switch (row.type) {
+    case Type::kWhole:
+      return fmt::format("a whole number of {:.0f} to {:.0f}", row.least, row.most);
+    case Type::kNumber:
+      return row.most == kMostFloat ? "a number"
+                                    : fmt::format("a number of {} to {}", row.least, row.most);
+    case Type::kSwitch:
+      return "on or off";
+    case Type::kChoice:
+      return fmt::format("one of {}", row.choices);
+    case Type::kText:
+      break;
+  }
+  return "a text";
+}
+
+/// A text that is safe to show in a message.
+std::string Shown(std::string_view text) {
+  constexpr std::size_t kMost = 60;
+  std::string shown(text.substr(0, kMost));
+  std::ranges::replace_if(shown, [](char c) { return c >= 0 && c < ' '; }, '?');
+  return "\"" + shown + (text.size() > kMost ? "...\"" : "\"");
+}
+
+const std::string* Last(const Settings& settings, std::string_view key) {
+  const auto found = settings.find(key);
+  return found == settings.end() ? nullptr : &found->second.back();
+}
+
+std::vector<std::string> All(const Settings& settings, std::string_view key) {
+  const auto found = settings.find(key);
+  return found == settings.end() ? std::vector<std::string>() : found->second;
+}
+
+/// Settings were checked when they were set.
+template <class T>
+void Take(const Settings& settings, std::string_view key, T* value) {
+  const std::string* text = Last(settings, key);
+  if (text == nullptr) return;
+  if constexpr (std::is_same_v<T, bool>) {
+    *value = IsOneOf(*text, kOn);
+  } else if constexpr (std::is_same_v<T, float>) {
+    *value = static_cast<float>(Parse<double>(*text).value_or(*value));
+  } else if constexpr (std::is_integral_v<T>) {
+    *value = static_cast<T>(Parse<std::int64_t>(*text).value_or(static_cast<std::int64_t>(*value)));
+  } else {
+    *value = *text;
+  }
+}
+
+model::KvType KvTypeOf(const Settings& settings) {
+  std::string name = "f16";
+  Take(settings, "kv_type", &name);
+  if (name == "f32") return model::KvType::kF32;
+  return name == "i8" ? model::KvType::kI8 : model::KvType::kF16;
+}
+
+Result<formats::ShapeTiling> TilingOf(std::string_view text) {
+  std::size_t numbers[5] = {};
+  std::string_view rest = text;
+  for (std::size_t i = 0; i < 5; ++i) {
+    const std::size_t end = i < 4 ? rest.find(',') : rest.size();
+    const auto number =
+        end == std::string_view::npos ? std::nullopt : Parse<std::uint32_t>(rest.substr(0, end));
+    if (!number || *number == 0) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("tiling: ROWS,COLS,BM,BK,bm expected, {} found", Shown(text)));
+    }
+    numbers[i] = *number;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return formats::ShapeTiling{numbers[0], numbers[1], {numbers[2], numbers[3], numbers[4]}};
+}
+
+std::string Describe() {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Row& row : kRows) {
+    auto kinds = nlohmann::ordered_json::array();
+    if (row.kinds & kModel) kinds.push_back("model");
+    if (row.kinds & kSequence) kinds.push_back("sequence");
+    if (row.kinds & kGenerate) kinds.push_back("generate");
+    if (row.kinds & kConvert) kinds.push_back("convert");
+    rows.push_back({{"key", row.key},
+                    {"kinds", kinds},
+                    {"value", Expected(row)},
+                    {"default", row.fallback},
+                    {"repeated", row.repeated},
+                    {"description", row.description}});
+  }
+  return rows.dump(1);
+}
+
+}  // namespace
+
+Result<void> OptionsObject::Set(std::string_view key, std::string_view value) {
+  const auto row = std::ranges::find(kRows, key, &Row::key);
+  if (row == kRows.end()) {
+    return Fail(ErrorCode::kNotFound, fmt::format("there is no option {}", Shown(key)),
+                "bittern_options_describe() lists the keys");
+  }
+  if (!Accepts(*row, value)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: {} expected, {} found", key, Expected(*row), Shown(value)));
+  }
+  if (row->key == "samplers" && !value.empty()) BITTERN_TRY(runtime::ParseSamplers(value));
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string>& values = settings_[std::string(key)];
+  if (!row->repeated) values.clear();
+  values.emplace_back(value);
+  return {};
+}
+
+Settings OptionsObject::settings() const {
+  const std::lock_guard lock(mutex_);
+  return settings_;
+}
+
+Result<Settings> SettingsOf(const void* options) {
+  if (options == nullptr) return Settings();
+  const auto found = BITTERN_TRY(Find<OptionsObject>(options));
+  return found->settings();
+}
+
+std::vector<std::string> OverridesOf(const Settings& settings) {
+  std::vector<std::string> overrides = All(settings, "override_kv");
+  std::string layout;
+  Take(settings, "i2s_layout", &layout);
+  if (!layout.empty()) overrides.push_back("ternary.layout=str:" + layout);
+  const auto tilings = All(settings, "tl_tiling");
+  if (!tilings.empty()) {
+    overrides.push_back(fmt::format("ternary.tl.tiling=str:{}", fmt::join(tilings, ",")));
+  }
+  return overrides;
+}
+
+Result<runtime::LoadOptions> LoadOptionsOf(const Settings& settings,
+                                           std::unique_ptr<runtime::LayoutCache>* cache) {
+  runtime::LoadOptions options;
+  options.overrides = OverridesOf(settings);
+  Take(settings, "threads", &options.num_threads);
+  Take(settings, "isa", &options.weights.isa);
+  std::string kernel = "auto", head, skip, file;
+  Take(settings, "kernel", &kernel);
+  options.weights.layout = BITTERN_TRY(model::ParseMatrixLayout(kernel));
+  Take(settings, "head", &head);
+  options.weights.head = head == "exact"      ? model::HeadMode::kExact
+                         : head == "screened" ? model::HeadMode::kScreened
+                                              : model::HeadMode::kAuto;
+  Take(settings, "zero_skip", &skip);
+  options.weights.zero_skip = skip == "on"    ? model::SkipMode::kOn
+                              : skip == "off" ? model::SkipMode::kOff
+                                              : model::SkipMode::kAuto;
+  Take(settings, "layout_cache", &file);
+  if (!file.empty()) {
+    *cache = std::make_unique<runtime::LayoutCache>(file);
+    options.layout_cache = cache->get();
+  }
+  return options;
+}
+
+runtime::SessionOptions SessionOptionsOf(const Settings& settings) {
+  runtime::SessionOptions options{.kv_type = KvTypeOf(settings)};
+  Take(settings, "context_length", &options.context_length);
+  Take(settings, "batch_size", &options.batch_size);
+  Take(settings, "threads", &options.num_threads);
+  Take(settings, "max_sequences", &options.max_sessions);
+  return options;
+}
+
+runtime::EngineOptions EngineOptionsOf(const Settings& settings) {
+  runtime::EngineOptions options{.kv_type = KvTypeOf(settings)};
+  Take(settings, "context_length", &options.context_length);
+  Take(settings, "batch_size", &options.batch_size);
+  Take(settings, "threads", &options.num_threads);
+  Take(settings, "max_sequences", &options.max_sequences);
+  Take(settings, "cache_tokens", &options.cache_tokens);
+  Take(settings, "prefix_cache", &options.prefix_cache);
+  return options;
+}
+
+bool WantsHidden(const Settings& settings) {
+  bool hidden = false;
+  Take(settings, "hidden", &hidden);
+  return hidden;
+}
+
+runtime::GenerateOptions GenerateOptionsOf(const Settings& settings,
+                                           const runtime::LoadedModel* model) {
+  runtime::GenerateOptions options{.max_tokens = 128};
+  if (model != nullptr) {
+    Decisions unused;
+    for (const runtime::SamplingKey& key : runtime::SamplingKeys()) {
+      if (settings.contains(key.option)) continue;
+      runtime::TakeSamplingDefault(model->model.checkpoint().metadata(), key, &options.sampler,
+                                   &unused);
+    }
+  }
+  Take(settings, "n_predict", &options.max_tokens);
+  Take(settings, "temperature", &options.sampler.temperature);
+  Take(settings, "top_k", &options.sampler.top_k);
+  Take(settings, "top_p", &options.sampler.top_p);
+  Take(settings, "min_p", &options.sampler.min_p);
+  Take(settings, "repeat_penalty", &options.sampler.repeat_penalty);
+  Take(settings, "repeat_last_n", &options.sampler.repeat_last_n);
+  Take(settings, "frequency_penalty", &options.sampler.frequency_penalty);
+  Take(settings, "presence_penalty", &options.sampler.presence_penalty);
+  Take(settings, "typical_p", &options.sampler.typical_p);
+  Take(settings, "top_n_sigma", &options.sampler.top_n_sigma);
+  Take(settings, "xtc_probability", &options.sampler.xtc_probability);
+  Take(settings, "xtc_threshold", &options.sampler.xtc_threshold);
+  std::string samplers;
+  Take(settings, "samplers", &samplers);
+  if (!samplers.empty()) {  // checked when it was set
+    options.sampler.samplers =
+        runtime::ParseSamplers(samplers).value_or(runtime::DefaultSamplers());
+  }
+  Take(settings, "stop_on_loop", &options.stop_on_loop);
+  std::int64_t seed = -1;
+  Take(settings, "seed", &seed);
+  options.sampler.seed = static_cast<std::uint32_t>(seed);
+  options.stops = All(settings, "stop");
+  Take(settings, "ignore_eos", &options.ignore_eos);
+  Take(settings, "special", &options.render_special);
+  std::string speculation;
+  Take(settings, "speculation", &speculation);
+  options.speculation = speculation == "off"      ? runtime::Speculation::kOff
+                        : speculation == "always" ? runtime::Speculation::kAlways
+                                                  : runtime::Speculation::kNgram;
+  return options;
+}
+
+Result<formats::ConvertOptions> ConvertOptionsOf(const Settings& settings) {
+  formats::ConvertOptions options{};
+  Take(settings, "to", &options.to);
+  if (options.to.empty()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("to: one of {} expected, nothing found",
+                            fmt::join(formats::ConvertTargets(), ", ")));
+  }
+  options.embeddings = "keep";
+  Take(settings, "embeddings", &options.embeddings);
+  for (const std::string& text : All(settings, "tiling")) {
+    options.tilings.push_back(BITTERN_TRY(TilingOf(text)));
+  }
+  std::string scales;
+  Take(settings, "scale_type", &scales);
+  options.float_scales = scales == "f32";
+  Take(settings, "prove", &options.prove);
+  Take(settings, "overwrite", &options.overwrite);
+  options.num_threads = 0;
+  Take(settings, "threads", &options.num_threads);
+  if (options.num_threads == 0) options.num_threads = DefaultThreadCount();
+  return options;
+}
+
+}  // namespace bittern::capi
+
+using namespace bittern;        // NOLINT: the C functions below stand outside of any namespace
+using namespace bittern::capi;  // NOLINT
+
+bittern_status bittern_options_create(bittern_options** options) {
+  return Call([&]() -> Result<void> {
+    BITTERN_TRY(NeedPointer(options, "options"));
+    *options = static_cast<bittern_options*>(AddHandle(std::make_shared<OptionsObject>()));
+    return {};
+  });
+}
+
+bittern_status bittern_options_set(bittern_options* options, const char* key, const char* value) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<OptionsObject>(options));
+    BITTERN_TRY(NeedPointer(key, "key"));
+    BITTERN_TRY(NeedPointer(value, "value"));
+    return found->Set(key, value);
+  });
+}
+
+void bittern_options_free(bittern_options* options) { RemoveHandle(options, OptionsObject::kKind); }
+
+const char* bittern_options_describe(void) {
+  static const std::string* const text = new std::string(Describe());
+  return text->c_str();
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of the C interface: one table of keys with what each accepts, and the options of the
+// layers below that they become. A set is read under a lock of its own, since another thread may
+// change or free it.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "capi/handles.hpp"
+#include "formats/convert/convert.hpp"
+#include "runtime/engine/engine.hpp"
+#include "runtime/loaded_model.hpp"
+#include "runtime/session.hpp"
+
+namespace bittern::capi {
+
+/// Values by key; a key that may be repeated has several.
+using Settings = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+class OptionsObject : public Object {
+ public:
+  static constexpr int kKind = 1;
+  static constexpr const char* kWhat = "options";
+  OptionsObject() : Object(kKind) {}
+
+  /// Errors: kNotFound (no such key), kInvalidArgument (not a value of it).
+  [[nodiscard]] Result<void> Set(std::string_view key, std::string_view value);
+  [[nodiscard]] Settings settings() const;
+
+ private:
+  mutable std::mutex mutex_;
+  Settings settings_;
+};
+
+/// The settings of a handle; none for NULL.
+[[nodiscard]] Result<Settings> SettingsOf(const void* options);
+
+/// Kernel, overrides and the like; `cache` is made where layout_cache names a file, and is pointed
+/// at.
+[[nodiscard]] Result<runtime::LoadOptions> LoadOptionsOf(
+    const Settings& settings, std::unique_ptr<runtime::LayoutCache>* cache);
+[[nodiscard]] runtime::SessionOptions SessionOptionsOf(const Settings& settings);
+[[nodiscard]] runtime::EngineOptions EngineOptionsOf(const Settings& settings);
+/// True if hidden=on.
+[[nodiscard]] bool WantsHidden(const Settings& settings);
+/// Those of the settings; where they say nothing, what the model's file recommends. `model` may be
+/// null.
+[[nodiscard]] runtime::GenerateOptions GenerateOptionsOf(const Settings& settings,
+                                                         const runtime::LoadedModel* model);
+/// Error kInvalidArgument: `to` is missing, a tiling is none.
+[[nodiscard]] Result<formats::ConvertOptions> ConvertOptionsOf(const Settings& settings);
+/// "key=type:value" texts: override_kv, i2s_layout and tl_tiling.
+[[nodiscard]] std::vector<std::string> OverridesOf(const Settings& settings);
+
+}  // namespace bittern::capi

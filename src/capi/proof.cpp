@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Certificates and conversions of the C interface.
+#include <nlohmann/json.hpp>
+
+#include "capi/objects.hpp"
+#include "capi/options.hpp"
+#include "formats/convert/convert.hpp"
+#include "runtime/certify/certify.hpp"
+#include "runtime/convert_hints.hpp"
+
+using namespace bittern;        // NOLINT: the C functions below stand outside of any namespace
+using namespace bittern::capi;  // NOLINT
+
+bittern_status bittern_certify(const bittern_model* model, const bittern_options* options,
+                               bittern_progress_fn progress, void* user, bittern_result** result) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<ModelObject>(model));
+    BITTERN_TRY(NeedPointer(result, "result"));
+    const Settings settings = BITTERN_TRY(SettingsOf(options));
+    std::atomic<bool> cancel = false;
+    runtime::CertifyOptions certify;
+    certify.session = SessionOptionsOf(settings);
+    certify.version = BITTERN_VERSION;
+    certify.cancel = &cancel;
+    certify.on_progress = [&](double done) {
+      if (progress != nullptr && progress(user, done) != 0) cancel.store(true);
+    };
+    const auto certificate = BITTERN_TRY(runtime::Certify(found->loaded, certify));
+    auto given = std::make_shared<ResultObject>();
+    given->text = runtime::CertificateLine(certificate);
+    given->json = runtime::CertificateJson(certificate);
+    Give(std::move(given), result);
+    return {};
+  });
+}
+
+bittern_status bittern_convert(const char* input, const char* output,
+                               const bittern_options* options, bittern_progress_fn progress,
+                               void* user, bittern_result** result) {
+  return Call([&]() -> Result<void> {
+    BITTERN_TRY(NeedPointer(input, "input"));
+    BITTERN_TRY(NeedPointer(output, "output"));
+    BITTERN_TRY(NeedPointer(result, "result"));
+    const Settings settings = BITTERN_TRY(SettingsOf(options));
+    formats::ConvertOptions convert = BITTERN_TRY(ConvertOptionsOf(settings));
+    auto source = BITTERN_TRY(formats::Checkpoint::Open(input));
+    for (const std::string& text : OverridesOf(settings)) {
+      BITTERN_TRY(source.metadata().Override(text));
+    }
+    Decisions unused;
+    convert.hints = runtime::HintsFor(source, &unused);
+    convert.on_progress = [&](double done, std::string_view) {
+      return progress == nullptr || progress(user, done) == 0;
+    };
+    const auto report = BITTERN_TRY(formats::Convert(source, output, convert));
+    if (report.proof && !report.proof->ok()) {
+      return Fail(ErrorCode::kInternal,
+                  std::string(output) +
+                      " was not written: the proof failed: " + report.proof->first_problem);
+    }
+    auto given = std::make_shared<ResultObject>();
+    given->json = nlohmann::ordered_json{{"kind", report.kind},
+                                         {"bytes", report.bytes_written},
+                                         {"ternary_tensors", report.ternary_tensors},
+                                         {"ternary_weights", report.ternary_weights},
+                                         {"plain_tensors", report.plain_tensors},
+                                         {"notes", report.notes}}
+                      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    Give(std::move(given), result);
+    return {};
+  });
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sequences of the C interface: a runtime::Session each. Forks share a machine, so one turnstile
+// guards them all; it is held for as long as a call works.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "capi/objects.hpp"
+#include "capi/options.hpp"
+#include "model/trace.hpp"
+
+namespace bittern::capi {
+
+std::function<bool(std::string_view)> TextCallback(bittern_text_fn on_text, void* user) {
+  if (on_text == nullptr) return {};
+  return [on_text, user](std::string_view text) {
+    return on_text(user, text.data(), text.size()) == 0;
+  };
+}
+
+std::shared_ptr<ResultObject> ResultOf(const runtime::GenerateResult& generated) {
+  auto result = std::make_shared<ResultObject>();
+  result->text = generated.text;
+  result->ids = generated.ids;
+  result->json =
+      nlohmann::ordered_json{{"finish_reason", runtime::FinishReasonName(generated.finish)},
+                             {"seed", generated.seed},
+                             {"drafted", generated.drafted},
+                             {"accepted", generated.accepted}}
+          .dump();
+  return result;
+}
+
+namespace {
+
+using runtime::TokenId;
+
+/// Keeps the final norm of the last token whose logits were computed.
+class LastHidden : public model::Tracer {
+ public:
+  void OnValues(const model::TracePlace& place,
+                std::span<const std::byte> bytes) noexcept override {
+    if (place.point != model::TracePoint::kFinalNorm) return;
+    if (place.position != position_ ||
+        filled_ * sizeof(float) + bytes.size() > values_.size() * sizeof(float)) {
+      filled_ = 0;
+      position_ = place.position;
+    }
+    const std::size_t room = (values_.size() - filled_) * sizeof(float);
+    const std::size_t taken = std::min(bytes.size(), room);
+    std::memcpy(values_.data() + filled_, bytes.data(), taken);
+    filled_ += taken / sizeof(float);
+  }
+  void Reserve(std::size_t size) { values_.resize(size); }
+  void Forget() noexcept { position_ = -1; }
+  [[nodiscard]] int position() const noexcept { return position_; }
+  [[nodiscard]] std::span<const float> values() const noexcept { return values_; }
+
+ private:
+  std::vector<float> values_;
+  std::size_t filled_ = 0;
+  int position_ = -1;
+};
+
+class SequenceObject : public Object {
+ public:
+  static constexpr int kKind = 4;
+  static constexpr const char* kWhat = "a sequence";
+
+  SequenceObject(std::shared_ptr<ModelObject> of, std::shared_ptr<Turnstile> shared,
+                 runtime::Session made, bool keeps_hidden)
+      : Object(kKind),
+        model(std::move(of)),
+        turnstile(std::move(shared)),
+        wants_hidden(keeps_hidden),
+        session(std::make_unique<runtime::Session>(std::move(made))) {
+    if (wants_hidden) {
+      hidden.Reserve(static_cast<std::size_t>(model->loaded->model.config().hidden_size));
+    }
+  }
+  /// Gives its pages back while no fork works with them.
+  ~SequenceObject() override {
+    try {
+      const auto lock = turnstile->Enter(kWhat);  // in a callback: between passes
+      session.reset();
+    } catch (...) {  // no words for an error: the pages go without a lock
+      session.reset();
+    }
+  }
+
+  std::shared_ptr<ModelObject> model;
+  std::shared_ptr<Turnstile> turnstile;
+  bool wants_hidden;
+  LastHidden hidden;
+  std::atomic<bool> cancel = false;
+  std::unique_ptr<runtime::Session> session;
+};
+
+/// Runs `work(sequence)` alone among all forks.
+template <class Work>
+bittern_status CallAlone(const bittern_sequence* handle, const Work& work) noexcept {
+  return Call([&]() -> Result<void> {
+    const auto sequence = BITTERN_TRY(Find<SequenceObject>(handle));
+    auto lock = BITTERN_TRY(sequence->turnstile->Enter(SequenceObject::kWhat));
+    const Turnstile::Inside inside(sequence->turnstile.get(), std::move(lock));
+    sequence->cancel.store(false);
+    sequence->session->SetTracer(sequence->wants_hidden ? &sequence->hidden : nullptr);
+    return work(*sequence);
+  });
+}
+
+Result<void> Eval(SequenceObject& sequence, std::span<const TokenId> ids) {
+  return sequence.session->Prefill(ids, &sequence.cancel);
+}
+
+Result<void> SetTokens(SequenceObject& sequence, std::span<const TokenId> ids) {
+  runtime::Session& session = *sequence.session;
+  BITTERN_TRY(CheckIds(*sequence.model->loaded, ids));
+  if (ids.empty()) {
+    session.Truncate(0);
+    return {};
+  }
+  if (ids.size() > static_cast<std::size_t>(session.context_length())) {
+    return Fail(ErrorCode::kContextFull, fmt::format("{} tokens do not fit: the context holds {}",
+                                                     ids.size(), session.context_length()));
+  }
+  const auto [held, given] = std::ranges::mismatch(session.tokens(), ids);
+  std::size_t common = static_cast<std::size_t>(given - ids.begin());
+  const bool complete = common == ids.size() && common == session.tokens().size();
+  if (complete && !session.logits().empty()) return {};
+  common = std::min(common, ids.size() - 1);  // the last one is read for its logits
+  session.Truncate(static_cast<int>(common));
+  return Eval(sequence, ids.subspan(common));
+}
+
+Result<void> Generate(SequenceObject& sequence, const void* options, bittern_text_fn on_text,
+                      void* user, bittern_result** result) {
+  const Settings settings = BITTERN_TRY(SettingsOf(options));
+  runtime::GenerateOptions generate = GenerateOptionsOf(settings, sequence.model->loaded.get());
+  generate.cancel = &sequence.cancel;
+  const auto generated =
+      BITTERN_TRY(sequence.session->Generate(generate, TextCallback(on_text, user)));
+  Give(ResultOf(generated), result);
+  return {};
+}
+
+Result<std::shared_ptr<SequenceObject>> Create(std::shared_ptr<ModelObject> model,
+                                               const void* options) {
+  const Settings settings = BITTERN_TRY(SettingsOf(options));
+  auto session = BITTERN_TRY(runtime::Session::Create(model->loaded, SessionOptionsOf(settings)));
+  return std::make_shared<SequenceObject>(std::move(model), std::make_shared<Turnstile>(),
+                                          std::move(session), WantsHidden(settings));
+}
+
+/// What bittern_generate does. The session lives for this call only, so no lock is needed.
+Result<void> GenerateOnce(std::shared_ptr<ModelObject> model, std::string_view text,
+                          const void* options, bittern_text_fn on_text, void* user,
+                          bittern_result** result) {
+  const Settings settings = BITTERN_TRY(SettingsOf(options));
+  const auto generate = GenerateOptionsOf(settings, model->loaded.get());
+  BITTERN_TRY(runtime::Sampler::Create(generate.sampler));
+  const auto ids = model->loaded->tokenizer.Encode(text);
+  auto session = BITTERN_TRY(runtime::Session::Create(model->loaded, SessionOptionsOf(settings)));
+  BITTERN_TRY(session.PrefillFor(ids, generate));
+  const auto generated = BITTERN_TRY(session.Generate(generate, TextCallback(on_text, user)));
+  Give(ResultOf(generated), result);
+  return {};
+}
+
+Result<void> NothingComputed() {
+  return Fail(ErrorCode::kNotFound, "the last call of this sequence has computed none");
+}
+
+}  // namespace
+}  // namespace bittern::capi
+
+using namespace bittern;        // NOLINT: the C functions below stand outside of any namespace
+using namespace bittern::capi;  // NOLINT
+
+bittern_status bittern_sequence_create(const bittern_model* model, const bittern_options* options,
+                                       bittern_sequence** sequence) {
+  return Call([&]() -> Result<void> {
+    auto found = BITTERN_TRY(Find<ModelObject>(model));
+    BITTERN_TRY(NeedPointer(sequence, "sequence"));
+    auto made = BITTERN_TRY(Create(std::move(found), options));
+    *sequence = static_cast<bittern_sequence*>(AddHandle(std::move(made)));
+    return {};
+  });
+}
+
+void bittern_sequence_free(bittern_sequence* sequence) {
+  RemoveHandle(sequence, SequenceObject::kKind);
+}
+
+bittern_status bittern_sequence_length(const bittern_sequence* sequence, size_t* length) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    BITTERN_TRY(NeedPointer(length, "length"));
+    *length = object.session->tokens().size();
+    return {};
+  });
+}
+
+bittern_status bittern_sequence_tokens(const bittern_sequence* sequence, bittern_result** result) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    BITTERN_TRY(NeedPointer(result, "result"));
+    auto given = std::make_shared<ResultObject>();
+    const auto tokens = object.session->tokens();
+    given->ids.assign(tokens.begin(), tokens.end());
+    Give(std::move(given), result);
+    return {};
+  });
+}
+
+bittern_status bittern_sequence_eval(bittern_sequence* sequence, const int32_t* ids, size_t count) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    BITTERN_TRY(NeedArray(ids, count, "ids"));
+    return Eval(object, IdSpan(ids, count));
+  });
+}
+
+bittern_status bittern_sequence_set_tokens(bittern_sequence* sequence, const int32_t* ids,
+                                           size_t count) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    BITTERN_TRY(NeedArray(ids, count, "ids"));
+    return SetTokens(object, IdSpan(ids, count));
+  });
+}
+
+bittern_status bittern_sequence_eval_all(bittern_sequence* sequence, const int32_t* ids,
+                                         size_t count, bittern_logits_fn on_logits, void* user) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    BITTERN_TRY(NeedArray(ids, count, "ids"));
+    BITTERN_TRY(NeedPointer(reinterpret_cast<const void*>(on_logits), "on_logits"));
+    BITTERN_TRY(object.session->CheckFits(IdSpan(ids, count)));
+    const auto before = static_cast<int>(object.session->tokens().size());
+    // A part at a time, so that a cancel need not wait for all of them.
+    constexpr std::size_t kPart = 64;
+    bool cancelled = false;
+    for (std::size_t done = 0; done < count && !cancelled; done += kPart) {
+      const auto part = IdSpan(ids, count).subspan(done, std::min(kPart, count - done));
+      int kept = before + static_cast<int>(done);
+      BITTERN_TRY(object.session->PrefillAll(part, [&](int position, std::span<const float> row) {
+        cancelled =
+            cancelled || object.cancel.load() ||
+            on_logits(user, static_cast<std::size_t>(position), row.data(), row.size()) != 0;
+        if (!cancelled) kept = position + 1;
+      }));
+      if (cancelled) object.session->Truncate(kept);
+    }
+    return cancelled ? Fail(ErrorCode::kCancelled, "cancelled while reading") : Result<void>();
+  });
+}
+
+bittern_status bittern_sequence_logits(const bittern_sequence* sequence, const float** logits,
+                                       size_t* count) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    BITTERN_TRY(NeedPointer(logits, "logits"));
+    BITTERN_TRY(NeedPointer(count, "count"));
+    const auto values = object.session->logits();
+    if (values.empty()) return NothingComputed();
+    *logits = values.data();
+    *count = values.size();
+    return {};
+  });
+}
+
+bittern_status bittern_sequence_hidden(const bittern_sequence* sequence, const float** hidden,
+                                       size_t* count) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    BITTERN_TRY(NeedPointer(hidden, "hidden"));
+    BITTERN_TRY(NeedPointer(count, "count"));
+    if (!object.wants_hidden) {
+      return Fail(ErrorCode::kInvalidArgument, "the sequence was made without hidden=on");
+    }
+    const auto last = static_cast<int>(object.session->tokens().size()) - 1;
+    if (object.session->logits().empty() || object.hidden.position() != last) {
+      return NothingComputed();
+    }
+    *hidden = object.hidden.values().data();
+    *count = object.hidden.values().size();
+    return {};
+  });
+}
+
+bittern_status bittern_sequence_truncate(bittern_sequence* sequence, size_t length) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    if (length < object.session->tokens().size()) {
+      object.session->Truncate(static_cast<int>(length));
+    }
+    return {};
+  });
+}
+
+bittern_status bittern_sequence_fork(const bittern_sequence* sequence, size_t length,
+                                     bittern_sequence** fork) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    BITTERN_TRY(NeedPointer(fork, "fork"));
+    const std::size_t held = object.session->tokens().size();
+    if (length > held) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("length: 0 to {} expected, {} found", held, length));
+    }
+    auto session = BITTERN_TRY(object.session->Fork(static_cast<int>(length)));
+    *fork = static_cast<bittern_sequence*>(AddHandle(std::make_shared<SequenceObject>(
+        object.model, object.turnstile, std::move(session), object.wants_hidden)));
+    return {};
+  });
+}
+
+bittern_status bittern_sequence_save(const bittern_sequence* sequence, bittern_result** result) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    BITTERN_TRY(NeedPointer(result, "result"));
+    auto given = std::make_shared<ResultObject>();
+    given->text = object.session->SaveState();
+    Give(std::move(given), result);
+    return {};
+  });
+}
+
+bittern_status bittern_sequence_restore(bittern_sequence* sequence, const void* state,
+                                        size_t size) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    BITTERN_TRY(NeedPointer(state, "state"));
+    return object.session->RestoreState({static_cast<const std::byte*>(state), size});
+  });
+}
+
+bittern_status bittern_sequence_generate(bittern_sequence* sequence, const bittern_options* options,
+                                         bittern_text_fn on_text, void* user,
+                                         bittern_result** result) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    BITTERN_TRY(NeedPointer(result, "result"));
+    return Generate(object, options, on_text, user, result);
+  });
+}
+
+bittern_status bittern_sequence_cancel(bittern_sequence* sequence) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<SequenceObject>(sequence));
+    found->cancel.store(true);
+    return {};
+  });
+}
+
+bittern_status bittern_generate(const bittern_model* model, const char* text, size_t size,
+                                const bittern_options* options, bittern_text_fn on_text, void* user,
+                                bittern_result** result) {
+  return Call([&]() -> Result<void> {
+    auto found = BITTERN_TRY(Find<ModelObject>(model));
+    BITTERN_TRY(NeedArray(text, size, "text"));
+    BITTERN_TRY(NeedPointer(result, "result"));
+    return GenerateOnce(std::move(found), std::string_view(text, size), options, on_text, user,
+                        result);
+  });
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts, ids and conversations of the C interface.
+#include <fmt/format.h>
+
+#include "capi/objects.hpp"
+#include "formats/json.hpp"
+#include "runtime/chat/chat_prompt.hpp"
+#include "tokenizer/detokenizer.hpp"
+
+namespace bittern::capi {
+
+Result<void> CheckIds(const runtime::LoadedModel& model, std::span<const runtime::TokenId> ids) {
+  const int vocab_size = model.model.config().vocab_size;
+  for (const runtime::TokenId id : ids) {
+    if (id >= 0 && id < vocab_size) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("token id {} is outside the vocabulary (0..{})", id, vocab_size - 1));
+  }
+  return {};
+}
+
+namespace {
+
+Result<void> CheckFlags(std::uint32_t flags, std::uint32_t known) {
+  if ((flags & ~known) == 0) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("flags: bits of {:#x} expected, {:#x} found", known, flags));
+}
+
+}  // namespace
+}  // namespace bittern::capi
+
+using namespace bittern;        // NOLINT: the C functions below stand outside of any namespace
+using namespace bittern::capi;  // NOLINT
+
+bittern_status bittern_tokenize(const bittern_model* model, const char* text, size_t size,
+                                uint32_t flags, bittern_result** result) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<ModelObject>(model));
+    BITTERN_TRY(NeedArray(text, size, "text"));
+    BITTERN_TRY(NeedPointer(result, "result"));
+    BITTERN_TRY(CheckFlags(flags, BITTERN_TOKENIZE_BOS | BITTERN_TOKENIZE_SPECIAL));
+    auto given = std::make_shared<ResultObject>();
+    given->ids = found->loaded->tokenizer.Encode(
+        std::string_view(text, size), {.add_bos = (flags & BITTERN_TOKENIZE_BOS) != 0,
+                                       .parse_special = (flags & BITTERN_TOKENIZE_SPECIAL) != 0});
+    Give(std::move(given), result);
+    return {};
+  });
+}
+
+bittern_status bittern_detokenize(const bittern_model* model, const int32_t* ids, size_t count,
+                                  uint32_t flags, bittern_result** result) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<ModelObject>(model));
+    BITTERN_TRY(NeedArray(ids, count, "ids"));
+    BITTERN_TRY(NeedPointer(result, "result"));
+    BITTERN_TRY(CheckFlags(flags, BITTERN_DECODE_SPECIAL));
+    BITTERN_TRY(CheckIds(*found->loaded, IdSpan(ids, count)));
+    tokenizer::StreamingDetokenizer stream(found->loaded->tokenizer,
+                                           (flags & BITTERN_DECODE_SPECIAL) != 0,
+                                           /*from_start=*/true);
+    auto given = std::make_shared<ResultObject>();
+    for (const std::int32_t id : IdSpan(ids, count)) given->text += stream.Push(id);
+    given->text += stream.Finish();
+    Give(std::move(given), result);
+    return {};
+  });
+}
+
+bittern_status bittern_token_bytes(const bittern_model* model, int32_t id, const char** bytes,
+                                   size_t* size) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<ModelObject>(model));
+    BITTERN_TRY(NeedPointer(bytes, "bytes"));
+    BITTERN_TRY(NeedPointer(size, "size"));
+    BITTERN_TRY(CheckIds(*found->loaded, {&id, 1}));
+    const std::string_view token = found->loaded->tokenizer.TokenBytes(id, true);
+    *bytes = token.empty() ? "" : token.data();
+    *size = token.size();
+    return {};
+  });
+}
+
+bittern_status bittern_token_is_end(const bittern_model* model, int32_t id, int32_t* is_end) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<ModelObject>(model));
+    BITTERN_TRY(NeedPointer(is_end, "is_end"));
+    BITTERN_TRY(CheckIds(*found->loaded, {&id, 1}));
+    *is_end = found->loaded->tokenizer.IsEndOfGeneration(id) ? 1 : 0;
+    return {};
+  });
+}
+
+bittern_status bittern_apply_template(const bittern_model* model, const char* messages_json,
+                                      size_t size, const char* chat_template,
+                                      bittern_result** result) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<ModelObject>(model));
+    BITTERN_TRY(NeedPointer(messages_json, "messages_json"));
+    BITTERN_TRY(NeedPointer(result, "result"));
+    const runtime::LoadedModel& loaded = *found->loaded;
+    const auto request =
+        formats::Json::Parse(std::string_view(messages_json, size), {.max_depth = 100});
+    if (!request) {
+      return Fail(ErrorCode::kInvalidArgument, "messages_json: " + request.error().message);
+    }
+    Decisions unused;
+    const auto prompt = BITTERN_TRY(
+        runtime::ChatPrompt::Create(loaded.model.checkpoint().metadata(), loaded.tokenizer,
+                                    chat_template == nullptr ? "" : chat_template, &unused));
+    auto rendered = BITTERN_TRY(prompt.Apply(*request, loaded.tokenizer));
+    auto given = std::make_shared<ResultObject>();
+    given->text = rendered.text.bytes();
+    given->ids = std::move(rendered.ids);
+    Give(std::move(given), result);
+    return {};
+  });
+}
