@@ -21,9 +21,17 @@ namespace {
 using formats::Checkpoint;
 
 constexpr double kSense = 1.0;       // nats per token that the order of words must be worth
-constexpr double kClearSense = 1.6;  // above, what is destructive has not happened
+constexpr double kClearSense = 3.0;  // above, what is destructive has not happened
+/// What a text may cost at most, in parts of what it costs a model that knows nothing. Broken
+/// models are often sure of the wrong thing, so that shuffled words cost them even more.
+constexpr double kMostCost = 0.65, kClearCost = 0.45;
+constexpr double kClearlyBetter = 0.05;  // nats per token
 constexpr std::uint64_t kSmallFile = std::uint64_t{64} << 20;
 constexpr int kMostRounds = 4;
+
+bool Sensible(const Probe& probe) {
+  return probe.order_gain >= kSense && probe.nats() <= kMostCost * probe.uniform;
+}
 
 class Search {
  public:
@@ -53,7 +61,7 @@ class Search {
   void Say(std::string_view what) const {
     if (options_.on_progress) options_.on_progress(what);
   }
-  [[nodiscard]] bool MakesSense() const { return now_ && now_->order_gain >= kSense; }
+  [[nodiscard]] bool MakesSense() const { return now_ && Sensible(*now_); }
 
   const Opener& open_;
   const std::string& path_;
@@ -129,7 +137,7 @@ std::vector<Hypothesis> Search::OpenHypotheses() {
 
 /// Keeps the best hypothesis of the factor that gains most. False if none gains clearly.
 bool Search::TryRound() {
-  const bool sense = now_->order_gain >= kClearSense;
+  const bool sense = now_->order_gain >= kClearSense && now_->nats() <= kClearCost * now_->uniform;
   const Hypothesis* best = nullptr;
   std::optional<Probe> best_probe;
   double best_gain = 0;
@@ -144,7 +152,9 @@ bool Search::TryRound() {
     auto probe = Try({hypothesis.edit});
     if (!probe) continue;
     const Gain gain = GainOf(*now_, *probe);
-    if (!gain.clear || gain.nats <= best_gain) continue;
+    // Of one factor the likelier come first: a later one must be clearly better.
+    const bool rival = best != nullptr && best->factor == hypothesis.factor;
+    if (!gain.clear || gain.nats <= best_gain + (rival ? kClearlyBetter : 0)) continue;
     best = &hypothesis;
     best_gain = gain.nats;
     best_probe = std::move(probe);
@@ -158,7 +168,7 @@ bool Search::TryRound() {
   const std::size_t findings = found_.findings.size();
   const std::optional<Probe> before = now_;
   Keep(*best, *std::move(best_probe), evidence);
-  if (MakesSense() || before->order_gain >= kSense) return true;
+  if (MakesSense() || Sensible(*before)) return true;
   found_.findings.resize(findings);
   found_.edits.pop_back();
   now_ = before;
@@ -175,7 +185,7 @@ void Search::TryPairs() {
       if (TimeIsUp()) return;
       Say("trying: " + a.cure + " and " + b.cure);
       const auto probe = Try({a.edit, b.edit}, /*order=*/true);
-      if (!probe || probe->order_gain < kSense || !GainOf(*now_, *probe).clear) continue;
+      if (!probe || !Sensible(*probe) || !GainOf(*now_, *probe).clear) continue;
       const std::string evidence = fmt::format(
           "With both changes a text that the model knows costs {:.2f} nats per token "
           "instead of {:.2f}.",
@@ -197,7 +207,7 @@ void Search::TryToLoad() {
     if (TimeIsUp()) break;
     Say("trying: " + hypothesis.cure);
     auto probe = Try({hypothesis.edit}, /*order=*/true);
-    if (!probe || probe->order_gain < kSense) continue;
+    if (!probe || !Sensible(*probe)) continue;
     if (best_probe && best_probe->nats() <= probe->nats()) continue;
     best = &hypothesis;
     best_probe = std::move(probe);
@@ -238,9 +248,10 @@ void Search::AddUndecided() {
         "they mean anything cannot be judged.");
   } else {
     found_.undecided.push_back(fmt::format(
-        "The order of words makes a difference of {:.2f} nats per token to this model, where "
-        "a model that understands gains {:.0f} or more; no hypothesis changed that.",
-        now_->order_gain, kSense));
+        "The text that this model knows best costs it {:.2f} nats per token, where a model "
+        "that knows nothing pays {:.2f}, and the order of its words is worth {:.2f}; no "
+        "hypothesis changed that.",
+        now_->nats(), now_->uniform, now_->order_gain));
   }
 }
 

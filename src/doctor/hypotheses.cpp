@@ -106,7 +106,7 @@ void AllScales(const Subject& s) {
     return scales[i] > 0 ? std::optional(1 / scales[i]) : std::nullopt;
   };
   s.Add({"scales", "The scales of the ternary weights are stored as their reciprocals.",
-         "invert the scales", ChangeScales(inverted), true});
+         "invert the scales", ChangeScales(inverted), false});
   for (const int shift : {1, -1}) {
     const auto shifted = [shift](std::size_t i, const std::vector<float>& scales) {
       const auto n = static_cast<std::ptrdiff_t>(scales.size());
@@ -137,8 +137,11 @@ void OddScales(const Subject& s) {
     for (const auto& [name, scale] : tensors) {
       const float ratio = scale / usual;
       if (ratio < 4 && ratio > 0.25f) continue;
-      for (const float factor :
-           {2.f, 4.f, 8.f, 10.f, 16.f, 32.f, 64.f, 100.f, 127.f, 128.f, 256.f, 1000.f, 1024.f}) {
+      std::vector<float> factors = {2, 4, 8, 10, 16, 32, 64, 100, 127, 128, 256, 1000, 1024};
+      std::ranges::sort(factors, {}, [&](float factor) {
+        return std::abs(std::log(ratio > 1 ? ratio / factor : ratio * factor));
+      });
+      for (const float factor : factors) {
         const float wanted = ratio > 1 ? scale / factor : scale * factor;
         if (wanted / usual > 1.8f || wanted / usual < 0.55f) continue;
         s.Add({"scale:" + name,

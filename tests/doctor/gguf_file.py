@@ -102,7 +102,8 @@ class GgufFile:
 
     def _name(self, key):
         key = key.encode()
-        return key if key in self.keys else f"{self.prefix()}.".encode() + key
+        whole = key in self.keys or key.startswith((b"tokenizer.", b"general.", self.prefix().encode()))
+        return key if whole else f"{self.prefix()}.".encode() + key
 
     def get(self, key):
         return self.keys[self._name(key)][2]
