@@ -138,7 +138,8 @@ TEST(Utf8Ranges, AreTheCharactersOfTheRange) {
       const char32_t c = probe < 6 ? first + probe - 3 : probe < 12 ? last + probe - 9 : any();
       if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) continue;
       ASSERT_EQ(matches(c), c >= first && c <= last ? 1 : 0)
-          << std::hex << first << ".." << last << " at " << c;
+          << static_cast<unsigned>(first) << ".." << static_cast<unsigned>(last) << " at "
+          << static_cast<unsigned>(c);
     }
   }
 }

@@ -15,7 +15,8 @@ namespace bittern::cli {
 namespace {
 
 /// After these the next word is free text, whatever it looks like.
-constexpr std::string_view kTextFlags[] = {"--prompt", "--reverse-prompt", "--system-prompt"};
+constexpr std::string_view kTextFlags[] = {"--prompt",  "--reverse-prompt", "--system-prompt",
+                                           "--grammar", "--json-schema",    "--regex"};
 
 std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });

@@ -28,7 +28,7 @@ constexpr ConstraintFlag kConstraintFlags[] = {
      "Keep the text to the grammar in a file"},
     {"-j,--json-schema", "--json-schema", ConstraintKind::kJsonSchema, false, "SCHEMA",
      "Write JSON that is valid under this schema; {}: any JSON"},
-    {"-jf,--json-schema-file", "--json-schema-file", ConstraintKind::kJsonSchema, true, "FILE",
+    {"--json-schema-file", "--json-schema-file", ConstraintKind::kJsonSchema, true, "FILE",
      "Write JSON that is valid under the schema in a file"},
     {"--regex", "--regex", ConstraintKind::kRegex, false, "PATTERN",
      "Write a text that matches this regular expression from end to end"},
