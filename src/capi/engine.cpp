@@ -132,8 +132,8 @@ void EngineObject::Receive() {
 }
 
 Result<bool> EngineObject::Step() {
-  auto lock = BITTERN_TRY(turnstile_.Enter(kWhat));
-  const Turnstile::Inside inside(&turnstile_, std::move(lock));
+  auto alone = BITTERN_TRY(turnstile_.Enter(kWhat));
+  const Turnstile::Inside inside(&turnstile_, std::move(alone));
   Receive();
   const bool more = engine_.Step();
   const std::lock_guard lock(mutex_);
@@ -141,8 +141,8 @@ Result<bool> EngineObject::Step() {
 }
 
 Result<runtime::EngineStats> EngineObject::Stats() {
-  auto lock = BITTERN_TRY(turnstile_.Enter(kWhat));
-  const Turnstile::Inside inside(&turnstile_, std::move(lock));
+  auto alone = BITTERN_TRY(turnstile_.Enter(kWhat));
+  const Turnstile::Inside inside(&turnstile_, std::move(alone));
   runtime::EngineStats stats = engine_.stats();
   const std::lock_guard lock(mutex_);
   stats.waiting += inbox_.size();

@@ -9,12 +9,9 @@
 #include <cmath>
 #include <cstring>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace capi_test {
-
-using Settings = std::vector<std::pair<std::string, std::string>>;
 
 inline constexpr const char* kPrompt = "A tern is";
 
@@ -74,11 +71,14 @@ inline int32_t AppendText(void* user, const char* text, size_t size) {
   return 0;
 }
 
+/// Settings as Options("key", "value", "key", "value").
 struct Options {
-  explicit Options(const Settings& settings) {
+  template <class... Texts>
+  explicit Options(const Texts&... texts) {
+    const std::vector<std::string> all = {std::string(texts)...};
     Ok(bittern_options_create(&handle));
-    for (const auto& [key, value] : settings) {
-      Ok(bittern_options_set(handle, key.c_str(), value.c_str()));
+    for (size_t i = 0; i + 1 < all.size(); i += 2) {
+      Ok(bittern_options_set(handle, all[i].c_str(), all[i + 1].c_str()));
     }
   }
   Options(const Options&) = delete;
@@ -89,11 +89,13 @@ struct Options {
 };
 
 struct Sequence {
-  explicit Sequence(const Settings& settings = {}) : Sequence(Shared(), settings) {}
-  Sequence(const bittern_model* model, const Settings& settings) {
-    const Options options(settings);
+  template <class... Texts>
+  explicit Sequence(const bittern_model* model, const Texts&... texts) {
+    const Options options(texts...);
     Ok(bittern_sequence_create(model, options.handle, &handle));
   }
+  explicit Sequence() : Sequence(Shared()) {}
+  explicit Sequence(const char* key, const std::string& value) : Sequence(Shared(), key, value) {}
   Sequence(const Sequence&) = delete;
   Sequence& operator=(const Sequence&) = delete;
   ~Sequence() { bittern_sequence_free(handle); }
@@ -102,8 +104,9 @@ struct Sequence {
 };
 
 struct Engine {
-  explicit Engine(const Settings& settings = {}) {
-    const Options options(settings);
+  template <class... Texts>
+  explicit Engine(const Texts&... texts) {
+    const Options options(texts...);
     Ok(bittern_engine_create(Shared(), options.handle, &handle));
   }
   Engine(const Engine&) = delete;

@@ -24,7 +24,7 @@ const std::string kFile = BITTERN_SOURCE_DIR "/models/kjv-5m-i2s.gguf";
 
 TEST(Capi, TheWaysToMakeATextAgree) {
   const std::string expected = " a small slender gull having narrow wings and a forked tail.";
-  const Options greedy({{"n_predict", "20"}, {"temperature", "0"}});
+  const Options greedy("n_predict", "20", "temperature", "0");
   std::string streamed;
   bittern_result* result = nullptr;
   Ok(bittern_generate(Shared(), kPrompt, std::strlen(kPrompt), greedy.handle, AppendText, &streamed,
@@ -53,7 +53,7 @@ TEST(Capi, TheWaysToMakeATextAgree) {
 }
 
 TEST(Capi, ForksTruncationAndStatesKeepEveryBit) {
-  Sequence sequence({{"max_sequences", "3"}});
+  Sequence sequence("max_sequences", "3");
   const std::vector<int32_t> prompt = Prompt();
   Ok(bittern_sequence_eval(sequence.handle, prompt.data(), prompt.size()));
   const std::vector<float> logits = LogitsOf(sequence.handle);
@@ -91,7 +91,7 @@ TEST(Capi, ForksTruncationAndStatesKeepEveryBit) {
               BITTERN_ERROR_CORRUPT);
   }
   EXPECT_EQ(LogitsOf(restored.handle), later);  // a refused state changes nothing
-  Sequence other_type({{"kv_type", "f32"}});
+  Sequence other_type("kv_type", "f32");
   EXPECT_EQ(bittern_sequence_restore(other_type.handle, bytes.data(), bytes.size()),
             BITTERN_ERROR_ARGUMENT);
 }
@@ -119,7 +119,8 @@ TEST(Capi, SetTokensKeepsWhatAgrees) {
 }
 
 TEST(Capi, LogitsOfAllPositionsAndHiddenStates) {
-  Sequence all, last({{"hidden", "on"}});
+  Sequence all;
+  Sequence last("hidden", "on");
   const std::vector<int32_t> prompt = Prompt();
   std::vector<std::vector<float>> rows;
   const auto keep = [](void* user, size_t, const float* logits, size_t count) {
@@ -210,10 +211,10 @@ TEST(Capi, ModelsFromFilesAndMemory) {
   };
   Ok(bittern_model_load_memory(bytes.data(), bytes.size(), "m", nullptr, watch, &last, &model));
   EXPECT_EQ(last, 1);
-  Sequence of_memory(model, {});
+  Sequence of_memory(model);
   bittern_model_free(model);  // the sequence keeps what it needs
   Ok(bittern_model_load(kFile.c_str(), nullptr, nullptr, nullptr, &model));
-  Sequence of_file(model, {});
+  Sequence of_file(model);
   bittern_model_free(model);
   for (const Sequence* sequence : {&of_memory, &of_file}) {
     Ok(bittern_sequence_eval(sequence->handle, Prompt().data(), 3));
@@ -232,7 +233,7 @@ TEST(Capi, ModelsFromFilesAndMemory) {
   const auto cancel = [](void*, double) { return int32_t{1}; };
   EXPECT_EQ(bittern_model_load(kFile.c_str(), nullptr, cancel, nullptr, &untouched),
             BITTERN_ERROR_CANCELLED);
-  const Options wrong({{"override_kv", "bitnet-b1.58.block_count=int:99"}});
+  const Options wrong("override_kv", "bitnet-b1.58.block_count=int:99");
   EXPECT_EQ(bittern_model_load(kFile.c_str(), wrong.handle, nullptr, nullptr, &untouched),
             BITTERN_ERROR_ARGUMENT);
   EXPECT_THAT(bittern_error_hint(), HasSubstr("override_kv=bitnet-b1.58.block_count=int:N"));
@@ -240,13 +241,8 @@ TEST(Capi, ModelsFromFilesAndMemory) {
 }
 
 TEST(Capi, SamplersChooseAsGenerateDoes) {
-  const Options drawn({{"temperature", "1"},
-                       {"seed", "7"},
-                       {"n_predict", "8"},
-                       {"top_k", "40"},
-                       {"top_p", "1"},
-                       {"min_p", "0"},
-                       {"ignore_eos", "on"}});
+  const Options drawn("temperature", "1", "seed", "7", "n_predict", "8", "top_k", "40", "top_p",
+                      "1", "min_p", "0", "ignore_eos", "on");
   Sequence sequence, stepped;
   Ok(bittern_sequence_eval(sequence.handle, Prompt().data(), Prompt().size()));
   bittern_result* result = nullptr;
@@ -290,7 +286,7 @@ TEST(Capi, CertificateAndConversion) {
 
   const auto out = std::filesystem::temp_directory_path() /
                    ("bittern-capi-" + std::to_string(getpid()) + ".gguf");
-  const Options to({{"to", "tq2_0"}, {"prove", "on"}});
+  const Options to("to", "tq2_0", "prove", "on");
   EXPECT_EQ(bittern_convert(kFile.c_str(), out.c_str(), to.handle, cancel, nullptr, &result),
             BITTERN_ERROR_CANCELLED);
   EXPECT_FALSE(std::filesystem::exists(out));
@@ -307,7 +303,7 @@ TEST(Capi, CertificateAndConversion) {
 TEST(Capi, NothingIsWrittenOrMeasuredWhenLoading) {
   const auto file = std::filesystem::temp_directory_path() /
                     ("bittern-layouts-" + std::to_string(getpid()) + ".json");
-  const Options options({{"layout_cache", file.string()}, {"isa", "scalar"}});
+  const Options options("layout_cache", file.string(), "isa", "scalar");
   bittern_model* model = nullptr;
   Ok(bittern_model_load_builtin(options.handle, &model));
   EXPECT_FALSE(std::filesystem::exists(file));  // too small to be measured
@@ -316,7 +312,7 @@ TEST(Capi, NothingIsWrittenOrMeasuredWhenLoading) {
   EXPECT_THAT(JsonOf(info), HasSubstr("\"isa\":\"scalar\""));
   bittern_result_free(info);
   bittern_model_free(model);
-  const Options wrong({{"isa", "mmx"}});
+  const Options wrong("isa", "mmx");
   EXPECT_EQ(bittern_model_load_builtin(wrong.handle, &model), BITTERN_ERROR_ARGUMENT);
   EXPECT_THAT(bittern_error_message(), HasSubstr("isa=mmx"));
 }
