@@ -61,9 +61,9 @@ block cpp >"$work/page.cpp"
 block python >"$work/page.py"
 library=$(dirname "$pc")
 for page in page.c page.cpp; do
-  standard=-std=c11
-  [ $page = page.cpp ] && standard=-std=c++20
-  g++ $([ $page = page.c ] && echo -x c) $standard -Wall -Wextra "$work/$page" -x none -o "$work/page" "${flags[@]}"
+  language=(-x c -std=c11)
+  [ $page = page.cpp ] && language=(-std=c++20)
+  g++ "${language[@]}" -Wall -Wextra "$work/$page" -x none -o "$work/page" "${flags[@]}"
   same "docs/embedding.md, $page" "$(LD_LIBRARY_PATH=$library "$work/page")" "$expected"
 done
 same "docs/embedding.md, Python" \
