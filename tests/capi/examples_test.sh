@@ -27,7 +27,7 @@ pc=$(dirname "$(find "$work/root" -name bittern.pc)")
 read -ra flags < <(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs bittern)
 strict=(-std=c11 -Wall -Wextra -pedantic -Werror)
 cc "${strict[@]}" "$work/header.c" -o "$work/header" "${flags[@]}"
-LD_LIBRARY_PATH=$(dirname "$pc")/.. "$work/header" || fail "the header's program"
+LD_LIBRARY_PATH=$(dirname "$pc") "$work/header" || fail "the header's program"
 
 cmake -S "$source/examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/root" \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS="${strict[*]}" >"$work/log" 2>&1 ||
@@ -59,11 +59,11 @@ block() {  # block LANGUAGE: the page's code in it
 block c >"$work/page.c"
 block cpp >"$work/page.cpp"
 block python >"$work/page.py"
-library=$(dirname "$pc")/..
+library=$(dirname "$pc")
 for page in page.c page.cpp; do
-  standard=-std=c11
-  [ $page = page.cpp ] && standard=-std=c++20
-  g++ $([ $page = page.c ] && echo -x c) $standard -Wall -Wextra "$work/$page" -x none -o "$work/page" "${flags[@]}"
+  language=(-x c -std=c11)
+  [ $page = page.cpp ] && language=(-std=c++20)
+  g++ "${language[@]}" -Wall -Wextra "$work/$page" -x none -o "$work/page" "${flags[@]}"
   same "docs/embedding.md, $page" "$(LD_LIBRARY_PATH=$library "$work/page")" "$expected"
 done
 same "docs/embedding.md, Python" \
