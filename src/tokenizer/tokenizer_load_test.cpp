@@ -23,7 +23,7 @@ void ExpectRefused(const TestVocabulary& vocabulary, ErrorCode code, const std::
   const auto tokenizer = vocabulary.Build();
   ASSERT_FALSE(tokenizer.has_value()) << "expected: " << words;
   EXPECT_EQ(tokenizer.error().code, code);
-  EXPECT_THAT(tokenizer.error().message, HasSubstr(words));
+  EXPECT_THAT(tokenizer.error().message + "; " + tokenizer.error().hint, HasSubstr(words));
 }
 
 Decisions DecisionsOf(const TestVocabulary& vocabulary) {
