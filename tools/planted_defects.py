@@ -52,7 +52,8 @@ DEFECTS = [
        "  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehl_ps(two, two)));")], "Float32.RmsNormBits"),
 ]
 
-LIBRARIES = ("runtime", "model", "kernels", "tokenizer", "jinja", "formats", "quant", "base")
+LIBRARIES = ("runtime", "model", "kernels", "grammar", "tokenizer", "jinja", "formats",
+             "quant", "base")
 
 # name, file under src, [(text, replacement)], first seed and number of models of tests/differential
 DIFFERENTIAL_DEFECTS = [
