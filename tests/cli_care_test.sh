@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Usage: cli_care_test.sh BITTERN MODEL   What must not happen whatever is typed: a model overwritten,
-# a crash where no reader is left, an unset variable taken for a wish, files left behind.
+# Usage: cli_care_test.sh BITTERN MODEL
+# No input may overwrite a model, crash on a closed pipe, or leave files behind. An unset shell variable
+# must not count as a value.
 # shellcheck source=tests/cli_checks.sh
 . "$(dirname "$0")/cli_checks.sh"
 

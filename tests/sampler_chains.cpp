@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs samplers for tests/sampler_oracle.py, with the vocabulary of the model that is named. Prints
-// its tokens as a list of lists of bytes, then for each line {"options": fields of a request,
-// "steps": [{"accept": ids, "ids": ..., "logits": ...}]} of standard input a line [{"id",
-// "candidates": [[id, probability]]}] or {"error"}. Logits that are not given are -infinity.
+// Runs samplers for tests/sampler_oracle.py, with the vocabulary of a model.
+// First it prints the tokens: a list of lists of bytes. Then it answers each line of input.
+// In: {"options": fields of a request, "steps": [{"accept": ids, "ids": ..., "logits": ...}]}.
+// Out: [{"id", "candidates": [[id, probability]]}] or {"error"}. Missing logits are -infinity.
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>

@@ -28,6 +28,12 @@ struct Finding {
   bool curable = false;
 };
 
+/// An error's message as a sentence: with a full stop unless it ends with a mark of its own.
+[[nodiscard]] inline std::string AsSentence(std::string text) {
+  if (!text.empty() && text.find_last_of(".?!") != text.size() - 1) text += '.';
+  return text;
+}
+
 /// A finding with the edits that put it right.
 struct Cure {
   Finding finding;

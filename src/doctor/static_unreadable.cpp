@@ -14,7 +14,7 @@ bool Says(const Error& error, std::string_view part) {
 Finding FindingOfUnreadable(const std::string& path, const Error& error) {
   Finding finding{.id = "unreadable",
                   .cause = "The file cannot be read as a model.",
-                  .evidence = error.message + ".",
+                  .evidence = AsSentence(error.message),
                   .cure = "fetch or make the file again",
                   .curable = false};
   if (error.code == ErrorCode::kNotFound) {

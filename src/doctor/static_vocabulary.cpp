@@ -173,7 +173,7 @@ void CheckTemplate(const Checkpoint& file, std::vector<Cure>* cures) {
                         CountOf(**text, "{{") == CountOf(**text, "}}");
   if (compiled || balanced) return;
   cures->push_back(
-      {{"chat_template", "The chat template is broken.", compiled.error().message + ".",
+      {{"chat_template", "The chat template is broken.", AsSentence(compiled.error().message),
         "take the key tokenizer.chat_template out; a known form is used instead", true},
        {RemoveKey(std::string(kKey))}});
 }

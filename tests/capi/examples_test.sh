@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Usage: examples_test.sh SOURCE BUILD BITTERN
-# Installs the library from BUILD into a folder of its own, builds the examples against it as a
-# stranger would (find_package, pkg-config, the static library), runs them, and compares their text
-# with that of the command line. The header must be clean C11.
+# Installs the library from BUILD into a new folder. Builds the examples against it with
+# find_package, with pkg-config and with the static library, and runs them. Their text must equal the
+# command line's. The header must be clean C11.
 set -euo pipefail
 source=$1 build=$2 bittern=$3
 work=$(mktemp -d)

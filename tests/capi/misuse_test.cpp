@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface in wrong hands: every function with NULL, freed, foreign and made-up handles and
-// with values out of range gives a status and changes nothing; calls from callbacks and from many
+// Misuse of the C interface. With NULL, freed, foreign or made-up handles and with values out of
+// range every function returns a status and changes nothing. Calls from callbacks and from many
 // threads are safe.
 #include <bittern/bittern.h>
 #include <gmock/gmock.h>

@@ -78,8 +78,9 @@ nlohmann::ordered_json DoctorJson(const std::string& path, const doctor::Diagnos
 
 std::string DoctorText(const std::string& path, const doctor::Diagnosis& diagnosis,
                        const std::optional<FixOutcome>& fix) {
-  std::string text =
-      fmt::format("{}: {}. {}\n", path, doctor::VerdictName(diagnosis.verdict), diagnosis.summary);
+  const bool told_below = diagnosis.findings.size() == 1;  // the summary is that finding's cause
+  std::string text = fmt::format("{}: {}.{}\n", path, doctor::VerdictName(diagnosis.verdict),
+                                 told_below ? "" : " " + diagnosis.summary);
   for (const doctor::Finding& finding : diagnosis.findings) {
     text += fmt::format("\n  {}\n  Evidence: {}\n  Cure: {}\n", finding.cause, finding.evidence,
                         finding.cure);

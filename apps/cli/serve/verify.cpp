@@ -2,10 +2,9 @@
 // `bittern verify`: replays the answer that a receipt stands for.
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 
+#include "base/files/mapped_file.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
@@ -30,9 +29,9 @@ struct VerifyOptions {
 
 Result<std::string> ReadReceiptFile(const std::string& path) {
   if (path == "-") return ReadStandardInput();
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: cannot be read", path));
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  const auto file = BITTERN_TRY(MappedFile::Open(path));
+  const auto bytes = file.bytes();
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 Result<std::string> HashForReceipts(const model::Model& model, int num_threads) {

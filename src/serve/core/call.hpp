@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request of a client on its way through the engine: one sequence for each prompt and choice,
-// and an answer in the shape of the API that was asked, whole or as a stream.
+// One client request in flight. It has one sequence for each prompt and choice. Its answer has the
+// shape of the API that was asked, whole or as a stream.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may call: keys, and on loopback addresses the names and origins by which a browser may come.
-// A page of a stranger that a user looks at must not reach a server on the same machine, neither by
-// its address (Origin) nor by a name that was bent to it (Host). Immutable; any thread.
+// Access checks: API keys, and on loopback addresses the headers Host and Origin. A web page that a
+// user has open must not reach a server on the same machine: Origin tells foreign pages, and Host
+// tells DNS rebinding. Immutable; any thread.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ class Guard {
 
   /// An answer with status 403 if the request must not be served.
   [[nodiscard]] std::optional<HttpReply> CheckOrigin(const HttpRequest& request) const;
-  /// An answer with status 401 if a key is wanted and none of ours is given.
+  /// An answer with status 401 if keys are set and the request has none of them.
   [[nodiscard]] std::optional<HttpReply> CheckKey(const HttpRequest& request) const;
   /// What a page of an origin that may call needs.
   [[nodiscard]] HttpHeaders CorsHeaders(const HttpRequest& request) const;

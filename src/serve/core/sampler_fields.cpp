@@ -58,7 +58,7 @@ constexpr IntField kIntFields[] = {
     {"min_keep", &SamplerOptions::min_keep, 0},
 };
 
-/// The double whose shortest decimal is that of the float, which it rounds to: 0.8 stays 0.8.
+/// The float as JSON should show it: 0.8f as 0.8, not as 0.800000011920929.
 double Shortest(float value) {
   const std::string text = fmt::format("{}", value);
   double number = 0;

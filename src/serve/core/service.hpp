@@ -38,7 +38,7 @@ struct ServiceCounters {
   std::atomic<std::uint64_t> most_tokens{0};  ///< of one sequence
 };
 
-/// A sequence that has not ended, for those who look.
+/// A sequence that has not ended, as /slots shows it.
 struct ActiveSequence {
   std::uint64_t id = 0;
   int prompt_tokens = 0;

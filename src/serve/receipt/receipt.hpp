@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A receipt of an answer: everything that made it, and a chain of hashes over what the network
-// gave, so that any machine with the model can say whether it is the answer (docs/receipts.md).
+// A receipt of an answer: all inputs of the generation, and a chain of hashes over what the network
+// gave. Any machine that has the model can replay and check it (docs/receipts.md).
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct Receipt {
 /// "numerics 1, kv f16": what must be the same for the same bits.
 [[nodiscard]] std::string ArithmeticName(model::KvType type);
 
-/// After each token the first digits of a hash of all before it: of its id and of its
-/// log-probability, whose last bit depends on every logit, so on the whole final hidden state.
+/// For each token the first digits of a hash over the ids and log-probabilities of all tokens so
+/// far. A log-probability is computed from all logits.
 [[nodiscard]] std::string ChainOf(const std::vector<runtime::TokenLogprobs>& tokens);
 
 /// One line of JSON; its last member "hash" is over all the others.
@@ -42,7 +42,7 @@ struct Receipt {
 /// A receipt that was read.
 struct ReadReceipt {
   Receipt receipt;
-  bool unchanged = false;  ///< its hash is that of its contents
+  bool unchanged = false;  ///< its stored hash equals the hash of its contents
 };
 
 /// The receipts in a JSON text: the text itself, or an answer of the server that holds some. Errors
