@@ -49,6 +49,7 @@ struct GenerateResult {
   int drafted = 0, accepted = 0;  ///< tokens guessed and run before they were sampled; of those,
                                   ///< sampled afterwards
   std::vector<TokenLogprobs> logprobs = {};  ///< of each id, where they were asked for
+  int sampled = 0;  ///< tokens, with the one that ended the text if there is one
 };
 
 }  // namespace bittern::runtime

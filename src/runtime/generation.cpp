@@ -241,7 +241,8 @@ GenerateResult Generation::Finish() {
           .seed = sampler_.seed(),
           .drafted = drafted_,
           .accepted = accepted_,
-          .logprobs = std::move(logprobs_)};
+          .logprobs = std::move(logprobs_),
+          .sampled = sampled_};
 }
 
 }  // namespace bittern::runtime

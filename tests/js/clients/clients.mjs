@@ -85,9 +85,9 @@ const tests = {
     assert.equal(text, whole.message.content);
     const made = await client.generate({ model: "m", prompt: "Hello", options });
     assert.equal(made.response, whole.message.content);
-    assert.deepEqual((await client.show({ model: "m" })).capabilities, ["completion"]);
+    assert.deepEqual((await client.show({ model: "m" })).capabilities, ["completion", "tools"]);
     await assert.rejects(client.embed({ model: "m", input: "a" }), /no embeddings/);
-    await assert.rejects(client.chat({ model: "m", messages, format: "json" }), /format/);
+    await assert.rejects(client.chat({ model: "m", messages, format: "yaml" }), /format/);
   },
   async "ai-sdk: text and stream"({ url }) {
     const provider = createOpenAICompatible({ name: "bittern", baseURL: url + "/v1", apiKey: "key", includeUsage: true });
