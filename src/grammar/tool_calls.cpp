@@ -54,8 +54,8 @@ ExprId TextWithout(std::string_view trigger, Grammar* grammar) {
 Result<ExprId> OneCall(const Tool& tool, const ToolForm& form, Grammar* grammar) {
   const auto arguments = ParseJsonSchema(tool.parameters);
   if (!arguments.has_value()) return tl::unexpected(Within(tool.name, arguments.error()));
-  const ExprId head = grammar->Bytes(
-      fmt::format(R"({{"name": "{}", "{}": )", tool.name, form.arguments_key));
+  const ExprId head =
+      grammar->Bytes(fmt::format(R"({{"name": "{}", "{}": )", tool.name, form.arguments_key));
   return grammar->Sequence({head, grammar->Embed(*arguments), grammar->Bytes("}")});
 }
 
@@ -130,13 +130,12 @@ Result<Grammar> ToolCallGrammar(const ToolAnswer& answer) {
   grammar.Define(call, grammar.Choice(std::move(calls)));
   ExprId more = grammar.Empty();
   if (answer.parallel && !form->separator.empty()) {
-    more = grammar.Repeat(
-        grammar.Sequence({grammar.Bytes(form->separator), grammar.Call(call)}), 0, kUnbounded);
+    more = grammar.Repeat(grammar.Sequence({grammar.Bytes(form->separator), grammar.Call(call)}), 0,
+                          kUnbounded);
   }
   const ExprId trigger = answer.triggered ? grammar.Empty() : grammar.Bytes(form->trigger);
-  const ExprId answer_calls = grammar.Sequence({trigger, grammar.Bytes(form->open),
-                                                grammar.Call(call), more,
-                                                grammar.Bytes(form->close)});
+  const ExprId answer_calls = grammar.Sequence(
+      {trigger, grammar.Bytes(form->open), grammar.Call(call), more, grammar.Bytes(form->close)});
   if (!answer.free) {
     grammar.Define(root, answer_calls);
   } else if (form->trigger.empty()) {

@@ -36,9 +36,9 @@ struct Tool {
 /// What an answer must be.
 struct ToolAnswer {
   std::string form = "hermes";
-  bool free = false;      ///< other text may come first, and calls may be missing
-  bool triggered = false; ///< the prompt ends with the trigger
-  bool parallel = true;   ///< more than one call, where the form has a separator
+  bool free = false;       ///< other text may come first, and calls may be missing
+  bool triggered = false;  ///< the prompt ends with the trigger
+  bool parallel = true;    ///< more than one call, where the form has a separator
   std::vector<Tool> tools = {};
 };
 

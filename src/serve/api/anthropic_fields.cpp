@@ -41,8 +41,7 @@ Result<void> ReadCallBlock(FieldReader* block, Blocks* blocks) {
 Result<void> ReadResultBlock(FieldReader* block, Blocks* blocks) {
   std::string id;
   BITTERN_TRY(block->Text("tool_use_id", &id));
-  std::string text =
-      BITTERN_TRY(ReadContent(block->PathOf("content"), block->Take("content")));
+  std::string text = BITTERN_TRY(ReadContent(block->PathOf("content"), block->Take("content")));
   block->Ignore({"is_error"});
   Json::Object result = {{"role", TextJson("tool")},
                          {"content", TextJson(std::move(text))},
@@ -140,8 +139,7 @@ Result<ToolRequest> ReadAnthropicTools(FieldReader* fields) {
     return WrongField("tools", fmt::format("a list of {} at most", kMostTools), *tools);
   }
   for (std::size_t i = 0; tools != nullptr && i < tools->AsArray()->size(); ++i) {
-    auto tool =
-        BITTERN_TRY(FieldReader::Open((*tools->AsArray())[i], fmt::format("tools[{}]", i)));
+    auto tool = BITTERN_TRY(FieldReader::Open((*tools->AsArray())[i], fmt::format("tools[{}]", i)));
     std::string type = "custom", name, description;
     BITTERN_TRY(tool.Text("type", &type));
     BITTERN_TRY(tool.Text("name", &name));
@@ -177,13 +175,12 @@ Result<void> ReadOutputConfig(FieldReader* fields, const Service& service,
 
 }  // namespace
 
-Result<void> ReadAnthropic(FieldReader* fields, const Service& service,
-                           AnthropicRequest* request) {
+Result<void> ReadAnthropic(FieldReader* fields, const Service& service, AnthropicRequest* request) {
   BITTERN_TRY(ReadOutputConfig(fields, service, &request->call.options.constraint));
   const ToolRequest tools = BITTERN_TRY(ReadAnthropicTools(fields));
   auto messages = BITTERN_TRY(ReadTurns(fields));
-  auto prompt = BITTERN_TRY(RenderWithTools(std::move(messages), {}, tools, service, &request->call,
-                                            &request->tools));
+  auto prompt = BITTERN_TRY(
+      RenderWithTools(std::move(messages), {}, tools, service, &request->call, &request->tools));
   request->call.prompts.push_back(std::move(prompt.ids));
   BITTERN_TRY(fields->OnlyNeutral({"mcp_servers", "container"}));
   if (const Json* thinking = fields->Take("thinking")) {

@@ -97,7 +97,8 @@ class OllamaShape : public AnswerShape {
       if (event.kind == ToolEvent::Kind::kArguments) call_.arguments += event.text;
       if (event.kind != ToolEvent::Kind::kEnd) continue;
       OrderedJson line = Line("", false);
-      if (auto json = CallJson(call_)) line["message"]["tool_calls"] = OrderedJson::array({*std::move(json)});
+      if (auto json = CallJson(call_))
+        line["message"]["tool_calls"] = OrderedJson::array({*std::move(json)});
       lines += Dump(line) + "\n";
     }
     return lines;
@@ -176,8 +177,8 @@ Result<CallRequest> ReadOllama(FieldReader* fields, const Service& service) {
   BITTERN_TRY(fields->Flag("receipt", &call.receipt));
   BITTERN_TRY(ReadOllamaOptions(fields, service, &call));
   BITTERN_TRY(ReadOllamaFormat(fields, service, &call.options.constraint));
-  BITTERN_TRY(fields->OnlyNeutral({"think", "logprobs", "top_logprobs", "images",
-                                   "suffix", "template", "context"}));
+  BITTERN_TRY(fields->OnlyNeutral(
+      {"think", "logprobs", "top_logprobs", "images", "suffix", "template", "context"}));
   fields->Ignore({"model", "keep_alive", "truncate", "shift"});
   return call;
 }

@@ -70,8 +70,7 @@ class OpenAiShape : public AnswerShape {
       last = std::exchange(carried_[choice], {});
     }
     return text + Chunk(choice, OrderedJson::object(),
-                        FinishOf(outcome, streams_[choice].any_call()), last,
-                        ReceiptJson(outcome));
+                        FinishOf(outcome, streams_[choice].any_call()), last, ReceiptJson(outcome));
   }
   std::string End(std::span<const Outcome> outcomes) override {
     std::string text;

@@ -119,11 +119,10 @@ Result<void> ReadSampling(FieldReader* fields, const Service& service, CallReque
   BITTERN_TRY(ReadConstraint(fields, service.model(), &call->options.constraint));
   BITTERN_TRY(fields->OnlyNeutral(
       {"grammar_lazy", "grammar_triggers", "preserved_tokens", "lora", "t_max_predict_ms"}));
-  BITTERN_TRY(
-      fields->Int("id_slot", -1, service.options().engine.max_sequences - 1, &call->slot));
-  fields->Ignore({"cache_prompt", "n_keep", "n_discard", "n_cache_reuse",
-                  "backend_sampling", "model", "user", "metadata", "store", "service_tier",
-                  "prompt_cache_key", "prompt_cache_retention", "safety_identifier"});
+  BITTERN_TRY(fields->Int("id_slot", -1, service.options().engine.max_sequences - 1, &call->slot));
+  fields->Ignore({"cache_prompt", "n_keep", "n_discard", "n_cache_reuse", "backend_sampling",
+                  "model", "user", "metadata", "store", "service_tier", "prompt_cache_key",
+                  "prompt_cache_retention", "safety_identifier"});
   return {};
 }
 

@@ -46,7 +46,8 @@ class ResponsesShape : public AnswerShape {
   }
   std::string End(std::span<const Outcome>) override { return {}; }
   std::string Broken(const Error& error) override {
-    return Named("error", {{"code", "server_error"}, {"message", error.message}, {"param", nullptr}});
+    return Named("error",
+                 {{"code", "server_error"}, {"message", error.message}, {"param", nullptr}});
   }
   std::string Whole(std::span<const Outcome> outcomes) override {
     const Outcome& outcome = outcomes.front();
@@ -180,8 +181,8 @@ std::string ResponsesShape::CloseItem(bool whole) {
     text = ItemEvent("response.function_call_arguments.done",
                      {{"name", item["name"]}, {"arguments", item["arguments"]}});
   }
-  return text + Named("response.output_item.done",
-                      {{"output_index", items_.size() - 1}, {"item", item}});
+  return text +
+         Named("response.output_item.done", {{"output_index", items_.size() - 1}, {"item", item}});
 }
 
 std::string ResponsesShape::Events(const std::vector<ToolEvent>& events) {

@@ -141,11 +141,11 @@ Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body)
   CallRequest& call = request.call;
   call.options = service.options().defaults;
   BITTERN_TRY(ReadUnstored(&fields));
-  for (const char* const key : {"instructions", "max_output_tokens", "temperature", "top_p",
-                                "metadata", "user"}) {
+  for (const char* const key :
+       {"instructions", "max_output_tokens", "temperature", "top_p", "metadata", "user"}) {
     const Json* value = fields.Take(key);
-    request.told[key] = Repeated(value, key == std::string_view("metadata") ? OrderedJson::object()
-                                                                            : OrderedJson());
+    request.told[key] = Repeated(
+        value, key == std::string_view("metadata") ? OrderedJson::object() : OrderedJson());
   }
   request.told["tools"] = Repeated(fields.Take("tools"), OrderedJson::array());
   request.told["tool_choice"] = Repeated(fields.Take("tool_choice"), "auto");
@@ -161,8 +161,8 @@ Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body)
   const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
   auto messages = BITTERN_TRY(ReadInput(&fields));
   auto more = BITTERN_TRY(ReadTemplateFields(&fields));
-  auto prompt = BITTERN_TRY(RenderWithTools(std::move(messages), std::move(more), tools, service,
-                                            &call, &request.tools));
+  auto prompt = BITTERN_TRY(
+      RenderWithTools(std::move(messages), std::move(more), tools, service, &call, &request.tools));
   call.prompts.push_back(std::move(prompt.ids));
   fields.Ignore({"include", "reasoning", "stream_options"});
   BITTERN_TRY(fields.Finish());

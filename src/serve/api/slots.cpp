@@ -35,9 +35,7 @@ struct SlotJob {
   [[nodiscard]] double milliseconds() const {
     return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   }
-  void Refuse(const Error& error) const {
-    exchange->Reply(ErrorReply(ErrorStyle::kOpenAi, error));
-  }
+  void Refuse(const Error& error) const { exchange->Reply(ErrorReply(ErrorStyle::kOpenAi, error)); }
 };
 using SharedJob = std::shared_ptr<const SlotJob>;
 
@@ -51,8 +49,8 @@ Result<void> WriteFile(const SlotJob& job, const std::string& bytes) {
   const std::string temporary = job.path + ".part";
   std::FILE* file = std::fopen(temporary.c_str(), "wb");
   if (file == nullptr) return tl::unexpected(DiskError(job.name, "cannot be written"));
-  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() &&
-                       std::fflush(file) == 0;
+  const bool written =
+      std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() && std::fflush(file) == 0;
   Error error = DiskError(job.name, "cannot be written");
   const bool closed = std::fclose(file) == 0;
   if (written && closed && std::rename(temporary.c_str(), job.path.c_str()) == 0) return {};
@@ -83,8 +81,8 @@ void Restore(const SharedJob& job) {
     const auto bytes = std::make_shared<std::string>(std::istreambuf_iterator<char>(file),
                                                      std::istreambuf_iterator<char>());
     if (!file.is_open() || file.bad()) {
-      return job->Refuse({ErrorCode::kInvalidArgument,
-                          fmt::format("filename: {} cannot be read", job->name)});
+      return job->Refuse(
+          {ErrorCode::kInvalidArgument, fmt::format("filename: {} cannot be read", job->name)});
     }
     job->service->engine().Do([job, bytes](runtime::Engine* engine) {
       const auto tokens = engine->RestorePrefix(std::as_bytes(std::span(*bytes)));

@@ -46,8 +46,7 @@ Result<std::string> SchemaOf(const std::string& path, const Json* parameters) {
   const std::string text = grammar::JsonText(Json(Json::Value(std::move(schema))));
   const auto parsed = grammar::ParseJsonSchema(text);
   if (!parsed.has_value()) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("{}: {}", path, parsed.error().message));
+    return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: {}", path, parsed.error().message));
   }
   return text;
 }
@@ -103,8 +102,7 @@ Result<void> ReadToolChoice(const std::string& path, const Json& given, ToolRequ
 }
 
 // What a model reads whose template knows nothing of functions.
-constexpr std::string_view kBefore =
-    "You can call functions. Each line is one of them, as JSON:\n";
+constexpr std::string_view kBefore = "You can call functions. Each line is one of them, as JSON:\n";
 constexpr std::string_view kAfter =
     "To call one, write its name and arguments like this:\n<tool_call>\n{\"name\": \"...\", "
     "\"arguments\": {...}}\n</tool_call>\nResults come as <tool_response> in the next turn.";
@@ -140,8 +138,8 @@ Json::Array AsPlainMessages(const Json::Array& messages, const ToolRequest& requ
   };
   for (const Json& message : messages) {
     if (*TextOf(message, "role") == "tool") {
-      results += fmt::format("{}<tool_response>\n{}\n</tool_response>",
-                             results.empty() ? "" : "\n", *TextOf(message, "content"));
+      results += fmt::format("{}<tool_response>\n{}\n</tool_response>", results.empty() ? "" : "\n",
+                             *TextOf(message, "content"));
       continue;
     }
     flush();
@@ -278,8 +276,8 @@ Result<Json> ReadToolCalls(const std::string& path, const Json& calls) {
 }
 
 Result<runtime::RenderedPrompt> RenderWithTools(Json::Array messages, Json::Object more,
-                                             const ToolRequest& request, const Service& service,
-                                             CallRequest* call, ToolReading* reading) {
+                                                const ToolRequest& request, const Service& service,
+                                                CallRequest* call, ToolReading* reading) {
   if (service.chat() == nullptr) return tl::unexpected(service.why_no_chat());
   const grammar::ToolForm* form = FormOfTemplate(service.chat()->source());
   const bool own = form == nullptr;

@@ -22,9 +22,7 @@ struct ToolRequest {
   Choice choice = Choice::kAuto;
   bool parallel = true;
 
-  [[nodiscard]] bool active() const noexcept {
-    return !tools.empty() && choice != Choice::kNone;
-  }
+  [[nodiscard]] bool active() const noexcept { return !tools.empty() && choice != Choice::kNone; }
 };
 
 inline constexpr std::size_t kMostTools = 128;

@@ -242,8 +242,7 @@ std::string AnswerShape::Broken(const Error& error) {
   return "data: " + ErrorReply(error_style(), error).body + "\n\n";
 }
 
-std::optional<HttpReply> CheckCall(Service* service, const CallRequest& request,
-                                   ErrorStyle style) {
+std::optional<HttpReply> CheckCall(Service* service, const CallRequest& request, ErrorStyle style) {
   const int context = service->engine().context_length();
   const auto vocabulary = service->tokenizer().vocab_size();
   for (const auto& prompt : request.prompts) {

@@ -14,10 +14,8 @@ using grammar::Constraint;
 using grammar::ConstraintKind;
 
 constexpr std::pair<std::string_view, ConstraintKind> kKinds[] = {
-    {"grammar", ConstraintKind::kGbnf},
-    {"json_schema", ConstraintKind::kJsonSchema},
-    {"regex", ConstraintKind::kRegex},
-    {"json_object", ConstraintKind::kJsonObject},
+    {"grammar", ConstraintKind::kGbnf},         {"json_schema", ConstraintKind::kJsonSchema},
+    {"regex", ConstraintKind::kRegex},          {"json_object", ConstraintKind::kJsonObject},
     {"tool_calls", ConstraintKind::kToolCalls},
 };
 

@@ -27,9 +27,9 @@ struct ServiceOptions {
   std::string version;  ///< of the program
   runtime::GenerateOptions defaults = {};
   runtime::EngineOptions engine = {};
-  int most_waiting = 64;           ///< requests beyond those that run at the same time
-  std::string chat_template = {};  ///< as ChatPrompt::Create takes it
-  bool receipts = false;           ///< every answer carries one
+  int most_waiting = 64;            ///< requests beyond those that run at the same time
+  std::string chat_template = {};   ///< as ChatPrompt::Create takes it
+  bool receipts = false;            ///< every answer carries one
   std::string slot_save_path = {};  ///< folder of saved slots; empty: none
 };
 

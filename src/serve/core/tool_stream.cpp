@@ -91,8 +91,7 @@ bool ToolStream::StepText(std::vector<ToolEvent>* events) {
     return false;
   }
   const std::size_t at = rest_.find(trigger);
-  const std::size_t size =
-      at == std::string::npos ? rest_.size() - HeldBack(rest_, trigger) : at;
+  const std::size_t size = at == std::string::npos ? rest_.size() - HeldBack(rest_, trigger) : at;
   AddContent(std::string_view(rest_).substr(0, size), events);
   rest_.erase(0, size);
   if (at == std::string::npos) return false;
