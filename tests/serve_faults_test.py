@@ -212,7 +212,7 @@ class FaultsTest(unittest.TestCase):
         self.assertLessEqual(saved["n_saved"], tokens)
         self.assertEqual(saved["n_written"], os.path.getsize(f"{self.folder.name}/one.bin"))
         self.assertEqual(self.server.post("/slots/1?action=erase", {})[1]["n_erased"], saved["n_saved"])
-        self.assertEqual(self.server.post("/completion", ask)[1]["timings"]["cache_n"], 0)
+        self.assertLess(self.server.post("/completion", ask)[1]["timings"]["cache_n"], 20)  # of other prompts
         self.server.post("/slots/1?action=erase", {})
         status, restored = self.server.post("/slots/2?action=restore", {"filename": "one.bin"})
         self.assertEqual((status, restored["n_restored"]), (200, saved["n_saved"]), restored)

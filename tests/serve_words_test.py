@@ -248,11 +248,11 @@ class ToolsTest(unittest.TestCase):
                 self.assertEqual(most, 1)
 
     def test_parallel(self):
-        # What follows a call is the separator or the end: a bias against the end token asks for more.
+        # What follows a call is the separator or the end: a bias against the end asks for more.
         for server in ("own", "hermes", "mistral"):
-            eos = self.servers[server].post("/tokenize", {"content": "<|eot_id|>"})[1]["tokens"]
-            self.assertEqual(len(eos), 1)
-            more = {} if server == "mistral" else {"logit_bias": {str(eos[0]): -100}}
+            ends = self.servers[server].post("/tokenize", {"content": "<|eot_id|><|end_of_text|>"})[1]["tokens"]
+            self.assertEqual(len(ends), 2)
+            more = {} if server == "mistral" else {"logit_bias": {str(end): -7 for end in ends}}
             found = [self.ask(server, tool_choice="required", seed=seed, max_tokens=200, **more) for seed in range(4)]
             many = max(found, key=lambda choice: len(choice["message"]["tool_calls"]))["message"]["tool_calls"]
             self.assertGreater(len(many), 1, server)
