@@ -58,9 +58,10 @@ std::size_t WordsOf(std::string_view text) {
 /// Shows one reply as it comes.
 class ReplyWriter {
  public:
-  /// `screen`: none where the reply goes out as it is; `silent`: where it comes as JSON.
-  ReplyWriter(StandardOutput* out, std::optional<ReplyScreen> screen, bool silent)
-      : out_(out), screen_(std::move(screen)), silent_(silent) {}
+  /// `screen`: none where the reply goes out as it is; `folds`: it folds thoughts; `silent`: where
+  /// the reply comes as JSON.
+  ReplyWriter(StandardOutput* out, std::optional<ReplyScreen> screen, bool folds, bool silent)
+      : out_(out), screen_(std::move(screen)), folds_(folds), silent_(silent) {}
 
   bool Write(std::string_view text) {
     if (silent_ || !screen_) {
@@ -69,7 +70,7 @@ class ReplyWriter {
     }
     const bool was_thinking = thinking_;
     const std::string shown = screen_->Add(text, TerminalColumns());
-    thinking_ = screen_->fold().thinking();
+    thinking_ = folds_ && screen_->fold().thinking();
     if (thinking_) {
       progress_.Show(fmt::format("thinking: {} words", WordsOf(screen_->fold().thoughts())));
       return true;
@@ -91,11 +92,9 @@ class ReplyWriter {
   [[nodiscard]] std::string thoughts() const {
     return screen_ ? screen_->fold().thoughts() : std::string();
   }
-  void set_folds(bool folds) noexcept { folds_ = folds; }
 
  private:
   void TellOfThoughts() {
-    if (!folds_) return;
     const bool colour = UsesColour(stderr);
     PrintError("{}(thought in {} words; /thoughts shows them){}\n", colour ? "\x1b[2m" : "",
                WordsOf(screen_->fold().thoughts()), colour ? "\x1b[0m" : "");
@@ -104,7 +103,7 @@ class ReplyWriter {
   StandardOutput* out_;
   std::optional<ReplyScreen> screen_;
   ProgressLine progress_;
-  bool silent_, thinking_ = false, folds_ = true;
+  bool folds_, silent_, thinking_ = false;
 };
 
 }  // namespace
@@ -252,8 +251,7 @@ int Dialogue::Answer(const std::string& line, bool replaces) {
     screen.emplace(!options_.no_markdown && UsesColour(stdout), !options_.show_thoughts,
                    chat_.BeginsThinking(line));
   }
-  ReplyWriter writer(&out_, std::move(screen), options_.json);
-  writer.set_folds(!options_.show_thoughts);
+  ReplyWriter writer(&out_, std::move(screen), !options_.show_thoughts, options_.json);
   generate.on_prompt = [&](double read) {
     writer.progress().ShowIfSlow(fmt::format("reading: {:.0f} %", 100 * read));
   };
