@@ -278,8 +278,7 @@ TEST(Chat, ARestoredConversationGoesOnAsTheFirstOneDoes) {
   EXPECT_GT(chat.dropped_turns(), 0);
   Chat other = MakeChat("", 128, ContextPolicy::kDrop);
   ASSERT_TRUE(other.Say("Something else.", sampled, nullptr).has_value());
-  const auto foreign =
-      other.Restore(chat.system(), {chat.turns().begin(), chat.turns().end()});
+  const auto foreign = other.Restore(chat.system(), {chat.turns().begin(), chat.turns().end()});
   ASSERT_TRUE(foreign.has_value());
   EXPECT_EQ(*foreign, 0);
   for (int i = 0; i < 4; ++i) {
@@ -293,10 +292,9 @@ TEST(Chat, ARestoredConversationGoesOnAsTheFirstOneDoes) {
 
 TEST(Chat, RepliesOfAnotherVocabularyAreReadAnew) {
   Chat chat = MakeChat();
-  const auto foreign = chat.Restore(
-      "", {{"Who was Moses?", {.ids = {1, 2, 3}, .text = "A man."}},
-           {"And Aaron?", {.ids = {1 << 30}, .text = "A man, too."}},
-           {"And Miriam?", {.ids = {}, .text = "A woman."}}});
+  const auto foreign = chat.Restore("", {{"Who was Moses?", {.ids = {1, 2, 3}, .text = "A man."}},
+                                         {"And Aaron?", {.ids = {1 << 30}, .text = "A man, too."}},
+                                         {"And Miriam?", {.ids = {}, .text = "A woman."}}});
   ASSERT_TRUE(foreign.has_value());
   EXPECT_EQ(*foreign, 2);
   ASSERT_TRUE(chat.Say("Go on.", Greedy(1), nullptr).has_value());

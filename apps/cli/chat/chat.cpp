@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern chat`: its flags, and opening the model; dialogue.cpp does the talking.
+#include "runtime/chat/chat.hpp"
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -12,7 +14,6 @@
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
-#include "runtime/chat/chat.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -23,8 +23,10 @@ struct SettingName {
 };
 
 /// Names that llama.cpp's flags have for the same thing.
-constexpr SettingName kShortNames[] = {{"n_predict", "n"},        {"n_predict", "predict"},
-                                       {"n_predict", "max_tokens"}, {"temperature", "temp"},
+constexpr SettingName kShortNames[] = {{"n_predict", "n"},
+                                       {"n_predict", "predict"},
+                                       {"n_predict", "max_tokens"},
+                                       {"temperature", "temp"},
                                        {"stop", "reverse_prompt"}};
 
 /// Settings whose flag has another name than "--" and the name with dashes.
@@ -61,7 +63,8 @@ bool IsGiven(const CLI::App& command, const std::string& flag) {
 /// A constraint of any kind on the command line stands instead of the saved one.
 bool IsGivenSetting(const CLI::App& command, std::string_view name) {
   if (!IsConstraint(name)) {
-    return IsGiven(command, FlagOf(name)) || (name == "samplers" && IsGiven(command, "--sampler-seq"));
+    return IsGiven(command, FlagOf(name)) ||
+           (name == "samplers" && IsGiven(command, "--sampler-seq"));
   }
   for (const char* flag :
        {"--grammar", "--grammar-file", "--json-schema", "--json-schema-file", "--regex"}) {

@@ -130,8 +130,9 @@ Result<void> Dialogue::Resume(const std::string& path) {
   generate_ = std::move(generate);
   file_ = path;
   if (*foreign > 0) {
-    PrintError("notice: {} of {} replies have the tokens of another vocabulary; they are read anew\n",
-               *foreign, chat_.turns().size());
+    PrintError(
+        "notice: {} of {} replies have the tokens of another vocabulary; they are read anew\n",
+        *foreign, chat_.turns().size());
   }
   return {};
 }
@@ -149,8 +150,7 @@ void Dialogue::Say(std::string_view text) const {
 }
 
 void Dialogue::Banner() const {
-  const bool built_in =
-      chat_.session().model().model.checkpoint().path().starts_with("built-in");
+  const bool built_in = chat_.session().model().model.checkpoint().path().starts_with("built-in");
   PrintError("{}{} - /help lists the commands.\n", formats::Printable(NameOfModel(chat_)),
              built_in ? ", the small built-in model" : "");
   if (!chat_.turns().empty()) {
@@ -256,8 +256,8 @@ int Dialogue::Answer(const std::string& line, bool replaces) {
     writer.progress().ShowIfSlow(fmt::format("reading: {:.0f} %", 100 * read));
   };
   const auto on_text = [&](std::string_view text) { return writer.Write(text); };
-  const auto reply = replaces ? chat_.Replace(line, generate, on_text)
-                              : chat_.Say(line, generate, on_text);
+  const auto reply =
+      replaces ? chat_.Replace(line, generate, on_text) : chat_.Say(line, generate, on_text);
   const bool interrupted = interrupt.load();
   ReleaseInterrupt();
   if (!reply.has_value()) {

@@ -60,12 +60,12 @@ class Dialogue {
   bool at_terminal_;
   std::optional<LineTerminal> terminal_ = {};
   bool told_of_drop_ = false;
-  std::string file_;                                          // of /save and /load, the last one
-  std::optional<grammar::Constraint> next_constraint_ = {};   // of /json, for one reply
-  std::optional<std::string> to_edit_ = {};                   // the next line replaces the last turn
-  std::uint32_t retries_ = 0;                                 // of the last turn
-  std::string thoughts_;                                      // of the last reply
-  int written_total_ = 0, read_total_ = 0, kept_total_ = 0;   // tokens of all turns
+  std::string file_;                                         // of /save and /load, the last one
+  std::optional<grammar::Constraint> next_constraint_ = {};  // of /json, for one reply
+  std::optional<std::string> to_edit_ = {};                  // the next line replaces the last turn
+  std::uint32_t retries_ = 0;                                // of the last turn
+  std::string thoughts_;                                     // of the last reply
+  int written_total_ = 0, read_total_ = 0, kept_total_ = 0;  // tokens of all turns
 };
 
 }  // namespace bittern::cli

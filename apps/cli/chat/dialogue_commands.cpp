@@ -103,7 +103,8 @@ struct ChatCommands {
     if (text.empty()) {
       const auto settings = ChatSettingsOf(d.generate_);
       for (const auto& [name, value] : settings.items()) {
-        PrintError("{} {}\n", name, value.dump(-1, ' ', false, decltype(settings)::error_handler_t::replace));
+        PrintError("{} {}\n", name,
+                   value.dump(-1, ' ', false, decltype(settings)::error_handler_t::replace));
       }
       return Handled::kDone;
     }
@@ -128,9 +129,10 @@ struct ChatCommands {
     const auto rate = [](int tokens, double seconds) {
       return seconds <= 0 ? std::string("-") : fmt::format("{:.1f}", tokens / seconds);
     };
-    PrintError("last turn: {} tokens kept from before, {} read ({} tokens/s), {} written ({} tokens/s)\n",
-               cost.kept_tokens, cost.read_tokens, rate(cost.read_tokens, cost.read_s),
-               cost.written_tokens, rate(cost.written_tokens, cost.written_s));
+    PrintError(
+        "last turn: {} tokens kept from before, {} read ({} tokens/s), {} written ({} tokens/s)\n",
+        cost.kept_tokens, cost.read_tokens, rate(cost.read_tokens, cost.read_s),
+        cost.written_tokens, rate(cost.written_tokens, cost.written_s));
     const runtime::Timings& all = d.chat_.session().timings();
     PrintError("all turns: {} kept, {} read ({} tokens/s), {} written ({} tokens/s)\n",
                d.kept_total_, d.read_total_, rate(all.prompt_tokens, all.prompt_s),

@@ -18,7 +18,7 @@ bool AllAre(std::string_view text, char c) {
 }  // namespace
 
 void MarkdownStyle::SetStyle(std::string* out) {
-  const std::string_view wanted = fence_line_                  ? kDim
+  const std::string_view wanted = fence_line_                    ? kDim
                                   : in_block_ || code_ticks_ > 0 ? kCode
                                   : heading_ || bold_            ? kBold
                                                                  : std::string_view();

@@ -25,9 +25,9 @@ class MarkdownStyle {
   void Plain(char c, std::string* out);
   void SetStyle(std::string* out);
 
-  std::string marks_;            // a run of '`' or '*', or the beginning of a line
-  bool at_line_start_ = true;    // marks_ is the beginning of a line so far
-  bool in_block_ = false;        // between fences
+  std::string marks_;          // a run of '`' or '*', or the beginning of a line
+  bool at_line_start_ = true;  // marks_ is the beginning of a line so far
+  bool in_block_ = false;      // between fences
   bool fence_line_ = false, heading_ = false, bold_ = false;
   std::size_t code_ticks_ = 0;   // > 0: inside a span that so many ` close
   char last_ = '\n';             // of the text, before marks_

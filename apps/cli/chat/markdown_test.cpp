@@ -35,12 +35,12 @@ TEST(Markdown, StylesWhatIsMarked) {
   EXPECT_EQ(Shown(Styled("x `y*z` w")), "x C`y*z`/ w");
   EXPECT_EQ(Shown(Styled("``a ` b`` c")), "C``a ` b``/ c");
   EXPECT_EQ(Shown(Styled("## head `x`\nrest")), "B## head `x`/\nrest");
-  EXPECT_EQ(Shown(Styled("```py\na **b**\n# c\n```\nd")),
-            "D```py/\nCa **b**\n# c\n/D```/\nd");
+  EXPECT_EQ(Shown(Styled("```py\na **b**\n# c\n```\nd")), "D```py/\nCa **b**\n# c\n/D```/\nd");
 }
 
 TEST(Markdown, LeavesTheRestAlone) {
-  for (const char* text : {"2 ** 3", "a * b", "#hash", "####### seven", "*one*", "    # indented"}) {
+  for (const char* text :
+       {"2 ** 3", "a * b", "#hash", "####### seven", "*one*", "    # indented"}) {
     EXPECT_EQ(Styled(text), text);
   }
   // A mark that is not closed ends with its line.
@@ -68,8 +68,7 @@ TEST(Markdown, PiecesAndNothingLost) {
     std::string pieces;
     for (const char c : text) pieces += style.Add(std::string(1, c));
     EXPECT_EQ(pieces + style.Finish(), whole);
-    EXPECT_EQ(whole.rfind("\x1b[0m") == std::string::npos,
-              whole.find('\x1b') == std::string::npos);
+    EXPECT_EQ(whole.rfind("\x1b[0m") == std::string::npos, whole.find('\x1b') == std::string::npos);
   }
 }
 

@@ -14,7 +14,8 @@ struct Folded {
 Folded Fold(std::string_view text, std::size_t size, bool begun = false) {
   ThoughtFold fold(begun);
   Folded result;
-  for (std::size_t i = 0; i < text.size(); i += size) result.shown += fold.Add(text.substr(i, size));
+  for (std::size_t i = 0; i < text.size(); i += size)
+    result.shown += fold.Add(text.substr(i, size));
   result.shown += fold.Finish();
   result.thoughts = fold.thoughts();
   return result;
@@ -41,7 +42,8 @@ TEST(ThoughtFold, LeavesOtherTextsAlone) {
 }
 
 TEST(ReplyScreen, MakesControlCharactersHarmless) {
-  EXPECT_EQ(WithoutControls("a\x1b[31mb\tc\n\r\x07"), "a\xef\xbf\xbd[31mb\tc\n\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(WithoutControls("a\x1b[31mb\tc\n\r\x07"),
+            "a\xef\xbf\xbd[31mb\tc\n\xef\xbf\xbd\xef\xbf\xbd");
   EXPECT_EQ(WithoutControls("\xc2\x9bK \xc3\xa9"), "\xef\xbf\xbdK \xc3\xa9");
 }
 

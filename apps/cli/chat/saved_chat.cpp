@@ -95,7 +95,9 @@ Result<void> ReadMessages(const ChatJson& messages, SavedChat* chat) {
       chat->turns.push_back({*std::move(user), std::move(reply)});
       user.reset();
     } else {
-      const char* expected = user ? "\"assistant\"" : i == 0 ? "\"system\" or \"user\"" : "\"user\"";
+      const char* expected = user     ? "\"assistant\""
+                             : i == 0 ? "\"system\" or \"user\""
+                                      : "\"user\"";
       return WrongMember(where + "role", expected, ChatJson(role));
     }
   }
@@ -119,9 +121,10 @@ std::string WriteSavedChat(const SavedChat& chat) {
     return json.dump(-1, ' ', false, ChatJson::error_handler_t::replace);
   };
   // A line for each message: long lists of ids on lines of their own numbers help nobody.
-  std::string text = fmt::format("{{\"bittern_chat\": {},\n \"model\": {},\n \"settings\": {},\n "
-                                 "\"messages\": [",
-                                 kSavedVersion, dump(ChatJson(chat.model)), dump(chat.settings));
+  std::string text = fmt::format(
+      "{{\"bittern_chat\": {},\n \"model\": {},\n \"settings\": {},\n "
+      "\"messages\": [",
+      kSavedVersion, dump(ChatJson(chat.model)), dump(chat.settings));
   for (std::size_t i = 0; i < messages.size(); ++i) {
     text += fmt::format("{}\n  {}", i == 0 ? "" : ",", dump(messages[i]));
   }
@@ -142,8 +145,9 @@ Result<SavedChat> ReadSavedChat(std::string_view text) {
                 fmt::format("values are nested more than {} deep", kMostDepth));
   }
   if (json.is_discarded()) {
-    return Fail(ErrorCode::kInvalidArgument, "this is not JSON, or not whole: a conversation that "
-                                             "/save has written expected");
+    return Fail(ErrorCode::kInvalidArgument,
+                "this is not JSON, or not whole: a conversation that "
+                "/save has written expected");
   }
   if (!json.is_object()) return WrongMember("the file", "an object", json);
   const ChatJson& version = MemberOf(json, "bittern_chat");

@@ -13,8 +13,8 @@ using testing::HasSubstr;
 
 SavedChat Example() {
   SavedChat chat{.model = "a \"model\"", .system = "Be brief."};
-  chat.turns.push_back({"What\nis it?",
-                        {.ids = {1, 2, 300}, .text = "It is \xc3\xa9.", .finish = {}, .seed = 7}});
+  chat.turns.push_back(
+      {"What\nis it?", {.ids = {1, 2, 300}, .text = "It is \xc3\xa9.", .finish = {}, .seed = 7}});
   chat.turns.push_back({"\xe6\xbc\xa2", {.ids = {}, .text = "", .finish = {}}});
   chat.settings["temperature"] = 0.5;
   return chat;
@@ -39,8 +39,11 @@ TEST(SavedChat, OtherFormsAreNamed) {
     const auto read = ReadSavedChat(text);
     return read.has_value() ? std::string("none") : read.error().message;
   };
-  const auto with = [&](const std::string& rest) { return error("{\"bittern_chat\":1," + rest + "}"); };
-  EXPECT_THAT(error("{\"messages\":[]}"), HasSubstr("bittern_chat: version 1 expected, null found"));
+  const auto with = [&](const std::string& rest) {
+    return error("{\"bittern_chat\":1," + rest + "}");
+  };
+  EXPECT_THAT(error("{\"messages\":[]}"),
+              HasSubstr("bittern_chat: version 1 expected, null found"));
   EXPECT_THAT(error("{\"bittern_chat\":1.5,\"messages\":[]}"), HasSubstr("1.5 found"));
   EXPECT_THAT(with("\"messages\":3"), HasSubstr("messages: a list expected"));
   EXPECT_THAT(with("\"messages\":[3]"), HasSubstr("messages[0]: an object expected"));
@@ -50,7 +53,8 @@ TEST(SavedChat, OtherFormsAreNamed) {
               HasSubstr("messages[0].role: \"system\" or \"user\" expected"));
   EXPECT_THAT(with(R"("messages":[{"role":"user","content":["a"]}])"),
               HasSubstr("messages[0].content: a text expected"));
-  for (const char* ids : {"3", "[\"x\"]", "[-1]", "[1.5]", "[4294967296]", "[99999999999999999999]"}) {
+  for (const char* ids :
+       {"3", "[\"x\"]", "[-1]", "[1.5]", "[4294967296]", "[99999999999999999999]"}) {
     EXPECT_THAT(with(std::string(R"("messages":[{"role":"user","content":""},)") +
                      R"({"role":"assistant","content":"a","ids":)" + ids + "}]"),
                 HasSubstr("messages[1].ids: "))
@@ -58,8 +62,9 @@ TEST(SavedChat, OtherFormsAreNamed) {
   }
   EXPECT_THAT(with("\"settings\":[],\"messages\":[]"), HasSubstr("settings: an object expected"));
   EXPECT_THAT(error(std::string(1 << 20, '[')), HasSubstr("nested"));
-  EXPECT_THAT(error("{\"bittern_chat\":" + std::string(1 << 18, '[') + std::string(1 << 18, ']') + "}"),
-              HasSubstr("nested"));
+  EXPECT_THAT(
+      error("{\"bittern_chat\":" + std::string(1 << 18, '[') + std::string(1 << 18, ']') + "}"),
+      HasSubstr("nested"));
   EXPECT_THAT(error("\xff"), HasSubstr("not JSON"));
 }
 

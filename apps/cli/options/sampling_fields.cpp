@@ -217,7 +217,9 @@ Result<bool> ReadSamplingField(std::string_view field, const nlohmann::json& val
 nlohmann::ordered_json SamplingFieldsOf(const SamplerOptions& options) {
   nlohmann::ordered_json fields;
   // The shortest decimal that is read as the same float.
-  const auto number = [](float value) { return FieldJson::parse(fmt::format("{}", value), nullptr, false); };
+  const auto number = [](float value) {
+    return FieldJson::parse(fmt::format("{}", value), nullptr, false);
+  };
   for (const FloatField& row : kFloatFields) fields[row.name] = number(options.*row.option);
   for (const IntField& row : kIntFields) fields[row.name] = options.*row.option;
   fields["seed"] = static_cast<std::int32_t>(options.seed) == -1 ? -1 : std::int64_t{options.seed};

@@ -135,7 +135,8 @@ Result<GenerateResult> Chat::Say(std::string_view user, const GenerateOptions& o
                     read.ids.size() - others, context - std::min(others, context), context));
   }
   // The last token runs again if need be: its logits are wanted.
-  const std::size_t before = std::min(CommonPrefix(session_.tokens(), read.ids), read.ids.size() - 1);
+  const std::size_t before =
+      std::min(CommonPrefix(session_.tokens(), read.ids), read.ids.size() - 1);
   session_.Truncate(static_cast<int>(before));
   const Timings start = session_.timings();
   auto result = session_.PrefillFor(std::span(read.ids).subspan(before), options).and_then([&] {

@@ -59,11 +59,11 @@ class Chat {
   [[nodiscard]] Result<GenerateResult> Say(std::string_view user, const GenerateOptions& options,
                                            const std::function<bool(std::string_view)>& on_text);
 
-  /// As Say, in place of the last turn; its prompt is read anew only where `user` differs. Errors as
-  /// Say, and kInvalidArgument: there is no turn.
-  [[nodiscard]] Result<GenerateResult> Replace(std::string_view user,
-                                               const GenerateOptions& options,
-                                               const std::function<bool(std::string_view)>& on_text);
+  /// As Say, in place of the last turn; its prompt is read anew only where `user` differs. Errors
+  /// as Say, and kInvalidArgument: there is no turn.
+  [[nodiscard]] Result<GenerateResult> Replace(
+      std::string_view user, const GenerateOptions& options,
+      const std::function<bool(std::string_view)>& on_text);
 
   /// Forgets the last turn, which is returned. Error kInvalidArgument: there is none.
   [[nodiscard]] Result<ChatTurn> Undo();
