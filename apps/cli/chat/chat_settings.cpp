@@ -164,10 +164,11 @@ Result<void> ReadChatSetting(std::string_view name, const nlohmann::json& value,
   runtime::GenerateOptions changed = *options;
   // Logprobs are no setting: they are written with --json only.
   const bool is_logprobs = name == "logprobs" || name == "top_logprobs" || name == "n_probs";
-  if (is_logprobs || (!BITTERN_TRY(ReadOwnSetting(name, value, &changed)) &&
-                      !BITTERN_TRY(ReadSamplingField(name, value, tokenizer, &changed)))) {
-    return UnknownSetting(name, *options);
+  bool known = BITTERN_TRY(ReadOwnSetting(name, value, &changed));
+  if (!known && !is_logprobs) {
+    known = BITTERN_TRY(ReadSamplingField(name, value, tokenizer, &changed));
   }
+  if (!known) return UnknownSetting(name, *options);
   BITTERN_TRY(runtime::CheckSamplerOptions(changed.sampler, tokenizer.vocab_size()));
   *options = std::move(changed);
   return {};

@@ -175,7 +175,8 @@ struct ChatCommands {
     if (text.starts_with('{')) {
       constraint = {ConstraintKind::kJsonSchema, text};
     } else if (!text.empty()) {
-      constraint = {ConstraintKind::kJsonSchema, BITTERN_TRY(ReadFileText(text))};
+      std::string schema = BITTERN_TRY(ReadFileText(text));
+      constraint = {ConstraintKind::kJsonSchema, std::move(schema)};
     }
     BITTERN_TRY(grammar::CheckConstraint(constraint));
     d.next_constraint_ = std::move(constraint);
