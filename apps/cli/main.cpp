@@ -113,6 +113,7 @@ int Main(std::span<const std::string> words) {
   AddEval(app, &exit_code);
   AddDoctor(app, &exit_code);
   AddSelftest(app, &exit_code);
+  AddReport(app, &exit_code);
   app.footer(kProgramFooter);  // after the commands, which would inherit it
   if (words.empty()) {
     PrintError("{}", app.help());
