@@ -39,8 +39,8 @@ Result<Json> ReadMessage(const std::string& path, const Json& given) {
   message.push_back({"content", Json(Json::Value(std::move(text)))});
   if (const Json* calls = fields.Take("tool_calls");
       calls != nullptr && !(calls->AsArray() != nullptr && calls->AsArray()->empty())) {
-    message.push_back(
-        {"tool_calls", BITTERN_TRY(ReadToolCalls(fields.PathOf("tool_calls"), *calls))});
+    auto read = BITTERN_TRY(ReadToolCalls(fields.PathOf("tool_calls"), *calls));
+    message.push_back({"tool_calls", std::move(read)});
   }
   for (const char* const key : {"name", "tool_call_id", "reasoning_content"}) {
     if (const Json* value = fields.Take(key)) message.push_back({key, *value});
