@@ -252,7 +252,7 @@ class ToolsTest(unittest.TestCase):
         for server in ("own", "hermes", "mistral"):
             ends = self.servers[server].post("/tokenize", {"content": "<|eot_id|><|end_of_text|>"})[1]["tokens"]
             self.assertEqual(len(ends), 2)
-            more = {} if server == "mistral" else {"logit_bias": {str(end): -7 for end in ends}}
+            more = {"logit_bias": [[end, -14] for end in ends] + [["]", -14], ["}]", -14]]}
             found = [self.ask(server, tool_choice="required", seed=seed, max_tokens=200, **more) for seed in range(4)]
             many = max(found, key=lambda choice: len(choice["message"]["tool_calls"]))["message"]["tool_calls"]
             self.assertGreater(len(many), 1, server)
