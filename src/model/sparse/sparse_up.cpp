@@ -99,7 +99,8 @@ void GateRows(const Context& context, const LayerWeights& layer, Range rows) {
   rows.end = std::min(rows.end, layer.num_neurons());
   if (rows.begin >= rows.end) return;
   if (!context.few() &&
-      !PaysToSkip(ShareOfLive(context, layer, rows), context.weights.kernels.sparse().row_cost)) {
+      !PaysToSkip(ShareOfLive(context, layer, rows),
+                  context.weights.kernels.sparse().row_cost * GemmGain(context, layer.up_proj))) {
     return GateDenseRows(context, layer, rows);
   }
   for (std::size_t token = 0; token < context.num_tokens; ++token) {
@@ -113,7 +114,7 @@ struct GatePieces {
   const TernaryMatrix& matrix;
 
   [[nodiscard]] std::size_t count() const {
-    return context.few() ? matrix.num_tiles : GemmPieces(matrix);
+    return context.few() ? matrix.num_tiles : GemmPieces(context, matrix);
   }
   [[nodiscard]] std::size_t at_once() const { return context.few() ? TilesAtOnce(matrix) : 1; }
   void Multiply(Range pieces) const {
@@ -124,8 +125,8 @@ struct GatePieces {
   [[nodiscard]] Range Rows(Range pieces) const {
     const std::size_t tile_rows = TileRows(matrix.layout);
     if (context.few()) return Range{pieces.begin * tile_rows, pieces.end * tile_rows};
-    return Range{GemmPieceRows(matrix, pieces.begin).begin,
-                 GemmPieceRows(matrix, pieces.end - 1).end};
+    return Range{GemmPieceRows(context, matrix, pieces.begin).begin,
+                 GemmPieceRows(context, matrix, pieces.end - 1).end};
   }
 };
 
