@@ -22,28 +22,81 @@ using kernels::kGemmTiles;
 using kernels::kVlutTokens;
 using quant::kTileRows;
 
-constexpr std::size_t kSixteens = quant::kTile48Rows / kTileRows;  // of a tile of 48
+constexpr std::size_t kTilesOf48 = quant::kTile48Rows / kTileRows;    // of a tile of 48 rows
+constexpr std::size_t kTilesOfPanel = quant::kPanelRows / kTileRows;  // of a panel of columns
 
 std::size_t RoundUp(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
 
 /// Tiles of 16 rows in a piece, if the matrix is taken by tables: as many pieces for each thread.
 std::size_t TilesByTables(const Context& context, const TernaryMatrix& matrix) noexcept {
+  if (matrix.layout == MatrixLayout::kColumns) return kTilesOfPanel;
   const std::size_t all = matrix.padded_rows() / kTileRows;
   const std::size_t most =
       matrix.layout == MatrixLayout::kTile16 ? kMostTableTiles : kMostMadeTiles;
   const std::size_t pieces =
       RoundUp((all + most - 1) / most, static_cast<std::size_t>(context.team.size()));
   const std::size_t tiles = std::max<std::size_t>(1, (all + pieces - 1) / pieces);
-  return matrix.layout == MatrixLayout::kTile48 ? RoundUp(tiles, kSixteens) : tiles;
+  return matrix.layout == MatrixLayout::kTile48 ? RoundUp(tiles, kTilesOf48) : tiles;
 }
 
-/// Tiles of 16 rows in a piece.
-std::size_t TilesOfPiece(const Context& context, const TernaryMatrix& matrix) noexcept {
+/// How the batch meets a matrix: all threads of a pass get the same.
+struct Plan {
+  bool by_tables;
+  std::size_t tiles;  ///< of 16 rows, in a piece
+};
+
+Plan PlanOf(const Context& context, const TernaryMatrix& matrix) noexcept {
   const std::size_t by_tables = TilesByTables(context, matrix);
-  if (GainOfTables(context, by_tables * kTileRows) > 1) return by_tables;
-  return matrix.layout == MatrixLayout::kTile48 ? 2 * kSixteens : kGemmTiles;
+  if (GainOfTables(context, by_tables * kTileRows) > 1) return {true, by_tables};
+  return {false, matrix.layout == MatrixLayout::kTile48 ? 2 * kTilesOf48 : kGemmTiles};
 }
 
+/// Tiles of a matrix as Tile16. What is made from another layout stays in scratch.tiles, so that
+/// the same tiles can meet more tokens. One a thread and matrix.
+class Sixteens {
+ public:
+  Sixteens(const Context& context, const TernaryMatrix& matrix)
+      : context_(context), matrix_(matrix), tile_bytes_(quant::TileBytes(matrix.cols)) {}
+
+  /// Tiles [first, first + count): of kTile48 whole tiles of 48 rows; of kColumns tiles of one
+  /// panel; at most kMostMadeTiles unless the layout is kTile16.
+  const std::uint8_t* Get(std::size_t first, std::size_t count) {
+    if (matrix_.layout == MatrixLayout::kTile16) return matrix_.tiles.data() + first * tile_bytes_;
+    std::uint8_t* made = context_.scratch().tiles.data();
+    const bool columns = matrix_.layout == MatrixLayout::kColumns;
+    const std::size_t begin = columns ? first / kTilesOfPanel * kTilesOfPanel : first;
+    const Range wanted{begin, columns ? begin + kTilesOfPanel : first + count};
+    if (made_.begin != wanted.begin || made_.end != wanted.end) Make(wanted, made);
+    made_ = wanted;
+    return made + (first - begin) * tile_bytes_;
+  }
+
+ private:
+  void Make(Range tiles, std::uint8_t* made) const {
+    const kernels::Kernels& kernels = context_.weights.kernels;
+    if (matrix_.layout == MatrixLayout::kColumns) {
+      const TilePlace place =
+          PlaceOfTile(matrix_.layout, matrix_.cols, matrix_.num_tiles, tiles.begin / kTilesOfPanel);
+      return kernels.sparse().tiles_of_columns(matrix_.tiles.data() + place.offset,
+                                               place.column_bytes, matrix_.num_blocks, made);
+    }
+    const bool of_48 = matrix_.layout == MatrixLayout::kTile48;
+    const std::size_t step = of_48 ? kTilesOf48 : 1;
+    const std::size_t bytes = TileBytes(matrix_.layout, matrix_.cols);
+    const auto make = of_48 ? kernels.tile48().to_tile16 : kernels.sparse().tile_of_rows;
+    for (std::size_t t = tiles.begin; t < tiles.end; t += step) {
+      make(matrix_.tiles.data() + t / step * bytes, matrix_.num_blocks,
+           made + (t - tiles.begin) * tile_bytes_);
+    }
+  }
+
+  const Context& context_;
+  const TernaryMatrix& matrix_;
+  const std::size_t tile_bytes_;
+  Range made_{0, 0};
+};
+
+/// `count` tiles from row tile * 16 on, two at a time, times all tokens.
 void MultiplyAdd(const Context& context, const TernaryMatrix& matrix, const std::uint8_t* tiles,
                  std::size_t tile, std::size_t count, float* out) {
   const QuantizedActivations& acts = context.state.activations;
@@ -59,91 +112,27 @@ void MultiplyAdd(const Context& context, const TernaryMatrix& matrix, const std:
   }
 }
 
+/// The same by tables, for tokens from a multiple of kVlutTokens on.
 void LookUp(const Context& context, const TernaryMatrix& matrix, const std::uint8_t* tiles,
-            std::size_t tile, std::size_t count, float* out) {
+            std::size_t tile, std::size_t count, Range tokens, float* out) {
   ThreadScratch& scratch = context.scratch();
   const std::size_t rows = count * kTileRows, row = tile * kTileRows;
   const std::size_t token_bytes = matrix.num_blocks * quant::kTileBlock;
-  for (std::size_t token = 0; token < context.num_tokens; token += kVlutTokens) {
-    const std::size_t tokens = std::min(kVlutTokens, context.num_tokens - token);
+  for (std::size_t token = tokens.begin; token < tokens.end; token += kVlutTokens) {
+    const std::size_t now = std::min(kVlutTokens, tokens.end - token);
     const kernels::VlutArgs args{
         .tiles = tiles,
         .num_tiles = count,
         .num_blocks = matrix.num_blocks,
         .panels = context.state.activations.values.data() + token * token_bytes,
-        .num_tokens = tokens,
+        .num_tokens = now,
         .out = scratch.sums.data(),
         .out_stride = rows,
         .scratch = scratch.codes.data()};
     context.weights.kernels.vlut().gemm(&args);
-    RescaleRows(context, matrix, Range{token, token + tokens}, Range{row, row + rows},
+    RescaleRows(context, matrix, Range{token, token + now}, Range{row, row + rows},
                 scratch.sums.data(), rows, out);
   }
-}
-
-/// `count` tiles, which are rows tile * 16 on of the matrix, against the batch: at most
-/// kMostTableTiles.
-void GemmTiles(const Context& context, const TernaryMatrix& matrix, const std::uint8_t* tiles,
-               std::size_t tile, std::size_t count, float* out) {
-  const bool by_tables = GainOfTables(context, count * kTileRows) > 1;
-  (by_tables ? LookUp : MultiplyAdd)(context, matrix, tiles, tile, count, out);
-}
-
-/// Tiles [tile, tile + count) of layout kTile16 or kRows; of kRows at most kMostMadeTiles.
-void GemmTilesAt(const Context& context, const TernaryMatrix& matrix, std::size_t tile,
-                 std::size_t count, float* out) {
-  const std::size_t tile_bytes = quant::TileBytes(matrix.cols);
-  const std::uint8_t* tiles = matrix.tiles.data() + tile * tile_bytes;
-  if (matrix.layout == MatrixLayout::kRows) {
-    std::uint8_t* made = context.scratch().tiles.data();
-    for (std::size_t t = 0; t < count; ++t) {
-      context.weights.kernels.sparse().tile_of_rows(tiles + t * tile_bytes, matrix.num_blocks,
-                                                    made + t * tile_bytes);
-    }
-    tiles = made;
-  }
-  GemmTiles(context, matrix, tiles, tile, count, out);
-}
-
-/// Tiles of 48 rows: at most kMostMadeTiles / kSixteens.
-void GemmTiles48(const Context& context, const TernaryMatrix& matrix, Range tiles, float* out) {
-  const std::size_t bytes = quant::Tile48Bytes(matrix.cols);
-  const std::size_t made_bytes = quant::TileBytes(matrix.cols);
-  std::uint8_t* made = context.scratch().tiles.data();
-  for (std::size_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    context.weights.kernels.tile48().to_tile16(
-        matrix.tiles.data() + tile * bytes, matrix.num_blocks,
-        made + (tile - tiles.begin) * kSixteens * made_bytes);
-  }
-  GemmTiles(context, matrix, made, tiles.begin * kSixteens, (tiles.end - tiles.begin) * kSixteens,
-            out);
-}
-
-/// From columns: a panel of 256 rows becomes sixteen tiles at a time. Multiply-adds take them two
-/// by two, so that threads can share a panel; tables take them at once.
-void GemmOfColumns(const Context& context, const TernaryMatrix& matrix, float* out) {
-  constexpr std::size_t kTilesOfPanel = quant::kPanelRows / kTileRows;
-  const bool by_tables = GainOfTables(context, quant::kPanelRows) > 1;
-  const std::size_t tiles_of_group = by_tables ? kTilesOfPanel : kGemmTiles;
-  const std::size_t groups_of_panel = kTilesOfPanel / tiles_of_group;
-  // Half a panel at once: a thread that helps makes the panel again.
-  const std::size_t groups_at_once = by_tables ? 1 : groups_of_panel / 2;
-  const std::size_t tile_bytes = quant::TileBytes(matrix.cols);
-  std::uint8_t* made = context.scratch().tiles.data();
-  std::size_t made_panel = matrix.num_tiles;  // none yet
-  context.team.Deal(matrix.num_tiles * groups_of_panel, groups_at_once, [&](Range groups) {
-    for (std::size_t group = groups.begin; group < groups.end; ++group) {
-      const std::size_t panel = group / groups_of_panel;
-      if (panel != made_panel) {
-        const TilePlace place = PlaceOfTile(matrix.layout, matrix.cols, matrix.num_tiles, panel);
-        context.weights.kernels.sparse().tiles_of_columns(
-            matrix.tiles.data() + place.offset, place.column_bytes, matrix.num_blocks, made);
-        made_panel = panel;
-      }
-      GemmTiles(context, matrix, made + group % groups_of_panel * tiles_of_group * tile_bytes,
-                group * tiles_of_group, tiles_of_group, out);
-    }
-  });
 }
 
 }  // namespace
@@ -163,45 +152,62 @@ double GainOfTables(const Context& context, std::size_t rows) noexcept {
 }
 
 double GemmGain(const Context& context, const TernaryMatrix& matrix) noexcept {
-  const std::size_t rows = matrix.layout == MatrixLayout::kColumns
-                               ? quant::kPanelRows
-                               : TilesByTables(context, matrix) * kTileRows;
   constexpr double kMost = 8;  // where tables are forced, zeros are still left out
-  return std::clamp(GainOfTables(context, rows), 1.0, kMost);
+  return std::clamp(GainOfTables(context, TilesByTables(context, matrix) * kTileRows), 1.0, kMost);
 }
 
 std::size_t GemmPieces(const Context& context, const TernaryMatrix& matrix) noexcept {
-  const std::size_t of_piece = TilesOfPiece(context, matrix);
+  const std::size_t of_piece = PlanOf(context, matrix).tiles;
   return (matrix.padded_rows() / kTileRows + of_piece - 1) / of_piece;
 }
 
 Range GemmPieceRows(const Context& context, const TernaryMatrix& matrix,
                     std::size_t piece) noexcept {
-  const std::size_t rows = TilesOfPiece(context, matrix) * kTileRows;
+  const std::size_t rows = PlanOf(context, matrix).tiles * kTileRows;
   return Range{piece * rows, std::min((piece + 1) * rows, matrix.padded_rows())};
 }
 
 void GemmPiece(const Context& context, const TernaryMatrix& matrix, std::size_t piece, float* out) {
-  const Range rows = GemmPieceRows(context, matrix, piece);
-  if (matrix.layout == MatrixLayout::kTile48) {
-    return GemmTiles48(context, matrix,
-                       Range{rows.begin / quant::kTile48Rows, rows.end / quant::kTile48Rows}, out);
-  }
-  GemmTilesAt(context, matrix, rows.begin / kTileRows, (rows.end - rows.begin) / kTileRows, out);
+  GemmRows(context, matrix, GemmPieceRows(context, matrix, piece), out);
 }
 
 void GemmRows(const Context& context, const TernaryMatrix& matrix, Range rows, float* out) {
-  const std::size_t end = rows.end / kTileRows, at_once = TilesOfPiece(context, matrix);
-  for (std::size_t tile = rows.begin / kTileRows; tile < end; tile += at_once) {
-    GemmTilesAt(context, matrix, tile, std::min(at_once, end - tile), out);
+  const Plan plan = PlanOf(context, matrix);
+  Sixteens sixteens(context, matrix);
+  const std::size_t end = rows.end / kTileRows;
+  for (std::size_t tile = rows.begin / kTileRows; tile < end; tile += plan.tiles) {
+    const std::size_t count = std::min(plan.tiles, end - tile);
+    const std::uint8_t* tiles = sixteens.Get(tile, count);
+    if (plan.by_tables) {
+      LookUp(context, matrix, tiles, tile, count, Range{0, context.num_tokens}, out);
+    } else {
+      MultiplyAdd(context, matrix, tiles, tile, count, out);
+    }
   }
 }
 
 void Gemm(const Context& context, const TernaryMatrix& matrix, float* out) {
-  if (matrix.layout == MatrixLayout::kColumns) return GemmOfColumns(context, matrix, out);
-  context.team.Deal(GemmPieces(context, matrix), 1, [&](Range pieces) {
-    for (std::size_t piece = pieces.begin; piece < pieces.end; ++piece) {
-      GemmPiece(context, matrix, piece, out);
+  const Plan plan = PlanOf(context, matrix);
+  const std::size_t pieces = GemmPieces(context, matrix), all = matrix.padded_rows() / kTileRows;
+  // By tables a piece is long, so it is dealt out in parts of its tokens: some eight for a thread.
+  const std::size_t blocks = RoundUp(context.num_tokens, kVlutTokens) / kVlutTokens;
+  const std::size_t wanted = 8 * static_cast<std::size_t>(context.team.size()) / pieces + 1;
+  const std::size_t blocks_at_once = plan.by_tables ? (blocks + wanted - 1) / wanted : blocks;
+  const std::size_t parts = (blocks + blocks_at_once - 1) / blocks_at_once;
+  // Of a panel of columns, half: a thread that helps makes the panel again.
+  const bool columns = matrix.layout == MatrixLayout::kColumns && !plan.by_tables;
+  Sixteens sixteens(context, matrix);
+  context.team.Deal(pieces * parts, columns ? kTilesOfPanel / kGemmTiles / 2 : 1, [&](Range items) {
+    for (std::size_t item = items.begin; item < items.end; ++item) {
+      const std::size_t tile = item / parts * plan.tiles, count = std::min(plan.tiles, all - tile);
+      const std::uint8_t* tiles = sixteens.Get(tile, count);
+      if (!plan.by_tables) {
+        MultiplyAdd(context, matrix, tiles, tile, count, out);
+        continue;
+      }
+      const std::size_t token = item % parts * blocks_at_once * kVlutTokens;
+      const std::size_t end = std::min(token + blocks_at_once * kVlutTokens, context.num_tokens);
+      LookUp(context, matrix, tiles, tile, count, Range{token, end}, out);
     }
   });
 }

@@ -26,7 +26,7 @@ namespace bittern::model {
 /// One piece's rows of Gemm. No barrier.
 void GemmPiece(const Context& context, const TernaryMatrix& matrix, std::size_t piece, float* out);
 
-/// The same for any rows of a matrix of layout kTile16 or kRows; `rows` are whole tiles of 16.
+/// The same for any rows of a matrix; `rows` are whole tiles of 16, of kTile48 of 48.
 void GemmRows(const Context& context, const TernaryMatrix& matrix, Range rows, float* out);
 
 /// out[token * matrix.padded_rows() + row] for the whole batch, whose activations are in panels.
