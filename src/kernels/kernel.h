@@ -80,7 +80,7 @@ struct VlutOps {
 };
 inline constexpr size_t kVlutTokens = 32;
 /// Rows that cost as much as making the tables: the share of a call of few rows.
-inline constexpr size_t kVlutTableRows = 64;
+inline constexpr size_t kVlutTableRows = 110;
 constexpr size_t VlutScratch(size_t num_tiles) {
   const size_t tables = 4 * 81 * kVlutTokens * 2;
   const size_t offsets = num_tiles * 1024, sums = num_tiles * 16 * kVlutTokens * (2 + 4);

@@ -42,13 +42,29 @@ std::size_t TilesByTables(const Context& context, const TernaryMatrix& matrix) n
 /// How the batch meets a matrix: all threads of a pass get the same.
 struct Plan {
   bool by_tables;
-  std::size_t tiles;  ///< of 16 rows, in a piece
+  std::size_t tiles;        ///< of 16 rows, in a piece
+  std::size_t pieces;       ///< of the rows
+  std::size_t parts;        ///< of the tokens
+  std::size_t part_tokens;  ///< in a part, a multiple of kVlutTokens
 };
 
 Plan PlanOf(const Context& context, const TernaryMatrix& matrix) noexcept {
   const std::size_t by_tables = TilesByTables(context, matrix);
-  if (GainOfTables(context, by_tables * kTileRows) > 1) return {true, by_tables};
-  return {false, matrix.layout == MatrixLayout::kTile48 ? 2 * kTilesOf48 : kGemmTiles};
+  Plan plan{.by_tables = GainOfTables(context, by_tables * kTileRows) > 1,
+            .tiles = matrix.layout == MatrixLayout::kTile48 ? 2 * kTilesOf48 : kGemmTiles,
+            .pieces = 1,
+            .parts = 1,
+            .part_tokens = RoundUp(context.num_tokens, kVlutTokens)};
+  if (plan.by_tables) plan.tiles = by_tables;
+  plan.pieces = (matrix.padded_rows() / kTileRows + plan.tiles - 1) / plan.tiles;
+  if (!plan.by_tables) return plan;
+  // A piece by tables is long, so it is dealt out in parts: some eight items for a thread.
+  const std::size_t blocks = plan.part_tokens / kVlutTokens;
+  const std::size_t wanted = 8 * static_cast<std::size_t>(context.team.size()) / plan.pieces + 1;
+  const std::size_t blocks_of_part = (blocks + wanted - 1) / wanted;
+  plan.part_tokens = blocks_of_part * kVlutTokens;
+  plan.parts = (blocks + blocks_of_part - 1) / blocks_of_part;
+  return plan;
 }
 
 /// Tiles of a matrix as Tile16. What is made from another layout stays in scratch.tiles, so that
@@ -96,43 +112,70 @@ class Sixteens {
   Range made_{0, 0};
 };
 
-/// `count` tiles from row tile * 16 on, two at a time, times all tokens.
-void MultiplyAdd(const Context& context, const TernaryMatrix& matrix, const std::uint8_t* tiles,
-                 std::size_t tile, std::size_t count, float* out) {
+/// Rows tile * 16 on of a matrix, as `count` tiles of Tile16.
+struct Rows {
+  const std::uint8_t* tiles;
+  std::size_t tile, count;
+};
+
+/// Two tiles at a time, times all of the tokens.
+void MultiplyAdd(const Context& context, const TernaryMatrix& matrix, const Rows& rows,
+                 Range tokens, float* out) {
   const QuantizedActivations& acts = context.state.activations;
   ThreadScratch& scratch = context.scratch();
-  for (std::size_t t = 0; t < count; t += kGemmTiles) {
-    const std::size_t now = std::min(kGemmTiles, count - t), stride = now * kTileRows;
+  const std::size_t token_bytes = matrix.num_blocks * quant::kTileBlock;
+  for (std::size_t t = 0; t < rows.count; t += kGemmTiles) {
+    const std::size_t now = std::min(kGemmTiles, rows.count - t), stride = now * kTileRows;
     context.weights.kernels.tile16().gemm(
-        tiles + t * quant::TileBytes(matrix.cols), now, matrix.num_blocks, acts.values.data(),
-        acts.sums.data(), context.num_tokens, scratch.sums.data(), stride, scratch.codes.data());
-    const std::size_t row = (tile + t) * kTileRows;
-    RescaleRows(context, matrix, Range{0, context.num_tokens}, Range{row, row + stride},
-                scratch.sums.data(), stride, out);
+        rows.tiles + t * quant::TileBytes(matrix.cols), now, matrix.num_blocks,
+        acts.values.data() + tokens.begin * token_bytes, acts.sums.data() + tokens.begin,
+        tokens.end - tokens.begin, scratch.sums.data(), stride, scratch.codes.data());
+    const std::size_t row = (rows.tile + t) * kTileRows;
+    RescaleRows(context, matrix, tokens, Range{row, row + stride}, scratch.sums.data(), stride,
+                out);
   }
 }
 
-/// The same by tables, for tokens from a multiple of kVlutTokens on.
-void LookUp(const Context& context, const TernaryMatrix& matrix, const std::uint8_t* tiles,
-            std::size_t tile, std::size_t count, Range tokens, float* out) {
+/// All of the tiles, times 32 tokens at a time.
+void LookUp(const Context& context, const TernaryMatrix& matrix, const Rows& rows, Range tokens,
+            float* out) {
   ThreadScratch& scratch = context.scratch();
-  const std::size_t rows = count * kTileRows, row = tile * kTileRows;
+  const std::size_t count = rows.count * kTileRows, row = rows.tile * kTileRows;
   const std::size_t token_bytes = matrix.num_blocks * quant::kTileBlock;
   for (std::size_t token = tokens.begin; token < tokens.end; token += kVlutTokens) {
     const std::size_t now = std::min(kVlutTokens, tokens.end - token);
     const kernels::VlutArgs args{
-        .tiles = tiles,
-        .num_tiles = count,
+        .tiles = rows.tiles,
+        .num_tiles = rows.count,
         .num_blocks = matrix.num_blocks,
         .panels = context.state.activations.values.data() + token * token_bytes,
         .num_tokens = now,
         .out = scratch.sums.data(),
-        .out_stride = rows,
+        .out_stride = count,
         .scratch = scratch.codes.data()};
     context.weights.kernels.vlut().gemm(&args);
-    RescaleRows(context, matrix, Range{token, token + now}, Range{row, row + rows},
-                scratch.sums.data(), rows, out);
+    RescaleRows(context, matrix, Range{token, token + now}, Range{row, row + count},
+                scratch.sums.data(), count, out);
   }
+}
+
+/// An item, its rows in pieces of the plan.
+void Multiply(const Context& context, const TernaryMatrix& matrix, const Plan& plan,
+              const GemmItem& item, Sixteens* sixteens, float* out) {
+  const std::size_t end = item.rows.end / kTileRows;
+  for (std::size_t tile = item.rows.begin / kTileRows; tile < end; tile += plan.tiles) {
+    const std::size_t count = std::min(plan.tiles, end - tile);
+    const Rows rows{sixteens->Get(tile, count), tile, count};
+    (plan.by_tables ? LookUp : MultiplyAdd)(context, matrix, rows, item.tokens, out);
+  }
+}
+
+GemmItem ItemAt(const Context& context, const TernaryMatrix& matrix, const Plan& plan,
+                std::size_t index) noexcept {
+  const std::size_t row = index / plan.parts * plan.tiles * kTileRows;
+  const std::size_t token = index % plan.parts * plan.part_tokens;
+  return {Range{row, std::min(row + plan.tiles * kTileRows, matrix.padded_rows())},
+          Range{token, std::min(token + plan.part_tokens, context.num_tokens)}};
 }
 
 }  // namespace
@@ -156,60 +199,33 @@ double GemmGain(const Context& context, const TernaryMatrix& matrix) noexcept {
   return std::clamp(GainOfTables(context, TilesByTables(context, matrix) * kTileRows), 1.0, kMost);
 }
 
-std::size_t GemmPieces(const Context& context, const TernaryMatrix& matrix) noexcept {
-  const std::size_t of_piece = PlanOf(context, matrix).tiles;
-  return (matrix.padded_rows() / kTileRows + of_piece - 1) / of_piece;
-}
-
-Range GemmPieceRows(const Context& context, const TernaryMatrix& matrix,
-                    std::size_t piece) noexcept {
-  const std::size_t rows = PlanOf(context, matrix).tiles * kTileRows;
-  return Range{piece * rows, std::min((piece + 1) * rows, matrix.padded_rows())};
-}
-
-void GemmPiece(const Context& context, const TernaryMatrix& matrix, std::size_t piece, float* out) {
-  GemmRows(context, matrix, GemmPieceRows(context, matrix, piece), out);
-}
-
-void GemmRows(const Context& context, const TernaryMatrix& matrix, Range rows, float* out) {
+std::size_t GemmItems(const Context& context, const TernaryMatrix& matrix) noexcept {
   const Plan plan = PlanOf(context, matrix);
+  return plan.pieces * plan.parts;
+}
+
+GemmItem GemmItemAt(const Context& context, const TernaryMatrix& matrix,
+                    std::size_t index) noexcept {
+  return ItemAt(context, matrix, PlanOf(context, matrix), index);
+}
+
+void GemmPart(const Context& context, const TernaryMatrix& matrix, const GemmItem& item,
+              float* out) {
   Sixteens sixteens(context, matrix);
-  const std::size_t end = rows.end / kTileRows;
-  for (std::size_t tile = rows.begin / kTileRows; tile < end; tile += plan.tiles) {
-    const std::size_t count = std::min(plan.tiles, end - tile);
-    const std::uint8_t* tiles = sixteens.Get(tile, count);
-    if (plan.by_tables) {
-      LookUp(context, matrix, tiles, tile, count, Range{0, context.num_tokens}, out);
-    } else {
-      MultiplyAdd(context, matrix, tiles, tile, count, out);
-    }
-  }
+  Multiply(context, matrix, PlanOf(context, matrix), item, &sixteens, out);
 }
 
 void Gemm(const Context& context, const TernaryMatrix& matrix, float* out) {
   const Plan plan = PlanOf(context, matrix);
-  const std::size_t pieces = GemmPieces(context, matrix), all = matrix.padded_rows() / kTileRows;
-  // By tables a piece is long, so it is dealt out in parts of its tokens: some eight for a thread.
-  const std::size_t blocks = RoundUp(context.num_tokens, kVlutTokens) / kVlutTokens;
-  const std::size_t wanted = 8 * static_cast<std::size_t>(context.team.size()) / pieces + 1;
-  const std::size_t blocks_at_once = plan.by_tables ? (blocks + wanted - 1) / wanted : blocks;
-  const std::size_t parts = (blocks + blocks_at_once - 1) / blocks_at_once;
   // Of a panel of columns, half: a thread that helps makes the panel again.
-  const bool columns = matrix.layout == MatrixLayout::kColumns && !plan.by_tables;
+  const bool halves = matrix.layout == MatrixLayout::kColumns && !plan.by_tables;
   Sixteens sixteens(context, matrix);
-  context.team.Deal(pieces * parts, columns ? kTilesOfPanel / kGemmTiles / 2 : 1, [&](Range items) {
-    for (std::size_t item = items.begin; item < items.end; ++item) {
-      const std::size_t tile = item / parts * plan.tiles, count = std::min(plan.tiles, all - tile);
-      const std::uint8_t* tiles = sixteens.Get(tile, count);
-      if (!plan.by_tables) {
-        MultiplyAdd(context, matrix, tiles, tile, count, out);
-        continue;
-      }
-      const std::size_t token = item % parts * blocks_at_once * kVlutTokens;
-      const std::size_t end = std::min(token + blocks_at_once * kVlutTokens, context.num_tokens);
-      LookUp(context, matrix, tiles, tile, count, Range{token, end}, out);
-    }
-  });
+  context.team.Deal(
+      plan.pieces * plan.parts, halves ? kTilesOfPanel / kGemmTiles / 2 : 1, [&](Range items) {
+        for (std::size_t i = items.begin; i < items.end; ++i) {
+          Multiply(context, matrix, plan, ItemAt(context, matrix, plan, i), &sixteens, out);
+        }
+      });
 }
 
 }  // namespace bittern::model

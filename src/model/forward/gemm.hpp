@@ -17,17 +17,20 @@ namespace bittern::model {
 /// The same for the matrix's own pieces, 1 where multiply-adds are taken.
 [[nodiscard]] double GemmGain(const Context& context, const TernaryMatrix& matrix) noexcept;
 
-/// Pieces of a matrix of layout kTile16, kTile48 or kRows, and the rows of one: a multiple of 16,
-/// which may reach into what pads the matrix. All threads of a pass get the same.
-[[nodiscard]] std::size_t GemmPieces(const Context& context, const TernaryMatrix& matrix) noexcept;
-[[nodiscard]] Range GemmPieceRows(const Context& context, const TernaryMatrix& matrix,
-                                  std::size_t piece) noexcept;
+/// A batch times a matrix, in items that can be dealt out: some rows (a multiple of 16, which may
+/// reach into what pads the matrix) for some tokens (from a multiple of 32 on). Neighbouring items
+/// share their rows. All threads of a pass get the same.
+struct GemmItem {
+  Range rows, tokens;
+};
+[[nodiscard]] std::size_t GemmItems(const Context& context, const TernaryMatrix& matrix) noexcept;
+[[nodiscard]] GemmItem GemmItemAt(const Context& context, const TernaryMatrix& matrix,
+                                  std::size_t index) noexcept;
 
-/// One piece's rows of Gemm. No barrier.
-void GemmPiece(const Context& context, const TernaryMatrix& matrix, std::size_t piece, float* out);
-
-/// The same for any rows of a matrix; `rows` are whole tiles of 16, of kTile48 of 48.
-void GemmRows(const Context& context, const TernaryMatrix& matrix, Range rows, float* out);
+/// An item's part of Gemm, or any rows and tokens like those of items; of kTile48 rows are whole
+/// tiles of 48. Not kColumns. No barrier.
+void GemmPart(const Context& context, const TernaryMatrix& matrix, const GemmItem& item,
+              float* out);
 
 /// out[token * matrix.padded_rows() + row] for the whole batch, whose activations are in panels.
 /// The team is dealt the rows. Layouts kTile16, kTile48, kRows and kColumns. No barrier at the end.
