@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Drives `bittern chat` through a real terminal, which tmux provides: editing, history, pastes, sizes,
-Ctrl-C. Says that it was skipped where there is no tmux.
+Ctrl-C, all commands, styles. Says that it was skipped where there is no tmux.
 
 usage: chat_terminal_test.py BITTERN
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -51,12 +52,12 @@ def last_is(text):
     return lambda: lines()[-1:] == [text]
 
 
-def start(*flags, columns=60, rows=16):
+def start(*flags, columns=60, rows=16, isa="", temp=("--temp", "0")):
     global SOCKET
     tmux("kill-server")
     SOCKET += "+"  # a server that is about to end takes no session
-    env = ["env", "-u", "BITTERN_MODEL", "LC_ALL=C.UTF-8"]
-    command = " ".join([*env, BITTERN, "chat", "--temp", "0", *flags]) + "; echo LEFT $?; cat"
+    env = ["env", "-u", "BITTERN_MODEL", "LC_ALL=C.UTF-8", f"BITTERN_ISA={isa}"]
+    command = " ".join([*env, BITTERN, "chat", *temp, *flags]) + "; echo LEFT $?; cat"
     subprocess.run(["tmux", "-L", SOCKET, "-f", "/dev/null", "-u", "new-session", "-d", "-x",
                     str(columns), "-y", str(rows), command], check=True)
     wait("the prompt", last_is(">"))
@@ -89,6 +90,9 @@ def test_editing():
     keys("/help", "Enter")
     wait("help", shows("Alt-Enter"))
     keys("/hepl", "Enter")
+    for word in ("/undo", "/retry", "/edit [TEXT]", "/system", "/save", "/load", "/set", "/stats",
+                 "/tokens", "/json", "/thoughts", "/clear, /reset", "/exit, /quit, /bye"):
+        wait(f"help tells of {word}", shows(word))
     wait("an unknown command", shows("Unknown command /hepl."))
     keys("C-c")
     wait("Ctrl-C asks", shows("Press Ctrl-C again to leave."))
@@ -145,6 +149,134 @@ def test_interrupt():
     wait("echo", shows("echo works"))
 
 
+def say(text, what, condition):
+    keys("-l", text)
+    keys("Enter")
+    wait(what, condition)
+
+
+def answered(text):
+    """The answer to `text` has come: its line, then others, then the prompt."""
+    def condition():
+        all_lines = lines()
+        where = [i for i, line in enumerate(all_lines) if line.endswith("> " + text)]
+        return bool(where) and all_lines[-1] == ">" and "tokens/s" in all_lines[-2]
+    return condition
+
+
+def reply_to(text):
+    """The lines of the last answer to `text`, without the rate."""
+    all_lines = lines()
+    where = max(i for i, line in enumerate(all_lines) if line.endswith("> " + text))
+    reply = []
+    for line in all_lines[where + 1:]:
+        if "tokens/s" in line:
+            break
+        if not line.startswith("notice"):
+            reply.append(line)
+    return reply
+
+
+def test_commands(folder):
+    saved = os.path.join(folder, "a chat.json")
+    start("-n", "24", columns=100, rows=40)
+    for command in ("/undo", "/retry", "/edit"):
+        say(command, f"{command} before anything is said", shows(f"{command}: nothing has been said"))
+    say("What is a tern?", "a reply", answered("What is a tern?"))
+    say("What is a gull?", "a second reply", answered("What is a gull?"))
+    gull = reply_to("What is a gull?")
+    say("/stats", "statistics", shows("last turn: "))
+    line = next(line for line in lines() if line.startswith("last turn: "))
+    kept, read = int(line.split()[2]), int(line.split()[7])
+    if not (kept > 20 and read < 20):  # the second turn alone, not the first one again
+        failures.append(f"what is kept is not read again: {line}")
+    say("/retry", "another reply", answered("/retry"))
+    if reply_to("/retry") != gull:
+        failures.append("the same reply at temperature 0")
+    say("/set temperature 1.5", "a setting", last_is(">"))
+    say("/set seed 3", "another", last_is(">"))
+    say("/set temperature", "is shown", shows("temperature 1.5"))
+    say("/set temprature 1", "a wrong name", shows("did you mean temperature?"))
+    say("/set top_k many", "a wrong value", shows("top_k: a whole number"))
+    say("/undo", "one turn is forgotten", shows('forgotten: "What is a gull?"; turns left: 1'))
+    say("/undo twice", "takes no argument", shows("/undo takes nothing behind it."))
+    say("/edit", "the last message again", last_is("edit> What is a tern?"))
+    keys("C-c")
+    wait("Ctrl-C leaves it as it was", last_is(">"))
+    say("/edit", "once more", last_is("edit> What is a tern?"))
+    keys("BSpace", "-", "like bird?", "Enter")
+    wait("a reply to the changed message", answered("What is a tern-like bird?"))
+    say("/system Be brief.", "a system prompt", shows("notice: a new system prompt"))
+    say("/system", "is shown", lambda: "Be brief." in lines()[-2:])
+    say("/tokens tern", "tokens of a text", shows('tokens: '))
+    say('/json {"not": {}}', "a schema that cannot be obeyed", shows('/json: schema at "#/not"'))
+    say('/json {"enum": ["tern", "gull"]}', "a schema", shows("the next reply is JSON of this"))
+    say("Which?", "JSON", answered("Which?"))
+    if reply_to("Which?") not in (['"tern"'], ['"gull"']):
+        failures.append(f"JSON of the schema: {reply_to('Which?')}")
+    say("And now?", "free text again", answered("And now?"))
+    say(f"/save {saved}", "saved", shows("3 turns saved to"))
+    say("Go on.", "the next reply", answered("Go on."))
+    expected = reply_to("Go on.")
+    say("/clear", "cleared", shows("notice: a new conversation"))
+    say("/load", "the last file again", shows("3 turns loaded from"))
+    say("Go on.", "the next reply once more", lambda: screen().count("> Go on.") == 2
+        and answered("Go on.")())
+    if reply_to("Go on.") != expected:
+        failures.append("a loaded conversation goes on with the same text")
+    say("/load /dev/null", "no conversation", shows("/load: /dev/null: "))
+    say("/save /no/such/folder/x", "no folder", shows("/save: /no/such/folder/x"))
+    keys("C-d")
+    wait("left", shows("LEFT 0"))
+    # On another instruction set.
+    start("-n", "24", "--resume", f"'{saved}'", columns=100, rows=40, isa="scalar", temp=())
+    wait("what was resumed", shows("3 turns resumed; the last one was: And now?"))
+    say("Go on.", "the next reply on another ISA", answered("Go on."))
+    if reply_to("Go on.") != expected:
+        failures.append("a resumed conversation goes on with the same text on another ISA")
+    keys("C-d")
+    wait("left again", shows("LEFT 0"))
+
+
+REPLY = r"""root ::= "<think>One.\nTwo words.</think>\n\n# Head\n\nSome **bold** `code`.\n""" \
+    r"""```\nx = 1\n```\nThe \x1b[31mend." """
+
+
+def test_styles(folder):
+    with open(os.path.join(folder, "reply.gbnf"), "w") as file:
+        file.write(REPLY)
+    flags = ["-n", "200", "--grammar-file", file.name]
+
+    def styled():
+        return tmux("capture-pane", "-p", "-e", "-J", "-S", "-500")
+
+    start(*flags)
+    say("Hi", "a reply in styles", answered("Hi"))
+    more = r"(\x1b\[[0-9;]*m)*"
+    for style, part in (("1", "# Head"), ("1", r"\*\*bold\*\*"), ("36", "`code`"), ("36", "x = 1")):
+        if not re.search(rf"\x1b\[(0;)?{style}m{more}{part}", styled()):
+            failures.append(f"style of {part}: {styled()!r}")
+    if "One." in screen() or "(thought in 3 words; /thoughts shows them)" not in screen():
+        failures.append("thoughts are folded")
+    wait("the model's own escape sequences do nothing", shows("The \ufffd[31mend."))
+    say("/thoughts", "thoughts are shown", shows("Two words."))
+    keys("C-d")
+    wait("left", shows("LEFT 0"))
+    start("--no-markdown", "--show-thoughts", *flags)
+    say("Hi", "a reply without styles", answered("Hi"))
+    if "1m**bold" in styled() or "36m`" in styled():
+        failures.append(f"no styles with --no-markdown: {styled()!r}")
+    wait("thoughts with --show-thoughts", shows("<think>One."))
+    keys("C-d")
+    wait("left without styles", shows("LEFT 0"))
+    # Never in a pipe.
+    out = subprocess.run([BITTERN, "chat", *flags], input=b"Hi\n", capture_output=True).stdout
+    expected = (b"<think>One.\nTwo words.</think>\n\n# Head\n\nSome **bold** `code`.\n```\nx = 1\n"
+                b"```\nThe \x1b[31mend.\n")
+    if out != expected:
+        failures.append(f"a pipe gets the reply as it is: {out!r}")
+
+
 if shutil.which("tmux") is None:
     print("SKIPPED: no tmux")
     sys.exit(0)
@@ -153,7 +285,12 @@ try:
     test_long()
     test_turns()
     test_interrupt()
+    with tempfile.TemporaryDirectory() as scratch:
+        test_commands(scratch)
+        test_styles(scratch)
 finally:
     tmux("kill-server")
+for failure in failures:
+    print(f"FAILED: {failure}")
 print(f"{len(failures)} failures")
 sys.exit(1 if failures else 0)

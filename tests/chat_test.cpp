@@ -211,5 +211,121 @@ TEST(Chat, ATemplateThatRefusesTheSystemTurnIsToldAtOnce) {
   EXPECT_THAT(chat.error().message, HasSubstr("no system turn"));
 }
 
+/// The reply of a fresh conversation with these turns and one more.
+std::vector<TokenId> ReplyAfter(const std::string& system, std::vector<ChatTurn> turns,
+                                std::string_view user) {
+  Chat chat = MakeChat();
+  const auto restored = chat.Restore(system, std::move(turns));
+  EXPECT_TRUE(restored.has_value());
+  const auto reply = chat.Say(user, Greedy(10), nullptr);
+  EXPECT_TRUE(reply.has_value());
+  return reply->ids;
+}
+
+TEST(Chat, UndoAndReplaceAreAsIfItHadNotBeenSaid) {
+  Chat chat = MakeChat("Be brief.");
+  ASSERT_TRUE(chat.Say("Who was Moses?", Greedy(10), nullptr).has_value());
+  const auto second = chat.Say("And Aaron?", Greedy(10), nullptr);
+  ASSERT_TRUE(chat.Say("And Miriam?", Greedy(5), nullptr).has_value());
+  const auto undone = chat.Undo();
+  ASSERT_TRUE(undone.has_value());
+  EXPECT_EQ(undone->user, "And Miriam?");
+  ASSERT_EQ(chat.turns().size(), 2u);
+  // The same again: all but the last token of the prompt is still there.
+  const auto again = chat.Replace("And Aaron?", Greedy(10), nullptr);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->ids, second->ids);
+  EXPECT_EQ(chat.last_cost().read_tokens, 1);
+  const auto other = chat.Replace("Who was Jethro?", Greedy(10), nullptr);
+  ASSERT_TRUE(other.has_value());
+  EXPECT_EQ(other->ids, ReplyAfter("Be brief.", {chat.turns()[0]}, "Who was Jethro?"));
+  ASSERT_TRUE(chat.Undo().has_value());
+  ASSERT_TRUE(chat.Undo().has_value());
+  EXPECT_EQ(chat.Undo().error().code, ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(chat.Replace("x", Greedy(1), nullptr).has_value());
+}
+
+TEST(Chat, AReplacementThatFailsLeavesTheTurn) {
+  Chat chat = MakeChat("", 48);
+  ASSERT_TRUE(chat.Say("Who was Moses?", Greedy(4), nullptr).has_value());
+  const auto expected = ReplyAfter("", {chat.turns()[0]}, "And?");
+  EXPECT_FALSE(chat.Replace(std::string(400, 'x'), Greedy(4), nullptr).has_value());
+  ASSERT_EQ(chat.turns().size(), 1u);
+  const auto next = chat.Say("And?", Greedy(10), nullptr);
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->ids, expected);
+}
+
+TEST(Chat, CostsSayWhatWasKeptAndRead) {
+  Chat chat = MakeChat();
+  ASSERT_TRUE(chat.Say("Who was Moses?", Greedy(8), nullptr).has_value());
+  EXPECT_EQ(chat.last_cost().kept_tokens, 0);
+  const auto tokens = static_cast<int>(chat.session().tokens().size());
+  ASSERT_TRUE(chat.Say("x", Greedy(8), nullptr).has_value());
+  EXPECT_EQ(chat.last_cost().kept_tokens, tokens);
+  const auto turn = Encode("<|eot_id|>User: x<|eot_id|>Assistant: ", false);
+  EXPECT_EQ(chat.last_cost().read_tokens, static_cast<int>(turn.size()) + 1);
+  EXPECT_EQ(chat.last_cost().written_tokens, 8);
+}
+
+TEST(Chat, ARestoredConversationGoesOnAsTheFirstOneDoes) {
+  GenerateOptions sampled = Greedy(10);
+  sampled.sampler = {.temperature = 1.5f, .repeat_penalty = 1.2f, .seed = 3};
+  Chat chat = MakeChat("Be brief.", 128, ContextPolicy::kDrop);
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE(chat.Say("And Aaron " + std::to_string(i) + "?", sampled, nullptr).has_value());
+  }
+  EXPECT_GT(chat.dropped_turns(), 0);
+  Chat other = MakeChat("", 128, ContextPolicy::kDrop);
+  ASSERT_TRUE(other.Say("Something else.", sampled, nullptr).has_value());
+  const auto foreign = other.Restore(chat.system(), {chat.turns().begin(), chat.turns().end()});
+  ASSERT_TRUE(foreign.has_value());
+  EXPECT_EQ(*foreign, 0);
+  for (int i = 0; i < 4; ++i) {
+    const auto expected = chat.Say("Go on.", sampled, nullptr);
+    const auto found = other.Say("Go on.", sampled, nullptr);
+    ASSERT_TRUE(expected.has_value() && found.has_value());
+    EXPECT_EQ(found->ids, expected->ids);
+    EXPECT_EQ(other.session().tokens().size(), chat.session().tokens().size());
+  }
+}
+
+TEST(Chat, RepliesOfAnotherVocabularyAreReadAnew) {
+  Chat chat = MakeChat();
+  const auto foreign = chat.Restore("", {{"Who was Moses?", {.ids = {1, 2, 3}, .text = "A man."}},
+                                         {"And Aaron?", {.ids = {1 << 30}, .text = "A man, too."}},
+                                         {"And Miriam?", {.ids = {}, .text = "A woman."}}});
+  ASSERT_TRUE(foreign.has_value());
+  EXPECT_EQ(*foreign, 2);
+  ASSERT_TRUE(chat.Say("Go on.", Greedy(1), nullptr).has_value());
+  EXPECT_THAT(Shared()->tokenizer.Decode(chat.session().tokens()),
+              HasSubstr("User: And Aaron?Assistant: A man, too.User: And Miriam?Assistant: "
+                        "A woman.User: Go on.Assistant: "));
+}
+
+TEST(Chat, AnotherSystemTurnHoldsForAllThatWasSaid) {
+  Chat chat = MakeChat();
+  ASSERT_TRUE(chat.Say("Who was Moses?", Greedy(10), nullptr).has_value());
+  const auto expected = ReplyAfter("Be brief.", {chat.turns()[0]}, "And Aaron?");
+  ASSERT_TRUE(chat.SetSystem("Be brief.").has_value());
+  const auto reply = chat.Say("And Aaron?", Greedy(10), nullptr);
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->ids, expected);
+  Chat strict = MakeChat(
+      "", 0, ContextPolicy::kStop,
+      "{% if messages[0].role == 'system' %}{{ raise_exception('no system turn') }}{% endif %}"
+      "{% for m in messages %}{{ m.content }}{% endfor %}");
+  EXPECT_FALSE(strict.SetSystem("Be brief.").has_value());
+  EXPECT_EQ(strict.system(), "");
+  EXPECT_TRUE(strict.Say("x", Greedy(1), nullptr).has_value());
+}
+
+TEST(Chat, TellsWhereTheTemplateBeginsTheThoughts) {
+  EXPECT_FALSE(MakeChat().BeginsThinking("x"));
+  EXPECT_TRUE(MakeChat("", 0, ContextPolicy::kStop,
+                       "{% for m in messages %}{{ m.content }}{% endfor %}<think>\n")
+                  .BeginsThinking("x"));
+}
+
 }  // namespace
 }  // namespace bittern::runtime

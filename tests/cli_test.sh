@@ -264,6 +264,28 @@ assert j[0]['finish_reason'] == 'length' and j[1]['n_past'] > j[0]['n_past'], j"
   err_has "bitnet, llama3, chatml"
   chat "template without its tokens" 2 'x\n' --chat-template chatml
   err_has "<|im_start|>"
+  chat "saving" 0 'Who was Moses?\nAnd Aaron?\n' --temp 0 -n 8 --save "$work/chat.json"
+  cp "$work/out" "$work/expected"
+  chat "the whole conversation" 0 'Who was Moses?\nAnd Aaron?\nAnd Miriam?\n' --temp 1.5 -s 3 -n 16
+  cp "$work/out" "$work/whole"
+  chat "its beginning" 0 'Who was Moses?\nAnd Aaron?\n' --temp 1.5 -s 3 -n 16 --save "$work/chat.json"
+  local isa
+  for isa in scalar ""; do
+    BITTERN_ISA=$isa chat "resumed on ISA '$isa'" 0 'And Miriam?\n' --resume "$work/chat.json"
+    check "goes on with the same bytes" cmp "$work/out" <(tail -n 1 "$work/whole")
+  done
+  chat "files are left alone in a pipe" 0 "/save $work/none\n" -n 4 --temp 0
+  check "a turn" test "$(wc -l <"$work/out")" -eq 1
+  check "no file" test ! -e "$work/none"
+  printf '{"bittern_chat": 1, "messages": [{"role": "assistant"}]}' >"$work/bad.json"
+  chat "a bad conversation" 1 'x\n' --resume "$work/bad.json"
+  err_has 'messages[0].role: "system" or "user" expected'
+  chat "no such conversation" 2 'x\n' --resume "$work/missing.json"
+  chat "prefix and suffix" 0 'Who was Moses?\nAnd Aaron?\n' --temp 0 -n 8 \
+    --in-prefix 'User: ' --in-suffix '<|eot_id|>Assistant: '
+  check "as the template writes the first turn" cmp <(head -n 1 "$work/out") \
+    <(head -n 1 "$work/expected")
+  chat "prefix and template" 1 'x\n' --in-prefix a --chat-template bitnet
   chat "no input" 0 ''
   out_empty
 }

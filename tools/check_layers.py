@@ -24,12 +24,13 @@ BELOW = {  # folder: what it may include besides itself
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "doctor": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime",
                "eval"},
+    "selftest": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "capi": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
              "runtime"},
     "serve": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
               "runtime"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
-            "runtime", "eval", "doctor", "serve"},
+            "runtime", "eval", "doctor", "selftest", "serve"},
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600

@@ -35,6 +35,8 @@ void AddVerify(CLI::App& app, int* exit_code);    // serve/verify.cpp
 void AddBench(CLI::App& app, int* exit_code);     // bench.cpp
 void AddCertify(CLI::App& app, int* exit_code);   // certify.cpp
 void AddDoctor(CLI::App& app, int* exit_code);    // doctor/doctor.cpp
+void AddSelftest(CLI::App& app, int* exit_code);  // doctor/selftest.cpp
+void AddReport(CLI::App& app, int* exit_code);    // report/report.cpp
 void AddEval(CLI::App& app, int* exit_code);      // eval/eval.cpp
 void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp
 void AddConvert(CLI::App& app, int* exit_code);   // convert.cpp

@@ -13,6 +13,11 @@ extern const std::byte bittern_default_model_end[];
 
 namespace bittern::cli {
 
+Result<formats::Checkpoint> OpenBuiltinModel() {
+  return formats::Checkpoint::OpenBytes({bittern_default_model, bittern_default_model_end},
+                                        "built-in " BITTERN_DEFAULT_MODEL_NAME);
+}
+
 Result<formats::Checkpoint> OpenModelFile(const std::string& path) {
   if (!path.empty()) return formats::Checkpoint::Open(path);
   const char* named = std::getenv("BITTERN_MODEL");
@@ -20,8 +25,7 @@ Result<formats::Checkpoint> OpenModelFile(const std::string& path) {
     return formats::Checkpoint::Open(named).map_error(
         [](Error error) { return Within("$BITTERN_MODEL", std::move(error)); });
   }
-  return formats::Checkpoint::OpenBytes({bittern_default_model, bittern_default_model_end},
-                                        "built-in " BITTERN_DEFAULT_MODEL_NAME);
+  return OpenBuiltinModel();
 }
 
 }  // namespace bittern::cli

@@ -10,6 +10,9 @@
 
 namespace bittern::cli {
 
+/// The model that is part of the program.
+[[nodiscard]] Result<formats::Checkpoint> OpenBuiltinModel();
+
 /// The file at `path`; if that is empty, the one $BITTERN_MODEL names; else the built-in model.
 /// Errors as Checkpoint::Open.
 [[nodiscard]] Result<formats::Checkpoint> OpenModelFile(const std::string& path);

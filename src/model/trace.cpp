@@ -30,12 +30,15 @@ class Recorder {
         point_(point),
         token_(token) {}
 
+  [[nodiscard]] TracePlace place() const {
+    return {.sequence = context_.segment(token_).tag,
+            .layer = index_,
+            .point = point_,
+            .position = static_cast<int>(context_.position(token_))};
+  }
+
   void Bytes(const void* values, std::size_t size) const {
-    context_.state.tracer->OnValues({.sequence = context_.segment(token_).tag,
-                                     .layer = index_,
-                                     .point = point_,
-                                     .position = static_cast<int>(context_.position(token_))},
-                                    {static_cast<const std::byte*>(values), size});
+    context_.state.tracer->OnValues(place(), {static_cast<const std::byte*>(values), size});
   }
 
   /// A skipped product may be +0 where the computed one is -0; nothing after it can tell.
@@ -138,10 +141,54 @@ class Recorder {
   std::size_t token_;
 };
 
+/// What Tracer::Change may change.
+std::span<float> FloatsOf(const Context& context, const LayerWeights* layer, TracePoint point,
+                          std::size_t token) {
+  ForwardState::Impl& state = context.state;
+  const auto row = [&](AlignedBuffer<float>& buffer, std::size_t stride, std::size_t size) {
+    return std::span<float>(buffer.data() + token * stride, size);
+  };
+  const auto hidden = static_cast<std::size_t>(context.config.hidden_size);
+  const auto q_size = static_cast<std::size_t>(context.config.q_size());
+  QuantizedActivations& acts = state.activations;
+  switch (point) {
+    case TracePoint::kEmbedding:
+    case TracePoint::kAttnResidual:
+    case TracePoint::kFfnResidual:
+      return row(state.hidden, hidden, hidden);
+    case TracePoint::kQkvProj:
+      return row(state.qkv, layer->qkv_proj.padded_rows(), layer->qkv_proj.padded_rows());
+    case TracePoint::kRope:
+      return row(state.qkv, layer->qkv_proj.padded_rows(), q_size);
+    case TracePoint::kAttention:
+      return row(state.attended, q_size, q_size);
+    case TracePoint::kOProj:
+      return row(state.projected, layer->o_proj.padded_rows(), hidden);
+    case TracePoint::kDownProj:
+      return row(state.projected, layer->down_proj.padded_rows(), hidden);
+    case TracePoint::kGate:
+    case TracePoint::kAct:
+      return row(state.gate_up, layer->gate_up_proj.padded_rows(), layer->num_neurons());
+    case TracePoint::kAttnNorm:
+    case TracePoint::kAttnSubNorm:
+    case TracePoint::kFfnNorm:
+    case TracePoint::kFfnSubNorm:
+      if (context.config.traits->grouped_activations && acts.groups != 0) {
+        return row(acts.group_scales, acts.groups, acts.groups);
+      }
+      return row(acts.scales, 1, 1);
+    case TracePoint::kFinalNorm:
+    case TracePoint::kHead:
+      break;
+  }
+  return {};
+}
+
 void RecordToken(const Context& context, const LayerWeights* layer, TracePoint point,
                  std::size_t token) {
   const Recorder record(context, layer, point, token);
   const ForwardState::Impl& state = context.state;
+  state.tracer->Change(record.place(), FloatsOf(context, layer, point, token));
   const auto hidden = static_cast<std::size_t>(context.config.hidden_size);
   const auto q_size = static_cast<std::size_t>(context.config.q_size());
   switch (point) {
@@ -177,6 +224,8 @@ void RecordToken(const Context& context, const LayerWeights* layer, TracePoint p
 }
 
 }  // namespace
+
+void Tracer::Change(const TracePlace& /*place*/, std::span<float> /*values*/) noexcept {}
 
 std::string_view TracePointName(TracePoint point) noexcept {
   return kNames[static_cast<std::size_t>(point)];

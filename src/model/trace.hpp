@@ -53,6 +53,11 @@ class Tracer {
   virtual ~Tracer() = default;
   /// values: little-endian float32, or int8, as TracePoint says. Valid during the call only.
   virtual void OnValues(const TracePlace& place, std::span<const std::byte> values) noexcept = 0;
+  /// For tests of what finds faults: may change what the next step reads, before OnValues shows it.
+  /// values: floats of the place, but of norms the scales of the int8 values; of qkv_proj all three
+  /// parts with their padding, of rope q. Not called for final_norm and head. A product whose zeros
+  /// are skipped (LoadOptions::zero_skip) may have been used already. Called as OnValues.
+  virtual void Change(const TracePlace& place, std::span<float> values) noexcept;
 };
 
 }  // namespace bittern::model

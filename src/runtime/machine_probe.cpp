@@ -131,6 +131,36 @@ Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Tile16Ops& ops) 
   return Median(std::move(rates));
 }
 
+double MeasureClock() {
+  constexpr int kSteps = 2'000'000;
+  constexpr double kCyclesOfStep = 6;  // three shifts and three exclusive ors, each on the last
+  std::uint64_t x = 88172645463325252u;
+  double best = 0;
+  for (int round = 0; round < 5; ++round) {
+    const auto start = Clock::now();
+    for (int i = 0; i < kSteps; ++i) {
+      x ^= x << 13;
+      x ^= x >> 7;
+      x ^= x << 17;
+    }
+    // A generator of this kind is never 0, but the compiler does not know that.
+    if (x == 0) return 0;
+    best = std::max(best, kCyclesOfStep * kSteps / Seconds(Clock::now() - start));
+  }
+  return best;
+}
+
+std::optional<double> NominalClock() {
+  if (const auto khz = ReadNumber("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")) {
+    return 1e3 * static_cast<double>(*khz);
+  }
+  const std::string name = CpuName();  // "... CPU @ 2.50GHz"
+  const std::size_t at = name.find("@ ");
+  if (at == std::string::npos || name.find("GHz", at) == std::string::npos) return std::nullopt;
+  const double ghz = std::strtod(name.c_str() + at + 2, nullptr);
+  return ghz > 0 ? std::optional(1e9 * ghz) : std::nullopt;
+}
+
 std::string CpuName() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {

@@ -30,6 +30,14 @@ namespace bittern::runtime {
 /// together: the median of seven runs of some 20 ms. Error kOutOfMemory.
 [[nodiscard]] Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Tile16Ops& ops);
 
+/// Cycles per second of the calling thread's CPU, about: a chain of operations that each take one
+/// cycle on every CPU of note is timed. Some 30 ms; the best of five, since a pause only slows.
+[[nodiscard]] double MeasureClock();
+
+/// What the clock should be at most, as the system or the CPU's name says; nothing where neither
+/// does.
+[[nodiscard]] std::optional<double> NominalClock();
+
 /// The CPU's name as the system gives it; "unknown" where it does not.
 [[nodiscard]] std::string CpuName();
 

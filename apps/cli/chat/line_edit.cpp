@@ -18,9 +18,14 @@ constexpr char Control(char letter) { return static_cast<char>(letter & 0x1f); }
 
 bool IsControl(char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0); }
 
+/// Columns; styles (ESC [ ... m) take none.
 std::size_t TextWidth(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {
+    if (text.starts_with("\x1b[")) {
+      text.remove_prefix(std::min(text.find('m'), text.size() - 1) + 1);
+      continue;
+    }
     const Utf8Step step = DecodeUtf8(text);
     width += static_cast<std::size_t>(CharacterWidth(step.code_point));
     text.remove_prefix(step.size);
@@ -175,6 +180,11 @@ std::string LineEdit::Take() {
   if (history_.size() > kMostHistory) history_.erase(history_.begin());
   Clear();
   return line;
+}
+
+void LineEdit::SetText(std::string_view text) {
+  Clear();
+  Insert(text);
 }
 
 void LineEdit::Clear() {

@@ -30,6 +30,8 @@ class LineEdit {
 
   /// The line, which is put into the history; the editor is empty afterwards.
   [[nodiscard]] std::string Take();
+  /// A line to go on with, in place of this one.
+  void SetText(std::string_view text);
   /// Forgets the line.
   void Clear();
 
@@ -66,7 +68,8 @@ struct Screen {
 [[nodiscard]] Screen LayOut(std::string_view prompt, std::string_view text, std::size_t cursor,
                             std::size_t columns);
 
-/// Breaks lines between words where a terminal would break them anywhere.
+/// Breaks lines between words where a terminal would break them anywhere. Styles (ESC [ ... m) may
+/// stand in the text.
 class WordWrap {
  public:
   /// What can be shown now; the last word waits for its end.

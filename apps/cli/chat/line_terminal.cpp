@@ -113,7 +113,9 @@ void LineTerminal::Leave() {
   SetMode(/*reads_line=*/false);
 }
 
-Result<LineTerminal::Outcome> LineTerminal::Read(const std::string& prompt, std::string* line) {
+Result<LineTerminal::Outcome> LineTerminal::Read(const std::string& prompt, std::string* line,
+                                                 std::string_view text) {
+  if (!text.empty()) edit_.SetText(text);
   SetMode(/*reads_line=*/true);
   PrintError("\x1b[?2004h");
   columns_ = top_ = 0;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "cli/chat/line_edit.hpp"
@@ -23,9 +24,10 @@ class LineTerminal {
   /// How a reading ended.
   enum class Outcome { kLine, kEnd, kInterrupt };
 
-  /// Shows `prompt` (ASCII) and reads a line of any length into *line. With kInterrupt (Ctrl-C)
-  /// *line is what had been typed. Error kIo.
-  [[nodiscard]] Result<Outcome> Read(const std::string& prompt, std::string* line);
+  /// Shows `prompt` (ASCII) and reads a line of any length into *line, beginning with `text` where
+  /// that is not empty. With kInterrupt (Ctrl-C) *line is what had been typed. Error kIo.
+  [[nodiscard]] Result<Outcome> Read(const std::string& prompt, std::string* line,
+                                     std::string_view text = {});
 
  private:
   void Show(const std::string& prompt);

@@ -7,6 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
+#include "cli/doctor/doctor_report.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
@@ -54,24 +55,8 @@ int ExitCodeOf(doctor::Verdict verdict) {
 
 nlohmann::ordered_json DoctorJson(const std::string& path, const doctor::Diagnosis& diagnosis,
                                   const std::optional<FixOutcome>& fix) {
-  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
-  for (const doctor::Finding& finding : diagnosis.findings) {
-    findings.push_back({{"id", finding.id},
-                        {"cause", finding.cause},
-                        {"evidence", finding.evidence},
-                        {"cure", finding.cure},
-                        {"curable", finding.curable}});
-  }
-  nlohmann::ordered_json object = {{"path", path},
-                                   {"verdict", doctor::VerdictName(diagnosis.verdict)},
-                                   {"summary", diagnosis.summary},
-                                   {"findings", findings},
-                                   {"undecided", diagnosis.undecided}};
-  if (diagnosis.nats_before) object["nats_before"] = *diagnosis.nats_before;
-  if (diagnosis.nats_after) object["nats_after"] = *diagnosis.nats_after;
-  if (diagnosis.nats_before) object["nats_of_knowing_nothing"] = diagnosis.uniform;
-  object["trials"] = diagnosis.trials;
-  object["seconds"] = diagnosis.seconds;
+  nlohmann::ordered_json object = {{"path", path}};
+  object.update(DiagnosisJson(diagnosis));
   if (fix) object["fixed"] = {{"path", fix->path}, {"proved", fix->ok()}};
   return object;
 }
@@ -135,6 +120,27 @@ int DoctorCommand(const DoctorOptions& options) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json DiagnosisJson(const doctor::Diagnosis& diagnosis) {
+  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+  for (const doctor::Finding& finding : diagnosis.findings) {
+    findings.push_back({{"id", finding.id},
+                        {"cause", finding.cause},
+                        {"evidence", finding.evidence},
+                        {"cure", finding.cure},
+                        {"curable", finding.curable}});
+  }
+  nlohmann::ordered_json object = {{"verdict", doctor::VerdictName(diagnosis.verdict)},
+                                   {"summary", diagnosis.summary},
+                                   {"findings", findings},
+                                   {"undecided", diagnosis.undecided}};
+  if (diagnosis.nats_before) object["nats_before"] = *diagnosis.nats_before;
+  if (diagnosis.nats_after) object["nats_after"] = *diagnosis.nats_after;
+  if (diagnosis.nats_before) object["nats_of_knowing_nothing"] = diagnosis.uniform;
+  object["trials"] = diagnosis.trials;
+  object["seconds"] = diagnosis.seconds;
+  return object;
+}
 
 void AddDoctor(CLI::App& app, int* exit_code) {
   CLI::App* command =

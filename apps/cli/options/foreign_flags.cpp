@@ -118,7 +118,7 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
     {"--chat-template --chat-template-file", kRefused, kOne, "",
      "only `bittern chat` writes turns; `run` takes the text as it is"},
     {"--in-prefix --in-suffix", kRefused, kOne, "",
-     "`bittern chat` writes turns in the model's own form"},
+     "`bittern chat` has them; `run` takes the text as it is"},
     {"--in-prefix-bos -mli --multiline-input", kRefused, kNone, "",
      "`bittern chat` takes a pasted text of many lines as one turn"},
     {"-rea --reasoning --reasoning-format --reasoning-budget", kRefused, kOne, "",

@@ -214,4 +214,26 @@ Result<bool> ReadSamplingField(std::string_view field, const nlohmann::json& val
   return true;
 }
 
+nlohmann::ordered_json SamplingFieldsOf(const SamplerOptions& options) {
+  nlohmann::ordered_json fields;
+  // The shortest decimal that is read as the same float.
+  const auto number = [](float value) {
+    return FieldJson::parse(fmt::format("{}", value), nullptr, false);
+  };
+  for (const FloatField& row : kFloatFields) fields[row.name] = number(options.*row.option);
+  for (const IntField& row : kIntFields) fields[row.name] = options.*row.option;
+  fields["seed"] = static_cast<std::int32_t>(options.seed) == -1 ? -1 : std::int64_t{options.seed};
+  fields["dry_sequence_breakers"] = options.dry_sequence_breakers;
+  fields["logit_bias"] = FieldJson::array();
+  for (const runtime::LogitBias& bias : options.logit_bias) {
+    const FieldJson value = std::isinf(bias.bias) ? FieldJson(false) : number(bias.bias);
+    fields["logit_bias"].push_back({bias.id, value});
+  }
+  fields["samplers"] = FieldJson::array();
+  for (const runtime::SamplerStep step : options.samplers) {
+    fields["samplers"].push_back(runtime::SamplerStepName(step));
+  }
+  return fields;
+}
+
 }  // namespace bittern::cli

@@ -17,4 +17,7 @@ namespace bittern::cli {
                                              const tokenizer::Tokenizer& tokenizer,
                                              runtime::GenerateOptions* options);
 
+/// The fields that give these options, all of them, as ReadSamplingField takes them.
+[[nodiscard]] nlohmann::ordered_json SamplingFieldsOf(const runtime::SamplerOptions& options);
+
 }  // namespace bittern::cli

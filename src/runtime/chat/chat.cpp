@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/utf8.hpp"
+#include "runtime/text_stream.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -26,6 +27,20 @@ Json Message(std::string_view role, std::string_view content) {
 
 std::size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+/// Whether these tokens give a text that begins with `text`: a stop string may have cut it.
+bool Says(std::span<const TokenId> ids, std::string_view text,
+          const tokenizer::Tokenizer& tokenizer) {
+  const auto known = [&](TokenId id) { return id >= 0 && id < tokenizer.vocab_size(); };
+  if (!std::ranges::all_of(ids, known)) return false;
+  for (const bool special : {false, true}) {
+    TextStream stream(tokenizer, special, {}, {});
+    for (const TokenId id : ids) stream.Push(id);
+    stream.Finish();
+    if (stream.text().starts_with(text)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -70,14 +85,19 @@ Result<Chat::Transcript> Chat::Render(const Transcript& before, std::size_t drop
   return result;
 }
 
-Result<Chat::Transcript> Chat::Conversation(std::size_t drop, std::string_view user) const {
-  if (drop == 0) return Render(said_, 0, turns_.size(), user);
+Result<Chat::Transcript> Chat::SaidFrom(std::size_t drop) const {
   Transcript said;
   for (std::size_t i = drop; i < turns_.size(); ++i) {
     said = BITTERN_TRY(Render(said, drop, i, turns_[i].user));
     said.text += turns_[i].reply.text;
     said.ids.insert(said.ids.end(), turns_[i].reply.ids.begin(), turns_[i].reply.ids.end());
   }
+  return said;
+}
+
+Result<Chat::Transcript> Chat::Conversation(std::size_t drop, std::string_view user) const {
+  if (drop == 0) return Render(said_, 0, turns_.size(), user);
+  const auto said = BITTERN_TRY(SaidFrom(drop));
   return Render(said, drop, turns_.size(), user);
 }
 
@@ -114,8 +134,11 @@ Result<GenerateResult> Chat::Say(std::string_view user, const GenerateOptions& o
         fmt::format("this turn is {} tokens long and the context has room for {} of {}",
                     read.ids.size() - others, context - std::min(others, context), context));
   }
-  const std::size_t before = CommonPrefix(session_.tokens(), read.ids);
+  // The last token runs again if need be: its logits are wanted.
+  const std::size_t before =
+      std::min(CommonPrefix(session_.tokens(), read.ids), read.ids.size() - 1);
   session_.Truncate(static_cast<int>(before));
+  const Timings start = session_.timings();
   auto result = session_.PrefillFor(std::span(read.ids).subspan(before), options).and_then([&] {
     return session_.Generate(options, on_text);
   });
@@ -123,19 +146,89 @@ Result<GenerateResult> Chat::Say(std::string_view user, const GenerateOptions& o
     session_.Truncate(static_cast<int>(before));
     return result;
   }
+  const Timings& end = session_.timings();
+  cost_ = {.kept_tokens = static_cast<int>(before),
+           .read_tokens = end.prompt_tokens - start.prompt_tokens,
+           .read_s = end.prompt_s - start.prompt_s,
+           .written_tokens = end.predicted_tokens - start.predicted_tokens,
+           .written_s = end.predicted_s - start.predicted_s};
   turns_.erase(turns_.begin(), turns_.begin() + static_cast<std::ptrdiff_t>(drop));
   dropped_ += static_cast<int>(drop);
   turns_.push_back({std::string(user), *result});
+  turns_.back().reply.logprobs = {};
   said_ = std::move(read);
   said_.text += result->text;
   said_.ids.insert(said_.ids.end(), result->ids.begin(), result->ids.end());
   return result;
 }
 
+Result<GenerateResult> Chat::Replace(std::string_view user, const GenerateOptions& options,
+                                     const std::function<bool(std::string_view)>& on_text) {
+  Transcript said = said_;
+  ChatTurn last = BITTERN_TRY(Undo());
+  auto result = Say(user, options, on_text);
+  if (!result.has_value()) {
+    turns_.push_back(std::move(last));
+    said_ = std::move(said);
+  }
+  return result;
+}
+
+Result<ChatTurn> Chat::Undo() {
+  if (turns_.empty()) return Fail(ErrorCode::kInvalidArgument, "nothing has been said yet");
+  ChatTurn last = std::move(turns_.back());
+  turns_.pop_back();
+  auto said = Said();
+  if (!said.has_value()) {
+    turns_.push_back(std::move(last));
+    return tl::unexpected(std::move(said).error());
+  }
+  said_ = *std::move(said);
+  return last;
+}
+
+Result<void> Chat::SetSystem(std::string system) {
+  std::swap(options_.system, system);
+  auto said = Render({}, 0, 0, "x").and_then([&](const Transcript&) { return Said(); });
+  if (!said.has_value()) {
+    std::swap(options_.system, system);
+    return tl::unexpected(std::move(said).error());
+  }
+  said_ = *std::move(said);
+  return {};
+}
+
+Result<int> Chat::Restore(std::string system, std::vector<ChatTurn> turns) {
+  const tokenizer::Tokenizer& tokenizer = session_.model().tokenizer;
+  int foreign = 0;
+  for (ChatTurn& turn : turns) {
+    GenerateResult& reply = turn.reply;
+    if (!reply.ids.empty() && Says(reply.ids, reply.text, tokenizer)) continue;
+    foreign += reply.ids.empty() ? 0 : 1;
+    reply.ids = tokenizer.Encode(reply.text, {.add_bos = false});
+  }
+  std::swap(turns_, turns);
+  if (auto set = SetSystem(std::move(system)); !set.has_value()) {
+    std::swap(turns_, turns);
+    return tl::unexpected(std::move(set).error());
+  }
+  dropped_ = 0;
+  return foreign;
+}
+
+bool Chat::BeginsThinking(std::string_view user) const {
+  const auto prompt = Conversation(0, user);
+  if (!prompt.has_value()) return false;
+  std::string_view text = prompt->text;
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+  return text.ends_with("<think>");
+}
+
 void Chat::Clear() noexcept {
   session_.Truncate(0);
   turns_.clear();
   said_ = {};
+  cost_ = {};
   dropped_ = 0;
 }
 

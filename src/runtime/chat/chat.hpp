@@ -3,6 +3,8 @@
 // tokens, until old turns have to make room for new ones.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,21 @@ struct ChatOptions {
   formats::Json template_names = {};
 };
 
+/// What a user said, and the reply.
+struct ChatTurn {
+  std::string user;
+  GenerateResult reply;  ///< without logprobs
+};
+
+/// What the last turn cost.
+struct TurnCost {
+  int kept_tokens = 0;  ///< that were still in the cache from earlier turns
+  int read_tokens = 0;  ///< of the prompt, run for this turn
+  double read_s = 0;
+  int written_tokens = 0;
+  double written_s = 0;
+};
+
 /// Not thread-safe; owns its session.
 class Chat {
  public:
@@ -42,21 +59,37 @@ class Chat {
   [[nodiscard]] Result<GenerateResult> Say(std::string_view user, const GenerateOptions& options,
                                            const std::function<bool(std::string_view)>& on_text);
 
+  /// As Say, in place of the last turn; its prompt is read anew only where `user` differs. Errors
+  /// as Say, and kInvalidArgument: there is no turn.
+  [[nodiscard]] Result<GenerateResult> Replace(
+      std::string_view user, const GenerateOptions& options,
+      const std::function<bool(std::string_view)>& on_text);
+
+  /// Forgets the last turn, which is returned. Error kInvalidArgument: there is none.
+  [[nodiscard]] Result<ChatTurn> Undo();
+  /// Another system turn (empty: none); what was said stays. Errors, with nothing changed: those of
+  /// ChatPrompt::Apply.
+  [[nodiscard]] Result<void> SetSystem(std::string system);
+  /// Puts another conversation in place of this one. Replies without ids, or with ids that do not
+  /// say their text with this vocabulary, are tokenised; returns how many of the latter there were.
+  /// Errors, with nothing changed: those of ChatPrompt::Apply.
+  [[nodiscard]] Result<int> Restore(std::string system, std::vector<ChatTurn> turns);
+
   /// Forgets everything said; the system turn stays.
   void Clear() noexcept;
 
   [[nodiscard]] const Session& session() const noexcept { return session_; }
   /// Turns forgotten since the beginning or Clear().
   [[nodiscard]] int dropped_turns() const noexcept { return dropped_; }
+  /// Those that are not forgotten, oldest first.
+  [[nodiscard]] std::span<const ChatTurn> turns() const noexcept { return turns_; }
+  [[nodiscard]] const std::string& system() const noexcept { return options_.system; }
+  [[nodiscard]] const TurnCost& last_cost() const noexcept { return cost_; }
+  /// True if the template has begun the reply to `user` with <think>.
+  [[nodiscard]] bool BeginsThinking(std::string_view user) const;
 
  private:
   using Ids = std::vector<TokenId>;
-
-  /// What a user said, and the reply.
-  struct Turn {
-    std::string user;
-    GenerateResult reply;
-  };
 
   /// The conversation so far as the model has read and written it.
   struct Transcript {
@@ -75,14 +108,19 @@ class Chat {
                                           std::size_t end, std::string_view user) const;
   /// The conversation without its first `drop` turns, up to the reply to `user`.
   [[nodiscard]] Result<Transcript> Conversation(std::size_t drop, std::string_view user) const;
+  /// What the model has read and written of all turns.
+  [[nodiscard]] Result<Transcript> Said() const { return SaidFrom(0); }
+  /// The same without the first `drop` turns.
+  [[nodiscard]] Result<Transcript> SaidFrom(std::size_t drop) const;
   /// How many turns to forget so that `user` and a reply fit.
   [[nodiscard]] Result<std::size_t> TurnsToDrop(std::string_view user, int reply_tokens) const;
 
   Session session_;
   ChatPrompt prompt_;
   ChatOptions options_;
-  std::vector<Turn> turns_ = {};
+  std::vector<ChatTurn> turns_ = {};
   Transcript said_ = {};  ///< of all turns, to the end of the last reply
+  TurnCost cost_ = {};
   int dropped_ = 0;
 };
 

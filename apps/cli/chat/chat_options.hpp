@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the command line asks of `bittern chat`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "cli/options/model_options.hpp"
+#include "runtime/generate_options.hpp"
+
+namespace bittern::cli {
+
+struct ChatOptions {
+  const CLI::App* command = nullptr;  ///< which knows what was given
+  ModelOptions model;
+  ContextOptions context;
+  runtime::GenerateOptions generate = {.max_tokens = 256};
+  std::string system, chat_template, template_names, context_policy = "drop";
+  std::string in_prefix, in_suffix;
+  std::string resume, save;
+  int num_threads = 0;
+  bool json = false, no_markdown = false, show_thoughts = false;
+};
+
+}  // namespace bittern::cli

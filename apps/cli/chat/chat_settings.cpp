@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/chat/chat_settings.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/options/constraint_fields.hpp"
+#include "cli/options/sampling_fields.hpp"
+#include "cli/options/suggestion.hpp"
+#include "runtime/sampling/sampler.hpp"
+
+namespace bittern::cli {
+namespace {
+
+using SettingJson = nlohmann::json;
+
+struct SettingName {
+  std::string_view name, other;
+};
+
+/// Names that llama.cpp's flags have for the same thing.
+constexpr SettingName kShortNames[] = {{"n_predict", "n"},
+                                       {"n_predict", "predict"},
+                                       {"n_predict", "max_tokens"},
+                                       {"temperature", "temp"},
+                                       {"stop", "reverse_prompt"}};
+
+/// Settings whose flag has another name than "--" and the name with dashes.
+constexpr SettingName kOtherFlags[] = {{"n_predict", "--predict"},
+                                       {"stop", "--reverse-prompt"},
+                                       {"top_n_sigma", "--top-nsigma"},
+                                       {"typical_p", "--typical"},
+                                       {"dynatemp_exponent", "--dynatemp-exp"},
+                                       {"mirostat_tau", "--mirostat-ent"},
+                                       {"mirostat_eta", "--mirostat-lr"},
+                                       {"dry_sequence_breakers", "--dry-sequence-breaker"}};
+
+constexpr std::string_view kConstraintNames[] = {"grammar", "json_schema", "regex",
+                                                 "response_format"};
+
+bool IsConstraint(std::string_view name) {
+  return std::ranges::find(kConstraintNames, name) != std::end(kConstraintNames);
+}
+
+std::string FlagOf(std::string_view name) {
+  for (const SettingName& row : kOtherFlags) {
+    if (row.name == name) return std::string(row.other);
+  }
+  std::string flag = "--" + std::string(name);
+  for (char& c : flag) c = c == '_' ? '-' : c;
+  return flag;
+}
+
+bool IsGiven(const CLI::App& command, const std::string& flag) {
+  const CLI::Option* option = command.get_option_no_throw(flag);
+  return option != nullptr && option->count() != 0;
+}
+
+/// A constraint of any kind on the command line stands instead of the saved one.
+bool IsGivenSetting(const CLI::App& command, std::string_view name) {
+  if (!IsConstraint(name)) {
+    return IsGiven(command, FlagOf(name)) ||
+           (name == "samplers" && IsGiven(command, "--sampler-seq"));
+  }
+  for (const char* flag :
+       {"--grammar", "--grammar-file", "--json-schema", "--json-schema-file", "--regex"}) {
+    if (IsGiven(command, flag)) return true;
+  }
+  return false;
+}
+
+tl::unexpected<Error> UnknownSetting(std::string_view name,
+                                     const runtime::GenerateOptions& options) {
+  std::vector<std::string> names;
+  const auto all = ChatSettingsOf(options);
+  for (const auto& [known, value] : all.items()) names.push_back(known);
+  for (const std::string_view known : kConstraintNames) names.emplace_back(known);
+  const std::string closest = ClosestName(std::string(name), names);
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: there is no such setting{}", name,
+                          closest.empty() ? "" : fmt::format("; did you mean {}?", closest)));
+}
+
+Result<void> ReadStops(const SettingJson& value, std::vector<std::string>* stops) {
+  std::vector<std::string> texts;
+  for (const SettingJson& text : value.is_array() ? value : SettingJson::array({value})) {
+    if (!text.is_string() || text.get_ref<const std::string&>().empty()) {
+      return Fail(ErrorCode::kInvalidArgument, "stop: a text or a list of texts expected");
+    }
+    texts.push_back(text.get<std::string>());
+  }
+  *stops = std::move(texts);
+  return {};
+}
+
+/// What is not in a `batch` line's sampler; false if the name is none of these.
+Result<bool> ReadOwnSetting(std::string_view name, const SettingJson& value,
+                            runtime::GenerateOptions* options) {
+  if (name == "stop") {
+    BITTERN_TRY(ReadStops(value, &options->stops));
+    return true;
+  }
+  if (name == "n_predict") {
+    const double number = value.is_number() ? value.get<double>() : -3;
+    if (number < -2 || number > std::numeric_limits<int>::max() || number != std::floor(number)) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "n_predict: a whole number from -1 (until the reply ends) expected");
+    }
+    options->max_tokens = static_cast<int>(number);
+    return true;
+  }
+  if (name == "ignore_eos") {
+    if (!value.is_boolean()) {
+      return Fail(ErrorCode::kInvalidArgument, "ignore_eos: true or false expected");
+    }
+    options->ignore_eos = value.get<bool>();
+    return true;
+  }
+  if (!IsConstraint(name)) return false;
+  // Null takes a constraint away.
+  options->constraint.reset();
+  BITTERN_TRY(ReadConstraintField(name, value, options));
+  if (options->constraint) BITTERN_TRY(grammar::CheckConstraint(*options->constraint));
+  return true;
+}
+
+}  // namespace
+
+nlohmann::ordered_json ChatSettingsOf(const runtime::GenerateOptions& options) {
+  nlohmann::ordered_json settings = {{"n_predict", options.max_tokens},
+                                     {"stop", options.stops},
+                                     {"ignore_eos", options.ignore_eos},
+                                     {"stop_on_loop", options.stop_on_loop}};
+  settings.update(SamplingFieldsOf(options.sampler));
+  if (!options.constraint) return settings;
+  const std::string& text = options.constraint->text;
+  switch (options.constraint->kind) {
+    case grammar::ConstraintKind::kGbnf:
+      settings["grammar"] = text;
+      break;
+    case grammar::ConstraintKind::kRegex:
+      settings["regex"] = text;
+      break;
+    case grammar::ConstraintKind::kJsonSchema:
+      settings["json_schema"] = nlohmann::ordered_json::parse(text, nullptr, false);
+      break;
+    case grammar::ConstraintKind::kJsonObject:
+      settings["response_format"] = {{"type", "json_object"}};
+      break;
+  }
+  return settings;
+}
+
+Result<void> ReadChatSetting(std::string_view name, const nlohmann::json& value,
+                             const tokenizer::Tokenizer& tokenizer,
+                             runtime::GenerateOptions* options) {
+  for (const SettingName& row : kShortNames) {
+    if (row.other == name) name = row.name;
+  }
+  runtime::GenerateOptions changed = *options;
+  // Logprobs are no setting: they are written with --json only.
+  const bool is_logprobs = name == "logprobs" || name == "top_logprobs" || name == "n_probs";
+  bool known = BITTERN_TRY(ReadOwnSetting(name, value, &changed));
+  if (!known && !is_logprobs) {
+    known = BITTERN_TRY(ReadSamplingField(name, value, tokenizer, &changed));
+  }
+  if (!known) return UnknownSetting(name, *options);
+  BITTERN_TRY(runtime::CheckSamplerOptions(changed.sampler, tokenizer.vocab_size()));
+  *options = std::move(changed);
+  return {};
+}
+
+Result<void> TakeSavedSettings(const nlohmann::ordered_json& settings, const CLI::App& command,
+                               const tokenizer::Tokenizer& tokenizer,
+                               runtime::GenerateOptions* options) {
+  for (const auto& [name, value] : settings.items()) {
+    if (IsGivenSetting(command, name)) continue;
+    BITTERN_TRY(ReadChatSetting(name, nlohmann::json(value), tokenizer, options));
+  }
+  return {};
+}
+
+nlohmann::json TypedValue(std::string_view typed) {
+  auto value = SettingJson::parse(typed, nullptr, /*allow_exceptions=*/false);
+  return value.is_discarded() ? SettingJson(typed) : value;
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What /set changes and a saved conversation keeps: the fields of a `batch` line that say how
+// tokens are picked and when a reply ends.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "runtime/generate_options.hpp"
+
+namespace bittern::cli {
+
+/// All settings as one object: "n_predict", "temperature", ... as ReadChatSetting takes them.
+[[nodiscard]] nlohmann::ordered_json ChatSettingsOf(const runtime::GenerateOptions& options);
+
+/// Takes one setting. Errors kInvalidArgument: an unknown name, with the closest one; a wrong
+/// value. Then nothing has changed.
+[[nodiscard]] Result<void> ReadChatSetting(std::string_view name, const nlohmann::json& value,
+                                           const tokenizer::Tokenizer& tokenizer,
+                                           runtime::GenerateOptions* options);
+
+/// Takes the settings of a saved conversation, but for those whose flags are on the command line.
+/// Errors as ReadChatSetting.
+[[nodiscard]] Result<void> TakeSavedSettings(const nlohmann::ordered_json& settings,
+                                             const CLI::App& command,
+                                             const tokenizer::Tokenizer& tokenizer,
+                                             runtime::GenerateOptions* options);
+
+/// A value as a user types it after /set: JSON, else a text. `top_k 20`, `stop ["."]`.
+[[nodiscard]] nlohmann::json TypedValue(std::string_view typed);
+
+}  // namespace bittern::cli

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// With a pipe instead of a terminal each line is a turn, and nothing but the replies goes to
+// standard output.
+#include "cli/chat/dialogue.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "cli/chat/chat_settings.hpp"
+#include "cli/chat/reply_screen.hpp"
+#include "cli/commands.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/options/logprobs_json.hpp"
+#include "cli/options/sampling_options.hpp"
+#include "cli/terminal.hpp"
+#include "formats/display.hpp"
+
+namespace bittern::cli {
+namespace {
+
+std::string ReplyJson(std::string_view user, const runtime::GenerateResult& reply,
+                      const runtime::Session& session) {
+  nlohmann::ordered_json json = {{"user", user},
+                                 {"text", reply.text},
+                                 {"ids", reply.ids},
+                                 {"finish_reason", runtime::FinishReasonName(reply.finish)},
+                                 {"seed", reply.seed},
+                                 {"n_past", session.tokens().size()},
+                                 {"draft_n", reply.drafted},
+                                 {"draft_n_accepted", reply.accepted}};
+  if (!reply.logprobs.empty()) {
+    json["logprobs"] = LogprobsJson(reply.logprobs, session.model().tokenizer);
+  }
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+std::string NameOfModel(const runtime::Chat& chat) {
+  const auto& checkpoint = chat.session().model().model.checkpoint();
+  const auto name = checkpoint.metadata().GetString("general.name");
+  return std::string(name.has_value() ? name->value_or(checkpoint.path())
+                                      : std::string_view(checkpoint.path()));
+}
+
+std::size_t WordsOf(std::string_view text) {
+  std::size_t words = 0;
+  bool inside = false;
+  for (const char c : text) {
+    const bool blank = c == ' ' || c == '\n' || c == '\t';
+    words += !blank && !inside ? 1 : 0;
+    inside = !blank;
+  }
+  return words;
+}
+
+/// Shows one reply as it comes.
+class ReplyWriter {
+ public:
+  /// `screen`: none where the reply goes out as it is; `folds`: it folds thoughts; `silent`: where
+  /// the reply comes as JSON.
+  ReplyWriter(StandardOutput* out, std::optional<ReplyScreen> screen, bool folds, bool silent)
+      : out_(out), screen_(std::move(screen)), folds_(folds), silent_(silent) {}
+
+  bool Write(std::string_view text) {
+    if (silent_ || !screen_) {
+      progress_.Clear();
+      return silent_ || out_->Write(text);
+    }
+    const bool was_thinking = thinking_;
+    const std::string shown = screen_->Add(text, TerminalColumns());
+    thinking_ = folds_ && screen_->fold().thinking();
+    if (thinking_) {
+      progress_.Show(fmt::format("thinking: {} words", WordsOf(screen_->fold().thoughts())));
+      return true;
+    }
+    if (was_thinking || !shown.empty()) progress_.Clear();
+    if (was_thinking) TellOfThoughts();
+    return shown.empty() || out_->Write(shown);
+  }
+
+  void Finish() {
+    progress_.Clear();
+    if (silent_ || !screen_) return;
+    const std::string rest = screen_->Finish(TerminalColumns());
+    if (thinking_) TellOfThoughts();
+    out_->Write(rest);
+  }
+
+  [[nodiscard]] ProgressLine& progress() noexcept { return progress_; }
+  [[nodiscard]] std::string thoughts() const {
+    return screen_ ? screen_->fold().thoughts() : std::string();
+  }
+
+ private:
+  void TellOfThoughts() {
+    const bool colour = UsesColour(stderr);
+    PrintError("{}(thought in {} words; /thoughts shows them){}\n", colour ? "\x1b[2m" : "",
+               WordsOf(screen_->fold().thoughts()), colour ? "\x1b[0m" : "");
+  }
+
+  StandardOutput* out_;
+  std::optional<ReplyScreen> screen_;
+  ProgressLine progress_;
+  bool folds_, silent_, thinking_ = false;
+};
+
+}  // namespace
+
+Dialogue::Dialogue(const ChatOptions& options, runtime::Chat chat)
+    : options_(options), chat_(std::move(chat)), at_terminal_(IsTerminal(stdin)) {
+  TakeSamplingDefaults(*options.command, chat_.session().model().model.checkpoint().metadata(),
+                       options.model.verbose, &generate_.sampler);
+  for (std::string& stop : generate_.stops) stop = Unescape(stop);
+}
+
+Result<void> Dialogue::Resume(const std::string& path) {
+  SavedChat saved = BITTERN_TRY(ReadSavedChatFile(path));
+  runtime::GenerateOptions generate = generate_;
+  const auto take = [&]() -> Result<int> {
+    BITTERN_TRY(TakeSavedSettings(saved.settings, *options_.command,
+                                  chat_.session().model().tokenizer, &generate));
+    // What is given on the command line goes before what is saved.
+    const bool given = terminal_ ? false : options_.command->count("--system-prompt") != 0;
+    return chat_.Restore(given ? options_.system : saved.system, std::move(saved.turns));
+  };
+  const auto foreign = take();
+  if (!foreign.has_value()) return tl::unexpected(Within(path, foreign.error()));
+  generate_ = std::move(generate);
+  file_ = path;
+  if (*foreign > 0) {
+    PrintError(
+        "notice: {} of {} replies have the tokens of another vocabulary; they are read anew\n",
+        *foreign, chat_.turns().size());
+  }
+  return {};
+}
+
+SavedChat Dialogue::Saved() const {
+  return {.model = NameOfModel(chat_),
+          .system = chat_.system(),
+          .turns = {chat_.turns().begin(), chat_.turns().end()},
+          .settings = ChatSettingsOf(generate_)};
+}
+
+void Dialogue::Say(std::string_view text) const {
+  const bool colour = UsesColour(stderr);
+  PrintError("{}{}{}\n", colour ? "\x1b[2m" : "", text, colour ? "\x1b[0m" : "");
+}
+
+void Dialogue::Banner() const {
+  const bool built_in = chat_.session().model().model.checkpoint().path().starts_with("built-in");
+  PrintError("{}{} - /help lists the commands.\n", formats::Printable(NameOfModel(chat_)),
+             built_in ? ", the small built-in model" : "");
+  if (!chat_.turns().empty()) {
+    PrintError("{} turns resumed; the last one was: {}\n", chat_.turns().size(),
+               formats::Printable(chat_.turns().back().user, 60));
+    return;
+  }
+  PrintError("{}\n", built_in
+                         ? "Try: What is a tern?   For a real conversation: bittern chat -m FILE"
+                         : "Type a message and press Enter. Ctrl-D leaves.");
+}
+
+Result<bool> Dialogue::EditLine(std::string* line) {
+  for (bool asked = false;;) {
+    const std::string text = to_edit_.value_or("");
+    const auto outcome = BITTERN_TRY(terminal_->Read(to_edit_ ? "edit> " : "> ", line, text));
+    if (outcome == LineTerminal::Outcome::kLine) return true;
+    if (outcome == LineTerminal::Outcome::kEnd) return false;
+    if (to_edit_.has_value()) {  // the turn stays as it was
+      to_edit_.reset();
+      continue;
+    }
+    if (!line->empty()) {  // a half-typed line was cleared
+      asked = false;
+      continue;
+    }
+    if (asked) return false;
+    PrintError("Press Ctrl-C again to leave.\n");
+    asked = true;
+  }
+}
+
+Result<bool> Dialogue::ReadLine(std::string* line) {
+  if (terminal_) {
+    if (!BITTERN_TRY(EditLine(line))) return false;
+  } else {
+    if (at_terminal_) PrintError("> ");
+    if (!BITTERN_TRY(ReadLineOfInput(line))) {
+      if (at_terminal_) PrintError("\n");
+      return false;
+    }
+  }
+  while (!line->empty() && (line->back() == '\r' || line->back() == ' ')) line->pop_back();
+  return true;
+}
+
+int Dialogue::ReportFailure(const Error& error) {
+  if (error.code == ErrorCode::kCancelled) {
+    PrintError("\nnotice: stopped while reading\n");
+    return at_terminal_ ? 0 : kExitInterrupted;
+  }
+  if (error.code != ErrorCode::kContextFull) return Report(error);
+  const int context = chat_.session().context_length();
+  if (chat_.session().tokens().empty()) {
+    return Report({error.code, fmt::format("this message is too long: {} (-c sets the context)",
+                                           error.message)});
+  }
+  PrintError(
+      "The conversation has filled the model's context ({} tokens): {}. Type /clear to start a new "
+      "one.\n",
+      context, error.message);
+  return kExitRuntime;
+}
+
+void Dialogue::Remark(const runtime::GenerateResult& reply) {
+  if (reply.finish == runtime::FinishReason::kLength) {
+    PrintError("notice: the reply was cut after {} tokens; -n N allows more\n", reply.ids.size());
+  }
+  if (reply.finish == runtime::FinishReason::kContextFull) {
+    PrintError(
+        "notice: the reply was cut because the context is full; /clear starts a new "
+        "conversation\n");
+  }
+  if (reply.finish == runtime::FinishReason::kLoop) {
+    PrintError("notice: the reply was stopped because it repeats itself\n");
+  }
+  if (chat_.dropped_turns() > 0 && !std::exchange(told_of_drop_, true)) {
+    PrintError("notice: the context of {} tokens is full; the oldest turns are being forgotten\n",
+               chat_.session().context_length());
+  }
+  if (!terminal_) return;
+  const runtime::TurnCost& cost = chat_.last_cost();
+  if (cost.written_s <= 0 || cost.written_tokens <= 1) return;
+  Say(fmt::format("{:.1f} tokens/s", cost.written_tokens / cost.written_s));
+}
+
+int Dialogue::Answer(const std::string& line, bool replaces) {
+  runtime::GenerateOptions generate = generate_;
+  if (auto constraint = std::exchange(next_constraint_, {})) generate.constraint = constraint;
+  // Another try with a fixed seed is another draw.
+  retries_ = replaces ? retries_ + 1 : 0;
+  if (static_cast<std::int32_t>(generate.sampler.seed) != -1) generate.sampler.seed += retries_;
+  const std::atomic<bool>& interrupt = CatchInterrupt();
+  generate.cancel = &interrupt;
+  const bool on_screen = terminal_.has_value() && IsTerminal(stdout) && !options_.json;
+  std::optional<ReplyScreen> screen;
+  if (on_screen) {
+    screen.emplace(!options_.no_markdown && UsesColour(stdout), !options_.show_thoughts,
+                   chat_.BeginsThinking(line));
+  }
+  ReplyWriter writer(&out_, std::move(screen), !options_.show_thoughts, options_.json);
+  generate.on_prompt = [&](double read) {
+    writer.progress().ShowIfSlow(fmt::format("reading: {:.0f} %", 100 * read));
+  };
+  const auto on_text = [&](std::string_view text) { return writer.Write(text); };
+  const auto reply =
+      replaces ? chat_.Replace(line, generate, on_text) : chat_.Say(line, generate, on_text);
+  const bool interrupted = interrupt.load();
+  ReleaseInterrupt();
+  if (!reply.has_value()) {
+    writer.progress().Clear();
+    return ReportFailure(reply.error());
+  }
+  writer.Finish();
+  thoughts_ = writer.thoughts();
+  out_.Write(options_.json ? ReplyJson(line, *reply, chat_.session()) : "\n");
+  const runtime::TurnCost& cost = chat_.last_cost();
+  kept_total_ += cost.kept_tokens;
+  read_total_ += cost.read_tokens;
+  written_total_ += cost.written_tokens;
+  Remark(*reply);
+  if (!options_.save.empty()) {
+    const auto saved = WriteSavedChatFile(options_.save, Saved());
+    if (!saved.has_value()) return Report(saved.error(), kExitRuntime);
+  }
+  if (const Result<void> written = out_.Status(); !written.has_value()) {
+    return Report(written.error(), kExitRuntime);
+  }
+  return interrupted && !at_terminal_ ? kExitInterrupted : 0;
+}
+
+int Dialogue::Run() {
+  if (at_terminal_ && IsTerminal(stderr)) {
+    Banner();
+    if (const auto begun = LineTerminal::Begin(); !begun) return Report(begun.error());
+    terminal_.emplace();
+  }
+  std::string line;
+  for (;;) {
+    const Result<bool> read = ReadLine(&line);
+    if (!read.has_value()) return Report(read.error());
+    if (!*read) return 0;
+    const bool replaces = std::exchange(to_edit_, std::nullopt).has_value();
+    const Handled handled = replaces ? Handled::kTurn : RunCommand(line);
+    if (handled == Handled::kLeave) return 0;
+    if (handled == Handled::kDone || line.empty()) {
+      if (out_.Closed()) return 0;
+      continue;
+    }
+    const int exit_code = Answer(line, replaces);
+    if (exit_code != 0 && (!at_terminal_ || exit_code == kExitModel)) return exit_code;
+    if (out_.Closed()) return 0;
+  }
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// One conversation at a terminal or in a pipe: reading lines, showing replies (dialogue.cpp), and
+// the commands that begin with '/' (dialogue_commands.cpp).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/chat/chat_options.hpp"
+#include "cli/chat/line_terminal.hpp"
+#include "cli/chat/saved_chat.hpp"
+#include "cli/output.hpp"
+#include "runtime/chat/chat.hpp"
+
+namespace bittern::cli {
+
+/// What /help prints: a line for each command.
+[[nodiscard]] std::string ChatCommandHelp();
+
+/// Not thread-safe.
+class Dialogue {
+ public:
+  /// Options outlive it.
+  Dialogue(const ChatOptions& options, runtime::Chat chat);
+
+  /// Takes a saved conversation, and its settings but for those given on the command line. Errors
+  /// as ReadSavedChatFile and Chat::Restore, naming the file.
+  [[nodiscard]] Result<void> Resume(const std::string& path);
+
+  /// Until the input ends, /exit, or (with piped input) a turn that fails. Returns the exit code.
+  [[nodiscard]] int Run();
+
+ private:
+  friend struct ChatCommands;
+  enum class Handled { kTurn, kDone, kLeave };
+
+  /// False at the end of the input. Error kIo.
+  Result<bool> ReadLine(std::string* line);
+  /// The same at a terminal that lines can be edited on.
+  Result<bool> EditLine(std::string* line);
+  /// Runs the command that the line is, if it is one.
+  Handled RunCommand(const std::string& line);
+  /// Says a line, in place of the last turn or after it, and prints the reply; 0, or the exit code
+  /// of the failure, which has been reported.
+  int Answer(const std::string& line, bool replaces = false);
+  int ReportFailure(const Error& error);
+  /// What a user should know about a reply that has been shown.
+  void Remark(const runtime::GenerateResult& reply);
+  void Banner() const;
+  /// The conversation as a file has it.
+  [[nodiscard]] SavedChat Saved() const;
+  /// One line on standard error, dim on a terminal.
+  void Say(std::string_view text) const;
+
+  const ChatOptions& options_;
+  runtime::GenerateOptions generate_ = options_.generate;
+  runtime::Chat chat_;
+  StandardOutput out_;
+  bool at_terminal_;
+  std::optional<LineTerminal> terminal_ = {};
+  bool told_of_drop_ = false;
+  std::string file_;                                         // of /save and /load, the last one
+  std::optional<grammar::Constraint> next_constraint_ = {};  // of /json, for one reply
+  std::optional<std::string> to_edit_ = {};                  // the next line replaces the last turn
+  std::uint32_t retries_ = 0;                                // of the last turn
+  std::string thoughts_;                                     // of the last reply
+  int written_total_ = 0, read_total_ = 0, kept_total_ = 0;  // tokens of all turns
+};
+
+}  // namespace bittern::cli

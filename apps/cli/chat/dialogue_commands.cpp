@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines that begin with '/'. In a pipe only those of old are commands, which touch neither files
+// nor settings: there a line may come from anywhere.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "cli/chat/chat_settings.hpp"
+#include "cli/chat/dialogue.hpp"
+#include "cli/options/model_options.hpp"
+#include "cli/terminal.hpp"
+#include "formats/display.hpp"
+#include "grammar/constraint.hpp"
+
+namespace bittern::cli {
+
+/// What each command does: a function of the dialogue and of what stands behind the name.
+struct ChatCommands {
+  using Handled = Dialogue::Handled;
+  struct Row {
+    const char *names, *argument, *help;
+    bool in_pipes;
+    Result<Handled> (*run)(Dialogue&, const std::string&);
+  };
+  static const Row kRows[];
+
+  /// The row of a name without its '/', null: there is none.
+  static const Row* Find(std::string_view name) {
+    for (const Row* row = kRows; row->names != nullptr; ++row) {
+      std::string_view names = row->names;
+      while (!names.empty()) {
+        const std::size_t end = std::min(names.find(' '), names.size());
+        if (names.substr(0, end) == name) return row;
+        names.remove_prefix(std::min(end + 1, names.size()));
+      }
+    }
+    return nullptr;
+  }
+
+  static Result<Handled> Undo(Dialogue& d, const std::string&) {
+    const auto turn = BITTERN_TRY(d.chat_.Undo());
+    d.retries_ = 0;
+    PrintError("notice: forgotten: {}; turns left: {}\n", formats::Quoted(turn.user, 60),
+               d.chat_.turns().size());
+    return Handled::kDone;
+  }
+  static Result<Handled> NeedsTurn(const Dialogue& d) {
+    if (!d.chat_.turns().empty()) return Handled::kDone;
+    return Fail(ErrorCode::kInvalidArgument, "nothing has been said yet");
+  }
+  static Result<Handled> Retry(Dialogue& d, const std::string&) {
+    BITTERN_TRY(NeedsTurn(d));
+    if (d.generate_.sampler.temperature <= 0) {
+      PrintError("notice: at temperature 0 the reply is the same again; /set temperature 0.8\n");
+    }
+    (void)d.Answer(std::string(d.chat_.turns().back().user), /*replaces=*/true);
+    return Handled::kDone;
+  }
+  static Result<Handled> Edit(Dialogue& d, const std::string& text) {
+    BITTERN_TRY(NeedsTurn(d));
+    if (!text.empty()) {
+      (void)d.Answer(text, /*replaces=*/true);
+    } else {
+      d.to_edit_ = d.chat_.turns().back().user;
+    }
+    return Handled::kDone;
+  }
+  static Result<Handled> System(Dialogue& d, const std::string& text) {
+    if (text.empty()) {
+      PrintError("{}\n", d.chat_.system().empty() ? "There is no system prompt."
+                                                  : formats::Printable(d.chat_.system(), 4000));
+      return Handled::kDone;
+    }
+    BITTERN_TRY(d.chat_.SetSystem(text == "off" ? "" : text));
+    PrintError("notice: {}; it holds from the next turn on\n",
+               text == "off" ? "no system prompt" : "a new system prompt");
+    return Handled::kDone;
+  }
+  static Result<std::string> FileOf(const Dialogue& d, const std::string& given) {
+    if (!given.empty()) return given;
+    if (!d.file_.empty()) return d.file_;
+    return Fail(ErrorCode::kInvalidArgument, "the name of a file expected");
+  }
+  static Result<Handled> Save(Dialogue& d, const std::string& given) {
+    const std::string path = BITTERN_TRY(FileOf(d, given));
+    BITTERN_TRY(WriteSavedChatFile(path, d.Saved()));
+    d.file_ = path;
+    PrintError("notice: {} turns saved to {}\n", d.chat_.turns().size(),
+               formats::Printable(path, 300));
+    return Handled::kDone;
+  }
+  static Result<Handled> Load(Dialogue& d, const std::string& given) {
+    const std::string path = BITTERN_TRY(FileOf(d, given));
+    BITTERN_TRY(d.Resume(path));
+    d.told_of_drop_ = false;
+    d.retries_ = 0;
+    PrintError("notice: {} turns loaded from {}\n", d.chat_.turns().size(),
+               formats::Printable(path, 300));
+    return Handled::kDone;
+  }
+  static Result<Handled> Set(Dialogue& d, const std::string& text) {
+    if (text.empty()) {
+      const auto settings = ChatSettingsOf(d.generate_);
+      for (const auto& [name, value] : settings.items()) {
+        PrintError("{} {}\n", name,
+                   value.dump(-1, ' ', false, decltype(settings)::error_handler_t::replace));
+      }
+      return Handled::kDone;
+    }
+    const std::size_t end = std::min(text.find_first_of(" ="), text.size());
+    const std::string name = text.substr(0, end);
+    const std::size_t value = text.find_first_not_of(" =", end);
+    if (value == std::string::npos) {
+      const auto settings = ChatSettingsOf(d.generate_);
+      const auto known = settings.find(name);
+      if (known == settings.end()) {
+        return Fail(ErrorCode::kInvalidArgument, "a name and a value expected: /set top_k 20");
+      }
+      PrintError("{} {}\n", name, known->dump());
+      return Handled::kDone;
+    }
+    BITTERN_TRY(ReadChatSetting(name, TypedValue(text.substr(value)),
+                                d.chat_.session().model().tokenizer, &d.generate_));
+    return Handled::kDone;
+  }
+  static Result<Handled> Stats(Dialogue& d, const std::string&) {
+    const runtime::TurnCost& cost = d.chat_.last_cost();
+    const auto rate = [](int tokens, double seconds) {
+      return seconds <= 0 ? std::string("-") : fmt::format("{:.1f}", tokens / seconds);
+    };
+    PrintError(
+        "last turn: {} tokens kept from before, {} read ({} tokens/s), {} written ({} tokens/s)\n",
+        cost.kept_tokens, cost.read_tokens, rate(cost.read_tokens, cost.read_s),
+        cost.written_tokens, rate(cost.written_tokens, cost.written_s));
+    const runtime::Timings& all = d.chat_.session().timings();
+    PrintError("all turns: {} kept, {} read ({} tokens/s), {} written ({} tokens/s)\n",
+               d.kept_total_, d.read_total_, rate(all.prompt_tokens, all.prompt_s),
+               d.written_total_, rate(all.predicted_tokens, all.predicted_s));
+    if (all.drafted_tokens > 0) {
+      PrintError("guessed: {} tokens, {} of them right\n", all.drafted_tokens, all.accepted_tokens);
+    }
+    PrintError("context: {} of {} tokens, {} turns, {} forgotten\n",
+               d.chat_.session().tokens().size(), d.chat_.session().context_length(),
+               d.chat_.turns().size(), d.chat_.dropped_turns());
+    if (!d.chat_.turns().empty()) {
+      const runtime::GenerateResult& reply = d.chat_.turns().back().reply;
+      PrintError("last reply: seed {}, ended by {}\n", reply.seed,
+                 runtime::FinishReasonName(reply.finish));
+    }
+    PrintError("threads: {}\n", d.chat_.session().num_threads());
+    return Handled::kDone;
+  }
+  /// Tokens of a text, or of the last reply.
+  static Result<Handled> Tokens(Dialogue& d, const std::string& text) {
+    const tokenizer::Tokenizer& tokenizer = d.chat_.session().model().tokenizer;
+    std::vector<runtime::TokenId> ids;
+    if (!text.empty()) {
+      ids = tokenizer.Encode(text, {.add_bos = false});
+    } else {
+      BITTERN_TRY(NeedsTurn(d));
+      ids = d.chat_.turns().back().reply.ids;
+    }
+    std::string shown;
+    for (const runtime::TokenId id : ids) {
+      shown += fmt::format("{}{} {}", shown.empty() ? "" : "  ", id,
+                           formats::Quoted(tokenizer.TokenBytes(id, true), 40));
+    }
+    PrintError("{} tokens{}{}\n", ids.size(), ids.empty() ? "" : ": ", shown);
+    return Handled::kDone;
+  }
+  static Result<Handled> Json(Dialogue& d, const std::string& text) {
+    using grammar::ConstraintKind;
+    grammar::Constraint constraint{ConstraintKind::kJsonObject};
+    if (text.starts_with('{')) {
+      constraint = {ConstraintKind::kJsonSchema, text};
+    } else if (!text.empty()) {
+      std::string schema = BITTERN_TRY(ReadFileText(text));
+      constraint = {ConstraintKind::kJsonSchema, std::move(schema)};
+    }
+    BITTERN_TRY(grammar::CheckConstraint(constraint));
+    d.next_constraint_ = std::move(constraint);
+    PrintError("notice: the next reply is {}\n",
+               text.empty() ? "a JSON object" : "JSON of this schema");
+    return Handled::kDone;
+  }
+  static Result<Handled> Thoughts(Dialogue& d, const std::string&) {
+    PrintError("{}\n", d.thoughts_.empty() ? "The last reply has no thoughts." : d.thoughts_);
+    return Handled::kDone;
+  }
+  static Result<Handled> Clear(Dialogue& d, const std::string&) {
+    d.chat_.Clear();
+    d.told_of_drop_ = false;
+    d.retries_ = 0;
+    PrintError("notice: a new conversation\n");
+    return Handled::kDone;
+  }
+  static Result<Handled> Exit(Dialogue&, const std::string&) { return Handled::kLeave; }
+  static Result<Handled> Help(Dialogue&, const std::string&) {
+    PrintError("{}", ChatCommandHelp());
+    return Handled::kDone;
+  }
+};
+
+const ChatCommands::Row ChatCommands::kRows[] = {
+    {"undo", "", "forgets the last turn", false, Undo},
+    {"retry", "", "another reply to the last message", false, Retry},
+    {"edit", "[TEXT]", "changes the last message; its reply comes anew", false, Edit},
+    {"system", "[TEXT]", "shows the system prompt, or sets it; off: none", false, System},
+    {"save", "[FILE]", "writes the conversation and the settings to a file", false, Save},
+    {"load", "[FILE]", "goes on with a saved conversation", false, Load},
+    {"set", "[NAME [VALUE]]", "shows the settings, or changes one: /set temperature 0.5", false,
+     Set},
+    {"stats", "", "tokens read anew, kept and written, and how fast", false, Stats},
+    {"tokens", "[TEXT]", "the tokens of the last reply, or of a text", false, Tokens},
+    {"json", "[SCHEMA|FILE]", "the next reply is JSON, of this schema", false, Json},
+    {"thoughts", "", "what a model thought before its last reply", false, Thoughts},
+    {"clear reset", "", "forgets what was said; the system prompt stays", true, Clear},
+    {"exit quit bye", "", "leaves (also Ctrl-D)", true, Exit},
+    {"help ?", "", "shows this", true, Help},
+    {nullptr, nullptr, nullptr, false, nullptr}};
+
+std::string ChatCommandHelp() {
+  std::string help;
+  for (const ChatCommands::Row* row = ChatCommands::kRows; row->names != nullptr; ++row) {
+    std::string names = "/";
+    for (const char c : std::string_view(row->names)) names += c == ' ' ? ", /" : std::string(1, c);
+    if (row->argument[0] != '\0') names += std::string(" ") + row->argument;
+    help += fmt::format("{:<22} {}\n", names, row->help);
+  }
+  return help +
+         "Up and Down bring back earlier lines, Alt-Enter begins a new line, a pasted text is one "
+         "turn.\nCtrl-C stops a reply, clears a half-typed line, and leaves when pressed twice.\n";
+}
+
+Dialogue::Handled Dialogue::RunCommand(const std::string& line) {
+  if (!line.starts_with('/')) return Handled::kTurn;
+  const std::size_t end = std::min(line.find_first_of(" \n"), line.size());
+  const ChatCommands::Row* row = ChatCommands::Find(std::string_view(line).substr(1, end - 1));
+  const std::size_t begin = line.find_first_not_of(" \n", end);
+  const std::string argument = begin == std::string::npos ? "" : line.substr(begin);
+  const bool takes = row != nullptr && (argument.empty() || row->argument[0] != '\0');
+  if (takes && (at_terminal_ || row->in_pipes)) {
+    const auto handled = row->run(*this, argument);
+    if (handled.has_value()) return *handled;
+    PrintError("{}: {}\n", line.substr(0, end), handled.error().message);
+    return Handled::kDone;
+  }
+  // A slip of a person's fingers; a program that sends a line waits for its reply.
+  if (!at_terminal_) return Handled::kTurn;
+  if (row != nullptr) {
+    PrintError("{} takes nothing behind it.\n", line.substr(0, end));
+  } else {
+    PrintError("Unknown command {}. /help lists the commands.\n",
+               formats::Printable(line.substr(0, end)));
+  }
+  return Handled::kDone;
+}
+
+}  // namespace bittern::cli

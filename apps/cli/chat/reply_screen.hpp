@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a terminal shows of a reply as it comes: thoughts folded, control characters made harmless,
+// light styles, lines broken between words. A pipe gets the reply as it is, without this.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/chat/line_edit.hpp"
+#include "cli/chat/markdown.hpp"
+
+namespace bittern::cli {
+
+/// Splits what stands between <think> and </think> at the beginning of a reply off the rest.
+class ThoughtFold {
+ public:
+  /// `begun`: the prompt has opened the thoughts already.
+  explicit ThoughtFold(bool begun) : state_(begun ? State::kThinking : State::kStart) {}
+
+  /// What of `text` is no thought. The beginning of a tag waits for the rest of it.
+  [[nodiscard]] std::string Add(std::string_view text);
+  /// What has waited.
+  [[nodiscard]] std::string Finish();
+
+  [[nodiscard]] bool thinking() const noexcept { return state_ == State::kThinking; }
+  /// What was thought, without the tags.
+  [[nodiscard]] const std::string& thoughts() const noexcept { return thoughts_; }
+
+ private:
+  enum class State { kStart, kThinking, kAnswer };
+  State state_;
+  std::string waiting_, thoughts_;
+};
+
+class ReplyScreen {
+ public:
+  /// `markdown`: with styles. `folds`: thoughts are not shown; begun: see ThoughtFold.
+  ReplyScreen(bool markdown, bool folds, bool begun)
+      : fold_(begun), markdown_(markdown), folds_(folds) {}
+
+  /// What to write for `text` (whole characters) on a terminal of `columns`.
+  [[nodiscard]] std::string Add(std::string_view text, std::size_t columns);
+  [[nodiscard]] std::string Finish(std::size_t columns);
+
+  [[nodiscard]] const ThoughtFold& fold() const noexcept { return fold_; }
+
+ private:
+  ThoughtFold fold_;
+  MarkdownStyle style_;
+  WordWrap wrap_;
+  bool markdown_, folds_;
+};
+
+/// `text` with U+FFFD for control characters but tabs and line feeds: a model cannot move the
+/// cursor, change colours or set the title of a window.
+[[nodiscard]] std::string WithoutControls(std::string_view text);
+
+}  // namespace bittern::cli

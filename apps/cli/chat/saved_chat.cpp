@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/chat/saved_chat.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+
+#include "base/files/atomic_file.hpp"
+#include "base/files/mapped_file.hpp"
+#include "base/utf8.hpp"
+#include "formats/display.hpp"
+
+namespace bittern::cli {
+namespace {
+
+using ChatJson = nlohmann::ordered_json;
+
+constexpr int kSavedVersion = 1;
+constexpr std::size_t kMostSavedBytes = std::size_t{256} << 20;
+
+tl::unexpected<Error> WrongMember(std::string_view where, std::string_view expected,
+                                  const ChatJson& found) {
+  const std::string text = found.dump(-1, ' ', false, ChatJson::error_handler_t::replace);
+  return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: {} expected, {} found", where, expected,
+                                                       formats::Printable(text, 60)));
+}
+
+/// The member, or null where it is missing.
+const ChatJson& MemberOf(const ChatJson& object, const char* key) {
+  static const ChatJson kNull;
+  const auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+/// A text; a missing one is an error where it is `needed`, else empty.
+Result<std::string> TextOf(const ChatJson& object, const char* key, const std::string& where,
+                           bool needed) {
+  const ChatJson& value = MemberOf(object, key);
+  if (value.is_null() && !needed) return std::string();
+  if (!value.is_string()) return WrongMember(where + key, "a text", value);
+  return value.get<std::string>();
+}
+
+Result<std::vector<runtime::TokenId>> IdsOf(const ChatJson& message, const std::string& where) {
+  const ChatJson& list = MemberOf(message, "ids");
+  std::vector<runtime::TokenId> ids;
+  if (list.is_null()) return ids;
+  if (!list.is_array()) return WrongMember(where + "ids", "a list of token ids", list);
+  for (const ChatJson& id : list) {
+    constexpr auto kMost = std::uint64_t{std::numeric_limits<runtime::TokenId>::max()};
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > kMost) {
+      return WrongMember(where + "ids", "token ids", id);
+    }
+    ids.push_back(static_cast<runtime::TokenId>(id.get<std::uint64_t>()));
+  }
+  return ids;
+}
+
+Result<runtime::GenerateResult> ReplyOf(const ChatJson& message, const std::string& where) {
+  runtime::GenerateResult reply{.ids = {},
+                                .text = BITTERN_TRY(TextOf(message, "content", where, true)),
+                                .finish = runtime::FinishReason::kEndOfText};
+  reply.ids = BITTERN_TRY(IdsOf(message, where));
+  const std::string finish = BITTERN_TRY(TextOf(message, "finish_reason", where, false));
+  for (int i = 0; i <= static_cast<int>(runtime::FinishReason::kLoop); ++i) {
+    const auto reason = static_cast<runtime::FinishReason>(i);
+    if (runtime::FinishReasonName(reason) == finish) reply.finish = reason;
+  }
+  const ChatJson& seed = MemberOf(message, "seed");
+  if (seed.is_number_unsigned()) {
+    reply.seed = static_cast<std::uint32_t>(seed.get<std::uint64_t>());
+  }
+  return reply;
+}
+
+/// The system turn, if any, then user and assistant in turn; a last user without a reply is left
+/// out, as after a reply that failed.
+Result<void> ReadMessages(const ChatJson& messages, SavedChat* chat) {
+  if (!messages.is_array()) return WrongMember("messages", "a list", messages);
+  std::optional<std::string> user;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const ChatJson& message = messages[i];
+    const std::string where = fmt::format("messages[{}].", i);
+    if (!message.is_object()) {
+      return WrongMember(fmt::format("messages[{}]", i), "an object", message);
+    }
+    const std::string role = BITTERN_TRY(TextOf(message, "role", where, true));
+    if (role == "system" && i == 0) {
+      chat->system = BITTERN_TRY(TextOf(message, "content", where, true));
+    } else if (role == "user" && !user) {
+      user = BITTERN_TRY(TextOf(message, "content", where, true));
+    } else if (role == "assistant" && user) {
+      auto reply = BITTERN_TRY(ReplyOf(message, where));
+      chat->turns.push_back({*std::move(user), std::move(reply)});
+      user.reset();
+    } else {
+      const char* expected = user     ? "\"assistant\""
+                             : i == 0 ? "\"system\" or \"user\""
+                                      : "\"user\"";
+      return WrongMember(where + "role", expected, ChatJson(role));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string WriteSavedChat(const SavedChat& chat) {
+  ChatJson messages = ChatJson::array();
+  if (!chat.system.empty()) messages.push_back({{"role", "system"}, {"content", chat.system}});
+  for (const runtime::ChatTurn& turn : chat.turns) {
+    messages.push_back({{"role", "user"}, {"content", turn.user}});
+    messages.push_back({{"role", "assistant"},
+                        {"content", turn.reply.text},
+                        {"ids", turn.reply.ids},
+                        {"finish_reason", runtime::FinishReasonName(turn.reply.finish)},
+                        {"seed", turn.reply.seed}});
+  }
+  const auto dump = [](const ChatJson& json) {
+    return json.dump(-1, ' ', false, ChatJson::error_handler_t::replace);
+  };
+  // A line for each message: long lists of ids on lines of their own numbers help nobody.
+  std::string text = fmt::format(
+      "{{\"bittern_chat\": {},\n \"model\": {},\n \"settings\": {},\n "
+      "\"messages\": [",
+      kSavedVersion, dump(ChatJson(chat.model)), dump(chat.settings));
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    text += fmt::format("{}\n  {}", i == 0 ? "" : ",", dump(messages[i]));
+  }
+  return text + "\n ]}\n";
+}
+
+Result<SavedChat> ReadSavedChat(std::string_view text) {
+  // Deep values would be copied and shown by recursion.
+  constexpr int kMostDepth = 100;
+  bool too_deep = false;
+  const auto check = [&](int depth, ChatJson::parse_event_t, ChatJson&) {
+    too_deep = too_deep || depth > kMostDepth;
+    return !too_deep;
+  };
+  const ChatJson json = ChatJson::parse(text, check, /*allow_exceptions=*/false);
+  if (too_deep) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("values are nested more than {} deep", kMostDepth));
+  }
+  if (json.is_discarded()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "this is not JSON, or not whole: a conversation that "
+                "/save has written expected");
+  }
+  if (!json.is_object()) return WrongMember("the file", "an object", json);
+  const ChatJson& version = MemberOf(json, "bittern_chat");
+  if (version != kSavedVersion) {
+    return WrongMember("bittern_chat", fmt::format("version {}", kSavedVersion), version);
+  }
+  SavedChat chat;
+  chat.model = BITTERN_TRY(TextOf(json, "model", "", false));
+  const ChatJson& settings = MemberOf(json, "settings");
+  if (!settings.is_null()) {
+    if (!settings.is_object()) return WrongMember("settings", "an object", settings);
+    chat.settings = settings;
+  }
+  BITTERN_TRY(ReadMessages(MemberOf(json, "messages"), &chat));
+  return chat;
+}
+
+Result<SavedChat> ReadSavedChatFile(const std::string& path) {
+  const auto file = BITTERN_TRY(MappedFile::Open(path));
+  const auto bytes = file.bytes();
+  if (bytes.size() > kMostSavedBytes) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: {} bytes are too many for a conversation", path, bytes.size()));
+  }
+  auto chat = ReadSavedChat({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!chat.has_value()) return tl::unexpected(Within(path, std::move(chat).error()));
+  return chat;
+}
+
+Result<void> WriteSavedChatFile(const std::string& path, const SavedChat& chat) {
+  auto file = BITTERN_TRY(AtomicFile::Create(path));
+  BITTERN_TRY(file.Write(WriteSavedChat(chat)));
+  return file.Commit();
+}
+
+}  // namespace bittern::cli

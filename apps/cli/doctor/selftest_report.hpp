@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The self-test as the commands show it.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "selftest/selftest.hpp"
+
+namespace bittern::cli {
+
+/// Checks the built-in model and, unless both are empty, that of `path` or $BITTERN_MODEL.
+[[nodiscard]] selftest::Report MakeSelftest(
+    const std::string& path, int num_threads,
+    const std::function<void(std::string_view)>& on_progress);
+
+/// {"ok", "tests": [{"group", "name", "state", "detail", "seconds"}], "seconds"}
+[[nodiscard]] nlohmann::ordered_json SelftestJson(const selftest::Report& report);
+[[nodiscard]] std::string SelftestText(const selftest::Report& report, bool colour);
+
+}  // namespace bittern::cli

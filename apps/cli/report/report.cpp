@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern report`: all that a developer asks for first, in one file that can be attached to a bug
+// report; nothing in it tells whose machine it came from.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/default_model.hpp"
+#include "cli/doctor/selftest_report.hpp"
+#include "cli/options/model_options.hpp"
+#include "cli/output.hpp"
+#include "cli/report/private_text.hpp"
+#include "cli/report/report_parts.hpp"
+#include "cli/terminal.hpp"
+#include "formats/source_files.hpp"
+#include "kernels/registry.hpp"
+
+namespace bittern::cli {
+namespace {
+
+constexpr const char* kReportExample = R"(Examples:
+  bittern report -m model.gguf -o report.txt
+  bittern report -o report.json
+
+The report holds the machine, versions, what the file says of itself (no weights, no vocabulary), what
+doctor and selftest find, and a short measurement. Names of users and hosts and paths of folders are
+taken out; read it before you send it. Takes up to two minutes with a large model.)";
+
+struct ReportOptions {
+  std::string path, out = "-";
+  int num_threads = 0;
+  bool json = false;
+};
+
+#if defined(__clang__)
+constexpr const char* kCompiler = __VERSION__;
+#else
+constexpr const char* kCompiler = "GCC " __VERSION__;
+#endif
+
+/// The same with every text cleaned; names of members are not texts.
+void CleanTexts(ReportPart* value, const PrivateWords& words) {
+  if (value->is_string()) {
+    *value = WithoutPrivate(value->get<std::string>(), words);
+  } else if (value->is_structured()) {
+    for (auto& member : *value) CleanTexts(&member, words);
+  }
+}
+
+ReportPart Versions() {
+  return {{"bittern", BITTERN_VERSION},
+          {"compiler", kCompiler},
+          {"built_in_model", BITTERN_DEFAULT_MODEL_NAME},
+          {"forced_instructions", kernels::ForcedIsa()}};
+}
+
+ReportPart CollectParts(const ReportOptions& options, const std::string& path) {
+  ProgressLine progress;
+  const auto say = [&](std::string_view what) { progress.ShowIfSlow(what); };
+  ReportPart parts = {{"report", "bittern report v1"}, {"versions", Versions()}};
+  say("looking at the machine");
+  parts["machine"] = MachinePart();
+  parts["model"] = path.empty() ? "built-in" : path;
+  say("looking at the file");
+  if (auto file = OpenModelFile(path)) {
+    parts["file"] = FilePart(*file);
+  } else {
+    parts["file"] = {{"error", file.error().message}};
+  }
+  parts["doctor"] = DoctorPart(path, options.num_threads, say);
+  parts["selftest"] = SelftestJson(MakeSelftest(path, options.num_threads, say));
+  say("measuring");
+  parts["bench"] = BenchPart(path, options.num_threads);
+  return parts;
+}
+
+Result<void> WriteReport(const ReportOptions& options) {
+  const char* named = std::getenv("BITTERN_MODEL");
+  const std::string path = !options.path.empty() ? options.path : named == nullptr ? "" : named;
+  if (const auto file = OpenModelFile(path)) {
+    BITTERN_TRY(formats::CheckNotSource(*file, options.out));
+  }
+  auto out = BITTERN_TRY(OutputFile::Create(options.out));  // before the work
+  ReportPart parts = CollectParts(options, path);
+  PrivateWords words = PrivateWords::OfThisMachine();
+  words.AddPath(path);
+  CleanTexts(&parts, words);
+  const bool json = options.json || options.out.ends_with(".json");
+  constexpr auto kReplaceBytes = nlohmann::json::error_handler_t::replace;
+  // Texts that are not UTF-8 are mended on the way.
+  const std::string text = parts.dump(2, ' ', false, kReplaceBytes) + "\n";
+  BITTERN_TRY(out.Write(json ? text : PartsText(ReportPart::parse(text))));
+  return out.Close();
+}
+
+int ReportCommand(const ReportOptions& options) {
+  const auto written = WriteReport(options);
+  return written ? 0 : ReportOutput(written.error(), options.out);
+}
+
+}  // namespace
+
+void AddReport(CLI::App& app, int* exit_code) {
+  CLI::App* command =
+      app.add_subcommand("report", "Write one file with all that a bug report needs");
+  command->footer(kReportExample);
+  const auto options = std::make_shared<ReportOptions>();
+  command
+      ->add_option("-m,--model,MODEL", options->path,
+                   "Model: a GGUF file or a Hugging Face folder, with or without -m; without it "
+                   "$BITTERN_MODEL, else the built-in model")
+      ->type_name("FILE")
+      ->check(FileName());
+  command
+      ->add_option("-o,--output", options->out,
+                   "Where to write; JSON if the name ends with .json; - is standard output")
+      ->type_name("FILE")
+      ->check(FileName())
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Write JSON in any case");
+  AddThreadsOption(*command, &options->num_threads);
+  command->callback([options, exit_code] { *exit_code = ReportCommand(*options); });
+}
+
+}  // namespace bittern::cli

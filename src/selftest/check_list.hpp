@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table as it grows.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "selftest/selftest.hpp"
+
+namespace bittern::selftest {
+
+/// What one check found.
+struct Outcome {
+  State state = State::kOk;
+  std::string detail = {};
+};
+
+/// An error as an outcome.
+[[nodiscard]] inline Outcome Failed(const Error& error) { return {State::kFailed, error.message}; }
+
+/// Adds rows, with their time. One thread.
+class CheckList {
+ public:
+  CheckList(const SelftestOptions& options, Report* report)
+      : options_(options), report_(*report), start_(Clock::now()) {}
+
+  /// Runs `check`, which returns an Outcome, unless the time is up.
+  template <class Check>
+  void Run(std::string group, std::string name, const Check& check) {
+    if (options_.on_progress) options_.on_progress(group + ": " + name);
+    const auto begin = Clock::now();
+    Outcome outcome{State::kSkipped, "the time was up"};
+    if (seconds() < options_.seconds) outcome = check();
+    report_.rows.push_back({std::move(group), std::move(name), outcome.state,
+                            std::move(outcome.detail), Seconds(Clock::now() - begin)});
+  }
+  [[nodiscard]] double seconds() const { return Seconds(Clock::now() - start_); }
+  [[nodiscard]] const SelftestOptions& options() const noexcept { return options_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double Seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+  const SelftestOptions& options_;
+  Report& report_;
+  Clock::time_point start_;
+};
+
+/// Bandwidth of the memory, rate of the matrix kernel, clock.
+void CheckMachine(CheckList* list);
+/// Every kernel of this CPU against its scalar twin.
+void CheckKernels(CheckList* list);
+/// What is known of a model, and that all instruction sets agree on it.
+void CheckModel(CheckList* list, const std::string& group, const Opener& open);
+
+}  // namespace bittern::selftest

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One table of checks: does this program compute on this machine what it computes everywhere?
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "formats/checkpoint.hpp"
+
+namespace bittern::selftest {
+
+enum class State {
+  kOk,
+  kSlow,     ///< right, but much slower than usual
+  kFailed,   ///< wrong
+  kSkipped,  ///< could not be checked; the detail says why
+};
+/// "ok", "slow", "failed", "skipped".
+[[nodiscard]] std::string_view StateName(State state) noexcept;
+
+struct Row {
+  std::string group;  ///< "machine", "kernels", "shipped model", "given model"
+  std::string name;
+  State state = State::kOk;
+  std::string detail;  ///< what was found; names no file
+  double seconds = 0;
+};
+
+/// Opens a model file; may be called several times.
+using Opener = std::function<Result<formats::Checkpoint>()>;
+
+struct SelftestOptions {
+  Opener shipped = {};       ///< the model that comes with the program; empty: none
+  Opener given = {};         ///< a user's; empty: none
+  int num_threads = 0;       ///< 0: DefaultThreadCount()
+  double seconds = 50;       ///< what has not begun after this time is skipped
+  std::string version = {};  ///< of the program
+  std::function<void(std::string_view)> on_progress = {};  ///< what is being done; may be empty
+};
+
+struct Report {
+  std::vector<Row> rows;
+  double seconds = 0;
+  /// No row has failed.
+  [[nodiscard]] bool ok() const noexcept;
+};
+
+/// Runs all checks. Never fails: what goes wrong is a row. One thread calls; checks use a team.
+[[nodiscard]] Report RunSelftest(const SelftestOptions& options);
+
+}  // namespace bittern::selftest
