@@ -66,7 +66,7 @@ struct VlutArgs {
   size_t num_tokens;     ///< 1..kVlutTokens
   int32_t* out;          ///< out[token * out_stride + 16 t + r] = sum over c of (code - 1) * act[c]
   size_t out_stride;
-  uint8_t* scratch;  ///< VlutScratch(num_tiles) bytes; fastest where aligned to 64
+  uint8_t* scratch;  ///< VlutScratch(num_tiles) bytes, aligned to 4; fastest at 64
 };
 
 /// Ternary matrices without multiplications: a table holds all 81 sums of four activations, each
