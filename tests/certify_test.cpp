@@ -126,6 +126,9 @@ TEST(Certificate, GoldenForTheOtherModels) {
   }
   for (const auto skip : {model::SkipMode::kOff, model::SkipMode::kOn}) {
     ExpectGolden(Load(kKjv, {.zero_skip = skip}), Options(2, 3));
+    for (const auto batch : {model::BatchKernel::kTile16, model::BatchKernel::kVlut}) {
+      ExpectGolden(Load(kKjv, {.zero_skip = skip, .batch_kernel = batch}), Options(2, 64));
+    }
   }
 }
 

@@ -24,13 +24,14 @@ BELOW = {  # folder: what it may include besides itself
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "doctor": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime",
                "eval"},
+    "trace": {"base", "quant", "formats", "tokenizer", "kernels", "model", "runtime"},
     "selftest": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "capi": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
              "runtime"},
     "serve": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
               "runtime"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
-            "runtime", "eval", "doctor", "selftest", "serve"},
+            "runtime", "eval", "doctor", "selftest", "trace", "serve"},
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600

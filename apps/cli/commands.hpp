@@ -37,6 +37,7 @@ void AddCertify(CLI::App& app, int* exit_code);   // certify.cpp
 void AddDoctor(CLI::App& app, int* exit_code);    // doctor/doctor.cpp
 void AddSelftest(CLI::App& app, int* exit_code);  // doctor/selftest.cpp
 void AddReport(CLI::App& app, int* exit_code);    // report/report.cpp
+void AddTrace(CLI::App& app, int* exit_code);     // doctor/trace.cpp
 void AddEval(CLI::App& app, int* exit_code);      // eval/eval.cpp
 void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp
 void AddConvert(CLI::App& app, int* exit_code);   // convert.cpp

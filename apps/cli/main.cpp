@@ -39,7 +39,7 @@ Exit codes:
   1    a flag or value is wrong
   2    the model file is missing, corrupt or not supported
   3    anything else: memory, a full context, output that cannot be written
-  4    certify --check, verify, selftest: not what was expected
+  4    certify --check, verify, selftest, trace: not what was expected
   10   doctor: something is wrong with the model and can be put right
   11   doctor: something of the model is lost
   12   doctor: cannot tell
@@ -114,6 +114,7 @@ int Main(std::span<const std::string> words) {
   AddDoctor(app, &exit_code);
   AddSelftest(app, &exit_code);
   AddReport(app, &exit_code);
+  AddTrace(app, &exit_code);
   app.footer(kProgramFooter);  // after the commands, which would inherit it
   if (words.empty()) {
     PrintError("{}", app.help());

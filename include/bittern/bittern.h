@@ -129,8 +129,8 @@ typedef int32_t (*bittern_text_fn)(void* user, const char* text, size_t size);
  * A model with its tokenizer, loaded once and never changed. Whatever uses a model keeps what it
  * needs of it, so a model may be freed before its sequences and engines.
  *
- * Settings (kind "model"): threads, kernel, head, zero_skip, isa, override_kv, i2s_layout,
- * tl_tiling, layout_cache.
+ * Settings (kind "model"): threads, kernel, batch_kernel, head, zero_skip, isa, override_kv,
+ * i2s_layout, tl_tiling, layout_cache.
  *
  * Threads: any number at the same time.
  */

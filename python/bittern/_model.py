@@ -28,7 +28,7 @@ def _split(settings):
 class Model:
     """A GGUF file, a Hugging Face folder, or without a path the small built-in model.
 
-    Any number of threads may use one. settings: threads, kernel, head, zero_skip, isa, override_kv
+    Any number of threads may use one. settings: threads, kernel, batch_kernel, head, zero_skip, isa, override_kv
     (a list), layout_cache. progress(done) is told 0 to 1 while loading and may return False to
     stop.
     """

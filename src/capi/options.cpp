@@ -64,6 +64,8 @@ constexpr auto kRows = std::to_array<Row>({
            "how ternary matrices are multiplied: same bits, other speed and memory"),
     Choice("head", kModel, "auto exact screened", "auto",
            "how the output head is computed: same bits, other speed and memory"),
+    Choice("batch_kernel", kModel, "auto tile16 vlut", "auto",
+           "how batches are multiplied; changes speed only"),
     Choice("zero_skip", kModel, "auto on off", "auto",
            "skip weights that would be multiplied by zero: same bits, other speed"),
     Text("isa", kModel, "", false, "instruction set to use, e.g. scalar or avx2; empty: the best"),
@@ -316,6 +318,11 @@ Result<runtime::LoadOptions> LoadOptionsOf(const Settings& settings,
                          : head == "screened" ? model::HeadMode::kScreened
                                               : model::HeadMode::kAuto;
   Take(settings, "zero_skip", &skip);
+  std::string batch_kernel = "auto";
+  Take(settings, "batch_kernel", &batch_kernel);
+  options.weights.batch_kernel = batch_kernel == "tile16" ? model::BatchKernel::kTile16
+                                 : batch_kernel == "vlut" ? model::BatchKernel::kVlut
+                                                          : model::BatchKernel::kAuto;
   options.weights.zero_skip = skip == "on"    ? model::SkipMode::kOn
                               : skip == "off" ? model::SkipMode::kOff
                                               : model::SkipMode::kAuto;

@@ -58,6 +58,35 @@ struct Tile16Ops {
 inline constexpr size_t kGemmTiles = 2;    ///< row tiles of one gemm call at most
 inline constexpr size_t kPanelTokens = 8;  ///< tokens side by side in a panel of activations
 
+/// A ternary matrix times up to kVlutTokens int8 vectors, by tables.
+struct VlutArgs {
+  const uint8_t* tiles;  ///< Tile16: num_tiles * num_blocks * 512 bytes, codes 0..2
+  size_t num_tiles, num_blocks;
+  const int8_t* panels;  ///< as Tile16Ops::gemm has them; values in -127..127
+  size_t num_tokens;     ///< 1..kVlutTokens
+  int32_t* out;          ///< out[token * out_stride + 16 t + r] = sum over c of (code - 1) * act[c]
+  size_t out_stride;
+  uint8_t* scratch;  ///< VlutScratch(num_tiles) bytes, aligned to 4; fastest at 64
+};
+
+/// Ternary matrices without multiplications: a table holds all 81 sums of four activations, each
+/// sum a vector with a lane a token, so a byte of weights is one load and one addition for all
+/// tokens. (Vec-LUT, arXiv:2512.06443.) Exact in int32 for cols < 2^24.
+struct VlutOps {
+  void (*gemm)(const VlutArgs* args);
+  /// Speed beside Tile16Ops::gemm of the same instruction set, for many rows and tokens, where it
+  /// was not measured (kernels_bench: vlut/32, gemm/512).
+  float gain;
+};
+inline constexpr size_t kVlutTokens = 32;
+/// Rows that cost as much as making the tables: the share of a call of few rows.
+inline constexpr size_t kVlutTableRows = 110;
+constexpr size_t VlutScratch(size_t num_tiles) {
+  const size_t tables = 4 * 81 * kVlutTokens * 2;
+  const size_t offsets = num_tiles * 1024, sums = num_tiles * 16 * kVlutTokens * (2 + 4);
+  return tables + offsets + sums;
+}
+
 /// A few int8 vectors times a matrix in Tile48.
 struct Tile48Args {
   const uint8_t* tiles;  ///< num_tiles * num_blocks * 1280 bytes

@@ -72,6 +72,23 @@ void Gemm(benchmark::State& state, const Tile16Ops& ops) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows * kCols * tokens));
 }
 
+/// 1,024 rows against a batch; items are multiply-adds.
+void Vlut(benchmark::State& state, const VlutOps& ops) {
+  constexpr std::size_t kTiles = 64, kRows = kTiles * quant::kTileRows;
+  const auto tokens = static_cast<std::size_t>(state.range(0));
+  const std::vector<std::uint8_t> weights(kTiles * quant::TileBytes(kCols), 0x62);
+  const std::vector<std::int8_t> panels((tokens + 7) / 8 * 8 * kCols, 3);
+  std::vector<std::int32_t> out(tokens * kRows);
+  auto scratch = AlignedBuffer<std::uint8_t>::Create(VlutScratch(kTiles), "scratch").value();
+  const VlutArgs args{weights.data(), kTiles,     kBlocks, panels.data(),
+                      tokens,         out.data(), kRows,   scratch.data()};
+  for (auto _ : state) {
+    ops.gemm(&args);
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows * kCols * tokens));
+}
+
 /// Which of `count` rows or columns are live, as far apart as chance has it: what lies at regular
 /// distances, the hardware would fetch by itself.
 std::vector<std::uint32_t> Live(std::size_t count, std::uint32_t sixteenths) {
@@ -228,6 +245,7 @@ const bool kRegistered = [] {
       add("gemv", Gemv, *kernel->tile16, 256, 102400);
       add("gemm", Gemm, *kernel->tile16, 8, 512);
     }
+    if (kernel->vlut != nullptr) add("vlut", Vlut, *kernel->vlut, 16, 32);
     if (kernel->tile48 != nullptr) add("gemv48", GemvOfTile48, *kernel->tile48, 96, 102432);
     if (kernel->sparse != nullptr) {
       add("rows", Rows, *kernel->sparse, 512, 102400);

@@ -187,6 +187,17 @@ bool IsScreened(const Weights& weights, HeadMode mode) {
          weights.kernels.screen_info->isa != kernels::Isa::scalar;
 }
 
+/// What Weights::vlut_gain is: forced, measured, or known of kernels for one instruction set.
+double VlutGain(const kernels::Kernels& kernels, const LoadOptions& options) {
+  constexpr double kForced = 1e6;
+  if (options.batch_kernel != BatchKernel::kAuto) {
+    return options.batch_kernel == BatchKernel::kVlut ? kForced : 0;
+  }
+  if (options.vlut_gain > 0) return options.vlut_gain;
+  const bool same = kernels.vlut_info->isa == kernels.tile16_info->isa;
+  return same ? static_cast<double>(kernels.vlut().gain) : 0;
+}
+
 /// The head's coarse copy, or the head itself moved to memory of our own: a screened head is read
 /// a few rows at a time, so it may stay in the mapped file.
 Result<void> PrepareHead(const formats::Checkpoint& checkpoint, HeadMode mode, ThreadPool& pool,
@@ -226,6 +237,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   TensorBinder binder(checkpoint);
   Weights weights;
   weights.kernels = BITTERN_TRY(kernels::SelectKernelsForced(options.isa));
+  weights.vlut_gain = VlutGain(weights.kernels, options);
   weights.embedding = BITTERN_TRY(LoadDense(binder, "token_embd.weight", c, pool));
   weights.final_norm =
       BITTERN_TRY(BindNorm(binder, "output_norm.weight", static_cast<std::size_t>(c.hidden_size)));

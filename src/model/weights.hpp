@@ -97,6 +97,8 @@ struct Weights {
   ScreenedHead screened_head;     // beside lm_head; may be empty
   std::vector<double> inv_freq;   // (head_dim / 2): RoPE's angle per position
   bool has_groups = false;        // some matrix is grouped()
+  /// Speed of tables across tokens beside multiply-adds, for batches (kernels::VlutOps::gain).
+  double vlut_gain = 0;
 
   /// Binds every tensor, checks shape, format, codes and scales, and repacks the ternary ones,
   /// letting their mapped pages go. Errors: kCorruptFile, kUnsupported, kOutOfMemory; they name

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "runtime/batch_kernel_choice.hpp"
 #include "runtime/vocabulary_check.hpp"
 
 namespace bittern::runtime {
@@ -20,12 +21,20 @@ Error InFile(const std::string& path, Error error) {
   return Within(path, std::move(error));
 }
 
-/// Chooses a layout where none was asked for and the caller lets us measure.
-Result<void> SetLayout(const formats::Checkpoint& checkpoint, ThreadPool& pool,
-                       const LayoutCache* cache, model::LoadOptions* options,
-                       Decisions* decisions) {
-  if (options->layout.has_value() || cache == nullptr) return {};
+/// Chooses a layout and the kernel of batches where none was asked for and the caller lets us
+/// measure.
+Result<void> SetWays(const formats::Checkpoint& checkpoint, ThreadPool& pool,
+                     const LayoutCache* cache, model::LoadOptions* options, Decisions* decisions) {
+  if (cache == nullptr) return {};
   const auto kernels = BITTERN_TRY(kernels::SelectKernelsForced(options->isa));
+  if (options->batch_kernel == model::BatchKernel::kAuto) {
+    BatchKernelChoice choice = ChooseBatchKernel(TernaryBytes(checkpoint), kernels, pool, *cache);
+    options->vlut_gain = choice.vlut_gain;
+    decisions->push_back({std::string(kBatchKernelSubject),
+                          choice.vlut_gain > 1 ? "vlut" : "tile16", std::move(choice.reason),
+                          false});
+  }
+  if (options->layout.has_value()) return {};
   LayoutChoice choice = ChooseLayout(TernaryBytes(checkpoint), kernels, pool, *cache);
   options->layout = choice.layout;
   decisions->push_back({std::string(kLayoutSubject),
@@ -47,7 +56,7 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint check
   BITTERN_TRY(checkpoint.CheckUnchanged());
   auto tokenizer = BITTERN_TRY(std::move(read));
   model::LoadOptions weights = options.weights;
-  BITTERN_TRY(SetLayout(checkpoint, pool, options.layout_cache, &weights, &decisions));
+  BITTERN_TRY(SetWays(checkpoint, pool, options.layout_cache, &weights, &decisions));
   auto model = BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions, weights));
   BITTERN_TRY(CheckVocabulary(model.config(), tokenizer));
   auto loaded = std::make_shared<LoadedModel>(LoadedModel{

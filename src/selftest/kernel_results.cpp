@@ -255,6 +255,28 @@ void RunTile48(const kernels::Tile48Ops& ops, KernelResults* results) {
   results->Add("to_tile16", std::span<const std::uint8_t>(made));
 }
 
+void RunVlut(const kernels::VlutOps& ops, KernelResults* results) {
+  Random random(5);
+  constexpr std::size_t kTiles = 3, kRows = kTiles * quant::kTileRows;
+  const auto tiles = Tiles16(kTiles, &random);
+  std::vector<std::uint8_t> scratch(kernels::VlutScratch(kTiles));
+  for (const std::size_t tokens : {std::size_t{1}, std::size_t{11}, kernels::kVlutTokens}) {
+    auto panels = RandomBytes((tokens + 7) / 8 * kernels::kPanelTokens * kCols, &random);
+    std::ranges::replace(panels, std::int8_t{-128}, std::int8_t{-127});
+    std::vector<std::int32_t> out(tokens * kRows);
+    const kernels::VlutArgs args{.tiles = tiles.data(),
+                                 .num_tiles = kTiles,
+                                 .num_blocks = kBlocks,
+                                 .panels = panels.data(),
+                                 .num_tokens = tokens,
+                                 .out = out.data(),
+                                 .out_stride = kRows,
+                                 .scratch = scratch.data()};
+    ops.gemm(&args);
+    results->Add("gemm", std::span<const std::int32_t>(out));
+  }
+}
+
 void RunTl1(const LutOps& ops, KernelResults* results) { RunLut(ops, LutKind::kTl1, results); }
 void RunTl2(const LutOps& ops, KernelResults* results) { RunLut(ops, LutKind::kTl2, results); }
 

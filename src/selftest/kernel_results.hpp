@@ -46,6 +46,7 @@ using Random = std::mt19937;
 // Each fills the results of one operation of kernels.def.
 void RunTile16(const kernels::Tile16Ops& ops, KernelResults* results);
 void RunTile48(const kernels::Tile48Ops& ops, KernelResults* results);
+void RunVlut(const kernels::VlutOps& ops, KernelResults* results);
 void RunTl1(const kernels::LutOps& ops, KernelResults* results);
 void RunTl2(const kernels::LutOps& ops, KernelResults* results);
 void RunSparse(const kernels::SparseOps& ops, KernelResults* results);

@@ -19,6 +19,7 @@ KernelResults ResultsOf(const KernelInfo& kernel) {
   KernelResults results;
   if (kernel.tile16 != nullptr) RunTile16(*kernel.tile16, &results);
   if (kernel.tile48 != nullptr) RunTile48(*kernel.tile48, &results);
+  if (kernel.vlut != nullptr) RunVlut(*kernel.vlut, &results);
   if (kernel.tl1 != nullptr) RunTl1(*kernel.tl1, &results);
   if (kernel.tl2 != nullptr) RunTl2(*kernel.tl2, &results);
   if (kernel.sparse != nullptr) RunSparse(*kernel.sparse, &results);

@@ -61,10 +61,11 @@ void ForceIsa(const std::string& isa) { kernels::ForceIsa(isa); }
 Result<std::shared_ptr<const runtime::LoadedModel>> Load(const std::filesystem::path& path,
                                                          const Variant& variant) {
   ForceIsa(variant.isa);
-  return runtime::LoadedModel::Load(
-      path,
-      {.num_threads = 2,
-       .weights = {.layout = variant.layout, .head = variant.head, .zero_skip = variant.skip}});
+  return runtime::LoadedModel::Load(path, {.num_threads = 2,
+                                           .weights = {.layout = variant.layout,
+                                                       .head = variant.head,
+                                                       .zero_skip = variant.skip,
+                                                       .batch_kernel = variant.batch}});
 }
 
 std::string ErrorOf(const Result<std::shared_ptr<const runtime::LoadedModel>>& model) {
@@ -74,11 +75,12 @@ std::string ErrorOf(const Result<std::shared_ptr<const runtime::LoadedModel>>& m
 }  // namespace
 
 std::string Variant::Name() const {
-  return fmt::format("isa {}, kernel {}, zero-skip {}, head {}, cache {}, threads {}, chunk {}, {}",
-                     isa, model::MatrixLayoutName(layout), skip == SkipMode::kOn ? "on" : "off",
-                     head == HeadMode::kScreened ? "screened" : "exact",
-                     kCacheNames[IndexOf(cache)], threads, chunk,
-                     speculation == Speculation::kOff ? "no drafts" : "drafts");
+  return fmt::format(
+      "isa {}, kernel {}, batches {}, zero-skip {}, head {}, cache {}, threads {}, chunk {}, {}",
+      isa, model::MatrixLayoutName(layout), batch == model::BatchKernel::kVlut ? "vlut" : "tile16",
+      skip == SkipMode::kOn ? "on" : "off", head == HeadMode::kScreened ? "screened" : "exact",
+      kCacheNames[IndexOf(cache)], threads, chunk,
+      speculation == Speculation::kOff ? "no drafts" : "drafts");
 }
 
 Variants::Variants(std::filesystem::path model, std::vector<runtime::TokenId> prompt, int generate,
@@ -160,6 +162,7 @@ std::vector<std::string> Variants::Compare() {
         variant.layout = layout;
         variant.skip = skip;
         variant.head = rng_() % 2 == 0 ? HeadMode::kExact : HeadMode::kScreened;
+        variant.batch = rng_() % 2 == 0 ? model::BatchKernel::kTile16 : model::BatchKernel::kVlut;
         CompareLoaded(variant, &differences);
       }
     }

@@ -18,6 +18,7 @@ struct Variant {
   model::MatrixLayout layout = model::MatrixLayout::kTile16;
   model::SkipMode skip = model::SkipMode::kOff;
   model::HeadMode head = model::HeadMode::kExact;
+  model::BatchKernel batch = model::BatchKernel::kTile16;
   model::KvType cache = model::KvType::kF32;
   int threads = 1, chunk = 1;
   runtime::Speculation speculation = runtime::Speculation::kOff;
@@ -40,9 +41,9 @@ class Variants {
   Variants(std::filesystem::path model, std::vector<runtime::TokenId> prompt, int generate,
            std::uint32_t seed);
 
-  /// Runs them all: every instruction set x layout x skipping; head, threads, chunk and speculation
-  /// in an order that the seed shuffles, each value with each cache. Returns what differs from the
-  /// plain way of the same cache, at most a few.
+  /// Runs them all: every instruction set x layout x skipping; head, kernel of batches,
+  /// threads, chunk and speculation in an order that the seed shuffles, each value with each cache.
+  /// Returns what differs from the plain way of the same cache, at most a few.
   std::vector<std::string> Compare();
   /// The plain way with a float cache, after Compare.
   [[nodiscard]] const Outcome& plain() const noexcept { return plain_[0]; }

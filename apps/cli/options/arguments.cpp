@@ -148,6 +148,18 @@ class Reader {
     }
     out_.words.push_back(name);
     out_.words.push_back(*std::move(value));
+    return ReadFurtherValues(option, word);
+  }
+
+  /// Of an option that takes several, e.g. --compare A B.
+  Result<void> ReadFurtherValues(const CLI::Option& option, const Word& word) {
+    const int wanted = option.get_items_expected_min();
+    for (int i = 1; i < wanted; ++i) {
+      if (next_ >= words_.size() || IsFlag(words_[next_])) {
+        return UsageError(fmt::format("{}: {} values expected, {} found", word.name, wanted, i));
+      }
+      out_.words.push_back(words_[next_++]);
+    }
     return {};
   }
 

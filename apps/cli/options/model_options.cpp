@@ -51,6 +51,19 @@ void AddWayOptions(CLI::App& command, ModelOptions* options) {
       ->type_name("NAME")
       ->transform(OneOf({"auto", "on", "off"}))
       ->default_str("auto");
+  command
+      .add_option_function<std::string>(
+          "--batch-kernel",
+          [options](const std::string& name) {
+            options->batch_kernel = name == "tile16" ? model::BatchKernel::kTile16
+                                    : name == "vlut" ? model::BatchKernel::kVlut
+                                                     : model::BatchKernel::kAuto;
+          },
+          "How prompts and many sequences are multiplied: tile16 (multiply-adds), vlut (lookup "
+          "tables shared by tokens) or auto: the faster one here. Same output, different speed")
+      ->type_name("NAME")
+      ->transform(OneOf({"auto", "tile16", "vlut"}))
+      ->default_str("auto");
 }
 
 /// What some files do not say about their weights; both are metadata keys to the library.
@@ -140,14 +153,15 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
   const auto show = [&](double fraction) {
     progress.ShowIfSlow(fmt::format("loading {}: {:.0f} %", path, 100 * fraction));
   };
-  auto model =
-      runtime::LoadedModel::Load(std::move(checkpoint), {.overrides = options.overrides,
-                                                         .num_threads = num_threads,
-                                                         .weights = {.layout = layout,
-                                                                     .head = options.head,
-                                                                     .zero_skip = options.zero_skip,
-                                                                     .on_progress = show},
-                                                         .layout_cache = &layouts});
+  auto model = runtime::LoadedModel::Load(std::move(checkpoint),
+                                          {.overrides = options.overrides,
+                                           .num_threads = num_threads,
+                                           .weights = {.layout = layout,
+                                                       .head = options.head,
+                                                       .zero_skip = options.zero_skip,
+                                                       .batch_kernel = options.batch_kernel,
+                                                       .on_progress = show},
+                                           .layout_cache = &layouts});
   progress.Clear();
   if (model.has_value()) PrintDecisions((*model)->decisions, options.verbose);
   return model;

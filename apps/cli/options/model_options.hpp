@@ -22,11 +22,12 @@ struct ModelOptions {
   std::string kernel = "auto";
   model::HeadMode head = model::HeadMode::kAuto;
   model::SkipMode zero_skip = model::SkipMode::kAuto;
+  model::BatchKernel batch_kernel = model::BatchKernel::kAuto;
   bool verbose = false;
 };
 /// -m, -v, and those of AddFileOptions. With `takes_argument` the file may also stand without -m.
 void AddModelOptions(CLI::App& command, ModelOptions* options, bool takes_argument);
-/// --kernel, --head, --zero-skip, for commands that run the network.
+/// --kernel, --batch-kernel, --head, --zero-skip, for commands that run the network.
 void AddComputeOptions(CLI::App& command, ModelOptions* options);
 
 /// --override-kv, --i2s-layout, --tl-tiling: what is to be read otherwise than the file says. All

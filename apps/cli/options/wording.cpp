@@ -14,9 +14,13 @@ struct OptionName {
 };
 /// Options that texts of the library name. A quotation mark before the key: a text of a file.
 constexpr OptionName kOptionNames[] = {
-    {"override_kv=", "--override-kv "}, {"i2s_layout=", "--i2s-layout "},
-    {"tl_tiling=", "--tl-tiling "},     {"zero_skip=", "--zero-skip "},
-    {"kernel=", "--kernel "},           {"head=", "--head "},
+    {"override_kv=", "--override-kv "},
+    {"i2s_layout=", "--i2s-layout "},
+    {"tl_tiling=", "--tl-tiling "},
+    {"zero_skip=", "--zero-skip "},
+    {"batch_kernel=", "--batch-kernel "},
+    {"kernel=", "--kernel "},
+    {"head=", "--head "},
     {"isa=", "BITTERN_ISA="},
 };
 /// Keys that stand alone, as the subject of a decision.

@@ -62,15 +62,20 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   s.normed = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
   s.tables = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
       std::max<std::size_t>(1, kLutTokens * TableBytes(shapes.layout, shapes.widest_input)), what));
+  const bool batches = shapes.tokens > kFewTokens;
   s.codes = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
-      kernels::kGemmTiles * quant::kTileRows * shapes.widest_input, what));
+      std::max(kernels::kGemmTiles * quant::kTileRows * shapes.widest_input,
+               batches ? kernels::VlutScratch(kMostTableTiles) : 0),
+      what));
   s.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(
-      std::max(shapes.tokens * kernels::kGemmTiles * quant::kTileRows, few * widest_output), what));
+      std::max({shapes.tokens * kernels::kGemmTiles * quant::kTileRows, few * widest_output,
+                batches ? kernels::kVlutTokens * kMostTableTiles * quant::kTileRows : 0}),
+      what));
   s.attention = BITTERN_TRY(AlignedBuffer<float>::Create(
       kernels::AttentionScratch(shapes.positions + kernels::kMostAttentionRows, head_dim), what));
   if (shapes.skipping_rows != 0 || shapes.layout == MatrixLayout::kTile48) {
-    s.tiles = BITTERN_TRY(
-        AlignedBuffer<std::uint8_t>::Create(quant::kPanelRows * shapes.widest_input / 4, what));
+    s.tiles = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
+        kMostMadeTiles * quant::TileBytes(shapes.widest_input), what));
   }
   if (shapes.skipping_rows != 0) {
     s.live = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(shapes.widest_input + 16, what));

@@ -174,19 +174,24 @@ class Textbook {
 
 /// Logits of the last of `tokens`, in one batch.
 std::vector<float> LastLogits(const SmallModel& small, const std::vector<std::int32_t>& tokens,
-                              MatrixLayout layout = MatrixLayout::kTile16) {
+                              const LoadOptions& options) {
   const auto path = small.Write();
   auto pool = ThreadPool::Create(2).value();
   Decisions decisions;
   auto model =
-      Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, {.layout = layout})
-          .value();
+      Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, options).value();
   std::filesystem::remove(path);
-  OneSequence cache(model.config(), 64, KvType::kF32);
-  auto state = ForwardState::Create(model, 64, 64, 2).value();
+  const int most = std::max(64, static_cast<int>(tokens.size()));
+  OneSequence cache(model.config(), most, KvType::kF32);
+  auto state = ForwardState::Create(model, most, most, 2).value();
   std::vector<float> logits(SmallModel::kVocab);
   Forward(model, tokens, cache, state, pool, LogitsRows::kLast, logits);
   return logits;
+}
+
+std::vector<float> LastLogits(const SmallModel& small, const std::vector<std::int32_t>& tokens,
+                              MatrixLayout layout = MatrixLayout::kTile16) {
+  return LastLogits(small, tokens, LoadOptions{.layout = layout});
 }
 
 double Cosine(const std::vector<float>& a, const Row& b) {
@@ -281,6 +286,21 @@ TEST(Forward, OtherLayoutsGiveTheSameBits) {
     for (const auto& tokens : {kTokens, std::vector<std::int32_t>{17}}) {
       EXPECT_EQ(LastLogits(SmallModel(), tokens, layout), LastLogits(SmallModel(), tokens));
       EXPECT_EQ(LastLogits(rows, tokens, layout), LastLogits(rows, tokens));
+    }
+  }
+}
+
+TEST(Forward, TablesAcrossTokensGiveTheSameBits) {
+  std::vector<std::int32_t> tokens;
+  for (int count = 1; count <= 70; ++count) {
+    tokens.push_back(count * 37 % SmallModel::kVocab);
+    if (count > 40 && count % 8 > 1) continue;
+    for (const auto layout : {MatrixLayout::kTile16, MatrixLayout::kTile48}) {
+      const auto logits = [&](BatchKernel kernel) {
+        return LastLogits(SmallModel(), tokens,
+                          LoadOptions{.layout = layout, .batch_kernel = kernel});
+      };
+      ASSERT_EQ(logits(BatchKernel::kVlut), logits(BatchKernel::kTile16)) << count << " tokens";
     }
   }
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of more than a few tokens. The kernel multiplies kGemmTiles tiles of 16 rows with all
-// tokens at once, so a weight is unpacked once for the batch. Layouts that are not Tile16 are
-// turned into it a piece at a time, in scratch memory that stays in cache. Threads take pieces by
+// Batches of more than a few tokens. One of two kernels takes all tokens at once:
+//   multiply-adds (Tile16Ops::gemm) take two tiles of 16 rows, so a weight is unpacked once;
+//   tables across tokens (VlutOps::gemm) take 32 tokens and up to 1,024 rows, because every row
+//   shares the cost of the tables.
+// Both sums are exact, so the choice changes speed only. Layouts that are not Tile16 are turned
+// into it a piece at a time, in scratch memory that stays in cache. Threads take pieces by
 // Team::Deal, so one that is held up is helped by the others.
 #include "model/forward/gemm.hpp"
 
@@ -16,118 +19,213 @@ namespace bittern::model {
 namespace {
 
 using kernels::kGemmTiles;
+using kernels::kVlutTokens;
 using quant::kTileRows;
 
-/// `count` (1..kGemmTiles) tiles, which are rows tile * 16 on of the matrix, against the batch.
-void GemmTiles(const Context& context, const TernaryMatrix& matrix, const std::uint8_t* tiles,
-               std::size_t tile, std::size_t count, float* out) {
+constexpr std::size_t kTilesOf48 = quant::kTile48Rows / kTileRows;    // of a tile of 48 rows
+constexpr std::size_t kTilesOfPanel = quant::kPanelRows / kTileRows;  // of a panel of columns
+
+std::size_t RoundUp(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
+
+/// Tiles of 16 rows in a piece, if the matrix is taken by tables: as many pieces for each thread.
+std::size_t TilesByTables(const Context& context, const TernaryMatrix& matrix) noexcept {
+  if (matrix.layout == MatrixLayout::kColumns) return kTilesOfPanel;
+  const std::size_t all = matrix.padded_rows() / kTileRows;
+  const std::size_t most =
+      matrix.layout == MatrixLayout::kTile16 ? kMostTableTiles : kMostMadeTiles;
+  const std::size_t pieces =
+      RoundUp((all + most - 1) / most, static_cast<std::size_t>(context.team.size()));
+  const std::size_t tiles = std::max<std::size_t>(1, (all + pieces - 1) / pieces);
+  return matrix.layout == MatrixLayout::kTile48 ? RoundUp(tiles, kTilesOf48) : tiles;
+}
+
+/// How the batch meets a matrix: all threads of a pass get the same.
+struct Plan {
+  bool by_tables;
+  std::size_t tiles;        ///< of 16 rows, in a piece
+  std::size_t pieces;       ///< of the rows
+  std::size_t parts;        ///< of the tokens
+  std::size_t part_tokens;  ///< in a part, a multiple of kVlutTokens
+};
+
+Plan PlanOf(const Context& context, const TernaryMatrix& matrix) noexcept {
+  const std::size_t by_tables = TilesByTables(context, matrix);
+  Plan plan{.by_tables = GainOfTables(context, by_tables * kTileRows) > 1,
+            .tiles = matrix.layout == MatrixLayout::kTile48 ? 2 * kTilesOf48 : kGemmTiles,
+            .pieces = 1,
+            .parts = 1,
+            .part_tokens = RoundUp(context.num_tokens, kVlutTokens)};
+  if (plan.by_tables) plan.tiles = by_tables;
+  plan.pieces = (matrix.padded_rows() / kTileRows + plan.tiles - 1) / plan.tiles;
+  if (!plan.by_tables) return plan;
+  // A piece by tables is long, so it is dealt out in parts: some eight items for a thread.
+  const std::size_t blocks = plan.part_tokens / kVlutTokens;
+  const std::size_t wanted = 8 * static_cast<std::size_t>(context.team.size()) / plan.pieces + 1;
+  const std::size_t blocks_of_part = (blocks + wanted - 1) / wanted;
+  plan.part_tokens = blocks_of_part * kVlutTokens;
+  plan.parts = (blocks + blocks_of_part - 1) / blocks_of_part;
+  return plan;
+}
+
+/// Tiles of a matrix as Tile16. What is made from another layout stays in scratch.tiles, so that
+/// the same tiles can meet more tokens. One a thread and matrix.
+class Sixteens {
+ public:
+  Sixteens(const Context& context, const TernaryMatrix& matrix)
+      : context_(context), matrix_(matrix), tile_bytes_(quant::TileBytes(matrix.cols)) {}
+
+  /// Tiles [first, first + count): of kTile48 whole tiles of 48 rows; of kColumns tiles of one
+  /// panel; at most kMostMadeTiles unless the layout is kTile16.
+  const std::uint8_t* Get(std::size_t first, std::size_t count) {
+    if (matrix_.layout == MatrixLayout::kTile16) return matrix_.tiles.data() + first * tile_bytes_;
+    std::uint8_t* made = context_.scratch().tiles.data();
+    const bool columns = matrix_.layout == MatrixLayout::kColumns;
+    const std::size_t begin = columns ? first / kTilesOfPanel * kTilesOfPanel : first;
+    const Range wanted{begin, columns ? begin + kTilesOfPanel : first + count};
+    if (made_.begin != wanted.begin || made_.end != wanted.end) Make(wanted, made);
+    made_ = wanted;
+    return made + (first - begin) * tile_bytes_;
+  }
+
+ private:
+  void Make(Range tiles, std::uint8_t* made) const {
+    const kernels::Kernels& kernels = context_.weights.kernels;
+    if (matrix_.layout == MatrixLayout::kColumns) {
+      const TilePlace place =
+          PlaceOfTile(matrix_.layout, matrix_.cols, matrix_.num_tiles, tiles.begin / kTilesOfPanel);
+      return kernels.sparse().tiles_of_columns(matrix_.tiles.data() + place.offset,
+                                               place.column_bytes, matrix_.num_blocks, made);
+    }
+    const bool of_48 = matrix_.layout == MatrixLayout::kTile48;
+    const std::size_t step = of_48 ? kTilesOf48 : 1;
+    const std::size_t bytes = TileBytes(matrix_.layout, matrix_.cols);
+    const auto make = of_48 ? kernels.tile48().to_tile16 : kernels.sparse().tile_of_rows;
+    for (std::size_t t = tiles.begin; t < tiles.end; t += step) {
+      make(matrix_.tiles.data() + t / step * bytes, matrix_.num_blocks,
+           made + (t - tiles.begin) * tile_bytes_);
+    }
+  }
+
+  const Context& context_;
+  const TernaryMatrix& matrix_;
+  const std::size_t tile_bytes_;
+  Range made_{0, 0};
+};
+
+/// Rows tile * 16 on of a matrix, as `count` tiles of Tile16.
+struct Rows {
+  const std::uint8_t* tiles;
+  std::size_t tile, count;
+};
+
+/// Two tiles at a time, times all of the tokens.
+void MultiplyAdd(const Context& context, const TernaryMatrix& matrix, const Rows& rows,
+                 Range tokens, float* out) {
   const QuantizedActivations& acts = context.state.activations;
   ThreadScratch& scratch = context.scratch();
-  const std::size_t stride = count * kTileRows;
-  context.weights.kernels.tile16().gemm(tiles, count, matrix.num_blocks, acts.values.data(),
-                                        acts.sums.data(), context.num_tokens, scratch.sums.data(),
-                                        stride, scratch.codes.data());
-  RescaleRows(context, matrix, Range{0, context.num_tokens},
-              Range{tile * kTileRows, tile * kTileRows + stride}, scratch.sums.data(), stride, out);
-}
-
-/// Tiles [tile, tile + count) of layout kTile16 or kRows, at most kGemmTiles of them.
-void GemmTilesAt(const Context& context, const TernaryMatrix& matrix, std::size_t tile,
-                 std::size_t count, float* out) {
-  const std::size_t tile_bytes = quant::TileBytes(matrix.cols);
-  const std::uint8_t* tiles = matrix.tiles.data() + tile * tile_bytes;
-  if (matrix.layout == MatrixLayout::kRows) {
-    std::uint8_t* made = context.scratch().tiles.data();
-    for (std::size_t t = 0; t < count; ++t) {
-      context.weights.kernels.sparse().tile_of_rows(tiles + t * tile_bytes, matrix.num_blocks,
-                                                    made + t * tile_bytes);
-    }
-    tiles = made;
-  }
-  GemmTiles(context, matrix, tiles, tile, count, out);
-}
-
-/// Tiles of 48 rows that become sixteens at a time, and the sixteens of one.
-constexpr std::size_t kTiles48AtOnce = 2, kSixteens = quant::kTile48Rows / kTileRows;
-
-void GemmTiles48(const Context& context, const TernaryMatrix& matrix, Range tiles, float* out) {
-  const std::size_t bytes = quant::Tile48Bytes(matrix.cols);
-  const std::size_t made_bytes = quant::TileBytes(matrix.cols);
-  std::uint8_t* made = context.scratch().tiles.data();
-  for (std::size_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    context.weights.kernels.tile48().to_tile16(
-        matrix.tiles.data() + tile * bytes, matrix.num_blocks,
-        made + (tile - tiles.begin) * kSixteens * made_bytes);
-  }
-  const std::size_t count = (tiles.end - tiles.begin) * kSixteens;
-  for (std::size_t t = 0; t < count; t += kGemmTiles) {
-    GemmTiles(context, matrix, made + t * made_bytes, tiles.begin * kSixteens + t,
-              std::min(kGemmTiles, count - t), out);
+  const std::size_t token_bytes = matrix.num_blocks * quant::kTileBlock;
+  for (std::size_t t = 0; t < rows.count; t += kGemmTiles) {
+    const std::size_t now = std::min(kGemmTiles, rows.count - t), stride = now * kTileRows;
+    context.weights.kernels.tile16().gemm(
+        rows.tiles + t * quant::TileBytes(matrix.cols), now, matrix.num_blocks,
+        acts.values.data() + tokens.begin * token_bytes, acts.sums.data() + tokens.begin,
+        tokens.end - tokens.begin, scratch.sums.data(), stride, scratch.codes.data());
+    const std::size_t row = (rows.tile + t) * kTileRows;
+    RescaleRows(context, matrix, tokens, Range{row, row + stride}, scratch.sums.data(), stride,
+                out);
   }
 }
 
-/// From columns: a panel of 256 rows becomes sixteen tiles at a time.
-void GemmOfColumns(const Context& context, const TernaryMatrix& matrix, float* out) {
-  constexpr std::size_t kGroupsOfPanel = quant::kPanelRows / kTileRows / kGemmTiles;
-  const std::size_t tile_bytes = quant::TileBytes(matrix.cols);
-  std::uint8_t* made = context.scratch().tiles.data();
-  constexpr std::size_t kGroupsAtOnce = kGroupsOfPanel / 2;  // helpers make the panel again
-  std::size_t made_panel = matrix.num_tiles;                 // none yet
-  context.team.Deal(matrix.num_tiles * kGroupsOfPanel, kGroupsAtOnce, [&](Range groups) {
-    for (std::size_t group = groups.begin; group < groups.end; ++group) {
-      const std::size_t panel = group / kGroupsOfPanel;
-      if (panel != made_panel) {
-        const TilePlace place = PlaceOfTile(matrix.layout, matrix.cols, matrix.num_tiles, panel);
-        context.weights.kernels.sparse().tiles_of_columns(
-            matrix.tiles.data() + place.offset, place.column_bytes, matrix.num_blocks, made);
-        made_panel = panel;
-      }
-      GemmTiles(context, matrix, made + group % kGroupsOfPanel * kGemmTiles * tile_bytes,
-                group * kGemmTiles, kGemmTiles, out);
-    }
-  });
+/// All of the tiles, times 32 tokens at a time.
+void LookUp(const Context& context, const TernaryMatrix& matrix, const Rows& rows, Range tokens,
+            float* out) {
+  ThreadScratch& scratch = context.scratch();
+  const std::size_t count = rows.count * kTileRows, row = rows.tile * kTileRows;
+  const std::size_t token_bytes = matrix.num_blocks * quant::kTileBlock;
+  for (std::size_t token = tokens.begin; token < tokens.end; token += kVlutTokens) {
+    const std::size_t now = std::min(kVlutTokens, tokens.end - token);
+    const kernels::VlutArgs args{
+        .tiles = rows.tiles,
+        .num_tiles = rows.count,
+        .num_blocks = matrix.num_blocks,
+        .panels = context.state.activations.values.data() + token * token_bytes,
+        .num_tokens = now,
+        .out = scratch.sums.data(),
+        .out_stride = count,
+        .scratch = scratch.codes.data()};
+    context.weights.kernels.vlut().gemm(&args);
+    RescaleRows(context, matrix, Range{token, token + now}, Range{row, row + count},
+                scratch.sums.data(), count, out);
+  }
 }
 
-/// Tiles of the matrix's own layout in a piece.
-std::size_t TilesOfPiece(const TernaryMatrix& matrix) noexcept {
-  return matrix.layout == MatrixLayout::kTile48 ? kTiles48AtOnce : kGemmTiles;
+/// An item, its rows in pieces of the plan.
+void Multiply(const Context& context, const TernaryMatrix& matrix, const Plan& plan,
+              const GemmItem& item, Sixteens* sixteens, float* out) {
+  const std::size_t end = item.rows.end / kTileRows;
+  for (std::size_t tile = item.rows.begin / kTileRows; tile < end; tile += plan.tiles) {
+    const std::size_t count = std::min(plan.tiles, end - tile);
+    const Rows rows{sixteens->Get(tile, count), tile, count};
+    (plan.by_tables ? LookUp : MultiplyAdd)(context, matrix, rows, item.tokens, out);
+  }
+}
+
+GemmItem ItemAt(const Context& context, const TernaryMatrix& matrix, const Plan& plan,
+                std::size_t index) noexcept {
+  const std::size_t row = index / plan.parts * plan.tiles * kTileRows;
+  const std::size_t token = index % plan.parts * plan.part_tokens;
+  return {Range{row, std::min(row + plan.tiles * kTileRows, matrix.padded_rows())},
+          Range{token, std::min(token + plan.part_tokens, context.num_tokens)}};
 }
 
 }  // namespace
 
-std::size_t GemmPieces(const TernaryMatrix& matrix) noexcept {
-  const std::size_t of_piece = TilesOfPiece(matrix);
-  return (matrix.num_tiles + of_piece - 1) / of_piece;
+double GainOfTables(const Context& context, std::size_t rows) noexcept {
+  // Sixteen tokens take more than half of the time of 32, and lanes without a token take theirs.
+  constexpr double kCostOfSixteen = 0.6;
+  const std::size_t whole = context.num_tokens / kVlutTokens,
+                    rest = context.num_tokens % kVlutTokens;
+  const double cost = static_cast<double>(whole) + (rest == 0    ? 0
+                                                    : rest <= 16 ? kCostOfSixteen
+                                                                 : 1);
+  const auto lanes = static_cast<double>(context.num_tokens) / kVlutTokens;
+  const auto shared =
+      static_cast<double>(rows) / static_cast<double>(rows + kernels::kVlutTableRows);
+  return context.weights.vlut_gain * shared * lanes / cost;
 }
 
-Range GemmPieceRows(const TernaryMatrix& matrix, std::size_t piece) noexcept {
-  const std::size_t rows = TilesOfPiece(matrix) * TileRows(matrix.layout);
-  return Range{piece * rows, std::min((piece + 1) * rows, matrix.padded_rows())};
+double GemmGain(const Context& context, const TernaryMatrix& matrix) noexcept {
+  constexpr double kMost = 8;  // where tables are forced, zeros are still left out
+  return std::clamp(GainOfTables(context, TilesByTables(context, matrix) * kTileRows), 1.0, kMost);
 }
 
-void GemmPiece(const Context& context, const TernaryMatrix& matrix, std::size_t piece, float* out) {
-  const std::size_t of_piece = TilesOfPiece(matrix), first = piece * of_piece;
-  const std::size_t end = std::min(first + of_piece, matrix.num_tiles);
-  if (matrix.layout == MatrixLayout::kTile48) {
-    return GemmTiles48(context, matrix, Range{first, end}, out);
-  }
-  GemmTilesAt(context, matrix, first, end - first, out);
+std::size_t GemmItems(const Context& context, const TernaryMatrix& matrix) noexcept {
+  const Plan plan = PlanOf(context, matrix);
+  return plan.pieces * plan.parts;
 }
 
-void GemmRows(const Context& context, const TernaryMatrix& matrix, Range rows, float* out) {
-  const std::size_t end = rows.end / kTileRows;
-  for (std::size_t tile = rows.begin / kTileRows; tile < end; tile += kGemmTiles) {
-    GemmTilesAt(context, matrix, tile, std::min(kGemmTiles, end - tile), out);
-  }
+GemmItem GemmItemAt(const Context& context, const TernaryMatrix& matrix,
+                    std::size_t index) noexcept {
+  return ItemAt(context, matrix, PlanOf(context, matrix), index);
+}
+
+void GemmPart(const Context& context, const TernaryMatrix& matrix, const GemmItem& item,
+              float* out) {
+  Sixteens sixteens(context, matrix);
+  Multiply(context, matrix, PlanOf(context, matrix), item, &sixteens, out);
 }
 
 void Gemm(const Context& context, const TernaryMatrix& matrix, float* out) {
-  if (matrix.layout == MatrixLayout::kColumns) return GemmOfColumns(context, matrix, out);
-  context.team.Deal(GemmPieces(matrix), 1, [&](Range pieces) {
-    for (std::size_t piece = pieces.begin; piece < pieces.end; ++piece) {
-      GemmPiece(context, matrix, piece, out);
-    }
-  });
+  const Plan plan = PlanOf(context, matrix);
+  // Of a panel of columns, half: a thread that helps makes the panel again.
+  const bool halves = matrix.layout == MatrixLayout::kColumns && !plan.by_tables;
+  Sixteens sixteens(context, matrix);
+  context.team.Deal(
+      plan.pieces * plan.parts, halves ? kTilesOfPanel / kGemmTiles / 2 : 1, [&](Range items) {
+        for (std::size_t i = items.begin; i < items.end; ++i) {
+          Multiply(context, matrix, plan, ItemAt(context, matrix, plan, i), &sixteens, out);
+        }
+      });
 }
 
 }  // namespace bittern::model

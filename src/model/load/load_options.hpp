@@ -27,12 +27,22 @@ enum class SkipMode : std::uint8_t {
   kOn,
 };
 
+/// How batches of more than a few tokens multiply ternary matrices (forward/gemm.cpp).
+enum class BatchKernel : std::uint8_t {
+  kAuto,    ///< the faster of the two, by vlut_gain
+  kTile16,  ///< multiply-adds (kernels::Tile16Ops)
+  kVlut,    ///< tables across tokens (kernels::VlutOps)
+};
+
 struct LoadOptions {
   /// Of ternary matrices: speed and memory. None: runtime::LoadedModel chooses (layout_choice.hpp),
   /// model::Model takes kTile16.
   std::optional<MatrixLayout> layout = {};
   HeadMode head = HeadMode::kAuto;
   SkipMode zero_skip = SkipMode::kAuto;
+  BatchKernel batch_kernel = BatchKernel::kAuto;
+  /// What was measured of VlutOps::gain on this machine; 0: nothing.
+  double vlut_gain = 0;
   /// Kernels of this instruction set (kernels::SelectKernelsForced); empty: the program's choice
   /// (kernels::ForceIsa), else the best of this CPU.
   std::string isa = {};

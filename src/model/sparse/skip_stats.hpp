@@ -34,9 +34,9 @@ struct SkipStats {
 
 /// Whether it pays in a batch to take live terms by themselves, each of which costs `cost` times as
 /// much as in dense tiles (kernels::SparseOps). What is gained must also pay for finding them.
-[[nodiscard]] constexpr bool PaysToSkip(double share_of_live, float cost) noexcept {
+[[nodiscard]] constexpr bool PaysToSkip(double share_of_live, double cost) noexcept {
   constexpr double kFinding = 0.05;
-  return share_of_live * static_cast<double>(cost) + kFinding < 1;
+  return share_of_live * cost + kFinding < 1;
 }
 
 }  // namespace bittern::model

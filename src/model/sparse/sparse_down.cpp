@@ -151,8 +151,9 @@ void DownOfBatch(const Context& context, const LayerWeights& layer) {
   std::size_t count = 0;
   for (std::size_t token = 0; token < context.num_tokens; ++token) count += live.counts[token];
   const std::size_t all = context.num_tokens * matrix.cols;
-  const bool dense = !PaysToSkip(static_cast<double>(count) / static_cast<double>(all),
-                                 context.weights.kernels.sparse().column_cost);
+  const bool dense =
+      !PaysToSkip(static_cast<double>(count) / static_cast<double>(all),
+                  context.weights.kernels.sparse().column_cost * GemmGain(context, matrix));
   if (context.team.index() == 0) {
     context.scratch().skips.down_products.Add(all, dense ? all : count);
   }

@@ -61,9 +61,12 @@ void ExpectSameWithoutZeros(const SmallModel& small) {
   for (const auto layout : {MatrixLayout::kTile16, MatrixLayout::kTile48}) {
     for (const int threads : {1, 3}) {
       for (const std::size_t batch : {2u, 7u, 9u, 33u, 60u}) {
-        EXPECT_EQ(LogitsOf(small, {.layout = layout, .zero_skip = SkipMode::kOn}, threads, batch),
-                  expected)
-            << threads << " threads, batches of " << batch;
+        for (const auto kernel : {BatchKernel::kTile16, BatchKernel::kVlut}) {
+          const LoadOptions options{
+              .layout = layout, .zero_skip = SkipMode::kOn, .batch_kernel = kernel};
+          EXPECT_EQ(LogitsOf(small, options, threads, batch), expected)
+              << threads << " threads, batches of " << batch;
+        }
       }
     }
   }

@@ -17,11 +17,11 @@ namespace bittern::model {
 namespace {
 
 /// The share of gates above zero among some rows, from one token in eight.
-double ShareOfLive(const Context& context, const LayerWeights& layer, Range rows) {
+double ShareOfLive(const Context& context, const LayerWeights& layer, Range rows, Range tokens) {
   const std::size_t size = rows.end - rows.begin;
   const float* gates = context.state.gate_up.data() + rows.begin;
   std::size_t live = 0, all = 0;
-  for (std::size_t token = 0; token < context.num_tokens; token += 8, all += size) {
+  for (std::size_t token = tokens.begin; token < tokens.end; token += 8, all += size) {
     live += context.weights.kernels.sparse().find_positive(
         gates + token * layer.gate_up_proj.padded_rows(), size, 0, context.scratch().live.data());
   }
@@ -39,9 +39,9 @@ kernels::From SourceOfRows(std::size_t token) {
 }
 
 /// The gated product of a token in some rows, whose gates are there, from those rows of up_proj
-/// whose gate is above zero.
-void GateLiveRows(const Context& context, const LayerWeights& layer, std::size_t token,
-                  Range rows) {
+/// whose gate is above zero. from: where it finds them.
+void GateLiveRows(const Context& context, const LayerWeights& layer, std::size_t token, Range rows,
+                  kernels::From from) {
   const TernaryMatrix& matrix = layer.up_proj;
   const TernaryMatrix::Part& part = matrix.parts[0];
   const kernels::SparseOps& sparse = context.weights.kernels.sparse();
@@ -61,7 +61,7 @@ void GateLiveRows(const Context& context, const LayerWeights& layer, std::size_t
                                  .count = count,
                                  .act = OrderedInput(context, matrix, token),
                                  .act_sum = acts.sums[token],
-                                 .from = SourceOfRows(token),
+                                 .from = from,
                                  .out = scratch.live_sums.data()};
   sparse.gemv_rows(&product);
   std::int32_t* sums = scratch.sums.data();
@@ -81,51 +81,59 @@ void GateLiveRows(const Context& context, const LayerWeights& layer, std::size_t
   context.floats().relu2_mul(gate, scratch.live_up.data(), size, gate);
 }
 
-/// The same of all tokens, from all rows of up_proj. rows: whole tiles of it, or what is left.
-void GateDenseRows(const Context& context, const LayerWeights& layer, Range rows) {
+/// The same of some tokens, from all rows of up_proj. rows: whole tiles of it, or what is left.
+void GateDenseRows(const Context& context, const LayerWeights& layer, Range rows, Range tokens) {
   const std::size_t up_stride = layer.up_proj.padded_rows(), size = rows.end - rows.begin;
   const std::size_t end = std::min(quant::TilesOfRows(rows.end) * quant::kTileRows, up_stride);
-  context.scratch().skips.up_products.Add(size * context.num_tokens, size * context.num_tokens);
-  GemmRows(context, layer.up_proj, Range{rows.begin, end}, context.state.up.data());
-  for (std::size_t token = 0; token < context.num_tokens; ++token) {
+  const std::size_t products = size * (tokens.end - tokens.begin);
+  context.scratch().skips.up_products.Add(products, products);
+  GemmPart(context, layer.up_proj, {Range{rows.begin, end}, tokens}, context.state.up.data());
+  for (std::size_t token = tokens.begin; token < tokens.end; ++token) {
     float* gate = context.state.gate_up.data() + token * layer.gate_up_proj.padded_rows();
     const float* up = context.state.up.data() + token * up_stride;
     context.floats().relu2_mul(gate + rows.begin, up + rows.begin, size, gate + rows.begin);
   }
 }
 
-/// The gated product of all tokens in some rows, whose gates are there.
-void GateRows(const Context& context, const LayerWeights& layer, Range rows) {
+/// The gated product of some tokens in some rows, whose gates are there.
+void GateRows(const Context& context, const LayerWeights& layer, Range rows, Range tokens) {
   rows.end = std::min(rows.end, layer.num_neurons());
   if (rows.begin >= rows.end) return;
   if (!context.few() &&
-      !PaysToSkip(ShareOfLive(context, layer, rows), context.weights.kernels.sparse().row_cost)) {
-    return GateDenseRows(context, layer, rows);
+      !PaysToSkip(ShareOfLive(context, layer, rows, tokens),
+                  context.weights.kernels.sparse().row_cost * GemmGain(context, layer.up_proj))) {
+    return GateDenseRows(context, layer, rows, tokens);
   }
-  for (std::size_t token = 0; token < context.num_tokens; ++token) {
-    GateLiveRows(context, layer, token, rows);
+  for (std::size_t token = tokens.begin; token < tokens.end; ++token) {
+    GateLiveRows(context, layer, token, rows, SourceOfRows(token - tokens.begin));
   }
 }
 
-/// gate_proj in pieces: of a few tokens tiles as they are stored, of more those of gemm.
-struct GatePieces {
+/// gate_proj in items that can be dealt out: of a few tokens tiles as they are stored, of more
+/// those of gemm.
+struct GateItems {
   const Context& context;
   const TernaryMatrix& matrix;
 
   [[nodiscard]] std::size_t count() const {
-    return context.few() ? matrix.num_tiles : GemmPieces(matrix);
+    return context.few() ? matrix.num_tiles : GemmItems(context, matrix);
   }
   [[nodiscard]] std::size_t at_once() const { return context.few() ? TilesAtOnce(matrix) : 1; }
-  void Multiply(Range pieces) const {
+  /// Computes the gates of some items, then calls then(rows, tokens) for them.
+  template <class Then>
+  void Multiply(Range items, const Then& then) const {
     float* gate = context.state.gate_up.data();
-    if (context.few()) return LinearTiles(context, matrix, pieces, gate);
-    for (std::size_t i = pieces.begin; i < pieces.end; ++i) GemmPiece(context, matrix, i, gate);
-  }
-  [[nodiscard]] Range Rows(Range pieces) const {
-    const std::size_t tile_rows = TileRows(matrix.layout);
-    if (context.few()) return Range{pieces.begin * tile_rows, pieces.end * tile_rows};
-    return Range{GemmPieceRows(matrix, pieces.begin).begin,
-                 GemmPieceRows(matrix, pieces.end - 1).end};
+    if (context.few()) {
+      LinearTiles(context, matrix, items, gate);
+      const std::size_t tile_rows = TileRows(matrix.layout);
+      return then(Range{items.begin * tile_rows, items.end * tile_rows},
+                  Range{0, context.num_tokens});
+    }
+    for (std::size_t i = items.begin; i < items.end; ++i) {
+      const GemmItem item = GemmItemAt(context, matrix, i);
+      GemmPart(context, matrix, item, gate);
+      then(item.rows, item.tokens);
+    }
   }
 };
 
@@ -139,23 +147,25 @@ void OrderUpInput(const Context& context, const LayerWeights& layer, std::size_t
 }
 
 void GatedUp(const Context& context, const LayerWeights& layer) {
-  const GatePieces gate{context, layer.gate_up_proj};
+  const GateItems gate{context, layer.gate_up_proj};
   if (context.num_tokens > 1 && context.state.tracer == nullptr) {
     // The thread that made a gate goes on with its rows, which stay in the cache for all tokens. No
     // barrier lies in between.
-    return context.team.Deal(gate.count(), gate.at_once(), [&](Range pieces) {
-      gate.Multiply(pieces);
-      GateRows(context, layer, gate.Rows(pieces));
+    return context.team.Deal(gate.count(), gate.at_once(), [&](Range items) {
+      gate.Multiply(items,
+                    [&](Range rows, Range tokens) { GateRows(context, layer, rows, tokens); });
     });
   }
   // A single token reads both from memory, where two long streams come faster than many short ones
-  // in turn. Who traces wants all gates first, too.
-  context.team.Deal(gate.count(), gate.at_once(), [&](Range pieces) { gate.Multiply(pieces); });
+  // in turn. A tracer wants all gates first, too.
+  context.team.Deal(gate.count(), gate.at_once(),
+                    [&](Range items) { gate.Multiply(items, [](Range, Range) {}); });
   if (context.state.tracer == nullptr) context.team.Barrier();
   TraceShares(context, &layer, TracePoint::kGate);
   constexpr std::size_t kTilesAtOnce = 24;  // 384 rows: some microseconds
   context.team.Deal(quant::TilesOfRows(layer.num_neurons()), kTilesAtOnce, [&](Range tiles) {
-    GateRows(context, layer, Range{tiles.begin * quant::kTileRows, tiles.end * quant::kTileRows});
+    GateRows(context, layer, Range{tiles.begin * quant::kTileRows, tiles.end * quant::kTileRows},
+             Range{0, context.num_tokens});
   });
 }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables across tokens (vlut/tables.inc) with AVX2: sixteen tokens are one register, so 32 tokens
+// are two loads from neighbouring places for one offset.
+#include <immintrin.h>
+
+#include "kernels/kernel.h"
+#include "kernels/unroll.inc"
+#include "kernels/vlut/x86_256.inc"
+// after what it needs
+#include "kernels/vlut/tables.inc"
+
+namespace bittern::kernels {
+namespace {
+
+void Gemm(const VlutArgs* args) {
+  args->num_tokens <= 16 ? Multiply<Lanes16, 1>(*args) : Multiply<Lanes16, 2>(*args);
+}
+
+constexpr VlutOps kOps = {.gemm = Gemm, .gain = 2.0f};
+
+}  // namespace
+
+extern const KernelInfo k_vlut_avx2;
+const KernelInfo k_vlut_avx2 = {.name = "vlut_avx2", .isa = Isa::avx2, .vlut = &kOps};
+
+}  // namespace bittern::kernels

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables across tokens (vlut/tables.inc) without intrinsics: eight lanes that the compiler maps to
+// whatever the machine has.
+#include "kernels/kernel.h"
+#include "kernels/unroll.inc"
+
+namespace bittern::kernels {
+namespace {
+
+struct Lanes8 {
+  static constexpr size_t kLanes = 8;
+  using Vector = int16_t __attribute__((vector_size(16)));
+  Vector v;
+};
+
+template <class V>
+V Zero();
+template <class V>
+V Load(const void* p);
+
+template <>
+inline Lanes8 Zero<Lanes8>() {
+  return {Lanes8::Vector{}};
+}
+template <>
+inline Lanes8 Load<Lanes8>(const void* p) {
+  Lanes8 x;
+  __builtin_memcpy(&x, p, sizeof(x));
+  return x;
+}
+inline void Store(void* p, Lanes8 x) { __builtin_memcpy(p, &x, sizeof(x)); }
+inline Lanes8 Add(Lanes8 x, Lanes8 y) { return {x.v + y.v}; }
+inline Lanes8 Sub(Lanes8 x, Lanes8 y) { return {x.v - y.v}; }
+
+inline void AddTo(int32_t* sums, Lanes8 x) {
+  for (size_t i = 0; i < Lanes8::kLanes; ++i) sums[i] += x.v[i];
+}
+
+inline void LoadColumns(const int8_t* const* panels, size_t offset, Lanes8 (&columns)[4]) {
+  for (size_t c = 0; c < 4; ++c) {
+    for (size_t i = 0; i < Lanes8::kLanes; ++i) columns[c].v[i] = panels[0][offset + i * 4 + c];
+  }
+}
+
+inline void MapStep(const uint8_t* bytes, size_t entry_bytes, uint16_t* offsets) {
+  for (size_t i = 0; i < 64; ++i) {
+    const unsigned b = bytes[i];
+    const unsigned number = 27 * (b >> 6) + 9 * (b >> 4 & 3) + 3 * (b >> 2 & 3) + (b & 3);
+    offsets[i] = static_cast<uint16_t>(number * entry_bytes);
+  }
+}
+
+}  // namespace
+}  // namespace bittern::kernels
+
+#include "kernels/vlut/tables.inc"
+
+namespace bittern::kernels {
+namespace {
+
+void Gemm(const VlutArgs* args) {
+  args->num_tokens <= 16 ? Multiply<Lanes8, 2>(*args) : Multiply<Lanes8, 4>(*args);
+}
+
+constexpr VlutOps kOps = {.gemm = Gemm, .gain = 2.0f};
+
+}  // namespace
+
+extern const KernelInfo k_vlut_scalar;
+const KernelInfo k_vlut_scalar = {.name = "vlut_scalar", .isa = Isa::scalar, .vlut = &kOps};
+
+}  // namespace bittern::kernels

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The measurement runs on weights that stay in cache, as the weights of a piece do for all tokens
+// of a batch. Both kernels take turns, so that a change of the clock meets both.
+#include "runtime/batch_kernel_choice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "base/aligned_buffer.hpp"
+#include "quant/layouts/tile16.hpp"
+#include "runtime/machine_probe.hpp"
+
+namespace bittern::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using kernels::kGemmTiles;
+
+constexpr std::size_t kBlocks = 20, kCols = kBlocks * quant::kTileBlock;
+constexpr std::size_t kTiles = 64, kRows = kTiles * quant::kTileRows;
+constexpr std::size_t kTokens = kernels::kVlutTokens;
+constexpr std::uint64_t kWorthMeasuring = std::uint64_t{64} << 20;  // bytes of weights
+constexpr int kRounds = 5;
+
+/// What one thread needs for its own multiplications. The time does not depend on the values.
+struct Operands {
+  AlignedBuffer<std::uint8_t> tiles, codes, scratch;
+  AlignedBuffer<std::int8_t> panels;
+  AlignedBuffer<std::int32_t> sums, out;
+
+  static Result<Operands> Create() {
+    const char* what = "the measurement of batches";
+    Operands o;
+    o.tiles =
+        BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(kTiles * quant::TileBytes(kCols), what));
+    std::fill(o.tiles.data(), o.tiles.data() + o.tiles.size(), std::uint8_t{0x62});
+    o.codes = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(kGemmTiles * kBlocks * 2048, what));
+    o.scratch =
+        BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(kernels::VlutScratch(kTiles), what));
+    o.panels = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(kTokens * kCols, what));
+    o.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(kTokens, what));
+    o.out = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(kTokens * kRows, what));
+    return o;
+  }
+  void Multiply(const kernels::Kernels& kernels) {
+    constexpr std::size_t kStride = kGemmTiles * quant::kTileRows;
+    for (std::size_t tile = 0; tile < kTiles; tile += kGemmTiles) {
+      kernels.tile16().gemm(tiles.data() + tile * quant::TileBytes(kCols), kGemmTiles, kBlocks,
+                            panels.data(), sums.data(), kTokens, out.data(), kStride, codes.data());
+    }
+  }
+  void LookUp(const kernels::Kernels& kernels) {
+    const kernels::VlutArgs args{.tiles = tiles.data(),
+                                 .num_tiles = kTiles,
+                                 .num_blocks = kBlocks,
+                                 .panels = panels.data(),
+                                 .num_tokens = kTokens,
+                                 .out = out.data(),
+                                 .out_stride = kRows,
+                                 .scratch = scratch.data()};
+    kernels.vlut().gemm(&args);
+  }
+};
+
+}  // namespace
+
+Result<double> MeasureVlutGain(ThreadPool& pool, const kernels::Kernels& kernels) {
+  std::vector<Operands> operands;
+  for (int i = 0; i < pool.size(); ++i) operands.push_back(BITTERN_TRY(Operands::Create()));
+  const auto seconds = [&](auto run) {
+    const auto start = Clock::now();
+    pool.Run([&](Team& team) { (operands[static_cast<std::size_t>(team.index())].*run)(kernels); });
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  seconds(&Operands::Multiply);  // pages and clocks
+  std::vector<double> gains;
+  for (int round = 0; round < kRounds; ++round) {
+    const double of_tile16 = seconds(&Operands::Multiply), of_vlut = seconds(&Operands::LookUp);
+    gains.push_back(of_tile16 / std::max(of_vlut, 1e-9));
+  }
+  std::ranges::sort(gains);
+  return gains[kRounds / 2];
+}
+
+BatchKernelChoice ChooseBatchKernel(std::uint64_t ternary_bytes, const kernels::Kernels& kernels,
+                                    ThreadPool& pool, const LayoutCache& cache) {
+  const std::string of =
+      fmt::format("{} beside {}", kernels.vlut_info->name, kernels.tile16_info->name);
+  if (ternary_bytes < kWorthMeasuring) {
+    const bool same = kernels.vlut_info->isa == kernels.tile16_info->isa;
+    const double gain = same ? static_cast<double>(kernels.vlut().gain) : 0;
+    return {gain, fmt::format("{}: {:.2f} times as fast as a rule", of, gain)};
+  }
+  const std::string machine = fmt::format("{}, {} threads, {}", CpuName(), pool.size(), of);
+  const auto known = cache.Find(machine);
+  const auto gain = known ? Result<double>(*known) : MeasureVlutGain(pool, kernels);
+  if (!gain) return {0, "no memory to measure others"};
+  const bool kept = known || cache.Keep(machine, *gain);
+  const std::string where = kept ? "kept in " + cache.file().string() : "not kept";
+  return {*gain, fmt::format("{}: {:.2f} times as fast here; {}, {}", of, *gain,
+                             known ? "measured before" : "measured now", where)};
+}
+
+}  // namespace bittern::runtime

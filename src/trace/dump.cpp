@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder may come from anywhere: sizes are checked before they are used.
+#include "trace/dump.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/files/atomic_file.hpp"
+#include "base/files/mapped_file.hpp"
+
+namespace bittern::trace {
+namespace {
+
+using json = nlohmann::json;
+
+constexpr const char* kVersion = "bittern trace v1";
+constexpr std::size_t kMostLayers = 1000, kMostTokens = 65536;
+
+std::string FileOf(int layer, Operation operation) {
+  if (layer < 0) return fmt::format("{}.npy", OperationName(operation));
+  return fmt::format("{:02}.{}.npy", layer, OperationName(operation));
+}
+
+/// NumPy's format 1.0: magic, length of the header, header, values.
+std::string Npy(const Trace& trace, std::size_t step) {
+  const std::size_t count = trace.at(step, 0).count;
+  std::string head = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}",
+                                 trace.tokens.size(), count);
+  head.append(63 - (10 + head.size()) % 64, ' ');
+  head += '\n';
+  std::string file("\x93NUMPY\x01\x00", 8);
+  file += static_cast<char>(head.size() & 0xff);
+  file += static_cast<char>(head.size() >> 8);
+  file += head;
+  for (std::size_t p = 0; p < trace.tokens.size(); ++p) {
+    const std::vector<float>& values = trace.at(step, p).values;
+    file.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+  }
+  return file;
+}
+
+Result<void> WriteFile(const std::filesystem::path& path, std::string_view text) {
+  auto file = BITTERN_TRY(AtomicFile::Create(path));
+  BITTERN_TRY(file.Write(text));
+  return file.Commit();
+}
+
+Result<void> MakeFolder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) return {};
+  return Fail(ErrorCode::kIo, fmt::format("{}: {}", folder.string(), error.message()));
+}
+
+/// Whether all positions have values of one size.
+bool HasValues(const Trace& trace, std::size_t step) {
+  const std::size_t count = trace.at(step, 0).count;
+  for (std::size_t p = 0; p < trace.tokens.size(); ++p) {
+    const Step& own = trace.at(step, p);
+    if (own.values.empty() || own.count != count || own.values.size() != count) return false;
+  }
+  return true;
+}
+
+/// JSON has no infinities: they become the largest numbers, what is not a number null.
+json Number(double value) {
+  if (std::isnan(value)) return nullptr;
+  return std::clamp(value, -1e300, 1e300);
+}
+
+json StepJson(const Trace& trace, std::size_t step, std::size_t position) {
+  const auto [layer, operation] = PlaceOf(step, trace.num_layers);
+  const Step& own = trace.at(step, position);
+  json sketch = json::array();
+  for (const double sum : own.sketch) sketch.push_back(Number(sum));
+  return {{"layer", layer},
+          {"operation", OperationName(operation)},
+          {"position", position},
+          {"count", own.count},
+          {"norm", Number(own.norm)},
+          {"mean", Number(own.mean)},
+          {"min", Number(own.least)},
+          {"max", Number(own.most)},
+          {"zeros", own.zeros},
+          {"hash", own.hash},
+          {"sketch", std::move(sketch)}};
+}
+
+double NumberIn(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>()
+                                                     : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::string TextIn(const json& object, const char* key, std::string otherwise = "") {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
+}
+
+/// A whole number of 0 to `most`; nothing where there is another value.
+std::optional<std::size_t> IndexIn(const json& object, const char* key, std::size_t most) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+  const auto number = found->get<std::int64_t>();
+  if (number < 0 || static_cast<std::uint64_t>(number) > most) return std::nullopt;
+  return static_cast<std::size_t>(number);
+}
+
+Result<void> ReadStep(const json& object, Trace* trace) {
+  const auto bad = [&](std::string_view what) {
+    return Fail(ErrorCode::kCorruptFile, fmt::format("a step has {}", what));
+  };
+  if (!object.is_object()) return bad("the form of no object");
+  const auto operation = OperationOf(TextIn(object, "operation"));
+  const auto position = IndexIn(object, "position", trace->tokens.size() - 1);
+  if (!operation) return bad("an operation that is not known: " + TextIn(object, "operation"));
+  if (!position) return bad("a position outside the tokens");
+  int layer = -1;
+  if (*operation > Operation::kEmbedding && *operation < Operation::kFinalNorm) {
+    const auto index = IndexIn(object, "layer", static_cast<std::size_t>(trace->num_layers) - 1);
+    if (!index || trace->num_layers == 0) return bad("a layer outside the network");
+    layer = static_cast<int>(*index);
+  }
+  Step& own = trace->at(StepOf(layer, *operation, trace->num_layers), *position);
+  own.count = IndexIn(object, "count", std::size_t{1} << 32).value_or(0);
+  own.norm = NumberIn(object, "norm");
+  own.mean = NumberIn(object, "mean");
+  own.least = NumberIn(object, "min");
+  own.most = NumberIn(object, "max");
+  own.zeros = NumberIn(object, "zeros");
+  own.hash = TextIn(object, "hash");
+  const auto sketch = object.find("sketch");
+  if (sketch == object.end() || !sketch->is_array() || sketch->size() != kSketch) {
+    return bad("no sketch of 16 numbers");
+  }
+  for (std::size_t k = 0; k < kSketch; ++k) {
+    const json& sum = (*sketch)[k];
+    own.sketch[k] = sum.is_number() ? sum.get<double>() : std::numeric_limits<double>::quiet_NaN();
+  }
+  return {};
+}
+
+/// Values of one operation, where the folder has them. What does not fit is left out.
+void ReadValues(const std::filesystem::path& folder, std::size_t step, Trace* trace) {
+  const auto [layer, operation] = PlaceOf(step, trace->num_layers);
+  const auto file = MappedFile::Open(folder / "values" / FileOf(layer, operation));
+  if (!file) return;
+  const std::size_t count = trace->at(step, 0).count, positions = trace->tokens.size();
+  const auto bytes = file->bytes();
+  if (count == 0 || bytes.size() < 10 || bytes.size() / sizeof(float) / positions < count) return;
+  const std::size_t data = positions * count * sizeof(float), head = bytes.size() - data;
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), head);
+  if (!text.starts_with("\x93NUMPY") || text.find("'<f4'") == std::string_view::npos ||
+      text.find(fmt::format("({}, {})", positions, count)) == std::string_view::npos) {
+    return;
+  }
+  for (std::size_t p = 0; p < positions; ++p) {
+    Step& own = trace->at(step, p);
+    if (own.count != count) continue;
+    own.values.resize(count);
+    std::memcpy(own.values.data(), bytes.data() + head + p * count * sizeof(float),
+                count * sizeof(float));
+  }
+}
+
+Result<Trace> ReadJson(std::string_view text) {
+  const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object() || TextIn(root, "trace") != kVersion) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("a JSON object with \"trace\": \"{}\" expected", kVersion));
+  }
+  Trace trace{.program = TextIn(root, "program"),
+              .precision = TextIn(root, "precision", "float32"),
+              .kv = TextIn(root, "kv", "f32"),
+              .isa = TextIn(root, "isa"),
+              .tokens = {},
+              .steps = {}};
+  const auto layers = IndexIn(root, "layers", kMostLayers);
+  const auto tokens = root.find("tokens"), steps = root.find("steps");
+  if (!layers || tokens == root.end() || !tokens->is_array() || tokens->empty() ||
+      tokens->size() > kMostTokens || steps == root.end() || !steps->is_array()) {
+    return Fail(ErrorCode::kCorruptFile, "layers, tokens and steps expected");
+  }
+  trace.num_layers = static_cast<int>(*layers);
+  for (const json& token : *tokens) {
+    if (!token.is_number_integer()) return Fail(ErrorCode::kCorruptFile, "a token is no number");
+    trace.tokens.push_back(token.get<TokenId>());
+  }
+  if (NumSteps(trace.num_layers) * trace.tokens.size() > steps->size() * 1000 + 1000) {
+    return Fail(ErrorCode::kCorruptFile, "nearly all steps are missing");
+  }
+  trace.steps.resize(NumSteps(trace.num_layers) * trace.tokens.size());
+  for (const json& step : *steps) BITTERN_TRY(ReadStep(step, &trace));
+  return trace;
+}
+
+}  // namespace
+
+Result<void> WriteDump(const Trace& trace, const std::filesystem::path& folder) {
+  BITTERN_TRY(MakeFolder(folder));
+  json steps = json::array();
+  bool values = false;
+  for (std::size_t step = 0; step < NumSteps(trace.num_layers); ++step) {
+    for (std::size_t p = 0; p < trace.tokens.size(); ++p) {
+      if (trace.at(step, p).count != 0) steps.push_back(StepJson(trace, step, p));
+    }
+    if (trace.tokens.empty() || !HasValues(trace, step)) continue;
+    if (!values) BITTERN_TRY(MakeFolder(folder / "values"));
+    values = true;
+    const auto [layer, operation] = PlaceOf(step, trace.num_layers);
+    BITTERN_TRY(WriteFile(folder / "values" / FileOf(layer, operation), Npy(trace, step)));
+  }
+  const json root = {
+      {"trace", kVersion},      {"program", trace.program}, {"precision", trace.precision},
+      {"kv", trace.kv},         {"isa", trace.isa},         {"layers", trace.num_layers},
+      {"tokens", trace.tokens}, {"steps", std::move(steps)}};
+  return WriteFile(folder / "trace.json", root.dump() + "\n");
+}
+
+Result<Trace> ReadDump(const std::filesystem::path& folder) {
+  const auto path = folder / "trace.json";
+  const auto file = BITTERN_TRY(MappedFile::Open(path));
+  auto trace = ReadJson({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+  BITTERN_TRY(file.CheckUnchanged());
+  if (!trace) return tl::unexpected(Within(path.string(), trace.error()));
+  for (std::size_t step = 0; step < NumSteps(trace->num_layers); ++step) {
+    ReadValues(folder, step, &*trace);
+  }
+  return trace;
+}
+
+}  // namespace bittern::trace
