@@ -26,6 +26,7 @@ constexpr double kClearSense = 3.0;  // above, what is destructive has not happe
 /// models are often sure of the wrong thing, so that shuffled words cost them even more.
 constexpr double kMostCost = 0.65, kClearCost = 0.45;
 constexpr double kClearlyBetter = 0.05;  // nats per token
+constexpr double kSmallGain = 0.01;      // a smaller one is not worth a second look
 constexpr std::uint64_t kSmallFile = std::uint64_t{64} << 20;
 constexpr int kMostRounds = 4;
 
@@ -52,7 +53,9 @@ class Search {
   void Keep(const Hypothesis& hypothesis, Probe probe, std::string evidence);
   void AddUndecided();
   [[nodiscard]] std::vector<Hypothesis> OpenHypotheses();
-  [[nodiscard]] std::optional<Probe> Try(const std::vector<Edit>& more, bool order = false);
+  [[nodiscard]] std::optional<Probe> Try(const std::vector<Edit>& edits, bool order = false,
+                                         bool more = false);
+  [[nodiscard]] bool IsClear(const Hypothesis& hypothesis, const Gain& gain);
   [[nodiscard]] double Seconds() const {
     return std::chrono::duration<double>(Clock::now() - start_).count();
   }
@@ -68,22 +71,24 @@ class Search {
   const DiagnoseOptions& options_;
   Clock::time_point start_ = Clock::now();
   Diagnosis found_;
-  std::optional<Probe> now_;  // of the reading so far
-  std::string last_error_;    // of the last trial that did not run
+  std::optional<Probe> now_;       // of the reading so far
+  std::optional<Probe> now_more_;  // the same with more text, where that was wanted
+  std::string last_error_;         // of the last trial that did not run
   bool small_ = false, trained_ = true, lost_ = false;
 };
 
 /// Runs the reading so far with more edits.
-std::optional<Probe> Search::Try(const std::vector<Edit>& more, bool order) {
+std::optional<Probe> Search::Try(const std::vector<Edit>& further, bool order, bool more) {
   std::vector<Edit> edits = found_.edits;
-  edits.insert(edits.end(), more.begin(), more.end());
+  edits.insert(edits.end(), further.begin(), further.end());
   auto file = OpenReading(open_, edits);
   if (!file) {
     last_error_ = file.error().message;
     return std::nullopt;
   }
   ++found_.trials;
-  auto probe = RunProbe(*std::move(file), {.num_threads = options_.num_threads, .order = order});
+  auto probe = RunProbe(*std::move(file),
+                        {.num_threads = options_.num_threads, .order = order, .more = more});
   if (probe) return *std::move(probe);
   last_error_ = probe.error().message;
   return std::nullopt;
@@ -125,6 +130,7 @@ void Search::Keep(const Hypothesis& hypothesis, Probe probe, std::string evidenc
                              hypothesis.cause, std::move(evidence), hypothesis.cure, true});
   found_.edits.push_back(hypothesis.edit);
   now_ = std::move(probe);
+  now_more_.reset();
   if (auto again = Try({}, /*order=*/true)) now_ = std::move(again);
 }
 
@@ -133,6 +139,18 @@ std::vector<Hypothesis> Search::OpenHypotheses() {
   const auto file = OpenReading(open_, found_.edits);
   if (!file) return {};
   return HypothesesFor(*file, small_);
+}
+
+/// Whether the gain is more than chance. Small ones, also of changes that the file itself speaks
+/// for, are looked at with more text.
+bool Search::IsClear(const Hypothesis& hypothesis, const Gain& gain) {
+  if (gain.clear) return true;
+  if (!small_ || gain.nats < (hypothesis.likely ? kSmallGain / 10 : kSmallGain)) return false;
+  if (!now_more_) now_more_ = Try({}, /*order=*/false, /*more=*/true);
+  const auto more = Try({hypothesis.edit}, /*order=*/false, /*more=*/true);
+  if (!now_more_ || !more) return false;
+  const Gain again = GainOfMore(*now_more_, *more);
+  return again.clear || (hypothesis.likely && again.nats > kSmallGain / 10);
 }
 
 /// Keeps the best hypothesis of the factor that gains most. False if none gains clearly.
@@ -154,7 +172,12 @@ bool Search::TryRound() {
     const Gain gain = GainOf(*now_, *probe);
     // Of one factor the likelier come first: a later one must be clearly better.
     const bool rival = best != nullptr && best->factor == hypothesis.factor;
-    if (!gain.clear || gain.nats <= best_gain + (rival ? kClearlyBetter : 0)) continue;
+    const double margin = rival ? kClearlyBetter : 0;
+    // What the file speaks for comes before what only the text speaks for.
+    const bool goes_before = best != nullptr && hypothesis.likely && !best->likely;
+    if (best != nullptr && best->likely && !hypothesis.likely) continue;
+    if (!goes_before && gain.nats <= best_gain + margin) continue;
+    if (!IsClear(hypothesis, gain)) continue;
     best = &hypothesis;
     best_gain = gain.nats;
     best_probe = std::move(probe);
@@ -172,6 +195,7 @@ bool Search::TryRound() {
   found_.findings.resize(findings);
   found_.edits.pop_back();
   now_ = before;
+  now_more_.reset();
   return false;
 }
 

@@ -47,6 +47,8 @@ struct Hypothesis {
   Edit edit;
   /// Wrong, it leaves no sense at all: not tried where the text is predicted well.
   bool destructive = false;
+  /// The file itself speaks for it: any gain is enough.
+  bool likely = false;
 };
 
 }  // namespace bittern::doctor

@@ -120,6 +120,9 @@ void AllScales(const Subject& s) {
   }
 }
 
+/// So many times the scale of the same matrix in the middle layer is no training's work.
+constexpr float kAbsurdScale = 8;
+
 /// A scale far from those of the same matrix in other layers.
 void OddScales(const Subject& s) {
   std::map<std::string, std::vector<std::pair<std::string, float>>> kinds;
@@ -137,9 +140,12 @@ void OddScales(const Subject& s) {
     for (const auto& [name, scale] : tensors) {
       const float ratio = scale / usual;
       if (ratio < 4 && ratio > 0.25f) continue;
-      std::vector<float> factors = {2, 4, 8, 10, 16, 32, 64, 100, 127, 128, 256, 1000, 1024};
-      std::ranges::sort(factors, {}, [&](float factor) {
-        return std::abs(std::log(ratio > 1 ? ratio / factor : ratio * factor));
+      const bool likely = ratio > kAbsurdScale || ratio < 1 / kAbsurdScale;
+      // What programs do by mistake comes first; factors within a third cannot be told apart.
+      std::vector<float> factors = {127, 128, 16, 2, 4, 8, 32, 64, 256, 10, 100, 1000, 1024};
+      std::ranges::stable_sort(factors, {}, [&](float factor) {
+        const float off = std::abs(std::log(ratio > 1 ? ratio / factor : ratio * factor));
+        return std::floor(off / 0.35f);
       });
       for (const float factor : factors) {
         const float wanted = ratio > 1 ? scale / factor : scale * factor;
@@ -149,7 +155,7 @@ void OddScales(const Subject& s) {
                            ratio > 1 ? "large" : "small"),
                fmt::format("{} the scale of {} by {}", ratio > 1 ? "divide" : "multiply", name,
                            factor),
-               SetScale(name, wanted), false});
+               SetScale(name, wanted), false, likely});
       }
     }
   }
@@ -197,6 +203,31 @@ bool SameShape(const Tensor* a, const Tensor* b) {
   return a != nullptr && b != nullptr && a->shape == b->shape;
 }
 
+/// Whether `a` has a larger scale than `b` in all layers but this one, or a smaller one.
+bool OrderIsUnlikeOthers(const Subject& s, int layer, const char* a, const char* b) {
+  int larger = 0, layers = 0;
+  bool own = false;
+  for (int i = 0; i < s.config.num_layers; ++i) {
+    const auto scale_a = ScaleOf(*s.Layer(i, a)), scale_b = ScaleOf(*s.Layer(i, b));
+    if (!scale_a || !scale_b) return false;
+    if (i == layer) {
+      own = *scale_a > *scale_b;
+      continue;
+    }
+    larger += *scale_a > *scale_b ? 1 : 0;
+    ++layers;
+  }
+  return layers >= 3 && larger == (own ? 0 : layers);
+}
+
+/// Whether all layers have both.
+bool HasBoth(const Subject& s, const char* a, const char* b) {
+  for (int i = 0; i < s.config.num_layers; ++i) {
+    if (s.Layer(i, a) == nullptr || s.Layer(i, b) == nullptr) return false;
+  }
+  return true;
+}
+
 /// Matrices and norms of one shape that converters confuse.
 void Exchanges(const Subject& s) {
   constexpr std::pair<const char*, const char*> kKinds[] = {
@@ -215,7 +246,8 @@ void Exchanges(const Subject& s) {
       const std::string prefix = fmt::format("blk.{}.", i);
       s.Add({factor, fmt::format("{0}{1} and {0}{2} are exchanged.", prefix, a, b),
              fmt::format("exchange {0}{1} and {0}{2}", prefix, a, b),
-             ExchangeTensors(prefix + a, prefix + b), false});
+             ExchangeTensors(prefix + a, prefix + b), false,
+             HasBoth(s, a, b) && OrderIsUnlikeOthers(s, i, a, b)});
     }
   }
 }

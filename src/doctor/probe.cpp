@@ -14,9 +14,35 @@ namespace {
 using tokenizer::TokenId;
 
 constexpr double kLeastGain = 0.06;  // nats per token: harmless differences make up to 0.02
+constexpr double kLeastGainOfMore = 0.03;
 constexpr double kLeastGainOtherTokens = 0.12;
 constexpr double kSigmas = 3;
-constexpr std::size_t kMostTokens = 256;  // of a text
+constexpr std::size_t kMostTokens = 256, kMostTokensOfMore = 480;  // of a text
+
+/// What follows the probe's texts where more is wanted.
+constexpr std::array<std::string_view, kNumTexts> kMoreTexts = {
+    " And God said, Let there be a firmament in the midst of the waters, and let it divide the "
+    "waters from the waters. And God made the firmament, and divided the waters which were under "
+    "the firmament from the waters which were above the firmament: and it was so. And God called "
+    "the firmament Heaven. And the evening and the morning were the second day. The LORD is my "
+    "shepherd; I shall not want. He maketh me to lie down in green pastures: he leadeth me beside "
+    "the still waters. He restoreth my soul: he leadeth me in the paths of righteousness for his "
+    "name's sake. Yea, though I walk through the valley of the shadow of death, I will fear no "
+    "evil: for thou art with me; thy rod and thy staff they comfort me.",
+    " A house is a dwelling that serves as living quarters for one or more families. A river is a "
+    "large natural stream of water. A king is a male sovereign. A road is an open way for travel "
+    "or transportation. A city is a large and densely populated urban area. A letter is a written "
+    "message addressed to a person or organization. A doctor is a licensed medical practitioner. A "
+    "child is a young person of either sex. A school is an educational institution. A garden is a "
+    "plot of ground where plants are cultivated. A tree is a tall perennial woody plant having a "
+    "main trunk and branches forming a distinct elevated crown. A song is a short musical "
+    "composition with words. A machine is any mechanical or electrical device that transmits or "
+    "modifies energy to perform or assist in the performance of human tasks.",
+    " He asked her what time it was, and she said that it was half past nine. Water boils at one "
+    "hundred degrees. In the morning they took the train to the sea; it was cold, but the sky was "
+    "clear, and by noon everybody was glad to be there. \"Where have you been?\" said his mother. "
+    "\"I was at school,\" he said, \"and then I went to see a friend.\" The first thing you need "
+    "to know about a house is who built it, and the second is what it is built of."};
 
 /// Another order of the tokens behind the first, the same every time.
 std::vector<TokenId> Shuffled(std::vector<TokenId> tokens) {
@@ -30,13 +56,15 @@ std::vector<TokenId> Shuffled(std::vector<TokenId> tokens) {
   return tokens;
 }
 
-std::vector<eval::ScoreGroup> GroupsOf(const runtime::LoadedModel& model, bool order) {
+std::vector<eval::ScoreGroup> GroupsOf(const runtime::LoadedModel& model, bool order, bool more) {
   const auto limit = static_cast<std::size_t>(model.model.config().context_length);
   std::vector<eval::ScoreGroup> groups;
-  for (const std::string_view text : ProbeTexts()) {
+  for (std::size_t i = 0; i < kNumTexts; ++i) {
+    std::string text(ProbeTexts()[i]);
+    if (more) text += kMoreTexts[i];
     auto tokens = model.tokenizer.Encode(text);
     if (tokens.size() < 2) tokens.resize(2);
-    tokens.resize(std::min({tokens.size(), limit, kMostTokens}));
+    tokens.resize(std::min({tokens.size(), limit, more ? kMostTokensOfMore : kMostTokens}));
     groups.push_back({{.tokens = tokens, .first_scored = 1}});
   }
   for (std::size_t i = 0; order && i < kNumTexts; ++i) {
@@ -92,7 +120,9 @@ std::size_t Probe::best() const noexcept {
   return best;
 }
 
-Gain GainOf(const Probe& a, const Probe& b) noexcept {
+namespace {
+
+Gain GainWith(const Probe& a, const Probe& b, double least) noexcept {
   const std::vector<double>& before = a.texts[b.best()].nats;
   const std::vector<double>& after = b.texts[b.best()].nats;
   const auto count = static_cast<double>(std::max<std::size_t>(before.size(), 1));
@@ -109,8 +139,15 @@ Gain GainOf(const Probe& a, const Probe& b) noexcept {
     variance += difference * difference;
   }
   const double error = std::sqrt(variance) / count;
-  gain.clear = gain.nats >= kLeastGain && gain.nats >= kSigmas * error;
+  gain.clear = gain.nats >= least && gain.nats >= kSigmas * error;
   return gain;
+}
+
+}  // namespace
+
+Gain GainOf(const Probe& a, const Probe& b) noexcept { return GainWith(a, b, kLeastGain); }
+Gain GainOfMore(const Probe& a, const Probe& b) noexcept {
+  return GainWith(a, b, kLeastGainOfMore);
 }
 
 Result<Probe> RunProbe(formats::Checkpoint checkpoint, const ProbeOptions& options) {
@@ -119,7 +156,7 @@ Result<Probe> RunProbe(formats::Checkpoint checkpoint, const ProbeOptions& optio
                               .weights = {.layout = model::MatrixLayout::kTile16,
                                           .head = model::HeadMode::kExact,
                                           .zero_skip = model::SkipMode::kOff}}));
-  const auto groups = GroupsOf(*model, options.order);
+  const auto groups = GroupsOf(*model, options.order, options.more);
   Probe probe{.texts = {}, .uniform = std::log(model->model.config().vocab_size)};
   std::array<double, kNumTexts> shuffled = {};
   const auto keep = [&](std::size_t index, const eval::GroupScores& scores) -> Result<void> {

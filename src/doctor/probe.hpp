@@ -49,10 +49,13 @@ struct Gain {
   bool clear = false;
 };
 [[nodiscard]] Gain GainOf(const Probe& a, const Probe& b) noexcept;
+/// The same of probes with ProbeOptions::more: smaller gains are clear.
+[[nodiscard]] Gain GainOfMore(const Probe& a, const Probe& b) noexcept;
 
 struct ProbeOptions {
   int num_threads = 0;
   bool order = false;  ///< also measure order_gain
+  bool more = false;   ///< longer texts, which tell small differences
 };
 
 /// Loads the reading and scores the texts. Errors: as LoadedModel::Load and eval::Score, e.g.

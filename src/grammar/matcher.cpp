@@ -41,6 +41,7 @@ void CompiledGrammar::Forget() {
   automaton_.Clear();
   masks_.clear();
   plain_runs_.clear();
+  forced_.clear();
   mask_bytes_ = 0;
   ++epoch_;
 }
@@ -241,18 +242,15 @@ bool Matcher::complete() {
   return mask.has_value() && (*mask)->count == 0;
 }
 
-std::string Matcher::Forced(std::size_t most) {
-  const std::lock_guard lock(grammar_->mutex_);
-  Sync();
+std::string CompiledGrammar::ForcedBytes(StateId state, std::size_t most) {
   std::string forced;
-  StateId state = state_;
-  const Nfa& nfa = grammar_->automaton_.nfa();
-  while (forced.size() < most && state < kTooMuch && !grammar_->automaton_.accepting(state)) {
+  const Nfa& nfa = automaton_.nfa();
+  while (forced.size() < most && state < kTooMuch && !automaton_.accepting(state)) {
     // The one byte that lives, if there is one only.
     int only = -1;
     StateId after = kDead;
     for (int byte = 0; byte < 256 && only != -2; ++byte) {
-      const StateId next = grammar_->automaton_.Next(state, static_cast<std::uint8_t>(byte));
+      const StateId next = automaton_.Next(state, static_cast<std::uint8_t>(byte));
       if (next == kDead) {  // nor do the others of its class
         const auto c = nfa.byte_class(static_cast<std::uint8_t>(byte));
         while (byte < 255 && nfa.byte_class(static_cast<std::uint8_t>(byte + 1)) == c) ++byte;
@@ -266,6 +264,54 @@ std::string Matcher::Forced(std::size_t most) {
     state = after;
   }
   return forced;
+}
+
+std::vector<TokenId> CompiledGrammar::ForcedTokens(StateId state,
+                                                   const tokenizer::Tokenizer& tokenizer) {
+  const auto known = forced_.find(state);
+  if (known != forced_.end()) return known->second;
+  const StateId first = state;
+  std::vector<TokenId> forced;
+  beyond_limits_ = false;
+  auto mask = MaskOf(state);
+  if (mask->count == 1 && !mask->may_end) {
+    forced = mask->few;
+  } else if (mask->count > 1 && mask->bits.empty() && !mask->may_end) {
+    const std::string all = ForcedBytes(state, Matcher::kForcedBytes);
+    std::string_view rest = all;
+    for (const TokenId id : tokenizer.Encode(all, {.add_bos = false})) {
+      const auto goes_beyond = [&](TokenId other) {
+        return vocabulary_->bytes(other).size() > rest.size();
+      };
+      const bool is_text =
+          vocabulary_->ranks()[static_cast<std::size_t>(id)] != VocabularyTrie::kNoRank;
+      const std::string_view bytes = vocabulary_->bytes(id);
+      if (!is_text || bytes.empty() || !rest.starts_with(bytes)) break;
+      if (!mask->bits.empty() || std::ranges::any_of(mask->few, goes_beyond)) break;
+      forced.push_back(id);
+      rest.remove_prefix(bytes.size());
+      if (rest.empty()) break;
+      for (const char byte : bytes) state = automaton_.Next(state, static_cast<std::uint8_t>(byte));
+      mask = MaskOf(state);
+    }
+  }
+  if (beyond_limits_) return {};  // it may be another answer next time
+  forced_.emplace(first, forced);
+  return forced;
+}
+
+std::string Matcher::Forced(std::size_t most) {
+  const std::lock_guard lock(grammar_->mutex_);
+  Sync();
+  return grammar_->ForcedBytes(state_, most);
+}
+
+Result<std::vector<TokenId>> Matcher::ForcedTokens(const tokenizer::Tokenizer& tokenizer) {
+  BITTERN_TRY(Mask());
+  const std::lock_guard lock(grammar_->mutex_);
+  Sync();
+  if (state_ >= kTooMuch) return std::vector<TokenId>();
+  return grammar_->ForcedTokens(state_, tokenizer);
 }
 
 }  // namespace bittern::grammar

@@ -50,6 +50,9 @@ class CompiledGrammar {
   [[nodiscard]] std::shared_ptr<const TokenMask> MaskOf(StateId state);
   [[nodiscard]] TokenMask Walk(StateId state);
   [[nodiscard]] std::size_t PlainRun(StateId state);
+  [[nodiscard]] std::string ForcedBytes(StateId state, std::size_t most);
+  [[nodiscard]] std::vector<TokenId> ForcedTokens(StateId state,
+                                                  const tokenizer::Tokenizer& tokenizer);
   void Forget();
 
   std::mutex mutex_;
@@ -59,7 +62,8 @@ class CompiledGrammar {
   std::unordered_map<StateId, std::shared_ptr<const TokenMask>> masks_;
   std::size_t mask_bytes_ = 0;
   std::unordered_map<StateId, std::size_t> plain_runs_;
-  bool beyond_limits_ = false;  // in the last walk
+  std::unordered_map<StateId, std::vector<TokenId>> forced_;  // by state: see ForcedTokens
+  bool beyond_limits_ = false;                                // in the last walk
 };
 
 /// One text that obeys a grammar. One thread at a time.
@@ -81,6 +85,12 @@ class Matcher {
   /// The bytes that must come next whatever is picked, `most` at most; ends before a place where
   /// the text may end.
   [[nodiscard]] std::string Forced(std::size_t most);
+  /// The tokens that come next whatever a model says, by this rule. The only token of the mask,
+  /// where the text may not end. Else the bytes that must come next, up to kForcedBytes, as
+  /// `tokenizer` cuts them, up to the first place from which the mask has a token that goes beyond
+  /// these bytes; there the model chooses. Empty: the model chooses now. Error: as Mask.
+  [[nodiscard]] Result<std::vector<TokenId>> ForcedTokens(const tokenizer::Tokenizer& tokenizer);
+  static constexpr std::size_t kForcedBytes = 512;
 
  private:
   /// Finds its state again if the states were forgotten. Under the mutex.

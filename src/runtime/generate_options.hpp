@@ -48,6 +48,7 @@ struct GenerateResult {
   std::uint32_t seed = 0;
   int drafted = 0, accepted = 0;  ///< tokens guessed and run before they were sampled; of those,
                                   ///< sampled afterwards
+  int forced = 0;  ///< tokens that the constraint left no choice about, so that none was asked for
   std::vector<TokenLogprobs> logprobs = {};  ///< of each id, where they were asked for
 };
 

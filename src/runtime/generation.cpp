@@ -70,21 +70,27 @@ Result<void> CheckRow(const RowResults& rows, std::size_t row, std::size_t vocab
 std::optional<model::CandidateRequest> ScreenFor(const model::Model& model,
                                                  const GenerateOptions& options,
                                                  const Sampler& sampler, std::size_t more) {
-  if (options.logprobs >= 0 || options.constraint) return std::nullopt;
+  if (options.logprobs >= 0) return std::nullopt;
   const auto request = sampler.Request(more);
   return request && model.CanScreen(*request) ? request : std::nullopt;
 }
 
-void RowResults::Prepare(std::size_t rows, const std::optional<model::CandidateRequest>& wanted,
+void RowResults::Prepare(std::size_t rows, const std::optional<RowRequest>& wanted,
                          std::size_t vocab_size, model::Segment* segment) {
   request = wanted;
   failures.assign(rows, std::nullopt);
   first_position = segment->sequence->length() + static_cast<int>(segment->tokens.size() - rows);
   segment->rows = rows;
-  segment->request = wanted;
-  if (wanted) {
+  if (request) {
+    segment->request = request->best;
+    segment->allowed = request->allowed;
+    segment->ids = request->ids;
     if (candidates.size() < rows) candidates.resize(rows);
     segment->candidates = std::span(candidates).first(rows);
+    if (!request->ids.empty()) {
+      candidates[0].ids = request->ids;
+      candidates[0].logits.resize(request->ids.size());
+    }
   } else {
     if (logits.size() < rows * vocab_size) logits.resize(rows * vocab_size);
     segment->logits = std::span(logits).first(rows * vocab_size);
@@ -124,34 +130,50 @@ Result<std::size_t> Generation::Sample(std::span<const TokenId> window, std::siz
   std::size_t row = first;
   for (;; ++row) {
     if (on_row) on_row(row);
+    const std::size_t before = ids_.size();
     BITTERN_TRY(SampleRow(row, rows));
     const std::atomic<bool>* cancel = options_.cancel;
     if (!finish_ && cancel != nullptr && cancel->load(std::memory_order_relaxed)) {
       finish_ = FinishReason::kCancelled;
     }
-    if (finish_ || row + 1 >= window.size() || window[row + 1] != ids_.back()) break;
+    // Where tokens were forced, they run next.
+    if (finish_ || row + 1 >= window.size() || ids_.size() != before + 1) break;
+    if (window[row + 1] != ids_.back()) break;
   }
   accepted_ += static_cast<int>(row - first);
   return row + 1;
 }
 
-/// Picks the token after a row and decides whether the text ends with it.
+/// Picks the token after a row, and those that are forced after it.
 Result<void> Generation::SampleRow(std::size_t row, const RowResults& rows) {
   const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
   BITTERN_TRY(CheckRow(rows, row, vocab_size));
-  const TokenId id = matcher_ ? BITTERN_TRY(PickAllowed(row, rows))
-                     : rows.request
-                         ? BITTERN_TRY(sampler_.SampleFrom(rows.candidates[row]))
-                         : BITTERN_TRY(sampler_.Sample(
-                               std::span(rows.logits).subspan(row * vocab_size, vocab_size)));
-  ++sampled_;
+  const TokenId id = BITTERN_TRY(Pick(row, rows));
   // Under a constraint such a token is picked only where the text may end.
   if ((!options_.ignore_eos || matcher_) && model_->tokenizer.IsEndOfGeneration(id)) {
+    ++sampled_;
     finish_ = FinishReason::kEndOfText;
     return {};
   }
-  if (matcher_) BITTERN_TRY(matcher_->Accept(id));
   if (options_.logprobs >= 0) TakeLogprobs(id, row, rows);
+  BITTERN_TRY(Take(id));
+  return TakeForced();
+}
+
+Result<TokenId> Generation::Pick(std::size_t row, const RowResults& rows) {
+  if (matcher_) {
+    BITTERN_TRY(PlanForced());
+    return next_forced_ < forced_.size() ? PickForced() : PickAllowed(row, rows);
+  }
+  const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
+  if (rows.request) return sampler_.SampleFrom(rows.candidates[row]);
+  return sampler_.Sample(std::span(rows.logits).subspan(row * vocab_size, vocab_size));
+}
+
+/// Adds a token to the text and decides whether the text ends with it.
+Result<void> Generation::Take(TokenId id) {
+  ++sampled_;
+  if (matcher_) BITTERN_TRY(matcher_->Accept(id));
   const bool loops = options_.stop_on_loop && loops_.Push(id);
   Accept(id);
   if (stream_.refused()) {
@@ -168,16 +190,44 @@ Result<void> Generation::SampleRow(std::size_t row, const RowResults& rows) {
   return {};
 }
 
+/// Finds the tokens that are forced now, if none are waiting.
+Result<void> Generation::PlanForced() {
+  if (next_forced_ < forced_.size()) return {};
+  forced_ = BITTERN_TRY(matcher_->ForcedTokens(model_->tokenizer));
+  next_forced_ = 0;
+  return {};
+}
+
+Result<TokenId> Generation::PickForced() { return sampler_.SampleForced(forced_[next_forced_++]); }
+
+/// The tokens that are forced need no logits, but for their logprobs.
+Result<void> Generation::TakeForced() {
+  while (matcher_ && options_.logprobs < 0 && !finish_ && ids_.size() < most_ids_) {
+    BITTERN_TRY(PlanForced());
+    if (next_forced_ == forced_.size()) break;
+    const TokenId id = BITTERN_TRY(PickForced());
+    BITTERN_TRY(Take(id));
+    ++num_forced_;
+  }
+  // The last one has no position to run at.
+  if (!finish_ && ids_.size() >= most_ids_) finish_ = FinishReason::kContextFull;
+  return {};
+}
+
+/// The tokens beside those of the mask that may be picked: those that end the text.
+std::span<const TokenId> Generation::EndTokens(const grammar::TokenMask& mask) const {
+  const bool ends = mask.may_end && (!options_.ignore_eos || mask.count == 0);
+  return ends ? model_->tokenizer.end_of_generation_ids() : std::span<const TokenId>();
+}
+
 /// Picks among the tokens that the constraint allows; one that ends the text is among them where
 /// the text may end.
 Result<TokenId> Generation::PickAllowed(std::size_t row, const RowResults& rows) {
+  if (rows.request) return sampler_.SampleAllowedFrom(rows.candidates[row]);
   const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
   const auto mask = BITTERN_TRY(matcher_->Mask());
-  const bool ends = mask->may_end && (!options_.ignore_eos || mask->count == 0);
-  const std::span<const TokenId> also =
-      ends ? model_->tokenizer.end_of_generation_ids() : std::span<const TokenId>();
   return sampler_.SampleAllowed(std::span(rows.logits).subspan(row * vocab_size, vocab_size), *mask,
-                                also);
+                                EndTokens(*mask));
 }
 
 void Generation::TakeLogprobs(TokenId id, std::size_t row, const RowResults& rows) {
@@ -227,9 +277,37 @@ void Generation::ObservePass(double seconds, std::size_t accepted) {
   }
 }
 
-std::optional<model::CandidateRequest> Generation::Wanted(std::size_t rows) const {
+std::optional<RowRequest> Generation::Wanted(std::size_t rows) {
+  if (matcher_) return rows == 1 ? WantedOfMask() : std::nullopt;
   if (rows > kMostScreenedDraft) return std::nullopt;
-  return ScreenFor(model_->model, options_, sampler_, rows - 1);
+  const auto best = ScreenFor(model_->model, options_, sampler_, rows - 1);
+  return best ? std::optional(RowRequest{.best = best}) : std::nullopt;
+}
+
+/// Of a few tokens all logits, of many the best ones, as without a constraint.
+std::optional<RowRequest> Generation::WantedOfMask() {
+  const auto found = matcher_->Mask();
+  if (options_.logprobs >= 0 || !found) return std::nullopt;  // an error comes when one is sampled
+  const grammar::TokenMask& mask = **found;
+  const std::span<const TokenId> also = EndTokens(mask);
+  RowRequest request;
+  if (mask.bits.empty()) {
+    request.ids = mask.few;
+    request.ids.insert(request.ids.end(), also.begin(), also.end());
+    std::ranges::sort(request.ids);
+    const auto known = [&](TokenId id) { return id < model_->model.config().vocab_size; };
+    std::erase_if(request.ids, [&](TokenId id) { return !known(id); });
+    return request.ids.empty() ? std::nullopt : std::optional(std::move(request));
+  }
+  request.best = ScreenFor(model_->model, options_, sampler_);
+  // Too few for as many of the best ones: then nearly all would be computed one by one.
+  if (!request.best || 2 * request.best->count > mask.count) return std::nullopt;
+  request.allowed = mask.bits;
+  for (const TokenId id : also) {
+    const auto i = static_cast<std::size_t>(id);
+    if (i / 64 < request.allowed.size()) request.allowed[i / 64] |= std::uint64_t{1} << (i % 64);
+  }
+  return request;
 }
 
 GenerateResult Generation::Finish() {
@@ -241,6 +319,7 @@ GenerateResult Generation::Finish() {
           .seed = sampler_.seed(),
           .drafted = drafted_,
           .accepted = accepted_,
+          .forced = num_forced_,
           .logprobs = std::move(logprobs_)};
 }
 

@@ -7,6 +7,7 @@
 // the number of passes and never a token.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,10 +21,20 @@
 
 namespace bittern::runtime {
 
+/// What is wanted of a row's logits, if not all of them.
+struct RowRequest {
+  /// The best ones...
+  std::optional<model::CandidateRequest> best = {};
+  std::vector<std::uint64_t> allowed = {};  ///< ...of these tokens, a bit for each; empty: of all
+  std::vector<TokenId> ids = {};            ///< without `best`: those of these tokens, ascending
+
+  bool operator==(const RowRequest&) const = default;
+};
+
 /// The head's output for the last rows of a sequence in one pass: candidates where a request was
 /// made, else all logits.
 struct RowResults {
-  std::optional<model::CandidateRequest> request = {};
+  std::optional<RowRequest> request = {};
   std::vector<float> logits = {};                       // (rows, vocab_size) at least
   std::vector<model::CandidateLogits> candidates = {};  // (rows) at least
   std::vector<std::optional<model::RowFailure>> failures =
@@ -32,8 +43,8 @@ struct RowResults {
 
   /// Makes room for `rows` rows as `wanted` says and points the segment at it. REQUIRES: the
   /// segment has its sequence and tokens.
-  void Prepare(std::size_t rows, const std::optional<model::CandidateRequest>& wanted,
-               std::size_t vocab_size, model::Segment* segment);
+  void Prepare(std::size_t rows, const std::optional<RowRequest>& wanted, std::size_t vocab_size,
+               model::Segment* segment);
 };
 
 /// Error kInternal: logits that are not finite numbers. A model whose weights or activation are
@@ -45,7 +56,8 @@ struct RowResults {
                                     std::size_t vocab_size);
 
 /// What `sampler` wants of a row, if that is not all logits and the head can be screened for it;
-/// holds for up to `more` tokens that are accepted later. Logprobs and constraints want all.
+/// holds for up to `more` tokens that are accepted later. Logprobs want all; what a constraint
+/// wants is Generation::Wanted.
 [[nodiscard]] std::optional<model::CandidateRequest> ScreenFor(const model::Model& model,
                                                                const GenerateOptions& options,
                                                                const Sampler& sampler,
@@ -71,10 +83,14 @@ class Generation {
   /// Samples from rows[first..], the results of the tokens `window`: of window[first], then of each
   /// further token that the last sample agrees with; on_row(row), if any, is called before each.
   /// Ends the text where options.cancel is set. Returns the number of tokens of the window that are
-  /// part of the text, first + 1 or more. Error kInternal: the values of a row are not finite.
+  /// part of the text, first + 1 or more. Tokens that a constraint forces then follow at once: they
+  /// are in ids() and have yet to run. Error kInternal: the values of a row are not finite.
   [[nodiscard]] Result<std::size_t> Sample(std::span<const TokenId> window, std::size_t first,
                                            const RowResults& rows,
                                            const std::function<void(std::size_t)>& on_row = {});
+
+  /// The text ends (kContextFull) with so many sampled tokens where the last ones are forced.
+  void LimitTo(std::size_t sampled) noexcept { most_ids_ = sampled; }
 
   /// Set once the text has ended.
   [[nodiscard]] const std::optional<FinishReason>& finish() const noexcept { return finish_; }
@@ -88,7 +104,7 @@ class Generation {
   void ObservePass(double seconds, std::size_t accepted);
 
   /// What to ask of each row of the next pass, of `rows` rows; nothing: all logits.
-  [[nodiscard]] std::optional<model::CandidateRequest> Wanted(std::size_t rows = 1) const;
+  [[nodiscard]] std::optional<RowRequest> Wanted(std::size_t rows = 1);
   /// The ids sampled so far, without the end token.
   [[nodiscard]] std::span<const TokenId> ids() const noexcept { return ids_; }
   [[nodiscard]] int sampled() const noexcept { return sampled_; }
@@ -101,7 +117,14 @@ class Generation {
   Generation(const LoadedModel& model, const GenerateOptions& options, Sampler sampler,
              std::function<bool(std::string_view)> on_text, DraftPolicy* policy);
   [[nodiscard]] Result<void> SampleRow(std::size_t row, const RowResults& rows);
+  [[nodiscard]] std::optional<RowRequest> WantedOfMask();
+  [[nodiscard]] Result<TokenId> Pick(std::size_t row, const RowResults& rows);
   [[nodiscard]] Result<TokenId> PickAllowed(std::size_t row, const RowResults& rows);
+  [[nodiscard]] std::span<const TokenId> EndTokens(const grammar::TokenMask& mask) const;
+  [[nodiscard]] Result<void> PlanForced();
+  [[nodiscard]] Result<TokenId> PickForced();
+  [[nodiscard]] Result<void> Take(TokenId id);
+  [[nodiscard]] Result<void> TakeForced();
   void TakeLogprobs(TokenId id, std::size_t row, const RowResults& rows);
   void Accept(TokenId id);
 
@@ -112,12 +135,15 @@ class Generation {
   DraftPolicy* policy_;
   LoopDetector loops_;
   std::optional<grammar::Matcher> matcher_ = {};  // of the constraint
+  std::vector<TokenId> forced_ = {};              // that come next whatever the model says
+  std::size_t next_forced_ = 0;                   // in forced_; its size: the model is asked
+  std::size_t most_ids_ = SIZE_MAX;
   std::vector<TokenLogprobs> logprobs_ = {};
   std::optional<Drafter> drafter_ = {};  // made with the context
   std::vector<TokenId> context_ = {};    // until then
   std::vector<TokenId> ids_ = {}, window_ = {};
   std::optional<FinishReason> finish_ = {};
-  int sampled_ = 0, drafted_ = 0, accepted_ = 0;
+  int sampled_ = 0, drafted_ = 0, accepted_ = 0, num_forced_ = 0;
 };
 
 }  // namespace bittern::runtime

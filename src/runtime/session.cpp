@@ -96,14 +96,15 @@ struct Session::Impl {
 
   Result<void> Check(std::span<const TokenId> ids) const;
   Result<void> Run(std::span<const TokenId> ids, std::size_t rows,
-                   const std::optional<model::CandidateRequest>& request);
+                   const std::optional<RowRequest>& request);
   Result<void> RunChunk(std::span<const TokenId> ids, std::size_t rows,
-                        const std::optional<model::CandidateRequest>& request);
+                        const std::optional<RowRequest>& request);
   Result<void> Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
-                       const std::optional<model::CandidateRequest>& request);
-  Result<void> Resume(const std::optional<model::CandidateRequest>& wanted);
+                       const std::optional<RowRequest>& request);
+  Result<void> Resume(const std::optional<RowRequest>& wanted);
   Result<void> Decode(const GenerateOptions& options, Generation* generation);
   Result<void> Advance(bool screened, Generation* generation);
+  Result<void> RunForced(std::span<const TokenId> ids, bool screened, Generation* generation);
 };
 
 Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
@@ -127,7 +128,7 @@ Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
 /// One pass over tokens that fit, to the results of the last `rows` of them. Errors as
 /// Machine::Run: then nothing has changed but that nothing is known about the last position.
 Result<void> Session::Impl::Run(std::span<const TokenId> ids, std::size_t rows,
-                                const std::optional<model::CandidateRequest>& request) {
+                                const std::optional<RowRequest>& request) {
   last = Last::kNothing;
   if (!cache.Reserve(static_cast<int>(ids.size()))) {  // only beside forks: Check
     return Fail(ErrorCode::kContextFull,
@@ -147,7 +148,7 @@ Result<void> Session::Impl::Run(std::span<const TokenId> ids, std::size_t rows,
 /// A part of the context, which is known to be right. Error kInternal where the values of a token
 /// are not finite; the session is then as before that token.
 Result<void> Session::Impl::RunChunk(std::span<const TokenId> ids, std::size_t rows,
-                                     const std::optional<model::CandidateRequest>& request) {
+                                     const std::optional<RowRequest>& request) {
   BITTERN_TRY(Run(ids, rows, request));
   const std::size_t before = tokens.size();
   tokens.insert(tokens.end(), ids.begin(), ids.end());
@@ -170,7 +171,7 @@ Result<void> Session::Impl::RunChunk(std::span<const TokenId> ids, std::size_t r
 
 /// Chunk by chunk; of the last position what `request` asks for, or all logits.
 Result<void> Session::Impl::Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
-                                    const std::optional<model::CandidateRequest>& request) {
+                                    const std::optional<RowRequest>& request) {
   BITTERN_TRY(Check(ids));
   const Stopwatch stopwatch(&timings.prompt_s);
   const auto all = static_cast<double>(ids.size());
@@ -195,7 +196,7 @@ Result<void> Session::Impl::Prefill(std::span<const TokenId> ids, const PromptWa
 }
 
 /// Makes `results` those that the first token is sampled from.
-Result<void> Session::Impl::Resume(const std::optional<model::CandidateRequest>& wanted) {
+Result<void> Session::Impl::Resume(const std::optional<RowRequest>& wanted) {
   if (last == Last::kLogits) return {};
   if (last == Last::kCandidates && results.request == wanted) return {};
   if (last == Last::kNothing || tokens.empty()) {
@@ -234,9 +235,27 @@ Result<void> Session::Impl::Advance(bool screened, Generation* generation) {
   return {};
 }
 
+/// Runs the last sampled token and those that were forced after it, and samples what follows.
+Result<void> Session::Impl::RunForced(std::span<const TokenId> ids, bool screened,
+                                      Generation* generation) {
+  const std::vector<TokenId> all(ids.begin(), ids.end());
+  std::span<const TokenId> rest(all);
+  for (; rest.size() > batch_size; rest = rest.subspan(batch_size)) {
+    BITTERN_TRY(RunChunk(rest.first(batch_size), 0, std::nullopt));
+  }
+  BITTERN_TRY(RunChunk(rest, 1, generation->Wanted()));
+  last = screened ? Last::kUnneeded : Last::kLogits;
+  BITTERN_TRY(generation->Sample(std::span(tokens).last(1), 0, results));
+  return {};
+}
+
 Result<void> Session::Impl::Decode(const GenerateOptions& options, Generation* generation) {
   if (generation->finish()) return {};
-  const bool screened = generation->Wanted().has_value();
+  // Whether a caller is given no logits must not depend on where a grammar is.
+  const bool screened =
+      options.constraint ? options.logprobs < 0 : generation->Wanted().has_value();
+  const std::size_t before = tokens.size();
+  generation->LimitTo(static_cast<std::size_t>(context_length) - before + 1);
   if (Cancelled(options.cancel)) {
     generation->End(FinishReason::kCancelled);
     return {};
@@ -244,8 +263,11 @@ Result<void> Session::Impl::Decode(const GenerateOptions& options, Generation* g
   BITTERN_TRY(generation->Sample(std::span(tokens).last(1), row, results));
   while (!generation->finish()) {
     // A token is run only when another one is wanted after it.
+    const auto waiting = generation->ids().subspan(tokens.size() - before);
     if (room() == 0) {
       generation->End(FinishReason::kContextFull);
+    } else if (waiting.size() > 1) {
+      BITTERN_TRY(RunForced(waiting, screened, generation));
     } else {
       BITTERN_TRY(Advance(screened, generation));
     }
@@ -297,11 +319,10 @@ Result<void> Session::Prefill(std::span<const TokenId> tokens, const std::atomic
 }
 
 Result<void> Session::PrefillFor(std::span<const TokenId> tokens, const GenerateOptions& next) {
-  Sampler sampler = BITTERN_TRY(Sampler::Create(next.sampler, &impl_->model().tokenizer));
-  for (const TokenId id : impl_->tokens) sampler.Accept(id);
-  for (const TokenId id : tokens) sampler.Accept(id);
-  return impl_->Prefill(tokens, {next.cancel, next.on_prompt},
-                        ScreenFor(impl_->model().model, next, sampler));
+  Generation generation = BITTERN_TRY(Generation::Create(impl_->model(), next, {}, &impl_->policy));
+  generation.AddContext(impl_->tokens);
+  generation.AddContext(tokens);
+  return impl_->Prefill(tokens, {next.cancel, next.on_prompt}, generation.Wanted());
 }
 
 Result<void> Session::CheckFits(std::span<const TokenId> tokens) const {

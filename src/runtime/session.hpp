@@ -67,8 +67,9 @@ class Session {
 
   /// Decodes from logits() on until a stop condition. `on_text` gets whole UTF-8 characters;
   /// returning false cancels. Needs a prompt first (kInvalidArgument otherwise; also for bad
-  /// sampler options and stop strings that are not UTF-8). The last token is not run through the
-  /// model before another one is wanted: to go on afterwards, give Prefill what tokens() lacks.
+  /// sampler options and stop strings that are not UTF-8). The last token, and tokens that a
+  /// constraint forces, are not run through the model before another one is wanted: to go on
+  /// afterwards, give Prefill what tokens() lacks.
   [[nodiscard]] Result<GenerateResult> Generate(
       const GenerateOptions& options, const std::function<bool(std::string_view)>& on_text);
 

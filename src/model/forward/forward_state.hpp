@@ -105,6 +105,7 @@ struct ForwardState::Impl {
   std::vector<BatchRow> rows;            // (tokens of the batch)
   std::vector<HeadRow> dense_rows;       // all logits are wanted
   std::vector<HeadRow> screened_rows;    // some logits are wanted
+  std::vector<HeadRow> chosen_rows;      // logits of the segment's ids are wanted
   std::vector<AttentionItem> attention;  // dealt out in this order in every layer
 
   int max_tokens = 0;

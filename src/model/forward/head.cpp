@@ -83,6 +83,21 @@ void ScanHead(const Context& context, std::span<const HeadRow> wanted) {
   context.team.Barrier();
 }
 
+/// The logits of the tokens that each segment names, shared out by tokens.
+void ComputeChosen(const Context& context, std::span<const HeadRow> wanted) {
+  const DenseMatrix& head = context.weights.lm_head;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Segment& segment = *wanted[i].segment;
+    const float* normed = context.state.normed.data() + i * head.cols;
+    float* logits = segment.candidates[wanted[i].index].logits.data();
+    const Range ids = context.team.Share(segment.ids.size());
+    for (std::size_t n = ids.begin; n < ids.end; ++n) {
+      DotRows(context, head, static_cast<std::size_t>(segment.ids[n]), 1, normed, logits + n);
+    }
+  }
+  context.team.Barrier();
+}
+
 }  // namespace
 
 void ComputeLogits(const Context& context) {
@@ -96,6 +111,11 @@ void ComputeLogits(const Context& context) {
   if (!screened.empty()) {
     NormForHead(context, screened);
     FindCandidates(context, screened, context.state.normed.data());
+  }
+  const std::span<const HeadRow> chosen = context.state.chosen_rows;
+  if (!chosen.empty()) {
+    NormForHead(context, chosen);
+    ComputeChosen(context, chosen);
   }
 }
 

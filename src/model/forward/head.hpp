@@ -16,8 +16,8 @@ void DotRows(const Context& context, const DenseMatrix& matrix, std::size_t firs
              std::size_t count, const float* x, float* out);
 
 /// The logits of all rows whose segments want them: state.dense_rows by the whole head,
-/// state.screened_rows by the screened one. Collective; begins and ends with a barrier. Does
-/// nothing where no row is wanted.
+/// state.screened_rows by the screened one, state.chosen_rows token by token. Collective; begins
+/// and ends with a barrier. Does nothing where no row is wanted.
 void ComputeLogits(const Context& context);
 
 }  // namespace bittern::model

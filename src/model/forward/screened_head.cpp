@@ -143,7 +143,32 @@ struct Screening {
   const QuantizedVector& v;
   ScreenScratch::Vector& shared;
   ScreenScratch::Part& mine;
+  std::span<const std::uint64_t> allowed = {};  // a bit for each row; none: all
+
+  [[nodiscard]] bool Allows(std::size_t row) const noexcept {
+    return allowed.empty() || ((allowed[row / 64] >> (row % 64)) & 1) != 0;
+  }
 };
+
+/// Rows of some tiles that are not allowed get no estimate: no threshold lies below it. The others
+/// are found as if these were not there.
+void LeaveOutForbidden(const Screening& s, Range tiles) {
+  if (s.allowed.empty()) return;
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  constexpr std::uint64_t kTile = (std::uint64_t{1} << kTileRows) - 1;
+  for (std::size_t t = tiles.begin; t < tiles.end; ++t) {
+    const std::size_t first = t * kTileRows;
+    const std::uint64_t bits = (s.allowed[first / 64] >> (first % 64)) & kTile;
+    if (bits == kTile) continue;
+    float* estimates = s.shared.estimates.data() + first;
+    float best = kNone;
+    for (std::size_t i = 0; i < kTileRows; ++i) {
+      if (((bits >> i) & 1) == 0) estimates[i] = kNone;
+      best = std::max(best, estimates[i]);
+    }
+    s.shared.tile_best[t] = best;
+  }
+}
 
 /// For estimates of the rows of some tiles from their first four bits.
 kernels::ScanArgs ScanArgsOf(const Screening& s, Range tiles) {
@@ -188,7 +213,7 @@ void Seed(const Screening& s, Range tiles, std::size_t count) {
     const std::size_t first = (tiles.begin + t) * kTileRows;
     const std::size_t end = std::min(first + kTileRows, s.head.rows);
     for (std::size_t r = first; r < end && s.mine.num_seeds < count; ++r) {
-      if (!(estimates[r] >= least)) continue;
+      if (!(estimates[r] >= least) || !s.Allows(r)) continue;
       DotRows(s.context, s.context.weights.lm_head, r, 1, s.x, &s.mine.seeds[s.mine.num_seeds++]);
     }
   }
@@ -314,6 +339,7 @@ void Eliminate(const Screening& s, std::size_t piece, ScreenScratch::Thread* thr
   thread->stats.after_7_bits += count;
   std::size_t found = 0;
   for (std::size_t i = 0; i < count; ++i) {
+    if (!s.Allows(ids[i])) continue;  // only where too few are allowed for a threshold
     ids[found] = ids[i];
     DotRows(s.context, s.context.weights.lm_head, ids[i], 1, s.x, logits + found);
     found += logits[found] >= s.shared.threshold;
@@ -334,6 +360,7 @@ void TakeAll(const Screening& s, std::size_t piece) {
 
 /// Leaves of all logits those that the request is about; none where one is not finite.
 void KeepBest(const CandidateRequest& request, CandidateLogits* all) {
+  if (all->ids.empty()) return;
   std::vector<float> sorted = all->logits;
   const bool finite = std::ranges::all_of(sorted, [](float x) { return std::isfinite(x); });
   float threshold = std::numeric_limits<float>::infinity();
@@ -354,12 +381,15 @@ void KeepBest(const CandidateRequest& request, CandidateLogits* all) {
 }
 
 /// What was found about one vector, by ascending id.
-void Collect(const ScreenScratch::Vector& shared, CandidateLogits* out) {
-  for (std::size_t piece = 0; piece < shared.found.size(); ++piece) {
-    const std::uint32_t* ids = shared.ids.data() + piece * kSliceRows;
-    const float* logits = shared.logits.data() + piece * kSliceRows;
-    out->ids.insert(out->ids.end(), ids, ids + shared.found[piece]);
-    out->logits.insert(out->logits.end(), logits, logits + shared.found[piece]);
+void Collect(const Screening& s, CandidateLogits* out) {
+  for (std::size_t piece = 0; piece < s.shared.found.size(); ++piece) {
+    const std::uint32_t* ids = s.shared.ids.data() + piece * kSliceRows;
+    const float* logits = s.shared.logits.data() + piece * kSliceRows;
+    for (std::size_t i = 0; i < s.shared.found[piece]; ++i) {
+      if (!s.Allows(ids[i])) continue;
+      out->ids.push_back(static_cast<std::int32_t>(ids[i]));
+      out->logits.push_back(logits[i]);
+    }
   }
 }
 
@@ -404,7 +434,7 @@ class Scan {
       for (std::size_t i = 0; i < rows_.size(); ++i) {
         Out(i).ids.clear();
         Out(i).logits.clear();
-        Collect(scratch_.vectors[i], &Out(i));
+        Collect(Of(i), &Out(i));
         if (!bounded_[i]) KeepBest(Request(i), &Out(i));
       }
     });
@@ -418,8 +448,13 @@ class Scan {
     return rows_[i].segment->candidates[rows_[i].index];
   }
   Screening Of(std::size_t i) {
-    return {context_,        head_, x_ + i * head_.cols, vectors_[i], scratch_.vectors[i],
-            thread_.parts[i]};
+    return {context_,
+            head_,
+            x_ + i * head_.cols,
+            vectors_[i],
+            scratch_.vectors[i],
+            thread_.parts[i],
+            rows_[i].segment->allowed};
   }
   template <class Step>
   void ForBounded(Step step) {
@@ -444,6 +479,7 @@ class Scan {
     ForBounded([&](std::size_t i) { args[count++] = ScanArgsOf(Of(i), tiles); });
     context_.weights.kernels.screen().scan_several(args, count);
     for (std::size_t i = 0; i < count; ++i) LeaveOutPadding(head_, tiles, args[i]);
+    ForBounded([&](std::size_t i) { LeaveOutForbidden(Of(i), tiles); });
   }
 
   const Context& context_;

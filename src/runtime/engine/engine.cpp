@@ -390,6 +390,7 @@ Result<SequenceId> Engine::Submit(Request request) {
   Generation generation = BITTERN_TRY(Generation::Create(impl_->machine->model(), request.options,
                                                          request.on_text, &impl_->drafts));
   generation.AddContext(request.prompt);
+  generation.LimitTo(static_cast<std::size_t>(impl_->context_length) - request.prompt.size() + 1);
   const SequenceId id = impl_->next_id++;
   impl_->waiting.push_back(std::make_unique<Sequence>(id, std::move(request), std::move(generation),
                                                       &impl_->machine->pages()));

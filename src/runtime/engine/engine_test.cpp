@@ -91,6 +91,15 @@ GenerateOptions RandomOptions(std::mt19937* rng) {
   sampler.repeat_penalty = below(3) == 0 ? 1.2f : 1.0f;
   sampler.seed = (*rng)();
   if (below(4) == 0) options.stops = {"w27"};
+  // Few tokens are allowed, most of them, or one at a time.
+  const grammar::Constraint constraints[] = {
+      {grammar::ConstraintKind::kRegex, "[a-f]{0,30}(, no more|[.] The end of it[.])"},
+      {grammar::ConstraintKind::kRegex, "([^x]{3} and so on: ){1,4}[\\s\\S]*"},
+      {grammar::ConstraintKind::kJsonSchema,
+       R"({"type":"object","properties":{"some name":{"enum":["a","b c"]},"of many":{"type":
+          "string","maxLength":9}},"required":["some name","of many"],"additionalProperties":
+          false})"}};
+  if (below(3) == 0) options.constraint = constraints[below(3)];
   return options;
 }
 

@@ -162,6 +162,15 @@ Result<TokenId> Sampler::Sample(std::span<const float> logits) {
   return Choose();
 }
 
+namespace {
+
+tl::unexpected<Error> NoneAllowed() {
+  return Fail(ErrorCode::kInvalidArgument,
+              "grammar: none of the tokens that it allows here has a finite logit");
+}
+
+}  // namespace
+
 Result<TokenId> Sampler::SampleAllowed(std::span<const float> logits,
                                        const grammar::TokenMask& mask,
                                        std::span<const TokenId> also) {
@@ -182,10 +191,22 @@ Result<TokenId> Sampler::SampleAllowed(std::span<const float> logits,
       return !mask.Allows(candidate.id) && std::ranges::find(also, candidate.id) == also.end();
     });
   }
-  if (candidates_.empty()) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "grammar: none of the tokens that it allows here has a finite logit");
+  if (candidates_.empty()) return NoneAllowed();
+  return Choose();
+}
+
+Result<TokenId> Sampler::SampleAllowedFrom(const model::CandidateLogits& candidates) {
+  candidates_.clear();
+  for (std::size_t i = 0; i < candidates.ids.size(); ++i) {
+    if (!std::isfinite(candidates.logits[i])) continue;
+    candidates_.push_back({candidates.ids[i], candidates.logits[i]});
   }
+  if (candidates_.empty()) return NoneAllowed();
+  return Choose();
+}
+
+Result<TokenId> Sampler::SampleForced(TokenId id) {
+  candidates_ = {{id, 0.0f}};
   return Choose();
 }
 

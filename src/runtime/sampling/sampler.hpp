@@ -44,6 +44,11 @@ class Sampler {
   [[nodiscard]] Result<TokenId> SampleAllowed(std::span<const float> logits,
                                               const grammar::TokenMask& mask,
                                               std::span<const TokenId> also);
+  /// The same from the logits of those tokens, or the best of them, by ascending id.
+  [[nodiscard]] Result<TokenId> SampleAllowedFrom(const model::CandidateLogits& candidates);
+  /// As SampleAllowed where nothing but `id` is allowed: its logit does not matter. Error
+  /// kInvalidArgument: the biases forbid it.
+  [[nodiscard]] Result<TokenId> SampleForced(TokenId id);
   /// The logits that Sample would look at, if they are few enough to be asked for alone: those for
   /// greedy, top-k, and min-p without top-p. Depends on the tokens accepted so far; holds for up to
   /// `more` tokens that are accepted later, too.
