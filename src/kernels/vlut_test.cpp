@@ -150,7 +150,7 @@ TEST_P(Vlut, PutsEverySingleWeightInItsPlace) {
   }
 }
 
-TEST_P(Vlut, AgreesWithTile16OfManyRows) {
+TEST_P(Vlut, AgreesWithMultiplyAddsOfManyRows) {
   Case c(37, 5, 27, kFills[0]);
   c.Run(ops());
   const Kernels kernels = SelectKernels();

@@ -44,14 +44,21 @@ struct Sequence {
     const std::atomic<bool>* cancel = request.options.cancel;
     return cancelled || (cancel != nullptr && cancel->load(std::memory_order_relaxed));
   }
-  [[nodiscard]] SequenceView view() const noexcept {
-    const auto last = static_cast<std::size_t>(cache.length() / model::kPagePositions);
-    const bool partial = cache.length() % model::kPagePositions != 0;
+  [[nodiscard]] SequenceView View(const PrefixCache& prefixes) const noexcept {
     return {.arrival = id,
             .length = cache.length(),
             .left_to_read = left_to_read(),
             .pages = static_cast<int>(cache.pages().size()),
-            .copies_last = partial && cache.pool().references(cache.pages()[last]) > 1};
+            .copies_last = CopiesLast(prefixes)};
+  }
+  /// Whether writing needs a copy of the last page. Where the prefix cache alone shares it, the
+  /// cache can do without (Reserve): else a pool without a page to spare would wait for ever.
+  [[nodiscard]] bool CopiesLast(const PrefixCache& prefixes) const noexcept {
+    if (cache.length() % model::kPagePositions == 0) return false;
+    const std::uint32_t last =
+        cache.pages()[static_cast<std::size_t>(cache.length() / model::kPagePositions)];
+    const int references = cache.pool().references(last);
+    return references > 2 || (references == 2 && !prefixes.CanForget(last));
   }
 
   SequenceId id;
@@ -415,7 +422,7 @@ bool Engine::Step() {
   ++impl.steps;
   std::vector<SequenceView> views;
   views.reserve(impl.running.size());
-  for (const auto& sequence : impl.running) views.push_back(sequence->view());
+  for (const auto& sequence : impl.running) views.push_back(sequence->View(impl.prefixes));
   const StepPlan plan = impl.policy->Next(views, impl.Limits());
   const std::vector<Part> parts = impl.MakeParts(plan);
   if (parts.empty() && impl.running.size() > 1) {

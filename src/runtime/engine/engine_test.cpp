@@ -325,6 +325,33 @@ TEST(Engine, APromptSeenBeforeIsReadFromItsEnd) {
   EXPECT_EQ(done[1].result.value().ids, ids);
 }
 
+// A prompt that begins with a known page shares it; where no page is left to copy it to, the prefix
+// cache must give it up.
+TEST(Engine, APoolWithoutASparePageServesPromptsThatShareTheirBeginning) {
+  const auto model = MakeModel(false, "");
+  for (const int context : {256, 512}) {
+    Engine engine =
+        Engine::Create(model, {.max_sequences = 1, .context_length = context, .num_threads = 1})
+            .value();
+    std::vector<TokenId> prompt(static_cast<std::size_t>(context - 100));
+    for (std::size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<TokenId>(i % 250);
+    std::vector<std::vector<TokenId>> ids;
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(
+          engine
+              .Submit({.prompt = prompt,
+                       .options = {.max_tokens = 5, .sampler = {.temperature = 0}},
+                       .on_done = [&](Completion c) { ids.push_back(c.result.value().ids); }})
+              .has_value());
+    }
+    int steps = 0;
+    while (engine.Step() && steps < 1000) ++steps;
+    ASSERT_EQ(ids.size(), 3u) << "a sequence waits for ever";
+    EXPECT_EQ(ids[1], ids[0]);
+    EXPECT_EQ(ids[2], ids[0]);
+  }
+}
+
 TEST(Engine, CancellingTakesEffectInTheMiddleOfALongPrompt) {
   const auto model = MakeModel(false, "");
   Engine engine =

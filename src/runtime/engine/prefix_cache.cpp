@@ -123,6 +123,11 @@ bool PrefixCache::Evict() {
   return true;
 }
 
+bool PrefixCache::CanForget(std::uint32_t page) const noexcept {
+  return std::ranges::any_of(
+      nodes_, [&](const Node* node) { return node->page == page && node->children.empty(); });
+}
+
 bool PrefixCache::Forget(std::uint32_t page) {
   const auto it = std::ranges::find_if(
       nodes_, [&](const Node* node) { return node->page == page && node->children.empty(); });

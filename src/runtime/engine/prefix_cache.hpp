@@ -50,8 +50,9 @@ class PrefixCache {
 
   /// Gives up the least recently used page that no sequence uses. False if there is none.
   bool Evict();
-  /// Gives up a page that a sequence wants to write into. False if the cache does not hold it, or
-  /// holds pages behind it.
+  /// True if the cache holds the page and none behind it.
+  [[nodiscard]] bool CanForget(std::uint32_t page) const noexcept;
+  /// Gives up a page that a sequence wants to write into. False unless CanForget.
   bool Forget(std::uint32_t page);
   /// Pages that calls of Evict would free.
   [[nodiscard]] int evictable_pages() const noexcept;
