@@ -39,7 +39,6 @@ ExprId NoneOf(std::string_view ascii, Grammar* grammar) {
 ExprId TextWithout(std::string_view trigger, Grammar* grammar) {
   std::vector<ExprId> partial, block;
   const std::string_view first = trigger.substr(0, 1);
-  block.push_back(NoneOf(first, grammar));
   for (std::size_t size = 1; size < trigger.size(); ++size) {
     const ExprId front = grammar->Bytes(trigger.substr(0, size));
     partial.push_back(front);
@@ -47,7 +46,8 @@ ExprId TextWithout(std::string_view trigger, Grammar* grammar) {
     block.push_back(grammar->Sequence({front, NoneOf(next, grammar)}));
   }
   const ExprId fronts = grammar->Repeat(grammar->Choice(std::move(partial)), 0, kUnbounded);
-  const ExprId piece = grammar->Sequence({fronts, grammar->Choice(std::move(block))});
+  const ExprId broken = grammar->Sequence({fronts, grammar->Choice(std::move(block))});
+  const ExprId piece = grammar->Choice({NoneOf(first, grammar), broken});
   return grammar->Sequence({grammar->Repeat(piece, 0, kUnbounded), fronts});
 }
 
