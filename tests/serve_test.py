@@ -182,7 +182,7 @@ class ServeTest(unittest.TestCase):
         self.refused(complete, '{"prompt": ', "not JSON")
         self.refused(complete, "[]", "a JSON object", "an array")
         self.refused(complete, "[" * 100000, "not JSON")
-        self.assertEqual(self.talk({**CHAT, "tools": [{"type": "function"}]})[1]["error"]["param"], "tools")
+        self.assertEqual(self.talk({**CHAT, "tools": [{"type": "function"}]})[1]["error"]["param"], "tools[0].function")
         for messages, param in (([], "messages"), ([{"role": "king", "content": ""}], "messages[0].role"),
                                 ([{"role": "user"}], "messages[0].content"),
                                 ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0].type"),
@@ -398,7 +398,7 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(content, self.talk(CHAT)[1]["choices"][0]["message"]["content"])
         self.assertEqual(server.post("/api/generate", {"model": "kjv"})[1]["done_reason"], "load")
         self.assertEqual(server.post("/api/embed", {"input": "a"})[0], 501)
-        status, error = server.post("/api/generate", {**body, "format": "json"})
+        status, error = server.post("/api/generate", {**body, "format": "yaml"})
         self.assertEqual(status, 400)
         self.assertIsInstance(error["error"], str)
 

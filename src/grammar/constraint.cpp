@@ -7,6 +7,7 @@
 #include "grammar/json_schema.hpp"
 #include "grammar/json_text.hpp"
 #include "grammar/regex.hpp"
+#include "grammar/tool_calls.hpp"
 
 namespace bittern::grammar {
 
@@ -18,6 +19,8 @@ Result<Grammar> GrammarOf(const Constraint& constraint) {
       return ParseRegex(constraint.text);
     case ConstraintKind::kJsonObject:
       return JsonObjectGrammar();
+    case ConstraintKind::kToolCalls:
+      return ToolCallGrammar(BITTERN_TRY(ParseToolAnswer(constraint.text)));
     case ConstraintKind::kGbnf:
       break;
   }
@@ -47,24 +50,27 @@ Result<void> CheckConstraint(const Constraint& constraint) {
 }
 
 Result<std::shared_ptr<CompiledGrammar>> GrammarCache::Get(const Constraint& constraint) {
-  const std::lock_guard lock(mutex_);
-  const auto known = kept_.find(constraint);
-  if (known != kept_.end()) {
-    known->second.first = ++clock_;
-    return known->second.second;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = kept_.find(constraint);
+    if (known != kept_.end()) {
+      known->second.first = ++clock_;
+      return known->second.second;
+    }
+    if (!trie_) {
+      trie_ = std::make_shared<const VocabularyTrie>(VocabularyTrie::Build(*tokenizer_));
+    }
   }
+  // A large grammar takes a while: nothing waits for it.
   const Grammar grammar = BITTERN_TRY(GrammarOf(constraint));
-  if (!trie_) {
-    trie_ = std::make_shared<const VocabularyTrie>(VocabularyTrie::Build(*tokenizer_));
-  }
   auto compiled = BITTERN_TRY(CompiledGrammar::Create(grammar, trie_));
+  const std::lock_guard lock(mutex_);
   if (kept_.size() >= kMostKept) {
     const auto oldest =
         std::ranges::min_element(kept_, {}, [](const auto& entry) { return entry.second.first; });
     kept_.erase(oldest);
   }
-  kept_.emplace(constraint, std::pair(++clock_, compiled));
-  return compiled;
+  return kept_.try_emplace(constraint, ++clock_, std::move(compiled)).first->second.second;
 }
 
 }  // namespace bittern::grammar

@@ -20,6 +20,7 @@ enum class ConstraintKind : std::uint8_t {
   kJsonSchema,
   kRegex,
   kJsonObject,  ///< any JSON object; `text` is empty
+  kToolCalls,   ///< calls of functions: ToolAnswerText
 };
 
 struct Constraint {
@@ -30,13 +31,14 @@ struct Constraint {
 };
 
 /// Makes grammars for one vocabulary and keeps the last ones, with all they have learned. Any
-/// number of threads may share one; calls wait for each other.
+/// number of threads may share one.
 class GrammarCache {
  public:
   /// `tokenizer` outlives the cache.
   explicit GrammarCache(const tokenizer::Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
 
-  /// Errors kInvalidArgument: what is wrong with the text, or cannot be obeyed.
+  /// Errors kInvalidArgument: what is wrong with the text, or cannot be obeyed. A grammar that is
+  /// kept is found at once, also while another one is made.
   [[nodiscard]] Result<std::shared_ptr<CompiledGrammar>> Get(const Constraint& constraint);
 
  private:

@@ -76,6 +76,20 @@ ExprId Grammar::Repeat(ExprId part, std::uint32_t least, std::uint32_t most) {
   return Add({.kind = Expr::Kind::kRepeat, .parts = {part}, .least = least, .most = most});
 }
 
+ExprId Grammar::Embed(const Grammar& other) {
+  const auto rules = static_cast<RuleId>(rules_.size());
+  const auto exprs = static_cast<ExprId>(exprs_.size());
+  for (const Rule& rule : other.rules_) {
+    rules_.push_back({rule.name, rule.body + exprs, rule.defined});
+  }
+  for (Expr expr : other.exprs_) {
+    for (ExprId& part : expr.parts) part += exprs;
+    expr.rule += rules;
+    exprs_.push_back(std::move(expr));
+  }
+  return Call(rules);
+}
+
 ExprId Grammar::Call(RuleId rule) { return Add({.kind = Expr::Kind::kRule, .rule = rule}); }
 
 }  // namespace bittern::grammar

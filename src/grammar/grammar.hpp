@@ -76,6 +76,8 @@ class Grammar {
   [[nodiscard]] ExprId Repeat(ExprId part, std::uint32_t least, std::uint32_t most);
   [[nodiscard]] ExprId Optional(ExprId part) { return Repeat(part, 0, 1); }
   [[nodiscard]] ExprId Call(RuleId rule);
+  /// The texts of another grammar, whose rules are copied.
+  [[nodiscard]] ExprId Embed(const Grammar& other);
 
   [[nodiscard]] std::span<const Rule> rules() const noexcept { return rules_; }
   [[nodiscard]] const Expr& expr(ExprId id) const noexcept { return exprs_[id]; }

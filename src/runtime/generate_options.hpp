@@ -50,6 +50,7 @@ struct GenerateResult {
                                   ///< sampled afterwards
   int forced = 0;  ///< tokens that the constraint left no choice about, so that none was asked for
   std::vector<TokenLogprobs> logprobs = {};  ///< of each id, where they were asked for
+  int sampled = 0;  ///< tokens, with the one that ended the text if there is one
 };
 
 }  // namespace bittern::runtime

@@ -320,7 +320,8 @@ GenerateResult Generation::Finish() {
           .drafted = drafted_,
           .accepted = accepted_,
           .forced = num_forced_,
-          .logprobs = std::move(logprobs_)};
+          .logprobs = std::move(logprobs_),
+          .sampled = sampled_};
 }
 
 }  // namespace bittern::runtime

@@ -68,7 +68,6 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
      "the server generates text; it makes no embeddings"},
     {"--ssl-key-file --ssl-cert-file", kRefused, kOne, "serve",
      "put a proxy with TLS (HAProxy, nginx) in front of the server"},
-    {"--slot-save-path", kRefused, kOne, "serve", "slots cannot be saved"},
     {"--path --api-prefix", kRefused, kOne, "serve", "put a proxy in front of the server"},
     {"--models-dir --models-preset --models-max", kRefused, kOne, "serve",
      "one model is served; name it with -m FILE"},

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "cli/chat/template_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampling_options.hpp"
@@ -41,7 +42,8 @@ struct ServeOptions {
   int parallel = 8;
   int queue = 256;
   int cache_mib = 2048;
-  bool no_slots = false, no_page = false;
+  bool no_slots = false, no_page = false, receipts = false;
+  std::string slot_save_path;
 };
 
 void LogText(const serve::AccessRecord& record) {
@@ -137,7 +139,9 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
   service.version = BITTERN_VERSION;
   service.defaults = options.generate;
   service.most_waiting = options.queue;
-  service.chat_template = options.chat_template;
+  service.receipts = options.receipts;
+  service.slot_save_path = options.slot_save_path;
+  service.chat_template = BITTERN_TRY(ReadChatTemplate(options.chat_template));
   TakeSamplingDefaults(*options.command, metadata, options.model.verbose,
                        &service.defaults.sampler);
   for (std::string& stop : service.defaults.stops) stop = Unescape(stop);
@@ -224,10 +228,7 @@ void AddServerFlags(CLI::App* command, ServeOptions* options) {
       ->capture_default_str();
   command->add_option("-a,--alias", options->alias, "Name of the model in answers")
       ->type_name("NAME");
-  command
-      ->add_option("--chat-template", options->chat_template,
-                   "bitnet, llama3 or chatml (default: what the model's file says)")
-      ->type_name("NAME");
+  AddChatTemplateOption(*command, &options->chat_template);
   command
       ->add_option("--log-format", options->log_format,
                    "One line a request on standard error: text, json or none")
@@ -235,6 +236,12 @@ void AddServerFlags(CLI::App* command, ServeOptions* options) {
       ->type_name("NAME")
       ->capture_default_str();
   command->add_flag("--metrics", options->server.metrics, "Answer /metrics (Prometheus)");
+  command
+      ->add_option("--slot-save-path", options->slot_save_path,
+                   "Folder where /slots/N?action=save keeps its files")
+      ->type_name("FOLDER");
+  command->add_flag("--receipts", options->receipts,
+                    "Every answer carries a receipt (docs/receipts.md)");
   command->add_flag("--no-slots", options->no_slots, "Do not answer /slots");
   command->add_flag("--no-webui", options->no_page, "No page at /");
 }

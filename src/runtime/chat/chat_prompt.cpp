@@ -191,7 +191,8 @@ Result<ChatPrompt> ChatPrompt::Create(const formats::Metadata& metadata,
     if (const auto form = ResolveChatTemplate(metadata, tokenizer, decisions)) {
       decisions->back().notable = true;
       decisions->back().reason += "; the file's own cannot be run: " + compiled.error().message;
-      compiled = jinja::Template::Compile(SourceOf(form->form()));
+      source = SourceOf(form->form());
+      compiled = jinja::Template::Compile(source);
     }
   }
   if (!compiled.has_value()) {
@@ -212,7 +213,7 @@ Result<ChatPrompt> ChatPrompt::Create(const formats::Metadata& metadata,
       add(name, static_cast<tokenizer::TokenId>(*id));
     }
   }
-  return ChatPrompt(*std::move(compiled), std::move(tokens));
+  return ChatPrompt(*std::move(compiled), std::move(source), std::move(tokens));
 }
 
 Result<RenderedPrompt> ChatPrompt::Apply(const Json& request,

@@ -45,11 +45,17 @@ class ChatPrompt {
   [[nodiscard]] Result<RenderedPrompt> Apply(const formats::Json& request,
                                              const tokenizer::Tokenizer& tokenizer) const;
 
+  /// The template as it was written.
+  [[nodiscard]] const std::string& source() const noexcept { return source_; }
+
  private:
-  ChatPrompt(jinja::Template chat_template, jinja::Names tokens)
-      : template_(std::move(chat_template)), tokens_(std::move(tokens)) {}
+  ChatPrompt(jinja::Template chat_template, std::string source, jinja::Names tokens)
+      : template_(std::move(chat_template)),
+        source_(std::move(source)),
+        tokens_(std::move(tokens)) {}
 
   jinja::Template template_;
+  std::string source_;
   jinja::Names tokens_;  ///< bos_token and the like
 };
 

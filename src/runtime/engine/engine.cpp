@@ -13,6 +13,7 @@
 
 #include "runtime/generation.hpp"
 #include "runtime/machine.hpp"
+#include "runtime/session_state.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -452,6 +453,44 @@ bool Engine::Step() {
     return error->has_value() || sequence->generation.finish().has_value();
   });
   return !impl.running.empty() || !impl.waiting.empty();
+}
+
+std::string Engine::SavePrefix(std::span<const TokenId> tokens, int* saved) {
+  model::KvSequence known(&impl_->machine->pages());
+  *saved = impl_->prefixes.Attach(tokens, static_cast<int>(tokens.size()), &known);
+  return WriteSessionState(model().model.config(), tokens.first(static_cast<std::size_t>(*saved)),
+                           known);
+}
+
+Result<std::vector<TokenId>> Engine::RestorePrefix(std::span<const std::byte> bytes) {
+  model::KvPool& pool = impl_->machine->pages();
+  SessionState state = BITTERN_TRY(ReadSessionState(bytes, model().model.config(), pool));
+  if (state.tokens.size() > static_cast<std::size_t>(impl_->context_length)) {
+    return Fail(ErrorCode::kContextFull,
+                fmt::format("the state has {} tokens, the context holds {}", state.tokens.size(),
+                            impl_->context_length));
+  }
+  model::KvSequence restored(&pool);
+  while (!restored.Reserve(static_cast<int>(state.tokens.size()))) {
+    if (impl_->prefixes.Evict()) continue;
+    return Fail(ErrorCode::kOutOfMemory,
+                "running sequences need the memory for keys and values; try again later");
+  }
+  ReadPages(state, &restored);
+  impl_->prefixes.Insert(state.tokens, restored);
+  return std::move(state.tokens);
+}
+
+int Engine::ErasePrefix(std::span<const TokenId> tokens) {
+  std::vector<std::uint32_t> pages;
+  int known = 0;
+  {
+    model::KvSequence sequence(&impl_->machine->pages());
+    known = impl_->prefixes.Attach(tokens, static_cast<int>(tokens.size()), &sequence);
+    pages.assign(sequence.pages().begin(), sequence.pages().end());
+  }
+  while (!pages.empty() && impl_->prefixes.Forget(pages.back())) pages.pop_back();
+  return known;
 }
 
 std::size_t Engine::active() const noexcept {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -94,6 +96,15 @@ class Engine {
     while (Step()) {
     }
   }
+
+  /// What the prefix cache knows of these tokens, as the bytes of a session's state; `saved`: how
+  /// many tokens that are.
+  [[nodiscard]] std::string SavePrefix(std::span<const TokenId> tokens, int* saved);
+  /// Puts such bytes into the prefix cache; the tokens they hold. Errors: those of
+  /// ReadSessionState, kContextFull, kOutOfMemory (running sequences need the pages).
+  [[nodiscard]] Result<std::vector<TokenId>> RestorePrefix(std::span<const std::byte> bytes);
+  /// Drops pages of these tokens from the prefix cache; how many tokens it knew.
+  int ErasePrefix(std::span<const TokenId> tokens);
 
   /// Sequences that have not ended.
   [[nodiscard]] std::size_t active() const noexcept;

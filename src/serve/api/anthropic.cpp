@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/api/anthropic.hpp"
 
-#include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "serve/api/anthropic_fields.hpp"
 #include "serve/api/json_text.hpp"
 #include "serve/api/request_fields.hpp"
 #include "serve/core/field_reader.hpp"
@@ -30,8 +31,12 @@ std::string_view StopReason(const runtime::GenerateResult& result) {
 
 class MessagesShape : public AnswerShape {
  public:
-  MessagesShape(const Service& service, std::size_t prompt_tokens)
-      : model_(service.options().model_name), id_(NewId("msg_")), prompt_tokens_(prompt_tokens) {}
+  MessagesShape(const Service& service, const AnthropicRequest& request)
+      : model_(service.options().model_name),
+        id_(NewId("msg_")),
+        prompt_tokens_(request.call.prompts.front().size()),
+        reading_(request.tools),
+        stream_(request.tools) {}
 
   ErrorStyle error_style() const override { return ErrorStyle::kAnthropic; }
   std::string Ping() const override { return NamedEvent({{"type", "ping"}}); }
@@ -40,23 +45,21 @@ class MessagesShape : public AnswerShape {
     message["content"] = OrderedJson::array();
     message["stop_reason"] = message["stop_sequence"] = nullptr;
     message["usage"] = {{"input_tokens", prompt_tokens_}, {"output_tokens", 0}};
-    return NamedEvent({{"type", "message_start"}, {"message", std::move(message)}}) +
-           NamedEvent({{"type", "content_block_start"},
-                       {"index", 0},
-                       {"content_block", {{"type", "text"}, {"text", ""}}}});
+    const std::string text =
+        NamedEvent({{"type", "message_start"}, {"message", std::move(message)}});
+    // With tools the first block may be a call.
+    return reading_.form == nullptr ? text + OpenBlock(TextBlock("")) : text;
   }
   std::string Piece(std::size_t, std::string_view text, const TokenList&) override {
-    return NamedEvent({{"type", "content_block_delta"},
-                       {"index", 0},
-                       {"delta", {{"type", "text_delta"}, {"text", std::string(text)}}}});
+    return Events(stream_.Feed(text));
   }
   std::string Finished(std::size_t, const Outcome& outcome, const TokenList&) override {
+    std::string text = Events(stream_.Finish());
     OrderedJson delta = {{"type", "message_delta"}, {"delta", OrderedJson::object()}};
-    AddStop(outcome.result, &delta["delta"]);
+    AddStop(outcome.result, stream_.any_call(), &delta["delta"]);
     delta["usage"] = Usage(outcome);
     if (!outcome.receipt.empty()) delta["receipt"] = ReceiptJson(outcome);
-    return NamedEvent({{"type", "content_block_stop"}, {"index", 0}}) + NamedEvent(delta) +
-           NamedEvent({{"type", "message_stop"}});
+    return text + CloseBlock() + NamedEvent(delta) + NamedEvent({{"type", "message_stop"}});
   }
   std::string End(std::span<const Outcome>) override { return {}; }
   std::string Broken(const Error& error) override {
@@ -65,20 +68,72 @@ class MessagesShape : public AnswerShape {
   std::string Whole(std::span<const Outcome> outcomes) override {
     const Outcome& outcome = outcomes.front();
     OrderedJson message = Outline();
-    const OrderedJson block = {{"type", "text"}, {"text", outcome.result.text}};
-    message["content"] = OrderedJson::array({block});
-    AddStop(outcome.result, &message);
+    const ToolAnswerParts parts = ReadToolAnswer(reading_, outcome.result.text);
+    message["content"] = OrderedJson::array();
+    if (!parts.content.empty() || parts.calls.empty()) {
+      message["content"].push_back(TextBlock(parts.content));
+    }
+    for (const FoundCall& call : parts.calls) {
+      OrderedJson block = CallBlock(call.name);
+      // A call that was cut has no whole input.
+      const auto input = OrderedJson::parse(call.arguments, nullptr, /*allow_exceptions=*/false);
+      if (!input.is_discarded()) block["input"] = input;
+      message["content"].push_back(std::move(block));
+    }
+    AddStop(outcome.result, !parts.calls.empty(), &message);
     message["usage"] = Usage(outcome);
     if (!outcome.receipt.empty()) message["receipt"] = ReceiptJson(outcome);
     return Dump(message);
   }
 
  private:
+  static OrderedJson TextBlock(std::string text) {
+    return {{"type", "text"}, {"text", std::move(text)}};
+  }
+  static OrderedJson CallBlock(const std::string& name) {
+    return {{"type", "tool_use"},
+            {"id", NewId("toolu_")},
+            {"name", name},
+            {"input", OrderedJson::object()}};
+  }
+  std::string OpenBlock(OrderedJson block) {
+    const bool text = block["type"] == "text";
+    if (open_ && text && open_text_) return {};
+    std::string events = CloseBlock();
+    open_ = true;
+    open_text_ = text;
+    return events + NamedEvent({{"type", "content_block_start"},
+                                {"index", blocks_},
+                                {"content_block", std::move(block)}});
+  }
+  std::string CloseBlock() {
+    if (!std::exchange(open_, false)) return {};
+    return NamedEvent({{"type", "content_block_stop"}, {"index", blocks_++}});
+  }
+  std::string Delta(OrderedJson delta) const {
+    return NamedEvent(
+        {{"type", "content_block_delta"}, {"index", blocks_}, {"delta", std::move(delta)}});
+  }
+  std::string Events(const std::vector<ToolEvent>& events) {
+    std::string text;
+    for (const ToolEvent& event : events) {
+      if (event.kind == ToolEvent::Kind::kContent) {
+        text += OpenBlock(TextBlock(""));
+        text += Delta({{"type", "text_delta"}, {"text", event.text}});
+      } else if (event.kind == ToolEvent::Kind::kStart) {
+        text += OpenBlock(CallBlock(event.text));
+      } else if (event.kind == ToolEvent::Kind::kArguments) {
+        text += Delta({{"type", "input_json_delta"}, {"partial_json", event.text}});
+      }
+    }
+    return text;
+  }
   [[nodiscard]] OrderedJson Outline() const {
     return {{"id", id_}, {"type", "message"}, {"role", "assistant"}, {"model", model_}};
   }
-  static void AddStop(const runtime::GenerateResult& result, OrderedJson* to) {
-    (*to)["stop_reason"] = std::string(StopReason(result));
+  static void AddStop(const runtime::GenerateResult& result, bool calls, OrderedJson* to) {
+    const bool whole = result.finish == runtime::FinishReason::kEndOfText;
+    (*to)["stop_reason"] = calls && whole ? "tool_use" : std::string(StopReason(result));
     (*to)["stop_sequence"] = nullptr;
     if (!result.stopping_word.empty()) (*to)["stop_sequence"] = result.stopping_word;
   }
@@ -91,39 +146,11 @@ class MessagesShape : public AnswerShape {
   }
 
   std::string model_, id_;
-  std::size_t prompt_tokens_;
+  std::size_t prompt_tokens_, blocks_ = 0;
+  bool open_ = false, open_text_ = false;  // the last block
+  ToolReading reading_;
+  ToolStream stream_;
 };
-
-/// "system" and "messages" as a prompt.
-Result<std::vector<TokenId>> ReadPromptOf(FieldReader* fields, const Service& service) {
-  Json::Array messages;
-  if (const Json* system = fields->Take("system")) {
-    std::string text = BITTERN_TRY(ReadContent("system", system));
-    if (!text.empty()) messages.push_back(MessageOf("system", std::move(text)));
-  }
-  auto turns = BITTERN_TRY(ReadMessages("messages", fields->Take("messages")));
-  std::ranges::move(turns, std::back_inserter(messages));
-  auto prompt = BITTERN_TRY(RenderConversation(std::move(messages), {}, service));
-  return std::move(prompt.ids);
-}
-
-/// What cannot be done, and what makes no difference.
-Result<void> ReadRest(FieldReader* fields) {
-  BITTERN_TRY(fields->OnlyNeutral({"tools", "mcp_servers", "container", "output_config"}));
-  if (const Json* thinking = fields->Take("thinking")) {
-    const Json* type = thinking->Find("type");
-    const bool off = type && type->AsString() && *type->AsString() == "disabled";
-    if (!off) return WrongField("thinking", R"({"type": "disabled"})", *thinking);
-  }
-  if (const Json* choice = fields->Take("tool_choice")) {
-    const Json* type = choice->Find("type");
-    const bool none =
-        type && type->AsString() && (*type->AsString() == "none" || *type->AsString() == "auto");
-    if (!none) return WrongField("tool_choice", "none or auto (there are no tools)", *choice);
-  }
-  fields->Ignore({"model", "metadata", "service_tier", "cache_control"});
-  return {};
-}
 
 }  // namespace
 
@@ -131,7 +158,8 @@ Result<void> Messages(Service* service, const HttpRequest& request,
                       const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
   auto fields = BITTERN_TRY(FieldReader::Open(body));
-  CallRequest call;
+  AnthropicRequest read;
+  CallRequest& call = read.call;
   call.options = service->options().defaults;
   if (!fields.Has("max_tokens")) {
     return Fail(ErrorCode::kInvalidArgument, "max_tokens: a whole number expected, none found");
@@ -146,10 +174,9 @@ Result<void> Messages(Service* service, const HttpRequest& request,
   BITTERN_TRY(ReadStops(&fields, "stop_sequences", &call.options.stops));
   BITTERN_TRY(fields.Flag("stream", &call.stream));
   BITTERN_TRY(fields.Flag("receipt", &call.receipt));
-  call.prompts.push_back(BITTERN_TRY(ReadPromptOf(&fields, *service)));
-  BITTERN_TRY(ReadRest(&fields));
+  BITTERN_TRY(ReadAnthropic(&fields, *service, &read));
   BITTERN_TRY(fields.Finish());
-  auto shape = std::make_unique<MessagesShape>(*service, call.prompts.front().size());
+  auto shape = std::make_unique<MessagesShape>(*service, read);
   StartCall(service, std::move(call), std::move(shape), exchange);
   return {};
 }
@@ -158,10 +185,10 @@ Result<void> CountMessageTokens(Service* service, const HttpRequest& request,
                                 const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
   auto fields = BITTERN_TRY(FieldReader::Open(body));
-  const auto prompt = BITTERN_TRY(ReadPromptOf(&fields, *service));
-  BITTERN_TRY(ReadRest(&fields));
+  AnthropicRequest read;
+  BITTERN_TRY(ReadAnthropic(&fields, *service, &read));
   BITTERN_TRY(fields.Finish());
-  exchange->Reply({.body = Dump({{"input_tokens", prompt.size()}})});
+  exchange->Reply({.body = Dump({{"input_tokens", read.call.prompts.front().size()}})});
   return {};
 }
 

@@ -8,6 +8,8 @@
 #include "serve/api/llama_server.hpp"
 #include "serve/api/ollama.hpp"
 #include "serve/api/openai.hpp"
+#include "serve/api/responses.hpp"
+#include "serve/api/slots.hpp"
 #include "serve/api/status.hpp"
 #include "serve/http/http_text.hpp"
 #include "serve/page/page.hpp"
@@ -51,12 +53,17 @@ constexpr Endpoint kEndpoints[] = {
     {.method = "GET", .path = "/v1/models/*", .quick = OneModel},
     {.method = "GET", .path = "/props", .quick = Props},
     {.method = "GET", .path = "/slots", .quick = Slots},
+    {.method = "POST", .path = "/slots/*", .run = SlotAction},
     {.method = "GET", .path = "/metrics", .quick = Metrics},
     {.method = "POST", .path = "/v1/chat/completions", .run = ChatCompletions},
     {.method = "POST", .path = "/chat/completions", .run = ChatCompletions},
     {.method = "POST", .path = "/v1/chat/completions/input_tokens", .run = ChatInputTokens},
     {.method = "POST", .path = "/chat/completions/input_tokens", .run = ChatInputTokens},
     {.method = "POST", .path = "/v1/completions", .run = Completions},
+    {.method = "POST", .path = "/v1/responses", .run = Responses},
+    {.method = "POST", .path = "/responses", .run = Responses},
+    {.method = "POST", .path = "/v1/responses/input_tokens", .run = ResponseInputTokens},
+    {.method = "POST", .path = "/responses/input_tokens", .run = ResponseInputTokens},
     {.method = "POST", .path = "/completion", .run = LlamaCompletion},
     {.method = "POST", .path = "/completions", .run = LlamaCompletion},
     {.method = "POST", .path = "/v1/messages", .style = kAnthropic, .run = Messages},

@@ -9,6 +9,7 @@
 #include "serve/api/json_text.hpp"
 #include "serve/api/request_fields.hpp"
 #include "serve/api/status.hpp"
+#include "serve/api/tools.hpp"
 #include "serve/core/field_reader.hpp"
 #include "serve/receipt/receipt.hpp"
 
@@ -111,6 +112,21 @@ OrderedJson PieceJson(std::string_view bytes) {
   return list;
 }
 
+/// Takes as long as reading the answers does.
+Result<void> VerifyAll(Service* service, const std::vector<ReadReceipt>& receipts,
+                       const std::shared_ptr<Exchange>& exchange) {
+  bool identical = true;
+  std::string what;
+  for (const ReadReceipt& receipt : receipts) {
+    const auto verdict = BITTERN_TRY(VerifyReceipt(service->shared_model(), service->model_hash(),
+                                                   receipt, service->options().engine.num_threads));
+    if (what.empty() || (identical && !verdict.identical)) what = verdict.what;
+    identical = identical && verdict.identical;
+  }
+  exchange->Reply({.body = Dump({{"identical", identical}, {"what", what}})});
+  return {};
+}
+
 }  // namespace
 
 Result<void> LlamaCompletion(Service* service, const HttpRequest& request,
@@ -195,10 +211,15 @@ Result<void> ApplyTemplate(Service* service, const HttpRequest& request,
                            const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
   auto fields = BITTERN_TRY(FieldReader::Open(body));
-  const auto prompt = BITTERN_TRY(ReadConversation(&fields, *service));
-  BITTERN_TRY(fields.OnlyNeutral({"tools"}));
+  const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
+  auto messages = BITTERN_TRY(ReadMessages("messages", fields.Take("messages")));
+  auto more = BITTERN_TRY(ReadTemplateFields(&fields));
   fields.Ignore({"model"});
   BITTERN_TRY(fields.Finish());
+  CallRequest call;
+  ToolReading reading;
+  const auto prompt = BITTERN_TRY(
+      RenderWithTools(std::move(messages), std::move(more), tools, *service, &call, &reading));
   exchange->Reply({.body = Dump({{"prompt", prompt.text.bytes()}})});
   return {};
 }
@@ -206,15 +227,11 @@ Result<void> ApplyTemplate(Service* service, const HttpRequest& request,
 Result<void> Verify(Service* service, const HttpRequest& request,
                     const std::shared_ptr<Exchange>& exchange) {
   const auto receipts = BITTERN_TRY(ParseReceipts(request.body, service->tokenizer()));
-  bool identical = true;
-  std::string what;
-  for (const ReadReceipt& receipt : receipts) {
-    const auto verdict = BITTERN_TRY(VerifyReceipt(service->shared_model(), service->model_hash(),
-                                                   receipt, service->options().engine.num_threads));
-    if (what.empty() || (identical && !verdict.identical)) what = verdict.what;
-    identical = identical && verdict.identical;
-  }
-  exchange->Reply({.body = Dump({{"identical", identical}, {"what", what}})});
+  service->slow_worker().Post([service, exchange, receipts] {
+    if (exchange->gone().load()) return;
+    const auto done = VerifyAll(service, receipts, exchange);
+    if (!done.has_value()) exchange->Reply(ErrorReply(ErrorStyle::kOpenAi, done.error()));
+  });
   return {};
 }
 

@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <ctime>
 #include <limits>
+#include <optional>
 
+#include "grammar/json_text.hpp"
 #include "serve/api/json_text.hpp"
 #include "serve/api/request_fields.hpp"
+#include "serve/api/tools.hpp"
+#include "serve/core/constraint_fields.hpp"
 #include "serve/core/field_reader.hpp"
 
 namespace bittern::serve {
@@ -43,24 +47,29 @@ OrderedJson ModelEntry(const Service& service) {
 
 class OllamaShape : public AnswerShape {
  public:
-  OllamaShape(const Service& service, bool chat)
-      : model_(service.options().model_name), chat_(chat) {}
+  OllamaShape(const Service& service, bool chat, const ToolReading& tools = {})
+      : model_(service.options().model_name), chat_(chat), reading_(tools), stream_(tools) {}
 
   ErrorStyle error_style() const override { return ErrorStyle::kOllama; }
   std::string StreamType() const override { return "application/x-ndjson"; }
   std::string Ping() const override { return {}; }
   std::string Piece(std::size_t, std::string_view text, const TokenList&) override {
-    return Dump(Line(std::string(text), false)) + "\n";
+    return Lines(stream_.Feed(text));
   }
   std::string Finished(std::size_t, const Outcome& outcome, const TokenList&) override {
-    return Dump(Last("", outcome)) + "\n";
+    return Lines(stream_.Finish()) + Dump(Last("", outcome)) + "\n";
   }
   std::string End(std::span<const Outcome>) override { return {}; }
   std::string Broken(const Error& error) override {
     return ErrorReply(ErrorStyle::kOllama, error).body + "\n";
   }
   std::string Whole(std::span<const Outcome> outcomes) override {
-    return Dump(Last(outcomes.front().result.text, outcomes.front()));
+    const ToolAnswerParts parts = ReadToolAnswer(reading_, outcomes.front().result.text);
+    OrderedJson line = Last(parts.content, outcomes.front());
+    for (const FoundCall& call : parts.calls) {
+      if (auto json = CallJson(call)) line["message"]["tool_calls"].push_back(*std::move(json));
+    }
+    return Dump(line);
   }
   /// The answer to a request that only wants the model to be there.
   [[nodiscard]] std::string Loaded() const {
@@ -70,6 +79,30 @@ class OllamaShape : public AnswerShape {
   }
 
  private:
+  /// Nothing where a call was cut.
+  static std::optional<OrderedJson> CallJson(const FoundCall& call) {
+    auto arguments = OrderedJson::parse(call.arguments, nullptr, /*allow_exceptions=*/false);
+    if (arguments.is_discarded()) return std::nullopt;
+    OrderedJson json;
+    json["function"]["name"] = call.name;
+    json["function"]["arguments"] = std::move(arguments);
+    return json;
+  }
+  /// A line for each piece of text, and for each call that is whole.
+  std::string Lines(const std::vector<ToolEvent>& events) {
+    std::string lines;
+    for (const ToolEvent& event : events) {
+      if (event.kind == ToolEvent::Kind::kContent) lines += Dump(Line(event.text, false)) + "\n";
+      if (event.kind == ToolEvent::Kind::kStart) call_ = {event.text, {}};
+      if (event.kind == ToolEvent::Kind::kArguments) call_.arguments += event.text;
+      if (event.kind != ToolEvent::Kind::kEnd) continue;
+      OrderedJson line = Line("", false);
+      if (auto json = CallJson(call_))
+        line["message"]["tool_calls"] = OrderedJson::array({*std::move(json)});
+      lines += Dump(line) + "\n";
+    }
+    return lines;
+  }
   [[nodiscard]] OrderedJson Line(std::string text, bool done) const {
     OrderedJson line = {{"model", model_}, {"created_at", TimeText(std::time(nullptr))}};
     if (chat_) {
@@ -96,6 +129,9 @@ class OllamaShape : public AnswerShape {
 
   std::string model_;
   bool chat_;
+  ToolReading reading_;
+  ToolStream stream_;
+  FoundCall call_ = {};  // that is being read
 };
 
 Result<void> ReadOllamaOptions(FieldReader* fields, const Service& service, CallRequest* call) {
@@ -113,6 +149,25 @@ Result<void> ReadOllamaOptions(FieldReader* fields, const Service& service, Call
   return options.Finish();
 }
 
+/// "json" or a schema; "" is no format.
+Result<void> ReadOllamaFormat(FieldReader* fields, const Service& service,
+                              OptionalConstraint* constraint) {
+  const Json* format = fields->Take("format");
+  if (format == nullptr) return {};
+  const std::string* name = format->AsString();
+  if (name != nullptr && name->empty()) return {};
+  if (name != nullptr && *name != "json") {
+    return WrongField("format", "\"json\" or a JSON schema", *format);
+  }
+  using grammar::ConstraintKind;
+  if (name != nullptr) {
+    *constraint = {ConstraintKind::kJsonObject};
+  } else {
+    *constraint = {ConstraintKind::kJsonSchema, grammar::JsonText(*format)};
+  }
+  return CheckConstraint("format", service.model(), **constraint);
+}
+
 /// Fields of chat and generate.
 Result<CallRequest> ReadOllama(FieldReader* fields, const Service& service) {
   CallRequest call;
@@ -121,8 +176,9 @@ Result<CallRequest> ReadOllama(FieldReader* fields, const Service& service) {
   BITTERN_TRY(fields->Flag("stream", &call.stream));
   BITTERN_TRY(fields->Flag("receipt", &call.receipt));
   BITTERN_TRY(ReadOllamaOptions(fields, service, &call));
-  BITTERN_TRY(fields->OnlyNeutral({"format", "tools", "think", "logprobs", "top_logprobs", "images",
-                                   "suffix", "template", "context"}));
+  BITTERN_TRY(ReadOllamaFormat(fields, service, &call.options.constraint));
+  BITTERN_TRY(fields->OnlyNeutral(
+      {"think", "logprobs", "top_logprobs", "images", "suffix", "template", "context"}));
   fields->Ignore({"model", "keep_alive", "truncate", "shift"});
   return call;
 }
@@ -163,7 +219,7 @@ Result<void> OllamaShow(Service* service, const HttpRequest& request,
                       {{"general.architecture", family},
                        {family + ".context_length", config.context_length},
                        {family + ".vocab_size", config.vocab_size}}},
-                     {"capabilities", {"completion"}},
+                     {"capabilities", {"completion", "tools"}},
                      {"modified_at", TimeText(service->started())}})});
   return {};
 }
@@ -173,17 +229,20 @@ Result<void> OllamaChat(Service* service, const HttpRequest& request,
   const Json body = BITTERN_TRY(ParseBody(request.body));
   auto fields = BITTERN_TRY(FieldReader::Open(body));
   CallRequest call = BITTERN_TRY(ReadOllama(&fields, *service));
-  auto shape = std::make_unique<OllamaShape>(*service, true);
+  const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
   const Json* given = fields.Take("messages");
   const bool empty = given == nullptr || (given->AsArray() && given->AsArray()->empty());
   BITTERN_TRY(fields.Finish());
   if (empty) {
-    exchange->Reply({.body = shape->Loaded()});
+    exchange->Reply({.body = OllamaShape(*service, true).Loaded()});
     return {};
   }
   auto messages = BITTERN_TRY(ReadMessages("messages", given));
-  auto prompt = BITTERN_TRY(RenderConversation(std::move(messages), {}, *service));
+  ToolReading reading;
+  auto prompt =
+      BITTERN_TRY(RenderWithTools(std::move(messages), {}, tools, *service, &call, &reading));
   call.prompts.push_back(std::move(prompt.ids));
+  auto shape = std::make_unique<OllamaShape>(*service, true, reading);
   StartCall(service, std::move(call), std::move(shape), exchange);
   return {};
 }

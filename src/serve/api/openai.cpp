@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
+#include "base/utf8.hpp"
+#include "serve/api/echo.hpp"
 #include "serve/api/json_text.hpp"
 #include "serve/api/request_fields.hpp"
+#include "serve/api/tools.hpp"
 #include "serve/core/field_reader.hpp"
 
 namespace bittern::serve {
@@ -16,6 +20,9 @@ namespace {
 struct OpenAiRequest {
   CallRequest call = {};
   bool include_usage = false;
+  ToolReading tools = {};
+  bool echo = false;
+  std::vector<EchoedPrompt> echoed = {};  ///< of each prompt
 };
 
 class OpenAiShape : public AnswerShape {
@@ -31,22 +38,39 @@ class OpenAiShape : public AnswerShape {
         offsets_(sequences_, 0),
         chat_(chat),
         include_usage_(request.include_usage),
-        logprobs_(request.call.options.logprobs >= 0) {}
+        logprobs_(request.call.options.logprobs >= 0),
+        echoed_(request.echoed),
+        tools_(request.tools),
+        streams_(sequences_, ToolStream(request.tools)),
+        carried_(sequences_) {}
 
   std::string Begin() override {
     std::string text;
-    for (std::size_t i = 0; chat_ && i < sequences_; ++i) {
-      text += Chunk(i, {{"role", "assistant"}, {"content", ""}}, nullptr, {}, {});
+    for (std::size_t i = 0; i < sequences_; ++i) {
+      if (chat_) {
+        text += Chunk(i, {{"role", "assistant"}, {"content", ""}}, nullptr, {}, {});
+      } else if (const EchoedPrompt* echo = EchoOf(i)) {
+        text += TextChunk(i, echo->text, EchoLogprobs(i));
+      }
     }
     return text;
   }
   std::string Piece(std::size_t choice, std::string_view text, const TokenList& tokens) override {
-    return Chunk(choice, {{"content", std::string(text)}}, nullptr, tokens, {});
+    if (tools_.form == nullptr) {
+      return Chunk(choice, {{"content", std::string(text)}}, nullptr, tokens, {});
+    }
+    return ToolChunks(choice, streams_[choice].Feed(text), tokens);
   }
   std::string Finished(std::size_t choice, const Outcome& outcome,
                        const TokenList& tokens) override {
-    return Chunk(choice, OrderedJson::object(), OpenAiFinish(outcome.result.finish), tokens,
-                 ReceiptJson(outcome));
+    std::string text;
+    TokenList last = tokens;
+    if (tools_.form != nullptr) {
+      text = ToolChunks(choice, streams_[choice].Finish(), tokens);
+      last = std::exchange(carried_[choice], {});
+    }
+    return text + Chunk(choice, OrderedJson::object(),
+                        FinishOf(outcome, streams_[choice].any_call()), last, ReceiptJson(outcome));
   }
   std::string End(std::span<const Outcome> outcomes) override {
     std::string text;
@@ -61,6 +85,14 @@ class OpenAiShape : public AnswerShape {
   std::string Whole(std::span<const Outcome> outcomes) override;
 
  private:
+  /// A call that was cut stays "length" or "stop".
+  static std::string FinishOf(const Outcome& outcome, bool calls) {
+    const bool whole = outcome.result.finish == runtime::FinishReason::kEndOfText;
+    return calls && whole ? "tool_calls" : std::string(OpenAiFinish(outcome.result.finish));
+  }
+  [[nodiscard]] std::string ToolChunks(std::size_t choice, const std::vector<ToolEvent>& events,
+                                       const TokenList& tokens);
+  [[nodiscard]] OrderedJson MessageOf(const runtime::GenerateResult& result, bool* calls) const;
   [[nodiscard]] OrderedJson Outline(bool chunk) const {
     const char* const object = !chat_  ? "text_completion"
                                : chunk ? "chat.completion.chunk"
@@ -87,6 +119,13 @@ class OpenAiShape : public AnswerShape {
     return Event(chunk);
   }
   [[nodiscard]] OrderedJson Logprobs(std::size_t choice, const TokenList& tokens);
+  [[nodiscard]] const EchoedPrompt* EchoOf(std::size_t choice) const {
+    return echoed_.empty() ? nullptr : &echoed_[choice / choices_];
+  }
+  /// Those of the repeated prompt, in the lists of text completions; null if not asked for.
+  [[nodiscard]] OrderedJson EchoLogprobs(std::size_t choice);
+  [[nodiscard]] std::string TextChunk(std::size_t choice, const std::string& text,
+                                      OrderedJson logprobs) const;
   void AddUsage(std::span<const Outcome> outcomes, OrderedJson* to) const {
     (*to)["usage"] = UsageJson(outcomes, choices_);
     if (outcomes.size() == 1) (*to)["timings"] = TimingsJson(outcomes.front());
@@ -98,11 +137,55 @@ class OpenAiShape : public AnswerShape {
   std::size_t choices_, sequences_;
   std::vector<std::size_t> offsets_;  // of each sequence: characters of the tokens shown
   bool chat_, include_usage_, logprobs_;
+  std::vector<EchoedPrompt> echoed_;
+  ToolReading tools_;
+  std::vector<ToolStream> streams_;  // of each sequence
+  std::vector<TokenList> carried_;   // tokens whose text is held back
 };
 
 std::size_t CharactersOf(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+OrderedJson OpenAiShape::EchoLogprobs(std::size_t choice) {
+  const EchoedPrompt& echo = *EchoOf(choice);
+  if (!logprobs_) return nullptr;
+  OrderedJson texts = OrderedJson::array(), values = texts, tops = texts, offsets = texts;
+  for (std::size_t i = 0; i < echo.ids.size(); ++i) {
+    const std::string text = ReplaceInvalidUtf8(tokenizer_.TokenBytes(echo.ids[i], true));
+    texts.push_back(text);
+    offsets.push_back(offsets_[choice]);
+    // Control tokens are no part of the text.
+    if (!tokenizer_.IsControl(echo.ids[i])) offsets_[choice] += CharactersOf(text);
+    if (i == 0) {
+      values.push_back(nullptr);
+      tops.push_back(nullptr);
+      continue;
+    }
+    const runtime::TokenLogprobs& token = echo.logprobs[i - 1];
+    values.push_back(token.picked.logprob);
+    OrderedJson top = OrderedJson::object();
+    for (const runtime::TokenLogprob& other : token.top) {
+      top[ReplaceInvalidUtf8(tokenizer_.TokenBytes(other.id, true))] = other.logprob;
+    }
+    tops.push_back(std::move(top));
+  }
+  return {{"tokens", std::move(texts)},
+          {"token_logprobs", std::move(values)},
+          {"top_logprobs", std::move(tops)},
+          {"text_offset", std::move(offsets)}};
+}
+
+std::string OpenAiShape::TextChunk(std::size_t choice, const std::string& text,
+                                   OrderedJson logprobs) const {
+  OrderedJson part = {{"index", choice},
+                      {"text", text},
+                      {"logprobs", std::move(logprobs)},
+                      {"finish_reason", nullptr}};
+  OrderedJson chunk = Outline(true);
+  chunk["choices"] = OrderedJson::array({std::move(part)});
+  return Event(chunk);
 }
 
 /// The chat's list, or the four lists of text completions.
@@ -128,19 +211,75 @@ OrderedJson OpenAiShape::Logprobs(std::size_t choice, const TokenList& tokens) {
           {"text_offset", std::move(offsets)}};
 }
 
+/// A chunk for each event; the first one brings the tokens.
+std::string OpenAiShape::ToolChunks(std::size_t choice, const std::vector<ToolEvent>& events,
+                                    const TokenList& tokens) {
+  TokenList& carried = carried_[choice];
+  carried.insert(carried.end(), tokens.begin(), tokens.end());
+  std::string text;
+  for (const ToolEvent& event : events) {
+    OrderedJson delta;
+    if (event.kind == ToolEvent::Kind::kContent) {
+      delta = {{"content", event.text}};
+    } else if (event.kind == ToolEvent::Kind::kEnd) {
+      continue;
+    } else {
+      OrderedJson call = {{"index", event.call}};
+      if (event.kind == ToolEvent::Kind::kStart) {
+        call["id"] = NewId("call_");
+        call["type"] = "function";
+        call["function"] = {{"name", event.text}, {"arguments", ""}};
+      } else {
+        call["function"] = {{"arguments", event.text}};
+      }
+      delta = {{"tool_calls", OrderedJson::array({std::move(call)})}};
+    }
+    text += Chunk(choice, std::move(delta), nullptr, std::exchange(carried, {}), {});
+  }
+  return text;
+}
+
+OrderedJson OpenAiShape::MessageOf(const runtime::GenerateResult& result, bool* calls) const {
+  OrderedJson message = {{"role", "assistant"}, {"content", result.text}, {"refusal", nullptr}};
+  if (tools_.form == nullptr) return message;
+  const ToolAnswerParts parts = ReadToolAnswer(tools_, result.text);
+  *calls = !parts.calls.empty();
+  message["content"] = parts.content;
+  if (!*calls) return message;
+  if (parts.content.empty()) message["content"] = nullptr;
+  message["tool_calls"] = OrderedJson::array();
+  for (const FoundCall& call : parts.calls) {
+    message["tool_calls"].push_back(
+        {{"id", NewId("call_")},
+         {"type", "function"},
+         {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+  }
+  return message;
+}
+
 std::string OpenAiShape::Whole(std::span<const Outcome> outcomes) {
   OrderedJson answer = Outline(false);
   answer["choices"] = OrderedJson::array();
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const runtime::GenerateResult& result = outcomes[i].result;
     OrderedJson choice = {{"index", i}};
+    bool calls = false;
     if (chat_) {
-      choice["message"] = {{"role", "assistant"}, {"content", result.text}, {"refusal", nullptr}};
+      choice["message"] = MessageOf(result, &calls);
     } else {
       choice["text"] = result.text;
     }
+    const EchoedPrompt* echo = EchoOf(i);
+    OrderedJson front = echo == nullptr ? OrderedJson() : EchoLogprobs(i);
     choice["logprobs"] = Logprobs(i, result.logprobs);
-    choice["finish_reason"] = OpenAiFinish(result.finish);
+    if (echo != nullptr) choice["text"] = echo->text + result.text;
+    if (!front.is_null()) {
+      for (auto& [name, list] : front.items()) {
+        for (const OrderedJson& one : choice["logprobs"][name]) list.push_back(one);
+      }
+      choice["logprobs"] = std::move(front);
+    }
+    choice["finish_reason"] = FinishOf(outcomes[i], calls);
     if (!outcomes[i].receipt.empty()) choice["receipt"] = ReceiptJson(outcomes[i]);
     answer["choices"].push_back(std::move(choice));
   }
@@ -181,21 +320,21 @@ Result<OpenAiRequest> ReadChat(const Service& service, const Json& body) {
   OpenAiRequest request;
   request.call.options = service.options().defaults;
   BITTERN_TRY(ReadCommon(&fields, service, &request));
-  auto prompt = BITTERN_TRY(ReadConversation(&fields, service));
-  request.call.prompts.push_back(std::move(prompt.ids));
   BITTERN_TRY(ReadChatLogprobs(&fields, &request.call.options));
-  BITTERN_TRY(fields.OnlyNeutral({"tools", "functions", "function_call", "audio", "prediction",
+  const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
+  auto messages = BITTERN_TRY(ReadMessages("messages", fields.Take("messages")));
+  auto more = BITTERN_TRY(ReadTemplateFields(&fields));
+  auto prompt = BITTERN_TRY(RenderWithTools(std::move(messages), std::move(more), tools, service,
+                                            &request.call, &request.tools));
+  request.call.prompts.push_back(std::move(prompt.ids));
+  BITTERN_TRY(fields.OnlyNeutral({"functions", "function_call", "audio", "prediction",
                                   "web_search_options", "reasoning_effort", "verbosity"}));
-  for (const char* const key : {"tool_choice", "response_format", "modalities"}) {
-    const Json* value = fields.Take(key);
-    if (value == nullptr) continue;
-    const Json* type = value->Find("type");
-    const std::string* word = value->AsString();
-    if (type != nullptr) word = type->AsString();
-    const bool usual = word != nullptr && (*word == "none" || *word == "auto" || *word == "text");
-    if (!usual) return WrongField(key, "nothing else than the usual (not supported)", *value);
+  std::vector<std::string> modalities;
+  BITTERN_TRY(fields.Texts("modalities", 2, &modalities));
+  if (std::ranges::any_of(modalities, [](const std::string& one) { return one != "text"; })) {
+    return Fail(ErrorCode::kInvalidArgument, "modalities: only \"text\" is made here");
   }
-  fields.Ignore({"parallel_tool_calls", "reasoning_format", "parse_tool_calls"});
+  fields.Ignore({"reasoning_format", "parse_tool_calls"});
   BITTERN_TRY(fields.Finish());
   return request;
 }
@@ -211,10 +350,26 @@ Result<OpenAiRequest> ReadCompletion(const Service& service, const Json& body) {
   }
   request.call.prompts = BITTERN_TRY(ReadPrompts("prompt", *prompt, service.tokenizer()));
   BITTERN_TRY(fields.Int("logprobs", 0, kMostLogprobs, &request.call.options.logprobs));
-  BITTERN_TRY(fields.OnlyNeutral({"suffix", "echo"}));
+  BITTERN_TRY(fields.Flag("echo", &request.echo));
+  BITTERN_TRY(fields.OnlyNeutral({"suffix"}));
   BITTERN_TRY(fields.OnlyNeutral({"best_of"}, 1));
   BITTERN_TRY(fields.Finish());
   return request;
+}
+
+/// With what "echo" asks for.
+Result<void> StartEchoed(Service* service, OpenAiRequest read,
+                         const std::shared_ptr<Exchange>& exchange) {
+  for (const auto& prompt : read.call.prompts) {
+    if (!read.echo) break;
+    EchoedPrompt echo{.text = service->tokenizer().Decode(prompt, false), .ids = prompt};
+    const int count = read.call.options.logprobs;
+    if (count >= 0) echo.logprobs = BITTERN_TRY(PromptLogprobs(*service, prompt, count));
+    read.echoed.push_back(std::move(echo));
+  }
+  auto shape = std::make_unique<OpenAiShape>(*service, false, read);
+  StartCall(service, std::move(read.call), std::move(shape), exchange);
+  return {};
 }
 
 }  // namespace
@@ -232,9 +387,20 @@ Result<void> Completions(Service* service, const HttpRequest& request,
                          const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
   OpenAiRequest read = BITTERN_TRY(ReadCompletion(*service, body));
-  auto shape = std::make_unique<OpenAiShape>(*service, false, read);
-  StartCall(service, std::move(read.call), std::move(shape), exchange);
-  return {};
+  if (read.echo && read.call.options.logprobs >= 0) {
+    // As long as reading the prompts takes: not on this thread.
+    if (auto wrong = CheckCall(service, read.call, ErrorStyle::kOpenAi)) {
+      exchange->Reply(*std::move(wrong));
+      return {};
+    }
+    service->slow_worker().Post([service, exchange, read = std::move(read)]() mutable {
+      if (exchange->gone().load()) return;
+      const auto done = StartEchoed(service, std::move(read), exchange);
+      if (!done.has_value()) exchange->Reply(ErrorReply(ErrorStyle::kOpenAi, done.error()));
+    });
+    return {};
+  }
+  return StartEchoed(service, std::move(read), exchange);
 }
 
 Result<void> ChatInputTokens(Service* service, const HttpRequest& request,

@@ -7,6 +7,9 @@
 #include <array>
 #include <limits>
 
+#include "serve/api/tools.hpp"
+#include "serve/core/constraint_fields.hpp"
+
 namespace bittern::serve {
 namespace {
 
@@ -34,10 +37,17 @@ Result<Json> ReadMessage(const std::string& path, const Json& given) {
   Json::Object message;
   message.push_back({"role", developer ? Json(Json::Value(std::string("system"))) : *role});
   message.push_back({"content", Json(Json::Value(std::move(text)))});
-  for (const char* const key : {"name", "tool_calls", "tool_call_id", "reasoning_content"}) {
+  if (const Json* calls = fields.Take("tool_calls");
+      calls != nullptr && !(calls->AsArray() != nullptr && calls->AsArray()->empty())) {
+    auto read = BITTERN_TRY(ReadToolCalls(fields.PathOf("tool_calls"), *calls));
+    message.push_back({"tool_calls", std::move(read)});
+  }
+  for (const char* const key : {"name", "tool_call_id", "reasoning_content"}) {
     if (const Json* value = fields.Take(key)) message.push_back({key, *value});
   }
-  fields.Ignore({"refusal", "annotations", "audio", "function_call"});
+  if (const Json* name = fields.Take("tool_name")) message.push_back({"name", *name});
+  fields.Ignore({"refusal", "annotations", "audio", "function_call", "thinking"});
+  BITTERN_TRY(fields.OnlyNeutral({"images"}));
   BITTERN_TRY(fields.Finish());
   return Json(Json::Value(std::move(message)));
 }
@@ -106,11 +116,13 @@ Result<std::string> ReadContent(const std::string& path, const Json* content) {
 Result<void> ReadSampling(FieldReader* fields, const Service& service, CallRequest* call) {
   BITTERN_TRY(ReadOptions(fields, service.tokenizer(), &call->options));
   BITTERN_TRY(fields->Flag("receipt", &call->receipt));
-  BITTERN_TRY(fields->OnlyNeutral({"grammar", "json_schema", "grammar_lazy", "grammar_triggers",
-                                   "preserved_tokens", "lora", "t_max_predict_ms"}));
-  fields->Ignore({"cache_prompt", "id_slot", "n_keep", "n_discard", "n_cache_reuse",
-                  "backend_sampling", "model", "user", "metadata", "store", "service_tier",
-                  "prompt_cache_key", "prompt_cache_retention", "safety_identifier"});
+  BITTERN_TRY(ReadConstraint(fields, service.model(), &call->options.constraint));
+  BITTERN_TRY(fields->OnlyNeutral(
+      {"grammar_lazy", "grammar_triggers", "preserved_tokens", "lora", "t_max_predict_ms"}));
+  BITTERN_TRY(fields->Int("id_slot", -1, service.options().engine.max_sequences - 1, &call->slot));
+  fields->Ignore({"cache_prompt", "n_keep", "n_discard", "n_cache_reuse", "backend_sampling",
+                  "model", "user", "metadata", "store", "service_tier", "prompt_cache_key",
+                  "prompt_cache_retention", "safety_identifier"});
   return {};
 }
 
@@ -164,14 +176,13 @@ Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages, Json::O
   return service.chat()->Apply(Json(Json::Value(std::move(more))), service.tokenizer());
 }
 
-Result<runtime::RenderedPrompt> ReadConversation(FieldReader* fields, const Service& service) {
-  auto messages = BITTERN_TRY(ReadMessages(fields->PathOf("messages"), fields->Take("messages")));
+Result<Json::Object> ReadTemplateFields(FieldReader* fields) {
   Json::Object more;
   for (const char* const key :
        {"add_generation_prompt", "continue_final_message", "chat_template_kwargs"}) {
     if (const Json* value = fields->Take(key)) more.push_back({key, *value});
   }
-  return RenderConversation(std::move(messages), std::move(more), service);
+  return more;
 }
 
 }  // namespace bittern::serve

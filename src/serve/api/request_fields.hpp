@@ -42,8 +42,7 @@ inline constexpr int kMostLogprobs = 100;
                                                                  Json::Object more,
                                                                  const Service& service);
 
-/// Both, for "messages" and what belongs to it.
-[[nodiscard]] Result<runtime::RenderedPrompt> ReadConversation(FieldReader* fields,
-                                                               const Service& service);
+/// Members of a request that are for the template.
+[[nodiscard]] Result<Json::Object> ReadTemplateFields(FieldReader* fields);
 
 }  // namespace bittern::serve

@@ -53,7 +53,8 @@ class Call : public std::enable_shared_from_this<Call> {
         pending_(sequences),
         left_(sequences),
         stream_(request.stream),
-        receipt_(request.receipt) {}
+        receipt_(request.receipt),
+        slot_(request.slot) {}
 
   void Begin() {
     if (!stream_) return;
@@ -80,12 +81,15 @@ class Call : public std::enable_shared_from_this<Call> {
   std::vector<std::shared_ptr<ActiveSequence>> active_ = {};
   std::vector<Receipt> receipts_ = {};  // what is known before the answer
   std::size_t left_;
+  std::vector<std::vector<TokenId>> prompts_ = {};  // where slots are saved
   bool stream_, receipt_, failed_ = false;
+  int slot_;
 };
 
 runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> prompt,
                                    const runtime::GenerateOptions& options) {
   active_.push_back(service_->AddActive(static_cast<int>(prompt.size())));
+  if (!service_->options().slot_save_path.empty()) prompts_.push_back(prompt);
   runtime::Request request{.prompt = std::move(prompt), .options = options};
   if (receipt_) PrepareReceipt(request);
   request.options.cancel = &exchange_->gone();
@@ -152,6 +156,11 @@ void Call::OnDone(std::size_t index, runtime::Completion completion) {
     outcome = {*std::move(completion.result), completion.timings};
     Count(outcome);
     if (receipt_) outcome.receipt = FinishReceipt(index, outcome);
+    if (!prompts_.empty()) {
+      std::vector<TokenId> tokens = std::move(prompts_[index]);
+      tokens.insert(tokens.end(), outcome.result.ids.begin(), outcome.result.ids.end());
+      service_->SetSlotTokens(slot_, std::move(tokens));
+    }
     if (stream_ && !failed_) exchange_->Write(shape_->Finished(index, outcome, pending_[index]));
   }
   if (left_ == 0) Finish();
@@ -233,27 +242,34 @@ std::string AnswerShape::Broken(const Error& error) {
   return "data: " + ErrorReply(error_style(), error).body + "\n\n";
 }
 
-void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShape> shape,
-               std::shared_ptr<Exchange> exchange) {
+std::optional<HttpReply> CheckCall(Service* service, const CallRequest& request, ErrorStyle style) {
   const int context = service->engine().context_length();
   const auto vocabulary = service->tokenizer().vocab_size();
-  const ErrorStyle style = shape->error_style();
   for (const auto& prompt : request.prompts) {
-    if (prompt.empty()) return exchange->Reply(ErrorReply(style, 400, "the prompt has no tokens"));
+    if (prompt.empty()) return ErrorReply(style, 400, "the prompt has no tokens");
     if (prompt.size() > static_cast<std::size_t>(context)) {
-      return exchange->Reply(TooLong(style, prompt.size(), context));
+      return TooLong(style, prompt.size(), context);
     }
     const auto bad =
         std::ranges::find_if(prompt, [&](TokenId id) { return id < 0 || id >= vocabulary; });
     if (bad == prompt.end()) continue;
-    return exchange->Reply(ErrorReply(
+    return ErrorReply(
         style, 400,
-        fmt::format("token id {} is outside the vocabulary (0..{})", *bad, vocabulary - 1)));
+        fmt::format("token id {} is outside the vocabulary (0..{})", *bad, vocabulary - 1));
   }
   if (const auto checked = runtime::Sampler::Create(request.options.sampler, &service->tokenizer());
       !checked) {
-    return exchange->Reply(ErrorReply(style, checked.error()));
+    return ErrorReply(style, checked.error());
   }
+  return std::nullopt;
+}
+
+void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShape> shape,
+               std::shared_ptr<Exchange> exchange) {
+  const ErrorStyle style = shape->error_style();
+  if (auto wrong = CheckCall(service, request, style)) return exchange->Reply(*std::move(wrong));
+  // Answers that show control tokens depend on an option that no receipt holds.
+  if (service->options().receipts && !request.options.render_special) request.receipt = true;
   const std::size_t sequences = request.prompts.size() * static_cast<std::size_t>(request.choices);
   if (!service->engine().Reserve(sequences)) {
     ++service->counters().refused;

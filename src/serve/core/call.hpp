@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,10 +26,7 @@ struct Outcome {
   std::string receipt = {};  ///< JSON; empty where none was asked for
 
   /// Tokens sampled, with the one that ended the text.
-  [[nodiscard]] int predicted() const noexcept {
-    const bool ended = result.finish == runtime::FinishReason::kEndOfText;
-    return static_cast<int>(result.ids.size()) + (ended ? 1 : 0);
-  }
+  [[nodiscard]] int predicted() const noexcept { return result.sampled; }
 };
 
 using TokenList = std::vector<runtime::TokenLogprobs>;
@@ -69,7 +67,12 @@ struct CallRequest {
   runtime::GenerateOptions options = {};
   bool stream = false;
   bool receipt = false;  ///< Outcome::receipt is wanted
+  int slot = -1;         ///< Service::SetSlotTokens
 };
+
+/// What is wrong with prompts or sampler options, if anything is.
+[[nodiscard]] std::optional<HttpReply> CheckCall(Service* service, const CallRequest& request,
+                                                 ErrorStyle style);
 
 /// Checks the request, queues its sequences and answers through `exchange` as they go, or with an
 /// error: prompts that do not fit, a full queue.

@@ -44,6 +44,14 @@ void EngineLoop::Submit(std::vector<runtime::Request> requests) {
   wake_.notify_one();
 }
 
+void EngineLoop::Do(std::function<void(runtime::Engine*)> task) {
+  {
+    const std::scoped_lock lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  wake_.notify_one();
+}
+
 runtime::EngineStats EngineLoop::stats() const {
   const std::scoped_lock lock(mutex_);
   return stats_;
@@ -66,13 +74,16 @@ void EngineLoop::Run() {
   bool busy = false;
   for (;;) {
     std::vector<runtime::Request> fresh;
+    std::vector<std::function<void(runtime::Engine*)>> tasks;
     {
       std::unique_lock lock(mutex_);
       stats_ = engine_.stats();
-      if (!busy) wake_.wait(lock, [&] { return stopping_ || !inbox_.empty(); });
+      if (!busy) wake_.wait(lock, [&] { return stopping_ || !inbox_.empty() || !tasks_.empty(); });
       if (stopping_) return;
       std::swap(fresh, inbox_);
+      std::swap(tasks, tasks_);
     }
+    for (const auto& task : tasks) task(&engine_);
     TakeIn(std::move(fresh));
     busy = engine_.Step();
   }

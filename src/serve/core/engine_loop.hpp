@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -32,6 +33,10 @@ class EngineLoop {
   /// on_done of each request is called once, also with an error of Engine::Submit. Any thread.
   void Submit(std::vector<runtime::Request> requests);
 
+  /// Runs something between two steps, on the engine's thread. Dropped where the loop ends before.
+  /// Any thread.
+  void Do(std::function<void(runtime::Engine*)> task);
+
   /// Requests that have not ended. Any thread.
   [[nodiscard]] std::size_t active() const noexcept { return active_.load(); }
   /// As it was after the last step. Any thread.
@@ -51,6 +56,7 @@ class EngineLoop {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<runtime::Request> inbox_;  // the rest is guarded by mutex_
+  std::vector<std::function<void(runtime::Engine*)>> tasks_ = {};
   runtime::EngineStats stats_ = {};
   bool stopping_ = false;
   std::thread thread_;

@@ -8,6 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "serve/core/constraint_fields.hpp"
+
 namespace bittern::serve {
 namespace {
 
@@ -150,11 +152,10 @@ Result<void> ReadSamplers(FieldReader* fields, SamplerOptions* sampler) {
   sampler->samplers.clear();
   for (std::size_t i = 0; i < list->size(); ++i) {
     const std::string* name = (*list)[i].AsString();
-    const auto step =
-        name == nullptr ? Fail(ErrorCode::kInvalidArgument, "") : runtime::SamplerStepByName(*name);
-    if (!step.has_value()) {
-      return WrongField(fmt::format("{}[{}]", path, i), "the name of a sampler", (*list)[i]);
-    }
+    const std::string at = fmt::format("{}[{}]", path, i);
+    if (name == nullptr) return WrongField(at, "the name of a sampler", (*list)[i]);
+    const auto step = runtime::SamplerStepByName(*name);
+    if (!step.has_value()) return tl::unexpected(Within(at, step.error()));
     sampler->samplers.push_back(*step);
   }
   return {};
@@ -182,6 +183,7 @@ ordered_json OptionsJson(const runtime::GenerateOptions& options) {
   for (const runtime::SamplerStep step : sampler.samplers) {
     steps.push_back(std::string(runtime::SamplerStepName(step)));
   }
+  if (options.constraint) json["constraint"] = ConstraintJson(*options.constraint);
   json["logit_bias"] = std::move(biases);
   json["samplers"] = std::move(steps);
   return json;

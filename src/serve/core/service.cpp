@@ -44,6 +44,19 @@ Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::
   return service;
 }
 
+void Service::SetSlotTokens(int slot, std::vector<runtime::TokenId> tokens) {
+  const std::scoped_lock lock(mutex_);
+  slots_.resize(static_cast<std::size_t>(options_.engine.max_sequences));
+  if (slot < 0) slot = static_cast<int>(next_slot_++ % slots_.size());
+  slots_[static_cast<std::size_t>(slot)] = std::move(tokens);
+}
+
+std::vector<runtime::TokenId> Service::SlotTokens(int slot) const {
+  const std::scoped_lock lock(mutex_);
+  const auto index = static_cast<std::size_t>(slot);
+  return index < slots_.size() ? slots_[index] : std::vector<runtime::TokenId>();
+}
+
 std::shared_ptr<ActiveSequence> Service::AddActive(int prompt_tokens) {
   auto sequence = std::make_shared<ActiveSequence>();
   sequence->prompt_tokens = prompt_tokens;

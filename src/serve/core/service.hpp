@@ -17,6 +17,7 @@
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/engine/engine.hpp"
 #include "serve/core/engine_loop.hpp"
+#include "serve/core/worker.hpp"
 
 namespace bittern::serve {
 
@@ -26,8 +27,10 @@ struct ServiceOptions {
   std::string version;  ///< of the program
   runtime::GenerateOptions defaults = {};
   runtime::EngineOptions engine = {};
-  int most_waiting = 64;           ///< requests beyond those that run at the same time
-  std::string chat_template = {};  ///< as ChatPrompt::Create takes it
+  int most_waiting = 64;            ///< requests beyond those that run at the same time
+  std::string chat_template = {};   ///< as ChatPrompt::Create takes it
+  bool receipts = false;            ///< every answer carries one
+  std::string slot_save_path = {};  ///< folder of saved slots; empty: none
 };
 
 /// Sums over all requests since the start. Any thread.
@@ -54,6 +57,11 @@ class Service {
       std::shared_ptr<const runtime::LoadedModel> model, ServiceOptions options,
       Decisions* decisions);
 
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+  /// Each of the two threads may have work for the other one: the slow one ends first.
+  ~Service() { slow_worker_->Stop(); }
+
   [[nodiscard]] const runtime::LoadedModel& model() const noexcept { return *model_; }
   [[nodiscard]] const std::shared_ptr<const runtime::LoadedModel>& shared_model() const noexcept {
     return model_;
@@ -67,11 +75,18 @@ class Service {
   [[nodiscard]] EngineLoop& engine() noexcept { return *engine_; }
   [[nodiscard]] const ServiceOptions& options() const noexcept { return options_; }
   [[nodiscard]] ServiceCounters& counters() noexcept { return counters_; }
+  /// For what takes as long as a prompt but is no sequence: other requests are read meanwhile.
+  [[nodiscard]] Worker& slow_worker() noexcept { return *slow_worker_; }
   [[nodiscard]] std::time_t started() const noexcept { return started_; }
   /// model::Fingerprint::hash of the model.
   [[nodiscard]] const std::string& model_hash() const noexcept { return model_hash_; }
   /// Tells model and arithmetic: answers with the same one are the same.
   [[nodiscard]] const std::string& fingerprint() const noexcept { return fingerprint_; }
+
+  /// The tokens of the last answer of a slot, 0 to max_sequences - 1; `slot` < 0: the next one in
+  /// turn. See api/slots.hpp.
+  void SetSlotTokens(int slot, std::vector<runtime::TokenId> tokens);
+  [[nodiscard]] std::vector<runtime::TokenId> SlotTokens(int slot) const;
 
   [[nodiscard]] std::shared_ptr<ActiveSequence> AddActive(int prompt_tokens);
   void RemoveActive(const ActiveSequence& sequence);
@@ -89,8 +104,11 @@ class Service {
   std::time_t started_ = 0;
   mutable std::mutex mutex_;
   std::uint64_t next_id_ = 0;
+  std::vector<std::vector<runtime::TokenId>> slots_ = {};
+  std::size_t next_slot_ = 0;
   std::map<std::uint64_t, std::shared_ptr<ActiveSequence>> active_ = {};
-  std::unique_ptr<EngineLoop> engine_;  // last: its thread ends first
+  std::unique_ptr<Worker> slow_worker_ = std::make_unique<Worker>();
+  std::unique_ptr<EngineLoop> engine_ = {};  // last: its thread ends first
 };
 
 }  // namespace bittern::serve

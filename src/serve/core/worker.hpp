@@ -16,7 +16,11 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
   /// Drops tasks that have not begun.
-  ~Worker() {
+  ~Worker() { Stop(); }
+
+  /// Waits for the task that runs; what is posted later is dropped. By the owner.
+  void Stop() {
+    if (!thread_.joinable()) return;
     {
       const std::scoped_lock lock(mutex_);
       stopping_ = true;

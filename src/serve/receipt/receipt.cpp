@@ -8,6 +8,7 @@
 
 #include "base/hash.hpp"
 #include "model/forward/numerics.hpp"
+#include "serve/core/constraint_fields.hpp"
 #include "serve/core/field_reader.hpp"
 #include "serve/core/sampler_fields.hpp"
 
@@ -68,6 +69,10 @@ Result<ReadReceipt> ReadOne(const Json& json, const tokenizer::Tokenizer& tokeni
   if (const Json* options = fields.Take("options")) {
     auto inner = BITTERN_TRY(FieldReader::Open(*options, "options"));
     BITTERN_TRY(ReadOptions(&inner, tokenizer, &receipt.options));
+    if (const Json* constraint = inner.Take("constraint")) {
+      receipt.options.constraint =
+          BITTERN_TRY(ReadConstraintJson(inner.PathOf("constraint"), *constraint));
+    }
     BITTERN_TRY(inner.Finish());
   }
   BITTERN_TRY(fields.Finish());

@@ -142,9 +142,11 @@ Result<Verdict> VerifyReceipt(const std::shared_ptr<const runtime::LoadedModel>&
   if (!replay.has_value()) return Differs(replay.error().message);
   std::vector<TokenId> tokens(receipt.prompt);
   tokens.insert(tokens.end(), receipt.ids.begin(), receipt.ids.end());
-  // The end token is sampled after the last one of the answer; any other end, with it.
+  // The end token is sampled after the last one of the answer; any other end, with it. An answer
+  // that a grammar ended may fill the context: there was no end token then.
   const bool ended = receipt.finish == runtime::FinishReasonName(runtime::FinishReason::kEndOfText);
-  if (!ended && !receipt.ids.empty()) tokens.pop_back();
+  const bool full = tokens.size() > static_cast<std::size_t>(receipt.context_length);
+  if ((!ended || full) && !receipt.ids.empty()) tokens.pop_back();
   auto session = BITTERN_TRY(
       runtime::Session::Create(model, {.context_length = static_cast<int>(tokens.size()),
                                        .kv_type = type,

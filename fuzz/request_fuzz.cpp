@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as the body of a request to the server: refused with a reason, or read into what the
+// templates and the grammars take. What was read of tools must make a grammar, and an answer that
+// is cut into pieces must hold the calls that it holds whole.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "grammar/tool_calls.hpp"
+#include "serve/api/request_fields.hpp"
+#include "serve/api/tools.hpp"
+#include "serve/core/constraint_fields.hpp"
+#include "serve/core/tool_stream.hpp"
+#include "serve/http/http_text.hpp"
+
+namespace {
+
+using namespace bittern;
+
+void Check(const Error& error) {
+  if (error.message.empty()) std::abort();  // every refusal has a reason
+}
+
+void ReadTools(const formats::Json& body) {
+  auto fields = serve::FieldReader::Open(body);
+  const auto tools = serve::ReadTools(&*fields);
+  if (!tools) return Check(tools.error());
+  if (tools->tools.empty()) return;
+  for (const char* const form : {"hermes", "mistral", "llama3"}) {
+    const grammar::ToolAnswer answer{.form = form, .free = true, .tools = tools->tools};
+    const auto read = grammar::ParseToolAnswer(grammar::ToolAnswerText(answer));
+    if (!read || !grammar::ToolCallGrammar(*read)) std::abort();
+  }
+}
+
+void ReadRest(const formats::Json& body) {
+  auto fields = serve::FieldReader::Open(body);
+  if (const formats::Json* messages = fields->Take("messages")) {
+    const auto read = serve::ReadMessages("messages", messages);
+    if (!read) Check(read.error());
+  }
+  for (const bool wrapped : {false, true}) {
+    const formats::Json* format = fields->Take("response_format");
+    if (format == nullptr) continue;
+    const auto read = serve::ReadFormat("response_format", *format, wrapped);
+    if (!read) Check(read.error());
+  }
+  std::vector<std::string> stops;
+  const auto read = serve::ReadStops(&*fields, "stop", &stops);
+  if (read && stops.size() > serve::kMostStops) std::abort();
+  if (const auto done = fields->Finish(); !done) Check(done.error());
+}
+
+void ReadAnswer(std::string_view text) {
+  for (const char* const name : {"hermes", "mistral", "llama3"}) {
+    for (const bool triggered : {false, true}) {
+      const serve::ToolReading reading{.form = grammar::FindToolForm(name), .triggered = triggered};
+      const auto whole = serve::ReadToolAnswer(reading, text);
+      serve::ToolStream stream(reading);
+      std::string content;
+      std::size_t calls = 0;
+      const auto take = [&](const std::vector<serve::ToolEvent>& events) {
+        for (const auto& event : events) {
+          if (event.kind == serve::ToolEvent::Kind::kContent) content += event.text;
+          if (event.kind == serve::ToolEvent::Kind::kStart) ++calls;
+        }
+      };
+      for (const char& byte : text) take(stream.Feed({&byte, 1}));
+      take(stream.Finish());
+      if (content != whole.content || calls != whole.calls.size()) std::abort();
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size > 4000) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  (void)serve::QueryValue(text, "action");
+  ReadAnswer(text);
+  const auto body = serve::ParseBody(text);
+  if (!body) {
+    Check(body.error());
+    return 0;
+  }
+  ReadTools(*body);
+  ReadRest(*body);
+  return 0;
+}
