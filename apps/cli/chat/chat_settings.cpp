@@ -151,6 +151,8 @@ nlohmann::ordered_json ChatSettingsOf(const runtime::GenerateOptions& options) {
     case grammar::ConstraintKind::kJsonObject:
       settings["response_format"] = {{"type", "json_object"}};
       break;
+    case grammar::ConstraintKind::kToolCalls:
+      break;  // no chat has functions
   }
   return settings;
 }
