@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constrained texts, as they are made (forced tokens without a pass each, few rows of the head, the
-// screened head under a mask, drafts, many sequences) against a twin that does none of it: all
-// logits, one token a pass, forced tokens found by trying every byte and every token. Random
-// grammars, seeds and samplers.
+// Constrained texts against a slow twin, over random grammars, seeds and samplers. The program runs
+// forced tokens together, computes few rows of the head or the screened head under a mask, drafts,
+// and runs many sequences. The twin computes all logits, one token a pass, and finds forced tokens
+// by trying every byte and every token.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -214,7 +214,7 @@ Result<void> Generation::TakeForced() {
   return {};
 }
 
-/// The tokens beside those of the mask that may be picked: those that end the text.
+/// The end tokens, if the text may end here: they may be picked although no mask holds them.
 std::span<const TokenId> Generation::EndTokens(const grammar::TokenMask& mask) const {
   const bool ends = mask.may_end && (!options_.ignore_eos || mask.count == 0);
   return ends ? model_->tokenizer.end_of_generation_ids() : std::span<const TokenId>();

@@ -23,10 +23,10 @@ namespace bittern::runtime {
 
 /// What is wanted of a row's logits, if not all of them.
 struct RowRequest {
-  /// The best ones...
+  /// The best logits; none: the logits of `ids`.
   std::optional<model::CandidateRequest> best = {};
-  std::vector<std::uint64_t> allowed = {};  ///< ...of these tokens, a bit for each; empty: of all
-  std::vector<TokenId> ids = {};            ///< without `best`: those of these tokens, ascending
+  std::vector<std::uint64_t> allowed = {};  ///< with `best`: a bit for each token; empty: all
+  std::vector<TokenId> ids = {};            ///< ascending
 
   bool operator==(const RowRequest&) const = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is right is ok, and what is wrong is called failed: a kernel that errs in one value, a model
-// that cannot be opened, one that says other words than it is known for.
+// Sound kernels and models pass. What must fail: a kernel with one wrong value, a model that cannot
+// be opened, a model whose text is not the known one.
 #include "selftest/selftest.hpp"
 
 #include <gmock/gmock.h>

@@ -70,7 +70,7 @@ struct TraceOptions {
   Fault fault = {};
 };
 
-/// Runs the tokens through the model. Errors: those of Session.
+/// Runs the tokens through the model. Errors: as Session::Create and Session::PrefillAll.
 [[nodiscard]] Result<Trace> RunTrace(const std::shared_ptr<const runtime::LoadedModel>& model,
                                      std::span<const TokenId> tokens, const TraceOptions& options);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults are planted in single operations of single layers, and each has to be named: exactly,
-// where all else is the same, and also under the noise of keys and values in another type.
+// A fault is planted in one operation of one layer, and the comparison must name it: against the
+// same cache, and against keys and values of another type, which add noise.
 #include "trace/trace.hpp"
 
 #include <gmock/gmock.h>

@@ -12,11 +12,7 @@
 namespace bittern::kernels {
 namespace {
 
-void Gemm(const VlutArgs* args) {
-  args->num_tokens <= 16 ? Multiply<Lanes16, 1>(*args) : Multiply<Lanes16, 2>(*args);
-}
-
-constexpr VlutOps kOps = {.gemm = Gemm, .gain = 2.0f};
+constexpr VlutOps kOps = {.gemm = GemmBy<Lanes16>, .gain = 2.0f};
 
 }  // namespace
 

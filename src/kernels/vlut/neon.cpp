@@ -66,11 +66,7 @@ inline void MapStep(const uint8_t* bytes, size_t entry_bytes, uint16_t* offsets)
 namespace bittern::kernels {
 namespace {
 
-void Gemm(const VlutArgs* args) {
-  args->num_tokens <= 16 ? Multiply<Lanes8, 2>(*args) : Multiply<Lanes8, 4>(*args);
-}
-
-constexpr VlutOps kOps = {.gemm = Gemm, .gain = 1.5f};
+constexpr VlutOps kOps = {.gemm = GemmBy<Lanes8>, .gain = 1.5f};
 
 }  // namespace
 

@@ -39,8 +39,8 @@ class Sampler {
   /// Picks a token. `logits` is left as it was. Errors: kInternal (not one logit is finite),
   /// kInvalidArgument (the biases forbid every token).
   [[nodiscard]] Result<TokenId> Sample(std::span<const float> logits);
-  /// As Sample, among the tokens that `mask` allows and those of `also`. Error kInvalidArgument:
-  /// none of them has a finite logit.
+  /// As Sample, but picks only from the tokens that `mask` allows and the tokens in `also`. Error
+  /// kInvalidArgument: none of them has a finite logit.
   [[nodiscard]] Result<TokenId> SampleAllowed(std::span<const float> logits,
                                               const grammar::TokenMask& mask,
                                               std::span<const TokenId> also);

@@ -122,7 +122,7 @@ class OpenAiShape : public AnswerShape {
   [[nodiscard]] const EchoedPrompt* EchoOf(std::size_t choice) const {
     return echoed_.empty() ? nullptr : &echoed_[choice / choices_];
   }
-  /// Those of the repeated prompt, in the lists of text completions; null if not asked for.
+  /// Log-probabilities of the echoed prompt, as text completions list them; null if not asked for.
   [[nodiscard]] OrderedJson EchoLogprobs(std::size_t choice);
   [[nodiscard]] std::string TextChunk(std::size_t choice, const std::string& text,
                                       OrderedJson logprobs) const;

@@ -164,7 +164,7 @@ Json::Array AsPlainMessages(const Json::Array& messages, const ToolRequest& requ
   return plain;
 }
 
-/// The form that a template writes calls in; null: it knows none of ours.
+/// The form in which a template writes calls; null: none of the forms that are known here.
 const grammar::ToolForm* FormOfTemplate(std::string_view source) {
   const auto has = [&](std::string_view text) { return source.find(text) != source.npos; };
   if (!has("tools")) return nullptr;

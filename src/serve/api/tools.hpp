@@ -31,8 +31,8 @@ inline constexpr std::size_t kMostTools = 128;
 /// same). A schema that cannot be obeyed is refused with its place.
 [[nodiscard]] Result<ToolRequest> ReadTools(FieldReader* fields);
 
-/// Adds a function, and checks its name and schema. `path` is that of its definition, `schema_path`
-/// that of its parameters, which may be null.
+/// Adds a function, and checks its name and schema. Errors name `path`, where the request defines
+/// the function, or `schema_path`, where it has `parameters`. parameters: may be null.
 [[nodiscard]] Result<void> AddTool(const std::string& path, const std::string& schema_path,
                                    const std::string& name, const std::string& description,
                                    const Json* parameters, ToolRequest* request);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the calls of functions in an answer as it comes. The grammar of the answer
-// (grammar/tool_calls.hpp) has seen to it that they are well formed; where the model writes its
-// trigger as a control token there is no grammar, and calls are read when the answer is whole. One
-// thread.
+// Finds the calls of functions in an answer as it comes. The answer's grammar
+// (grammar/tool_calls.hpp) makes them well formed. A model that begins a call with a control token
+// has no such grammar: its calls are read when the answer is whole. One thread.
 #pragma once
 
 #include <cstddef>
