@@ -159,12 +159,19 @@ test_json() {
   out_empty
 }
 
+test_forced() {
+  run "forced tokens" 0 run -p "x" -n 60 --temp 0 --regex 'In the beginning God created [a-z]{3}\.' --json
+  json 'j["text"].startswith("In the beginning God created ") and j["finish_reason"] == "end_of_text"'
+  json '4 <= j["timings"]["forced_n"] < len(j["ids"])'
+}
+
 test_speculation() {
   local mode
   for mode in off ngram always; do
     run "--spec $mode" 0 run -p "And God said, Let there be light. And God said, Let" -n 40 -s 3 \
       --spec $mode --json
     json 'j["timings"]["draft_n"] >= j["timings"]["draft_n_accepted"] >= 0'
+    json 'j["timings"]["forced_n"] == 0'
     python3 -c "import json; j = json.load(open('$work/out')); print(j['ids'], j['text'])" \
       >"$work/spec-$mode"
     json "(j['timings']['draft_n'] > 0) == ('$mode' == 'always') or '$mode' == 'ngram'"
@@ -478,6 +485,7 @@ test_files
 test_run
 test_prompt_sources
 test_json
+test_forced
 test_speculation
 test_interrupt
 test_chat

@@ -47,7 +47,8 @@ nlohmann::ordered_json TimingsJson(const runtime::Timings& timings) {
           {"predicted_per_token_ms", Ratio(predicted_ms, timings.predicted_tokens)},
           {"predicted_per_second", Ratio(timings.predicted_tokens, timings.predicted_s)},
           {"draft_n", timings.drafted_tokens},
-          {"draft_n_accepted", timings.accepted_tokens}};
+          {"draft_n_accepted", timings.accepted_tokens},
+          {"forced_n", timings.forced_tokens}};
 }
 
 }  // namespace bittern::cli

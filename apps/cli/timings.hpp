@@ -16,7 +16,7 @@ namespace bittern::cli {
 [[nodiscard]] std::string SpeculationLine(const runtime::Timings& timings);
 
 /// The `timings` object of llama.cpp's server: prompt_n, prompt_ms, ..., predicted_per_second,
-/// draft_n, draft_n_accepted.
+/// draft_n, draft_n_accepted; and forced_n.
 [[nodiscard]] nlohmann::ordered_json TimingsJson(const runtime::Timings& timings);
 
 }  // namespace bittern::cli

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 namespace bittern::grammar {
 namespace {
@@ -203,22 +205,35 @@ ExprId BoundedNumber(const NumberBounds& bounds, Grammar* grammar) {
 }
 
 ExprId MultiplesOf(std::uint32_t step, bool negative, Grammar* grammar) {
-  // A rule for each remainder: the digits that may still come.
+  // 15 digits are exact in a double, which is what most readers of JSON take; large steps would
+  // need too many rules for so many.
+  const std::uint32_t digits = std::clamp(6000 / step, 6u, 15u);
   Grammar& g = *grammar;
-  std::vector<RuleId> rules;
-  for (std::uint32_t r = 0; r < step; ++r) rules.push_back(g.AddRule(fmt::format("mod-{}", r)));
-  std::vector<ExprId> first;
-  for (std::uint32_t r = 0; r < step; ++r) {
+  // By remainder: what may follow while `left` digits may, if anything.
+  std::vector<std::optional<ExprId>> rest(step);
+  rest[0] = g.Empty();
+  const auto behind = [&](std::uint32_t remainder, std::uint32_t first, bool may_end) {
     std::vector<ExprId> next;
-    if (r == 0) next.push_back(g.Empty());
-    for (std::uint32_t digit = 0; digit < 10; ++digit) {
+    if (may_end) next.push_back(g.Empty());
+    for (std::uint32_t digit = first; digit < 10; ++digit) {
+      const auto& after = rest[(remainder * 10 + digit) % step];
       const char text = static_cast<char>('0' + digit);
-      next.push_back(g.Sequence({g.Bytes({&text, 1}), g.Call(rules[(r * 10 + digit) % step])}));
-      if (r == 0 && digit > 0) first.push_back(next.back());
+      if (after) next.push_back(g.Sequence({g.Bytes({&text, 1}), *after}));
     }
-    g.Define(rules[r], g.Choice(std::move(next)));
+    return next;
+  };
+  for (std::uint32_t left = 1; left < digits; ++left) {
+    std::vector<std::optional<ExprId>> longer(step);
+    for (std::uint32_t r = 0; r < step; ++r) {
+      std::vector<ExprId> next = behind(r, 0, r == 0);
+      if (next.empty()) continue;
+      const RuleId rule = g.AddRule(fmt::format("mod-{}-{}", r, left));
+      g.Define(rule, g.Choice(std::move(next)));
+      longer[r] = g.Call(rule);
+    }
+    rest = std::move(longer);
   }
-  std::vector<ExprId> signed_parts = {g.Choice(std::move(first))};
+  std::vector<ExprId> signed_parts = {g.Choice(behind(0, 1, false))};
   if (negative) signed_parts.insert(signed_parts.begin(), g.Optional(g.Bytes("-")));
   return g.Choice({g.Bytes("0"), g.Sequence(std::move(signed_parts))});
 }

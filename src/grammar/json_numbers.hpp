@@ -29,7 +29,8 @@ struct NumberBounds {
 /// The numbers inside the bounds; kNothing if there are none. Fractions have 16 digits at most.
 [[nodiscard]] ExprId BoundedNumber(const NumberBounds& bounds, Grammar* grammar);
 
-/// Multiples of `step` >= 1 that are 0 or more, or negative ones, too.
+/// Multiples of `step`, 1 to 1000, that are 0 or more, or negative ones, too. They have 15 digits
+/// at most, 6 at least.
 [[nodiscard]] ExprId MultiplesOf(std::uint32_t step, bool negative, Grammar* grammar);
 
 }  // namespace bittern::grammar

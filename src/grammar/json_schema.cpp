@@ -21,12 +21,27 @@ namespace bittern::grammar {
 
 namespace {
 
+/// OpenAPI's formats of numbers. A whole number is written with 16 digits at most, so 64 bits hold
+/// it.
+struct IntegerFormat {
+  std::string_view name, least, most;
+};
+constexpr IntegerFormat kIntegerFormats[] = {{"int8", "-128", "127"},
+                                             {"uint8", "0", "255"},
+                                             {"int16", "-32768", "32767"},
+                                             {"uint16", "0", "65535"},
+                                             {"int32", "-2147483648", "2147483647"},
+                                             {"uint32", "0", "4294967295"},
+                                             {"int64", "", ""},
+                                             {"uint64", "0", ""}};
+
 /// The types that a schema without `type` speaks of; all if it speaks of none.
 unsigned TypesMeant(const std::vector<SchemaAt>& all) {
   constexpr std::pair<std::string_view, unsigned> kAbout[] = {
       {"properties", kObjectType},
       {"required", kObjectType},
       {"additionalProperties", kObjectType},
+      {"patternProperties", kObjectType},
       {"items", kArrayType},
       {"prefixItems", kArrayType},
       {"minItems", kArrayType},
@@ -101,23 +116,12 @@ Result<ExprId> SchemaCompiler::Branches(const std::vector<SchemaAt>& all, std::s
   for (const Json& branch : *branches.AsArray()) {
     parts.push_back({&branch, fmt::format("{}/{}", pointer, parts.size())});
   }
-  if (one) {
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      for (std::size_t k = i + 1; k < parts.size(); ++k) {
-        if (!AreDisjoint(document_, parts[i], parts[k])) {
-          return Refuse(pointer,
-                        fmt::format("branches {} and {} may both be valid, and exactly one "
-                                    "must be; anyOf would be obeyed",
-                                    i, k));
-        }
-      }
-    }
-  }
   std::vector<ExprId> choices;
-  for (const SchemaAt& part : parts) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     std::vector<SchemaAt> together = all;
     (one ? together[which].oneof_done : together[which].anyof_done) = true;
-    together.push_back(part);
+    together.push_back(parts[i]);
+    if (one) std::ranges::move(BITTERN_TRY(Excluded(all, parts, i)), std::back_inserter(together));
     choices.push_back(BITTERN_TRY(Compile(std::move(together))));
   }
   return grammar_.Choice(std::move(choices));
@@ -177,7 +181,8 @@ Result<ExprId> SchemaCompiler::Constants(const std::vector<SchemaAt>& all, unsig
       {kIntegerType | kFractionType,
        {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
       {kObjectType,
-       {"properties", "required", "additionalProperties", "minProperties", "maxProperties"}},
+       {"properties", "required", "additionalProperties", "patternProperties", "minProperties",
+        "maxProperties"}},
       {kArrayType, {"items", "prefixItems", "minItems", "maxItems", "uniqueItems"}}};
   for (const SchemaAt& at : all) {
     for (const auto& [about, keywords] : others) {
@@ -256,13 +261,48 @@ Result<ExprId> SchemaCompiler::Strings(const std::vector<SchemaAt>& all) {
   auto inner = AddRegex(pattern->second, {.search = search, .json = true}, &grammar_);
   if (!inner) return Refuse(pattern->first, inner.error().message);
   if (least > 0 || most != kUnbounded) {
-    // Fine where the pattern keeps inside these lengths anyway.
+    // Fine where the pattern keeps inside these lengths, anyway or with other counts.
+    *inner = WithLengths(*inner, least, most);
     const auto [shortest, longest] = LengthsOf(*inner);
     if (shortest < least || longest > most) {
       return Refuse(pattern->first, "it cannot be obeyed beside minLength or maxLength");
     }
   }
   return grammar_.Sequence({grammar_.Bytes("\""), *inner, grammar_.Bytes("\"")});
+}
+
+/// The same expression with other counts, where one repetition of single characters is all that
+/// has no fixed length; else itself.
+ExprId SchemaCompiler::WithLengths(ExprId id, std::uint64_t least, std::uint64_t most) {
+  const Expr expr = grammar_.expr(id);
+  if (expr.kind == Expr::Kind::kRepeat) {
+    if (LengthsOf(expr.parts[0]) != std::pair<std::uint64_t, std::uint64_t>{1, 1}) return id;
+    const std::uint64_t low = std::max<std::uint64_t>(least, expr.least);
+    std::uint64_t high = expr.most == kUnbounded ? most : std::min<std::uint64_t>(most, expr.most);
+    if (low > kMostTimes || low > high) return id;
+    // A shorter limit obeys a longer one.
+    if (high != kUnbounded) high = std::min<std::uint64_t>(high, kMostTimes);
+    return grammar_.Repeat(expr.parts[0], static_cast<std::uint32_t>(low),
+                           high >= kUnbounded ? kUnbounded : static_cast<std::uint32_t>(high));
+  }
+  if (expr.kind != Expr::Kind::kSequence) return id;
+  std::vector<ExprId> parts = expr.parts;
+  std::size_t which = parts.size();
+  std::uint64_t fixed = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto [shortest, longest] = LengthsOf(parts[i]);
+    if (shortest == longest) {
+      fixed += shortest;
+    } else if (which != parts.size()) {
+      return id;
+    } else {
+      which = i;
+    }
+  }
+  if (which == parts.size() || fixed > most) return id;
+  parts[which] = WithLengths(parts[which], least > fixed ? least - fixed : 0,
+                             most == kUnbounded ? most : most - fixed);
+  return grammar_.Sequence(std::move(parts));
 }
 
 /// Characters of the texts of an expression without rules, in a string: an escape is one.
@@ -292,7 +332,6 @@ std::pair<std::uint64_t, std::uint64_t> SchemaCompiler::LengthsOf(ExprId id) con
 
 Result<ExprId> SchemaCompiler::Numbers(const std::vector<SchemaAt>& all, bool whole) {
   NumberBounds bounds;
-  bounds.whole = whole;
   std::optional<std::uint32_t> step;
   const auto tighter = [](const Decimal& a, const Decimal& b, bool least) {
     // Compared as numbers are: sign, length, digits.
@@ -301,6 +340,16 @@ Result<ExprId> SchemaCompiler::Numbers(const std::vector<SchemaAt>& all, bool wh
       return d.negative ? -x : x;
     };
     return least ? value(a) > value(b) : value(a) < value(b);
+  };
+  const auto bind = [&](const Decimal& decimal, bool least, bool open) {
+    auto& bound = least ? bounds.least : bounds.most;
+    bool& is_open = least ? bounds.above_least : bounds.below_most;
+    if (!bound || tighter(decimal, *bound, least)) {
+      bound = decimal;
+      is_open = open;
+    } else if (!tighter(*bound, decimal, least)) {
+      is_open = is_open || open;
+    }
   };
   for (const SchemaAt& at : all) {
     for (const char* keyword : {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"}) {
@@ -317,13 +366,15 @@ Result<ExprId> SchemaCompiler::Numbers(const std::vector<SchemaAt>& all, bool wh
         if (away) continue;
         return Refuse(where, "it is too large or too fine");
       }
-      auto& bound = least ? bounds.least : bounds.most;
-      bool& is_open = least ? bounds.above_least : bounds.below_most;
-      if (!bound || tighter(*decimal, *bound, least)) {
-        bound = decimal;
-        is_open = open;
-      } else if (!tighter(*bound, *decimal, least)) {
-        is_open = is_open || open;
+      bind(*decimal, least, open);
+    }
+    if (const Json* format = at.schema->Find("format"); format != nullptr && format->AsString()) {
+      const auto* known =
+          std::ranges::find(kIntegerFormats, *format->AsString(), &IntegerFormat::name);
+      if (known != std::end(kIntegerFormats)) {
+        whole = true;
+        if (!known->least.empty()) bind(*Decimal::Parse(known->least), true, false);
+        if (!known->most.empty()) bind(*Decimal::Parse(known->most), false, false);
       }
     }
     if (const Json* value = at.schema->Find("multipleOf")) {

@@ -48,7 +48,7 @@ void CompiledGrammar::Forget() {
 
 /// How many plain characters, any of them, the grammar takes from here, up to a limit.
 std::size_t CompiledGrammar::PlainRun(StateId state) {
-  constexpr std::size_t kMost = 250, kMostStates = 40;
+  constexpr std::size_t kMost = VocabularyTrie::kMostPlain, kAhead = 2 * kMost, kMostStates = 40;
   const auto known = plain_runs_.find(state);
   if (known != plain_runs_.end()) return known->second;
   // Lead bytes and what may follow them: Unicode 15, table 3-7.
@@ -61,8 +61,10 @@ std::size_t CompiledGrammar::PlainRun(StateId state) {
                              {0xee, 0xef, 0x80, 0xbf, 1}, {0xf0, 0xf0, 0x90, 0xbf, 2},
                              {0xf1, 0xf3, 0x80, 0xbf, 2}, {0xf4, 0xf4, 0x80, 0x8f, 2}};
   std::vector<StateId> from = {state};
+  // As long as each step leads to one state, the answer for this one is one for those, too.
+  std::vector<StateId> chain = {state};
   std::size_t run = 0;
-  for (; run < kMost; ++run) {
+  for (; run < kAhead; ++run) {
     std::vector<StateId> to;
     bool alive = true;
     // The states after any byte of a range, from each of `states`.
@@ -98,13 +100,23 @@ std::size_t CompiledGrammar::PlainRun(StateId state) {
     if (!alive || to.size() > kMostStates) break;
     std::ranges::sort(to);
     if (to == from) {
-      run = kMost;
+      run = run + kMost;
       break;
     }
     from = std::move(to);
+    if (from.size() == 1 && chain.size() == run + 1) {
+      const auto rest = plain_runs_.find(from[0]);
+      if (rest != plain_runs_.end()) {
+        run += 1 + rest->second;
+        break;
+      }
+      chain.push_back(from[0]);
+    }
   }
-  plain_runs_.emplace(state, run);
-  return run;
+  for (std::size_t i = 0; i < chain.size() && (i == 0 || run < kAhead || run - i >= kMost); ++i) {
+    plain_runs_.emplace(chain[i], std::min(run - i, kMost));
+  }
+  return plain_runs_[state];
 }
 
 TokenMask CompiledGrammar::Walk(StateId state) {
@@ -152,12 +164,25 @@ TokenMask CompiledGrammar::Walk(StateId state) {
     std::ranges::sort(mask.few);
     return mask;
   }
-  const auto ranks = vocabulary_->ranks();
-  mask.bits.assign((ranks.size() + 63) / 64, 0);
-  for (std::size_t id = 0; id < ranks.size(); ++id) {
-    const std::uint64_t set =
-        ranks[id] == VocabularyTrie::kNoRank ? 0 : (bits[ranks[id] / 64] >> (ranks[id] % 64)) & 1;
-    mask.bits[id / 64] |= set << (id % 64);
+  // From ranks to ids: the tokens that are allowed are put in, or the others taken out, whichever
+  // are fewer.
+  const bool put_in = 2 * mask.count <= ids.size();
+  const auto all = vocabulary_->text_bits();
+  if (put_in) {
+    mask.bits.assign(all.size(), 0);
+  } else {
+    mask.bits.assign(all.begin(), all.end());
+  }
+  for (std::size_t word = 0; word < bits.size(); ++word) {
+    const std::size_t first = word * 64;
+    const std::uint64_t used =
+        ids.size() - first >= 64 ? ~0ull : (1ull << (ids.size() - first)) - 1;
+    for (std::uint64_t left = put_in ? bits[word] : ~bits[word] & used; left != 0;
+         left &= left - 1) {
+      const auto id =
+          static_cast<std::size_t>(ids[first + static_cast<std::size_t>(std::countr_zero(left))]);
+      mask.bits[id / 64] ^= 1ull << (id % 64);
+    }
   }
   return mask;
 }

@@ -30,6 +30,11 @@ constexpr std::pair<std::string_view, std::string_view> kFormats[] = {
     {"hostname", BITTERN_LABEL "(\\." BITTERN_LABEL "){0,2}"},
     {"email", "[a-z0-9]([a-z0-9_+-]{0,30}[a-z0-9])?@" BITTERN_LABEL "\\.[a-z]{2,10}"},
     {"uri", "https?://" BITTERN_LABEL "(\\." BITTERN_LABEL "){1,2}" BITTERN_PATH},
+    // Not in the standard, but in ajv-formats and OpenAPI.
+    {"url", "https?://[a-z0-9]{1,40}(\\.[a-z0-9]{1,40}){0,2}\\.[a-z]{2,10}" BITTERN_PATH},
+    {"byte", "([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"},
+    {"iso-time", BITTERN_TIME},
+    {"iso-date-time", BITTERN_DATE "T" BITTERN_TIME},
     {"uri-reference", "https?://" BITTERN_LABEL "(\\." BITTERN_LABEL "){1,2}" BITTERN_PATH},
 };
 

@@ -3,13 +3,17 @@
 // others where the schema speaks of them.
 #include "grammar/schema_object.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "base/utf8.hpp"
+#include "grammar/regex.hpp"
 
 namespace bittern::grammar {
 namespace {
@@ -21,6 +25,10 @@ Result<void> CheckObjectKeywords(const SchemaAt& at) {
   if (properties != nullptr && properties->AsObject() == nullptr) {
     return Refuse(at.pointer + "/properties", "an object expected");
   }
+  const Json* patterns = at.schema->Find("patternProperties");
+  if (patterns != nullptr && patterns->AsObject() == nullptr) {
+    return Refuse(at.pointer + "/patternProperties", "an object expected");
+  }
   const Json* required = at.schema->Find("required");
   if (required == nullptr) return {};
   const bool list = required->AsArray() != nullptr &&
@@ -29,6 +37,14 @@ Result<void> CheckObjectKeywords(const SchemaAt& at) {
                     });
   if (!list) return Refuse(at.pointer + "/required", "a list of names expected");
   return {};
+}
+
+/// A key as a part of a JSON pointer.
+std::string PointerKey(std::string key) {
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    if (key[i] == '~' || key[i] == '/') key.replace(i, 1, key[i] == '~' ? "~0" : "~1"), ++i;
+  }
+  return key;
 }
 
 bool IsFalse(const Json* value) { return value != nullptr && value->AsBool() == false; }
@@ -67,13 +83,17 @@ Result<std::vector<SchemaAt>> SchemaCompiler::SchemasOf(const Schemas& all,
     const Json* properties = at.schema->Find("properties");
     const Json* declared = properties == nullptr ? nullptr : properties->Find(name);
     const Json* others = at.schema->Find("additionalProperties");
-    if (declared != nullptr) {
-      std::string key = name;
-      for (std::size_t i = 0; i < key.size(); ++i) {
-        if (key[i] == '~' || key[i] == '/') key.replace(i, 1, key[i] == '~' ? "~0" : "~1"), ++i;
+    bool spoken_of = declared != nullptr;
+    if (spoken_of) together.push_back({declared, at.pointer + "/properties/" + PointerKey(name)});
+    if (const Json* patterns = at.schema->Find("patternProperties")) {
+      for (const auto& [pattern, schema] : *patterns->AsObject()) {
+        const std::string pointer = at.pointer + "/patternProperties/" + PointerKey(pattern);
+        if (!BITTERN_TRY(Speaks(pattern, name, pointer))) continue;
+        together.push_back({&schema, pointer});
+        spoken_of = true;
       }
-      together.push_back({declared, at.pointer + "/properties/" + key});
-    } else if (others != nullptr) {
+    }
+    if (!spoken_of && others != nullptr) {
       together.push_back({others, at.pointer + "/additionalProperties"});
     }
   }
@@ -172,6 +192,104 @@ Result<ExprId> SchemaCompiler::FreeMember(const Schemas& all,
   return grammar_.Sequence({KeysBut(names), grammar_.Bytes(kKeySeparator), value});
 }
 
+Result<bool> SchemaCompiler::Speaks(const std::string& pattern, const std::string& name,
+                                    const std::string& pointer) {
+  auto known = patterns_.find(pattern);
+  if (known == patterns_.end()) {
+    Grammar names;
+    const RuleId root = names.AddRule("root");
+    const auto body = AddRegex(pattern, {.search = true}, &names);
+    if (!body) return Refuse(pointer, body.error().message);
+    names.Define(root, *body);
+    auto nfa = Nfa::Build(names);
+    if (!nfa) return Refuse(pointer, nfa.error().message);
+    known = patterns_.emplace(pattern, Automaton(std::move(*nfa))).first;
+  }
+  Automaton& automaton = known->second;
+  StateId state = automaton.start();
+  for (const char byte : name) {
+    if (state < kTooMuch) state = automaton.Next(state, static_cast<std::uint8_t>(byte));
+  }
+  if (state == kTooMuch) return Refuse(pointer, "the pattern is too ambiguous");
+  return state < kTooMuch && automaton.accepting(state);
+}
+
+Result<std::optional<ExprId>> SchemaCompiler::PatternMember(
+    const Schemas& all, const std::vector<Property>& properties) {
+  const Json::Member* only = nullptr;
+  Schemas together;
+  for (const SchemaAt& at : all) {
+    const Json* others = at.schema->Find("additionalProperties");
+    const Json* patterns = at.schema->Find("patternProperties");
+    if (at.schema->Find("unevaluatedProperties") != nullptr) return std::nullopt;
+    if (patterns == nullptr || patterns->AsObject()->empty()) {
+      if (others != nullptr) together.push_back({others, at.pointer + "/additionalProperties"});
+      continue;
+    }
+    // A name may match two patterns: which ones, only a look at both languages could tell.
+    if (only != nullptr || patterns->AsObject()->size() > 1) {
+      if (!properties.empty()) return std::nullopt;
+      return Refuse(at.pointer + "/patternProperties", "only one pattern can be obeyed here");
+    }
+    only = &patterns->AsObject()->front();
+    together.push_back({&only->value, at.pointer + "/patternProperties/" + PointerKey(only->key)});
+  }
+  if (only == nullptr) return std::nullopt;
+  const std::string pointer = all[0].pointer + "/patternProperties/" + PointerKey(only->key);
+  for (const Property& property : properties) {
+    // The name would be written twice.
+    if (BITTERN_TRY(Speaks(only->key, property.name, pointer))) return std::nullopt;
+  }
+  for (const SchemaAt& at : together) {
+    if (IsFalse(at.schema)) return std::nullopt;
+  }
+  auto key = AddRegex(only->key, {.search = true, .json = true}, &grammar_);
+  if (!key) return Refuse(pointer, key.error().message);
+  const ExprId value = BITTERN_TRY(Compile(std::move(together)));
+  return grammar_.Sequence(
+      {grammar_.Bytes("\""), *key, grammar_.Bytes("\""), grammar_.Bytes(kKeySeparator), value});
+}
+
+SchemaAt SchemaCompiler::Without(const std::string& name, const std::string& pointer) {
+  made_.push_back(*Json::Parse("{\"properties\": {" + QuotedJson(name) + ": false}}", {}));
+  return {&made_.back(), pointer + "/not/required/" + PointerKey(name)};
+}
+
+/// What keeps an object of branch `which` of a `oneOf` from being valid under the other branches:
+/// it has not what they require. Error: that does not tell them apart.
+Result<SchemaCompiler::Schemas> SchemaCompiler::Excluded(const Schemas& all, const Schemas& parts,
+                                                         std::size_t which) {
+  const auto names = [&](std::size_t part, unsigned* types) -> Result<std::set<std::string>> {
+    std::set<std::string> required;
+    for (const SchemaAt& at : BITTERN_TRY(Expand(document_, {parts[part]}))) {
+      if (at.schema->AsObject() == nullptr) continue;
+      BITTERN_TRY(CheckObjectKeywords(at));
+      *types &= BITTERN_TRY(TypesOf(at));
+      std::ignore = NamesOf({at}, &required);
+    }
+    return required;
+  };
+  unsigned types = kAllTypes, others_types = kAllTypes;
+  for (const SchemaAt& at : all) types &= BITTERN_TRY(TypesOf(at));
+  const std::set<std::string> own = BITTERN_TRY(names(which, &types));
+  Schemas excluded;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i == which || AreDisjoint(document_, parts[which], parts[i])) continue;
+    const std::set<std::string> theirs = BITTERN_TRY(names(i, &others_types));
+    const auto name =
+        std::ranges::find_if(theirs, [&](const std::string& n) { return !own.contains(n); });
+    if (types != kObjectType || name == theirs.end()) {
+      const std::string& pointer = parts[which].pointer;
+      return Refuse(pointer.substr(0, pointer.rfind('/')),
+                    fmt::format("branches {} and {} may both be valid, and exactly one must be; "
+                                "anyOf would be obeyed",
+                                std::min(i, which), std::max(i, which)));
+    }
+    excluded.push_back(Without(*name, parts[which].pointer));
+  }
+  return excluded;
+}
+
 /// The members with their separators: those that are required, others as they please, in order.
 ExprId SchemaCompiler::MemberList(const std::vector<Property>& properties, ExprId free_member,
                                   bool has_free, std::uint32_t least, std::uint32_t most) {
@@ -208,7 +326,7 @@ ExprId SchemaCompiler::MemberList(const std::vector<Property>& properties, ExprI
 
 Result<ExprId> SchemaCompiler::Objects(const Schemas& all) {
   std::uint32_t least = 0, most = kUnbounded;
-  bool closed = false, spoken_of = false, declared = false;
+  bool closed = false, spoken_of = false, declared = false, patterned = false;
   for (const SchemaAt& at : all) {
     BITTERN_TRY(CheckObjectKeywords(at));
     const std::uint32_t at_least = BITTERN_TRY(Count(at, "minProperties", 0));
@@ -218,14 +336,23 @@ Result<ExprId> SchemaCompiler::Objects(const Schemas& all) {
     const Json* others = at.schema->Find("additionalProperties");
     closed = closed || IsFalse(others) || at.schema->Find("unevaluatedProperties") != nullptr;
     spoken_of = spoken_of || others != nullptr;
+    patterned = patterned || at.schema->Find("patternProperties") != nullptr;
     declared = declared || at.schema->Find("properties") != nullptr ||
                at.schema->Find("required") != nullptr;
   }
   if (least > most) return grammar_.Nothing();
-  if (!declared && !spoken_of && !closed && least == 0 && most == kUnbounded) return json_.Object();
+  if (!declared && !spoken_of && !closed && !patterned && least == 0 && most == kUnbounded) {
+    return json_.Object();
+  }
   const std::vector<Property> properties = BITTERN_TRY(Properties(all));
   // Others are not made up where the schema does not speak of them.
-  const bool has_free = !closed && (spoken_of || (properties.empty() && most > 0));
+  std::optional<ExprId> free;
+  if (patterned) {
+    free = BITTERN_TRY(PatternMember(all, properties));
+  } else if (!closed && (spoken_of || (properties.empty() && most > 0))) {
+    free = BITTERN_TRY(FreeMember(all, properties));
+  }
+  const bool has_free = free.has_value();
   if (least > 0 || most != kUnbounded) {
     const auto required = static_cast<std::size_t>(
         std::ranges::count_if(properties, [](const Property& p) { return p.required; }));
@@ -241,8 +368,7 @@ Result<ExprId> SchemaCompiler::Objects(const Schemas& all) {
     }
     if (most != kUnbounded) most = std::min(most, kMostItems);
   }
-  ExprId free_member = grammar_.Nothing();
-  if (has_free) free_member = BITTERN_TRY(FreeMember(all, properties));
+  const ExprId free_member = has_free ? *free : grammar_.Nothing();
   return grammar_.Sequence({grammar_.Bytes("{"),
                             MemberList(properties, free_member, has_free, least, most),
                             grammar_.Bytes("}")});

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "grammar/automaton.hpp"
 #include "grammar/grammar.hpp"
 #include "grammar/json_text.hpp"
 #include "grammar/schema_view.hpp"
@@ -45,6 +48,7 @@ class SchemaCompiler {
   [[nodiscard]] Result<std::uint32_t> Count(const SchemaAt& at, const char* keyword,
                                             std::uint32_t otherwise);
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> LengthsOf(ExprId id) const;
+  [[nodiscard]] ExprId WithLengths(ExprId id, std::uint64_t least, std::uint64_t most);
 
   // schema_object.cpp
   struct Property {
@@ -58,10 +62,23 @@ class SchemaCompiler {
   [[nodiscard]] Result<Schemas> SchemasOf(const Schemas& all, const std::string& name);
   [[nodiscard]] Result<ExprId> FreeMember(const Schemas& all,
                                           const std::vector<Property>& properties);
+  /// Whether a pattern of patternProperties speaks of a name. Error: the pattern cannot be read.
+  [[nodiscard]] Result<bool> Speaks(const std::string& pattern, const std::string& name,
+                                    const std::string& pointer);
+  /// Members whose names match a pattern; nothing where no such member is certain to be valid.
+  [[nodiscard]] Result<std::optional<ExprId>> PatternMember(
+      const Schemas& all, const std::vector<Property>& properties);
   [[nodiscard]] ExprId KeysBut(const std::vector<std::string>& names);
   [[nodiscard]] ExprId MemberList(const std::vector<Property>& properties, ExprId free_member,
                                   bool has_free, std::uint32_t least, std::uint32_t most);
 
+  /// A schema under which an object has no property of this name.
+  [[nodiscard]] SchemaAt Without(const std::string& name, const std::string& pointer);
+  [[nodiscard]] Result<Schemas> Excluded(const Schemas& all, const Schemas& parts,
+                                         std::size_t which);
+
+  std::map<std::string, Automaton> patterns_;  // of names
+  std::deque<Json> made_;                      // schemas that are not in the document
   const Json& document_;
   Grammar& grammar_;
   JsonRules json_;

@@ -10,7 +10,6 @@ namespace bittern::grammar {
 namespace {
 
 constexpr std::size_t kMostDepth = 60'000;
-constexpr std::uint8_t kMostPlain = 250;
 
 /// How many plain characters a text is; 0 if it is none, or too many.
 std::size_t PlainChars(std::string_view text) {
@@ -22,7 +21,7 @@ std::size_t PlainChars(std::string_view text) {
     text.remove_prefix(step.size);
     ++count;
   }
-  return count > kMostPlain ? 0 : count;
+  return count > VocabularyTrie::kMostPlain ? 0 : count;
 }
 
 }  // namespace
@@ -53,8 +52,11 @@ VocabularyTrie VocabularyTrie::Build(std::span<const std::string> tokens) {
     return order != 0 ? order < 0 : a < b;
   });
   trie.ranks_.assign(tokens.size(), kNoRank);
+  trie.text_bits_.assign((tokens.size() + 63) / 64, 0);
   for (std::size_t rank = 0; rank < trie.ids_.size(); ++rank) {
     trie.ranks_[static_cast<std::size_t>(trie.ids_[rank])] = static_cast<std::uint32_t>(rank);
+    const auto id = static_cast<std::size_t>(trie.ids_[rank]);
+    trie.text_bits_[id / 64] |= std::uint64_t{1} << (id % 64);
     trie.longest_ = std::max(trie.longest_, trie.bytes(trie.ids_[rank]).size());
   }
   trie.AddNodes(0, trie.ids_.size(), 0);

@@ -41,6 +41,9 @@ class VocabularyTrie {
   [[nodiscard]] std::span<const TokenId> ids() const noexcept { return ids_; }
   /// By id; kNoRank: no text.
   [[nodiscard]] std::span<const std::uint32_t> ranks() const noexcept { return ranks_; }
+  /// A bit for each id that has a rank, the lowest first.
+  [[nodiscard]] std::span<const std::uint64_t> text_bits() const noexcept { return text_bits_; }
+  static constexpr std::uint8_t kMostPlain = 250;  ///< characters of Node::plain
   static constexpr std::uint32_t kNoRank = 0xffffffffu;
   [[nodiscard]] std::size_t vocab_size() const noexcept { return ranks_.size(); }
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept {
@@ -58,6 +61,7 @@ class VocabularyTrie {
   std::vector<Node> nodes_;
   std::vector<TokenId> ids_;
   std::vector<std::uint32_t> ranks_;
+  std::vector<std::uint64_t> text_bits_;
   std::size_t longest_ = 0;
 };
 

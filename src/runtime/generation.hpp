@@ -110,6 +110,7 @@ class Generation {
   [[nodiscard]] int sampled() const noexcept { return sampled_; }
   [[nodiscard]] int drafted() const noexcept { return drafted_; }
   [[nodiscard]] int accepted() const noexcept { return accepted_; }
+  [[nodiscard]] int forced() const noexcept { return num_forced_; }
   /// Gives out the text that is held back, and everything about this generation. Once, at the end.
   [[nodiscard]] GenerateResult Finish();
 

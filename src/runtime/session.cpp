@@ -367,6 +367,7 @@ Result<GenerateResult> Session::Generate(const GenerateOptions& options,
   impl_->timings.predicted_tokens += generation.sampled();
   impl_->timings.drafted_tokens += generation.drafted();
   impl_->timings.accepted_tokens += generation.accepted();
+  impl_->timings.forced_tokens += generation.forced();
   BITTERN_TRY(std::move(decoded));
   return generation.Finish();
 }

@@ -30,6 +30,7 @@ struct Timings {
   double predicted_s = 0;
   int drafted_tokens = 0;   ///< guessed and run before they were sampled
   int accepted_tokens = 0;  ///< of those, sampled afterwards
+  int forced_tokens = 0;    ///< of the sampled ones, those that a constraint left no choice about
 };
 
 /// Not thread-safe; one per conversation. Holds threads, scratch memory and pages of its own;

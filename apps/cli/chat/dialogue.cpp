@@ -30,7 +30,8 @@ std::string ReplyJson(std::string_view user, const runtime::GenerateResult& repl
                                  {"seed", reply.seed},
                                  {"n_past", session.tokens().size()},
                                  {"draft_n", reply.drafted},
-                                 {"draft_n_accepted", reply.accepted}};
+                                 {"draft_n_accepted", reply.accepted},
+                                 {"forced_n", reply.forced}};
   if (!reply.logprobs.empty()) {
     json["logprobs"] = LogprobsJson(reply.logprobs, session.model().tokenizer);
   }

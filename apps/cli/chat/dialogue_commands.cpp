@@ -140,6 +140,10 @@ struct ChatCommands {
     if (all.drafted_tokens > 0) {
       PrintError("guessed: {} tokens, {} of them right\n", all.drafted_tokens, all.accepted_tokens);
     }
+    if (all.forced_tokens > 0) {
+      PrintError("forced: {} tokens that the schema or grammar left no choice about\n",
+                 all.forced_tokens);
+    }
     PrintError("context: {} of {} tokens, {} turns, {} forgotten\n",
                d.chat_.session().tokens().size(), d.chat_.session().context_length(),
                d.chat_.turns().size(), d.chat_.dropped_turns());

@@ -49,6 +49,7 @@ OrderedJson TimingsJson(const Outcome& outcome) {
     json["draft_n"] = outcome.result.drafted;
     json["draft_n_accepted"] = outcome.result.accepted;
   }
+  if (outcome.result.forced > 0) json["forced_n"] = outcome.result.forced;
   return json;
 }
 
