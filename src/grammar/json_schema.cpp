@@ -121,7 +121,10 @@ Result<ExprId> SchemaCompiler::Branches(const std::vector<SchemaAt>& all, std::s
     std::vector<SchemaAt> together = all;
     (one ? together[which].oneof_done : together[which].anyof_done) = true;
     together.push_back(parts[i]);
-    if (one) std::ranges::move(BITTERN_TRY(Excluded(all, parts, i)), std::back_inserter(together));
+    if (one) {
+      const std::vector<SchemaAt> excluded = BITTERN_TRY(Excluded(all, parts, i));
+      together.insert(together.end(), excluded.begin(), excluded.end());
+    }
     choices.push_back(BITTERN_TRY(Compile(std::move(together))));
   }
   return grammar_.Choice(std::move(choices));

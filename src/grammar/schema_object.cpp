@@ -88,7 +88,8 @@ Result<std::vector<SchemaAt>> SchemaCompiler::SchemasOf(const Schemas& all,
     if (const Json* patterns = at.schema->Find("patternProperties")) {
       for (const auto& [pattern, schema] : *patterns->AsObject()) {
         const std::string pointer = at.pointer + "/patternProperties/" + PointerKey(pattern);
-        if (!BITTERN_TRY(Speaks(pattern, name, pointer))) continue;
+        const bool speaks = BITTERN_TRY(Speaks(pattern, name, pointer));
+        if (!speaks) continue;
         together.push_back({&schema, pointer});
         spoken_of = true;
       }
@@ -238,7 +239,8 @@ Result<std::optional<ExprId>> SchemaCompiler::PatternMember(
   const std::string pointer = all[0].pointer + "/patternProperties/" + PointerKey(only->key);
   for (const Property& property : properties) {
     // The name would be written twice.
-    if (BITTERN_TRY(Speaks(only->key, property.name, pointer))) return std::nullopt;
+    const bool twice = BITTERN_TRY(Speaks(only->key, property.name, pointer));
+    if (twice) return std::nullopt;
   }
   for (const SchemaAt& at : together) {
     if (IsFalse(at.schema)) return std::nullopt;
@@ -261,7 +263,8 @@ Result<SchemaCompiler::Schemas> SchemaCompiler::Excluded(const Schemas& all, con
                                                          std::size_t which) {
   const auto names = [&](std::size_t part, unsigned* types) -> Result<std::set<std::string>> {
     std::set<std::string> required;
-    for (const SchemaAt& at : BITTERN_TRY(Expand(document_, {parts[part]}))) {
+    const Schemas expanded = BITTERN_TRY(Expand(document_, {parts[part]}));
+    for (const SchemaAt& at : expanded) {
       if (at.schema->AsObject() == nullptr) continue;
       BITTERN_TRY(CheckObjectKeywords(at));
       *types &= BITTERN_TRY(TypesOf(at));
