@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formats as patterns. Each allows less than its RFC where that keeps the pattern plain: no 29
-// February, no leap second.
+// February, no year 0, no leap second.
 #include <utility>
 
 #include "grammar/json_schema.hpp"
@@ -8,8 +8,9 @@
 namespace bittern::grammar {
 namespace {
 
-#define BITTERN_DATE \
-  "[0-9]{4}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)"
+#define BITTERN_DATE                                                                               \
+  "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(" \
+  "0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)"
 #define BITTERN_TIME                                         \
   "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?" \
   "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
