@@ -201,6 +201,8 @@ Result<Value> StartsWith(Interpreter& interpreter, const Value& self, const Argu
   const Value part = BITTERN_TRY(Slice(self, given[1].IsUndefined() ? Value::Null() : given[1],
                                        given[2].IsUndefined() ? Value::Null() : given[2],
                                        Value::Null(), interpreter.budget()));
+  // Undefined: what Slice makes of places that are no numbers.
+  if (part.AsText() == nullptr) return Refuse("start and end must be whole numbers");
   const auto holds = [&](const Value& prefix) -> Result<bool> {
     const Text text = BITTERN_TRY(ToText(prefix));
     return kAtEnd ? part.AsText()->bytes().ends_with(text.bytes())

@@ -117,6 +117,11 @@ TEST(JinjaErrors, NameLineAndConstruct) {
   ExpectError("{% include 'x' %}", ErrorCode::kUnsupported, "{% include %} is not supported");
 }
 
+TEST(JinjaErrors, PlacesOfStartswithMustBeNumbers) {
+  ExpectError("{{ 'abc'.startswith(*'ab'|sort) }}", ErrorCode::kInvalidArgument, "whole numbers");
+  ExpectError("{{ 'abc'.endswith('c', 0, 'b') }}", ErrorCode::kInvalidArgument, "whole numbers");
+}
+
 TEST(JinjaLimits, EndlessAndHugeTemplatesEnd) {
   constexpr auto kLimit = ErrorCode::kUnsupported;
   const std::string loops =
