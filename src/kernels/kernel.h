@@ -146,6 +146,16 @@ struct BitScanArgs {
   float* estimates;    ///< of all rows: += (2 * sum of bit * high - high_sum) * (factor * step)
 };
 
+/// Several int8 vectors times the first five bits of the rows of some tiles.
+struct FiveScanArgs {
+  const uint8_t *nibbles, *bits;  ///< num_tiles * cols * 8 and * 2 bytes
+  size_t num_tiles, cols;         ///< cols: a multiple of 512, below 2^16
+  const int8_t* acts;             ///< [cols / 4][num_vectors][4]: values of -127..127
+  size_t num_vectors;             ///< 4, 8 or 16
+  int32_t* sums;                  ///< [num_tiles][num_vectors][16]: sum over c of
+                                  ///< (2 * nibble + bit) * act[c]
+};
+
 /// Which rows may reach a threshold: estimate + rest * size + norm * rest_size + step * step_size +
 /// floor >= threshold (rounded as it may be; a bound made of it leaves room for that).
 struct SurvivorArgs {
@@ -164,6 +174,7 @@ struct ScreenOps {
   /// and steps are those of the first; estimates and best are of their own).
   void (*scan_several)(const ScanArgs* args, size_t count);
   void (*scan_bits)(const BitScanArgs* args);
+  void (*scan_five)(const FiveScanArgs* args);
   /// How many survive.
   size_t (*survivors)(const SurvivorArgs* args);
   /// Sum over c of pair (0..3) * high[c]. pairs: cols / 4 bytes.

@@ -137,6 +137,39 @@ class Screen : public testing::TestWithParam<const KernelInfo*> {
     }
   }
 
+  /// Five bits with 4, 8 and 16 vectors, the i-th of which begins at element i of `high`.
+  void CheckFive(const std::vector<std::int8_t>& codes, std::size_t cols,
+                 GuardedBuffer<std::int8_t>& high) {
+    const std::size_t tiles = codes.size() / (kRows * cols);
+    const std::size_t nibble_bytes = quant::NibbleTileBytes(cols);
+    const std::size_t bit_bytes = quant::BitTileBytes(cols);
+    GuardedBuffer<std::uint8_t> nibbles(tiles * nibble_bytes), bits(tiles * bit_bytes);
+    for (std::size_t t = 0; t < tiles; ++t) {
+      quant::PackNibbles(codes.data() + t * kRows * cols, cols, nibbles.data() + t * nibble_bytes);
+      quant::PackBits(codes.data() + t * kRows * cols, cols, bits.data() + t * bit_bytes);
+    }
+    for (const std::size_t vectors : {4u, 8u, 16u}) {
+      GuardedBuffer<std::int8_t> acts(cols * vectors);
+      GuardedBuffer<std::int32_t> sums(tiles * vectors * kRows);
+      for (std::size_t c = 0; c < cols; ++c) {
+        for (std::size_t v = 0; v < vectors; ++v) {
+          acts[(c / 4 * vectors + v) * 4 + c % 4] = high[(c + v) % cols];
+        }
+      }
+      const FiveScanArgs args{nibbles.data(), bits.data(), tiles,      cols,
+                              acts.data(),    vectors,     sums.data()};
+      GetParam()->screen->scan_five(&args);
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        const std::size_t v = i / kRows % vectors, row = i / (vectors * kRows) * kRows + i % kRows;
+        std::int32_t expected = 0;
+        for (std::size_t c = 0; c < cols; ++c) {
+          expected += (Byte(codes[row * cols + c]) >> 3) * high[(c + v) % cols];
+        }
+        ASSERT_EQ(sums[i], expected) << cols << " columns, row " << row << ", vector " << v;
+      }
+    }
+  }
+
   void CheckRow(const std::int8_t* codes, std::size_t cols, GuardedBuffer<std::int8_t>& high) {
     GuardedBuffer<std::uint8_t> pairs(quant::PairRowBytes(cols));
     quant::PackPairs(codes, cols, pairs.data());
@@ -166,6 +199,7 @@ TEST_P(Screen, IsExactOnRandomAndExtremeInputs) {
         }
         CheckScan(codes, cols, high, low, cols <= 2560);
         CheckBits(codes, cols, high);
+        if (cols <= 2560) CheckFive(codes, cols, high);
         CheckRow(codes.data(), cols, high);
       }
     }
@@ -184,6 +218,7 @@ TEST_P(Screen, PutsEveryCodeInItsPlace) {
     codes[place] = 127;
     CheckScan(codes, kCols, high, low);
     CheckBits(codes, kCols, high);
+    CheckFive(codes, kCols, high);
     CheckRow(codes.data() + place / kCols * kCols, kCols, high);
     codes[place] = -128;
   }

@@ -51,6 +51,13 @@ void RunScan(const kernels::ScreenOps& ops, const std::vector<std::int8_t>& code
                                       steps.data(), 0.5f,        estimates.data()};
   ops.scan_bits(&bit_args);
   results->Add("scan_bits", Floats(estimates));
+  constexpr std::size_t kFiveVectors = 8;
+  const auto acts = RandomBytes(cols * kFiveVectors, random);
+  std::vector<std::int32_t> sums(tiles * kFiveVectors * kRows);
+  const kernels::FiveScanArgs five_args{nibbles.data(), bits.data(),  tiles,      cols,
+                                        acts.data(),    kFiveVectors, sums.data()};
+  ops.scan_five(&five_args);
+  results->Add("scan_five", std::span<const std::int32_t>(sums));
   const std::int32_t dot = ops.dot_pairs(pairs.data(), cols, high.data());
   results->Add("dot_pairs", std::span<const std::int32_t>(&dot, 1));
 }

@@ -3,11 +3,13 @@
 //
 // Bounds of the int16 sums: a product of two nibbles is at most 2 * 15 * 128 = 3840 in magnitude,
 // and eight are added before they are widened (30720); of two pairs 2 * 3 * 128 = 768, of which
-// four are (3072); of two bits 256, of which 64 are (16384).
+// four are (3072); of two bits 256, of which 64 are (16384); of two fives 2 * 31 * 127 = 7874, of
+// which four are (31496).
 #include <immintrin.h>
 
 #include "kernels/kernel.h"
 #include "kernels/prefetch.inc"
+#include "kernels/screen/five.inc"
 #include "kernels/screen_survivors.inc"
 #include "kernels/unroll.inc"
 
@@ -135,6 +137,32 @@ void ScanBits(const BitScanArgs* args) {
   }
 }
 
+struct Part {
+  using Bytes = __m256i;
+  static constexpr size_t kBytes = 32;
+  static Bytes Load(const uint8_t* p) { return kernels::Load(p); }
+  template <size_t kField>
+  static Bytes Five(Bytes nibbles, Bytes bits) {
+    const Bytes doubled =
+        kField % 2 == 0 ? _mm256_slli_epi16(nibbles, 1) : _mm256_srli_epi16(nibbles, 3);
+    const Bytes bit = _mm256_and_si256(_mm256_srli_epi16(bits, kField), _mm256_set1_epi8(1));
+    return _mm256_or_si256(_mm256_and_si256(doubled, _mm256_set1_epi8(0x1e)), bit);
+  }
+  static void Add(const Bytes* five, const int8_t* acts, size_t step, int32_t* sums) {
+    const auto four = [&](size_t f) __attribute__((always_inline)) {
+      __m256i sum = _mm256_maddubs_epi16(five[f], Broadcast4(acts + f * step));
+      Unroll<3>(BITTERN_STEP(i) {
+        const __m256i act = Broadcast4(acts + (f + i.value + 1) * step);
+        sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(five[f + i.value + 1], act));
+      });
+      return Widened(sum);
+    };
+    Store(sums, _mm256_add_epi32(kernels::Load(sums), _mm256_add_epi32(four(0), four(4))));
+  }
+};
+
+void ScanFive(const FiveScanArgs* args) { ScanFiveTiles<Part>(args); }
+
 /// Eight rows from `i` on: a bit for each that survives.
 inline unsigned SurvivorBits(const SurvivorArgs& args, size_t i) {
   const __m256 rest = _mm256_mul_ps(_mm256_loadu_ps(args.rests + i), _mm256_set1_ps(args.size));
@@ -190,7 +218,7 @@ void ScanSeveral(const ScanArgs* args, size_t count) {
   for (size_t i = 0; i < count; ++i) Scan(args + i);
 }
 
-constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, Survivors, DotPairs};
+constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, ScanFive, Survivors, DotPairs};
 
 }  // namespace
 

@@ -175,6 +175,52 @@ void ScanBits(const BitScanArgs* args) {
   }
 }
 
+/// Sums of one tile with kVectors vectors: they stay in registers. Five bits of four rows of bytes
+/// are put together once for all vectors; the vector's bytes are broadcast by the product itself.
+/// Bound: 31 * 127 * cols < 2^31 for cols < 2^17.
+template <size_t kVectors>
+inline void ScanFiveTile(const FiveScanArgs& args, size_t t) {
+  const __m512i twice_nibble = _mm512_set1_epi8(0x1e), one = _mm512_set1_epi8(1);
+  const uint8_t* nibbles = args.nibbles + t * args.cols * 8;
+  const uint8_t* bits = args.bits + t * args.cols * 2;
+  const int8_t* acts = args.acts;
+  __m512i sums[kVectors];
+  Unroll<kVectors>(BITTERN_STEP(v) { sums[v.value] = _mm512_setzero_si512(); });
+  for (size_t c = 0; c < args.cols; c += 32, bits += kLine) {
+    _mm_prefetch(reinterpret_cast<const char*>(bits + kPrefetchBytes), _MM_HINT_T0);
+    __m512i fifth = _mm512_loadu_si512(bits);
+    for (size_t line = 0; line < 4; ++line, nibbles += kLine, acts += 8 * kVectors) {
+      _mm_prefetch(reinterpret_cast<const char*>(nibbles + kPrefetchBytes), _MM_HINT_T0);
+      const __m512i bytes = _mm512_loadu_si512(nibbles);
+      const __m512i first =
+          _mm512_or_si512(_mm512_and_si512(_mm512_slli_epi16(bytes, 1), twice_nibble),
+                          _mm512_and_si512(fifth, one));
+      const __m512i second =
+          _mm512_or_si512(_mm512_and_si512(_mm512_srli_epi16(bytes, 3), twice_nibble),
+                          _mm512_and_si512(_mm512_srli_epi16(fifth, 1), one));
+      fifth = _mm512_srli_epi16(fifth, 2);
+      Unroll<kVectors>(BITTERN_STEP(v) {
+        sums[v.value] = _mm512_dpbusd_epi32(sums[v.value], first, Broadcast4(acts + 4 * v.value));
+      });
+      Unroll<kVectors>(BITTERN_STEP(v) {
+        const __m512i four = Broadcast4(acts + 4 * (kVectors + v.value));
+        sums[v.value] = _mm512_dpbusd_epi32(sums[v.value], second, four);
+      });
+    }
+  }
+  Unroll<kVectors>(BITTERN_STEP(v) {
+    _mm512_storeu_si512(args.sums + (t * kVectors + v.value) * kRows, sums[v.value]);
+  });
+}
+
+void ScanFive(const FiveScanArgs* args) {
+  for (size_t t = 0; t < args->num_tiles; ++t) {
+    if (args->num_vectors == 16) ScanFiveTile<16>(*args, t);
+    if (args->num_vectors == 8) ScanFiveTile<8>(*args, t);
+    if (args->num_vectors == 4) ScanFiveTile<4>(*args, t);
+  }
+}
+
 size_t Survivors(const SurvivorArgs* args) {
   const __m512 step_size = _mm512_set1_ps(args->step_size);
   const __m512 size = _mm512_set1_ps(args->size), rest_size = _mm512_set1_ps(args->rest_size);
@@ -219,7 +265,7 @@ int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
   return _mm512_reduce_add_epi32(total);
 }
 
-constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, Survivors, DotPairs};
+constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, ScanFive, Survivors, DotPairs};
 
 }  // namespace
 

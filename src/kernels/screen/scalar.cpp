@@ -50,6 +50,27 @@ void ScanBits(const BitScanArgs* args) {
   for (size_t i = 0; i < args->count; ++i) ScanBitTile(*args, args->live[i]);
 }
 
+void ScanFiveTile(const FiveScanArgs& a, size_t t) {
+  int32_t* sums = a.sums + t * a.num_vectors * kRows;
+  for (size_t i = 0; i < a.num_vectors * kRows; ++i) sums[i] = 0;
+  const uint8_t *nibbles = a.nibbles + t * a.cols * 8, *bits = a.bits + t * a.cols * 2;
+  for (size_t r = 0; r < kRows; ++r) {
+    for (size_t c = 0; c < a.cols; ++c) {
+      const uint8_t pair = nibbles[c / 8 * kLine + 4 * r + c % 4];
+      const int32_t nibble = c % 8 < 4 ? pair & 15 : pair >> 4;
+      const int32_t bit = bits[c / 32 * kLine + 4 * r + c % 4] >> (c % 32 / 4) & 1;
+      const int8_t* acts = a.acts + c / 4 * a.num_vectors * 4 + c % 4;
+      for (size_t v = 0; v < a.num_vectors; ++v) {
+        sums[v * kRows + r] += (2 * nibble + bit) * acts[4 * v];
+      }
+    }
+  }
+}
+
+void ScanFive(const FiveScanArgs* args) {
+  for (size_t t = 0; t < args->num_tiles; ++t) ScanFiveTile(*args, t);
+}
+
 size_t Survivors(const SurvivorArgs* args) { return SurvivorsFrom(*args, 0, 0); }
 
 int32_t DotPairs(const uint8_t* pairs, size_t cols, const int8_t* high) {
@@ -65,7 +86,7 @@ void ScanSeveral(const ScanArgs* args, size_t count) {
   for (size_t i = 0; i < count; ++i) Scan(args + i);
 }
 
-constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, Survivors, DotPairs};
+constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, ScanFive, Survivors, DotPairs};
 
 }  // namespace
 

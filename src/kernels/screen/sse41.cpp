@@ -3,10 +3,12 @@
 //
 // Bounds of the int16 sums: a product of two nibbles is at most 2 * 15 * 128 = 3840 in magnitude,
 // and eight are added before they are widened (30720); of two pairs 2 * 3 * 128 = 768, of which
-// four are (3072); of two bits 256, of which 64 are (16384).
+// four are (3072); of two bits 256, of which 64 are (16384); of two fives 2 * 31 * 127 = 7874, of
+// which four are (31496).
 #include <smmintrin.h>
 
 #include "kernels/kernel.h"
+#include "kernels/screen/five.inc"
 #include "kernels/screen_survivors.inc"
 #include "kernels/unroll.inc"
 
@@ -115,6 +117,33 @@ void ScanBits(const BitScanArgs* args) {
   }
 }
 
+struct Part {
+  using Bytes = __m128i;
+  static constexpr size_t kBytes = 16;
+  static Bytes Load(const uint8_t* p) { return kernels::Load(p); }
+  template <size_t kField>
+  static Bytes Five(Bytes nibbles, Bytes bits) {
+    const Bytes doubled = kField % 2 == 0 ? _mm_slli_epi16(nibbles, 1) : _mm_srli_epi16(nibbles, 3);
+    const Bytes bit = _mm_and_si128(_mm_srli_epi16(bits, kField), _mm_set1_epi8(1));
+    return _mm_or_si128(_mm_and_si128(doubled, _mm_set1_epi8(0x1e)), bit);
+  }
+  static void Add(const Bytes* five, const int8_t* acts, size_t step, int32_t* sums) {
+    const auto four = [&](size_t f) __attribute__((always_inline)) {
+      __m128i sum = _mm_maddubs_epi16(five[f], Broadcast4(acts + f * step));
+      Unroll<3>(BITTERN_STEP(i) {
+        const __m128i act = Broadcast4(acts + (f + i.value + 1) * step);
+        sum = _mm_add_epi16(sum, _mm_maddubs_epi16(five[f + i.value + 1], act));
+      });
+      return Widened(sum);
+    };
+    const __m128i before = kernels::Load(sums);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(sums),
+                     _mm_add_epi32(before, _mm_add_epi32(four(0), four(4))));
+  }
+};
+
+void ScanFive(const FiveScanArgs* args) { ScanFiveTiles<Part>(args); }
+
 size_t Survivors(const SurvivorArgs* args) {
   const auto times = [](const float* values, float factor) {
     return _mm_mul_ps(_mm_loadu_ps(values), _mm_set1_ps(factor));
@@ -163,7 +192,7 @@ void ScanSeveral(const ScanArgs* args, size_t count) {
   for (size_t i = 0; i < count; ++i) Scan(args + i);
 }
 
-constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, Survivors, DotPairs};
+constexpr ScreenOps kOps = {Scan, ScanSeveral, ScanBits, ScanFive, Survivors, DotPairs};
 
 }  // namespace
 

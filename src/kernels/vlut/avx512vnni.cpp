@@ -67,7 +67,7 @@ namespace bittern::kernels {
 namespace {
 
 void Gemm(const VlutArgs* args) {
-  args->num_tokens <= 16 ? Multiply<Lanes16, 1>(*args) : Multiply<Lanes32, 1>(*args);
+  args->num_tokens <= 16 ? Multiply<Lanes16, 1, 2>(*args) : Multiply<Lanes32, 1, 1>(*args);
 }
 
 constexpr VlutOps kOps = {.gemm = Gemm, .gain = 0.9f};

@@ -95,6 +95,7 @@ ScreenStats ScreenStatsOf(ForwardState& state) noexcept {
     total.tokens += thread.stats.tokens;
     total.rows += thread.stats.rows;
     total.tiles_of_bits += thread.stats.tiles_of_bits;
+    total.tokens_of_8_bits += thread.stats.tokens_of_8_bits;
     total.after_5_bits += thread.stats.after_5_bits;
     total.after_7_bits += thread.stats.after_7_bits;
   }

@@ -182,7 +182,7 @@ GemmItem ItemAt(const Context& context, const TernaryMatrix& matrix, const Plan&
 
 double GainOfTables(const Context& context, std::size_t rows) noexcept {
   // Sixteen tokens take more than half of the time of 32, and lanes without a token take theirs.
-  constexpr double kCostOfSixteen = 0.6;
+  constexpr double kCostOfSixteen = 0.55;
   const std::size_t whole = context.num_tokens / kVlutTokens,
                     rest = context.num_tokens % kVlutTokens;
   const double cost = static_cast<double>(whole) + (rest == 0    ? 0

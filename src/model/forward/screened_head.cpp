@@ -13,6 +13,7 @@
 
 #include "model/forward/context.hpp"
 #include "model/forward/head.hpp"
+#include "model/forward/screen_together.hpp"
 #include "quant/blocks/dequantize.hpp"
 #include "quant/layouts/screen_planes.hpp"
 #include "quant/layouts/tile16.hpp"
@@ -84,14 +85,17 @@ void BuildTile(const kernels::FloatOps& floats, RowReader* reader, std::size_t t
   quant::PackBits(codes, padded, head->bits.data() + tile * quant::BitTileBytes(padded));
 }
 
-/// The vector as 16-bit integers, and what that costs in the bounds.
+/// The vector as integers of 16 bits (256 * high + low) or of 8 (high), and what that costs in the
+/// bounds.
 struct QuantizedVector {
   float step = 0;
+  float high_step = 0;  ///< of `high` alone: 256 * step, or step where there is no low half
   std::int32_t high_sum = 0, low_sum = 0;
   float low_size = 0;   ///< sum of |low|
   float size = 0;       ///< norm of step * integers, rounded up
   float rest_size = 0;  ///< norm of x less that, and of the rounding of floats, per unit of norm
   bool finite = false;
+  bool narrow = false;  ///< 8 bits, and met by five bits of every row at once
 };
 
 /// Relative error of the head's own dot product (a fused multiply-add per element in sixteen lanes,
@@ -112,6 +116,7 @@ QuantizedVector Quantize(const float* x, std::size_t cols, std::int8_t* high, st
   v.finite = true;
   // 32639 = 127 * 256 + 127: the largest value whose halves are both int8.
   v.step = std::max(largest, 1e-30f) / 32639.0f;
+  v.high_step = 256 * v.step;
   constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer
   double size = 0, rest = 0, low_size = 0;
   for (std::size_t i = 0; i < cols; ++i) {
@@ -133,6 +138,42 @@ QuantizedVector Quantize(const float* x, std::size_t cols, std::int8_t* high, st
                  RoundingError(cols) * static_cast<float>(std::sqrt(norm) + std::sqrt(size))) *
                 kWiden;
   return v;
+}
+
+/// The vector as int8: half the work of the scan, at the price of `rest_size`. What the
+/// low half adds stays 0.
+QuantizedVector QuantizeNarrow(const float* x, std::size_t cols, std::int8_t* high) {
+  QuantizedVector v;
+  float largest = 0;
+  double norm = 0;
+  for (std::size_t i = 0; i < cols; ++i) {
+    largest = std::max(largest, std::fabs(x[i]));
+    norm += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  }
+  if (!std::isfinite(norm)) return v;
+  v.finite = v.narrow = true;
+  v.step = v.high_step = std::max(largest, 1e-30f) / 127.0f;
+  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer
+  double size = 0, rest = 0;
+  for (std::size_t i = 0; i < cols; ++i) {
+    const float q = (std::clamp(x[i] / v.step, -127.0f, 127.0f) + kRound) - kRound;
+    high[i] = static_cast<std::int8_t>(q);
+    v.high_sum += high[i];
+    const double value = static_cast<double>(v.step) * static_cast<double>(q);
+    size += value * value;
+    rest += (static_cast<double>(x[i]) - value) * (static_cast<double>(x[i]) - value);
+  }
+  v.size = static_cast<float>(std::sqrt(size)) * kWiden;
+  v.rest_size = (static_cast<float>(std::sqrt(rest)) +
+                 RoundingError(cols) * static_cast<float>(std::sqrt(norm) + std::sqrt(size))) *
+                kWiden;
+  return v;
+}
+
+/// Whether int8 loses so little of a vector that five bits still rule out most rows: no more than
+/// 1.5 standard deviations of the product with a random row of the same norms.
+bool IsTightEnough(const QuantizedVector& v, std::size_t cols) {
+  return v.rest_size * std::sqrt(static_cast<float>(cols)) < 1.5f * v.size;
 }
 
 /// What the steps below are about: one vector, on one thread.
@@ -187,11 +228,11 @@ kernels::ScanArgs ScanArgsOf(const Screening& s, Range tiles) {
 }
 
 /// Rows that are not there do not count as the best of the last tile.
-void LeaveOutPadding(const ScreenedHead& head, Range tiles, const kernels::ScanArgs& args) {
-  const std::size_t in_last_tile = head.rows % kTileRows;
-  if (in_last_tile == 0 || tiles.end * kTileRows < head.rows || args.num_tiles == 0) return;
-  const float* last = args.estimates + (args.num_tiles - 1) * kTileRows;
-  args.best[args.num_tiles - 1] = *std::max_element(last, last + in_last_tile);
+void LeaveOutPadding(const Screening& s, Range tiles) {
+  const std::size_t in_last_tile = s.head.rows % kTileRows;
+  if (in_last_tile == 0 || tiles.end * kTileRows < s.head.rows || tiles.begin == tiles.end) return;
+  const float* last = s.shared.estimates.data() + (tiles.end - 1) * kTileRows;
+  s.shared.tile_best[tiles.end - 1] = *std::max_element(last, last + in_last_tile);
 }
 
 /// Computes the logits of `count` rows of this thread that look best: any rows would do, since
@@ -280,7 +321,7 @@ std::size_t LookAtBits(const Screening& s, std::size_t end_row,
                                   .high = s.mine.high.data(),
                                   .high_sum = s.v.high_sum,
                                   .steps = s.head.step.data(),
-                                  .factor = 4 * 256 * s.v.step,
+                                  .factor = 4 * s.v.high_step,
                                   .estimates = s.shared.estimates.data()};
   s.context.weights.kernels.screen().scan_bits(&args);
   std::size_t kept = 0;
@@ -311,17 +352,28 @@ std::size_t LookAtPairs(const Screening& s, std::uint32_t* ids, std::size_t coun
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) touch(i + kAhead);
     const std::uint32_t r = ids[i];
-    const float step = s.v.step * head.step[r];
     const std::int32_t sum = s.context.weights.kernels.screen().dot_pairs(
         head.pairs.data() + r * plane_bytes, head.padded_cols, s.mine.high.data());
-    const float estimate =
-        s.shared.estimates[r] + 256 * static_cast<float>(2 * sum - 3 * s.v.high_sum) * step;
+    const float estimate = s.shared.estimates[r] + static_cast<float>(2 * sum - 3 * s.v.high_sum) *
+                                                       (s.v.high_step * head.step[r]);
     const float bound = head.rest7[r] * s.v.size + head.norm[r] * s.v.rest_size +
-                        7 * s.v.low_size * step + kLogitFloor;
+                        7 * s.v.low_size * (s.v.step * head.step[r]) + kLogitFloor;
     ids[kept] = r;
     kept += !(estimate + bound < s.shared.threshold);
   }
   return kept;
+}
+
+/// Rows of a piece that five bits do not rule out, to `ids`; how many.
+std::size_t LookAtFive(const Screening& s, Range rows, std::uint32_t* ids,
+                       ScreenScratch::Thread* thread) {
+  if (s.v.narrow) {
+    thread->stats.tiles_of_bits += quant::TilesOfRows(rows.end - rows.begin);
+    return FindRows(s, rows, s.head.rest5, 0, ids);
+  }
+  const std::size_t live = FindTiles(s, rows, ids, thread->live_tiles.data());
+  thread->stats.tiles_of_bits += live;
+  return LookAtBits(s, rows.end, std::span(thread->live_tiles).first(live), ids);
 }
 
 /// Leaves the candidates among the rows of a piece in its slice.
@@ -330,10 +382,8 @@ void Eliminate(const Screening& s, std::size_t piece, ScreenScratch::Thread* thr
   const Range rows{piece * kRows, std::min((piece + 1) * kRows, s.head.rows)};
   std::uint32_t* ids = s.shared.ids.data() + piece * kSliceRows;
   float* logits = s.shared.logits.data() + piece * kSliceRows;
-  const std::size_t live = FindTiles(s, rows, ids, thread->live_tiles.data());
   thread->stats.rows += rows.end - rows.begin;
-  thread->stats.tiles_of_bits += live;
-  std::size_t count = LookAtBits(s, rows.end, std::span(thread->live_tiles).first(live), ids);
+  std::size_t count = LookAtFive(s, rows, ids, thread);
   thread->stats.after_5_bits += count;
   count = LookAtPairs(s, ids, count);
   thread->stats.after_7_bits += count;
@@ -401,9 +451,11 @@ class Scan {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       ScreenScratch::Part& mine = thread_.parts[i];
       mine.num_seeds = 0;
-      vectors_[i] = Quantize(x + i * head_.cols, head_.cols, mine.high.data(), mine.low.data());
+      vectors_[i] = QuantizeFor(x + i * head_.cols, &mine);
       bounded_[i] = vectors_[i].finite && head_.largest_norm * vectors_[i].size < 1e37f;
+      if (bounded_[i] && vectors_[i].narrow) together_[num_together_++] = Together(i);
     }
+    GatherTogether(TogetherVectors(), head_.padded_cols, thread_.together_acts.data());
   }
 
   /// As FindCandidates.
@@ -417,6 +469,7 @@ class Scan {
       ForBounded([&](std::size_t i) {
         scratch_.vectors[i].threshold = Threshold(&scratch_, i, num_threads, Request(i));
         ++thread_.stats.tokens;
+        thread_.stats.tokens_of_8_bits += vectors_[i].narrow;
       });
     });
     context_.team.Deal(PiecesOf(head_.rows), 1, [&](Range pieces) {
@@ -456,6 +509,23 @@ class Scan {
             thread_.parts[i],
             rows_[i].segment->allowed};
   }
+  [[nodiscard]] QuantizedVector QuantizeFor(const float* x, ScreenScratch::Part* mine) const {
+    if (rows_.size() >= kFewestTogether) {
+      const QuantizedVector narrow = QuantizeNarrow(x, head_.cols, mine->high.data());
+      if (narrow.finite && IsTightEnough(narrow, head_.cols)) return narrow;
+    }
+    return Quantize(x, head_.cols, mine->high.data(), mine->low.data());
+  }
+  [[nodiscard]] TogetherVector Together(std::size_t i) {
+    return {.acts = thread_.parts[i].high.data(),
+            .sum = vectors_[i].high_sum,
+            .factor = 4 * vectors_[i].high_step,
+            .estimates = scratch_.vectors[i].estimates.data(),
+            .tile_best = scratch_.vectors[i].tile_best.data()};
+  }
+  [[nodiscard]] std::span<const TogetherVector> TogetherVectors() const {
+    return std::span(together_).first(num_together_);
+  }
   template <class Step>
   void ForBounded(Step step) {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -465,9 +535,8 @@ class Scan {
   /// A few tiles stay in the second level of cache for all vectors, a few vectors in the first for
   /// these tiles; a single one takes its tiles in one go.
   void EstimateAll() {
-    constexpr std::size_t kTilesAtOnce = 8;
-    context_.team.Deal(quant::TilesOfRows(head_.rows), kTilesAtOnce, [&](Range tiles) {
-      const std::size_t at_once = rows_.size() == 1 ? tiles.end - tiles.begin : kTilesAtOnce;
+    context_.team.Deal(quant::TilesOfRows(head_.rows), kTilesTogether, [&](Range tiles) {
+      const std::size_t at_once = rows_.size() == 1 ? tiles.end - tiles.begin : kTilesTogether;
       for (std::size_t t = tiles.begin; t < tiles.end; t += at_once) {
         Estimate({t, std::min(t + at_once, tiles.end)});
       }
@@ -476,10 +545,17 @@ class Scan {
   void Estimate(Range tiles) {
     kernels::ScanArgs args[kMostScreenVectors];
     std::size_t count = 0;
-    ForBounded([&](std::size_t i) { args[count++] = ScanArgsOf(Of(i), tiles); });
-    context_.weights.kernels.screen().scan_several(args, count);
-    for (std::size_t i = 0; i < count; ++i) LeaveOutPadding(head_, tiles, args[i]);
-    ForBounded([&](std::size_t i) { LeaveOutForbidden(Of(i), tiles); });
+    ForBounded([&](std::size_t i) {
+      if (!vectors_[i].narrow) args[count++] = ScanArgsOf(Of(i), tiles);
+    });
+    const kernels::ScreenOps& ops = context_.weights.kernels.screen();
+    ops.scan_several(args, count);
+    EstimateTogether(ops, head_, tiles, TogetherVectors(), thread_.together_acts.data(),
+                     thread_.together_sums.data());
+    ForBounded([&](std::size_t i) {
+      LeaveOutPadding(Of(i), tiles);
+      LeaveOutForbidden(Of(i), tiles);
+    });
   }
 
   const Context& context_;
@@ -492,6 +568,8 @@ class Scan {
   Range tiles_ = context_.team.Share(quant::TilesOfRows(head_.rows));
   QuantizedVector vectors_[kMostScreenVectors];
   bool bounded_[kMostScreenVectors] = {};  // the same on each thread
+  TogetherVector together_[kMostScreenVectors];
+  std::size_t num_together_ = 0;
 };
 
 }  // namespace
@@ -554,6 +632,11 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
   for (std::size_t t = 0; t < threads; ++t) {
     Thread thread;
     thread.live_tiles.resize(kPieceTiles + kTileRows);
+    if (num_vectors >= kFewestTogether) {
+      thread.together_acts = BITTERN_TRY(
+          AlignedBuffer<std::int8_t>::Create(TogetherActs(num_vectors, head.padded_cols), what));
+      thread.together_sums.resize(TogetherSums());
+    }
     for (std::size_t i = 0; i < num_vectors; ++i) {
       Part part;
       part.ordered.resize(kMaxCandidateCount);

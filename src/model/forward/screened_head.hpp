@@ -64,7 +64,8 @@ struct CandidateLogits {
 /// How many rows each step of the screen let through, summed over tokens.
 struct ScreenStats {
   std::uint64_t tokens = 0, rows = 0;
-  std::uint64_t tiles_of_bits = 0;  ///< tiles of 16 rows that four bits let through
+  std::uint64_t tokens_of_8_bits = 0;  ///< among them: vectors that 8 bits hold well enough
+  std::uint64_t tiles_of_bits = 0;     ///< tiles of 16 rows that four bits let through
   std::uint64_t after_5_bits = 0, after_7_bits = 0;
 };
 
@@ -82,8 +83,10 @@ struct ScreenScratch {
     AlignedBuffer<std::int8_t> high, low;  // (padded_cols): the vector, quantised
   };
   struct Thread {
-    std::vector<Part> parts;                // of each vector
-    std::vector<std::uint32_t> live_tiles;  // (tiles of a piece, and 16): with a survivor
+    std::vector<Part> parts;                   // of each vector
+    std::vector<std::uint32_t> live_tiles;     // (tiles of a piece, and 16): with a survivor
+    AlignedBuffer<std::int8_t> together_acts;  // screen_together.hpp
+    std::vector<std::int32_t> together_sums;
     ScreenStats stats;
   };
   /// One of the vectors of a scan, as all threads share it.

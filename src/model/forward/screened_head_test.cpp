@@ -100,11 +100,12 @@ void CheckRow(const CandidateLogits& found, const CandidateRequest& request,
 /// A model whose head is screened.
 class Screened {
  public:
-  Screened(const SmallModel& small, int threads)
+  Screened(const SmallModel& small, int threads, std::size_t most_tokens = 8,
+           std::size_t vectors = kScreenVectors)
       : pool_(ThreadPool::Create(threads).value()),
         model_(Load(small, pool_)),
         cache_(model_.config(), 64, KvType::kF32),
-        state_(ForwardState::Create(model_, 8, 64, threads).value()) {}
+        state_(ForwardState::Create(model_, most_tokens, 64, threads, vectors).value()) {}
 
   /// Logits of every token.
   std::vector<float> Full(std::span<const std::int32_t> tokens) {
@@ -155,6 +156,11 @@ class Screened {
 class ScreenedHeadOf : public testing::TestWithParam<Head> {
  protected:
   static Screened Make() {
+    SmallModel small = MakeSmall();
+    small.SetFloat("output_norm.weight", 7, 40);  // a dimension that outweighs the others
+    return {small, 2};
+  }
+  static SmallModel MakeSmall() {
     SmallModel small;
     small.AddFloats("output.weight", {kCols, kVocab}, 0.05f);
     std::mt19937 rng(3);
@@ -163,8 +169,7 @@ class ScreenedHeadOf : public testing::TestWithParam<Head> {
     std::memcpy(rows.data(), data.data(), data.size());
     GetParam().change(&rows, &rng);
     std::memcpy(data.data(), rows.data(), data.size());
-    small.SetFloat("output_norm.weight", 7, 40);  // a dimension that outweighs the others
-    return Screened(small, 2);
+    return small;
   }
   Screened screened_ = Make();
 };
@@ -191,6 +196,33 @@ TEST_P(ScreenedHeadOf, ServesSeveralTokensAtOnce) {
       screened_.Check(some, rows, {0, 0.5f}, full);
     }
   }
+}
+
+// Groups of 16, 8 and 4 vectors, whole and in part.
+TEST_P(ScreenedHeadOf, ServesManyVectorsOfEightBits) {
+  constexpr std::size_t kMany = 29;
+  Screened screened(MakeSmall(), 3, kMany, kMany);
+  std::int32_t tokens[kMany];
+  for (std::size_t i = 0; i < kMany; ++i) tokens[i] = static_cast<std::int32_t>(i * i * 7 % 300);
+  const auto full = screened.Full(tokens);
+  for (const std::size_t rows : {4u, 5u, 8u, 11u, 16u, 17u, 29u}) {
+    for (const std::size_t count : {1u, 40u, 1000u}) screened.Check(tokens, rows, {count, 0}, full);
+    screened.Check(tokens, rows, {0, 0.5f}, full);
+  }
+  EXPECT_EQ(screened.Stats().tokens_of_8_bits, screened.Stats().tokens);
+  screened.Check(tokens, 3, {1, 0}, full);
+  EXPECT_LT(screened.Stats().tokens_of_8_bits, screened.Stats().tokens) << "three take 16 bits";
+}
+
+// A dimension that outweighs all others leaves nothing of them in 8 bits.
+TEST(ScreenedHead, TakesSixteenBitsWhereEightLoseTooMuch) {
+  SmallModel small;
+  small.SetFloat("output_norm.weight", 7, 400);
+  Screened screened(small, 2, 8, 8);
+  const std::int32_t tokens[] = {5, 17, 250, 5, 99, 0, 299, 12};
+  screened.Check(tokens, 8, {5, 0}, screened.Full(tokens));
+  EXPECT_EQ(screened.Stats().tokens, 8u);
+  EXPECT_EQ(screened.Stats().tokens_of_8_bits, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(
