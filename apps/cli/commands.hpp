@@ -44,5 +44,6 @@ void AddConvert(CLI::App& app, int* exit_code);   // convert.cpp
 void AddMeta(CLI::App& app, int* exit_code);      // meta.cpp
 void AddTokenize(CLI::App& app, int* exit_code);  // tokenize.cpp: tokenize and detokenize
 void AddApplyTemplate(CLI::App& app, int* exit_code);
+void AddShell(CLI::App& app, int* exit_code);  // shell/shell.cpp: completion and man
 
 }  // namespace bittern::cli

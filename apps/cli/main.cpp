@@ -115,6 +115,7 @@ int Main(std::span<const std::string> words) {
   AddSelftest(app, &exit_code);
   AddReport(app, &exit_code);
   AddTrace(app, &exit_code);
+  AddShell(app, &exit_code);
   app.footer(kProgramFooter);  // after the commands, which would inherit it
   if (words.empty()) {
     PrintError("{}", app.help());

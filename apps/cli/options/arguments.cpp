@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "cli/options/foreign_flags.hpp"
+#include "cli/options/help.hpp"
 #include "cli/options/suggestion.hpp"
 
 namespace bittern::cli {
@@ -17,10 +18,6 @@ namespace {
 /// After these the next word is free text, whatever it looks like.
 constexpr std::string_view kTextFlags[] = {"--prompt",  "--reverse-prompt", "--system-prompt",
                                            "--grammar", "--json-schema",    "--regex"};
-
-std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
 
 const CLI::App* FindCommand(const CLI::App& app, const std::string& name) {
   const auto found =

@@ -84,16 +84,20 @@ std::string Row(const std::string& name, std::string_view text) {
   return row + Wrapped(text, kTextColumn);
 }
 
-std::string NamesOf(const CLI::Option& option) {
+}  // namespace
+
+std::vector<std::string> NamesOf(const CLI::Option& flag) {
   std::vector<std::string> names;
-  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  for (const std::string& name : flag.get_snames()) names.push_back("-" + name);
   for (const FlagAlias& alias : kFlagAliases) {
-    if (option.check_name(std::string(alias.name))) names.emplace_back(alias.alias);
+    if (flag.check_name(std::string(alias.name))) names.emplace_back(alias.alias);
   }
-  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
-  std::string text = fmt::format("{}", fmt::join(names, ", "));
-  if (option.get_items_expected_max() > 0) text += " " + option.get_type_name();
-  return text;
+  for (const std::string& name : flag.get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::string ValueOf(const CLI::Option& flag) {
+  return flag.get_items_expected_max() > 0 ? flag.get_type_name() : "";
 }
 
 std::string TextOf(const CLI::Option& option) {
@@ -104,48 +108,63 @@ std::string TextOf(const CLI::Option& option) {
   return text;
 }
 
-std::vector<const CLI::Option*> Flags(const CLI::App& app, std::string_view group) {
-  return app.get_options([&](const CLI::Option* option) {
-    return option->nonpositional() && GroupOfOption(*option) == group;
-  });
+std::vector<FlagGroup> FlagGroups(const CLI::App& app) {
+  std::vector<FlagGroup> groups;
+  for (const std::string_view name : kGroups) {
+    const auto flags = app.get_options([&](const CLI::Option* option) {
+      return option->nonpositional() && GroupOfOption(*option) == name;
+    });
+    if (flags.empty()) continue;
+    groups.push_back({flags.size() == app.get_options().size() ? "Flags" : name, flags});
+  }
+  return groups;
 }
 
 std::vector<const CLI::Option*> Positionals(const CLI::App& app) {
   return app.get_options([](const CLI::Option* option) { return option->get_positional(); });
 }
 
-std::string UsageLine(const CLI::App& app, std::string name) {
+std::vector<const CLI::App*> CommandsOf(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::string UsageOf(const CLI::App& app) {
+  std::string name = app.get_name();
   for (const CLI::App* level = app.get_parent(); level != nullptr; level = level->get_parent()) {
     name = level->get_name() + " " + name;
   }
-  const bool has_commands = !app.get_subcommands([](const CLI::App*) { return true; }).empty();
-  if (has_commands) name += app.get_parent() == nullptr ? " COMMAND" : " ACTION";
+  if (!CommandsOf(app).empty()) name += app.get_parent() == nullptr ? " COMMAND" : " ACTION";
   for (const CLI::Option* option : Positionals(app)) {
     const std::string place = option->get_name(true);
     name += option->get_required() ? " " + place : fmt::format(" [{}]", place);
   }
-  return fmt::format("Usage: {} [FLAG...]\n", name);
+  return name + " [FLAG...]";
+}
+
+namespace {
+
+std::string NamesAndValue(const CLI::Option& flag) {
+  const std::string value = ValueOf(flag);
+  return fmt::format("{}{}{}", fmt::join(NamesOf(flag), ", "), value.empty() ? "" : " ", value);
 }
 
 class HelpFormatter final : public CLI::FormatterBase {
  public:
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
-    std::string text = app->get_description() + "\n\n" + UsageLine(*app, app->get_name());
+    std::string text = fmt::format("{}\n\nUsage: {}\n", app->get_description(), UsageOf(*app));
     std::string places;
     for (const CLI::Option* option : Positionals(*app)) {
       if (!option->nonpositional()) places += Row(option->get_name(true), TextOf(*option));
     }
     if (!places.empty()) text += "\n" + places;
-    const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
+    const auto commands = CommandsOf(*app);
     if (!commands.empty()) text += app->get_parent() == nullptr ? "\nCommands:\n" : "\nActions:\n";
     for (const CLI::App* command : commands) {
       text += Row(command->get_name(), command->get_description());
     }
-    for (const std::string_view group : kGroups) {
-      const auto options = Flags(*app, group);
-      if (options.empty()) continue;
-      text += fmt::format("\n{}:\n", options.size() == app->get_options().size() ? "Flags" : group);
-      for (const CLI::Option* option : options) text += Row(NamesOf(*option), TextOf(*option));
+    for (const FlagGroup& group : FlagGroups(*app)) {
+      text += fmt::format("\n{}:\n", group.name);
+      for (const CLI::Option* flag : group.flags) text += Row(NamesAndValue(*flag), TextOf(*flag));
     }
     if (!app->get_footer().empty()) text += "\n" + app->get_footer() + "\n";
     return text;

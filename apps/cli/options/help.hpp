@@ -5,10 +5,40 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace bittern::cli {
 
 /// For App::formatter() of the program, before its commands are added: they inherit it.
 [[nodiscard]] std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter();
+
+// What manual pages and completions say too (shell/):
+
+/// The flags of a command under the heading that --help gives them, in its order.
+struct FlagGroup {
+  std::string_view name;
+  std::vector<const CLI::Option*> flags;
+};
+[[nodiscard]] std::vector<FlagGroup> FlagGroups(const CLI::App& app);
+
+/// The places of a command that take a value without a flag.
+[[nodiscard]] std::vector<const CLI::Option*> Positionals(const CLI::App& app);
+
+/// Commands below `app`, in the order in which they were added.
+[[nodiscard]] std::vector<const CLI::App*> CommandsOf(const CLI::App& app);
+
+/// All names of a flag with their dashes, the short ones first.
+[[nodiscard]] std::vector<std::string> NamesOf(const CLI::Option& flag);
+
+/// What stands for the value of a flag, "FILE"; empty where it takes none.
+[[nodiscard]] std::string ValueOf(const CLI::Option& flag);
+
+/// What --help says about it, with its default.
+[[nodiscard]] std::string TextOf(const CLI::Option& option);
+
+/// "bittern run [FILE] [FLAG...]".
+[[nodiscard]] std::string UsageOf(const CLI::App& app);
 
 }  // namespace bittern::cli

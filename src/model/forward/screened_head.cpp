@@ -13,6 +13,7 @@
 
 #include "model/forward/context.hpp"
 #include "model/forward/head.hpp"
+#include "model/forward/screen_bounds.hpp"
 #include "model/forward/screen_together.hpp"
 #include "quant/blocks/dequantize.hpp"
 #include "quant/layouts/screen_planes.hpp"
@@ -31,13 +32,6 @@ constexpr std::size_t kPieceTiles = 64, kSliceRows = (kPieceTiles + 1) * kTileRo
 std::size_t PiecesOf(std::size_t rows) {
   return (quant::TilesOfRows(rows) + kPieceTiles - 1) / kPieceTiles;
 }
-
-/// Norms are sums of at most n / 16 + 5 rounded terms per lane: 0.1% covers n up to 2^17.
-constexpr float kWiden = 1.001f;
-/// Squares below 2^-149 vanish from a norm; products of steps lose bits near 2^-126.
-constexpr float kNormFloor = 1e-20f, kLogitFloor = 1e-30f;
-
-float Widened(float norm) { return norm * kWiden + kNormFloor; }
 
 /// What one thread needs to turn rows of a head into floats.
 class RowReader {
@@ -83,97 +77,6 @@ void BuildTile(const kernels::FloatOps& floats, RowReader* reader, std::size_t t
   }
   quant::PackNibbles(codes, padded, head->nibbles.data() + tile * quant::NibbleTileBytes(padded));
   quant::PackBits(codes, padded, head->bits.data() + tile * quant::BitTileBytes(padded));
-}
-
-/// The vector as integers of 16 bits (256 * high + low) or of 8 (high), and what that costs in the
-/// bounds.
-struct QuantizedVector {
-  float step = 0;
-  float high_step = 0;  ///< of `high` alone: 256 * step, or step where there is no low half
-  std::int32_t high_sum = 0, low_sum = 0;
-  float low_size = 0;   ///< sum of |low|
-  float size = 0;       ///< norm of step * integers, rounded up
-  float rest_size = 0;  ///< norm of x less that, and of the rounding of floats, per unit of norm
-  bool finite = false;
-  bool narrow = false;  ///< 8 bits, and met by five bits of every row at once
-};
-
-/// Relative error of the head's own dot product (a fused multiply-add per element in sixteen lanes,
-/// then a tree) and of the estimates' arithmetic.
-float RoundingError(std::size_t cols) {
-  return (static_cast<float>(cols) / 16 + 10) * 0x1p-24f * 1.1f + 0x1p-19f;
-}
-
-QuantizedVector Quantize(const float* x, std::size_t cols, std::int8_t* high, std::int8_t* low) {
-  QuantizedVector v;
-  float largest = 0;
-  double norm = 0;
-  for (std::size_t i = 0; i < cols; ++i) {
-    largest = std::max(largest, std::fabs(x[i]));
-    norm += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  }
-  if (!std::isfinite(norm)) return v;
-  v.finite = true;
-  // 32639 = 127 * 256 + 127: the largest value whose halves are both int8.
-  v.step = std::max(largest, 1e-30f) / 32639.0f;
-  v.high_step = 256 * v.step;
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer
-  double size = 0, rest = 0, low_size = 0;
-  for (std::size_t i = 0; i < cols; ++i) {
-    const auto q = static_cast<std::int32_t>(
-        (std::clamp(x[i] / v.step, -32639.0f, 32639.0f) + kRound) - kRound);
-    const std::int32_t h = (q + 128) >> 8, l = q - 256 * h;
-    high[i] = static_cast<std::int8_t>(h);
-    low[i] = static_cast<std::int8_t>(l);
-    v.high_sum += h;
-    v.low_sum += l;
-    low_size += std::abs(l);
-    const double value = static_cast<double>(v.step) * q;
-    size += value * value;
-    rest += (static_cast<double>(x[i]) - value) * (static_cast<double>(x[i]) - value);
-  }
-  v.low_size = static_cast<float>(low_size) * kWiden;
-  v.size = static_cast<float>(std::sqrt(size)) * kWiden;
-  v.rest_size = (static_cast<float>(std::sqrt(rest)) +
-                 RoundingError(cols) * static_cast<float>(std::sqrt(norm) + std::sqrt(size))) *
-                kWiden;
-  return v;
-}
-
-/// The vector as int8: half the work of the scan, at the price of `rest_size`. What the
-/// low half adds stays 0.
-QuantizedVector QuantizeNarrow(const float* x, std::size_t cols, std::int8_t* high) {
-  QuantizedVector v;
-  float largest = 0;
-  double norm = 0;
-  for (std::size_t i = 0; i < cols; ++i) {
-    largest = std::max(largest, std::fabs(x[i]));
-    norm += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  }
-  if (!std::isfinite(norm)) return v;
-  v.finite = v.narrow = true;
-  v.step = v.high_step = std::max(largest, 1e-30f) / 127.0f;
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer
-  double size = 0, rest = 0;
-  for (std::size_t i = 0; i < cols; ++i) {
-    const float q = (std::clamp(x[i] / v.step, -127.0f, 127.0f) + kRound) - kRound;
-    high[i] = static_cast<std::int8_t>(q);
-    v.high_sum += high[i];
-    const double value = static_cast<double>(v.step) * static_cast<double>(q);
-    size += value * value;
-    rest += (static_cast<double>(x[i]) - value) * (static_cast<double>(x[i]) - value);
-  }
-  v.size = static_cast<float>(std::sqrt(size)) * kWiden;
-  v.rest_size = (static_cast<float>(std::sqrt(rest)) +
-                 RoundingError(cols) * static_cast<float>(std::sqrt(norm) + std::sqrt(size))) *
-                kWiden;
-  return v;
-}
-
-/// Whether int8 loses so little of a vector that five bits still rule out most rows: no more than
-/// 1.5 standard deviations of the product with a random row of the same norms.
-bool IsTightEnough(const QuantizedVector& v, std::size_t cols) {
-  return v.rest_size * std::sqrt(static_cast<float>(cols)) < 1.5f * v.size;
 }
 
 /// What the steps below are about: one vector, on one thread.

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Completions and manual pages: every command and flag is there, and the shells and man(1) that are
+installed accept them.
+
+usage: shell_test.py BITTERN
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+BITTERN = sys.argv[1]
+problems = []
+
+
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def check(condition, what):
+    if not condition:
+        problems.append(what)
+
+
+def commands():
+    text = run(BITTERN, "--help").stdout
+    part = text[text.index("Commands:"):]
+    return re.findall(r"(?m)^  (\S+)", part[: part.index("\n\n")])
+
+
+def flags(command):
+    return set(re.findall(r"(?m)(?<![\w-])(--[a-z][a-z0-9-]*)", "\n".join(
+        line[:40].split("  ")[1] for line in run(BITTERN, command, "--help").stdout.splitlines()
+        if line.startswith("  -"))))
+
+
+def complete(script, words):
+    """What bash offers for the last of `words`."""
+    text = run(BITTERN, "completion", "bash").stdout + (
+        "compopt() { :; }\nCOMP_WORDS=(%s)\nCOMP_CWORD=%d\n_bittern\nprintf '%%s\\n' \"${COMPREPLY[@]}\"\n"
+        % (" ".join("'%s'" % w for w in words), len(words) - 1))
+    done = run("bash", "--norc", "-c", text, cwd=script)
+    check(done.returncode == 0 and not done.stderr, "bash: %s" % done.stderr)
+    return set(done.stdout.split())
+
+
+def bash(folder):
+    (folder / "model.gguf").touch()
+    (folder / "other name.txt").touch()
+    check(set(commands()) <= complete(folder, ["bittern", ""]), "bash: commands are missing")
+    check(complete(folder, ["bittern", "ser"]) == {"serve"}, "bash: ser")
+    for command in commands():
+        lacking = flags(command) - complete(folder, ["bittern", command, "-"])
+        check(not lacking, "bash: %s lacks %s" % (command, lacking))
+    check("model.gguf" in complete(folder, ["bittern", "run", "-m", "mo"]), "bash: -m gives no files")
+    check(not complete(folder, ["bittern", "run", "--temp", "mo"]), "bash: --temp gives files")
+    check("model.gguf" in complete(folder, ["bittern", "inspect", "mo"]), "bash: inspect gives no files")
+    check("set" in complete(folder, ["bittern", "meta", "se"]), "bash: no actions of meta")
+
+
+def others():
+    for shell, check_flag in (("zsh", "-n"), ("fish", "-n")):
+        text = run(BITTERN, "completion", shell).stdout
+        for command in commands():
+            check(command in text, "%s: %s is missing" % (shell, command))
+        if shutil.which(shell):
+            done = run(shell, check_flag, "/dev/stdin", input=text)
+            check(done.returncode == 0, "%s: %s" % (shell, done.stderr))
+    wrong = run(BITTERN, "completion", "tcsh")
+    check(wrong.returncode == 1 and "bash, zsh or fish" in wrong.stderr, "tcsh: %s" % wrong.stderr)
+
+
+def pages(folder):
+    done = run(BITTERN, "man", "--dir", str(folder / "man1"))
+    check(done.returncode == 0, done.stderr)
+    names = {path.name for path in (folder / "man1").iterdir()}
+    check(names == {"bittern.1"} | {"bittern-%s.1" % c for c in commands()}, "pages: %s" % names)
+    for command in commands():
+        text = (folder / "man1" / ("bittern-%s.1" % command)).read_text()
+        check(text == run(BITTERN, "man", command).stdout, "%s: printed and written pages differ" % command)
+        plain = text.replace("\\-", "-")
+        for flag in flags(command):
+            check(flag in plain, "page of %s lacks %s" % (command, flag))
+        for section in ("NAME", "SYNOPSIS", "EXAMPLE"):
+            check('.SH "%s' % section in text, "page of %s has no %s" % (command, section))
+        if shutil.which("groff"):
+            done = run("groff", "-man", "-Tutf8", "-ww", "-z", input=text)
+            check(not done.stderr, "page of %s: %s" % (command, done.stderr))
+    check(run(BITTERN, "man", "nothing").returncode == 1, "a page of nothing")
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    bash(pathlib.Path(scratch))
+    others()
+    pages(pathlib.Path(scratch))
+for problem in problems:
+    print(problem)
+print("%d commands, %d problems" % (len(commands()), len(problems)))
+sys.exit(1 if problems else 0)
