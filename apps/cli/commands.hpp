@@ -40,7 +40,7 @@ void AddReport(CLI::App& app, int* exit_code);    // report/report.cpp
 void AddTrace(CLI::App& app, int* exit_code);     // doctor/trace.cpp
 void AddEval(CLI::App& app, int* exit_code);      // eval/eval.cpp
 void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp
-void AddConvert(CLI::App& app, int* exit_code);   // convert.cpp
+void AddConvert(CLI::App& app, int* exit_code);   // convert/convert.cpp
 void AddMeta(CLI::App& app, int* exit_code);      // meta.cpp
 void AddTokenize(CLI::App& app, int* exit_code);  // tokenize.cpp: tokenize and detokenize
 void AddApplyTemplate(CLI::App& app, int* exit_code);

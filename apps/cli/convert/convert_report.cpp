@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/convert_report.hpp"
+#include "cli/convert/convert_report.hpp"
 
 #include <fmt/format.h>
 

@@ -14,7 +14,7 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "cli/commands.hpp"
-#include "cli/convert_report.hpp"
+#include "cli/convert/convert_report.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
