@@ -209,7 +209,7 @@ def test_commands(folder):
     say("/system Be brief.", "a system prompt", shows("notice: a new system prompt"))
     say("/system", "is shown", lambda: "Be brief." in lines()[-2:])
     say("/tokens tern", "tokens of a text", shows('tokens: '))
-    say('/json {"not": {}}', "a schema that cannot be obeyed", shows('/json: schema at "#/not"'))
+    say('/json {"unevaluatedItems": false}', "a schema that cannot be obeyed", shows('/json: schema at "#/unevaluatedItems"'))
     say('/json {"enum": ["tern", "gull"]}', "a schema", shows("the next reply is JSON of this"))
     say("Which?", "JSON", answered("Which?"))
     if reply_to("Which?") not in (['"tern"'], ['"gull"']):

@@ -99,12 +99,12 @@ class WordsTest(unittest.TestCase):
         self.assertTrue(is_person(message["content"][0]["text"]))
 
     def test_refused_by_name(self):
-        bad = {"type": "object", "properties": {"a": {"not": {"type": "string"}}}}
+        bad = {"type": "object", "properties": {"a": {"unevaluatedItems": False}}}
         chat, text = "/v1/chat/completions", "/v1/completions"
         wrapped = {"type": "json_schema", "json_schema": {"name": "x", "schema": bad}}
-        self.refused(chat, {**CHAT, "response_format": wrapped}, "response_format", "/properties/a/not")
-        self.refused(chat, {**CHAT, "json_schema": bad}, "json_schema", "/properties/a/not")
-        self.refused(text, {"prompt": "x", "response_format": wrapped}, "response_format", "/properties/a/not")
+        self.refused(chat, {**CHAT, "response_format": wrapped}, "response_format", "/properties/a/unevaluatedItems")
+        self.refused(chat, {**CHAT, "json_schema": bad}, "json_schema", "/properties/a/unevaluatedItems")
+        self.refused(text, {"prompt": "x", "response_format": wrapped}, "response_format", "/properties/a/unevaluatedItems")
         self.refused("/completion", {"prompt": "x", "grammar": "root ::= nothing"}, "grammar", "nothing")
         self.refused(chat, {**CHAT, "regex": "(?=a)"}, "regex")
         self.refused(chat, {**CHAT, "response_format": {"type": "xml"}}, "response_format.type", "xml")
@@ -113,7 +113,7 @@ class WordsTest(unittest.TestCase):
         self.refused(chat, {**CHAT, "response_format": FORMAT, "grammar": 'root ::= "a"'}, "response_format", "grammar")
         self.refused("/completion", {"prompt": "x", "json_schema": PERSON, "grammar": 'root ::= "a"'}, "json_schema")
         error = self.post("/api/chat", {"messages": CHAT["messages"], "format": bad}, 400)["error"]
-        self.assertIn("/properties/a/not", error)
+        self.assertIn("/properties/a/unevaluatedItems", error)
         self.post("/api/chat", {"messages": CHAT["messages"], "format": "yaml"}, 400)
 
     def test_receipts(self):
@@ -309,7 +309,7 @@ class ToolsTest(unittest.TestCase):
                              ([function(name="a b")], "tools[0].function.name"), ("x", "tools"),
                              ([function(), function()], "tools[1].function.name"), ([function(x=1)], "tools[0].function.x"),
                              ([function(parameters={"type": "string"})], "tools[0].function.parameters.type"),
-                             ([function(parameters={"properties": {"a": {"not": {"type": "null"}}}})], "tools[0].function.parameters")):
+                             ([function(parameters={"properties": {"a": {"unevaluatedItems": False}}})], "tools[0].function.parameters")):
             self.assertEqual(self.ask(want=400, tools=tools)["param"], param)
         self.assertEqual(self.ask(want=400, tool_choice=self.named("other"))["param"], "tool_choice")
         self.assertEqual(self.ask(want=400, tool_choice="sometimes")["param"], "tool_choice")

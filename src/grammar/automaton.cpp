@@ -122,6 +122,12 @@ StateId Automaton::StateOf(std::vector<Place> places, bool accepting) {
   return known->second;
 }
 
+bool Automaton::InMarked(StateId state, RuleMark mark) const {
+  return nfa_.has_marks() && std::ranges::any_of(states_[state], [&](const Place& place) {
+           return nfa_.mark_of_end(set_ends_[place.first]) == mark;
+         });
+}
+
 StateId Automaton::start() {
   if (start_ == kUnknown) start_ = Close({{StartSet(0), 0}});
   return start_;

@@ -38,6 +38,8 @@ class Automaton {
   }
   /// A whole text ends here.
   [[nodiscard]] bool accepting(StateId state) const noexcept { return accepting_[state] != 0; }
+  /// Some reading of the text stands in a rule with this mark.
+  [[nodiscard]] bool InMarked(StateId state, RuleMark mark) const;
   [[nodiscard]] const Nfa& nfa() const noexcept { return nfa_; }
   [[nodiscard]] std::size_t num_states() const noexcept { return accepting_.size(); }
   /// Memory of the tables, roughly.

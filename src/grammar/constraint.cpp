@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "grammar/gbnf.hpp"
-#include "grammar/json_schema.hpp"
 #include "grammar/json_text.hpp"
 #include "grammar/regex.hpp"
+#include "grammar/schema/json_schema.hpp"
 #include "grammar/tool_calls.hpp"
 
 namespace bittern::grammar {

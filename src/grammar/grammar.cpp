@@ -76,11 +76,18 @@ ExprId Grammar::Repeat(ExprId part, std::uint32_t least, std::uint32_t most) {
   return Add({.kind = Expr::Kind::kRepeat, .parts = {part}, .least = least, .most = most});
 }
 
+ExprId Grammar::Marked(RuleMark mark, ExprId body) {
+  const RuleId rule = AddRule(mark == RuleMark::kDiffers ? "differs" : "list-opens");
+  Define(rule, body);
+  rules_[rule].mark = mark;
+  return Call(rule);
+}
+
 ExprId Grammar::Embed(const Grammar& other) {
   const auto rules = static_cast<RuleId>(rules_.size());
   const auto exprs = static_cast<ExprId>(exprs_.size());
   for (const Rule& rule : other.rules_) {
-    rules_.push_back({rule.name, rule.body + exprs, rule.defined});
+    rules_.push_back({rule.name, rule.body + exprs, rule.defined, rule.mark});
   }
   for (Expr expr : other.exprs_) {
     for (ExprId& part : expr.parts) part += exprs;

@@ -50,6 +50,13 @@ struct Expr {
   RuleId rule = 0;
 };
 
+/// What must be known of a text beside the grammar: texts of one list that must differ.
+enum class RuleMark : std::uint8_t {
+  kNone,
+  kListOpens,  ///< the bracket that begins a list whose texts differ
+  kDiffers,    ///< a text, with its quotes, that is once in its list
+};
+
 /// Rules whose expressions lie in one list. Rule 0 is the root.
 class Grammar {
  public:
@@ -57,6 +64,7 @@ class Grammar {
     std::string name;
     ExprId body = 0;
     bool defined = false;
+    RuleMark mark = RuleMark::kNone;
   };
 
   Grammar() : exprs_(1) {}
@@ -64,6 +72,8 @@ class Grammar {
   /// A new rule without a body.
   RuleId AddRule(std::string name);
   void Define(RuleId rule, ExprId body);
+  /// A new rule that is never written out in place: where it is read can be told.
+  [[nodiscard]] ExprId Marked(RuleMark mark, ExprId body);
 
   [[nodiscard]] ExprId Empty() const noexcept { return 0; }
   [[nodiscard]] ExprId Nothing();

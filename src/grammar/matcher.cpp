@@ -215,6 +215,116 @@ StateId Matcher::StateAfter(StateId state, std::string_view bytes) {
   return state;
 }
 
+StateId Matcher::Read(StateId state, std::string_view bytes, DistinctTexts* distinct) {
+  Automaton& automaton = grammar_->automaton_;
+  for (const char byte : bytes) {
+    if (state >= kTooMuch) return state;
+    const bool opens = byte == '[' && automaton.InMarked(state, RuleMark::kListOpens);
+    const bool differs = byte == '"' && automaton.InMarked(state, RuleMark::kDiffers);
+    if (!distinct->Push(byte, opens, differs)) return kDead;
+    state = automaton.Next(state, static_cast<std::uint8_t>(byte));
+  }
+  return state;
+}
+
+const std::vector<TokenId>& CompiledGrammar::QuoteTokens() {
+  if (quote_tokens_.empty()) {
+    for (const TokenId id : vocabulary_->ids()) {
+      if (vocabulary_->bytes(id).find('"') != std::string_view::npos) quote_tokens_.push_back(id);
+    }
+  }
+  return quote_tokens_;
+}
+
+void CompiledGrammar::TokensAlong(std::string_view text, std::vector<TokenId>* tokens) const {
+  const auto nodes = vocabulary_->nodes();
+  std::size_t at = 0, end = nodes.size();
+  for (const char byte : text) {
+    while (at < end && nodes[at].byte != static_cast<std::uint8_t>(byte)) at = nodes[at].end;
+    if (at >= end) return;
+    for (std::size_t rank = nodes[at].rank; rank < nodes[at].ranks_end; ++rank) {
+      const TokenId id = vocabulary_->ids()[rank];
+      if (vocabulary_->bytes(id).size() != nodes[at].depth) break;
+      tokens->push_back(id);
+    }
+    end = nodes[at].end;
+    ++at;
+  }
+}
+
+bool Matcher::Goes(StateId state, std::vector<std::string_view> rests) {
+  Automaton& automaton = grammar_->automaton_;
+  if (rests.empty()) return true;
+  for (int i = 0; i < 256; ++i) {
+    const auto byte = static_cast<std::uint8_t>(i);
+    const StateId next = automaton.Next(state, byte);
+    if (next >= kTooMuch) continue;
+    std::vector<std::string_view> longer;
+    bool ends = false;
+    for (const std::string_view rest : rests) {
+      if (static_cast<std::uint8_t>(rest[0]) != byte) continue;
+      ends = ends || rest.size() == 1;
+      if (rest.size() > 1) longer.push_back(rest.substr(1));
+    }
+    // The quote that ends a text that is there.
+    if (!ends && Goes(next, std::move(longer))) return true;
+  }
+  return false;
+}
+
+/// Whether a token that the grammar allows would repeat a text of a list, or leave nothing else.
+bool Matcher::Repeats(std::string_view token) {
+  DistinctTexts distinct = distinct_;
+  const StateId after = Read(state_, token, &distinct);
+  if (after == kDead) return true;
+  if (after >= kTooMuch || !grammar_->automaton_.InMarked(after, RuleMark::kDiffers)) return false;
+  const std::vector<std::string> rests = distinct.Repetitions();
+  return !Goes(after, {rests.begin(), rests.end()});
+}
+
+std::shared_ptr<const TokenMask> Matcher::WithoutRepeats(std::shared_ptr<const TokenMask> mask) {
+  if (!grammar_->automaton_.nfa().has_marks()) return mask;
+  std::vector<TokenId> doubtful, repeated;
+  for (const std::string& rest : distinct_.Repetitions()) {
+    grammar_->TokensAlong(std::string_view(rest).substr(0, rest.size() - 1), &doubtful);
+  }
+  for (const TokenId id : grammar_->QuoteTokens()) {
+    // Most tokens end no text that the list has, and begin at most one.
+    const std::string_view token = grammar_->vocabulary().bytes(id);
+    const std::size_t quote = token.find('"');
+    const auto quotes = std::ranges::count(token, '"');
+    if (!distinct_.reading() && (quotes < 4 || token.find('[') == token.npos)) continue;
+    const bool ends = distinct_.in_string() && distinct_.Has(token.substr(0, quote));
+    const bool begins = quotes >= (distinct_.in_string() ? 2 : 1);
+    if (ends || begins || token.find('\\') != token.npos) doubtful.push_back(id);
+  }
+  std::ranges::sort(doubtful);
+  doubtful.erase(std::ranges::unique(doubtful).begin(), doubtful.end());
+  for (const TokenId id : doubtful) {
+    if (mask->Allows(id) && Repeats(grammar_->vocabulary().bytes(id))) repeated.push_back(id);
+  }
+  if (repeated.empty()) return mask;
+  auto rest = std::make_shared<TokenMask>(*mask);
+  rest->count -= repeated.size();
+  if (rest->bits.empty()) {
+    std::erase_if(rest->few,
+                  [&](TokenId id) { return std::ranges::find(repeated, id) != repeated.end(); });
+    return rest;
+  }
+  for (const TokenId id : repeated) {
+    const auto i = static_cast<std::size_t>(id);
+    rest->bits[i / 64] &= ~(1ull << (i % 64));
+  }
+  if (rest->count <= TokenMask::kFew) {
+    for (const TokenId id : grammar_->vocabulary().ids()) {
+      if (rest->Allows(id)) rest->few.push_back(id);
+    }
+    std::ranges::sort(rest->few);
+    rest->bits.clear();
+  }
+  return rest;
+}
+
 void Matcher::Sync() {
   CompiledGrammar& grammar = *grammar_;
   if (grammar.automaton_.bytes() > Automaton::kMaxBytes / 2) grammar.Forget();
@@ -227,7 +337,7 @@ Result<std::shared_ptr<const TokenMask>> Matcher::Mask() {
   const std::lock_guard lock(grammar_->mutex_);
   Sync();
   if (state_ < kTooMuch) {
-    auto mask = grammar_->MaskOf(state_);
+    auto mask = WithoutRepeats(grammar_->MaskOf(state_));
     if (mask->count != 0 || mask->may_end) return mask;
   }
   if (state_ == kTooMuch || grammar_->beyond_limits_) {
@@ -243,7 +353,14 @@ Result<std::shared_ptr<const TokenMask>> Matcher::Mask() {
 bool Matcher::AcceptBytes(std::string_view bytes) {
   const std::lock_guard lock(grammar_->mutex_);
   Sync();
-  const StateId after = StateAfter(state_, bytes);
+  StateId after = state_;
+  if (grammar_->automaton_.nfa().has_marks()) {
+    DistinctTexts distinct = distinct_;
+    after = Read(state_, bytes, &distinct);
+    if (after < kTooMuch) distinct_ = std::move(distinct);
+  } else {
+    after = StateAfter(state_, bytes);
+  }
   if (after >= kTooMuch) return false;
   state_ = after;
   text_ += bytes;

@@ -14,6 +14,7 @@
 
 #include "base/result.hpp"
 #include "grammar/automaton.hpp"
+#include "grammar/distinct_texts.hpp"
 #include "grammar/vocabulary_trie.hpp"
 
 namespace bittern::grammar {
@@ -54,6 +55,10 @@ class CompiledGrammar {
   [[nodiscard]] std::vector<TokenId> ForcedTokens(StateId state,
                                                   const tokenizer::Tokenizer& tokenizer);
   void Forget();
+  /// The tokens with a quote, which may end a text.
+  [[nodiscard]] const std::vector<TokenId>& QuoteTokens();
+  /// Adds the tokens that are beginnings of a text, up to all of it.
+  void TokensAlong(std::string_view text, std::vector<TokenId>* tokens) const;
 
   std::mutex mutex_;
   Automaton automaton_;
@@ -62,6 +67,7 @@ class CompiledGrammar {
   std::unordered_map<StateId, std::shared_ptr<const TokenMask>> masks_;
   std::size_t mask_bytes_ = 0;
   std::unordered_map<StateId, std::size_t> plain_runs_;
+  std::vector<TokenId> quote_tokens_;
   std::unordered_map<StateId, std::vector<TokenId>> forced_;  // by state: see ForcedTokens
   bool beyond_limits_ = false;                                // in the last walk
 };
@@ -96,9 +102,17 @@ class Matcher {
   /// Finds its state again if the states were forgotten. Under the mutex.
   void Sync();
   [[nodiscard]] StateId StateAfter(StateId state, std::string_view bytes);
+  /// The state after bytes; kDead where they repeat a text that must differ.
+  [[nodiscard]] StateId Read(StateId state, std::string_view bytes, DistinctTexts* distinct);
+  [[nodiscard]] bool Repeats(std::string_view token);
+  /// Whether a text can be ended from here as none of those that are `rest` from here.
+  [[nodiscard]] bool Goes(StateId state, std::vector<std::string_view> rests);
+  [[nodiscard]] std::shared_ptr<const TokenMask> WithoutRepeats(
+      std::shared_ptr<const TokenMask> mask);
 
   std::shared_ptr<CompiledGrammar> grammar_;
   std::string text_;  // so far
+  DistinctTexts distinct_;
   StateId state_ = kDead;
   std::uint64_t epoch_ = 0;
 };

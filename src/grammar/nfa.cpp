@@ -28,6 +28,8 @@ class NfaBuilder {
       if (ends.end != kNone) continue;
       StartOf(rule);
       ends.end = Node();
+      const RuleMark mark = grammar_.rules()[rule].mark;
+      if (mark != RuleMark::kNone) nfa_.marks_.emplace(ends.end, mark);
       depth_ = 0;
       Emit(grammar_.rules()[rule].body, ends.start, ends.end);
       if (full_) {
@@ -158,7 +160,8 @@ void NfaBuilder::EmitRepeat(const Expr& expr, NodeId from, NodeId to) {
 }
 
 void NfaBuilder::EmitCall(RuleId rule, NodeId from, NodeId to) {
-  const bool in_place = !analysis_.recursive[rule] && analysis_.size[rule] <= kLargestInPlace &&
+  const bool in_place = grammar_.rules()[rule].mark == RuleMark::kNone &&
+                        !analysis_.recursive[rule] && analysis_.size[rule] <= kLargestInPlace &&
                         depth_ < kDeepestInPlace;
   if (in_place) {
     // Nodes of its own: edges into a shared start would let a loop of one place enter another.

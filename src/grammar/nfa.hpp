@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.hpp"
@@ -41,6 +42,12 @@ class Nfa {
   [[nodiscard]] static Result<Nfa> Build(const Grammar& grammar);
 
   [[nodiscard]] const RuleEnds& rule(RuleId id) const noexcept { return rules_[id]; }
+  /// The mark of the rule that ends at a node.
+  [[nodiscard]] RuleMark mark_of_end(NodeId end) const noexcept {
+    const auto found = marks_.find(end);
+    return found == marks_.end() ? RuleMark::kNone : found->second;
+  }
+  [[nodiscard]] bool has_marks() const noexcept { return !marks_.empty(); }
   [[nodiscard]] std::size_t num_nodes() const noexcept { return first_.size(); }
   /// Calls visit(edge) for the edges of a node.
   template <class Visit>
@@ -60,6 +67,7 @@ class Nfa {
   std::vector<std::uint32_t> first_;  // of each node: its first edge
   std::vector<Edge> edges_;
   std::vector<RuleEnds> rules_;
+  std::unordered_map<NodeId, RuleMark> marks_;  // by the ends of marked rules
   std::array<std::uint8_t, 256> classes_{}, samples_{};
   std::size_t num_classes_ = 0;
 };

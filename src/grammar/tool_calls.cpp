@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "formats/json.hpp"
-#include "grammar/json_schema.hpp"
 #include "grammar/json_text.hpp"
+#include "grammar/schema/json_schema.hpp"
 
 namespace bittern::grammar {
 namespace {

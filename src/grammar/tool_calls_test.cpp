@@ -87,7 +87,7 @@ TEST(ToolCalls, TextAndBack) {
   EXPECT_EQ(read->tools.size(), 2u);
   for (const ToolAnswer& bad : {ToolAnswer{.form = "x", .tools = kTools}, ToolAnswer{},
                                 ToolAnswer{.tools = {{"a b", "{}"}}},
-                                ToolAnswer{.tools = {{"f", R"({"not": {"type": "null"}})"}}}}) {
+                                ToolAnswer{.tools = {{"f", R"({"unevaluatedItems": false})"}}}}) {
     const auto grammar = GrammarOf({ConstraintKind::kToolCalls, ToolAnswerText(bad)});
     ASSERT_FALSE(grammar);
     EXPECT_FALSE(grammar.error().message.empty());

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "grammar/json_schema.hpp"
+#include "grammar/schema/json_schema.hpp"
 #include "grammar/json_text.hpp"
 #include "serve/api/request_fields.hpp"
 

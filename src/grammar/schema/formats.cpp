@@ -3,7 +3,7 @@
 // February, no year 0, no leap second.
 #include <utility>
 
-#include "grammar/json_schema.hpp"
+#include "grammar/schema/json_schema.hpp"
 
 namespace bittern::grammar {
 namespace {
@@ -36,6 +36,16 @@ constexpr std::pair<std::string_view, std::string_view> kFormats[] = {
     {"byte", "([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"},
     {"iso-time", BITTERN_TIME},
     {"iso-date-time", BITTERN_DATE "T" BITTERN_TIME},
+    {"iri", "https?://" BITTERN_LABEL "(\\." BITTERN_LABEL "){1,2}" BITTERN_PATH},
+    {"iri-reference", "https?://" BITTERN_LABEL "(\\." BITTERN_LABEL "){1,2}" BITTERN_PATH},
+    {"uri-template", "https?://" BITTERN_LABEL "(\\." BITTERN_LABEL "){1,2}" BITTERN_PATH},
+    {"idn-hostname", BITTERN_LABEL "(\\." BITTERN_LABEL "){0,2}"},
+    {"idn-email", "[a-z0-9]([a-z0-9_+-]{0,30}[a-z0-9])?@" BITTERN_LABEL "\\.[a-z]{2,10}"},
+    {"json-pointer", "(/([^~/]|~[01])*)*"},
+    {"relative-json-pointer", "(0|[1-9][0-9]{0,5})(#|(/([^~/]|~[01])*)*)"},
+    // Characters, classes and dots, each with a count.
+    {"regex",
+     "\\^?(([A-Za-z0-9_ @:;,<>=!&%#~/-]|\\.|\\\\[dDwWsS.]|\\[\\^?[A-Za-z0-9_]+\\])[*+?]?)*\\$?"},
     {"uri-reference", "https?://" BITTERN_LABEL "(\\." BITTERN_LABEL "){1,2}" BITTERN_PATH},
 };
 

@@ -2,7 +2,7 @@
 // Schemas that must hold together are compiled together, so `allOf`, `$ref` with siblings and
 // branches of `anyOf` need no merging of documents. Each such group is one rule, kept by the places
 // of its schemas: recursive schemas come back to their own rule.
-#include "grammar/json_schema.hpp"
+#include "grammar/schema/json_schema.hpp"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 #include "grammar/json_numbers.hpp"
 #include "grammar/json_text.hpp"
 #include "grammar/regex.hpp"
-#include "grammar/schema_object.hpp"
-#include "grammar/schema_view.hpp"
+#include "grammar/schema/compiler.hpp"
+#include "grammar/schema/view.hpp"
 
 namespace bittern::grammar {
 
@@ -35,33 +35,6 @@ constexpr IntegerFormat kIntegerFormats[] = {{"int8", "-128", "127"},
                                              {"int64", "", ""},
                                              {"uint64", "0", ""}};
 
-/// The types that a schema without `type` speaks of; all if it speaks of none.
-unsigned TypesMeant(const std::vector<SchemaAt>& all) {
-  constexpr std::pair<std::string_view, unsigned> kAbout[] = {
-      {"properties", kObjectType},
-      {"required", kObjectType},
-      {"additionalProperties", kObjectType},
-      {"patternProperties", kObjectType},
-      {"items", kArrayType},
-      {"prefixItems", kArrayType},
-      {"minItems", kArrayType},
-      {"maxItems", kArrayType},
-      {"pattern", kStringType},
-      {"format", kStringType},
-      {"minLength", kStringType},
-      {"maxLength", kStringType},
-      {"minimum", kIntegerType | kFractionType},
-      {"maximum", kIntegerType | kFractionType},
-      {"multipleOf", kIntegerType | kFractionType}};
-  unsigned meant = 0;
-  for (const SchemaAt& at : all) {
-    for (const auto& [keyword, types] : kAbout) {
-      if (at.schema->Find(keyword) != nullptr) meant |= types;
-    }
-  }
-  return meant == 0 ? unsigned{kAllTypes} : meant;
-}
-
 }  // namespace
 
 Result<ExprId> SchemaCompiler::Compile(std::vector<SchemaAt> schemas) {
@@ -69,7 +42,9 @@ Result<ExprId> SchemaCompiler::Compile(std::vector<SchemaAt> schemas) {
     --depth_;
     return Refuse(schemas[0].pointer, fmt::format("it nests deeper than {} levels", kDeepest));
   }
-  auto compiled = CompileExpanded(BITTERN_TRY(Expand(document_, std::move(schemas))));
+  auto expanded = Expand(document_, std::move(schemas));
+  auto compiled = expanded ? CompileExpanded(*std::move(expanded))
+                           : Result<ExprId>(tl::unexpected(expanded.error()));
   --depth_;
   return compiled;
 }
@@ -78,56 +53,37 @@ Result<ExprId> SchemaCompiler::CompileExpanded(std::vector<SchemaAt> all) {
   std::string key;
   for (const SchemaAt& at : all) {
     if (at.schema->AsBool()) return grammar_.Nothing();  // false: true has been left out
-    key += fmt::format("{}{}{}\n", at.pointer, at.anyof_done ? "|" : "", at.oneof_done ? "^" : "");
+    key += fmt::format("{}\t{}\n", at.pointer, at.done);
   }
   if (all.empty()) return json_.Value();
-  const auto [known, is_new] = rules_.emplace(key, 0);
-  if (!is_new) return grammar_.Call(known->second);
   if (rules_.size() > kMostRules) {
     return Refuse(all[0].pointer, fmt::format("it has over {} parts", kMostRules));
   }
+  const auto [known, is_new] = rules_.emplace(key, 0);
+  if (const auto refused = refused_.find(known->second); !is_new && refused != refused_.end()) {
+    return tl::unexpected(refused->second);
+  }
+  if (!is_new) return grammar_.Call(known->second);
   const RuleId rule = grammar_.AddRule("#" + all[0].pointer);
   known->second = rule;
-  const ExprId body = BITTERN_TRY(Body(all));
-  grammar_.Define(rule, body);
+  const auto body = Body(all);
+  grammar_.Define(rule, body ? *body : grammar_.Nothing());
+  if (!body) {  // some other way may be left
+    refused_.emplace(rule, body.error());
+    return tl::unexpected(body.error());
+  }
   return grammar_.Call(rule);
 }
 
-/// The first `anyOf` or `oneOf` that is still to be decided becomes a choice.
-Result<ExprId> SchemaCompiler::Body(const std::vector<SchemaAt>& all) {
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    for (const bool one : {false, true}) {
-      const char* const name = one ? "oneOf" : "anyOf";
-      const Json* branches = all[i].schema->Find(name);
-      if (branches == nullptr || (one ? all[i].oneof_done : all[i].anyof_done)) continue;
-      return Branches(all, i, one, *branches);
-    }
+/// Values that some `not` forbids one by one.
+std::vector<SchemaCompiler::SchemaValue> SchemaCompiler::Forbidden(const Schemas& all) {
+  std::vector<SchemaValue> values;
+  for (const SchemaAt& at : all) {
+    const auto forbidden = ForbiddenConstants(*at.schema);
+    if (!forbidden) continue;
+    for (const Json* value : *forbidden) values.push_back({value, at.pointer + "/not"});
   }
-  return Values(all);
-}
-
-Result<ExprId> SchemaCompiler::Branches(const std::vector<SchemaAt>& all, std::size_t which,
-                                        bool one, const Json& branches) {
-  const std::string pointer = all[which].pointer + (one ? "/oneOf" : "/anyOf");
-  if (branches.AsArray() == nullptr || branches.AsArray()->empty()) {
-    return Refuse(pointer, "a list of schemas expected");
-  }
-  std::vector<SchemaAt> parts;
-  for (const Json& branch : *branches.AsArray()) {
-    parts.push_back({&branch, fmt::format("{}/{}", pointer, parts.size())});
-  }
-  std::vector<ExprId> choices;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::vector<SchemaAt> together = all;
-    (one ? together[which].oneof_done : together[which].anyof_done) = true;
-    together.push_back(parts[i]);
-    if (one) {
-      const std::vector<SchemaAt> excluded = BITTERN_TRY(Excluded(all, parts, i));
-      together.insert(together.end(), excluded.begin(), excluded.end());
-    }
-    choices.push_back(BITTERN_TRY(Compile(std::move(together))));
-  }
-  return grammar_.Choice(std::move(choices));
+  return values;
 }
 
 Result<ExprId> SchemaCompiler::Values(const std::vector<SchemaAt>& all) {
@@ -139,16 +95,28 @@ Result<ExprId> SchemaCompiler::Values(const std::vector<SchemaAt>& all) {
       return Constants(all, types);
     }
   }
+  const auto forbids = [&](std::string_view text) {
+    return std::ranges::any_of(
+        Forbidden(all), [&](const SchemaValue& value) { return JsonText(*value.value) == text; });
+  };
+  for (const SchemaValue& value : Forbidden(all)) {
+    constexpr unsigned kNotSaid = kIntegerType | kFractionType | kArrayType | kObjectType;
+    if ((TypeOf(*value.value) & types & kNotSaid) == 0) continue;
+    return Refuse(value.pointer, "of constants, only texts, truths and null can be forbidden here");
+  }
   std::vector<ExprId> choices;
   if ((types & kStringType) != 0) choices.push_back(BITTERN_TRY(Strings(all)));
+  if ((types & kObjectType) != 0) choices.push_back(BITTERN_TRY(Objects(all)));
+  // Texts and objects tell items of a list apart.
+  if (MustDiffer(all)) return grammar_.Choice(std::move(choices));
   if ((types & (kIntegerType | kFractionType)) != 0) {
     choices.push_back(BITTERN_TRY(Numbers(all, (types & kFractionType) == 0)));
   }
-  if ((types & kBooleanType) != 0) {
-    choices.push_back(grammar_.Choice({grammar_.Bytes("true"), grammar_.Bytes("false")}));
+  constexpr std::pair<unsigned, std::string_view> kWords[] = {
+      {kBooleanType, "true"}, {kBooleanType, "false"}, {kNullType, "null"}};
+  for (const auto& [type, word] : kWords) {
+    if ((types & type) != 0 && !forbids(word)) choices.push_back(grammar_.Bytes(word));
   }
-  if ((types & kNullType) != 0) choices.push_back(grammar_.Bytes("null"));
-  if ((types & kObjectType) != 0) choices.push_back(BITTERN_TRY(Objects(all)));
   if ((types & kArrayType) != 0) choices.push_back(BITTERN_TRY(Arrays(all)));
   return grammar_.Choice(std::move(choices));
 }
@@ -176,17 +144,18 @@ Result<ExprId> SchemaCompiler::Constants(const std::vector<SchemaAt>& all, unsig
     for (const Json& value : *list->AsArray()) listed.push_back(&value);
     intersect(listed);
   }
+  for (const SchemaValue& forbidden : Forbidden(all)) {
+    std::erase_if(*values, [&](const Json* value) { return EqualJson(*value, *forbidden.value); });
+  }
+  if (MustDiffer(all)) return grammar_.Nothing();
   unsigned found = 0;
   std::erase_if(*values, [&](const Json* value) { return (TypeOf(*value) & types) == 0; });
   for (const Json* value : *values) found |= TypeOf(*value);
   const std::pair<unsigned, std::vector<const char*>> others[] = {
-      {kStringType, {"pattern", "minLength", "maxLength"}},
-      {kIntegerType | kFractionType,
-       {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
       {kObjectType,
        {"properties", "required", "additionalProperties", "patternProperties", "minProperties",
-        "maxProperties"}},
-      {kArrayType, {"items", "prefixItems", "minItems", "maxItems", "uniqueItems"}}};
+        "maxProperties", "propertyNames"}},
+      {kArrayType, {"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"}}};
   for (const SchemaAt& at : all) {
     for (const auto& [about, keywords] : others) {
       if ((found & about) == 0) continue;
@@ -197,8 +166,47 @@ Result<ExprId> SchemaCompiler::Constants(const std::vector<SchemaAt>& all, unsig
     }
   }
   std::vector<ExprId> choices;
-  for (const Json* value : *values) choices.push_back(grammar_.Bytes(JsonText(*value)));
+  for (const Json* value : *values) {
+    const bool fits = BITTERN_TRY(Fits(all, *value));
+    if (fits) choices.push_back(grammar_.Bytes(JsonText(*value)));
+  }
   return grammar_.Choice(std::move(choices));
+}
+
+Result<bool> SchemaCompiler::Fits(const Schemas& all, const Json& value) {
+  const std::string* text = value.AsString();
+  const auto number = value.AsNumber();
+  for (const SchemaAt& at : all) {
+    if (text != nullptr) {
+      const auto length = static_cast<std::uint32_t>(std::ranges::count_if(
+          *text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+      const std::uint32_t least = BITTERN_TRY(Count(at, "minLength", 0));
+      const std::uint32_t most = BITTERN_TRY(Count(at, "maxLength", kUnbounded));
+      if (length < least || length > most) return false;
+      if (const std::string* forbidden = ForbiddenPattern(*at.schema)) {
+        const bool matches = BITTERN_TRY(Speaks(*forbidden, *text, at.pointer + "/not"));
+        if (matches) return false;
+      }
+      const Json* pattern = at.schema->Find("pattern");
+      if (pattern == nullptr) continue;
+      if (pattern->AsString() == nullptr) return Refuse(at.pointer + "/pattern", "a text expected");
+      const bool speaks = BITTERN_TRY(Speaks(*pattern->AsString(), *text, at.pointer + "/pattern"));
+      if (!speaks) return false;
+    }
+    if (!number) continue;
+    for (const char* keyword : {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"}) {
+      const Json* bound = at.schema->Find(keyword);
+      if (bound == nullptr) continue;
+      if (!bound->AsNumber()) return Refuse(at.pointer + "/" + keyword, "a number expected");
+      const bool open = keyword[0] == 'e', least = std::string_view(keyword).ends_with("inimum");
+      const double room = least ? *number - *bound->AsNumber() : *bound->AsNumber() - *number;
+      if (room < 0 || (open && room == 0)) return false;
+    }
+    if (at.schema->Find("multipleOf") != nullptr) {
+      return Refuse(at.pointer + "/multipleOf", "it cannot be obeyed beside const or enum");
+    }
+  }
+  return true;
 }
 
 Result<std::uint32_t> SchemaCompiler::Count(const SchemaAt& at, const char* keyword,
@@ -213,65 +221,120 @@ Result<std::uint32_t> SchemaCompiler::Count(const SchemaAt& at, const char* keyw
   return static_cast<std::uint32_t>(std::min(*number, 4e9));
 }
 
-Result<ExprId> SchemaCompiler::Strings(const std::vector<SchemaAt>& all) {
+/// What `pattern`, `format` and contraries of patterns say of strings; of equal ones, one.
+Result<std::vector<StringRule>> SchemaCompiler::StringRules(const Schemas& all) {
+  std::vector<StringRule> rules;
+  const auto add = [&](StringRule rule) {
+    const auto same = [&](const StringRule& other) {
+      return rule.pattern == other.pattern && rule.search == other.search &&
+             rule.contrary == other.contrary;
+    };
+    if (std::ranges::none_of(rules, same)) rules.push_back(std::move(rule));
+  };
+  for (const SchemaAt& at : all) {
+    if (const std::string* forbidden = ForbiddenPattern(*at.schema)) {
+      add({at.pointer + "/not", *forbidden, true, true});
+    }
+    for (const std::string keyword : {"pattern", "format"}) {
+      const Json* value = at.schema->Find(keyword);
+      if (value == nullptr) continue;
+      const std::string pointer = at.pointer + "/" + keyword;
+      const std::string* text = value->AsString();
+      if (text == nullptr) return Refuse(pointer, "a text expected");
+      if (keyword == "pattern") {
+        add({pointer, *text, true, false});
+      } else if (!PatternOfFormat(*text).empty()) {
+        // Other names are remarks, as the specification says.
+        add({pointer, std::string(PatternOfFormat(*text)), false, false});
+      }
+    }
+  }
+  return rules;
+}
+
+Result<ExprId> SchemaCompiler::Strings(const Schemas& all) {
   std::uint32_t least = 0, most = kUnbounded;
-  std::optional<std::pair<std::string, std::string>> pattern;  // where, what
-  bool search = false;
   for (const SchemaAt& at : all) {
     const std::uint32_t at_least = BITTERN_TRY(Count(at, "minLength", 0));
     const std::uint32_t at_most = BITTERN_TRY(Count(at, "maxLength", kUnbounded));
     least = std::max(least, at_least);
     most = std::min(most, at_most);
-    for (const char* keyword : {"pattern", "format"}) {
-      const Json* value = at.schema->Find(keyword);
-      if (value == nullptr) continue;
-      const bool is_format = std::string_view(keyword) == "format";
-      if (value->AsString() == nullptr)
-        return Refuse(at.pointer + "/" + keyword, "a text expected");
-      std::string text = *value->AsString();
-      if (is_format) {
-        constexpr std::string_view kNotObeyed[] = {
-            "idn-email",    "idn-hostname",          "iri",  "iri-reference", "uri-template",
-            "json-pointer", "relative-json-pointer", "regex"};
-        if (std::ranges::find(kNotObeyed, text) != std::end(kNotObeyed)) {
-          return Refuse(at.pointer + "/format", "\"" + text + "\" cannot be obeyed");
-        }
-        // Other names are remarks, as the specification says.
-        if (PatternOfFormat(text).empty()) continue;
-        text = PatternOfFormat(text);
-      }
-      if (pattern && pattern->second != text) {
-        return Refuse(at.pointer + "/" + keyword, "two patterns cannot be obeyed together");
-      }
-      pattern = {at.pointer + "/" + keyword, text};
-      search = !is_format;
-    }
   }
   if (least > most) return grammar_.Nothing();
-  if (!pattern) {
-    if (least == 0 && most == kUnbounded) return json_.String();
-    if (least > kMostTimes) return Refuse(all[0].pointer + "/minLength", "it is too large");
-    const ExprId chars =
-        grammar_.Repeat(json_.Char(), least, most > kMostTimes ? kUnbounded : most);
-    if (most != kUnbounded && most > kMostTimes) {
-      // A shorter limit obeys a longer one.
-      return grammar_.Sequence({grammar_.Bytes("\""),
-                                grammar_.Repeat(json_.Char(), least, kMostTimes),
-                                grammar_.Bytes("\"")});
-    }
-    return grammar_.Sequence({grammar_.Bytes("\""), chars, grammar_.Bytes("\"")});
+  const std::vector<StringRule> rules = BITTERN_TRY(StringRules(all));
+  if (rules.empty()) return FreeStrings(all, least, most);
+  const StringRule& rule = rules[0];
+  bool plain = rules.size() == 1 && !rule.contrary;
+  for (const SchemaValue& value : Forbidden(all)) {
+    const std::string* text = value.value->AsString();
+    if (text == nullptr || !plain) continue;
+    const bool speaks = BITTERN_TRY(Speaks(rule.pattern, *text, rule.pointer));
+    plain = !speaks;
   }
-  auto inner = AddRegex(pattern->second, {.search = search, .json = true}, &grammar_);
-  if (!inner) return Refuse(pattern->first, inner.error().message);
+  if (!plain) return StringsOfAll(all, rules, least, most);
+  auto inner = AddRegex(rule.pattern, {.search = rule.search, .json = true}, &grammar_);
+  if (!inner) return Refuse(rule.pointer, inner.error().message);
   if (least > 0 || most != kUnbounded) {
     // Fine where the pattern keeps inside these lengths, anyway or with other counts.
     *inner = WithLengths(*inner, least, most);
     const auto [shortest, longest] = LengthsOf(*inner);
-    if (shortest < least || longest > most) {
-      return Refuse(pattern->first, "it cannot be obeyed beside minLength or maxLength");
+    if (shortest < least || longest > most) return StringsOfAll(all, rules, least, most);
+  }
+  const ExprId quoted = grammar_.Sequence({grammar_.Bytes("\""), *inner, grammar_.Bytes("\"")});
+  return MustDiffer(all) ? grammar_.Marked(RuleMark::kDiffers, quoted) : quoted;
+}
+
+/// Strings of which several things are said.
+Result<ExprId> SchemaCompiler::StringsOfAll(const Schemas& all, std::vector<StringRule> rules,
+                                            std::uint32_t least, std::uint32_t most) {
+  // Its rules are many: where a text of them is read could not be told.
+  if (MustDiffer(all)) return grammar_.Nothing();
+  for (const SchemaValue& value : Forbidden(all)) {
+    if (value.value->AsString() == nullptr) continue;
+    std::string exactly;
+    for (const char c : *value.value->AsString()) {
+      if (std::string_view("\\^$.|?*+()[]{}/").find(c) != std::string_view::npos) exactly += '\\';
+      exactly += c;
     }
+    rules.push_back({value.pointer, exactly, false, true});
+  }
+  rules.push_back({all[0].pointer, "[\\s\\S]*", false, false});
+  // A shorter limit obeys a longer one.
+  if (most != kUnbounded) most = std::min(most, std::max(least, kMostCounted));
+  const auto inner = BITTERN_TRY(StringProduct(rules, least, most, &grammar_));
+  if (!inner) {
+    return Refuse(rules[0].pointer, rules.size() == 2
+                                        ? "it cannot be obeyed beside minLength or maxLength"
+                                        : "it is too large beside what else is said of the text");
   }
   return grammar_.Sequence({grammar_.Bytes("\""), *inner, grammar_.Bytes("\"")});
+}
+
+/// Strings without a pattern.
+Result<ExprId> SchemaCompiler::FreeStrings(const Schemas& all, std::uint32_t least,
+                                           std::uint32_t most) {
+  std::vector<std::string> forbidden;
+  for (const SchemaValue& value : Forbidden(all)) {
+    if (value.value->AsString() != nullptr) forbidden.push_back(*value.value->AsString());
+  }
+  if (least > kMostTimes) return Refuse(all[0].pointer + "/minLength", "it is too large");
+  if (!forbidden.empty()) {
+    // The empty text is short of a length, and KeysBut leaves it out.
+    const bool any_length = most == kUnbounded && least <= 1;
+    const auto mark = MustDiffer(all) ? RuleMark::kDiffers : RuleMark::kNone;
+    if (any_length) return grammar_.Marked(mark, KeysBut(forbidden));
+    return StringsOfAll(all, {}, least, most);
+  }
+  // A shorter limit obeys a longer one.
+  if (most != kUnbounded) most = std::min(most, kMostTimes);
+  if (MustDiffer(all)) {  // one way of writing each
+    const ExprId chars = grammar_.Repeat(JsonChars({{0, kLastChar}}, &grammar_), least, most);
+    return grammar_.Marked(RuleMark::kDiffers,
+                           grammar_.Sequence({grammar_.Bytes("\""), chars, grammar_.Bytes("\"")}));
+  }
+  if (least == 0 && most == kUnbounded) return json_.String();
+  return grammar_.Sequence(
+      {grammar_.Bytes("\""), grammar_.Repeat(json_.Char(), least, most), grammar_.Bytes("\"")});
 }
 
 /// The same expression with other counts, where one repetition of single characters is all that
@@ -400,85 +463,6 @@ Result<ExprId> SchemaCompiler::Numbers(const std::vector<SchemaAt>& all, bool wh
   bounds.whole = whole || step.has_value();
   if (!bounded) return bounds.whole ? json_.Integer() : json_.Number();
   return BoundedNumber(bounds, &grammar_);
-}
-
-Result<ExprId> SchemaCompiler::Arrays(const std::vector<SchemaAt>& all) {
-  std::uint32_t least = 0, most = kUnbounded;
-  std::size_t prefix = 0;
-  bool free = true;
-  for (const SchemaAt& at : all) {
-    const std::uint32_t at_least = BITTERN_TRY(Count(at, "minItems", 0));
-    const std::uint32_t at_most = BITTERN_TRY(Count(at, "maxItems", kUnbounded));
-    least = std::max(least, at_least);
-    most = std::min(most, at_most);
-    const Json* unique = at.schema->Find("uniqueItems");
-    if (unique != nullptr && unique->AsBool() == true && most > 1) {
-      return Refuse(at.pointer + "/uniqueItems", "this keyword cannot be obeyed");
-    }
-    for (const char* keyword : {"prefixItems", "items"}) {
-      const Json* items = at.schema->Find(keyword);
-      if (items == nullptr) continue;
-      free = false;
-      if (items->AsArray() != nullptr) prefix = std::max(prefix, items->AsArray()->size());
-    }
-  }
-  if (least > most) return grammar_.Nothing();
-  if (least > kMostItems) return Refuse(all[0].pointer + "/minItems", "it is too large");
-  if (free && least == 0 && most == kUnbounded) return json_.Array();
-  // The schemas of the item at a place; behind the prefixes all places are alike.
-  std::vector<ExprId> items;
-  for (std::size_t place = 0; place <= prefix; ++place) {
-    items.push_back(BITTERN_TRY(Item(all, place)));
-  }
-  if (most != kUnbounded) most = std::min<std::uint32_t>(most, kMostItems);
-  return ItemList(items, least, most);
-}
-
-Result<ExprId> SchemaCompiler::Item(const std::vector<SchemaAt>& all, std::size_t place) {
-  std::vector<SchemaAt> together;
-  for (const SchemaAt& at : all) {
-    const Json* prefix = at.schema->Find("prefixItems");
-    const Json* items = at.schema->Find("items");
-    std::string name = "prefixItems", rest = "items";
-    if (items != nullptr && items->AsArray() != nullptr) {  // draft 7
-      prefix = items;
-      items = at.schema->Find("additionalItems");
-      name = "items";
-      rest = "additionalItems";
-    }
-    const auto* list = prefix == nullptr ? nullptr : prefix->AsArray();
-    if (list != nullptr && place < list->size()) {
-      together.push_back({&(*list)[place], fmt::format("{}/{}/{}", at.pointer, name, place)});
-    } else if (items != nullptr) {
-      together.push_back({items, at.pointer + "/" + rest});
-    }
-  }
-  if (together.empty()) return json_.Value();
-  return Compile(std::move(together));
-}
-
-/// [items[0], items[1], ..., the last one again and again], least to most of them.
-ExprId SchemaCompiler::ItemList(const std::vector<ExprId>& items, std::uint32_t least,
-                                std::uint32_t most) {
-  Grammar& g = grammar_;
-  const auto prefix = static_cast<std::uint32_t>(items.size() - 1);
-  const auto part = [&](std::uint32_t place) {
-    const ExprId item = items[std::min<std::size_t>(place, prefix)];
-    return place == 0 ? item : g.Sequence({g.Bytes(kItemSeparator), item});
-  };
-  if (most == 0) return g.Bytes("[]");
-  // From the back: what may follow item `place`.
-  ExprId rest = g.Empty();
-  const std::uint32_t fixed = std::max(prefix, 1u);  // places that are written one by one
-  if (most > fixed) {
-    const std::uint32_t must = least > fixed ? least - fixed : 0;
-    rest = g.Repeat(part(fixed), must, most == kUnbounded ? kUnbounded : most - fixed);
-  }
-  for (std::uint32_t place = std::min(fixed, most); place-- > 0;) {
-    rest = g.Sequence({part(place), rest});
-    if (place >= least) rest = g.Optional(rest);
-  }
-  return g.Sequence({g.Bytes("["), rest, g.Bytes("]")});
 }
 
 Result<Grammar> ParseJsonSchema(std::string_view schema) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects: declared properties in the schema's order, those that are not required optional, then
 // others where the schema speaks of them.
-#include "grammar/schema_object.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +12,30 @@
 
 #include "base/utf8.hpp"
 #include "grammar/regex.hpp"
+#include "grammar/schema/compiler.hpp"
+#include "grammar/schema/texts.hpp"
 
 namespace bittern::grammar {
 namespace {
 
 constexpr std::size_t kMostProperties = 2000;
+
+/// Only what a `not` demands speaks of a name, where others are not allowed.
+bool IsUnevaluated(const std::vector<SchemaAt>& all, const std::string& name) {
+  const auto closes = [](const SchemaAt& at) {
+    const Json* others = at.schema->Find("unevaluatedProperties");
+    return others != nullptr && others->AsBool() != true;
+  };
+  const auto declares = [&](const SchemaAt& at) {
+    const Json* properties = at.schema->Find("properties");
+    return !at.pointer.starts_with('!') && properties != nullptr && properties->Find(name);
+  };
+  return std::ranges::any_of(all, closes) && std::ranges::none_of(all, declares);
+}
+
+bool IsFalse(const Json* value) { return value != nullptr && value->AsBool() == false; }
+
+}  // namespace
 
 Result<void> CheckObjectKeywords(const SchemaAt& at) {
   const Json* properties = at.schema->Find("properties");
@@ -38,42 +55,6 @@ Result<void> CheckObjectKeywords(const SchemaAt& at) {
   if (!list) return Refuse(at.pointer + "/required", "a list of names expected");
   return {};
 }
-
-/// A key as a part of a JSON pointer.
-std::string PointerKey(std::string key) {
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    if (key[i] == '~' || key[i] == '/') key.replace(i, 1, key[i] == '~' ? "~0" : "~1"), ++i;
-  }
-  return key;
-}
-
-bool IsFalse(const Json* value) { return value != nullptr && value->AsBool() == false; }
-
-/// Names of declared and of required properties, in order.
-std::vector<std::string> NamesOf(const std::vector<SchemaAt>& all,
-                                 std::set<std::string>* required) {
-  std::vector<std::string> names;
-  std::set<std::string> seen;
-  const auto add = [&](const std::string& name) {
-    if (seen.insert(name).second) names.push_back(name);
-  };
-  for (const SchemaAt& at : all) {
-    const Json* properties = at.schema->Find("properties");
-    if (properties == nullptr) continue;
-    for (const auto& member : *properties->AsObject()) add(member.key);
-  }
-  for (const SchemaAt& at : all) {
-    const Json* list = at.schema->Find("required");
-    if (list == nullptr) continue;
-    for (const Json& name : *list->AsArray()) {
-      required->insert(*name.AsString());
-      add(*name.AsString());
-    }
-  }
-  return names;
-}
-
-}  // namespace
 
 Result<std::vector<SchemaAt>> SchemaCompiler::SchemasOf(const Schemas& all,
                                                         const std::string& name) {
@@ -110,18 +91,45 @@ Result<std::vector<SchemaCompiler::Property>> SchemaCompiler::Properties(const S
   std::vector<Property> properties;
   for (const std::string& name : names) {
     Schemas together = BITTERN_TRY(SchemasOf(all, name));
+    const bool has_name = BITTERN_TRY(MayBeNamed(all, name));
     const bool impossible =
+        !has_name || IsUnevaluated(all, name) ||
         std::ranges::any_of(together, [](const SchemaAt& at) { return IsFalse(at.schema); });
     const bool must = required.contains(name);
     if (impossible && !must) continue;
+    if (impossible) {
+      properties.push_back({name, grammar_.Nothing(), true});
+      continue;
+    }
     ExprId value = json_.Value();
     if (!together.empty()) value = BITTERN_TRY(Compile(std::move(together)));
-    properties.push_back(
-        {name,
-         grammar_.Sequence({grammar_.Bytes(QuotedJson(name) + std::string(kKeySeparator)), value}),
-         must});
+    properties.push_back({name, Member(name, value), must});
   }
+  if (MustDiffer(all)) BITTERN_TRY(MakeDiffer(all, &properties));
   return properties;
+}
+
+/// The first property whose texts can differ does so: one that is required, else one that is then.
+Result<void> SchemaCompiler::MakeDiffer(const Schemas& all, std::vector<Property>* properties) {
+  for (const bool required : {true, false}) {
+    for (Property& property : *properties) {
+      const bool none = grammar_.expr(property.member).kind == Expr::Kind::kNothing;
+      if (none || property.required != required) continue;
+      Schemas together = BITTERN_TRY(SchemasOf(all, property.name));
+      together.push_back(Differing(all[0].pointer));
+      const auto found = Compile(std::move(together));
+      if (!found || FreshTexts(grammar_, *found) == 0) continue;
+      property.member = Member(property.name, *found);
+      property.required = true;
+      return {};
+    }
+  }
+  *properties = {{"", grammar_.Nothing(), true}};
+  return {};
+}
+
+ExprId SchemaCompiler::Member(const std::string& name, ExprId value) {
+  return grammar_.Sequence({grammar_.Bytes(QuotedJson(name) + std::string(kKeySeparator)), value});
 }
 
 /// Keys of plain characters that are none of `names`, with their quotes.
@@ -215,9 +223,48 @@ Result<bool> SchemaCompiler::Speaks(const std::string& pattern, const std::strin
   return state < kTooMuch && automaton.accepting(state);
 }
 
+/// Names of the schemas of propertyNames.
+SchemaCompiler::Schemas SchemaCompiler::NameSchemas(const Schemas& all) {
+  Schemas names;
+  for (const SchemaAt& at : all) {
+    const Json* schema = at.schema->Find("propertyNames");
+    if (schema != nullptr) names.push_back({schema, at.pointer + "/propertyNames"});
+  }
+  return names;
+}
+
+Result<bool> SchemaCompiler::MayBeNamed(const Schemas& all, const std::string& name) {
+  Schemas names = NameSchemas(all);
+  if (names.empty()) return true;
+  names.push_back(Made(names[0].pointer + "~const/" + PointerKey(name),
+                       Json(Json::Object{{"const", Json(name)}})));
+  const ExprId found = BITTERN_TRY(Compile(std::move(names)));
+  const auto texts = FewTexts(grammar_, found);
+  return texts && !texts->empty();
+}
+
+/// Members whose names are as propertyNames says; none beside others that might be the same.
+Result<std::optional<ExprId>> SchemaCompiler::NamedMember(const Schemas& all,
+                                                          const std::vector<Property>& properties,
+                                                          bool closed) {
+  if (!properties.empty()) return std::nullopt;
+  Schemas names = NameSchemas(all), values;
+  if (closed) return Refuse(names[0].pointer, "it cannot be obeyed here");
+  for (const SchemaAt& at : all) {
+    const Json* others = at.schema->Find("additionalProperties");
+    if (others != nullptr) values.push_back({others, at.pointer + "/additionalProperties"});
+  }
+  names.push_back(Made("!~text", OfTypes(kStringType)));
+  const ExprId key = BITTERN_TRY(Compile(std::move(names)));
+  const bool any = values.empty();
+  const ExprId value = any ? json_.Value() : BITTERN_TRY(Compile(std::move(values)));
+  return grammar_.Sequence({key, grammar_.Bytes(kKeySeparator), value});
+}
+
 Result<std::optional<ExprId>> SchemaCompiler::PatternMember(
     const Schemas& all, const std::vector<Property>& properties) {
   const Json::Member* only = nullptr;
+  bool several = false;
   Schemas together;
   for (const SchemaAt& at : all) {
     const Json* others = at.schema->Find("additionalProperties");
@@ -227,13 +274,13 @@ Result<std::optional<ExprId>> SchemaCompiler::PatternMember(
       if (others != nullptr) together.push_back({others, at.pointer + "/additionalProperties"});
       continue;
     }
-    // A name may match two patterns: which ones, only a look at both languages could tell.
-    if (only != nullptr || patterns->AsObject()->size() > 1) {
-      if (!properties.empty()) return std::nullopt;
-      return Refuse(at.pointer + "/patternProperties", "only one pattern can be obeyed here");
+    // A name may match other patterns, too: names of the first one come, valid under all.
+    for (const Json::Member& member : *patterns->AsObject()) {
+      several = only != nullptr;
+      if (!several) only = &member;
+      together.push_back(
+          {&member.value, at.pointer + "/patternProperties/" + PointerKey(member.key)});
     }
-    only = &patterns->AsObject()->front();
-    together.push_back({&only->value, at.pointer + "/patternProperties/" + PointerKey(only->key)});
   }
   if (only == nullptr) return std::nullopt;
   const std::string pointer = all[0].pointer + "/patternProperties/" + PointerKey(only->key);
@@ -245,52 +292,15 @@ Result<std::optional<ExprId>> SchemaCompiler::PatternMember(
   for (const SchemaAt& at : together) {
     if (IsFalse(at.schema)) return std::nullopt;
   }
+  if (several && PlainlyEmpty(document_, together)) {
+    if (!properties.empty()) return std::nullopt;
+    return Refuse(pointer, "only one pattern can be obeyed here");
+  }
   auto key = AddRegex(only->key, {.search = true, .json = true}, &grammar_);
   if (!key) return Refuse(pointer, key.error().message);
   const ExprId value = BITTERN_TRY(Compile(std::move(together)));
   return grammar_.Sequence(
       {grammar_.Bytes("\""), *key, grammar_.Bytes("\""), grammar_.Bytes(kKeySeparator), value});
-}
-
-SchemaAt SchemaCompiler::Without(const std::string& name, const std::string& pointer) {
-  made_.push_back(*Json::Parse("{\"properties\": {" + QuotedJson(name) + ": false}}", {}));
-  return {&made_.back(), pointer + "/not/required/" + PointerKey(name)};
-}
-
-/// What keeps an object of branch `which` of a `oneOf` from being valid under the other branches:
-/// it has not what they require. Error: that does not tell them apart.
-Result<SchemaCompiler::Schemas> SchemaCompiler::Excluded(const Schemas& all, const Schemas& parts,
-                                                         std::size_t which) {
-  const auto names = [&](std::size_t part, unsigned* types) -> Result<std::set<std::string>> {
-    std::set<std::string> required;
-    const Schemas expanded = BITTERN_TRY(Expand(document_, {parts[part]}));
-    for (const SchemaAt& at : expanded) {
-      if (at.schema->AsObject() == nullptr) continue;
-      BITTERN_TRY(CheckObjectKeywords(at));
-      *types &= BITTERN_TRY(TypesOf(at));
-      std::ignore = NamesOf({at}, &required);
-    }
-    return required;
-  };
-  unsigned types = kAllTypes, others_types = kAllTypes;
-  for (const SchemaAt& at : all) types &= BITTERN_TRY(TypesOf(at));
-  const std::set<std::string> own = BITTERN_TRY(names(which, &types));
-  Schemas excluded;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i == which || AreDisjoint(document_, parts[which], parts[i])) continue;
-    const std::set<std::string> theirs = BITTERN_TRY(names(i, &others_types));
-    const auto name =
-        std::ranges::find_if(theirs, [&](const std::string& n) { return !own.contains(n); });
-    if (types != kObjectType || name == theirs.end()) {
-      const std::string& pointer = parts[which].pointer;
-      return Refuse(pointer.substr(0, pointer.rfind('/')),
-                    fmt::format("branches {} and {} may both be valid, and exactly one must be; "
-                                "anyOf would be obeyed",
-                                std::min(i, which), std::max(i, which)));
-    }
-    excluded.push_back(Without(*name, parts[which].pointer));
-  }
-  return excluded;
 }
 
 /// The members with their separators: those that are required, others as they please, in order.
@@ -324,12 +334,12 @@ ExprId SchemaCompiler::MemberList(const std::vector<Property>& properties, ExprI
     rest = g.Sequence({property.required ? here : g.Optional(here), g.Call(after)});
   }
   const ExprId list = g.Choice(std::move(starts));
-  return must ? list : g.Optional(list);
+  return must || least > 0 ? list : g.Optional(list);
 }
 
 Result<ExprId> SchemaCompiler::Objects(const Schemas& all) {
   std::uint32_t least = 0, most = kUnbounded;
-  bool closed = false, spoken_of = false, declared = false, patterned = false;
+  bool closed = false, spoken_of = false, declared = false, patterned = false, named = false;
   for (const SchemaAt& at : all) {
     BITTERN_TRY(CheckObjectKeywords(at));
     const std::uint32_t at_least = BITTERN_TRY(Count(at, "minProperties", 0));
@@ -340,26 +350,31 @@ Result<ExprId> SchemaCompiler::Objects(const Schemas& all) {
     closed = closed || IsFalse(others) || at.schema->Find("unevaluatedProperties") != nullptr;
     spoken_of = spoken_of || others != nullptr;
     patterned = patterned || at.schema->Find("patternProperties") != nullptr;
+    named = named || at.schema->Find("propertyNames") != nullptr;
     declared = declared || at.schema->Find("properties") != nullptr ||
                at.schema->Find("required") != nullptr;
   }
   if (least > most) return grammar_.Nothing();
-  if (!declared && !spoken_of && !closed && !patterned && least == 0 && most == kUnbounded) {
+  if (!MustDiffer(all) && !declared && !spoken_of && !closed && !patterned && !named &&
+      least == 0 && most == kUnbounded) {
     return json_.Object();
   }
   const std::vector<Property> properties = BITTERN_TRY(Properties(all));
   // Others are not made up where the schema does not speak of them.
   std::optional<ExprId> free;
-  if (patterned) {
+  if (named) {
+    free = BITTERN_TRY(NamedMember(all, properties, patterned || closed));
+  } else if (patterned) {
     free = BITTERN_TRY(PatternMember(all, properties));
   } else if (!closed && (spoken_of || (properties.empty() && most > 0))) {
     free = BITTERN_TRY(FreeMember(all, properties));
   }
-  const bool has_free = free.has_value();
+  // Beside declared ones others are not counted.
+  const bool has_free = free.has_value() && (most == kUnbounded || properties.empty());
   if (least > 0 || most != kUnbounded) {
     const auto required = static_cast<std::size_t>(
         std::ranges::count_if(properties, [](const Property& p) { return p.required; }));
-    const bool kept = required >= least && properties.size() <= most && !has_free;
+    const bool kept = (required >= least || least == 1) && properties.size() <= most;
     if (!properties.empty() && !kept) {
       return Refuse(all[0].pointer + (least > 0 ? "/minProperties" : "/maxProperties"),
                     "it cannot be obeyed beside these properties");
