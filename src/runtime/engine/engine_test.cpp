@@ -75,6 +75,28 @@ struct Script {
   int cancel_at = -1;  // tokens of text
 };
 
+/// Every sampler, each now and then, in any order.
+void RandomChain(std::mt19937* rng, SamplerOptions* sampler) {
+  const auto below = [&](unsigned n) { return (*rng)() % n; };
+  const auto now_and_then = [&](auto* option, auto value) {
+    if (below(3) == 0) *option = value;
+  };
+  now_and_then(&sampler->repeat_last_n, below(2) == 0 ? -1 : 7);
+  now_and_then(&sampler->frequency_penalty, 0.3f);
+  now_and_then(&sampler->presence_penalty, 0.4f);
+  now_and_then(&sampler->dry_multiplier, 0.8f);
+  now_and_then(&sampler->dry_sequence_breakers, std::vector<std::string>{"a"});
+  now_and_then(&sampler->top_n_sigma, 1.5f);
+  now_and_then(&sampler->typical_p, 0.8f);
+  now_and_then(&sampler->xtc_probability, 0.5f);
+  now_and_then(&sampler->dynatemp_range, 0.4f);
+  now_and_then(&sampler->min_keep, 3);
+  if (below(3) == 0) sampler->logit_bias = {{5, 2.0f}, {static_cast<TokenId>(below(20)), -100.0f}};
+  if (below(4) == 0) sampler->mirostat = 1 + static_cast<int>(below(2));
+  if (below(5) == 0) sampler->adaptive_target = 0.4f;
+  std::ranges::shuffle(sampler->samplers, *rng);
+}
+
 GenerateOptions RandomOptions(std::mt19937* rng) {
   const auto below = [&](unsigned n) { return (*rng)() % n; };
   GenerateOptions options;
@@ -90,6 +112,7 @@ GenerateOptions RandomOptions(std::mt19937* rng) {
   sampler.min_p = below(2) == 0 ? 0.0f : 0.05f;
   sampler.repeat_penalty = below(3) == 0 ? 1.2f : 1.0f;
   sampler.seed = (*rng)();
+  if (below(3) == 0) RandomChain(rng, &sampler);
   if (below(4) == 0) options.stops = {"w27"};
   // Few tokens are allowed, most of them, or one at a time.
   const grammar::Constraint constraints[] = {
