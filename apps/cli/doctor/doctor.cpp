@@ -2,6 +2,7 @@
 // `bittern doctor`: why a model talks nonsense, and a file that does not.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,10 @@
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "doctor/diagnose.hpp"
+#include "doctor/likeness.hpp"
+#include "doctor/page.hpp"
+#include "formats/display.hpp"
+#include "formats/source_files.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -19,6 +24,7 @@ namespace {
 constexpr const char* kDoctorExample = R"(Examples:
   bittern doctor model.gguf
   bittern doctor model.gguf --fix mended.gguf
+  bittern doctor model.gguf --like healthy.gguf --html page.html
   bittern doctor model.gguf --json | jq .verdict
 
 Exit codes: 0 healthy, 10 something is wrong and can be put right, 11 something is lost, 12 cannot
@@ -27,7 +33,7 @@ tell (random weights, or a fault that is not known).)";
 constexpr int kExitCurable = 10, kExitIncurable = 11, kExitCannotTell = 12;
 
 struct DoctorOptions {
-  std::string path, fixed;
+  std::string path, fixed, like, html;
   int num_threads = 0;
   bool json = false, overwrite = false;
 };
@@ -37,6 +43,14 @@ struct FixOutcome {
   std::string path;
   std::optional<formats::ConvertReport> report;
   [[nodiscard]] bool ok() const { return report && report->proof && report->proof->ok(); }
+};
+
+/// All that was found.
+struct Outcome {
+  std::string path;
+  doctor::Diagnosis diagnosis;
+  std::optional<FixOutcome> fix;
+  std::optional<doctor::Likeness> likeness;
 };
 
 int ExitCodeOf(doctor::Verdict verdict) {
@@ -53,29 +67,63 @@ int ExitCodeOf(doctor::Verdict verdict) {
   return kExitRuntime;
 }
 
-nlohmann::ordered_json DoctorJson(const std::string& path, const doctor::Diagnosis& diagnosis,
-                                  const std::optional<FixOutcome>& fix) {
-  nlohmann::ordered_json object = {{"path", path}};
-  object.update(DiagnosisJson(diagnosis));
-  if (fix) object["fixed"] = {{"path", fix->path}, {"proved", fix->ok()}};
+nlohmann::ordered_json UnlikeJson(const std::vector<doctor::Unlike>& unlike) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const doctor::Unlike& one : unlike) list.push_back({{"name", one.name}, {"what", one.what}});
+  return list;
+}
+
+nlohmann::ordered_json DoctorJson(const Outcome& found) {
+  nlohmann::ordered_json object = {{"path", found.path}};
+  object.update(DiagnosisJson(found.diagnosis));
+  if (found.likeness) {
+    const doctor::Likeness& likeness = *found.likeness;
+    object["like"] = {{"path", likeness.path},
+                      {"summary", likeness.summary},
+                      {"tensors", likeness.tensors},
+                      {"equal", likeness.equal},
+                      {"unlike", UnlikeJson(likeness.unlike)},
+                      {"keys", likeness.keys},
+                      {"unlike_keys", UnlikeJson(likeness.unlike_keys)}};
+  }
+  if (found.fix) object["fixed"] = {{"path", found.fix->path}, {"proved", found.fix->ok()}};
   return object;
 }
 
-std::string DoctorText(const std::string& path, const doctor::Diagnosis& diagnosis,
-                       const std::optional<FixOutcome>& fix) {
+std::string LikenessText(const doctor::Likeness& likeness) {
+  constexpr std::size_t kMostShown = 20;
+  std::string text = fmt::format("\n  Beside {}: {}\n", likeness.path, likeness.summary);
+  for (const auto* list : {&likeness.unlike, &likeness.unlike_keys}) {
+    for (std::size_t i = 0; i < std::min(list->size(), kMostShown); ++i) {
+      text += fmt::format("    {}: {}\n", formats::Printable((*list)[i].name), (*list)[i].what);
+    }
+    if (list->size() > kMostShown) {
+      text += fmt::format("    and {} more (--json has all)\n", list->size() - kMostShown);
+    }
+  }
+  return text;
+}
+
+std::string Advice(const std::string& path) {
+  return fmt::format("bittern doctor {} --fix FILE writes a file with all of this put right.",
+                     path);
+}
+
+std::string DoctorText(const Outcome& found) {
+  const doctor::Diagnosis& diagnosis = found.diagnosis;
   const bool told_below = diagnosis.findings.size() == 1;  // the summary is that finding's cause
-  std::string text = fmt::format("{}: {}.{}\n", path, doctor::VerdictName(diagnosis.verdict),
+  std::string text = fmt::format("{}: {}.{}\n", found.path, doctor::VerdictName(diagnosis.verdict),
                                  told_below ? "" : " " + diagnosis.summary);
   for (const doctor::Finding& finding : diagnosis.findings) {
     text += fmt::format("\n  {}\n  Evidence: {}\n  Cure: {}\n", finding.cause, finding.evidence,
                         finding.cure);
   }
   for (const std::string& sentence : diagnosis.undecided) text += fmt::format("\n  {}\n", sentence);
-  if (fix) {
-    text += fmt::format("\n  {} written; codes and scales proved.\n", fix->path);
+  if (found.likeness) text += LikenessText(*found.likeness);
+  if (found.fix) {
+    text += fmt::format("\n  {} written; codes and scales proved.\n", found.fix->path);
   } else if (diagnosis.verdict == doctor::Verdict::kCurable) {
-    text += fmt::format(
-        "\n  bittern doctor {} --fix FILE writes a file with all of this put right.\n", path);
+    text += fmt::format("\n  {}\n", Advice(found.path));
   }
   if (diagnosis.nats_after) {
     text += fmt::format(
@@ -86,32 +134,64 @@ std::string DoctorText(const std::string& path, const doctor::Diagnosis& diagnos
   return text;
 }
 
-Result<int> RunDoctor(const DoctorOptions& options) {
-  const auto open = [&] { return OpenModelFile(options.path); };
-  const std::string path = options.path.empty() ? "the built-in model" : options.path;
+/// Compares with the file that --like names; one that does not open here was diagnosed already.
+Result<std::optional<doctor::Likeness>> CompareWith(const DoctorOptions& options,
+                                                    const doctor::Opener& open) {
+  if (options.like.empty()) return std::nullopt;
+  const auto open_other = [&] { return OpenModelFile(options.like); };
+  BITTERN_TRY(open_other());
+  if (!open()) return std::nullopt;
+  return BITTERN_TRY(doctor::CompareFiles(open, open_other));
+}
+
+Result<void> WritePage(const DoctorOptions& options, const doctor::Opener& open,
+                       const Outcome& found) {
+  const auto file = open();
+  if (file) BITTERN_TRY(formats::CheckNotSource(*file, options.html));
+  auto page = BITTERN_TRY(OutputFile::Create(options.html));
+  BITTERN_TRY(page.Write(doctor::HtmlPage({.path = found.path,
+                                           .diagnosis = &found.diagnosis,
+                                           .likeness = found.likeness ? &*found.likeness : nullptr,
+                                           .file = file ? &*file : nullptr,
+                                           .advice = Advice(found.path),
+                                           .fixed = found.fix ? found.fix->path : ""})));
+  return page.Close();
+}
+
+Result<Outcome> Examine(const DoctorOptions& options, const doctor::Opener& open) {
+  Outcome found{.path = options.path.empty() ? "the built-in model" : options.path,
+                .diagnosis = {},
+                .fix = {},
+                .likeness = BITTERN_TRY(CompareWith(options, open))};
   ProgressLine progress;
-  const auto diagnosis = doctor::Diagnose(
-      open, path, {.num_threads = options.num_threads, .on_progress = [&](std::string_view what) {
-                     progress.ShowIfSlow(what);
-                   }});
+  found.diagnosis =
+      doctor::Diagnose(open, found.path,
+                       {.num_threads = options.num_threads,
+                        .on_progress = [&](std::string_view what) { progress.ShowIfSlow(what); }});
   progress.Clear();
-  std::optional<FixOutcome> fix;
   if (!options.fixed.empty()) {
     auto report =
-        BITTERN_TRY(doctor::WriteCured(open, diagnosis, options.fixed, options.overwrite));
-    fix = FixOutcome{options.fixed, std::move(report)};
-    if (!fix->ok()) {
+        BITTERN_TRY(doctor::WriteCured(open, found.diagnosis, options.fixed, options.overwrite));
+    found.fix = FixOutcome{options.fixed, std::move(report)};
+    if (!found.fix->ok()) {
       return Fail(ErrorCode::kInternal,
                   fmt::format("the proof failed; {} was not written: {}", options.fixed,
-                              fix->report->proof->first_problem));
+                              found.fix->report->proof->first_problem));
     }
   }
+  return found;
+}
+
+Result<int> RunDoctor(const DoctorOptions& options) {
+  const doctor::Opener open = [&] { return OpenModelFile(options.path); };
+  const Outcome found = BITTERN_TRY(Examine(options, open));
+  if (!options.html.empty()) BITTERN_TRY(WritePage(options, open, found));
   StandardOutput output;
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-  output.Write(options.json ? DoctorJson(path, diagnosis, fix).dump(2, ' ', false, kReplace) + "\n"
-                            : DoctorText(path, diagnosis, fix));
+  output.Write(options.json ? DoctorJson(found).dump(2, ' ', false, kReplace) + "\n"
+                            : DoctorText(found));
   BITTERN_TRY(output.Status());
-  return ExitCodeOf(diagnosis.verdict);
+  return ExitCodeOf(found.diagnosis.verdict);
 }
 
 int DoctorCommand(const DoctorOptions& options) {
@@ -159,6 +239,18 @@ void AddDoctor(CLI::App& app, int* exit_code) {
           "Write the model with all that can be put right put right; the file itself is not "
           "changed")
       ->type_name("OUT")
+      ->check(PlainFile());
+  command
+      ->add_option("--like", options->like,
+                   "Also compare with this file or folder, a healthy one, tensor by tensor and key "
+                   "by key")
+      ->type_name("HEALTHY")
+      ->check(FileName());
+  command
+      ->add_option("--html", options->html,
+                   "Also write a page: what is wrong, how much sense the text makes, scales layer "
+                   "by layer")
+      ->type_name("FILE")
       ->check(PlainFile());
   command->add_flag("--overwrite", options->overwrite, "Replace OUT if it is there");
   command->add_flag("--json", options->json, "Print one JSON object");

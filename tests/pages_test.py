@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every page that Bittern writes: `doctor --html` of a healthy and an ill file, `trace --html` alone and comparing,
+`bench --html`. The files need nothing from elsewhere; in headless Chromium, where there is one, they are drawn light,
+dark and narrow: their colours, their text, no error of a script, nothing that reaches over the edge.
+
+usage: pages_test.py BITTERN MODEL [FOLDER_FOR_PICTURES]
+"""
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+import zlib
+
+BITTERN, MODEL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+CHROMIUM = shutil.which("chromium")
+PAPER = {"light": (0xfb, 0xfa, 0xf7), "dark": (0x14, 0x17, 0x1a)}
+NASTY = "<script>alert(1)</script>&\"'\u202e"
+
+
+def run(*arguments, expect=0):
+    done = subprocess.run([BITTERN, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == expect, (arguments, done.returncode, done.stdout, done.stderr)
+    return done.stdout
+
+
+def pixels(path):
+    """(width, height, rows of bytes) of a PNG with 8 bits and 3 or 4 channels."""
+    raw = open(path, "rb").read()
+    at, data = 8, b""
+    while at < len(raw):
+        size, kind = struct.unpack_from(">I4s", raw, at)
+        if kind == b"IHDR":
+            width, height, depth, colour = struct.unpack_from(">IIBB", raw, at + 8)
+        if kind == b"IDAT":
+            data += raw[at + 8:at + 8 + size]
+        at += size + 12
+    channels = {2: 3, 6: 4}[colour]
+    assert depth == 8
+    data, rows, above = zlib.decompress(data), [], bytearray(width * channels)
+    for y in range(height):
+        start = y * (width * channels + 1)
+        row = bytearray(data[start + 1:start + 1 + width * channels])
+        unfilter(data[start], row, above, channels)
+        rows.append(row)
+        above = row
+    return width, height, channels, rows
+
+
+def unfilter(kind, row, above, channels):
+    for i in range(len(row)):
+        left = row[i - channels] if i >= channels else 0
+        corner = above[i - channels] if i >= channels else 0
+        if kind == 1:
+            row[i] = row[i] + left & 255
+        elif kind == 2:
+            row[i] = row[i] + above[i] & 255
+        elif kind == 3:
+            row[i] = row[i] + (left + above[i]) // 2 & 255
+        elif kind == 4:
+            guess = left + above[i] - corner
+            row[i] = row[i] + min((left, above[i], corner), key=lambda x: abs(guess - x)) & 255
+
+
+def chromium(*arguments):
+    with tempfile.TemporaryDirectory() as profile:
+        return subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+                               "--user-data-dir=" + profile, "--enable-logging=stderr", *arguments],
+                              capture_output=True, text=True, timeout=300)
+
+
+def check_drawn(name, page, folder):
+    """Light and dark; narrow, too, where somebody looks at the pictures."""
+    for scheme, number in (("light", 1), ("dark", 0)):
+        for width in (1000, 390) if len(sys.argv) > 3 else (1000,):
+            picture = os.path.join(folder, f"{name}-{scheme}-{width}.png")
+            done = chromium(f"--blink-settings=preferredColorScheme={number}", f"--window-size={width},900",
+                            f"--screenshot={picture}", "file://" + page)
+            assert os.path.exists(picture), done.stderr
+            assert "CONSOLE" not in done.stderr, done.stderr
+            if width != 1000:
+                continue
+            _, height, channels, rows = pixels(picture)
+            assert tuple(rows[2][2 * channels:2 * channels + 3]) == PAPER[scheme], (name, scheme, rows[2][:8])
+            colours = {bytes(row[i:i + 3]) for row in rows[::3] for i in range(0, len(row), 3 * channels)}
+            assert len(colours) > 20 and height == 900, (name, scheme, len(colours))
+    # The text as it stands after scripts, and whether anything reaches over the edge of a telephone.
+    narrow = page.replace(".html", "-probe.html")
+    probe = "<script>document.title = 'over:' + (document.documentElement.scrollWidth > innerWidth)</script>"
+    text = open(page, encoding="utf-8").read().replace("</body>", probe + "</body>")
+    open(narrow, "w", encoding="utf-8").write(text)
+    done = chromium("--window-size=500,900", "--dump-dom", "file://" + narrow)
+    assert "<title>over:false" in done.stdout, (name, done.stdout[:300], done.stderr)
+    return done.stdout
+
+
+def check_alone(text):
+    """Nothing is loaded from elsewhere."""
+    for found in re.findall(r"""(?:src|href)=["']([^"']*)""", text):
+        assert found.startswith(("data:", "#")), found
+    assert "@import" not in text and not re.search(r"url\((?!data:)", text)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    pictures = sys.argv[3] if len(sys.argv) > 3 else folder
+    os.makedirs(pictures, exist_ok=True)
+
+    def place(name):
+        return os.path.join(folder, name)
+
+    ill = place("ill.gguf")
+    run("meta", "set", MODEL, "bitnet-b1.58.rope.freq_base", "float:1000000", "-o", ill)
+    nasty = place("nasty.gguf")
+    run("meta", "set", ill, "general.name", "str:" + NASTY, "-o", nasty)
+    pages = {}  # name: what its text must have
+    run("doctor", MODEL, "--html", place("healthy.html"))
+    pages["healthy"] = ["healthy", "Nothing is wrong.", "attn_output", "layer 5", "a model that knows nothing"]
+    run("doctor", nasty, "--like", MODEL, "--fix", place("fixed.gguf"), "--html", place("ill.html"), expect=10)
+    pages["ill"] = ["curable", "The base of the rotation is wrong: 1000000 instead of 10000.", "with the cures",
+                    "1000000 here, 10000 there.", "All weights are those of the other file",
+                    "fixed.gguf", "&lt;script&gt;alert(1)"]
+    cut = place("cut.gguf")
+    open(cut, "wb").write(open(MODEL, "rb").read()[:2000000])
+    run("doctor", cut, "--html", place("cut.html"), expect=11)
+    pages["cut"] = ["incurable", "A part of the file is missing"]
+    run("trace", "-m", MODEL, "-p", "In the beginning God", "--html", place("trace.html"))
+    pages["trace"] = ["layer 5", "ffn_sub_norm", "aria-pressed=\"true\""]
+    run("trace", "--compare", MODEL, ill, "-p", "In the beginning God", "--html", place("compare.html"), expect=4)
+    pages["compare"] = ["The first operation that differs is layer 0, rope", "class=\"cell first\""]
+    run("bench", "-m", MODEL, "-p", "8", "-n", "4", "-r", "2", "--explain", "--html", place("bench.html"))
+    pages["bench"] = ["Roofline", "Machine and model"]
+
+    said = json.loads(run("doctor", nasty, "--like", MODEL, "--json", expect=10))["like"]
+    assert said["equal"] == said["tensors"] == 68 and not said["unlike"], said
+    assert [one["name"] for one in said["unlike_keys"]] == ["*.rope.freq_base", "general.name"], said
+    run("doctor", MODEL, "--like", place("none.gguf"), expect=2)
+    run("doctor", MODEL, "--html", MODEL, expect=1)
+    assert open(MODEL, "rb").read(4) == b"GGUF"
+
+    for name, wanted in pages.items():
+        text = open(place(name + ".html"), encoding="utf-8").read()
+        check_alone(text)
+        if not name.startswith(("trace", "compare")):  # those are HTML, not XML
+            xml.etree.ElementTree.fromstring(text)
+        if CHROMIUM:
+            text = check_drawn(name, place(name + ".html"), pictures)
+        elif name in ("trace", "compare"):
+            continue  # their text is made by a script
+        for part in wanted:
+            assert part in text, (name, part)
+    print("ok" if CHROMIUM else "ok (SKIPPED drawing: no chromium)")
