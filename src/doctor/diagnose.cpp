@@ -107,8 +107,10 @@ void Search::TakeStatic(const Checkpoint& file) {
   take(CheckKeys(file));
   take(CheckVocabulary(file));
   Say("looking at the weights");
-  const auto mended = OpenReading(open_, found_.edits);
-  take(CheckTensors(mended ? *mended : file));
+  {  // each mapping of the file counts as memory, so none outlives its use
+    const auto mended = OpenReading(open_, found_.edits);
+    take(CheckTensors(mended ? *mended : file));
+  }
   if (file.metadata().Find("ternary.layout") != nullptr) return;
   const auto evidence = formats::WeighI2sLayouts(file);
   trained_ = evidence.neurons == 0 || evidence.LooksTrained();
@@ -307,15 +309,14 @@ void Search::Judge() {
 }
 
 Diagnosis Search::Run() {
-  auto file = open_();
-  if (!file) {
-    found_.findings.push_back(FindingOfUnreadable(path_, file.error()));
-    lost_ = true;
-  } else {
+  if (const auto file = open_()) {
     small_ = file->file_bytes() <= kSmallFile;
     TakeStatic(*file);
-    if (!lost_) TryFactors();
+  } else {
+    found_.findings.push_back(FindingOfUnreadable(path_, file.error()));
+    lost_ = true;
   }
+  if (!lost_) TryFactors();
   Judge();
   found_.seconds = Seconds();
   return std::move(found_);

@@ -101,6 +101,45 @@ void CodeMaps(const Subject& s) {
   }
 }
 
+/// How far the ratio of the scales of gate and up varies from layer to layer, if each tensor had
+/// the scale of the one `shift` places behind it: in trained models hardly. nullopt: too few
+/// layers.
+std::optional<double> SpreadOfGateToUp(const Subject& s, std::ptrdiff_t shift) {
+  std::vector<float> scales;
+  std::map<std::string, std::ptrdiff_t> places;
+  for (const Tensor& tensor : s.file.tensors()) {
+    const auto scale = ScaleOf(tensor);
+    if (!scale) continue;
+    if (!(*scale > 0)) return std::nullopt;
+    places[tensor.name] = static_cast<std::ptrdiff_t>(scales.size());
+    scales.push_back(*scale);
+  }
+  const auto n = static_cast<std::ptrdiff_t>(scales.size());
+  const auto scale_at = [&](const std::string& name) {
+    return double{scales[static_cast<std::size_t>((places.at(name) + shift + n) % n)]};
+  };
+  double sum = 0, squares = 0;
+  const int layers = s.config.num_layers;
+  for (int i = 0; i < layers; ++i) {
+    const std::string gate = fmt::format("blk.{}.ffn_gate.weight", i);
+    const std::string up = fmt::format("blk.{}.ffn_up.weight", i);
+    if (!places.contains(gate) || !places.contains(up)) return std::nullopt;
+    const double ratio = std::log(scale_at(gate) / scale_at(up));
+    sum += ratio;
+    squares += ratio * ratio;
+  }
+  if (layers < 3) return std::nullopt;
+  const double mean = sum / layers;
+  return std::sqrt(std::max(0.0, squares / layers - mean * mean));
+}
+
+/// Whether the scales themselves say that they belong `shift` places away.
+bool ScalesFitShifted(const Subject& s, std::ptrdiff_t shift) {
+  constexpr double kMuchLess = 3;
+  const auto now = SpreadOfGateToUp(s, 0), then = SpreadOfGateToUp(s, shift);
+  return now && then && *then * kMuchLess < *now;
+}
+
 void AllScales(const Subject& s) {
   const auto inverted = [](std::size_t i, const std::vector<float>& scales) {
     return scales[i] > 0 ? std::optional(1 / scales[i]) : std::nullopt;
@@ -116,7 +155,8 @@ void AllScales(const Subject& s) {
     s.Add({"scales",
            fmt::format("Every tensor has the scale of the tensor {} it.",
                        shift == 1 ? "before" : "after"),
-           "give every tensor its own scale", ChangeScales(shifted), false});
+           "give every tensor its own scale", ChangeScales(shifted), false,
+           ScalesFitShifted(s, shift)});
   }
 }
 

@@ -17,6 +17,7 @@ constexpr double kLeastGain = 0.06;  // nats per token: harmless differences mak
 constexpr double kLeastGainOfMore = 0.03;
 constexpr double kLeastGainOtherTokens = 0.12;
 constexpr double kSigmas = 3;
+constexpr int kBatch = 128;  // tokens of a pass: little more memory than a run takes
 constexpr std::size_t kMostTokens = 256, kMostTokensOfMore = 480;  // of a text
 
 /// What follows the probe's texts where more is wanted.
@@ -173,7 +174,8 @@ Result<Probe> RunProbe(formats::Checkpoint checkpoint, const ProbeOptions& optio
     }
     return {};
   };
-  BITTERN_TRY(eval::Score(model, groups, {.num_threads = options.num_threads}, keep));
+  BITTERN_TRY(
+      eval::Score(model, groups, {.batch_size = kBatch, .num_threads = options.num_threads}, keep));
   if (options.order) probe.order_gain = shuffled[probe.best()] - probe.nats();
   return probe;
 }

@@ -69,6 +69,7 @@ struct Target {
   std::size_t row;
   TokenId token;
   TokenScore* score;
+  std::size_t group, item, scored;
 };
 
 class Scoring {
@@ -146,7 +147,8 @@ void Scoring::AddTargets(const Part& part) {
       const ScoreItem& item = group[i];
       if (scored < item.first_scored || scored >= item.tokens.size()) continue;
       targets_.push_back({part.logits_row + k, item.tokens[scored],
-                          &open_[lane.group].scores[i][scored - item.first_scored]});
+                          &open_[lane.group].scores[i][scored - item.first_scored], lane.group, i,
+                          scored - item.first_scored});
     }
   }
 }
@@ -213,6 +215,9 @@ void Scoring::ScoreRows() {
       }
       const auto token = static_cast<std::size_t>(target.token);
       *target.score = {std::max(0.0, sum - logits[token]), token == best};
+      if (options_.on_row) {
+        options_.on_row({target.group, target.item, target.scored, target.token, logits});
+      }
     }
   });
 }

@@ -31,6 +31,13 @@ using ScoreGroup = std::vector<ScoreItem>;
 /// Of each item of a group, of each of its scored tokens.
 using GroupScores = std::vector<std::vector<TokenScore>>;
 
+/// The logits that score token `scored` (of those scored) of an item.
+struct ScoredRow {
+  std::size_t group, item, scored;
+  TokenId token;
+  std::span<const float> logits;
+};
+
 struct ScoreOptions {
   model::KvType kv_type = model::KvType::kF16;
   int batch_size = 512;                       ///< tokens of a pass at most
@@ -38,6 +45,8 @@ struct ScoreOptions {
   int num_threads = 0;                        ///< 0: DefaultThreadCount()
   bool share = true;                          ///< common beginnings run once
   const std::atomic<bool>* cancel = nullptr;  ///< looked at between passes
+  /// Called for every row, by several threads at once; must not throw.
+  std::function<void(const ScoredRow&)> on_row = {};
 };
 
 struct ScoreStats {

@@ -204,7 +204,7 @@ def tensor_of_zeros(model):
 @fault("curable", "rope_pairing")
 def rows_permuted(model):
     """rows of q and k in the order of the other rotation"""
-    size = model.get("rope.dimension_count")
+    size, neighbours = model.get("rope.dimension_count"), model.prefix() == "llama"
     for i in range(model.layers()):
         for name in ("attn_q", "attn_k"):
             t = model[f"blk.{i}.{name}.weight"]
@@ -213,7 +213,10 @@ def rows_permuted(model):
             out = bytearray()
             for head in range(0, len(rows), size):
                 for r in range(size):
-                    out += rows[head + r // 2 + (size // 2 if r % 2 else 0)]
+                    if neighbours:  # as they lie in the file
+                        out += rows[head + 2 * (r % (size // 2)) + r // (size // 2)]
+                    else:
+                        out += rows[head + r // 2 + (size // 2 if r % 2 else 0)]
             t.codes = out
 
 
@@ -277,13 +280,16 @@ def architecture_unknown(model):
 @fault("curable", "architecture")
 def architecture_llama(model):
     """called llama"""
+    if model.prefix() == "llama":
+        raise KeyError("it is")
     model.rename_architecture("llama")
 
 
 @fault("curable", "activation")
 def activation_wrong(model):
     """the other activation named"""
-    model.set(model.prefix() + ".hidden_activation", "silu", STRING)
+    other = "silu" if model.prefix().startswith("bitnet") else "relu2"
+    model.set(model.prefix() + ".hidden_activation", other, STRING)
 
 
 @fault("curable", "rope_base")

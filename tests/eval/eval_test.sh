@@ -89,8 +89,34 @@ test_questions() {
   err_has "there are no questions"
 }
 
+test_divergence() {
+  local text=("$here/kjv.txt" -c 128 --chunks 6)
+  run "save logits" 0 eval "${text[@]}" --kl-divergence-base "$work/kld" --json
+  cp "$work/out" "$work/base.json"
+  run "the same model" 0 eval "${text[@]}" --kl-divergence-base "$work/kld" --kl-divergence --json -t 1 -ub 7
+  json 'abs(j["kl"]["mean"]) < 1e-6 and j["kl"]["same_top"] == 1 and abs(j["kl"]["perplexity_ratio"] - 1) < 1e-5'
+  run "another cache" 0 eval "${text[@]}" --kl-divergence-base "$work/kld" --kl-divergence --json -ctk i8 -ctv i8
+  json '1e-7 < j["kl"]["mean"] < 0.05 and 0.8 < j["kl"]["same_top"] <= 1 and j["kl"]["max"] >= j["kl"]["p99"] >= j["kl"]["median"]'
+  check "as logits say" /usr/bin/env python3 "$here/divergence.py" "$work/kld" "$work/out" "$bittern" i8
+  run "for people" 0 eval "${text[@]}" --save-all-logits "$work/kld" --kl-divergence
+  out_has "KL divergence"
+  run "another window" 1 eval "$here/kjv.txt" -c 64 --kl-divergence-base "$work/kld" --kl-divergence
+  err_has "windows have 128, not 64"
+  printf 'In the beginning %.0s' {1..400} >"$work/other.txt"
+  run "another text" 1 eval "$work/other.txt" -c 128 --chunks 2 --kl-divergence-base "$work/kld" --kl-divergence
+  err_has "another text"
+  run "no windows" 1 eval "${text[@]}" --every-token --kl-divergence-base "$work/no"
+  err_has "end to end"
+  run "no base" 1 eval "${text[@]}" --kl-divergence
+  err_has "kl-divergence-base FILE"
+  head -c 1000 "$work/kld" >"$work/cut"
+  run "cut off" 2 eval "${text[@]}" --kl-divergence-base "$work/cut" --kl-divergence
+  err_has "cut off"
+}
+
 test_goldens
 test_text
+test_divergence
 test_same_and_resume
 test_questions
 finish 50

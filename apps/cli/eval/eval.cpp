@@ -14,6 +14,8 @@ constexpr const char* kEvalExample = R"(Examples:
   bittern eval wiki.test.raw -m model.gguf
   bittern eval text.txt -c 256 --every-token --json
   bittern eval arc.jsonl -m model.gguf -o answers.jsonl
+  bittern eval text.txt -m model.gguf --kl-divergence-base there.kld
+  bittern eval text.txt -m other.gguf --kl-divergence-base there.kld --kl-divergence
 
 A text gives perplexity and bits per byte; without --every-token they are llama-perplexity's: windows
 of -c tokens, of which the second half is scored. A .jsonl file has multiple-choice questions: lines
@@ -33,6 +35,15 @@ Result<std::string> ReadEvalInput(const EvalOptions& options) {
   return text;
 }
 
+void PrintDivergence(const nlohmann::ordered_json& kl, StandardOutput* output) {
+  const auto number = [&](const char* name) { return kl.at(name).get<double>(); };
+  output->Write(fmt::format(
+      "KL divergence  {:.6f} +/- {:.6f} nats (median {:.6f}, 99 % below {:.6f}, most {:.6f})\n"
+      "same first     {:.2f} % of the tokens\nperplexity     {:.6f} times the base's {:.4f}\n",
+      number("mean"), number("error"), number("median"), number("p99"), number("max"),
+      100 * number("same_top"), number("perplexity_ratio"), number("base_perplexity")));
+}
+
 void PrintEvalText(const nlohmann::ordered_json& result, StandardOutput* output) {
   const auto number = [&](const char* name) { return result.at(name).get<double>(); };
   if (result.contains("perplexity")) {
@@ -43,6 +54,7 @@ void PrintEvalText(const nlohmann::ordered_json& result, StandardOutput* output)
         number("perplexity"), number("perplexity_error"), number("bits_per_byte"),
         number("nats_per_token"), 100 * number("top1"), result["tokens"].get<std::size_t>(),
         result["bytes"].get<std::size_t>(), result["windows"].get<std::size_t>()));
+    if (result.contains("kl")) PrintDivergence(result["kl"], output);
     return;
   }
   output->Write(
@@ -68,6 +80,9 @@ Result<int> RunEval(EvalOptions options) {
                               .cache_mib = options.cache_mib,
                               .num_threads = options.num_threads,
                               .cancel = &CatchInterrupt()}};
+  if (options.as == "choices" && (!options.logits.empty() || options.compare_logits)) {
+    return Fail(ErrorCode::kInvalidArgument, "--kl-divergence-base: goes with texts");
+  }
   const auto result = BITTERN_TRY(options.as == "choices" ? EvalChoices(job) : EvalText(job));
   StandardOutput output;
   if (options.json) {
@@ -118,6 +133,14 @@ void AddEvalInput(CLI::App* command, EvalOptions* options) {
       ->capture_default_str();
   command->add_flag("--every-token", options->every_token,
                     "Score every token but the first once; windows lie --ppl-stride tokens apart");
+  command
+      ->add_option("--kl-divergence-base,--save-all-logits", options->logits,
+                   "Saves the probabilities of all tokens, as llama-perplexity does; with "
+                   "--kl-divergence: compares with those that were saved")
+      ->type_name("FILE")
+      ->check(PlainFile());
+  command->add_flag("--kl-divergence", options->compare_logits,
+                    "How far the model is from the saved probabilities");
   command->add_option("--chunks", options->most, "Windows or questions at most; -1: all")
       ->type_name("N")
       ->check(WholeNumber(-1))

@@ -24,6 +24,8 @@ struct EvalOptions {
   std::string as = "auto";  ///< or "text", "ids", "choices"
   int num_threads = 0;
   int stride = 0, most = -1, cache_mib = 1024;
+  std::string logits;           ///< file of saved logits
+  bool compare_logits = false;  ///< with it; else it is written
   bool every_token = false, resume = false, json = false;
 };
 

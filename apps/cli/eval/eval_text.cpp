@@ -2,6 +2,7 @@
 // `bittern eval` of a text: windows, their scores, the sum.
 #include <charconv>
 
+#include "cli/eval/eval_logits.hpp"
 #include "cli/eval/eval_options.hpp"
 #include "eval/perplexity.hpp"
 #include "eval/windows.hpp"
@@ -136,6 +137,8 @@ Result<nlohmann::ordered_json> EvalText(const EvalJob& job) {
   nlohmann::ordered_json header = settings;
   header["hash"] = HashText(job.text);
   auto lines = BITTERN_TRY(EvalLines::Open(job.options, header));
+  auto logits =
+      BITTERN_TRY(EvalLogits::Open(job, subject.options, subject.tokens, subject.windows.size()));
   TextScore sum;
   for (const auto& line : lines.earlier()) sum.Add(ReadWindowLine(line));
   const std::size_t first = std::min(lines.earlier().size(), subject.windows.size());
@@ -152,10 +155,14 @@ Result<nlohmann::ordered_json> EvalText(const EvalJob& job) {
     progress.ShowIfSlow(fmt::format(
         "{}, perplexity {:.4f}",
         EvalProgress(job, "windows", index + 1, first, subject.windows.size()), sum.perplexity()));
+    BITTERN_TRY(logits.EndWindow(index));
     return lines.Write(WindowLine(first + index, score));
   };
-  const auto stats = BITTERN_TRY(eval::Score(job.model, groups, job.score, on_window));
+  eval::ScoreOptions options = job.score;
+  options.on_row = logits.OnRow();
+  const auto stats = BITTERN_TRY(eval::Score(job.model, groups, options, on_window));
   auto summary = TextSummary(std::move(settings), sum);
+  BITTERN_TRY(logits.Finish(&summary));
   summary["tokens_run"] = stats.tokens_run;
   summary["passes"] = stats.passes;
   summary["seconds"] = job.seconds();
