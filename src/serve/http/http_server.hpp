@@ -74,6 +74,8 @@ class Exchange {
   void AddHeader(std::string name, std::string value);
   /// A few words for the log.
   void SetNote(std::string note);
+  /// Held until the exchange is over and its answer made.
+  void Keep(std::shared_ptr<const void> held) { held_ = std::move(held); }
   /// True once the client went away, for GenerateOptions::cancel.
   [[nodiscard]] const std::atomic<bool>& gone() const noexcept { return gone_; }
 
@@ -83,6 +85,7 @@ class Exchange {
   std::uint64_t number_;
   std::atomic<bool> gone_{false};
   std::atomic<bool> answered_{false};
+  std::shared_ptr<const void> held_ = {};
 };
 
 struct HttpServerOptions {

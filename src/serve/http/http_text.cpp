@@ -13,20 +13,9 @@ namespace {
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 std::string DecodeQuery(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    int value = 0;
-    if (text[i] == '%' && i + 2 < text.size()) {
-      const char* const end = text.data() + i + 3;
-      if (std::from_chars(text.data() + i + 1, end, value, 16).ptr == end) {
-        out += static_cast<char>(value);
-        i += 2;
-        continue;
-      }
-    }
-    out += text[i] == '+' ? ' ' : text[i];
-  }
-  return out;
+  std::string spaced(text);
+  std::ranges::replace(spaced, '+', ' ');
+  return PercentDecoded(spaced);
 }
 
 }  // namespace
@@ -39,6 +28,23 @@ std::string_view HttpRequest::Header(std::string_view name) const noexcept {
 std::string LowerCase(std::string_view text) {
   std::string out(text);
   std::ranges::transform(out, out.begin(), Lower);
+  return out;
+}
+
+std::string PercentDecoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned value = 0;
+    if (text[i] == '%' && i + 2 < text.size()) {
+      const char* const end = text.data() + i + 3;
+      if (std::from_chars(text.data() + i + 1, end, value, 16).ptr == end) {
+        out += static_cast<char>(value);
+        i += 2;
+        continue;
+      }
+    }
+    out += text[i];
+  }
   return out;
 }
 
