@@ -125,7 +125,7 @@ def parts(status, content):
 
 def ask(server, path, body, cut=None):
     """The answer's parts; `cut`: the client goes away after so many bytes, what it has is returned."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=1800)
     try:
         for _ in range(200):
             connection.request("POST", path, json.dumps(body))

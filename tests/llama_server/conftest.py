@@ -3,7 +3,7 @@
 conftest.py. It starts our program with our model, and where a test expects the text or the number of
 tokens of llama.cpp's test model, expects what `bittern run` and `bittern tokenize` give for the same
 request: the case is then marked "our model's". run.py starts it and writes the table."""
-import functools
+import json
 import os
 import pathlib
 import re
@@ -14,6 +14,12 @@ import utils
 
 BITTERN, MODEL = os.environ["BITTERN"], os.environ["BITTERN_MODEL"]
 DROPPED = {"--hf-repo": 1, "--hf-file": 1, "--offline": 0, "--tags": 1, "--sleep-idle-seconds": 1}
+RENAMED = {"--no-ui": "--no-webui", "--cors-origins": "--cors-origin"}
+# llama-server takes ChatML where a model has no template, and any text for a template. Written out, since our
+# built-in ones want their control tokens in the vocabulary.
+CHATML = ("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+          "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
+TEMPLATES = {"chatml": CHATML, "This is not a chat template, it is": "This is not a chat template, it is"}
 LIFE, BOOK = "I believe the meaning of life is", "What is the best book"
 JOKE = "Write a joke about AI from a very long prompt which will not be truncated"
 FIBONACCI = "Write the fibonacci function in c++."
@@ -25,8 +31,9 @@ def chatml(system, user):
 
 def said(prompt, count):
     """What the command line gives for the same prompt, seed and temperature."""
-    return subprocess.run([BITTERN, "run", "-m", MODEL, "-p", prompt, "-n", str(count), "--seed", "42", "--temp", "0.8",
-                           "--no-display-prompt"], capture_output=True, text=True, check=True).stdout
+    run = subprocess.run([BITTERN, "run", "-m", MODEL, "-p", prompt, "-n", str(count), "--seed", "42", "--temp", "0.8",
+                          "--json"], capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)["text"]
 
 
 def tokens(prompt):
@@ -76,12 +83,16 @@ def start_args(args):
         if flag in DROPPED:
             continue
         given[flag] = values[0] if values else ""
-        out += [flag, *values]
-    slots = int(given.get("--parallel", 4))
-    if "--ctx-size" in given:
-        out += ["--ctx-size", str(int(given["--ctx-size"]) // slots)]
-    if not {"--chat-template", "--chat-template-file"} & given.keys():
-        out += ["--chat-template", "chatml"]  # llama-server's choice where a model has no template
+    if "--ctx-size" in given:  # theirs is for all slots together; the model's own limit is 512
+        given["--ctx-size"] = str(min(512, int(given["--ctx-size"]) // int(given.get("--parallel", 1))))
+    template = given.pop("--chat-template", "chatml")
+    if template in TEMPLATES and "--chat-template-file" not in given:
+        pathlib.Path("template.jinja").write_text(TEMPLATES[template], encoding="utf-8")
+        given["--chat-template-file"] = "template.jinja"
+    elif "--chat-template-file" not in given:
+        given["--chat-template"] = template
+    for flag, value in given.items():
+        out += [RENAMED.get(flag, flag), *([value] if value else [])]
     return ["serve", "--model", MODEL, *out, *([] if "--cors-origins" in given else ["--cors-origin", "*"])]
 
 

@@ -66,7 +66,7 @@ def main():
         env = {**os.environ, "BITTERN": str(bittern), "BITTERN_MODEL": str(model)}
         report = copy / "report.xml"
         with open(os.environ.get("LOG", os.devnull), "w", encoding="utf-8") as log:
-            subprocess.run([sys.executable, "-m", "pytest", "-m", "not slow", "--timeout=120", f"--junitxml={report}",
+            subprocess.run([sys.executable, "-m", "pytest", "-m", "not slow", "--timeout=60", f"--junitxml={report}",
                             "-o", "junit_family=xunit1", *os.environ.get("SELECT", "unit").split()], cwd=copy, env=env, check=False,
                            stdout=log, stderr=log)
         rows = list(cases(report))

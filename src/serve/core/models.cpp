@@ -144,17 +144,13 @@ bool Models::Step() {
     if (!entry.unloading || entry.users > 0) continue;
     entry.unloading = false;
     out = std::move(entry.service);
-    lock.unlock();
     return true;
   }
   while (!queue_.empty() && queue_.front().gone->load()) {
     over.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
-  if (queue_.empty()) {
-    lock.unlock();
-    return false;
-  }
+  if (queue_.empty()) return false;
   Entry* const entry = queue_.front().entry;
   if (entry->service != nullptr && entry->unloading) return false;  // when its last request is over
   const bool fits = options_.most_bytes == 0 || entry->file.bytes <= options_.most_bytes;
@@ -162,11 +158,9 @@ bool Models::Step() {
     Entry* const idle = Oldest(true);
     if (idle == nullptr) {
       victim_ = Oldest(false);
-      lock.unlock();
       return false;
     }
     out = std::move(idle->service);
-    lock.unlock();
     return true;
   }
   lock.unlock();
