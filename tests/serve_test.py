@@ -205,10 +205,33 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(self.chat.get("/metrics", {"X-Api-Key": "two"})[0], 501)
 
     def test_origin_and_host(self):
-        for headers, status in (({"Host": "evil.example"}, 403), ({"Origin": "http://evil.example"}, 403),
+        for headers, status in (({"Host": "evil.example"}, 403), ({"Host": "127.evil.example"}, 403), ({"Host": "127.0.0.2:1"}, 200), ({"Origin": "http://evil.example"}, 403),
                                 ({"Host": "localhost:1"}, 200),
                                 ({"Origin": f"http://127.0.0.1:{self.server.port}"}, 200)):
             self.assertEqual(self.server.request("GET", "/health", headers=headers)[0], status, headers)
+
+    def test_origins_of_this_machine(self):
+        server = Server(BITTERN, "-m", MODEL, "--cors-origin", "localhost", "--log-format", "none")
+        for origin, status in (("http://localhost", 200), ("http://127.0.0.1:3000", 200), ("https://[::1]:3000", 200),
+                               ("http://localhost.evil.example", 403), ("http://127.evil.example", 403), ("localhost", 403)):
+            code, _, headers = server.request("OPTIONS", "/completion", headers={"Origin": origin})
+            self.assertEqual((code, headers.get("Access-Control-Allow-Origin")), (status, origin if status == 200 else None))
+        self.assertEqual(server.stop(), 0)
+
+    def test_native_answers(self):
+        body = {"prompt": "In the beginning", "n_predict": 8, "seed": 3}
+        whole = self.server.post("/completion", body)[1]
+        parts = self.server.post("/completion", {**body, "response_fields": ["content", "timings/predicted_n", "nothing/at/all"]})[1]
+        self.assertEqual(parts, {"content": whole["content"], "timings/predicted_n": 8})
+        self.refused("/completion", {**body, "response_fields": ["a~"]}, param="response_fields")
+        wrapped = self.server.post("/completion", {**body, "prompt": {"prompt_string": body["prompt"]}})[1]
+        self.assertEqual(wrapped["content"], whole["content"])
+        self.refused("/completion", {**body, "prompt": {"prompt_string": "a", "multimodal_data": ["x"]}})
+        timings = self.server.post("/completion", {**body, "n_predict": 1})[1]["timings"]
+        self.assertEqual((timings["predicted_n"], timings["predicted_per_second"]), (1, 0))
+        self.assertFalse(whole["truncated"])
+        full = self.server.post("/completion", {**body, "n_predict": -1, "ignore_eos": True})[1]
+        self.assertTrue(full["truncated"])
 
     def test_metrics_and_slots(self):
         before = self.server.get("/metrics")[1]

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "serve/core/models.hpp"
 #include "serve/core/service.hpp"
 #include "serve/http/http_server.hpp"
 
@@ -24,12 +25,13 @@ struct ServerOptions {
   /// Further names by which clients may call a server on a loopback address.
   std::vector<std::string> host_names = {};
   bool metrics = false, slots = true;
-  bool page = true;  ///< the web page at /
+  bool page = true;         ///< the web page at /
+  std::string folder = {};  ///< its files are served in place of the page
 };
 
 class Server {
  public:
-  /// Binds, and serves from now on. Errors as HttpServer::Listen.
+  /// Binds, and serves from now on. Errors as HttpServer::Listen and StaticFiles::Open.
   [[nodiscard]] static Result<std::unique_ptr<Server>> Start(ServerOptions options);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -38,6 +40,8 @@ class Server {
 
   /// Once: requests get answers from now on.
   void SetService(std::unique_ptr<Service> service);
+  /// In place of SetService: requests name one of several models.
+  void SetModels(std::unique_ptr<Models> models);
   /// Finishes what has begun and accepts nothing more. Any thread.
   void Drain();
   /// Ends at once, answers or not. Any thread.

@@ -65,11 +65,14 @@ def main():
         copy = prepare(tests, pathlib.Path(name))
         env = {**os.environ, "BITTERN": str(bittern), "BITTERN_MODEL": str(model)}
         report = copy / "report.xml"
+        keep = os.environ.get("KEEP")  # a folder for the report
         with open(os.environ.get("LOG", os.devnull), "w", encoding="utf-8") as log:
             subprocess.run([sys.executable, "-m", "pytest", "-m", "not slow", "--timeout=60", f"--junitxml={report}",
                             "-o", "junit_family=xunit1", *os.environ.get("SELECT", "unit").split()], cwd=copy, env=env, check=False,
                            stdout=log, stderr=log)
         rows = list(cases(report))
+        if keep:
+            shutil.copy(report, keep)
     why, wrong, count = reasons(), [], collections.Counter()
     lines = ["| file | case | result |", "|---|---|---|"]
     for file, case, outcome, ours in rows:

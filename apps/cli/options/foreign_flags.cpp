@@ -68,9 +68,9 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
      "the server generates text; it makes no embeddings"},
     {"--ssl-key-file --ssl-cert-file", kRefused, kOne, "serve",
      "put a proxy with TLS (HAProxy, nginx) in front of the server"},
-    {"--path --api-prefix", kRefused, kOne, "serve", "put a proxy in front of the server"},
-    {"--models-dir --models-preset --models-max", kRefused, kOne, "serve",
-     "one model is served; name it with -m FILE"},
+    {"--api-prefix", kRefused, kOne, "serve", "put a proxy in front of the server"},
+    {"--models-preset", kRefused, kOne, "serve", "use --models-dir FOLDER"},
+    {"--models-autoload", kIgnored, kNone, "serve"},
 
     // Speed, memory and messages elsewhere: nothing to do here.
     {"-ngl --gpu-layers --n-gpu-layers -ngld --gpu-layers-draft -tb --threads-batch -tbd "

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -44,6 +45,9 @@ struct ServeOptions {
   int cache_mib = 2048;
   bool no_slots = false, no_page = false, receipts = false;
   std::string slot_save_path;
+  std::string models_dir;
+  int models_max = 4, models_mib = 0;
+  bool no_models_autoload = false;
 };
 
 void LogText(const serve::AccessRecord& record) {
@@ -164,6 +168,73 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
   return made;
 }
 
+/// Files and folders that hold models, named by their places below `folder`.
+Result<std::vector<serve::ModelFile>> FindModels(const ServeOptions& options) {
+  namespace fs = std::filesystem;
+  constexpr int kDeepest = 3;
+  constexpr std::size_t kMost = 4096;
+  const fs::path root = options.models_dir;
+  std::vector<serve::ModelFile> found;
+  std::error_code error;
+  fs::recursive_directory_iterator it(root, fs::directory_options::skip_permission_denied, error);
+  for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
+    std::error_code here;
+    const bool is_folder = it->is_directory(here);
+    if (is_folder && it.depth() >= kDeepest) it.disable_recursion_pending();
+    const bool is_hf = is_folder && fs::exists(it->path() / "config.json", here);
+    if (!is_hf && (is_folder || it->path().extension() != ".gguf")) continue;
+    fs::path name = it->path().lexically_relative(root);
+    if (!is_hf) name.replace_extension();
+    std::uintmax_t bytes = is_hf ? 0 : fs::file_size(it->path(), here);
+    if (is_hf) {
+      it.disable_recursion_pending();
+      for (const auto& part : fs::directory_iterator(it->path(), here)) {
+        if (part.is_regular_file(here)) bytes += part.file_size(here);
+      }
+    }
+    if (here) continue;
+    found.push_back({name.generic_string(), it->path().string(),
+                     bytes + (static_cast<std::uint64_t>(options.cache_mib) << 20)});
+    if (found.size() >= kMost) break;
+  }
+  if (error) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: {}", options.models_dir, error.message()));
+  }
+  if (found.empty()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: models (*.gguf, or folders with config.json) expected, none found",
+                            options.models_dir));
+  }
+  std::ranges::sort(found, {}, &serve::ModelFile::name);
+  return found;
+}
+
+Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
+  if (!options.model.path.empty() || !options.alias.empty()) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        "--models-dir serves several models, each under its own name: leave out -m, --alias");
+  }
+  auto files = BITTERN_TRY(FindModels(options));
+  const std::size_t count = files.size();
+  const auto maker = [options](const serve::ModelFile& file) {
+    ServeOptions one = options;
+    one.model.path = file.path;
+    one.alias = file.name;
+    PrintError("loading {}\n", file.name);
+    return LoadService(one);
+  };
+  const serve::ModelsOptions limits{.most_loaded = options.models_max,
+                                    .most_bytes = static_cast<std::uint64_t>(options.models_mib)
+                                                  << 20,
+                                    .most_waiting = static_cast<std::size_t>(options.queue),
+                                    .autoload = !options.no_models_autoload};
+  server->SetModels(std::make_unique<serve::Models>(std::move(files), maker, limits));
+  PrintError("ready: {} models at http://{}:{}\n", count, options.server.http.host, server->port());
+  return {};
+}
+
 Result<int> RunServe(ServeOptions options) {
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   BITTERN_TRY(CheckContextOptions(options.context));
@@ -178,6 +249,12 @@ Result<int> RunServe(ServeOptions options) {
   SignalWatch watch(server.get());
   PrintError("loading the model; http://{}:{}/health tells when it is ready\n",
              options.server.http.host, server->port());
+  if (!options.models_dir.empty()) {
+    BITTERN_TRY(ServeModels(options, server.get()));
+    watch.SetReady();
+    server->Wait();
+    return watch.stopped() ? kExitInterrupted : 0;
+  }
   auto service = BITTERN_TRY(LoadService(options));
   const int context = service->options().engine.context_length;
   server->SetService(std::move(service));
@@ -243,7 +320,30 @@ void AddServerFlags(CLI::App* command, ServeOptions* options) {
   command->add_flag("--receipts", options->receipts,
                     "Every answer carries a receipt (docs/receipts.md)");
   command->add_flag("--no-slots", options->no_slots, "Do not answer /slots");
-  command->add_flag("--no-webui", options->no_page, "No page at /");
+  command->add_flag("--no-webui,--no-ui", options->no_page, "No page at /");
+  command->add_option("--path", options->server.folder, "Serve files of this folder, not the page")
+      ->type_name("FOLDER");
+}
+
+void AddModelsFlags(CLI::App* command, ServeOptions* options) {
+  command
+      ->add_option("--models-dir", options->models_dir,
+                   "Serve all models below this folder, each when a request names it")
+      ->type_name("FOLDER");
+  command
+      ->add_option("--models-max", options->models_max,
+                   "Models of --models-dir that are loaded at the same time")
+      ->check(WholeNumber(1, 4096))
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      ->add_option("--models-mib", options->models_mib,
+                   "Memory for all of them: files and --cache-mib each; 0: any")
+      ->check(WholeNumber(0))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_flag("--no-models-autoload", options->no_models_autoload,
+                    "Only POST /models/load loads a model");
 }
 
 void AddAccessFlags(CLI::App* command, ServeOptions* options) {
@@ -255,7 +355,8 @@ void AddAccessFlags(CLI::App* command, ServeOptions* options) {
       ->type_name("FILE");
   command
       ->add_option("--cors-origin", options->server.cors_origins,
-                   "Pages of this origin may call; *: of all. May be repeated")
+                   "Pages of this origin may call; localhost: of this machine; *: of all. May be "
+                   "repeated")
       ->type_name("ORIGIN");
   command
       ->add_option("--host-name", options->server.host_names,
@@ -273,6 +374,7 @@ void AddServe(CLI::App& app, int* exit_code) {
   options->command = command;
   AddModelOptions(*command, &options->model, /*takes_argument=*/true);
   AddServerFlags(command, options.get());
+  AddModelsFlags(command, options.get());
   AddAccessFlags(command, options.get());
   AddComputeOptions(*command, &options->model);
   AddThreadsOption(*command, &options->num_threads);

@@ -69,6 +69,7 @@ struct Sequence {
   RowResults results = {};
   std::optional<Error> error = {};  // in a part of the prompt
   bool cancelled = false;
+  bool gave_up_alone = false;  // nothing ran beside it: what it shares was in its way
   SequenceTimings timings = {};
   Clock::time_point submitted = Clock::now();
   std::optional<Clock::time_point> started = {}, first_sampled = {};
@@ -197,8 +198,8 @@ void Engine::Impl::Admit() {
     Sequence& next = *waiting.front();
     if (!policy->Admits(static_cast<int>(next.tokens.size()), running.size(), Limits())) return;
     // The last token must run, for its logits.
-    const int found =
-        prefixes.Attach(next.tokens, static_cast<int>(next.tokens.size()) - 1, &next.cache);
+    const int most = next.gave_up_alone ? 0 : static_cast<int>(next.tokens.size()) - 1;
+    const int found = prefixes.Attach(next.tokens, most, &next.cache);
     if (!next.started) {
       next.started = Clock::now();
       next.timings.prompt_tokens = static_cast<int>(next.request.prompt.size());
@@ -213,6 +214,7 @@ void Engine::Impl::Admit() {
 void Engine::Impl::Preempt(const std::vector<std::size_t>& indices) {
   for (const std::size_t i : indices) {
     std::unique_ptr<Sequence>& sequence = running[i];
+    sequence->gave_up_alone = running.size() == 1;
     KeepPrefix(*sequence, false);  // what is not evicted meanwhile need not be computed again
     sequence->cache.Truncate(0);
     ++sequence->timings.preemptions;

@@ -375,6 +375,29 @@ TEST(Engine, APoolWithoutASparePageServesPromptsThatShareTheirBeginning) {
   }
 }
 
+// A server with one slot hung on this: the page that both begin with could not be written, since
+// the prefix cache held another page behind it.
+TEST(Engine, APoolWithoutASparePageServesAPromptThatLeavesALongerOneEarly) {
+  const auto model = MakeModel(false, nullptr);
+  EngineOptions options{.max_sequences = 1, .context_length = 512, .num_threads = 1};
+  options.cache_tokens = 512;
+  auto engine = Engine::Create(model, options);
+  ASSERT_TRUE(engine.has_value()) << engine.error().message;
+  int ended = 0;
+  for (const TokenId other : {2, 3, 4, 2, 3}) {
+    Request request;
+    for (TokenId i = 0; i < 300; ++i) request.prompt.push_back(i < 100 ? 5 + i % 7 : other);
+    request.options.max_tokens = 3;
+    request.on_done = [&](const Completion& completion) {
+      EXPECT_TRUE(completion.result.has_value());
+      ++ended;
+    };
+    ASSERT_TRUE(engine->Submit(std::move(request)).has_value());
+    for (int steps = 0; engine->Step(); ++steps) ASSERT_LT(steps, 100);
+  }
+  EXPECT_EQ(ended, 5);
+}
+
 TEST(Engine, CancellingTakesEffectInTheMiddleOfALongPrompt) {
   const auto model = MakeModel(false, "");
   Engine engine =

@@ -124,8 +124,12 @@ bool PrefixCache::Evict() {
 }
 
 bool PrefixCache::CanForget(std::uint32_t page) const noexcept {
-  return std::ranges::any_of(
-      nodes_, [&](const Node* node) { return node->page == page && node->children.empty(); });
+  const auto it = std::ranges::find(nodes_, page, &Node::page);
+  if (it == nodes_.end()) return false;
+  int count = 0;
+  return std::ranges::all_of((*it)->children, [&](const auto& child) {
+    return CountUnused(*child.second, &count);
+  });
 }
 
 bool PrefixCache::Forget(std::uint32_t page) {

@@ -50,9 +50,10 @@ class PrefixCache {
 
   /// Gives up the least recently used page that no sequence uses. False if there is none.
   bool Evict();
-  /// True if the cache holds the page and none behind it.
+  /// True if the cache holds the page, and none behind it that a sequence uses.
   [[nodiscard]] bool CanForget(std::uint32_t page) const noexcept;
-  /// Gives up a page that a sequence wants to write into. False unless CanForget.
+  /// Gives up a page that a sequence wants to write into. False if the cache does not hold it, or
+  /// holds one behind it: Evict takes those first.
   bool Forget(std::uint32_t page);
   /// Pages that calls of Evict would free.
   [[nodiscard]] int evictable_pages() const noexcept;

@@ -32,6 +32,7 @@ OrderedJson TimingsJson(const Outcome& outcome) {
   const runtime::SequenceTimings& timings = outcome.timings;
   const int read = std::max(0, timings.prompt_tokens - timings.cached_tokens);
   const int predicted = outcome.predicted();
+  const int later = std::max(0, predicted - 1);  // the first one comes with the prompt
   const double prompt_ms = 1e3 * timings.prompt_s, predicted_ms = 1e3 * timings.predicted_s;
   const auto rate = [](int count, double ms) { return ms > 0 ? 1e3 * count / ms : 0.0; };
   const auto each = [](int count, double ms) { return count > 0 ? ms / count : 0.0; };
@@ -42,8 +43,8 @@ OrderedJson TimingsJson(const Outcome& outcome) {
                       {"prompt_per_second", rate(read, prompt_ms)},
                       {"predicted_n", predicted},
                       {"predicted_ms", predicted_ms},
-                      {"predicted_per_token_ms", each(predicted, predicted_ms)},
-                      {"predicted_per_second", rate(predicted, predicted_ms)},
+                      {"predicted_per_token_ms", each(later, predicted_ms)},
+                      {"predicted_per_second", rate(later, predicted_ms)},
                       {"queued_ms", 1e3 * timings.queued_s}};
   if (outcome.result.drafted > 0) {
     json["draft_n"] = outcome.result.drafted;

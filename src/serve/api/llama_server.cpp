@@ -18,12 +18,14 @@ namespace {
 
 class LlamaShape : public AnswerShape {
  public:
-  LlamaShape(const Service& service, const CallRequest& request, bool return_tokens)
+  LlamaShape(const Service& service, const CallRequest& request, bool return_tokens,
+             std::vector<std::string> only)
       : service_(service),
         prompts_(request.prompts),
         options_(request.options),
         choices_(static_cast<std::size_t>(request.choices)),
-        return_tokens_(return_tokens) {}
+        return_tokens_(return_tokens),
+        only_(std::move(only)) {}
 
   std::string Piece(std::size_t choice, std::string_view text, const TokenList& tokens) override {
     OrderedJson event = {{"index", choice},
@@ -45,14 +47,24 @@ class LlamaShape : public AnswerShape {
   }
   std::string End(std::span<const Outcome>) override { return {}; }
   std::string Whole(std::span<const Outcome> outcomes) override {
-    if (outcomes.size() == 1) return Dump(Result(0, outcomes.front()));
+    if (outcomes.size() == 1) return Dump(Wanted(Result(0, outcomes.front())));
     OrderedJson all = OrderedJson::array();
-    for (std::size_t i = 0; i < outcomes.size(); ++i) all.push_back(Result(i, outcomes[i]));
+    for (std::size_t i = 0; i < outcomes.size(); ++i) all.push_back(Wanted(Result(i, outcomes[i])));
     return Dump(all);
   }
 
  private:
   [[nodiscard]] OrderedJson Result(std::size_t choice, const Outcome& outcome) const;
+  /// The fields of response_fields ("timings/prompt_n"), each under its path; none asked for: all.
+  [[nodiscard]] OrderedJson Wanted(OrderedJson result) const {
+    if (only_.empty()) return result;
+    OrderedJson some = OrderedJson::object();
+    for (const std::string& path : only_) {
+      const OrderedJson::json_pointer place("/" + path);
+      if (result.contains(place)) some[path] = result[place];
+    }
+    return some;
+  }
   void AddProbabilities(const TokenList& tokens, OrderedJson* to) const {
     if (options_.logprobs < 0) return;
     (*to)["completion_probabilities"] = LogprobsJson(tokens, service_.tokenizer());
@@ -63,7 +75,10 @@ class LlamaShape : public AnswerShape {
   runtime::GenerateOptions options_;
   std::size_t choices_;
   bool return_tokens_;
+  std::vector<std::string> only_;
 };
+
+constexpr std::size_t kMostFields = 64;
 
 std::string_view StopType(runtime::FinishReason reason) {
   switch (reason) {
@@ -94,7 +109,7 @@ OrderedJson LlamaShape::Result(std::size_t choice, const Outcome& outcome) const
                       {"generation_settings", OptionsJson(settings)},
                       {"prompt", service_.tokenizer().Decode(prompt, true)},
                       {"has_new_line", result.text.find('\n') != std::string::npos},
-                      {"truncated", false},
+                      {"truncated", result.finish == runtime::FinishReason::kContextFull},
                       {"stop_type", StopType(result.finish)},
                       {"stopping_word", result.stopping_word},
                       {"tokens_cached", prompt.size() + result.ids.size()},
@@ -135,11 +150,18 @@ Result<void> LlamaCompletion(Service* service, const HttpRequest& request,
   auto fields = BITTERN_TRY(FieldReader::Open(body));
   CallRequest call{.prompts = {}, .options = service->options().defaults};
   bool return_tokens = false;
+  std::vector<std::string> only;
   BITTERN_TRY(ReadSampling(&fields, *service, &call));
   BITTERN_TRY(ReadChoices(&fields, "n", &call.choices));
   BITTERN_TRY(ReadChoices(&fields, "n_cmpl", &call.choices));
   BITTERN_TRY(fields.Flag("stream", &call.stream));
   BITTERN_TRY(fields.Flag("return_tokens", &return_tokens));
+  BITTERN_TRY(fields.Texts("response_fields", kMostFields, &only));
+  for (const std::string& path : only) {
+    if (path.find('~') == std::string::npos) continue;  // JSON pointers give it a meaning
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("response_fields: there is no field \"{}\"", path));
+  }
   int probs = 0;
   BITTERN_TRY(fields.Int("n_probs", 0, kMostLogprobs, &probs));
   if (probs > 0) call.options.logprobs = probs;
@@ -149,10 +171,10 @@ Result<void> LlamaCompletion(Service* service, const HttpRequest& request,
   }
   call.prompts = BITTERN_TRY(ReadPrompts("prompt", *prompt, service->tokenizer()));
   BITTERN_TRY(fields.OnlyNeutral({"return_progress", "timings_per_token", "n_indent",
-                                  "response_fields", "verbose", "post_sampling_probs"}));
+                                  "verbose", "post_sampling_probs"}));
   fields.Ignore({"stream_options", "sse_ping_interval"});
   BITTERN_TRY(fields.Finish());
-  auto shape = std::make_unique<LlamaShape>(*service, call, return_tokens);
+  auto shape = std::make_unique<LlamaShape>(*service, call, return_tokens, std::move(only));
   StartCall(service, std::move(call), std::move(shape), exchange);
   return {};
 }

@@ -48,7 +48,7 @@ class OpenAiShape : public AnswerShape {
     std::string text;
     for (std::size_t i = 0; i < sequences_; ++i) {
       if (chat_) {
-        text += Chunk(i, {{"role", "assistant"}, {"content", ""}}, nullptr, {}, {});
+        text += Chunk(i, {{"role", "assistant"}, {"content", nullptr}}, nullptr, {}, {});
       } else if (const EchoedPrompt* echo = EchoOf(i)) {
         text += TextChunk(i, echo->text, EchoLogprobs(i));
       }

@@ -60,6 +60,16 @@ Result<void> AddIds(const std::string& path, const Json& value,
     return {};
   }
   const auto id = value.AsUint();
+  if (value.AsObject() != nullptr) {  // llama-server's way to send pictures with a text
+    auto fields = BITTERN_TRY(FieldReader::Open(value, path));
+    std::string text;
+    BITTERN_TRY(fields.Text("prompt_string", &text));
+    BITTERN_TRY(fields.OnlyNeutral({"multimodal_data"}));
+    BITTERN_TRY(fields.Finish());
+    const auto more = tokenizer.Encode(text, {.add_bos = ids->empty(), .parse_special = true});
+    ids->insert(ids->end(), more.begin(), more.end());
+    return {};
+  }
   if (!id || *id > static_cast<std::uint64_t>(kMostInt)) {
     return WrongField(path, "a text or a token id", value);
   }

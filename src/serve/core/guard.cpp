@@ -12,8 +12,10 @@
 namespace bittern::serve {
 namespace {
 
+/// 127.evil.example is a name like any other.
 bool IsLoopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  const bool is_address = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return host == "localhost" || host == "::1" || (host.starts_with("127.") && is_address);
 }
 
 /// The name in a Host header, without the port.
@@ -31,6 +33,11 @@ Guard::Guard(const ServerOptions& options)
       is_loopback_(IsLoopback(options.http.host)) {}
 
 bool Guard::Allows(std::string_view origin) const {
+  const std::size_t scheme = origin.find("://");
+  if (scheme != std::string_view::npos && IsLoopback(NameOf(origin.substr(scheme + 3))) &&
+      std::ranges::find(origins_, "localhost") != origins_.end()) {
+    return true;
+  }
   return std::ranges::find(origins_, "*") != origins_.end() ||
          std::ranges::find(origins_, origin) != origins_.end();
 }

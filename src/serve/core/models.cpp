@@ -48,8 +48,8 @@ void Models::Load(const std::string& name, std::shared_ptr<const std::atomic<boo
   Wait(name, true, std::move(gone), std::move(ready));
 }
 
-void Models::Wait(const std::string& name, bool load,
-                  std::shared_ptr<const std::atomic<bool>> gone, Ready ready) {
+void Models::Wait(const std::string& name, bool load, std::shared_ptr<const std::atomic<bool>> gone,
+                  Ready ready) {
   std::unique_lock lock(mutex_);
   Entry* const entry = Find(name);
   Result<Lease> answer = Lease();
@@ -172,10 +172,10 @@ void Models::LoadNow(Entry* entry) {
   std::unique_lock lock(mutex_);
   std::optional<Error> failure;
   if (options_.most_bytes > 0 && entry->file.bytes > options_.most_bytes) {
-    failure = Error{ErrorCode::kOutOfMemory,
-                    fmt::format("model: \"{}\" takes {} MiB, all models together may take {}",
-                                entry->file.name, entry->file.bytes >> 20,
-                                options_.most_bytes >> 20)};
+    failure =
+        Error{ErrorCode::kOutOfMemory,
+              fmt::format("model: \"{}\" takes {} MiB, all models together may take {}",
+                          entry->file.name, entry->file.bytes >> 20, options_.most_bytes >> 20)};
   } else if (entry->service == nullptr) {
     entry->loading = true;
     lock.unlock();

@@ -11,6 +11,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,14 +56,18 @@ class Models {
   /// No lease may be left.
   ~Models();
 
-  /// Calls `ready` once, at once or by the loading thread; not at all where `gone` is set before the
-  /// model's turn. Errors: kNotFound (no such model), kInvalidArgument (it is not loaded and nothing
-  /// loads by itself), kOutOfMemory (too many wait; larger than the budget), and those of loading.
+  /// Calls `ready` once, at once or by the loading thread; not at all where `gone` is set before
+  /// the model's turn. Errors: kNotFound (no such model), kInvalidArgument (it is not loaded and
+  /// nothing loads by itself), kOutOfMemory (too many wait; larger than the budget), and those of
+  /// loading.
   void Use(const std::string& name, std::shared_ptr<const std::atomic<bool>> gone, Ready ready);
   /// As Use, whatever `autoload` says.
   void Load(const std::string& name, std::shared_ptr<const std::atomic<bool>> gone, Ready ready);
   /// Drops a model as soon as no request uses it. Error kNotFound: no such model.
   [[nodiscard]] Result<void> Unload(const std::string& name);
+
+  /// Loads nothing more: who waits hears nothing. By the owner.
+  void Stop() { loader_->Stop(); }
 
   [[nodiscard]] std::vector<ModelStatus> status() const;
   [[nodiscard]] const ModelsOptions& options() const noexcept { return options_; }

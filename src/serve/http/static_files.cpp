@@ -20,16 +20,26 @@ struct Kind {
   std::string_view ending, type;
 };
 constexpr Kind kKinds[] = {
-    {".html", "text/html; charset=utf-8"},      {".htm", "text/html; charset=utf-8"},
-    {".js", "text/javascript; charset=utf-8"},  {".mjs", "text/javascript; charset=utf-8"},
-    {".css", "text/css; charset=utf-8"},        {".json", "application/json; charset=utf-8"},
-    {".txt", "text/plain; charset=utf-8"},      {".md", "text/plain; charset=utf-8"},
-    {".svg", "image/svg+xml"},                  {".png", "image/png"},
-    {".jpg", "image/jpeg"},                     {".jpeg", "image/jpeg"},
-    {".gif", "image/gif"},                      {".webp", "image/webp"},
-    {".ico", "image/x-icon"},                   {".woff2", "font/woff2"},
-    {".wasm", "application/wasm"},              {".webmanifest", "application/manifest+json"},
-    {".xml", "application/xml; charset=utf-8"}, {".pdf", "application/pdf"},
+    {".html", "text/html; charset=utf-8"},
+    {".htm", "text/html; charset=utf-8"},
+    {".js", "text/javascript; charset=utf-8"},
+    {".mjs", "text/javascript; charset=utf-8"},
+    {".css", "text/css; charset=utf-8"},
+    {".json", "application/json; charset=utf-8"},
+    {".txt", "text/plain; charset=utf-8"},
+    {".md", "text/plain; charset=utf-8"},
+    {".svg", "image/svg+xml"},
+    {".png", "image/png"},
+    {".jpg", "image/jpeg"},
+    {".jpeg", "image/jpeg"},
+    {".gif", "image/gif"},
+    {".webp", "image/webp"},
+    {".ico", "image/x-icon"},
+    {".woff2", "font/woff2"},
+    {".wasm", "application/wasm"},
+    {".webmanifest", "application/manifest+json"},
+    {".xml", "application/xml; charset=utf-8"},
+    {".pdf", "application/pdf"},
 };
 
 std::string_view TypeOf(const fs::path& path) {
@@ -88,10 +98,10 @@ HttpReply StaticFiles::Reply(std::string_view path, std::string_view known) cons
   if (error || !file) return NotThere(404, path);
   if (size > kMostBytes) return NotThere(413, path);
   const std::string tag = fmt::format("\"{:x}-{:x}\"", size, time.time_since_epoch().count());
-  HttpReply reply{.content_type = std::string(TypeOf(*place)),
-                  .headers = {{"ETag", tag},
-                              {"X-Content-Type-Options", "nosniff"},
-                              {"Cache-Control", "no-cache"}}};
+  HttpReply reply{
+      .content_type = std::string(TypeOf(*place)),
+      .headers = {
+          {"ETag", tag}, {"X-Content-Type-Options", "nosniff"}, {"Cache-Control", "no-cache"}}};
   if (known == tag) {
     reply.status = 304;
     return reply;
