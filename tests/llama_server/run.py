@@ -22,6 +22,21 @@ UNSKIP = '@pytest.mark.skip(reason="This test fails on linux, need to be fixed")
 COLD = '"temperature": 0.0,\n            "cache_prompt": False,'  # what upstream's tests of sameness run with
 WARM = '"temperature": 1.0,\n            "cache_prompt": True,'
 
+HEAD = """# llama-server's tests
+
+llama.cpp's tests of its server (`tools/server/tests` at commit 3f545becc; no part of this repository) against `bittern serve`, by
+`tests/llama_server/run.py BITTERN models/kjv-5m-i2s.gguf TESTS docs/server-tests.md`, which wrote this page. Their default
+run, without the cases marked slow, which want models of 1 to 8 GB.
+
+Upstream skips `test_cache_vs_nocache_prompt`, and runs its tests of equal answers without the cache and at temperature 0 only.
+Here they run with the cache, and at temperature 1.
+
+Where a case expects the text or the number of tokens of llama.cpp's test model, it is given what `bittern run` and `bittern
+tokenize` say for the same prompt, seed and temperature: "pass, with our model's text or count".
+
+| result | cases |
+|---|---|"""
+
 
 def prepare(tests, folder):
     shutil.copytree(tests.parents[2] / "models" / "templates", folder / "models" / "templates")
@@ -74,7 +89,7 @@ def main():
         if keep:
             shutil.copy(report, keep)
     why, wrong, count = reasons(), [], collections.Counter()
-    lines = ["| file | case | result |", "|---|---|---|"]
+    lines = []
     for file, case, outcome, ours in rows:
         reason = next((text for pattern, text in why if fnmatch.fnmatchcase(f"{file}::{case}", pattern.replace("[", "[[]"))), None)
         if outcome == "passed":
@@ -84,12 +99,14 @@ def main():
         if (outcome == "passed") == (reason is not None):
             wrong.append(f"{file}::{case}: {outcome}, {reason or 'no reason known'}")
         count[result] += 1
-        lines.append(f"| {file} | `{case}` | {result} |".replace("\n", " "))
+        name = case.replace("|", "\\|").replace("\n", " ").replace("`", "'")
+        lines.append(f"| {file} | `{name}` | {result} |")
     for result, number in count.most_common():
         print(f"{number:4} {result}")
     print("\n".join(["unexpected:", *wrong]) if wrong else "as expected")
     if len(sys.argv) > 4:
-        pathlib.Path(sys.argv[4]).write_text("\n".join(lines) + "\n")
+        total = [f"| {result} | {number} |" for result, number in count.most_common()]
+        pathlib.Path(sys.argv[4]).write_text("\n".join([HEAD, *total, "", "| file | case | result |", "|---|---|---|", *lines]) + "\n")
     return 1 if wrong else 0
 
 

@@ -127,9 +127,8 @@ bool PrefixCache::CanForget(std::uint32_t page) const noexcept {
   const auto it = std::ranges::find(nodes_, page, &Node::page);
   if (it == nodes_.end()) return false;
   int count = 0;
-  return std::ranges::all_of((*it)->children, [&](const auto& child) {
-    return CountUnused(*child.second, &count);
-  });
+  return std::ranges::all_of((*it)->children,
+                             [&](const auto& child) { return CountUnused(*child.second, &count); });
 }
 
 bool PrefixCache::Forget(std::uint32_t page) {

@@ -170,8 +170,8 @@ Result<void> LlamaCompletion(Service* service, const HttpRequest& request,
     return Fail(ErrorCode::kInvalidArgument, "prompt: a text or token ids expected, none found");
   }
   call.prompts = BITTERN_TRY(ReadPrompts("prompt", *prompt, service->tokenizer()));
-  BITTERN_TRY(fields.OnlyNeutral({"return_progress", "timings_per_token", "n_indent",
-                                  "verbose", "post_sampling_probs"}));
+  BITTERN_TRY(fields.OnlyNeutral(
+      {"return_progress", "timings_per_token", "n_indent", "verbose", "post_sampling_probs"}));
   fields.Ignore({"stream_options", "sse_ping_interval"});
   BITTERN_TRY(fields.Finish());
   auto shape = std::make_unique<LlamaShape>(*service, call, return_tokens, std::move(only));
