@@ -213,7 +213,7 @@ class ServeTest(unittest.TestCase):
     def test_origins_of_this_machine(self):
         server = Server(BITTERN, "-m", MODEL, "--cors-origin", "localhost", "--log-format", "none")
         for origin, status in (("http://localhost", 200), ("http://127.0.0.1:3000", 200), ("https://[::1]:3000", 200),
-                               ("http://localhost.evil.example", 403), ("http://127.evil.example", 403), ("localhost", 403)):
+                               ("http://localhost.evil.example", 403), ("http://127.evil.example", 403), ("null", 403)):
             code, _, headers = server.request("OPTIONS", "/completion", headers={"Origin": origin})
             self.assertEqual((code, headers.get("Access-Control-Allow-Origin")), (status, origin if status == 200 else None))
         self.assertEqual(server.stop(), 0)

@@ -60,7 +60,7 @@ Result<void> AddIds(const std::string& path, const Json& value,
     return {};
   }
   const auto id = value.AsUint();
-  if (value.AsObject() != nullptr) {  // llama-server's way to send pictures with a text
+  if (value.Find("prompt_string") != nullptr) {  // llama-server's way to send pictures with a text
     auto fields = BITTERN_TRY(FieldReader::Open(value, path));
     std::string text;
     BITTERN_TRY(fields.Text("prompt_string", &text));
