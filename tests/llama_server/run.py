@@ -6,7 +6,8 @@ openai.py beside this file. Writes every case that their default run has and wha
 (docs/server-tests.md); reasons.txt says why a case cannot pass. Fails where a case without a reason fails, or
 one with a reason passes.
 
-Needs Debian's python3-pytest, -requests, -aiohttp, -numpy, -prometheus-client and python3-wget's place is taken."""
+LOG, KEEP, SELECT and REPORTS in the environment: pytest's output, a folder for its report, what to run, and
+reports to make the table of. Needs Debian's python3-pytest, -pytest-timeout, -requests and -aiohttp."""
 import collections
 import fnmatch
 import os
@@ -76,6 +77,8 @@ def reasons():
 
 def main():
     bittern, model, tests = (pathlib.Path(arg).resolve() for arg in sys.argv[1:4])
+    if "REPORTS" in os.environ:  # of earlier runs; a later one replaces cases of those before
+        return tell({row[:2]: row for report in os.environ["REPORTS"].split() for row in cases(report)}.values())
     with tempfile.TemporaryDirectory() as name:
         copy = prepare(tests, pathlib.Path(name))
         env = {**os.environ, "BITTERN": str(bittern), "BITTERN_MODEL": str(model)}
@@ -88,10 +91,22 @@ def main():
         rows = list(cases(report))
         if keep:
             shutil.copy(report, keep)
+    return tell(rows)
+
+
+def reason_of(why, name):
+    """Of the first pattern that fits; none where that one begins with "!"."""
+    for pattern, text in why:
+        if fnmatch.fnmatchcase(name, pattern.removeprefix("!").replace("[", "[[]")):
+            return None if pattern.startswith("!") else text
+    return None
+
+
+def tell(rows):
     why, wrong, count = reasons(), [], collections.Counter()
     lines = []
     for file, case, outcome, ours in rows:
-        reason = next((text for pattern, text in why if fnmatch.fnmatchcase(f"{file}::{case}", pattern.replace("[", "[[]"))), None)
+        reason = reason_of(why, f"{file}::{case}")
         if outcome == "passed":
             result = "pass, with our model's text or count" if ours else "pass"
         else:
