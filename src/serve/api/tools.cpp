@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "grammar/schema/json_schema.hpp"
 #include "grammar/json_text.hpp"
+#include "grammar/schema/json_schema.hpp"
 #include "serve/api/request_fields.hpp"
 
 namespace bittern::serve {
