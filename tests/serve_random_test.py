@@ -120,6 +120,7 @@ def parts(status, content):
     elif len(lines) > 1:
         lines = lines[:-1]
     pieces = [line if line == "[DONE]" else bare(json.loads(line)) for line in lines if line]
+    pieces = [piece for piece in pieces if piece != {"type": "ping"}]  # Anthropic's, after some silence
     return [status, *sorted(pieces, key=choice_of)]
 
 
