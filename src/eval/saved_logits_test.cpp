@@ -41,7 +41,7 @@ TEST(SavedLogits, WhatIsSavedComesBack) {
   EXPECT_EQ(saved->tokens()[4], 4);
   for (std::size_t i = 0; i < 2; ++i) {
     const Divergence same = DivergenceOf(kRows[i], 2, saved->Row(i, 0));
-    EXPECT_NEAR(same.kl, 0, 1e-6);
+    EXPECT_NEAR(same.kl, 0, 6e-5);  // half a step of (7 nats / 65535)
     EXPECT_NEAR(same.base_nats, ScoreOf(kRows[i], 2).nats, 2e-4);
     EXPECT_NEAR(same.p_change, 0, 1e-4);
     EXPECT_TRUE(same.same_top);
