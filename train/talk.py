@@ -18,11 +18,11 @@ NO_ANSWER = "I do not know that. Ask me what a word means."
 NO_MORE = "I do not know more about it."
 COMFORT = "I am only a small dictionary. Please talk to someone you trust."
 # Shares of the kinds in a conversation.
-WEIGHTS = {"define": 0.47, "unknown": 0.13, "decline": 0.09, "talk": 0.06, "kind": 0.045,
-           "name_some": 0.01, "parts": 0.01, "opposite": 0.03, "synonym": 0.02, "example": 0.02,
-           "capital": 0.04, "element": 0.02, "calendar": 0.02, "unit": 0.015, "planet": 0.01,
-           "number": 0.01, "colour": 0.01, "animal": 0.015, "delicate": 0.03}
-FOLLOW = 0.13  # share of turns that go back to the turn before
+WEIGHTS = {"define": 0.36, "unknown": 0.115, "decline": 0.085, "talk": 0.06, "kind": 0.09,
+           "name_some": 0.03, "parts": 0.01, "opposite": 0.03, "synonym": 0.025, "example": 0.025,
+           "capital": 0.06, "element": 0.02, "calendar": 0.03, "unit": 0.02, "planet": 0.015,
+           "number": 0.015, "colour": 0.015, "animal": 0.02, "delicate": 0.025}
+FOLLOW = 0.15  # share of turns that go back to the turn before
 NOUN_ASKS = (["What is {a}?"] * 6 + ["what is {a}"] * 4 + ["{w}"] * 5 + ["what is {a}?"] * 3 + [
     "What is {a}", "What is {w}?", "what is {w}", "Define {w}.", "define {w}", "define {w}",
     "define: {w}", "Define {a}", "What does {w} mean?", "what does {w} mean", "what does {w} mean?",
@@ -93,6 +93,7 @@ class Talk:
                         + self.members["season"])
         self.members["animal"] = sum((self.members[k] for k, up in self.above.items()
                                       if up == "animal"), [])
+        self.named = dict(self.members, country=[c[0] for c in self.countries if c[0][0].isupper()])
 
     # One turn: (question, answer, word or None, kind for follow-ups).
 
@@ -234,15 +235,16 @@ class Talk:
             self.yes_no(word, kind), word, "kind"
 
     def name_some(self, rng):
-        kind = pick([k for k, m in self.members.items() if len(m) >= 3 and k != "gas"], rng)
+        kind = pick([k for k, m in self.named.items() if len(m) >= 3 and k != "gas"], rng)
         ks = "pieces of furniture" if kind == "furniture" else (
             "musical instruments" if kind == "instrument" else lexicon.many(kind))
+        ks = "colours" if kind == "color" and rng.random() < 0.5 else ks
         if rng.random() < 0.25:
-            member = pick(self.members[kind], rng)
+            member = pick(self.named[kind], rng)
             one = "piece of furniture" if kind == "furniture" else kind
             ask = pick(["Name {k}", "name {k}.", "give me an example of {k}", "tell me {k}"], rng)
             return ask.format(k=phrase.a(one)), upper(self.a(member)) + ".", member, None
-        three = list(rng.choice(self.members[kind], 3, replace=False))
+        three = list(rng.choice(self.named[kind], 3, replace=False))
         ask = pick(["Name three {k}", "name three {k}.", "list some {k}", "Name some {k}",
                     "give me three {k}", "list three {k}", "what {k} do you know?", "examples of {k}",
                     "tell me some {k}"], rng)
