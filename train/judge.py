@@ -25,6 +25,7 @@ import pathlib
 import re
 import subprocess
 
+import draw
 import lexicon
 
 HERE = pathlib.Path(__file__).parent
@@ -40,7 +41,8 @@ PLURAL_KINDS = {"@birds": "bird", "@animals": "animal", "@fruits": "fruit", "@co
 def questions(name):
     """[(kind, question, key)] of questions-NAME.txt."""
     text = (HERE / ("questions-%s.txt" % name)).read_text(encoding="utf-8")
-    return [tuple(x.split("\t")) for x in text.split("\n") if x and not x.startswith("# ")]
+    rows = [tuple(x.split("\t")) for x in text.split("\n") if x and not x.startswith("# ")]
+    return [row for row in rows if name != "held-out" or row[1] not in draw.opened()]
 
 
 def conversations():

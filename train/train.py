@@ -28,6 +28,7 @@ import torch  # noqa: E402
 import data  # noqa: E402
 import fast  # noqa: E402
 import model  # noqa: E402
+import talk  # noqa: E402
 import team  # noqa: E402
 import tokenizer  # noqa: E402
 
@@ -49,6 +50,8 @@ def options():
     p.add_argument("--workers", type=int, help="processes (default: one per CPU; 1 on a GPU)")
     p.add_argument("--save-minutes", type=float, default=5)
     p.add_argument("--pause-file", default="", help="training waits while this file is there")
+    p.add_argument("--share", action="append", default=[], metavar="KIND=X",
+                   help="share of a kind of question in place of talk.WEIGHTS")
     p.add_argument("--no-fast", action="store_true", help="plain PyTorch without fast.c")
     p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     o = p.parse_args()
@@ -70,6 +73,8 @@ def prepare(o):
     work.mkdir(parents=True, exist_ok=True)
     shape = json.load(open(o.config, encoding="utf-8")) if o.config else {}
     config = model.Config(**shape)
+    for kind, share in (x.split("=") for x in o.share):
+        talk.WEIGHTS[kind] = float(share)
     corpus = data.Corpus(work)
     path = work / "tokenizer.json"
     if not path.exists():
