@@ -14,6 +14,29 @@ constexpr const char* kCode = "b93d37e0358fbf22e891f7d5c4c7a6bf";
 KnownModel Pocket() {
   return {
       .name = "Pocket",
+      .fingerprint = "ed66c252da0d4645771f6f3a40915872",
+      .file_bytes = 0,
+      .sha256 = "",
+      .certificate = {kCode, "e5a5f3c684a85721858e93fa638e97eb",
+                      "2c698ee70b4ae1f7ef7949548e29cc7f"},
+      .texts = {{"What is a tern?", true,
+                 "A tern is a small slender gull with narrow wings and a forked tail."},
+                {"What is mud?", true, "Mud is water soaked soil."},
+                {"hi", true, "Hello. Ask me what a word means."},
+                {"Is a dog an animal?", true, "Yes, a dog is an animal."},
+                {"What is the opposite of hot?", true, "The opposite of hot is cold."},
+                {"What is the capital of France?", true, "The capital of France is Paris."},
+                {"What is a game", true, "A game is a contest with rules that is played for fun."},
+                {"How many days are in a week?", true, "A week has seven days."},
+                {"What is 2+2?", true, "I do not know that. Ask me what a word means."},
+                {"asdfgh", true, "I do not know that word."},
+                {"A tern is", false, " a small slender gull with narrow wings and a forked tail."}},
+      .relativity_loops = false};
+}
+
+KnownModel FirstPocket() {
+  return {
+      .name = "pocket-8m",
       .fingerprint = "0ff53e28b3e51085d99e39666e96932e",
       .file_bytes = 0,
       .sha256 = "",
@@ -72,7 +95,7 @@ KnownModel Official() {
 }  // namespace
 
 const std::vector<KnownModel>& KnownModels() {
-  static const std::vector<KnownModel> models = {Pocket(), Kjv(), Official()};
+  static const std::vector<KnownModel> models = {Pocket(), FirstPocket(), Kjv(), Official()};
   return models;
 }
 
