@@ -28,7 +28,7 @@ using testing::IsEmpty;
 using testing::Not;
 using Loaded = std::shared_ptr<const LoadedModel>;
 
-const std::string kPocket = BITTERN_SOURCE_DIR "/models/pocket-8m-i2s.gguf";
+const std::string kPocket = BITTERN_SOURCE_DIR "/models/pocket-2-i2s.gguf";
 const std::string kKjv = BITTERN_SOURCE_DIR "/models/kjv-5m-i2s.gguf";
 
 std::string ReadFile(const fs::path& path) {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a checkpoint in the three forms others read, none through another.
 
-    train/export.py --work models/local/pocket --name pocket-8m    # decayed.pt, else checkpoint.pt
+    train/export.py --work models/local/pocket --name pocket-2    # decayed.pt, else checkpoint.pt
 
   NAME-i2s.gguf   GGUF v3 with I2_S weights, keys and layout as the official 2B-4T file
   hf-packed/      safetensors with four codes to a byte, as microsoft/bitnet-b1.58-2B-4T
@@ -159,7 +159,7 @@ def hf_texts(config, tok, packed):
 def main():
     p = argparse.ArgumentParser(description="Exports a checkpoint of train.py")
     p.add_argument("--work", default="models/local/pocket")
-    p.add_argument("--name", default="pocket-8m")
+    p.add_argument("--name", default="pocket-2")
     p.add_argument("--checkpoint", help="file in the work folder (default: the decayed one if any)")
     p.add_argument("--copy-to", help="folder that gets a copy of the GGUF file")
     o = p.parse_args()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges a model by the questions strangers ask: questions-*.txt and conversations.txt.
 
-    train/judge.py --model models/pocket-8m-i2s.gguf                      # shares by kind
+    train/judge.py --model models/pocket-2-i2s.gguf                       # shares by kind
     train/judge.py --model FILE --list models/pocket-answers.md           # every answer
     train/judge.py --model FILE --temps 0,0.2,0.5,0.8 --seeds 3 --only dev  # which temperature?
 
@@ -160,7 +160,7 @@ class Judge:
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    p.add_argument("--model", default="models/pocket-8m-i2s.gguf")
+    p.add_argument("--model", default="models/pocket-2-i2s.gguf")
     p.add_argument("--bittern", default="build/dev/apps/cli/bittern")
     p.add_argument("--temps", default="0.2")
     p.add_argument("--seeds", type=int, default=1)
