@@ -33,7 +33,7 @@ def commands():
 
 def flags(command):
     return set(re.findall(r"(?m)(?<![\w-])(--[a-z][a-z0-9-]*)", "\n".join(
-        line[:40].split("  ")[1] for line in run(BITTERN, command, "--help").stdout.splitlines()
+        line.split("  ")[1] for line in run(BITTERN, command, "--help").stdout.splitlines()
         if line.startswith("  -"))))
 
 

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 const std::string kFile = BITTERN_SOURCE_DIR "/models/kjv-5m-i2s.gguf";
 
 TEST(Capi, TheWaysToMakeATextAgree) {
-  const std::string expected = " a small slender gull having narrow wings and a forked tail.";
+  const std::string expected = " a small slender gull with narrow wings and a forked tail.";
   const Options greedy("n_predict", "20", "temperature", "0");
   std::string streamed;
   bittern_result* result = nullptr;
