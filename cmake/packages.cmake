@@ -58,7 +58,7 @@ if(BITTERN_DEBIAN)
     elseif(component STREQUAL development)
       set(package libbittern-dev)
     endif()
-    install(FILES ${CMAKE_BINARY_DIR}/changelog.gz ${PROJECT_SOURCE_DIR}/deploy/debian/copyright
+    install(FILES ${CMAKE_BINARY_DIR}/changelog.gz ${PROJECT_SOURCE_DIR}/deploy/copyright
       DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
   endforeach()
 endif()

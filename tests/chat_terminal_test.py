@@ -123,7 +123,7 @@ def test_long():
 
 
 def test_turns():
-    start("-n", "24")
+    start("-n", "24", "-c", "512")
     for turn in range(1, 41):
         keys(f"What is a tern? {turn}", "Enter")
         wait(f"turn {turn}", lambda: f"? {turn}" in screen() and lines()[-1] == ">")

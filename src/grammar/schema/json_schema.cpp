@@ -187,6 +187,14 @@ Result<bool> SchemaCompiler::Fits(const Schemas& all, const Json& value) {
         const bool matches = BITTERN_TRY(Speaks(*forbidden, *text, at.pointer + "/not"));
         if (matches) return false;
       }
+      const Json* format = at.schema->Find("format");
+      if (format != nullptr && format->AsString() &&
+          !PatternOfFormat(*format->AsString()).empty()) {
+        // Less than the format allows, so what is left is valid.
+        const std::string whole = fmt::format("^({})$", PatternOfFormat(*format->AsString()));
+        const bool valid = BITTERN_TRY(Speaks(whole, *text, at.pointer + "/format"));
+        if (!valid) return false;
+      }
       const Json* pattern = at.schema->Find("pattern");
       if (pattern == nullptr) continue;
       if (pattern->AsString() == nullptr) return Refuse(at.pointer + "/pattern", "a text expected");
