@@ -28,7 +28,8 @@ using testing::IsEmpty;
 using testing::Not;
 using Loaded = std::shared_ptr<const LoadedModel>;
 
-const std::string kPocket = BITTERN_SOURCE_DIR "/models/pocket-2-i2s.gguf";
+const std::string kPocket = BITTERN_SOURCE_DIR "/models/pocket-8m-i2s.gguf";
+const std::string kBuiltIn = BITTERN_SOURCE_DIR "/models/pocket-2-i2s.gguf";
 const std::string kKjv = BITTERN_SOURCE_DIR "/models/kjv-5m-i2s.gguf";
 
 std::string ReadFile(const fs::path& path) {
@@ -168,6 +169,7 @@ TEST(SameBitsCertificate, GoldenOnEveryInstructionSet) {
     if (!kernels::Supports(isa)) continue;
     SCOPED_TRACE(kernels::IsaName(isa));
     ExpectGolden(Load(kPocket, {}, kernels::IsaName(isa)), Options(2, 64));
+    ExpectGolden(Load(kBuiltIn, {}, kernels::IsaName(isa)), Options(2, 64));
   }
 }
 
