@@ -8,12 +8,18 @@ option(BITTERN_DEBIAN "Install what only Debian packages have: unit, copyright, 
 
 # Manual pages and completions are made by the program itself, so they say what it says.
 set(shell_files ${CMAKE_BINARY_DIR}/shell)
+set(compress "")
+if(BITTERN_DEBIAN)
+  set(compress "file(GLOB pages \"${shell_files}/man1/*.1\")
+  execute_process(COMMAND gzip -9n \${pages} COMMAND_ERROR_IS_FATAL ANY)")
+endif()
 install(CODE "
-  set(program ${CMAKE_CROSSCOMPILING_EMULATOR} \"$<TARGET_FILE:bittern>\")
+  # Not \"program\": an old rule of if() would take the component of that name for the variable.
+  set(bittern_command ${CMAKE_CROSSCOMPILING_EMULATOR} \"$<TARGET_FILE:bittern>\")
   file(REMOVE_RECURSE \"${shell_files}\")
   file(MAKE_DIRECTORY \"${shell_files}\")
   function(bittern_write file)
-    execute_process(COMMAND \${program} \${ARGN} OUTPUT_FILE \"${shell_files}/\${file}\"
+    execute_process(COMMAND \${bittern_command} \${ARGN} OUTPUT_FILE \"${shell_files}/\${file}\"
       RESULT_VARIABLE result)
     if(NOT result EQUAL 0)
       message(FATAL_ERROR \"bittern \${ARGN} failed: \${result}\")
@@ -23,10 +29,7 @@ install(CODE "
   bittern_write(_bittern completion zsh)
   bittern_write(bittern.fish completion fish)
   bittern_write(pages.log man --dir \"${shell_files}/man1\")
-  if(${BITTERN_DEBIAN})
-    file(GLOB pages \"${shell_files}/man1/*.1\")
-    execute_process(COMMAND gzip -9n \${pages} COMMAND_ERROR_IS_FATAL ANY)
-  endif()
+  ${compress}
   " COMPONENT program)
 install(DIRECTORY ${shell_files}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program)
 install(FILES ${shell_files}/bittern DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
@@ -73,20 +76,23 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(about " Bittern loads, runs, serves, converts and checks models of BitNet b1.58 and its
- relatives, with the same answers on every CPU.")
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(about "Bittern loads, runs, serves, converts and checks models of BitNet b1.58
+and its relatives, with the same answers on every CPU.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME bittern)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
-set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "engine for ternary language models on CPUs
-${about} This package has the program.")
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "${about}
+This package has the program.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libbittern1)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "engine for ternary language models, library
-${about} This package has the shared library.")
+file(WRITE ${CMAKE_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/triggers)
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "${about}
+This package has the shared library.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libbittern-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libbittern1 (= ${PROJECT_VERSION})")
-set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "engine for ternary language models, development files
-${about} This package has headers, the static library, and files for CMake and pkg-config.")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "${about}
+This package has headers, the static library, and what CMake and
+pkg-config want.")
 include(CPack)
