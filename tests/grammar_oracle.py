@@ -220,6 +220,8 @@ REFUSED = [
     ({"type": "number", "multipleOf": 0.1}, "#/multipleOf"),
     ({"propertyNames": {"maxLength": 3}, "additionalProperties": False}, "#/propertyNames"),
     (3, "#"),
+    ({"type": "object", "allOf": [{"properties": {"a": {}}, "unevaluatedProperties": False}, {"properties": {"b": {}}}]},
+     "#/allOf/0/unevaluatedProperties"),
 ]
 
 

@@ -213,6 +213,66 @@ Result<SchemaAt> ResolveRef(const Json& document, const std::string& ref,
   return SchemaAt{at, place.substr(1)};
 }
 
+namespace {
+
+/// The schemas that hold wherever this one does, or may: what its own keywords make of it.
+std::set<const Json*> PartsOf(const Json& document, const SchemaAt& from) {
+  std::set<const Json*> parts;
+  std::vector<const Json*> open = {from.schema};
+  while (!open.empty()) {
+    const Json* schema = open.back();
+    open.pop_back();
+    if (schema->AsObject() == nullptr || !parts.insert(schema).second) continue;
+    for (const char* list : {"allOf", "anyOf", "oneOf"}) {
+      const Json* branches = schema->Find(list);
+      if (branches == nullptr || branches->AsArray() == nullptr) continue;
+      for (const Json& branch : *branches->AsArray()) open.push_back(&branch);
+    }
+    for (const char* one : {"if", "then", "else"}) {
+      if (const Json* branch = schema->Find(one)) open.push_back(branch);
+    }
+    const Json* dependent = schema->Find("dependentSchemas");
+    if (dependent != nullptr && dependent->AsObject() != nullptr) {
+      for (const Json::Member& member : *dependent->AsObject()) open.push_back(&member.value);
+    }
+    const Json* ref = schema->Find("$ref");
+    if (ref == nullptr || ref->AsString() == nullptr) continue;
+    if (const auto target = ResolveRef(document, *ref->AsString(), from.pointer)) {
+      open.push_back(target->schema);
+    }
+  }
+  return parts;
+}
+
+/// `unevaluatedProperties` sees only the parts of its own schema. What others declare beside it is
+/// not allowed, which is refused here: below, all that hold together count as one.
+Result<void> CheckUnevaluated(const Json& document, const std::vector<SchemaAt>& all) {
+  for (const SchemaAt& at : all) {
+    const Json* others = at.schema->Find("unevaluatedProperties");
+    if (all.size() < 2 || others == nullptr || others->AsBool() == true) continue;
+    const std::set<const Json*> parts = PartsOf(document, at);
+    const auto declared = [&](const Json::Member& member) {
+      return std::ranges::any_of(parts, [&](const Json* part) {
+        const Json* properties = part->Find("properties");
+        return properties != nullptr && properties->Find(member.key) != nullptr;
+      });
+    };
+    for (const SchemaAt& beside : all) {
+      if (beside.pointer.starts_with('!') || parts.contains(beside.schema)) continue;
+      const Json* properties = beside.schema->Find("properties");
+      const bool named = properties != nullptr && properties->AsObject() != nullptr &&
+                         !std::ranges::all_of(*properties->AsObject(), declared);
+      if (named || beside.schema->Find("patternProperties") != nullptr) {
+        return Refuse(at.pointer + "/unevaluatedProperties",
+                      "it cannot be obeyed where other schemas declare properties too");
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<SchemaAt>> Expand(const Json& document, std::vector<SchemaAt> schemas) {
   std::vector<SchemaAt> found;
   std::set<const Json*> seen;
@@ -249,6 +309,7 @@ Result<std::vector<SchemaAt>> Expand(const Json& document, std::vector<SchemaAt>
     found.push_back(std::move(at));
   }
   std::ranges::sort(found, {}, [](const SchemaAt& at) { return at.pointer; });
+  BITTERN_TRY(CheckUnevaluated(document, found));
   return found;
 }
 
