@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "doctor/static_checks.hpp"
+#include "formats/architecture.hpp"
 #include "formats/display.hpp"
-#include "model/architecture.hpp"
 
 namespace bittern::doctor {
 namespace {
@@ -25,18 +25,17 @@ std::string TextAt(const Checkpoint& file, const std::string& key) {
   return value && *value ? std::string(**value) : std::string();
 }
 
-/// The architecture whose tensors these are.
-std::string ArchitectureOfTensors(const Checkpoint& file, std::string* why) {
-  if (file.Find("blk.0.attn_sub_norm.weight") != nullptr) {
-    *why = "it has attn_sub_norm tensors, as BitNet models do";
-    return "bitnet-b1.58";
+/// The architecture whose tensors these are: the first row of the table that has these norms.
+const formats::ArchitectureSpec& ArchitectureOfTensors(const Checkpoint& file, std::string* why) {
+  const bool sub_norms = file.Find("blk.0.attn_sub_norm.weight") != nullptr;
+  const bool head_norms = !sub_norms && file.Find("blk.0.attn_q_norm.weight") != nullptr;
+  *why = sub_norms    ? "it has attn_sub_norm tensors, as BitNet models do"
+         : head_norms ? "it has attn_q_norm tensors, as Qwen3 models do"
+                      : "it has neither sub-norms nor norms of heads, as LLaMA models have not";
+  for (const auto& row : formats::Architectures()) {
+    if (row.sub_norms == sub_norms && row.head_norms == head_norms) return row;
   }
-  if (file.Find("blk.0.attn_q_norm.weight") != nullptr) {
-    *why = "it has attn_q_norm tensors, as Qwen3 models do";
-    return "qwen3";
-  }
-  *why = "it has neither sub-norms nor norms of heads, as LLaMA models have not";
-  return "llama";
+  return formats::Architectures().front();
 }
 
 /// Collects what is wrong with keys.
@@ -66,13 +65,13 @@ class KeyChecker {
   void CheckArchitecture() {
     architecture_ = TextAt(file_, "general.architecture");
     std::string why;
-    const std::string fits = ArchitectureOfTensors(file_, &why);
-    const model::Architecture* row = nullptr;
-    for (const auto& known : model::Architectures()) {
-      if (known.name == architecture_) row = &known;
+    const formats::ArchitectureSpec& by_tensors = ArchitectureOfTensors(file_, &why);
+    const formats::ArchitectureSpec* row = formats::FindArchitecture(architecture_);
+    if (row != nullptr && row->sub_norms == by_tensors.sub_norms &&
+        row->head_norms == by_tensors.head_norms) {
+      return;
     }
-    const bool sub_norms = fits == "bitnet-b1.58", head_norms = fits == "qwen3";
-    if (row != nullptr && row->sub_norms == sub_norms && row->head_norms == head_norms) return;
+    const std::string fits(by_tensors.name);
     Add("architecture",
         architecture_.empty()
             ? "The key general.architecture is missing."

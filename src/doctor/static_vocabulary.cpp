@@ -7,6 +7,7 @@
 
 #include "base/byte_alphabet.hpp"
 #include "doctor/static_checks.hpp"
+#include "formats/architecture.hpp"
 #include "formats/display.hpp"
 #include "formats/pre_rules.hpp"
 #include "jinja/template.hpp"
@@ -134,7 +135,9 @@ void CheckPre(const Checkpoint& file, std::span<const std::string_view> tokens,
   if (!pre || !*pre || !kind || *kind != "gpt2" || (*pre)->starts_with("hf:")) return;
   const bool llama3 = std::ranges::find(tokens, "<|begin_of_text|>") != tokens.end();
   const auto architecture = file.metadata().GetString("general.architecture");
-  const bool qwen = architecture && *architecture == "qwen3";
+  const formats::ArchitectureSpec* row =
+      formats::FindArchitecture(architecture ? architecture->value_or("") : "");
+  const bool qwen = row != nullptr && row->pre == "qwen2";
   const std::string_view fits = llama3 ? "llama-bpe" : qwen ? "qwen2" : "gpt-2";
   const bool known = formats::FindPreRules(**pre) != nullptr;
   // gpt-2's and the default rules are what converters write that do not know better.

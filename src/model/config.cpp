@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "formats/convert/row_order.hpp"
 #include "model/forward/activation.hpp"
 
 namespace bittern::model {
@@ -58,18 +59,6 @@ class KeyReader {
   const formats::Metadata& metadata_;
   std::string prefix_;
 };
-
-/// Whether q and k must be put back in order. A source that knows says so in rope_pairing (a
-/// Hugging Face folder is never permuted); a GGUF file of such an architecture is.
-Result<bool> ReadPermutation(const formats::Metadata& metadata, const Architecture& architecture) {
-  constexpr std::string_view kKey = "bittern.rope_pairing";
-  const auto pairing = BITTERN_TRY(metadata.GetString(kKey));
-  if (!pairing) return architecture.permuted_qk;
-  if (*pairing == "neox") return false;
-  if (*pairing == "norm") return true;
-  return Fail(ErrorCode::kCorruptFile,
-              fmt::format("metadata key {}: expected neox or norm, found \"{}\"", kKey, *pairing));
-}
 
 /// What a file says it needs and this engine lacks.
 Result<void> RefuseMissingFeatures(const formats::Metadata& metadata) {
@@ -158,10 +147,12 @@ Result<void> CheckHeads(const formats::Metadata& metadata, const ModelConfig& c)
 Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions* decisions) {
   const formats::Metadata& metadata = checkpoint.metadata();
   ModelConfig c;
-  c.traits = BITTERN_TRY(FindArchitecture(metadata));
+  c.traits = BITTERN_TRY(formats::ArchitectureOf(metadata));
   c.architecture = c.traits->name;
   BITTERN_TRY(RefuseMissingFeatures(metadata));
-  c.permuted_qk = BITTERN_TRY(ReadPermutation(metadata, *c.traits));
+  // A Hugging Face folder says that its rows are in order; a GGUF file is as its architecture has
+  // it.
+  c.permuted_qk = BITTERN_TRY(formats::RowOrderOf(metadata)) == formats::RowOrder::kNeighbours;
   c.name = std::string(BITTERN_TRY(metadata.GetString("general.name")).value_or(""));
   const KeyReader keys(metadata, c.architecture);
   c.hidden_size = BITTERN_TRY(keys.Int("embedding_length", kMaxSize));

@@ -7,10 +7,13 @@
 
 #include "base/decision.hpp"
 #include "base/result.hpp"
+#include "formats/architecture.hpp"
 #include "formats/checkpoint.hpp"
-#include "model/architecture.hpp"
 
 namespace bittern::model {
+
+using formats::Activation;
+using formats::ArchitectureSpec;
 
 /// How RoPE's frequencies are stretched for a longer context (rope_frequencies.hpp).
 struct RopeScaling {
@@ -23,9 +26,9 @@ struct RopeScaling {
 };
 
 struct ModelConfig {
-  std::string architecture;              ///< general.architecture, e.g. "bitnet-b1.58"
-  const Architecture* traits = nullptr;  ///< its row of the table, which lives forever
-  std::string name;                      ///< general.name, may be empty
+  std::string architecture;                  ///< general.architecture, e.g. "bitnet-b1.58"
+  const ArchitectureSpec* traits = nullptr;  ///< its row of the table, which lives forever
+  std::string name;                          ///< general.name, may be empty
   int hidden_size = 0;
   int intermediate_size = 0;
   int num_layers = 0;
@@ -38,7 +41,8 @@ struct ModelConfig {
   double rope_theta = 0;
   RopeScaling rope_scaling;
   Activation activation = Activation::kRelu2;
-  bool permuted_qk = false;  ///< the rows of q and k are in the order of Architecture::permuted_qk
+  bool permuted_qk =
+      false;  ///< the rows of q and k are in the order of ArchitectureSpec::permuted_qk
 
   [[nodiscard]] int q_size() const noexcept { return num_heads * head_dim; }
   [[nodiscard]] int kv_size() const noexcept { return num_kv_heads * head_dim; }

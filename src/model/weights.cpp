@@ -26,7 +26,7 @@ namespace {
 struct Projection {
   std::string name;
   int rows;
-  bool rotated = false;  ///< q and k: their rows may be permuted (Architecture::permuted_qk)
+  bool rotated = false;  ///< q and k: their rows may be permuted (ArchitectureSpec::permuted_qk)
   std::span<const std::uint32_t> rows_kept = {}, columns_kept = {};  ///< StackPart's
 };
 

@@ -29,7 +29,7 @@ std::optional<std::uint32_t> EndOfTurn(const tokenizer::Tokenizer& tokenizer) {
 formats::MetadataHints HintsFor(const formats::Checkpoint& checkpoint, Decisions* decisions) {
   formats::MetadataHints hints;
   if (const auto config = model::ReadConfig(checkpoint, decisions)) {
-    hints.hidden_activation = std::string(model::ActivationName(config->activation));
+    hints.hidden_activation = std::string(formats::ActivationName(config->activation));
   } else {
     decisions->push_back(
         {"activation", "not written", config.error().message, true, config.error().hint});

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "model/architecture.hpp"
+#include "formats/architecture.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -21,9 +21,7 @@ TEST(ZeroCounter, CountsShutGatesAndZeroInputs) {
   model::ModelConfig config{};
   config.num_layers = 2;
   config.intermediate_size = 4;
-  for (const auto& row : model::Architectures()) {
-    if (row.name == "bitnet-b1.58") config.traits = &row;
-  }
+  config.traits = formats::FindArchitecture("bitnet-b1.58");
   ASSERT_NE(config.traits, nullptr);
   ZeroCounter counter(config);
   const std::vector<float> gates = {1, 0, -2, 3}, normed = {0, 0, 0, 0};

@@ -120,7 +120,7 @@ std::string WriteSavedChat(const SavedChat& chat) {
   const auto dump = [](const ChatJson& json) {
     return json.dump(-1, ' ', false, ChatJson::error_handler_t::replace);
   };
-  // A line for each message: long lists of ids on lines of their own numbers help nobody.
+  // One line a message. Indented, each id of a reply would take a line of its own.
   std::string text = fmt::format(
       "{{\"bittern_chat\": {},\n \"model\": {},\n \"settings\": {},\n "
       "\"messages\": [",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -182,8 +183,19 @@ Result<Outcome> Examine(const DoctorOptions& options, const doctor::Opener& open
   return found;
 }
 
+/// A folder that holds no model, or several, says nothing about a file: that is an error, not a
+/// verdict.
+Result<void> CheckFolder(const std::string& path, const doctor::Opener& open) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return {};
+  const auto file = open();
+  if (file || file.error().code != ErrorCode::kIo) return {};
+  return tl::unexpected(file.error());
+}
+
 Result<int> RunDoctor(const DoctorOptions& options) {
   const doctor::Opener open = [&] { return OpenModelFile(options.path); };
+  BITTERN_TRY(CheckFolder(options.path, open));
   const Outcome found = BITTERN_TRY(Examine(options, open));
   if (!options.html.empty()) BITTERN_TRY(WritePage(options, open, found));
   StandardOutput output;

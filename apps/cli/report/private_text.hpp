@@ -23,7 +23,7 @@ struct PrivateWords {
 };
 
 /// The text without them. Folders of users (/home/NAME, /Users/NAME, C:\Users\NAME) become "~",
-/// whoever's they are.
+/// whichever user's they are.
 [[nodiscard]] std::string WithoutPrivate(std::string text, const PrivateWords& words);
 
 }  // namespace bittern::cli

@@ -67,7 +67,8 @@ int ManCommand(const CLI::App& program, const std::string& name, const std::stri
   for (const CLI::App* command : CommandsOf(program)) {
     if (command->get_name() == name) return Print(ManualPage(*command));
   }
-  return Report({ErrorCode::kInvalidArgument, fmt::format("COMMAND: there is no \"{}\"", name)});
+  return Report({ErrorCode::kInvalidArgument,
+                 fmt::format("there is no command \"{}\"; `bittern --help` lists them", name)});
 }
 
 }  // namespace

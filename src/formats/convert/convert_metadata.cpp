@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "formats/architecture.hpp"
+
 namespace bittern::formats {
 namespace {
 
@@ -46,15 +48,13 @@ const LayoutFacts& FactsOf(TernaryLayout layout) {
   return *std::ranges::find(kFacts, layout, &LayoutFacts::layout);
 }
 
-bool IsRelu2Name(std::string_view architecture) {
-  return architecture == "bitnet-b1.58" || architecture == "bitnet-25";
-}
-
 /// The name under which other readers take the right activation; the same where they do already.
 std::string_view HonestArchitecture(std::string_view architecture, std::string_view activation) {
-  if (architecture == "bitnet" && activation == "relu2") return "bitnet-b1.58";
-  if (IsRelu2Name(architecture) && activation == "silu") return "bitnet";
-  return architecture;
+  const ArchitectureSpec* row = FindArchitecture(architecture);
+  const ArchitectureSpec* other =
+      row == nullptr ? nullptr : FindArchitecture(row->other_activation);
+  const bool fits_other = other != nullptr && ActivationName(other->activation) == activation;
+  return fits_other ? other->name : architecture;
 }
 
 void SetTilings(const ConvertPlan& plan, MetadataDraft* draft) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "formats/architecture.hpp"
 #include "formats/display.hpp"
 
 namespace bittern::formats {
@@ -16,7 +17,8 @@ constexpr std::string_view kPairingKey = "bittern.rope_pairing";
 }  // namespace
 
 RowOrder GgufRowOrder(std::string_view architecture) noexcept {
-  return architecture == "llama" ? RowOrder::kNeighbours : RowOrder::kHalves;
+  const ArchitectureSpec* row = FindArchitecture(architecture);
+  return row != nullptr && row->permuted_qk ? RowOrder::kNeighbours : RowOrder::kHalves;
 }
 
 Result<RowOrder> RowOrderOf(const Metadata& metadata) {

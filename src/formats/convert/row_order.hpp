@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order of the rows of q and k. Hugging Face rotates the two halves of a head against each
-// other; GGUF files of architecture "llama" rotate neighbours, and have the rows of every head
-// permuted so that both mean the same (row i beside row i + d / 2). A conversion between the two
-// moves whole rows, with their codes and scales.
+// other; GGUF files of some architectures (ArchitectureSpec::permuted_qk) rotate neighbours, and
+// have the rows of every head permuted so that both mean the same (row i beside row i + d / 2). A
+// conversion between the two moves whole rows, with their codes and scales.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ namespace bittern::formats {
 
 enum class RowOrder {
   kHalves,      ///< as Hugging Face has them
-  kNeighbours,  ///< as GGUF files of architecture llama have them
+  kNeighbours,  ///< as GGUF files of llama have them
 };
 
 /// The order in a checkpoint: what bittern.rope_pairing says ("neox": halves, "norm": neighbours),
-/// else neighbours for architecture llama and halves for all others. Error kCorruptFile.
+/// else as the architecture has it in GGUF files. Error kCorruptFile.
 [[nodiscard]] Result<RowOrder> RowOrderOf(const Metadata& metadata);
 
 /// The order a GGUF file of this architecture has to have.

@@ -9,6 +9,7 @@
 #include <limits>
 #include <string_view>
 
+#include "formats/architecture.hpp"
 #include "formats/display.hpp"
 
 namespace bittern::formats {
@@ -88,20 +89,6 @@ Result<std::string> ReadClass(const Json& json) {
   return *(*array)[0].AsString();
 }
 
-/// Microsoft's and 1bitLLM's models differ in name by one letter's case, and files do not keep to
-/// it; they differ in effect by the activation, which is written down beside the architecture.
-Result<std::string> ArchitectureOf(std::string_view name, std::string_view activation) {
-  if (name == "BitNetForCausalLM" || name == "BitnetForCausalLM") {
-    return std::string(activation == "silu" ? "bitnet" : "bitnet-b1.58");
-  }
-  if (name == "LlamaForCausalLM") return std::string("llama");
-  if (name == "Qwen3ForCausalLM") return std::string("qwen3");
-  return Unsupported(
-      fmt::format("architecture {} is not supported; supported: BitNetForCausalLM, "
-                  "BitnetForCausalLM, LlamaForCausalLM, Qwen3ForCausalLM",
-                  Quoted(name)));
-}
-
 Result<std::string> ReadActivation(const Json& json) {
   const auto activation = BITTERN_TRY(OptionalString(json, "hidden_act"));
   if (!activation) return Corrupt("hidden_act is missing");
@@ -109,8 +96,7 @@ Result<std::string> ReadActivation(const Json& json) {
 }
 
 /// quantization_config, and what follows for weights of either kind.
-Result<void> ReadQuantization(const Json& json, HfConfig* config) {
-  const bool is_bitnet = config->architecture.starts_with("bitnet");
+Result<void> ReadQuantization(const Json& json, bool is_bitnet, HfConfig* config) {
   const Json* quantization = Present(json, "quantization_config");
   if (quantization == nullptr) {
     // BitNet's own classes quantise masters in every forward pass; other networks do not. But the
@@ -273,12 +259,13 @@ Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
 Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
   if (json.AsObject() == nullptr) return WrongType("config.json", "an object", json);
   const std::string name = BITTERN_TRY(ReadClass(json));
-  BITTERN_TRY(ArchitectureOf(name, ""));  // refused before anything about it is missed
+  BITTERN_TRY(ArchitectureOfClass(name, ""));  // refused before anything about it is missed
   const std::string activation = BITTERN_TRY(ReadActivation(json));
   HfConfig config;
-  config.architecture = BITTERN_TRY(ArchitectureOf(name, activation));
+  const ArchitectureSpec& row = *BITTERN_TRY(ArchitectureOfClass(name, activation));
+  config.architecture = row.name;
   BITTERN_TRY(RefuseUnknownNetworks(json));
-  BITTERN_TRY(ReadQuantization(json, &config));
+  BITTERN_TRY(ReadQuantization(json, row.bitnet, &config));
   config.tied_head = BITTERN_TRY(OptionalBool(json, "tie_word_embeddings"));
 
   BITTERN_TRY(metadata->AddString("general.architecture", config.architecture));
@@ -287,7 +274,7 @@ Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
   const auto epsilon = BITTERN_TRY(OptionalFloat(json, "rms_norm_eps"));
   if (!epsilon) return Corrupt("rms_norm_eps is missing");
   BITTERN_TRY(keys.Float("attention.layer_norm_rms_epsilon", *epsilon));
-  BITTERN_TRY(WriteRope(json, config.architecture.starts_with("bitnet"), &keys));
+  BITTERN_TRY(WriteRope(json, row.bitnet, &keys));
   BITTERN_TRY(keys.String("hidden_activation", activation));
   // Converters to GGUF interleave the rows of q and k of llama models; here they lie as trained.
   BITTERN_TRY(metadata->AddString("bittern.rope_pairing", "neox"));

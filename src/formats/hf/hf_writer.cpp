@@ -7,23 +7,13 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "formats/architecture.hpp"
 #include "formats/display.hpp"
 
 namespace bittern::formats {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-struct HfClass {
-  std::string_view architecture, name, model_type, activation;
-};
-constexpr HfClass kClasses[] = {
-    {"bitnet-b1.58", "BitNetForCausalLM", "bitnet", "relu2"},
-    {"bitnet-25", "BitNetForCausalLM", "bitnet", "relu2"},
-    {"bitnet", "BitNetForCausalLM", "bitnet", "silu"},
-    {"llama", "LlamaForCausalLM", "llama", "silu"},
-    {"qwen3", "Qwen3ForCausalLM", "qwen3", "silu"},
-};
 
 /// An f32 as the shortest decimal that means it: 1e-5, not 9.9999997e-06.
 double Shortest(double value) {
@@ -32,14 +22,14 @@ double Shortest(double value) {
 
 class ConfigWriter {
  public:
-  ConfigWriter(const MetadataDraft& metadata, const HfClass& hf_class)
-      : metadata_(metadata), class_(hf_class), prefix_(std::string(hf_class.architecture) + ".") {}
+  ConfigWriter(const MetadataDraft& metadata, const ArchitectureSpec& row)
+      : metadata_(metadata), row_(row), prefix_(std::string(row.name) + ".") {}
 
   Result<OrderedJson> Config(bool tied) {
-    config_["architectures"] = OrderedJson::array({class_.name});
-    config_["model_type"] = class_.model_type;
+    config_["architectures"] = OrderedJson::array({row_.hf_classes[0]});
+    config_["model_type"] = row_.hf_model_type;
     const std::string_view activation = metadata_.Text(prefix_ + "hidden_activation");
-    config_["hidden_act"] = activation.empty() ? class_.activation : activation;
+    config_["hidden_act"] = activation.empty() ? ActivationName(row_.activation) : activation;
     BITTERN_TRY(AddUint("hidden_size", "embedding_length"));
     BITTERN_TRY(AddUint("intermediate_size", "feed_forward_length"));
     BITTERN_TRY(AddUint("num_hidden_layers", "block_count"));
@@ -106,7 +96,7 @@ class ConfigWriter {
   }
 
   const MetadataDraft& metadata_;
-  const HfClass& class_;
+  const ArchitectureSpec& row_;
   std::string prefix_;
   OrderedJson config_ = OrderedJson::object();
 };
@@ -148,15 +138,15 @@ Result<std::vector<TextFile>> HfConfigFiles(const MetadataDraft& metadata, bool 
                             entry.key));
   }
   const std::string_view architecture = metadata.Text("general.architecture");
-  for (const HfClass& hf_class : kClasses) {
-    if (hf_class.architecture != architecture) continue;
-    const OrderedJson config = BITTERN_TRY(ConfigWriter(metadata, hf_class).Config(tied));
-    return std::vector<TextFile>{{"config.json", Text(config)},
-                                 {"generation_config.json", Text(GenerationConfig(metadata))}};
+  const ArchitectureSpec* row = FindArchitecture(architecture);
+  if (row == nullptr || row->hf_classes[0].empty()) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("architecture {} has no model class in Hugging Face's library",
+                            Quoted(architecture)));
   }
-  return Fail(ErrorCode::kUnsupported,
-              fmt::format("architecture {} has no model class in Hugging Face's library",
-                          Quoted(architecture)));
+  const OrderedJson config = BITTERN_TRY(ConfigWriter(metadata, *row).Config(tied));
+  return std::vector<TextFile>{{"config.json", Text(config)},
+                               {"generation_config.json", Text(GenerationConfig(metadata))}};
 }
 
 }  // namespace bittern::formats

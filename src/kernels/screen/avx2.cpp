@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coarse scan of the screened head with AVX2. Layout: quant/layouts/screen_planes.hpp.
 //
-// Bounds of the int16 sums: a product of two nibbles is at most 2 * 15 * 128 = 3840 in magnitude,
-// and eight are added before they are widened (30720); of two pairs 2 * 3 * 128 = 768, of which
-// four are (3072); of two bits 256, of which 64 are (16384); of two fives 2 * 31 * 127 = 7874, of
-// which four are (31496).
+// Bounds of the int16 sums (at most 32767 in magnitude). An addend is the sum of two products:
+//   nibbles  2 * 15 * 128 = 3840,  8 added before widening: 30720
+//   pairs    2 *  3 * 128 =  768,  4 added:                  3072
+//   bits     2 *  1 * 128 =  256, 64 added:                 16384
+//   fives    2 * 31 * 127 = 7874,  4 added:                 31496
 #include <immintrin.h>
 
 #include "kernels/kernel.h"

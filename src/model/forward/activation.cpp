@@ -80,7 +80,7 @@ Result<Choice> Choose(const formats::Metadata& metadata, const ModelConfig& c) {
 Result<Activation> ResolveActivation(const formats::Metadata& metadata, const ModelConfig& config,
                                      Decisions* decisions) {
   Choice choice = BITTERN_TRY(Choose(metadata, config));
-  decisions->push_back({"activation", std::string(ActivationName(choice.activation)),
+  decisions->push_back({"activation", std::string(formats::ActivationName(choice.activation)),
                         std::move(choice.reason), choice.notable, std::move(choice.hint)});
   return choice.activation;
 }

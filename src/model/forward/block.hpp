@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One transformer layer of any architecture that is known (model/architecture.hpp).
+// One transformer layer of any architecture that is known (formats/architecture.hpp).
 #pragma once
 
 #include "model/forward/context.hpp"

@@ -33,11 +33,12 @@ struct QuantizedVector {
 [[nodiscard]] QuantizedVector Quantize(const float* x, std::size_t cols, std::int8_t* high,
                                        std::int8_t* low);
 
-/// 8 bits: half of the work of the scan, at the price of `rest_size`. What the low half adds is 0.
+/// 8 bits: the scan does half the work, but `rest_size` is larger. There is no low half.
 [[nodiscard]] QuantizedVector QuantizeNarrow(const float* x, std::size_t cols, std::int8_t* high);
 
-/// Whether 8 bits lose so little of a vector that five bits of a row still rule out most rows: no
-/// more than 1.5 standard deviations of the product with a random row of the same norms.
+/// True if 8 bits keep enough of a vector: five bits of each row then still rule out most rows.
+/// The test: what is lost moves a product by at most 1.5 standard deviations of the product with a
+/// random row of the same norms.
 [[nodiscard]] bool IsTightEnough(const QuantizedVector& v, std::size_t cols) noexcept;
 
 }  // namespace bittern::model

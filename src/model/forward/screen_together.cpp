@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors are taken in groups of 16, 8 and 4, as the kernel wants them; the last group is filled up
-// with zeros. Within a group the four bytes that one broadcast takes lie beside those of the other
-// vectors.
+// The kernel takes groups of 16, 8 or 4 vectors; the last group is filled up with zeros. In a
+// group, four bytes of the first vector come first, then the same four of the second, and so on:
+// the kernel broadcasts four bytes at a time.
 #include "model/forward/screen_together.hpp"
 
 #include <algorithm>

@@ -114,8 +114,9 @@ std::string HashConfig(const Model& model) {
   return fmt::format(
       "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}",
       c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim,
-      c.vocab_size, std::bit_cast<std::uint32_t>(c.rms_norm_eps), ActivationName(c.activation),
-      c.traits->sub_norms, c.traits->head_norms, c.traits->grouped_activations, angles.Hex());
+      c.vocab_size, std::bit_cast<std::uint32_t>(c.rms_norm_eps),
+      formats::ActivationName(c.activation), c.traits->sub_norms, c.traits->head_norms,
+      c.traits->grouped_activations, angles.Hex());
 }
 
 /// A part of the fingerprint before it is computed.

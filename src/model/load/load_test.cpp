@@ -292,9 +292,7 @@ TEST(Activation, ArchitectureBitnetGoesByTheVocabulary) {
     std::filesystem::remove(path);
     ModelConfig config;
     config.architecture = "bitnet";
-    for (const Architecture& architecture : Architectures()) {
-      if (architecture.name == "bitnet") config.traits = &architecture;
-    }
+    config.traits = formats::FindArchitecture("bitnet");
     Decisions decisions;
     EXPECT_TRUE(ResolveActivation(checkpoint.metadata(), config, &decisions));
     return decisions.at(0);
@@ -315,7 +313,7 @@ TEST(Activation, ArchitectureBitnetGoesByTheVocabulary) {
 TEST(Activation, FollowsTheWrittenRule) {
   const auto activation = [](const SmallModel& small) {
     auto loaded = Load(small);
-    return loaded.model ? std::string(ActivationName(loaded.model->config().activation))
+    return loaded.model ? std::string(formats::ActivationName(loaded.model->config().activation))
                         : loaded.model.error().message;
   };
   SmallModel small;

@@ -16,7 +16,7 @@ struct StackPart {
   const formats::Tensor* tensor;
   formats::TernarySource source;
   /// Not 0: the rows of every head of this size are in the order that rotates neighbours, and
-  /// are put into the order that rotates halves (Architecture::permuted_qk).
+  /// are put into the order that rotates halves (ArchitectureSpec::permuted_qk).
   std::size_t unpermute_head_dim = 0;
   /// Not empty: the rows, and (kColumns only) the columns, to keep, in this order.
   std::span<const std::uint32_t> rows = {}, columns = {};

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "formats/architecture.hpp"
+
 namespace bittern::runtime {
 namespace {
 
@@ -17,7 +19,10 @@ bool HasToken(const tokenizer::Tokenizer& tokenizer, std::string_view name) {
   return ids.size() == 1 && tokenizer.IsControl(ids.front());
 }
 
-bool IsBitNet(std::string_view architecture) { return architecture.starts_with("bitnet"); }
+bool IsBitNet(std::string_view architecture) {
+  const formats::ArchitectureSpec* row = formats::FindArchitecture(architecture);
+  return row != nullptr && row->bitnet;
+}
 
 /// A form, and why.
 struct Choice {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several models behind one server: loaded when a request asks for them, within a budget of memory.
-// Where there is no room, the one that was used longest ago goes; one that answers requests never
-// does, but takes no new ones while another waits for its place, so that nobody waits for ever.
-// Requests for models that are not there wait in the order they came.
+// Several models behind one server. A model is loaded when a request asks for it, within a budget
+// of memory. Where there is no room, the least recently used model is dropped. A model that answers
+// requests is never dropped; but while another model waits for its place it takes no new requests,
+// so every wait ends. Requests for models that are not loaded wait in the order they came.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ class Models {
   /// Drops a model as soon as no request uses it. Error kNotFound: no such model.
   [[nodiscard]] Result<void> Unload(const std::string& name);
 
-  /// Loads nothing more: who waits hears nothing. By the owner.
+  /// Loads nothing more; the callbacks of waiting requests are not called. By the owner.
   void Stop() { loader_->Stop(); }
 
   [[nodiscard]] std::vector<ModelStatus> status() const;
@@ -93,7 +93,7 @@ class Models {
   [[nodiscard]] Entry* Find(const std::string& name);
   [[nodiscard]] Lease LeaseOf(Entry* entry);  // under the lock
   void Release(Entry* entry);
-  /// By the loading thread: serves who waits, as far as there is room.
+  /// By the loading thread: serves the waiting requests, as far as there is room.
   void Work();
   /// Of Work: one step; false: nothing can be done now.
   [[nodiscard]] bool Step();

@@ -83,7 +83,9 @@ Result<StaticFiles> StaticFiles::Open(const std::string& folder) {
   std::error_code error;
   const fs::path root = fs::canonical(folder, error);
   if (!error && fs::is_directory(root, error) && !error) return StaticFiles(root.string());
-  return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: a folder expected", folder));
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: a folder expected ({})", folder,
+                          error ? error.message() : std::string("it is a file")));
 }
 
 HttpReply StaticFiles::Reply(std::string_view path, std::string_view known) const {

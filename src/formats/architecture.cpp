@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of architectures. To add one: a row here, its tensors in model/load/weight_binding.cpp
+// if they are new, and its arithmetic in model/forward/block.cpp if that is new (CONTRIBUTING.md).
+// Constant data; any thread.
+#include "formats/architecture.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "formats/display.hpp"
+
+namespace bittern::formats {
+namespace {
+
+/// Microsoft's and 1bitLLM's classes differ by one letter's case, and files do not keep to it.
+constexpr std::array<std::string_view, 2> kBitNetClasses = {"BitNetForCausalLM",
+                                                            "BitnetForCausalLM"};
+
+constexpr ArchitectureSpec kArchitectures[] = {
+    {.name = "bitnet-b1.58",
+     .hf_classes = kBitNetClasses,
+     .hf_model_type = "bitnet",
+     .activation = Activation::kRelu2,
+     .other_activation = "bitnet",
+     .bitnet = true,
+     .sub_norms = true,
+     .head_norms = false,
+     .permuted_qk = false,
+     .grouped_activations = false,
+     .pre = ""},
+    {.name = "bitnet-25",  // the first name of the same
+     .hf_classes = kBitNetClasses,
+     .hf_model_type = "bitnet",
+     .activation = Activation::kRelu2,
+     .other_activation = "bitnet",
+     .bitnet = true,
+     .sub_norms = true,
+     .head_norms = false,
+     .permuted_qk = false,
+     .grouped_activations = false,
+     .pre = ""},
+    {.name = "bitnet",  // 1bitLLM's models, and what other converters call all of these
+     .hf_classes = kBitNetClasses,
+     .hf_model_type = "bitnet",
+     .activation = Activation::kSilu,
+     .other_activation = "bitnet-b1.58",
+     .bitnet = true,
+     .sub_norms = true,
+     .head_norms = false,
+     .permuted_qk = false,
+     .grouped_activations = false,
+     .pre = ""},
+    {.name = "llama",  // Llama3-8B-1.58, Falcon3-1.58bit, Falcon-E
+     .hf_classes = {"LlamaForCausalLM"},
+     .hf_model_type = "llama",
+     .activation = Activation::kSilu,
+     .other_activation = "",
+     .bitnet = false,
+     .sub_norms = false,
+     .head_norms = false,
+     .permuted_qk = true,
+     .grouped_activations = false,
+     .pre = ""},
+    {.name = "qwen3",  // Ternary Bonsai
+     .hf_classes = {"Qwen3ForCausalLM"},
+     .hf_model_type = "qwen3",
+     .activation = Activation::kSilu,
+     .other_activation = "",
+     .bitnet = false,
+     .sub_norms = false,
+     .head_norms = true,
+     .permuted_qk = false,
+     .grouped_activations = true,
+     .pre = "qwen2"},
+};
+
+/// Each once, in the order of the table.
+std::string KnownClasses() {
+  std::string known;
+  std::set<std::string_view> seen;
+  for (const ArchitectureSpec& row : kArchitectures) {
+    for (const std::string_view name : row.hf_classes) {
+      if (name.empty() || !seen.insert(name).second) continue;
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
+    }
+  }
+  return known;
+}
+
+}  // namespace
+
+std::string_view ActivationName(Activation activation) noexcept {
+  return activation == Activation::kRelu2 ? "relu2" : "silu";
+}
+
+std::span<const ArchitectureSpec> Architectures() noexcept { return kArchitectures; }
+
+const ArchitectureSpec* FindArchitecture(std::string_view name) noexcept {
+  const auto* const row = std::ranges::find(kArchitectures, name, &ArchitectureSpec::name);
+  return row == std::end(kArchitectures) ? nullptr : row;
+}
+
+Result<const ArchitectureSpec*> ArchitectureOf(const Metadata& metadata) {
+  const auto value = BITTERN_TRY(metadata.GetString("general.architecture"));
+  if (!value) {
+    return Fail(ErrorCode::kCorruptFile, "metadata key general.architecture is missing");
+  }
+  if (const ArchitectureSpec* row = FindArchitecture(*value)) return row;
+  std::string known;
+  for (const ArchitectureSpec& row : kArchitectures) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
+  }
+  return Fail(ErrorCode::kUnsupported,
+              fmt::format("architecture \"{}\" is not supported; supported: {}", *value, known));
+}
+
+Result<const ArchitectureSpec*> ArchitectureOfClass(std::string_view hf_class,
+                                                    std::string_view hidden_act) {
+  const ArchitectureSpec* found = nullptr;
+  for (const ArchitectureSpec& row : kArchitectures) {
+    if (hf_class.empty() || std::ranges::find(row.hf_classes, hf_class) == row.hf_classes.end())
+      continue;
+    if (ActivationName(row.activation) == hidden_act) return &row;
+    if (found == nullptr) found = &row;
+  }
+  if (found != nullptr) return found;
+  return Fail(ErrorCode::kUnsupported,
+              fmt::format("architecture {} is not supported; supported: {}", Quoted(hf_class),
+                          KnownClasses()));
+}
+
+}  // namespace bittern::formats

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The architectures that Bittern knows, a row each. The row is all that tells one from another: the
+// readers, the converter, the doctor and the forward pass look here, and nothing else compares
+// names. What the architectures have in common is in model/forward/block.cpp. Any thread.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "formats/metadata.hpp"
+
+namespace bittern::formats {
+
+/// What the feed-forward network applies to its gate.
+enum class Activation { kRelu2, kSilu };
+[[nodiscard]] std::string_view ActivationName(Activation activation) noexcept;
+
+struct ArchitectureSpec {
+  std::string_view name;  ///< general.architecture of a GGUF file
+  /// Classes in config.json of a Hugging Face folder. Several rows may have the same: then
+  /// hidden_act decides. The first is what the converter writes; unused ones are empty.
+  std::array<std::string_view, 2> hf_classes;
+  std::string_view hf_model_type;  ///< model_type in config.json
+  Activation activation;           ///< unless the file says more (model/forward/activation.hpp)
+  /// The name of the same network with the other activation; empty: no such name.
+  std::string_view other_activation;
+  /// BitNet's own classes: they quantise float weights in every pass, config.json has to give the
+  /// base of the rotation, and a file without a chat template gets BitNet's.
+  bool bitnet;
+  bool sub_norms;   ///< attn_sub_norm before o_proj, ffn_sub_norm before down_proj
+  bool head_norms;  ///< q and k of every head pass an RMS norm before their rotation
+  /// GGUF files have the rows of q and k permuted for a rotation of neighbours (x[2i], x[2i+1]).
+  /// Loading puts them back, so the forward pass always rotates halves.
+  bool permuted_qk;
+  /// Activations are quantised in groups of 64 columns instead of whole tokens: for networks that
+  /// were not trained with quantised activations.
+  bool grouped_activations;
+  /// The pre-tokenizer of its byte-level vocabularies; empty: the vocabulary has to tell.
+  std::string_view pre;
+};
+
+[[nodiscard]] std::span<const ArchitectureSpec> Architectures() noexcept;
+
+/// The row of a name; null: unknown.
+[[nodiscard]] const ArchitectureSpec* FindArchitecture(std::string_view name) noexcept;
+
+/// The row of metadata's general.architecture. Errors: kCorruptFile (missing), kUnsupported (not
+/// in the table, which the message lists).
+[[nodiscard]] Result<const ArchitectureSpec*> ArchitectureOf(const Metadata& metadata);
+
+/// The row of a class in config.json and its hidden_act. Error kUnsupported: not in the table,
+/// which the message lists.
+[[nodiscard]] Result<const ArchitectureSpec*> ArchitectureOfClass(std::string_view hf_class,
+                                                                  std::string_view hidden_act);
+
+}  // namespace bittern::formats
