@@ -114,6 +114,23 @@ TEST_P(Vlut, IsExactForEveryNumberOfTokens) {
   }
 }
 
+/// Kernels that take some rows in another way cut the rows by their number and that of the tokens.
+TEST_P(Vlut, IsExactForEveryShareOfTheRows) {
+  for (const std::size_t tiles : {3u, 7u, 16u, 25u, 40u, 67u, 112u}) {
+    for (const std::size_t tokens : {1u, 8u, 13u, 16u, 17u, 24u, 27u, 32u}) {
+      Case c(tiles, 3, tokens, kFills[0]);
+      Check(&c, "random");
+    }
+  }
+}
+
+TEST_P(Vlut, IsExactForManyRowsAtTheExtremes) {
+  for (const Fill& fill : kFills) {
+    Case c(11, 112, 32, fill);
+    Check(&c, fill.name);
+  }
+}
+
 TEST_P(Vlut, IsExactAtTheExtremes) {
   for (const Fill& fill : kFills) {
     // 54 blocks are 6,912 columns, 112 are 14,336: the widest rows of real models.

@@ -94,7 +94,8 @@ BatchKernelChoice ChooseBatchKernel(std::uint64_t ternary_bytes, const kernels::
     const double gain = same ? static_cast<double>(kernels.vlut().gain) : 0;
     return {gain, fmt::format("{}: {:.2f} times as fast as a rule", of, gain)};
   }
-  const std::string machine = fmt::format("{}, {} threads, {}", CpuName(), pool.size(), of);
+  // The number counts the versions of the kernels that were measured.
+  const std::string machine = fmt::format("{}, {} threads, {}, 2", CpuName(), pool.size(), of);
   const auto known = cache.Find(machine);
   const auto gain = known ? Result<double>(*known) : MeasureVlutGain(pool, kernels);
   if (!gain) return {0, "no memory to measure others"};

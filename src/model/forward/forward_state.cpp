@@ -20,6 +20,7 @@ struct Shapes {
   std::size_t tokens, padded_tokens, widest_input, positions;
   std::size_t qkv_rows, gate_rows, up_rows, projected_rows;  // padded, of any layer
   std::size_t skipping_rows;                                 // of down_proj; 0: nothing is skipped
+  std::size_t threads;
   MatrixLayout layout;
 };
 
@@ -49,6 +50,15 @@ std::size_t TableBytes(MatrixLayout layout, std::size_t cols) {
   return quant::LutSteps(LutKindOf(layout), cols) * of_step;
 }
 
+/// Tiles that a thread makes from another layout at a time: a piece by tables is never more than
+/// its share of a matrix (gemm.cpp), and a panel of columns has 16.
+std::size_t MadeTiles(const Shapes& shapes) {
+  const std::size_t rows =
+      std::max({shapes.qkv_rows, shapes.gate_rows, shapes.up_rows, shapes.projected_rows});
+  const std::size_t share = rows / quant::kTileRows / shapes.threads + kSmallestPiece;
+  return std::min(kMostMadeTiles, share);
+}
+
 Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
                                     std::size_t widest_output) {
   const std::string what = "a thread's scratch memory";
@@ -75,7 +85,7 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
       kernels::AttentionScratch(shapes.positions + kernels::kMostAttentionRows, head_dim), what));
   if (shapes.skipping_rows != 0 || shapes.layout == MatrixLayout::kTile48) {
     s.tiles = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
-        kMostMadeTiles * quant::TileBytes(shapes.widest_input), what));
+        MadeTiles(shapes) * quant::TileBytes(shapes.widest_input), what));
   }
   if (shapes.skipping_rows != 0) {
     s.live = BITTERN_TRY(AlignedBuffer<std::uint32_t>::Create(shapes.widest_input + 16, what));
@@ -100,13 +110,13 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   }
   const ModelConfig& c = model.config();
   const auto tokens = static_cast<std::size_t>(max_tokens);
-  const std::size_t widest_input = std::max(
-      {PaddedCols(c.hidden_size), PaddedCols(c.intermediate_size), PaddedCols(c.q_size())});
   Shapes shapes{};
   shapes.tokens = tokens;
-  shapes.padded_tokens =
-      (tokens + kernels::kPanelTokens - 1) / kernels::kPanelTokens * kernels::kPanelTokens;
-  shapes.widest_input = widest_input;
+  shapes.threads = static_cast<std::size_t>(num_threads);
+  constexpr std::size_t kPanel = kernels::kPanelTokens;
+  shapes.padded_tokens = (tokens + kPanel - 1) / kPanel * kPanel;
+  const std::size_t widest_input = shapes.widest_input = std::max(
+      {PaddedCols(c.hidden_size), PaddedCols(c.intermediate_size), PaddedCols(c.q_size())});
   shapes.positions = static_cast<std::size_t>(max_positions);
   shapes.layout = model.weights().layers.front().qkv_proj.layout;
   AddRows(model.weights().layers, &shapes);

@@ -45,8 +45,9 @@ struct QuantizedActivations {
 };
 
 /// Tiles of 16 rows that a batch takes at once by tables (kernels::VlutOps), whose sums then stay
-/// in the second-level cache; and of those, tiles that are made from another layout first.
-inline constexpr std::size_t kMostTableTiles = 64, kMostMadeTiles = 30;
+/// in the second-level cache; and of those, tiles that are made from another layout first. More
+/// than a thread's share of a matrix are never made at once, but for kSmallestPiece.
+inline constexpr std::size_t kMostTableTiles = 112, kMostMadeTiles = 111, kSmallestPiece = 16;
 
 /// Tokens whose tables a lookup kernel's batch keeps at once.
 inline constexpr std::size_t kLutTokens = 8;
@@ -64,11 +65,11 @@ struct ThreadScratch {
   AlignedBuffer<float> normed;            // (widest input padded): a row before quantisation
   AlignedBuffer<std::uint8_t> codes;      // gemm's decoded weight tiles, or VlutScratch
   AlignedBuffer<std::int32_t> sums;       // (N, 32): gemm's output of two tiles; or gemv's, of
-                                          // a few tokens; or (32, 1024): of tables
+                                          // a few tokens; or (32, 1792): of tables
   AlignedBuffer<std::uint8_t> tables;     // (kLutTokens, tables of the widest input): lookup
   AlignedBuffer<float> attention;         // kernels::AttentionScratch
-  AlignedBuffer<std::uint8_t> tiles;      // kMostMadeTiles Tile16 tiles of the widest input: gemm
-                                          // from other layouts
+  AlignedBuffer<std::uint8_t> tiles;      // Tile16 tiles of the widest input, made by gemm from
+                                          // other layouts
   AlignedBuffer<std::uint32_t> live;      // (intermediate_size, and 16): what is not zero
                                           // for all of a few tokens
   AlignedBuffer<std::int32_t> live_sums;  // (intermediate_size): of live rows of up_proj
