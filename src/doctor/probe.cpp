@@ -2,11 +2,15 @@
 // All texts of a probe run in the same passes. One thread calls; the passes use the team.
 #include "doctor/probe.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "eval/scorer.hpp"
+#include "runtime/chat/chat_prompt.hpp"
 
 namespace bittern::doctor {
 namespace {
@@ -21,7 +25,7 @@ constexpr int kBatch = 128;  // tokens of a pass: little more memory than a run 
 constexpr std::size_t kMostTokens = 256, kMostTokensOfMore = 480;  // of a text
 
 /// What follows the probe's texts where more is wanted.
-constexpr std::array<std::string_view, kNumTexts> kMoreTexts = {
+constexpr std::array<std::string_view, kNumPlainTexts> kMoreTexts = {
     " And God said, Let there be a firmament in the midst of the waters, and let it divide the "
     "waters from the waters. And God made the firmament, and divided the waters which were under "
     "the firmament from the waters which were above the firmament: and it was so. And God called "
@@ -45,22 +49,40 @@ constexpr std::array<std::string_view, kNumTexts> kMoreTexts = {
     "\"I was at school,\" he said, \"and then I went to see a friend.\" The first thing you need "
     "to know about a house is who built it, and the second is what it is built of."};
 
-/// Another order of the tokens behind the first, the same every time.
-std::vector<TokenId> Shuffled(std::vector<TokenId> tokens) {
+struct Question {
+  std::string_view question, answer;
+};
+constexpr Question kQuestions[] = {
+    {"What is a dog?", "A dog is a domestic animal of the genus Canis, often kept as a pet."},
+    {"What is the capital of France?", "The capital of France is Paris."},
+    {"Is a dog an animal?", "Yes, a dog is an animal."},
+    {"What is the opposite of hot?", "The opposite of hot is cold."},
+    {"What is water?", "Water is a clear liquid without color or taste that falls as rain."},
+    {"How many days are in a week?", "A week has seven days."},
+    {"What does run mean?", "To run is to move fast on foot."},
+    {"What is the sun?", "The sun is the star that gives light and heat to the earth."},
+    {"What is the chemical symbol of gold?", "The symbol of gold is Au."},
+    {"What is a house?", "A house is a building that people live in."},
+};
+
+/// Another order of the tokens from `first` on, the same every time.
+std::vector<TokenId> Shuffled(std::vector<TokenId> tokens, std::size_t first) {
   std::uint64_t state = 88172645463325252u;
-  for (std::size_t i = tokens.size() - 1; i > 1; --i) {
+  for (std::size_t i = tokens.size() - first; i > 1; --i) {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
-    std::swap(tokens[i], tokens[1 + state % i]);
+    std::swap(tokens[first + i - 1], tokens[first + state % i]);
   }
   return tokens;
 }
 
-std::vector<eval::ScoreGroup> GroupsOf(const runtime::LoadedModel& model, bool order, bool more) {
-  const auto limit = static_cast<std::size_t>(model.model.config().context_length);
-  std::vector<eval::ScoreGroup> groups;
-  for (std::size_t i = 0; i < kNumTexts; ++i) {
+/// Texts of one kind are a group; their scores are put together.
+using Groups = std::vector<eval::ScoreGroup>;
+
+Groups PlainTexts(const runtime::LoadedModel& model, std::size_t limit, bool more) {
+  Groups groups;
+  for (std::size_t i = 0; i < kNumPlainTexts; ++i) {
     std::string text(ProbeTexts()[i]);
     if (more) text += kMoreTexts[i];
     auto tokens = model.tokenizer.Encode(text);
@@ -68,8 +90,41 @@ std::vector<eval::ScoreGroup> GroupsOf(const runtime::LoadedModel& model, bool o
     tokens.resize(std::min({tokens.size(), limit, more ? kMostTokensOfMore : kMostTokens}));
     groups.push_back({{.tokens = tokens, .first_scored = 1}});
   }
-  for (std::size_t i = 0; order && i < kNumTexts; ++i) {
-    groups.push_back({{.tokens = Shuffled(groups[i][0].tokens), .first_scored = 1}});
+  return groups;
+}
+
+/// One conversation of one question in each item; none where the model has no chat form.
+eval::ScoreGroup Conversations(const runtime::LoadedModel& model, std::size_t limit) {
+  Decisions decisions;
+  const auto prompt = runtime::ChatPrompt::Create(model.model.checkpoint().metadata(),
+                                                  model.tokenizer, "", &decisions);
+  if (!prompt) return {};
+  eval::ScoreGroup group;
+  for (const Question& question : kQuestions) {
+    const auto messages = formats::Json::Parse(
+        fmt::format(R"([{{"role":"user","content":"{}"}}])", question.question), {});
+    const auto asked = messages ? prompt->Apply(*messages, model.tokenizer)
+                                : Result<runtime::RenderedPrompt>(tl::unexpected(messages.error()));
+    if (!asked) return {};
+    const auto answer = model.tokenizer.Encode(question.answer, {.add_bos = false});
+    eval::ScoreItem item{.tokens = asked->ids, .first_scored = asked->ids.size()};
+    item.tokens.insert(item.tokens.end(), answer.begin(), answer.end());
+    if (item.first_scored == 0 || answer.empty() || item.tokens.size() > limit) return {};
+    group.push_back(std::move(item));
+  }
+  return group;
+}
+
+/// Of each kind of text a group, and where `order` is wanted one more with the same shuffled.
+Groups GroupsOf(const runtime::LoadedModel& model, bool order, bool more) {
+  const auto limit = static_cast<std::size_t>(model.model.config().context_length);
+  Groups groups = PlainTexts(model, limit, more);
+  if (auto talk = Conversations(model, limit); !talk.empty()) groups.push_back(std::move(talk));
+  const std::size_t kinds = groups.size();
+  for (std::size_t i = 0; order && i < kinds; ++i) {
+    eval::ScoreGroup shuffled = groups[i];
+    for (auto& item : shuffled) item.tokens = Shuffled(std::move(item.tokens), item.first_scored);
+    groups.push_back(std::move(shuffled));
   }
   return groups;
 }
@@ -81,8 +136,8 @@ double Mean(const std::vector<double>& values) {
 
 }  // namespace
 
-const std::array<std::string_view, kNumTexts>& ProbeTexts() noexcept {
-  static constexpr std::array<std::string_view, kNumTexts> kTexts = {
+const std::array<std::string_view, kNumPlainTexts>& ProbeTexts() noexcept {
+  static constexpr std::array<std::string_view, kNumPlainTexts> kTexts = {
       "In the beginning God created the heaven and the earth. And the earth was without form, and "
       "void; and darkness was upon the face of the deep. And the Spirit of God moved upon the face "
       "of the waters. And God said, Let there be light: and there was light. And God saw the "
@@ -110,6 +165,7 @@ const std::array<std::string_view, kNumTexts>& ProbeTexts() noexcept {
 double TextProbe::sum() const noexcept { return std::accumulate(nats.begin(), nats.end(), 0.0); }
 double TextProbe::per_token() const noexcept { return Mean(nats); }
 double TextProbe::per_byte() const noexcept {
+  if (nats.empty()) return std::numeric_limits<double>::infinity();
   return sum() / static_cast<double>(std::max<std::size_t>(bytes, 1));
 }
 
@@ -159,18 +215,22 @@ Result<Probe> RunProbe(formats::Checkpoint checkpoint, const ProbeOptions& optio
                                           .zero_skip = model::SkipMode::kOff}}));
   const auto groups = GroupsOf(*model, options.order, options.more);
   Probe probe{.texts = {}, .uniform = std::log(model->model.config().vocab_size)};
+  const std::size_t kinds = options.order ? groups.size() / 2 : groups.size();
   std::array<double, kNumTexts> shuffled = {};
   const auto keep = [&](std::size_t index, const eval::GroupScores& scores) -> Result<void> {
     std::vector<double> nats;
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < scores[0].size(); ++i) {
-      nats.push_back(scores[0][i].nats);
-      bytes += model->tokenizer.TokenBytes(groups[index][0].tokens[i + 1]).size();
+    for (std::size_t item = 0; item < scores.size(); ++item) {
+      const eval::ScoreItem& text = groups[index][item];
+      for (std::size_t i = 0; i < scores[item].size(); ++i) {
+        nats.push_back(scores[item][i].nats);
+        bytes += model->tokenizer.TokenBytes(text.tokens[text.first_scored + i]).size();
+      }
     }
-    if (index < kNumTexts) {
+    if (index < kinds) {
       probe.texts[index] = {std::move(nats), bytes};
     } else {
-      shuffled[index - kNumTexts] = Mean(nats);
+      shuffled[index - kinds] = Mean(nats);
     }
     return {};
   };

@@ -17,8 +17,11 @@
 namespace bittern::doctor {
 
 /// Texts that models have met in one form or another: scripture, dictionary, plain prose.
-inline constexpr std::size_t kNumTexts = 3;
-[[nodiscard]] const std::array<std::string_view, kNumTexts>& ProbeTexts() noexcept;
+inline constexpr std::size_t kNumPlainTexts = 3;
+[[nodiscard]] const std::array<std::string_view, kNumPlainTexts>& ProbeTexts() noexcept;
+/// With the answers to plain questions in the model's own chat form, of which only the answers
+/// count. A model without a chat form has no such text, and its nats are empty.
+inline constexpr std::size_t kNumTexts = kNumPlainTexts + 1;
 
 /// One text's scores.
 struct TextProbe {
@@ -37,7 +40,7 @@ struct Probe {
   double order_gain = 0;
   double uniform = 0;  ///< nats per token of a model that knows nothing
 
-  /// The text with the fewest nats per byte.
+  /// The text with the fewest nats per byte; one without nats is never it.
   [[nodiscard]] std::size_t best() const noexcept;
   [[nodiscard]] double nats() const noexcept { return texts[best()].per_token(); }
 };

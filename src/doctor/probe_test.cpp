@@ -13,7 +13,7 @@ formats::Checkpoint Open(const char* name) {
 /// Three texts of ten tokens in ten bytes at these costs.
 Probe MakeProbe(double a, double b, double c) {
   Probe probe;
-  for (std::size_t i = 0; i < kNumTexts; ++i) {
+  for (std::size_t i = 0; i < kNumPlainTexts; ++i) {
     probe.texts[i] = {std::vector<double>(10, i == 0 ? a : i == 1 ? b : c), 10};
   }
   return probe;
@@ -26,6 +26,9 @@ TEST(Gain, CountsOnTheTextThatIsKnownBest) {
   EXPECT_FALSE(GainOf(MakeProbe(1, 6, 7), MakeProbe(2, 5, 6)).clear);
   EXPECT_FALSE(GainOf(MakeProbe(2, 6, 7), MakeProbe(2, 6, 7)).clear);
   EXPECT_FALSE(GainOf(MakeProbe(2, 6, 7), MakeProbe(1.99, 6, 7)).clear);
+  // The answers are missing where a model has no chat form.
+  EXPECT_TRUE(MakeProbe(5, 6, 7).texts[kNumPlainTexts].nats.empty());
+  EXPECT_EQ(MakeProbe(5, 6, 7).best(), 0u);
 }
 
 TEST(Gain, ChanceIsNoGain) {
@@ -40,6 +43,13 @@ TEST(Probe, AModelKnowsItsOwnKindOfTextBest) {
   EXPECT_GT(kjv.order_gain, 1.6);
   const Probe pocket = RunProbe(Open("pocket-8m-i2s.gguf"), {.order = true}).value();
   EXPECT_EQ(pocket.best(), 1u);
+  EXPECT_GT(pocket.order_gain, 1.6);
+}
+
+TEST(Probe, AModelThatTalksKnowsAnswersBest) {
+  const Probe pocket = RunProbe(Open("pocket-2-i2s.gguf"), {.order = true}).value();
+  EXPECT_EQ(pocket.best(), kNumPlainTexts);
+  EXPECT_LT(pocket.nats(), 0.5);
   EXPECT_GT(pocket.order_gain, 1.6);
 }
 
