@@ -4,11 +4,15 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { chromium } from "playwright-core";
 const [program, pictures] = process.argv.slice(2);
-const server = spawn(program, ["serve", "--port", "0", "-t", "1", "--log-format", "none"]);
-const url = await new Promise((resolve) => {
-  let text = "";
-  server.stderr.on("data", (part) => { text += part; const m = /ready: .* at (http:\S+),/.exec(text); if (m) resolve(m[1]); });
-});
+async function start(...flags) {
+  const server = spawn(program, ["serve", "--port", "0", "-t", "1", "--log-format", "none", ...flags]);
+  const url = await new Promise((resolve) => {
+    let text = "";
+    server.stderr.on("data", (part) => { text += part; const m = /ready: .* at (http:[^\s,]+),?/.exec(text); if (m) resolve(m[1]); });
+  });
+  return { server, url };
+}
+const { server, url } = await start();
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
 const context = await browser.newContext({ viewport: { width: 1100, height: 750 }, acceptDownloads: true });
 const page = await context.newPage();
@@ -73,6 +77,32 @@ assert.equal(overflow, false, "the phone scrolls sideways");
 const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
 console.log("first paint", paint, "ms; problems:", problems);
 assert.deepEqual(problems, []);
-await browser.close();
 server.kill("SIGTERM");
+
+// Several models: the page lists them, and keeps the one that was chosen.
+const many = await start("--models-dir", new URL("../../../models", import.meta.url).pathname);
+const other = await (await browser.newContext({ viewport: { width: 1100, height: 750 } })).newPage();
+other.on("console", (message) => { if (message.type() === "error") problems.push(message.text()); });
+const isShown = () => other.waitForFunction(() => /\/ \d+/.test(document.querySelector("#used").textContent) && document.querySelector("#model").textContent === "");
+const replyTo = async (text) => {
+  await other.fill("#input", text); await other.press("#input", "Enter");
+  await other.waitForFunction(() => document.querySelector("#stop").hidden, null, { timeout: 120000 });
+  return other.locator("article.assistant .text").last().innerText();
+};
+await other.goto(many.url);
+await isShown();
+assert.ok(await other.locator("#choice option").count() >= 2);
+await other.selectOption("#choice", "pocket-2-i2s"); await isShown();
+assert.equal(await replyTo("What is the capital of France?"), "The capital of France is Paris.");
+await other.getByRole("button", { name: "Verify" }).last().click();
+await other.waitForFunction(() => [...document.querySelectorAll("button")].some((b) => /Identical/.test(b.textContent)), null, { timeout: 60000 });
+await other.selectOption("#choice", "pocket-8m-i2s"); await isShown();
+await other.click("#new");
+assert.notEqual(await replyTo("What is the capital of France?"), "The capital of France is Paris.");
+await other.screenshot({ path: pictures + "/models.png" });
+await other.reload(); await isShown();
+assert.equal(await other.inputValue("#choice"), "pocket-8m-i2s");
+assert.deepEqual(problems, []);
+await browser.close();
+many.server.kill("SIGTERM");
 console.log("passed: the page");
