@@ -66,8 +66,6 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
     {"--slots --webui --props --no-context-shift --cache-prompt", kIgnored, kNone, "serve"},
     {"--embedding --embeddings --rerank --reranking", kRefused, kNone, "serve",
      "the server generates text; it makes no embeddings"},
-    {"--ssl-key-file --ssl-cert-file", kRefused, kOne, "serve",
-     "put a proxy with TLS (HAProxy, nginx) in front of the server"},
     {"--api-prefix", kRefused, kOne, "serve", "put a proxy in front of the server"},
     {"--models-preset", kRefused, kOne, "serve", "use --models-dir FOLDER"},
     {"--models-autoload", kIgnored, kNone, "serve"},

@@ -18,6 +18,7 @@
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
 #include "runtime/engine/cache_size.hpp"
+#include "serve/http/tls.hpp"
 #include "serve/server.hpp"
 
 namespace bittern::cli {
@@ -48,7 +49,13 @@ struct ServeOptions {
   std::string models_dir;
   int models_max = 4, models_mib = 0;
   bool no_models_autoload = false;
+  std::string certificate, certificate_key;
 };
+
+std::string UrlOf(const ServeOptions& options, const serve::Server& server) {
+  return fmt::format("{}://{}:{}", options.certificate.empty() ? "http" : "https",
+                     options.server.http.host, server.port());
+}
 
 void LogText(const serve::AccessRecord& record) {
   PrintError("{} {} {} {} {} bytes {:.3f} s{}{}{}\n", record.peer, record.method, record.path,
@@ -231,7 +238,7 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
                                     .most_waiting = static_cast<std::size_t>(options.queue),
                                     .autoload = !options.no_models_autoload};
   server->SetModels(std::make_unique<serve::Models>(std::move(files), maker, limits));
-  PrintError("ready: {} models at http://{}:{}\n", count, options.server.http.host, server->port());
+  PrintError("ready: {} models at {}\n", count, UrlOf(options, *server));
   return {};
 }
 
@@ -241,14 +248,17 @@ Result<int> RunServe(ServeOptions options) {
   BITTERN_TRY(ReadKeys(options.key_file, &options.server.api_keys));
   options.server.slots = !options.no_slots;
   options.server.page = !options.no_page;
+  if (!options.certificate.empty()) {
+    options.server.http.tls =
+        BITTERN_TRY(serve::Tls::Load(options.certificate, options.certificate_key));
+  }
   if (options.log_format == "text") options.server.http.on_access = LogText;
   if (options.log_format == "json") options.server.http.on_access = LogJson;
   const sigset_t set = EndSignals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   auto server = BITTERN_TRY(serve::Server::Start(options.server));
   SignalWatch watch(server.get());
-  PrintError("loading the model; http://{}:{}/health tells when it is ready\n",
-             options.server.http.host, server->port());
+  PrintError("loading the model; {}/health tells when it is ready\n", UrlOf(options, *server));
   if (!options.models_dir.empty()) {
     BITTERN_TRY(ServeModels(options, server.get()));
     watch.SetReady();
@@ -259,9 +269,8 @@ Result<int> RunServe(ServeOptions options) {
   const int context = service->options().engine.context_length;
   server->SetService(std::move(service));
   watch.SetReady();
-  PrintError("ready: {} at http://{}:{}, {} requests at a time, {} tokens each\n",
-             ServedName(options), options.server.http.host, server->port(), options.parallel,
-             context);
+  PrintError("ready: {} at {}, {} requests at a time, {} tokens each\n", ServedName(options),
+             UrlOf(options, *server), options.parallel, context);
   server->Wait();
   return watch.stopped() ? kExitInterrupted : 0;
 }
@@ -321,6 +330,18 @@ void AddServerFlags(CLI::App* command, ServeOptions* options) {
                     "Every answer carries a receipt (docs/receipts.md)");
   command->add_flag("--no-slots", options->no_slots, "Do not answer /slots");
   command->add_flag("--no-webui,--no-ui", options->no_page, "No page at /");
+  CLI::Option* certificate =
+      command
+          ->add_option("--ssl-cert-file", options->certificate,
+                       "Answer by HTTPS: the certificate, then those that sign it (PEM)")
+          ->type_name("FILE");
+  CLI::Option* key = command
+                         ->add_option("--ssl-key-file", options->certificate_key,
+                                      "The certificate's private key (PEM, no password)")
+                         ->type_name("FILE")
+                         ->needs(certificate);
+  certificate->needs(key);
+
   command->add_option("--path", options->server.folder, "Serve files of this folder, not the page")
       ->type_name("FOLDER");
 }

@@ -12,7 +12,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
@@ -21,6 +20,7 @@
 #include <set>
 
 #include "serve/http/http_text.hpp"
+#include "serve/http/transport.hpp"
 
 namespace bittern::serve {
 
@@ -60,16 +60,17 @@ struct HttpServer::Impl {
 /// One connection. All members run on the thread of Run.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
-  HttpConnection(HttpServer::Impl* server, tcp::socket socket)
-      : server_(server), socket_(std::move(socket)) {
+  HttpConnection(HttpServer::Impl* server, tcp::socket socket) : server_(server) {
     error_code error;
-    const auto peer = socket_.remote_endpoint(error);
+    const auto peer = socket.remote_endpoint(error);
     if (!error) peer_ = peer.address().to_string();
-    (void)socket_.set_option(tcp::no_delay(true), error);
+    (void)socket.set_option(tcp::no_delay(true), error);
+    transport_ = server->options.tls ? TlsTransportOf(server->options.tls, std::move(socket))
+                                     : std::make_unique<PlainTransport>(std::move(socket));
     NewRequest();
   }
 
-  void Read();
+  void Begin();
   void Close();
   /// Closes what has waited too long; sends pings.
   void OnTick(Clock::time_point now);
@@ -89,6 +90,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   enum class State { kReading, kAnswering, kLingering, kClosed };
   using Parser = http::request_parser<http::string_body>;
 
+  void Read();
   void NewRequest();
   void OnRead(const error_code& error, std::size_t size);
   void Parse();
@@ -107,7 +109,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   }
 
   HttpServer::Impl* server_;
-  tcp::socket socket_;
+  std::unique_ptr<Transport> transport_;
   std::string peer_;
   State state_ = State::kReading;
   std::array<char, kReadBytes> scratch_;
@@ -140,14 +142,23 @@ void HttpConnection::NewRequest() {
   SetDeadline(server_->options.idle_s);
 }
 
+void HttpConnection::Begin() {
+  SetDeadline(server_->options.timeout_s);
+  transport_->Begin([self = shared_from_this()](const error_code& error) {
+    if (error) return self->Close();
+    self->SetDeadline(self->server_->options.idle_s);
+    self->Read();
+  });
+}
+
 void HttpConnection::Read() {
   if (reading_ || state_ == State::kClosed) return;
   if (state_ == State::kAnswering && buffer_.size() >= kMostAhead) return;
   reading_ = true;
-  socket_.async_read_some(asio::buffer(scratch_),
-                          [self = shared_from_this()](const error_code& error, std::size_t size) {
-                            self->OnRead(error, size);
-                          });
+  transport_->Read(asio::buffer(scratch_),
+                   [self = shared_from_this()](const error_code& error, std::size_t size) {
+                     self->OnRead(error, size);
+                   });
 }
 
 void HttpConnection::OnRead(const error_code& error, std::size_t size) {
@@ -317,10 +328,8 @@ void HttpConnection::Flush() {
   std::swap(sending_, out_);
   std::vector<asio::const_buffer> buffers;
   for (const std::string& bytes : sending_) buffers.push_back(asio::buffer(bytes));
-  asio::async_write(socket_, buffers,
-                    [self = shared_from_this()](const error_code& error, std::size_t) {
-                      self->OnWritten(error);
-                    });
+  transport_->Write(
+      buffers, [self = shared_from_this()](const error_code& error) { self->OnWritten(error); });
 }
 
 void HttpConnection::OnWritten(const error_code& error) {
@@ -347,10 +356,10 @@ void HttpConnection::FinishAnswer() {
   }
   state_ = State::kLingering;
   SetDeadline(kLingerSeconds);
-  error_code error;
-  (void)socket_.shutdown(tcp::socket::shutdown_send, error);
-  if (error) return Close();
   Read();
+  transport_->EndWriting([self = shared_from_this()](const error_code& error) {
+    if (error) self->Close();
+  });
 }
 
 void HttpConnection::Gone() {
@@ -365,8 +374,7 @@ void HttpConnection::Close() {
   if (state_ == State::kClosed) return;
   if (const auto exchange = exchange_.lock()) exchange->gone_.store(true);
   state_ = State::kClosed;
-  error_code error;
-  (void)socket_.close(error);
+  transport_->Close();
   const auto self = shared_from_this();
   server_->connections.erase(self);
   server_->open.store(server_->connections.size());
@@ -414,7 +422,7 @@ void HttpServer::Impl::OnAccept(const error_code& error, tcp::socket socket) {
   connections.insert(connection);
   open.store(connections.size());
   accepted.fetch_add(1);
-  connection->Read();
+  connection->Begin();
   Accept();
 }
 

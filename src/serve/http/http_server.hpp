@@ -19,6 +19,8 @@
 
 namespace bittern::serve {
 
+class Tls;
+
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
@@ -97,6 +99,7 @@ struct HttpServerOptions {
   int idle_s = 75;     ///< that a connection may be kept without a request
   int ping_s = 15;     ///< without a piece until a ping
   int max_connections = 4096;
+  std::shared_ptr<const Tls> tls = nullptr;                 ///< null: connections are not encrypted
   std::function<void(const AccessRecord&)> on_access = {};  ///< by the thread of Run
 };
 

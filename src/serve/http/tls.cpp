@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenSSL through Boost.Asio. OpenSSL's headers stay in this file. Key and certificates are read
+// once, when the server starts; each connection then has a stream of its own on the server's
+// thread.
+#include "serve/http/tls.hpp"
+
+#include <fmt/format.h>
+
+#ifdef BITTERN_HAS_TLS
+#include <boost/asio/ssl.hpp>
+#endif
+
+#include "serve/http/transport.hpp"
+
+namespace bittern::serve {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+#ifndef BITTERN_HAS_TLS
+
+struct Tls::Impl {};
+
+Result<std::shared_ptr<const Tls>> Tls::Load(const std::string& /*certificate_file*/,
+                                             const std::string& /*key_file*/) {
+  return Fail(ErrorCode::kUnsupported,
+              "this program was built without TLS: put a proxy with TLS (HAProxy, nginx) in front "
+              "of the server");
+}
+
+std::unique_ptr<Transport> TlsTransportOf(std::shared_ptr<const Tls> /*tls*/, tcp::socket socket) {
+  return std::make_unique<PlainTransport>(std::move(socket));  // there is no Tls to call it with
+}
+
+#else
+
+struct Tls::Impl {
+  // A stream takes it without const, and only makes its own state from it.
+  mutable asio::ssl::context context{asio::ssl::context::tls_server};
+};
+
+namespace {
+
+class TlsTransport final : public Transport {
+ public:
+  TlsTransport(std::shared_ptr<const Tls> tls, tcp::socket socket)
+      : tls_(std::move(tls)), stream_(std::move(socket), tls_->impl().context) {}
+
+  void Begin(Done done) override {
+    stream_.async_handshake(asio::ssl::stream_base::server, std::move(done));
+  }
+  void Read(asio::mutable_buffer into, DoneReading done) override {
+    stream_.async_read_some(into, std::move(done));
+  }
+  void Write(const std::vector<asio::const_buffer>& bytes, Done done) override {
+    asio::async_write(
+        stream_, bytes,
+        [done = std::move(done)](const ErrorCode& error, std::size_t) { done(error); });
+  }
+  void EndWriting(Done done) override { stream_.async_shutdown(std::move(done)); }
+  void Close() override {
+    ErrorCode error;
+    (void)stream_.next_layer().close(error);
+  }
+
+ private:
+  std::shared_ptr<const Tls> tls_;
+  asio::ssl::stream<tcp::socket> stream_;
+};
+
+Result<void> CheckLoaded(const boost::system::error_code& error, const std::string& file,
+                         std::string_view expected) {
+  if (!error) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: {} expected ({})", file, expected, error.message()));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Tls>> Tls::Load(const std::string& certificate_file,
+                                             const std::string& key_file) {
+  using Context = asio::ssl::context;
+  auto impl = std::make_unique<Impl>();
+  boost::system::error_code error;
+  (void)impl->context.set_options(Context::default_workarounds | Context::no_tlsv1 |
+                                      Context::no_tlsv1_1 | Context::no_compression,
+                                  error);
+  // Without a callback OpenSSL would ask for a password at the terminal.
+  (void)impl->context.set_password_callback(
+      [](std::size_t, Context::password_purpose) { return std::string(); }, error);
+  (void)impl->context.use_certificate_chain_file(certificate_file, error);
+  BITTERN_TRY(CheckLoaded(error, certificate_file, "a certificate in PEM form"));
+  (void)impl->context.use_private_key_file(key_file, Context::pem, error);
+  BITTERN_TRY(CheckLoaded(error, key_file,
+                          "the certificate's private key, in PEM form and without a password,"));
+  return std::make_shared<const Tls>(std::move(impl));
+}
+
+std::unique_ptr<Transport> TlsTransportOf(std::shared_ptr<const Tls> tls, tcp::socket socket) {
+  return std::make_unique<TlsTransport>(std::move(tls), std::move(socket));
+}
+
+#endif
+
+Tls::Tls(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Tls::~Tls() = default;
+
+}  // namespace bittern::serve
