@@ -9,6 +9,8 @@
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/doctor/doctor_report.hpp"
+#include "cli/hub/options.hpp"
+#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
@@ -182,7 +184,8 @@ Result<Outcome> Examine(const DoctorOptions& options, const doctor::Opener& open
   return found;
 }
 
-Result<int> RunDoctor(const DoctorOptions& options) {
+Result<int> RunDoctor(DoctorOptions options) {
+  options.path = BITTERN_TRY(hub::LocalModel(options.path));
   const doctor::Opener open = [&] { return OpenModelFile(options.path); };
   const Outcome found = BITTERN_TRY(Examine(options, open));
   if (!options.html.empty()) BITTERN_TRY(WritePage(options, open, found));
@@ -233,6 +236,7 @@ void AddDoctor(CLI::App& app, int* exit_code) {
                    "$BITTERN_MODEL, else the built-in model")
       ->type_name("FILE")
       ->check(FileName());
+  AddHubModelOptions(*command, &options->path);
   command
       ->add_option(
           "--fix", options->fixed,
