@@ -5,6 +5,7 @@ Tests change `hook` to answer otherwise and read `log` to see what was asked."""
 import hashlib
 import http.server
 import json
+import ssl
 import threading
 import urllib.parse
 
@@ -134,16 +135,21 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Hub:
-    def __init__(self):
+    def __init__(self, tls=None):
+        """tls: a file with key and certificate (PEM); both hosts then speak https."""
         self.repos, self.blobs, self.log, self.hook = {}, {}, [], None
         self.lock = threading.Lock()
         self.servers = []
         for role in ("hub", "cdn"):
             server = Server(("127.0.0.1", 0), Handler)
             server.hub, server.role = self, role
+            if tls:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(tls)
+                server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
             threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
             self.servers.append(server)
-        self.url, self.cdn = ("http://127.0.0.1:%d" % s.server_address[1] for s in self.servers)
+        self.url, self.cdn = ("http%s://127.0.0.1:%d" % ("s" if tls else "", s.server_address[1]) for s in self.servers)
 
     def add(self, repo, files, token=None):
         self.repos[repo] = {"files": files, "token": token}

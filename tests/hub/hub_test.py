@@ -353,19 +353,19 @@ class Networks(HubTest):
     def test_retry_after_is_bounded(self):
         self.fail_first(1, 429, Retry_After="86400")
         start = time.monotonic()
-        self.assertIn("86400 s", self.pull(REPO, code=2).stderr)
+        self.assertIn("86400 s", self.pull(REPO, code=3).stderr)
         self.assertLess(time.monotonic() - start, 5)
 
     def test_errors_of_the_server_are_tried_again(self):
         self.assertEqual(len(self.fail_first(2, 503)), 0)
         self.pull(REPO)
         self.fail_first(100, 500)
-        self.assertIn("status 500", self.pull(REPO, "--retries", "1", code=2).stderr)
+        self.assertIn("status 500", self.pull(REPO, "--retries", "1", code=3).stderr)
 
     def test_silence_ends(self):
         self.hub.hook = lambda request: time.sleep(6) or False
         start = time.monotonic()
-        self.pull(REPO, "--retries", "0", code=2, HF_HUB_DOWNLOAD_TIMEOUT="1")
+        self.pull(REPO, "--retries", "0", code=3, HF_HUB_DOWNLOAD_TIMEOUT="1")
         self.assertLess(time.monotonic() - start, 5)
 
     def test_two_pulls_at_once(self):
@@ -399,7 +399,7 @@ class Networks(HubTest):
 
     def test_full_disk(self):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-        said = self.pull("user/big", code=2, preexec_fn=limit).stderr
+        said = self.pull("user/big", code=3, preexec_fn=limit).stderr
         self.assertIn("cannot write", said)
         self.check_big(self.pull("user/big"))
 
@@ -414,13 +414,88 @@ class Networks(HubTest):
                 request.send(200, X_Linked_Etag=sha256(self.big), X_Linked_Size=str(1 << 45))
             return request.kind in ("list", "file")
         self.hub.hook = hook
-        self.assertIn("are needed", self.pull("user/big", code=2).stderr)
+        self.assertIn("are needed", self.pull("user/big", code=3).stderr)
+
+    def test_progress_on_a_terminal(self):
+        def slowly(request):
+            if request.kind == "blob":
+                time.sleep(0.8)
+            return False
+        self.hub.hook = slowly
+        main, side = os.openpty()
+        pull = subprocess.Popen([BITTERN, "pull", "user/big", "--connections", "1"], env=self.env(), stderr=side,
+                                stdout=subprocess.DEVNULL)
+        os.close(side)
+        seen = b""
+        try:
+            while part := os.read(main, 4096):
+                seen += part
+        except OSError:  # the other side is closed
+            pass
+        os.close(main)
+        self.assertEqual(pull.wait(), 0)
+        self.assertRegex(seen.decode(), r"big-tq2_0.gguf: \d+ %, [\d.]+ of 50.3 MB, [\d.]+ MB/s, \d+ s left")
+
+    def test_interrupt_of_run(self):
+        passed = self.hold_after(1_000_000)
+        run = subprocess.Popen([BITTERN, "run", "-hf", "user/big", "-p", "x"], env=self.env(), text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        passed.wait(20)
+        time.sleep(0.5)
+        run.send_signal(signal.SIGINT)
+        self.assertIn("are kept", run.communicate(timeout=20)[1])
+        self.assertEqual(run.returncode, 130)
+
+    def test_serve(self):
+        serve = subprocess.Popen([BITTERN, "serve", "-hf", REPO, "--port", "0", "-c", "64"], env=self.env(), text=True,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        lines = []
+        for line in serve.stderr:
+            lines.append(line)
+            if line.startswith("ready:"):
+                break
+        serve.terminate()
+        serve.communicate(timeout=20)
+        self.assertIn(f"ready: {REPO} at http://127.0.0.1:", "".join(lines))
 
     def test_proxy(self):
         """The environment's proxy gets the requests."""
         self.pull(REPO, no_proxy="", http_proxy=self.hub.cdn, code=2)
         self.assertEqual(self.hub.asked(host="hub"), [])
         self.assertTrue(self.hub.asked(host="cdn"))
+
+
+class Encrypted(HubTest):
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("openssl"):
+            self.skipTest("no openssl")
+        self.pem = self.folder / "cert.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.pem, "-out",
+                        self.folder / "c", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True, capture_output=True)
+        self.pem.write_text(self.pem.read_text() + (self.folder / "c").read_text())
+        self.tls = Hub(tls=self.pem)
+        self.addCleanup(self.tls.close)
+        self.tls.add(REPO, {FILE: self.model})
+
+    def test_hosts_prove_themselves(self):
+        self.assertIn("certificate", self.pull(REPO, code=3, HF_ENDPOINT=self.tls.url).stderr)
+        self.assertEqual(self.tls.log, [])
+        place = self.pull(REPO, HF_ENDPOINT=self.tls.url, SSL_CERT_FILE=str(self.pem)).stdout.strip()
+        self.assertEqual(pathlib.Path(place).read_bytes(), self.model)
+
+    def test_no_redirect_out_of_encryption(self):
+        self.tls.cdn = self.hub.cdn
+        self.assertIn("from https to http", self.pull(REPO, code=2, HF_ENDPOINT=self.tls.url,
+                                                      SSL_CERT_FILE=str(self.pem)).stderr)
+        self.assertEqual(self.hub.log, [])
+
+    def test_hosts_that_hang_up(self):
+        """A closed connection must be an error of this request, not the end of the process (SIGPIPE)."""
+        self.tls.hook = lambda request: request.connection.close() or True
+        done = self.pull(REPO, "--retries", "2", code=3, HF_ENDPOINT=self.tls.url, SSL_CERT_FILE=str(self.pem))
+        self.assertIn("error: ", done.stderr)
 
 
 class Names(HubTest):

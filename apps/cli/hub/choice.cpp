@@ -55,6 +55,8 @@ struct Gguf {
   std::size_t rank;  ///< of its format in kTernary; their count for others
 };
 
+constexpr int kMostParts = 999;
+
 /// Of "a-00002-of-00003.gguf" the number of parts and "a"; 0 where the name is not so.
 std::pair<int, std::string> SplitName(const std::string& path) {
   constexpr std::size_t kTail = std::string_view("-00002-of-00003.gguf").size();
@@ -66,7 +68,7 @@ std::pair<int, std::string> SplitName(const std::string& path) {
     return error == std::errc() && end == tail.data() + at + 5;
   };
   const bool split = tail[0] == '-' && tail.substr(6, 4) == "-of-" && read(1, &part) &&
-                     read(10, &count) && part >= 1 && part <= count;
+                     read(10, &count) && part >= 1 && part <= count && count <= kMostParts;
   return {split ? count : 0, path.substr(0, path.size() - kTail)};
 }
 

@@ -55,6 +55,7 @@ std::string JsonLine(const ordered_json& json) {
 }
 
 int PrintResult(const Result<std::string>& text) {
+  if (!text && text.error().code == ErrorCode::kIo) return Report(text.error(), kExitRuntime);
   if (!text) return Report(text.error());
   StandardOutput output;
   output.Write(*text);

@@ -60,9 +60,11 @@ class HttpReceiver {
 
 class HttpClient {
  public:
-  /// `stall`: an exchange that brings nothing for so long ends. Errors: kUnsupported (this build
-  /// has no downloads), kInternal.
-  [[nodiscard]] static Result<std::unique_ptr<HttpClient>> Create(std::chrono::seconds stall);
+  /// `stall`: an exchange that brings nothing for so long ends. `ca_file`: certificates (PEM) that
+  /// prove hosts; empty: the system's. Errors: kUnsupported (this build has no downloads),
+  /// kInternal.
+  [[nodiscard]] static Result<std::unique_ptr<HttpClient>> Create(std::chrono::seconds stall,
+                                                                  const std::string& ca_file);
   virtual ~HttpClient() = default;
 
   /// Begins an exchange. The receiver must live until its OnEnd or Cancel. Error kInternal.

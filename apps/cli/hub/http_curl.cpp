@@ -108,7 +108,8 @@ bool IsWorthRetrying(CURLcode code) {
 
 class CurlClient final : public HttpClient {
  public:
-  CurlClient(CURLM* multi, std::chrono::seconds stall) : multi_(multi), stall_(stall) {}
+  CurlClient(CURLM* multi, std::chrono::seconds stall, std::string ca_file)
+      : multi_(multi), stall_(stall), ca_file_(std::move(ca_file)) {}
   CurlClient(const CurlClient&) = delete;
   CurlClient& operator=(const CurlClient&) = delete;
   ~CurlClient() override {
@@ -163,7 +164,8 @@ class CurlClient final : public HttpClient {
       curl_easy_setopt(easy, CURLOPT_RANGE, range.c_str());
     }
     curl_easy_setopt(easy, CURLOPT_NOBODY, request.head_only ? 1L : 0L);
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    // Not CURLOPT_NOSIGNAL: OpenSSL writes to closed sockets, and libcurl holds SIGPIPE off then.
+    if (!ca_file_.empty()) curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file_.c_str());
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -212,6 +214,7 @@ class CurlClient final : public HttpClient {
 
   CURLM* multi_;
   std::chrono::seconds stall_;
+  std::string ca_file_;
   std::vector<std::unique_ptr<Exchange>> exchanges_;
 };
 
@@ -225,11 +228,12 @@ std::string PartOf(CURLU* url, CURLUPart part, unsigned flags) {
 
 }  // namespace
 
-Result<std::unique_ptr<HttpClient>> HttpClient::Create(std::chrono::seconds stall) {
+Result<std::unique_ptr<HttpClient>> HttpClient::Create(std::chrono::seconds stall,
+                                                       const std::string& ca_file) {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   CURLM* multi = started == CURLE_OK ? curl_multi_init() : nullptr;
   if (multi == nullptr) return Fail(ErrorCode::kInternal, "libcurl could not be started");
-  return std::make_unique<CurlClient>(multi, stall);
+  return std::make_unique<CurlClient>(multi, stall, ca_file);
 }
 
 Result<std::string> ResolveUrl(const std::string& base, const std::string& location) {

@@ -25,7 +25,8 @@ Result<Digest> Digest::Create(DigestKind /*kind*/, std::uint64_t /*size*/) { ret
 void Digest::Add(std::span<const std::byte> /*bytes*/) {}
 std::string Digest::Finish() { return {}; }
 
-Result<std::unique_ptr<HttpClient>> HttpClient::Create(std::chrono::seconds /*stall*/) {
+Result<std::unique_ptr<HttpClient>> HttpClient::Create(std::chrono::seconds /*stall*/,
+                                                       const std::string& /*ca_file*/) {
   return Missing();
 }
 Result<std::string> ResolveUrl(const std::string& /*base*/, const std::string& /*location*/) {

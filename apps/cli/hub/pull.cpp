@@ -92,7 +92,7 @@ class Puller {
 
   Result<Pulled> Run() {
     const auto start = std::chrono::steady_clock::now();
-    client_ = BITTERN_TRY(HttpClient::Create(settings_.stall));
+    client_ = BITTERN_TRY(HttpClient::Create(settings_.stall, settings_.ca_file));
     const RepoInfo info = BITTERN_TRY(AskInfo());
     const Choice choice = BITTERN_TRY(ChooseOf(info));
     BITTERN_TRY(cache_.MakeFolders(reference_.repo));

@@ -15,7 +15,7 @@ namespace {
 
 using formats::Json;
 
-constexpr std::size_t kMostFiles = 100000;
+constexpr std::size_t kMostFiles = 20000;
 constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 46;
 
 tl::unexpected<Error> NotSuch(const char* what, const Json* found) {

@@ -12,7 +12,7 @@ namespace {
 class RouteTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!HttpClient::Create(std::chrono::seconds(1))) GTEST_SKIP() << "built without libcurl";
+    if (!HttpClient::Create(std::chrono::seconds(1), "")) GTEST_SKIP() << "built without libcurl";
   }
 };
 

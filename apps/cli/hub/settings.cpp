@@ -117,6 +117,7 @@ Result<Settings> SettingsOfUser() {
   settings.offline = given.offline || IsTrue(Variable({"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"}));
   settings.connections = given.connections.value_or(settings.connections);
   settings.retries = given.retries.value_or(settings.retries);
+  settings.ca_file = Variable({"CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"});
   int seconds = 0;
   const std::string stall = Variable({"HF_HUB_DOWNLOAD_TIMEOUT"});
   std::from_chars(stall.data(), stall.data() + stall.size(), seconds);

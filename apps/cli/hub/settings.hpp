@@ -20,6 +20,7 @@ struct Settings {
   int connections = 4;  ///< 1 to 16, for one file
   int retries = 5;      ///< in a row without a byte, each after twice the time
   std::chrono::seconds stall{30};
+  std::string ca_file;  ///< certificates (PEM); empty: the system's
 };
 
 /// What flags of this process say; each goes before its variable.
@@ -31,7 +32,8 @@ struct Given {
 [[nodiscard]] Given& GivenByFlags() noexcept;
 
 /// Of GivenByFlags, else HF_ENDPOINT; HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, HOME; HF_TOKEN or the
-/// file of HF_TOKEN_PATH, "token" in HF_HOME; HF_HUB_OFFLINE; HF_HUB_DOWNLOAD_TIMEOUT (seconds).
+/// file of HF_TOKEN_PATH, "token" in HF_HOME; HF_HUB_OFFLINE; HF_HUB_DOWNLOAD_TIMEOUT (seconds);
+/// CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE or SSL_CERT_FILE.
 /// Error kInvalidArgument: an endpoint that is no address, a token that cannot be sent, no HOME.
 [[nodiscard]] Result<Settings> SettingsOfUser();
 

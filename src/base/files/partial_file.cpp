@@ -113,6 +113,7 @@ Result<std::optional<FileLock>> FileLock::Try(const std::filesystem::path& path)
   while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno == EWOULDBLOCK) return std::nullopt;
+    if (errno == ENOLCK || errno == EOPNOTSUPP || errno == ENOSYS) break;  // no locks here
     return SystemError(path, "lock", errno);
   }
   return std::optional<FileLock>(std::move(lock));

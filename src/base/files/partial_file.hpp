@@ -49,7 +49,7 @@ class PartialFile {
 class FileLock {
  public:
   /// Nothing where another process has the lock. The file is made where it is missing and stays.
-  /// Error kIo.
+  /// On file systems without locks every caller gets it. Error kIo.
   [[nodiscard]] static Result<std::optional<FileLock>> Try(const std::filesystem::path& path);
 
   FileLock(FileLock&& other) noexcept;
