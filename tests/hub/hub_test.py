@@ -14,62 +14,12 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 import unittest
 
+from hub_case import BITTERN, FILE, MODEL, REPO, HubTest
 from hub_server import COMMIT, Hub, git_sha1, sha256
-
-BITTERN, MODEL = os.path.abspath(sys.argv.pop(1)), pathlib.Path(sys.argv.pop(1))
-CHUNK = 16 << 20
-REPO, FILE = "user/tern-GGUF", "tern-i2_s.gguf"
-
-
-class HubTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.hub = Hub()
-        cls.model = MODEL.read_bytes()
-        cls.big = random.Random(1).randbytes(3 * CHUNK + 12345)
-        cls.hub.add(REPO, {FILE: cls.model, "README.md": b"# A tern\n"})
-        cls.hub.add("user/big", {"big-tq2_0.gguf": cls.big})
-        cls.hub.add("user/gated", {FILE: cls.model}, token="hf_secret")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.hub.close()
-
-    def setUp(self):
-        self.hub.calm()
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bittern-hub-"))
-        self.addCleanup(shutil.rmtree, self.folder, True)
-        self.cache = self.folder / "cache" / "hub"
-
-    def env(self, **more):
-        keep = {k: v for k, v in os.environ.items() if k in ("PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS")}
-        return keep | {"HOME": str(self.folder), "HF_HUB_CACHE": str(self.cache), "HF_ENDPOINT": self.hub.url,
-                       "no_proxy": "*", "HF_HUB_DOWNLOAD_TIMEOUT": "5"} | more
-
-    def run_bittern(self, *words, code=0, timeout=120, preexec_fn=None, **env):
-        done = subprocess.run([BITTERN, *words], capture_output=True, text=True, env=self.env(**env),
-                              stdin=subprocess.DEVNULL, timeout=timeout, preexec_fn=preexec_fn)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done
-
-    def pull(self, *words, **more):
-        return self.run_bittern("pull", *words, **more)
-
-    def repo_folder(self, repo):
-        return self.cache / ("models--" + repo.replace("/", "--"))
-
-    def unfinished(self, repo):
-        return sorted((self.repo_folder(repo) / "blobs").glob("*.incomplete"))
-
-    def check_big(self, done):
-        self.assertEqual(pathlib.Path(done.stdout.strip()).read_bytes(), self.big)
-        self.assertEqual(self.unfinished("user/big"), [])
 
 
 class Layout(HubTest):
@@ -396,6 +346,25 @@ class Networks(HubTest):
         self.assertEqual(list((self.repo_folder("user/big") / "blobs").iterdir()), [])
         self.assertFalse((self.repo_folder("user/big") / "snapshots").exists())
         self.assertFalse((self.repo_folder("user/big") / "refs" / "main").exists())
+
+    def test_answers_that_disagree(self):
+        """Right bytes come after each; what was said about them was not the same twice."""
+        for fields, said in (({"X_Linked_Etag": "0" * 64}, "the hash is"), ({"X_Linked_Size": "5"}, "the size is"),
+                             ({"X_Repo_Commit": "f" * 40}, "the commit is")):
+            def hook(request):
+                if request.kind == "file":
+                    request.send(200, **({"X_Linked_Etag": sha256(self.model), "X_Repo_Commit": COMMIT,
+                                          "X_Linked_Size": str(len(self.model))} | fields))
+                return request.kind == "file"
+            self.hub.hook = hook
+            self.assertIn(said, self.pull(REPO, code=2).stderr)
+
+        def other_range(request):
+            if request.kind == "blob":
+                request.send(206, self.model, Content_Range=f"bytes 1-{len(self.model) - 1}/{len(self.model)}")
+            return request.kind == "blob"
+        self.hub.hook = other_range
+        self.assertIn("asked for", self.pull(REPO, code=2).stderr)
 
     def test_full_disk(self):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
