@@ -7,7 +7,7 @@
 BUILD_PACKAGES=(g++ cmake ninja-build ccache libfmt-dev nlohmann-json3-dev libcli11-dev
   libexpected-dev libutf8proc-dev libxxhash-dev libboost-dev libcurl4-openssl-dev libssl-dev)
 CHECK_PACKAGES=("${BUILD_PACKAGES[@]}" binutils clang-format-19 libgtest-dev libgmock-dev libpcre2-dev
-  pkg-config python3 python3-jsonschema tmux)
+  openssl pkg-config python3 python3-jsonschema tmux)
 # shellcheck disable=SC2034
 CHECK_ALL_PACKAGES=("${CHECK_PACKAGES[@]}" clang-19 libclang-rt-19-dev shellcheck universal-ctags
   libsentencepiece-dev python3-torch python3-numpy libopenblas0-pthread)

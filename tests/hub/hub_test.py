@@ -91,8 +91,13 @@ class Layout(HubTest):
         place = pathlib.Path(self.pull("user/split").stdout.strip())
         self.assertEqual(place.name, "m-tq2_0-00001-of-00003.gguf")
         self.assertEqual({p.name: p.read_bytes() for p in place.parent.iterdir()}, parts)
+        listed = json.loads(self.run_bittern("models", "--json").stdout)["models"]
+        self.assertEqual([(m["name"], m["bytes"]) for m in listed], [(f"user/split:{place.name}", 150)])
         (place.parent / "m-tq2_0-00002-of-00003.gguf").unlink()
         self.pull("user/split", "--offline", code=2)
+        self.pull("user/split")
+        self.run_bittern("models", "rm", f"user/split:{place.name}")
+        self.assertEqual(list(place.parent.iterdir()), [])
 
     def test_without_links(self):
         """A file system that has none: as huggingface_hub does, the file itself stands in the snapshot."""

@@ -48,13 +48,6 @@ bool HasWord(std::string_view name, std::string_view word) noexcept {
   return false;
 }
 
-/// A GGUF model: one file, or the parts of a split one.
-struct Gguf {
-  std::vector<std::string> parts;
-  std::optional<std::uint64_t> size;
-  std::size_t rank;  ///< of its format in kTernary; their count for others
-};
-
 constexpr int kMostParts = 999;
 
 /// Of "a-00002-of-00003.gguf" the number of parts and "a"; 0 where the name is not so.
@@ -87,30 +80,6 @@ bool IsModel(const std::string& path) {
          });
 }
 
-/// All GGUF models, those of one split file together; a split one that lacks a part is none.
-std::vector<Gguf> FindGgufs(std::span<const Candidate> files) {
-  std::vector<Gguf> found;
-  std::map<std::string, std::pair<int, Gguf>> split;  // by what the parts' names begin with
-  for (const Candidate& file : files) {
-    if (!IsModel(file.path)) continue;
-    const auto [count, stem] = SplitName(file.path);
-    if (count == 0) {
-      found.push_back({{file.path}, file.size, RankOf(file.path)});
-      continue;
-    }
-    auto& [expected, model] =
-        split.try_emplace(stem, count, Gguf{{}, 0, RankOf(stem)}).first->second;
-    model.parts.push_back(file.path);
-    if (model.size && file.size) *model.size += *file.size;
-  }
-  for (auto& [stem, entry] : split) {
-    auto& [expected, model] = entry;
-    std::ranges::sort(model.parts);
-    if (model.parts.size() == static_cast<std::size_t>(expected)) found.push_back(std::move(model));
-  }
-  return found;
-}
-
 /// The files of a Hugging Face folder, at the top of the repository; none where it is no model.
 std::vector<std::string> FolderFiles(std::span<const Candidate> files) {
   const auto has = [&](std::string_view name) {
@@ -136,9 +105,9 @@ std::vector<std::string> FolderFiles(std::span<const Candidate> files) {
   return found;
 }
 
-tl::unexpected<Error> Ambiguous(std::string_view what, const std::vector<const Gguf*>& found) {
+tl::unexpected<Error> Ambiguous(std::string_view what, const std::vector<const GgufModel*>& found) {
   std::vector<Candidate> list;
-  for (const Gguf* model : found) list.push_back({model->parts.front(), model->size});
+  for (const GgufModel* model : found) list.push_back({model->parts.front(), model->size});
   return Fail(ErrorCode::kInvalidArgument,
               fmt::format("{} files {}; choose one with USER/REPO:FILE:\n{}", found.size(), what,
                           ListFiles(list)));
@@ -158,9 +127,9 @@ Choice OfFolder(std::vector<std::string> files, std::string why) {
 }
 
 /// What the user named: a file, the folder, or a word of a file's name.
-Result<Choice> ChooseNamed(std::span<const Candidate> files, const std::vector<Gguf>& ggufs,
+Result<Choice> ChooseNamed(std::span<const Candidate> files, const std::vector<GgufModel>& ggufs,
                            std::string_view wanted) {
-  for (const Gguf& model : ggufs) {
+  for (const GgufModel& model : ggufs) {
     if (std::ranges::find(model.parts, wanted) != model.parts.end()) {
       return Choice{.files = model.parts, .why = {}};
     }
@@ -171,8 +140,8 @@ Result<Choice> ChooseNamed(std::span<const Candidate> files, const std::vector<G
   const std::string word = Lower(wanted);
   std::vector<std::string> folder = FolderFiles(files);
   if (word == "safetensors" && !folder.empty()) return OfFolder(std::move(folder), "");
-  std::vector<const Gguf*> found;
-  for (const Gguf& model : ggufs) {
+  std::vector<const GgufModel*> found;
+  for (const GgufModel& model : ggufs) {
     if (HasWord(Lower(model.parts.front()), word)) found.push_back(&model);
   }
   if (found.empty()) return NothingFits(wanted, files);
@@ -183,6 +152,29 @@ Result<Choice> ChooseNamed(std::span<const Candidate> files, const std::vector<G
 }
 
 }  // namespace
+
+std::vector<GgufModel> FindGgufs(std::span<const Candidate> files) {
+  std::vector<GgufModel> found;
+  std::map<std::string, std::pair<int, GgufModel>> split;  // by what the parts' names begin with
+  for (const Candidate& file : files) {
+    if (!IsModel(file.path)) continue;
+    const auto [count, stem] = SplitName(file.path);
+    if (count == 0) {
+      found.push_back({{file.path}, file.size, RankOf(file.path)});
+      continue;
+    }
+    auto& [expected, model] =
+        split.try_emplace(stem, count, GgufModel{{}, 0, RankOf(stem)}).first->second;
+    model.parts.push_back(file.path);
+    if (model.size && file.size) *model.size += *file.size;
+  }
+  for (auto& [stem, entry] : split) {
+    auto& [expected, model] = entry;
+    std::ranges::sort(model.parts);
+    if (model.parts.size() == static_cast<std::size_t>(expected)) found.push_back(std::move(model));
+  }
+  return found;
+}
 
 std::string SizeText(std::uint64_t bytes) {
   if (bytes < 10000) return fmt::format("{} bytes", bytes);
@@ -211,18 +203,18 @@ std::string ListFiles(std::span<const Candidate> files) {
 }
 
 Result<Choice> Choose(std::span<const Candidate> files, std::string_view wanted) {
-  const std::vector<Gguf> ggufs = FindGgufs(files);
+  const std::vector<GgufModel> ggufs = FindGgufs(files);
   if (!wanted.empty()) return ChooseNamed(files, ggufs, wanted);
   constexpr std::size_t kOther = std::size(kTernary);
   std::vector<std::string> folder = FolderFiles(files);
   std::size_t best = kOther;
-  for (const Gguf& model : ggufs) best = std::min(best, model.rank);
+  for (const GgufModel& model : ggufs) best = std::min(best, model.rank);
   if (best == kOther && !folder.empty()) {
     return OfFolder(std::move(folder), ggufs.empty() ? "the repository is a folder of safetensors"
                                                      : "no GGUF file of it is ternary by its name");
   }
-  std::vector<const Gguf*> found;
-  for (const Gguf& model : ggufs) {
+  std::vector<const GgufModel*> found;
+  for (const GgufModel& model : ggufs) {
     if (model.rank == best) found.push_back(&model);
   }
   if (found.empty()) return NothingFits("", files);

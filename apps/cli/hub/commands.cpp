@@ -65,8 +65,9 @@ int PrintResult(const Result<std::string>& text) {
 
 void TellResult(const hub::Pulled& pulled) {
   std::uint64_t bytes = 0;
-  for (const hub::PulledFile& file : pulled.files) bytes += file.fetched ? file.size : 0;
-  if (bytes == 0) {
+  for (const hub::PulledFile& file : pulled.files) bytes += file.received;
+  const auto fetched = [](const hub::PulledFile& file) { return file.fetched; };
+  if (std::ranges::none_of(pulled.files, fetched)) {
     PrintError("nothing to download: it is in the cache\n");
   } else {
     PrintError("downloaded {} in {:.1f} s ({:.1f} MB/s); hashes are right\n", hub::SizeText(bytes),
@@ -111,9 +112,10 @@ std::vector<Listed> ListModels(const hub::Cache& cache) {
       for (const hub::Candidate& file : snapshot.files) {
         config = config || file.path == "config.json";
         if (file.path.ends_with(".safetensors")) weights += file.size.value_or(0);
-        if (!file.path.ends_with(".gguf")) continue;
-        found.push_back({name + ":" + file.path, (folder / file.path).string(), snapshot.commit,
-                         file.size.value_or(0)});
+      }
+      for (const hub::GgufModel& model : hub::FindGgufs(snapshot.files)) {
+        found.push_back({name + ":" + model.parts.front(), (folder / model.parts.front()).string(),
+                         snapshot.commit, model.size.value_or(0)});
       }
       if (config && weights > 0) {
         found.push_back({name, folder.string(), snapshot.commit, weights});
@@ -188,13 +190,31 @@ Result<std::string> RunUsage(const ModelsOptions& options) {
   return text + fmt::format("{:>12}  {}\n", hub::SizeText(all), settings.cache.string());
 }
 
+/// A file with the other parts of its split model, else the file alone.
+std::vector<std::string> PartsOf(const hub::Cache& cache, const std::string& repo,
+                                 const std::string& file) {
+  for (const hub::CachedRepo& cached : cache.Repos()) {
+    if (cached.repo != repo) continue;
+    for (const auto& snapshot : cached.snapshots) {
+      for (hub::GgufModel& model : hub::FindGgufs(snapshot.files)) {
+        if (std::ranges::find(model.parts, file) != model.parts.end()) return model.parts;
+      }
+    }
+  }
+  return {file};
+}
+
 Result<std::string> RunRemove(const ModelsOptions& options) {
   const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options.name));
   // A short name stands for the repository, as it was pulled.
   const bool whole = options.name.find(':') == std::string::npos;
   const std::string file = whole ? "" : reference.file;
-  const std::uint64_t freed = BITTERN_TRY(hub::Cache(settings.cache).Remove(reference.repo, file));
+  const hub::Cache cache(settings.cache);
+  std::uint64_t freed = 0;
+  for (const std::string& part : PartsOf(cache, reference.repo, file)) {
+    freed += BITTERN_TRY(cache.Remove(reference.repo, part));
+  }
   if (options.json) {
     return JsonLine(
         {{"removed", whole ? reference.repo : reference.repo + ":" + file}, {"bytes", freed}});

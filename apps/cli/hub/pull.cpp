@@ -224,17 +224,23 @@ class Puller {
     const FileLock lock = BITTERN_TRY(Lock(hash, file.path));
     const fs::path blob = cache_.Blob(reference_.repo, hash);
     if (!HasSize(blob, *file.size)) {
-      BITTERN_TRY(TransferTo(blob, commit, file));
+      pulled.received = BITTERN_TRY(TransferTo(blob, commit, file));
       pulled.fetched = true;
     }
     BITTERN_TRY(cache_.Link(reference_.repo, commit, file.path, hash, pulled.fetched));
     return pulled;
   }
 
-  Result<void> TransferTo(const fs::path& blob, const std::string& commit, const RepoFile& file) {
+  /// Returns the bytes that were not there before.
+  Result<std::uint64_t> TransferTo(const fs::path& blob, const std::string& commit,
+                                   const RepoFile& file) {
     fs::path incomplete = blob;
     incomplete += ".incomplete";
     BITTERN_TRY(CheckSpace(incomplete, *file.size));
+    std::error_code missing;
+    const std::uint64_t found = fs::file_size(incomplete, missing);
+    const std::uint64_t before = missing || found > *file.size ? 0 : found;
+    if (before > 0) watch_.say(fmt::format("going on after {} of {}", SizeText(before), file.path));
     TransferProgress shown(file.path, *file.size, &progress_);
     const bool large = !file.sha256.empty();
     const auto done = Transfer(*client_, settings_, watch_,
@@ -248,7 +254,7 @@ class Puller {
                                 .whole = blob,
                                 .on_progress = [&](std::uint64_t now) { shown.Show(now); }});
     progress_.Clear();
-    if (done) return {};
+    if (done) return *file.size - before;
     Error error = done.error();
     std::error_code ignored;
     const auto kept = fs::file_size(incomplete, ignored);

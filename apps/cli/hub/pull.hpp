@@ -16,10 +16,11 @@
 namespace bittern::cli::hub {
 
 struct PulledFile {
-  std::string path;        ///< in the repository
-  std::uint64_t size = 0;  ///< bytes
-  std::string hash;        ///< empty of a file that was found in the cache
-  bool fetched = false;    ///< bytes came from the hub
+  std::string path;            ///< in the repository
+  std::uint64_t size = 0;      ///< bytes
+  std::string hash;            ///< empty of a file that was found in the cache
+  bool fetched = false;        ///< it was not there before
+  std::uint64_t received = 0;  ///< bytes that came from the hub now
 };
 
 struct Pulled {

@@ -177,6 +177,7 @@ class Download {
     }
     chunk.received += bytes.size();
     if (&chunk != queue_.front().get()) {
+      if (chunk.held.empty()) chunk.held.reserve(static_cast<std::size_t>(chunk.size));
       chunk.held.insert(chunk.held.end(), bytes.begin(), bytes.end());
       return true;
     }
