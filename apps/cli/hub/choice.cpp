@@ -189,7 +189,7 @@ std::string ListFiles(std::span<const Candidate> files) {
   const auto kind = [](const Candidate* file) {
     return file->path.ends_with(".gguf") ? 0 : file->path.ends_with(".safetensors") ? 1 : 2;
   };
-  std::ranges::stable_sort(sorted, {}, kind);
+  std::ranges::sort(sorted, {}, [&](const Candidate* file) { return std::pair(kind(file), file); });
   std::string list;
   for (std::size_t i = 0; i < sorted.size() && i < kMostListed; ++i) {
     const Candidate& file = *sorted[i];

@@ -10,7 +10,7 @@ namespace bittern::cli::hub {
 
 struct Digest::State {
   struct FreeContext {
-    void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
+    void operator()(EVP_MD_CTX* made) const noexcept { EVP_MD_CTX_free(made); }
   };
   std::unique_ptr<EVP_MD_CTX, FreeContext> context;
 };

@@ -30,10 +30,10 @@ namespace fs = std::filesystem;
 /// `path` for an address: everything but letters, digits and "-._~/" as %XX.
 std::string Encoded(std::string_view path, bool with_slash) {
   std::string text;
-  for (const unsigned char c : path) {
+  for (const char c : path) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        c == '-' || c == '.' || c == '_' || c == '~' || (c == '/' && with_slash);
-    text += plain ? std::string(1, static_cast<char>(c)) : fmt::format("%{:02X}", c);
+    text += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return text;
 }
