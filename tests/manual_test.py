@@ -89,6 +89,8 @@ def main():
     programs = {name: flags_in_help(help_of(name)) for name in commands()}
     for action in ("ls", "get", "set", "rm"):
         programs["meta"].update(flags_in_help(help_of("meta", action)))
+    for action in ("rm", "du"):
+        programs["models"].update(flags_in_help(help_of("models", action)))
     for name in programs:
         if "Example" not in help_of(name):
             problems.append(f"{name} --help has no example")

@@ -5,7 +5,7 @@
 
 # shellcheck disable=SC2034  # used by the scripts that source this
 BUILD_PACKAGES=(g++ cmake ninja-build ccache libfmt-dev nlohmann-json3-dev libcli11-dev
-  libexpected-dev libutf8proc-dev libxxhash-dev libboost-dev libssl-dev)
+  libexpected-dev libutf8proc-dev libxxhash-dev libboost-dev libcurl4-openssl-dev libssl-dev)
 CHECK_PACKAGES=("${BUILD_PACKAGES[@]}" binutils clang-format-19 libgtest-dev libgmock-dev libpcre2-dev
   openssl pkg-config python3 python3-jsonschema tmux)
 # shellcheck disable=SC2034

@@ -42,6 +42,8 @@ void AddEval(CLI::App& app, int* exit_code);      // eval/eval.cpp
 void AddInspect(CLI::App& app, int* exit_code);   // inspect.cpp
 void AddConvert(CLI::App& app, int* exit_code);   // convert/convert.cpp
 void AddMeta(CLI::App& app, int* exit_code);      // meta.cpp
+void AddPull(CLI::App& app, int* exit_code);      // hub/commands.cpp
+void AddModels(CLI::App& app, int* exit_code);    // hub/commands.cpp
 void AddTokenize(CLI::App& app, int* exit_code);  // tokenize.cpp: tokenize and detokenize
 void AddApplyTemplate(CLI::App& app, int* exit_code);
 void AddShell(CLI::App& app, int* exit_code);  // shell/shell.cpp: completion and man

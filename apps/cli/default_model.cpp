@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "cli/hub/pull.hpp"
+
 extern "C" {
 extern const std::byte bittern_default_model[];
 extern const std::byte bittern_default_model_end[];
@@ -19,10 +21,14 @@ Result<formats::Checkpoint> OpenBuiltinModel() {
 }
 
 Result<formats::Checkpoint> OpenModelFile(const std::string& path) {
-  if (!path.empty()) return formats::Checkpoint::Open(path);
+  if (!path.empty()) {
+    const std::string local = BITTERN_TRY(hub::LocalModel(path));
+    return formats::Checkpoint::Open(local);
+  }
   const char* named = std::getenv("BITTERN_MODEL");
   if (named != nullptr && *named != '\0') {
-    return formats::Checkpoint::Open(named).map_error(
+    const std::string local = BITTERN_TRY(hub::LocalModel(named));
+    return formats::Checkpoint::Open(local).map_error(
         [](Error error) { return Within("$BITTERN_MODEL", std::move(error)); });
   }
   return OpenBuiltinModel();

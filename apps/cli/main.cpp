@@ -104,6 +104,8 @@ int Main(std::span<const std::string> words) {
   AddInspect(app, &exit_code);
   AddConvert(app, &exit_code);
   AddMeta(app, &exit_code);
+  AddPull(app, &exit_code);
+  AddModels(app, &exit_code);
   AddLogits(app, &exit_code);
   AddBatch(app, &exit_code);
   AddServe(app, &exit_code);

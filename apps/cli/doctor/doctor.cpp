@@ -10,6 +10,8 @@
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/doctor/doctor_report.hpp"
+#include "cli/hub/options.hpp"
+#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
@@ -193,7 +195,8 @@ Result<void> CheckFolder(const std::string& path, const doctor::Opener& open) {
   return tl::unexpected(file.error());
 }
 
-Result<int> RunDoctor(const DoctorOptions& options) {
+Result<int> RunDoctor(DoctorOptions options) {
+  options.path = BITTERN_TRY(hub::LocalModel(options.path));
   const doctor::Opener open = [&] { return OpenModelFile(options.path); };
   BITTERN_TRY(CheckFolder(options.path, open));
   const Outcome found = BITTERN_TRY(Examine(options, open));
@@ -245,6 +248,7 @@ void AddDoctor(CLI::App& app, int* exit_code) {
                    "$BITTERN_MODEL, else the built-in model")
       ->type_name("FILE")
       ->check(FileName());
+  AddHubModelOptions(*command, &options->path);
   command
       ->add_option(
           "--fix", options->fixed,

@@ -9,6 +9,8 @@
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/doctor/selftest_report.hpp"
+#include "cli/hub/options.hpp"
+#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
@@ -45,8 +47,10 @@ const char* ColourOf(selftest::State state) {
 }
 
 int RunSelftestCommand(const SelftestCommandOptions& options) {
+  const auto path = hub::LocalModel(options.path);
+  if (!path) return Report(path.error());
   ProgressLine progress;
-  const auto report = MakeSelftest(options.path, options.num_threads,
+  const auto report = MakeSelftest(*path, options.num_threads,
                                    [&](std::string_view what) { progress.ShowIfSlow(what); });
   progress.Clear();
   StandardOutput output;
@@ -113,6 +117,7 @@ void AddSelftest(CLI::App& app, int* exit_code) {
                    "checked")
       ->type_name("FILE")
       ->check(FileName());
+  AddHubModelOptions(*command, &options->path);
   command->add_flag("--json", options->json, "Print one JSON object");
   AddThreadsOption(*command, &options->num_threads);
   command->callback([options, exit_code] { *exit_code = RunSelftestCommand(*options); });

@@ -9,6 +9,7 @@
 #include "cli/cpu_report.hpp"
 #include "cli/default_model.hpp"
 #include "cli/inspect/inspect_report.hpp"
+#include "cli/hub/options.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
@@ -74,6 +75,7 @@ void AddInspect(CLI::App& app, int* exit_code) {
                    "$BITTERN_MODEL, else the built-in model")
       ->type_name("FILE")
       ->check(FileName());
+  AddHubModelOptions(*command, &options->path);
   command->add_flag("--json", options->json, "Print one JSON object with everything");
   command->add_flag("--tensors", options->tensors, "List every tensor");
   command->add_flag("--no-codes", options->no_codes,

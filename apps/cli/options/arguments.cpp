@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "cli/hub/reference.hpp"
 #include "cli/options/foreign_flags.hpp"
 #include "cli/options/help.hpp"
 #include "cli/options/suggestion.hpp"
@@ -211,6 +212,7 @@ class Reader {
     }
     std::error_code ignored;
     if (!wants_model || positionals_.empty() || positionals_[0].empty() ||
+        positionals_[0].starts_with(hub::kScheme) ||
         std::filesystem::exists(positionals_[0], ignored)) {
       return {};
     }

@@ -20,9 +20,11 @@ struct FlagAlias {
   std::string_view alias, name;
 };
 inline constexpr FlagAlias kFlagAliases[] = {
-    {"-jf", "--json-schema-file"}, {"-ub", "--ubatch-size"},    {"-ctk", "--cache-type-k"},
-    {"-ctv", "--cache-type-v"},    {"-temp", "--temp"},         {"-sys", "--system-prompt"},
-    {"-sp", "--special"},          {"-pg", "--prompt-and-gen"}, {"-np", "--parallel"}};
+    {"-jf", "--json-schema-file"}, {"-ub", "--ubatch-size"}, {"-ctk", "--cache-type-k"},
+    {"-ctv", "--cache-type-v"},    {"-temp", "--temp"},      {"-sys", "--system-prompt"},
+    {"-sp", "--special"},          {"-hf", "--hf-repo"},     {"-hfr", "--hf-repo"},
+    {"-hr", "--hf-repo"},          {"-hff", "--hf-file"},    {"-hft", "--hf-token"},
+    {"-pg", "--prompt-and-gen"},   {"-np", "--parallel"}};
 
 struct Arguments {
   const CLI::App* command = nullptr;              ///< the innermost one named

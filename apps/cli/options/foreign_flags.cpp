@@ -13,7 +13,11 @@ using enum ForeignValue;
 constexpr ForeignKind kIgnored = ForeignKind::kIgnored, kRefused = ForeignKind::kRefused;
 
 constexpr std::string_view kDownload =
-    "Bittern downloads nothing: fetch the file yourself and name it with -m FILE";
+    "Bittern downloads models by their names only (-hf USER/REPO): fetch the file yourself and "
+    "name "
+    "it with -m FILE";
+constexpr std::string_view kPullFirst =
+    "`bittern pull NAME` downloads a model and prints where it is";
 constexpr std::string_view kRope =
     "the model file says this; to change it use --override-kv, e.g. "
     "ARCHITECTURE.rope.freq_base=float:500000";
@@ -56,7 +60,7 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
     {"--token-embedding-type --output-tensor-type", kRefused, kOne, "convert",
      "use --embeddings FORMAT"},
     {"--quant-embd", kRefused, kNone, "convert", "use --embeddings f16"},
-    {"-hr --hf-repo", kRefused, kOne, "convert", kDownload},
+    {"-hf -hfr -hr --hf-repo -hff --hf-file", kRefused, kOne, "convert", kPullFirst},
     {"--dry-run", kRefused, kNone, "convert", "`bittern inspect IN` shows what is in a file"},
     {"--keep-split", kRefused, kNone, "convert", "one file is written"},
     {"--allow-requantize --pure --leave-output-tensor", kRefused, kNone, "convert", kQuantized},
@@ -81,7 +85,7 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
      "-nkvo "
      "--no-kv-offload -nopo --no-op-offload --op-offload -cmoe --cpu-moe --swa-full -dio -ndio "
      "--direct-io --no-direct-io --no-host -kvu --kv-unified --no-kv-unified -cb --cont-batching "
-     "-nocb --no-cont-batching -rtr --run-time-repack -fmoe --fused-moe --check-tensors --offline",
+     "-nocb --no-cont-batching -rtr --run-time-repack -fmoe --fused-moe --check-tensors",
      kIgnored, kNone},
     {"-fa --flash-attn -fit --fit", kIgnored, kSwitch},
     {"-co --color --log-colors", kIgnored, kSwitch},
@@ -90,7 +94,8 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
      kIgnored, kNone},
     {"-lv --verbosity --log-verbosity --log-file -ptc --print-token-count", kIgnored, kOne},
     // Guessing ahead changes no text; --spec says how it is done here.
-    {"-md --model-draft -cd --ctx-size-draft -td --threads-draft --draft --draft-max --draft-n "
+    {"-md --model-draft -hfd --hf-repo-draft -cd --ctx-size-draft -td --threads-draft --draft "
+     "--draft-max --draft-n "
      "--draft-min --draft-n-min --draft-p-min -ps --p-split --draft-p-split --spec-type",
      kIgnored, kOne},
     // A context is never shifted, and nothing is written beside the text.
@@ -120,10 +125,7 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
      "`bittern chat` takes a pasted text of many lines as one turn"},
     {"-rea --reasoning --reasoning-format --reasoning-budget", kRefused, kOne, "",
      "what the model writes is printed as it is", "off none auto"},
-    {"-hf -hfr --hf-repo -hff --hf-file -hfd --hf-repo-draft -hft --hf-token -hr -mu --model-url "
-     "-dr "
-     "--docker-repo",
-     kRefused, kOne, "", kDownload},
+    {"-mu --model-url -dr --docker-repo", kRefused, kOne, "", kDownload},
     {"-bf --binary-file", kRefused, kOne, "", "use -f FILE; any bytes will do"},
     {"-rpc --rpc", kRefused, kOne, "", "Bittern computes on this machine only"},
     {"--verbose-prompt", kRefused, kNone, "", "`bittern tokenize TEXT` shows the tokens of a text"},

@@ -15,6 +15,7 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "cli/default_model.hpp"
+#include "cli/hub/options.hpp"
 #include "cli/options/environment.hpp"
 #include "cli/options/wording.hpp"
 #include "cli/terminal.hpp"
@@ -117,6 +118,7 @@ void AddModelOptions(CLI::App& command, ModelOptions* options, bool takes_argume
                               takes_argument ? ", with or without -m" : ""))
       ->type_name("FILE")
       ->check(FileName());
+  AddHubModelOptions(command, &options->path);
   command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
   AddFileOptions(command, &options->overrides);
 }

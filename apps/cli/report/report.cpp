@@ -10,6 +10,8 @@
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/doctor/selftest_report.hpp"
+#include "cli/hub/options.hpp"
+#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/report/private_text.hpp"
@@ -79,7 +81,9 @@ ReportPart CollectParts(const ReportOptions& options, const std::string& path) {
 
 Result<void> WriteReport(const ReportOptions& options) {
   const char* named = std::getenv("BITTERN_MODEL");
-  const std::string path = !options.path.empty() ? options.path : named == nullptr ? "" : named;
+  const std::string path = BITTERN_TRY(hub::LocalModel(!options.path.empty() ? options.path
+                                                       : named == nullptr    ? ""
+                                                                             : named));
   if (const auto file = OpenModelFile(path)) {
     BITTERN_TRY(formats::CheckNotSource(*file, options.out));
   }
@@ -114,6 +118,7 @@ void AddReport(CLI::App& app, int* exit_code) {
                    "$BITTERN_MODEL, else the built-in model")
       ->type_name("FILE")
       ->check(FileName());
+  AddHubModelOptions(*command, &options->path);
   command
       ->add_option("-o,--output", options->out,
                    "Where to write; JSON if the name ends with .json; - is standard output")

@@ -14,6 +14,7 @@
 
 #include "cli/chat/template_option.hpp"
 #include "cli/commands.hpp"
+#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
@@ -242,10 +243,20 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
   return {};
 }
 
+/// A model by name is pulled before anything listens; it is served under its repository's name.
+Result<void> FindServedModel(ServeOptions* options) {
+  if (!options->model.path.starts_with(hub::kScheme)) return {};
+  const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options->model.path));
+  options->model.path = BITTERN_TRY(hub::LocalModel(options->model.path));
+  if (options->alias.empty()) options->alias = reference.repo;
+  return {};
+}
+
 Result<int> RunServe(ServeOptions options) {
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   BITTERN_TRY(CheckContextOptions(options.context));
   BITTERN_TRY(ReadKeys(options.key_file, &options.server.api_keys));
+  BITTERN_TRY(FindServedModel(&options));
   options.server.slots = !options.no_slots;
   options.server.page = !options.no_page;
   if (!options.certificate.empty()) {

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bittern pull` and `bittern models`. Where a model lies goes to standard output, all else to
+// standard error.
+#include "cli/commands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/hub/cache.hpp"
+#include "cli/hub/known_models.hpp"
+#include "cli/hub/options.hpp"
+#include "cli/hub/pull.hpp"
+#include "cli/options/model_options.hpp"
+#include "cli/output.hpp"
+#include "cli/terminal.hpp"
+#include "formats/display.hpp"
+
+namespace bittern::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kPullExamples = R"(Examples:
+  bittern pull microsoft/bitnet-b1.58-2B-4T-gguf
+  bittern pull bitnet-2b
+  bittern pull tiiuae/Falcon-E-1B-Instruct-GGUF:ggml-model-i2_s.gguf
+  bittern convert $(bittern pull bitnet-2b-hf) out.gguf
+
+The path of the model goes to standard output, all else to standard error. An
+interrupted download goes on where it was.)";
+
+constexpr const char* kModelsExamples = R"(Examples:
+  bittern models
+  bittern models --known
+  bittern models du
+  bittern models rm microsoft/bitnet-b1.58-2B-4T-gguf)";
+
+struct PullOptions {
+  std::string name;
+  bool json = false;
+};
+
+struct ModelsOptions {
+  std::string name;
+  bool known = false;
+  bool json = false;
+};
+
+/// Names of files need not be UTF-8; JSON must.
+std::string JsonLine(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+int PrintResult(const Result<std::string>& text) {
+  if (!text && text.error().code == ErrorCode::kIo) return Report(text.error(), kExitRuntime);
+  if (!text) return Report(text.error());
+  StandardOutput output;
+  output.Write(*text);
+  const auto status = output.Status();
+  return status ? 0 : Report(status.error(), kExitRuntime);
+}
+
+void TellResult(const hub::Pulled& pulled) {
+  std::uint64_t bytes = 0;
+  for (const hub::PulledFile& file : pulled.files) bytes += file.received;
+  const auto fetched = [](const hub::PulledFile& file) { return file.fetched; };
+  if (std::ranges::none_of(pulled.files, fetched)) {
+    PrintError("nothing to download: it is in the cache\n");
+  } else {
+    PrintError("downloaded {} in {:.1f} s ({:.1f} MB/s); hashes are right\n", hub::SizeText(bytes),
+               pulled.seconds, double(bytes) / 1e6 / std::max(pulled.seconds, 1e-3));
+  }
+}
+
+Result<std::string> RunPull(const PullOptions& options) {
+  const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options.name));
+  const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
+  const hub::Pulled pulled = BITTERN_TRY(hub::Pull(reference, settings));
+  TellResult(pulled);
+  if (!options.json) return pulled.path.string() + "\n";
+  auto files = ordered_json::array();
+  for (const hub::PulledFile& file : pulled.files) {
+    ordered_json entry = {{"file", file.path}, {"bytes", file.size}, {"fetched", file.fetched}};
+    if (!file.hash.empty()) entry[file.hash.size() == 64 ? "sha256" : "git_sha1"] = file.hash;
+    files.push_back(std::move(entry));
+  }
+  return JsonLine({{"repo", pulled.repo},
+                   {"commit", pulled.commit},
+                   {"path", pulled.path.string()},
+                   {"files", files},
+                   {"seconds", pulled.seconds}});
+}
+
+/// What of the cache is a model: its name for -hf, its size, where it lies.
+struct Listed {
+  std::string name, path, commit;
+  std::uint64_t bytes = 0;
+};
+
+std::vector<Listed> ListModels(const hub::Cache& cache) {
+  std::vector<Listed> found;
+  for (const hub::CachedRepo& repo : cache.Repos()) {
+    for (const auto& snapshot : repo.snapshots) {
+      const bool main = std::ranges::find(snapshot.revisions, "main") != snapshot.revisions.end();
+      const std::string name = main ? repo.repo : repo.repo + "@" + snapshot.commit;
+      const auto folder = cache.Snapshot(repo.repo, snapshot.commit);
+      std::uint64_t weights = 0;
+      bool config = false;
+      for (const hub::Candidate& file : snapshot.files) {
+        config = config || file.path == "config.json";
+        if (file.path.ends_with(".safetensors")) weights += file.size.value_or(0);
+      }
+      for (const hub::GgufModel& model : hub::FindGgufs(snapshot.files)) {
+        found.push_back({name + ":" + model.parts.front(), (folder / model.parts.front()).string(),
+                         snapshot.commit, model.size.value_or(0)});
+      }
+      if (config && weights > 0) {
+        found.push_back({name, folder.string(), snapshot.commit, weights});
+      }
+    }
+  }
+  return found;
+}
+
+Result<std::string> RunList(const ModelsOptions& options) {
+  const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
+  const std::vector<Listed> models = ListModels(hub::Cache(settings.cache));
+  if (options.json) {
+    auto list = ordered_json::array();
+    for (const Listed& model : models) {
+      list.push_back({{"name", model.name},
+                      {"bytes", model.bytes},
+                      {"commit", model.commit},
+                      {"path", model.path}});
+    }
+    return JsonLine({{"cache", settings.cache.string()}, {"models", list}});
+  }
+  if (models.empty()) {
+    PrintError(
+        "no models in {}; `bittern pull NAME` gets one, `bittern models --known` names some\n",
+        settings.cache.string());
+  }
+  std::string text;
+  for (const Listed& model : models) {
+    text += fmt::format("{:>12}  {}\n", hub::SizeText(model.bytes),
+                        formats::Printable(model.name, 300));
+  }
+  return text;
+}
+
+Result<std::string> RunKnown(const ModelsOptions& options) {
+  auto list = ordered_json::array();
+  std::string text;
+  for (const hub::KnownModel& model : hub::KnownModels()) {
+    ordered_json entry = {{"name", model.name}, {"repo", model.repo}};
+    if (!model.file.empty()) entry["file"] = model.file;
+    if (model.bytes != 0) entry["bytes"] = model.bytes;
+    if (!model.sha256.empty()) entry["sha256"] = model.sha256;
+    entry["template"] = model.chat;
+    if (!model.note.empty()) entry["note"] = model.note;
+    list.push_back(std::move(entry));
+    text += fmt::format("{:<15} {:>10}  {}{}\n", model.name,
+                        model.bytes == 0 ? "" : hub::SizeText(model.bytes), model.repo,
+                        model.note.empty() ? "" : fmt::format(" ({})", model.note));
+  }
+  return options.json ? JsonLine({{"models", list}}) : text;
+}
+
+Result<std::string> RunUsage(const ModelsOptions& options) {
+  const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
+  auto list = ordered_json::array();
+  std::string text;
+  std::uint64_t all = 0;
+  for (const hub::CachedRepo& repo : hub::Cache(settings.cache).Repos()) {
+    all += repo.bytes + repo.incomplete_bytes;
+    list.push_back(
+        {{"repo", repo.repo}, {"bytes", repo.bytes}, {"incomplete_bytes", repo.incomplete_bytes}});
+    text += fmt::format("{:>12}  {}", hub::SizeText(repo.bytes + repo.incomplete_bytes), repo.repo);
+    if (repo.incomplete_bytes > 0) {
+      text += fmt::format(" ({} of it unfinished)", hub::SizeText(repo.incomplete_bytes));
+    }
+    text += "\n";
+  }
+  if (options.json) {
+    return JsonLine({{"cache", settings.cache.string()}, {"bytes", all}, {"repos", list}});
+  }
+  return text + fmt::format("{:>12}  {}\n", hub::SizeText(all), settings.cache.string());
+}
+
+/// A file with the other parts of its split model, else the file alone.
+std::vector<std::string> PartsOf(const hub::Cache& cache, const std::string& repo,
+                                 const std::string& file) {
+  for (const hub::CachedRepo& cached : cache.Repos()) {
+    if (cached.repo != repo) continue;
+    for (const auto& snapshot : cached.snapshots) {
+      for (hub::GgufModel& model : hub::FindGgufs(snapshot.files)) {
+        if (std::ranges::find(model.parts, file) != model.parts.end()) return model.parts;
+      }
+    }
+  }
+  return {file};
+}
+
+Result<std::string> RunRemove(const ModelsOptions& options) {
+  const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
+  const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options.name));
+  // A short name stands for the repository, as it was pulled.
+  const bool whole = options.name.find(':') == std::string::npos;
+  const std::string file = whole ? "" : reference.file;
+  const hub::Cache cache(settings.cache);
+  std::uint64_t freed = 0;
+  for (const std::string& part : PartsOf(cache, reference.repo, file)) {
+    freed += BITTERN_TRY(cache.Remove(reference.repo, part));
+  }
+  if (options.json) {
+    return JsonLine(
+        {{"removed", whole ? reference.repo : reference.repo + ":" + file}, {"bytes", freed}});
+  }
+  return fmt::format("removed {}{}{}: {}\n", reference.repo, whole ? "" : ":", file,
+                     hub::SizeText(freed));
+}
+
+void AddJson(CLI::App& command, bool* json) {
+  command.add_flag("--json", *json, "Print one JSON object");
+}
+
+}  // namespace
+
+void AddPull(CLI::App& app, int* exit_code) {
+  CLI::App* command = app.add_subcommand("pull", "Download a model by its name");
+  const auto options = std::make_shared<PullOptions>();
+  command
+      ->add_option("NAME", options->name,
+                   "USER/REPO of a hub, USER/REPO:FILE, USER/REPO@REVISION, or a short name of "
+                   "`bittern models --known`")
+      ->type_name("")
+      ->required();
+  AddHubOptions(*command);
+  AddTransferOptions(*command);
+  AddJson(*command, &options->json);
+  command->footer(kPullExamples);
+  command->callback([options, exit_code] { *exit_code = PrintResult(RunPull(*options)); });
+}
+
+void AddModels(CLI::App& app, int* exit_code) {
+  CLI::App* models = app.add_subcommand("models", "List downloaded models, or remove them");
+  models->require_subcommand(0, 1);
+  models->footer(kModelsExamples);
+  const auto options = std::make_shared<ModelsOptions>();
+  models->add_flag("--known", options->known, "List models that have a short name instead");
+  AddJson(*models, &options->json);
+  models->callback([models, options, exit_code] {
+    if (!models->get_subcommands().empty()) return;
+    *exit_code = PrintResult(options->known ? RunKnown(*options) : RunList(*options));
+  });
+  CLI::App* remove = models->add_subcommand("rm", "Remove a repository or one file of it");
+  remove->add_option("NAME", options->name, "USER/REPO or USER/REPO:FILE")
+      ->type_name("")
+      ->required();
+  AddJson(*remove, &options->json);
+  remove->callback([options, exit_code] { *exit_code = PrintResult(RunRemove(*options)); });
+  CLI::App* usage = models->add_subcommand("du", "Show how much space each repository takes");
+  AddJson(*usage, &options->json);
+  usage->callback([options, exit_code] { *exit_code = PrintResult(RunUsage(*options)); });
+}
+
+}  // namespace bittern::cli

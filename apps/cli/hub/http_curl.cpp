@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// libcurl's multi interface. HTTP/1.1, so that each exchange has a connection of its own. Proxies
+// come from the environment by libcurl's rules.
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/hub/http.hpp"
+#include "formats/display.hpp"
+
+namespace bittern::cli::hub {
+namespace {
+
+constexpr std::size_t kMostHeadBytes = std::size_t{256} << 10;
+
+struct FreeEasy {
+  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
+};
+struct FreeList {
+  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+};
+struct FreeUrl {
+  void operator()(CURLU* url) const noexcept { curl_url_cleanup(url); }
+};
+struct FreeText {
+  void operator()(char* text) const noexcept { curl_free(text); }
+};
+using Url = std::unique_ptr<CURLU, FreeUrl>;
+
+struct Exchange {
+  std::unique_ptr<CURL, FreeEasy> easy;
+  std::unique_ptr<curl_slist, FreeList> fields;
+  HttpReceiver* receiver = nullptr;
+  HttpHead head;
+  std::size_t head_bytes = 0;
+  bool head_done = false, stopped = false;
+  char trouble[CURL_ERROR_SIZE] = {};
+};
+
+std::string_view Trimmed(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+void AddField(std::string_view line, HttpHead* head) {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return;
+  std::string name(line.substr(0, colon));
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  head->fields.insert_or_assign(std::move(name), std::string(Trimmed(line.substr(colon + 1))));
+}
+
+/// A line of the head; of several heads (100 Continue comes first) the last one counts.
+std::size_t OnHeadLine(char* data, std::size_t size, std::size_t count, void* user) {
+  auto* exchange = static_cast<Exchange*>(user);
+  const std::string_view line(data, size * count);
+  if (exchange->head_done) return line.size();  // fields after a chunked body
+  exchange->head_bytes += line.size();
+  if (exchange->head_bytes > kMostHeadBytes) return 0;
+  if (line.starts_with("HTTP/")) {
+    exchange->head = {};
+  } else if (!Trimmed(line).empty()) {
+    AddField(line, &exchange->head);
+  } else {
+    long status = 0;
+    curl_easy_getinfo(exchange->easy.get(), CURLINFO_RESPONSE_CODE, &status);
+    if (status < 200) return line.size();
+    exchange->head.status = static_cast<int>(status);
+    exchange->head_done = true;
+    exchange->stopped = !exchange->receiver->OnHead(exchange->head);
+    if (exchange->stopped) return 0;
+  }
+  return line.size();
+}
+
+std::size_t OnBody(char* data, std::size_t size, std::size_t count, void* user) {
+  auto* exchange = static_cast<Exchange*>(user);
+  const std::span<const char> bytes(data, size * count);
+  exchange->stopped = !exchange->head_done || !exchange->receiver->OnBytes(std::as_bytes(bytes));
+  return exchange->stopped ? 0 : bytes.size();
+}
+
+/// False for what another try cannot change: the address, the certificate.
+bool IsWorthRetrying(CURLcode code) {
+  switch (code) {
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_URL_MALFORMAT:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_ENGINE_NOTFOUND:
+    case CURLE_OUT_OF_MEMORY:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_WEIRD_SERVER_REPLY:
+      return false;
+    default:
+      return true;
+  }
+}
+
+class CurlClient final : public HttpClient {
+ public:
+  CurlClient(CURLM* multi, std::chrono::seconds stall, std::string ca_file)
+      : multi_(multi), stall_(stall), ca_file_(std::move(ca_file)) {}
+  CurlClient(const CurlClient&) = delete;
+  CurlClient& operator=(const CurlClient&) = delete;
+  ~CurlClient() override {
+    for (const auto& exchange : exchanges_) {
+      curl_multi_remove_handle(multi_, exchange->easy.get());
+    }
+    exchanges_.clear();
+    curl_multi_cleanup(multi_);
+  }
+
+  Result<void> Start(const HttpRequest& request, HttpReceiver* receiver) override {
+    auto exchange = std::make_unique<Exchange>();
+    exchange->easy.reset(curl_easy_init());
+    exchange->receiver = receiver;
+    if (!exchange->easy || !SetUp(request, exchange.get()) ||
+        curl_multi_add_handle(multi_, exchange->easy.get()) != CURLM_OK) {
+      return Fail(ErrorCode::kInternal, "libcurl: a request could not be made");
+    }
+    exchanges_.push_back(std::move(exchange));
+    return {};
+  }
+
+  void Cancel(HttpReceiver* receiver) override {
+    const auto is_his = [&](const auto& exchange) { return exchange->receiver == receiver; };
+    const auto found = std::ranges::find_if(exchanges_, is_his);
+    if (found == exchanges_.end()) return;
+    curl_multi_remove_handle(multi_, (*found)->easy.get());
+    exchanges_.erase(found);
+  }
+
+  Result<void> Wait(std::chrono::milliseconds time) override {
+    int running = 0;
+    CURLMcode code = curl_multi_perform(multi_, &running);
+    if (code == CURLM_OK && !Deliver()) {
+      code = curl_multi_poll(multi_, nullptr, 0, static_cast<int>(time.count()), nullptr);
+    }
+    if (code == CURLM_OK) return {};
+    return Fail(ErrorCode::kInternal, fmt::format("libcurl: {}", curl_multi_strerror(code)));
+  }
+
+ private:
+  bool SetUp(const HttpRequest& request, Exchange* exchange) const {
+    CURL* easy = exchange->easy.get();
+    if (!request.token.empty()) {
+      const std::string field = "Authorization: Bearer " + request.token;
+      exchange->fields.reset(curl_slist_append(nullptr, field.c_str()));
+      if (!exchange->fields) return false;
+      curl_easy_setopt(easy, CURLOPT_HTTPHEADER, exchange->fields.get());
+    }
+    if (request.with_range) {
+      const std::string range = fmt::format("{}-{}", request.first, request.last);
+      curl_easy_setopt(easy, CURLOPT_RANGE, range.c_str());
+    }
+    curl_easy_setopt(easy, CURLOPT_NOBODY, request.head_only ? 1L : 0L);
+    // Not CURLOPT_NOSIGNAL: OpenSSL writes to closed sockets, and libcurl holds SIGPIPE off then.
+    if (!ca_file_.empty()) curl_easy_setopt(easy, CURLOPT_CAINFO, ca_file_.c_str());
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, "bittern/" BITTERN_VERSION);
+    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 512L << 10);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, static_cast<long>(stall_.count()));
+    curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(stall_.count()));
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT, static_cast<long>(request.most.count()));
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->trouble);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, OnHeadLine);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, OnBody);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, exchange);
+    return curl_easy_setopt(easy, CURLOPT_URL, request.url.c_str()) == CURLE_OK;
+  }
+
+  /// Tells the receivers of exchanges that are over; true if there were any.
+  bool Deliver() {
+    bool any = false;
+    int left = 0;
+    while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      any = true;
+      const CURLcode code = message->data.result;
+      const auto is_it = [&](const auto& e) { return e->easy.get() == message->easy_handle; };
+      const auto found = std::ranges::find_if(exchanges_, is_it);
+      if (found == exchanges_.end()) continue;
+      const std::unique_ptr<Exchange> exchange = std::move(*found);
+      exchanges_.erase(found);
+      curl_multi_remove_handle(multi_, exchange->easy.get());
+      HttpEnd end{.complete = code == CURLE_OK && exchange->head_done,
+                  .worth_retrying = !exchange->stopped && IsWorthRetrying(code)};
+      if (!end.complete) {
+        const char* text = exchange->trouble[0] != '\0' ? exchange->trouble
+                           : code == CURLE_OK           ? "the answer has no whole head"
+                                                        : curl_easy_strerror(code);
+        end.trouble = formats::Printable(text, 200);
+      }
+      exchange->receiver->OnEnd(end);
+    }
+    return any;
+  }
+
+  CURLM* multi_;
+  std::chrono::seconds stall_;
+  std::string ca_file_;
+  std::vector<std::unique_ptr<Exchange>> exchanges_;
+};
+
+/// A part of an address; empty where it is missing.
+std::string PartOf(CURLU* url, CURLUPart part, unsigned flags) {
+  char* text = nullptr;
+  if (curl_url_get(url, part, &text, flags) != CURLUE_OK) return {};
+  const std::unique_ptr<char, FreeText> owned(text);
+  return text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HttpClient>> HttpClient::Create(std::chrono::seconds stall,
+                                                       const std::string& ca_file) {
+  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
+  CURLM* multi = started == CURLE_OK ? curl_multi_init() : nullptr;
+  if (multi == nullptr) return Fail(ErrorCode::kInternal, "libcurl could not be started");
+  return std::make_unique<CurlClient>(multi, stall, ca_file);
+}
+
+Result<std::string> ResolveUrl(const std::string& base, const std::string& location) {
+  const Url url(curl_url());
+  const bool good = url && curl_url_set(url.get(), CURLUPART_URL, base.c_str(), 0) == CURLUE_OK &&
+                    curl_url_set(url.get(), CURLUPART_URL, location.c_str(), 0) == CURLUE_OK;
+  const std::string scheme = good ? PartOf(url.get(), CURLUPART_SCHEME, 0) : "";
+  const bool has_user = good && !PartOf(url.get(), CURLUPART_USER, 0).empty();
+  if ((scheme == "http" || scheme == "https") && !has_user) {
+    return PartOf(url.get(), CURLUPART_URL, 0);
+  }
+  return Fail(ErrorCode::kCorruptFile,
+              fmt::format("an http or https address expected in a redirect, {} found",
+                          formats::Quoted(location)));
+}
+
+std::string OriginOf(const std::string& address) {
+  const Url url(curl_url());
+  if (!url || curl_url_set(url.get(), CURLUPART_URL, address.c_str(), 0) != CURLUE_OK) return {};
+  std::string host = PartOf(url.get(), CURLUPART_HOST, 0);
+  std::ranges::transform(host, host.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return fmt::format("{}://{}:{}", PartOf(url.get(), CURLUPART_SCHEME, 0), host,
+                     PartOf(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT));
+}
+
+}  // namespace bittern::cli::hub

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/hub/options.hpp"
+
+#include <memory>
+
+#include "cli/hub/reference.hpp"
+#include "cli/hub/settings.hpp"
+#include "cli/options/model_options.hpp"
+
+namespace bittern::cli {
+namespace {
+
+void AddTokenAndOffline(CLI::App& command) {
+  command
+      .add_option("--hf-token", hub::GivenByFlags().token,
+                  "Token for private and gated repositories; without it $HF_TOKEN, else the "
+                  "file that `hf auth login` writes")
+      ->type_name("TOKEN");
+  command.add_flag("--offline", hub::GivenByFlags().offline,
+                   "Use downloaded models only; $HF_HUB_OFFLINE=1 does the same");
+}
+
+}  // namespace
+
+void AddHubModelOptions(CLI::App& command, std::string* path) {
+  struct Named {
+    std::string repo, file;
+  };
+  const auto named = std::make_shared<Named>();
+  const auto update = [named, path] {
+    *path =
+        std::string(hub::kScheme) + named->repo + (named->file.empty() ? "" : ":" + named->file);
+  };
+  CLI::Option* repo =
+      command
+          .add_option_function<std::string>(
+              "--hf-repo",
+              [named, update](const std::string& text) {
+                named->repo = text;
+                update();
+              },
+              "Model by its name, as `bittern pull` takes it: the downloaded one, else it is "
+              "downloaded")
+          ->type_name("NAME")
+          ->excludes("--model");
+  command
+      .add_option_function<std::string>(
+          "--hf-file",
+          [named, update](const std::string& text) {
+            named->file = text;
+            update();
+          },
+          "File of --hf-repo; the same as USER/REPO:FILE")
+      ->type_name("PATH")
+      ->needs(repo);
+  AddTokenAndOffline(command);
+}
+
+void AddHubOptions(CLI::App& command) {
+  command
+      .add_option("--endpoint", hub::GivenByFlags().endpoint,
+                  "Address of the hub; without it $HF_ENDPOINT, else https://huggingface.co")
+      ->type_name("URL");
+  AddTokenAndOffline(command);
+}
+
+void AddTransferOptions(CLI::App& command) {
+  command
+      .add_option("--connections", hub::GivenByFlags().connections,
+                  "Connections for one file, each for 16 MiB at a time")
+      ->type_name("N")
+      ->check(WholeNumber(1, 16))
+      ->default_str("4");
+  command
+      .add_option("--retries", hub::GivenByFlags().retries,
+                  "Tries in a row that may bring nothing before it is given up")
+      ->type_name("N")
+      ->check(WholeNumber(0, 100))
+      ->default_str("5");
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags about models by name: -hf where a model is run, and how `pull` downloads.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace bittern::cli {
+
+/// --hf-repo, --hf-file, --hf-token, --offline: as llama.cpp has them. *path becomes hf://NAME.
+void AddHubModelOptions(CLI::App& command, std::string* path);
+/// --endpoint, --hf-token, --offline
+void AddHubOptions(CLI::App& command);
+/// --connections, --retries
+void AddTransferOptions(CLI::App& command);
+
+}  // namespace bittern::cli
