@@ -38,6 +38,7 @@ async function proper(what, work) {
   }
 }
 
+const ABORTED = AbortSignal.abort(new TypeError('ended before it began'));
 const SMALL = { nPredict: 2, contextLength: 64 };
 const CALLS = {
   load: (v) => Model.load(v),
@@ -68,8 +69,7 @@ const CALLS = {
   embedding: (v) => model.embedding(v, { contextLength: 64 }),
   sequence: (v) => model.sequence(v),
   engine: (v) => model.engine(v),
-  certify: (v) => model.certify(v !== null && typeof v === 'object' ? { progress: () => false, ...v } : v ?? { bad: 1 }),
-  certifyThreads: (v) => model.certify({ threads: v, progress: () => false }),
+  certify: (v) => model.certify(v !== null && typeof v === 'object' ? { signal: ABORTED, ...v } : v ?? { bad: 1 }),
   eval: (v) => sequence.eval(v),
   evalOptions: (v) => sequence.eval([], v),
   setTokens: (v) => sequence.setTokens(v),
