@@ -118,10 +118,12 @@ test('sequence.cancel() and a loop that is left', async () => {
   await generation.next();
   sequence.cancel();
   assert.equal((await generation.result).finishReason, 'cancelled');
+  const begin = performance.now();
   for await (const piece of model.generate('On the', ENDLESS)) {
     assert.ok(piece);
     break;
   }
+  assert.ok(performance.now() - begin < FULL / 2, `${performance.now() - begin} of ${FULL} ms`);
   const left = model.generate('On the', ENDLESS);
   await left.return();
   assert.deepEqual(await left.next(), { value: undefined, done: true });

@@ -147,7 +147,11 @@ test('values that change while they are read', async () => {
   structuredClone(ids.buffer, { transfer: [ids.buffer] });
   assert.equal((await work).ids.length, 2);
   const own = await model.sequence({ contextLength: 64 });
-  await own.eval([5, 6, 7]);
+  const later = Int32Array.of(5, 6, 7);
+  const read = [own.eval([8]), own.eval(later)];
+  later.fill(9);
+  await Promise.all(read);
+  assert.deepEqual(await own.tokens(), [8, 5, 6, 7]);
   const state = await own.save();
   const restore = (await model.sequence()).restore(state);
   structuredClone(state.buffer, { transfer: [state.buffer] });

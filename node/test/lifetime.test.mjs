@@ -2,6 +2,7 @@
 // Workers that end in the middle of work, memory that comes back, and things that are closed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 
 import { ENDLESS, ENTRY, Model, Sampler, child } from './support.mjs';
 
@@ -61,6 +62,23 @@ test('workers that are terminated in the middle of a text leave nothing behind',
   const grown = JSON.parse(out);
   assert.ok(grown.threads < 8, `${grown.threads} more threads`);
   assert.ok(grown.megabytes < 100, `${grown.megabytes} MB more`);  // a model that is left: 12 MB each
+});
+
+test('a worker ends without waiting for its texts', async () => {
+  const model = await Model.load();
+  const full = [performance.now()];
+  await model.complete('On the', ENDLESS);
+  full.push(performance.now());
+  const times = [];
+  for (let i = 0; i < 3; ++i) {
+    const worker = new Worker(WORKER, { eval: true });
+    await new Promise((done, fail) => { worker.once('message', done).once('error', fail); });
+    const begin = performance.now();
+    await worker.terminate();
+    times.push(performance.now() - begin);
+  }
+  // Its texts together take several times as long as this one.
+  assert.ok(Math.min(...times) < (full[1] - full[0]) / 2, `${times} of ${full[1] - full[0]} ms`);
 });
 
 test('a process that exits in the middle of a text', async () => {

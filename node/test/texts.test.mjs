@@ -30,6 +30,9 @@ test('the ids of the command line', async () => {
     assert.equal(whole.finishReason, expected.finish_reason);
     const generation = model.generate(prompt, settings);
     assert.equal(await join(generation), expected.text);
+    const late = model.generate(prompt, settings);
+    await late.result;
+    assert.equal(await join(late), expected.text);  // pieces wait for their reader
     assert.deepEqual({ ...await generation.result, seed: 0 }, { ...whole, seed: 0 });  // the draw of greedy ones is not used
     if (settings.seed !== undefined) assert.equal(whole.seed, settings.seed);
   }
@@ -81,6 +84,14 @@ test('conversations', async () => {
   const cut = await model.createChatCompletion({ messages, max_tokens: 2, temperature: 0, stream: true });
   for await (const chunk of cut) last = chunk.choices[0].finish_reason;
   assert.equal(last, 'length');
+});
+
+test('texts without an encoding', async () => {
+  const refused = { code: 'BITTERN_ERROR_ARGUMENT', message: /surrogate/ };
+  await assert.rejects(model.tokenize('x\ud83d'), refused);
+  await assert.rejects(model.complete('\udc26x', GREEDY), refused);
+  await assert.rejects(model.complete('x', { ...GREEDY, stop: '\ud83d' }), refused);
+  await assert.rejects(model.complete('x', { ...GREEDY, stop: 'a\0' }), { code: 'BITTERN_ERROR_ARGUMENT', message: /zero/ });
 });
 
 test('tokens', async () => {
