@@ -21,7 +21,12 @@ bool Job::PutText(const char* text, std::size_t size) noexcept {
     } catch (...) {  // no memory
       return false;
     }
-    Signal();
+    constexpr std::chrono::milliseconds kLeast(4);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - told_ >= kLeast) {
+      told_ = now;
+      Signal();
+    }
   }
   return !cancelled();
 }

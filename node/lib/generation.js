@@ -12,8 +12,8 @@ function completion({ text, ids, json }) {
 
 /**
  * An async iterable of pieces of text, each of whole characters. The text is begun when the first
- * piece or `result` is asked for; pieces that come faster than they are read are joined. Leaving the
- * loop early ends it.
+ * piece or `result` is asked for; pieces that come faster than they are read, or than 250 a second, are
+ * joined. Leaving the loop early ends it.
  */
 class Generation {
   #begin;
