@@ -3,6 +3,7 @@
 # tools/release.sh [FOLDER]   Makes what a release consists of (default: build/release-files):
 #   bittern_*.deb, libbittern1_*.deb, libbittern-dev_*.deb
 #   bittern-VERSION-linux-x86_64.tar.gz   one static program, manual pages, completions
+#   bittern-VERSION.tgz   the npm package, where Node.js's headers and npm are there
 #   certificate.txt   what the built-in model answers, by the program of the tarball
 #   sbom.spdx.json    what is linked in, with versions
 #   SHA256SUMS
@@ -50,6 +51,11 @@ DESTDIR=$PWD/build/static/root cmake --install build/static --component program 
 mv build/static/root/usr "build/static/$name"
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
   -C build/static -cf - "$name" | gzip -9n > "$out/$name.tar.gz"
+
+if [ -d build/package/node/package ] && command -v npm > /dev/null; then
+  echo "npm package"
+  npm pack --silent --pack-destination "$out" ./build/package/node/package > build/npm.log
+fi
 
 program=build/static/$name/bin/bittern
 "$program" certify > "$out/certificate.txt"

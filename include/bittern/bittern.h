@@ -268,11 +268,11 @@ BITTERN_API bittern_status bittern_sequence_save(const bittern_sequence* sequenc
 BITTERN_API bittern_status bittern_sequence_restore(bittern_sequence* sequence, const void* state,
                                                     size_t size);
 /** Continues the text. Settings (kind "generate"): n_predict, temperature, top_k, top_p, min_p,
- * repeat_penalty, repeat_last_n, seed, stop, ignore_eos, special, speculation; those that are not
- * set are what the model's file recommends. `on_text` may be NULL. The result has the new text, its
- * ids, and {"finish_reason": "length", "end_of_text", "stop_string", "context_full",
- * "cancelled" or "loop", "seed", "drafted", "accepted"}. A cancel
- * is a result, not an error. */
+ * repeat_penalty, repeat_last_n, seed, stop, grammar, json_schema, regex, ignore_eos, special,
+ * speculation and more; those that are not set are what the model's file recommends. `on_text` may
+ * be NULL. The result has the new text, its ids, and {"finish_reason": "length", "end_of_text",
+ * "stop_string", "context_full", "cancelled" or "loop", "seed", "drafted", "accepted"}. A cancel is
+ * a result, not an error. */
 BITTERN_API bittern_status bittern_sequence_generate(bittern_sequence* sequence,
                                                      const bittern_options* options,
                                                      bittern_text_fn on_text, void* user,

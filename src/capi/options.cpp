@@ -120,6 +120,11 @@ constexpr auto kRows = std::to_array<Row>({
     Switch("stop_on_loop", kGenerate, "off", "end a text that repeats itself"),
     Whole("seed", kGenerate, -1, 4294967295.0, "-1", "of the random draw; -1: a new one each time"),
     Text("stop", kGenerate, "", true, "end before this text"),
+    Text("grammar", kGenerate, "", false, "a GBNF grammar that the text obeys; empty: none"),
+    Text("json_schema", kGenerate, "", false,
+         "a JSON schema that the text is valid under; {}: any JSON; empty: none"),
+    Text("regex", kGenerate, "", false,
+         "a regular expression that the text matches from end to end; empty: none"),
     Switch("ignore_eos", kGenerate, "off", "go on after the token that ends a text"),
     Switch("special", kGenerate, "off", "write special tokens into the text"),
     Choice("speculation", kGenerate, "ngram off always", "ngram",
@@ -131,6 +136,12 @@ constexpr auto kRows = std::to_array<Row>({
     Switch("prove", kConvert, "off", "read the output back and compare every weight"),
     Switch("overwrite", kConvert, "off", "replace a file that is there"),
 });
+
+/// The keys that say what a text must be; one of them at a time.
+constexpr std::pair<std::string_view, grammar::ConstraintKind> kConstraintKeys[] = {
+    {"grammar", grammar::ConstraintKind::kGbnf},
+    {"json_schema", grammar::ConstraintKind::kJsonSchema},
+    {"regex", grammar::ConstraintKind::kRegex}};
 
 constexpr std::string_view kOn[] = {"on", "1", "true"}, kOff[] = {"off", "0", "false"};
 
@@ -243,6 +254,33 @@ Result<formats::ShapeTiling> TilingOf(std::string_view text) {
   return formats::ShapeTiling{numbers[0], numbers[1], {numbers[2], numbers[3], numbers[4]}};
 }
 
+std::optional<grammar::Constraint> ConstraintOf(const Settings& settings) {
+  for (const auto& [key, kind] : kConstraintKeys) {
+    const std::string* text = Last(settings, key);
+    if (text != nullptr && !text->empty()) return grammar::Constraint{kind, *text};
+  }
+  return std::nullopt;
+}
+
+/// Error kInvalidArgument: what is wrong with a constraint, or another one is set.
+Result<void> CheckConstraintKey(std::string_view key, std::string_view value,
+                                const Settings& settings) {
+  const auto wanted =
+      std::ranges::find(kConstraintKeys, key, [](const auto& pair) { return pair.first; });
+  if (wanted == std::end(kConstraintKeys) || value.empty()) return {};
+  for (const auto& [other, kind] : kConstraintKeys) {
+    const std::string* text = Last(settings, other);
+    if (other == key || text == nullptr || text->empty()) continue;
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{}: {} is set; one of grammar, json_schema, regex expected", key, other));
+  }
+  const auto checked = grammar::CheckConstraint({wanted->second, std::string(value)});
+  if (checked) return {};
+  return Fail(checked.error().code, fmt::format("{}: {}", key, checked.error().message),
+              checked.error().hint);
+}
+
 std::string Describe() {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Row& row : kRows) {
@@ -274,6 +312,7 @@ Result<void> OptionsObject::Set(std::string_view key, std::string_view value) {
                 fmt::format("{}: {} expected, {} found", key, Expected(*row), Shown(value)));
   }
   if (row->key == "samplers" && !value.empty()) BITTERN_TRY(runtime::ParseSamplers(value));
+  BITTERN_TRY(CheckConstraintKey(key, value, settings()));
   const std::lock_guard lock(mutex_);
   std::vector<std::string>& values = settings_[std::string(key)];
   if (!row->repeated) values.clear();
@@ -395,6 +434,7 @@ runtime::GenerateOptions GenerateOptionsOf(const Settings& settings,
   Take(settings, "seed", &seed);
   options.sampler.seed = static_cast<std::uint32_t>(seed);
   options.stops = All(settings, "stop");
+  options.constraint = ConstraintOf(settings);
   Take(settings, "ignore_eos", &options.ignore_eos);
   Take(settings, "special", &options.render_special);
   std::string speculation;

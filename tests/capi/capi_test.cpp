@@ -52,6 +52,26 @@ TEST(Capi, TheWaysToMakeATextAgree) {
   EXPECT_EQ(done.request, request);
 }
 
+TEST(Capi, TextsObeyWhatTheyAreToldToBe) {
+  const std::pair<const char*, const char*> told[] = {{"grammar", "root ::= \" [true]\""},
+                                                      {"regex", " \\[true\\]"},
+                                                      {"json_schema", "{\"const\":[true]}"}};
+  for (const auto& [key, value] : told) {
+    const Options options("n_predict", "20", "temperature", "1", "seed", "3", key, value);
+    bittern_result* result = nullptr;
+    Ok(bittern_generate(Shared(), kPrompt, std::strlen(kPrompt), options.handle, nullptr, nullptr,
+                        &result));
+    EXPECT_THAT(TextOf(result), HasSubstr("[true]")) << key;
+    bittern_result_free(result);
+    // One at a time; an empty one is none.
+    const char* const other = std::strcmp(key, "regex") == 0 ? "grammar" : "regex";
+    EXPECT_EQ(bittern_options_set(options.handle, other, "root ::= \"x\""), BITTERN_ERROR_ARGUMENT);
+    EXPECT_THAT(bittern_error_message(), HasSubstr(" is set"));
+    Ok(bittern_options_set(options.handle, key, ""));
+    Ok(bittern_options_set(options.handle, other, "root ::= \"x\""));
+  }
+}
+
 TEST(Capi, ForksTruncationAndStatesKeepEveryBit) {
   Sequence sequence("max_sequences", "3");
   const std::vector<int32_t> prompt = Prompt();

@@ -260,15 +260,13 @@ TEST(Misuse, OptionsAreCheckedWhenTheyAreSet) {
   const Options options;
   EXPECT_EQ(bittern_options_set(options.handle, "temprature", "1"), BITTERN_ERROR_NOT_FOUND);
   const std::pair<const char*, const char*> wrong[] = {
-      {"temperature", "warm"}, {"temperature", "nan"},
-      {"temperature", ""},     {"top_p", "1.5"},
-      {"top_k", "1.5"},        {"top_k", "-2"},
-      {"threads", "-1"},       {"threads", "99999999999"},
-      {"seed", "4294967296"},  {"kv_type", "f8"},
-      {"kv_type", "f16 f32"},  {"hidden", "maybe"},
-      {"batch_size", "0"},     {"max_sequences", "5000"},
-      {"n_predict", "1e3"},    {"kernel", ""},
-      {"top_p", "0,5"}};
+      {"temperature", "warm"}, {"temperature", "nan"},     {"temperature", ""},
+      {"top_p", "1.5"},        {"top_k", "1.5"},           {"top_k", "-2"},
+      {"threads", "-1"},       {"threads", "99999999999"}, {"seed", "4294967296"},
+      {"kv_type", "f8"},       {"kv_type", "f16 f32"},     {"hidden", "maybe"},
+      {"batch_size", "0"},     {"max_sequences", "5000"},  {"n_predict", "1e3"},
+      {"kernel", ""},          {"top_p", "0,5"},           {"regex", "("},
+      {"grammar", "root"},     {"json_schema", "{"}};
   for (const auto& [key, value] : wrong) {
     EXPECT_EQ(bittern_options_set(options.handle, key, value), BITTERN_ERROR_ARGUMENT)
         << key << "=" << value;

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engines. A request is a job that a short-lived thread queues and that ends when the thread that
+// steps the engine says so; lib/ has one job step as long as there are requests.
+#include <atomic>
+
+#include "functions.hpp"
+
+namespace bittern::node {
+namespace {
+
+/// What one request needs until it has ended.
+struct Request {
+  std::atomic<std::uint64_t> number = 0;  // 0: not queued yet
+
+  static void OnDone(void* user, std::uint64_t, bittern_status status, bittern_result* result) {
+    auto* const job = static_cast<Job*>(user);
+    job->result = Result(result);
+    job->End(status);
+  }
+};
+
+/// engineSubmit(engine, model, prompt, settings, listener): {text, ids, json}
+napi_value Submit(Arguments& arguments, Environment& environment) {
+  bittern_engine* engine = nullptr;
+  bittern_model* model = nullptr;
+  Prompt prompt;
+  std::shared_ptr<Options> options;
+  auto job = std::make_unique<Job>();
+  if (!arguments.Handle(0, Kind::kEngine, &engine) || !arguments.Keep(0, job.get()) ||
+      !arguments.Handle(1, Kind::kModel, &model) || !arguments.Keep(1, job.get()) ||
+      !arguments.Take(2, &prompt) || !arguments.Settings(3, &options) ||
+      !arguments.Listener(4, job.get())) {
+    return nullptr;
+  }
+  auto request = std::make_shared<Request>();
+  job->ends_later = true;
+  job->cancel = [engine, request] {
+    const std::uint64_t number = request->number.load();
+    if (number != 0) bittern_engine_cancel(engine, number);
+  };
+  job->work = [=, prompt = std::move(prompt)](Job& running) {
+    std::vector<std::int32_t> ids;
+    std::uint64_t number = 0;
+    bittern_status status = IdsOfPrompt(model, prompt, &ids);
+    if (status != BITTERN_OK) return status;
+    if (running.cancelled()) return running.Cancelled();
+    status = bittern_engine_submit(engine, Data(ids), ids.size(), options->get(), &Job::OnText,
+                                   &Request::OnDone, &running, &number);
+    if (status == BITTERN_OK) request->number.store(number);
+    return status;
+  };
+  job->value = [](napi_env env, Job& done) { return AllOf(env, done.result); };
+  return environment.Start(std::move(job));
+}
+
+/// engineRun(engine): nothing, once there is nothing left to do
+napi_value Run(Arguments& arguments, Environment& environment) {
+  bittern_engine* engine = nullptr;
+  auto job = std::make_unique<Job>();
+  if (!arguments.Handle(0, Kind::kEngine, &engine) || !arguments.Keep(0, job.get())) return nullptr;
+  job->work = [engine](Job& running) {
+    std::int32_t more = 1;
+    bittern_status status = BITTERN_OK;
+    while (status == BITTERN_OK && more != 0 && !running.cancelled()) {
+      status = bittern_engine_step(engine, &more);
+    }
+    return status;
+  };
+  job->value = [](napi_env env, Job&) { return Undefined(env); };
+  return environment.Start(std::move(job));
+}
+
+/// engineStats(engine): JSON
+napi_value Stats(Arguments& arguments, Environment& environment) {
+  bittern_engine* engine = nullptr;
+  auto job = std::make_unique<Job>();
+  if (!arguments.Handle(0, Kind::kEngine, &engine) || !arguments.Keep(0, job.get())) return nullptr;
+  job->work = [engine](Job& running) { return bittern_engine_stats(engine, running.result.out()); };
+  job->value = [](napi_env env, Job& done) { return JsonOf(env, done.result); };
+  return environment.Start(std::move(job));
+}
+
+constexpr Row kRows[] = {{"engineSubmit", Submit}, {"engineRun", Run}, {"engineStats", Stats}};
+
+}  // namespace
+
+std::span<const Row> EngineFunctions() { return kRows; }
+
+}  // namespace bittern::node

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "environment.hpp"
+
+#include <chrono>
+#include <exception>
+
+#include "values.hpp"
+
+namespace bittern::node {
+
+void FreeHandle(Kind kind, void* handle) noexcept {
+  switch (kind) {
+    case Kind::kModel:
+      return bittern_model_free(static_cast<bittern_model*>(handle));
+    case Kind::kSequence:
+      return bittern_sequence_free(static_cast<bittern_sequence*>(handle));
+    case Kind::kSampler:
+      return bittern_sampler_free(static_cast<bittern_sampler*>(handle));
+    case Kind::kEngine:
+      return bittern_engine_free(static_cast<bittern_engine*>(handle));
+  }
+}
+
+Reaper::~Reaper() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    wake_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void Reaper::Free(Kind kind, void* handle) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    if (!thread_.joinable()) thread_ = std::thread(&Reaper::Run, this);
+    queue_.emplace_back(kind, handle);
+    wake_.notify_one();
+  } catch (...) {  // no memory, no thread: here, then
+    FreeHandle(kind, handle);
+  }
+}
+
+void Reaper::Run() noexcept {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    const auto [kind, handle] = queue_.front();
+    queue_.pop_front();
+    lock.unlock();
+    FreeHandle(kind, handle);
+    lock.lock();
+  }
+}
+
+bool Environment::Create(napi_env env) {
+  auto made = std::make_unique<Environment>(env);
+  made->reaper_ = std::make_shared<Reaper>();
+  napi_value name = nullptr;
+  // One function for all jobs. Its finalizer runs when the environment ends, and nothing that
+  // threads use goes before it returns.
+  const bool ok = napi_create_string_utf8(env, "bittern", NAPI_AUTO_LENGTH, &name) == napi_ok &&
+                  napi_create_threadsafe_function(env, nullptr, nullptr, name, 0, 1, made.get(),
+                                                  &Environment::OnClose, made.get(),
+                                                  &Environment::OnWake, &made->wake_) == napi_ok &&
+                  napi_unref_threadsafe_function(env, made->wake_) == napi_ok &&
+                  napi_set_instance_data(
+                      env, made.get(),
+                      [](napi_env, void* data, void*) { delete static_cast<Environment*>(data); },
+                      nullptr) == napi_ok;
+  if (!ok) return false;
+  static_cast<void>(made.release());
+  return true;
+}
+
+Environment* Environment::Of(napi_env env) {
+  void* data = nullptr;
+  return napi_get_instance_data(env, &data) == napi_ok ? static_cast<Environment*>(data) : nullptr;
+}
+
+Environment::~Environment() { StopAll(); }
+
+napi_value Environment::Start(std::unique_ptr<Job> job) {
+  if (reaper_ == nullptr) return nullptr;  // the environment ends
+  Job* const started = job.get();
+  started->environment_ = this;
+  started->number_ = next_++;
+  napi_value promise = nullptr, number = nullptr, pair = nullptr;
+  if (napi_create_promise(env_, &started->deferred_, &promise) != napi_ok ||
+      napi_create_double(env_, static_cast<double>(started->number_), &number) != napi_ok ||
+      napi_create_array_with_length(env_, 2, &pair) != napi_ok ||
+      napi_set_element(env_, pair, 0, promise) != napi_ok ||
+      napi_set_element(env_, pair, 1, number) != napi_ok) {
+    return nullptr;
+  }
+  jobs_.emplace(started->number_, std::move(job));
+  if (jobs_.size() == 1) napi_ref_threadsafe_function(env_, wake_);
+  try {
+    started->thread_ = std::thread(&Job::Run, started);
+  } catch (const std::exception&) {
+    const std::lock_guard lock(started->mutex_);
+    started->thread_ended_.store(true);
+    started->ended_ = true;
+    started->status_ = BITTERN_ERROR_MEMORY;
+    started->message_ = "no thread can be started";
+    started->Signal();
+  }
+  return pair;
+}
+
+void Environment::Cancel(std::uint64_t number) {
+  const auto found = jobs_.find(number);
+  if (found == jobs_.end()) return;
+  Job& job = *found->second;
+  job.cancelled_.store(true);
+  if (job.cancel) job.cancel();
+}
+
+void Environment::Wake(Job* job) noexcept {
+  // Fails where the environment ends; OnClose() then waits for the caller's thread.
+  napi_call_threadsafe_function(wake_, job, napi_tsfn_nonblocking);
+}
+
+void Environment::OnWake(napi_env env, napi_value, void* context, void* data) {
+  if (env == nullptr) return;  // the environment ends
+  static_cast<Environment*>(context)->Look(static_cast<Job*>(data));
+}
+
+void Environment::OnClose(napi_env, void* data, void*) {
+  static_cast<Environment*>(data)->StopAll();
+}
+
+/// Takes what a job has to tell.
+void Environment::Look(Job* job) {
+  std::string text;
+  double progress = -1;
+  bool ended = false;
+  {
+    const std::lock_guard lock(job->mutex_);
+    job->signalled_ = false;
+    text.swap(job->text_);
+    std::swap(progress, job->progress_);
+    ended = job->ended_;
+  }
+  if (job->listener != nullptr) Tell(job, text, progress);
+  if (ended) Settle(job);
+}
+
+void Environment::Tell(Job* job, const std::string& text, double progress) {
+  napi_value listener = nullptr, undefined = nullptr, value = nullptr, answer = nullptr;
+  if (napi_get_reference_value(env_, job->listener, &listener) != napi_ok ||
+      napi_get_undefined(env_, &undefined) != napi_ok) {
+    return;
+  }
+  if (!text.empty() && napi_create_string_utf8(env_, text.data(), text.size(), &value) == napi_ok) {
+    napi_call_function(env_, undefined, listener, 1, &value, &answer);
+  }
+  if (progress >= 0 && napi_create_double(env_, progress, &value) == napi_ok) {
+    napi_call_function(env_, undefined, listener, 1, &value, &answer);
+  }
+  bool pending = false;
+  if (napi_is_exception_pending(env_, &pending) == napi_ok && pending) {
+    napi_get_and_clear_last_exception(env_, &value);  // the listeners of lib/ throw nothing
+  }
+}
+
+void Environment::Settle(Job* job) {
+  if (job->thread_.joinable()) job->thread_.join();
+  const auto found = jobs_.find(job->number_);
+  const std::unique_ptr<Job> owned = std::move(found->second);
+  jobs_.erase(found);
+  if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
+
+  napi_value value = nullptr;
+  if (job->status_ == BITTERN_OK) value = job->value(env_, *job);
+  if (job->status_ == BITTERN_OK && value != nullptr) {
+    napi_resolve_deferred(env_, job->deferred_, value);
+  } else {
+    bool pending = false;
+    napi_is_exception_pending(env_, &pending);
+    if (pending) {
+      napi_get_and_clear_last_exception(env_, &value);
+    } else {
+      value = MakeError(env_, job->status_ == BITTERN_OK ? BITTERN_ERROR_MEMORY : job->status_,
+                        job->message_.empty() ? "out of memory" : job->message_, job->hint_);
+    }
+    if (value != nullptr) napi_reject_deferred(env_, job->deferred_, value);
+  }
+  if (job->listener != nullptr) napi_delete_reference(env_, job->listener);
+  for (napi_ref reference : job->kept) napi_delete_reference(env_, reference);
+}
+
+/// Cancels all jobs and waits for their threads. A cancel that comes before the call that it is
+/// meant for has no effect, so it is said again.
+void Environment::StopAll() noexcept {
+  for (auto& [number, job] : jobs_) {
+    while (job->thread_.joinable() && !job->thread_ended_.load()) {
+      for (auto& [other, running] : jobs_) {
+        running->cancelled_.store(true);
+        if (running->cancel) running->cancel();
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (job->thread_.joinable()) job->thread_.join();
+  }
+  jobs_.clear();
+  reaper_.reset();
+}
+
+}  // namespace bittern::node

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A piece of work that JavaScript has asked for and that runs on a thread of its own, and the
+// promise that it settles. A thread for each, not libuv's pool: a text may be written for minutes,
+// and four of those would stop every file and name look-up of the process.
+//
+// "The loop" is the thread of the job's environment, the one that runs its JavaScript.
+#pragma once
+
+#define NAPI_VERSION 8
+#include <node_api.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bittern/bittern.h"
+
+namespace bittern::node {
+
+class Environment;
+
+/// A result of the library, freed with its holder. Any one thread.
+class Result {
+ public:
+  Result() = default;
+  explicit Result(bittern_result* result) : result_(result) {}
+  Result(const Result&) = delete;
+  Result& operator=(const Result&) = delete;
+  Result(Result&& other) noexcept : result_(other.Release()) {}
+  Result& operator=(Result&& other) noexcept {
+    bittern_result_free(result_);
+    result_ = other.Release();
+    return *this;
+  }
+  ~Result() { bittern_result_free(result_); }
+  bittern_result** out() noexcept { return &result_; }
+  [[nodiscard]] const bittern_result* get() const noexcept { return result_; }
+
+ private:
+  bittern_result* Release() noexcept {
+    bittern_result* const released = result_;
+    result_ = nullptr;
+    return released;
+  }
+  bittern_result* result_ = nullptr;
+};
+
+/// Made, settled and destroyed by the loop.
+class Job {
+ public:
+  Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  // -- set by the loop before the job starts --
+  /// The work, on the job's thread. Where it is BITTERN_OK and `ends_later` is set, End() is called
+  /// by another thread, which may be at any time.
+  std::function<bittern_status(Job&)> work;
+  /// What the promise gets; by the loop. A null: an exception is pending.
+  std::function<napi_value(napi_env, Job&)> value;
+  /// Ends the call that runs, beside cancelled(); by any thread, any number of times, also before
+  /// and after the call.
+  std::function<void()> cancel;
+  bool ends_later = false;
+  /// A function of JavaScript that gets texts or shares of progress; may be null.
+  napi_ref listener = nullptr;
+  /// Objects that must live as long as the job.
+  std::vector<napi_ref> kept;
+
+  // -- for the work --
+  Result result;
+  [[nodiscard]] bool cancelled() const noexcept { return cancelled_.load(); }
+  /// Hands new text to the listener, 250 times a second at most: text that comes sooner waits for
+  /// what comes next, so that the loop does not take the time of a fast model's threads. True where
+  /// the job goes on.
+  bool PutText(const char* text, std::size_t size) noexcept;
+  /// Hands the share that is done to the listener, the newest one. True where the job goes on.
+  bool PutProgress(double done) noexcept;
+  /// For a work that notices cancelled() itself: returns its status.
+  bittern_status Cancelled();
+  /// Ends the job; with an error, that of this thread's last call. Once.
+  void End(bittern_status status) noexcept;
+  /// The callbacks of bittern.h, with a Job as `user`.
+  static std::int32_t OnText(void* user, const char* text, std::size_t size);
+  static std::int32_t OnProgress(void* user, double done);
+
+ private:
+  friend class Environment;
+
+  void Run() noexcept;
+  void Signal() noexcept;  // with mutex_ held
+
+  Environment* environment_ = nullptr;
+  std::uint64_t number_ = 0;
+  napi_deferred deferred_ = nullptr;
+  std::thread thread_;
+  std::atomic<bool> thread_ended_ = false;
+  std::atomic<bool> cancelled_ = false;
+
+  std::mutex mutex_;  // of what follows; held for moments only
+  std::string text_;  // whole characters that the listener has not got yet
+  std::chrono::steady_clock::time_point told_;  // when text last had the loop come
+  double progress_ = -1;
+  bool signalled_ = false;  // the loop will come
+  bool ended_ = false;
+  bittern_status status_ = BITTERN_OK;
+  std::string message_, hint_;
+};
+
+}  // namespace bittern::node

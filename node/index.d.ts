@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types of the package. Settings have the defaults that options() tells; those of a text that are
+// not set are what the model's file recommends.
+
+/** Version of the library, "0.1.0". */
+export const version: string;
+
+/** A setting, as options() lists it. */
+export interface OptionDescription {
+  key: string;
+  kinds: ('model' | 'sequence' | 'generate' | 'convert')[];
+  value: string;
+  default: string;
+  /** An array may be given. */
+  repeated: boolean;
+  description: string;
+}
+
+/** All settings. */
+export function options(): OptionDescription[];
+
+/** A name of bittern.h. */
+export type ErrorCode =
+  | 'BITTERN_ERROR_ARGUMENT' | 'BITTERN_ERROR_NOT_FOUND' | 'BITTERN_ERROR_IO'
+  | 'BITTERN_ERROR_CORRUPT' | 'BITTERN_ERROR_UNSUPPORTED' | 'BITTERN_ERROR_MEMORY'
+  | 'BITTERN_ERROR_CONTEXT_FULL' | 'BITTERN_ERROR_CANCELLED' | 'BITTERN_ERROR_INTERNAL'
+  | 'BITTERN_ERROR_HANDLE' | 'BITTERN_ERROR_BUSY';
+
+/** Something failed. Values of a wrong type give a TypeError instead. */
+export class BitternError extends Error {
+  private constructor();
+  readonly code: ErrorCode;
+  /** What may help, or "". */
+  readonly hint: string;
+}
+
+/** Ends the work within one layer of the network; the promise then has the signal's reason. */
+export interface Cancellable {
+  signal?: AbortSignal | null;
+}
+
+/** Told the share of the work that is done, 0 to 1. False ends it: BITTERN_ERROR_CANCELLED. */
+export interface Progressing {
+  progress?: ((done: number) => unknown) | null;
+}
+
+export interface ModelSettings {
+  /** Threads at most; 0: one per physical core. */
+  threads?: number;
+  kernel?: 'auto' | 'tile16' | 'tile48' | 'tl1' | 'tl2';
+  batchKernel?: 'auto' | 'tile16' | 'vlut';
+  head?: 'auto' | 'exact' | 'screened';
+  zeroSkip?: 'auto' | 'on' | 'off';
+  isa?: string;
+  overrideKv?: string | string[];
+  i2sLayout?: 'x86-128' | 'arm-64' | 'row4' | 'sequential';
+  tlTiling?: string | string[];
+  /** A file that keeps which layout of weights is faster here; "": nothing is measured or kept.
+   * Default: the command line's, in $XDG_CACHE_HOME or ~/.cache. */
+  layoutCache?: string;
+}
+
+export interface SequenceSettings {
+  contextLength?: number;
+  kvType?: 'f16' | 'f32' | 'i8';
+  batchSize?: number;
+  threads?: number;
+  maxSequences?: number;
+  /** Keep the last hidden state. */
+  hidden?: boolean;
+}
+
+export interface EngineSettings extends Omit<SequenceSettings, 'hidden'> {
+  cacheTokens?: number;
+  prefixCache?: boolean;
+}
+
+/** Settings of the draw. */
+export interface SamplerSettings {
+  /** 0 or less: always the most probable token. */
+  temperature?: number;
+  topK?: number;
+  topP?: number;
+  minP?: number;
+  repeatPenalty?: number;
+  repeatLastN?: number;
+  frequencyPenalty?: number;
+  presencePenalty?: number;
+  typicalP?: number;
+  topNSigma?: number;
+  xtcProbability?: number;
+  xtcThreshold?: number;
+  samplers?: string;
+  /** 0 to 2^32 - 1; -1: a new one each time. */
+  seed?: number;
+}
+
+export interface TextSettings extends SamplerSettings {
+  /** New tokens at most; -1: until the text ends or the context is full. */
+  nPredict?: number;
+  stop?: string | string[];
+  /** A GBNF grammar that the text obeys. One of grammar, jsonSchema, regex. */
+  grammar?: string;
+  /** A JSON schema, as an object or its text. */
+  jsonSchema?: string | boolean | object;
+  /** A regular expression that the text matches from end to end. */
+  regex?: string;
+  stopOnLoop?: boolean;
+  ignoreEos?: boolean;
+  special?: boolean;
+  speculation?: 'ngram' | 'off' | 'always';
+}
+
+export interface ConvertSettings {
+  /** Format of the ternary weights: i2_s, tq2_0, safetensors, ... */
+  to: string;
+  embeddings?: string;
+  scaleType?: 'bf16' | 'f32';
+  tiling?: string | string[];
+  prove?: boolean;
+  overwrite?: boolean;
+  threads?: number;
+  overrideKv?: string | string[];
+  i2sLayout?: ModelSettings['i2sLayout'];
+  tlTiling?: string | string[];
+}
+
+/** A text, its bytes in UTF-8, or token ids. */
+export type Prompt = string | Uint8Array | Ids;
+export type Ids = readonly number[] | Int32Array;
+
+export interface Message {
+  role: string;
+  content: unknown;
+  [name: string]: unknown;
+}
+
+/** Messages; what a user says; or an object with "messages" and further names for the template. */
+export type Conversation = string | readonly Message[] | { messages: readonly Message[]; [name: string]: unknown };
+
+export type FinishReason =
+  | 'length' | 'end_of_text' | 'stop_string' | 'context_full' | 'cancelled' | 'loop';
+
+export interface Completion {
+  text: string;
+  ids: number[];
+  finishReason: FinishReason;
+  seed: number;
+  /** Tokens that were guessed and run before they were sampled; those that were sampled then. */
+  drafted: number;
+  accepted: number;
+}
+
+/**
+ * A text that is being written: pieces of whole characters, as they come. It begins when the first
+ * piece or `result` is asked for. Leaving the loop ends it.
+ */
+export class Generation implements AsyncIterableIterator<string> {
+  private constructor();
+  /** All of the text. */
+  readonly result: Promise<Completion>;
+  /** Ends the text; `result` has what was made until then. */
+  cancel(): void;
+  next(): Promise<IteratorResult<string, undefined>>;
+  return(value?: any): Promise<IteratorResult<string, any>>;
+  [Symbol.asyncIterator](): this;
+}
+
+export interface Decision {
+  subject: string;
+  choice: string;
+  reason: string;
+  hint: string;
+  notable: boolean;
+}
+
+export interface ModelInfo {
+  path: string;
+  kind: string;
+  architecture: string;
+  name: string;
+  bytes: number;
+  parameters: number;
+  isa: string;
+  layout: string;
+  loadSeconds: number;
+  decisions: Decision[];
+}
+
+export interface ChatCompletionRequest extends Cancellable {
+  messages: Conversation;
+  max_tokens?: number;
+  temperature?: number;
+  top_p?: number;
+  top_k?: number;
+  min_p?: number;
+  stop?: string | string[];
+  seed?: number;
+}
+
+export interface ChatCompletion {
+  id: string;
+  object: 'chat.completion';
+  created: number;
+  model: string;
+  choices: { index: number; finish_reason: 'stop' | 'length'; message: { role: 'assistant'; content: string } }[];
+  usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
+}
+
+export interface ChatCompletionChunk {
+  id: string;
+  object: 'chat.completion.chunk';
+  created: number;
+  model: string;
+  choices: { index: number; finish_reason: 'stop' | 'length' | null; delta: { role?: 'assistant'; content?: string } }[];
+}
+
+export type ModelSource =
+  | { path?: string | URL; data?: undefined; name?: undefined }
+  /** The bytes of a GGUF file, which are copied. */
+  | { path?: undefined; data: Uint8Array; name?: string };
+
+/** A model with its tokenizer; never changed. */
+export class Model {
+  private constructor();
+  /** Loads a GGUF file, a Hugging Face folder, or without either the small built-in model. */
+  static load(options?: ModelSource & ModelSettings & Progressing & Cancellable): Promise<Model>;
+
+  readonly info: ModelInfo;
+  readonly vocabSize: number;
+  readonly contextLength: number;
+  readonly hiddenSize: number;
+  readonly numLayers: number;
+  /** -1: none. */
+  readonly bosId: number;
+  /** -1: none. */
+  readonly eosId: number;
+  readonly addsBos: boolean;
+  /** A metadata value of the file. BITTERN_ERROR_NOT_FOUND where there is none. */
+  metadata(key: string): any;
+  metadataKeys(): string[];
+
+  /** `bos` (true): put BOS in front where the model wants one; `special` (false): read special tokens
+   * written in the text as such. */
+  tokenize(text: string | Uint8Array, options?: { bos?: boolean; special?: boolean }): Promise<number[]>;
+  detokenize(ids: Ids, options?: { special?: boolean }): Promise<string>;
+  tokenBytes(id: number): Uint8Array;
+  tokenIsEnd(id: number): boolean;
+  applyTemplate(messages: Conversation, options?: { chatTemplate?: string }): Promise<{ text: string; ids: number[] }>;
+
+  generate(prompt: Prompt, options?: TextSettings & SequenceSettings & Cancellable): Generation;
+  complete(prompt: Prompt, options?: TextSettings & SequenceSettings & Cancellable): Promise<Completion>;
+  chat(messages: Conversation, options?: TextSettings & SequenceSettings & Cancellable & { chatTemplate?: string }): Generation;
+  completeChat(messages: Conversation, options?: TextSettings & SequenceSettings & Cancellable & { chatTemplate?: string }): Promise<Completion>;
+  createChatCompletion(request: ChatCompletionRequest & { stream: true }): Promise<AsyncGenerator<ChatCompletionChunk>>;
+  createChatCompletion(request: ChatCompletionRequest & { stream?: false }): Promise<ChatCompletion>;
+
+  /** The logits after a prompt: vocabSize floats. */
+  logits(prompt: Prompt, options?: SequenceSettings & Cancellable): Promise<Float32Array>;
+  /** The last position's hidden state after the final norm: hiddenSize floats. */
+  embedding(prompt: Prompt, options?: Omit<SequenceSettings, 'hidden'> & Cancellable): Promise<Float32Array>;
+  sequence(options?: SequenceSettings): Promise<Sequence>;
+  engine(options?: EngineSettings): Promise<Engine>;
+  /** The line that is the same on every machine where the model answers alike. */
+  certify(options?: Pick<SequenceSettings, 'threads' | 'batchSize' | 'kvType'> & Progressing & Cancellable): Promise<string>;
+  /** Gives the memory back; sequences and engines keep what they need. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+/** A text being read and made, token by token. Calls of a sequence and its forks are done in turn. */
+export class Sequence {
+  private constructor();
+  length(): Promise<number>;
+  tokens(): Promise<number[]>;
+  /** Reads ids behind those that are held. */
+  eval(ids: Ids, options?: Cancellable): Promise<void>;
+  /** Makes the sequence hold exactly these ids; what it holds already is not read again. */
+  setTokens(ids: Ids, options?: Cancellable): Promise<void>;
+  /** Reads ids and gives the logits of each: vocabSize floats a token. */
+  evalAll(ids: Ids, options?: Cancellable): Promise<Float32Array[]>;
+  /** The logits of the last position. */
+  logits(): Promise<Float32Array>;
+  /** The last hidden state; needs {hidden: true}. */
+  hidden(): Promise<Float32Array>;
+  /** Forgets what lies behind the first `length` tokens. */
+  truncate(length: number): Promise<void>;
+  /** Another sequence with the first `length` tokens, or all. Forks have room together for
+   * maxSequences contexts. */
+  fork(length?: number): Promise<Sequence>;
+  /** The state, for restore() in another process of this library. */
+  save(): Promise<Uint8Array>;
+  restore(state: Uint8Array): Promise<void>;
+  generate(options?: TextSettings & Cancellable): Generation;
+  complete(options?: TextSettings & Cancellable): Promise<Completion>;
+  /** Ends the calls of this sequence that run or wait. */
+  cancel(): void;
+  /** Ends what runs and gives the memory back; forks stay. */
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+export interface EngineStats {
+  steps: number;
+  rows: number;
+  running: number;
+  waiting: number;
+  pages: number;
+  freePages: number;
+  pageBytes: number;
+  preemptions: number;
+  prefixAskedTokens: number;
+  prefixFoundTokens: number;
+  prefixBytes: number;
+}
+
+/** Many requests at the same time on one model. A request's text does not depend on others. */
+export class Engine {
+  private constructor();
+  generate(prompt: Prompt, options?: TextSettings & Cancellable): Generation;
+  complete(prompt: Prompt, options?: TextSettings & Cancellable): Promise<Completion>;
+  stats(): Promise<EngineStats>;
+  /** Ends what has not ended and gives the memory back. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Chooses tokens from logits that a program may change. */
+export class Sampler {
+  constructor(options?: SamplerSettings);
+  /** Tells it of a token in the text, for penalties. */
+  accept(id: number): void;
+  sample(logits: Float32Array): number;
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+export interface ConvertReport {
+  kind: string;
+  bytes: number;
+  ternaryTensors: number;
+  ternaryWeights: number;
+  plainTensors: number;
+  notes: string[];
+}
+
+/** Converts a model file or folder. The output gets its name when it is complete. */
+export function convert(source: string | URL, target: string | URL, options: ConvertSettings & Progressing & Cancellable): Promise<ConvertReport>;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads the addon that this package carries for the platform.
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const name = `${process.platform}-${process.arch}`;
+const folder = path.join(__dirname, '..', 'prebuilds');
+const file = path.join(folder, name, 'bittern.node');
+
+if (!fs.existsSync(file)) {
+  const held = fs.existsSync(folder) ? fs.readdirSync(folder).join(', ') : '';
+  throw new Error(`bittern: this package has no addon for ${name} (it has: ${held || 'none'})`);
+}
+
+module.exports = { addon: require(file) };

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many requests at the same time on one model.
+'use strict';
+
+const { addon } = require('./addon.js');
+const { STATUS, fail, prompt } = require('./errors.js');
+const { Generation, completion } = require('./generation.js');
+const { split } = require('./settings.js');
+const { Work, checkSignal } = require('./work.js');
+
+const PRIVATE = Symbol('made by this package');
+
+/** Runs requests together. A request's text does not depend on others. */
+class Engine {
+  #handle;
+  #model;
+  #requests = new Set();
+  #steps = null;  // the promise of the thread that steps, while there is one
+  #closed = null;
+
+  constructor(secret, handle, model) {
+    if (secret !== PRIVATE) throw new TypeError('model.engine() makes engines');
+    this.#handle = handle;
+    this.#model = model;
+  }
+
+  static [PRIVATE](handle, model) {
+    return new Engine(PRIVATE, handle, model);
+  }
+
+  #open() {
+    if (this.#closed !== null) throw fail(STATUS.HANDLE, 'the engine is closed');
+  }
+
+  #request(given, options) {
+    this.#open();
+    const text = prompt(given);
+    const { settings, rest } = split(options, ['generate'], ['signal'], 'a request');
+    const signal = checkSignal(rest.signal);
+    return (listener) => {
+      this.#open();
+      const work = new Work(
+        () => addon.engineSubmit(this.#handle, this.#model, text, settings, listener), { signal });
+      const remove = () => this.#requests.delete(work);
+      this.#requests.add(work);
+      work.promise.then(remove, remove);
+      this.#step();
+      return work;
+    };
+  }
+
+  /** Has the engine step as long as there are requests: those that are being queued, too. */
+  #step() {
+    if (this.#steps !== null) return;
+    const again = () => {
+      this.#steps = null;
+      if (this.#requests.size > 0) this.#step();
+    };
+    const [done] = addon.engineRun(this.#handle);
+    this.#steps = done.then(again, again);
+  }
+
+  /** Continues a prompt: pieces as they come. */
+  generate(given, options) {
+    return new Generation(this.#request(given, options));
+  }
+
+  /** Continues a prompt: all of the text. */
+  async complete(given, options) {
+    return completion(await this.#request(given, options)(null).promise);
+  }
+
+  /** Steps, running and waiting requests, pages, and the prefix cache. */
+  async stats() {
+    this.#open();
+    const json = JSON.parse(await new Work(() => addon.engineStats(this.#handle)).promise);
+    return Object.fromEntries(Object.entries(json).map(([key, value]) => [
+      key.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()), value]));
+  }
+
+  /** Ends what has not ended and gives the memory back, once that is done. */
+  close() {
+    this.#closed ??= (async () => {
+      while (this.#requests.size > 0) {
+        for (const work of this.#requests) work.cancel();
+        await Promise.allSettled([...this.#requests].map((work) => work.promise));
+      }
+      await this.#steps;
+      addon.free(this.#handle);
+    })();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose]() {
+    return this.close();
+  }
+}
+
+module.exports = { Engine, newEngine: (handle, model) => Engine[PRIVATE](handle, model) };

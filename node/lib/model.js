@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model with its tokenizer, and the short ways to use it.
+'use strict';
+
+const crypto = require('node:crypto');
+const os = require('node:os');
+const path = require('node:path');
+const { types } = require('node:util');
+
+const { addon } = require('./addon.js');
+const check = require('./errors.js');
+const { newEngine } = require('./engine.js');
+const { Generation, completion } = require('./generation.js');
+const { newSequence } = require('./sequence.js');
+const { split } = require('./settings.js');
+const { Progress, Work, checkSignal } = require('./work.js');
+
+const { STATUS, call, fail, shown, text } = check;
+const PRIVATE = Symbol('made by this package');
+
+/** Where the command line keeps which layout of weights is faster on this machine. */
+function layoutCache() {
+  const folder = process.env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
+  return path.isAbsolute(folder) ? path.join(folder, 'bittern', 'layouts.json') : undefined;
+}
+
+/** Messages as the library reads them: JSON. */
+function conversation(messages) {
+  if (typeof messages === 'string') return conversation([{ role: 'user', content: messages }]);
+  if (messages === null || typeof messages !== 'object') {
+    throw new TypeError(`messages: an array, an object or a string expected, ${shown(messages)} found`);
+  }
+  const json = JSON.stringify(messages);  // lone surrogates come out escaped
+  if (json === undefined) throw new TypeError('messages: something that JSON can say expected');
+  return json;
+}
+
+function flag(value, name, fallback) {
+  if (value === undefined) return fallback;
+  if (typeof value !== 'boolean') throw new TypeError(`${name}: true or false expected, ${shown(value)} found`);
+  return value;
+}
+
+/** Options that are no settings: refuses the others. */
+function only(options, names) {
+  return split(options, [], names, 'this call').rest;
+}
+
+/** A GGUF file, a Hugging Face folder, or the small built-in model; never changed. */
+class Model {
+  #handle;
+  #closed = false;
+
+  constructor(secret, handle) {
+    if (secret !== PRIVATE) throw new TypeError('Model.load() makes models');
+    this.#handle = handle;
+  }
+
+  /** Loads {path}, {data: bytes of a GGUF file, name}, or without both the built-in model. */
+  static async load(options) {
+    const { settings, rest } = split(options, ['model'], ['path', 'data', 'name', 'progress', 'signal'],
+      'Model.load');
+    const progress = new Progress(check.isFunction(rest.progress, 'progress'));
+    const signal = checkSignal(rest.signal);
+    let source = null;
+    let name = null;
+    if (rest.data !== undefined && rest.data !== null) {
+      if (!types.isUint8Array(rest.data)) {
+        throw new TypeError(`data: a Uint8Array expected, ${shown(rest.data)} found`);
+      }
+      source = rest.data;
+      name = check.word(rest.name ?? 'memory', 'name');
+      if (rest.path !== undefined) throw fail(STATUS.ARGUMENT, 'one of path and data expected, two found');
+    } else if (rest.path !== undefined && rest.path !== null) {
+      source = check.path(rest.path, 'path');
+    }
+    const cache = layoutCache();
+    if (cache !== undefined && !settings.includes('layout_cache')) settings.push('layout_cache', cache);
+    const work = new Work(() => addon.load(source, name, settings, progress.listener), { signal });
+    return new Model(PRIVATE, await progress.of(work));
+  }
+
+  #open() {
+    if (this.#closed) throw fail(STATUS.HANDLE, 'the model is closed');
+    return this.#handle;
+  }
+
+  #number(name) {
+    return call(() => addon.modelNumber(this.#open(), name));
+  }
+
+  // -- what is known -------------------------------------------------------------------------------
+
+  /** Path, architecture, sizes and decisions. */
+  get info() {
+    const { load_s: loadSeconds, ...info } = JSON.parse(call(() => addon.modelInfo(this.#open())));
+    return { ...info, loadSeconds };
+  }
+
+  get vocabSize() { return this.#number('vocab_size'); }
+  get contextLength() { return this.#number('context_length'); }
+  get hiddenSize() { return this.#number('hidden_size'); }
+  get numLayers() { return this.#number('num_layers'); }
+  get bosId() { return this.#number('bos_id'); }
+  get eosId() { return this.#number('eos_id'); }
+  get addsBos() { return this.#number('adds_bos') === 1; }
+
+  /** A metadata value of the file. */
+  metadata(key) {
+    return JSON.parse(call(() => addon.metadata(this.#open(), check.word(key, 'key')))).value;
+  }
+
+  /** The file's metadata keys, in its order. */
+  metadataKeys() {
+    return call(() => addon.metadataKeys(this.#open()));
+  }
+
+  // -- tokens --------------------------------------------------------------------------------------
+
+  /** The ids of a text: with BOS where the model wants one; `special` reads special tokens as such. */
+  async tokenize(given, options) {
+    const { bos, special } = only(options, ['bos', 'special']);
+    const flags = (flag(bos, 'bos', true) ? 1 : 0) | (flag(special, 'special', false) ? 2 : 0);
+    const source = check.textOrBytes(given, 'text');
+    return Array.from(await this.#do((handle) => addon.tokenize(handle, source, flags)));
+  }
+
+  /** The text of ids. */
+  async detokenize(ids, options) {
+    const flags = flag(only(options, ['special']).special, 'special', false) ? 1 : 0;
+    const list = check.ids(ids, 'ids');
+    return this.#do((handle) => addon.detokenize(handle, list, flags));
+  }
+
+  /** The bytes of one token: parts of characters are possible. */
+  tokenBytes(id) {
+    return call(() => addon.tokenBytes(this.#open(), check.id(id, 'id')));
+  }
+
+  /** Whether a token ends what the model says. */
+  tokenIsEnd(id) {
+    return call(() => addon.tokenIsEnd(this.#open(), check.id(id, 'id')));
+  }
+
+  /** A conversation as the model reads it: {text, ids}. */
+  async applyTemplate(messages, options) {
+    const { chatTemplate = null } = only(options, ['chatTemplate']);
+    const json = conversation(messages);
+    const source = chatTemplate === null ? null : check.word(chatTemplate, 'chatTemplate');
+    const result = await this.#do((handle) => addon.applyTemplate(handle, json, source));
+    return { text: result.text, ids: Array.from(result.ids) };
+  }
+
+  #do(start) {
+    const handle = this.#open();
+    return new Work(() => start(handle)).promise;
+  }
+
+  // -- texts ---------------------------------------------------------------------------------------
+
+  #request(given, options) {
+    this.#open();
+    const source = check.prompt(given);
+    const { settings, rest } = split(options, ['sequence', 'generate'], ['signal'], 'a text');
+    const signal = checkSignal(rest.signal);
+    return (listener) => new Work(
+      () => addon.generate(this.#open(), source, settings, listener), { signal });
+  }
+
+  /** Continues a prompt (a text or ids): pieces as they come. */
+  generate(given, options) {
+    return new Generation(this.#request(given, options));
+  }
+
+  /** Continues a prompt: all of the text. */
+  async complete(given, options) {
+    return completion(await this.#request(given, options)(null).promise);
+  }
+
+  /** The reply to a conversation: pieces as they come. */
+  chat(messages, options) {
+    return new Generation(this.#chat(messages, options));
+  }
+
+  /** The reply to a conversation: all of it. */
+  async completeChat(messages, options) {
+    return completion(await this.#chat(messages, options)(null).promise);
+  }
+
+  #chat(messages, options) {
+    const { chatTemplate = null, ...rest } = check.object(options, 'options');
+    const json = conversation(messages);
+    const source = chatTemplate === null ? null : check.word(chatTemplate, 'chatTemplate');
+    this.#request([], rest);  // wrong options are told before the work
+    return (listener) => {
+      let inner = null;
+      let cancelled = false;
+      const promise = (async () => {
+        const { ids } = await this.#do((handle) => addon.applyTemplate(handle, json, source));
+        inner = this.#request(ids, rest)(listener);
+        if (cancelled) inner.cancel();
+        return inner.promise;
+      })();
+      promise.catch(() => {});
+      return { promise, cancel() { cancelled = true; inner?.cancel(); } };
+    };
+  }
+
+  /** completeChat() and chat() in the shape of OpenAI's answers. */
+  async createChatCompletion(request) {
+    const { messages, max_tokens: nPredict = -1, temperature, top_p: topP, top_k: topK, min_p: minP,
+      stop, seed, stream = false, signal, ...others } = check.object(request, 'request');
+    for (const key of Object.keys(others)) {
+      throw fail(STATUS.NOT_FOUND, `there is no option ${shown(key)}`);
+    }
+    const settings = { nPredict, temperature, topP, topK, minP, stop, seed, signal };
+    const { ids } = await this.applyTemplate(messages);
+    const { name, path: file } = this.info;
+    const head = {
+      id: `chatcmpl-${crypto.randomBytes(12).toString('hex')}`,
+      created: Math.floor(Date.now() / 1000),
+      model: name || file,
+    };
+    if (flag(stream, 'stream', false)) return chunks(head, this.generate(ids, settings));
+    const reply = await this.complete(ids, settings);
+    return {
+      ...head,
+      object: 'chat.completion',
+      choices: [{
+        index: 0,
+        finish_reason: openaiReason(reply.finishReason),
+        message: { role: 'assistant', content: reply.text },
+      }],
+      usage: {
+        prompt_tokens: ids.length,
+        completion_tokens: reply.ids.length,
+        total_tokens: ids.length + reply.ids.length,
+      },
+    };
+  }
+
+  /** The logits after a prompt. For those of growing texts, use a sequence. */
+  async logits(given, options) {
+    return this.#last(given, options, {}, (sequence) => sequence.logits());
+  }
+
+  /** The last position's hidden state after the final norm: hiddenSize floats that stand for a text. */
+  async embedding(given, options) {
+    return this.#last(given, options, { hidden: true }, (sequence) => sequence.hidden());
+  }
+
+  async #last(given, options, more, take) {
+    const { signal, ...settings } = check.object(options, 'options');
+    const source = check.prompt(given);
+    const ids = types.isInt32Array(source) ? source : await this.tokenize(source);
+    const sequence = await this.sequence({ ...settings, ...more });
+    try {
+      await sequence.eval(ids, { signal });
+      return await take(sequence);
+    } finally {
+      sequence.close();
+    }
+  }
+
+  /** An empty sequence. */
+  async sequence(options) {
+    const { settings } = split(options, ['sequence'], [], 'a sequence');
+    return newSequence(await this.#do((handle) => addon.sequenceCreate(handle, settings)));
+  }
+
+  /** An engine for many requests at the same time. */
+  async engine(options) {
+    const { settings } = split(options, ['sequence'], [], 'an engine');
+    const model = this.#open();
+    return newEngine(await this.#do((handle) => addon.engineCreate(handle, settings)), model);
+  }
+
+  /** The line that is the same on every machine where the model answers alike. */
+  async certify(options) {
+    const { settings, rest } = split(options, ['sequence'], ['progress', 'signal'], 'certify');
+    const progress = new Progress(check.isFunction(rest.progress, 'progress'));
+    const signal = checkSignal(rest.signal);
+    const handle = this.#open();
+    return progress.of(new Work(() => addon.certify(handle, settings, progress.listener), { signal }));
+  }
+
+  /** Gives the memory back; sequences and engines keep what they need. */
+  close() {
+    if (this.#closed) return;
+    this.#closed = true;
+    addon.free(this.#handle);
+  }
+
+  [Symbol.dispose]() {
+    this.close();
+  }
+}
+
+function openaiReason(reason) {
+  return reason === 'end_of_text' || reason === 'stop_string' ? 'stop' : 'length';
+}
+
+async function* chunks(head, generation) {
+  const chunk = (delta, reason = null) => ({
+    ...head,
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta, finish_reason: reason }],
+  });
+  yield chunk({ role: 'assistant' });
+  for await (const content of generation) yield chunk({ content });
+  yield chunk({}, openaiReason((await generation.result).finishReason));
+}
+
+/** Converts a model file or folder to another format: convert('m.gguf', 'out.gguf', {to: 'tq2_0'}). */
+async function convert(source, target, options) {
+  const { settings, rest } = split(options, ['convert'], ['progress', 'signal'], 'convert');
+  const from = check.path(source, 'source');
+  const to = check.path(target, 'target');
+  const progress = new Progress(check.isFunction(rest.progress, 'progress'));
+  const signal = checkSignal(rest.signal);
+  const report = JSON.parse(await progress.of(
+    new Work(() => addon.convert(from, to, settings, progress.listener), { signal })));
+  return {
+    kind: report.kind,
+    bytes: report.bytes,
+    ternaryTensors: report.ternary_tensors,
+    ternaryWeights: report.ternary_weights,
+    plainTensors: report.plain_tensors,
+    notes: report.notes,
+  };
+}
+
+module.exports = { Model, convert };
