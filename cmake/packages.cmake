@@ -82,7 +82,7 @@ and its relatives, with the same answers on every CPU.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME bittern)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 if(BITTERN_HUB)
-  set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS ca-certificates)  # for `bittern pull`
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libcurl4, ca-certificates")  # for `bittern pull`
 endif()
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "${about}
 This package has the program.")

@@ -35,7 +35,7 @@ def _build_library():
                                "g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev "
                                "libexpected-dev libutf8proc-dev libxxhash-dev")
     build = SOURCE / "build" / "release"
-    subprocess.run(["cmake", "--preset", "release", "-DBITTERN_HUB=OFF"], cwd=SOURCE, check=True)
+    subprocess.run(["cmake", "--preset", "release", "-DBITTERN_HUB=OFF", "-DBITTERN_TLS=OFF"], cwd=SOURCE, check=True)
     subprocess.run(["cmake", "--build", str(build), "--target", "bittern_shared"], check=True)
     return (build / "src" / "capi" / "libbittern.so").resolve()
 
