@@ -178,7 +178,10 @@ bool Search::TryRound() {
     // What the file speaks for comes before what only the text speaks for.
     const bool goes_before = best != nullptr && hypothesis.likely && !best->likely;
     if (best != nullptr && best->likely && !hypothesis.likely) continue;
-    if (!goes_before && gain.nats <= best_gain + margin) continue;
+    // A text that is known by heart cannot tell 8 times from 16 times: then all texts decide.
+    const bool tells = rival && gain.nats > best_gain - margin &&
+                       probe->nats_of_all() < best_probe->nats_of_all() - kClearlyBetter;
+    if (!goes_before && !tells && gain.nats <= best_gain + margin) continue;
     if (!IsClear(hypothesis, gain)) continue;
     best = &hypothesis;
     best_gain = gain.nats;

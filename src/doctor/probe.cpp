@@ -177,6 +177,16 @@ std::size_t Probe::best() const noexcept {
   return best;
 }
 
+double Probe::nats_of_all() const noexcept {
+  double sum = 0, count = 0;
+  for (const TextProbe& text : texts) {
+    if (text.nats.empty()) continue;
+    sum += text.per_token();
+    ++count;
+  }
+  return sum / std::max(count, 1.0);
+}
+
 namespace {
 
 Gain GainWith(const Probe& a, const Probe& b, double least) noexcept {

@@ -43,6 +43,8 @@ struct Probe {
   /// The text with the fewest nats per byte; one without nats is never it.
   [[nodiscard]] std::size_t best() const noexcept;
   [[nodiscard]] double nats() const noexcept { return texts[best()].per_token(); }
+  /// Nats per token, the mean of all texts.
+  [[nodiscard]] double nats_of_all() const noexcept;
 };
 
 /// How much better `b` is than `a` on the text that `b` knows best, in nats per token of `a`; and

@@ -25,12 +25,13 @@ namespace {
 constexpr std::size_t kMostHeadBytes = std::size_t{256} << 10;
 constexpr unsigned kOldestVersion = 0x075500;  // 7.85.0: CURLOPT_PROTOCOLS_STR
 
-#define BITTERN_CURL_FUNCTIONS(X)                                                              \
-  X(global_init)                                                                               \
-  X(version_info) X(easy_init) X(easy_cleanup) X(easy_setopt) X(easy_getinfo) X(easy_strerror) \
-      X(slist_append) X(slist_free_all) X(url) X(url_cleanup) X(url_set) X(url_get) X(free)    \
-          X(multi_init) X(multi_cleanup) X(multi_add_handle) X(multi_remove_handle)            \
-              X(multi_perform) X(multi_poll) X(multi_info_read) X(multi_strerror)
+// clang-format off
+#define BITTERN_CURL_FUNCTIONS(X)                                                          \
+  X(global_init) X(version_info) X(easy_init) X(easy_cleanup) X(easy_setopt)               \
+  X(easy_getinfo) X(easy_strerror) X(slist_append) X(slist_free_all) X(url) X(url_cleanup) \
+  X(url_set) X(url_get) X(free) X(multi_init) X(multi_cleanup) X(multi_add_handle)         \
+  X(multi_remove_handle) X(multi_perform) X(multi_poll) X(multi_info_read) X(multi_strerror)
+// clang-format on
 
 /// Functions of libcurl, under their names without the prefix.
 struct Library {
