@@ -105,12 +105,14 @@ def pairs(kits, count):
     names = [n for n, (_, verdict, _, _) in FAULTS.items() if verdict == "curable"]
     good = 0
     for i in range(count):
-        kit, chosen = kits[i % len(kits)], draw.sample(names, 2)
-        try:
-            path = kit.make(chosen)
-        except (KeyError, StopIteration):
-            chosen = chosen[:1]
-            path = kit.make(chosen)
+        kit = kits[i % len(kits)]
+        while True:  # until this architecture has both
+            chosen = draw.sample(names, 2)
+            try:
+                path = kit.make(chosen)
+                break
+            except (KeyError, StopIteration):
+                continue
         right, named, equal, found, causes, _ = kit.examine(path, [FAULTS[n][1:3] for n in chosen])
         good += right and named and bool(equal)
         if not (right and named and equal):
