@@ -19,6 +19,7 @@ LINKED = {  # Debian package: licence of what is compiled or linked in
     "libutf8proc-dev": "MIT",
     "libxxhash-dev": "BSD-2-Clause",
     "libboost-dev": "BSL-1.0",
+    "libssl-dev": "Apache-2.0",
     "libstdc++-12-dev": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "libc6-dev": "LGPL-2.1-or-later",
 }
