@@ -47,7 +47,7 @@ struct QuantizedActivations {
 /// Tiles of 16 rows that a batch takes at once by tables (kernels::VlutOps), whose sums then stay
 /// in the second-level cache; and of those, tiles that are made from another layout first. More
 /// than a thread's share of a matrix are never made at once, but for kSmallestPiece.
-inline constexpr std::size_t kMostTableTiles = 112, kMostMadeTiles = 111, kSmallestPiece = 16;
+inline constexpr std::size_t kMostTableTiles = 112, kMostMadeTiles = 60, kSmallestPiece = 16;
 
 /// Tokens whose tables a lookup kernel's batch keeps at once.
 inline constexpr std::size_t kLutTokens = 8;

@@ -50,7 +50,7 @@ struct Plan {
 
 Plan PlanOf(const Context& context, const TernaryMatrix& matrix) noexcept {
   const std::size_t by_tables = TilesByTables(context, matrix);
-  Plan plan{.by_tables = GainOfTables(context, by_tables * kTileRows) > 1,
+  Plan plan{.by_tables = GainOfTables(context, matrix, by_tables * kTileRows) > 1,
             .tiles = matrix.layout == MatrixLayout::kTile48 ? 2 * kTilesOf48 : kGemmTiles,
             .pieces = 1,
             .parts = 1,
@@ -180,14 +180,19 @@ GemmItem ItemAt(const Context& context, const TernaryMatrix& matrix, const Plan&
 
 }  // namespace
 
-double GainOfTables(const Context& context, std::size_t rows) noexcept {
+double GainOfTables(const Context& context, const TernaryMatrix& matrix,
+                    std::size_t rows) noexcept {
   // Sixteen tokens take more than half of the time of 32, and lanes without a token take theirs.
   constexpr double kCostOfSixteen = 0.55;
+  // Tiles that are made first leave the first-level cache; in passes of 32 tokens.
+  constexpr double kCostOfMaking = 0.14;
   const std::size_t whole = context.num_tokens / kVlutTokens,
                     rest = context.num_tokens % kVlutTokens;
-  const double cost = static_cast<double>(whole) + (rest == 0    ? 0
-                                                    : rest <= 16 ? kCostOfSixteen
-                                                                 : 1);
+  const double cost = static_cast<double>(whole) +
+                      (rest == 0    ? 0
+                       : rest <= 16 ? kCostOfSixteen
+                                    : 1) +
+                      (matrix.layout == MatrixLayout::kTile16 ? 0 : kCostOfMaking);
   const auto lanes = static_cast<double>(context.num_tokens) / kVlutTokens;
   const auto shared =
       static_cast<double>(rows) / static_cast<double>(rows + kernels::kVlutTableRows);
@@ -196,7 +201,8 @@ double GainOfTables(const Context& context, std::size_t rows) noexcept {
 
 double GemmGain(const Context& context, const TernaryMatrix& matrix) noexcept {
   constexpr double kMost = 8;  // where tables are forced, zeros are still left out
-  return std::clamp(GainOfTables(context, TilesByTables(context, matrix) * kTileRows), 1.0, kMost);
+  return std::clamp(GainOfTables(context, matrix, TilesByTables(context, matrix) * kTileRows), 1.0,
+                    kMost);
 }
 
 std::size_t GemmItems(const Context& context, const TernaryMatrix& matrix) noexcept {

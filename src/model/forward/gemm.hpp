@@ -13,7 +13,8 @@ namespace bittern::model {
 /// How many times as fast as with multiply-adds a batch meets a matrix whose rows are dealt out in
 /// pieces of `rows`; at most 1: it is done with multiply-adds (Tile16Ops), else by tables
 /// (VlutOps).
-[[nodiscard]] double GainOfTables(const Context& context, std::size_t rows) noexcept;
+[[nodiscard]] double GainOfTables(const Context& context, const TernaryMatrix& matrix,
+                                  std::size_t rows) noexcept;
 /// The same for the matrix's own pieces, 1 where multiply-adds are taken.
 [[nodiscard]] double GemmGain(const Context& context, const TernaryMatrix& matrix) noexcept;
 
