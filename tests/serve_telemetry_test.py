@@ -74,7 +74,7 @@ class TelemetryTest(unittest.TestCase):
                 self.assertFalse([e for e in plain if "prompt_progress" in e])
                 self.assertFalse([e for e in plain if self.text(e) and "timings" in e])
                 events = self.ask(path, **self.ASKED)
-                self.assertEqual([self.text(e) for e in events if self.text(e)], [self.text(e) for e in plain if self.text(e)])
+                self.assertEqual(list(filter(None, map(self.text, events))), list(filter(None, map(self.text, plain))))
                 self.check_progress([e["prompt_progress"] for e in events if "prompt_progress" in e], cold=False)
                 says = [i for i, e in enumerate(events) if self.text(e)]
                 told = [i for i, e in enumerate(events) if "prompt_progress" in e]
