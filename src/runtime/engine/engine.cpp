@@ -60,6 +60,27 @@ struct Sequence {
     const int references = cache.pool().references(last);
     return references > 2 || (references == 2 && !prefixes.CanForget(last));
   }
+  [[nodiscard]] SequenceTimings TimingsAt(Clock::time_point now) const noexcept {
+    SequenceTimings so_far = timings;
+    const Clock::time_point first_run = started.value_or(now);
+    const Clock::time_point first_token = first_sampled.value_or(now);
+    so_far.queued_s = SecondsBetween(submitted, first_run);
+    so_far.prompt_s = SecondsBetween(first_run, first_token);
+    so_far.predicted_s = SecondsBetween(first_token, now);
+    so_far.sampled_tokens = generation.sampled();
+    return so_far;
+  }
+  void TellProgress(Clock::time_point now) const {
+    if (request.on_progress) request.on_progress(TimingsAt(now));
+  }
+  /// The first `length` tokens have run or were found. Tells of it where that is more of the prompt
+  /// than before: a sequence that was preempted reads some of it again.
+  void NoteRead(int length, Clock::time_point now) {
+    const int read = std::min(length, timings.prompt_tokens);
+    if (read <= timings.read_tokens) return;
+    timings.read_tokens = read;
+    TellProgress(now);
+  }
 
   SequenceId id;
   Request request;
@@ -151,13 +172,7 @@ void Engine::Impl::KeepPrefix(const Sequence& sequence, bool whole_pages_only) {
 void Engine::Impl::End(std::unique_ptr<Sequence> sequence, std::optional<Error> error) {
   if (!error) KeepPrefix(*sequence, false);
   sequence->cache.Truncate(0);
-  const Clock::time_point now = Clock::now();
-  SequenceTimings& timings = sequence->timings;
-  const Clock::time_point started = sequence->started.value_or(now);
-  const Clock::time_point sampled = sequence->first_sampled.value_or(now);
-  timings.queued_s = SecondsBetween(sequence->submitted, started);
-  timings.prompt_s = SecondsBetween(started, sampled);
-  timings.predicted_s = SecondsBetween(sampled, now);
+  const SequenceTimings timings = sequence->TimingsAt(Clock::now());
   Result<GenerateResult> result = [&]() -> Result<GenerateResult> {
     if (error) return tl::unexpected(std::move(*error));
     return sequence->generation.Finish();
@@ -204,6 +219,8 @@ void Engine::Impl::Admit() {
       next.started = Clock::now();
       next.timings.prompt_tokens = static_cast<int>(next.request.prompt.size());
       next.timings.cached_tokens = found;
+      next.timings.read_tokens = found;
+      next.TellProgress(*next.started);
     }
     running.push_back(std::move(waiting.front()));
     waiting.pop_front();
@@ -326,6 +343,7 @@ std::optional<Error> Engine::Impl::Absorb(const Part& part, double seconds, bool
   Sequence& sequence = *part.sequence;
   Generation& generation = sequence.generation;
   if (sequence.error) return sequence.error;
+  if (!part.generates) sequence.NoteRead(sequence.cache.length(), Clock::now());
   if (!part.samples || generation.finish()) return std::nullopt;
   const std::span<const TokenId> window(part.window);
   auto used = generation.Sample(part.generates ? window : window.last(1), 0, sequence.results);
@@ -397,13 +415,22 @@ Engine::~Engine() = default;
 
 Result<SequenceId> Engine::Submit(Request request) {
   BITTERN_TRY(impl_->Check(request));
+  const auto made = std::make_shared<Sequence*>(nullptr);  // before its generation gives text
+  auto on_text = request.on_text;
+  if (on_text && request.on_progress) {
+    on_text = [made, next = std::move(on_text)](std::string_view text) {
+      (*made)->TellProgress(Clock::now());
+      return next(text);
+    };
+  }
   Generation generation = BITTERN_TRY(Generation::Create(impl_->machine->model(), request.options,
-                                                         request.on_text, &impl_->drafts));
+                                                         std::move(on_text), &impl_->drafts));
   generation.AddContext(request.prompt);
   generation.LimitTo(static_cast<std::size_t>(impl_->context_length) - request.prompt.size() + 1);
   const SequenceId id = impl_->next_id++;
   impl_->waiting.push_back(std::make_unique<Sequence>(id, std::move(request), std::move(generation),
                                                       &impl_->machine->pages()));
+  *made = impl_->waiting.back().get();
   return id;
 }
 

@@ -35,10 +35,12 @@ struct EngineOptions {
 
 using SequenceId = std::uint64_t;
 
-/// How a sequence spent its time.
+/// How a sequence spent its time; while it runs, so far.
 struct SequenceTimings {
-  int prompt_tokens = 0;
+  int prompt_tokens = 0;   ///< 0 before it first ran
   int cached_tokens = 0;   ///< of the prompt, found in the prefix cache
+  int read_tokens = 0;     ///< of the prompt, in the cache or run; never fewer than before
+  int sampled_tokens = 0;  ///< with the one that ended the text
   double queued_s = 0;     ///< before it first ran
   double prompt_s = 0;     ///< from then to the first sampled token
   double predicted_s = 0;  ///< from then to the end
@@ -58,6 +60,9 @@ struct Request {
   GenerateOptions options = {};
   /// Whole UTF-8 characters, as they come; false cancels. May be empty.
   std::function<bool(std::string_view)> on_text = {};
+  /// The time so far, inside Step: as the sequence first runs, whenever more of its prompt has been
+  /// read, and before each on_text. Changes no token. Must not call the engine. May be empty.
+  std::function<void(const SequenceTimings&)> on_progress = {};
   /// Once, at the end, inside Step. May call Submit.
   std::function<void(Completion)> on_done = {};
 };

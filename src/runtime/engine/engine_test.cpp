@@ -163,25 +163,61 @@ struct Ended {
   std::optional<GenerateResult> result = {};
 };
 
+/// What on_progress said of a sequence: nothing goes backwards, whatever is preempted.
+struct Told {
+  void Add(const SequenceTimings& now, std::size_t prompt) {
+    EXPECT_EQ(now.prompt_tokens, static_cast<int>(prompt));
+    EXPECT_LE(now.cached_tokens, now.read_tokens);
+    EXPECT_LE(now.read_tokens, now.prompt_tokens);
+    EXPECT_TRUE(now.sampled_tokens == 0 || now.read_tokens == now.prompt_tokens);
+    if (calls++ == 0) {
+      EXPECT_EQ(now.read_tokens, now.cached_tokens);
+      EXPECT_EQ(now.prompt_s, 0);
+    } else {
+      EXPECT_EQ(now.cached_tokens, last.cached_tokens);
+      EXPECT_TRUE(now.read_tokens > last.read_tokens || now.sampled_tokens > last.sampled_tokens ||
+                  now.read_tokens == now.prompt_tokens);
+      EXPECT_GE(now.read_tokens, last.read_tokens);
+      EXPECT_GE(now.sampled_tokens, last.sampled_tokens);
+      EXPECT_GE(now.prompt_s, last.prompt_s);
+      EXPECT_GE(now.predicted_s, last.predicted_s);
+    }
+    last = now;
+  }
+  [[nodiscard]] bool WholePrompt() const {
+    return last.prompt_tokens > 0 && last.read_tokens == last.prompt_tokens;
+  }
+
+  int calls = 0;
+  SequenceTimings last = {};
+};
+
 /// Runs the scripts in one engine.
 std::vector<Ended> Together(Engine* engine, const std::vector<Script>& scripts) {
   std::vector<Ended> ended(scripts.size());
   std::vector<int> tokens(scripts.size());
   std::vector<bool> joined(scripts.size());
+  std::vector<Told> told(scripts.size());
   std::size_t left = scripts.size();
   for (int step = 0; left > 0; ++step) {
     for (std::size_t i = 0; i < scripts.size(); ++i) {
       if (joined[i] || scripts[i].joins_at > step) continue;
       joined[i] = true;
       Request request{.prompt = scripts[i].prompt, .options = scripts[i].options};
+      request.on_progress = [&told = told[i], length = scripts[i].prompt.size()](
+                                const SequenceTimings& now) { told.Add(now, length); };
       request.on_text = [&, i](std::string_view) {
+        EXPECT_TRUE(told[i].WholePrompt());
+        EXPECT_GT(told[i].last.sampled_tokens, 0);
         ended[i].cancelled_by_script = tokens[i]++ == scripts[i].cancel_at;
         return !ended[i].cancelled_by_script;
       };
       request.on_done = [&, i](Completion completion) {
-        EXPECT_TRUE(completion.result.has_value()) << completion.result.error().message;
-        if (completion.result) ended[i].result = *completion.result;
         --left;
+        ASSERT_TRUE(completion.result.has_value()) << completion.result.error().message;
+        ended[i].result = *completion.result;
+        EXPECT_GE(completion.timings.read_tokens, told[i].last.read_tokens);
+        EXPECT_EQ(completion.timings.sampled_tokens, ended[i].result->sampled);
       };
       EXPECT_TRUE(engine->Submit(std::move(request)).has_value());
     }
@@ -303,14 +339,18 @@ TEST(Engine, SequencesThatGiveTheirPagesAwayLoseNothing) {
     script.options = {.max_tokens = 40, .sampler = {.seed = 9}, .ignore_eos = true};
     alone.push_back(Alone(model, script));
   }
-  // Three sequences run, each needs a second page, and there is one.
-  Engine engine =
-      Engine::Create(
-          model,
-          {.max_sequences = 4, .context_length = kContext, .cache_tokens = 1024, .num_threads = 1})
-          .value();
-  ExpectSame(scripts, Together(&engine, scripts), alone, "");
-  EXPECT_GT(engine.stats().preemptions, 0u);
+  // Three sequences run, each needs a second page, and there is one. In small steps a prompt that
+  // is read again is not told of twice (Told).
+  for (const int batch_size : {512, 32}) {
+    Engine engine = Engine::Create(model, {.max_sequences = 4,
+                                           .context_length = kContext,
+                                           .cache_tokens = 1024,
+                                           .batch_size = batch_size,
+                                           .num_threads = 1})
+                        .value();
+    ExpectSame(scripts, Together(&engine, scripts), alone, "");
+    EXPECT_GT(engine.stats().preemptions, 0u);
+  }
 }
 
 TEST(Engine, APromptSeenBeforeIsReadFromItsEnd) {

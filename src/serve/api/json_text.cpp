@@ -28,24 +28,27 @@ std::string_view OpenAiFinish(runtime::FinishReason reason) noexcept {
   }
 }
 
-OrderedJson TimingsJson(const Outcome& outcome) {
-  const runtime::SequenceTimings& timings = outcome.timings;
-  const int read = std::max(0, timings.prompt_tokens - timings.cached_tokens);
-  const int predicted = outcome.predicted();
+OrderedJson TimingsJson(const runtime::SequenceTimings& timings) {
+  const int read = std::max(0, timings.read_tokens - timings.cached_tokens);
+  const int predicted = timings.sampled_tokens;
   const int later = std::max(0, predicted - 1);  // the first one comes with the prompt
   const double prompt_ms = 1e3 * timings.prompt_s, predicted_ms = 1e3 * timings.predicted_s;
   const auto rate = [](int count, double ms) { return ms > 0 ? 1e3 * count / ms : 0.0; };
   const auto each = [](int count, double ms) { return count > 0 ? ms / count : 0.0; };
-  OrderedJson json = {{"cache_n", timings.cached_tokens},
-                      {"prompt_n", read},
-                      {"prompt_ms", prompt_ms},
-                      {"prompt_per_token_ms", each(read, prompt_ms)},
-                      {"prompt_per_second", rate(read, prompt_ms)},
-                      {"predicted_n", predicted},
-                      {"predicted_ms", predicted_ms},
-                      {"predicted_per_token_ms", each(later, predicted_ms)},
-                      {"predicted_per_second", rate(later, predicted_ms)},
-                      {"queued_ms", 1e3 * timings.queued_s}};
+  return {{"cache_n", timings.cached_tokens},
+          {"prompt_n", read},
+          {"prompt_ms", prompt_ms},
+          {"prompt_per_token_ms", each(read, prompt_ms)},
+          {"prompt_per_second", rate(read, prompt_ms)},
+          {"predicted_n", predicted},
+          {"predicted_ms", predicted_ms},
+          {"predicted_per_token_ms", each(later, predicted_ms)},
+          {"predicted_per_second", rate(later, predicted_ms)},
+          {"queued_ms", 1e3 * timings.queued_s}};
+}
+
+OrderedJson TimingsJson(const Outcome& outcome) {
+  OrderedJson json = TimingsJson(outcome.timings);
   if (outcome.result.drafted > 0) {
     json["draft_n"] = outcome.result.drafted;
     json["draft_n_accepted"] = outcome.result.accepted;

@@ -21,7 +21,9 @@ using OrderedJson = nlohmann::ordered_json;
 /// "stop" or "length", as OpenAI tells the end.
 [[nodiscard]] std::string_view OpenAiFinish(runtime::FinishReason reason) noexcept;
 
-/// llama-server's "timings".
+/// llama-server's "timings" of a sequence that runs.
+[[nodiscard]] OrderedJson TimingsJson(const runtime::SequenceTimings& so_far);
+/// And of one that has ended.
 [[nodiscard]] OrderedJson TimingsJson(const Outcome& outcome);
 
 /// OpenAI's "usage" of all sequences together; a prompt counts once for all of its choices.

@@ -9,6 +9,7 @@
 #include "serve/api/json_text.hpp"
 #include "serve/api/request_fields.hpp"
 #include "serve/api/status.hpp"
+#include "serve/api/telemetry.hpp"
 #include "serve/api/tools.hpp"
 #include "serve/core/field_reader.hpp"
 #include "serve/receipt/receipt.hpp"
@@ -18,22 +19,25 @@ namespace {
 
 class LlamaShape : public AnswerShape {
  public:
-  LlamaShape(const Service& service, const CallRequest& request, bool return_tokens,
-             std::vector<std::string> only)
+  LlamaShape(const Service& service, const CallRequest& request, const TelemetryRequest& telemetry,
+             bool return_tokens, std::vector<std::string> only)
       : service_(service),
         prompts_(request.prompts),
         options_(request.options),
         choices_(static_cast<std::size_t>(request.choices)),
+        telemetry_(telemetry, request.prompts.size() * choices_),
         return_tokens_(return_tokens),
         only_(std::move(only)) {}
 
+  std::string Progress(std::size_t choice, const runtime::SequenceTimings& so_far) override {
+    const auto progress = telemetry_.Note(choice, so_far);
+    if (!progress) return {};
+    OrderedJson event = Chunk(choice, "");
+    event["prompt_progress"] = *progress;
+    return Event(event);
+  }
   std::string Piece(std::size_t choice, std::string_view text, const TokenList& tokens) override {
-    OrderedJson event = {{"index", choice},
-                         {"content", std::string(text)},
-                         {"tokens", OrderedJson::array()},
-                         {"stop", false},
-                         {"id_slot", -1},
-                         {"tokens_evaluated", prompts_[choice / choices_].size()}};
+    OrderedJson event = Chunk(choice, text);
     AddProbabilities(tokens, &event);
     return Event(event);
   }
@@ -54,6 +58,16 @@ class LlamaShape : public AnswerShape {
   }
 
  private:
+  [[nodiscard]] OrderedJson Chunk(std::size_t choice, std::string_view text) const {
+    OrderedJson event = {{"index", choice},
+                         {"content", std::string(text)},
+                         {"tokens", OrderedJson::array()},
+                         {"stop", false},
+                         {"id_slot", -1},
+                         {"tokens_evaluated", prompts_[choice / choices_].size()}};
+    telemetry_.AddTimings(choice, &event);
+    return event;
+  }
   [[nodiscard]] OrderedJson Result(std::size_t choice, const Outcome& outcome) const;
   /// The fields of response_fields ("timings/prompt_n"), each under its path; none asked for: all.
   [[nodiscard]] OrderedJson Wanted(OrderedJson result) const {
@@ -74,6 +88,7 @@ class LlamaShape : public AnswerShape {
   std::vector<std::vector<TokenId>> prompts_;
   runtime::GenerateOptions options_;
   std::size_t choices_;
+  Telemetry telemetry_;
   bool return_tokens_;
   std::vector<std::string> only_;
 };
@@ -170,11 +185,12 @@ Result<void> LlamaCompletion(Service* service, const HttpRequest& request,
     return Fail(ErrorCode::kInvalidArgument, "prompt: a text or token ids expected, none found");
   }
   call.prompts = BITTERN_TRY(ReadPrompts("prompt", *prompt, service->tokenizer()));
-  BITTERN_TRY(fields.OnlyNeutral(
-      {"return_progress", "timings_per_token", "n_indent", "verbose", "post_sampling_probs"}));
+  const TelemetryRequest telemetry = BITTERN_TRY(ReadTelemetry(&fields, &call));
+  BITTERN_TRY(fields.OnlyNeutral({"n_indent", "verbose", "post_sampling_probs"}));
   fields.Ignore({"stream_options", "sse_ping_interval"});
   BITTERN_TRY(fields.Finish());
-  auto shape = std::make_unique<LlamaShape>(*service, call, return_tokens, std::move(only));
+  auto shape =
+      std::make_unique<LlamaShape>(*service, call, telemetry, return_tokens, std::move(only));
   StartCall(service, std::move(call), std::move(shape), exchange);
   return {};
 }

@@ -10,6 +10,7 @@
 #include "serve/api/echo.hpp"
 #include "serve/api/json_text.hpp"
 #include "serve/api/request_fields.hpp"
+#include "serve/api/telemetry.hpp"
 #include "serve/api/tools.hpp"
 #include "serve/core/field_reader.hpp"
 
@@ -20,6 +21,7 @@ namespace {
 struct OpenAiRequest {
   CallRequest call = {};
   bool include_usage = false;
+  TelemetryRequest telemetry = {};
   ToolReading tools = {};
   bool echo = false;
   std::vector<EchoedPrompt> echoed = {};  ///< of each prompt
@@ -36,6 +38,7 @@ class OpenAiShape : public AnswerShape {
         choices_(static_cast<std::size_t>(request.call.choices)),
         sequences_(choices_ * request.call.prompts.size()),
         offsets_(sequences_, 0),
+        telemetry_(request.telemetry, sequences_),
         chat_(chat),
         include_usage_(request.include_usage),
         logprobs_(request.call.options.logprobs >= 0),
@@ -48,16 +51,23 @@ class OpenAiShape : public AnswerShape {
     std::string text;
     for (std::size_t i = 0; i < sequences_; ++i) {
       if (chat_) {
-        text += Chunk(i, {{"role", "assistant"}, {"content", nullptr}}, nullptr, {}, {});
+        text += Chunk(i, {{"role", "assistant"}, {"content", nullptr}}, {});
       } else if (const EchoedPrompt* echo = EchoOf(i)) {
         text += TextChunk(i, echo->text, EchoLogprobs(i));
       }
     }
     return text;
   }
+  std::string Progress(std::size_t choice, const runtime::SequenceTimings& so_far) override {
+    const auto progress = telemetry_.Note(choice, so_far);
+    if (!progress) return {};
+    OrderedJson chunk = ChunkJson(choice, OrderedJson::object(), {});
+    chunk["prompt_progress"] = *progress;
+    return Event(chunk);
+  }
   std::string Piece(std::size_t choice, std::string_view text, const TokenList& tokens) override {
     if (tools_.form == nullptr) {
-      return Chunk(choice, {{"content", std::string(text)}}, nullptr, tokens, {});
+      return Chunk(choice, {{"content", std::string(text)}}, tokens);
     }
     return ToolChunks(choice, streams_[choice].Feed(text), tokens);
   }
@@ -69,8 +79,12 @@ class OpenAiShape : public AnswerShape {
       text = ToolChunks(choice, streams_[choice].Finish(), tokens);
       last = std::exchange(carried_[choice], {});
     }
-    return text + Chunk(choice, OrderedJson::object(),
-                        FinishOf(outcome, streams_[choice].any_call()), last, ReceiptJson(outcome));
+    OrderedJson end = ChunkJson(choice, OrderedJson::object(), last);
+    OrderedJson& part = end["choices"][0];
+    part["finish_reason"] = FinishOf(outcome, streams_[choice].any_call());
+    if (!outcome.receipt.empty()) part["receipt"] = ReceiptJson(outcome);
+    if (end.contains("timings")) end["timings"] = TimingsJson(outcome);
+    return text + Event(end);
   }
   std::string End(std::span<const Outcome> outcomes) override {
     std::string text;
@@ -103,8 +117,11 @@ class OpenAiShape : public AnswerShape {
             {"model", model_},
             {"system_fingerprint", fingerprint_}};
   }
-  [[nodiscard]] std::string Chunk(std::size_t choice, OrderedJson delta, OrderedJson finish,
-                                  const TokenList& tokens, OrderedJson receipt) {
+  [[nodiscard]] std::string Chunk(std::size_t choice, OrderedJson delta, const TokenList& tokens) {
+    return Event(ChunkJson(choice, std::move(delta), tokens));
+  }
+  [[nodiscard]] OrderedJson ChunkJson(std::size_t choice, OrderedJson delta,
+                                      const TokenList& tokens) {
     OrderedJson part = {{"index", choice}};
     if (chat_) {
       part["delta"] = std::move(delta);
@@ -112,11 +129,11 @@ class OpenAiShape : public AnswerShape {
       part["text"] = delta.value("content", "");
     }
     part["logprobs"] = tokens.empty() ? OrderedJson() : Logprobs(choice, tokens);
-    part["finish_reason"] = std::move(finish);
-    if (!receipt.is_null()) part["receipt"] = std::move(receipt);
+    part["finish_reason"] = nullptr;
     OrderedJson chunk = Outline(true);
     chunk["choices"] = OrderedJson::array({std::move(part)});
-    return Event(chunk);
+    telemetry_.AddTimings(choice, &chunk);
+    return chunk;
   }
   [[nodiscard]] OrderedJson Logprobs(std::size_t choice, const TokenList& tokens);
   [[nodiscard]] const EchoedPrompt* EchoOf(std::size_t choice) const {
@@ -136,6 +153,7 @@ class OpenAiShape : public AnswerShape {
   std::time_t created_;
   std::size_t choices_, sequences_;
   std::vector<std::size_t> offsets_;  // of each sequence: characters of the tokens shown
+  Telemetry telemetry_;
   bool chat_, include_usage_, logprobs_;
   std::vector<EchoedPrompt> echoed_;
   ToolReading tools_;
@@ -234,7 +252,7 @@ std::string OpenAiShape::ToolChunks(std::size_t choice, const std::vector<ToolEv
       }
       delta = {{"tool_calls", OrderedJson::array({std::move(call)})}};
     }
-    text += Chunk(choice, std::move(delta), nullptr, std::exchange(carried, {}), {});
+    text += Chunk(choice, std::move(delta), std::exchange(carried, {}));
   }
   return text;
 }
@@ -292,6 +310,7 @@ Result<void> ReadCommon(FieldReader* fields, const Service& service, OpenAiReque
   BITTERN_TRY(ReadSampling(fields, service, &request->call));
   BITTERN_TRY(ReadChoices(fields, "n", &request->call.choices));
   BITTERN_TRY(fields->Flag("stream", &request->call.stream));
+  request->telemetry = BITTERN_TRY(ReadTelemetry(fields, &request->call));
   if (const Json* given = fields->Take("stream_options")) {
     auto options = BITTERN_TRY(FieldReader::Open(*given, "stream_options"));
     BITTERN_TRY(options.Flag("include_usage", &request->include_usage));

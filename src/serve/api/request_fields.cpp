@@ -136,6 +136,14 @@ Result<void> ReadSampling(FieldReader* fields, const Service& service, CallReque
   return {};
 }
 
+Result<TelemetryRequest> ReadTelemetry(FieldReader* fields, CallRequest* call) {
+  TelemetryRequest wanted;
+  BITTERN_TRY(fields->Flag("timings_per_token", &wanted.timings));
+  BITTERN_TRY(fields->Flag("return_progress", &wanted.progress));
+  call->progress = wanted.timings || wanted.progress;
+  return wanted;
+}
+
 Result<void> ReadChoices(FieldReader* fields, std::string_view key, int* choices) {
   return fields->Int(key, 1, kMostChoices, choices);
 }

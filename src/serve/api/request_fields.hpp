@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "serve/api/telemetry.hpp"
 #include "serve/core/call.hpp"
 #include "serve/core/field_reader.hpp"
 #include "serve/core/sampler_fields.hpp"
@@ -19,6 +20,9 @@ namespace bittern::serve {
 
 /// Tokens beside the picked one whose log-probabilities a request may ask for.
 inline constexpr int kMostLogprobs = 100;
+
+/// "timings_per_token" and "return_progress", which only streams obey.
+[[nodiscard]] Result<TelemetryRequest> ReadTelemetry(FieldReader* fields, CallRequest* call);
 
 /// "n": choices for each prompt.
 [[nodiscard]] Result<void> ReadChoices(FieldReader* fields, std::string_view key, int* choices);

@@ -8,6 +8,7 @@
 
 #include "serve/api/json_text.hpp"
 #include "serve/api/responses_fields.hpp"
+#include "serve/api/telemetry.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -22,12 +23,20 @@ class ResponsesShape : public AnswerShape {
         told_(request.told),
         reading_(request.tools),
         stream_(request.tools),
+        telemetry_(request.telemetry, 1),
         logprobs_(request.call.options.logprobs >= 0) {}
 
   std::string Begin() override {
     const OrderedJson response = Response("in_progress");
     return Named("response.created", {{"response", response}}) +
            Named("response.in_progress", {{"response", response}});
+  }
+  std::string Progress(std::size_t choice, const runtime::SequenceTimings& so_far) override {
+    const auto progress = telemetry_.Note(choice, so_far);
+    if (!progress) return {};
+    OrderedJson members = {{"response", Response("in_progress")}, {"prompt_progress", *progress}};
+    telemetry_.AddTimings(choice, &members);
+    return Named("response.in_progress", std::move(members));
   }
   std::string Piece(std::size_t, std::string_view text, const TokenList& tokens) override {
     Carry(tokens);
@@ -41,8 +50,10 @@ class ResponsesShape : public AnswerShape {
     text += CloseItem(whole);
     OrderedJson response = Response(whole ? "completed" : "incomplete");
     AddEnd(outcome, &response);
-    return text + Named(whole ? "response.completed" : "response.incomplete",
-                        {{"response", std::move(response)}});
+    OrderedJson members = {{"response", std::move(response)}};
+    telemetry_.AddTimings(0, &members);
+    if (members.contains("timings")) members["timings"] = TimingsJson(outcome);
+    return text + Named(whole ? "response.completed" : "response.incomplete", std::move(members));
   }
   std::string End(std::span<const Outcome>) override { return {}; }
   std::string Broken(const Error& error) override {
@@ -130,6 +141,7 @@ class ResponsesShape : public AnswerShape {
   OrderedJson told_;
   ToolReading reading_;
   ToolStream stream_;
+  Telemetry telemetry_;
   OrderedJson items_ = OrderedJson::array();
   OrderedJson carried_ = OrderedJson::array();  // tokens that no event has told
   std::uint64_t sequence_ = 0;
@@ -200,8 +212,9 @@ std::string ResponsesShape::Events(const std::vector<ToolEvent>& events) {
       part["text"] = part["text"].get<std::string>() + event.text;
       OrderedJson tokens = std::exchange(carried_, OrderedJson::array());
       for (const OrderedJson& token : tokens) part["logprobs"].push_back(token);
-      text += ItemEvent("response.output_text.delta",
-                        {{"delta", event.text}, {"logprobs", std::move(tokens)}});
+      OrderedJson members = {{"delta", event.text}, {"logprobs", std::move(tokens)}};
+      telemetry_.AddTimings(0, &members);
+      text += ItemEvent("response.output_text.delta", std::move(members));
     }
   }
   return text;

@@ -154,6 +154,7 @@ Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body)
   BITTERN_TRY(fields.Int("max_output_tokens", 1, std::numeric_limits<int>::max(),
                          &call.options.max_tokens));
   BITTERN_TRY(fields.Flag("stream", &call.stream));
+  request.telemetry = BITTERN_TRY(ReadTelemetry(&fields, &call));
   int top = -1;
   BITTERN_TRY(fields.Int("top_logprobs", 0, kMostLogprobs, &top));
   if (top > 0) call.options.logprobs = top;

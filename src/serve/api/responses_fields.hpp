@@ -4,13 +4,14 @@
 
 #include <string>
 
-#include "serve/api/json_text.hpp"
+#include "serve/api/telemetry.hpp"
 #include "serve/api/tools.hpp"
 
 namespace bittern::serve {
 
 struct ResponsesRequest {
   CallRequest call = {};
+  TelemetryRequest telemetry = {};
   ToolReading tools = {};
   OrderedJson told = {};  ///< members of the request that the answer repeats
 };

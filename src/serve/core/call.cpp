@@ -53,6 +53,7 @@ class Call : public std::enable_shared_from_this<Call> {
         pending_(sequences),
         left_(sequences),
         stream_(request.stream),
+        progress_(request.stream && request.progress),
         receipt_(request.receipt),
         slot_(request.slot) {}
 
@@ -68,6 +69,7 @@ class Call : public std::enable_shared_from_this<Call> {
   void PrepareReceipt(const runtime::Request& request);
   [[nodiscard]] std::string FinishReceipt(std::size_t index, const Outcome& outcome);
   bool OnText(std::size_t index, std::string_view text);
+  void OnProgress(std::size_t index, const runtime::SequenceTimings& so_far);
   void OnDone(std::size_t index, runtime::Completion completion);
   void Count(const Outcome& outcome);
   void Fail(const Error& error);
@@ -82,7 +84,7 @@ class Call : public std::enable_shared_from_this<Call> {
   std::vector<Receipt> receipts_ = {};  // what is known before the answer
   std::size_t left_;
   std::vector<std::vector<TokenId>> prompts_ = {};  // where slots are saved
-  bool stream_, receipt_, failed_ = false;
+  bool stream_, progress_, receipt_, failed_ = false;
   int slot_;
 };
 
@@ -98,6 +100,11 @@ runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> promp
   if (stream_ && options.logprobs >= 0) {
     request.options.on_logprobs = [self, index](const runtime::TokenLogprobs& token) {
       self->pending_[index].push_back(token);
+    };
+  }
+  if (progress_) {
+    request.on_progress = [self, index](const runtime::SequenceTimings& so_far) {
+      self->OnProgress(index, so_far);
     };
   }
   request.on_text = [self, index](std::string_view text) { return self->OnText(index, text); };
@@ -130,6 +137,12 @@ bool Call::OnText(std::size_t index, std::string_view text) {
   const TokenList tokens = std::exchange(pending_[index], {});
   if (stream_ && !failed_) exchange_->Write(shape_->Piece(index, text, tokens));
   return true;
+}
+
+void Call::OnProgress(std::size_t index, const runtime::SequenceTimings& so_far) {
+  if (failed_) return;
+  const std::string told = shape_->Progress(index, so_far);
+  if (!told.empty()) exchange_->Write(told);
 }
 
 void Call::Count(const Outcome& outcome) {

@@ -50,6 +50,11 @@ class AnswerShape {
   [[nodiscard]] virtual std::string StreamType() const { return "text/event-stream"; }
   [[nodiscard]] virtual std::string Ping() const { return ":\n\n"; }
   [[nodiscard]] virtual std::string Begin() { return {}; }
+  /// The time so far, where CallRequest::progress asks for it: as a sequence first runs, as more of
+  /// its prompt has been read, and before each piece.
+  [[nodiscard]] virtual std::string Progress(std::size_t, const runtime::SequenceTimings&) {
+    return {};
+  }
   /// `tokens`: those sampled since the last piece, where log-probabilities were asked for.
   [[nodiscard]] virtual std::string Piece(std::size_t choice, std::string_view text,
                                           const TokenList& tokens) = 0;
@@ -66,8 +71,9 @@ struct CallRequest {
   int choices = 1;  ///< for each prompt; choice i of a prompt draws with seed + i
   runtime::GenerateOptions options = {};
   bool stream = false;
-  bool receipt = false;  ///< Outcome::receipt is wanted
-  int slot = -1;         ///< Service::SetSlotTokens
+  bool receipt = false;   ///< Outcome::receipt is wanted
+  bool progress = false;  ///< AnswerShape::Progress is wanted, in a stream
+  int slot = -1;          ///< Service::SetSlotTokens
 };
 
 /// What is wrong with prompts or sampler options, if anything is.
