@@ -16,7 +16,7 @@ if(BITTERN_SANITIZE)
     -fno-omit-frame-pointer -g)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # gcc 12 sees uninitialised values in instrumented std::variant and std::optional.
-    add_compile_options(-Wno-maybe-uninitialized)
+    add_compile_options(-Wno-maybe-uninitialized -Wno-free-nonheap-object)
   endif()
   add_link_options(-fsanitize=${BITTERN_SANITIZE})
 endif()
