@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a model's name (the first line) and a hub's answer about its files: refused, or paths
-// that stay below their folder, hashes that are hashes, and a choice of files that the hub has.
+// Any bytes as a model's name (the first line) and a hub's answer about its files: refused, or
+// paths that stay below their folder, hashes that are hashes, and a choice of files that the hub
+// has.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
