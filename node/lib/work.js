@@ -90,6 +90,7 @@ class Work {
 class Progress {
   #tell;
   #work = null;
+  #stopped = false;
   error = null;
 
   constructor(tell) {
@@ -98,23 +99,31 @@ class Progress {
   }
 
   #take(done) {
-    if (this.error !== null) return;
+    if (this.#stopped) return;
     try {
-      if (this.#tell(done) === false) this.#work.cancel();
+      this.#stopped = this.#tell(done) === false;
     } catch (error) {
+      this.#stopped = true;
       this.error = { error };
-      this.#work.cancel();
     }
+    if (this.#stopped) this.#work.cancel();
   }
 
-  /** The work's value, or what the caller's function has thrown. */
+  /**
+   * The work's value, or what the caller's function has thrown. Work that ended before it heard of
+   * the caller's false counts as cancelled, too: short work must not differ from long.
+   */
   async of(work) {
     this.#work = work;
+    let value;
     try {
-      return await work.promise;
+      value = await work.promise;
     } catch (error) {
       throw this.error === null ? error : this.error.error;
     }
+    if (this.error !== null) throw this.error.error;
+    if (this.#stopped) throw fail(STATUS.CANCELLED, 'cancelled');
+    return value;
   }
 }
 
