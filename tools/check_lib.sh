@@ -36,8 +36,9 @@ require_packages() {
   local missing=()
   mapfile -t missing < <(missing_packages "$@")
   if [ ${#missing[@]} -gt 0 ]; then
-    printf '== packages that are missing: %s\n' "${missing[*]}"
-    step "installing ${#missing[@]} packages" install_packages "${missing[@]}"
+    local start=$SECONDS
+    install_shown check build/check-installing.log "${missing[@]}" || exit 1
+    printf '== installing %s packages ok (%s s)\n' "${#missing[@]}" $((SECONDS - start))
     if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
   fi
 }
@@ -174,7 +175,7 @@ check_other_systems() {
 install_or_say() {
   local missing=()
   mapfile -t missing < <(missing_packages "$@")
-  if [ ${#missing[@]} -gt 0 ] && ! install_packages "${missing[@]}" >build/check-other-cpus.log 2>&1; then
+  if [ ${#missing[@]} -gt 0 ] && ! install_shown check build/check-other-cpus.log "${missing[@]}"; then
     printf '== other CPUs SKIPPED: cannot install %s\n' "${missing[*]}"
     return 1
   fi
@@ -222,6 +223,16 @@ check_arm64() {
   step "kernels (arm64, later cores)" side_by_side arm64_kernels neoverse-n1 max
   step "certificates (arm64, three cores)" \
     tools/certify_matrix.sh build/dev/apps/cli/bittern arm64
+}
+
+# The README's two commands on machines with nothing installed. Takes an hour and more.
+check_bare_roots() {
+  if [ "$(id -u)" -ne 0 ]; then
+    printf '== bare roots SKIPPED: they need root\n'
+    return
+  fi
+  install_or_say debootstrap || return 0
+  step "bare Debian 12 roots" python3 tests/bare_root.py
 }
 
 # The program as built for every x86-64, on CPUs with SSE4.1, without it, and with AVX2.

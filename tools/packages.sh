@@ -43,15 +43,6 @@ missing_tools() {
   done
 }
 
-# why_not_installed: what to do after install_packages has failed.
-why_not_installed() {
-  if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
-    echo "it takes root's rights: the line below says what root can type"
-  else
-    echo "is there a network, and a source of packages in /etc/apt?"
-  fi
-}
-
 # install_packages NAME... installs them with apt-get, through sudo where we are not root.
 install_packages() {
   [ $# -gt 0 ] || return 0
@@ -66,4 +57,19 @@ install_packages() {
   "${as_root[@]}" apt-get update -q &&
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y \
       --no-install-recommends "$@"
+}
+
+# install_shown PROGRAM LOG NAME...: install_packages with a sign of life; where it fails, says what
+# to do (needs progress.sh).
+install_shown() {
+  local program=$1 log=$2
+  shift 2
+  echo "$program: installing packages that are missing: $*" >&2
+  run_shown "$program: installing $# packages" "$log" install_packages "$@" && return
+  grep -hE '^(E:|Please)' "$log" | sort -u | tail -n 3 >&2
+  if ! grep -q '^Please' "$log"; then
+    echo "$program: the packages above cannot be had (log: $log). Is there a network, and a source of packages in /etc/apt?" >&2
+    echo "Elsewhere: apt-get install $*" >&2
+  fi
+  return 1
 }

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The README's two commands where nothing is installed: bare Debian 12 roots made by debootstrap, as root.
+
+Usage: bare_root.py [--keep] [--work FOLDER] [CASE...]     (all cases without CASE)
+  archive-run    `./bittern run`, then `./check`, from `git archive`
+  archive-check  `./check` first, from `git archive`
+  clone-run      the same two from a clone, with git installed
+  clone-check
+  no-network     both commands say what to do
+  no-rights      both commands, as a user who may not install, say what to do
+
+Each command runs at a terminal; nothing that is silent for more than 10 seconds passes. Prints seconds and packages.
+Roots are made anew for each case in FOLDER (/var/tmp/bittern-roots); compiled files are shared between the cases."""
+import argparse
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import sys
+import time
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+GOOD = "A tern is a small slender gull"
+MOST_SILENCE = 10
+COMMANDS = {"run": ["./bittern", "run", "-p", "A tern is"], "check": ["./check"]}
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def output(*words, **options):
+    return subprocess.run(words, check=True, capture_output=True, text=True, **options).stdout
+
+
+def mirror(release):
+    """Where this machine gets packages of that release from."""
+    rows = output("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages")
+    found = [row.split()[0] for row in rows.splitlines() if row.split()[1:] == [release, "main"]]
+    return found[0] if found else None
+
+
+def make_base(folder):
+    """A minimal Debian 12, with updates where this machine has them."""
+    base = os.path.join(folder, "base")
+    if os.path.exists(os.path.join(base, "complete")):
+        return base
+    shutil.rmtree(base, ignore_errors=True)
+    say("making a bare root")
+    output("debootstrap", "--variant=minbase", "bookworm", base, mirror("bookworm"))
+    with open(f"{base}/etc/apt/sources.list", "w", encoding="utf-8") as file:
+        for release in ("bookworm", "bookworm-updates", "bookworm-security"):
+            if mirror(release):
+                file.write(f"deb {mirror(release)} {release} main\n")
+    for name in ("Check-Valid-Until", "Check-Date"):  # a mirror may be a snapshot
+        with open(f"{base}/etc/apt/apt.conf.d/10dates", "a", encoding="utf-8") as file:
+            file.write(f'Acquire::{name} "false";\n')
+    open(os.path.join(base, "complete"), "w", encoding="utf-8").close()
+    return base
+
+
+class Root:
+    """A copy of the bare root with the sources in /src/bittern."""
+
+    def __init__(self, folder, name, kind):
+        self.path = os.path.join(folder, name)
+        self.unmount()
+        shutil.rmtree(self.path, ignore_errors=True)
+        output("cp", "-a", make_base(folder), self.path)
+        self.source = f"{self.path}/src/bittern"
+        cache = os.path.join(folder, "ccache")
+        os.makedirs(cache, exist_ok=True)
+        os.makedirs(f"{self.path}/root/.cache/ccache", exist_ok=True)
+        for words in (["-t", "proc", "proc", f"{self.path}/proc"], ["--bind", "/dev", f"{self.path}/dev"],
+                      ["--bind", "/dev/pts", f"{self.path}/dev/pts"],
+                      ["--bind", cache, f"{self.path}/root/.cache/ccache"]):
+            output("mount", *words)
+        shutil.copy("/etc/resolv.conf", f"{self.path}/etc/resolv.conf")
+        os.makedirs(f"{self.path}/src")
+        if kind == "clone":
+            output("git", "clone", "-q", "--no-hardlinks", SOURCE, self.source)
+            self.run(["sh", "-c", "apt-get -qq update && apt-get -qq -y install --no-install-recommends git"], place="/")
+        else:
+            os.makedirs(self.source)
+            archive = subprocess.Popen(["git", "-C", SOURCE, "archive", "HEAD"], stdout=subprocess.PIPE)
+            subprocess.run(["tar", "x", "-C", self.source], stdin=archive.stdout, check=True)
+            archive.wait()
+
+    def unmount(self):
+        for place in ("root/.cache/ccache", "dev/pts", "dev", "proc"):
+            subprocess.run(["umount", "-l", f"{self.path}/{place}"], capture_output=True, check=False)
+
+    def packages(self):
+        return len(output("chroot", self.path, "dpkg-query", "-W").splitlines())
+
+    def run(self, words, place="/src/bittern", before=(), user=None):
+        """At a terminal. Returns (exit code, text, the longest silence in seconds, seconds)."""
+        # env -i: nothing of this machine's environment; names of the terminal as a login has them.
+        command = [*before, "chroot", *([f"--userspec={user}"] if user else []), self.path, "/usr/bin/env", "-i",
+                   "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "TERM=xterm",
+                   "sh", "-c", 'cd "$0" && exec "$@"', place, *words]
+        begin = last = time.monotonic()
+        silence, text = 0, b""
+        process, terminal = pty.fork()
+        if process == 0:
+            os.execvp(command[0], command)
+        while True:
+            ready = select.select([terminal], [], [], 1)[0]
+            now = time.monotonic()
+            silence = max(silence, now - last)
+            if not ready:
+                continue
+            try:
+                piece = os.read(terminal, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            last = now
+            text += piece
+        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        return status, text.decode(errors="replace"), silence, time.monotonic() - begin
+
+
+failures = []
+
+
+def check(case, good, text):
+    if not good:
+        failures.append(case)
+        say(f"FAILED: {case}: {text}")
+
+
+def in_order(folder, case, kind, commands):
+    root = Root(folder, case, kind)
+    try:
+        for name in commands:
+            before = root.packages()
+            status, text, silence, seconds = root.run(COMMANDS[name])
+            say(f"{case}: {' '.join(COMMANDS[name])}: exit code {status}, {seconds:.0f} s, "
+                f"{root.packages() - before} packages installed, {silence:.1f} s the longest silence")
+            for line in re.findall(r"^.*SKIPPED.*$", text, re.M):
+                say("   " + line.strip())
+            check(case, status == 0, text[-4000:])
+            check(case, silence <= MOST_SILENCE, f"{silence:.1f} s without a sign of life")
+            wanted = GOOD if name == "run" else "check: all good"
+            check(case, wanted in text, f"{wanted!r} is not in {text[-2000:]}")
+    finally:
+        root.unmount()
+
+
+def refused(folder, case, **how):
+    root = Root(folder, case, "archive")
+    try:
+        output("chroot", root.path, "chown", "-R", "1000:1000", "/src")
+        for words in COMMANDS.values():
+            status, text, _, seconds = root.run(words, **how)
+            say(f"{case}: {' '.join(words)}: exit code {status} after {seconds:.0f} s: {text.strip().splitlines()[-1]}")
+            check(case, status == 1, text)
+            wanted = "network" if case == "no-network" else "apt-get install"
+            check(case, wanted in text, f"{wanted!r} is not in {text}")
+    finally:
+        root.unmount()
+
+
+CASES = {"archive-run": lambda folder: in_order(folder, "archive-run", "archive", ["run", "check"]),
+         "archive-check": lambda folder: in_order(folder, "archive-check", "archive", ["check"]),
+         "clone-run": lambda folder: in_order(folder, "clone-run", "clone", ["run", "check"]),
+         "clone-check": lambda folder: in_order(folder, "clone-check", "clone", ["check"]),
+         "no-network": lambda folder: refused(folder, "no-network", before=["unshare", "-n"]),
+         "no-rights": lambda folder: refused(folder, "no-rights", user="1000:1000")}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--work", default="/var/tmp/bittern-roots")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("cases", nargs="*", metavar="CASE")
+    options = parser.parse_args()
+    if os.geteuid() != 0 or not shutil.which("debootstrap"):
+        say("bare roots SKIPPED: they need root's rights and debootstrap")
+        return 0
+    os.makedirs(options.work, exist_ok=True)
+    for case in options.cases or CASES:
+        CASES[case](options.work)
+        if not options.keep:
+            shutil.rmtree(os.path.join(options.work, case))
+    say(f"bare roots: {len(options.cases or CASES)} cases, {len(set(failures))} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
