@@ -42,7 +42,7 @@ END
 # The residual stream: per position, the embedding and each layer.
 test_hidden() {
   run "logits --hidden" 0 logits -m "$model" --prompt-ids 1,2,3 -ub 2 -o "$work/l" --hidden "$work/h"
-  run "logits --hidden at once" 0 logits -m "$model" --prompt-ids 1,2,3 -o "$work/l" --hidden "$work/h2"
+  run "logits --hidden at once" 0 logits -m "$model" --prompt-ids 1,2,3 -o "$work/l2" --hidden "$work/h2"
   check "the same" cmp "$work/h" "$work/h2"
   check "3 positions of 7 rows, none left out" python3 -c "
 import array
@@ -275,7 +275,7 @@ assert j[0]['finish_reason'] == 'length' and j[1]['n_past'] > j[0]['n_past'], j"
   cp "$work/out" "$work/expected"
   chat "the whole conversation" 0 'Who was Moses?\nAnd Aaron?\nAnd Miriam?\n' --temp 1.5 -s 3 -n 16
   cp "$work/out" "$work/whole"
-  chat "its beginning" 0 'Who was Moses?\nAnd Aaron?\n' --temp 1.5 -s 3 -n 16 --save "$work/chat.json"
+  chat "its beginning" 0 'Who was Moses?\nAnd Aaron?\n' --temp 1.5 -s 3 -n 16 --save "$work/chat.json" --force
   local isa
   for isa in scalar ""; do
     BITTERN_ISA=$isa chat "resumed on ISA '$isa'" 0 'And Miriam?\n' --resume "$work/chat.json"

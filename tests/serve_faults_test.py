@@ -238,9 +238,16 @@ class FaultsTest(unittest.TestCase):
             self.assertEqual(restore(name)[0], 400, name)
         for path in ("/slots/9?action=save", "/slots/x?action=save", "/slots/-1?action=save", "/slots/0?action=jump", "/slots/0"):
             self.assertEqual(self.server.post(path, {"filename": "a"})[0], 400, path)
+        with open(f"{self.folder.name}/model.gguf", "wb") as file:  # the folder may hold others' files
+            file.write(b"GGUF and more")
+        status, answer = self.server.post("/slots/1?action=save", {"filename": "model.gguf"})
+        self.assertEqual(status, 400, answer)
+        with open(f"{self.folder.name}/model.gguf", "rb") as file:
+            self.assertEqual(file.read(), b"GGUF and more")
+        self.assertEqual(self.server.post("/slots/1?action=save", {"filename": "one.bin"})[0], 200)  # its own
         os.mkdir(f"{self.folder.name}/full.bin")  # cannot be replaced by a file
         self.assertEqual(self.server.post("/slots/1?action=save", {"filename": "full.bin"})[0], 500)
-        self.assertFalse([name for name in os.listdir(self.folder.name) if name.endswith(".part")])
+        self.assertFalse([name for name in os.listdir(self.folder.name) if ".part" in name])
         self.assertEqual(restore("one.bin")[1]["n_restored"], saved["n_saved"])
 
 

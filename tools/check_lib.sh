@@ -2,16 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 # The steps of ./check. Each is quiet while it goes well and shows its whole output when it fails.
 
+# shellcheck source=tools/progress.sh
+source tools/progress.sh
+
 mkdir -p build
 if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+
+# log_name NAME: the log of a step. A name of a file has 255 bytes at most, one of ours far fewer.
+log_name() {
+  local name
+  name=$(tr -c 'a-z0-9\n' '-' <<<"${1,,}")
+  printf 'build/check-%s.log' "${name:0:80}"
+}
 
 # step NAME COMMAND... runs the command; its output goes to a log that is shown on failure.
 step() {
   local name=$1 log start=$SECONDS
   shift
-  log=build/check-$(tr -c 'a-z0-9\n' '-' <<<"${name,,}").log
+  log=$(log_name "$name")
   printf '== %s ' "$name"
-  if "$@" >"$log" 2>&1; then
+  if run_shown "== $name" "$log" "$@"; then
+    [ -t 1 ] && printf '\r== %s ' "$name"  # what moved stood in its place
     printf 'ok (%d s)\n' $((SECONDS - start))
     grep -h 'SKIPPED' "$log" | sed 's/^/   /' || true  # never silently
   else
@@ -25,7 +36,8 @@ require_packages() {
   local missing=()
   mapfile -t missing < <(missing_packages "$@")
   if [ ${#missing[@]} -gt 0 ]; then
-    step "installing ${missing[*]}" install_packages "${missing[@]}"
+    printf '== packages that are missing: %s\n' "${missing[*]}"
+    step "installing ${#missing[@]} packages" install_packages "${missing[@]}"
     if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
   fi
 }
@@ -98,8 +110,8 @@ run_tests() {
   local preset=$1 regex=${2:-.} label=${3:-$1} start=$SECONDS log
   log=build/check-tests-$label.log
   printf '== tests (%s)\n' "$label"
-  if ctest --test-dir "build/$preset" -V -j "$(nproc)" -R "$regex" --no-tests=error \
-    >"$log" 2>&1; then
+  if run_shown "== tests ($label)" "$log" ctest --test-dir "build/$preset" -V -j "$(nproc)" \
+    -R "$regex" --no-tests=error; then
     summarise_tests "$log"
     printf '   ok (%d s)\n' $((SECONDS - start))
   else

@@ -35,6 +35,23 @@ missing_packages() {
   done
 }
 
+# missing_tools NAME... -> the programs that are not on the PATH, one per line.
+missing_tools() {
+  local tool
+  for tool in "$@"; do
+    command -v "$tool" >/dev/null || printf '%s\n' "$tool"
+  done
+}
+
+# why_not_installed: what to do after install_packages has failed.
+why_not_installed() {
+  if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+    echo "it takes root's rights: the line below says what root can type"
+  else
+    echo "is there a network, and a source of packages in /etc/apt?"
+  fi
+}
+
 # install_packages NAME... installs them with apt-get, through sudo where we are not root.
 install_packages() {
   [ $# -gt 0 ] || return 0

@@ -13,9 +13,9 @@
 #include "base/files/mapped_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "formats/source_files.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -132,9 +132,6 @@ Result<runtime::Certificate> Make(const CertifyCommandOptions& options,
   certify.prompts = BITTERN_TRY(ReadPromptSet(options.prompt_set));
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
-  if (!options.out.empty()) {
-    BITTERN_TRY(formats::CheckNotSource(model->model.checkpoint(), options.out));
-  }
   certify.session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
   certify.cache = CacheUseOf(options.cache);
   certify.companions = options.beside;
@@ -211,6 +208,7 @@ void AddCertify(CLI::App& app, int* exit_code) {
       ->check(WholeNumber(0, 64))
       ->capture_default_str();
   command->footer(kFooter);
+  AddForceOption(*command);
   command->callback([options, exit_code] { *exit_code = CertifyCommand(*options); });
 }
 

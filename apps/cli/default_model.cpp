@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/hub/pull.hpp"
+#include "cli/options/outputs.hpp"
 
 extern "C" {
 extern const std::byte bittern_default_model[];
@@ -20,15 +21,23 @@ Result<formats::Checkpoint> OpenBuiltinModel() {
                                         "built-in " BITTERN_DEFAULT_MODEL_NAME);
 }
 
+namespace {
+
+/// No output of the command may be one of the model's files.
+Result<formats::Checkpoint> OpenNamed(const std::string& name) {
+  const std::string path = BITTERN_TRY(hub::LocalModel(name));
+  auto model = BITTERN_TRY(formats::Checkpoint::Open(path));
+  BITTERN_TRY(CheckNoOutputIs(model));
+  return model;
+}
+
+}  // namespace
+
 Result<formats::Checkpoint> OpenModelFile(const std::string& path) {
-  if (!path.empty()) {
-    const std::string local = BITTERN_TRY(hub::LocalModel(path));
-    return formats::Checkpoint::Open(local);
-  }
+  if (!path.empty()) return OpenNamed(path);
   const char* named = std::getenv("BITTERN_MODEL");
   if (named != nullptr && *named != '\0') {
-    const std::string local = BITTERN_TRY(hub::LocalModel(named));
-    return formats::Checkpoint::Open(local).map_error(
+    return OpenNamed(named).map_error(
         [](Error error) { return Within("$BITTERN_MODEL", std::move(error)); });
   }
   return OpenBuiltinModel();

@@ -9,9 +9,9 @@
 
 #include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "formats/source_files.hpp"
 #include "model/trace.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
 #include "runtime/zero_counter.hpp"
@@ -93,24 +93,11 @@ struct Prepared {
   runtime::Session session;
 };
 
-/// The outputs are different files, and none is the model itself.
-Result<void> CheckOutputs(const LogitsOptions& options, const runtime::LoadedModel& model) {
-  for (const std::string& path : {options.output, options.hidden, options.zeros}) {
-    if (path.empty() || path == "-") continue;
-    BITTERN_TRY(formats::CheckNotSource(model.model.checkpoint(), path));
-  }
-  const std::string& second = options.hidden.empty() ? options.zeros : options.hidden;
-  if (options.output != second) return {};
-  return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("{}: given twice; two outputs need two files", second));
-}
-
 Result<Prepared> Prepare(const LogitsOptions& options) {
   BITTERN_TRY(CheckContextOptions(options.context));
   const Prompt prompt = BITTERN_TRY(ReadPrompt(options.prompt));
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
-  BITTERN_TRY(CheckOutputs(options, *model));
   auto ids = BITTERN_TRY(EncodePrompt(prompt, model->tokenizer));
   const auto session_options =
       BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
@@ -204,6 +191,7 @@ void AddLogits(CLI::App& app, int* exit_code) {
       "logits "
       "--prompt-ids 1,2,3 --all -o all.f32\n\nRows of vocab_size float32, little-endian. Two runs "
       "agree bit for bit on every CPU.");
+  AddForceOption(*command);
   command->callback([options, exit_code] { *exit_code = LogitsCommand(*options); });
 }
 

@@ -19,6 +19,7 @@
 #include "cli/options/arguments.hpp"
 #include "cli/options/environment.hpp"
 #include "cli/options/help.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "kernels/registry.hpp"
@@ -128,6 +129,7 @@ int Main(std::span<const std::string> words) {
     return ReportUsage(app, NamedCommand(app, words), arguments.error());
   }
   if (arguments->wants_version) return PrintText(std::string(kVersion) + "\n");
+  if (const auto checked = CheckOutputs(*arguments); !checked) return Report(checked.error());
   try {
     PrintError("{}", IgnoredNotice(*arguments));
     std::ranges::reverse(arguments->words);  // CLI11 takes them from the back

@@ -2,7 +2,6 @@
 // `bittern meta`: lists, shows, sets and removes metadata of a GGUF file; tensors stay as they are.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,6 +11,7 @@
 #include "cli/inspect/inspect_values.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "formats/convert/meta_edit.hpp"
@@ -36,7 +36,7 @@ and renamed once the hash of its tensor data, read back from the disk, is what i
 
 struct MetaOptions {
   std::string file, key, value, output;
-  bool in_place = false, overwrite = false, json = false;
+  bool in_place = false, json = false;
 };
 
 std::string JsonLine(const Json& json) {
@@ -98,25 +98,10 @@ int PrintText(const MetaOptions& options,
   return text ? Print(*text) : Report(text.error());
 }
 
-/// What stands under the name of -o is replaced only if that is asked for, and the source never:
-/// that is what -i is for.
-Result<void> CheckOutput(const MetaOptions& options) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(options.output, ignored)) return {};
-  if (std::filesystem::equivalent(options.output, options.file, ignored)) {
-    return Fail(ErrorCode::kInvalidArgument,
-                options.output + " is both input and output; -i changes a file in place");
-  }
-  if (options.overwrite) return {};
-  return Fail(ErrorCode::kInvalidArgument,
-              options.output + " exists already; add -f to replace it");
-}
-
 /// Where the changed file goes: -o, or the file itself with -i.
 Result<std::string> OutputOf(const MetaOptions& options) {
   if (options.in_place == options.output.empty()) {
     if (options.in_place) return options.file;
-    BITTERN_TRY(CheckOutput(options));
     return options.output;
   }
   return Fail(ErrorCode::kInvalidArgument,
@@ -170,7 +155,7 @@ void AddOutput(CLI::App* action, MetaOptions* options) {
       ->type_name("FILE")
       ->check(PlainFile());
   action->add_flag("-i,--in-place", options->in_place, "Replace the file itself");
-  action->add_flag("-f,--force", options->overwrite, "Let -o replace a file that is there");
+  AddForceOption(*action, "-f,--force");
 }
 
 }  // namespace

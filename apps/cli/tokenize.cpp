@@ -9,6 +9,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/detokenize.hpp"
+#include "cli/options/outside_json.hpp"
 #include "cli/options/tokenizer_options.hpp"
 #include "cli/output.hpp"
 
@@ -59,15 +60,15 @@ Result<void> TokenizeJsonLines(const TokenizeOptions& options,
       return read.map([](bool) {});
     }
     ++number;
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_string()) {
+    const auto json = ParseOutsideJson(line);
+    if (!json || !json->is_string()) {
       out->Write(pending);
       return Fail(ErrorCode::kInvalidArgument,
                   fmt::format("standard input, line {}: a JSON string expected, {} found", number,
-                              json.is_discarded() ? "no valid JSON" : json.type_name()));
+                              json ? json->type_name() : "no valid JSON"));
     }
     pending += ToJsonLine(
-        tokenizer.Encode(json.get_ref<const std::string&>(), options.ToEncodeOptions(), &loss));
+        tokenizer.Encode(json->get_ref<const std::string&>(), options.ToEncodeOptions(), &loss));
     if (pending.size() < kFlushBytes) continue;
     if (!out->Write(pending)) return {};
     pending.clear();

@@ -14,7 +14,7 @@ namespace {
 
 using tokenizer::TokenId;
 
-constexpr std::string_view kMagic = "BTRNSTA1";
+constexpr std::string_view kMagic = kSessionStateMagic;
 constexpr std::size_t kHashDigits = 32;
 
 std::string HashOf(std::span<const std::byte> bytes) {

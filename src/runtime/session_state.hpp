@@ -8,6 +8,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -16,6 +17,9 @@
 #include "tokenizer/tokenizer.hpp"
 
 namespace bittern::runtime {
+
+/// How every state begins.
+inline constexpr std::string_view kSessionStateMagic = "BTRNSTA1";
 
 /// A state that was read and checked; `pages` views into it.
 struct SessionState {

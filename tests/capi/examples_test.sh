@@ -29,7 +29,7 @@ strict=(-std=c11 -Wall -Wextra -pedantic -Werror)
 cc "${strict[@]}" "$work/header.c" -o "$work/header" "${flags[@]}"
 LD_LIBRARY_PATH=$(dirname "$pc") "$work/header" || fail "the header's program"
 
-cmake -S "$source/examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/root" \
+cmake -G Ninja -S "$source/examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/root" \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS="${strict[*]}" >"$work/log" 2>&1 ||
   { cat "$work/log" >&2; fail "find_package"; }
 cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "examples"; }

@@ -32,7 +32,7 @@ total = same = 0
 with tempfile.NamedTemporaryFile() as out:
     for i in range(windows):
         ids = [bos, *tokens[i * window + 1:(i + 1) * window - 1]]
-        subprocess.run([bittern, "logits", "--all", "-o", out.name, "-m", model, "--prompt-ids", ",".join(map(str, ids)),
+        subprocess.run([bittern, "logits", "--all", "--force", "-o", out.name, "-m", model, "--prompt-ids", ",".join(map(str, ids)),
                         "-ctk", cache, "-ctv", cache], check=True, capture_output=True)
         logits = open(out.name, "rb").read()
         for r in range(rows):

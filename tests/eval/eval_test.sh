@@ -77,7 +77,7 @@ test_questions() {
   check "answers equal the oracle's" python3 "$here/questions.py" compare "$work/q.jsonl" \
     "$work/answers" "$work/out" "$bittern" 12
   cp "$work/answers" "$work/again"
-  run "one at a time" 0 eval "$work/q.jsonl" -o "$work/again" -ub 1 -t 1 --json
+  run "one at a time" 0 eval "$work/q.jsonl" -o "$work/again" -ub 1 -t 1 --json --force
   check "same answers" cmp "$work/answers" "$work/again"
   head -7 "$work/answers" >"$work/again"
   run "resume" 0 eval "$work/q.jsonl" -o "$work/again" --resume

@@ -15,6 +15,7 @@
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
@@ -97,11 +98,14 @@ class BatchRun {
         lines_(std::move(lines)) {}
 
   Result<void> Open() {
-    results_ =
-        BITTERN_TRY(ResultsFile::Open(options_.output, options_.resume, [&](std::string_view line) {
-          if (auto id = IdOfBatchLine(line, 0)) ++had_[*id];
-          ++resumed_;
-        }));
+    const auto on_line = [&](std::string_view line, bool is_whole) {
+      if (!is_whole) return BeginsBatchResult(line);
+      const auto id = IdOfBatchResult(line);
+      if (id) ++had_[*id];
+      resumed_ += id ? 1 : 0;
+      return id.has_value();
+    };
+    results_ = BITTERN_TRY(ResultsFile::Open(options_.output, options_.resume, on_line));
     return {};
   }
   /// Error kIo: results cannot be written.
@@ -298,6 +302,7 @@ void AddBatch(CLI::App& app, int* exit_code) {
   AddContextOptions(*command, &options->context);
   AddSamplingOptions(*command, &options->generate);
   AddLogprobsOption(*command, &options->generate);
+  AddForceOption(*command);
   command->callback([options, exit_code] { *exit_code = BatchCommand(*options); });
 }
 

@@ -11,6 +11,7 @@
 
 #include "cli/options/constraint_fields.hpp"
 #include "cli/options/logprobs_json.hpp"
+#include "cli/options/outside_json.hpp"
 #include "cli/options/sampling_fields.hpp"
 #include "cli/options/wording.hpp"
 
@@ -191,23 +192,33 @@ std::string IdOf(const BatchJson& line, std::size_t number) {
 
 BatchLine ReadBatchLine(std::string_view line, std::size_t number, const BatchDefaults& defaults,
                         const tokenizer::Tokenizer& tokenizer) {
-  const BatchJson parsed = BatchJson::parse(line, nullptr, /*allow_exceptions=*/false);
-  BatchLine read{IdOf(parsed, number), runtime::Request{}};
-  const BatchJson* const body = BodyOf(parsed);
+  const auto parsed = ParseOutsideJson(line);
+  BatchLine read{IdOf(parsed ? *parsed : BatchJson(), number), runtime::Request{}};
+  if (!parsed) {
+    read.request = tl::unexpected(Within("the line", parsed.error()));
+    return read;
+  }
+  const BatchJson* const body = BodyOf(*parsed);
   if (body == nullptr) {
-    read.request = Fail(ErrorCode::kInvalidArgument,
-                        parsed.is_discarded() ? "the line is not valid JSON"
-                                              : "a JSON object expected, another value found");
+    read.request = Fail(ErrorCode::kInvalidArgument, "a JSON object expected, another value found");
     return read;
   }
   read.request = LineReader(defaults, tokenizer).Read(*body);
   return read;
 }
 
-std::optional<std::string> IdOfBatchLine(std::string_view line, std::size_t number) {
-  const BatchJson parsed = BatchJson::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!parsed.is_object()) return std::nullopt;
-  return IdOf(parsed, number);
+std::optional<std::string> IdOfBatchResult(std::string_view line) {
+  const auto parsed = ParseOutsideJson(line);
+  if (!parsed || !parsed->is_object()) return std::nullopt;
+  const auto id = parsed->find("id");
+  const bool is_result = parsed->contains("error") || parsed->contains("finish_reason");
+  if (id == parsed->end() || !id->is_string() || !is_result) return std::nullopt;
+  return id->get<std::string>();
+}
+
+bool BeginsBatchResult(std::string_view line) {
+  constexpr std::string_view kBegin = R"({"id":")";  // as WriteBatchLine begins
+  return line.starts_with(kBegin.substr(0, line.size()));
 }
 
 std::string WriteBatchLine(const std::string& id, std::size_t prompt_tokens,

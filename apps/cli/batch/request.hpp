@@ -32,8 +32,11 @@ struct BatchLine {
                                       const BatchDefaults& defaults,
                                       const tokenizer::Tokenizer& tokenizer);
 
-/// The id alone, as ReadBatchLine would give it; nothing if the line is no JSON object.
-[[nodiscard]] std::optional<std::string> IdOfBatchLine(std::string_view line, std::size_t number);
+/// The id of a line that WriteBatchLine has made; nothing if it is another line.
+[[nodiscard]] std::optional<std::string> IdOfBatchResult(std::string_view line);
+
+/// True if a line of WriteBatchLine can begin so: what an interrupted run left of its last one.
+[[nodiscard]] bool BeginsBatchResult(std::string_view line);
 
 /// One line of JSON with its end: ids, text, finish reason, or `error`. The same for the same
 /// request, whatever ran beside it, unless `timings` are wanted.

@@ -15,8 +15,16 @@ tl::unexpected<Error> CannotWrite(const std::string& path) {
   return Fail(ErrorCode::kIo, fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
 }
 
-/// Calls on_line with each whole line; returns the bytes that they take.
-long long ReadWholeLines(std::FILE* stream, const std::function<void(std::string_view)>& on_line) {
+/// Calls on_line with each line until it returns false, which is an error; returns the bytes that
+/// whole lines take.
+Result<long long> ReadLines(std::FILE* stream, const std::string& path,
+                            const ResultsFile::OnLine& on_line) {
+  const auto foreign = [&] {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: these are not results that this command has written, so --resume "
+                            "cannot go on with them; choose another name",
+                            path));
+  };
   long long size = 0;
   std::string line;
   std::vector<char> buffer(1 << 16);
@@ -26,31 +34,32 @@ long long ReadWholeLines(std::FILE* stream, const std::function<void(std::string
       line += rest.substr(0, end);
       rest.remove_prefix(end + 1);
       size += static_cast<long long>(line.size()) + 1;
-      on_line(line);
+      if (!on_line(line, /*is_whole=*/true)) return foreign();
       line.clear();
     }
     line += rest;
   }
+  if (std::ferror(stream) != 0) return CannotWrite(path);
+  if (!line.empty() && !on_line(line, /*is_whole=*/false)) return foreign();
   return size;
 }
 
 }  // namespace
 
-Result<ResultsFile> ResultsFile::Open(const std::string& path, bool resume,
-                                      const std::function<void(std::string_view)>& on_line) {
+Result<ResultsFile> ResultsFile::Open(const std::string& path, bool resume, const OnLine& on_line) {
   if (path == "-") {
     if (!resume) return ResultsFile(stdout, "standard output", 0);
     return Fail(ErrorCode::kInvalidArgument, "--resume needs a file to go on with: give -o FILE");
   }
   std::FILE* stream = resume ? std::fopen(path.c_str(), "r+b") : nullptr;
   if (stream == nullptr) {
+    if (resume && errno != ENOENT) return CannotWrite(path);
     stream = std::fopen(path.c_str(), "wb");
     if (stream == nullptr) return CannotWrite(path);
     return ResultsFile(stream, path, 0);
   }
   ResultsFile file(stream, path, 0);
-  file.size_ = ReadWholeLines(stream, on_line);
-  // What an interrupted run left of a line goes.
+  file.size_ = BITTERN_TRY(ReadLines(stream, path, on_line));
   if (std::fseek(stream, file.size_, SEEK_SET) != 0 || ftruncate(fileno(stream), file.size_) != 0) {
     return CannotWrite(path);
   }

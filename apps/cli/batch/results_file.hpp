@@ -16,10 +16,14 @@ namespace bittern::cli {
 /// "-" is standard output.
 class ResultsFile {
  public:
-  /// Starts empty, or (`resume`) after the last whole line that is there; `on_line` receives those
-  /// lines in order. Errors: kIo; kInvalidArgument (resume with standard output).
-  [[nodiscard]] static Result<ResultsFile> Open(
-      const std::string& path, bool resume, const std::function<void(std::string_view)>& on_line);
+  /// Starts empty, or (`resume`) after the last whole line that is there. `on_line` receives those
+  /// lines in order, and last what an interrupted run left of one, with `is_whole` false; it
+  /// returns false for what no run of the command has written. Only then is that rest cut off.
+  /// Errors: kIo; kInvalidArgument (resume with standard output; a file of another kind, which
+  /// stays as it is).
+  using OnLine = std::function<bool(std::string_view line, bool is_whole)>;
+  [[nodiscard]] static Result<ResultsFile> Open(const std::string& path, bool resume,
+                                                const OnLine& on_line);
 
   /// Appends one line with its end and flushes it. Error kIo: the file then ends with the last line
   /// that was written wholly, as far as the system lets it be cut.

@@ -20,9 +20,9 @@
 #include "cli/bench/bench_subject.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "formats/source_files.hpp"
 #include "model/weights.hpp"
 #include "runtime/machine_probe.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
@@ -264,9 +264,6 @@ Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
   const Plan plan = BITTERN_TRY(ParsePlan(options));
   const auto model = BITTERN_TRY(LoadModel(options.model, 0));
   NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
-  if (!options.html.empty()) {
-    BITTERN_TRY(formats::CheckNotSource(model->model.checkpoint(), options.html));
-  }
   BITTERN_TRY(CheckPlan(plan, model->model.config().context_length));
   const auto kv_type = BITTERN_TRY(ToSessionOptions(options.context, 0, *model)).kv_type;
   const BenchSubject subject = BITTERN_TRY(DescribeSubject(*model, kv_type));
@@ -409,6 +406,7 @@ void AddBench(CLI::App& app, int* exit_code) {
       ->default_str("on");
   AddBenchExtras(*command, options.get());
   command->footer(kBenchExamples);
+  AddForceOption(*command);
   command->callback([options, exit_code] { *exit_code = BenchCommand(*options); });
 }
 

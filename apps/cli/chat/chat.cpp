@@ -12,6 +12,7 @@
 #include "cli/chat/template_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
 
@@ -152,6 +153,7 @@ void AddChat(CLI::App& app, int* exit_code) {
   command->add_flag("--json", options->json, "Print one JSON object per reply instead of text");
   AddLogprobsOption(*command, &options->generate);
   command->footer(kExample);
+  AddForceOption(*command);
   command->callback([options, exit_code] { *exit_code = ChatCommand(*options); });
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/options/constraint_fields.hpp"
+#include "cli/options/outside_json.hpp"
 #include "cli/options/sampling_fields.hpp"
 #include "cli/options/suggestion.hpp"
 #include "runtime/sampling/sampler.hpp"
@@ -187,8 +188,8 @@ Result<void> TakeSavedSettings(const nlohmann::ordered_json& settings, const CLI
 }
 
 nlohmann::json TypedValue(std::string_view typed) {
-  auto value = SettingJson::parse(typed, nullptr, /*allow_exceptions=*/false);
-  return value.is_discarded() ? SettingJson(typed) : value;
+  const auto value = ParseOutsideJson(typed);
+  return value ? nlohmann::json(*value) : nlohmann::json(typed);
 }
 
 }  // namespace bittern::cli

@@ -9,6 +9,7 @@
 #include "base/files/atomic_file.hpp"
 #include "base/files/mapped_file.hpp"
 #include "base/utf8.hpp"
+#include "cli/options/outside_json.hpp"
 #include "formats/display.hpp"
 
 namespace bittern::cli {
@@ -132,23 +133,11 @@ std::string WriteSavedChat(const SavedChat& chat) {
 }
 
 Result<SavedChat> ReadSavedChat(std::string_view text) {
-  // Deep values would be copied and shown by recursion.
-  constexpr int kMostDepth = 100;
-  bool too_deep = false;
-  const auto check = [&](int depth, ChatJson::parse_event_t, ChatJson&) {
-    too_deep = too_deep || depth > kMostDepth;
-    return !too_deep;
-  };
-  const ChatJson json = ChatJson::parse(text, check, /*allow_exceptions=*/false);
-  if (too_deep) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("values are nested more than {} deep", kMostDepth));
+  const auto parsed = ParseOutsideJson(text);
+  if (!parsed) {
+    return tl::unexpected(Within("a conversation that /save has written expected", parsed.error()));
   }
-  if (json.is_discarded()) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "this is not JSON, or not whole: a conversation that "
-                "/save has written expected");
-  }
+  const ChatJson& json = *parsed;
   if (!json.is_object()) return WrongMember("the file", "an object", json);
   const ChatJson& version = MemberOf(json, "bittern_chat");
   if (version != kSavedVersion) {

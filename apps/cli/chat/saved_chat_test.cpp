@@ -65,7 +65,7 @@ TEST(SavedChat, OtherFormsAreNamed) {
   EXPECT_THAT(
       error("{\"bittern_chat\":" + std::string(1 << 18, '[') + std::string(1 << 18, ']') + "}"),
       HasSubstr("nested"));
-  EXPECT_THAT(error("\xff"), HasSubstr("not JSON"));
+  EXPECT_THAT(error("\xff"), HasSubstr("not valid JSON"));
 }
 
 // Damage anywhere is an error or another conversation, never a crash.

@@ -13,10 +13,10 @@
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "formats/display.hpp"
-#include "formats/source_files.hpp"
 #include "trace/compare.hpp"
 #include "trace/dump.hpp"
 #include "trace/lens.hpp"
@@ -92,9 +92,6 @@ Result<Traced> TraceRun::TakeModel(const ModelOptions& model_options, std::strin
   auto model = LoadModel(options, options_.num_threads);
   kernels::ForceIsa(forced);
   if (!model) return tl::unexpected(model.error());
-  if (!options_.dump.empty()) {
-    BITTERN_TRY(formats::CheckNotSource((*model)->model.checkpoint(), options_.dump));
-  }
   const Tokens tokens = BITTERN_TRY(TokensFor((*model)->tokenizer));
   progress_.ShowIfSlow("tracing");
   auto trace = BITTERN_TRY(trace::RunTrace(
@@ -264,6 +261,7 @@ void AddTrace(CLI::App& app, int* exit_code) {
       ->check(PlainFile());
   AddThreadsOption(*command, &options->num_threads);
   AddBatchOptions(*command, &options->context);
+  AddForceOption(*command);
   command->callback([options, exit_code] { *exit_code = TraceCommand(*options); });
 }
 

@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "cli/eval/eval_options.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 
 namespace bittern::cli {
@@ -172,6 +173,7 @@ void AddEval(CLI::App& app, int* exit_code) {
   AddComputeOptions(*command, &options->model);
   AddThreadsOption(*command, &options->num_threads);
   AddBatchOptions(*command, &options->context);
+  AddForceOption(*command);
   command->callback([options, exit_code] { *exit_code = EvalCommand(*options); });
 }
 

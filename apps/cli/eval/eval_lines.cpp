@@ -2,6 +2,7 @@
 // The file that an interrupted `bittern eval` goes on with.
 #include "base/hash.hpp"
 #include "cli/eval/eval_options.hpp"
+#include "cli/options/outside_json.hpp"
 
 namespace bittern::cli {
 
@@ -12,28 +13,29 @@ Result<EvalLines> EvalLines::Open(const EvalOptions& options,
     if (!options.resume) return lines;
     return Fail(ErrorCode::kInvalidArgument, "--resume needs a file to go on with: give -o FILE");
   }
-  std::optional<std::string> first;
-  const auto keep = [&](std::string_view line) {
-    if (!first) {
-      first = line;
-      return;
-    }
-    lines.earlier_.push_back(nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false));
-  };
   const std::string header = subject.dump();
+  std::optional<std::string> first;
+  const auto keep = [&](std::string_view line, bool is_whole) {
+    if (!is_whole) return header.starts_with(line) || (first && line.starts_with('{'));
+    auto json = ParseOutsideJson(line);
+    if (!json || !json->is_object()) return false;
+    if (first) {
+      lines.earlier_.emplace_back(*std::move(json));
+      return true;
+    }
+    first = line;
+    return json->begin().key() == subject.begin().key();
+  };
   lines.file_ = BITTERN_TRY(ResultsFile::Open(options.output, options.resume, keep));
   if (!first) {
     BITTERN_TRY(lines.file_->Write(header + "\n"));
     return lines;
   }
-  for (const nlohmann::json& line : lines.earlier_) {
-    if (first == header && line.is_object()) continue;
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("{}: this file was made from another input or with other flags, so the "
-                            "run cannot go on with it",
-                            options.output));
-  }
-  return lines;
+  if (*first == header) return lines;
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: this file was made from another input or with other flags, so the "
+                          "run cannot go on with it",
+                          options.output));
 }
 
 Result<void> EvalLines::Write(const nlohmann::ordered_json& line) {

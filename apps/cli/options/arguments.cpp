@@ -100,6 +100,7 @@ class Reader {
         AddPositional(word);
       }
     }
+    NamePositionals();
     return CheckPositionals();
   }
 
@@ -145,6 +146,7 @@ class Reader {
       }
     }
     out_.words.push_back(name);
+    AddValue(option, word.name, *value);
     out_.words.push_back(*std::move(value));
     return ReadFurtherValues(option, word);
   }
@@ -156,9 +158,26 @@ class Reader {
       if (next_ >= words_.size() || IsFlag(words_[next_])) {
         return UsageError(fmt::format("{}: {} values expected, {} found", word.name, wanted, i));
       }
+      AddValue(option, word.name, words_[next_]);
       out_.words.push_back(words_[next_++]);
     }
     return {};
+  }
+
+  void AddValue(const CLI::Option& option, const std::string& typed, const std::string& text) {
+    if (!IsTextFlag(option)) out_.values.push_back({option.get_name(), typed, text});
+  }
+
+  /// The arguments' places in order; the last one takes the rest.
+  void NamePositionals() {
+    std::size_t next = 0;
+    for (const CLI::Option* option : command_.get_options()) {
+      if (!option->get_positional()) continue;
+      const std::string name = option->get_name(/*positional=*/true);
+      for (int i = 0; i < option->get_items_expected_max() && next < positionals_.size(); ++i) {
+        out_.values.push_back({option->get_name(), name, positionals_[next++]});
+      }
+    }
   }
 
   Result<void> ReadForeign(const ForeignFlag& flag, const Word& word) {

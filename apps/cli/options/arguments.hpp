@@ -27,11 +27,19 @@ inline constexpr FlagAlias kFlagAliases[] = {
     {"-pg", "--prompt-and-gen"},   {"-np", "--parallel"}};
 
 struct Arguments {
+  /// A value that was given to an option or stands in an argument's place.
+  struct Value {
+    std::string flag;   ///< the parser's name of the option or argument
+    std::string typed;  ///< the flag as typed; of an argument its name
+    std::string text;
+  };
+
   const CLI::App* command = nullptr;              ///< the innermost one named
   std::vector<std::string> words;                 ///< for the parser, in order
   std::vector<std::string> ignored;               ///< flags that were left out, as typed
   bool wants_version = false;                     ///< --version, wherever it stands
   std::map<std::string, std::string> typed = {};  ///< the parser's name of a flag -> as typed
+  std::vector<Value> values = {};                 ///< but for free text, such as a prompt
 
   /// `message` with the parser's name at its front replaced by what was typed.
   [[nodiscard]] std::string AsTyped(std::string message) const;

@@ -13,11 +13,11 @@
 #include "cli/hub/options.hpp"
 #include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/report/private_text.hpp"
 #include "cli/report/report_parts.hpp"
 #include "cli/terminal.hpp"
-#include "formats/source_files.hpp"
 #include "kernels/registry.hpp"
 
 namespace bittern::cli {
@@ -84,8 +84,9 @@ Result<void> WriteReport(const ReportOptions& options) {
   const std::string path = BITTERN_TRY(hub::LocalModel(!options.path.empty() ? options.path
                                                        : named == nullptr    ? ""
                                                                              : named));
-  if (const auto file = OpenModelFile(path)) {
-    BITTERN_TRY(formats::CheckNotSource(*file, options.out));
+  const auto opened = OpenModelFile(path);
+  if (!opened && opened.error().code == ErrorCode::kInvalidArgument) {
+    return tl::unexpected(opened.error());  // it would be replaced
   }
   auto out = BITTERN_TRY(OutputFile::Create(options.out));  // before the work
   ReportPart parts = CollectParts(options, path);
@@ -127,6 +128,7 @@ void AddReport(CLI::App& app, int* exit_code) {
       ->capture_default_str();
   command->add_flag("--json", options->json, "Write JSON in any case");
   AddThreadsOption(*command, &options->num_threads);
+  AddForceOption(*command);
   command->callback([options, exit_code] { *exit_code = ReportCommand(*options); });
 }
 

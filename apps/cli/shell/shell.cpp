@@ -9,6 +9,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/options/help.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/shell/completion.hpp"
 #include "cli/shell/manual_page.hpp"
@@ -89,6 +90,7 @@ void AddShell(CLI::App& app, int* exit_code) {
   man->add_option("--dir", *folder, "Write all pages as files into this folder")
       ->type_name("FOLDER")
       ->excludes(place);
+  AddForceOption(*man);
   man->callback([&app, name, folder, exit_code] { *exit_code = ManCommand(app, *name, *folder); });
 }
 

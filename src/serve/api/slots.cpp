@@ -5,16 +5,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
 #include <system_error>
 
+#include "base/files/atomic_file.hpp"
+#include "runtime/session_state.hpp"
 #include "serve/api/json_text.hpp"
 #include "serve/core/field_reader.hpp"
 #include "serve/http/http_text.hpp"
@@ -39,24 +39,19 @@ struct SlotJob {
 };
 using SharedJob = std::shared_ptr<const SlotJob>;
 
-Error DiskError(const std::string& name, const char* what) {
-  return {ErrorCode::kIo,
-          fmt::format("{}: {}: {}", name, what, std::generic_category().message(errno))};
-}
-
-/// Written beside and renamed: a file is whole or not there.
-Result<void> WriteFile(const SlotJob& job, const std::string& bytes) {
-  const std::string temporary = job.path + ".part";
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (file == nullptr) return tl::unexpected(DiskError(job.name, "cannot be written"));
-  const bool written =
-      std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() && std::fflush(file) == 0;
-  Error error = DiskError(job.name, "cannot be written");
-  const bool closed = std::fclose(file) == 0;
-  if (written && closed && std::rename(temporary.c_str(), job.path.c_str()) == 0) return {};
-  if (written && !closed) error = DiskError(job.name, "cannot be written");
-  std::remove(temporary.c_str());
-  return tl::unexpected(std::move(error));
+/// A file that is there is replaced only if it is an earlier state: the folder may hold others,
+/// such as the model itself.
+Result<void> WriteState(const SlotJob& job, const std::string& bytes) {
+  std::ifstream there(job.path, std::ios::binary);
+  std::string head(runtime::kSessionStateMagic.size(), '\0');
+  there.read(head.data(), static_cast<std::streamsize>(head.size()));
+  if (there.gcount() > 0 && head != runtime::kSessionStateMagic) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("filename: {} exists already and is no saved slot", job.name));
+  }
+  AtomicFile file = BITTERN_TRY(AtomicFile::Create(job.path));
+  BITTERN_TRY(file.Write(bytes));
+  return file.Commit();
 }
 
 void Save(const SharedJob& job) {
@@ -65,7 +60,14 @@ void Save(const SharedJob& job) {
     int saved = 0;
     const auto bytes = std::make_shared<std::string>(engine->SavePrefix(tokens, &saved));
     job->service->slow_worker().Post([job, bytes, saved] {
-      if (const auto done = WriteFile(*job, *bytes); !done) return job->Refuse(done.error());
+      if (auto done = WriteState(*job, *bytes); !done) {
+        Error error = std::move(done).error();
+        // Where the folder lies is not the client's business.
+        if (error.message.starts_with(job->path)) {
+          error.message.replace(0, job->path.size(), job->name);
+        }
+        return job->Refuse(error);
+      }
       job->exchange->Reply({.body = Dump({{"id_slot", job->slot},
                                           {"filename", job->name},
                                           {"n_saved", saved},

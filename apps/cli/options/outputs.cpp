@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/options/outputs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "formats/source_files.hpp"
+
+namespace bittern::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What an output holds. It decides which older file it may replace.
+enum class Holds {
+  kModel,    // costs too much to be replaced unasked
+  kLines,    // results that --resume goes on with; never replaced unasked
+  kNumbers,  // says nothing of where it comes from; never replaced unasked
+  kPage,
+  kReport,
+  kCertificate,
+  kConversation,
+  kTrace,   // a folder
+  kManual,  // a folder of pages
+};
+
+struct OutputFlag {
+  std::string_view command, flag;
+  Holds holds;
+};
+// tests/outputs_test.py walks all of these, and fails where a flag that writes is missing here.
+constexpr OutputFlag kOutputFlags[] = {
+    {"batch", "--output", Holds::kLines},      {"bench", "--html", Holds::kPage},
+    {"certify", "--out", Holds::kCertificate}, {"chat", "--save", Holds::kConversation},
+    {"convert", "OUT", Holds::kModel},         {"doctor", "--fix", Holds::kModel},
+    {"doctor", "--html", Holds::kPage},        {"eval", "--kl-divergence-base", Holds::kNumbers},
+    {"eval", "--output", Holds::kLines},       {"logits", "--hidden", Holds::kNumbers},
+    {"logits", "--output", Holds::kNumbers},   {"logits", "--zeros", Holds::kNumbers},
+    {"man", "--dir", Holds::kManual},          {"report", "--output", Holds::kReport},
+    {"rm", "--output", Holds::kModel},   // meta rm
+    {"set", "--output", Holds::kModel},  // meta set
+    {"trace", "--dump", Holds::kTrace},        {"trace", "--html", Holds::kPage},
+};
+
+struct Output {
+  const OutputFlag* flag;
+  std::string typed;  // the flag as the user wrote it
+  std::string path;
+};
+
+/// Of the command that runs. A process runs one.
+std::vector<Output>& RunningOutputs() {
+  static std::vector<Output> outputs;
+  return outputs;
+}
+
+const OutputFlag* FindOutputFlag(const Arguments& arguments, std::string_view flag) {
+  const std::string& command = arguments.command->get_name();
+  // With --kl-divergence the saved logits are read.
+  if (flag == "--kl-divergence-base" && arguments.typed.contains("--kl-divergence")) return nullptr;
+  const auto* const found = std::ranges::find_if(kOutputFlags, [&](const OutputFlag& known) {
+    return known.command == command && known.flag == flag;
+  });
+  return found == std::end(kOutputFlags) ? nullptr : found;
+}
+
+std::string Head(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string head(4096, '\0');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return head;
+}
+
+bool StartsWithDoctype(std::string_view head) {
+  constexpr std::string_view kStart = "<!doctype html";
+  return head.size() >= kStart.size() &&
+         std::ranges::equal(head.substr(0, kStart.size()), kStart, [](char a, char b) {
+           return std::tolower(static_cast<unsigned char>(a)) == b;
+         });
+}
+
+/// True where the file at `path` can only be an earlier output of this kind.
+bool IsEarlierOutput(Holds holds, const fs::path& path) {
+  const std::string head = Head(path);
+  const auto has = [&](std::string_view text, std::size_t within) {
+    return head.substr(0, within).find(text) != std::string::npos;
+  };
+  switch (holds) {
+    case Holds::kPage:
+      return StartsWithDoctype(head) && has("<title>bittern ", 1000);
+    case Holds::kReport:
+      return has("bittern report v", 100);
+    case Holds::kCertificate:
+      return head.starts_with("{\n \"line\": \"bittern-certificate ");
+    case Holds::kConversation:
+      return head.starts_with("{\"bittern_chat\": ");
+    case Holds::kManual:
+      return head.starts_with(".TH \"bittern");
+    case Holds::kTrace:
+      return head.starts_with("{\"isa\":") && has("\"precision\":", 200);
+    case Holds::kModel:
+    case Holds::kLines:
+    case Holds::kNumbers:
+      break;
+  }
+  return false;
+}
+
+/// True where nothing is lost if a file of that name is written.
+bool MayReplace(Holds holds, const fs::path& path) {
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  if (type != fs::file_type::regular)
+    return true;  // free, a device or a pipe; else told on opening
+  const bool is_empty = fs::file_size(path, error) == 0 && !error;
+  return is_empty || IsEarlierOutput(holds, path);
+}
+
+/// The first file in a folder to be written that is not an earlier output; empty: none.
+fs::path ForeignFileIn(Holds holds, const fs::path& folder) {
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return MayReplace(holds, folder) ? fs::path() : folder;
+  if (holds == Holds::kTrace) {
+    const fs::path index = folder / "trace.json", values = folder / "values";
+    if (!MayReplace(holds, index)) return index;
+    return fs::exists(values, error) && !fs::exists(index, error) ? values : fs::path();
+  }
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_written = name.starts_with("bittern") && name.ends_with(".1");
+    if (is_written && !MayReplace(holds, entry.path())) return entry.path();
+  }
+  return {};
+}
+
+tl::unexpected<Error> Refuse(std::string message) {
+  return Fail(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+bool IsSameFile(const fs::path& a, const fs::path& b) {
+  std::error_code error;
+  if (fs::equivalent(a, b, error) && !error) return true;
+  return fs::absolute(a, error).lexically_normal() == fs::absolute(b, error).lexically_normal();
+}
+
+/// A file or folder that holds something: to write it twice, or to read and write it, loses that.
+bool CanLose(const std::string& path) {
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  return path != "-" && (type == fs::file_type::not_found || type == fs::file_type::regular ||
+                         type == fs::file_type::directory);
+}
+
+/// chat reads and writes one file where a conversation goes on.
+bool GoesOn(const Output& output, const Arguments::Value& value) {
+  return output.flag->holds == Holds::kConversation && value.flag == "--resume";
+}
+
+std::string OtherName(const Arguments& arguments) {
+  const bool edits = arguments.command->get_option_no_throw("--in-place") != nullptr;
+  return edits ? "-i changes a file in place" : "choose another name";
+}
+
+Result<void> CheckAgainstOthers(const Output& output, const Arguments& arguments) {
+  for (const Arguments::Value& value : arguments.values) {
+    if (value.flag == output.flag->flag || GoesOn(output, value) || !CanLose(output.path)) continue;
+    const bool writes = FindOutputFlag(arguments, value.flag) != nullptr;
+    std::error_code error;
+    if (!writes && !fs::exists(value.text, error)) continue;  // a number, a name
+    if (!IsSameFile(output.path, value.text)) continue;
+    return Refuse(writes ? fmt::format("{}: named by both {} and {}; two outputs need two files",
+                                       output.path, output.typed, value.typed)
+                         : fmt::format("{} is both input and output ({}, {}); {}", output.path,
+                                       value.typed, output.typed, OtherName(arguments)));
+  }
+  const char* model = std::getenv("BITTERN_MODEL");
+  const bool takes_model = arguments.command->get_option_no_throw("--model") != nullptr;
+  if (!takes_model || model == nullptr || !CanLose(output.path)) return {};
+  if (!IsSameFile(output.path, model)) return {};
+  return Refuse(fmt::format("{} is both input and output ($BITTERN_MODEL, {}); choose another name",
+                            output.path, output.typed));
+}
+
+/// The way out where something is there already.
+std::string Instead(const Output& output, const Arguments& arguments) {
+  std::string text = "choose another name";
+  const auto offers = [&](const char* flag, std::string_view does) {
+    if (arguments.command->get_option_no_throw(flag) == nullptr) return;
+    text += fmt::format(", {} {} it", flag, does);
+  };
+  if (output.flag->holds == Holds::kLines || output.flag->holds == Holds::kConversation) {
+    offers("--resume", "goes on with");
+  }
+  if (output.flag->flag == "--kl-divergence-base") offers("--kl-divergence", "compares with");
+  offers("--force", "replaces");
+  offers("--overwrite", "replaces");
+  return text;
+}
+
+Result<void> CheckReplaced(const Output& output, const Arguments& arguments) {
+  const Holds holds = output.flag->holds;
+  const bool forced =
+      arguments.typed.contains("--force") || arguments.typed.contains("--overwrite");
+  if (forced || output.path == "-") return {};
+  const auto resumed = [&](const Arguments::Value& value) {
+    return GoesOn(output, value) && IsSameFile(output.path, value.text);
+  };
+  if (holds == Holds::kLines && arguments.typed.contains("--resume")) return {};
+  if (std::ranges::any_of(arguments.values, resumed)) return {};
+  fs::path there;
+  if (holds == Holds::kTrace || holds == Holds::kManual) {
+    there = ForeignFileIn(holds, output.path);
+  } else if (!MayReplace(holds, output.path)) {
+    there = output.path;
+  } else if (holds == Holds::kConversation && IsEarlierOutput(holds, output.path)) {
+    there = output.path;  // another conversation, which is as dear as this one
+  }
+  if (there.empty()) return {};
+  return Refuse(fmt::format("{}: {} exists already; {}", output.typed, there.string(),
+                            Instead(output, arguments)));
+}
+
+}  // namespace
+
+void AddForceOption(CLI::App& command, const char* names) {
+  command.add_flag(names)->description("Replace output files that are there");
+}
+
+Result<void> CheckOutputs(const Arguments& arguments) {
+  std::vector<Output>& outputs = RunningOutputs();
+  outputs.clear();
+  for (const Arguments::Value& value : arguments.values) {
+    const OutputFlag* flag = FindOutputFlag(arguments, value.flag);
+    if (flag != nullptr) outputs.push_back({flag, value.typed, value.text});
+  }
+  for (const Output& output : outputs) BITTERN_TRY(CheckAgainstOthers(output, arguments));
+  for (const Output& output : outputs) BITTERN_TRY(CheckReplaced(output, arguments));
+  return {};
+}
+
+Result<void> CheckNoOutputIs(const formats::Checkpoint& model) {
+  for (const Output& output : RunningOutputs()) {
+    if (output.path == "-") continue;
+    BITTERN_TRY(formats::CheckNotSource(model, output.path));
+    // A folder that is written into.
+    if (output.flag->holds == Holds::kTrace) {
+      BITTERN_TRY(formats::CheckNotSource(model, fs::path(output.path) / "trace.json"));
+    }
+  }
+  return {};
+}
+
+Result<void> CheckChatFile(const fs::path& path) {
+  if (MayReplace(Holds::kConversation, path)) return {};
+  return Refuse(fmt::format("{} exists already and is no conversation of ours; choose another name",
+                            path.string()));
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,48 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by ./bittern and ./check: runs a long command quietly and shows that it moves.
+
+# What a line of a log says of how far the work is: a step of ninja, a test of ctest, a package of
+# apt; otherwise its first words.
+progress_of_line() {
+  local line=${1//$'\r'/}
+  if [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+    printf 'step %s of %s' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+  elif [[ $line =~ ^\ *([0-9]+)/([0-9]+)\ +Test ]]; then
+    printf 'test %s of %s' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
+  elif [[ $line =~ ^(Get:[0-9]+|Unpacking|Setting\ up|Selecting|Preparing)\ (.*) ]]; then
+    printf '%.60s' "$line"
+  fi
+}
+
+# watch_log LABEL LOG PARENT: until it is killed or PARENT ends, shows LABEL, the seconds so far and
+# what the last telling line of LOG says: on a terminal in one line every second, elsewhere in a
+# line of its own every 30 seconds.
+watch_log() {
+  local label=$1 log=$2 parent=$3 start=$SECONDS line='' told='' now shown every=30 never
+  [ -t 2 ] && every=1
+  # Waits on a pipe that nobody writes to: a `sleep` would outlive us and keep the caller's pipes open.
+  exec {never}<> <(:)
+  while ! read -rt "$every" -u "$never" && kill -0 "$parent" 2>/dev/null; do
+    while IFS= read -r line; do
+      now=$(progress_of_line "$line")
+      told=${now:-$told}
+    done < <(tail -n 20 "$log" 2>/dev/null)
+    shown="$label, $((SECONDS - start)) s${told:+: $told}"
+    if [ -t 2 ]; then printf '\r\033[K%.100s' "$shown" >&2; else printf '%s\n' "$shown" >&2; fi
+  done
+}
+
+# run_shown LABEL LOG COMMAND...: runs it with its output in LOG; returns its status.
+run_shown() {
+  local label=$1 log=$2 status=0 watcher
+  shift 2
+  : >"$log"
+  watch_log "$label" "$log" $$ </dev/null >/dev/null &
+  watcher=$!
+  "$@" >>"$log" 2>&1 || status=$?
+  kill "$watcher" 2>/dev/null
+  wait "$watcher" 2>/dev/null || true
+  [ -t 2 ] && printf '\r\033[K' >&2
+  return "$status"
+}
