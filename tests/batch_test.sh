@@ -37,8 +37,13 @@ test_same_file() {
   check "little memory" cmp "$work/out1" "$work/small"
   check "standard output" cmp "$work/out1" "$work/out"
   run "unordered" 0 batch "$work/in" -o "$work/any" -np 32 --unordered
-  sort "$work/any" >"$work/any.sorted"
-  check "the same lines" cmp <(sort "$work/out1") "$work/any.sorted"
+  check "the same lines, which they name" python3 - "$work/out1" "$work/any" <<'END'
+import json, sys
+ordered, unordered = ([json.loads(line) for line in open(path)] for path in sys.argv[1:])
+unordered.sort(key=lambda result: result["line"])
+assert [r.pop("line") for r in unordered] == list(range(1, len(ordered) + 1))
+assert unordered == ordered
+END
 }
 
 # What `run` gives for a request is what batch gives.
@@ -104,6 +109,74 @@ test_resume() {
   check "the same file" cmp "$work/whole" "$work/stopped"
 }
 
+# Lines are told apart by their place where ids do not: equal ones, none, and numbers that are lines.
+test_resume_equal_ids() {
+  cat >"$work/in" <<'END'
+{"id": "dup", "prompt": "In the beginning", "n_predict": 40, "seed": 1}
+{"id": "dup", "prompt": "Behold", "n_predict": 1, "seed": 2}
+{"prompt": "And he said", "n_predict": 9, "seed": 3}
+{"id": "3", "prompt": "And she said", "n_predict": 1, "seed": 4}
+{"id": 3, "prompt": "And they said", "n_predict": 5, "seed": 5}
+{"id": "dup", "temprature": 1}
+END
+  rm -f "$work/whole" "$work/any"
+  run "whole" 0 batch "$work/in" -o "$work/whole"
+  run "unordered" 0 batch "$work/in" -o "$work/any" --unordered -np 6
+  check "ids" python3 -c "
+import json
+assert [json.loads(l)['id'] for l in open('$work/whole')] == ['dup', 'dup', '3', '3', '3', 'dup']"
+  local kept
+  for kept in 1 2 3 4 5 6 "2;6" "2;4;5" "1;3"; do
+    python3 - "$work/any" "$work/part" "$kept" <<'END'
+import json, sys
+lines = [l for l in open(sys.argv[1]) if str(json.loads(l)["line"]) in sys.argv[3].split(";")]
+open(sys.argv[2], "w").writelines(lines)
+END
+    run "resume after $kept" 0 batch "$work/in" -o "$work/part" --unordered --resume
+    check "the same lines after $kept" cmp <(sort "$work/any") <(sort "$work/part")
+  done
+  head -2 "$work/whole" >"$work/part"
+  run "ordered, then not" 0 batch "$work/in" -o "$work/part" --unordered --resume -np 6
+  check "each once" python3 -c "
+import json
+drop = lambda l: {k: v for k, v in json.loads(l).items() if k != 'line'}
+key = lambda r: json.dumps(r, sort_keys=True)
+assert sorted(map(key, map(drop, open('$work/part')))) == sorted(map(key, map(drop, open('$work/whole'))))"
+  sed 's/"dup"/"other"/' "$work/in" >"$work/other"
+  cp "$work/any" "$work/part"
+  run "results of another input" 1 batch "$work/other" -o "$work/part" --unordered --resume
+  err_has 'the id "other" expected, "dup" found'
+  check "nothing was added" cmp "$work/any" "$work/part"
+}
+
+test_ids() {
+  python3 - "$work/in" <<'END'
+import json, sys
+with open(sys.argv[1], "w") as out:
+    for end in (1, 2):
+        print(json.dumps({"id": [7] * 60 + [end], "prompt": "In", "n_predict": 1}), file=out)
+    print(json.dumps({"custom_id": "openai", "prompt": "In", "n_predict": 1}), file=out)
+END
+  run "ids that are no texts" 0 batch "$work/in" -o "$work/ids"
+  check "are whole" python3 -c "
+import json
+ids = [json.loads(l)['id'] for l in open('$work/ids')]
+assert json.loads(ids[0]) == [7] * 60 + [1] and json.loads(ids[1]) == [7] * 60 + [2], ids
+assert ids[2] == 'openai' and 'text' in json.loads(list(open('$work/ids'))[2])"
+}
+
+# Asked for, they are there though there are none, as in run.
+test_logprobs_of_nothing() {
+  echo '{"id": "x", "prompt": "In the beginning", "n_predict": 0, "logprobs": 2, "seed": 1}' >"$work/in"
+  run "batch" 0 batch "$work/in" -o "$work/none"
+  echo x | "$bittern" chat --json -n 0 --logprobs 2 --chat-template bitnet >"$work/chat" 2>"$work/err"
+  run "run" 0 run -p "In the beginning" -n 0 -s 1 --logprobs 2 --json
+  check "logprobs as run's" python3 -c "
+import json
+for name in ('none', 'chat', 'out'):
+    assert json.load(open('$work/' + name))['logprobs'] == {'content': []}, name"
+}
+
 test_full_disk() {
   [ -w /dev/full ] || return
   run "a full disk" 3 batch "$work/in" -o /dev/full
@@ -114,5 +187,8 @@ test_same_file
 test_as_run
 test_bad_lines
 test_resume
+test_resume_equal_ids
+test_ids
+test_logprobs_of_nothing
 test_full_disk
-finish 30
+finish 60

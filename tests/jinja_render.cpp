@@ -25,7 +25,7 @@ Result<std::string> RenderLine(std::string_view line) {
   }
   jinja::Names names;
   for (const auto& [name, value] : *given->AsObject()) {
-    auto member = BITTERN_TRY(jinja::FromJson(value, true));
+    auto member = BITTERN_TRY(jinja::FromJson(value, jinja::Origin::Input()));
     names.emplace_back(name, std::move(member));
   }
   const auto compiled = BITTERN_TRY(jinja::Template::Compile(*source->AsString()));

@@ -196,7 +196,10 @@ BITTERN_API bittern_status bittern_token_is_end(const bittern_model* model, int3
                                                 int32_t* is_end);
 /** A conversation as the model reads it: text and ids. `messages_json`: a list of {"role",
  * "content"}, or an object with "messages" and further names for the template ("tools",
- * "add_generation_prompt", "chat_template_kwargs"). `chat_template`: NULL for the model's own, else
+ * "add_generation_prompt", "continue_final_message", "chat_template_kwargs"). The ids are not those
+ * of the text as a whole: each answer (role "assistant") is tokenised from where its generation
+ * began, so that a conversation that grew by a turn begins with the ids it had, and every program
+ * gives the same ones (docs/chat-templates.md). `chat_template`: NULL for the model's own, else
  * "bitnet", "llama3", "chatml" or the source of a Jinja template. */
 BITTERN_API bittern_status bittern_apply_template(const bittern_model* model,
                                                   const char* messages_json, size_t size,

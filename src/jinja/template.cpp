@@ -39,14 +39,14 @@ Result<Value> NumberFromJson(const formats::Json& json) {
 
 }  // namespace
 
-Result<Value> FromJson(const formats::Json& json, bool from_input) {
+Result<Value> FromJson(const formats::Json& json, Origin origin) {
   if (json.is_null()) return Value::Null();
   if (const auto flag = json.AsBool()) return Value::Bool(*flag);
-  if (const std::string* text = json.AsString()) return Value::String(*text, from_input);
+  if (const std::string* text = json.AsString()) return Value::String(*text, origin);
   if (const formats::Json::Array* array = json.AsArray()) {
     std::vector<Value> items;
     for (const formats::Json& each : *array) {
-      auto item = BITTERN_TRY(FromJson(each, from_input));
+      auto item = BITTERN_TRY(FromJson(each, origin));
       items.push_back(std::move(item));
     }
     return MakeList(std::move(items));
@@ -54,8 +54,8 @@ Result<Value> FromJson(const formats::Json& json, bool from_input) {
   if (const formats::Json::Object* object = json.AsObject()) {
     Dict dict;
     for (const formats::Json::Member& member : *object) {
-      auto value = BITTERN_TRY(FromJson(member.value, from_input));
-      dict.Set(Value::String(member.key, from_input), std::move(value));
+      auto value = BITTERN_TRY(FromJson(member.value, origin));
+      dict.Set(Value::String(member.key, origin), std::move(value));
     }
     return MakeDict(std::move(dict));
   }

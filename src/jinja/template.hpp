@@ -21,9 +21,9 @@ namespace bittern::jinja {
 /// The names a template finds when it begins.
 using Names = std::vector<std::pair<std::string, Value>>;
 
-/// JSON as a value. Strings carry `from_input`. Error kInvalidArgument: an integer of more than
-/// 64 bits; kUnsupported: nested too deeply.
-[[nodiscard]] Result<Value> FromJson(const formats::Json& json, bool from_input);
+/// JSON as a value. Its strings are marked with `origin`. Error kInvalidArgument: an integer of
+/// more than 64 bits; kUnsupported: nested too deeply.
+[[nodiscard]] Result<Value> FromJson(const formats::Json& json, Origin origin);
 
 /// Immutable; any number of threads may render one at a time each.
 class Template {

@@ -38,7 +38,7 @@ Result<Text> Render(std::string_view source, const Names& names = {}, const Limi
 Names ToNames(const formats::Json& json) {
   Names names;
   for (const auto& [name, value] : *json.AsObject()) {
-    names.emplace_back(name, FromJson(value, true).value());
+    names.emplace_back(name, FromJson(value, Origin::Input()).value());
   }
   return names;
 }
@@ -72,14 +72,15 @@ std::string Marked(std::string_view source, const Names& names) {
   std::size_t begin = 0;
   for (const Text::Run& run : text->runs()) {
     const std::string part = text->bytes().substr(begin, run.end - begin);
-    out += run.from_input ? "[" + part + "]" : part;
+    out += run.from_input() ? "[" + part + "]" : part;
     begin = run.end;
   }
   return out;
 }
 
 TEST(JinjaMarks, GoWithEveryByte) {
-  const Names names = {{"x", Value::String("a<b>c", true)}, {"y", Value::String(" In Put ", true)}};
+  const Names names = {{"x", Value::String("a<b>c", Origin::Input())},
+                       {"y", Value::String(" In Put ", Origin::Input())}};
   EXPECT_EQ(Marked("<s>{{ x }}</s>", names), "<s>[a<b>c]</s>");
   EXPECT_EQ(Marked("{{ '<' + x + '>' }}", names), "<[a<b>c]>");
   EXPECT_EQ(Marked("{{ '<' ~ x[1:] ~ '>' }}", names), "<[<b>c]>");
@@ -189,7 +190,7 @@ TEST(JinjaLimits, CyclesAreTakenApart) {  // seen by the leak sanitizer
 TEST(FromJson, RefusesIntegersBeyond64Bits) {
   const auto json = formats::Json::Parse("18446744073709551615", kJson);
   ASSERT_TRUE(json.has_value());
-  const auto value = FromJson(*json, true);
+  const auto value = FromJson(*json, Origin::Input());
   ASSERT_FALSE(value.has_value());
   EXPECT_THAT(value.error().message, HasSubstr("18446744073709551615"));
 }

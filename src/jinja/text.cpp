@@ -7,21 +7,21 @@
 
 namespace bittern::jinja {
 
-Text::Text(std::string bytes, bool from_input) : bytes_(std::move(bytes)) {
-  if (!bytes_.empty()) runs_.push_back({bytes_.size(), from_input});
+Text::Text(std::string bytes, Origin origin) : bytes_(std::move(bytes)) {
+  if (!bytes_.empty()) runs_.push_back({bytes_.size(), origin});
 }
 
 bool Text::AnyFromInput() const noexcept {
-  return std::ranges::any_of(runs_, [](const Run& run) { return run.from_input; });
+  return std::ranges::any_of(runs_, [](const Run& run) { return run.from_input(); });
 }
 
-void Text::Append(std::string_view bytes, bool from_input) {
+void Text::Append(std::string_view bytes, Origin origin) {
   if (bytes.empty()) return;
   bytes_ += bytes;
-  if (!runs_.empty() && runs_.back().from_input == from_input) {
+  if (!runs_.empty() && runs_.back().origin == origin) {
     runs_.back().end = bytes_.size();
   } else {
-    runs_.push_back({bytes_.size(), from_input});
+    runs_.push_back({bytes_.size(), origin});
   }
 }
 
@@ -34,7 +34,7 @@ void Text::Append(const Text& other, std::size_t begin, std::size_t size) {
       std::ranges::upper_bound(other.runs_, begin, {}, [](const Run& run) { return run.end; });
   for (auto run = first; run != other.runs_.end() && begin < end; ++run) {
     const std::size_t stop = std::min(run->end, end);
-    Append(std::string_view(other.bytes_).substr(begin, stop - begin), run->from_input);
+    Append(std::string_view(other.bytes_).substr(begin, stop - begin), run->origin);
     begin = stop;
   }
 }

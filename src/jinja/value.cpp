@@ -38,8 +38,8 @@ Value Value::String(Text text) {
   return Value(Storage(std::make_shared<const Text>(std::move(text))));
 }
 
-Value Value::String(std::string bytes, bool from_input) {
-  return String(Text(std::move(bytes), from_input));
+Value Value::String(std::string bytes, Origin origin) {
+  return String(Text(std::move(bytes), origin));
 }
 
 const Text* Value::AsText() const noexcept {

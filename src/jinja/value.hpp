@@ -54,7 +54,7 @@ class Value {
   [[nodiscard]] static Value Int(std::int64_t value) { return Value(Storage(value)); }
   [[nodiscard]] static Value Float(double value) { return Value(Storage(value)); }
   [[nodiscard]] static Value String(Text text);
-  [[nodiscard]] static Value String(std::string bytes, bool from_input = false);
+  [[nodiscard]] static Value String(std::string bytes, Origin origin = {});
 
   template <class T>
   [[nodiscard]] const T* As() const noexcept {

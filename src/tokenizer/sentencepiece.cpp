@@ -184,10 +184,10 @@ Result<SentencePieceModel> SentencePieceModel::Build(const formats::Metadata& me
   return model;
 }
 
-void SentencePieceModel::Append(std::string_view text, const Vocabulary& vocabulary,
+void SentencePieceModel::Append(std::string_view text, bool begins, const Vocabulary& vocabulary,
                                 std::vector<TokenId>* ids, EncodeLoss* loss) const {
   if (text.empty()) return;
-  const std::string normalized = Normalized(text, adds_space_prefix_);
+  const std::string normalized = Normalized(text, begins && adds_space_prefix_);
   SentencePieceMerger(*this, vocabulary, normalized, loss).Run(ids);
 }
 

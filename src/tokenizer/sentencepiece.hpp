@@ -30,11 +30,12 @@ class SentencePieceModel {
 
   [[nodiscard]] bool adds_space_prefix() const noexcept { return adds_space_prefix_; }
 
-  /// Appends the tokens of `text` (valid UTF-8) with its space prefix; an empty text has none.
+  /// Appends the tokens of `text` (valid UTF-8), with its space prefix where it `begins` a text; an
+  /// empty one has none.
   /// U+2581 in the text means a space, as everywhere in SentencePiece. O(n log n). Thread-safe.
   /// Characters that become the unknown token are counted in `loss`.
-  void Append(std::string_view text, const Vocabulary& vocabulary, std::vector<TokenId>* ids,
-              EncodeLoss* loss) const;
+  void Append(std::string_view text, bool begins, const Vocabulary& vocabulary,
+              std::vector<TokenId>* ids, EncodeLoss* loss) const;
 
  private:
   explicit SentencePieceModel(const Vocabulary& vocabulary)

@@ -106,6 +106,25 @@ TEST(SentencePiece, SpecialTokensOnlyWhereAsked) {
   EXPECT_EQ(tokenizer.Decode(tokenizer.Encode("</s>a")), "</s>a");
 }
 
+// "</s>" stands for any control token that asks for an answer; what a model says begins with a
+// space.
+TEST(SentencePiece, AnAnswerHasTheTokensThatItWasMadeOf) {
+  const Tokenizer tokenizer = Load("spm_bytes");
+  const auto encode = [&](std::string_view text, std::vector<std::size_t> cuts) {
+    const std::vector<ByteRange> all = {{0, text.size()}};
+    return tokenizer.EncodeTrusted(text, all, /*add_bos=*/false, cuts);
+  };
+  const auto the = tokenizer.Encode("the", kPlain);  // with the space of its beginning
+  const auto joined = [](std::vector<TokenId> first, std::span<const TokenId> second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+  };
+  EXPECT_EQ(encode("</s> the", {4}), joined(encode("</s>", {}), the));
+  EXPECT_EQ(encode("</s>the", {4}), joined(encode("</s>", {}), the));
+  EXPECT_EQ(encode("</s>ask: the", {8}), joined(encode("</s>ask:", {}), the));
+  EXPECT_NE(encode("</s> the", {}), joined(encode("</s>", {}), the));
+}
+
 TEST(SentencePiece, StreamsKeepTheSpaceOfAContinuation) {
   const Tokenizer tokenizer = Load("spm_bytes");
   const auto ids = tokenizer.Encode("the cat", kPlain);

@@ -170,6 +170,35 @@ void AppendText(std::string_view text, const PreTokenizer& pre, const Vocabulary
   });
 }
 
+/// A text made UTF-8, and where its marks have moved.
+struct RepairedText {
+  std::string text = {};
+  std::vector<ByteRange> trusted = {};
+  std::vector<std::size_t> cuts = {};
+};
+
+RepairedText Repair(std::string_view text, std::span<const ByteRange> trusted,
+                    std::span<const std::size_t> cuts) {
+  RepairedText repaired;
+  std::size_t done = 0;
+  const auto move_to = [&](std::size_t byte) {
+    repaired.text += ReplaceInvalidUtf8(text.substr(done, byte - done));
+    done = byte;
+    return repaired.text.size();
+  };
+  auto cut = cuts.begin();
+  const auto reach = [&](std::size_t byte) {
+    for (; cut != cuts.end() && *cut <= byte; ++cut) repaired.cuts.push_back(move_to(*cut));
+    return move_to(byte);
+  };
+  for (const ByteRange& range : trusted) {
+    const std::size_t begin = reach(range.begin);
+    repaired.trusted.push_back({begin, reach(range.end)});
+  }
+  reach(text.size());
+  return repaired;
+}
+
 }  // namespace
 
 Tokenizer::Tokenizer(std::unique_ptr<const Impl> impl) : impl_(std::move(impl)) {}
@@ -202,8 +231,10 @@ Result<Tokenizer> Tokenizer::FromMetadata(const formats::Metadata& metadata, Dec
 }
 
 template <class Find>
-std::vector<TokenId> Tokenizer::EncodeAround(std::string_view text, const EncodeOptions& options,
-                                             const Find& find, EncodeLoss* loss) const {
+std::vector<TokenId> Tokenizer::EncodeAround(std::string_view text,
+                                             std::span<const std::size_t> cuts,
+                                             const EncodeOptions& options, const Find& find,
+                                             EncodeLoss* loss) const {
   EncodeLoss unread;
   if (loss == nullptr) loss = &unread;
   std::vector<TokenId> ids;
@@ -214,24 +245,35 @@ std::vector<TokenId> Tokenizer::EncodeAround(std::string_view text, const Encode
     merger.emplace(impl_->vocabulary, pairs->merges, pairs->unknown, loss);
     cutter.emplace(pairs->pre.passes);
   }
-  const auto append_text = [&](std::string_view gap) {
-    if (pairs != nullptr) {
-      AppendText(gap, pairs->pre, impl_->vocabulary, &*cutter, &*merger, &ids);
-    } else {
-      std::get<SentencePieceModel>(impl_->model).Append(gap, impl_->vocabulary, &ids, loss);
+  auto cut = cuts.begin();
+  const auto append_text = [&](std::size_t begin, std::size_t end) {
+    for (bool is_first = true; begin < end; is_first = false) {
+      bool at_cut = false;
+      for (; cut != cuts.end() && *cut <= begin; ++cut) at_cut = *cut == begin;
+      const std::size_t stop = cut == cuts.end() ? end : std::min(*cut, end);
+      const std::string_view part = text.substr(begin, stop - begin);
+      // A model says its space itself, where a text that it is given gets one.
+      const bool has_space = at_cut && part.starts_with(' ');
+      if (pairs != nullptr) {
+        AppendText(part, pairs->pre, impl_->vocabulary, &*cutter, &*merger, &ids);
+      } else {
+        std::get<SentencePieceModel>(impl_->model)
+            .Append(part, is_first && !has_space, impl_->vocabulary, &ids, loss);
+      }
+      begin = stop;
     }
   };
   const bool add_bos = options.add_bos && impl_->ids.adds_bos;
   if (add_bos) ids.push_back(impl_->ids.bos);
   std::size_t done = 0;
   while (const auto match = find(done)) {
-    append_text(text.substr(done, match->offset - done));
+    append_text(done, match->offset);
     // A prompt that spells BOS out at its start means the one that would be added anyway.
     const bool is_second_bos = add_bos && match->offset == 0 && match->id == impl_->ids.bos;
     if (!is_second_bos) ids.push_back(match->id);
     done = match->offset + match->size;
   }
-  append_text(text.substr(done));
+  append_text(done, text.size());
   if (options.add_eos && impl_->ids.adds_eos) ids.push_back(impl_->ids.eos);
   return ids;
 }
@@ -245,25 +287,16 @@ std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOption
   }
   const SpecialTokens& special = options.parse_special ? impl_->all_special : impl_->always_parsed;
   return EncodeAround(
-      text, options, [&](std::size_t from) { return special.Find(text, from); }, loss);
+      text, {}, options, [&](std::size_t from) { return special.Find(text, from); }, loss);
 }
 
 std::vector<TokenId> Tokenizer::EncodeTrusted(std::string_view text,
                                               std::span<const ByteRange> trusted, bool add_bos,
+                                              std::span<const std::size_t> cuts,
                                               EncodeLoss* loss) const {
   if (!IsUtf8(text)) {
-    std::string repaired;
-    std::vector<ByteRange> ranges;
-    std::size_t done = 0;
-    for (const ByteRange& range : trusted) {
-      repaired += ReplaceInvalidUtf8(text.substr(done, range.begin - done));
-      const std::size_t begin = repaired.size();
-      repaired += ReplaceInvalidUtf8(text.substr(range.begin, range.end - range.begin));
-      ranges.push_back({begin, repaired.size()});
-      done = range.end;
-    }
-    repaired += ReplaceInvalidUtf8(text.substr(done));
-    return EncodeTrusted(repaired, ranges, add_bos, loss);
+    const RepairedText repaired = Repair(text, trusted, cuts);
+    return EncodeTrusted(repaired.text, repaired.trusted, add_bos, repaired.cuts, loss);
   }
   using Match = std::optional<SpecialTokens::Match>;
   Match in_trusted, anywhere;  // the next of each kind, as far as they are known
@@ -289,7 +322,7 @@ std::vector<TokenId> Tokenizer::EncodeTrusted(std::string_view text,
     }
     return in_trusted->size >= anywhere->size ? in_trusted : anywhere;
   };
-  return EncodeAround(text, {.add_bos = add_bos}, find, loss);
+  return EncodeAround(text, cuts, {.add_bos = add_bos}, find, loss);
 }
 
 void EncodeLoss::Add(std::string_view bytes, bool is_unknown) {

@@ -60,10 +60,13 @@ class Tokenizer {
 
   /// As Encode, but control tokens written in the text are parsed only where all of their bytes lie
   /// in one of `trusted` (ascending, disjoint, inside the text): <|eot_id|> that a template wrote
-  /// ends a turn, one that a user typed is text.
+  /// ends a turn, one that a user typed is text. At each byte of `cuts` (ascending, none behind the
+  /// text's end) a text begins that a model went on with: no token but a control token crosses it,
+  /// and SentencePiece puts no space before it that it has already.
   [[nodiscard]] std::vector<TokenId> EncodeTrusted(std::string_view text,
                                                    std::span<const ByteRange> trusted,
                                                    bool add_bos = true,
+                                                   std::span<const std::size_t> cuts = {},
                                                    EncodeLoss* loss = nullptr) const;
 
   /// The bytes of all tokens joined; control tokens give nothing unless `render_special`.
@@ -93,6 +96,7 @@ class Tokenizer {
   /// `find(from)` gives the next special token at or after a byte.
   template <class Find>
   [[nodiscard]] std::vector<TokenId> EncodeAround(std::string_view text,
+                                                  std::span<const std::size_t> cuts,
                                                   const EncodeOptions& options, const Find& find,
                                                   EncodeLoss* loss) const;
   std::unique_ptr<const Impl> impl_;

@@ -204,6 +204,26 @@ TEST(TokenizerTrusted, ControlTokensAreParsedWhereAllTheirBytesAreTrusted) {
   EXPECT_EQ(count("\xff<|done|>\xff\xff<|done|>", {{11, 19}}), 1);
 }
 
+TEST(TokenizerTrusted, NoTokenCrossesACut) {
+  const auto tokenizer = SmallVocabulary().Build().value();
+  const auto encode = [&](std::string_view text) {
+    return tokenizer.Encode(text, {.add_bos = false, .parse_special = true});
+  };
+  const std::string text = "hello<|eot_id|>hello hello\xff";
+  const std::vector<ByteRange> all = {{0, text.size()}};
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    const std::vector<std::size_t> cuts = {at};
+    const auto found = tokenizer.EncodeTrusted(text, all, /*add_bos=*/false, cuts);
+    EXPECT_EQ(tokenizer.Decode(found, true), ReplaceInvalidUtf8(text)) << at;
+    const bool in_special = at > 5 && at < 15;
+    auto expected = encode(in_special ? text : text.substr(0, at));
+    if (!in_special) std::ranges::copy(encode(text.substr(at)), std::back_inserter(expected));
+    EXPECT_EQ(found, expected) << at;
+  }
+  const std::vector<std::size_t> many = {0, 1, 2, 2, 17, text.size()};
+  EXPECT_GT(tokenizer.EncodeTrusted(text, all, false, many).size(), encode(text).size());
+}
+
 TEST(TokenizerTrusted, AllTrustedIsEncodeWithSpecialsParsed) {
   const auto tokenizer = SmallVocabulary().Build().value();
   for (const std::string text :

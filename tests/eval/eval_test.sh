@@ -66,6 +66,9 @@ assert all(a[k] == b[k] for k in ('perplexity', 'bits_per_byte', 'tokens', 'perp
 assert b['tokens_run'] < a['tokens_run']"
   run "resume with other flags" 1 eval "$here/kjv.txt" -c 65 -o "$work/part" --resume
   err_has "another input or with other flags"
+  echo '{}' >"$work/none"
+  run "resume a file of nothing" 1 eval "$here/kjv.txt" -c 64 -o "$work/none" --resume
+  err_has "not results"
   run "resume without a file" 1 eval "$here/kjv.txt" --resume
   err_has "-o FILE"
 }

@@ -100,10 +100,15 @@ class BatchRun {
   Result<void> Open() {
     const auto on_line = [&](std::string_view line, bool is_whole) {
       if (!is_whole) return BeginsBatchResult(line);
-      const auto id = IdOfBatchResult(line);
-      if (id) ++had_[*id];
-      resumed_ += id ? 1 : 0;
-      return id.has_value();
+      const auto name = NameOfBatchResult(line);
+      if (!name) return false;
+      ++resumed_;
+      if (name->number) {
+        had_lines_[*name->number] = name->id;
+      } else {
+        ++had_[name->id];
+      }
+      return true;
     };
     results_ = BITTERN_TRY(ResultsFile::Open(options_.output, options_.resume, on_line));
     return {};
@@ -113,9 +118,17 @@ class BatchRun {
   void Report() const;
 
  private:
+  /// What is known of a result before it is there.
+  struct About {
+    BatchResultName name;
+    std::size_t prompt_tokens = 0;
+    bool with_logprobs = false;
+  };
+
   void Feed();
-  void Finish(std::size_t place, std::size_t prompt_tokens, std::string id,
-              const Result<runtime::GenerateResult>& result,
+  /// True if the file to resume has the result of this line.
+  [[nodiscard]] bool IsThere(const BatchLine& read);
+  void Finish(std::size_t place, const About& about, const Result<runtime::GenerateResult>& result,
               const runtime::SequenceTimings& timings);
   void ShowProgress();
   [[nodiscard]] double Seconds() const {
@@ -127,7 +140,10 @@ class BatchRun {
   BatchDefaults defaults_;
   LineSource lines_;
   std::optional<ResultsFile> results_;
-  std::map<std::string, std::size_t> had_;   // ids that are in the file to resume
+  // What is in the file to resume: by line, and how often each id of results that tell none. Ids
+  // may be equal; results without their lines are in the order of these, so the first are had.
+  std::map<std::size_t, std::string> had_lines_;
+  std::map<std::string, std::size_t> had_;
   std::map<std::size_t, std::string> held_;  // lines that wait for an earlier one, by place
   std::size_t next_place_ = 0, next_to_write_ = 0;
   bool at_end_ = false;
@@ -137,39 +153,54 @@ class BatchRun {
   ProgressLine progress_;
 };
 
+bool BatchRun::IsThere(const BatchLine& read) {
+  if (const auto line = had_lines_.find(lines_.number()); line != had_lines_.end()) {
+    if (line->second == read.id) return true;
+    written_ = Fail(ErrorCode::kInvalidArgument,
+                    fmt::format("{}: it has the result of line {} of another input: the id \"{}\" "
+                                "expected, \"{}\" found",
+                                options_.output, lines_.number(), read.id, line->second));
+    return true;
+  }
+  const auto had = had_.find(read.id);
+  if (had == had_.end() || had->second == 0) return false;
+  --had->second;
+  return true;
+}
+
 /// Submits lines until enough of them wait.
 void BatchRun::Feed() {
   const std::size_t most = 2 * static_cast<std::size_t>(options_.parallel);
   std::string line;
   // Results that wait for an earlier line are bounded, too.
-  while (!at_end_ && engine_.active() < most && held_.size() < 64 * most) {
+  while (written_ && !at_end_ && engine_.active() < most && held_.size() < 64 * most) {
     if (!lines_.Next(&line)) {
       at_end_ = true;
       return;
     }
     BatchLine read = ReadBatchLine(line, lines_.number(), defaults_, engine_.model().tokenizer);
-    if (const auto had = had_.find(read.id); had != had_.end() && had->second > 0) {
-      --had->second;
-      continue;
-    }
+    if (IsThere(read)) continue;
     const std::size_t place = next_place_++;
+    About about{.name = {.id = read.id, .number = {}}};
+    if (options_.unordered) about.name.number = lines_.number();
     if (!read.request) {
-      Finish(place, 0, read.id, tl::unexpected(read.request.error()), {});
+      Finish(place, about, tl::unexpected(read.request.error()), {});
       continue;
     }
     runtime::Request request = *std::move(read.request);
     request.options.cancel = &CatchInterrupt();
-    const std::size_t prompt_tokens = request.prompt.size();
-    request.on_done = [this, place, prompt_tokens, id = read.id](runtime::Completion completion) {
-      Finish(place, prompt_tokens, id, completion.result, completion.timings);
+    about.prompt_tokens = request.prompt.size();
+    about.with_logprobs = request.options.logprobs >= 0;
+    request.on_done = [this, place, about](runtime::Completion completion) {
+      Finish(place, about, completion.result, completion.timings);
     };
     if (const auto submitted = engine_.Submit(std::move(request)); !submitted) {
-      Finish(place, prompt_tokens, read.id, tl::unexpected(submitted.error()), {});
+      Finish(place, about, tl::unexpected(submitted.error()), {});
     }
   }
 }
 
-void BatchRun::Finish(std::size_t place, std::size_t prompt_tokens, std::string id,
+void BatchRun::Finish(std::size_t place, const About& about,
                       const Result<runtime::GenerateResult>& result,
                       const runtime::SequenceTimings& timings) {
   const bool cancelled = result && result->finish == runtime::FinishReason::kCancelled;
@@ -177,8 +208,8 @@ void BatchRun::Finish(std::size_t place, std::size_t prompt_tokens, std::string 
   ++done_;
   failed_ += result ? 0 : 1;
   tokens_ += result ? result->ids.size() : 0;
-  held_[place] = WriteBatchLine(id, prompt_tokens, result, engine_.model().tokenizer,
-                                options_.timings ? &timings : nullptr);
+  held_[place] = WriteBatchLine(about.name, about.prompt_tokens, about.with_logprobs, result,
+                                engine_.model().tokenizer, options_.timings ? &timings : nullptr);
   for (auto it = held_.begin();
        it != held_.end() && (options_.unordered || it->first == next_to_write_);
        it = held_.erase(it)) {

@@ -138,7 +138,7 @@ class LineReader {
     }
     if (field == "stop") return ReadStops(field, value, &options.stops);
     if (field == "ignore_eos") return ReadFlag(field, value, &options.ignore_eos);
-    if (field == "id" || field == "model") return {};
+    if (field == "id" || field == "custom_id" || field == "model") return {};
     if (BITTERN_TRY(ReadConstraintField(field, value, &options))) return {};
     if (BITTERN_TRY(ReadSamplingField(field, nlohmann::json(value), tokenizer_, &options)))
       return {};
@@ -182,7 +182,8 @@ std::string IdOf(const BatchJson& line, std::size_t number) {
     for (const char* const field : {"custom_id", "id"}) {
       const auto id = line.find(field);
       if (id == line.end()) continue;
-      return id->is_string() ? id->get<std::string>() : Shown(*id);
+      if (id->is_string()) return id->get<std::string>();
+      return id->dump(-1, ' ', false, BatchJson::error_handler_t::replace);
     }
   }
   return std::to_string(number);
@@ -207,13 +208,18 @@ BatchLine ReadBatchLine(std::string_view line, std::size_t number, const BatchDe
   return read;
 }
 
-std::optional<std::string> IdOfBatchResult(std::string_view line) {
+std::optional<BatchResultName> NameOfBatchResult(std::string_view line) {
   const auto parsed = ParseOutsideJson(line);
   if (!parsed || !parsed->is_object()) return std::nullopt;
   const auto id = parsed->find("id");
   const bool is_result = parsed->contains("error") || parsed->contains("finish_reason");
   if (id == parsed->end() || !id->is_string() || !is_result) return std::nullopt;
-  return id->get<std::string>();
+  BatchResultName name{.id = id->get<std::string>()};
+  const auto number = parsed->find("line");
+  if (number != parsed->end() && number->is_number_unsigned()) {
+    name.number = number->get<std::size_t>();
+  }
+  return name;
 }
 
 bool BeginsBatchResult(std::string_view line) {
@@ -221,11 +227,12 @@ bool BeginsBatchResult(std::string_view line) {
   return line.starts_with(kBegin.substr(0, line.size()));
 }
 
-std::string WriteBatchLine(const std::string& id, std::size_t prompt_tokens,
-                           const Result<runtime::GenerateResult>& result,
+std::string WriteBatchLine(const BatchResultName& name, std::size_t prompt_tokens,
+                           bool with_logprobs, const Result<runtime::GenerateResult>& result,
                            const tokenizer::Tokenizer& tokenizer,
                            const runtime::SequenceTimings* timings) {
-  nlohmann::ordered_json line = {{"id", id}};
+  nlohmann::ordered_json line = {{"id", name.id}};
+  if (name.number) line["line"] = *name.number;
   if (!result) {
     line["error"] = WordError(result.error());
   } else {
@@ -234,7 +241,7 @@ std::string WriteBatchLine(const std::string& id, std::size_t prompt_tokens,
     line["finish_reason"] = runtime::FinishReasonName(result->finish);
     line["prompt_tokens"] = prompt_tokens;
     line["seed"] = result->seed;
-    if (!result->logprobs.empty()) line["logprobs"] = LogprobsJson(result->logprobs, tokenizer);
+    if (with_logprobs) line["logprobs"] = LogprobsJson(result->logprobs, tokenizer);
   }
   if (timings != nullptr) {
     line["timings"] = {{"cached_n", timings->cached_tokens},

@@ -32,15 +32,22 @@ struct BatchLine {
                                       const BatchDefaults& defaults,
                                       const tokenizer::Tokenizer& tokenizer);
 
-/// The id of a line that WriteBatchLine has made; nothing if it is another line.
-[[nodiscard]] std::optional<std::string> IdOfBatchResult(std::string_view line);
+/// Which request a result is of.
+struct BatchResultName {
+  std::string id = {};
+  std::optional<std::size_t> number = {};  ///< of its line; nothing: results are in their order
+};
+
+/// The name of a line that WriteBatchLine has made; nothing if it is another line.
+[[nodiscard]] std::optional<BatchResultName> NameOfBatchResult(std::string_view line);
 
 /// True if a line of WriteBatchLine can begin so: what an interrupted run left of its last one.
 [[nodiscard]] bool BeginsBatchResult(std::string_view line);
 
 /// One line of JSON with its end: ids, text, finish reason, or `error`. The same for the same
 /// request, whatever ran beside it, unless `timings` are wanted.
-[[nodiscard]] std::string WriteBatchLine(const std::string& id, std::size_t prompt_tokens,
+[[nodiscard]] std::string WriteBatchLine(const BatchResultName& name, std::size_t prompt_tokens,
+                                         bool with_logprobs,
                                          const Result<runtime::GenerateResult>& result,
                                          const tokenizer::Tokenizer& tokenizer,
                                          const runtime::SequenceTimings* timings);

@@ -22,7 +22,7 @@ namespace bittern::cli {
 namespace {
 
 std::string ReplyJson(std::string_view user, const runtime::GenerateResult& reply,
-                      const runtime::Session& session) {
+                      bool with_logprobs, const runtime::Session& session) {
   nlohmann::ordered_json json = {{"user", user},
                                  {"text", reply.text},
                                  {"ids", reply.ids},
@@ -32,7 +32,7 @@ std::string ReplyJson(std::string_view user, const runtime::GenerateResult& repl
                                  {"draft_n", reply.drafted},
                                  {"draft_n_accepted", reply.accepted},
                                  {"forced_n", reply.forced}};
-  if (!reply.logprobs.empty()) {
+  if (with_logprobs) {
     json["logprobs"] = LogprobsJson(reply.logprobs, session.model().tokenizer);
   }
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
@@ -267,7 +267,8 @@ int Dialogue::Answer(const std::string& line, bool replaces) {
   }
   writer.Finish();
   thoughts_ = writer.thoughts();
-  out_.Write(options_.json ? ReplyJson(line, *reply, chat_.session()) : "\n");
+  out_.Write(options_.json ? ReplyJson(line, *reply, generate.logprobs >= 0, chat_.session())
+                           : "\n");
   const runtime::TurnCost& cost = chat_.last_cost();
   kept_total_ += cost.kept_tokens;
   read_total_ += cost.read_tokens;

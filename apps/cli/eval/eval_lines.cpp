@@ -24,7 +24,7 @@ Result<EvalLines> EvalLines::Open(const EvalOptions& options,
       return true;
     }
     first = line;
-    return json->begin().key() == subject.begin().key();
+    return !json->empty() && json->begin().key() == subject.begin().key();
   };
   lines.file_ = BITTERN_TRY(ResultsFile::Open(options.output, options.resume, keep));
   if (!first) {

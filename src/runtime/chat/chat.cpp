@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The template writes the whole conversation for each turn. Where that text begins with what was
-// said so far, as it does for nearly all templates, only the rest is tokenised, and the replies
-// stay the tokens that were sampled. A template that writes earlier turns anew (without their
-// thoughts, for example) is followed: the session keeps what the ids have in common and runs the
-// rest.
+// The template writes the whole conversation for each turn, and ChatPrompt makes tokens of it as
+// for any door; the session keeps what these have in common with what it holds and runs the rest.
+// That is the new turn alone for nearly all templates. One that writes earlier turns anew (without
+// their thoughts, for example) is followed, and so is the tokenizer's spelling of a reply that was
+// sampled in another.
 #include "runtime/chat/chat.hpp"
 
 #include <fmt/format.h>
@@ -47,58 +47,34 @@ bool Says(std::span<const TokenId> ids, std::string_view text,
 
 Result<Chat> Chat::Create(Session session, ChatPrompt prompt, ChatOptions options) {
   Chat chat(std::move(session), std::move(prompt), std::move(options));
-  BITTERN_TRY(chat.Render({}, 0, 0, "x"));
+  BITTERN_TRY(chat.Conversation(0, "x"));
   return chat;
 }
 
-Json Chat::RequestFor(std::size_t drop, std::size_t end, std::string_view user) const {
+Json Chat::RequestFor(std::size_t drop, std::optional<std::string_view> user) const {
   Json::Array messages;
   if (!options_.system.empty()) messages.push_back(Message("system", options_.system));
-  for (std::size_t i = drop; i < end; ++i) {
-    messages.push_back(Message("user", turns_[i].user));
-    messages.push_back(Message("assistant", turns_[i].reply.text));
+  for (const ChatTurn& turn : std::span(turns_).subspan(drop)) {
+    messages.push_back(Message("user", turn.user));
+    messages.push_back(Message("assistant", turn.reply.text));
   }
-  messages.push_back(Message("user", user));
-  Json::Object request = {{"messages", Json(Json::Value(std::move(messages)))}};
+  if (user) messages.push_back(Message("user", *user));
+  Json::Object request = {{"messages", Json(Json::Value(std::move(messages)))},
+                          {"add_generation_prompt", Json(Json::Value(user.has_value()))}};
   if (!options_.template_names.is_null()) {
     request.push_back({"chat_template_kwargs", options_.template_names});
   }
   return Json(Json::Value(std::move(request)));
 }
 
-Result<Chat::Transcript> Chat::Render(const Transcript& before, std::size_t drop, std::size_t end,
-                                      std::string_view user) const {
-  const tokenizer::Tokenizer& tokenizer = session_.model().tokenizer;
-  auto whole = BITTERN_TRY(prompt_.Apply(RequestFor(drop, end, user), tokenizer));
-  const std::string& text = whole.text.bytes();
-  if (before.text.empty() || !text.starts_with(before.text)) {
-    return Transcript{text, std::move(whole.ids)};
-  }
-  const Ids rest = EncodeTemplateText(whole.text.Substr(before.text.size()), tokenizer, false);
-  // Cutting before a special token changes no token; cutting elsewhere might.
-  const bool cut_is_safe = !rest.empty() && tokenizer.IsControl(rest.front());
-  if (!cut_is_safe && CommonPrefix(before.ids, whole.ids) == before.ids.size()) {
-    return Transcript{text, std::move(whole.ids)};
-  }
-  Transcript result{text, before.ids};
-  result.ids.insert(result.ids.end(), rest.begin(), rest.end());
-  return result;
+Result<RenderedPrompt> Chat::Conversation(std::size_t drop, std::string_view user) const {
+  return prompt_.Apply(RequestFor(drop, user), session_.model().tokenizer);
 }
 
-Result<Chat::Transcript> Chat::SaidFrom(std::size_t drop) const {
-  Transcript said;
-  for (std::size_t i = drop; i < turns_.size(); ++i) {
-    said = BITTERN_TRY(Render(said, drop, i, turns_[i].user));
-    said.text += turns_[i].reply.text;
-    said.ids.insert(said.ids.end(), turns_[i].reply.ids.begin(), turns_[i].reply.ids.end());
-  }
-  return said;
-}
-
-Result<Chat::Transcript> Chat::Conversation(std::size_t drop, std::string_view user) const {
-  if (drop == 0) return Render(said_, 0, turns_.size(), user);
-  const auto said = BITTERN_TRY(SaidFrom(drop));
-  return Render(said, drop, turns_.size(), user);
+std::size_t Chat::TokensOfTurns() const {
+  if (turns_.empty()) return 0;
+  const auto said = prompt_.Apply(RequestFor(0, std::nullopt), session_.model().tokenizer);
+  return said.has_value() ? said->ids.size() : 0;
 }
 
 Result<std::size_t> Chat::TurnsToDrop(std::string_view user, int reply_tokens) const {
@@ -125,10 +101,10 @@ Result<GenerateResult> Chat::Say(std::string_view user, const GenerateOptions& o
   if (options_.policy == ContextPolicy::kDrop) {
     drop = BITTERN_TRY(TurnsToDrop(user, options.max_tokens));
   }
-  auto read = BITTERN_TRY(Conversation(drop, user));
+  const auto read = BITTERN_TRY(Conversation(drop, user));
   const auto context = static_cast<std::size_t>(session_.context_length());
   if (read.ids.size() >= context) {  // one token at least is for the reply
-    const std::size_t others = drop == 0 ? std::min(said_.ids.size(), read.ids.size()) : 0;
+    const std::size_t others = drop == 0 ? std::min(TokensOfTurns(), read.ids.size()) : 0;
     return Fail(
         ErrorCode::kContextFull,
         fmt::format("this turn is {} tokens long and the context has room for {} of {}",
@@ -156,21 +132,14 @@ Result<GenerateResult> Chat::Say(std::string_view user, const GenerateOptions& o
   dropped_ += static_cast<int>(drop);
   turns_.push_back({std::string(user), *result});
   turns_.back().reply.logprobs = {};
-  said_ = std::move(read);
-  said_.text += result->text;
-  said_.ids.insert(said_.ids.end(), result->ids.begin(), result->ids.end());
   return result;
 }
 
 Result<GenerateResult> Chat::Replace(std::string_view user, const GenerateOptions& options,
                                      const std::function<bool(std::string_view)>& on_text) {
-  Transcript said = said_;
   ChatTurn last = BITTERN_TRY(Undo());
   auto result = Say(user, options, on_text);
-  if (!result.has_value()) {
-    turns_.push_back(std::move(last));
-    said_ = std::move(said);
-  }
+  if (!result.has_value()) turns_.push_back(std::move(last));
   return result;
 }
 
@@ -178,24 +147,15 @@ Result<ChatTurn> Chat::Undo() {
   if (turns_.empty()) return Fail(ErrorCode::kInvalidArgument, "nothing has been said yet");
   ChatTurn last = std::move(turns_.back());
   turns_.pop_back();
-  auto said = Said();
-  if (!said.has_value()) {
-    turns_.push_back(std::move(last));
-    return tl::unexpected(std::move(said).error());
-  }
-  said_ = *std::move(said);
   return last;
 }
 
 Result<void> Chat::SetSystem(std::string system) {
   std::swap(options_.system, system);
-  auto said = Render({}, 0, 0, "x").and_then([&](const Transcript&) { return Said(); });
-  if (!said.has_value()) {
-    std::swap(options_.system, system);
-    return tl::unexpected(std::move(said).error());
-  }
-  said_ = *std::move(said);
-  return {};
+  auto rendered = Conversation(0, "x");
+  if (rendered.has_value()) return {};
+  std::swap(options_.system, system);
+  return tl::unexpected(std::move(rendered).error());
 }
 
 Result<int> Chat::Restore(std::string system, std::vector<ChatTurn> turns) {
@@ -219,7 +179,7 @@ Result<int> Chat::Restore(std::string system, std::vector<ChatTurn> turns) {
 bool Chat::BeginsThinking(std::string_view user) const {
   const auto prompt = Conversation(0, user);
   if (!prompt.has_value()) return false;
-  std::string_view text = prompt->text;
+  std::string_view text = prompt->text.bytes();
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
   return text.ends_with("<think>");
 }
@@ -227,7 +187,6 @@ bool Chat::BeginsThinking(std::string_view user) const {
 void Chat::Clear() noexcept {
   session_.Truncate(0);
   turns_.clear();
-  said_ = {};
   cost_ = {};
   dropped_ = 0;
 }

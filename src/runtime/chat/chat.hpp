@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A conversation in turns: what was said stays in the KV cache, so each turn runs only its own
-// tokens, until old turns have to make room for new ones.
+// tokens, until old turns have to make room for new ones. What the model reads is what every other
+// door gives it for these messages (chat_prompt.hpp).
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,8 +72,8 @@ class Chat {
   /// Another system turn (empty: none); what was said stays. Errors, with nothing changed: those of
   /// ChatPrompt::Apply.
   [[nodiscard]] Result<void> SetSystem(std::string system);
-  /// Puts another conversation in place of this one. Replies without ids, or with ids that do not
-  /// say their text with this vocabulary, are tokenised; returns how many of the latter there were.
+  /// Puts another conversation in place of this one. Texts are what counts; ids that are missing,
+  /// or do not say their text with this vocabulary, are made anew. Returns how many did not.
   /// Errors, with nothing changed: those of ChatPrompt::Apply.
   [[nodiscard]] Result<int> Restore(std::string system, std::vector<ChatTurn> turns);
 
@@ -89,29 +91,16 @@ class Chat {
   [[nodiscard]] bool BeginsThinking(std::string_view user) const;
 
  private:
-  using Ids = std::vector<TokenId>;
-
-  /// The conversation so far as the model has read and written it.
-  struct Transcript {
-    std::string text = {};
-    Ids ids = {};
-  };
-
   Chat(Session session, ChatPrompt prompt, ChatOptions options)
       : session_(std::move(session)), prompt_(std::move(prompt)), options_(std::move(options)) {}
 
-  /// The request for the template: turns [drop, end), then `user`.
-  [[nodiscard]] formats::Json RequestFor(std::size_t drop, std::size_t end,
-                                         std::string_view user) const;
-  /// `before`, then what the template writes after it for turns [drop, end) and `user`.
-  [[nodiscard]] Result<Transcript> Render(const Transcript& before, std::size_t drop,
-                                          std::size_t end, std::string_view user) const;
+  /// The request for the template: turns without the first `drop`, then `user`, if any.
+  [[nodiscard]] formats::Json RequestFor(std::size_t drop,
+                                         std::optional<std::string_view> user) const;
   /// The conversation without its first `drop` turns, up to the reply to `user`.
-  [[nodiscard]] Result<Transcript> Conversation(std::size_t drop, std::string_view user) const;
-  /// What the model has read and written of all turns.
-  [[nodiscard]] Result<Transcript> Said() const { return SaidFrom(0); }
-  /// The same without the first `drop` turns.
-  [[nodiscard]] Result<Transcript> SaidFrom(std::size_t drop) const;
+  [[nodiscard]] Result<RenderedPrompt> Conversation(std::size_t drop, std::string_view user) const;
+  /// Tokens of the turns that are there; 0 where the template does not write them alone.
+  [[nodiscard]] std::size_t TokensOfTurns() const;
   /// How many turns to forget so that `user` and a reply fit.
   [[nodiscard]] Result<std::size_t> TurnsToDrop(std::string_view user, int reply_tokens) const;
 
@@ -119,7 +108,6 @@ class Chat {
   ChatPrompt prompt_;
   ChatOptions options_;
   std::vector<ChatTurn> turns_ = {};
-  Transcript said_ = {};  ///< of all turns, to the end of the last reply
   TurnCost cost_ = {};
   int dropped_ = 0;
 };

@@ -10,6 +10,7 @@
 
 #include "formats/convert/convert_metadata.hpp"
 #include "jinja/python.hpp"
+#include "runtime/chat/chat_answers.hpp"
 #include "runtime/chat/chat_template.hpp"
 
 namespace bittern::runtime {
@@ -63,7 +64,7 @@ bool IsPlainWord(std::string_view text) {
   });
 }
 
-Result<Value> MessageValue(const Json& message) {
+Result<Value> MessageValue(const Json& message, jinja::Origin origin) {
   if (message.AsObject() == nullptr) {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("messages: objects expected, {} found", message.TypeName()));
@@ -72,13 +73,13 @@ Result<Value> MessageValue(const Json& message) {
   for (const Json::Member& member : *message.AsObject()) {
     const std::string* text = member.value.AsString();
     const bool plain = member.key == "role" && text != nullptr && IsPlainWord(*text);
-    auto value = BITTERN_TRY(jinja::FromJson(member.value, !plain));
-    dict.Set(Value::String(member.key, true), std::move(value));
+    auto value = BITTERN_TRY(jinja::FromJson(member.value, plain ? jinja::Origin() : origin));
+    dict.Set(Value::String(member.key, origin), std::move(value));
   }
   return jinja::MakeDict(std::move(dict));
 }
 
-Result<Value> MessagesValue(const Json* messages) {
+Result<std::vector<Value>> MessageValues(const Json* messages) {
   if (messages == nullptr || messages->AsArray() == nullptr) {
     return Fail(ErrorCode::kInvalidArgument,
                 "a list of messages, or an object with the list "
@@ -86,10 +87,10 @@ Result<Value> MessagesValue(const Json* messages) {
   }
   std::vector<Value> values;
   for (const Json& message : *messages->AsArray()) {
-    auto value = BITTERN_TRY(MessageValue(message));
+    auto value = BITTERN_TRY(MessageValue(message, jinja::Origin::Message(values.size())));
     values.push_back(std::move(value));
   }
-  return jinja::MakeList(std::move(values));
+  return values;
 }
 
 Result<bool> Flag(const Json& request, std::string_view key, bool otherwise) {
@@ -134,11 +135,22 @@ Result<Text> CutAfterFinal(const Text& text, const Json& messages) {
   return text.Substr(0, at + (keeps_end ? whole.size() : stripped.size()));
 }
 
+/// The role of each message; "" where it has none.
+std::vector<std::string_view> RolesOf(const Json& messages) {
+  std::vector<std::string_view> roles;
+  for (const Json& message : *messages.AsArray()) {
+    const Json* role = message.Find("role");
+    const std::string* name = role == nullptr ? nullptr : role->AsString();
+    roles.push_back(name == nullptr ? std::string_view() : *name);
+  }
+  return roles;
+}
+
 std::vector<tokenizer::ByteRange> TrustedRanges(const Text& text) {
   std::vector<tokenizer::ByteRange> ranges;
   std::size_t begin = 0;
   for (const Text::Run& run : text.runs()) {
-    if (!run.from_input) ranges.push_back({begin, run.end});
+    if (!run.from_input()) ranges.push_back({begin, run.end});
     begin = run.end;
   }
   return ranges;
@@ -149,7 +161,7 @@ Result<void> AddNames(const Json& request, jinja::Names* names) {
     const Json* given = request.Find(key);
     Value value = Value::Null();
     if (given != nullptr) {
-      value = BITTERN_TRY(jinja::FromJson(*given, true));
+      value = BITTERN_TRY(jinja::FromJson(*given, jinja::Origin::Input()));
     }
     names->emplace_back(key, std::move(value));
   }
@@ -161,7 +173,7 @@ Result<void> AddNames(const Json& request, jinja::Names* names) {
         fmt::format("chat_template_kwargs: an object expected, {} found", more->TypeName()));
   }
   for (const Json::Member& member : *more->AsObject()) {
-    auto value = BITTERN_TRY(jinja::FromJson(member.value, true));
+    auto value = BITTERN_TRY(jinja::FromJson(member.value, jinja::Origin::Input()));
     names->emplace_back(member.key, std::move(value));
   }
   return {};
@@ -169,10 +181,10 @@ Result<void> AddNames(const Json& request, jinja::Names* names) {
 
 }  // namespace
 
-std::vector<tokenizer::TokenId> EncodeTemplateText(const Text& text,
-                                                   const tokenizer::Tokenizer& tokenizer,
-                                                   bool add_bos) {
-  return tokenizer.EncodeTrusted(text.bytes(), TrustedRanges(text), add_bos);
+std::vector<tokenizer::TokenId> EncodeTemplateText(const RenderedPrompt& prompt,
+                                                   const tokenizer::Tokenizer& tokenizer) {
+  return tokenizer.EncodeTrusted(prompt.text.bytes(), TrustedRanges(prompt.text),
+                                 /*add_bos=*/true, prompt.answers);
 }
 
 Result<ChatPrompt> ChatPrompt::Create(const formats::Metadata& metadata,
@@ -219,7 +231,7 @@ Result<ChatPrompt> ChatPrompt::Create(const formats::Metadata& metadata,
 Result<RenderedPrompt> ChatPrompt::Apply(const Json& request,
                                          const tokenizer::Tokenizer& tokenizer) const {
   const Json* messages = request.AsArray() != nullptr ? &request : request.Find("messages");
-  auto list = BITTERN_TRY(MessagesValue(messages));
+  const auto values = BITTERN_TRY(MessageValues(messages));
   const bool continues = BITTERN_TRY(Flag(request, "continue_final_message", false));
   const bool generates = BITTERN_TRY(Flag(request, "add_generation_prompt", !continues));
   if (continues && generates) {
@@ -228,16 +240,28 @@ Result<RenderedPrompt> ChatPrompt::Apply(const Json& request,
   }
   jinja::Names names = tokens_;
   BITTERN_TRY(AddNames(request, &names));
-  names.emplace_back("messages", std::move(list));
-  names.emplace_back("add_generation_prompt", Value::Bool(generates));
-  auto text = template_.Render(std::move(names));
+  const auto render = [&](std::size_t count, bool with_prompt) -> Result<Text> {
+    jinja::Names all = names;
+    const auto end = values.begin() + static_cast<std::ptrdiff_t>(count);
+    auto list = BITTERN_TRY(jinja::MakeList({values.begin(), end}));
+    all.emplace_back("messages", std::move(list));
+    all.emplace_back("add_generation_prompt", Value::Bool(with_prompt));
+    return template_.Render(std::move(all));
+  };
+  auto text = render(values.size(), generates);
   if (!text.has_value()) {
     return tl::unexpected(Within("chat template", std::move(text).error()));
   }
-  if (continues) text = CutAfterFinal(*text, *messages);
-  if (!text.has_value()) return tl::unexpected(std::move(text).error());
-  auto ids = EncodeTemplateText(*text, tokenizer);
-  return RenderedPrompt{*std::move(text), std::move(ids)};
+  RenderedPrompt prompt{.text = *std::move(text), .answers = {}, .ids = {}};
+  prompt.answers = FindAnswers(prompt.text, RolesOf(*messages), [&](std::size_t count) {
+    return render(count, /*with_prompt=*/true);
+  });
+  if (continues) {
+    prompt.text = BITTERN_TRY(CutAfterFinal(prompt.text, *messages));
+    std::erase_if(prompt.answers, [&](std::size_t at) { return at > prompt.text.size(); });
+  }
+  prompt.ids = EncodeTemplateText(prompt, tokenizer);
+  return prompt;
 }
 
 }  // namespace bittern::runtime

@@ -20,12 +20,14 @@ namespace bittern::runtime {
 /// The text to read, and its tokens with BOS where the model wants one.
 struct RenderedPrompt {
   jinja::Text text;
+  std::vector<std::size_t> answers;  ///< bytes where answers began, ascending (chat_answers.hpp)
   std::vector<tokenizer::TokenId> ids;
 };
 
-/// Bytes that the template wrote may be special tokens, bytes from messages never are.
+/// The tokens of text and answers: bytes that the template wrote may be special tokens, bytes from
+/// messages never are, and each answer begins a token.
 [[nodiscard]] std::vector<tokenizer::TokenId> EncodeTemplateText(
-    const jinja::Text& text, const tokenizer::Tokenizer& tokenizer, bool add_bos = true);
+    const RenderedPrompt& prompt, const tokenizer::Tokenizer& tokenizer);
 
 /// A template with what its model brings along. Immutable; threads may share it.
 class ChatPrompt {
@@ -40,7 +42,9 @@ class ChatPrompt {
 
   /// `request`: a list of messages, or an object with "messages" and, as apply_chat_template takes
   /// them, "tools", "documents", "add_generation_prompt" (true if not given),
-  /// "continue_final_message" and "chat_template_kwargs", an object of further names. Errors:
+  /// "continue_final_message" and "chat_template_kwargs", an object of further names. Each answer
+  /// (a message of the role "assistant") is tokenised from where its generation began, so that a
+  /// conversation that grew by a turn gives the tokens it gave before and more. Errors:
   /// kInvalidArgument (another form; what the template refuses), kUnsupported (a limit).
   [[nodiscard]] Result<RenderedPrompt> Apply(const formats::Json& request,
                                              const tokenizer::Tokenizer& tokenizer) const;

@@ -258,7 +258,7 @@ Result<void> ApplyTemplate(Service* service, const HttpRequest& request,
   ToolReading reading;
   const auto prompt = BITTERN_TRY(
       RenderWithTools(std::move(messages), std::move(more), tools, *service, &call, &reading));
-  exchange->Reply({.body = Dump({{"prompt", prompt.text.bytes()}})});
+  exchange->Reply({.body = Dump({{"prompt", prompt.text.bytes()}, {"tokens", prompt.ids}})});
   return {};
 }
 

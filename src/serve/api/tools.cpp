@@ -298,8 +298,9 @@ Result<runtime::RenderedPrompt> RenderWithTools(Json::Array messages, Json::Obje
               .triggered = forced,
               .loose = !forced && IsControlTrigger(form->trigger, service.tokenizer())};
   if (forced && !form->trigger.empty()) {
+    prompt.answers.push_back(prompt.text.size());  // the trigger is where the answer begins
     prompt.text.Append(form->trigger);
-    prompt.ids = runtime::EncodeTemplateText(prompt.text, service.tokenizer());
+    prompt.ids = runtime::EncodeTemplateText(prompt, service.tokenizer());
   }
   if (reading->loose) {
     if (call->receipt) {
