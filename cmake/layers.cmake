@@ -18,7 +18,7 @@ function(bittern_layer name)
     add_library(${name} STATIC ${sources})
     target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${name} PUBLIC ${ARG_LINK})
-    set(link ${name})
+    bittern_unity(${name})
   else()
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR}/src)
@@ -31,6 +31,13 @@ function(bittern_layer name)
     add_executable(${name}_bench ${benches})
     target_link_libraries(${name}_bench PRIVATE ${name} benchmark::benchmark_main)
   endif()
+endfunction()
+
+# Compiles a target's files in batches of some 12, which reads each header once a batch: a build takes
+# half of the time. Names in anonymous namespaces must then differ within a folder.
+# -DBITTERN_UNITY=OFF compiles every file by itself, which rebuilds less after a change.
+function(bittern_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${BITTERN_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
 # bittern_test(name SOURCES ... LINK ...): one GoogleTest program and one ctest entry.

@@ -305,6 +305,13 @@ test_builtin() {
     >"$work/out" 2>"$work/err" </dev/null || status=$?
   check "exit code 0, found $status" test $status -eq 0
   json 'len(j["prompt_ids"]) > 3 and j["model"].startswith("built-in ")'
+  # The first command of the README: a draw must never spoil the first text that somebody sees.
+  name="the first command, 20 times"
+  for _ in {1..20}; do
+    env -u BITTERN_MODEL "$bittern" run -p "A tern is" 2>"$work/err" </dev/null
+  done | sort -u >"$work/out"
+  out_has "A tern is a small slender gull with narrow wings and a forked tail."
+  check "always the same" test "$(wc -l <"$work/out")" -eq 1
 }
 
 test_logits() {
@@ -500,4 +507,4 @@ test_isa
 test_convert
 test_meta
 
-finish 151
+finish 153

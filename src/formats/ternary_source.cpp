@@ -33,7 +33,7 @@ constexpr LayoutName kLayoutNames[] = {{"x86-128", quant::TernaryLayout::kI2sX86
                                        {"row4", quant::TernaryLayout::kI2sRow4},
                                        {"sequential", quant::TernaryLayout::kI2sSequential}};
 
-std::string_view NameOf(quant::TernaryLayout layout) {
+std::string_view LayoutNameOf(quant::TernaryLayout layout) {
   for (const auto& [name, of] : kLayoutNames) {
     if (of == layout) return name;
   }
@@ -188,15 +188,15 @@ void TernaryOpener::DecideI2sLayout() {
   const auto decide = [this](quant::TernaryLayout layout, std::string reason, bool notable,
                              std::string hint = {}) {
     i2s_ = &quant::CodecOf(layout);
-    decisions_->push_back(
-        {"I2_S layout", std::string(NameOf(layout)), std::move(reason), notable, std::move(hint)});
+    decisions_->push_back({"I2_S layout", std::string(LayoutNameOf(layout)), std::move(reason),
+                           notable, std::move(hint)});
   };
   if (i2s_ != nullptr) {  // said by the file or the user: obeyed
     if (!seen || *seen == i2s_->layout) return;
     decide(i2s_->layout,
            fmt::format("as {} says, but zeros of gate and up go with those of down under {} alone",
-                       kLayoutKey, NameOf(*seen)),
-           true, fmt::format("if the text is garbage, try i2s_layout={}", NameOf(*seen)));
+                       kLayoutKey, LayoutNameOf(*seen)),
+           true, fmt::format("if the text is garbage, try i2s_layout={}", LayoutNameOf(*seen)));
   } else if (seen) {
     const bool odd = *seen != quant::TernaryLayout::kI2sX86;
     decide(*seen,

@@ -14,9 +14,9 @@
 namespace bittern::grammar {
 namespace {
 
-constexpr int kDeepest = 150;
+constexpr int kDeepestGrammar = 150;
 constexpr std::size_t kLargest = std::size_t{1} << 20;
-constexpr std::uint32_t kMostTimes = 100'000;
+constexpr std::uint32_t kMostGrammarTimes = 100'000;
 
 bool IsNameChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -105,9 +105,9 @@ class GbnfReader {
   }
 
   Result<ExprId> ReadChoice(bool nested, int depth) {
-    if (depth > kDeepest) {
+    if (depth > kDeepestGrammar) {
       return Fail(ErrorCode::kInvalidArgument,
-                  fmt::format("it nests deeper than {} levels", kDeepest));
+                  fmt::format("it nests deeper than {} levels", kDeepestGrammar));
     }
     std::vector<ExprId> choices;
     for (;;) {
@@ -250,7 +250,8 @@ class GbnfReader {
     if (Peek() < '0' || Peek() > '9') return std::nullopt;
     std::uint32_t value = 0;
     for (; Peek() >= '0' && Peek() <= '9'; ++at_) {
-      value = std::min(kMostTimes + 1, value * 10 + static_cast<std::uint32_t>(Peek() - '0'));
+      value =
+          std::min(kMostGrammarTimes + 1, value * 10 + static_cast<std::uint32_t>(Peek() - '0'));
     }
     return value;
   }
@@ -282,8 +283,10 @@ class GbnfReader {
           return Expected("a number of repetitions");
         }
         if (Peek() != '}') return Expected("\"}\"");
-        if (least > most || least > kMostTimes || (most != kUnbounded && most > kMostTimes)) {
-          return Expected(fmt::format("least and most of at most {} repetitions", kMostTimes));
+        if (least > most || least > kMostGrammarTimes ||
+            (most != kUnbounded && most > kMostGrammarTimes)) {
+          return Expected(
+              fmt::format("least and most of at most {} repetitions", kMostGrammarTimes));
         }
       } else if (c != '*') {
         at_ = end;

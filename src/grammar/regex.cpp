@@ -12,9 +12,9 @@
 namespace bittern::grammar {
 namespace {
 
-constexpr int kDeepest = 100;
+constexpr int kDeepestPattern = 100;
 constexpr std::size_t kLongest = 20'000;
-constexpr std::uint32_t kMostTimes = 10'000;
+constexpr std::uint32_t kMostPatternTimes = 10'000;
 
 CharClass Digits() { return {{U'0', U'9'}}; }
 CharClass WordChars() { return {{U'0', U'9'}, {U'A', U'Z'}, {U'_', U'_'}, {U'a', U'z'}}; }
@@ -93,9 +93,9 @@ class RegexReader {
 
   /// depth 0: the pattern itself, whose alternatives may have anchors.
   Result<ExprId> ReadChoice(int depth) {
-    if (depth > kDeepest) {
+    if (depth > kDeepestPattern) {
       return Fail(ErrorCode::kInvalidArgument,
-                  fmt::format("the pattern nests deeper than {} levels", kDeepest));
+                  fmt::format("the pattern nests deeper than {} levels", kDeepestPattern));
     }
     std::vector<ExprId> choices;
     do {
@@ -273,7 +273,8 @@ class RegexReader {
     if (Peek() < '0' || Peek() > '9') return std::nullopt;
     std::uint32_t value = 0;
     for (; Peek() >= '0' && Peek() <= '9'; ++at_) {
-      value = std::min(kMostTimes + 1, value * 10 + static_cast<std::uint32_t>(Peek() - '0'));
+      value =
+          std::min(kMostPatternTimes + 1, value * 10 + static_cast<std::uint32_t>(Peek() - '0'));
     }
     return value;
   }
@@ -295,8 +296,9 @@ class RegexReader {
       least = most = *first;
       if (Take(",")) most = Number().value_or(kUnbounded);
       if (!Take("}")) return Expected("\"}\"");
-      if (least > most || least > kMostTimes || (most != kUnbounded && most > kMostTimes)) {
-        return Expected(fmt::format("least and most of at most {} repetitions", kMostTimes));
+      if (least > most || least > kMostPatternTimes ||
+          (most != kUnbounded && most > kMostPatternTimes)) {
+        return Expected(fmt::format("least and most of at most {} repetitions", kMostPatternTimes));
       }
     } else {
       return item;

@@ -383,7 +383,7 @@ Result<Value> AttrFilter(Interpreter& interpreter, const Value& input, const Arg
   return interpreter.Attribute(input, name.bytes());
 }
 
-constexpr NamedFunction<Filter> kFilters[] = {
+constexpr NamedFunction<Filter> kListFilters[] = {
     {"attr", AttrFilter},
     {"batch", BatchFilter},
     {"count", LengthFilter},
@@ -414,8 +414,8 @@ constexpr NamedFunction<Filter> kFilters[] = {
 }  // namespace
 
 Filter FindListFilter(std::string_view name) {
-  const auto found = std::ranges::find(kFilters, name, &NamedFunction<Filter>::name);
-  return found == std::end(kFilters) ? nullptr : found->function;
+  const auto found = std::ranges::find(kListFilters, name, &NamedFunction<Filter>::name);
+  return found == std::end(kListFilters) ? nullptr : found->function;
 }
 
 }  // namespace bittern::jinja

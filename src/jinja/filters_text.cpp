@@ -280,7 +280,7 @@ Result<Value> RoundFilter(Interpreter&, const Value& input, const Arguments& arg
   return Value::Float(ParseFloat(text).value_or(number));
 }
 
-constexpr NamedFunction<Filter> kFilters[] = {
+constexpr NamedFunction<Filter> kTextFilters[] = {
     {"abs", AbsFilter},
     {"capitalize", CapitalizeFilter},
     {"center", CenterFilter},
@@ -308,8 +308,8 @@ constexpr NamedFunction<Filter> kFilters[] = {
 }  // namespace
 
 Filter FindTextFilter(std::string_view name) {
-  const auto found = std::ranges::find(kFilters, name, &NamedFunction<Filter>::name);
-  return found == std::end(kFilters) ? nullptr : found->function;
+  const auto found = std::ranges::find(kTextFilters, name, &NamedFunction<Filter>::name);
+  return found == std::end(kTextFilters) ? nullptr : found->function;
 }
 
 Filter FindFilter(std::string_view name) {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kRows = 32;      // rows of a block
 constexpr std::size_t kPairCols = 32;  // columns of a tile of pairs
 constexpr int kMaxTriple = 13;
-constexpr unsigned kMaxPair = 8;
+constexpr unsigned kTl2MaxPair = 8;
 
 /// The place of row r % 32 among the 32 bytes: the two middle octets change places.
 std::size_t ByteOfRow(std::size_t row) {
@@ -73,7 +73,7 @@ Tl2Places::Nibble Tl2Places::PairOf(std::size_t row, std::size_t t) const noexce
 
 namespace {
 
-Result<void> Check(std::size_t rows, std::size_t cols, const TlTiling& t) {
+Result<void> CheckTl2(std::size_t rows, std::size_t cols, const TlTiling& t) {
   const auto fail = [&](std::string_view why) {
     return Fail(ErrorCode::kUnsupported, fmt::format("TL2: {} x {} in tiles of {} x {}: {}", rows,
                                                      cols, t.bm_rows, t.bk_cols, why));
@@ -93,7 +93,7 @@ Result<void> Check(std::size_t rows, std::size_t cols, const TlTiling& t) {
   return {};
 }
 
-std::size_t Bytes(std::size_t rows, std::size_t cols, const TlTiling&) {
+std::size_t Tl2Bytes(std::size_t rows, std::size_t cols, const TlTiling&) {
   return Tl2DataBytes(rows, cols) + kScaleTailBytes;
 }
 
@@ -142,13 +142,13 @@ void UnpackRow(const Tl2Places& places, const std::uint8_t* bytes, std::size_t r
   for (std::size_t t = 0; t < (cols - places.three_cols()) / 2; ++t) {
     const auto [at, shift] = places.PairOf(row, t);
     const unsigned pair = bytes[at] >> shift & 15;
-    codes[2 * t] = pair > kMaxPair ? kInvalidCode : static_cast<std::uint8_t>(pair / 3);
-    codes[2 * t + 1] = pair > kMaxPair ? kInvalidCode : static_cast<std::uint8_t>(pair % 3);
+    codes[2 * t] = pair > kTl2MaxPair ? kInvalidCode : static_cast<std::uint8_t>(pair / 3);
+    codes[2 * t + 1] = pair > kTl2MaxPair ? kInvalidCode : static_cast<std::uint8_t>(pair % 3);
   }
 }
 
-void Unpack(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
-            float* scales) noexcept {
+void UnpackTl2(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
+               float* scales) noexcept {
   const Tl2Places places(view.rows, view.cols, view.tiling);
   const std::uint8_t* bytes = AsBytes(view.bytes.data());
   for (std::size_t row = first; row < first + count; ++row, codes += view.cols) {
@@ -176,7 +176,7 @@ void PackRow(const Tl2Places& places, const std::uint8_t* codes, std::size_t row
   }
 }
 
-void Pack(const TernaryValues& values, std::byte* out) noexcept {
+void PackTl2(const TernaryValues& values, std::byte* out) noexcept {
   const Tl2Places places(values.rows, values.cols, values.tiling);
   std::uint8_t* bytes = AsBytes(out);
   const std::size_t data_bytes = Tl2DataBytes(values.rows, values.cols);
@@ -196,10 +196,10 @@ TernaryCodec Tl2Codec() noexcept {
           .grain = ScaleGrain::kTensor,
           .group_cols = 0,
           .stored_scale = ScaleAsFloat,
-          .check = Check,
-          .bytes = Bytes,
-          .unpack = Unpack,
-          .pack = Pack};
+          .check = CheckTl2,
+          .bytes = Tl2Bytes,
+          .unpack = UnpackTl2,
+          .pack = PackTl2};
 }
 
 }  // namespace bittern::quant

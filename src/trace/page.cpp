@@ -11,7 +11,7 @@ namespace {
 
 using json = nlohmann::json;
 
-constexpr const char* kHead = R"(<!doctype html>
+constexpr const char* kPageHead = R"(<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
@@ -53,7 +53,7 @@ polyline { fill: none; stroke: rgb(var(--heat)); stroke-width: 2; } .axis { stro
 <div class="scroll"><table id="lens"></table></div></section>
 </main><script type="application/json" id="data">)";
 
-constexpr const char* kTail = R"(</script><script>
+constexpr const char* kPageTail = R"(</script><script>
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const get = id => document.getElementById(id);
@@ -213,7 +213,7 @@ std::string HtmlPage(const PageInput& input) {
   for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at)) {
     text.replace(at, 1, "\\u003c");
   }
-  return kHead + text + kTail;
+  return kPageHead + text + kPageTail;
 }
 
 }  // namespace bittern::trace

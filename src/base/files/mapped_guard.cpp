@@ -43,30 +43,30 @@ struct GuardedRange::Place {
 
 namespace {
 
-using Place = GuardedRange::Place;
+using RangePlace = GuardedRange::Place;
 static_assert(std::atomic<std::uintptr_t>::is_always_lock_free);
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 /// Places come in chunks; a chunk stays.
 struct Chunk {
-  Place places[64];
+  RangePlace places[64];
   Chunk* next = nullptr;
 };
 std::atomic<Chunk*> chunks{nullptr};
 
-Place* TakePlace() {
-  const auto take = [](Chunk* chunk) -> Place* {
-    for (Place& place : chunk->places) {
+RangePlace* TakePlace() {
+  const auto take = [](Chunk* chunk) -> RangePlace* {
+    for (RangePlace& place : chunk->places) {
       if (!place.taken.exchange(true, std::memory_order_acquire)) return &place;
     }
     return nullptr;
   };
   for (Chunk* chunk = chunks.load(std::memory_order_acquire); chunk != nullptr;
        chunk = chunk->next) {
-    if (Place* place = take(chunk)) return place;
+    if (RangePlace* place = take(chunk)) return place;
   }
   auto* chunk = new Chunk;
-  Place* place = take(chunk);
+  RangePlace* place = take(chunk);
   chunk->next = chunks.load(std::memory_order_relaxed);
   while (!chunks.compare_exchange_weak(chunk->next, chunk, std::memory_order_release,
                                        std::memory_order_relaxed)) {
@@ -82,7 +82,7 @@ struct sigaction previous = {};
 bool Replace(std::uintptr_t address) noexcept {
   for (Chunk* chunk = chunks.load(std::memory_order_acquire); chunk != nullptr;
        chunk = chunk->next) {
-    for (Place& place : chunk->places) {
+    for (RangePlace& place : chunk->places) {
       const std::uintptr_t end = place.EndBehind(address);
       if (end == 0) continue;
       const std::uintptr_t page = address & ~(page_size - 1);

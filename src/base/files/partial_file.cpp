@@ -16,8 +16,7 @@
 namespace bittern {
 namespace {
 
-tl::unexpected<Error> SystemError(const std::filesystem::path& path, std::string_view action,
-                                  int code) {
+tl::unexpected<Error> Failed(const std::filesystem::path& path, std::string_view action, int code) {
   std::string message =
       fmt::format("{}: cannot {}: {}", path.string(), action, std::strerror(code));
   if (code == ENOSPC || code == EDQUOT) {
@@ -46,10 +45,10 @@ PartialFile::~PartialFile() {
 Result<PartialFile> PartialFile::Open(const std::filesystem::path& path) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   const int fd = open(path.c_str(), kFlags, 0666);
-  if (fd < 0) return SystemError(path, "write", errno);
+  if (fd < 0) return Failed(path, "write", errno);
   PartialFile file(fd, path, 0);
   struct stat status = {};
-  if (fstat(fd, &status) != 0) return SystemError(path, "read", errno);
+  if (fstat(fd, &status) != 0) return Failed(path, "read", errno);
   if (!S_ISREG(status.st_mode)) {
     return Fail(ErrorCode::kIo, path.string() + ": exists and is not a regular file");
   }
@@ -61,7 +60,7 @@ Result<void> PartialFile::Read(std::uint64_t offset, std::span<std::byte> bytes)
   while (!bytes.empty()) {
     const ssize_t got = pread(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return SystemError(path_, "read", errno);
+    if (got < 0) return Failed(path_, "read", errno);
     if (got == 0) {
       return Fail(ErrorCode::kIo, path_.string() + ": was cut off while it was being written");
     }
@@ -75,7 +74,7 @@ Result<void> PartialFile::Append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return SystemError(path_, "write", errno);
+    if (written < 0) return Failed(path_, "write", errno);
     bytes = bytes.subspan(static_cast<std::size_t>(written));
     size_ += static_cast<std::uint64_t>(written);
   }
@@ -83,14 +82,14 @@ Result<void> PartialFile::Append(std::span<const std::byte> bytes) {
 }
 
 Result<void> PartialFile::Clear() {
-  if (ftruncate(fd_, 0) != 0) return SystemError(path_, "write", errno);
+  if (ftruncate(fd_, 0) != 0) return Failed(path_, "write", errno);
   size_ = 0;
   return {};
 }
 
 Result<void> PartialFile::FinishAs(const std::filesystem::path& path) {
-  if (fsync(fd_) != 0 && errno != EINVAL) return SystemError(path_, "write", errno);
-  if (rename(path_.c_str(), path.c_str()) != 0) return SystemError(path, "write", errno);
+  if (fsync(fd_) != 0 && errno != EINVAL) return Failed(path_, "write", errno);
+  if (rename(path_.c_str(), path.c_str()) != 0) return Failed(path, "write", errno);
   // A rename lasts only once its folder is on the disk. Not every file system can; that is fine.
   const int folder = open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
@@ -108,13 +107,13 @@ FileLock::~FileLock() {
 
 Result<std::optional<FileLock>> FileLock::Try(const std::filesystem::path& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (fd < 0) return SystemError(path, "lock", errno);
+  if (fd < 0) return Failed(path, "lock", errno);
   FileLock lock(fd);
   while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno == EWOULDBLOCK) return std::nullopt;
     if (errno == ENOLCK || errno == EOPNOTSUPP || errno == ENOSYS) break;  // no locks here
-    return SystemError(path, "lock", errno);
+    return Failed(path, "lock", errno);
   }
   return std::optional<FileLock>(std::move(lock));
 }

@@ -166,7 +166,7 @@ class PairComparer {
 };
 
 /// Bytes of a tensor after which its pages are let go again.
-constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+constexpr std::size_t kProofBytes = std::size_t{4} << 20;
 
 /// Compares two plain tensors: byte by byte where the format is the same, else value by value.
 class PlainComparer {
@@ -190,8 +190,8 @@ class PlainComparer {
   void CompareBytes() {
     const auto a = pair_.in->bytes, b = pair_.out->bytes;
     bool equal = a.size() == b.size();
-    for (std::size_t at = 0; equal && at < a.size(); at += kPieceBytes) {
-      const std::size_t count = std::min(kPieceBytes, a.size() - at);
+    for (std::size_t at = 0; equal && at < a.size(); at += kProofBytes) {
+      const std::size_t count = std::min(kProofBytes, a.size() - at);
       equal = std::memcmp(a.data() + at, b.data() + at, count) == 0;
       in_.Release(a.subspan(at, count));
       out_.Release(b.subspan(at, count));
@@ -207,7 +207,7 @@ class PlainComparer {
     const std::size_t rows = pair_.in->rows(), cols = pair_.in->row_elements();
     const std::size_t in_bytes = pair_.in->bytes.size() / rows;
     const std::size_t out_bytes = pair_.out->bytes.size() / rows;
-    const std::size_t at_once = std::max<std::size_t>(1, kPieceBytes / (in_bytes + out_bytes));
+    const std::size_t at_once = std::max<std::size_t>(1, kProofBytes / (in_bytes + out_bytes));
     std::vector<float> a(cols), b(cols);
     double worst = 0;
     for (std::size_t r = 0; r < rows; ++r) {

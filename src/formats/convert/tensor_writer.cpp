@@ -22,7 +22,7 @@ namespace {
 /// What the tensors of one batch may take, codes and bytes together: well below a gigabyte.
 constexpr std::size_t kBatchBytes = std::size_t{256} << 20;
 /// Pieces of tensors that need no thought.
-constexpr std::size_t kPieceBytes = std::size_t{4} << 20;
+constexpr std::size_t kWriteBytes = std::size_t{4} << 20;
 /// From here on a number is infinite in binary16.
 constexpr float kHalfEnd = 65520;
 
@@ -141,8 +141,8 @@ Result<void> TensorWriter::WriteTernary(std::size_t first, std::size_t last) {
 Result<void> TensorWriter::WriteCopy(const PlannedTensor& tensor) {
   ++written_.plain_tensors;
   const auto bytes = tensor.source->bytes;
-  for (std::size_t at = 0; at < bytes.size(); at += kPieceBytes) {
-    const auto piece = bytes.subspan(at, std::min(kPieceBytes, bytes.size() - at));
+  for (std::size_t at = 0; at < bytes.size(); at += kWriteBytes) {
+    const auto piece = bytes.subspan(at, std::min(kWriteBytes, bytes.size() - at));
     BITTERN_TRY(sink_(piece));
     source_.Release(piece);
     BITTERN_TRY(Advance(piece.size(), tensor.name));
@@ -157,7 +157,7 @@ Result<void> TensorWriter::WriteEncoded(const PlannedTensor& tensor) {
   const auto decode = quant::DequantizeRowFor(tensor.source->format);
   const auto encode = quant::QuantizeRowFor(tensor.format);
   const auto threads = static_cast<std::size_t>(pool_.size());
-  const std::size_t at_once = std::min(rows, std::max(threads, kPieceBytes / out_bytes));
+  const std::size_t at_once = std::min(rows, std::max(threads, kWriteBytes / out_bytes));
   std::vector<std::byte> out(at_once * out_bytes);
   std::vector<float> floats(threads * cols);
   std::vector<std::optional<float>> misfits(threads);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 24;  // of any number below
 
-tl::unexpected<Error> Corrupt(std::string message) {
+tl::unexpected<Error> CorruptConfig(std::string message) {
   return Fail(ErrorCode::kCorruptFile, std::move(message));
 }
 
@@ -33,7 +33,7 @@ const Json* Present(const Json& object, std::string_view key) {
 
 tl::unexpected<Error> WrongType(std::string_view key, std::string_view expected,
                                 const Json& found) {
-  return Corrupt(fmt::format("{}: {} expected, {} found", key, expected, found.Shown()));
+  return CorruptConfig(fmt::format("{}: {} expected, {} found", key, expected, found.Shown()));
 }
 
 Result<std::optional<std::uint64_t>> OptionalSize(const Json& json, std::string_view key) {
@@ -42,14 +42,15 @@ Result<std::optional<std::uint64_t>> OptionalSize(const Json& json, std::string_
   const auto number = value->AsUint();
   if (!number) return WrongType(key, "an integer of 1 or more", *value);
   if (*number < 1 || *number > kMaxSize) {
-    return Corrupt(fmt::format("{}: 1 to {} expected, {} found", key, kMaxSize, *number));
+    return CorruptConfig(fmt::format("{}: 1 to {} expected, {} found", key, kMaxSize, *number));
   }
   return *number;
 }
 
 Result<std::uint64_t> Size(const Json& json, std::string_view key) {
   const auto value = BITTERN_TRY(OptionalSize(json, key));
-  if (!value) return Corrupt(fmt::format("{} is missing; an integer of 1 or more expected", key));
+  if (!value)
+    return CorruptConfig(fmt::format("{} is missing; an integer of 1 or more expected", key));
   return *value;
 }
 
@@ -59,7 +60,7 @@ Result<std::optional<float>> OptionalFloat(const Json& json, std::string_view ke
   const auto number = value->AsNumber();
   if (!number) return WrongType(key, "a number", *value);
   const bool fits = std::fabs(*number) <= std::numeric_limits<float>::max();
-  if (!fits) return Corrupt(fmt::format("{}: {} is not a float", key, *number));
+  if (!fits) return CorruptConfig(fmt::format("{}: {} is not a float", key, *number));
   return static_cast<float>(*number);
 }
 
@@ -81,17 +82,17 @@ Result<std::optional<std::string>> OptionalString(const Json& json, std::string_
 /// The model class: "BitNetForCausalLM".
 Result<std::string> ReadClass(const Json& json) {
   const Json* list = Present(json, "architectures");
-  if (list == nullptr) return Corrupt("architectures is missing");
+  if (list == nullptr) return CorruptConfig("architectures is missing");
   const Json::Array* array = list->AsArray();
   if (array == nullptr || array->size() != 1 || (*array)[0].AsString() == nullptr) {
-    return Corrupt("architectures: an array of one string expected");
+    return CorruptConfig("architectures: an array of one string expected");
   }
   return *(*array)[0].AsString();
 }
 
 Result<std::string> ReadActivation(const Json& json) {
   const auto activation = BITTERN_TRY(OptionalString(json, "hidden_act"));
-  if (!activation) return Corrupt("hidden_act is missing");
+  if (!activation) return CorruptConfig("hidden_act is missing");
   return *activation;
 }
 
@@ -187,13 +188,13 @@ Result<void> WriteRopeScaling(const Json& scaling, KeyWriter* keys) {
     if (value) {
       BITTERN_TRY(keys->Float(number.to, *value));
     } else if (*type == "llama3") {
-      return Corrupt(fmt::format("rope_scaling: {} is missing", number.from));
+      return CorruptConfig(fmt::format("rope_scaling: {} is missing", number.from));
     }
   }
   const auto original = BITTERN_TRY(OptionalSize(scaling, "original_max_position_embeddings"));
   if (original) return keys->Uint("rope.scaling.original_context_length", *original);
   if (*type == "llama3") {
-    return Corrupt("rope_scaling: original_max_position_embeddings is missing");
+    return CorruptConfig("rope_scaling: original_max_position_embeddings is missing");
   }
   return {};
 }
@@ -211,7 +212,7 @@ Result<void> WriteRope(const Json& json, bool is_bitnet, KeyWriter* keys) {
   if (theta) {
     BITTERN_TRY(keys->Float("rope.freq_base", *theta));
   } else if (is_bitnet) {
-    return Corrupt(
+    return CorruptConfig(
         "rope_theta is missing; add the number that the model was trained with (Microsoft's "
         "500000, 1bitLLM's 10000)");
   }
@@ -227,8 +228,8 @@ Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
   const auto kv_heads = BITTERN_TRY(OptionalSize(json, "num_key_value_heads")).value_or(heads);
   const auto stated = BITTERN_TRY(OptionalSize(json, "head_dim"));
   if (!stated && config->hidden_size % heads != 0) {
-    return Corrupt(fmt::format("hidden_size {} is not a multiple of num_attention_heads {}",
-                               config->hidden_size, heads));
+    return CorruptConfig(fmt::format("hidden_size {} is not a multiple of num_attention_heads {}",
+                                     config->hidden_size, heads));
   }
   const std::uint64_t head_dim = stated.value_or(config->hidden_size / heads);
   config->q_size = heads * head_dim;
@@ -236,7 +237,7 @@ Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
   const auto rotary = BITTERN_TRY(OptionalFloat(json, "partial_rotary_factor")).value_or(1);
   const float rotated = rotary * static_cast<float>(head_dim);
   if (!(rotated >= 1 && rotated <= static_cast<float>(head_dim))) {
-    return Corrupt(fmt::format("partial_rotary_factor: up to 1 expected, {} found", rotary));
+    return CorruptConfig(fmt::format("partial_rotary_factor: up to 1 expected, {} found", rotary));
   }
 
   config->vocab_size = BITTERN_TRY(Size(json, "vocab_size"));
@@ -272,7 +273,7 @@ Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
   KeyWriter keys(config.architecture, metadata);
   BITTERN_TRY(ReadShape(json, &config, &keys));
   const auto epsilon = BITTERN_TRY(OptionalFloat(json, "rms_norm_eps"));
-  if (!epsilon) return Corrupt("rms_norm_eps is missing");
+  if (!epsilon) return CorruptConfig("rms_norm_eps is missing");
   BITTERN_TRY(keys.Float("attention.layer_norm_rms_epsilon", *epsilon));
   BITTERN_TRY(WriteRope(json, row.bitnet, &keys));
   BITTERN_TRY(keys.String("hidden_activation", activation));

@@ -131,7 +131,7 @@ Result<Weights> OpenWeights(const fs::path& folder, const std::optional<fs::path
 }
 
 /// "hf-packed" of "models/hf-packed/".
-std::string NameOf(const fs::path& folder) {
+std::string FolderName(const fs::path& folder) {
   std::error_code failed;
   const fs::path whole = fs::weakly_canonical(folder, failed);
   return Printable((failed ? folder : whole).filename().string(), 255);
@@ -174,7 +174,7 @@ Result<HfFolderContents> OpenHfFolder(const fs::path& folder,
   HfFolderContents contents;
   auto config = ReadHfConfig(*json, &contents.metadata);
   if (!config) return in_config(std::move(config).error());
-  BITTERN_TRY(contents.metadata.AddString("general.name", NameOf(folder)));
+  BITTERN_TRY(contents.metadata.AddString("general.name", FolderName(folder)));
   Weights weights = BITTERN_TRY(OpenWeights(folder, weights_file));
   contents.tensors = BITTERN_TRY(MapHfTensors(*config, weights.entries, &contents.decisions));
   contents.files = std::move(weights.files);

@@ -120,7 +120,7 @@ Result<std::string> WordOf(const Json& step) {
 }
 
 /// The name that GGUF has for the steps of `line`, or empty.
-std::string_view NameOf(std::string_view line) {
+std::string_view PreNameOf(std::string_view line) {
   if (line == "ByteLevel(regex)") return "gpt-2";
   if (line == "Punctuation(Contiguous);ByteLevel(regex);Split([0-9])") return "falcon3";
   for (const PreRules& rules : AllPreRules()) {
@@ -155,7 +155,7 @@ Result<void> ReadPreTokenizer(const Json& json, HfPipeline* pipeline) {
                                                : Unsupported("pre_tokenizer", line);
   }
   if (line.find("Metaspace") != std::string::npos) return Unsupported("pre_tokenizer", line);
-  pipeline->pre = NameOf(line);
+  pipeline->pre = PreNameOf(line);
   if (pipeline->pre.empty()) pipeline->pre = "hf:" + line;
   return {};
 }

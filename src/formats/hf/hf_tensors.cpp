@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kScaleSuffix = ".weight_scale";
 
-tl::unexpected<Error> Corrupt(std::string message) {
+tl::unexpected<Error> CorruptTensor(std::string message) {
   return Fail(ErrorCode::kCorruptFile, std::move(message));
 }
 
@@ -86,7 +86,7 @@ std::optional<Target> FindIn(std::span<const Module> modules, std::string_view n
 }
 
 /// The layer's number at the front of `rest`, which then continues after it and a dot.
-std::optional<std::uint64_t> TakeLayer(std::string_view* rest) {
+std::optional<std::uint64_t> TakeLayerNumber(std::string_view* rest) {
   std::uint64_t layer = 0;
   const char* last = rest->data() + rest->size();
   const auto [end, error] = std::from_chars(rest->data(), last, layer);
@@ -100,10 +100,10 @@ Result<Target> MapName(const HfConfig& config, std::string_view name) {
   std::optional<Target> target;
   if (name.starts_with(kLayers)) {
     std::string_view rest = name.substr(kLayers.size());
-    const auto layer = TakeLayer(&rest);
+    const auto layer = TakeLayerNumber(&rest);
     if (layer && *layer >= config.num_layers) {
-      return Corrupt(fmt::format("layers 0 to {} expected (num_hidden_layers), {} found",
-                                 config.num_layers - 1, *layer));
+      return CorruptTensor(fmt::format("layers 0 to {} expected (num_hidden_layers), {} found",
+                                       config.num_layers - 1, *layer));
     }
     if (layer) target = FindIn(kLayerModules, rest, fmt::format("blk.{}.", *layer));
   } else {
@@ -129,7 +129,7 @@ std::optional<quant::WeightFormat> FloatFormat(std::string_view dtype) {
 Result<float> ReadScale(const SafetensorsEntry& entry) {
   const auto format = FloatFormat(entry.dtype);
   if (!format || entry.elements != 1) {
-    return Corrupt(
+    return CorruptTensor(
         fmt::format("one float expected, {} of type {} found", entry.elements, entry.dtype));
   }
   if (*format == quant::WeightFormat::kF32) {
@@ -188,11 +188,11 @@ class Mapper {
     const Target target = BITTERN_TRY(MapName(config_, entry.name));
     if (target.name == "output.weight" && config_.tied_head.value_or(false)) return {};
     if (!names_.insert(target.name).second) {
-      return Corrupt(fmt::format("there are two tensors for {}", target.name));
+      return CorruptTensor(fmt::format("there are two tensors for {}", target.name));
     }
     constexpr std::size_t kMaxRank = 4;
     if (entry.elements == 0 || entry.shape.size() > kMaxRank) {
-      return Corrupt(fmt::format("up to {} dimensions of 1 or more expected", kMaxRank));
+      return CorruptTensor(fmt::format("up to {} dimensions of 1 or more expected", kMaxRank));
     }
     Tensor tensor{.name = target.name,
                   .format = {},
@@ -221,11 +221,11 @@ class Mapper {
 
   Result<void> SetProjection(const SafetensorsEntry& entry, std::uint64_t rows, Tensor* tensor) {
     if (entry.shape.size() != 2) {
-      return Corrupt(fmt::format("two dimensions expected, {} found", entry.shape.size()));
+      return CorruptTensor(fmt::format("two dimensions expected, {} found", entry.shape.size()));
     }
     const auto scale = scales_.find(entry.name + "_scale");
     if (entry.dtype == "U8") {
-      if (scale == scales_.end()) return Corrupt("its weight_scale is missing");
+      if (scale == scales_.end()) return CorruptTensor("its weight_scale is missing");
       auto value = ReadScale(*scale->second);
       if (!value) {
         return tl::unexpected(bittern::Within("weight_scale", std::move(value).error()));
@@ -250,8 +250,8 @@ class Mapper {
                                 Tensor* tensor) {
     const std::uint64_t expected = quant::HfPackedRows(rows);
     if (entry.shape[0] != expected) {
-      return Corrupt(fmt::format("{} packed rows expected for {} rows of weights, {} found",
-                                 expected, rows, entry.shape[0]));
+      return CorruptTensor(fmt::format("{} packed rows expected for {} rows of weights, {} found",
+                                       expected, rows, entry.shape[0]));
     }
     tensor->format = quant::WeightFormat::kHfPacked;
     tensor->shape[1] = rows;
@@ -261,7 +261,7 @@ class Mapper {
 
   Result<void> CheckHead() const {
     if (config_.tied_head.value_or(true) || names_.contains("output.weight")) return {};
-    return Corrupt("tensor \"lm_head.weight\" is missing, but tie_word_embeddings is false");
+    return CorruptTensor("tensor \"lm_head.weight\" is missing, but tie_word_embeddings is false");
   }
 
   const HfConfig& config_;

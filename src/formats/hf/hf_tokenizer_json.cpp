@@ -14,7 +14,7 @@
 namespace bittern::formats {
 namespace {
 
-tl::unexpected<Error> Corrupt(std::string message) {
+tl::unexpected<Error> CorruptTokenizer(std::string message) {
   return Fail(ErrorCode::kCorruptFile, std::move(message));
 }
 
@@ -44,13 +44,13 @@ Result<void> CheckModel(const Json& model) {
 Result<void> ReadVocab(const Json& model, HfVocabulary* vocabulary) {
   const Json* vocab = model.Find("vocab");
   if (vocab == nullptr || vocab->AsObject() == nullptr) {
-    return Corrupt("model.vocab is missing or no object");
+    return CorruptTokenizer("model.vocab is missing or no object");
   }
   for (const Json::Member& member : *vocab->AsObject()) {
     const auto id = member.value.AsUint();
     if (!id) {
-      return Corrupt(fmt::format("model.vocab, token {}: an id expected, {} found",
-                                 Quoted(member.key), member.value.Shown()));
+      return CorruptTokenizer(fmt::format("model.vocab, token {}: an id expected, {} found",
+                                          Quoted(member.key), member.value.Shown()));
     }
     BITTERN_TRY(SetToken(*id, member.key, token_type::kNormal, vocabulary));
   }
@@ -74,7 +74,7 @@ Result<std::pair<std::string_view, std::string_view>> SplitMerge(const Json& mer
     }
   }
   if (left.empty() || right.empty()) {
-    return Corrupt(fmt::format("model.merges[{}]: two texts expected", i));
+    return CorruptTokenizer(fmt::format("model.merges[{}]: two texts expected", i));
   }
   return std::pair(left, right);
 }
@@ -82,7 +82,7 @@ Result<std::pair<std::string_view, std::string_view>> SplitMerge(const Json& mer
 Result<const Json::Array*> MergesOf(const Json& model) {
   const Json* merges = model.Find("merges");
   if (merges == nullptr || merges->AsArray() == nullptr) {
-    return Corrupt("model.merges is missing or no array");
+    return CorruptTokenizer("model.merges is missing or no array");
   }
   return merges->AsArray();
 }
@@ -93,7 +93,8 @@ Result<void> ReadMerges(const Json& model, HfVocabulary* vocabulary) {
   for (std::size_t i = 0; i < merges->size(); ++i) {
     const auto [left, right] = BITTERN_TRY(SplitMerge((*merges)[i], i));
     if (left.find(' ') != std::string_view::npos || right.find(' ') != std::string_view::npos) {
-      return Corrupt(fmt::format("model.merges[{}]: a space inside a byte-level token", i));
+      return CorruptTokenizer(
+          fmt::format("model.merges[{}]: a space inside a byte-level token", i));
     }
     vocabulary->merges.push_back(fmt::format("{} {}", left, right));
   }
@@ -120,8 +121,9 @@ class ScoreMaker {
       const auto merged = ids_.find(std::string(left) + std::string(right));
       if (merged == ids_.end() || !ids_.contains(std::string(left)) ||
           !ids_.contains(std::string(right))) {
-        return Corrupt(fmt::format("model.merges[{}]: {} and {}, or both together, are no tokens",
-                                   i, Quoted(left), Quoted(right)));
+        return CorruptTokenizer(
+            fmt::format("model.merges[{}]: {} and {}, or both together, are no tokens", i,
+                        Quoted(left), Quoted(right)));
       }
       const std::size_t id = merged->second;
       if (i == 0 || id != last) {
@@ -196,11 +198,11 @@ Result<void> AddOne(const Json& added, HfVocabulary* vocabulary) {
   const Json* id = added.Find("id");
   const Json* content = added.Find("content");
   if (id != nullptr && !id->AsUint()) {
-    return Corrupt(fmt::format("an id expected, {} found", id->Shown()));
+    return CorruptTokenizer(fmt::format("an id expected, {} found", id->Shown()));
   }
   if (id == nullptr || content == nullptr || content->AsString() == nullptr ||
       content->AsString()->empty()) {
-    return Corrupt("id and content expected");
+    return CorruptTokenizer("id and content expected");
   }
   const bool special = BoolOf(added, "special").value_or(false);
   for (const char* flag : {"lstrip", "rstrip", "single_word"}) {
@@ -226,8 +228,8 @@ Result<void> AddOne(const Json& added, HfVocabulary* vocabulary) {
 Result<void> SetToken(std::uint64_t id, std::string_view token, std::int32_t type,
                       HfVocabulary* vocabulary) {
   if (id >= kMaxVocabulary) {
-    return Corrupt(fmt::format("token {}: an id below {} expected, {} found", Quoted(token),
-                               kMaxVocabulary, id));
+    return CorruptTokenizer(fmt::format("token {}: an id below {} expected, {} found",
+                                        Quoted(token), kMaxVocabulary, id));
   }
   if (id >= vocabulary->tokens.size()) {
     vocabulary->tokens.resize(id + 1);
@@ -235,8 +237,8 @@ Result<void> SetToken(std::uint64_t id, std::string_view token, std::int32_t typ
     if (vocabulary->model == "llama") vocabulary->scores.resize(id + 1);
   }
   if (!vocabulary->tokens[id].empty()) {
-    return Corrupt(fmt::format("id {} belongs to {} and to {}", id, Quoted(vocabulary->tokens[id]),
-                               Quoted(token)));
+    return CorruptTokenizer(fmt::format("id {} belongs to {} and to {}", id,
+                                        Quoted(vocabulary->tokens[id]), Quoted(token)));
   }
   vocabulary->tokens[id] = token;
   vocabulary->types[id] = type;
@@ -246,7 +248,7 @@ Result<void> SetToken(std::uint64_t id, std::string_view token, std::int32_t typ
 Result<void> AddAddedTokens(const Json& json, HfVocabulary* vocabulary) {
   const Json* list = json.Find("added_tokens");
   if (list == nullptr || list->is_null()) return {};
-  if (list->AsArray() == nullptr) return Corrupt("added_tokens: an array expected");
+  if (list->AsArray() == nullptr) return CorruptTokenizer("added_tokens: an array expected");
   for (std::size_t i = 0; i < list->AsArray()->size(); ++i) {
     auto added = AddOne((*list->AsArray())[i], vocabulary);
     if (!added) {
@@ -260,7 +262,7 @@ Result<HfVocabulary> ReadTokenizerJson(const Json& json) {
   const HfPipeline pipeline = BITTERN_TRY(ReadHfPipeline(json));
   const Json* model = json.Find("model");
   if (model == nullptr || model->AsObject() == nullptr) {
-    return Corrupt("model is missing or no object");
+    return CorruptTokenizer("model is missing or no object");
   }
   BITTERN_TRY(CheckModel(*model));
   HfVocabulary vocabulary;

@@ -24,7 +24,7 @@ using safetensors_limits::kMaxTensors;
 
 constexpr std::uint64_t kLengthBytes = 8;
 
-tl::unexpected<Error> Corrupt(std::string message) {
+tl::unexpected<Error> CorruptHeader(std::string message) {
   return Fail(ErrorCode::kCorruptFile, std::move(message));
 }
 
@@ -49,10 +49,10 @@ Result<std::uint64_t> DtypeBytes(std::string_view name) {
 /// The member `key` of a tensor's object, as an array.
 Result<const Json::Array*> ArrayOf(const Json& object, std::string_view key) {
   const Json* value = object.Find(key);
-  if (value == nullptr) return Corrupt(fmt::format("{} is missing", key));
+  if (value == nullptr) return CorruptHeader(fmt::format("{} is missing", key));
   const Json::Array* array = value->AsArray();
   if (array == nullptr) {
-    return Corrupt(fmt::format("{}: an array expected, {} found", key, value->TypeName()));
+    return CorruptHeader(fmt::format("{}: an array expected, {} found", key, value->TypeName()));
   }
   return array;
 }
@@ -60,7 +60,8 @@ Result<const Json::Array*> ArrayOf(const Json& object, std::string_view key) {
 Result<std::uint64_t> UintOf(const Json& value, std::string_view key) {
   const auto number = value.AsUint();
   if (!number) {
-    return Corrupt(fmt::format("{}: integers of 0 or more expected, {} found", key, value.Shown()));
+    return CorruptHeader(
+        fmt::format("{}: integers of 0 or more expected, {} found", key, value.Shown()));
   }
   return *number;
 }
@@ -68,14 +69,14 @@ Result<std::uint64_t> UintOf(const Json& value, std::string_view key) {
 Result<void> ReadShape(const Json& object, SafetensorsEntry* entry) {
   const Json::Array* shape = BITTERN_TRY(ArrayOf(object, "shape"));
   if (shape->size() > kMaxRank) {
-    return Corrupt(
+    return CorruptHeader(
         fmt::format("at most {} dimensions expected, {} found", kMaxRank, shape->size()));
   }
   for (const Json& dimension : *shape) {
     const std::uint64_t size = BITTERN_TRY(UintOf(dimension, "shape"));
     entry->shape.push_back(size);
     if (!CheckedMultiply(entry->elements, size, &entry->elements)) {
-      return Corrupt("its shape makes more elements than 64 bits count");
+      return CorruptHeader("its shape makes more elements than 64 bits count");
     }
   }
   return {};
@@ -87,35 +88,36 @@ Result<SafetensorsEntry> ReadEntry(const Json::Member& member, std::span<const s
   SafetensorsEntry entry;
   entry.name = member.key;
   if (entry.name.empty() || entry.name.size() > kMaxNameBytes) {
-    return Corrupt(fmt::format("a name of 1 to {} bytes expected", kMaxNameBytes));
+    return CorruptHeader(fmt::format("a name of 1 to {} bytes expected", kMaxNameBytes));
   }
   if (member.value.AsObject() == nullptr) {
-    return Corrupt(fmt::format("an object expected, {} found", member.value.TypeName()));
+    return CorruptHeader(fmt::format("an object expected, {} found", member.value.TypeName()));
   }
   const Json* dtype = member.value.Find("dtype");
   if (dtype == nullptr || dtype->AsString() == nullptr) {
-    return Corrupt("dtype is missing or no string");
+    return CorruptHeader("dtype is missing or no string");
   }
   entry.dtype = *dtype->AsString();
   std::uint64_t bytes = BITTERN_TRY(DtypeBytes(entry.dtype));
   BITTERN_TRY(ReadShape(member.value, &entry));
   if (!CheckedMultiply(bytes, entry.elements, &bytes)) {
-    return Corrupt("its shape makes more bytes than 64 bits count");
+    return CorruptHeader("its shape makes more bytes than 64 bits count");
   }
   const Json::Array* offsets = BITTERN_TRY(ArrayOf(member.value, "data_offsets"));
   if (offsets->size() != 2) {
-    return Corrupt(fmt::format("data_offsets: two integers expected, {} found", offsets->size()));
+    return CorruptHeader(
+        fmt::format("data_offsets: two integers expected, {} found", offsets->size()));
   }
   const std::uint64_t begin = BITTERN_TRY(UintOf((*offsets)[0], "data_offsets"));
   const std::uint64_t end = BITTERN_TRY(UintOf((*offsets)[1], "data_offsets"));
   if (begin > end || end > data.size()) {
-    return Corrupt(fmt::format(
+    return CorruptHeader(fmt::format(
         "data_offsets [{}, {}) are not inside the {} bytes of data; an incomplete download?", begin,
         end, data.size()));
   }
   if (end - begin != bytes) {
-    return Corrupt(fmt::format("its shape of {} {} needs {} bytes, but data_offsets hold {}",
-                               entry.elements, entry.dtype, bytes, end - begin));
+    return CorruptHeader(fmt::format("its shape of {} {} needs {} bytes, but data_offsets hold {}",
+                                     entry.elements, entry.dtype, bytes, end - begin));
   }
   entry.file_offset = data_start + begin;
   entry.bytes = data.subspan(begin, bytes);
@@ -131,14 +133,15 @@ Result<void> CheckTiling(std::uint64_t data_bytes, SafetensorsContents* contents
   for (const SafetensorsEntry& entry : contents->entries) {
     const std::uint64_t begin = entry.file_offset - contents->data_start;
     if (begin != expected) {
-      return Corrupt(fmt::format(
+      return CorruptHeader(fmt::format(
           "tensor {}: data_offsets begin at {}, but {}, the end of the tensor before, is expected",
           Quoted(entry.name), begin, expected));
     }
     expected = begin + entry.bytes.size();
   }
   if (expected == data_bytes) return {};
-  return Corrupt(fmt::format("tensors cover {} of the {} bytes of data", expected, data_bytes));
+  return CorruptHeader(
+      fmt::format("tensors cover {} of the {} bytes of data", expected, data_bytes));
 }
 
 bool IsPlainFileName(std::string_view name) {
@@ -164,12 +167,12 @@ Result<SafetensorsContents> ParseSafetensors(std::span<const std::byte> bytes) {
   ByteReader reader(bytes);
   const auto length = BITTERN_TRY(reader.Number<std::uint64_t>("the header's length"));
   if (length > kMaxHeaderBytes) {
-    return Corrupt(
+    return CorruptHeader(
         fmt::format("a header of at most {} bytes expected, {} found", kMaxHeaderBytes, length));
   }
   const auto header = BITTERN_TRY(reader.Chars(length, "the header"));
   if (!header.starts_with('{')) {
-    return Corrupt("the header does not begin with \"{\": not a safetensors file");
+    return CorruptHeader("the header does not begin with \"{\": not a safetensors file");
   }
   // Per tensor: an object, dtype, two arrays and their integers.
   const JsonLimits limits{kMaxHeaderBytes, 4, kMaxTensors * (6 + kMaxRank)};
@@ -188,7 +191,7 @@ Result<SafetensorsContents> ParseSafetensors(std::span<const std::byte> bytes) {
     contents.entries.push_back(*std::move(entry));
   }
   if (contents.entries.size() > kMaxTensors) {
-    return Corrupt(
+    return CorruptHeader(
         fmt::format("at most {} tensors expected, {} found", kMaxTensors, contents.entries.size()));
   }
   BITTERN_TRY(CheckTiling(data.size(), &contents));
@@ -200,17 +203,17 @@ Result<std::vector<ShardedTensor>> ParseSafetensorsIndex(std::string_view text) 
   const Json json = BITTERN_TRY(Json::Parse(text, limits));
   const Json* map = json.Find("weight_map");
   if (map == nullptr || map->AsObject() == nullptr) {
-    return Corrupt("weight_map is missing or no object");
+    return CorruptHeader("weight_map is missing or no object");
   }
   if (map->AsObject()->empty() || map->AsObject()->size() > kMaxTensors) {
-    return Corrupt(fmt::format("weight_map: 1 to {} tensors expected, {} found", kMaxTensors,
-                               map->AsObject()->size()));
+    return CorruptHeader(fmt::format("weight_map: 1 to {} tensors expected, {} found", kMaxTensors,
+                                     map->AsObject()->size()));
   }
   std::vector<ShardedTensor> tensors;
   for (const Json::Member& member : *map->AsObject()) {
     const std::string* file = member.value.AsString();
     if (file == nullptr || !IsPlainFileName(*file)) {
-      return Corrupt(fmt::format(
+      return CorruptHeader(fmt::format(
           "weight_map, tensor {}: the plain name of a .safetensors file expected, {} found",
           Quoted(member.key),
           file == nullptr ? std::string(member.value.TypeName()) : Quoted(*file)));

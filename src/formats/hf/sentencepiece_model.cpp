@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kMaxPieceBytes = 1024;
 
-tl::unexpected<Error> Corrupt(std::string message) {
+tl::unexpected<Error> CorruptPieces(std::string message) {
   return Fail(ErrorCode::kCorruptFile, std::move(message));
 }
 
@@ -63,8 +63,8 @@ class Message {
         field.value = BITTERN_TRY(reader_.Number<std::uint32_t>("a fixed32 field"));
         return field;
       default:
-        return Corrupt(fmt::format("not a protocol buffer: wire type {} at offset {}", key & 7,
-                                   reader_.position()));
+        return CorruptPieces(fmt::format("not a protocol buffer: wire type {} at offset {}",
+                                         key & 7, reader_.position()));
     }
   }
 
@@ -76,7 +76,7 @@ class Message {
       value |= std::uint64_t{byte & 0x7fu} << shift;
       if (byte < 0x80) return value;
     }
-    return Corrupt(
+    return CorruptPieces(
         fmt::format("a varint of more than 10 bytes before offset {}", reader_.position()));
   }
 
@@ -96,7 +96,7 @@ Result<void> ReadPiece(std::string_view bytes, HfVocabulary* vocabulary) {
   const std::size_t id = vocabulary->tokens.size();
   if (piece.empty() || piece.size() > kMaxPieceBytes || type < 1 || type > 6 ||
       !std::isfinite(score)) {
-    return Corrupt(fmt::format(
+    return CorruptPieces(fmt::format(
         "piece {}: 1 to {} bytes, a type of 1 to 6 and a finite score expected, {} bytes, type {} "
         "and score {} found",
         id, kMaxPieceBytes, piece.size(), type, score));
@@ -170,7 +170,7 @@ Result<HfVocabulary> ReadSentencePieceModel(std::string_view bytes) {
     if (field.number == 2) trainer = field.bytes;
     if (field.number == 3) normalizer = field.bytes;
   }
-  if (vocabulary.tokens.empty()) return Corrupt("no pieces: not a SentencePiece model");
+  if (vocabulary.tokens.empty()) return CorruptPieces("no pieces: not a SentencePiece model");
   BITTERN_TRY(ReadTrainerSpec(trainer, &vocabulary));
   BITTERN_TRY(ReadNormalizerSpec(normalizer, &vocabulary));
   return vocabulary;

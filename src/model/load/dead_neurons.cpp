@@ -9,7 +9,7 @@
 namespace bittern::model {
 namespace {
 
-constexpr std::size_t kLanes = 16;  // of sums of floats
+constexpr std::size_t kSumLanes = 16;  // of sums of floats
 
 /// One row of the layout that the official file has: four codes 1 in every byte.
 bool IsZeroI2sRow(const formats::TernarySource& source, std::size_t row) {
@@ -42,21 +42,21 @@ std::vector<std::uint8_t> ZeroRows(const formats::TernarySource& source, ThreadP
 }
 
 std::vector<std::uint32_t> KeptNeurons(std::span<const std::uint8_t> dead) {
-  std::array<std::vector<std::uint32_t>, kLanes> live, spare;
+  std::array<std::vector<std::uint32_t>, kSumLanes> live, spare;
   for (std::size_t i = 0; i < dead.size(); ++i) {
-    (dead[i] != 0 ? spare : live)[i % kLanes].push_back(static_cast<std::uint32_t>(i));
+    (dead[i] != 0 ? spare : live)[i % kSumLanes].push_back(static_cast<std::uint32_t>(i));
   }
   std::size_t longest = 1;  // a matrix has rows
   for (const auto& lane : live) longest = std::max(longest, lane.size());
-  if (longest * kLanes >= dead.size()) return {};
-  std::vector<std::uint32_t> kept(longest * kLanes);
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+  if (longest * kSumLanes >= dead.size()) return {};
+  std::vector<std::uint32_t> kept(longest * kSumLanes);
+  for (std::size_t lane = 0; lane < kSumLanes; ++lane) {
     std::vector<std::uint32_t>& neurons = live[lane];
     const std::size_t lacking = longest - neurons.size();
     if (lacking > spare[lane].size()) return {};
     neurons.insert(neurons.end(), spare[lane].begin(),
                    spare[lane].begin() + static_cast<std::ptrdiff_t>(lacking));
-    for (std::size_t i = 0; i < longest; ++i) kept[i * kLanes + lane] = neurons[i];
+    for (std::size_t i = 0; i < longest; ++i) kept[i * kSumLanes + lane] = neurons[i];
   }
   return kept;
 }

@@ -10,9 +10,9 @@
 namespace bittern::quant {
 namespace {
 
-constexpr std::size_t kGroups = 8, kGroup = 32, kScaleBytes = 12, kFifthBytes = 32;
+constexpr std::size_t kQ4Groups = 8, kQ4Group = 32, kScaleBytes = 12, kFifthBytes = 32;
 
-float ReadHalf(const std::byte* p) {
+float ReadScale(const std::byte* p) {
   std::uint16_t half;
   std::memcpy(&half, p, sizeof half);
   return HalfToFloat(half);
@@ -31,16 +31,16 @@ Six ScalesOf(const std::byte* s, std::size_t g) {
 /// fifth: null in Q4_K.
 void DecodeBlock(const std::byte* block, const std::byte* fifth, const std::byte* nibbles,
                  float* y) {
-  const float d = ReadHalf(block), e = ReadHalf(block + 2);
-  for (std::size_t g = 0; g < kGroups; ++g) {
+  const float d = ReadScale(block), e = ReadScale(block + 2);
+  for (std::size_t g = 0; g < kQ4Groups; ++g) {
     const Six six = ScalesOf(block + 4, g);
     const float scale = d * static_cast<float>(six.scale);
     const float offset = e * static_cast<float>(six.offset);
-    for (std::size_t i = 0; i < kGroup; ++i) {
-      const auto byte = std::to_integer<unsigned>(nibbles[g / 2 * kGroup + i]);
+    for (std::size_t i = 0; i < kQ4Group; ++i) {
+      const auto byte = std::to_integer<unsigned>(nibbles[g / 2 * kQ4Group + i]);
       unsigned q = g % 2 == 0 ? byte & 15 : byte >> 4;
       if (fifth != nullptr) q |= (std::to_integer<unsigned>(fifth[i]) >> g & 1) << 4;
-      y[g * kGroup + i] = scale * static_cast<float>(q) - offset;
+      y[g * kQ4Group + i] = scale * static_cast<float>(q) - offset;
     }
   }
 }

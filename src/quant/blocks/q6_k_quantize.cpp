@@ -14,8 +14,8 @@
 namespace bittern::quant {
 namespace {
 
-constexpr std::size_t kGroup = 16;
-constexpr std::size_t kGroups = kQ6_KBlock / kGroup;
+constexpr std::size_t kQ6Group = 16;
+constexpr std::size_t kQ6Groups = kQ6_KBlock / kQ6Group;
 constexpr float kMinCode = -32, kMaxCode = 31;
 
 /// Nearest integer for |x| < 2^22, ties to even: the addition rounds, vectorised by the compiler.
@@ -39,14 +39,14 @@ float Extreme(const float* x, std::size_t n) noexcept {
 /// magnitude near code -32, the one with most room; for each the best scale is known in closed
 /// form, and the pair with the least weighted error wins.
 float GroupScale(const float* x) noexcept {
-  const float extreme = Extreme(x, kGroup);
+  const float extreme = Extreme(x, kQ6Group);
   if (extreme == 0) return 0;
   float best_gain = 0, best_scale = 0;
   for (int step = -9; step <= 9; ++step) {
     const float inverse = (kMinCode + 0.1f * static_cast<float>(step)) / extreme;
     if (!std::isfinite(inverse)) return extreme / kMinCode;
     float cross = 0, power = 0;  // sums of w x c and w c c, w = x^2
-    for (std::size_t i = 0; i < kGroup; ++i) {
+    for (std::size_t i = 0; i < kQ6Group; ++i) {
       const float code = std::clamp(Nearest(x[i] * inverse), kMinCode, kMaxCode);
       cross += x[i] * x[i] * x[i] * code;
       power += x[i] * x[i] * code * code;
@@ -70,20 +70,20 @@ void PutCode(std::size_t i, unsigned code, std::uint8_t* block) noexcept {
 }
 
 void QuantizeBlock(const float* in, std::uint8_t* block) noexcept {
-  std::array<float, kGroups> scales;
-  for (std::size_t g = 0; g < kGroups; ++g) scales[g] = GroupScale(in + g * kGroup);
-  const float extreme = Extreme(scales.data(), kGroups);
+  std::array<float, kQ6Groups> scales;
+  for (std::size_t g = 0; g < kQ6Groups; ++g) scales[g] = GroupScale(in + g * kQ6Group);
+  const float extreme = Extreme(scales.data(), kQ6Groups);
   // The extreme scale becomes -128, so that all of int8 is used.
   const std::uint16_t half = FloatToHalf(extreme / -128);
   const float d = HalfToFloat(half);
   std::memset(block, 0, kQ6_KBlockBytes);
   std::memcpy(block + 208, &half, sizeof half);
-  for (std::size_t g = 0; g < kGroups; ++g) {
+  for (std::size_t g = 0; g < kQ6Groups; ++g) {
     const float ratio = d != 0 ? scales[g] / d : 0;
     const float scale = std::clamp(Nearest(std::clamp(ratio, -200.0f, 200.0f)), -128.0f, 127.0f);
     block[192 + g] = static_cast<std::uint8_t>(static_cast<std::int8_t>(scale));
     const float step = d * scale;
-    for (std::size_t i = g * kGroup; i < (g + 1) * kGroup; ++i) {
+    for (std::size_t i = g * kQ6Group; i < (g + 1) * kQ6Group; ++i) {
       const float wanted = step != 0 ? std::clamp(in[i] / step, kMinCode, kMaxCode) : 0;
       PutCode(i, static_cast<unsigned>(static_cast<int>(Nearest(wanted)) + 32), block);
     }

@@ -13,7 +13,7 @@ namespace bittern::quant {
 namespace {
 
 constexpr std::size_t kFields = 4, kGroup = kTileBlock / kFields;  // columns of a field of a block
-constexpr std::uint8_t kZeroWeights = 0x55;                        // four times code 1
+constexpr std::uint8_t kFourZeros = 0x55;                          // four times code 1
 
 /// One block of 128 columns of the four rows that share a byte of a panel: lines[column] is that
 /// byte. Row f's field of column group g stands in bits 7-2g..6-2g of its I2_S byte.
@@ -33,7 +33,7 @@ void MixRows(const std::uint8_t* const rows[kFields], std::uint8_t lines[kTileBl
 void PackRows(const std::uint8_t* codes, std::size_t num_rows, std::size_t cols,
               std::uint8_t* out) noexcept {
   const std::size_t num_blocks = BlocksOfCols(cols);
-  std::memset(out, kZeroWeights, kTileRows * num_blocks * kI2sBlockBytes);
+  std::memset(out, kFourZeros, kTileRows * num_blocks * kI2sBlockBytes);
   for (std::size_t r = 0; r < num_rows; ++r) {
     for (std::size_t b = 0; b < num_blocks; ++b, out += kI2sBlockBytes) {
       std::uint8_t block[kTileBlock];
@@ -49,7 +49,7 @@ void PackPanel(const std::uint8_t* i2s_rows, std::size_t num_rows, std::size_t n
                std::uint8_t* out, std::size_t column_bytes) noexcept {
   static constexpr auto kMissing = [] {
     std::array<std::uint8_t, kI2sBlockBytes> block{};
-    block.fill(kZeroWeights);
+    block.fill(kFourZeros);
     return block;
   }();
   for (std::size_t block = 0; block < num_blocks; ++block, out += kTileBlock * column_bytes) {

@@ -10,9 +10,9 @@
 namespace bittern::quant {
 namespace {
 
-constexpr std::size_t kI2sBlock = 32;  // bytes of a row's block of 128 columns
-constexpr std::size_t kLine = 64;
-constexpr std::uint32_t kZeroWeights = 0x55555555;  // sixteen times code 1
+constexpr std::size_t kBlockBytes = 32;  // bytes of a row's block of 128 columns
+constexpr std::size_t kTile48Line = 64;
+constexpr std::uint32_t kSixteenZeros = 0x55555555;  // sixteen times code 1
 
 // A quarter of a line, four rows, in the notation of gcc and clang for vectors.
 constexpr std::size_t kQuarter = 16, kQuarterRows = 4;
@@ -23,7 +23,7 @@ inline Quarter GatherWords(const std::byte* i2s_rows, std::size_t row, std::size
                            std::size_t row_bytes, std::size_t offset) noexcept {
   std::uint32_t words[kQuarterRows];
   for (std::size_t r = 0; r < kQuarterRows; ++r) {
-    words[r] = kZeroWeights;
+    words[r] = kSixteenZeros;
     if (row + r >= num_rows) continue;
     std::memcpy(&words[r], i2s_rows + (row + r) * row_bytes + offset, sizeof(words[r]));
   }
@@ -60,7 +60,7 @@ void PackUnit(const Groups& groups, std::uint8_t* unit) noexcept {
       index[2] | index[6] << 5, index[3] | (index[6] & 0x18) << 2 | (index[7] & 0x08) << 4,
       index[4] | index[7] << 5,
   };
-  for (std::size_t n = 0; n < 5; ++n) std::memcpy(unit + n * kLine, &lines[n], kQuarter);
+  for (std::size_t n = 0; n < 5; ++n) std::memcpy(unit + n * kTile48Line, &lines[n], kQuarter);
 }
 
 /// Four rows of a block and those 16 and 32 further on, into its four units.
@@ -69,8 +69,9 @@ void PackRowsOfBlock(const std::byte* i2s_rows, std::size_t row, std::size_t num
   Groups groups;
   for (std::size_t group = 0; group < 8; ++group) {
     for (std::size_t i = 0; i < 3; ++i) {
-      groups.rows[group][i] = GatherWords(i2s_rows, i * kTileRows + row, num_rows,
-                                          num_blocks * kI2sBlock, block * kI2sBlock + 4 * group);
+      groups.rows[group][i] =
+          GatherWords(i2s_rows, i * kTileRows + row, num_rows, num_blocks * kBlockBytes,
+                      block * kBlockBytes + 4 * group);
     }
   }
   PackUnit<6>(groups, out);
@@ -93,7 +94,7 @@ void RepackI2sTile48(const std::byte* i2s_rows, std::size_t num_rows, std::size_
 
 void PackTile48(const std::uint8_t* codes, std::size_t num_rows, std::size_t cols,
                 std::uint8_t* tile) noexcept {
-  const std::size_t row_bytes = BlocksOfCols(cols) * kI2sBlock;
+  const std::size_t row_bytes = BlocksOfCols(cols) * kBlockBytes;
   std::vector<std::uint8_t> rows(kTile48Rows * row_bytes);
   for (std::size_t r = 0; r < num_rows; r += kTileRows) {
     PackRows(codes + r * cols, std::min(kTileRows, num_rows - r), cols,
@@ -107,7 +108,7 @@ unsigned CodeInTile48(const std::uint8_t* tile, std::size_t row, std::size_t col
   const std::size_t r = row % kTileRows, group = col % 32 / 4, i = col % 4;
   const std::uint8_t* bytes = tile + col / 32 * kTile48UnitBytes + 4 * r + i;
   const auto bits = [&](std::size_t line, unsigned low, unsigned count) {
-    return static_cast<unsigned>(bytes[line * kLine]) >> low & ((1u << count) - 1);
+    return static_cast<unsigned>(bytes[line * kTile48Line]) >> low & ((1u << count) - 1);
   };
   unsigned index = 0;
   if (group < 5) index = bits(group, 0, 5);

@@ -19,10 +19,10 @@ namespace {
 
 using formats::Json;
 
-Json Text(std::string_view text) { return Json(Json::Value(ReplaceInvalidUtf8(text))); }
+Json TextJson(std::string_view text) { return Json(Json::Value(ReplaceInvalidUtf8(text))); }
 
 Json Message(std::string_view role, std::string_view content) {
-  return Json(Json::Value(Json::Object{{"role", Text(role)}, {"content", Text(content)}}));
+  return Json(Json::Value(Json::Object{{"role", TextJson(role)}, {"content", TextJson(content)}}));
 }
 
 std::size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {

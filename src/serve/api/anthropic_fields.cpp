@@ -13,8 +13,6 @@
 namespace bittern::serve {
 namespace {
 
-Json TextJson(std::string text) { return Json(Json::Value(std::move(text))); }
-
 /// The blocks of one message, taken apart.
 struct Blocks {
   Json::Array text = {}, calls = {}, results = {};

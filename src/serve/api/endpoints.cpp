@@ -18,7 +18,7 @@ namespace bittern::serve {
 namespace {
 
 HttpReply Health(const QuickContext&) { return {.body = R"({"status":"ok"})"}; }
-HttpReply Models(const QuickContext& context) { return ModelsReply(*context.service); }
+HttpReply ListModels(const QuickContext& context) { return ModelsReply(*context.service); }
 HttpReply Props(const QuickContext& context) { return PropsReply(*context.service); }
 
 HttpReply OneModel(const QuickContext& context) {
@@ -48,8 +48,8 @@ constexpr Endpoint kEndpoints[] = {
     {.method = "GET", .path = "/", .is_public = true, .page = PageReply},
     {.method = "GET", .path = "/health", .is_public = true, .quick = Health},
     {.method = "GET", .path = "/v1/health", .is_public = true, .quick = Health},
-    {.method = "GET", .path = "/v1/models", .is_public = true, .quick = Models},
-    {.method = "GET", .path = "/models", .is_public = true, .quick = Models},
+    {.method = "GET", .path = "/v1/models", .is_public = true, .quick = ListModels},
+    {.method = "GET", .path = "/models", .is_public = true, .quick = ListModels},
     {.method = "GET", .path = "/v1/models/*", .quick = OneModel},
     {.method = "GET", .path = "/props", .quick = Props},
     {.method = "GET", .path = "/slots", .quick = Slots},

@@ -180,6 +180,8 @@ Result<Json::Array> ReadMessages(const std::string& path, const Json* given) {
   return messages;
 }
 
+Json TextJson(std::string text) { return Json(Json::Value(std::move(text))); }
+
 Json MessageOf(std::string_view role, std::string content) {
   Json::Object message;
   message.push_back({"role", Json(Json::Value(std::string(role)))});

@@ -38,6 +38,8 @@ inline constexpr int kMostLogprobs = 100;
 /// The text of a message: a text, nothing, or parts of which all are text.
 [[nodiscard]] Result<std::string> ReadContent(const std::string& path, const Json* content);
 
+/// A text as a value.
+[[nodiscard]] Json TextJson(std::string text);
 [[nodiscard]] Json MessageOf(std::string_view role, std::string content);
 
 /// The prompt that messages are for the model; `more` are members of a request as ChatPrompt::Apply

@@ -13,8 +13,6 @@
 namespace bittern::serve {
 namespace {
 
-Json TextJson(std::string text) { return Json(Json::Value(std::move(text))); }
-
 OrderedJson Repeated(const Json* value, OrderedJson otherwise) {
   if (value == nullptr) return otherwise;
   return OrderedJson::parse(grammar::JsonText(*value), nullptr, /*allow_exceptions=*/false);

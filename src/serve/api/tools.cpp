@@ -15,8 +15,6 @@ namespace {
 
 using Choice = ToolRequest::Choice;
 
-Json TextJson(std::string text) { return Json(Json::Value(std::move(text))); }
-
 const std::string* TextOf(const Json& json, std::string_view key) {
   const Json* value = json.Find(key);
   return value == nullptr ? nullptr : value->AsString();
