@@ -8,6 +8,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # BITTERN_TRY is a statement expression, which gcc accepts under __extension__.
   add_compile_options(-Wno-gnu-statement-expression-from-macro-expansion)
 endif()
+if(BITTERN_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # A type of a .cpp file may have members of its anonymous namespace, also where it is included.
+  add_compile_options(-Wno-subobject-linkage)
+endif()
 if(BITTERN_WERROR)
   add_compile_options(-Werror)
 endif()

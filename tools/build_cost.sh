@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Usage: build_cost.sh [--units N] [PRESET] [CMAKE_ARGUMENT...]
-# What the first build costs: builds PRESET (release) in a fresh folder without a compiler cache and prints
+# What the first build costs: builds PRESET in a fresh folder without a compiler cache (without PRESET what
+# ./bittern builds: the program of `release`) and prints
 # cpu_seconds (user and system), wall_seconds, units (compiled files), compiler_mb (memory of the largest process).
 # --units N: also the N dearest units, by the wall time of each beside the others.
 set -euo pipefail
@@ -12,18 +13,18 @@ if [ "${1:-}" = --units ]; then
   units=$2
   shift 2
 fi
-preset=${1:-release}
-[ $# -eq 0 ] || shift
+preset=${1:-release} target=bittern
+[ $# -eq 0 ] || { shift && target=all; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export CCACHE_DISABLE=1
 unset CMAKE_CXX_COMPILER_LAUNCHER CMAKE_C_COMPILER_LAUNCHER
 cd "$root"
-python3 - "$folder" "$preset" "$@" <<'PYTHON'
+python3 - "$folder" "$target" "$preset" "$@" <<'PYTHON'
 import resource, subprocess, sys, time
-folder, preset, *arguments = sys.argv[1:]
+folder, target, preset, *arguments = sys.argv[1:]
 begin = time.monotonic()
-for words in (["cmake", "--preset", preset, "-B", folder, *arguments], ["cmake", "--build", folder]):
+for words in (["cmake", "--preset", preset, "-B", folder, *arguments], ["cmake", "--build", folder, "--target", target]):
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stdout[-4000:] + done.stderr[-2000:])

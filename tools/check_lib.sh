@@ -20,13 +20,11 @@ step() {
   local name=$1 log start=$SECONDS
   shift
   log=$(log_name "$name")
-  printf '== %s ' "$name"
   if run_shown "== $name" "$log" "$@"; then
-    [ -t 1 ] && printf '\r== %s ' "$name"  # what moved stood in its place
-    printf 'ok (%d s)\n' $((SECONDS - start))
+    printf '== %s ok (%d s)\n' "$name" $((SECONDS - start))
     grep -h 'SKIPPED' "$log" | sed 's/^/   /' || true  # never silently
   else
-    printf 'FAILED (%s)\n' "$log"
+    printf '== %s FAILED (%s)\n' "$name" "$log"
     tail -n 100 "$log"
     exit 1
   fi

@@ -20,7 +20,10 @@ progress_of_line() {
 # line of its own every 30 seconds.
 watch_log() {
   local label=$1 log=$2 parent=$3 start=$SECONDS line='' told='' now shown every=30 never
-  [ -t 2 ] && every=1
+  if [ -t 2 ]; then
+    every=1
+    printf '\r\033[K%.100s' "$label" >&2
+  fi
   # Waits on a pipe that nobody writes to: a `sleep` would outlive us and keep the caller's pipes open.
   exec {never}<> <(:)
   while ! read -rt "$every" -u "$never" && kill -0 "$parent" 2>/dev/null; do

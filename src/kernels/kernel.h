@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "kernels/arch_select.inc"
+#include "kernels/attention_block.h"
 
 namespace bittern::kernels {
 
@@ -237,11 +238,6 @@ struct SparseOps {
 
 /// What a KV cache is made of.
 enum class KvElement : uint8_t { kF16, kF32, kI8 };
-
-/// Positions are summed in blocks of this many, then the blocks' sums in order: part of the
-/// numerics contract, so that positions can be split over threads without changing a bit.
-/// Also the positions of a page of the cache.
-inline constexpr size_t kAttentionBlock = 256;
 
 /// An attention call: the query heads that read one key-value head, of a few neighbouring tokens.
 /// A row is one query head of one token; row (t, q) is number t * num_queries + q.
