@@ -118,6 +118,16 @@ TEST(ChatAnswers, AConversationKeepsItsTokens) {
   }
 }
 
+// Roles of more than a word are bytes of the message, so the same roles may end in two ways.
+TEST(ChatAnswers, APlaceMayAskInTwoWays) {
+  EXPECT_EQ(Marked("{% for m in messages %}[{{ m.role }}] {{ m.content }};{% endfor %}"
+                   "{% if add_generation_prompt %}[assistant] {% endif %}",
+                   R"([{"role":"x y","content":""},{"role":"assistant","content":"h"},)"
+                   R"({"role":"x y","content":"a"},{"role":"assistant","content":"h"},)"
+                   R"({"role":"x y","content":""},{"role":"assistant","content":"h"}])"),
+            "[x y] ;[assistant] |h;[x y] a;[assistant] |h;[x y] ;[assistant] |h;[assistant] ");
+}
+
 /// As public models have them, shortened.
 constexpr std::string_view kTemplates[] = {
     // Vicuna: the model says the space itself.
