@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "base/utf8.hpp"
@@ -178,10 +179,12 @@ std::string Casefolded(std::string_view text) {
     int last = UTF8PROC_BOUNDCLASS_START;
     const auto count = utf8proc_decompose_char(Code(step.code_point), folded.data(), folded.size(),
                                                UTF8PROC_CASEFOLD, &last);
-    if (count < 1 || count > 4) {
+    if (count < 1 || count > static_cast<utf8proc_ssize_t>(folded.size())) {
       out += text.substr(0, step.size);
     } else {
-      for (int i = 0; i < count; ++i) AppendUtf8(static_cast<char32_t>(folded[i]), &out);
+      for (const auto c : std::span(folded).first(static_cast<std::size_t>(count))) {
+        AppendUtf8(static_cast<char32_t>(c), &out);
+      }
     }
     text.remove_prefix(step.size);
   }
