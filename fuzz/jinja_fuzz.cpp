@@ -23,7 +23,7 @@ jinja::Names SomeNames() {
   const auto json = formats::Json::Parse(kJson, {});
   jinja::Names names;
   for (const auto& [name, value] : *json->AsObject()) {
-    names.emplace_back(name, jinja::FromJson(value, true).value());
+    names.emplace_back(name, jinja::FromJson(value, jinja::Origin::Input()).value());
   }
   return names;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes, encoded and decoded, must come back as themselves with bad UTF-8 replaced; whole and
-// as a stream.
+// as a stream, and with cuts.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/utf8.hpp"
 #include "tokenizer/detokenizer.hpp"
@@ -51,6 +52,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto special = tokenizer.Encode(text, {.add_bos = false, .parse_special = true});
   Check(tokenizer.Decode(special, true) == expected);
   Check(Streamed(tokenizer, special, true) == expected);
+
+  // Cut before some characters.
+  std::vector<std::size_t> cuts;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (data[i] % 3 == 0 && (data[i] & 0xC0) != 0x80) cuts.push_back(i);
+  }
+  const std::vector<tokenizer::ByteRange> all = {{0, size}};
+  const auto cut = tokenizer.EncodeTrusted(text, all, /*add_bos=*/false, cuts);
+  Check(tokenizer.Decode(cut, true) == expected);
 
   // Ids that no text gives.
   std::vector<TokenId> ids;

@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 namespace bittern::runtime {
 namespace {
 
@@ -64,6 +67,35 @@ TEST(Chat, LaterTurnsSayWhatAFreshRunSays) {
   ASSERT_TRUE(expected.has_value());
   EXPECT_EQ(second->ids, expected->ids);
   EXPECT_FALSE(second->ids.empty());
+}
+
+// Noise, which the tokenizer would spell otherwise: what is read is made of the texts all the same.
+TEST(Chat, ReadsWhatAnyDoorReadsForTheseTexts) {
+  Decisions decisions;
+  const auto prompt = ChatPrompt::Create({}, Shared()->tokenizer, "bitnet", &decisions);
+  GenerateOptions noise = Greedy(12);
+  noise.sampler = {.temperature = 5, .top_k = 0, .top_p = 1, .min_p = 0, .seed = 5};
+  Chat chat = MakeChat();
+  int respelled = 0;
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(chat.Say("And Aaron?", noise, nullptr).has_value());
+    nlohmann::json messages = nlohmann::json::array();
+    for (const ChatTurn& turn : chat.turns()) {
+      messages.push_back({{"role", "user"}, {"content", turn.user}});
+      messages.push_back({{"role", "assistant"}, {"content", turn.reply.text}});
+    }
+    const auto spelled =
+        Shared()->tokenizer.Encode(chat.turns().back().reply.text, {.add_bos = false});
+    respelled += spelled == chat.turns().back().reply.ids ? 0 : 1;
+    messages.erase(messages.size() - 1);
+    const auto json = formats::Json::Parse(messages.dump(), {});
+    const auto expected = prompt->Apply(*json, Shared()->tokenizer);
+    ASSERT_TRUE(expected.has_value());
+    const auto tokens = chat.session().tokens();
+    ASSERT_GE(tokens.size(), expected->ids.size());
+    EXPECT_TRUE(std::ranges::equal(tokens.first(expected->ids.size()), expected->ids)) << i;
+  }
+  EXPECT_GT(respelled, 0);
 }
 
 TEST(Chat, OnlyNewTokensAreRun) {

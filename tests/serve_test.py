@@ -161,8 +161,13 @@ class ServeTest(unittest.TestCase):
         status, answer = self.talk({"messages": CHAT["messages"]}, "/apply-template")
         self.assertEqual(status, 200, answer)
         self.assertIn("Hello", answer["prompt"])
+        ids = answer["tokens"]
         tokens = self.talk(CHAT, "/v1/chat/completions/input_tokens")[1]["input_tokens"]
         self.assertEqual(tokens, self.talk(CHAT)[1]["usage"]["prompt_tokens"])
+        self.assertEqual(tokens, len(ids))
+        again = {"prompt": ids, "max_tokens": CHAT["max_tokens"], "seed": CHAT["seed"]}
+        self.assertEqual(self.talk(again, "/v1/completions")[1]["choices"][0]["text"],
+                         self.talk(CHAT)[1]["choices"][0]["message"]["content"])
 
     def test_refusals(self):
         complete, chat = "/v1/completions", "/v1/chat/completions"

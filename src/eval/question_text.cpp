@@ -2,7 +2,7 @@
 // Any number of threads.
 #include "eval/question_text.hpp"
 
-#include "jinja/text_tools.hpp"
+#include "jinja/casing/casing.hpp"
 
 namespace bittern::eval {
 namespace {

@@ -343,6 +343,12 @@ Result<Value> Interpreter::Attribute(const Value& value, std::string_view name) 
   if (const Dict* dict = value.AsDict()) {
     if (const Value* member = dict->Find(name)) return *member;
   }
+  if (const List* list = value.AsList()) {
+    const auto named = std::ranges::find(list->names, name);
+    if (named != list->names.end()) {
+      return list->items[static_cast<std::size_t>(named - list->names.begin())];
+    }
+  }
   if (value.IsNone()) return Value::Missing(fmt::format("'None' has no attribute '{}'", name));
   return Value::Missing(fmt::format("'{} object' has no attribute '{}'", value.TypeName(), name));
 }

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "jinja/builtins.hpp"
+#include "jinja/casing/casing.hpp"
 #include "jinja/python.hpp"
 
 namespace bittern::jinja {
@@ -42,7 +43,7 @@ Result<Value> Follow(Interpreter& interpreter, Value value, const std::vector<Va
 /// In lower case where it is a string and case does not count.
 Value Folded(const Value& value, bool case_sensitive) {
   if (case_sensitive || value.AsText() == nullptr) return value;
-  return Value::String(value.AsText()->MapRuns(Lower));
+  return Value::String(Lowered(*value.AsText()));
 }
 
 /// The values that items are ordered by: attributes, separated by commas, in lower case.
@@ -322,8 +323,10 @@ Result<Value> GroupByFilter(Interpreter& interpreter, const Value& input,
     }
     const Value key = BITTERN_TRY(Follow(interpreter, items[index(begin)], path, given[1]));
     const Value list = BITTERN_TRY(MakeList(std::move(members)));
-    auto group = BITTERN_TRY(MakeList({key, list}, ListKind::kTuple));
-    groups.push_back(std::move(group));
+    const Value pair = BITTERN_TRY(MakeList({key, list}, ListKind::kTuple));
+    List group = *pair.AsList();
+    group.names = {"grouper", "list"};
+    groups.emplace_back(Value::Storage(std::make_shared<const List>(std::move(group))));
     begin = end;
   }
   return MakeList(std::move(groups));

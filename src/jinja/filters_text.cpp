@@ -8,6 +8,7 @@
 
 #include "base/utf8.hpp"
 #include "jinja/builtins.hpp"
+#include "jinja/casing/casing.hpp"
 #include "jinja/python.hpp"
 #include "jinja/text_tools.hpp"
 
@@ -54,7 +55,16 @@ template <std::string (*kChange)(std::string_view)>
 Result<Value> MapText(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
   BITTERN_TRY(Bind(arguments, {}));
   const Text text = BITTERN_TRY(Soft(interpreter, input));
-  return Value::String(text.MapRuns(kChange));
+  Text changed = text.MapRuns(kChange);
+  BITTERN_TRY(interpreter.budget()->Make(changed.size()));  // letters may become several
+  return Value::String(std::move(changed));
+}
+
+Result<Value> LowerFilter(Interpreter& interpreter, const Value& input,
+                          const Arguments& arguments) {
+  BITTERN_TRY(Bind(arguments, {}));
+  const Text text = BITTERN_TRY(Soft(interpreter, input));
+  return Value::String(Lowered(text));
 }
 
 Result<Value> CapitalizeFilter(Interpreter& interpreter, const Value& input,
@@ -81,7 +91,10 @@ Result<Value> TitleFilter(Interpreter& interpreter, const Value& input,
     out.Append(text, at, end - at);
     at = end;
     while (end < text.size() && !is_break(end).first) end += is_break(end).second;
-    out.Append(Capitalized(text.Substr(at, end - at)));
+    const Text word = text.Substr(at, end - at);
+    const std::size_t first = ByteOfCharacter(word.bytes(), 1);
+    out.Append(word.Substr(0, first).MapRuns(Upper));
+    out.Append(Lowered(word.Substr(first)));
     at = end;
   }
   return Value::String(std::move(out));
@@ -150,15 +163,56 @@ std::string EscapedHtml(std::string_view text) {
   return out;
 }
 
+template <bool kInQuery>
 std::string UrlEncoded(std::string_view text) {
   constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~/";
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~";
   std::string out;
   for (const char c : text) {
-    out += kPlain.find(c) != kPlain.npos ? std::string(1, c)
-                                         : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    const bool plain = kPlain.find(c) != kPlain.npos;
+    if (kInQuery && c == ' ') {
+      out += '+';
+    } else if (plain || (!kInQuery && c == '/')) {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
   }
   return out;
+}
+
+/// A text, or the pairs of a dictionary or list as a query.
+Result<Value> UrlEncodeFilter(Interpreter& interpreter, const Value& input,
+                              const Arguments& arguments) {
+  BITTERN_TRY(Bind(arguments, {}));
+  const Dict* dict = input.AsDict();
+  if (input.AsText() != nullptr || (dict == nullptr && input.AsList() == nullptr)) {
+    const Text text = BITTERN_TRY(Soft(interpreter, input));
+    BITTERN_TRY(interpreter.budget()->Make(3 * text.size()));
+    return Value::String(text.MapRuns(UrlEncoded<false>));
+  }
+  std::vector<std::vector<Value>> pairs;
+  if (dict != nullptr) {
+    for (const auto& [key, value] : dict->entries) pairs.push_back({key, value});
+  } else {
+    const auto items = BITTERN_TRY(Items(input, interpreter.budget()));
+    for (const Value& item : items) {
+      pairs.push_back(BITTERN_TRY(Items(item, interpreter.budget())));
+      if (pairs.back().size() != 2) return Refuse("urlencode: pairs of key and value expected");
+    }
+  }
+  Text out;
+  for (const std::vector<Value>& pair : pairs) {
+    const Text key = BITTERN_TRY(Soft(interpreter, pair[0]));
+    const Text value = BITTERN_TRY(Soft(interpreter, pair[1]));
+    BITTERN_TRY(interpreter.budget()->Make(3 * (key.size() + value.size()) + 2));
+    if (!out.empty()) out.Append("&");
+    out.Append(key.MapRuns(UrlEncoded<true>));
+    out.Append("=");
+    out.Append(value.MapRuns(UrlEncoded<true>));
+  }
+  BITTERN_TRY(interpreter.budget()->Make(out.size()));
+  return Value::String(std::move(out));
 }
 
 Result<Value> FormatFilter(Interpreter& interpreter, const Value& input,
@@ -262,6 +316,20 @@ Result<Value> AbsFilter(Interpreter& interpreter, const Value& input, const Argu
   return Refuse(fmt::format("bad operand type for abs(): '{}'", input.TypeName()));
 }
 
+/// A whole number rounded half to even at a place before its end, as Python does. Nothing where it
+/// does not fit 64 bits.
+std::optional<std::int64_t> RoundWhole(std::int64_t number, std::int64_t places) {
+  if (places > 19) return 0;
+  __extension__ using Wide = __int128;  // 10 to the 19th has 64 bits
+  Wide unit = 1;
+  for (; places > 0; --places) unit *= 10;
+  const Wide rest = (number % unit + unit) % unit, floor = number - rest;
+  const bool odd = (floor / unit) % 2 != 0;
+  const Wide rounded = floor + (2 * rest > unit || (2 * rest == unit && odd) ? unit : 0);
+  const auto narrow = static_cast<std::int64_t>(rounded);
+  return narrow == rounded ? std::optional(narrow) : std::nullopt;
+}
+
 Result<Value> RoundFilter(Interpreter&, const Value& input, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"precision", "method"}));
   const std::int64_t precision = BITTERN_TRY(ToInt(given[0], 0));
@@ -273,7 +341,11 @@ Result<Value> RoundFilter(Interpreter&, const Value& input, const Arguments& arg
   if (method.bytes() == "ceil") return Value::Float(std::ceil(number * scale) / scale);
   if (method.bytes() == "floor") return Value::Float(std::floor(number * scale) / scale);
   if (method.bytes() != "common") return Refuse("method must be common, ceil or floor");
-  if (const auto whole = input.AsInt(); whole && precision >= 0) return Value::Int(*whole);
+  if (const auto whole = input.AsInt()) {
+    if (precision >= 0) return Value::Int(*whole);
+    const auto rounded = RoundWhole(*whole, -precision);
+    return rounded ? Result<Value>(Value::Int(*rounded)) : Refuse("a number of more than 64 bits");
+  }
   if (precision < 0) return Value::Float(std::nearbyint(number * scale) / scale);
   // The decimal text is rounded half to even on the exact value, as Python's round() is.
   const std::string text = fmt::format("{:.{}f}", number, static_cast<int>(precision));
@@ -291,7 +363,7 @@ constexpr NamedFunction<Filter> kTextFilters[] = {
     {"format", FormatFilter},
     {"indent", IndentFilter},
     {"int", IntFilter},
-    {"lower", MapText<Lower>},
+    {"lower", LowerFilter},
     {"replace", ReplaceFilter},
     {"round", RoundFilter},
     {"safe", SafeFilter},
@@ -301,7 +373,7 @@ constexpr NamedFunction<Filter> kTextFilters[] = {
     {"trim", TrimFilter},
     {"truncate", TruncateFilter},
     {"upper", MapText<Upper>},
-    {"urlencode", MapText<UrlEncoded>},
+    {"urlencode", UrlEncodeFilter},
     {"wordcount", WordCountFilter},
 };
 

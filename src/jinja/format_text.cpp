@@ -280,6 +280,19 @@ Result<Text> Formatter::Run() {
   return out;
 }
 
+/// %c: of a code point, or of a text of one character.
+Result<Value> CharacterOf(const Value& value) {
+  if (const Text* text = value.AsText(); text != nullptr && CountCharacters(text->bytes()) == 1) {
+    return value;
+  }
+  const auto code = value.As<double>() == nullptr ? value.AsInt() : std::nullopt;
+  const bool known = code && *code >= 0 && *code < 0x110000 && (*code < 0xD800 || *code > 0xDFFF);
+  if (!known) return Refuse("%c needs a code point or one character");
+  std::string bytes;
+  AppendUtf8(static_cast<char32_t>(*code), &bytes);
+  return Value::String(std::move(bytes));
+}
+
 /// Flags, width and precision of a % conversion, up to its letter.
 Spec TakePercentSpec(std::string_view* rest) {
   Spec spec;
@@ -352,6 +365,10 @@ Result<Text> PercentFormat(const Text& format, const Value& arguments, Budget* b
       Text shown = BITTERN_TRY(Repr(value, budget));
       value = Value::String(std::move(shown));
       spec.type = 's';
+    } else if (spec.type == 'c') {
+      value = BITTERN_TRY(CharacterOf(value));
+      spec.type = 's';
+      spec.precision = -1;
     } else if (spec.type != 's' && !value.AsNumber()) {
       return Refuse(fmt::format("%{} needs a number, '{}' found", spec.type, value.TypeName()));
     }

@@ -4,9 +4,11 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/utf8.hpp"
 #include "jinja/builtins.hpp"
+#include "jinja/casing/casing.hpp"
 #include "jinja/python.hpp"
 #include "jinja/text_tools.hpp"
 
@@ -24,21 +26,36 @@ template <std::string (*kChange)(std::string_view)>
 Result<Value> MapMethod(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   BITTERN_TRY(Bind(arguments, {}));
   BITTERN_TRY(interpreter.budget()->Make(self.AsText()->size()));
-  return Value::String(self.AsText()->MapRuns(kChange));
+  Text changed = self.AsText()->MapRuns(kChange);
+  BITTERN_TRY(interpreter.budget()->Make(changed.size()));  // letters may become several
+  return Value::String(std::move(changed));
 }
 
-Result<Value> Capitalize(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+template <Text (*kChange)(const Text&)>
+Result<Value> CaseMethod(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   BITTERN_TRY(Bind(arguments, {}));
   BITTERN_TRY(interpreter.budget()->Make(self.AsText()->size()));
-  return Value::String(Capitalized(*self.AsText()));
+  return Value::String(kChange(*self.AsText()));
 }
 
 bool IsLetter(char32_t c) {
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
   return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
 }
-bool IsDigit(char32_t c) {
+bool IsDecimal(char32_t c) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_ND;
+}
+/// Digits that are no decimals, such as superscripts and those in circles.
+bool IsDigit(char32_t c) {
+  constexpr std::pair<char32_t, char32_t> kMore[] = {
+      {0x00B2, 0x00B3},   {0x00B9, 0x00B9},   {0x1369, 0x1371},   {0x19DA, 0x19DA},
+      {0x2070, 0x2070},   {0x2074, 0x2079},   {0x2080, 0x2089},   {0x2460, 0x2468},
+      {0x2474, 0x247C},   {0x2488, 0x2490},   {0x24EA, 0x24EA},   {0x24F5, 0x24FD},
+      {0x24FF, 0x24FF},   {0x2776, 0x277E},   {0x2780, 0x2788},   {0x278A, 0x2792},
+      {0x10A40, 0x10A43}, {0x10E60, 0x10E68}, {0x11052, 0x1105A}, {0x1F100, 0x1F10A}};
+  return IsDecimal(c) || std::ranges::any_of(kMore, [&](const auto& range) {
+           return c >= range.first && c <= range.second;
+         });
 }
 bool IsNumeric(char32_t c) {
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
@@ -63,21 +80,6 @@ template <bool kUpper>
 Result<Value> HasCase(Interpreter& interpreter, const Value& self, const Arguments&) {
   const bool holds = BITTERN_TRY(interpreter.ApplyTest(kUpper ? "upper" : "lower", self, {}));
   return Value::Bool(holds);
-}
-
-Result<Value> TitleMethod(Interpreter& interpreter, const Value& self, const Arguments&) {
-  const Text& text = *self.AsText();
-  BITTERN_TRY(interpreter.budget()->Make(text.size()));
-  Text out;
-  bool inside = false;  // a word
-  for (std::size_t at = 0; at < text.size();) {
-    const Utf8Step step = DecodeUtf8(std::string_view(text.bytes()).substr(at));
-    const Text letter = text.Substr(at, step.size);
-    out.Append(inside ? letter.MapRuns(Lower) : letter.MapRuns(Upper));
-    inside = IsLetter(step.code_point);
-    at += step.size;
-  }
-  return Value::String(std::move(out));
 }
 
 /// Pieces between separators, at most `most` cuts (any number where negative).
@@ -310,6 +312,34 @@ Result<Value> ZFillMethod(Interpreter& interpreter, const Value& self, const Arg
   return Value::String(std::move(out));
 }
 
+Result<Value> ExpandTabs(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  const auto given = BITTERN_TRY(Bind(arguments, {"tabsize"}));
+  const std::int64_t size = BITTERN_TRY(ToInt(given[0], 8));
+  if (size > 1000) return Refuse("a tabsize of more than 1000");
+  Text out;
+  std::int64_t column = 0;
+  const Text& text = *self.AsText();
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t tab = std::min(text.bytes().find('\t', at), text.size());
+    out.Append(text, at, tab - at);
+    for (const char c : std::string_view(text.bytes()).substr(at, tab - at)) {
+      const bool ends = c == '\n' || c == '\r';
+      column = ends ? 0 : column + ((static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0);
+    }
+    if (tab < text.size() && size > 0) {
+      const auto blanks = static_cast<std::size_t>(size - column % size);
+      const std::size_t before = out.size();
+      out.Append(
+          text.Substr(tab, 1).MapRuns([&](std::string_view) { return std::string(blanks, ' '); }));
+      column += static_cast<std::int64_t>(out.size() - before);
+      BITTERN_TRY(interpreter.budget()->Make(blanks));
+    }
+    at = tab + 1;
+  }
+  BITTERN_TRY(interpreter.budget()->Make(out.size()));
+  return Value::String(std::move(out));
+}
+
 template <bool kSuffix>
 Result<Value> RemovePrefix(Interpreter&, const Value& self, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"prefix"}, 1));
@@ -322,17 +352,18 @@ Result<Value> RemovePrefix(Interpreter&, const Value& self, const Arguments& arg
 }
 
 constexpr NamedFunction<Method> kStringMethods[] = {
-    {"capitalize", Capitalize},
-    {"casefold", MapMethod<Lower>},
+    {"capitalize", CaseMethod<Capitalized>},
+    {"casefold", MapMethod<Casefolded>},
     {"center", PadMethod<Align::kCenter>},
     {"count", CountMethod},
     {"endswith", StartsWith<true>},
+    {"expandtabs", ExpandTabs},
     {"find", FindMethod<false, false>},
     {"format", FormatMethod},
     {"index", FindMethod<false, true>},
     {"isalnum", AllAre<IsAlnum>},
     {"isalpha", AllAre<IsLetter>},
-    {"isdecimal", AllAre<IsDigit>},
+    {"isdecimal", AllAre<IsDecimal>},
     {"isdigit", AllAre<IsDigit>},
     {"islower", HasCase<false>},
     {"isnumeric", AllAre<IsNumeric>},
@@ -340,7 +371,7 @@ constexpr NamedFunction<Method> kStringMethods[] = {
     {"isupper", HasCase<true>},
     {"join", JoinMethod},
     {"ljust", PadMethod<Align::kLeft>},
-    {"lower", MapMethod<Lower>},
+    {"lower", CaseMethod<Lowered>},
     {"lstrip", StripMethod<true, false>},
     {"partition", PartitionMethod<false>},
     {"removeprefix", RemovePrefix<false>},
@@ -356,7 +387,8 @@ constexpr NamedFunction<Method> kStringMethods[] = {
     {"splitlines", SplitLinesMethod},
     {"startswith", StartsWith<false>},
     {"strip", StripMethod<true, true>},
-    {"title", TitleMethod},
+    {"swapcase", CaseMethod<SwappedCase>},
+    {"title", CaseMethod<Titled>},
     {"upper", MapMethod<Upper>},
     {"zfill", ZFillMethod},
 };
@@ -428,9 +460,8 @@ Method FindDictMethod(std::string_view name) { return FindIn(kDictMethods, name)
 Method FindListMethod(std::string_view name) { return FindIn(kListMethods, name); }
 
 bool IsForeignMethod(const Value& value, std::string_view name) {
-  constexpr std::string_view kString[] = {"encode",       "expandtabs",  "format_map", "isascii",
-                                          "isidentifier", "isprintable", "istitle",    "maketrans",
-                                          "swapcase",     "translate"};
+  constexpr std::string_view kString[] = {"encode",      "format_map", "isascii",   "isidentifier",
+                                          "isprintable", "istitle",    "maketrans", "translate"};
   constexpr std::string_view kDict[] = {"clear",   "fromkeys",   "pop",
                                         "popitem", "setdefault", "update"};
   constexpr std::string_view kList[] = {"append", "clear",   "extend", "insert",

@@ -40,8 +40,6 @@ using LessFunction = std::function<Result<bool>(const Value&, const Value&)>;
 /// The byte where character `index` begins; the size where there are fewer.
 [[nodiscard]] std::size_t ByteOfCharacter(std::string_view text, std::size_t index);
 [[nodiscard]] bool IsSpace(char32_t c);
-[[nodiscard]] std::string Upper(std::string_view text);
-[[nodiscard]] std::string Lower(std::string_view text);
 /// Without the characters `stripped` accepts, at either end that is asked for.
 [[nodiscard]] Text Strip(const Text& text, const std::function<bool(char32_t)>& stripped,
                          bool at_front, bool at_back);

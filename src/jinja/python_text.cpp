@@ -108,18 +108,6 @@ Result<Text> DictRepr(const Dict& dict, Budget* budget) {
   return out;
 }
 
-template <class Change>
-std::string MapCharacters(std::string_view text, const Change& change) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    const Utf8Step step = DecodeUtf8(text);
-    AppendUtf8(static_cast<char32_t>(change(static_cast<utf8proc_int32_t>(step.code_point))), &out);
-    text.remove_prefix(step.size);
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string FloatRepr(double value) {
@@ -177,20 +165,6 @@ bool IsSpace(char32_t c) {
   return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL ||
          category == UTF8PROC_CATEGORY_ZP;
 }
-
-std::string Upper(std::string_view text) {
-  std::string out;
-  // The one common letter whose capital is two characters.
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t sharp = std::min(text.find("\u00DF", at), text.size());
-    out += MapCharacters(text.substr(at, sharp - at), utf8proc_toupper);
-    if (sharp < text.size()) out += "SS";
-    at = sharp + 2;
-  }
-  return out;
-}
-
-std::string Lower(std::string_view text) { return MapCharacters(text, utf8proc_tolower); }
 
 Text Strip(const Text& text, const std::function<bool(char32_t)>& stripped, bool at_front,
            bool at_back) {

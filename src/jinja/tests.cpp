@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "jinja/builtins.hpp"
+#include "jinja/casing/casing.hpp"
 #include "jinja/python.hpp"
 
 namespace bittern::jinja {
@@ -17,13 +18,6 @@ constexpr Test Plain(Predicate) {
     BITTERN_TRY(Bind(arguments, {}));
     return Predicate()(value);
   };
-}
-
-bool IsLowered(const Value& value, bool upper, Budget* budget) {
-  const auto text = Str(value, budget);
-  if (!text.has_value()) return false;
-  const std::string raised = Upper(text->bytes()), lowered = Lower(text->bytes());
-  return raised != lowered && text->bytes() == (upper ? raised : lowered);
 }
 
 Result<bool> Remainder(const Value& value, std::int64_t divisor, std::int64_t wanted,
@@ -85,7 +79,8 @@ bool IsSequence(const Value& value) {
 
 template <bool kUpper>
 Result<bool> HasCase(Interpreter& interpreter, const Value& value, const Arguments&) {
-  return IsLowered(value, kUpper, interpreter.budget());
+  const auto text = Str(value, interpreter.budget());
+  return text.has_value() && IsAllOneCase(text->bytes(), kUpper);
 }
 
 template <bool kFilters>

@@ -38,13 +38,6 @@ std::optional<std::string> Digits(std::string_view text) {
 
 }  // namespace
 
-Text Capitalized(const Text& text) {
-  const std::size_t first = ByteOfCharacter(text.bytes(), 1);
-  Text out = text.Substr(0, first).MapRuns(Upper);
-  out.Append(text.Substr(first).MapRuns(Lower));
-  return out;
-}
-
 Result<std::function<bool(char32_t)>> StrippedCharacters(const Value& chars) {
   if (chars.IsUndefined() || chars.IsNone()) return std::function<bool(char32_t)>(IsSpace);
   const Text* text = chars.AsText();

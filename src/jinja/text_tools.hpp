@@ -18,8 +18,6 @@ namespace bittern::jinja {
 
 enum class Align { kLeft, kRight, kCenter, kCenterLeft };
 
-/// First letter upper case, the others lower.
-[[nodiscard]] Text Capitalized(const Text& text);
 /// Which characters strip(chars) takes: white space where undefined or none.
 [[nodiscard]] Result<std::function<bool(char32_t)>> StrippedCharacters(const Value& chars);
 /// At most `count` replacements from the left; any number where negative.

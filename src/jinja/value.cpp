@@ -130,7 +130,8 @@ Result<Value> MakeList(std::vector<Value> items, ListKind kind) {
   int inner = 0;
   for (const Value& item : items) inner = std::max(inner, item.Nesting());
   const int nesting = BITTERN_TRY(NestingAbove(inner));
-  return Value(Value::Storage(std::make_shared<const List>(List{kind, std::move(items), nesting})));
+  return Value(Value::Storage(std::make_shared<const List>(
+      List{.kind = kind, .items = std::move(items), .nesting = nesting})));
 }
 
 Result<Value> MakeDict(Dict dict) {

@@ -89,7 +89,8 @@ struct List {
   ListKind kind = ListKind::kList;
   std::vector<Value> items;
   int nesting = 1;
-  mutable bool consumed = false;  ///< of a generator: it gives its items once
+  std::vector<std::string_view> names = {};  ///< of a named tuple's items
+  mutable bool consumed = false;             ///< of a generator: it gives its items once
 };
 
 /// Keys in the order in which they were added.

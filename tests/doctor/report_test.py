@@ -35,7 +35,10 @@ with tempfile.TemporaryDirectory() as folder:
     run("meta", "set", os.path.join(home, "m.gguf"), "general.source.url",
         "str:/home/alice/imatrix for " + USER + " on " + HOST,
         "-o", marked)
-    private = [home, folder, USER, HOST, "alice", "/home/", socket.gethostname()]
+    # Prose of people, who name themselves and worse.
+    run("meta", "set", marked, "general.description", "str:ask quirin@example.org, token hf_quokka", "-i")
+    run("meta", "set", marked, "general.base_model.0.author", "str:quirin", "-i")
+    private = ["quirin", "hf_quokka", home, folder, USER, HOST, "alice", "/home/", socket.gethostname()]
     if getpass.getuser() not in ("root", "user"):
         private.append(getpass.getuser())
 
@@ -50,6 +53,7 @@ with tempfile.TemporaryDirectory() as folder:
     check(text, "json")
     report = json.loads(text)
     assert report["file"]["keys"]["general.source.url"] == "~/imatrix for (user) on (host)", report["file"]["keys"]
+    assert report["file"]["keys"]["general.base_model.0.author"] == "(a text of 6 bytes)", report["file"]["keys"]
     assert report["model"] == "marked.gguf", report["model"]
     assert report["doctor"]["verdict"] == "healthy" and report["selftest"]["ok"], text
     assert report["bench"]["generated_tokens_per_second"] > 0 and report["machine"]["cpu"], text

@@ -55,6 +55,17 @@ LINES = r"""
 {% generation %}made{% set gen = 1 %}{% endgeneration %}{{ gen }} {% raw %}{{ raw }} {% if %}{% endraw %} {# comment {{ }} #}after {% block name %}in {{ a }}{% endblock %} {% print 1, 'x' %}
 {% if a == 1 %}one{% elif a == 2 %}two{% else %}other{% endif %} {% if a > 1 %}x{% elif t %}elif{% endif %} {% if missing %}x{% endif %} {% if not missing and t %}ok{% endif %} {% if z %}{% else %}falsy{% endif %}
 {% set c = cycler('a', 'b') %}{{ c.next() }}{{ c.next() }}{{ c.next() }}{{ c.current }} {% set j = joiner('|') %}{{ j() }}x{{ j() }}y {{ strftime_now('%d %b %Y %H:%M %A %-d %j %p') }} {{ strftime_now('%Y-%m-%d') }}
+{% for g in m | groupby('n') %}{{ g.grouper }}:{{ g.list | length }};{{ g['grouper'] }}{{ g[0] }}{{ g.nothing }}{{ g }}{% endfor %}
+{{ 1234 | round(-2) }} {{ 1250 | round(-2) }} {{ 1350 | round(-2) }} {{ -1250 | round(-2) }} {{ -1251 | round(-2) }} {{ 5 | round(-1) }} {{ 15 | round(-1) }} {{ 99 | round(-25) }} {{ 1234.5 | round(-2) }} {{ 1234 | round(-2, 'floor') }}
+{{ {"a b": 1, "c/d": "é&="} | urlencode }} {{ [("a", "b c"), ("x", none)] | urlencode }} {{ 'a b/é' | urlencode }} {{ 5 | urlencode }} {{ {} | urlencode }}|{{ [] | urlencode }}
+{{ '%c%c%c' % (65, 'é', 128512) }} {{ '%5c|%-5c|%05c' % ('a', 'b', 'c') }} {{ '%.0c' % 'a' }}
+{{ '%c' % 'ab' }}
+{{ '%c' % 1114112 }}
+{{ '%c' % 1.5 }}
+{{ 'aB\tc'.expandtabs() }}|{{ 'ab\n\tx\t'.expandtabs(4) }}|{{ 'a\tb'.expandtabs(0) }}|{{ 'Ab ß É'.swapcase() }}
+{{ 'ﬁ ß ΑΣ ΑΣΑ İ ǆ ŉ' | upper }} {{ 'ﬁ ß ΑΣ ΑΣΑ İ ǆ ŉ' | lower }} {{ 'ﬁne ßa'.capitalize() }} {{ 'ßa ǆa Σα αΣ' | title }} {{ 'ßa ǆa αΣ'.title() }} {{ 'Straße ﬁ ς'.casefold() }}
+{{ '²'.isdigit() }}{{ '²'.isdecimal() }}{{ '①'.isdigit() }}{{ '½'.isdigit() }}{{ '½'.isnumeric() }}
+{{ ['ß', 'SS', 'Σ', 'ς'] | unique | list }} {{ ['b', 'Σ', 'A'] | sort }}
 {{ raise_exception('no ' ~ a) }}
 {{ missing.attribute }}
 {{ missing + 1 }}

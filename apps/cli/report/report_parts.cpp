@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -67,7 +68,15 @@ ReportPart TensorLines(const InspectReport& report) {
   return lines;
 }
 
-/// Keys with their values; of arrays their sizes, of long texts the beginning.
+/// Keys in which people write what they like, and name themselves; no developer needs them.
+bool IsProse(std::string_view key) {
+  constexpr std::array<std::string_view, 8> kNames = {"description",  "author",      "authors",
+                                                      "organization", "comment",     "contact",
+                                                      "email",        "quantized_by"};
+  return std::ranges::find(kNames, key.substr(key.rfind('.') + 1)) != kNames.end();
+}
+
+/// Keys with their values; of arrays and prose their sizes, of long texts the beginning.
 ReportPart KeysOf(const formats::Metadata& metadata) {
   ReportPart keys = ReportPart::object();
   for (const auto& entry : metadata.entries()) {
@@ -76,7 +85,9 @@ ReportPart KeysOf(const formats::Metadata& metadata) {
       continue;
     }
     ReportPart value = ValueJson(entry.value);
-    if (value.is_string() && value.get_ref<const std::string&>().size() > kMostValueBytes) {
+    if (value.is_string() && IsProse(entry.key)) {
+      value = fmt::format("(a text of {} bytes)", value.get_ref<const std::string&>().size());
+    } else if (value.is_string() && value.get_ref<const std::string&>().size() > kMostValueBytes) {
       const auto& text = value.get_ref<const std::string&>();
       value = fmt::format("{}... ({} bytes)", text.substr(0, kMostValueBytes), text.size());
     }

@@ -77,34 +77,51 @@ bool IsInsideCharacter(std::string_view text, std::size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
 }
 
+/// Renders places until what asks there is known, as often as kMostAnswerRenderings.
+class Questions {
+ public:
+  using Render = std::function<Result<Text>(std::size_t count)>;
+  explicit Questions(const Render& render) : render_(render) {}
+
+  /// The longest known question at this place that `between`, the text from the last message to the
+  /// answer's bytes, begins with. One that is not known is rendered.
+  std::optional<std::size_t> SizeAt(const std::string& place, const Answer& answer,
+                                    std::string_view between) {
+    std::optional<std::size_t> size;
+    for (const Question& known : questions_) {
+      const bool fits = known.place == place && known.text && between.starts_with(*known.text);
+      if (fits && (!size || known.text->size() > *size)) size = known.text->size();
+    }
+    if (size || questions_.size() == kMostAnswerRenderings) return size;
+    questions_.push_back({place, std::nullopt});
+    if (const auto text = render_(answer.message); text.has_value()) {
+      const LastSaid said = LastSaidIn(*text);
+      if (said.message == answer.before.message) {
+        questions_.back().text = text->bytes().substr(said.end);
+        if (between.starts_with(*questions_.back().text)) return questions_.back().text->size();
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const Render& render_;
+  std::vector<Question> questions_;
+};
+
 }  // namespace
 
 std::vector<std::size_t> FindAnswers(const Text& whole, std::span<const std::string_view> roles,
                                      const std::function<Result<Text>(std::size_t count)>& render) {
   std::vector<std::size_t> begins;
-  std::vector<Question> questions;
-  const auto question_at = [&](const std::string& place, const Answer& answer) {
-    const auto known = std::ranges::find(questions, place, &Question::place);
-    if (known != questions.end()) return known->text;
-    if (questions.size() == kMostAnswerRenderings) return std::optional<std::string>();
-    std::optional<std::string> question;
-    if (const auto text = render(answer.message); text.has_value()) {
-      const LastSaid said = LastSaidIn(*text);
-      if (said.message == answer.before.message) question = text->bytes().substr(said.end);
-    }
-    questions.push_back({place, question});
-    return question;
-  };
+  Questions questions(render);
+  const std::string_view bytes = whole.bytes();
   for (const Answer& answer : AnswersIn(whole, roles)) {
     const auto place = PlaceOf(answer, roles);
     if (!place) continue;
-    const auto question = question_at(*place, answer);
-    if (!question) continue;
-    const std::string_view between =
-        std::string_view(whole.bytes()).substr(answer.before.end, answer.begin - answer.before.end);
-    const std::size_t at = answer.before.end + question->size();
-    if (!between.starts_with(*question) || IsInsideCharacter(whole.bytes(), at)) continue;
-    begins.push_back(at);
+    const std::size_t from = answer.before.end;
+    const auto size = questions.SizeAt(*place, answer, bytes.substr(from, answer.begin - from));
+    if (size && !IsInsideCharacter(bytes, from + *size)) begins.push_back(from + *size);
   }
   return begins;
 }

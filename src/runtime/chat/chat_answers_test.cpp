@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/chat/chat_prompt.hpp"
 #include "tokenizer/test_vocabulary.hpp"
@@ -114,6 +115,65 @@ TEST(ChatAnswers, AConversationKeepsItsTokens) {
       before.insert(before.end(), answer.begin(), answer.end());
       messages += R"(,{"role":"assistant","content":"hz"},)";
     }
+  }
+}
+
+// Roles of more than a word are bytes of the message, so the same roles may end in two ways.
+TEST(ChatAnswers, APlaceMayAskInTwoWays) {
+  EXPECT_EQ(Marked("{% for m in messages %}[{{ m.role }}] {{ m.content }};{% endfor %}"
+                   "{% if add_generation_prompt %}[assistant] {% endif %}",
+                   R"([{"role":"x y","content":""},{"role":"assistant","content":"h"},)"
+                   R"({"role":"x y","content":"a"},{"role":"assistant","content":"h"},)"
+                   R"({"role":"x y","content":""},{"role":"assistant","content":"h"}])"),
+            "[x y] ;[assistant] |h;[x y] a;[assistant] |h;[x y] ;[assistant] |h;[assistant] ");
+}
+
+/// As public models have them, shortened.
+constexpr std::string_view kTemplates[] = {
+    // Vicuna: the model says the space itself.
+    "{% for m in messages %}{% if m.role == 'user' %}{{ 'USER: ' + m.content + ' ' }}{% else %}"
+    "{{ 'ASSISTANT: ' + m.content + '</s>' }}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ 'ASSISTANT:' }}{% endif %}",
+    // Llama 2: nothing asks for an answer but the end of what the user says.
+    "{% for m in messages %}{% if m.role == 'assistant' %}{{ ' ' + m.content.strip() + ' </s>' }}"
+    "{% else %}{{ '[INST] ' + m.content.strip() + ' [/INST]' }}{% endif %}{% endfor %}",
+    // Gemma: another name for the role.
+    "{% for m in messages %}{% set role = 'model' if m.role == 'assistant' else m.role %}"
+    "{{ '<turn>' + role + '\n' + m.content | trim + '<end>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<turn>model\n' }}{% endif %}",
+    // Zephyr: only at the last message.
+    "{% for m in messages %}{{ '<' + m.role + '>\n' + m.content + '</s>\n' }}"
+    "{% if loop.last and add_generation_prompt %}{{ '<assistant>' }}{% endif %}{% endfor %}",
+    // Qwen 3: results of tools in a turn of the user's, by what stands beside them.
+    "{% for m in messages %}{% if m.role == 'tool' %}"
+    "{% if loop.first or messages[loop.index0 - 1].role != 'tool' %}{{ '[user' }}{% endif %}"
+    "{{ '<r>' + m.content + '</r>' }}"
+    "{% if loop.last or messages[loop.index0 + 1].role != 'tool' %}{{ ']\n' }}{% endif %}"
+    "{% else %}{{ '[' + m.role + '\n' + m.content.split('</think>')[-1] + ']\n' }}{% endif %}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '[assistant\n' }}{% endif %}",
+    kBirds};
+
+// What a rendering of each beginning of a conversation would tell, at a quadratic cost.
+TEST(ChatAnswers, AreWhereTheBeginningOfTheConversationEnds) {
+  constexpr std::pair<const char*, const char*> kSaid[] = {
+      {"user", "a"},       {"assistant", " hb "}, {"user", ""},
+      {"assistant", "hc"}, {"tool", "d"},         {"assistant", "he"},
+      {"tool", "f"},       {"tool", "g"},         {"assistant", "<think>x</think>hi"},
+      {"assistant", "hj"}, {"user", "k"},         {"assistant", "hl"}};
+  for (const std::string_view source : kTemplates) {
+    const auto tokenizer = MakeTokenizer();
+    std::vector<std::size_t> expected;
+    std::string messages;
+    for (const auto& [role, content] : kSaid) {
+      if (std::string_view(role) == "assistant") {
+        expected.push_back(Apply(source, "[" + messages + "]", tokenizer)->text.size());
+      }
+      messages += messages.empty() ? "" : ",";
+      messages += std::string(R"({"role":")") + role + R"(","content":")" + content + R"("})";
+    }
+    const auto whole = Apply(source, "[" + messages + "]", tokenizer);
+    ASSERT_TRUE(whole.has_value()) << whole.error().message;
+    EXPECT_EQ(whole->answers, expected) << source;
   }
 }
 
