@@ -155,10 +155,10 @@ Result<Value> SafeFilter(Interpreter&, const Value& input, const Arguments&) { r
 std::string EscapedHtml(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    constexpr std::string_view kSpecial = "&<>'\"";
+    constexpr std::string_view kQuoted = "&<>'\"";
     constexpr const char* kNames[] = {"&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};
-    const std::size_t at = kSpecial.find(c);
-    out += at == kSpecial.npos ? std::string(1, c) : kNames[at];
+    const std::size_t at = kQuoted.find(c);
+    out += at == kQuoted.npos ? std::string(1, c) : kNames[at];
   }
   return out;
 }

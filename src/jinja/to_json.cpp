@@ -13,7 +13,7 @@ namespace bittern::jinja {
 namespace {
 
 std::string Escaped(std::string_view bytes, bool ensure_ascii) {
-  constexpr std::string_view kSpecial = "\"\\\n\r\t\f\b", kLetters = "\"\\nrtfb";
+  constexpr std::string_view kSpecial = "\"\\\n\r\t\f\b", kEscapes = "\"\\nrtfb";
   std::string out;
   while (!bytes.empty()) {
     const Utf8Step step = DecodeUtf8(bytes);
@@ -21,7 +21,7 @@ std::string Escaped(std::string_view bytes, bool ensure_ascii) {
     const std::size_t special = kSpecial.find(bytes.front());
     if (special != std::string_view::npos) {
       out += '\\';
-      out += kLetters[special];
+      out += kEscapes[special];
     } else if (code < 0x20 || (ensure_ascii && code >= 0x7F && code < 0x10000)) {
       out += code == 0x7F ? "\x7F" : fmt::format("\\u{:04x}", code);
     } else if (ensure_ascii && code >= 0x10000) {

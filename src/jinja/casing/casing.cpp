@@ -51,23 +51,23 @@ void AppendTitle(char32_t c, std::string* out) {
 
 enum class LetterCase { kNone, kLower, kUpper, kTitle };
 
-using Range = std::pair<char32_t, char32_t>;
+using CodeRange = std::pair<char32_t, char32_t>;
 
 /// By category, and what Unicode calls Other_Lowercase and Other_Uppercase.
 LetterCase CaseOf(char32_t c) {
-  constexpr Range kMoreLower[] = {
+  constexpr CodeRange kMoreLower[] = {
       {0x00AA, 0x00AA},   {0x00BA, 0x00BA},   {0x02B0, 0x02B8},   {0x02C0, 0x02C1},
       {0x02E0, 0x02E4},   {0x0345, 0x0345},   {0x037A, 0x037A},   {0x1D2C, 0x1D6A},
       {0x1D78, 0x1D78},   {0x1D9B, 0x1DBF},   {0x2071, 0x2071},   {0x207F, 0x207F},
       {0x2090, 0x209C},   {0x2170, 0x217F},   {0x24D0, 0x24E9},   {0x2C7C, 0x2C7D},
       {0xA69C, 0xA69D},   {0xA770, 0xA770},   {0xA7F8, 0xA7F9},   {0xAB5C, 0xAB5F},
       {0x10780, 0x10780}, {0x10783, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA}};
-  constexpr Range kMoreUpper[] = {{0x2160, 0x216F},
-                                  {0x24B6, 0x24CF},
-                                  {0x1F130, 0x1F149},
-                                  {0x1F150, 0x1F169},
-                                  {0x1F170, 0x1F189}};
-  const auto is_in = [&](const Range& range) { return c >= range.first && c <= range.second; };
+  constexpr CodeRange kMoreUpper[] = {{0x2160, 0x216F},
+                                      {0x24B6, 0x24CF},
+                                      {0x1F130, 0x1F149},
+                                      {0x1F150, 0x1F169},
+                                      {0x1F170, 0x1F189}};
+  const auto is_in = [&](const CodeRange& range) { return c >= range.first && c <= range.second; };
   switch (utf8proc_category(Code(c))) {
     case UTF8PROC_CATEGORY_LU:
       return LetterCase::kUpper;
