@@ -10,8 +10,9 @@
 namespace bittern::doctor {
 
 /// All hypotheses that fit the file, those of one factor side by side, the likely factors first.
-/// `small`: also those that are tried layer by layer.
+/// `small`: also those that are tried layer by layer. `suspects`: the parts of which single
+/// matrices may be something else than they should be.
 [[nodiscard]] std::vector<Hypothesis> HypothesesFor(const formats::Checkpoint& checkpoint,
-                                                    bool small);
+                                                    bool small, const std::vector<Part>& suspects);
 
 }  // namespace bittern::doctor

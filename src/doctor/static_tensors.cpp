@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "base/hash.hpp"
@@ -84,6 +85,20 @@ void CheckCodes(const Checkpoint& file, std::vector<Cure>* cures) {
                         fmt::format("{} of {} weights, in {}.", invalid, all, Named(damaged))));
 }
 
+/// A matrix of one value only carries nothing from its input to its output.
+void CheckEmpty(const Checkpoint& file, std::vector<Cure>* cures) {
+  std::vector<std::string> empty;
+  for (const Tensor& tensor : file.tensors()) {
+    const auto counts = CodeCounts(tensor);
+    if (!counts || tensor.num_elements() < 1024) continue;
+    const bool one_value = std::ranges::find(*counts, tensor.num_elements()) != counts->end();
+    if (one_value && (*counts)[0] == 0) empty.push_back(tensor.name);  // zero bytes: CheckCopies
+  }
+  if (empty.empty()) return;
+  cures->push_back(Lost("empty_matrix", "Matrices hold nothing: all of their weights are equal.",
+                        Named(empty) + "."));
+}
+
 void CheckScales(const Checkpoint& file, std::vector<Cure>* cures) {
   std::vector<std::string> bad;
   std::size_t scaled = 0, ones = 0;
@@ -155,9 +170,13 @@ std::vector<Cure> CheckTensors(const Checkpoint& checkpoint) {
   std::vector<Cure> cures;
   CheckLoading(checkpoint, &cures);
   CheckCodes(checkpoint, &cures);
+  CheckEmpty(checkpoint, &cures);
   CheckScales(checkpoint, &cures);
   CheckCopies(checkpoint, &cures);
   CheckNorms(checkpoint, &cures);
+  // What is lost already needs no second name.
+  const bool lost = std::ranges::any_of(cures, [](const Cure& c) { return !c.finding.curable; });
+  if (!lost) std::ranges::move(CheckPartners(checkpoint), std::back_inserter(cures));
   return cures;
 }
 
