@@ -13,7 +13,7 @@
 #include <set>
 #include <utility>
 
-#include "doctor/hypotheses.hpp"
+#include "doctor/hypotheses/hypotheses.hpp"
 #include "doctor/proof.hpp"
 #include "doctor/static_checks.hpp"
 #include "doctor/trials.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "doctor/hypotheses.hpp"
+#include "doctor/hypotheses/hypotheses.hpp"
 #include "doctor/trials.hpp"
 
 namespace bittern::doctor {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "doctor/finding.hpp"
-#include "doctor/hypotheses.hpp"
+#include "doctor/hypotheses/hypotheses.hpp"
 #include "model/config.hpp"
 
 namespace bittern::doctor {

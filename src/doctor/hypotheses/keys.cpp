@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/float16.hpp"
-#include "doctor/hypothesis_subject.hpp"
+#include "doctor/hypotheses/subject.hpp"
 
 namespace bittern::doctor {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include "doctor/hypothesis_subject.hpp"
+#include "doctor/hypotheses/subject.hpp"
 #include "doctor/tensor_facts.hpp"
 
 namespace bittern::doctor {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One idea a function. One thread.
-#include "doctor/hypotheses.hpp"
+#include "doctor/hypotheses/hypotheses.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <map>
 
-#include "doctor/hypothesis_subject.hpp"
+#include "doctor/hypotheses/subject.hpp"
 #include "doctor/tensor_facts.hpp"
 #include "formats/i2s_detector.hpp"
 
