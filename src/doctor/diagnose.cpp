@@ -151,6 +151,7 @@ bool Search::IsClear(const Hypothesis& hypothesis, const Gain& gain) {
 /// Keeps the best hypothesis of the factor that gains most. False if none gains clearly.
 bool Search::TryRound() {
   const bool sense = now_->order_gain >= kClearSense && now_->nats() <= kClearCost * now_->uniform;
+  const bool making_sense = MakesSense();
   const std::size_t text = now_->best();
   const Hypothesis* best = nullptr;
   std::optional<Probe> best_probe;
@@ -175,9 +176,10 @@ bool Search::TryRound() {
     // Of one factor the likelier come first: a later one must be clearly better.
     const bool rival = best != nullptr && best->factor == hypothesis.factor;
     const double margin = rival ? kClearlyBetter : 0;
-    // What the file speaks for comes before what only the text speaks for.
-    const bool goes_before = best != nullptr && hypothesis.likely && !best->likely;
-    if (best != nullptr && best->likely && !hypothesis.likely) continue;
+    // What the file speaks for comes before what only the text speaks for; but where all is
+    // nonsense, what brings sense is the cause.
+    const bool goes_before = making_sense && best != nullptr && hypothesis.likely && !best->likely;
+    if (making_sense && best != nullptr && best->likely && !hypothesis.likely) continue;
     // A text that is known by heart cannot tell 8 times from 16 times: then all texts decide.
     const bool tells = rival && gain.nats > best_gain - margin &&
                        probe->nats_of_all() < best_probe->nats_of_all() - kClearlyBetter;

@@ -22,7 +22,8 @@ class Measure:
         self.texts = self.written(model)
 
     def run(self, *arguments, **more):
-        return subprocess.run([self.bittern, *arguments], capture_output=True, stdin=subprocess.DEVNULL, **more)
+        return subprocess.run([self.bittern, *arguments], capture_output=True, stdin=subprocess.DEVNULL,
+                              start_new_session=True, **more)
 
     def ids(self, text, *flags):
         return [int(i) for i in self.run("tokenize", "-m", self.model, "--ids", "-p", text, *flags).stdout.split()]
