@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/hash.hpp"
+#include "doctor/hypotheses/hypotheses.hpp"
 #include "doctor/static_checks.hpp"
 #include "doctor/tensor_facts.hpp"
 #include "formats/display.hpp"
@@ -141,7 +142,7 @@ void CheckNorms(const Checkpoint& file, std::vector<Cure>* cures) {
         absurd.push_back(fmt::format("{} (up to {:.3g})", name, size));
     }
   }
-  if (absurd.empty()) return;
+  if (absurd.empty() || NormsMayBeMisread(file)) return;
   cures->push_back(Lost("norm_absurd", "Norms have weights that no training makes.",
                         fmt::format("{}; the others of their kind lie around 1.", Named(absurd))));
 }

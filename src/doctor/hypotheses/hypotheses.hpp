@@ -15,4 +15,8 @@ namespace bittern::doctor {
 [[nodiscard]] std::vector<Hypothesis> HypothesesFor(const formats::Checkpoint& checkpoint,
                                                     bool small, const std::vector<Part>& suspects);
 
+/// Whether all norms may be one 16-bit type that was read as the other: then strange values can be
+/// put right.
+[[nodiscard]] bool NormsMayBeMisread(const formats::Checkpoint& checkpoint);
+
 }  // namespace bittern::doctor

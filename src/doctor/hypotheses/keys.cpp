@@ -87,21 +87,44 @@ bool AllNormsAre(const Checkpoint& file, const std::function<bool(float)>& is_ex
   return any;
 }
 
+bool IsHalf(float x) { return HalfToFloat(FloatToHalf(x)) == x; }
+bool IsBfloat(float x) { return BfloatToFloat(FloatToBfloat(x)) == x; }
+
 /// The bits of one 16-bit type read as the other: what was 1 is 1.875 or 0.0078.
 void NormTypes(const Subject& s) {
-  const auto is_half = [](float x) { return HalfToFloat(FloatToHalf(x)) == x; };
-  const auto is_bfloat = [](float x) { return BfloatToFloat(FloatToBfloat(x)) == x; };
-  if (AllNormsAre(s.file, is_half, HalfAsBfloat)) {
+  if (AllNormsAre(s.file, IsHalf, HalfAsBfloat)) {
     s.Add({"norm_type", "The norms are bfloat16 that was read as float16.",
            "read the bits of the norms as bfloat16", ChangeNorms(HalfAsBfloat), false});
   }
-  if (AllNormsAre(s.file, is_bfloat, BfloatAsHalf)) {
+  if (AllNormsAre(s.file, IsBfloat, BfloatAsHalf)) {
     s.Add({"norm_type", "The norms are float16 that was read as bfloat16.",
            "read the bits of the norms as float16", ChangeNorms(BfloatAsHalf), false});
   }
 }
 
 }  // namespace
+
+bool NormsMayBeMisread(const Checkpoint& checkpoint) {
+  if (!AllNormsAre(checkpoint, IsBfloat, BfloatAsHalf)) return false;
+  std::vector<float> now, then;
+  for (const Tensor& tensor : checkpoint.tensors()) {
+    if (tensor.rank != 1 || tensor.name.find("norm") == std::string::npos) continue;
+    for (std::size_t i = 0; i + 4 <= tensor.bytes.size(); i += 4) {
+      float weight = 0;
+      std::memcpy(&weight, tensor.bytes.data() + i, 4);
+      now.push_back(std::abs(weight));
+      then.push_back(std::abs(BfloatAsHalf(weight)));
+    }
+  }
+  const auto median = [](std::vector<float>* values) {
+    const auto middle = values->begin() + static_cast<std::ptrdiff_t>(values->size() / 2);
+    std::ranges::nth_element(*values, middle);
+    return *middle;
+  };
+  // 0.25 to 4 in float16 are 1e-6 to 8 in bfloat16, most of them far below 0.05.
+  const float middle = median(&then);
+  return median(&now) < 0.05f && middle > 0.1f && middle < 10;
+}
 
 void HypothesesOfKeys(const Subject& subject) {
   Heads(subject);
