@@ -119,7 +119,8 @@ with tempfile.TemporaryDirectory() as folder:
     run("meta", "set", ill, "general.name", "str:" + NASTY, "-o", nasty)
     pages = {}  # name: what its text must have
     run("doctor", MODEL, "--html", place("healthy.html"))
-    pages["healthy"] = ["healthy", "Nothing is wrong.", "attn_output", "layer 5", "a model that knows nothing"]
+    pages["healthy"] = ["healthy", "Nothing is wrong: this is kjv-5m, byte by byte.", "attn_output", "layer 5",
+                        "a model that knows nothing"]
     run("doctor", nasty, "--like", MODEL, "--fix", place("fixed.gguf"), "--html", place("ill.html"), expect=10)
     pages["ill"] = ["curable", "The base of the rotation is wrong: 1000000 instead of 10000.", "with the cures",
                     "1000000 here, 10000 there.", "All weights are those of the other file",

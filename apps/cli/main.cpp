@@ -41,6 +41,7 @@ Exit codes:
   2    the model file is missing, corrupt or not supported
   3    anything else: memory, a full context, output that cannot be written
   4    certify --check, verify, selftest, trace: not what was expected
+  5    selftest: nothing has failed, but checks were skipped for want of time
   10   doctor: something is wrong with the model and can be put right
   11   doctor: something of the model is lost
   12   doctor: cannot tell

@@ -2,37 +2,37 @@
 // Certain cures are taken first, since a trial tells nothing while something else makes nonsense of
 // all texts. Then one factor after the other: the best hypothesis of a factor is kept where it
 // makes the text clearly more probable, until a round keeps none. Pairs are tried only where no
-// single hypothesis brings sense. One thread; trials use the team.
+// single hypothesis brings sense. What was kept must then be proven (proof.hpp), or it is no
+// finding. One thread; trials use the team.
 #include "doctor/diagnose.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <utility>
 
-#include "doctor/hypotheses.hpp"
+#include "doctor/hypotheses/hypotheses.hpp"
+#include "doctor/proof.hpp"
 #include "doctor/static_checks.hpp"
+#include "doctor/trials.hpp"
+#include "doctor/verdict.hpp"
 #include "formats/i2s_detector.hpp"
-#include "runtime/convert_hints.hpp"
 
 namespace bittern::doctor {
 namespace {
 
 using formats::Checkpoint;
 
-constexpr double kSense = 1.0;       // nats per token that the order of words must be worth
 constexpr double kClearSense = 3.0;  // above, what is destructive has not happened
-/// What a text may cost at most, in parts of what it costs a model that knows nothing. Broken
-/// models are often sure of the wrong thing, so that shuffled words cost them even more.
-constexpr double kMostCost = 0.65, kClearCost = 0.45;
+constexpr double kClearCost = 0.45;
 constexpr double kClearlyBetter = 0.05;  // nats per token
 constexpr double kSmallGain = 0.01;      // a smaller one is not worth a second look
 constexpr std::uint64_t kSmallFile = std::uint64_t{64} << 20;
-constexpr int kMostRounds = 4;
-
-bool Sensible(const Probe& probe) {
-  return probe.order_gain >= kSense && probe.nats() <= kMostCost * probe.uniform;
-}
+constexpr double kLeastOfPair = 0.3;  // what brings sense gains at least so much at once
+constexpr int kMostRounds = 6;
+constexpr std::size_t kMostRejected = 3;
 
 class Search {
  public:
@@ -46,15 +46,15 @@ class Search {
 
   void TakeStatic(const Checkpoint& file);
   void TryFactors();
+  void TryRounds();
   bool TryRound();
   void TryPairs();
   void TryToLoad();
-  void Judge();
+  void Prove();
+  [[nodiscard]] bool GainsOnMoreText();
+  void NameHarm();
   void Keep(const Hypothesis& hypothesis, Probe probe, std::string evidence);
-  void AddUndecided();
   [[nodiscard]] std::vector<Hypothesis> OpenHypotheses();
-  [[nodiscard]] std::optional<Probe> Try(const std::vector<Edit>& edits, bool order = false,
-                                         bool more = false);
   [[nodiscard]] bool IsClear(const Hypothesis& hypothesis, const Gain& gain);
   [[nodiscard]] double Seconds() const {
     return std::chrono::duration<double>(Clock::now() - start_).count();
@@ -64,41 +64,29 @@ class Search {
   void Say(std::string_view what) const {
     if (options_.on_progress) options_.on_progress(what);
   }
-  [[nodiscard]] bool MakesSense() const { return now_ && Sensible(*now_); }
+  [[nodiscard]] bool MakesSense() const { return now_ && MakesSomeSense(*now_); }
 
   const Opener& open_;
   const std::string& path_;
   const DiagnoseOptions& options_;
   Clock::time_point start_ = Clock::now();
   Diagnosis found_;
+  Trials trials_{open_, found_.edits, options_.num_threads};
   std::optional<Probe> now_;       // of the reading so far
   std::optional<Probe> now_more_;  // the same with more text, where that was wanted
-  std::string last_error_;         // of the last trial that did not run
-  bool small_ = false, trained_ = true, lost_ = false;
+  std::vector<PartCost> costs_;    // of the reading that hypotheses were last made for
+  std::vector<Step> steps_;        // kept because the text gained
+  std::size_t certain_ = 0, certain_edits_ = 0;  // findings and edits before those
+  std::set<std::string> rejected_;               // causes that gained and left no sense
+  Evidence evidence_;
+  bool small_ = false;
 };
-
-/// Runs the reading so far with more edits.
-std::optional<Probe> Search::Try(const std::vector<Edit>& further, bool order, bool more) {
-  std::vector<Edit> edits = found_.edits;
-  edits.insert(edits.end(), further.begin(), further.end());
-  auto file = OpenReading(open_, edits);
-  if (!file) {
-    last_error_ = file.error().message;
-    return std::nullopt;
-  }
-  ++found_.trials;
-  auto probe = RunProbe(*std::move(file),
-                        {.num_threads = options_.num_threads, .order = order, .more = more});
-  if (probe) return *std::move(probe);
-  last_error_ = probe.error().message;
-  return std::nullopt;
-}
 
 /// Findings of the static checks; cures are taken at once. A cure can make more visible.
 void Search::TakeStatic(const Checkpoint& file) {
   const auto take = [&](std::vector<Cure> cures) {
     for (Cure& cure : cures) {
-      lost_ = lost_ || !cure.finding.curable;
+      evidence_.lost = evidence_.lost || !cure.finding.curable;
       found_.findings.push_back(std::move(cure.finding));
       found_.edits.insert(found_.edits.end(), cure.edits.begin(), cure.edits.end());
     }
@@ -113,7 +101,7 @@ void Search::TakeStatic(const Checkpoint& file) {
   }
   if (file.metadata().Find("ternary.layout") != nullptr) return;
   const auto evidence = formats::WeighI2sLayouts(file);
-  trained_ = evidence.neurons == 0 || evidence.LooksTrained();
+  evidence_.trained = evidence.neurons == 0 || evidence.LooksTrained();
   const auto layout = evidence.Layout();
   if (!layout || *layout == quant::TernaryLayout::kI2sX86) return;
   const std::string name(quant::CodecOf(*layout).name.substr(std::string_view("i2_s:").size()));
@@ -133,14 +121,19 @@ void Search::Keep(const Hypothesis& hypothesis, Probe probe, std::string evidenc
   found_.edits.push_back(hypothesis.edit);
   now_ = std::move(probe);
   now_more_.reset();
-  if (auto again = Try({}, /*order=*/true)) now_ = std::move(again);
+  if (auto again = trials_.Run({}, {.order = true})) now_ = std::move(again);
 }
 
 /// Hypotheses about the reading so far.
 std::vector<Hypothesis> Search::OpenHypotheses() {
   const auto file = OpenReading(open_, found_.edits);
   if (!file) return {};
-  return HypothesesFor(*file, small_);
+  costs_.clear();
+  if (small_ && now_) {
+    Say("leaving out parts of layers");
+    costs_ = CostsOfParts(*now_, &trials_, *file);
+  }
+  return HypothesesFor(*file, small_, SuspectsOf(costs_));
 }
 
 /// Whether the gain is more than chance. Small ones, also of changes that the file itself speaks
@@ -148,8 +141,8 @@ std::vector<Hypothesis> Search::OpenHypotheses() {
 bool Search::IsClear(const Hypothesis& hypothesis, const Gain& gain) {
   if (gain.clear) return true;
   if (!small_ || gain.nats < (hypothesis.likely ? kSmallGain / 10 : kSmallGain)) return false;
-  if (!now_more_) now_more_ = Try({}, /*order=*/false, /*more=*/true);
-  const auto more = Try({hypothesis.edit}, /*order=*/false, /*more=*/true);
+  if (!now_more_) now_more_ = trials_.Run({}, {.more = true});
+  const auto more = trials_.Run({hypothesis.edit}, {.more = true});
   if (!now_more_ || !more) return false;
   const Gain again = GainOfMore(*now_more_, *more);
   return again.clear || (hypothesis.likely && again.nats > kSmallGain / 10);
@@ -158,26 +151,35 @@ bool Search::IsClear(const Hypothesis& hypothesis, const Gain& gain) {
 /// Keeps the best hypothesis of the factor that gains most. False if none gains clearly.
 bool Search::TryRound() {
   const bool sense = now_->order_gain >= kClearSense && now_->nats() <= kClearCost * now_->uniform;
+  const bool making_sense = MakesSense();
+  const std::size_t text = now_->best();
   const Hypothesis* best = nullptr;
   std::optional<Probe> best_probe;
   double best_gain = 0;
   const auto hypotheses = OpenHypotheses();
   for (const Hypothesis& hypothesis : hypotheses) {
-    if (hypothesis.destructive && sense) continue;
+    if ((hypothesis.destructive && sense) || rejected_.contains(hypothesis.cause)) continue;
     if (TimeIsUp()) {
       found_.undecided.push_back("The time was up before all hypotheses had been tried.");
       break;
     }
     Say("trying: " + hypothesis.cure);
-    auto probe = Try({hypothesis.edit});
+    // Where there is sense, the text known best tells soon what is not worth more.
+    if (sense) {
+      const auto quick = trials_.Run({hypothesis.edit}, {.only = text});
+      const double least = hypothesis.likely ? kSmallGain / 10 : kSmallGain;
+      if (!quick || now_->nats() - quick->texts[text].per_token() < least) continue;
+    }
+    auto probe = trials_.Run({hypothesis.edit});
     if (!probe) continue;
     const Gain gain = GainOf(*now_, *probe);
     // Of one factor the likelier come first: a later one must be clearly better.
     const bool rival = best != nullptr && best->factor == hypothesis.factor;
     const double margin = rival ? kClearlyBetter : 0;
-    // What the file speaks for comes before what only the text speaks for.
-    const bool goes_before = best != nullptr && hypothesis.likely && !best->likely;
-    if (best != nullptr && best->likely && !hypothesis.likely) continue;
+    // What the file speaks for comes before what only the text speaks for; but where all is
+    // nonsense, what brings sense is the cause.
+    const bool goes_before = making_sense && best != nullptr && hypothesis.likely && !best->likely;
+    if (making_sense && best != nullptr && best->likely && !hypothesis.likely) continue;
     // A text that is known by heart cannot tell 8 times from 16 times: then all texts decide.
     const bool tells = rival && gain.nats > best_gain - margin &&
                        probe->nats_of_all() < best_probe->nats_of_all() - kClearlyBetter;
@@ -195,32 +197,44 @@ bool Search::TryRound() {
   // A better guess of one that still makes no sense proves little.
   const std::size_t findings = found_.findings.size();
   const std::optional<Probe> before = now_;
+  const std::string best_cause = best->cause;
   Keep(*best, *std::move(best_probe), evidence);
-  if (MakesSense() || Sensible(*before)) return true;
+  if (MakesSense() || MakesSomeSense(*before)) {
+    steps_.push_back({*before, *now_, best->likely, best->parts});
+    return true;
+  }
   found_.findings.resize(findings);
   found_.edits.pop_back();
   now_ = before;
   now_more_.reset();
-  return false;
+  // Another may bring sense: what the file seems to speak for went before it.
+  rejected_.insert(best_cause);
+  return rejected_.size() <= kMostRejected;
 }
 
 /// Two destructive faults hide each other.
 void Search::TryPairs() {
+  const std::size_t text = now_->best();
   const auto hypotheses = OpenHypotheses();
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
     for (std::size_t k = i + 1; k < hypotheses.size(); ++k) {
       const Hypothesis &a = hypotheses[i], &b = hypotheses[k];
-      if (a.factor == b.factor || !(a.destructive || b.destructive)) continue;
+      if (a.factor == b.factor || a.alone || b.alone) continue;
+      if (!a.destructive && !b.destructive) continue;
       if (TimeIsUp()) return;
       Say("trying: " + a.cure + " and " + b.cure);
-      const auto probe = Try({a.edit, b.edit}, /*order=*/true);
-      if (!probe || !Sensible(*probe) || !GainOf(*now_, *probe).clear) continue;
+      const auto quick = trials_.Run({a.edit, b.edit}, {.only = text});
+      if (!quick || now_->nats() - quick->texts[text].per_token() < kLeastOfPair) continue;
+      const auto probe = trials_.Run({a.edit, b.edit}, {.order = true});
+      if (!probe || !MakesSomeSense(*probe) || !GainOf(*now_, *probe).clear) continue;
       const std::string evidence = fmt::format(
           "With both changes a text that the model knows costs {:.2f} nats per token "
           "instead of {:.2f}.",
           probe->nats(), now_->nats());
+      const Probe before = *now_;
       Keep(a, *probe, evidence);
       Keep(b, *probe, evidence);
+      steps_.push_back({before, *now_, false, {}});
       return;
     }
   }
@@ -228,15 +242,15 @@ void Search::TryPairs() {
 
 /// The file does not load as it is: the hypothesis with which it does, and knows the texts best.
 void Search::TryToLoad() {
-  const std::string why = last_error_;
+  const std::string why = trials_.last_error();
   const auto hypotheses = OpenHypotheses();
   const Hypothesis* best = nullptr;
   std::optional<Probe> best_probe;
   for (const Hypothesis& hypothesis : hypotheses) {
     if (TimeIsUp()) break;
     Say("trying: " + hypothesis.cure);
-    auto probe = Try({hypothesis.edit}, /*order=*/true);
-    if (!probe || !Sensible(*probe)) continue;
+    auto probe = trials_.Run({hypothesis.edit}, {.order = true});
+    if (!probe || !MakesSomeSense(*probe)) continue;
     if (best_probe && best_probe->nats() <= probe->nats()) continue;
     best = &hypothesis;
     best_probe = std::move(probe);
@@ -244,135 +258,113 @@ void Search::TryToLoad() {
   if (best != nullptr) {
     Keep(*best, *std::move(best_probe), "Without it the model does not run: " + why + ".");
   }
-  last_error_ = why;
+  trials_.set_last_error(why);
+}
+
+void Search::TryRounds() {
+  for (int round = 0; round < kMostRounds && TryRound(); ++round) {
+  }
+}
+
+/// Of so many readings one gains by chance, on one text.
+bool Search::GainsOnMoreText() {
+  const bool likely = std::ranges::all_of(steps_, &Step::likely);
+  const auto after = trials_.Run({}, {.more = true});
+  const std::vector<Edit> all = std::exchange(found_.edits, {});
+  found_.edits.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(certain_edits_));
+  const auto before = trials_.Run({}, {.more = true});
+  found_.edits = all;
+  if (!before) return after.has_value();  // as it was it did not run
+  return after && (likely || GainOfMore(*before, *after).certain);
+}
+
+/// Takes back what gained but is not proven: it is no cause, and a file mended so has more faults.
+void Search::Prove() {
+  const auto cured = OpenReading(open_, found_.edits);
+  if (steps_.empty() || !cured) return;
+  if (small_) costs_ = CostsOfParts(*now_, &trials_, *cured);
+  std::string doubt = DoubtAbout(steps_, costs_);
+  if (doubt.empty() && small_ && !GainsOnMoreText()) doubt = "other texts gain nothing by it";
+  if (doubt.empty()) return;
+  found_.undecided.push_back(fmt::format(
+      "Other readings were tried, and some make the text more probable ({:.2f} nats per token "
+      "instead of {:.2f}), but none is the cause: {}.",
+      steps_.back().after.nats(), steps_.front().before.nats(), doubt));
+  found_.findings.resize(certain_);
+  found_.edits.resize(certain_edits_);
+  now_ = steps_.front().before;
+  now_more_.reset();
+  if (const auto file = OpenReading(open_, found_.edits); file && small_) {
+    costs_ = CostsOfParts(*now_, &trials_, *file);
+  }
+}
+
+/// Names the part of a layer that the model does better without.
+void Search::NameHarm() {
+  const PartCost* harm = HarmOf(*now_, costs_);
+  if (harm == nullptr) return;
+  const auto [layer, attention] = harm->part;
+  found_.findings.push_back(
+      {"harmful_part",
+       fmt::format("The {} of layer {} is damaged.", attention ? "attention" : "feed-forward part",
+                   layer),
+       fmt::format("Without it the text costs {:.2f} nats per token less; in a sound model every "
+                   "part helps. Which of the tensors blk.{}.{} it is cannot be told.",
+                   -harm->nats, layer, attention ? "attn_*" : "ffn_*"),
+       "fetch or make the file again", false});
+  evidence_.lost = true;
 }
 
 void Search::TryFactors() {
-  now_ = Try({}, /*order=*/true);
+  now_ = trials_.Run({}, {.order = true});
   if (!now_) TryToLoad();
   if (!now_) {
-    found_.findings.push_back({"does_not_run", "The model does not run.", last_error_ + ".",
-                               "fetch or make the file again", false});
-    lost_ = true;
+    found_.findings.push_back({"does_not_run", "The model does not run.",
+                               trials_.last_error() + ".", "fetch or make the file again", false});
+    evidence_.lost = true;
     return;
   }
   found_.nats_before = now_->nats();
+  found_.nats_expected = now_->texts[now_->best()].per_token() - now_->excess().nats;
   found_.uniform = now_->uniform;
-  const bool random = !MakesSense() && !trained_;
-  for (int round = 0; round < kMostRounds && !random && TryRound(); ++round) {
-  }
-  if (!MakesSense() && !random && small_) {
-    TryPairs();
-    for (int round = 0; round < kMostRounds && MakesSense() && TryRound(); ++round) {
+  certain_ = found_.findings.size();
+  certain_edits_ = found_.edits.size();
+  // A large file of random numbers would take long to no end.
+  const bool random = !MakesSense() && !evidence_.trained && !small_;
+  const bool known = !evidence_.known_as.empty() && found_.findings.empty();
+  if (!random && !known) {
+    TryRounds();
+    if (!MakesSense() && small_ && evidence_.trained && HarmOf(*now_, costs_) == nullptr) {
+      TryPairs();
+      if (MakesSense()) TryRounds();
     }
+    Prove();
+    if (found_.findings.size() == certain_) NameHarm();
   }
   found_.nats_after = now_->nats();
-}
-
-void Search::AddUndecided() {
-  if (!trained_) {
-    found_.undecided.push_back(
-        "The weights look like random numbers: no neuron has more zeros than chance gives it. "
-        "Whether "
-        "they mean anything cannot be judged.");
-  } else {
-    found_.undecided.push_back(fmt::format(
-        "The text that this model knows best costs it {:.2f} nats per token, where a model "
-        "that knows nothing pays {:.2f}, and the order of its words is worth {:.2f}; no "
-        "hypothesis changed that.",
-        now_->nats(), now_->uniform, now_->order_gain));
-  }
-}
-
-void Search::Judge() {
-  const std::size_t faults = found_.findings.size();
-  if (lost_) {
-    found_.verdict = Verdict::kIncurable;
-    const auto worst = std::ranges::find(found_.findings, false, &Finding::curable);
-    std::rotate(found_.findings.begin(), worst, worst + 1);
-    found_.summary = found_.findings.front().cause;
-  } else if (!MakesSense()) {
-    found_.verdict = Verdict::kCannotTell;
-    AddUndecided();
-    found_.summary = faults == 0
-                         ? "Nothing is wrong with the file's form, but its text makes no sense "
-                           "in any reading that was tried."
-                         : found_.findings.front().cause;
-    if (!trained_) {
-      found_.summary =
-          "The weights look random, so whether the model makes sense cannot be judged.";
-    }
-  } else if (faults != 0) {
-    found_.verdict = Verdict::kCurable;
-    found_.summary = found_.findings.front().cause;
-  } else {
-    found_.verdict = Verdict::kHealthy;
-    found_.summary = "Nothing is wrong.";
-  }
 }
 
 Diagnosis Search::Run() {
   if (const auto file = open_()) {
     small_ = file->file_bytes() <= kSmallFile;
+    if (options_.identify) evidence_.known_as = options_.identify(*file);
     TakeStatic(*file);
   } else {
     found_.findings.push_back(FindingOfUnreadable(path_, file.error()));
-    lost_ = true;
+    evidence_.lost = true;
   }
-  if (!lost_) TryFactors();
-  Judge();
+  if (!evidence_.lost) TryFactors();
+  evidence_.probe = now_ ? &*now_ : nullptr;
+  found_.trials = trials_.count();
+  Judge(evidence_, &found_);
   found_.seconds = Seconds();
   return std::move(found_);
 }
 
-/// The target that keeps the format of the ternary weights.
-std::string TargetOf(const Checkpoint& file) {
-  for (const formats::Tensor& tensor : file.tensors()) {
-    if (!tensor.name.ends_with("ffn_down.weight")) continue;
-    if (tensor.format == quant::WeightFormat::kHfPacked || tensor.quantize_absmean) {
-      return file.kind().starts_with("GGUF") ? "i2_s" : "safetensors";
-    }
-    const auto* codec = quant::DefaultCodec(tensor.format);
-    if (codec != nullptr) return std::string(codec->name);
-  }
-  return "i2_s";
-}
-
 }  // namespace
-
-std::string_view VerdictName(Verdict verdict) noexcept {
-  switch (verdict) {
-    case Verdict::kHealthy:
-      return "healthy";
-    case Verdict::kCurable:
-      return "curable";
-    case Verdict::kIncurable:
-      return "incurable";
-    case Verdict::kCannotTell:
-      return "cannot_tell";
-  }
-  return "";
-}
 
 Diagnosis Diagnose(const Opener& open, const std::string& path, const DiagnoseOptions& options) {
   return Search(open, path, options).Run();
-}
-
-Result<formats::ConvertReport> WriteCured(const Opener& open, const Diagnosis& diagnosis,
-                                          const std::string& out, bool overwrite) {
-  if (diagnosis.verdict != Verdict::kCurable) {
-    return Fail(ErrorCode::kInvalidArgument, diagnosis.verdict == Verdict::kHealthy
-                                                 ? "nothing is wrong, so nothing was written"
-                                                 : "no cure is known, so nothing was written");
-  }
-  const auto file = BITTERN_TRY(OpenReading(open, diagnosis.edits));
-  formats::ConvertOptions options;
-  options.to = TargetOf(file);
-  options.prove = true;
-  options.overwrite = overwrite;
-  Decisions ignored;
-  options.hints = runtime::HintsFor(file, &ignored);
-  return formats::Convert(file, out, options);
 }
 
 }  // namespace bittern::doctor

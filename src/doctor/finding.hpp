@@ -12,10 +12,11 @@
 namespace bittern::doctor {
 
 enum class Verdict {
-  kHealthy,     ///< nothing is wrong, as far as can be told
-  kCurable,     ///< something is wrong, and what puts it right is known
-  kIncurable,   ///< something is lost; only another copy of the file helps
-  kCannotTell,  ///< no reading makes sense: random weights, or a fault that is not known
+  kHealthy,       ///< nothing is wrong: this is known, not only not refuted
+  kNothingFound,  ///< nothing was found, which is less than that nothing is wrong
+  kCurable,       ///< something is wrong, and what puts it right is known
+  kIncurable,     ///< something is lost; only another copy of the file helps
+  kCannotTell,    ///< no reading makes sense: random weights, or a fault that is not known
 };
 [[nodiscard]] std::string_view VerdictName(Verdict verdict) noexcept;
 
@@ -40,6 +41,13 @@ struct Cure {
   std::vector<Edit> edits;
 };
 
+/// A layer's attention or feed-forward part.
+struct Part {
+  int layer = 0;
+  bool attention = false;
+  friend bool operator==(const Part&, const Part&) = default;
+};
+
 /// What might be wrong. Those of one factor exclude each other.
 struct Hypothesis {
   std::string factor;
@@ -49,6 +57,10 @@ struct Hypothesis {
   bool destructive = false;
   /// The file itself speaks for it: any gain is enough.
   bool likely = false;
+  /// About single matrices: there are too many of them for pairs.
+  bool alone = false;
+  /// What it is about, where that is not the whole model.
+  std::vector<Part> parts = {};
 };
 
 }  // namespace bittern::doctor

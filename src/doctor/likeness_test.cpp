@@ -77,7 +77,7 @@ TEST(Likeness, AnotherLayoutIsFound) {
 }
 
 TEST(Likeness, NormsAndShapes) {
-  Likeness found = Compared({AddToNorms(-1)});
+  Likeness found = Compared({ChangeNorms([](float x) { return x - 1; })});
   EXPECT_EQ(Said(found.unlike, "output_norm.weight"), "Each of its numbers is 1 less.");
   found = Compared({TurnMatrix("token_embd.weight", true)});
   EXPECT_NE(Said(found.unlike, "token_embd.weight").find("lies on its side"), std::string::npos);

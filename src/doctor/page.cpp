@@ -40,7 +40,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
   color: var(--badge); }
 .badge.healthy { background: var(--healthy); } .badge.curable { background: var(--curable); }
 .badge.incurable { background: var(--incurable); }
-.badge.cannot_tell { background: var(--cannot_tell); }
+.badge.cannot_tell, .badge.nothing_found { background: var(--cannot_tell); }
 .finding { border-left: 4px solid var(--incurable); padding-left: .9rem; margin: .9rem 0; }
 .finding.curable { border-color: var(--curable); }
 .soft { color: var(--soft); }
@@ -110,7 +110,7 @@ std::string FindingsSection(const PageInput& input) {
   } else if (found.verdict == Verdict::kCurable && !input.advice.empty()) {
     body += fmt::format("<p>{}</p>\n", Escaped(input.advice));
   }
-  return body.empty() ? "" : Section("What is wrong", "", body);
+  return body.empty() ? "" : Section("What was found", "", body);
 }
 
 std::string SenseSection(const Diagnosis& found) {

@@ -7,30 +7,37 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "doctor/probe_texts.hpp"
 #include "doctor/reading.hpp"
 #include "runtime/loaded_model.hpp"
 
 namespace bittern::doctor {
 
-/// Texts that models have met in one form or another: scripture, dictionary, plain prose.
-inline constexpr std::size_t kNumPlainTexts = 3;
-[[nodiscard]] const std::array<std::string_view, kNumPlainTexts>& ProbeTexts() noexcept;
 /// With the answers to plain questions in the model's own chat form, of which only the answers
 /// count. A model without a chat form has no such text, and its nats are empty.
 inline constexpr std::size_t kNumTexts = kNumPlainTexts + 1;
 
 /// One text's scores.
 struct TextProbe {
-  std::vector<double> nats;  ///< of each token
-  std::size_t bytes = 0;     ///< of the text
+  std::vector<double> nats;           ///< of each token
+  std::size_t bytes = 0;              ///< of the text
+  std::vector<double> expected = {};  ///< what the model itself expects each token to cost
 
   [[nodiscard]] double sum() const noexcept;
   [[nodiscard]] double per_token() const noexcept;
   [[nodiscard]] double per_byte() const noexcept;
+  /// How much more a token costs than the model expects, and how far chance carries that. A sound
+  /// model that reads its own kind of text is right about its doubt: about 0. A damaged one is sure
+  /// of what is wrong.
+  struct Excess {
+    double nats = 0, error = 0;
+  };
+  [[nodiscard]] Excess excess() const noexcept;
 };
 
 struct Probe {
@@ -43,6 +50,7 @@ struct Probe {
   /// The text with the fewest nats per byte; one without nats is never it.
   [[nodiscard]] std::size_t best() const noexcept;
   [[nodiscard]] double nats() const noexcept { return texts[best()].per_token(); }
+  [[nodiscard]] TextProbe::Excess excess() const noexcept { return texts[best()].excess(); }
   /// Nats per token, the mean of all texts.
   [[nodiscard]] double nats_of_all() const noexcept;
 };
@@ -52,6 +60,7 @@ struct Probe {
 struct Gain {
   double nats = 0;
   bool clear = false;
+  bool certain = false;  ///< more than chance gives the best of a hundred tries
 };
 [[nodiscard]] Gain GainOf(const Probe& a, const Probe& b) noexcept;
 /// The same of probes with ProbeOptions::more: smaller gains are clear.
@@ -59,8 +68,9 @@ struct Gain {
 
 struct ProbeOptions {
   int num_threads = 0;
-  bool order = false;  ///< also measure order_gain
-  bool more = false;   ///< longer texts, which tell small differences
+  bool order = false;                    ///< also measure order_gain
+  bool more = false;                     ///< longer texts, which tell small differences
+  std::optional<std::size_t> only = {};  ///< just this text; the others have no nats
 };
 
 /// Loads the reading and scores the texts. Errors: as LoadedModel::Load and eval::Score, e.g.

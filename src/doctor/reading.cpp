@@ -140,7 +140,7 @@ Edit ExchangeTensors(std::string a, std::string b) {
   };
 }
 
-Edit MapCodes(std::array<std::uint8_t, 4> map) {
+Edit MapCodes(std::array<std::uint8_t, 4> map, Chosen chosen) {
   return [=](Checkpoint* checkpoint) -> Result<void> {
     std::array<std::byte, 256> table;
     for (unsigned i = 0; i < 256; ++i) {
@@ -151,7 +151,7 @@ Edit MapCodes(std::array<std::uint8_t, 4> map) {
     Draft draft(*checkpoint);
     bool any = false;
     for (Tensor& tensor : draft.tensors) {
-      if (!HoldsI2s(tensor)) continue;
+      if (!HoldsI2s(tensor) || (chosen && !chosen(tensor.name))) continue;
       any = true;
       for (std::byte& byte : draft.Own(&tensor).first(CodeBytes(tensor))) {
         byte = table[std::to_integer<unsigned>(byte)];
@@ -206,19 +206,22 @@ Edit SetScale(std::string name, float scale) {
   };
 }
 
-Edit AddToNorms(float addend) {
+Edit ChangeNorms(std::function<float(float)> change, Chosen chosen) {
   return [=](Checkpoint* checkpoint) -> Result<void> {
     Draft draft(*checkpoint);
+    bool any = false;
     for (Tensor& tensor : draft.tensors) {
-      if (!IsNorm(tensor)) continue;
+      if (!IsNorm(tensor) || (chosen && !chosen(tensor.name))) continue;
+      any = true;
       const auto bytes = draft.Own(&tensor);
       for (std::size_t i = 0; i + 4 <= bytes.size(); i += 4) {
         float weight = 0;
         std::memcpy(&weight, bytes.data() + i, 4);
-        weight += addend;
+        weight = change(weight);
         std::memcpy(bytes.data() + i, &weight, 4);
       }
     }
+    if (!any) return DoesNotFit("there are no such norms");
     std::move(draft).Put(checkpoint);
     return {};
   };

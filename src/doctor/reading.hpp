@@ -37,8 +37,10 @@ using Opener = std::function<Result<formats::Checkpoint>()>;
 /// Exchanges two tensors by their names.
 [[nodiscard]] Edit ExchangeTensors(std::string a, std::string b);
 
+/// Which tensors an edit is about, by name; empty: all.
+using Chosen = std::function<bool(const std::string& name)>;
 /// Every two-bit code c of the I2_S tensors becomes map[c].
-[[nodiscard]] Edit MapCodes(std::array<std::uint8_t, 4> map);
+[[nodiscard]] Edit MapCodes(std::array<std::uint8_t, 4> map, Chosen chosen = {});
 
 /// The scale of a ternary tensor with one scale (I2_S, Hugging Face's packed weights); nullopt for
 /// others.
@@ -50,8 +52,8 @@ using Opener = std::function<Result<formats::Checkpoint>()>;
 /// Sets the scale of one tensor.
 [[nodiscard]] Edit SetScale(std::string name, float scale);
 
-/// Adds `addend` to every weight of every norm (F32 only).
-[[nodiscard]] Edit AddToNorms(float addend);
+/// Every weight w of a norm becomes change(w) (F32 only).
+[[nodiscard]] Edit ChangeNorms(std::function<float(float)> change, Chosen chosen = {});
 
 /// Another shape for a matrix: the dimensions exchanged; with `transpose` the values, too (F32, F16
 /// and BF16).

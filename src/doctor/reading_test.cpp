@@ -58,7 +58,7 @@ TEST(Reading, ScalesAndShapes) {
 TEST(Reading, NormsMove) {
   auto file = Open();
   const double mean = *MeanOf(*file.Find("output_norm.weight"));
-  ASSERT_TRUE(AddToNorms(-1)(&file));
+  ASSERT_TRUE(ChangeNorms([](float x) { return x - 1; })(&file));
   EXPECT_NEAR(*MeanOf(*file.Find("output_norm.weight")), mean - 1, 1e-6);
 }
 

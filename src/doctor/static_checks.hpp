@@ -19,6 +19,12 @@ namespace bittern::doctor {
 /// begin and end texts.
 [[nodiscard]] std::vector<Cure> CheckVocabulary(const formats::Checkpoint& checkpoint);
 
+/// The order of the merges of a byte-level tokenizer, and whether all are there.
+[[nodiscard]] std::vector<Cure> CheckMerges(const formats::Checkpoint& checkpoint);
+
+/// Matrices of a layer that do not go together as in all other layers.
+[[nodiscard]] std::vector<Cure> CheckPartners(const formats::Checkpoint& checkpoint);
+
 /// Values: codes, scales and norms that no training gives; copies; holes. Reads all ternary codes.
 [[nodiscard]] std::vector<Cure> CheckTensors(const formats::Checkpoint& checkpoint);
 

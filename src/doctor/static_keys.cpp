@@ -150,7 +150,10 @@ class KeyChecker {
         (Number("attention.head_count_kv") || key->shape[1] != q_rows)) {
       Expect("attention.head_count_kv", key->shape[1] / size, evidence);
     }
-    if (rotated && *rotated != size) Expect("rope.dimension_count", size, evidence);
+    for (const char* name :
+         {"rope.dimension_count", "attention.key_length", "attention.value_length"}) {
+      if (Number(name)) Expect(name, size, evidence);
+    }
   }
 
   void CheckOthers() {

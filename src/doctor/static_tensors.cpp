@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "base/hash.hpp"
+#include "doctor/hypotheses/hypotheses.hpp"
 #include "doctor/static_checks.hpp"
 #include "doctor/tensor_facts.hpp"
 #include "formats/display.hpp"
@@ -84,6 +86,20 @@ void CheckCodes(const Checkpoint& file, std::vector<Cure>* cures) {
                         fmt::format("{} of {} weights, in {}.", invalid, all, Named(damaged))));
 }
 
+/// A matrix of one value only carries nothing from its input to its output.
+void CheckEmpty(const Checkpoint& file, std::vector<Cure>* cures) {
+  std::vector<std::string> empty;
+  for (const Tensor& tensor : file.tensors()) {
+    const auto counts = CodeCounts(tensor);
+    if (!counts || tensor.num_elements() < 1024) continue;
+    const bool one_value = std::ranges::find(*counts, tensor.num_elements()) != counts->end();
+    if (one_value && (*counts)[0] == 0) empty.push_back(tensor.name);  // zero bytes: CheckCopies
+  }
+  if (empty.empty()) return;
+  cures->push_back(Lost("empty_matrix", "Matrices hold nothing: all of their weights are equal.",
+                        Named(empty) + "."));
+}
+
 void CheckScales(const Checkpoint& file, std::vector<Cure>* cures) {
   std::vector<std::string> bad;
   std::size_t scaled = 0, ones = 0;
@@ -126,7 +142,7 @@ void CheckNorms(const Checkpoint& file, std::vector<Cure>* cures) {
         absurd.push_back(fmt::format("{} (up to {:.3g})", name, size));
     }
   }
-  if (absurd.empty()) return;
+  if (absurd.empty() || NormsMayBeMisread(file)) return;
   cures->push_back(Lost("norm_absurd", "Norms have weights that no training makes.",
                         fmt::format("{}; the others of their kind lie around 1.", Named(absurd))));
 }
@@ -155,9 +171,13 @@ std::vector<Cure> CheckTensors(const Checkpoint& checkpoint) {
   std::vector<Cure> cures;
   CheckLoading(checkpoint, &cures);
   CheckCodes(checkpoint, &cures);
+  CheckEmpty(checkpoint, &cures);
   CheckScales(checkpoint, &cures);
   CheckCopies(checkpoint, &cures);
   CheckNorms(checkpoint, &cures);
+  // What is lost already needs no second name.
+  const bool lost = std::ranges::any_of(cures, [](const Cure& c) { return !c.finding.curable; });
+  if (!lost) std::ranges::move(CheckPartners(checkpoint), std::back_inserter(cures));
   return cures;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/byte_alphabet.hpp"
 #include "doctor/static_checks.hpp"
@@ -192,6 +193,10 @@ std::vector<Cure> CheckVocabulary(const Checkpoint& checkpoint) {
   if (kind && *kind == "gpt2") CheckSpelling(checkpoint, **tokens, &cures);
   for (const EndKey& end : kEnds) CheckEnd(checkpoint, **tokens, end, &cures);
   CheckPre(checkpoint, **tokens, &cures);
+  // Merges are spelled as tokens are: not looked at while those are wrong.
+  const bool spelled = std::ranges::none_of(
+      cures, [](const Cure& cure) { return cure.finding.id == "vocabulary_spelling"; });
+  if (spelled) std::ranges::move(CheckMerges(checkpoint), std::back_inserter(cures));
   return cures;
 }
 

@@ -47,6 +47,28 @@ double LogSumExp(std::span<const float> logits) noexcept {
   return largest + Log(sum);
 }
 
+double ExpectedNats(std::span<const float> logits) noexcept {
+  const double largest = *std::ranges::max_element(logits);
+  std::array<double, kLanes> sums = {}, weighted = {};
+  const auto add = [&](std::size_t i, std::size_t lane) {
+    const double below = std::max(logits[i] - largest, kLeast);
+    const double part = FastExp(below);
+    sums[lane] += part;
+    weighted[lane] += part * below;
+  };
+  std::size_t i = 0;
+  for (; i + kLanes <= logits.size(); i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) add(i + lane, lane);
+  }
+  for (; i < logits.size(); ++i) add(i, 0);
+  double sum = 0, mean = 0;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    sum += sums[lane];
+    mean += weighted[lane];
+  }
+  return std::max(0.0, Log(sum) - mean / sum);
+}
+
 TokenScore ScoreOf(std::span<const float> logits, std::int32_t token) noexcept {
   const auto index = static_cast<std::size_t>(token);
   const auto best = static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin());

@@ -17,6 +17,10 @@ struct TokenScore {
 /// is fixed, so that every machine gives the same bits.
 [[nodiscard]] double LogSumExp(std::span<const float> logits) noexcept;
 
+/// What the next token costs on average if the model is right about its own doubt: the entropy of
+/// its prediction in nats, 0 or more. As LogSumExp otherwise.
+[[nodiscard]] double ExpectedNats(std::span<const float> logits) noexcept;
+
 /// `token` is an index of `logits`. Thread-safe.
 [[nodiscard]] TokenScore ScoreOf(std::span<const float> logits, std::int32_t token) noexcept;
 

@@ -54,5 +54,19 @@ TEST(ScoreOf, ACertainTokenCostsNothing) {
   EXPECT_EQ(ScoreOf(logits, 1).nats, 0);
 }
 
+TEST(ExpectedNats, IsTheMeanOfWhatTokensCost) {
+  const std::vector<float> logits = {1, 2, -3, 0.5, 2,
+                                     0, 7, -1, 3,   2.5};  // more than one round of lanes
+  double mean = 0;
+  for (int token = 0; token < 10; ++token) {
+    const double nats = ScoreOf(logits, token).nats;
+    mean += std::exp(-nats) * nats;
+  }
+  EXPECT_NEAR(ExpectedNats(logits), mean, 1e-9);
+  const std::vector<float> flat(1000, 5.0f), sure = {0, 1e30f};
+  EXPECT_NEAR(ExpectedNats(flat), std::log(1000), 1e-9);
+  EXPECT_NEAR(ExpectedNats(sure), 0, 1e-9);
+}
+
 }  // namespace
 }  // namespace bittern::eval

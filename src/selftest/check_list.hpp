@@ -31,9 +31,10 @@ class CheckList {
     if (options_.on_progress) options_.on_progress(group + ": " + name);
     const auto begin = Clock::now();
     Outcome outcome{State::kSkipped, "the time was up"};
-    if (seconds() < options_.seconds) outcome = check();
+    const bool missed = seconds() >= options_.seconds;
+    if (!missed) outcome = check();
     report_.rows.push_back({std::move(group), std::move(name), outcome.state,
-                            std::move(outcome.detail), Seconds(Clock::now() - begin)});
+                            std::move(outcome.detail), missed, Seconds(Clock::now() - begin)});
   }
   [[nodiscard]] double seconds() const { return Seconds(Clock::now() - start_); }
   [[nodiscard]] const SelftestOptions& options() const noexcept { return options_; }

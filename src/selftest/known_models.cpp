@@ -4,7 +4,11 @@
 // repository changes with models/certificates.txt.
 #include "selftest/known_models.hpp"
 
+#include <algorithm>
 #include <array>
+
+#include "base/files/mapped_file.hpp"
+#include "base/sha256.hpp"
 
 namespace bittern::selftest {
 namespace {
@@ -15,8 +19,8 @@ KnownModel Pocket() {
   return {
       .name = "Pocket",
       .fingerprint = "ed66c252da0d4645771f6f3a40915872",
-      .file_bytes = 0,
-      .sha256 = "",
+      .file_bytes = 4909600,
+      .sha256 = "f604d5673224bc8059f5729a5f74a1142e1823ec1bf7fd3292e8dd6970ac202c",
       .certificate = {kCode, "e5a5f3c684a85721858e93fa638e97eb",
                       "2c698ee70b4ae1f7ef7949548e29cc7f"},
       .texts = {{"What is a tern?", true,
@@ -38,8 +42,8 @@ KnownModel FirstPocket() {
   return {
       .name = "pocket-8m",
       .fingerprint = "0ff53e28b3e51085d99e39666e96932e",
-      .file_bytes = 0,
-      .sha256 = "",
+      .file_bytes = 4906304,
+      .sha256 = "39b706240ae96a20b4002dc5eec8825f976b3d9c4cc8c0c3eee69f027a8674de",
       .certificate = {kCode, "977b146a70e3c5a0bfe54bc469d1d705",
                       "2b7d94f4dee3b365a59030f380e3beec"},
       .texts =
@@ -63,8 +67,8 @@ KnownModel FirstPocket() {
 KnownModel Kjv() {
   return {.name = "kjv-5m",
           .fingerprint = "421b32b92167f6b0ff1fc1e1b35e08f8",
-          .file_bytes = 0,
-          .sha256 = "",
+          .file_bytes = 3469440,
+          .sha256 = "74c52d3928600a13bf006f38011932a0666ec5b7cda0fb7466ba3e2d315b5d68",
           .certificate = {kCode, "aedae45945aec16e95f3eda05f7a0b2f",
                           "2655c1610fe6c61b347667fcb532f8ab"},
           .texts = {{"In the beginning", false,
@@ -97,6 +101,24 @@ KnownModel Official() {
 const std::vector<KnownModel>& KnownModels() {
   static const std::vector<KnownModel> models = {Pocket(), FirstPocket(), Kjv(), Official()};
   return models;
+}
+
+const KnownModel* KnownByFile(const formats::Checkpoint& file) {
+  const auto& models = KnownModels();
+  const auto sized = [&](const KnownModel& known) { return known.file_bytes == file.file_bytes(); };
+  const auto known = std::ranges::find_if(models, sized);
+  if (known == models.end()) return nullptr;
+  const auto mapped = MappedFile::Open(file.path());
+  if (!mapped) return nullptr;
+  Sha256 hash;
+  hash.Add(mapped->bytes());
+  if (!mapped->CheckUnchanged() || hash.Hex() != known->sha256) return nullptr;
+  return &*known;
+}
+
+std::string NameOfKnownFile(const formats::Checkpoint& file) {
+  const KnownModel* known = KnownByFile(file);
+  return known == nullptr ? std::string() : std::string(known->name);
 }
 
 const std::vector<TokenVector>& Llama3Vectors() {

@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "formats/checkpoint.hpp"
 
 namespace bittern::selftest {
 
@@ -39,6 +42,11 @@ inline constexpr std::string_view kRelativityPassage =
     "space are relative.";
 
 [[nodiscard]] const std::vector<KnownModel>& KnownModels();
+/// The model whose file this is, byte by byte; null where it is none of these, or not one file.
+/// Reads the file where a known one has its size.
+[[nodiscard]] const KnownModel* KnownByFile(const formats::Checkpoint& file);
+/// Its name; empty where there is none.
+[[nodiscard]] std::string NameOfKnownFile(const formats::Checkpoint& file);
 
 /// A text and its tokens in LLaMA-3's vocabulary, without BOS.
 struct TokenVector {

@@ -7,9 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/files/mapped_file.hpp"
 #include "base/hash.hpp"
-#include "base/sha256.hpp"
 #include "kernels/registry.hpp"
 #include "model/load/fingerprint.hpp"
 #include "runtime/certify/certify.hpp"
@@ -86,25 +84,9 @@ Outcome ModelChecks::Load() {
                                   static_cast<double>(model_->model.num_parameters()) / 1e6)};
 }
 
-/// SHA-256 of a file of one part.
-Result<std::string> HashOfFile(const std::string& path) {
-  const auto file = BITTERN_TRY(MappedFile::Open(path));
-  Sha256 hash;
-  hash.Add(file.bytes());
-  BITTERN_TRY(file.CheckUnchanged());
-  return hash.Hex();
-}
-
 Outcome ModelChecks::Identify() {
-  const formats::Checkpoint& file = model_->model.checkpoint();
-  const auto is_sized = [&](const KnownModel& known) { return known.file_bytes == bytes_; };
-  if (const auto sized = std::ranges::find_if(KnownModels(), is_sized);
-      sized != KnownModels().end()) {
-    const auto hash = HashOfFile(file.path());
-    if (!hash) return Failed(hash.error());
-    if (*hash == sized->sha256) known_ = &*sized;
-  }
-  if (bytes_ <= kSmallFile) {
+  known_ = KnownByFile(model_->model.checkpoint());
+  if (known_ == nullptr && bytes_ <= kSmallFile) {
     auto pool = ThreadPool::Create(std::max(1, DefaultThreadCount()));
     if (!pool) return Failed(pool.error());
     const auto print = model::FingerprintOf(model_->model, *pool);

@@ -75,6 +75,10 @@ bool Report::ok() const noexcept {
   return std::ranges::none_of(rows, [](const Row& row) { return row.state == State::kFailed; });
 }
 
+bool Report::complete() const noexcept {
+  return std::ranges::none_of(rows, [](const Row& row) { return row.missed; });
+}
+
 Report RunSelftest(const SelftestOptions& options) {
   Report report;
   CheckList list(options, &report);

@@ -3,6 +3,7 @@
 // be opened, a model whose text is not the known one.
 #include "selftest/selftest.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 
 #include "kernels/registry.hpp"
 #include "selftest/kernel_results.hpp"
+#include "selftest/known_models.hpp"
 
 namespace bittern::selftest {
 namespace {
@@ -73,6 +75,7 @@ TEST(Selftest, KnownModelPasses) {
     EXPECT_TRUE(row.state == State::kOk || row.group == "machine") << row.name << row.detail;
   }
   EXPECT_TRUE(report.ok());
+  EXPECT_TRUE(report.complete());
   ASSERT_NE(RowOf(report, "loop detector"), nullptr);
   EXPECT_THAT(RowOf(report, "loop detector")->detail, HasSubstr("this model's own"));
 }
@@ -99,9 +102,26 @@ TEST(Selftest, ModelThatDoesNotOpenFails) {
 }
 
 TEST(Selftest, WhatDoesNotFitIntoTheTimeIsSkipped) {
-  const auto report = RunSelftest({.seconds = 0});
-  for (const Row& row : report.rows) EXPECT_EQ(row.state, State::kSkipped);
+  const auto open = [] { return formats::Checkpoint::Open(kModel); };
+  const auto report = RunSelftest({.given = open, .seconds = 0});
+  for (const Row& row : report.rows) {
+    EXPECT_EQ(row.state, State::kSkipped);
+    EXPECT_TRUE(row.missed);
+  }
   EXPECT_TRUE(report.ok());
+  EXPECT_FALSE(report.complete());
+  ASSERT_NE(RowOf(report, "loading"), nullptr);
+}
+
+TEST(KnownModels, AreFoundByTheirFiles) {
+  for (const char* name : {"kjv-5m", "pocket-8m", "pocket-2"}) {
+    const auto file =
+        formats::Checkpoint::Open(fmt::format("{}/models/{}-i2s.gguf", BITTERN_SOURCE_DIR, name));
+    EXPECT_NE(NameOfKnownFile(*file), "") << name;
+  }
+  const auto other =
+      formats::Checkpoint::Open(BITTERN_SOURCE_DIR "/tests/doctor/llama-1m-i2s.gguf");
+  EXPECT_EQ(KnownByFile(*other), nullptr);
 }
 
 }  // namespace

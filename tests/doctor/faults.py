@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fault kit: every kind of fault that made people's models talk nonsense, planted in a healthy file.
 
-A fault is a function that changes a GgufFile and returns what doctor has to say: the verdict and the ids of
-findings, one of which must be there. `raw` faults change the bytes of the written file instead.
+A fault is a function that changes a GgufFile, at a place that the file's `draw` picks. Its decorator says what doctor has
+to say where it knows: the verdict and the ids of findings, one of which must be there. `raw` faults change the bytes of
+the written file instead. faults_more.py has those that doctor does not always see.
 """
 import math
 import struct
@@ -97,9 +98,10 @@ def codes_twos_complement(model):
 @fault("incurable", "invalid_codes")
 def codes_damaged(model):
     """code 3 in a few weights"""
-    t = model.ternary()[5]
+    t = model.matrix()
     codes = bytearray(t.codes)
-    for i in range(100, 140):
+    at = model.draw.randrange(len(codes) - 40)
+    for i in range(at, at + 40):
         codes[i] = 0xff
     t.codes = codes
 
@@ -130,25 +132,25 @@ def scales_one(model):
 @fault("incurable", "scale_lost")
 def scale_zero(model):
     """one scale is 0"""
-    model.ternary()[3].scale = 0.0
+    model.matrix().scale = 0.0
 
 
 @fault("incurable", "scale_lost")
 def scale_nan(model):
     """one scale is not a number"""
-    model.ternary()[4].scale = math.nan
+    model.matrix().scale = math.nan
 
 
 @fault("curable", "scale")
 def scale_times_16(model):
     """one scale is 16 times too large"""
-    model["blk.1.ffn_down.weight"].scale *= 16
+    model.matrix().scale *= 16
 
 
 @fault("curable", "scale")
 def scale_by_127(model):
     """one scale is divided by 127"""
-    model["blk.1.attn_output.weight"].scale /= 127
+    model.matrix().scale /= 127
 
 
 @fault("curable", "exchanged")
@@ -161,7 +163,8 @@ def gate_and_up(model):
 @fault("curable", "exchanged")
 def gate_and_up_once(model):
     """gate and up exchanged in one layer"""
-    model.swap("blk.1.ffn_gate.weight", "blk.1.ffn_up.weight")
+    i = model.layer()
+    model.swap(f"blk.{i}.ffn_gate.weight", f"blk.{i}.ffn_up.weight")
 
 
 @fault("curable", "exchanged")
@@ -180,23 +183,25 @@ def q_and_output(model):
 
 @fault("curable", "layers")
 def layers_exchanged(model):
-    """layers 1 and 2 exchanged"""
+    """two neighbouring layers exchanged"""
+    i = model.layer(last=True)
     for t in model.tensors:
         name = t.name.decode()
-        if name.startswith("blk.1."):
-            model.swap(name, name.replace("blk.1.", "blk.2."))
+        if name.startswith(f"blk.{i}."):
+            model.swap(name, name.replace(f"blk.{i}.", f"blk.{i + 1}."))
 
 
 @fault("incurable", "duplicate")
 def tensor_copied(model):
     """a tensor is a copy of another"""
-    model["blk.2.ffn_up.weight"].data = bytearray(model["blk.1.ffn_up.weight"].data)
+    i = model.layer(last=True)
+    model[f"blk.{i + 1}.ffn_up.weight"].data = bytearray(model[f"blk.{i}.ffn_up.weight"].data)
 
 
 @fault("incurable", "hole")
 def tensor_of_zeros(model):
     """a tensor holds zero bytes: a hole in a download"""
-    t = model["blk.1.ffn_up.weight"]
+    t = model.matrix()
     t.data = bytearray(len(t.data))
     t.scale = 0.05
 
@@ -223,7 +228,7 @@ def rows_permuted(model):
 @fault("incurable", "norm_absurd")
 def norm_huge(model):
     """a norm is 10,000 times too large"""
-    t = model["blk.1.attn_norm.weight"]
+    t = model.norm()
     t.set_floats([10000 * x for x in t.floats()])
 
 
@@ -238,7 +243,7 @@ def norms_less_one(model):
 @fault("incurable", "not_finite")
 def norm_nan(model):
     """a norm holds a number that is not finite"""
-    t = model["blk.1.ffn_norm.weight"]
+    t = model.norm()
     values = t.floats()
     values[7] = math.nan
     t.set_floats(values)
@@ -266,7 +271,8 @@ def embedding_transposed(model):
 @fault("incurable", "missing_tensor", "tensors")
 def tensor_missing(model):
     """a norm is missing"""
-    model.tensors = [t for t in model.tensors if t.name != b"blk.1.ffn_norm.weight"]
+    lost = model.norm()
+    model.tensors = [t for t in model.tensors if t is not lost]
 
 
 # --- keys ----------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A GGUF v3 file as Python objects, to be damaged and written again. For files of our own, not for hostile ones."""
+import random
 import struct
 
 U32, I32, F32, BOOL, STRING, ARRAY, U64 = 4, 5, 6, 7, 8, 9, 10
@@ -47,7 +48,9 @@ class Tensor:
 
 
 class GgufFile:
-    def __init__(self, path):
+    def __init__(self, path, seed=0):
+        self.draw = random.Random(seed)  # where a fault strikes
+        self.site = ""                   # what doctor has to name, where it is one place
         self.raw = open(path, "rb").read()
         self.at = 8
         count, keys = self._take("<Q"), self._take("<Q")
@@ -91,6 +94,24 @@ class GgufFile:
     def __getitem__(self, name):
         return next(t for t in self.tensors if t.name == name.encode())
 
+    def layer(self, last=False):
+        """A layer by chance; `last`: one that has a neighbour behind it."""
+        return self.draw.randrange(self.layers() - (1 if last else 0))
+
+    def matrix(self, *kinds):
+        """A ternary matrix by chance, of these kinds where some are given."""
+        names = [f"blk.{i}.{kind}" for i in range(self.layers()) for kind in
+                 (kinds or ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"))]
+        self.site = self.draw.choice(names)
+        return self[self.site + ".weight"]
+
+    def norm(self):
+        """A norm of a layer by chance."""
+        norms = [t for t in self.tensors if b"norm" in t.name and t.name.startswith(b"blk.")]
+        found = self.draw.choice(norms)
+        self.site = found.name.decode().removesuffix(".weight")
+        return found
+
     def ternary(self):
         return [t for t in self.tensors if t.kind == TENSOR_I2S]
 
@@ -112,6 +133,9 @@ class GgufFile:
         name = self._name(key)
         kind = kind if kind is not None else self.keys[name][0]
         self.keys[name] = (kind, None, value.encode() if isinstance(value, str) else value)
+
+    def has(self, key):
+        return self._name(key) in self.keys
 
     def drop(self, key):
         del self.keys[self._name(key)]

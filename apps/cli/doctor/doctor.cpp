@@ -20,6 +20,7 @@
 #include "doctor/page.hpp"
 #include "formats/display.hpp"
 #include "formats/source_files.hpp"
+#include "selftest/known_models.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -30,8 +31,9 @@ constexpr const char* kDoctorExample = R"(Examples:
   bittern doctor model.gguf --like healthy.gguf --html page.html
   bittern doctor model.gguf --json | jq .verdict
 
-Exit codes: 0 healthy, 10 something is wrong and can be put right, 11 something is lost, 12 cannot
-tell (random weights, or a fault that is not known).)";
+Exit codes: 0 nothing was found, or the file is known to be healthy (--json tells which), 10 something
+is wrong and can be put right, 11 something is lost, 12 cannot tell (random weights, or a fault that is
+not known). --fix writes OUT only with 10.)";
 
 constexpr int kExitCurable = 10, kExitIncurable = 11, kExitCannotTell = 12;
 
@@ -44,7 +46,8 @@ struct DoctorOptions {
 /// What came of --fix.
 struct FixOutcome {
   std::string path;
-  std::optional<formats::ConvertReport> report;
+  std::optional<formats::ConvertReport> report = {};
+  std::string why = {};  ///< nothing was written; empty: it was
   [[nodiscard]] bool ok() const { return report && report->proof && report->proof->ok(); }
 };
 
@@ -59,6 +62,7 @@ struct Outcome {
 int ExitCodeOf(doctor::Verdict verdict) {
   switch (verdict) {
     case doctor::Verdict::kHealthy:
+    case doctor::Verdict::kNothingFound:
       return 0;
     case doctor::Verdict::kCurable:
       return kExitCurable;
@@ -89,7 +93,12 @@ nlohmann::ordered_json DoctorJson(const Outcome& found) {
                       {"keys", likeness.keys},
                       {"unlike_keys", UnlikeJson(likeness.unlike_keys)}};
   }
-  if (found.fix) object["fixed"] = {{"path", found.fix->path}, {"proved", found.fix->ok()}};
+  if (found.fix) {
+    const bool written = found.fix->why.empty();
+    object["fixed"] = {
+        {"path", found.fix->path}, {"written", written}, {"proved", found.fix->ok()}};
+    if (!written) object["fixed"]["why"] = found.fix->why;
+  }
   return object;
 }
 
@@ -107,6 +116,18 @@ std::string LikenessText(const doctor::Likeness& likeness) {
   return text;
 }
 
+/// "cannot tell"
+std::string Words(doctor::Verdict verdict) {
+  std::string words(doctor::VerdictName(verdict));
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
+std::string FixText(const FixOutcome& fix) {
+  if (!fix.why.empty()) return fmt::format("\n  {} was not written: {}.\n", fix.path, fix.why);
+  return fmt::format("\n  {} written; codes and scales proved.\n", fix.path);
+}
+
 std::string Advice(const std::string& path) {
   return fmt::format("bittern doctor {} --fix FILE writes a file with all of this put right.",
                      path);
@@ -115,7 +136,7 @@ std::string Advice(const std::string& path) {
 std::string DoctorText(const Outcome& found) {
   const doctor::Diagnosis& diagnosis = found.diagnosis;
   const bool told_below = diagnosis.findings.size() == 1;  // the summary is that finding's cause
-  std::string text = fmt::format("{}: {}.{}\n", found.path, doctor::VerdictName(diagnosis.verdict),
+  std::string text = fmt::format("{}: {}.{}\n", found.path, Words(diagnosis.verdict),
                                  told_below ? "" : " " + diagnosis.summary);
   for (const doctor::Finding& finding : diagnosis.findings) {
     text += fmt::format("\n  {}\n  Evidence: {}\n  Cure: {}\n", finding.cause, finding.evidence,
@@ -123,8 +144,12 @@ std::string DoctorText(const Outcome& found) {
   }
   for (const std::string& sentence : diagnosis.undecided) text += fmt::format("\n  {}\n", sentence);
   if (found.likeness) text += LikenessText(*found.likeness);
+  if (!found.likeness && (diagnosis.verdict == doctor::Verdict::kNothingFound ||
+                          diagnosis.verdict == doctor::Verdict::kCannotTell)) {
+    text += "\n  --like HEALTHY compares with a healthy file and makes sure.\n";
+  }
   if (found.fix) {
-    text += fmt::format("\n  {} written; codes and scales proved.\n", found.fix->path);
+    text += FixText(*found.fix);
   } else if (diagnosis.verdict == doctor::Verdict::kCurable) {
     text += fmt::format("\n  {}\n", Advice(found.path));
   }
@@ -152,12 +177,13 @@ Result<void> WritePage(const DoctorOptions& options, const doctor::Opener& open,
   const auto file = open();
   if (file) BITTERN_TRY(formats::CheckNotSource(*file, options.html));
   auto page = BITTERN_TRY(OutputFile::Create(options.html));
-  BITTERN_TRY(page.Write(doctor::HtmlPage({.path = found.path,
-                                           .diagnosis = &found.diagnosis,
-                                           .likeness = found.likeness ? &*found.likeness : nullptr,
-                                           .file = file ? &*file : nullptr,
-                                           .advice = Advice(found.path),
-                                           .fixed = found.fix ? found.fix->path : ""})));
+  BITTERN_TRY(
+      page.Write(doctor::HtmlPage({.path = found.path,
+                                   .diagnosis = &found.diagnosis,
+                                   .likeness = found.likeness ? &*found.likeness : nullptr,
+                                   .file = file ? &*file : nullptr,
+                                   .advice = Advice(found.path),
+                                   .fixed = found.fix && found.fix->ok() ? found.fix->path : ""})));
   return page.Close();
 }
 
@@ -170,12 +196,17 @@ Result<Outcome> Examine(const DoctorOptions& options, const doctor::Opener& open
   found.diagnosis =
       doctor::Diagnose(open, found.path,
                        {.num_threads = options.num_threads,
-                        .on_progress = [&](std::string_view what) { progress.ShowIfSlow(what); }});
+                        .on_progress = [&](std::string_view what) { progress.ShowIfSlow(what); },
+                        .identify = selftest::NameOfKnownFile});
   progress.Clear();
-  if (!options.fixed.empty()) {
+  if (found.likeness) doctor::ConfirmBy(*found.likeness, &found.diagnosis);
+  if (!options.fixed.empty() && found.diagnosis.verdict != doctor::Verdict::kCurable) {
+    found.fix = FixOutcome{.path = options.fixed,
+                           .why = std::string(doctor::NothingWritten(found.diagnosis.verdict))};
+  } else if (!options.fixed.empty()) {
     auto report =
         BITTERN_TRY(doctor::WriteCured(open, found.diagnosis, options.fixed, options.overwrite));
-    found.fix = FixOutcome{options.fixed, std::move(report)};
+    found.fix = FixOutcome{.path = options.fixed, .report = std::move(report)};
     if (!found.fix->ok()) {
       return Fail(ErrorCode::kInternal,
                   fmt::format("the proof failed; {} was not written: {}", options.fixed,
@@ -230,6 +261,7 @@ nlohmann::ordered_json DiagnosisJson(const doctor::Diagnosis& diagnosis) {
                                    {"findings", findings},
                                    {"undecided", diagnosis.undecided}};
   if (diagnosis.nats_before) object["nats_before"] = *diagnosis.nats_before;
+  if (diagnosis.nats_expected) object["nats_expected"] = *diagnosis.nats_expected;
   if (diagnosis.nats_after) object["nats_after"] = *diagnosis.nats_after;
   if (diagnosis.nats_before) object["nats_of_knowing_nothing"] = diagnosis.uniform;
   object["trials"] = diagnosis.trials;

@@ -2,6 +2,7 @@
 // `bittern selftest`: does this program compute on this machine what it computes everywhere?
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,12 +24,14 @@ constexpr const char* kSelftestExample = R"(Examples:
   bittern selftest -m model.gguf
   bittern selftest --json | jq '.tests[] | select(.state == "failed")'
 
-Takes some seconds, less than a minute. Exit codes: 0 nothing is wrong (what is slow or could not be
-checked is said), 4 something is wrong.)";
+Takes some seconds, less than a minute. Exit codes: 0 nothing is wrong (what is slow, or does not apply
+to a model that is not known, is said), 4 something is wrong or a model cannot be read, 5 nothing has
+failed, but checks were skipped for want of time.)";
 
 struct SelftestCommandOptions {
   std::string path;
   int num_threads = 0;
+  double seconds = selftest::SelftestOptions{}.seconds;
   bool json = false;
 };
 
@@ -50,7 +53,7 @@ int RunSelftestCommand(const SelftestCommandOptions& options) {
   const auto path = hub::LocalModel(options.path);
   if (!path) return Report(path.error());
   ProgressLine progress;
-  const auto report = MakeSelftest(*path, options.num_threads,
+  const auto report = MakeSelftest(*path, options.num_threads, options.seconds,
                                    [&](std::string_view what) { progress.ShowIfSlow(what); });
   progress.Clear();
   StandardOutput output;
@@ -59,16 +62,58 @@ int RunSelftestCommand(const SelftestCommandOptions& options) {
                                   "\n"
                             : SelftestText(report, UsesColour(stdout)));
   if (const auto status = output.Status(); !status) return Report(status.error(), kExitRuntime);
-  return report.ok() ? 0 : kExitDiffers;
+  if (!report.ok()) return kExitDiffers;
+  return report.complete() ? 0 : kExitIncomplete;
+}
+
+/// "given model: loading, texts; kernels: tile16_avx2"
+std::string NamesOfSkipped(const selftest::Report& report, bool missed) {
+  std::string text, group;
+  for (const selftest::Row& row : report.rows) {
+    if (row.state != selftest::State::kSkipped || row.missed != missed) continue;
+    if (row.group != group) {
+      text += fmt::format("{}{}: ", group.empty() ? "" : "; ", row.group);
+    } else {
+      text += ", ";
+    }
+    text += row.name;
+    group = row.group;
+  }
+  return text;
+}
+
+/// What it all comes to. "Nothing is wrong" is said only of what was looked at.
+std::string LastLine(const selftest::Report& report) {
+  const auto failed =
+      std::ranges::count(report.rows, selftest::State::kFailed, &selftest::Row::state);
+  const auto missed = std::ranges::count(report.rows, true, &selftest::Row::missed);
+  const std::string other = NamesOfSkipped(report, false);
+  std::string line;
+  if (failed != 0) {
+    line = fmt::format("{} of {} checks failed ({:.1f} s).", failed, report.rows.size(),
+                       report.seconds);
+  } else if (missed != 0) {
+    line = fmt::format("Nothing has failed, but not all was checked ({:.1f} s).", report.seconds);
+  } else {
+    line = fmt::format("Nothing is wrong ({:.1f} s).", report.seconds);
+  }
+  if (missed != 0) {
+    line += fmt::format(" Skipped because the time was up, {} of {}: {}.", missed,
+                        report.rows.size(), NamesOfSkipped(report, true));
+  }
+  if (!other.empty()) line += fmt::format(" Skipped because it does not apply: {}.", other);
+  return line;
 }
 
 }  // namespace
 
-selftest::Report MakeSelftest(const std::string& path, int num_threads,
+selftest::Report MakeSelftest(const std::string& path, int num_threads, double seconds,
                               const std::function<void(std::string_view)>& on_progress) {
   const char* named = std::getenv("BITTERN_MODEL");
-  selftest::SelftestOptions options{
-      .shipped = OpenBuiltinModel, .num_threads = num_threads, .version = BITTERN_VERSION};
+  selftest::SelftestOptions options{.shipped = OpenBuiltinModel,
+                                    .num_threads = num_threads,
+                                    .seconds = seconds,
+                                    .version = BITTERN_VERSION};
   if (!path.empty() || (named != nullptr && *named != '\0')) {
     options.given = [&path] { return OpenModelFile(path); };
   }
@@ -83,25 +128,25 @@ nlohmann::ordered_json SelftestJson(const selftest::Report& report) {
                      {"name", row.name},
                      {"state", selftest::StateName(row.state)},
                      {"detail", row.detail},
+                     {"missed", row.missed},
                      {"seconds", row.seconds}});
   }
-  return {{"ok", report.ok()}, {"tests", std::move(tests)}, {"seconds", report.seconds}};
+  return {{"ok", report.ok()},
+          {"complete", report.complete()},
+          {"tests", std::move(tests)},
+          {"seconds", report.seconds}};
 }
 
 std::string SelftestText(const selftest::Report& report, bool colour) {
   std::string text, group;
-  std::size_t failed = 0;
   for (const selftest::Row& row : report.rows) {
     if (row.group != group) text += fmt::format("{}{}\n", group.empty() ? "" : "\n", row.group);
     group = row.group;
-    failed += row.state == selftest::State::kFailed ? 1 : 0;
     text +=
         fmt::format("  {}{:<8}{} {:<26} {}\n", colour ? ColourOf(row.state) : "",
                     selftest::StateName(row.state), colour ? "\x1b[0m" : "", row.name, row.detail);
   }
-  text += failed == 0 ? fmt::format("\nNothing is wrong ({:.1f} s).\n", report.seconds)
-                      : fmt::format("\n{} of {} checks failed ({:.1f} s).\n", failed,
-                                    report.rows.size(), report.seconds);
+  text += "\n" + LastLine(report) + "\n";
   return text;
 }
 
@@ -118,6 +163,12 @@ void AddSelftest(CLI::App& app, int* exit_code) {
       ->type_name("FILE")
       ->check(FileName());
   AddHubModelOptions(*command, &options->path);
+  command
+      ->add_option("--seconds", options->seconds,
+                   "What has not begun after this time is skipped, which the last line says")
+      ->type_name("N")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print one JSON object");
   AddThreadsOption(*command, &options->num_threads);
   command->callback([options, exit_code] { *exit_code = RunSelftestCommand(*options); });

@@ -10,12 +10,14 @@
 
 namespace bittern::cli {
 
-/// Checks the built-in model and, unless both are empty, that of `path` or $BITTERN_MODEL.
+/// Checks the built-in model and, unless both are empty, that of `path` or $BITTERN_MODEL. What has
+/// not begun after `seconds` is skipped.
 [[nodiscard]] selftest::Report MakeSelftest(
-    const std::string& path, int num_threads,
+    const std::string& path, int num_threads, double seconds,
     const std::function<void(std::string_view)>& on_progress);
 
-/// {"ok", "tests": [{"group", "name", "state", "detail", "seconds"}], "seconds"}
+/// {"ok", "complete", "tests": [{"group", "name", "state", "detail", "missed", "seconds"}],
+/// "seconds"}
 [[nodiscard]] nlohmann::ordered_json SelftestJson(const selftest::Report& report);
 [[nodiscard]] std::string SelftestText(const selftest::Report& report, bool colour);
 

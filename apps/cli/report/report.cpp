@@ -73,7 +73,8 @@ ReportPart CollectParts(const ReportOptions& options, const std::string& path) {
     parts["file"] = {{"error", file.error().message}};
   }
   parts["doctor"] = DoctorPart(path, options.num_threads, say);
-  parts["selftest"] = SelftestJson(MakeSelftest(path, options.num_threads, say));
+  parts["selftest"] = SelftestJson(
+      MakeSelftest(path, options.num_threads, selftest::SelftestOptions{}.seconds, say));
   say("measuring");
   parts["bench"] = BenchPart(path, options.num_threads);
   return parts;

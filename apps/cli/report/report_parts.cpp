@@ -17,6 +17,7 @@
 #include "cli/inspect/inspect_values.hpp"
 #include "runtime/machine_probe.hpp"
 #include "runtime/session.hpp"
+#include "selftest/known_models.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -198,7 +199,9 @@ ReportPart FilePart(const formats::Checkpoint& file) {
 ReportPart DoctorPart(const std::string& path, int num_threads,
                       const std::function<void(std::string_view)>& on_progress) {
   const auto diagnosis = doctor::Diagnose([&] { return OpenModelFile(path); }, path,
-                                          {.num_threads = num_threads, .on_progress = on_progress});
+                                          {.num_threads = num_threads,
+                                           .on_progress = on_progress,
+                                           .identify = selftest::NameOfKnownFile});
   return DiagnosisJson(diagnosis);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One idea a function. One thread.
-#include "doctor/hypotheses.hpp"
+#include "doctor/hypotheses/hypotheses.hpp"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 #include <cmath>
 #include <map>
 
+#include "doctor/hypotheses/subject.hpp"
 #include "doctor/tensor_facts.hpp"
 #include "formats/i2s_detector.hpp"
-#include "model/config.hpp"
 
 namespace bittern::doctor {
 namespace {
@@ -18,23 +18,6 @@ namespace {
 using formats::Checkpoint;
 using formats::Tensor;
 using quant::WeightFormat;
-
-/// What a hypothesis is made from.
-struct Subject {
-  const Checkpoint& file;
-  model::ModelConfig config;
-  bool small;
-  std::vector<Hypothesis>* out;
-
-  void Add(Hypothesis hypothesis) const { out->push_back(std::move(hypothesis)); }
-  [[nodiscard]] bool HasI2s() const {
-    return std::ranges::any_of(
-        file.tensors(), [](const Tensor& tensor) { return tensor.format == WeightFormat::kI2_S; });
-  }
-  [[nodiscard]] const Tensor* Layer(int layer, std::string_view kind) const {
-    return file.Find(fmt::format("blk.{}.{}", layer, kind));
-  }
-};
 
 void I2sLayouts(const Subject& s) {
   if (!s.HasI2s()) return;
@@ -144,8 +127,13 @@ void AllScales(const Subject& s) {
   const auto inverted = [](std::size_t i, const std::vector<float>& scales) {
     return scales[i] > 0 ? std::optional(1 / scales[i]) : std::nullopt;
   };
+  // A scale is the mean size of a weight, which is below 1.
+  const bool all_large = std::ranges::all_of(s.file.tensors(), [](const Tensor& tensor) {
+    const auto scale = ScaleOf(tensor);
+    return !scale || *scale > 1;
+  });
   s.Add({"scales", "The scales of the ternary weights are stored as their reciprocals.",
-         "invert the scales", ChangeScales(inverted), false});
+         "invert the scales", ChangeScales(inverted), false, all_large});
   for (const int shift : {1, -1}) {
     const auto shifted = [shift](std::size_t i, const std::vector<float>& scales) {
       const auto n = static_cast<std::ptrdiff_t>(scales.size());
@@ -239,10 +227,6 @@ void Epsilons(const Subject& s) {
          fmt::format("set {} to 1e-05", key), SetKey(key, "float", "1e-05"), false});
 }
 
-bool SameShape(const Tensor* a, const Tensor* b) {
-  return a != nullptr && b != nullptr && a->shape == b->shape;
-}
-
 /// Whether `a` has a larger scale than `b` in all layers but this one, or a smaller one.
 bool OrderIsUnlikeOthers(const Subject& s, int layer, const char* a, const char* b) {
   int larger = 0, layers = 0;
@@ -281,13 +265,21 @@ void Exchanges(const Subject& s) {
     const std::string factor = fmt::format("exchanged:{}:{}", a, b);
     s.Add({factor, fmt::format("{} and {} are exchanged in all layers.", a, b),
            fmt::format("exchange {} and {}", a, b), ExchangeKinds(a, b), false});
-    if (!s.small) continue;
+    // No program exchanges q with another matrix in one layer, and a q that was damaged gains by
+    // it.
+    if (!s.small || std::string_view(a) == "attn_q.weight") continue;
     for (int i = 0; i < s.config.num_layers; ++i) {
+      const bool both_kinds = std::string_view(a) == "attn_norm.weight";
+      std::vector<Part> parts = {{i, std::string_view(a).starts_with("attn")}};
+      if (both_kinds) parts.push_back({i, false});
+      const bool suspect = std::ranges::any_of(
+          parts, [&](const Part& part) { return s.IsSuspect(part.layer, part.attention); });
+      const bool likely = HasBoth(s, a, b) && OrderIsUnlikeOthers(s, i, a, b);
+      if (!suspect && !likely) continue;
       const std::string prefix = fmt::format("blk.{}.", i);
       s.Add({factor, fmt::format("{0}{1} and {0}{2} are exchanged.", prefix, a, b),
              fmt::format("exchange {0}{1} and {0}{2}", prefix, a, b),
-             ExchangeTensors(prefix + a, prefix + b), false,
-             HasBoth(s, a, b) && OrderIsUnlikeOthers(s, i, a, b)});
+             ExchangeTensors(prefix + a, prefix + b), false, likely, false, parts});
     }
   }
 }
@@ -304,7 +296,7 @@ void NormOffsets(const Subject& s) {
   }
   if (count == 0 || std::abs(sum / count) > 0.4) return;
   s.Add({"norm_offset", "The norms are stored as their distance from 1.", "add 1 to the norms",
-         AddToNorms(1), true});
+         ChangeNorms([](float x) { return x + 1; }), true});
 }
 
 void OutputHead(const Subject& s) {
@@ -335,12 +327,13 @@ void NeighbouringLayers(const Subject& s) {
 
 }  // namespace
 
-std::vector<Hypothesis> HypothesesFor(const Checkpoint& checkpoint, bool small) {
+std::vector<Hypothesis> HypothesesFor(const Checkpoint& checkpoint, bool small,
+                                      const std::vector<Part>& suspects) {
   std::vector<Hypothesis> hypotheses;
   Decisions ignored;
   const auto config = model::ReadConfig(checkpoint, &ignored);
   if (!config) return hypotheses;
-  const Subject subject{checkpoint, *config, small, &hypotheses};
+  const Subject subject{checkpoint, *config, small, suspects, &hypotheses};
   I2sLayouts(subject);
   CodeMaps(subject);
   AllScales(subject);
@@ -352,6 +345,8 @@ std::vector<Hypothesis> HypothesesFor(const Checkpoint& checkpoint, bool small) 
   Epsilons(subject);
   Exchanges(subject);
   NeighbouringLayers(subject);
+  HypothesesOfKeys(subject);
+  HypothesesOfParts(subject);
   return hypotheses;
 }
 

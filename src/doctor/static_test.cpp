@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be seen without running: merges out of order or missing, a matrix that does not go with
+// its partners or holds nothing. A healthy file has none of it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "doctor/diagnose.hpp"
+#include "doctor/likeness.hpp"
+#include "doctor/proof.hpp"
+#include "doctor/static_checks.hpp"
+
+namespace bittern::doctor {
+namespace {
+
+constexpr const char* kMergesKey = "tokenizer.ggml.merges";
+
+formats::Checkpoint Open() {
+  return formats::Checkpoint::Open(std::string(BITTERN_SOURCE_DIR) + "/models/kjv-5m-i2s.gguf")
+      .value();
+}
+
+std::vector<std::string> MergesOf(const formats::Checkpoint& file) {
+  const auto merges = file.metadata().GetStrings(kMergesKey).value().value();
+  return {merges.begin(), merges.end()};
+}
+
+void SetMerges(const std::vector<std::string>& merges, formats::Checkpoint* file) {
+  file->metadata().Remove(kMergesKey);
+  ASSERT_TRUE(file->metadata().AddStrings(kMergesKey, merges));
+}
+
+TEST(Merges, AreFoundAndMended) {
+  const auto healthy = MergesOf(Open());
+  EXPECT_TRUE(CheckMerges(Open()).empty());
+  auto reversed = healthy, half = healthy;
+  std::ranges::reverse(reversed);
+  half.resize(half.size() / 2);
+  for (const auto& merges : {reversed, half}) {
+    auto file = Open();
+    SetMerges(merges, &file);
+    const auto cures = CheckMerges(file);
+    ASSERT_FALSE(cures.empty());
+    for (const Cure& cure : cures) {
+      EXPECT_EQ(cure.finding.id, "merges");
+      ASSERT_EQ(cure.edits.size(), 1u);
+      ASSERT_TRUE(cure.edits[0](&file));
+    }
+    EXPECT_EQ(MergesOf(file), healthy);
+  }
+}
+
+/// A copy of the matrix with its codes moved by some bytes.
+Edit Shift(const std::string& name, std::ptrdiff_t bytes) {
+  return [=](formats::Checkpoint* file) -> Result<void> {
+    std::vector<formats::Tensor> tensors(file->tensors().begin(), file->tensors().end());
+    std::vector<std::vector<std::byte>> memory;
+    for (formats::Tensor& tensor : tensors) {
+      if (tensor.name != name) continue;
+      memory.emplace_back(tensor.bytes.begin(), tensor.bytes.end());
+      const auto codes = static_cast<std::ptrdiff_t>(tensor.num_elements() / 4);
+      std::rotate(memory.back().begin(), memory.back().begin() + bytes,
+                  memory.back().begin() + codes);
+      tensor.bytes = memory.back();
+    }
+    file->ReplaceTensors(std::move(tensors), std::move(memory));
+    return {};
+  };
+}
+
+TEST(Partners, AShiftedMatrixIsNamed) {
+  EXPECT_TRUE(CheckPartners(Open()).empty());
+  for (const char* kind : {"ffn_gate", "ffn_up"}) {
+    auto file = Open();
+    const std::string name = std::string("blk.2.") + kind;
+    ASSERT_TRUE(Shift(name + ".weight", 48)(&file));
+    const auto cures = CheckPartners(file);
+    ASSERT_EQ(cures.size(), 1u);
+    EXPECT_EQ(cures[0].finding.id, "foreign_matrix");
+    EXPECT_NE(cures[0].finding.cause.find(name), std::string::npos) << cures[0].finding.cause;
+  }
+}
+
+TEST(Tensors, AMatrixOfZerosIsNamed) {
+  auto file = Open();
+  ASSERT_TRUE(MapCodes(
+      {1, 1, 1, 1}, [](const std::string& name) { return name == "blk.3.attn_k.weight"; })(&file));
+  const auto cures = CheckTensors(file);
+  ASSERT_EQ(cures.size(), 1u);
+  EXPECT_EQ(cures[0].finding.id, "empty_matrix");
+}
+
+/// A probe of one text of a hundred tokens.
+Probe Costing(double nats, double expected) {
+  Probe probe{.texts = {}, .uniform = 8};
+  probe.texts[0] = {std::vector<double>(100, nats), 300, std::vector<double>(100, expected)};
+  return probe;
+}
+
+TEST(Proof, ACureGainsNearlyAllAtOnceAndEndsRight) {
+  const Probe bad = Costing(5, 4), good = Costing(3, 3);
+  EXPECT_EQ(DoubtAbout({{bad, good, false, {}}}, {}), "");
+  // Small gains, one after the other.
+  std::vector<Step> stack;
+  for (double nats = 5; nats > 3.1; nats -= 0.3) {
+    stack.push_back({Costing(nats, 3), Costing(nats - 0.3, 3), false, {}});
+  }
+  EXPECT_NE(DoubtAbout(stack, {}), "");
+  // All in one step, but the model is still surer than right.
+  EXPECT_NE(DoubtAbout({{bad, Costing(4, 3), false, {}}}, {}), "");
+  // The part that was put right is worth nothing.
+  const std::vector<PartCost> costs = {{{1, false}, Costing(3, 3), 0.0}};
+  EXPECT_NE(DoubtAbout({{bad, good, false, {{1, false}}}}, costs), "");
+  EXPECT_EQ(DoubtAbout({{bad, good, false, {{2, false}}}}, costs), "");
+}
+
+TEST(Verdict, HealthyIsSaidOnlyBesideAHealthyFile) {
+  Diagnosis found;
+  found.verdict = Verdict::kNothingFound;
+  Likeness likeness;
+  likeness.path = "good.gguf";
+  likeness.tensors = likeness.equal = 3;
+  ConfirmBy(likeness, &found);
+  EXPECT_EQ(found.verdict, Verdict::kHealthy);
+  found.verdict = Verdict::kNothingFound;
+  likeness.unlike_keys = {{"rope.freq_base", "another"}};
+  ConfirmBy(likeness, &found);
+  EXPECT_EQ(found.verdict, Verdict::kNothingFound);
+  found.verdict = Verdict::kIncurable;
+  likeness.unlike_keys.clear();
+  ConfirmBy(likeness, &found);
+  EXPECT_EQ(found.verdict, Verdict::kIncurable);
+}
+
+}  // namespace
+}  // namespace bittern::doctor
