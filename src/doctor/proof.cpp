@@ -17,7 +17,7 @@ constexpr double kLeastShare = 0.3;
 constexpr std::size_t kMostSteps = 2;
 /// Nats per token that a sound model's own kind of text may cost beyond what it expects.
 constexpr double kMostExcess = 0.35;
-constexpr double kSigmas = 2;
+constexpr double kExcessSigmas = 2;
 constexpr double kLeastHarm = 0.06;  // nats per token that leaving a part out must gain
 constexpr double kStandsOut = 0.5;   // the next part may gain at most this share
 constexpr double kLeastHelp = 0.05;  // nats per token that a part is worth at least
@@ -35,7 +35,7 @@ double NatsOf(const Probe& probe, std::size_t text) { return probe.texts[text].p
 
 bool IsSureOfWrong(const Probe& probe) noexcept {
   const TextProbe::Excess excess = probe.excess();
-  return excess.nats > kMostExcess + kSigmas * excess.error;
+  return excess.nats > kMostExcess + kExcessSigmas * excess.error;
 }
 
 std::string DoubtAbout(const std::vector<Step>& steps, const std::vector<PartCost>& costs) {

@@ -70,7 +70,7 @@ struct Window {
 };
 
 /// How far a sum of products is from what chance gives, for one pair of rows.
-double Likeness(const std::int8_t* a, const std::int8_t* b, const Window& window) {
+double Resemblance(const std::int8_t* a, const std::int8_t* b, const Window& window) {
   int sum = 0, count = 0;
   for (std::size_t i = window.first_dim; i < window.first_dim + window.dims; ++i) {
     const int product = a[i] * b[i];
@@ -86,10 +86,10 @@ double Together(const Signs& a, const Signs& b, const Window& window) {
   double own = 0, others = 0, squares = 0;
   for (std::size_t i = 0; i < window.neurons; ++i) {
     const std::int8_t* row = a.row(window.first_neuron + i);
-    own += Likeness(row, b.row(window.first_neuron + i), window);
+    own += Resemblance(row, b.row(window.first_neuron + i), window);
     for (const std::size_t away : kOthers) {
       const std::size_t other = window.first_neuron + (i + away) % window.neurons;
-      const double x = Likeness(row, b.row(other), window);
+      const double x = Resemblance(row, b.row(other), window);
       others += x;
       squares += x * x;
     }

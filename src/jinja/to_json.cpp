@@ -13,12 +13,12 @@ namespace bittern::jinja {
 namespace {
 
 std::string Escaped(std::string_view bytes, bool ensure_ascii) {
-  constexpr std::string_view kSpecial = "\"\\\n\r\t\f\b", kEscapes = "\"\\nrtfb";
+  constexpr std::string_view kControls = "\"\\\n\r\t\f\b", kEscapes = "\"\\nrtfb";
   std::string out;
   while (!bytes.empty()) {
     const Utf8Step step = DecodeUtf8(bytes);
     const auto code = static_cast<std::uint32_t>(step.code_point);
-    const std::size_t special = kSpecial.find(bytes.front());
+    const std::size_t special = kControls.find(bytes.front());
     if (special != std::string_view::npos) {
       out += '\\';
       out += kEscapes[special];
