@@ -21,17 +21,18 @@ BELOW = {  # folder: what it may include besides itself
     "kernels": {"base", "quant"},
     "model": {"base", "quant", "formats", "kernels"},
     "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model"},
+    "request": {"base", "formats", "tokenizer", "runtime"},
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "doctor": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime",
                "eval"},
     "trace": {"base", "quant", "formats", "tokenizer", "kernels", "model", "runtime"},
     "selftest": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "capi": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
-             "runtime"},
+             "runtime", "request"},
     "serve": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
-              "runtime"},
+              "runtime", "request"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
-            "runtime", "eval", "doctor", "selftest", "trace", "serve"},
+            "runtime", "request", "eval", "doctor", "selftest", "trace", "serve"},
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600

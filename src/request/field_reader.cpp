@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/core/field_reader.hpp"
+#include "request/field_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/utf8.hpp"
 
-namespace bittern::serve {
+namespace bittern::request {
 namespace {
 
 constexpr std::size_t kMostShown = 60;
@@ -189,4 +189,4 @@ Result<void> FieldReader::Finish() const {
   return {};
 }
 
-}  // namespace bittern::serve
+}  // namespace bittern::request
