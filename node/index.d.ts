@@ -90,7 +90,24 @@ export interface SamplerSettings {
   topNSigma?: number;
   xtcProbability?: number;
   xtcThreshold?: number;
-  samplers?: string;
+  dynatempRange?: number;
+  dynatempExponent?: number;
+  dryMultiplier?: number;
+  dryBase?: number;
+  dryAllowedLength?: number;
+  dryPenaltyLastN?: number;
+  /** Texts over which DRY does not look back; []: none. */
+  drySequenceBreakers?: string | readonly string[];
+  mirostat?: 0 | 1 | 2;
+  mirostatTau?: number;
+  mirostatEta?: number;
+  adaptiveTarget?: number;
+  adaptiveDecay?: number;
+  minKeep?: number;
+  /** By token id; false forbids the token. Or texts: "15043+1.5", "318-inf". */
+  logitBias?: Readonly<Record<number, number | false>> | string | readonly string[];
+  /** The steps and their order; empty: the usual ones. */
+  samplers?: string | readonly string[];
   /** 0 to 2^32 - 1; -1: a new one each time. */
   seed?: number;
 }

@@ -94,8 +94,8 @@ BITTERN_API bittern_status bittern_options_set(bittern_options* options, const c
                                                const char* value);
 /** Frees a set. */
 BITTERN_API void bittern_options_free(bittern_options* options);
-/** All keys as JSON: [{"key", "kind", "default", "repeated", "description"}, ...]. Lives forever.
- * Any thread. */
+/** All keys as JSON: [{"key", "kinds", "value", "default", "repeated", "description"}, ...].
+ * "value" says in words what is accepted. Lives forever. Any thread. */
 BITTERN_API const char* bittern_options_describe(void);
 
 /* ---- Results -------------------------------------------------------------------------------- *
@@ -270,10 +270,16 @@ BITTERN_API bittern_status bittern_sequence_save(const bittern_sequence* sequenc
  * BITTERN_ERROR_CONTEXT_FULL. */
 BITTERN_API bittern_status bittern_sequence_restore(bittern_sequence* sequence, const void* state,
                                                     size_t size);
-/** Continues the text. Settings (kind "generate"): n_predict, temperature, top_k, top_p, min_p,
- * repeat_penalty, repeat_last_n, seed, stop, grammar, json_schema, regex, ignore_eos, special,
- * speculation and more; those that are not set are what the model's file recommends. `on_text` may
- * be NULL. The result has the new text, its ids, and {"finish_reason": "length", "end_of_text",
+/** Continues the text. Settings (kind "generate"): n_predict, stop, stop_on_loop, grammar,
+ * json_schema, regex, ignore_eos, special, speculation, and all settings of the draw, named as the
+ * fields of a request over HTTP are: seed, temperature, dynatemp_range, dynatemp_exponent, top_k,
+ * top_p, min_p, typical_p, top_n_sigma, min_keep, repeat_penalty, frequency_penalty,
+ * presence_penalty, repeat_last_n, dry_multiplier, dry_base, dry_allowed_length,
+ * dry_penalty_last_n, dry_sequence_breakers, xtc_probability, xtc_threshold, mirostat,
+ * mirostat_tau, mirostat_eta, adaptive_target, adaptive_decay, logit_bias ("15043+1.5",
+ * "15043-inf"; may be repeated) and samplers ("penalties;top_k;temperature"). Those that are not
+ * set are what the model's file recommends, else what bittern_options_describe() says. `on_text`
+ * may be NULL. The result has the new text, its ids, and {"finish_reason": "length", "end_of_text",
  * "stop_string", "context_full", "cancelled" or "loop", "seed", "drafted", "accepted"}. A cancel is
  * a result, not an error. */
 BITTERN_API bittern_status bittern_sequence_generate(bittern_sequence* sequence,
@@ -298,7 +304,8 @@ BITTERN_API bittern_status bittern_generate(const bittern_model* model, const ch
  */
 typedef struct bittern_sampler bittern_sampler;
 
-/** Makes a sampler with the settings of kind "generate" that concern it. */
+/** Makes a sampler with the settings of the draw (bittern_sequence_generate). It has no vocabulary:
+ * dry_sequence_breakers make no difference to it. */
 BITTERN_API bittern_status bittern_sampler_create(const bittern_options* options,
                                                   bittern_sampler** sampler);
 /** Frees a sampler. */

@@ -43,6 +43,30 @@ function schemaText(key, value) {
   return valueText(key, made);
 }
 
+/** {15043: 1.5, 318: false} as "15043+1.5" and "318-inf". */
+function biasTexts(key, biases) {
+  return Object.entries(biases).map(([token, bias]) => {
+    if (bias !== false && typeof bias !== 'number') {
+      throw new TypeError(`${key}: a number or false expected, ${shown(bias)} found`);
+    }
+    const added = bias === false ? -Infinity : bias;
+    const text = String(Math.abs(added)).replace('Infinity', 'inf').replace('NaN', 'nan');
+    return `${token}${added < 0 ? '-' : '+'}${text}`;
+  });
+}
+
+/** The texts that say a value: one for each time that its key is set. */
+function texts({ name, repeated }, key, value) {
+  if (name === 'json_schema') return [schemaText(key, value)];
+  if (name === 'logit_bias' && typeof value === 'object' && !Array.isArray(value)) return biasTexts(key, value);
+  if (Array.isArray(value)) {
+    if (name === 'samplers') return [value.map((one) => valueText(key, one)).join(';')];
+    if (name === 'dry_sequence_breakers' && value.length === 0) return ['none'];
+    if (repeated) return value.map((one) => valueText(key, one));
+  }
+  return [valueText(key, value)];
+}
+
 /**
  * Splits the caller's options: `settings` are keys and values in turn, of the kinds that are wanted;
  * `rest` has those of `others`. Whatever else is there is refused.
@@ -63,9 +87,7 @@ function split(given, kinds, others, what) {
       throw fail(STATUS.ARGUMENT, `${key}: ${what} has no such option`);
     }
     if (value === undefined || value === null) continue;
-    const toText = row.name === 'json_schema' ? schemaText : valueText;
-    const values = row.repeated && Array.isArray(value) ? value : [value];
-    for (const one of values) settings.push(row.name, toText(key, one));
+    for (const text of texts(row, key, value)) settings.push(row.name, text);
   }
   return { settings, rest };
 }

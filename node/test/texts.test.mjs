@@ -10,6 +10,58 @@ import { BitternError, MODELS, Model, bittern, join, options, run } from './supp
 const model = await Model.load();
 const GREEDY = { nPredict: 20, temperature: 0 };
 
+test('every option of the sampler, as the command line has it', async () => {
+  const draw = { nPredict: 40, seed: 5, temperature: 1.2, ignoreEos: true };
+  const dry = { dryMultiplier: 2, dryAllowedLength: 1 };
+  const dryFlags = ['--dry-multiplier', '2', '--dry-allowed-length', '1'];
+  const adaptive = { samplers: ['top_k', 'adaptive_p'], adaptiveTarget: 0.3 };
+  const adaptiveFlags = ['--samplers', 'top_k;adaptive_p', '--adaptive-target', '0.3'];
+  const keys = new Set(options().map(({ key }) => key));
+  const seen = new Set();
+  for (const [settings, flags, wrong] of [  // the wrong value is the first setting's
+    [dry, dryFlags, 'much'],
+    [{ dryAllowedLength: 1, dryMultiplier: 2, drySequenceBreakers: [] },
+      [...dryFlags, '--dry-sequence-breaker', 'none'], -1],
+    [{ dryBase: 1, ...dry }, [...dryFlags, '--dry-base', '1'], 0.5],
+    [{ dryPenaltyLastN: 8, ...dry }, [...dryFlags, '--dry-penalty-last-n', '8'], -2],
+    [{ drySequenceBreakers: ['e', 'a'], ...dry },
+      [...dryFlags, '--dry-sequence-breaker', 'e', '--dry-sequence-breaker', 'a']],
+    [{ mirostat: 1 }, ['--mirostat', '1'], 3],
+    [{ mirostatTau: 3, mirostat: 2 }, ['--mirostat', '2', '--mirostat-ent', '3'], 'x'],
+    [{ mirostatEta: 0.5, mirostat: 2 }, ['--mirostat', '2', '--mirostat-lr', '0.5'], 'x'],
+    [{ dynatempRange: 1 }, ['--dynatemp-range', '1'], 'x'],
+    [{ dynatempExponent: 2, dynatempRange: 1 }, ['--dynatemp-range', '1', '--dynatemp-exp', '2'], 'x'],
+    [adaptive, adaptiveFlags, 'tall'],
+    [{ adaptiveTarget: 0.3, samplers: 'top_k;adaptive_p' }, adaptiveFlags, 'x'],
+    [{ adaptiveDecay: 0.2, ...adaptive }, [...adaptiveFlags, '--adaptive-decay', '0.2'], 1],
+    [{ topK: 3 }, ['--top-k', '3'], -2],
+    [{ topP: 0.1 }, ['--top-p', '0.1'], 2],
+    [{ minKeep: 3, topP: 0.1 }, ['--top-p', '0.1', '--min-keep', '3'], -1],
+    [{ minP: 0.3 }, ['--min-p', '0.3'], -1],
+    [{ logitBias: { 300: 4, 290: false, 291: -0.5 } }, ['-l', '300+4', '-l', '290-inf', '-l', '291-0.5'], '300'],
+    [{ typicalP: 0.5 }, ['--typical', '0.5'], 'x'],
+    [{ xtcProbability: 0.9 }, ['--xtc-probability', '0.9'], 'x'],
+    [{ xtcThreshold: 0.05, xtcProbability: 0.9 }, ['--xtc-probability', '0.9', '--xtc-threshold', '0.05'], 'x'],
+    [{ presencePenalty: 1 }, ['--presence-penalty', '1'], 'x'],
+    [{ frequencyPenalty: 1 }, ['--frequency-penalty', '1'], 'x'],
+    [{ repeatPenalty: 1.3 }, ['--repeat-penalty', '1.3'], 0],
+    [{ repeatLastN: 4, repeatPenalty: 1.3 }, ['--repeat-penalty', '1.3', '--repeat-last-n', '4'], -2],
+    [{ topNSigma: 1 }, ['--top-nsigma', '1'], 'x'],
+    [{ temperature: 0.5 }, ['--temp', '0.5'], 'warm'],
+    [{ seed: 6 }, ['-s', '6'], -2],
+  ]) {
+    const [key] = Object.keys(settings);
+    assert.ok(keys.has(key) && !seen.has(key), key);
+    seen.add(key);
+    const others = [['-s', '5'], ['--temp', '1.2']].filter(([flag]) => !flags.includes(flag)).flat();
+    const expected = JSON.parse(run(['run', '-p', 'On the', '--json', '-n', '40', '--ignore-eos', ...others, ...flags]));
+    assert.equal((await model.complete('On the', { ...draw, ...settings })).text, expected.text, key);
+    if (wrong === undefined) continue;
+    await assert.rejects(model.complete('On the', { [key]: wrong }), { name: 'BitternError', message: new RegExp(`^${key}: .* expected`) });
+  }
+  assert.equal(seen.size, 28);
+});
+
 test('the ids of the command line', async () => {
   for (const [prompt, settings, flags] of [
     ['A tern is', GREEDY, ['-n', '20', '--temp', '0']],

@@ -2,6 +2,7 @@
 """The C interface (bittern.h) through ctypes: declarations, errors and callbacks. ctypes releases
 the GIL while a function runs. Any thread."""
 import ctypes
+import math
 import os
 from ctypes import (CFUNCTYPE, POINTER, byref, c_char_p, c_double, c_float, c_int32, c_int64,
                     c_size_t, c_uint32, c_uint64, c_void_p)
@@ -148,13 +149,28 @@ def make(kind, name, *arguments):
     return Handle(kind, value.value)
 
 
+def _values(key, value):
+    """The values of a key, one for each time that it is set."""
+    if key == "logit_bias" and isinstance(value, dict):
+        biases = [(token, -math.inf if bias is False else bias) for token, bias in value.items()]
+        return [f"{token}{bias:+}" for token, bias in biases]
+    if not isinstance(value, (list, tuple)):
+        return [value]
+    if key == "samplers":
+        return [";".join(map(str, value))]
+    if key == "dry_sequence_breakers" and not value:
+        return ["none"]
+    return value
+
+
 def options(settings):
-    """A set of settings from a dict: bools, numbers, texts, and lists for repeated keys."""
+    """A set of settings from a dict: bools, numbers, texts, lists for repeated keys and samplers,
+    and a dict of token ids for logit_bias (False forbids a token)."""
     handle = make("options", "bittern_options_create")
     for key, value in settings.items():
         if value is None:
             continue
-        for one in value if isinstance(value, (list, tuple)) else [value]:
+        for one in _values(key, value):
             text = ("on" if one else "off") if isinstance(one, bool) else str(one)
             if "\0" in text:
                 raise ArgumentError(1, f"{key}: a text without zero characters expected")

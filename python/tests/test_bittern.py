@@ -33,7 +33,72 @@ def run(*arguments, text=None):
     return done.stdout
 
 
+DRAW = {"n_predict": 40, "seed": 5, "temperature": 1.2, "ignore_eos": True}
+DRAW_FLAGS = {"-n": "40", "-s": "5", "--temp": "1.2"}
+ADAPTIVE = {"samplers": ["top_k", "adaptive_p"], "adaptive_target": 0.3}
+ADAPTIVE_FLAGS = ["--samplers", "top_k;adaptive_p", "--adaptive-target", "0.3"]
+# Settings of the draw, the flags that say the same, and a wrong value for the first of them.
+SAMPLERS = [
+    ({"dry_multiplier": 2, "dry_allowed_length": 1},
+     ["--dry-multiplier", "2", "--dry-allowed-length", "1"], "much"),
+    ({"dry_base": 1, "dry_multiplier": 2, "dry_allowed_length": 1},
+     ["--dry-base", "1", "--dry-multiplier", "2", "--dry-allowed-length", "1"], 0.5),
+    ({"dry_penalty_last_n": 8, "dry_multiplier": 2, "dry_allowed_length": 1},
+     ["--dry-penalty-last-n", "8", "--dry-multiplier", "2", "--dry-allowed-length", "1"], -2),
+    ({"dry_sequence_breakers": ["e", "a"], "dry_multiplier": 2, "dry_allowed_length": 1},
+     ["--dry-sequence-breaker", "e", "--dry-sequence-breaker", "a", "--dry-multiplier", "2",
+      "--dry-allowed-length", "1"], None),
+    ({"dry_allowed_length": 1, "dry_sequence_breakers": [], "dry_multiplier": 2},
+     ["--dry-sequence-breaker", "none", "--dry-multiplier", "2", "--dry-allowed-length", "1"], -1),
+    ({"mirostat": 1}, ["--mirostat", "1"], 3),
+    ({"mirostat_tau": 3, "mirostat": 2}, ["--mirostat", "2", "--mirostat-ent", "3"], "x"),
+    ({"mirostat_eta": 0.5, "mirostat": 2}, ["--mirostat", "2", "--mirostat-lr", "0.5"], "x"),
+    ({"dynatemp_range": 1}, ["--dynatemp-range", "1"], "x"),
+    ({"dynatemp_exponent": 2, "dynatemp_range": 1},
+     ["--dynatemp-range", "1", "--dynatemp-exp", "2"], "x"),
+    (ADAPTIVE, ADAPTIVE_FLAGS, "tall"),
+    ({"adaptive_target": 0.7, "samplers": "top_k;adaptive_p"},
+     ["--samplers", "top_k;adaptive_p", "--adaptive-target", "0.7"], "x"),
+    ({"adaptive_decay": 0.2, **ADAPTIVE}, [*ADAPTIVE_FLAGS, "--adaptive-decay", "0.2"], 1),
+    ({"top_k": 3}, ["--top-k", "3"], -2),
+    ({"top_p": 0.1}, ["--top-p", "0.1"], 2),
+    ({"min_keep": 3, "top_p": 0.1}, ["--top-p", "0.1", "--min-keep", "3"], -1),
+    ({"min_p": 0.3}, ["--min-p", "0.3"], -1),
+    ({"logit_bias": {300: 4, 290: False, 291: -0.5}}, ["-l", "300+4", "-l", "290-inf", "-l", "291-0.5"],
+     "300"),
+    ({"typical_p": 0.5}, ["--typical", "0.5"], "x"),
+    ({"xtc_probability": 0.9}, ["--xtc-probability", "0.9"], "x"),
+    ({"xtc_threshold": 0.05, "xtc_probability": 0.9},
+     ["--xtc-probability", "0.9", "--xtc-threshold", "0.05"], "x"),
+    ({"presence_penalty": 1}, ["--presence-penalty", "1"], "x"),
+    ({"frequency_penalty": 1}, ["--frequency-penalty", "1"], "x"),
+    ({"repeat_penalty": 1.3}, ["--repeat-penalty", "1.3"], 0),
+    ({"repeat_last_n": 4, "repeat_penalty": 1.3},
+     ["--repeat-penalty", "1.3", "--repeat-last-n", "4"], -2),
+    ({"top_n_sigma": 1}, ["--top-nsigma", "1"], "x"),
+    ({"temperature": 0.5}, ["--temp", "0.5"], "warm"),
+    ({"seed": 6}, ["-s", "6"], -2)]
+
+
 class Texts(unittest.TestCase):
+    def test_every_option_of_the_sampler(self):
+        keys = {next(iter(settings)) for settings, _, _ in SAMPLERS}
+        self.assertEqual(len(keys), 28)
+        self.assertLessEqual(keys, {row["key"] for row in bittern.options()})
+        without = MODEL.generate("On the", **DRAW)
+        for settings, flags, wrong in SAMPLERS:
+            with self.subTest(settings):
+                others = [text for flag, value in DRAW_FLAGS.items() if flag not in flags
+                          for text in (flag, value)]
+                expected = json.loads(run("run", "-p", "On the", "--json", "--ignore-eos", *others,
+                                          *flags))
+                self.assertEqual(MODEL.generate("On the", **{**DRAW, **settings}), expected["text"])
+                self.assertNotEqual(expected["text"], without)
+                key = next(iter(settings))
+                if wrong is not None:
+                    with self.assertRaisesRegex(bittern.BitternError, rf"^{key}: .* expected"):
+                        MODEL.generate("On the", **{key: wrong})
+
     def test_the_same_as_the_command_line(self):
         for prompt, settings, flags in [
                 ("A tern is", GREEDY, ["-n", "20", "--temp", "0"]),

@@ -178,10 +178,11 @@ bittern_status bittern_engine_submit(bittern_engine* engine, const int32_t* ids,
     BITTERN_TRY(NeedArray(ids, count, "ids"));
     BITTERN_TRY(NeedPointer(reinterpret_cast<const void*>(on_done), "on_done"));
     const Settings settings = BITTERN_TRY(SettingsOf(options));
+    auto generate = BITTERN_TRY(GenerateOptionsOf(settings, &found->model()));
     const auto span = IdSpan(ids, count);
-    const std::uint64_t number = BITTERN_TRY(
-        found->Submit({span.begin(), span.end()}, GenerateOptionsOf(settings, &found->model()),
-                      TextCallback(on_text, user), on_done, user));
+    const std::uint64_t number =
+        BITTERN_TRY(found->Submit({span.begin(), span.end()}, std::move(generate),
+                                  TextCallback(on_text, user), on_done, user));
     if (request != nullptr) *request = number;
     return {};
   });

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of keys, and what sets of them mean.
+// The table of keys but those of the sampler, which are in request/sampler_option_table, and what
+// sets of them mean.
 #include "capi/options.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/threads/thread_pool.hpp"
 #include "capi/call.hpp"
+#include "request/option_text.hpp"
+#include "request/sampler_option_text.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 
 namespace bittern::capi {
@@ -20,16 +21,15 @@ namespace {
 
 constexpr unsigned kModel = 1, kSequence = 2, kGenerate = 4, kConvert = 8;
 constexpr double kMostInt = std::numeric_limits<int>::max();
-constexpr double kMostFloat = std::numeric_limits<float>::max();
 
-enum class Type { kWhole, kNumber, kSwitch, kChoice, kText };
+enum class Type { kWhole, kSwitch, kChoice, kText };
 
 /// One key.
 struct Row {
   std::string_view key;
   unsigned kinds;
   Type type;
-  double least, most;         // kWhole, kNumber
+  double least, most;         // kWhole
   std::string_view choices;   // kChoice: separated by spaces
   std::string_view fallback;  // what holds where the key is not set
   bool repeated;
@@ -39,10 +39,6 @@ struct Row {
 constexpr Row Whole(std::string_view key, unsigned kinds, double least, double most,
                     std::string_view fallback, std::string_view description) {
   return {key, kinds, Type::kWhole, least, most, "", fallback, false, description};
-}
-constexpr Row Number(std::string_view key, unsigned kinds, double least, double most,
-                     std::string_view fallback, std::string_view description) {
-  return {key, kinds, Type::kNumber, least, most, "", fallback, false, description};
 }
 constexpr Row Switch(std::string_view key, unsigned kinds, std::string_view fallback,
                      std::string_view description) {
@@ -93,32 +89,7 @@ constexpr auto kRows = std::to_array<Row>({
     Switch("hidden", kSequence, "off", "keep the last hidden state (bittern_sequence_hidden)"),
     Whole("n_predict", kGenerate, -1, kMostInt, "128",
           "new tokens at most; -1: until the text ends or the context is full"),
-    Number("temperature", kGenerate, -kMostFloat, kMostFloat, "0.8",
-           "0 or less: always the most probable token"),
-    Whole("top_k", kGenerate, -1, kMostInt, "40", "draw among the k best; 0 or -1: all"),
-    Number("top_p", kGenerate, 0, 1, "0.95",
-           "draw among the fewest best whose probability reaches this; 1: all"),
-    Number("min_p", kGenerate, 0, 1, "0.05",
-           "drop what is less probable than this times the best; 0: nothing"),
-    Number("repeat_penalty", kGenerate, -kMostFloat, kMostFloat, "1",
-           "make recent tokens less probable; above 0; 1: off"),
-    Whole("repeat_last_n", kGenerate, -1, kMostInt, "64",
-          "how many tokens count as recent; 0: none, -1: all"),
-    Number("frequency_penalty", kGenerate, -kMostFloat, kMostFloat, "0",
-           "taken off a logit once for each time its token is recent"),
-    Number("presence_penalty", kGenerate, -kMostFloat, kMostFloat, "0",
-           "taken off the logit of each recent token"),
-    Number("typical_p", kGenerate, -kMostFloat, kMostFloat, "1", "locally typical; 1: off"),
-    Number("top_n_sigma", kGenerate, -kMostFloat, kMostFloat, "-1",
-           "drop logits so many deviations below the best; 0 or less: off"),
-    Number("xtc_probability", kGenerate, -kMostFloat, kMostFloat, "0",
-           "how often XTC acts; 0: off"),
-    Number("xtc_threshold", kGenerate, -kMostFloat, kMostFloat, "0.1", "of XTC; above 0.5: off"),
-    Text("samplers", kGenerate, "", false,
-         "the steps and their order, with ; between, e.g. penalties;top_k;temperature; empty: "
-         "llama.cpp's order"),
     Switch("stop_on_loop", kGenerate, "off", "end a text that repeats itself"),
-    Whole("seed", kGenerate, -1, 4294967295.0, "-1", "of the random draw; -1: a new one each time"),
     Text("stop", kGenerate, "", true, "end before this text"),
     Text("grammar", kGenerate, "", false, "a GBNF grammar that the text obeys; empty: none"),
     Text("json_schema", kGenerate, "", false,
@@ -158,34 +129,19 @@ bool IsChoice(std::string_view value, std::string_view choices) {
   return false;
 }
 
-template <class T>
-std::optional<T> Parse(std::string_view text) {
-  T value{};
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && rest == text.data() + text.size();
-  return whole ? std::optional<T>(value) : std::nullopt;
-}
-
 bool Accepts(const Row& row, std::string_view value) {
   if (row.type == Type::kText) return true;
   if (row.type == Type::kSwitch) return IsOneOf(value, kOn) || IsOneOf(value, kOff);
   if (row.type == Type::kChoice) return IsChoice(value, row.choices);
-  if (row.type == Type::kWhole) {
-    const auto number = Parse<std::int64_t>(value);
-    return number && static_cast<double>(*number) >= row.least &&
-           static_cast<double>(*number) <= row.most;
-  }
-  const auto number = Parse<double>(value);
-  return number && *number >= row.least && *number <= row.most;  // false for NaN
+  const auto number = request::ParseNumber<std::int64_t>(value);
+  return number && static_cast<double>(*number) >= row.least &&
+         static_cast<double>(*number) <= row.most;
 }
 
 std::string Expected(const Row& row) {
   switch (row.type) {
     case Type::kWhole:
-      return fmt::format("a whole number of {:.0f} to {:.0f}", row.least, row.most);
-    case Type::kNumber:
-      return row.most == kMostFloat ? "a number"
-                                    : fmt::format("a number of {} to {}", row.least, row.most);
+      return request::WholeNumberWords(row.least, row.most);
     case Type::kSwitch:
       return "on or off";
     case Type::kChoice:
@@ -194,14 +150,6 @@ std::string Expected(const Row& row) {
       break;
   }
   return "a text";
-}
-
-/// A text that is safe to show in a message.
-std::string Shown(std::string_view text) {
-  constexpr std::size_t kMost = 60;
-  std::string shown(text.substr(0, kMost));
-  std::ranges::replace_if(shown, [](char c) { return c >= 0 && c < ' '; }, '?');
-  return "\"" + shown + (text.size() > kMost ? "...\"" : "\"");
 }
 
 const std::string* Last(const Settings& settings, std::string_view key) {
@@ -221,10 +169,9 @@ void Take(const Settings& settings, std::string_view key, T* value) {
   if (text == nullptr) return;
   if constexpr (std::is_same_v<T, bool>) {
     *value = IsOneOf(*text, kOn);
-  } else if constexpr (std::is_same_v<T, float>) {
-    *value = static_cast<float>(Parse<double>(*text).value_or(*value));
   } else if constexpr (std::is_integral_v<T>) {
-    *value = static_cast<T>(Parse<std::int64_t>(*text).value_or(static_cast<std::int64_t>(*value)));
+    *value = static_cast<T>(
+        request::ParseNumber<std::int64_t>(*text).value_or(static_cast<std::int64_t>(*value)));
   } else {
     *value = *text;
   }
@@ -242,11 +189,11 @@ Result<formats::ShapeTiling> TilingOf(std::string_view text) {
   std::string_view rest = text;
   for (std::size_t i = 0; i < 5; ++i) {
     const std::size_t end = i < 4 ? rest.find(',') : rest.size();
-    const auto number =
-        end == std::string_view::npos ? std::nullopt : Parse<std::uint32_t>(rest.substr(0, end));
+    const auto number = end == std::string_view::npos
+                            ? std::nullopt
+                            : request::ParseNumber<std::uint32_t>(rest.substr(0, end));
     if (!number || *number == 0) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  fmt::format("tiling: ROWS,COLS,BM,BK,bm expected, {} found", Shown(text)));
+      return request::WrongText("tiling", "ROWS,COLS,BM,BK,bm", text);
     }
     numbers[i] = *number;
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -281,41 +228,61 @@ Result<void> CheckConstraintKey(std::string_view key, std::string_view value,
               checked.error().hint);
 }
 
+/// What bittern_options_describe() says of one key.
+nlohmann::ordered_json RowJson(std::string_view key, unsigned kinds, std::string_view value,
+                               std::string_view fallback, bool repeated,
+                               std::string_view description) {
+  constexpr std::pair<unsigned, std::string_view> kNames[] = {
+      {kModel, "model"}, {kSequence, "sequence"}, {kGenerate, "generate"}, {kConvert, "convert"}};
+  auto names = nlohmann::ordered_json::array();
+  for (const auto& [kind, name] : kNames) {
+    if ((kinds & kind) != 0) names.push_back(name);
+  }
+  return {{"key", key},          {"kinds", names},       {"value", value},
+          {"default", fallback}, {"repeated", repeated}, {"description", description}};
+}
+
 std::string Describe() {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Row& row : kRows) {
-    auto kinds = nlohmann::ordered_json::array();
-    if (row.kinds & kModel) kinds.push_back("model");
-    if (row.kinds & kSequence) kinds.push_back("sequence");
-    if (row.kinds & kGenerate) kinds.push_back("generate");
-    if (row.kinds & kConvert) kinds.push_back("convert");
-    rows.push_back({{"key", row.key},
-                    {"kinds", kinds},
-                    {"value", Expected(row)},
-                    {"default", row.fallback},
-                    {"repeated", row.repeated},
-                    {"description", row.description}});
+    rows.push_back(
+        RowJson(row.key, row.kinds, Expected(row), row.fallback, row.repeated, row.description));
+  }
+  const auto key_of = [](const request::SamplerOption& other) { return std::string(other.name); };
+  for (const request::SamplerOption& row : request::SamplerOptionTable()) {
+    rows.push_back(RowJson(row.name, kGenerate, request::ExpectedText(row),
+                           request::DefaultText(row), request::TakesSeveral(row),
+                           request::HelpOf(row, key_of)));
   }
   return rows.dump(1);
+}
+
+/// Error as OptionsObject::Set; else whether several values of the key add up.
+Result<bool> CheckValue(std::string_view key, std::string_view value, const Settings& settings) {
+  if (const auto* option = request::FindSamplerOption(key); option != nullptr) {
+    runtime::SamplerOptions unused;
+    const std::string text(value);
+    BITTERN_TRY(request::SetSamplerOption(*option, {&text, 1}, &unused));
+    return request::TakesSeveral(*option);
+  }
+  const auto row = std::ranges::find(kRows, key, &Row::key);
+  if (row == kRows.end()) {
+    return Fail(ErrorCode::kNotFound,
+                fmt::format("there is no option {}", request::QuotedText(key)),
+                "bittern_options_describe() lists the keys");
+  }
+  if (!Accepts(*row, value)) return request::WrongText(key, Expected(*row), value);
+  BITTERN_TRY(CheckConstraintKey(key, value, settings));
+  return row->repeated;
 }
 
 }  // namespace
 
 Result<void> OptionsObject::Set(std::string_view key, std::string_view value) {
-  const auto row = std::ranges::find(kRows, key, &Row::key);
-  if (row == kRows.end()) {
-    return Fail(ErrorCode::kNotFound, fmt::format("there is no option {}", Shown(key)),
-                "bittern_options_describe() lists the keys");
-  }
-  if (!Accepts(*row, value)) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("{}: {} expected, {} found", key, Expected(*row), Shown(value)));
-  }
-  if (row->key == "samplers" && !value.empty()) BITTERN_TRY(runtime::ParseSamplers(value));
-  BITTERN_TRY(CheckConstraintKey(key, value, settings()));
+  const bool repeated = BITTERN_TRY(CheckValue(key, value, settings()));
   const std::lock_guard lock(mutex_);
   std::vector<std::string>& values = settings_[std::string(key)];
-  if (!row->repeated) values.clear();
+  if (!repeated) values.clear();
   values.emplace_back(value);
   return {};
 }
@@ -399,8 +366,8 @@ bool WantsHidden(const Settings& settings) {
   return hidden;
 }
 
-runtime::GenerateOptions GenerateOptionsOf(const Settings& settings,
-                                           const runtime::LoadedModel* model) {
+Result<runtime::GenerateOptions> GenerateOptionsOf(const Settings& settings,
+                                                   const runtime::LoadedModel* model) {
   runtime::GenerateOptions options{.max_tokens = 128};
   if (model != nullptr) {
     Decisions unused;
@@ -411,28 +378,10 @@ runtime::GenerateOptions GenerateOptionsOf(const Settings& settings,
     }
   }
   Take(settings, "n_predict", &options.max_tokens);
-  Take(settings, "temperature", &options.sampler.temperature);
-  Take(settings, "top_k", &options.sampler.top_k);
-  Take(settings, "top_p", &options.sampler.top_p);
-  Take(settings, "min_p", &options.sampler.min_p);
-  Take(settings, "repeat_penalty", &options.sampler.repeat_penalty);
-  Take(settings, "repeat_last_n", &options.sampler.repeat_last_n);
-  Take(settings, "frequency_penalty", &options.sampler.frequency_penalty);
-  Take(settings, "presence_penalty", &options.sampler.presence_penalty);
-  Take(settings, "typical_p", &options.sampler.typical_p);
-  Take(settings, "top_n_sigma", &options.sampler.top_n_sigma);
-  Take(settings, "xtc_probability", &options.sampler.xtc_probability);
-  Take(settings, "xtc_threshold", &options.sampler.xtc_threshold);
-  std::string samplers;
-  Take(settings, "samplers", &samplers);
-  if (!samplers.empty()) {  // checked when it was set
-    options.sampler.samplers =
-        runtime::ParseSamplers(samplers).value_or(runtime::DefaultSamplers());
+  for (const request::SamplerOption& option : request::SamplerOptionTable()) {
+    BITTERN_TRY(request::SetSamplerOption(option, All(settings, option.name), &options.sampler));
   }
   Take(settings, "stop_on_loop", &options.stop_on_loop);
-  std::int64_t seed = -1;
-  Take(settings, "seed", &seed);
-  options.sampler.seed = static_cast<std::uint32_t>(seed);
   options.stops = All(settings, "stop");
   options.constraint = ConstraintOf(settings);
   Take(settings, "ignore_eos", &options.ignore_eos);

@@ -52,8 +52,8 @@ class OptionsObject : public Object {
 [[nodiscard]] bool WantsHidden(const Settings& settings);
 /// Those of the settings; where they say nothing, what the model's file recommends. `model` may be
 /// null.
-[[nodiscard]] runtime::GenerateOptions GenerateOptionsOf(const Settings& settings,
-                                                         const runtime::LoadedModel* model);
+[[nodiscard]] Result<runtime::GenerateOptions> GenerateOptionsOf(const Settings& settings,
+                                                                 const runtime::LoadedModel* model);
 /// Error kInvalidArgument: `to` is missing, a tiling is none.
 [[nodiscard]] Result<formats::ConvertOptions> ConvertOptionsOf(const Settings& settings);
 /// "key=type:value" texts: override_kv, i2s_layout and tl_tiling.

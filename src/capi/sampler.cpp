@@ -30,7 +30,8 @@ bittern_status bittern_sampler_create(const bittern_options* options, bittern_sa
   return Call([&]() -> Result<void> {
     BITTERN_TRY(NeedPointer(sampler, "sampler"));
     const Settings settings = BITTERN_TRY(SettingsOf(options));
-    auto made = BITTERN_TRY(runtime::Sampler::Create(GenerateOptionsOf(settings, nullptr).sampler));
+    const auto generate = BITTERN_TRY(GenerateOptionsOf(settings, nullptr));
+    auto made = BITTERN_TRY(runtime::Sampler::Create(generate.sampler));
     *sampler =
         static_cast<bittern_sampler*>(AddHandle(std::make_shared<SamplerObject>(std::move(made))));
     return {};

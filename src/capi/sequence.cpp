@@ -138,7 +138,7 @@ Result<void> SetTokens(SequenceObject& sequence, std::span<const TokenId> ids) {
 Result<void> Generate(SequenceObject& sequence, const void* options, bittern_text_fn on_text,
                       void* user, bittern_result** result) {
   const Settings settings = BITTERN_TRY(SettingsOf(options));
-  runtime::GenerateOptions generate = GenerateOptionsOf(settings, sequence.model->loaded.get());
+  auto generate = BITTERN_TRY(GenerateOptionsOf(settings, sequence.model->loaded.get()));
   generate.cancel = &sequence.cancel;
   const auto generated =
       BITTERN_TRY(sequence.session->Generate(generate, TextCallback(on_text, user)));
@@ -159,7 +159,7 @@ Result<void> GenerateOnce(std::shared_ptr<ModelObject> model, std::string_view t
                           const void* options, bittern_text_fn on_text, void* user,
                           bittern_result** result) {
   const Settings settings = BITTERN_TRY(SettingsOf(options));
-  const auto generate = GenerateOptionsOf(settings, model->loaded.get());
+  const auto generate = BITTERN_TRY(GenerateOptionsOf(settings, model->loaded.get()));
   BITTERN_TRY(runtime::Sampler::Create(generate.sampler));
   const auto ids = model->loaded->tokenizer.Encode(text);
   auto session = BITTERN_TRY(runtime::Session::Create(model->loaded, SessionOptionsOf(settings)));

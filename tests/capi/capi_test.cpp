@@ -52,6 +52,70 @@ TEST(Capi, TheWaysToMakeATextAgree) {
   EXPECT_EQ(done.request, request);
 }
 
+struct SamplerKey {
+  const char *key, *good, *wrong;
+};
+/// Every setting of the draw.
+const SamplerKey kSamplerKeys[] = {{"seed", "4294967295", "-2"},
+                                   {"temperature", "-1", "warm"},
+                                   {"top_p", "0.5", "1.01"},
+                                   {"min_p", "0.1", "-0.1"},
+                                   {"repeat_penalty", "1.1", "0"},
+                                   {"frequency_penalty", "0.5", "nan"},
+                                   {"presence_penalty", "-0.5", "1e39"},
+                                   {"typical_p", "0.9", ""},
+                                   {"top_n_sigma", "1", "1,5"},
+                                   {"xtc_probability", "0.5", "x"},
+                                   {"xtc_threshold", "0.2", "0.2 "},
+                                   {"dynatemp_range", "0.5", "-"},
+                                   {"dynatemp_exponent", "2", "inf"},
+                                   {"dry_multiplier", "0.8", "on"},
+                                   {"dry_base", "1", "0.99"},
+                                   {"mirostat_tau", "4", "four"},
+                                   {"mirostat_eta", "0.2", "0.2f"},
+                                   {"adaptive_target", "0.5", "--1"},
+                                   {"adaptive_decay", "0.5", "1"},
+                                   {"top_k", "-1", "-2"},
+                                   {"repeat_last_n", "0", "1.5"},
+                                   {"dry_allowed_length", "3", "-1"},
+                                   {"dry_penalty_last_n", "-1", "-2"},
+                                   {"mirostat", "2", "3"},
+                                   {"min_keep", "1", "2147483648"},
+                                   {"dry_sequence_breakers", "none", nullptr},
+                                   {"logit_bias", "300-inf", "300"},
+                                   {"samplers", "top_k;temp", "top_k,temp"}};
+
+TEST(Capi, EveryOptionOfTheSamplerIsASetting) {
+  EXPECT_EQ(std::size(kSamplerKeys), 28u);
+  for (const SamplerKey& row : kSamplerKeys) {
+    EXPECT_THAT(bittern_options_describe(), HasSubstr("\"key\": \"" + std::string(row.key) + "\""));
+    const Options options(row.key, row.good);
+    bittern_sampler* sampler = nullptr;
+    Ok(bittern_sampler_create(options.handle, &sampler));
+    bittern_sampler_free(sampler);
+    if (row.wrong == nullptr) continue;  // any text will do
+    EXPECT_EQ(bittern_options_set(options.handle, row.key, row.wrong), BITTERN_ERROR_ARGUMENT);
+    EXPECT_THAT(bittern_error_message(), testing::StartsWith(row.key + std::string(": ")));
+    EXPECT_THAT(bittern_error_message(), HasSubstr("expected"));
+  }
+}
+
+int32_t Sampled(const Options& options, const std::vector<float>& logits) {
+  bittern_sampler* sampler = nullptr;
+  Ok(bittern_sampler_create(options.handle, &sampler));
+  int32_t id = -1;
+  Ok(bittern_sampler_sample(sampler, logits.data(), logits.size(), &id));
+  bittern_sampler_free(sampler);
+  return id;
+}
+
+TEST(Capi, BiasesAddUp) {
+  const std::vector<float> logits = {1, 5, 4, 3};
+  EXPECT_EQ(Sampled(Options("temperature", "0"), logits), 1);
+  const Options forbidden("temperature", "0", "logit_bias", "1-inf", "logit_bias", "3+1.5");
+  EXPECT_EQ(Sampled(forbidden, logits), 3);
+}
+
 TEST(Capi, TextsObeyWhatTheyAreToldToBe) {
   const std::pair<const char*, const char*> told[] = {{"grammar", "root ::= \" [true]\""},
                                                       {"regex", " \\[true\\]"},
