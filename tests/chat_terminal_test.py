@@ -196,6 +196,8 @@ def test_commands(folder):
     say("/set temperature 1.5", "a setting", last_is(">"))
     say("/set seed 3", "another", last_is(">"))
     say("/set temperature", "is shown", shows("temperature 1.5"))
+    say("/set dynatemp_exp 2", "a setting by its flag", last_is(">"))
+    say("/set dynatemp_exponent", "is shown", shows("dynatemp_exponent 2"))
     say("/set temprature 1", "a wrong name", shows("did you mean temperature?"))
     say("/set top_k many", "a wrong value", shows("top_k: a whole number"))
     say("/undo", "one turn is forgotten", shows('forgotten: "What is a gull?"; turns left: 1'))

@@ -14,7 +14,7 @@ constexpr double kMostSeed = std::numeric_limits<std::uint32_t>::max();
 
 // What is not a number comes last; no bound of it is looked at.
 constexpr SamplerOption kRows[] = {
-    {"seed", "seed", "N", &SamplerOptions::seed, -1, kMostSeed, true,
+    {"seed", "s,seed", "N", &SamplerOptions::seed, -1, kMostSeed, true,
      "Seed of the random draw; -1 (or 4294967295, as in llama.cpp): a new one each time"},
     {"temperature", "temp,temperature", "X", &SamplerOptions::temperature, -kAnyNumber, kAnyNumber,
      true,
@@ -72,7 +72,7 @@ constexpr SamplerOption kRows[] = {
      &SamplerOptions::dry_sequence_breakers, 0, 0, false,
      "A text over which DRY does not look back, in place of newline, ':', '\"' and '*'; may be "
      "repeated; none: no such text"},
-    {"logit_bias", "logit-bias", "ID+BIAS", &SamplerOptions::logit_bias, 0, 0, false,
+    {"logit_bias", "l,logit-bias", "ID+BIAS", &SamplerOptions::logit_bias, 0, 0, false,
      "Add to the logit of a token: ID+BIAS or ID-BIAS; ID-inf forbids it; may be repeated"},
     {"samplers", "samplers", "NAMES", &SamplerOptions::samplers, 0, 0, false,
      "Steps in order, with ';' between them"},

@@ -25,8 +25,8 @@ using SamplerMember = std::variant<float runtime::SamplerOptions::*, int runtime
                                    std::vector<runtime::SamplerStep> runtime::SamplerOptions::*>;
 
 struct SamplerOption {
-  std::string_view name;   ///< field of a request and key of the C interface: "top_n_sigma"
-  std::string_view flags;  ///< on a command line, the usual one first: "top-nsigma,top-n-sigma"
+  std::string_view name;         ///< field of a request and key of the C interface: "top_n_sigma"
+  std::string_view flags;        ///< on a command line, without dashes: "top-nsigma,top-n-sigma"
   std::string_view placeholder;  ///< of the value in a help text: "N"
   SamplerMember member;
   /// Of a number. Narrower ranges, with words of their own, are CheckSamplerOptions' to refuse.

@@ -58,6 +58,7 @@ TEST(SamplerOptionTable, HelpNamesOtherOptionsAsTheyAreSpelt) {
             "Temperature from temperature - X to temperature + X by entropy; 0: temperature");
   for (const SamplerOption& row : SamplerOptionTable()) {
     EXPECT_FALSE(row.help.empty() || row.flags.empty() || row.placeholder.empty()) << row.name;
+    EXPECT_GT(row.flags.substr(row.flags.rfind(',') + 1).size(), 1u) << row.flags;  // a long one
     const std::string help = HelpOf(row, [](const auto&) { return std::string("@"); });
     EXPECT_EQ(help.find_first_of("{}"), std::string::npos) << help;
     EXPECT_EQ(std::ranges::count(help, '@'), std::ranges::count(row.help, '{')) << row.help;
@@ -132,6 +133,7 @@ TEST(SamplerOptionText, RefusesWithTheWords) {
        {"7--1",
         "logit_bias: ID+BIAS or ID-BIAS, as in 15043-1.5 or 15043-inf, "
         "expected, \"7--1\" found"}},
+      {"logit_bias", {"-7+1", "logit_bias: a token id of 0 or more expected, -7 found"}},
       {"logit_bias", {"7+inf", "logit_bias: a number or -infinity expected, inf found"}}};
   for (const auto& [name, value] : wrong) {
     SamplerOptions options;

@@ -17,17 +17,6 @@ using runtime::SamplerStep;
 
 constexpr std::string_view kBiasWords = "ID+BIAS or ID-BIAS, as in 15043-1.5 or 15043-inf,";
 
-/// "15043+1.5", "15043-inf"
-std::optional<LogitBias> BiasOfText(std::string_view text) {
-  const std::size_t sign = text.find_first_of("+-");
-  if (sign == 0 || sign == std::string_view::npos) return std::nullopt;
-  const std::string_view number = text.substr(sign + 1);
-  const auto id = ParseNumber<runtime::TokenId>(text.substr(0, sign));
-  const auto bias = ParseNumber<float>(number);
-  if (!id || !bias || number.starts_with('-') || std::isnan(*bias)) return std::nullopt;
-  return LogitBias{*id, text[sign] == '-' ? -*bias : *bias};
-}
-
 std::string ChainText(const std::vector<SamplerStep>& steps) {
   std::string text;
   for (const SamplerStep step : steps) {
@@ -115,6 +104,16 @@ struct TextOfDefault {
 };
 
 }  // namespace
+
+std::optional<LogitBias> BiasOfText(std::string_view text) {
+  const std::size_t sign = text.find_first_of("+-", 1);  // an id below 0 is told as such
+  if (sign == std::string_view::npos) return std::nullopt;
+  const std::string_view number = text.substr(sign + 1);
+  const auto id = ParseNumber<runtime::TokenId>(text.substr(0, sign));
+  const auto bias = ParseNumber<float>(number);
+  if (!id || !bias || number.starts_with('-') || std::isnan(*bias)) return std::nullopt;
+  return LogitBias{*id, text[sign] == '-' ? -*bias : *bias};
+}
 
 bool TakesSeveral(const SamplerOption& option) noexcept {
   return std::holds_alternative<std::vector<std::string> SamplerOptions::*>(option.member) ||

@@ -2,8 +2,10 @@
 // An option of the sampler as a text: how the C interface, Python and Node.js set it.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "request/sampler_option_table.hpp"
@@ -20,6 +22,9 @@ namespace bittern::request {
 [[nodiscard]] Result<void> SetSamplerOption(const SamplerOption& option,
                                             std::span<const std::string> texts,
                                             runtime::SamplerOptions* options);
+
+/// "15043+1.5", "15043-inf"; nothing where a text is no bias.
+[[nodiscard]] std::optional<runtime::LogitBias> BiasOfText(std::string_view text);
 
 /// What a text must be: "a number of 0 to 1".
 [[nodiscard]] std::string ExpectedText(const SamplerOption& option);

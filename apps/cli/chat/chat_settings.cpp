@@ -10,6 +10,7 @@
 
 #include "cli/options/constraint_fields.hpp"
 #include "cli/options/outside_json.hpp"
+#include "cli/options/sampler_spelling.hpp"
 #include "cli/options/sampling_fields.hpp"
 #include "cli/options/suggestion.hpp"
 #include "runtime/sampling/sampler.hpp"
@@ -23,22 +24,14 @@ struct SettingName {
   std::string_view name, other;
 };
 
-/// Names that llama.cpp's flags have for the same thing.
+/// Names that llama.cpp's flags have for the same thing; those of the sampler's are in the table.
 constexpr SettingName kShortNames[] = {{"n_predict", "n"},
                                        {"n_predict", "predict"},
                                        {"n_predict", "max_tokens"},
-                                       {"temperature", "temp"},
                                        {"stop", "reverse_prompt"}};
 
-/// Settings whose flag has another name than "--" and the name with dashes.
-constexpr SettingName kOtherFlags[] = {{"n_predict", "--predict"},
-                                       {"stop", "--reverse-prompt"},
-                                       {"top_n_sigma", "--top-nsigma"},
-                                       {"typical_p", "--typical"},
-                                       {"dynatemp_exponent", "--dynatemp-exp"},
-                                       {"mirostat_tau", "--mirostat-ent"},
-                                       {"mirostat_eta", "--mirostat-lr"},
-                                       {"dry_sequence_breakers", "--dry-sequence-breaker"}};
+/// Settings beside the sampler's whose flag has another name than "--" and the name with dashes.
+constexpr SettingName kOtherFlags[] = {{"n_predict", "--predict"}, {"stop", "--reverse-prompt"}};
 
 constexpr std::string_view kConstraintNames[] = {"grammar", "json_schema", "regex",
                                                  "response_format"};
@@ -47,13 +40,18 @@ bool IsConstraint(std::string_view name) {
   return std::ranges::find(kConstraintNames, name) != std::end(kConstraintNames);
 }
 
-std::string FlagOf(std::string_view name) {
-  for (const SettingName& row : kOtherFlags) {
-    if (row.name == name) return std::string(row.other);
-  }
+std::string WithDashes(std::string_view name) {
   std::string flag = "--" + std::string(name);
   for (char& c : flag) c = c == '_' ? '-' : c;
   return flag;
+}
+
+std::string FlagOfSetting(std::string_view name) {
+  if (const auto* row = request::FindSamplerOption(name)) return FlagOf(*row);
+  for (const SettingName& row : kOtherFlags) {
+    if (row.name == name) return std::string(row.other);
+  }
+  return WithDashes(name);
 }
 
 bool IsGiven(const CLI::App& command, const std::string& flag) {
@@ -64,7 +62,7 @@ bool IsGiven(const CLI::App& command, const std::string& flag) {
 /// A constraint of any kind on the command line stands instead of the saved one.
 bool IsGivenSetting(const CLI::App& command, std::string_view name) {
   if (!IsConstraint(name)) {
-    return IsGiven(command, FlagOf(name)) ||
+    return IsGiven(command, FlagOfSetting(name)) ||
            (name == "samplers" && IsGiven(command, "--sampler-seq"));
   }
   for (const char* flag :
@@ -164,6 +162,7 @@ Result<void> ReadChatSetting(std::string_view name, const nlohmann::json& value,
   for (const SettingName& row : kShortNames) {
     if (row.other == name) name = row.name;
   }
+  if (const auto* row = SamplerOptionOfFlag(WithDashes(name))) name = row->name;
   runtime::GenerateOptions changed = *options;
   // Logprobs are no setting: they are written with --json only.
   const bool is_logprobs = name == "logprobs" || name == "top_logprobs" || name == "n_probs";

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/options/arguments.hpp"
+#include "cli/options/sampler_spelling.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -27,16 +28,9 @@ struct GroupOf {
   std::string_view group, names;
 };
 constexpr GroupOf kGroupTable[] = {
-    {kCommon,
-     " --model --prompt --predict --threads --system-prompt --ctx-size --temp --seed --verbose "
-     "--help "},
+    {kCommon, " --model --prompt --predict --threads --system-prompt --ctx-size --verbose --help "},
     {kSampling,
-     " --top-k --top-p --min-p --repeat-penalty --repeat-last-n --ignore-eos --samplers "
-     "--sampling-seq "
-     "--presence-penalty --frequency-penalty --top-nsigma --typical --xtc-probability "
-     "--xtc-threshold --dynatemp-range --dynatemp-exp --dry-multiplier --dry-base "
-     "--dry-allowed-length --dry-penalty-last-n --dry-sequence-breaker --mirostat --mirostat-lr "
-     "--mirostat-ent --adaptive-target --adaptive-decay --min-keep --logit-bias --stop-on-loop "
+     " --ignore-eos --sampling-seq --stop-on-loop "
      "--grammar --grammar-file --json-schema --json-schema-file --regex "},
     {kExpert,
      " --override-kv --i2s-layout --tl-tiling --kernel --head --zero-skip --batch-kernel "
@@ -46,6 +40,10 @@ constexpr GroupOf kGroupTable[] = {
 };
 
 std::string_view GroupOfOption(const CLI::Option& option) {
+  for (const std::string& name : option.get_lnames()) {
+    const request::SamplerOption* row = SamplerOptionOfFlag("--" + name);
+    if (row != nullptr) return row->common ? kCommon : kSampling;
+  }
   for (const GroupOf& row : kGroupTable) {
     for (const std::string& name : option.get_lnames()) {
       if (row.names.find(fmt::format(" --{} ", name)) != std::string_view::npos) return row.group;

@@ -3,10 +3,16 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
 
+#include "request/sampler_option_table.hpp"
 #include "runtime/generate_options.hpp"
 
 namespace bittern::cli {
+
+/// The flag that says what the row of this name does, with its checks, help and default.
+void AddSamplerFlag(CLI::App& command, std::string_view name, runtime::SamplerOptions* sampler);
 
 /// --samplers, --sampler-seq, penalties, typical-p, top-n-sigma, XTC, DRY, dynamic temperature,
 /// mirostat, adaptive-p, --min-keep, --logit-bias, --stop-on-loop

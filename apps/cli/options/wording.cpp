@@ -5,6 +5,8 @@
 #include <cctype>
 #include <iterator>
 
+#include "cli/options/sampler_spelling.hpp"
+
 namespace bittern::cli {
 namespace {
 
@@ -22,15 +24,6 @@ constexpr OptionName kOptionNames[] = {
     {"kernel=", "--kernel "},
     {"head=", "--head "},
     {"isa=", "BITTERN_ISA="},
-};
-/// Keys that stand alone, as the subject of a decision.
-constexpr OptionName kSamplingNames[] = {
-    {"temperature", "--temp"},
-    {"top_k", "--top-k"},
-    {"top_p", "--top-p"},
-    {"min_p", "--min-p"},
-    {"repeat_last_n", "--repeat-last-n"},
-    {"repeat_penalty", "--repeat-penalty"},
 };
 
 bool IsPartOfWord(char c) {
@@ -55,8 +48,8 @@ std::string Join(const std::string& text, const std::string& hint) {
 }  // namespace
 
 std::string WordOptions(std::string_view text) {
-  const auto* alone = std::ranges::find(kSamplingNames, text, &OptionName::key);
-  if (alone != std::end(kSamplingNames)) return std::string(alone->flag);
+  // A key that stands alone: the subject of a decision.
+  if (const auto* alone = request::FindSamplerOption(text)) return FlagOf(*alone);
   std::string worded;
   for (std::size_t at = 0; at < text.size();) {
     const OptionName* option = OptionAt(text, at);
