@@ -136,7 +136,7 @@ class OneTextTest(unittest.TestCase):
     def test_the_readme(self):
         """Its first page is what comes."""
         with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
-            page = file.read().split("$ ./bittern chat --temp 0\n")[1].split("```")[0].splitlines()
+            page = file.read().split("$ ./bittern chat\n")[1].split("```")[0].splitlines()
         self.assertEqual([line[2:] for line in page if line.startswith("> ")], CONVERSATIONS[0])
         self.assertEqual([line for line in page if not line.startswith("> ")], self.greedy[0])
 

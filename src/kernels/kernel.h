@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "kernels/arch_select.inc"
-#include "kernels/attention_block.h"
+#include "kernels/float32/attention_block.h"
 
 namespace bittern::kernels {
 

@@ -20,7 +20,7 @@ KnownModel Pocket() {
       .name = "Pocket",
       .fingerprint = "ed66c252da0d4645771f6f3a40915872",
       .file_bytes = 4909600,
-      .sha256 = "f604d5673224bc8059f5729a5f74a1142e1823ec1bf7fd3292e8dd6970ac202c",
+      .sha256 = "a3b26a0686876daf827db6c3836a808ff54f964ccecc3ac3b1e19dfa22f4ff0d",
       .certificate = {kCode, "e5a5f3c684a85721858e93fa638e97eb",
                       "2c698ee70b4ae1f7ef7949548e29cc7f"},
       .texts = {{"What is a tern?", true,
