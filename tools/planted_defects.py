@@ -125,9 +125,9 @@ def run_with(source, build, folder, file, text, flags, test_filter):
     objects = [str(path) for path in (build / "CMakeFiles/kernels_isa.dir").rglob("*.o")
                if not str(path).endswith(f"{file}.o")]
     tests = [str(path) for path in (build / "CMakeFiles/kernels_test.dir").rglob("*.o")]
-    registry = build / "CMakeFiles/kernels.dir/src/kernels/registry.cpp.o"
+    registry = [str(build / "libkernels.a")]  # of which nothing else is taken
     program = folder / "planted_test"
-    linked = run(["g++", *objects, str(planted), *tests, str(registry), str(build / "libquant.a"),
+    linked = run(["g++", *objects, str(planted), *tests, *registry, str(build / "libquant.a"),
                   str(build / "libbase.a"), "-lgmock", "-lgtest", "-lgtest_main", "-pthread", "-o",
                   str(program)])
     if linked.returncode:
@@ -150,6 +150,14 @@ def caught(source, build, folder, name, file, edits, test):
                                       f"*{test}*{isa}")
 
 
+def batch_of(build, file):
+    """The source that compiles the file together with others of its folder; None if it is compiled alone."""
+    for batch in (build / "CMakeFiles").rglob("Unity/*.cxx"):
+        if f'/src/{file}"' in batch.read_text():
+            return batch.read_text()
+    return None
+
+
 def link_with(source, build, folder, file, edits, objects_of, libraries):
     """A program of the objects below objects_of with an edited file of src in place of its own."""
     text = (source / "src" / file).read_text()
@@ -158,6 +166,10 @@ def link_with(source, build, folder, file, edits, objects_of, libraries):
             sys.exit(f"the text to replace is no longer in {file}")
         text = text.replace(old, new)
     planted, program = folder / "planted.o", folder / "planted_program"
+    if batch := batch_of(build, file):
+        edited = folder / "edited.cpp"
+        edited.write_text(text)
+        text = re.sub(f'"[^"]*/src/{re.escape(file)}"', f'"{edited}"', batch)
     compile_copy(source, text, [f'-DBITTERN_SOURCE_DIR="{source}"'], planted)
     objects = [str(path) for path in objects_of.rglob("*.o")]
     archives = [str(build / f"lib{name}.a") for name in LIBRARIES]

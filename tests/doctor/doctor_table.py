@@ -7,6 +7,8 @@
 Every fault strikes every model, at a place drawn by chance, N times with other seeds. What counts:
 
   cured       the verdict is curable, and the mended file is as good as the healthy one and writes what it writes
+  half cured  the verdict is curable, and each cause that is named was planted, but another was not seen; the mended file
+              is better than the ill one (doctor says that only a healthy file can tell whether that was all)
   FALSE CURE  the verdict is curable, and it is not
   named       the verdict is incurable, and what is named is the fault that was planted
   misnamed    the verdict is incurable, and something else is named
@@ -95,7 +97,13 @@ class Kit:
     def outcome(self, names, sites, said, mended, nats):
         both = {**FAULTS, **RAW_FAULTS}
         if said["verdict"] == "curable":
-            return "cured" if self.measure.is_mended(mended) else "FALSE CURE"
+            if self.measure.is_mended(mended):
+                return "cured"
+            seen = [name for name in names if any(f["id"] in both[name][2] for f in said["findings"])]
+            true = all(any(f["id"] in both[name][2] for name in names) for f in said["findings"])
+            after = self.measure.nats(mended)
+            better = after is not None and (nats is None or after < nats)
+            return "half cured" if true and better and len(seen) < len(names) else "FALSE CURE"
         if said["verdict"] == "incurable":
             lost = [f for f in said["findings"] if not f["curable"]]
             right = all(any(f["id"] in both[name][2] and self.names_site(f, site)

@@ -123,14 +123,17 @@ std::string Words(doctor::Verdict verdict) {
   return words;
 }
 
+constexpr std::string_view kWasThisAll =
+    "Whether this was all, only a healthy file can tell: --like HEALTHY.";
+
 std::string FixText(const FixOutcome& fix) {
   if (!fix.why.empty()) return fmt::format("\n  {} was not written: {}.\n", fix.path, fix.why);
-  return fmt::format("\n  {} written; codes and scales proved.\n", fix.path);
+  return fmt::format("\n  {} written; codes and scales proved. {}\n", fix.path, kWasThisAll);
 }
 
 std::string Advice(const std::string& path) {
-  return fmt::format("bittern doctor {} --fix FILE writes a file with all of this put right.",
-                     path);
+  return fmt::format("bittern doctor {} --fix FILE writes a file with all of this put right. {}",
+                     path, kWasThisAll);
 }
 
 std::string DoctorText(const Outcome& found) {

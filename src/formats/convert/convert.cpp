@@ -43,7 +43,7 @@ Result<void> CheckOutput(const Checkpoint& source, const fs::path& out, bool to_
   BITTERN_TRY(CheckNotSource(source, out));
   if (!to_folder && !overwrite) {
     return Fail(ErrorCode::kInvalidArgument,
-                out.string() + " exists already; add -f to replace it");
+                out.string() + " exists already", "overwrite=true replaces it");
   }
   return {};
 }
