@@ -99,11 +99,10 @@ class Kit:
         if said["verdict"] == "curable":
             if self.measure.is_mended(mended):
                 return "cured"
-            seen = [name for name in names if any(f["id"] in both[name][2] for f in said["findings"])]
             true = all(any(f["id"] in both[name][2] for name in names) for f in said["findings"])
             after = self.measure.nats(mended)
             better = after is not None and (nats is None or after < nats)
-            return "half cured" if true and better and len(seen) < len(names) else "FALSE CURE"
+            return "half cured" if true and better and len(said["findings"]) < len(names) else "FALSE CURE"
         if said["verdict"] == "incurable":
             lost = [f for f in said["findings"] if not f["curable"]]
             right = all(any(f["id"] in both[name][2] and self.names_site(f, site)
