@@ -36,5 +36,5 @@ PYTHON
 awk '$4 ~ /\.o$/ { n++ } END { print "units", n }' "$folder/.ninja_log"
 if [ "$units" -gt 0 ]; then
   awk '$4 ~ /\.o$/ { printf "%.1f s  %s\n", ($2 - $1) / 1000, $4 }' "$folder/.ninja_log" |
-    sed -E 's|CMakeFiles/[^/]*\.dir/||' | sort -rn | awk -v n="$units" 'NR <= n'
+    sed -E "s@CMakeFiles/([^/]*)\.dir/@\1/@" | sort -rn | awk -v n="$units" 'NR <= n'
 fi
