@@ -42,8 +42,8 @@ Result<void> CheckOutput(const Checkpoint& source, const fs::path& out, bool to_
   if (!fs::exists(out, ignored)) return {};
   BITTERN_TRY(CheckNotSource(source, out));
   if (!to_folder && !overwrite) {
-    return Fail(ErrorCode::kInvalidArgument,
-                out.string() + " exists already", "overwrite=true replaces it");
+    return Fail(ErrorCode::kInvalidArgument, out.string() + " exists already",
+                "overwrite=true replaces it");
   }
   return {};
 }
