@@ -27,10 +27,10 @@ watch_log() {
   # Waits on a pipe that nobody writes to: a `sleep` would outlive us and keep the caller's pipes open.
   exec {never}<> <(:)
   while ! read -rt "$every" -u "$never" && kill -0 "$parent" 2>/dev/null; do
-    while IFS= read -r line; do
-      now=$(progress_of_line "$line")
-      told=${now:-$told}
-    done < <(tail -n 20 "$log" 2>/dev/null)
+    line=$(tail -n 500 "$log" 2>/dev/null |
+      grep -aE '^(\[[0-9]+/| *[0-9]+/[0-9]+ +Test|Get:|Unpacking|Setting up|Selecting|Preparing)' | tail -n 1) || true
+    now=$(progress_of_line "$line")
+    told=${now:-$told}
     shown="$label, $((SECONDS - start)) s${told:+: $told}"
     if [ -t 2 ]; then printf '\r\033[K%.100s' "$shown" >&2; else printf '%s\n' "$shown" >&2; fi
   done
