@@ -141,7 +141,7 @@ class OneTextTest(unittest.TestCase):
         self.assertEqual([line for line in page if not line.startswith("> ")], self.greedy[0])
 
     def test_run(self):
-        self.hold("run", slice(0, 3))  # a process a turn
+        self.hold("run")
 
     def test_batch(self):
         self.hold("batch", slice(0, 3))
