@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The token stays with the host that was asked first.
-#include "cli/hub/route.hpp"
+#include "hub/route.hpp"
 
 #include <gtest/gtest.h>
 
-#include "cli/hub/http.hpp"
+#include "hub/http.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 class RouteTest : public testing::Test {
@@ -54,4 +54,4 @@ TEST_F(RouteTest, RefusesWhatIsNoWay) {
 }
 
 }  // namespace
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

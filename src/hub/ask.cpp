@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/hub/ask.hpp"
+#include "hub/ask.hpp"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,10 @@
 #include <thread>
 #include <utility>
 
-#include "cli/hub/route.hpp"
 #include "formats/display.hpp"
+#include "hub/route.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 using std::chrono::milliseconds;
@@ -126,7 +126,7 @@ class Question {
 
   tl::unexpected<Error> Unreachable(const std::string& why) const {
     return Fail(ErrorCode::kIo, fmt::format("{}: {}", formats::Printable(url_, 200), why),
-                "--offline uses what was downloaded before");
+                "offline=true uses what was downloaded before");
   }
 
   HttpClient& client_;
@@ -234,4 +234,4 @@ Result<void> Pause(const Watch& watch, milliseconds time) {
   return {};
 }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

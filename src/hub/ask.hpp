@@ -8,10 +8,10 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cli/hub/http.hpp"
-#include "cli/hub/settings.hpp"
+#include "hub/http.hpp"
+#include "hub/settings.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 
 struct Answer {
   HttpHead head;     ///< of the last answer, with the X- fields of those before it
@@ -51,4 +51,4 @@ struct Watch {
 /// Moves the client on for `time` at least, or until it is cancelled (error kCancelled).
 [[nodiscard]] Result<void> Pause(const Watch& watch, std::chrono::milliseconds time);
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

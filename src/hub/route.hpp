@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 
 class Route {
  public:
@@ -36,4 +36,4 @@ class Route {
 /// True for 301, 302, 303, 307 and 308.
 [[nodiscard]] bool IsRedirect(int status) noexcept;
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hashes under which a hub names its files: SHA-256 of large ones (Git LFS), git's blob SHA-1
 // of small ones. By OpenSSL, which libcurl brings along and which uses the CPU's instructions for
-// them: base/sha256.hpp would be slower than the disk. One thread.
+// them; where it is missing, by our own, which are slower than a disk. One thread.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 #include "base/result.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 
 enum class DigestKind { kSha256, kGitBlob };
 
 class Digest {
  public:
   /// `size`: of the whole file in bytes, which git's hash begins with. Errors: kUnsupported (this
-  /// build has no downloads), kInternal.
+  /// build has no downloads).
   [[nodiscard]] static Result<Digest> Create(DigestKind kind, std::uint64_t size);
   Digest(Digest&&) noexcept;
   Digest& operator=(Digest&&) noexcept;
@@ -35,4 +35,4 @@ class Digest {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

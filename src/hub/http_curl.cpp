@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "cli/hub/http.hpp"
 #include "formats/display.hpp"
+#include "hub/http.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 constexpr std::size_t kMostHeadBytes = std::size_t{256} << 10;
@@ -48,7 +48,7 @@ Result<Library> LoadLibrary() {
   if (handle == nullptr) {
     return Fail(ErrorCode::kUnsupported,
                 "a download needs the library libcurl.so.4, which is not on this machine; install "
-                "it (Debian: libcurl4), or fetch the file yourself and name it with -m FILE");
+                "it (Debian: libcurl4), or fetch the file yourself and name it with model=FILE");
   }
   Library library;
   bool whole = true;
@@ -318,4 +318,4 @@ std::string OriginOf(const std::string& address) {
                      PartOf(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT));
 }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

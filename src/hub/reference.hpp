@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 
 /// Stands before a reference where a path to a file could stand as well.
 inline constexpr std::string_view kScheme = "hf://";
@@ -36,4 +36,4 @@ struct Reference {
 /// `text` in small letters (ASCII).
 [[nodiscard]] std::string Lower(std::string_view text);
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // In place of http_curl.cpp and digest.cpp in builds without libcurl (BITTERN_HUB=OFF): downloads
 // say what is missing; what lies in the cache can still be listed and used.
-#include "cli/hub/digest.hpp"
-#include "cli/hub/http.hpp"
+#include "hub/digest.hpp"
+#include "hub/http.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 tl::unexpected<Error> Missing() {
   return Fail(ErrorCode::kUnsupported,
               "this build of bittern cannot download (it was made without libcurl): use the one of "
               "the Debian package, or build with -DBITTERN_HUB=ON, or fetch the file yourself and "
-              "name it with -m FILE");
+              "name it with model=FILE");
 }
 
 }  // namespace
@@ -34,4 +34,4 @@ Result<std::string> ResolveUrl(const std::string& /*base*/, const std::string& /
 }
 std::string OriginOf(const std::string& /*url*/) { return {}; }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

@@ -17,7 +17,7 @@
 
 #include "base/result.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 
 struct HttpRequest {
   std::string url;
@@ -81,4 +81,4 @@ class HttpClient {
 /// "https://host:443" of an address; empty where it is none.
 [[nodiscard]] std::string OriginOf(const std::string& url);
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/hub/pull.hpp"
+#include "hub/pull.hpp"
 
 #include <fmt/format.h>
 
@@ -10,19 +10,16 @@
 #include <utility>
 
 #include "base/files/partial_file.hpp"
-#include "cli/hub/ask.hpp"
-#include "cli/hub/cache.hpp"
-#include "cli/hub/choice.hpp"
-#include "cli/hub/http.hpp"
-#include "cli/hub/known_models.hpp"
-#include "cli/hub/repo_info.hpp"
-#include "cli/hub/transfer.hpp"
-#include "cli/hub/transfer_progress.hpp"
-#include "cli/interrupt.hpp"
-#include "cli/terminal.hpp"
 #include "formats/display.hpp"
+#include "hub/ask.hpp"
+#include "hub/cache.hpp"
+#include "hub/choice.hpp"
+#include "hub/http.hpp"
+#include "hub/known_models.hpp"
+#include "hub/repo_info.hpp"
+#include "hub/transfer.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 namespace fs = std::filesystem;
@@ -65,28 +62,14 @@ bool HasAllShards(const Choice& choice) {
   return shards == expected;
 }
 
-/// Catches Ctrl-C as long as it lives.
-class InterruptWatch {
- public:
-  InterruptWatch() : seen_(CatchInterrupt()) {}
-  InterruptWatch(const InterruptWatch&) = delete;
-  InterruptWatch& operator=(const InterruptWatch&) = delete;
-  ~InterruptWatch() { ReleaseInterrupt(); }
-  [[nodiscard]] bool seen() const { return seen_.load(); }
-
- private:
-  const std::atomic<bool>& seen_;
-};
-
 /// All of one pull.
 class Puller {
  public:
-  Puller(const Reference& reference, const Settings& settings)
-      : reference_(reference), settings_(settings), cache_(settings.cache) {
-    watch_.is_cancelled = [this] { return interrupt_.seen(); };
+  Puller(const Reference& reference, const Settings& settings, const PullListener& listener)
+      : reference_(reference), settings_(settings), listener_(listener), cache_(settings.cache) {
+    watch_.is_cancelled = [this] { return listener_.is_cancelled && listener_.is_cancelled(); };
     watch_.say = [this](const std::string& sentence) {
-      progress_.Clear();
-      PrintError("notice: {}\n", sentence);
+      if (listener_.on_notice) listener_.on_notice(sentence);
     };
   }
 
@@ -101,8 +84,8 @@ class Puller {
     for (const std::string& path : choice.files) {
       const auto found = std::ranges::find(info.files, path, &RepoFile::path);
       pulled.files.push_back(BITTERN_TRY(Fetch(info.commit, *found)));
+      done_before_ += pulled.files.back().size;
     }
-    progress_.Clear();
     BITTERN_TRY(cache_.SetRevision(reference_.repo, reference_.revision, info.commit));
     pulled.path = ModelPath(cache_, reference_.repo, info.commit, choice);
     pulled.seconds =
@@ -143,16 +126,16 @@ class Puller {
     return tl::unexpected(std::move(error));
   }
 
-  void Announce(const RepoInfo& info, const Choice& choice) const {
-    std::uint64_t bytes = 0;
+  void Announce(const RepoInfo& info, const Choice& choice) {
     for (const std::string& path : choice.files) {
-      bytes += std::ranges::find(info.files, path, &RepoFile::path)->size.value_or(0);
+      bytes_ += std::ranges::find(info.files, path, &RepoFile::path)->size.value_or(0);
     }
-    const std::string what = choice.files.size() == 1
-                                 ? formats::Printable(choice.files.front(), 200)
-                                 : fmt::format("{} files", choice.files.size());
-    PrintError("{} at {}: {}, {}{}\n", RepoText(reference_), info.commit.substr(0, 8), what,
-               SizeText(bytes), choice.why.empty() ? "" : fmt::format(" ({})", choice.why));
+    if (!listener_.on_plan) return;
+    listener_.on_plan({.name = RepoText(reference_),
+                       .commit = info.commit,
+                       .files = choice.files,
+                       .bytes = bytes_,
+                       .why = choice.why});
   }
 
   /// Size and hash of a file: what the list of files says and what the file's own head says.
@@ -241,7 +224,6 @@ class Puller {
     const std::uint64_t found = fs::file_size(incomplete, missing);
     const std::uint64_t before = missing || found > *file.size ? 0 : found;
     if (before > 0) watch_.say(fmt::format("going on after {} of {}", SizeText(before), file.path));
-    TransferProgress shown(file.path, *file.size, &progress_);
     const bool large = !file.sha256.empty();
     const auto done = Transfer(*client_, settings_, watch_,
                                {.url = Address(commit, file.path),
@@ -252,8 +234,8 @@ class Puller {
                                 .hash = large ? file.sha256 : file.git_sha1,
                                 .incomplete = incomplete,
                                 .whole = blob,
-                                .on_progress = [&](std::uint64_t now) { shown.Show(now); }});
-    progress_.Clear();
+                                .on_progress = [&](std::uint64_t now) { Tell(file, now); }});
+    if (listener_.on_file_end) listener_.on_file_end();
     if (done) return *file.size - before;
     Error error = done.error();
     std::error_code ignored;
@@ -265,12 +247,21 @@ class Puller {
     return tl::unexpected(std::move(error));
   }
 
+  void Tell(const RepoFile& file, std::uint64_t done) const {
+    if (!listener_.on_progress) return;
+    listener_.on_progress({.file = file.path,
+                           .done = done,
+                           .size = *file.size,
+                           .all_done = done_before_ + done,
+                           .bytes = std::max(bytes_, done_before_ + *file.size)});
+  }
+
   /// A model of the table whose bytes are others now.
   void NoticeUnknown(const RepoFile& file) const {
     const KnownModel* known = FindKnownFile(reference_.repo, file.path);
     if (known == nullptr || known->sha256.empty() || known->sha256 == file.sha256) return;
-    PrintError("notice: {} is not the file that is known as {}: its SHA-256 was {}\n",
-               Name(file.path), known->name, known->sha256);
+    watch_.say(fmt::format("{} is not the file that is known as {}: its SHA-256 was {}",
+                           Name(file.path), known->name, known->sha256));
   }
 
   static bool HasSize(const fs::path& path, std::uint64_t size) {
@@ -308,10 +299,11 @@ class Puller {
 
   const Reference& reference_;
   const Settings& settings_;
+  const PullListener& listener_;
   Cache cache_;
-  InterruptWatch interrupt_;
-  ProgressLine progress_;
   Watch watch_;
+  std::uint64_t bytes_ = 0;        // of all files that were chosen
+  std::uint64_t done_before_ = 0;  // of files that are whole
   std::unique_ptr<HttpClient> client_;
 };
 
@@ -337,25 +329,23 @@ Result<std::optional<Pulled>> FindInCache(const Reference& reference, const Sett
   return found;
 }
 
-Result<Pulled> Pull(const Reference& reference, const Settings& settings) {
-  if (!settings.offline) return Puller(reference, settings).Run();
+Result<Pulled> Pull(const Reference& reference, const Settings& settings,
+                    const PullListener& listener) {
+  if (!settings.offline) return Puller(reference, settings, listener).Run();
   auto found = BITTERN_TRY(FindInCache(reference, settings));
   if (found) return *std::move(found);
   return Fail(
       ErrorCode::kNotFound,
       fmt::format("{}{}{} is not in {}", RepoText(reference), reference.file.empty() ? "" : ":",
                   reference.file, settings.cache.string()),
-      "offline, nothing is downloaded (--offline or HF_HUB_OFFLINE)");
+      "offline, nothing is downloaded (offline=true or HF_HUB_OFFLINE)");
 }
 
-Result<std::string> LocalModel(const std::string& path) {
-  if (!path.starts_with(kScheme)) return path;
-  const Reference reference = BITTERN_TRY(ParseReference(path));
-  const Settings settings = BITTERN_TRY(SettingsOfUser());
-  const auto found = BITTERN_TRY(FindInCache(reference, settings));
-  if (found) return found->path.string();
-  const Pulled pulled = BITTERN_TRY(Pull(reference, settings));
-  return pulled.path.string();
+Result<Pulled> FindOrPull(const Reference& reference, const Settings& settings,
+                          const PullListener& listener) {
+  auto found = BITTERN_TRY(FindInCache(reference, settings));
+  if (found) return *std::move(found);
+  return Pull(reference, settings, listener);
 }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

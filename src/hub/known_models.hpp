@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 
 struct KnownModel {
   std::string_view name;    ///< "bitnet-2b"
@@ -25,4 +25,4 @@ struct KnownModel {
 [[nodiscard]] const KnownModel* FindKnownFile(std::string_view repo,
                                               std::string_view file) noexcept;
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/hub/choice.hpp"
+#include "hub/choice.hpp"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <map>
 #include <utility>
 
-#include "cli/hub/reference.hpp"
 #include "formats/display.hpp"
+#include "hub/reference.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 /// Formats of ternary weights as they stand in names of files, the one to prefer first: those that
@@ -231,4 +231,4 @@ Result<Choice> Choose(std::span<const Candidate> files, std::string_view wanted)
   return Choice{.files = found.front()->parts, .why = std::move(why)};
 }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

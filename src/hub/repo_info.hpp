@@ -12,7 +12,7 @@
 
 #include "base/result.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 
 struct RepoFile {
   std::string path;                        ///< IsSafePath
@@ -35,4 +35,4 @@ inline constexpr std::size_t kMostInfoBytes = std::size_t{8} << 20;
 /// True for hexadecimal digits in small letters, `count` of them.
 [[nodiscard]] bool IsHex(std::string_view text, std::size_t count) noexcept;
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "cli/hub/choice.hpp"
+#include "hub/choice.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 
 /// A repository in the cache.
 struct CachedRepo {
@@ -74,4 +74,4 @@ class Cache {
   std::filesystem::path root_;
 };
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

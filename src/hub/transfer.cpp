@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chunks lie in a queue by their place in the file. The front one is written as it comes, the
 // others are held in memory until they are the front; the queue is short, so memory is bounded.
-#include "cli/hub/transfer.hpp"
+#include "hub/transfer.hpp"
 
 #include <fmt/format.h>
 
@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "base/files/partial_file.hpp"
-#include "cli/hub/route.hpp"
 #include "formats/display.hpp"
+#include "hub/route.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -377,4 +377,4 @@ Result<void> Transfer(HttpClient& client, const Settings& settings, const Watch&
                           job.name, job.hash));
 }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

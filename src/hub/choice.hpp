@@ -13,7 +13,7 @@
 
 #include "base/result.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 
 struct Candidate {
   std::string path;
@@ -47,4 +47,4 @@ struct Choice {
 /// "1187.8 MB", "12 bytes".
 [[nodiscard]] std::string SizeText(std::uint64_t bytes);
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

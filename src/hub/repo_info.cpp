@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/hub/repo_info.hpp"
+#include "hub/repo_info.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "cli/hub/reference.hpp"
 #include "formats/display.hpp"
 #include "formats/json.hpp"
+#include "hub/reference.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 using formats::Json;
@@ -91,4 +91,4 @@ Result<RepoInfo> ParseRepoInfo(std::string_view json) {
   return info;
 }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/hub/reference.hpp"
+#include "hub/reference.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "cli/hub/known_models.hpp"
 #include "formats/display.hpp"
+#include "hub/known_models.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 bool IsNameChar(char c) noexcept {
@@ -28,7 +28,7 @@ tl::unexpected<Error> BadName(std::string_view text) {
   if (text.starts_with(kScheme)) text.remove_prefix(kScheme.size());
   return Fail(ErrorCode::kInvalidArgument,
               fmt::format("a model's name as USER/REPO, USER/REPO:FILE or one of `bittern models "
-                          "--known` expected, {} found",
+                          "known=true` expected, {} found",
                           formats::Quoted(text)));
 }
 
@@ -140,4 +140,4 @@ Result<Reference> ParseReference(std::string_view text) {
   return Checked(std::move(reference), text);
 }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

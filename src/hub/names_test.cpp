@@ -5,12 +5,12 @@
 
 #include <set>
 
-#include "cli/hub/choice.hpp"
-#include "cli/hub/known_models.hpp"
-#include "cli/hub/reference.hpp"
-#include "cli/hub/repo_info.hpp"
+#include "hub/choice.hpp"
+#include "hub/known_models.hpp"
+#include "hub/reference.hpp"
+#include "hub/repo_info.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 using testing::ElementsAre;
@@ -140,4 +140,4 @@ TEST(RepoInfo, RefusesOtherAnswers) {
 }
 
 }  // namespace
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

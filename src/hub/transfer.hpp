@@ -11,12 +11,12 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cli/hub/ask.hpp"
-#include "cli/hub/digest.hpp"
-#include "cli/hub/http.hpp"
-#include "cli/hub/settings.hpp"
+#include "hub/ask.hpp"
+#include "hub/digest.hpp"
+#include "hub/http.hpp"
+#include "hub/settings.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 
 struct TransferJob {
   std::string url, name, repo;  ///< name: for messages
@@ -35,4 +35,4 @@ inline constexpr std::uint64_t kChunkBytes = std::uint64_t{16} << 20;
 [[nodiscard]] Result<void> Transfer(HttpClient& client, const Settings& settings,
                                     const Watch& watch, const TransferJob& job);
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/hub/route.hpp"
+#include "hub/route.hpp"
 
 #include <fmt/format.h>
 
 #include <utility>
 
-#include "cli/hub/http.hpp"
 #include "formats/display.hpp"
+#include "hub/http.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 constexpr int kMostHops = 8;
@@ -55,4 +55,4 @@ void Route::Restart() {
   at_origin_ = true;
 }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

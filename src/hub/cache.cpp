@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names inside the cache may have been put there by others: those that are not safe are not seen.
-#include "cli/hub/cache.hpp"
+#include "hub/cache.hpp"
 
 #include <fmt/format.h>
 
@@ -12,10 +12,10 @@
 
 #include "base/files/atomic_file.hpp"
 #include "base/files/partial_file.hpp"
-#include "cli/hub/reference.hpp"
 #include "formats/display.hpp"
+#include "hub/reference.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 namespace fs = std::filesystem;
@@ -259,4 +259,4 @@ Result<std::uint64_t> Cache::Remove(const std::string& repo, const std::string& 
   return bytes;
 }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/hub/known_models.hpp"
+#include "hub/known_models.hpp"
 
 #include <algorithm>
 
-#include "cli/hub/reference.hpp"
+#include "hub/reference.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::hub {
 namespace {
 
 constexpr KnownModel kModels[] = {
 #define BITTERN_KNOWN(name, repo, file, bytes, sha256, chat, note) \
   {name, repo, file, bytes, sha256, chat, note},
-#include "cli/hub/known_models.def"
+#include "hub/known_models.def"
 #undef BITTERN_KNOWN
 };
 
@@ -31,4 +31,4 @@ const KnownModel* FindKnownFile(std::string_view repo, std::string_view file) no
   return found == std::end(kModels) ? nullptr : found;
 }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::hub
