@@ -8,7 +8,6 @@
 
 #include "base/files/mapped_file.hpp"
 #include "cli/commands.hpp"
-#include "cli/inspect/inspect_values.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
@@ -16,6 +15,7 @@
 #include "cli/terminal.hpp"
 #include "formats/convert/meta_edit.hpp"
 #include "formats/display.hpp"
+#include "report/inspect/values.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -39,7 +39,7 @@ struct MetaOptions {
   bool in_place = false, json = false;
 };
 
-std::string JsonLine(const Json& json) {
+std::string MetaJsonLine(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -56,15 +56,15 @@ Result<std::string> List(const MetaOptions& options, const MappedFile& file) {
   std::string text;
   Json json = Json::object();
   for (const auto& entry : outline->entries) {
-    const std::string type = ValueTypeText(entry.value);
+    const std::string type = report::ValueTypeText(entry.value);
     if (options.json) {
-      json[std::string(entry.key)] = {{"type", type}, {"value", ValueJson(entry.value)}};
+      json[std::string(entry.key)] = {{"type", type}, {"value", report::ValueJson(entry.value)}};
     } else {
-      text +=
-          fmt::format("{}  {}  {}\n", formats::Printable(entry.key), type, ValueText(entry.value));
+      text += fmt::format("{}  {}  {}\n", formats::Printable(entry.key), type,
+                          report::ValueText(entry.value));
     }
   }
-  return options.json ? JsonLine(json) : text;
+  return options.json ? MetaJsonLine(json) : text;
 }
 
 Result<std::string> Get(const MetaOptions& options, const MappedFile& file) {
@@ -76,16 +76,16 @@ Result<std::string> Get(const MetaOptions& options, const MappedFile& file) {
                 fmt::format("{}: there is no key {}", options.file, formats::Quoted(options.key)));
   }
   if (options.json) {
-    return JsonLine({{"key", options.key},
-                     {"type", ValueTypeText(entry->value)},
-                     {"value", ValueJson(entry->value)}});
+    return MetaJsonLine({{"key", options.key},
+                         {"type", report::ValueTypeText(entry->value)},
+                         {"value", report::ValueJson(entry->value)}});
   }
   // Text goes out as it is, so that a template can be saved; a terminal gets it made harmless.
   if (const auto* text = std::get_if<std::string_view>(&entry->value.value)) {
     return (IsTerminal(stdout) ? formats::Printable(*text, text->size()) : std::string(*text)) +
            "\n";
   }
-  return ValueText(entry->value) + "\n";
+  return report::ValueText(entry->value) + "\n";
 }
 
 /// What `read` makes of the file, unless that changed meanwhile.
@@ -119,10 +119,10 @@ Result<std::string> Edit(const MetaOptions& options, bool remove, const std::str
       }));
   progress.Clear();
   if (options.json) {
-    return JsonLine({{"output", output},
-                     {"data_bytes", report.data_bytes},
-                     {"hash_before", report.hash_before},
-                     {"hash_after", report.hash_after}});
+    return MetaJsonLine({{"output", output},
+                         {"data_bytes", report.data_bytes},
+                         {"hash_before", report.hash_before},
+                         {"hash_after", report.hash_after}});
   }
   return fmt::format("{}: {} {}; {} bytes of tensor data\nhash before {}\nhash after  {}\n", output,
                      remove ? "removed" : "set", formats::Printable(options.key), report.data_bytes,

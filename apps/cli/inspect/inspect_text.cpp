@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern inspect` for people: sections of aligned columns, nothing wider than it must be.
+#include "cli/inspect/inspect_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 
-#include "cli/inspect/inspect_report.hpp"
-#include "cli/inspect/inspect_values.hpp"
-#include "cli/options/wording.hpp"
 #include "formats/display.hpp"
 #include "quant/weight_format.hpp"
+#include "report/inspect/values.hpp"
 
 namespace bittern::cli {
 namespace {
+
+using report::FormatTotal;
+using report::InspectReport;
+using report::TernaryTensor;
 
 /// 1234567 as "1,234,567".
 std::string Grouped(std::uint64_t number) {
@@ -78,11 +82,11 @@ void WriteMetadata(const formats::Metadata& metadata, Writer* out) {
   std::size_t key_width = 0, type_width = 0;
   for (const auto& entry : metadata.entries()) {
     key_width = std::max(key_width, formats::Printable(entry.key).size());
-    type_width = std::max(type_width, ValueTypeText(entry.value).size());
+    type_width = std::max(type_width, report::ValueTypeText(entry.value).size());
   }
   for (const auto& entry : metadata.entries()) {
     out->Line("  {:<{}}  {:<{}}  {}{}", formats::Printable(entry.key), key_width,
-              ValueTypeText(entry.value), type_width, ValueText(entry.value),
+              report::ValueTypeText(entry.value), type_width, report::ValueText(entry.value),
               entry.overridden ? "  (overridden)" : "");
   }
 }
@@ -156,7 +160,7 @@ void WriteVerdict(const InspectReport& report, Writer* out) {
   out->Heading("decisions where the file leaves room");
   for (const Decision& decision : report.decisions) {
     out->Line("  {} = {} ({}){}", formats::Printable(decision.subject),
-              formats::Printable(decision.choice), formats::Printable(WordReason(decision), 300),
+              formats::Printable(decision.choice), formats::Printable(decision.reason, 300),
               decision.notable ? "  <-" : "");
   }
   if (report.decisions.empty()) out->Line("  none");

@@ -9,19 +9,22 @@
 
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
-#include "cli/doctor/selftest_report.hpp"
+#include "cli/doctor/selftest_command.hpp"
 #include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
+#include "cli/options/wording.hpp"
 #include "cli/output.hpp"
-#include "cli/report/private_text.hpp"
-#include "cli/report/report_parts.hpp"
 #include "cli/terminal.hpp"
 #include "kernels/registry.hpp"
+#include "report/bug/parts.hpp"
+#include "selftest/summary.hpp"
 
 namespace bittern::cli {
 namespace {
+
+using report::ReportPart;
 
 constexpr const char* kReportExample = R"(Examples:
   bittern report -m model.gguf -o report.txt
@@ -43,15 +46,6 @@ constexpr const char* kCompiler = __VERSION__;
 constexpr const char* kCompiler = "GCC " __VERSION__;
 #endif
 
-/// The same with every text cleaned; names of members are not texts.
-void CleanTexts(ReportPart* value, const PrivateWords& words) {
-  if (value->is_string()) {
-    *value = WithoutPrivate(value->get<std::string>(), words);
-  } else if (value->is_structured()) {
-    for (auto& member : *value) CleanTexts(&member, words);
-  }
-}
-
 ReportPart Versions() {
   return {{"bittern", BITTERN_VERSION},
           {"compiler", kCompiler},
@@ -64,19 +58,20 @@ ReportPart CollectParts(const ReportOptions& options, const std::string& path) {
   const auto say = [&](std::string_view what) { progress.ShowIfSlow(what); };
   ReportPart parts = {{"report", "bittern report v1"}, {"versions", Versions()}};
   say("looking at the machine");
-  parts["machine"] = MachinePart();
+  parts["machine"] = report::MachinePart(WordOptions);
   parts["model"] = path.empty() ? "built-in" : path;
   say("looking at the file");
-  if (auto file = OpenModelFile(path)) {
-    parts["file"] = FilePart(*file);
+  const auto open = [&] { return OpenModelFile(path); };
+  if (auto file = open()) {
+    parts["file"] = report::FilePart(*file, WordOptions);
   } else {
     parts["file"] = {{"error", file.error().message}};
   }
-  parts["doctor"] = DoctorPart(path, options.num_threads, say);
-  parts["selftest"] = SelftestJson(
+  parts["doctor"] = report::DoctorPart(open, path, options.num_threads, say);
+  parts["selftest"] = selftest::SelftestJson(
       MakeSelftest(path, options.num_threads, selftest::SelftestOptions{}.seconds, say));
   say("measuring");
-  parts["bench"] = BenchPart(path, options.num_threads);
+  parts["bench"] = report::BenchPart(open, options.num_threads);
   return parts;
 }
 
@@ -91,14 +86,15 @@ Result<void> WriteReport(const ReportOptions& options) {
   }
   auto out = BITTERN_TRY(OutputFile::Create(options.out));  // before the work
   ReportPart parts = CollectParts(options, path);
-  PrivateWords words = PrivateWords::OfThisMachine();
+  auto words =
+      report::PrivateWords::OfThisMachine([](const char* name) { return std::getenv(name); });
   words.AddPath(path);
-  CleanTexts(&parts, words);
+  report::CleanTexts(&parts, words);
   const bool json = options.json || options.out.ends_with(".json");
   constexpr auto kReplaceBytes = nlohmann::json::error_handler_t::replace;
   // Texts that are not UTF-8 are mended on the way.
   const std::string text = parts.dump(2, ' ', false, kReplaceBytes) + "\n";
-  BITTERN_TRY(out.Write(json ? text : PartsText(ReportPart::parse(text))));
+  BITTERN_TRY(out.Write(json ? text : report::PartsText(ReportPart::parse(text))));
   return out.Close();
 }
 
