@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/files/partial_file.hpp"
+#include "base/text/display.hpp"
 #include "cli/hub/ask.hpp"
 #include "cli/hub/cache.hpp"
 #include "cli/hub/choice.hpp"
@@ -20,7 +21,6 @@
 #include "cli/hub/transfer_progress.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/terminal.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::cli::hub {
 namespace {
@@ -149,7 +149,7 @@ class Puller {
       bytes += std::ranges::find(info.files, path, &RepoFile::path)->size.value_or(0);
     }
     const std::string what = choice.files.size() == 1
-                                 ? formats::Printable(choice.files.front(), 200)
+                                 ? Printable(choice.files.front(), 200)
                                  : fmt::format("{} files", choice.files.size());
     PrintError("{} at {}: {}, {}{}\n", RepoText(reference_), info.commit.substr(0, 8), what,
                SizeText(bytes), choice.why.empty() ? "" : fmt::format(" ({})", choice.why));
@@ -206,7 +206,7 @@ class Puller {
                                               std::string_view said) const {
     return Fail(ErrorCode::kCorruptFile,
                 fmt::format("{}: {} is {} in the list of files, but {} in the file's own head",
-                            Name(path), what, listed, formats::Printable(said)));
+                            Name(path), what, listed, Printable(said)));
   }
   [[nodiscard]] tl::unexpected<Error> Silent(const std::string& path, const char* what) const {
     return Fail(ErrorCode::kCorruptFile, fmt::format("{}: {} does not say the file's {}",

@@ -10,8 +10,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "base/text/display.hpp"
 #include "cli/hub/reference.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::cli::hub {
 namespace {
@@ -81,7 +81,7 @@ Result<std::string> Endpoint() {
   return Fail(ErrorCode::kInvalidArgument,
               fmt::format("an address of a hub as https://HOST expected (--endpoint or "
                           "$HF_ENDPOINT), {} found",
-                          formats::Quoted(endpoint)));
+                          Quoted(endpoint)));
 }
 
 }  // namespace
