@@ -11,8 +11,8 @@
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/doctor/doctor_report.hpp"
+#include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
-#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
@@ -230,7 +230,7 @@ Result<void> CheckFolder(const std::string& path, const doctor::Opener& open) {
 }
 
 Result<int> RunDoctor(DoctorOptions options) {
-  options.path = BITTERN_TRY(hub::LocalModel(options.path));
+  options.path = BITTERN_TRY(LocalModel(options.path));
   const doctor::Opener open = [&] { return OpenModelFile(options.path); };
   BITTERN_TRY(CheckFolder(options.path, open));
   const Outcome found = BITTERN_TRY(Examine(options, open));

@@ -10,8 +10,8 @@
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/doctor/selftest_report.hpp"
+#include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
-#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
@@ -50,7 +50,7 @@ const char* ColourOf(selftest::State state) {
 }
 
 int RunSelftestCommand(const SelftestCommandOptions& options) {
-  const auto path = hub::LocalModel(options.path);
+  const auto path = LocalModel(options.path);
   if (!path) return Report(path.error());
   ProgressLine progress;
   const auto report = MakeSelftest(*path, options.num_threads, options.seconds,

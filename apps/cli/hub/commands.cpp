@@ -10,13 +10,13 @@
 
 #include "base/json/json.hpp"
 #include "base/text/display.hpp"
-#include "cli/hub/cache.hpp"
-#include "cli/hub/known_models.hpp"
+#include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
-#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "hub/cache.hpp"
+#include "hub/known_models.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -73,8 +73,8 @@ void TellResult(const hub::Pulled& pulled) {
 
 Result<std::string> RunPull(const PullOptions& options) {
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options.name));
-  const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
-  const hub::Pulled pulled = BITTERN_TRY(hub::Pull(reference, settings));
+  const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
+  const hub::Pulled pulled = BITTERN_TRY(PullShown(reference, settings));
   TellResult(pulled);
   if (!options.json) return pulled.path.string() + "\n";
   auto files = Json::MakeArray();
@@ -122,7 +122,7 @@ std::vector<Listed> ListModels(const hub::Cache& cache) {
 }
 
 Result<std::string> RunList(const ModelsOptions& options) {
-  const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
+  const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
   const std::vector<Listed> models = ListModels(hub::Cache(settings.cache));
   if (options.json) {
     auto list = Json::MakeArray();
@@ -165,7 +165,7 @@ Result<std::string> RunKnown(const ModelsOptions& options) {
 }
 
 Result<std::string> RunUsage(const ModelsOptions& options) {
-  const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
+  const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
   auto list = Json::MakeArray();
   std::string text;
   std::uint64_t all = 0;
@@ -200,7 +200,7 @@ std::vector<std::string> PartsOf(const hub::Cache& cache, const std::string& rep
 }
 
 Result<std::string> RunRemove(const ModelsOptions& options) {
-  const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
+  const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options.name));
   // A short name stands for the repository, as it was pulled.
   const bool whole = options.name.find(':') == std::string::npos;

@@ -7,7 +7,7 @@
 
 #include "base/text/display.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::cli {
 
 std::string TimeText(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::lround(seconds));
@@ -36,4 +36,4 @@ void TransferProgress::Show(std::uint64_t done) {
   line_->Show(text);
 }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::cli

@@ -10,8 +10,8 @@
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/doctor/selftest_report.hpp"
+#include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
-#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
@@ -86,9 +86,9 @@ Json CollectParts(const ReportOptions& options, const std::string& path) {
 
 Result<void> WriteReport(const ReportOptions& options) {
   const char* named = std::getenv("BITTERN_MODEL");
-  const std::string path = BITTERN_TRY(hub::LocalModel(!options.path.empty() ? options.path
-                                                       : named == nullptr    ? ""
-                                                                             : named));
+  const std::string path = BITTERN_TRY(LocalModel(!options.path.empty() ? options.path
+                                                  : named == nullptr    ? ""
+                                                                        : named));
   const auto opened = OpenModelFile(path);
   if (!opened && opened.error().code == ErrorCode::kInvalidArgument) {
     return tl::unexpected(opened.error());  // it would be replaced

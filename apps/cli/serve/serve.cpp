@@ -14,7 +14,7 @@
 #include "base/json/json.hpp"
 #include "cli/chat/template_option.hpp"
 #include "cli/commands.hpp"
-#include "cli/hub/pull.hpp"
+#include "cli/hub/local_model.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
@@ -247,7 +247,7 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
 Result<void> FindServedModel(ServeOptions* options) {
   if (!options->model.path.starts_with(hub::kScheme)) return {};
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options->model.path));
-  options->model.path = BITTERN_TRY(hub::LocalModel(options->model.path));
+  options->model.path = BITTERN_TRY(LocalModel(options->model.path));
   if (options->alias.empty()) options->alias = reference.repo;
   return {};
 }
