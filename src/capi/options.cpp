@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "capi/call.hpp"
 #include "request/option_text.hpp"
@@ -242,15 +242,14 @@ Result<void> CheckConstraintKey(std::string_view key, std::string_view value,
 }
 
 /// What bittern_options_describe() says of one key.
-nlohmann::ordered_json RowJson(std::string_view key, unsigned kinds, std::string_view value,
-                               std::string_view fallback, bool repeated,
-                               std::string_view description) {
+Json RowJson(std::string_view key, unsigned kinds, std::string_view value,
+             std::string_view fallback, bool repeated, std::string_view description) {
   constexpr std::pair<unsigned, std::string_view> kNames[] = {{kModel, "model"},
                                                               {kSequence, "sequence"},
                                                               {kGenerate, "generate"},
                                                               {kConvert, "convert"},
                                                               {kPull, "pull"}};
-  auto names = nlohmann::ordered_json::array();
+  auto names = Json::MakeArray();
   for (const auto& [kind, name] : kNames) {
     if ((kinds & kind) != 0) names.push_back(name);
   }
@@ -259,7 +258,7 @@ nlohmann::ordered_json RowJson(std::string_view key, unsigned kinds, std::string
 }
 
 std::string Describe() {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::MakeArray();
   for (const Row& row : kRows) {
     rows.push_back(
         RowJson(row.key, row.kinds, Expected(row), row.fallback, row.repeated, row.description));
@@ -270,7 +269,7 @@ std::string Describe() {
                            request::DefaultText(row), request::TakesSeveral(row),
                            request::HelpOf(row, key_of)));
   }
-  return rows.dump(1);
+  return rows.Dump(1);
 }
 
 /// Error as OptionsObject::Set; else whether several values of the key add up.

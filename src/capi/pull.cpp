@@ -3,8 +3,8 @@
 #include "hub/pull.hpp"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
 
@@ -61,8 +61,7 @@ class PullTeller {
 };
 
 std::string PulledJson(const hub::Pulled& pulled, const std::vector<std::string>& notices) {
-  using Json = nlohmann::ordered_json;
-  Json files = Json::array();
+  Json files = Json::MakeArray();
   for (const hub::PulledFile& file : pulled.files) {
     Json entry = {{"file", file.path}, {"bytes", file.size}, {"fetched", file.fetched}};
     if (!file.hash.empty()) entry[file.hash.size() == 64 ? "sha256" : "git_sha1"] = file.hash;
@@ -73,7 +72,7 @@ std::string PulledJson(const hub::Pulled& pulled, const std::vector<std::string>
               {"path", pulled.path.string()},
               {"files", files},
               {"notices", notices}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+      .Dump();
 }
 
 }  // namespace

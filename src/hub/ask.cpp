@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "hub/route.hpp"
 
 namespace bittern::hub {
@@ -73,7 +73,7 @@ class Question {
       if (receiver.too_long) {
         return Fail(ErrorCode::kCorruptFile,
                     fmt::format("{}: an answer of {} bytes at most expected, more found",
-                                formats::Printable(url_, 200), most_));
+                                Printable(url_, 200), most_));
       }
       milliseconds wait{0};
       std::string why = receiver.how.trouble;
@@ -125,7 +125,7 @@ class Question {
   }
 
   tl::unexpected<Error> Unreachable(const std::string& why) const {
-    return Fail(ErrorCode::kIo, fmt::format("{}: {}", formats::Printable(url_, 200), why),
+    return Fail(ErrorCode::kIo, fmt::format("{}: {}", Printable(url_, 200), why),
                 "offline=true uses what was downloaded before");
   }
 
@@ -216,7 +216,7 @@ Error StatusError(const HttpHead& head, const Settings& settings, const std::str
   }
   std::string message = fmt::format("{}: status 200 expected, {} found", what, head.status);
   if (const std::string_view said = head.Field("x-error-message"); !said.empty()) {
-    message += fmt::format(" ({})", formats::Printable(said, 200));
+    message += fmt::format(" ({})", Printable(said, 200));
   }
   return {ErrorCode::kIo, std::move(message)};
 }

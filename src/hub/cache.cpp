@@ -12,7 +12,7 @@
 
 #include "base/files/atomic_file.hpp"
 #include "base/files/partial_file.hpp"
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "hub/reference.hpp"
 
 namespace bittern::hub {
@@ -236,7 +236,7 @@ Result<std::uint64_t> Cache::RemoveFile(const std::string& repo, const std::stri
   if (failed) return Failed(RepoFolder(repo), "remove a file", failed);
   if (any) return freed;
   return Fail(ErrorCode::kNotFound,
-              fmt::format("{}:{} is not in {}", repo, formats::Printable(file), root_.string()));
+              fmt::format("{}:{} is not in {}", repo, Printable(file), root_.string()));
 }
 
 Result<std::uint64_t> Cache::Remove(const std::string& repo, const std::string& file) const {

@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "hub/reference.hpp"
 
 namespace bittern::hub {
@@ -117,7 +117,7 @@ tl::unexpected<Error> NothingFits(std::string_view wanted, std::span<const Candi
   const std::string what =
       wanted.empty()
           ? "a GGUF file or a folder of safetensors expected in the repository, none found"
-          : fmt::format("{} is not in the repository", formats::Quoted(wanted));
+          : fmt::format("{} is not in the repository", Quoted(wanted));
   return Fail(ErrorCode::kNotFound,
               files.empty() ? what + "; it has no files" : what + "; it has\n" + ListFiles(files));
 }
@@ -146,9 +146,9 @@ Result<Choice> ChooseNamed(std::span<const Candidate> files, const std::vector<G
   }
   if (found.empty()) return NothingFits(wanted, files);
   if (found.size() > 1)
-    return Ambiguous(fmt::format("have {} in their names", formats::Quoted(wanted)), found);
+    return Ambiguous(fmt::format("have {} in their names", Quoted(wanted)), found);
   return Choice{.files = found.front()->parts,
-                .why = fmt::format("the only one with {} in its name", formats::Quoted(wanted))};
+                .why = fmt::format("the only one with {} in its name", Quoted(wanted))};
 }
 
 }  // namespace
@@ -193,7 +193,7 @@ std::string ListFiles(std::span<const Candidate> files) {
   std::string list;
   for (std::size_t i = 0; i < sorted.size() && i < kMostListed; ++i) {
     const Candidate& file = *sorted[i];
-    list += fmt::format("{}  {}{}", i == 0 ? "" : "\n", formats::Printable(file.path, 200),
+    list += fmt::format("{}  {}{}", i == 0 ? "" : "\n", Printable(file.path, 200),
                         file.size ? "  " + SizeText(*file.size) : "");
   }
   if (sorted.size() > kMostListed) {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "hub/http.hpp"
 
 namespace bittern::hub {
@@ -261,7 +261,7 @@ class CurlClient final : public HttpClient {
         const char* text = exchange->trouble[0] != '\0' ? exchange->trouble
                            : code == CURLE_OK           ? "the answer has no whole head"
                                                         : Curl().easy_strerror(code);
-        end.trouble = formats::Printable(text, 200);
+        end.trouble = Printable(text, 200);
       }
       exchange->receiver->OnEnd(end);
     }
@@ -302,9 +302,9 @@ Result<std::string> ResolveUrl(const std::string& base, const std::string& locat
   if ((scheme == "http" || scheme == "https") && !has_user) {
     return PartOf(url.get(), CURLUPART_URL, 0);
   }
-  return Fail(ErrorCode::kCorruptFile,
-              fmt::format("an http or https address expected in a redirect, {} found",
-                          formats::Quoted(location)));
+  return Fail(
+      ErrorCode::kCorruptFile,
+      fmt::format("an http or https address expected in a redirect, {} found", Quoted(location)));
 }
 
 std::string OriginOf(const std::string& address) {

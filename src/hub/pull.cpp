@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/files/partial_file.hpp"
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "hub/ask.hpp"
 #include "hub/cache.hpp"
 #include "hub/choice.hpp"
@@ -189,7 +189,7 @@ class Puller {
                                               std::string_view said) const {
     return Fail(ErrorCode::kCorruptFile,
                 fmt::format("{}: {} is {} in the list of files, but {} in the file's own head",
-                            Name(path), what, listed, formats::Printable(said)));
+                            Name(path), what, listed, Printable(said)));
   }
   [[nodiscard]] tl::unexpected<Error> Silent(const std::string& path, const char* what) const {
     return Fail(ErrorCode::kCorruptFile, fmt::format("{}: {} does not say the file's {}",

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "hub/known_models.hpp"
 
 namespace bittern::hub {
@@ -29,7 +29,7 @@ tl::unexpected<Error> BadName(std::string_view text) {
   return Fail(ErrorCode::kInvalidArgument,
               fmt::format("a model's name as USER/REPO, USER/REPO:FILE or one of `bittern models "
                           "known=true` expected, {} found",
-                          formats::Quoted(text)));
+                          Quoted(text)));
 }
 
 /// Takes "PREFIX" off the front; true if it was there.
@@ -65,12 +65,12 @@ Result<Reference> Checked(Reference reference, std::string_view text) {
   if (!plain || !IsSafePath(reference.revision)) {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("a branch, tag or commit expected after \"@\", {} found",
-                            formats::Quoted(reference.revision)));
+                            Quoted(reference.revision)));
   }
   if (!reference.file.empty() && !IsSafePath(reference.file)) {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("the path of a file of {} expected, {} found", reference.repo,
-                            formats::Quoted(reference.file)));
+                            Quoted(reference.file)));
   }
   return reference;
 }

@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "formats/display.hpp"
-#include "formats/json.hpp"
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "hub/reference.hpp"
 
 namespace bittern::hub {
 namespace {
-
-using formats::Json;
 
 constexpr std::size_t kMostFiles = 20000;
 constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 46;
@@ -21,7 +19,7 @@ constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 46;
 tl::unexpected<Error> NotSuch(const char* what, const Json* found) {
   return Fail(ErrorCode::kCorruptFile,
               fmt::format("the hub's answer about the repository: {} expected, {} found", what,
-                          found == nullptr ? "nothing" : formats::Printable(found->Shown())));
+                          found == nullptr ? "nothing" : Printable(found->Shown())));
 }
 
 /// A hash of `count` digits; empty where it is missing or something else.

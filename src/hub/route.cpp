@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "hub/http.hpp"
 
 namespace bittern::hub {
@@ -30,18 +30,18 @@ const std::string& Route::token() const noexcept {
 Result<void> Route::Follow(const std::string& location) {
   if (++hops_ > kMostHops) {
     return Fail(ErrorCode::kCorruptFile,
-                fmt::format("{}: {} redirects at most expected, more found",
-                            formats::Printable(start_, 200), kMostHops));
+                fmt::format("{}: {} redirects at most expected, more found", Printable(start_, 200),
+                            kMostHops));
   }
   if (location.empty()) {
     return Fail(ErrorCode::kCorruptFile,
-                fmt::format("{}: a redirect without an address", formats::Printable(start_, 200)));
+                fmt::format("{}: a redirect without an address", Printable(start_, 200)));
   }
   std::string next = BITTERN_TRY(ResolveUrl(url_, location));
   if (url_.starts_with("https:") && !next.starts_with("https:")) {
-    return Fail(ErrorCode::kCorruptFile,
-                fmt::format("{}: a redirect from https to http is not followed",
-                            formats::Printable(start_, 200)));
+    return Fail(
+        ErrorCode::kCorruptFile,
+        fmt::format("{}: a redirect from https to http is not followed", Printable(start_, 200)));
   }
   url_ = std::move(next);
   // Once away, a host that sends us back is not asked with the token either.

@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "hub/reference.hpp"
 
 namespace bittern::hub {
@@ -85,7 +85,7 @@ Result<std::string> CheckedEndpoint(std::string endpoint) {
   return Fail(ErrorCode::kInvalidArgument,
               fmt::format("an address of a hub as https://HOST expected (endpoint=URL or "
                           "$HF_ENDPOINT), {} found",
-                          formats::Quoted(endpoint)));
+                          Quoted(endpoint)));
 }
 
 }  // namespace

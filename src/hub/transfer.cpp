@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/files/partial_file.hpp"
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "hub/route.hpp"
 
 namespace bittern::hub {
@@ -310,7 +310,7 @@ bool Lane::CheckRange(const HttpHead& answer) {
   return owner_.Refuse(
       {ErrorCode::kCorruptFile,
        fmt::format("{}: bytes {}-{}/{} asked for, {} found in the server's answer", job.name, first,
-                   end - 1, job.size, formats::Quoted(answer.Field("content-range")))});
+                   end - 1, job.size, Quoted(answer.Field("content-range")))});
 }
 
 bool Lane::OnHead(const HttpHead& answer) {
@@ -322,7 +322,7 @@ bool Lane::OnHead(const HttpHead& answer) {
   if (!length.empty() && length != std::to_string(job.size)) {
     return owner_.Refuse(
         {ErrorCode::kCorruptFile, fmt::format("{}: {} bytes expected, the server says {}", job.name,
-                                              job.size, formats::Printable(length))});
+                                              job.size, Printable(length))});
   }
   const bool to_end = chunk->first + chunk->size == job.size;
   if (!to_end || (chunk->first + chunk->received != 0 && !owner_.is_single())) {

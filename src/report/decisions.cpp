@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/decisions.hpp"
 
-#include <nlohmann/json.hpp>
+#include "base/json/json.hpp"
 
 namespace bittern::report {
 
@@ -9,8 +9,8 @@ std::string ReasonText(const Decision& decision) {
   return decision.hint.empty() ? decision.reason : decision.reason + "; " + decision.hint;
 }
 
-nlohmann::ordered_json DecisionsJson(const Decisions& decisions) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+Json DecisionsJson(const Decisions& decisions) {
+  Json list = Json::MakeArray();
   for (const Decision& decision : decisions) {
     list.push_back({{"subject", decision.subject},
                     {"choice", decision.choice},

@@ -2,16 +2,16 @@
 // Decisions as JSON.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/decision.hpp"
+#include "base/json/json.hpp"
 
 namespace bittern::report {
 
 /// "REASON" or "REASON; HINT".
 [[nodiscard]] std::string ReasonText(const Decision& decision);
 /// [{"subject", "choice", "reason", "notable"}]
-[[nodiscard]] nlohmann::ordered_json DecisionsJson(const Decisions& decisions);
+[[nodiscard]] Json DecisionsJson(const Decisions& decisions);
 
 }  // namespace bittern::report

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+
+#include "base/json/json.hpp"
 
 namespace bittern::selftest {
 namespace {
@@ -48,8 +49,8 @@ std::string SummaryLine(const Report& report) {
   return line;
 }
 
-nlohmann::ordered_json SelftestJson(const Report& report) {
-  nlohmann::ordered_json tests = nlohmann::ordered_json::array();
+Json SelftestJson(const Report& report) {
+  Json tests = Json::MakeArray();
   for (const Row& row : report.rows) {
     tests.push_back({{"group", row.group},
                      {"name", row.name},

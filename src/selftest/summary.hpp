@@ -2,9 +2,9 @@
 // A self-test as one line and as JSON.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "base/json/json.hpp"
 #include "selftest/selftest.hpp"
 
 namespace bittern::selftest {
@@ -15,6 +15,6 @@ namespace bittern::selftest {
 
 /// {"ok", "complete", "tests": [{"group", "name", "state", "detail", "missed", "seconds"}],
 /// "seconds"}
-[[nodiscard]] nlohmann::ordered_json SelftestJson(const Report& report);
+[[nodiscard]] Json SelftestJson(const Report& report);
 
 }  // namespace bittern::selftest

@@ -3,20 +3,19 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json/json.hpp"
 #include "trace/operations.hpp"
 
 namespace bittern::trace {
 namespace {
 
-nlohmann::ordered_json DifferenceJson(const Difference& d) {
-  nlohmann::ordered_json object = {{"layer", d.layer},
-                                   {"operation", OperationName(d.operation)},
-                                   {"position", d.position},
-                                   {"distance", d.distance},
-                                   {"inputs_distance", d.inputs},
-                                   {"rounding_explains", d.tolerance}};
+Json DifferenceJson(const Difference& d) {
+  Json object = {{"layer", d.layer},
+                 {"operation", OperationName(d.operation)},
+                 {"position", d.position},
+                 {"distance", d.distance},
+                 {"inputs_distance", d.inputs},
+                 {"rounding_explains", d.tolerance}};
   if (d.layer < 0) object["layer"] = nullptr;
   if (d.largest) object["largest_difference"] = *d.largest;
   return object;
@@ -25,15 +24,15 @@ nlohmann::ordered_json DifferenceJson(const Difference& d) {
 }  // namespace
 
 std::string ComparisonJson(const Comparison& found) {
-  nlohmann::ordered_json object = {{"verdict", LikenessName(found.likeness)},
-                                   {"summary", found.summary},
-                                   {"layer", nullptr},
-                                   {"operation", nullptr},
-                                   {"position", nullptr},
-                                   {"compared", found.compared}};
-  if (found.first) object.update(DifferenceJson(*found.first));
+  Json object = {{"verdict", LikenessName(found.likeness)},
+                 {"summary", found.summary},
+                 {"layer", nullptr},
+                 {"operation", nullptr},
+                 {"position", nullptr},
+                 {"compared", found.compared}};
+  if (found.first) object.Update(DifferenceJson(*found.first));
   if (found.largest) object["furthest"] = DifferenceJson(*found.largest);
-  return object.dump(2) + "\n";
+  return object.Dump(2) + "\n";
 }
 
 std::string TraceText(const Trace& trace) {

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/hub/local_model.hpp"
@@ -16,7 +17,6 @@
 #include "doctor/outcome/diagnosis_json.hpp"
 #include "doctor/outcome/examine.hpp"
 #include "doctor/page.hpp"
-#include "formats/display.hpp"
 #include "formats/source_files.hpp"
 #include "selftest/known_models.hpp"
 
@@ -64,7 +64,7 @@ std::string LikenessText(const doctor::Likeness& likeness) {
   std::string text = fmt::format("\n  Beside {}: {}\n", likeness.path, likeness.summary);
   for (const auto* list : {&likeness.unlike, &likeness.unlike_keys}) {
     for (std::size_t i = 0; i < std::min(list->size(), kMostShown); ++i) {
-      text += fmt::format("    {}: {}\n", formats::Printable((*list)[i].name), (*list)[i].what);
+      text += fmt::format("    {}: {}\n", Printable((*list)[i].name), (*list)[i].what);
     }
     if (list->size() > kMostShown) {
       text += fmt::format("    and {} more (--json has all)\n", list->size() - kMostShown);
@@ -157,9 +157,7 @@ Result<int> RunDoctor(DoctorOptions options) {
   const Outcome found = BITTERN_TRY(ExamineShown(options, open));
   if (!options.html.empty()) BITTERN_TRY(WritePage(options, open, found));
   StandardOutput output;
-  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-  output.Write(options.json ? doctor::OutcomeJson(found).dump(2, ' ', false, kReplace) + "\n"
-                            : DoctorText(found));
+  output.Write(options.json ? doctor::OutcomeJson(found).Dump(2) + "\n" : DoctorText(found));
   BITTERN_TRY(output.Status());
   return ExitCodeOf(found.diagnosis.verdict);
 }

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/doctor/selftest_command.hpp"
@@ -58,9 +58,7 @@ int RunSelftestCommand(const SelftestCommandOptions& options) {
                                    [&](std::string_view what) { progress.ShowIfSlow(what); });
   progress.Clear();
   StandardOutput output;
-  output.Write(options.json ? selftest::SelftestJson(report).dump(
-                                  2, ' ', false, nlohmann::json::error_handler_t::replace) +
-                                  "\n"
+  output.Write(options.json ? selftest::SelftestJson(report).Dump(2) + "\n"
                             : SelftestText(report, UsesColour(stdout)));
   if (const auto status = output.Status(); !status) return Report(status.error(), kExitRuntime);
   if (!report.ok()) return kExitDiffers;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "base/json/json.hpp"
 #include "selftest/selftest.hpp"
 
 namespace bittern::cli {

@@ -9,13 +9,14 @@
 #include <memory>
 #include <optional>
 
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "formats/display.hpp"
 #include "trace/compare.hpp"
 #include "trace/dump.hpp"
 #include "trace/lens.hpp"

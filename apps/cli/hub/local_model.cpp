@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/text/display.hpp"
 #include "cli/hub/transfer_progress.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/terminal.hpp"
-#include "formats/display.hpp"
 #include "hub/choice.hpp"
 
 namespace bittern::cli {
@@ -30,7 +30,7 @@ class InterruptWatch {
 };
 
 void ShowPlan(const hub::PullPlan& plan) {
-  const std::string what = plan.files.size() == 1 ? formats::Printable(plan.files.front(), 200)
+  const std::string what = plan.files.size() == 1 ? Printable(plan.files.front(), 200)
                                                   : fmt::format("{} files", plan.files.size());
   PrintError("{} at {}: {}, {}{}\n", plan.name, plan.commit.substr(0, 8), what,
              hub::SizeText(plan.bytes), plan.why.empty() ? "" : fmt::format(" ({})", plan.why));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern inspect`: what a model file contains, and what would be made of it, without loading it.
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/hub/options.hpp"
@@ -40,7 +40,7 @@ Result<std::string> InspectCpu(bool json) {
   for (auto& operation : found.operations) {
     for (auto& kernel : operation.kernels) kernel.state = WordOptions(kernel.state);
   }
-  return json ? report::CpuReportJson(found).dump(2) + "\n" : report::CpuReportText(found);
+  return json ? report::CpuReportJson(found).Dump(2) + "\n" : report::CpuReportText(found);
 }
 
 Result<std::string> Inspect(const InspectOptions& options) {
@@ -53,9 +53,7 @@ Result<std::string> Inspect(const InspectOptions& options) {
   for (std::string& finding : report.findings) finding = WordOptions(finding);
   WordDecisions(&report.decisions);
   NoticeUnreadOverrides(options.overrides, checkpoint.metadata());
-  // A name that is not UTF-8 must not cost the user the report.
-  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-  std::string text = options.json ? report::InspectJson(report).dump(2, ' ', false, kReplace) + "\n"
+  std::string text = options.json ? report::InspectJson(report).Dump(2) + "\n"
                                   : ReportText(report, options.tensors, UsesColour(stdout));
   BITTERN_TRY(checkpoint.CheckUnchanged());
   return text;

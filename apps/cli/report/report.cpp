@@ -5,8 +5,8 @@
 
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/doctor/selftest_command.hpp"
@@ -23,8 +23,6 @@
 
 namespace bittern::cli {
 namespace {
-
-using report::ReportPart;
 
 constexpr const char* kReportExample = R"(Examples:
   bittern report -m model.gguf -o report.txt
@@ -46,17 +44,17 @@ constexpr const char* kCompiler = __VERSION__;
 constexpr const char* kCompiler = "GCC " __VERSION__;
 #endif
 
-ReportPart Versions() {
+Json Versions() {
   return {{"bittern", BITTERN_VERSION},
           {"compiler", kCompiler},
           {"built_in_model", BITTERN_DEFAULT_MODEL_NAME},
           {"forced_instructions", kernels::ForcedIsa()}};
 }
 
-ReportPart CollectParts(const ReportOptions& options, const std::string& path) {
+Json CollectParts(const ReportOptions& options, const std::string& path) {
   ProgressLine progress;
   const auto say = [&](std::string_view what) { progress.ShowIfSlow(what); };
-  ReportPart parts = {{"report", "bittern report v1"}, {"versions", Versions()}};
+  Json parts = {{"report", "bittern report v1"}, {"versions", Versions()}};
   say("looking at the machine");
   parts["machine"] = report::MachinePart(WordOptions);
   parts["model"] = path.empty() ? "built-in" : path;
@@ -85,16 +83,15 @@ Result<void> WriteReport(const ReportOptions& options) {
     return tl::unexpected(opened.error());  // it would be replaced
   }
   auto out = BITTERN_TRY(OutputFile::Create(options.out));  // before the work
-  ReportPart parts = CollectParts(options, path);
+  Json parts = CollectParts(options, path);
   auto words =
       report::PrivateWords::OfThisMachine([](const char* name) { return std::getenv(name); });
   words.AddPath(path);
   report::CleanTexts(&parts, words);
   const bool json = options.json || options.out.ends_with(".json");
-  constexpr auto kReplaceBytes = nlohmann::json::error_handler_t::replace;
   // Texts that are not UTF-8 are mended on the way.
-  const std::string text = parts.dump(2, ' ', false, kReplaceBytes) + "\n";
-  BITTERN_TRY(out.Write(json ? text : report::PartsText(ReportPart::parse(text))));
+  const std::string text = parts.Dump(2) + "\n";
+  BITTERN_TRY(out.Write(json ? text : report::PartsText(Json::Parse(text, {}).value_or(Json()))));
   return out.Close();
 }
 

@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/json/json.hpp"
 #include "cli/chat/template_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/hub/local_model.hpp"
@@ -65,11 +65,11 @@ void LogText(const serve::AccessRecord& record) {
 }
 
 void LogJson(const serve::AccessRecord& record) {
-  const nlohmann::ordered_json line = {{"peer", record.peer},   {"method", record.method},
-                                       {"path", record.path},   {"status", record.status},
-                                       {"bytes", record.bytes}, {"seconds", record.seconds},
-                                       {"gone", record.gone},   {"note", record.note}};
-  PrintError("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  const Json line = {{"peer", record.peer},   {"method", record.method},
+                     {"path", record.path},   {"status", record.status},
+                     {"bytes", record.bytes}, {"seconds", record.seconds},
+                     {"gone", record.gone},   {"note", record.note}};
+  PrintError("{}\n", line.Dump());
 }
 
 sigset_t EndSignals() {

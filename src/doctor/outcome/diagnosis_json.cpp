@@ -2,21 +2,21 @@
 // The names of fields are an interface: add, never rename.
 #include "doctor/outcome/diagnosis_json.hpp"
 
-#include <nlohmann/json.hpp>
+#include "base/json/json.hpp"
 
 namespace bittern::doctor {
 namespace {
 
-nlohmann::ordered_json UnlikeJson(const std::vector<Unlike>& unlike) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+Json UnlikeJson(const std::vector<Unlike>& unlike) {
+  Json list = Json::MakeArray();
   for (const Unlike& one : unlike) list.push_back({{"name", one.name}, {"what", one.what}});
   return list;
 }
 
 }  // namespace
 
-nlohmann::ordered_json DiagnosisJson(const Diagnosis& diagnosis) {
-  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+Json DiagnosisJson(const Diagnosis& diagnosis) {
+  Json findings = Json::MakeArray();
   for (const Finding& finding : diagnosis.findings) {
     findings.push_back({{"id", finding.id},
                         {"cause", finding.cause},
@@ -24,10 +24,10 @@ nlohmann::ordered_json DiagnosisJson(const Diagnosis& diagnosis) {
                         {"cure", finding.cure},
                         {"curable", finding.curable}});
   }
-  nlohmann::ordered_json object = {{"verdict", VerdictName(diagnosis.verdict)},
-                                   {"summary", diagnosis.summary},
-                                   {"findings", findings},
-                                   {"undecided", diagnosis.undecided}};
+  Json object = {{"verdict", VerdictName(diagnosis.verdict)},
+                 {"summary", diagnosis.summary},
+                 {"findings", findings},
+                 {"undecided", diagnosis.undecided}};
   if (diagnosis.nats_before) object["nats_before"] = *diagnosis.nats_before;
   if (diagnosis.nats_expected) object["nats_expected"] = *diagnosis.nats_expected;
   if (diagnosis.nats_after) object["nats_after"] = *diagnosis.nats_after;
@@ -37,9 +37,9 @@ nlohmann::ordered_json DiagnosisJson(const Diagnosis& diagnosis) {
   return object;
 }
 
-nlohmann::ordered_json OutcomeJson(const Outcome& found) {
-  nlohmann::ordered_json object = {{"path", found.path}};
-  object.update(DiagnosisJson(found.diagnosis));
+Json OutcomeJson(const Outcome& found) {
+  Json object = {{"path", found.path}};
+  object.Update(DiagnosisJson(found.diagnosis));
   if (found.likeness) {
     const Likeness& likeness = *found.likeness;
     object["like"] = {{"path", likeness.path},

@@ -2,8 +2,7 @@
 // A diagnosis and an examination as JSON.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "base/json/json.hpp"
 #include "doctor/outcome/examine.hpp"
 
 namespace bittern::doctor {
@@ -11,9 +10,9 @@ namespace bittern::doctor {
 /// {"verdict", "summary", "findings": [{"id", "cause", "evidence", "cure", "curable"}],
 /// "undecided", "nats_before", "nats_expected", "nats_after", "nats_of_knowing_nothing", "trials",
 /// "seconds"}; the four of nats only where they are known.
-[[nodiscard]] nlohmann::ordered_json DiagnosisJson(const Diagnosis& diagnosis);
+[[nodiscard]] Json DiagnosisJson(const Diagnosis& diagnosis);
 
 /// {"path"}, the members of DiagnosisJson, and "like" and "fixed" where these were asked for.
-[[nodiscard]] nlohmann::ordered_json OutcomeJson(const Outcome& found);
+[[nodiscard]] Json OutcomeJson(const Outcome& found);
 
 }  // namespace bittern::doctor

@@ -7,8 +7,8 @@
 #include <array>
 #include <chrono>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "doctor/outcome/diagnosis_json.hpp"
 #include "report/cpu_report.hpp"
@@ -46,8 +46,8 @@ std::string LineOfFile(const char* path) {
   return line;
 }
 
-ReportPart TensorLines(const InspectReport& report) {
-  ReportPart lines = ReportPart::array();
+Json TensorLines(const InspectReport& report) {
+  Json lines = Json::MakeArray();
   for (std::size_t i = 0; i < report.ternary.size(); ++i) {
     const formats::Tensor& tensor = report.checkpoint->tensors()[i];
     std::string shape;
@@ -77,18 +77,18 @@ bool IsProse(std::string_view key) {
 }
 
 /// Keys with their values; of arrays and prose their sizes, of long texts the beginning.
-ReportPart KeysOf(const formats::Metadata& metadata) {
-  ReportPart keys = ReportPart::object();
+Json KeysOf(const formats::Metadata& metadata) {
+  Json keys = Json::MakeObject();
   for (const auto& entry : metadata.entries()) {
     if (std::holds_alternative<formats::MetaArray>(entry.value.value)) {
       keys[entry.key] = ValueTypeText(entry.value);
       continue;
     }
-    ReportPart value = ValueJson(entry.value);
+    Json value = ValueJson(entry.value);
     if (value.is_string() && IsProse(entry.key)) {
-      value = fmt::format("(a text of {} bytes)", value.get_ref<const std::string&>().size());
-    } else if (value.is_string() && value.get_ref<const std::string&>().size() > kMostValueBytes) {
-      const auto& text = value.get_ref<const std::string&>();
+      value = fmt::format("(a text of {} bytes)", value.text().size());
+    } else if (value.is_string() && value.text().size() > kMostValueBytes) {
+      const std::string& text = value.text();
       value = fmt::format("{}... ({} bytes)", text.substr(0, kMostValueBytes), text.size());
     }
     keys[entry.key] = std::move(value);
@@ -96,7 +96,7 @@ ReportPart KeysOf(const formats::Metadata& metadata) {
   return keys;
 }
 
-Result<ReportPart> MeasureModel(const doctor::Opener& open, int num_threads) {
+Result<Json> MeasureModel(const doctor::Opener& open, int num_threads) {
   auto file = BITTERN_TRY(open());
   const auto model =
       BITTERN_TRY(runtime::LoadedModel::Load(std::move(file), {.num_threads = num_threads}));
@@ -122,27 +122,27 @@ Result<ReportPart> MeasureModel(const doctor::Opener& open, int num_threads) {
                                 .speculation = runtime::Speculation::kOff},
                                {}));
   const double wrote = session.timings().predicted_s - before;
-  return ReportPart{{"prompt_tokens", prompt},
-                    {"prompt_tokens_per_second", prompt / std::max(read.count(), 1e-9)},
-                    {"generated_tokens", most},
-                    {"generated_tokens_per_second", most / std::max(wrote, 1e-9)},
-                    {"threads", session.num_threads()},
-                    {"load_seconds", model->load_s}};
+  return Json{{"prompt_tokens", prompt},
+              {"prompt_tokens_per_second", prompt / std::max(read.count(), 1e-9)},
+              {"generated_tokens", most},
+              {"generated_tokens_per_second", most / std::max(wrote, 1e-9)},
+              {"threads", session.num_threads()},
+              {"load_seconds", model->load_s}};
 }
 
-void AddLines(const ReportPart& value, const std::string& name, int depth, std::string* text) {
+void AddLines(const Json& value, const std::string& name, int depth, std::string* text) {
   const std::string indent(static_cast<std::size_t>(2 * depth), ' ');
   if (value.is_object() && !value.empty()) {
     *text += fmt::format("{}{}:\n", indent, name);
-    for (const auto& [key, member] : value.items()) AddLines(member, key, depth + 1, text);
+    for (const auto& [key, member] : value.members()) AddLines(member, key, depth + 1, text);
   } else if (value.is_array() && !value.empty()) {
     *text += fmt::format("{}{}:\n", indent, name);
-    for (const auto& element : value) {
+    for (const Json& element : value.elements()) {
       if (element.is_object()) {
         std::string line;
-        for (const auto& [key, member] : element.items()) {
+        for (const auto& [key, member] : element.members()) {
           line += fmt::format("{}{}: {}", line.empty() ? "" : ", ", key,
-                              member.is_string() ? member.get<std::string>() : member.dump());
+                              member.is_string() ? member.text() : member.Dump());
         }
         *text += fmt::format("{}  {}\n", indent, line);
       } else {
@@ -150,23 +150,23 @@ void AddLines(const ReportPart& value, const std::string& name, int depth, std::
       }
     }
   } else {
-    *text += fmt::format("{}{}: {}\n", indent, name,
-                         value.is_string() ? value.get<std::string>() : value.dump());
+    *text +=
+        fmt::format("{}{}: {}\n", indent, name, value.is_string() ? value.text() : value.Dump());
   }
 }
 
 }  // namespace
 
-ReportPart MachinePart(const Wording& word) {
+Json MachinePart(const Wording& word) {
   auto cpu = MakeCpuReport();
-  ReportPart part = {{"cpu", runtime::CpuName()},
-                     {"logical_cpus", UsableCpuCount()},
-                     {"threads_by_default", DefaultThreadCount()},
-                     {"cache_bytes", runtime::LastLevelCacheBytes()},
-                     {"memory", ValueInFile("/proc/meminfo", "MemTotal")},
-                     {"memory_available", ValueInFile("/proc/meminfo", "MemAvailable")},
-                     {"system", ValueInFile("/etc/os-release", "PRETTY_NAME")},
-                     {"kernel", LineOfFile("/proc/sys/kernel/osrelease")}};
+  Json part = {{"cpu", runtime::CpuName()},
+               {"logical_cpus", UsableCpuCount()},
+               {"threads_by_default", DefaultThreadCount()},
+               {"cache_bytes", runtime::LastLevelCacheBytes()},
+               {"memory", ValueInFile("/proc/meminfo", "MemTotal")},
+               {"memory_available", ValueInFile("/proc/meminfo", "MemAvailable")},
+               {"system", ValueInFile("/etc/os-release", "PRETTY_NAME")},
+               {"kernel", LineOfFile("/proc/sys/kernel/osrelease")}};
   if (cpu) {
     for (auto& operation : cpu->operations) {
       for (auto& kernel : operation.kernels) kernel.state = word(kernel.state);
@@ -178,10 +178,10 @@ ReportPart MachinePart(const Wording& word) {
   return part;
 }
 
-ReportPart FilePart(const formats::Checkpoint& file, const Wording& word) {
+Json FilePart(const formats::Checkpoint& file, const Wording& word) {
   InspectReport report = MakeInspectReport(file, /*count_codes=*/true);
   for (std::string& finding : report.findings) finding = word(finding);
-  ReportPart formats = ReportPart::object(), decisions = ReportPart::array();
+  Json formats = Json::MakeObject(), decisions = Json::MakeArray();
   for (const FormatTotal& total : report.totals) {
     formats[total.format] = fmt::format("{} tensors, {} weights, {} bytes", total.tensors,
                                         total.parameters, total.bytes);
@@ -199,8 +199,8 @@ ReportPart FilePart(const formats::Checkpoint& file, const Wording& word) {
           {"tensors", TensorLines(report)}};
 }
 
-ReportPart DoctorPart(const doctor::Opener& open, const std::string& path, int num_threads,
-                      const std::function<void(std::string_view)>& on_progress) {
+Json DoctorPart(const doctor::Opener& open, const std::string& path, int num_threads,
+                const std::function<void(std::string_view)>& on_progress) {
   const auto diagnosis = doctor::Diagnose(open, path,
                                           {.num_threads = num_threads,
                                            .on_progress = on_progress,
@@ -208,22 +208,26 @@ ReportPart DoctorPart(const doctor::Opener& open, const std::string& path, int n
   return doctor::DiagnosisJson(diagnosis);
 }
 
-ReportPart BenchPart(const doctor::Opener& open, int num_threads) {
+Json BenchPart(const doctor::Opener& open, int num_threads) {
   auto part = MeasureModel(open, num_threads);
-  return part ? *std::move(part) : ReportPart{{"error", part.error().message}};
+  return part ? *std::move(part) : Json{{"error", part.error().message}};
 }
 
-void CleanTexts(ReportPart* value, const PrivateWords& words) {
+void CleanTexts(Json* value, const PrivateWords& words) {
   if (value->is_string()) {
-    *value = WithoutPrivate(value->get<std::string>(), words);
-  } else if (value->is_structured()) {
-    for (auto& member : *value) CleanTexts(&member, words);
+    *value = WithoutPrivate(value->text(), words);
+  } else if (value->is_array()) {
+    for (std::size_t i = 0; i < value->size(); ++i) CleanTexts(&(*value)[i], words);
+  } else {
+    for (const Json::Member& member : value->members()) {
+      CleanTexts(value->Find(member.key), words);
+    }
   }
 }
 
-std::string PartsText(const ReportPart& parts) {
+std::string PartsText(const Json& parts) {
   std::string text;
-  for (const auto& [name, part] : parts.items()) {
+  for (const auto& [name, part] : parts.members()) {
     if (part.is_object()) text += "\n";
     AddLines(part, name, 0, &text);
   }

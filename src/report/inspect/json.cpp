@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of fields are an interface: add, never rename.
-#include <nlohmann/json.hpp>
+#include "base/json/json.hpp"
 
 #include "quant/weight_format.hpp"
 #include "report/decisions.hpp"
@@ -10,10 +10,8 @@
 namespace bittern::report {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json MetadataJson(const formats::Metadata& metadata) {
-  Json object = Json::object();
+  Json object = Json::MakeObject();
   for (const auto& entry : metadata.entries()) {
     Json value = {{"type", ValueTypeText(entry.value)}, {"value", ValueJson(entry.value)}};
     if (entry.overridden) value["overridden"] = true;
@@ -32,7 +30,7 @@ Json StatsJson(const quant::TernaryStats& stats) {
 }
 
 Json TensorsJson(const InspectReport& report) {
-  Json list = Json::array();
+  Json list = Json::MakeArray();
   for (std::size_t i = 0; i < report.ternary.size(); ++i) {
     const formats::Tensor& tensor = report.checkpoint->tensors()[i];
     const std::vector<std::uint64_t> shape(tensor.shape.begin(),
@@ -55,7 +53,7 @@ Json TensorsJson(const InspectReport& report) {
 
 Json InspectJson(const InspectReport& report) {
   const formats::Checkpoint& checkpoint = *report.checkpoint;
-  Json formats_json = Json::object();
+  Json formats_json = Json::MakeObject();
   for (const FormatTotal& total : report.totals) formats_json[total.format] = TotalJson(total);
   Json object = {{"path", checkpoint.path()},
                  {"kind", checkpoint.kind()},

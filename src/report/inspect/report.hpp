@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/decision.hpp"
+#include "base/json/json.hpp"
 #include "formats/checkpoint.hpp"
 #include "quant/ternary_stats.hpp"
 
@@ -47,6 +47,6 @@ struct InspectReport {
                                               bool count_codes);
 
 /// The report for programs: one object with everything.
-[[nodiscard]] nlohmann::ordered_json InspectJson(const InspectReport& report);
+[[nodiscard]] Json InspectJson(const InspectReport& report);
 
 }  // namespace bittern::report

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What hostile names look like in messages.
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 
 #include <gtest/gtest.h>
 
-namespace bittern::formats {
+namespace bittern {
 namespace {
 
 TEST(Printable, LeavesTextAlone) {
@@ -40,4 +40,4 @@ TEST(Printable, CutsAtCharacters) {
 TEST(Quoted, EscapesItsOwnMarks) { EXPECT_EQ(Quoted("a\"b\\"), "\"a\\\"b\\\\\""); }
 
 }  // namespace
-}  // namespace bittern::formats
+}  // namespace bittern

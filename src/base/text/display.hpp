@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace bittern::formats {
+namespace bittern {
 
 /// `text` on one line: control characters (also C1 and the bidirectional overrides) as escapes
 /// like \n or \u{9b}, invalid UTF-8 as U+FFFD; cut after `max_bytes` bytes of input with "...".
@@ -16,4 +16,4 @@ namespace bittern::formats {
 /// Printable between double quotes, with quotes and backslashes inside escaped.
 [[nodiscard]] std::string Quoted(std::string_view text, std::size_t max_bytes = 80);
 
-}  // namespace bittern::formats
+}  // namespace bittern

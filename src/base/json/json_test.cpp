@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every type of value, and every way a text can be no JSON or too much of it.
-#include "formats/json.hpp"
+#include "base/json/json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace bittern::formats {
+namespace bittern {
 namespace {
 
 using ::testing::HasSubstr;
@@ -87,5 +87,61 @@ TEST(Json, Limits) {
   EXPECT_THAT(Refusal(std::string(1000000, '[')), HasSubstr("deeper than 32 levels"));
 }
 
+TEST(Json, WritesEveryTypeOfValue) {
+  const Json json = {{"null", nullptr},
+                     {"flags", {true, false}},
+                     {"int", -3},
+                     {"big", ~0ull},
+                     {"float", 0.5f},
+                     {"whole", 2.0},
+                     {"small", 1e-7},
+                     {"none", Json::MakeObject()},
+                     {"text", "a\"\\\n\x01\x7f/"}};
+  EXPECT_EQ(json.Dump(),
+            R"({"null":null,"flags":[true,false],"int":-3,"big":18446744073709551615,"float":0.5,)"
+            R"("whole":2.0,"small":1e-07,"none":{},"text":"a\"\\\n\u0001)"
+            "\x7f/\"}");
+  EXPECT_EQ(Json(1.0 / 0.0).Dump(), "null");
+  EXPECT_EQ(Json(-0.0).Dump(), "-0.0");
+  EXPECT_EQ(Json(0.1f).Dump(), "0.10000000149011612");
+}
+
+TEST(Json, WritesBadUtf8AsReplacementAndAsciiOnDemand) {
+  EXPECT_EQ(Json("\xffz\xe2\x82").Dump(), "\"\uFFFDz\uFFFD\"");
+  EXPECT_EQ(Json("\u00e9\U0001F600").DumpAscii(), R"("\u00e9\ud83d\ude00")");
+}
+
+TEST(Json, IndentsAsOthersDo) {
+  const Json json = {{"a", {1, Json::MakeArray()}}, {"b", Json::MakeObject()}};
+  EXPECT_EQ(json.Dump(2), "{\n  \"a\": [\n    1,\n    []\n  ],\n  \"b\": {}\n}");
+}
+
+TEST(Json, ListsOfPairsAreObjects) {
+  EXPECT_EQ(Json({{"a", 1}, {"b", "c"}}).Dump(), R"({"a":1,"b":"c"})");
+  EXPECT_EQ(Json({"a", "b"}).Dump(), R"(["a","b"])");
+  EXPECT_EQ(Json({{1, 2}, {3, 4}}).Dump(), "[[1,2],[3,4]]");
+  EXPECT_EQ(Json(std::vector<std::string>{"x", "y"}).Dump(), R"(["x","y"])");
+}
+
+TEST(Json, IsChangedInPlace) {
+  Json json;
+  json["list"].push_back(1);
+  json["list"].push_back("two");
+  json["list"][0] = nullptr;
+  json["object"]["inner"] = 5;
+  json.Update({{"list", 7}, {"new", true}});
+  json.Erase("object");
+  EXPECT_EQ(json.Dump(), R"({"list":7,"new":true})");
+  EXPECT_TRUE(std::as_const(json)["absent"]["deeper"][3].is_null());
+  EXPECT_FALSE(json.contains("absent"));
+}
+
+TEST(Json, ReadsWhatItWrites) {
+  const Json json = {{"a", {0.1, 1e300, 5e-324, -7, 9007199254740993}}, {"b", "\u2028\\u0000"}};
+  EXPECT_EQ(ParseGood(json.Dump()), json);
+  EXPECT_EQ(ParseGood(json.Dump(1)), json);
+  EXPECT_EQ(ParseGood(json.DumpAscii()), json);
+}
+
 }  // namespace
-}  // namespace bittern::formats
+}  // namespace bittern

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // nlohmann's parser drives a handler that builds our tree: without exceptions, without recursion,
 // and stopping where a limit is passed.
-#include "formats/json.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "formats/display.hpp"
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 
-namespace bittern::formats {
+namespace bittern {
 namespace {
 
 /// Receives the text's events; every function returns whether to go on.
@@ -121,14 +120,6 @@ class TreeBuilder {
 
 }  // namespace
 
-Json::Json() = default;
-Json::Json(Value value) : value_(std::move(value)) {}
-Json::Json(const Json& other) = default;
-Json::Json(Json&& other) noexcept = default;
-Json& Json::operator=(const Json& other) = default;
-Json& Json::operator=(Json&& other) noexcept = default;
-Json::~Json() = default;
-
 Result<Json> Json::Parse(std::string_view text, const JsonLimits& limits) {
   if (text.size() > limits.max_bytes) {
     return Fail(ErrorCode::kCorruptFile, fmt::format("at most {} bytes of JSON expected, {} found",
@@ -139,48 +130,4 @@ Result<Json> Json::Parse(std::string_view text, const JsonLimits& limits) {
   return builder.Take();
 }
 
-std::optional<bool> Json::AsBool() const noexcept {
-  const auto* value = std::get_if<bool>(&value_);
-  return value == nullptr ? std::nullopt : std::optional(*value);
-}
-
-std::optional<std::uint64_t> Json::AsUint() const noexcept {
-  const auto* value = std::get_if<std::uint64_t>(&value_);
-  return value == nullptr ? std::nullopt : std::optional(*value);
-}
-
-std::optional<std::int64_t> Json::AsInt() const noexcept {
-  const auto* value = std::get_if<std::int64_t>(&value_);
-  return value == nullptr ? std::nullopt : std::optional(*value);
-}
-
-std::optional<double> Json::AsNumber() const noexcept {
-  if (const auto* real = std::get_if<double>(&value_)) return *real;
-  if (const auto* whole = std::get_if<std::uint64_t>(&value_)) return static_cast<double>(*whole);
-  if (const auto* below = std::get_if<std::int64_t>(&value_)) return static_cast<double>(*below);
-  return std::nullopt;
-}
-
-const Json* Json::Find(std::string_view key) const noexcept {
-  const Object* object = AsObject();
-  if (object == nullptr) return nullptr;
-  const auto found = std::ranges::find(*object, key, &Member::key);
-  return found == object->end() ? nullptr : &found->value;
-}
-
-std::string_view Json::TypeName() const noexcept {
-  static constexpr std::string_view kNames[] = {"null",     "a bool",   "an integer", "an integer",
-                                                "a number", "a string", "an array",   "an object"};
-  return kNames[value_.index()];
-}
-
-std::string Json::Shown() const {
-  if (const auto flag = AsBool()) return *flag ? "true" : "false";
-  if (const auto* text = AsString()) return Quoted(*text);
-  if (const auto* below = std::get_if<std::int64_t>(&value_)) return fmt::format("{}", *below);
-  if (const auto* number = std::get_if<double>(&value_)) return fmt::format("{:#}", *number);
-  if (const auto number = AsUint()) return fmt::format("{}", *number);
-  return std::string(TypeName());
-}
-
-}  // namespace bittern::formats
+}  // namespace bittern

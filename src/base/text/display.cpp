@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Escapes by code point, so that a cut never falls inside a character.
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/utf8.hpp"
 
-namespace bittern::formats {
+namespace bittern {
 namespace {
 
 bool IsInvisible(char32_t c) {
@@ -61,4 +61,4 @@ std::string Quoted(std::string_view text, std::size_t max_bytes) {
   return '"' + Escape(text, max_bytes, /*quotes=*/true) + '"';
 }
 
-}  // namespace bittern::formats
+}  // namespace bittern
