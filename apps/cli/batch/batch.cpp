@@ -10,8 +10,8 @@
 #include <map>
 #include <memory>
 
+#include "base/files/results_file.hpp"
 #include "cli/batch/request.hpp"
-#include "cli/batch/results_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"

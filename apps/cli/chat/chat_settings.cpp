@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/closest_name.hpp"
 #include "cli/options/constraint_fields.hpp"
 #include "cli/options/outside_json.hpp"
 #include "cli/options/sampler_spelling.hpp"
 #include "cli/options/sampling_fields.hpp"
-#include "cli/options/suggestion.hpp"
 #include "runtime/sampling/sampler.hpp"
 
 namespace bittern::cli {
