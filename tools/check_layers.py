@@ -22,7 +22,7 @@ BELOW = {  # folder: what it may include besides itself
     "model": {"base", "quant", "formats", "kernels"},
     "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model"},
     "hub": {"base", "formats"},
-    "request": {"base", "formats", "tokenizer", "runtime"},
+    "request": {"base", "formats", "tokenizer", "grammar", "runtime"},
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "doctor": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime",
                "eval"},

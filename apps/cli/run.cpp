@@ -10,7 +10,6 @@
 #include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/options/logprobs_json.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
@@ -19,6 +18,7 @@
 #include "cli/savings.hpp"
 #include "cli/terminal.hpp"
 #include "cli/timings.hpp"
+#include "request/answer_json.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -77,7 +77,7 @@ std::string ToJson(const Run& run) {
                {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
                {"decisions", ToJson(run.model->decisions)}};
   if (run.with_logprobs) {
-    json["logprobs"] = LogprobsJson(run.result.logprobs, run.model->tokenizer);
+    json["logprobs"]["content"] = request::LogprobsJson(run.result.logprobs, run.model->tokenizer);
   }
   // A path need not be UTF-8; JSON must.
   return json.Dump() + '\n';

@@ -6,8 +6,7 @@
 
 #include "serve/api/anthropic_fields.hpp"
 #include "serve/api/json_text.hpp"
-#include "serve/api/request_fields.hpp"
-#include "serve/core/field_reader.hpp"
+#include "serve/core/requests.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -31,10 +30,10 @@ std::string_view StopReason(const runtime::GenerateResult& result) {
 
 class MessagesShape : public AnswerShape {
  public:
-  MessagesShape(const Service& service, const AnthropicRequest& request)
+  MessagesShape(const Service& service, const TextRequest& request)
       : model_(service.options().model_name),
         id_(NewId("msg_")),
-        prompt_tokens_(request.call.prompts.front().size()),
+        prompt_tokens_(request.prompts.front().size()),
         reading_(request.tools),
         stream_(request.tools) {}
 
@@ -155,9 +154,7 @@ Result<void> Messages(Service* service, const HttpRequest& request,
                       const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
   auto fields = BITTERN_TRY(FieldReader::Open(body));
-  AnthropicRequest read;
-  CallRequest& call = read.call;
-  call.options = service->options().defaults;
+  TextRequest call{.options = service->options().defaults};
   if (!fields.Has("max_tokens")) {
     return Fail(ErrorCode::kInvalidArgument, "max_tokens: a whole number expected, none found");
   }
@@ -171,9 +168,9 @@ Result<void> Messages(Service* service, const HttpRequest& request,
   BITTERN_TRY(ReadStops(&fields, "stop_sequences", &call.options.stops));
   BITTERN_TRY(fields.Flag("stream", &call.stream));
   BITTERN_TRY(fields.Flag("receipt", &call.receipt));
-  BITTERN_TRY(ReadAnthropic(&fields, *service, &read));
+  BITTERN_TRY(ReadAnthropic(&fields, *service, &call));
   BITTERN_TRY(fields.Finish());
-  auto shape = std::make_unique<MessagesShape>(*service, read);
+  auto shape = std::make_unique<MessagesShape>(*service, call);
   StartCall(service, std::move(call), std::move(shape), exchange);
   return {};
 }
@@ -182,10 +179,10 @@ Result<void> CountMessageTokens(Service* service, const HttpRequest& request,
                                 const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
   auto fields = BITTERN_TRY(FieldReader::Open(body));
-  AnthropicRequest read;
-  BITTERN_TRY(ReadAnthropic(&fields, *service, &read));
+  TextRequest call;
+  BITTERN_TRY(ReadAnthropic(&fields, *service, &call));
   BITTERN_TRY(fields.Finish());
-  exchange->Reply({.body = Dump({{"input_tokens", read.call.prompts.front().size()}})});
+  exchange->Reply({.body = Dump({{"input_tokens", call.prompts.front().size()}})});
   return {};
 }
 

@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "base/json/json.hpp"
-#include "serve/api/request_fields.hpp"
-#include "serve/core/constraint_fields.hpp"
+#include "serve/core/requests.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -24,16 +23,15 @@ Result<void> ReadCallBlock(FieldReader* block, Blocks* blocks) {
   BITTERN_TRY(block->Text("id", &id));
   BITTERN_TRY(block->Text("name", &name));
   const Json* input = block->Take("input");
-  const Json arguments = input == nullptr ? Json(Json::Value(Json::Object{})) : *input;
+  const Json arguments = input == nullptr ? Json::MakeObject() : *input;
   if (arguments.AsObject() == nullptr) {
     return WrongField(block->PathOf("input"), "an object", arguments);
   }
-  if (name.empty()) return WrongField(block->PathOf("name"), "a name", TextJson(name));
-  Json::Object function = {{"name", TextJson(name)}, {"arguments", arguments}};
-  Json::Object call = {{"id", TextJson(id)},
-                       {"type", TextJson("function")},
-                       {"function", Json(Json::Value(std::move(function)))}};
-  blocks->calls.push_back(Json(Json::Value(std::move(call))));
+  if (name.empty()) return WrongField(block->PathOf("name"), "a name", Json(name));
+  Json::Object function = {{"name", Json(name)}, {"arguments", arguments}};
+  Json::Object call = {
+      {"id", Json(id)}, {"type", Json("function")}, {"function", Json(std::move(function))}};
+  blocks->calls.push_back(Json(std::move(call)));
   return {};
 }
 
@@ -42,10 +40,9 @@ Result<void> ReadResultBlock(FieldReader* block, Blocks* blocks) {
   BITTERN_TRY(block->Text("tool_use_id", &id));
   std::string text = BITTERN_TRY(ReadContent(block->PathOf("content"), block->Take("content")));
   block->Ignore({"is_error"});
-  Json::Object result = {{"role", TextJson("tool")},
-                         {"content", TextJson(std::move(text))},
-                         {"tool_call_id", TextJson(id)}};
-  blocks->results.push_back(Json(Json::Value(std::move(result))));
+  Json::Object result = {
+      {"role", Json("tool")}, {"content", Json(std::move(text))}, {"tool_call_id", Json(id)}};
+  blocks->results.push_back(Json(std::move(result)));
   return {};
 }
 
@@ -84,7 +81,7 @@ Result<void> AddMessage(const std::string& path, const Json& given, Json::Array*
   if (!blocks.calls.empty()) {
     message.push_back({"tool_calls", Json(Json::Value(std::move(blocks.calls)))});
   }
-  messages->push_back(Json(Json::Value(std::move(message))));
+  messages->push_back(Json(std::move(message)));
   return {};
 }
 
@@ -102,9 +99,8 @@ Result<Json::Array> ReadTurns(FieldReader* fields) {
       BITTERN_TRY(AddMessage(fmt::format("messages[{}]", i), turn, &turns));
     }
   }
-  const Json list = given == nullptr || given->AsArray() == nullptr
-                        ? Json()
-                        : Json(Json::Value(std::move(turns)));
+  const Json list =
+      given == nullptr || given->AsArray() == nullptr ? Json() : Json(std::move(turns));
   auto read = BITTERN_TRY(ReadMessages("messages", given == nullptr ? nullptr : &list));
   for (Json& message : read) messages.push_back(std::move(message));
   return messages;
@@ -123,7 +119,7 @@ Result<void> ReadToolChoice(const Json& given, ToolRequest* request) {
   if (type == "none") request->choice = ToolRequest::Choice::kNone;
   if (type == "any") request->choice = ToolRequest::Choice::kRequired;
   if (type != "none" && type != "any" && type != "auto") {
-    return WrongField("tool_choice.type", "auto, any, tool or none", TextJson(type));
+    return WrongField("tool_choice.type", "auto, any, tool or none", Json(type));
   }
   if (type == "any" && request->tools.empty()) {
     return Fail(ErrorCode::kInvalidArgument, "tool_choice: there are no tools");
@@ -146,7 +142,7 @@ Result<ToolRequest> ReadAnthropicTools(FieldReader* fields) {
     const Json* schema = tool.Take("input_schema");
     tool.Ignore({"cache_control", "strict"});
     BITTERN_TRY(tool.Finish());
-    if (type != "custom") return WrongField(tool.PathOf("type"), "\"custom\"", TextJson(type));
+    if (type != "custom") return WrongField(tool.PathOf("type"), "\"custom\"", Json(type));
     BITTERN_TRY(AddTool(tool.PathOf("name"), tool.PathOf("input_schema"), name, description, schema,
                         &request));
   }
@@ -174,13 +170,13 @@ Result<void> ReadOutputConfig(FieldReader* fields, const Service& service,
 
 }  // namespace
 
-Result<void> ReadAnthropic(FieldReader* fields, const Service& service, AnthropicRequest* request) {
-  BITTERN_TRY(ReadOutputConfig(fields, service, &request->call.options.constraint));
+Result<void> ReadAnthropic(FieldReader* fields, const Service& service, TextRequest* request) {
+  BITTERN_TRY(ReadOutputConfig(fields, service, &request->options.constraint));
   const ToolRequest tools = BITTERN_TRY(ReadAnthropicTools(fields));
   auto messages = BITTERN_TRY(ReadTurns(fields));
-  auto prompt = BITTERN_TRY(
-      RenderWithTools(std::move(messages), {}, tools, service, &request->call, &request->tools));
-  request->call.prompts.push_back(std::move(prompt.ids));
+  auto prompt =
+      BITTERN_TRY(RenderWithTools(std::move(messages), {}, tools, service.target(), request));
+  request->prompts.push_back(std::move(prompt.ids));
   BITTERN_TRY(fields->OnlyNeutral({"mcp_servers", "container"}));
   if (const Json* thinking = fields->Take("thinking")) {
     const Json* type = thinking->Find("type");

@@ -7,11 +7,9 @@
 
 #include "base/utf8.hpp"
 #include "serve/api/json_text.hpp"
-#include "serve/api/request_fields.hpp"
 #include "serve/api/status.hpp"
 #include "serve/api/telemetry.hpp"
-#include "serve/api/tools.hpp"
-#include "serve/core/field_reader.hpp"
+#include "serve/core/requests.hpp"
 #include "serve/receipt/receipt.hpp"
 
 namespace bittern::serve {
@@ -19,13 +17,13 @@ namespace {
 
 class LlamaShape : public AnswerShape {
  public:
-  LlamaShape(const Service& service, const CallRequest& request, const TelemetryRequest& telemetry,
-             bool return_tokens, std::vector<std::string> only)
+  LlamaShape(const Service& service, const TextRequest& request, bool return_tokens,
+             std::vector<std::string> only)
       : service_(service),
         prompts_(request.prompts),
         options_(request.options),
         choices_(static_cast<std::size_t>(request.choices)),
-        telemetry_(telemetry, request.prompts.size() * choices_),
+        telemetry_(request.telemetry, request.prompts.size() * choices_),
         return_tokens_(return_tokens),
         only_(std::move(only)) {}
 
@@ -169,10 +167,10 @@ Result<void> LlamaCompletion(Service* service, const HttpRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
   auto fields = BITTERN_TRY(FieldReader::Open(body));
-  CallRequest call{.prompts = {}, .options = service->options().defaults};
+  TextRequest call{.prompts = {}, .options = service->options().defaults};
   bool return_tokens = false;
   std::vector<std::string> only;
-  BITTERN_TRY(ReadSampling(&fields, *service, &call));
+  BITTERN_TRY(ReadSampling(&fields, service->target(), &call));
   BITTERN_TRY(ReadChoices(&fields, "n", &call.choices));
   BITTERN_TRY(ReadChoices(&fields, "n_cmpl", &call.choices));
   BITTERN_TRY(fields.Flag("stream", &call.stream));
@@ -186,17 +184,12 @@ Result<void> LlamaCompletion(Service* service, const HttpRequest& request,
   int probs = 0;
   BITTERN_TRY(fields.Int("n_probs", 0, kMostLogprobs, &probs));
   if (probs > 0) call.options.logprobs = probs;
-  const Json* prompt = fields.Take("prompt");
-  if (prompt == nullptr) {
-    return Fail(ErrorCode::kInvalidArgument, "prompt: a text or token ids expected, none found");
-  }
-  call.prompts = BITTERN_TRY(ReadPrompts("prompt", *prompt, service->tokenizer()));
-  const TelemetryRequest telemetry = BITTERN_TRY(ReadTelemetry(&fields, &call));
+  call.prompts = BITTERN_TRY(ReadPrompts(&fields, service->tokenizer()));
+  BITTERN_TRY(ReadTelemetry(&fields, &call.telemetry));
   BITTERN_TRY(fields.OnlyNeutral({"n_indent", "verbose", "post_sampling_probs"}));
   fields.Ignore({"stream_options", "sse_ping_interval"});
   BITTERN_TRY(fields.Finish());
-  auto shape =
-      std::make_unique<LlamaShape>(*service, call, telemetry, return_tokens, std::move(only));
+  auto shape = std::make_unique<LlamaShape>(*service, call, return_tokens, std::move(only));
   StartCall(service, std::move(call), std::move(shape), exchange);
   return {};
 }
@@ -260,10 +253,9 @@ Result<void> ApplyTemplate(Service* service, const HttpRequest& request,
   auto more = BITTERN_TRY(ReadTemplateFields(&fields));
   fields.Ignore({"model"});
   BITTERN_TRY(fields.Finish());
-  CallRequest call;
-  ToolReading reading;
+  TextRequest call;
   const auto prompt = BITTERN_TRY(
-      RenderWithTools(std::move(messages), std::move(more), tools, *service, &call, &reading));
+      RenderWithTools(std::move(messages), std::move(more), tools, service->target(), &call));
   exchange->Reply({.body = Dump({{"prompt", prompt.text.bytes()}, {"tokens", prompt.ids}})});
   return {};
 }

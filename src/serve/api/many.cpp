@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "serve/api/json_text.hpp"
-#include "serve/core/field_reader.hpp"
+#include "serve/core/requests.hpp"
 #include "serve/http/http_text.hpp"
 
 namespace bittern::serve {

@@ -8,10 +8,7 @@
 
 #include "grammar/json_text.hpp"
 #include "serve/api/json_text.hpp"
-#include "serve/api/request_fields.hpp"
-#include "serve/api/tools.hpp"
-#include "serve/core/constraint_fields.hpp"
-#include "serve/core/field_reader.hpp"
+#include "serve/core/requests.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -134,7 +131,7 @@ class OllamaShape : public AnswerShape {
   FoundCall call_ = {};  // that is being read
 };
 
-Result<void> ReadOllamaOptions(FieldReader* fields, const Service& service, CallRequest* call) {
+Result<void> ReadOllamaOptions(FieldReader* fields, const Service& service, TextRequest* call) {
   const Json* given = fields->Take("options");
   if (given == nullptr) return {};
   auto options = BITTERN_TRY(FieldReader::Open(*given, "options"));
@@ -169,8 +166,8 @@ Result<void> ReadOllamaFormat(FieldReader* fields, const Service& service,
 }
 
 /// Fields of chat and generate.
-Result<CallRequest> ReadOllama(FieldReader* fields, const Service& service) {
-  CallRequest call;
+Result<TextRequest> ReadOllama(FieldReader* fields, const Service& service) {
+  TextRequest call;
   call.options = service.options().defaults;
   call.stream = true;
   BITTERN_TRY(fields->Flag("stream", &call.stream));
@@ -228,7 +225,7 @@ Result<void> OllamaChat(Service* service, const HttpRequest& request,
                         const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
   auto fields = BITTERN_TRY(FieldReader::Open(body));
-  CallRequest call = BITTERN_TRY(ReadOllama(&fields, *service));
+  TextRequest call = BITTERN_TRY(ReadOllama(&fields, *service));
   const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
   const Json* given = fields.Take("messages");
   const bool empty = given == nullptr || (given->AsArray() && given->AsArray()->empty());
@@ -238,11 +235,10 @@ Result<void> OllamaChat(Service* service, const HttpRequest& request,
     return {};
   }
   auto messages = BITTERN_TRY(ReadMessages("messages", given));
-  ToolReading reading;
   auto prompt =
-      BITTERN_TRY(RenderWithTools(std::move(messages), {}, tools, *service, &call, &reading));
+      BITTERN_TRY(RenderWithTools(std::move(messages), {}, tools, service->target(), &call));
   call.prompts.push_back(std::move(prompt.ids));
-  auto shape = std::make_unique<OllamaShape>(*service, true, reading);
+  auto shape = std::make_unique<OllamaShape>(*service, true, call.tools);
   StartCall(service, std::move(call), std::move(shape), exchange);
   return {};
 }
@@ -251,7 +247,7 @@ Result<void> OllamaGenerate(Service* service, const HttpRequest& request,
                             const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
   auto fields = BITTERN_TRY(FieldReader::Open(body));
-  CallRequest call = BITTERN_TRY(ReadOllama(&fields, *service));
+  TextRequest call = BITTERN_TRY(ReadOllama(&fields, *service));
   auto shape = std::make_unique<OllamaShape>(*service, false);
   std::string prompt, system;
   bool raw = false;
@@ -273,7 +269,7 @@ Result<void> OllamaGenerate(Service* service, const HttpRequest& request,
     Json::Array messages;
     if (!system.empty()) messages.push_back(MessageOf("system", system));
     messages.push_back(MessageOf("user", prompt));
-    auto rendered = BITTERN_TRY(RenderConversation(std::move(messages), {}, *service));
+    auto rendered = BITTERN_TRY(RenderConversation(std::move(messages), {}, service->target()));
     call.prompts.push_back(std::move(rendered.ids));
   }
   StartCall(service, std::move(call), std::move(shape), exchange);

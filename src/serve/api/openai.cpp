@@ -9,42 +9,36 @@
 #include "base/utf8.hpp"
 #include "serve/api/echo.hpp"
 #include "serve/api/json_text.hpp"
-#include "serve/api/request_fields.hpp"
 #include "serve/api/telemetry.hpp"
-#include "serve/api/tools.hpp"
-#include "serve/core/field_reader.hpp"
+#include "serve/core/requests.hpp"
 
 namespace bittern::serve {
 namespace {
 
-/// What a request says beside how tokens are drawn.
+/// A request, and the prompts that its answer repeats.
 struct OpenAiRequest {
-  CallRequest call = {};
-  bool include_usage = false;
-  TelemetryRequest telemetry = {};
-  ToolReading tools = {};
-  bool echo = false;
+  TextRequest call = {};
   std::vector<EchoedPrompt> echoed = {};  ///< of each prompt
 };
 
 class OpenAiShape : public AnswerShape {
  public:
-  OpenAiShape(const Service& service, bool chat, const OpenAiRequest& request)
+  OpenAiShape(const Service& service, const OpenAiRequest& request)
       : tokenizer_(service.tokenizer()),
         model_(service.options().model_name),
         fingerprint_(service.fingerprint()),
-        id_(NewId(chat ? "chatcmpl-" : "cmpl-")),
+        id_(NewId(request.call.chat ? "chatcmpl-" : "cmpl-")),
         created_(std::time(nullptr)),
         choices_(static_cast<std::size_t>(request.call.choices)),
-        sequences_(choices_ * request.call.prompts.size()),
+        sequences_(request.call.sequences()),
         offsets_(sequences_, 0),
-        telemetry_(request.telemetry, sequences_),
-        chat_(chat),
-        include_usage_(request.include_usage),
+        telemetry_(request.call.telemetry, sequences_),
+        chat_(request.call.chat),
+        include_usage_(request.call.include_usage),
         logprobs_(request.call.options.logprobs >= 0),
         echoed_(request.echoed),
-        tools_(request.tools),
-        streams_(sequences_, ToolStream(request.tools)),
+        tools_(request.call.tools),
+        streams_(sequences_, ToolStream(request.call.tools)),
         carried_(sequences_) {}
 
   std::string Begin() override {
@@ -304,88 +298,17 @@ std::string OpenAiShape::Whole(std::span<const Outcome> outcomes) {
   return Dump(answer);
 }
 
-/// Fields of both requests.
-Result<void> ReadCommon(FieldReader* fields, const Service& service, OpenAiRequest* request) {
-  BITTERN_TRY(ReadSampling(fields, service, &request->call));
-  BITTERN_TRY(ReadChoices(fields, "n", &request->call.choices));
-  BITTERN_TRY(fields->Flag("stream", &request->call.stream));
-  request->telemetry = BITTERN_TRY(ReadTelemetry(fields, &request->call));
-  if (const Json* given = fields->Take("stream_options")) {
-    auto options = BITTERN_TRY(FieldReader::Open(*given, "stream_options"));
-    BITTERN_TRY(options.Flag("include_usage", &request->include_usage));
-    options.Ignore({"include_obfuscation"});
-    BITTERN_TRY(options.Finish());
-  }
-  return {};
-}
-
-/// "logprobs": true, and "top_logprobs" beside it.
-Result<void> ReadChatLogprobs(FieldReader* fields, runtime::GenerateOptions* options) {
-  bool wanted = false;
-  int top = 0;
-  BITTERN_TRY(fields->Flag("logprobs", &wanted));
-  const bool given = fields->Has("top_logprobs");
-  BITTERN_TRY(fields->Int("top_logprobs", 0, kMostLogprobs, &top));
-  if (given && !wanted) {
-    return Fail(ErrorCode::kInvalidArgument, "top_logprobs: needs \"logprobs\": true beside it");
-  }
-  if (wanted) options->logprobs = top;
-  return {};
-}
-
-Result<OpenAiRequest> ReadChat(const Service& service, const Json& body) {
-  auto fields = BITTERN_TRY(FieldReader::Open(body));
-  OpenAiRequest request;
-  request.call.options = service.options().defaults;
-  BITTERN_TRY(ReadCommon(&fields, service, &request));
-  BITTERN_TRY(ReadChatLogprobs(&fields, &request.call.options));
-  const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
-  auto messages = BITTERN_TRY(ReadMessages("messages", fields.Take("messages")));
-  auto more = BITTERN_TRY(ReadTemplateFields(&fields));
-  auto prompt = BITTERN_TRY(RenderWithTools(std::move(messages), std::move(more), tools, service,
-                                            &request.call, &request.tools));
-  request.call.prompts.push_back(std::move(prompt.ids));
-  BITTERN_TRY(fields.OnlyNeutral({"functions", "function_call", "audio", "prediction",
-                                  "web_search_options", "reasoning_effort", "verbosity"}));
-  std::vector<std::string> modalities;
-  BITTERN_TRY(fields.Texts("modalities", 2, &modalities));
-  if (std::ranges::any_of(modalities, [](const std::string& one) { return one != "text"; })) {
-    return Fail(ErrorCode::kInvalidArgument, "modalities: only \"text\" is made here");
-  }
-  fields.Ignore({"reasoning_format", "parse_tool_calls"});
-  BITTERN_TRY(fields.Finish());
-  return request;
-}
-
-Result<OpenAiRequest> ReadCompletion(const Service& service, const Json& body) {
-  auto fields = BITTERN_TRY(FieldReader::Open(body));
-  OpenAiRequest request;
-  request.call.options = service.options().defaults;
-  BITTERN_TRY(ReadCommon(&fields, service, &request));
-  const Json* prompt = fields.Take("prompt");
-  if (prompt == nullptr) {
-    return Fail(ErrorCode::kInvalidArgument, "prompt: a text or token ids expected, none found");
-  }
-  request.call.prompts = BITTERN_TRY(ReadPrompts("prompt", *prompt, service.tokenizer()));
-  BITTERN_TRY(fields.Int("logprobs", 0, kMostLogprobs, &request.call.options.logprobs));
-  BITTERN_TRY(fields.Flag("echo", &request.echo));
-  BITTERN_TRY(fields.OnlyNeutral({"suffix"}));
-  BITTERN_TRY(fields.OnlyNeutral({"best_of"}, 1));
-  BITTERN_TRY(fields.Finish());
-  return request;
-}
-
 /// With what "echo" asks for.
 Result<void> StartEchoed(Service* service, OpenAiRequest read,
                          const std::shared_ptr<Exchange>& exchange) {
   for (const auto& prompt : read.call.prompts) {
-    if (!read.echo) break;
+    if (!read.call.echo) break;
     EchoedPrompt echo{.text = service->tokenizer().Decode(prompt, false), .ids = prompt};
     const int count = read.call.options.logprobs;
     if (count >= 0) echo.logprobs = BITTERN_TRY(PromptLogprobs(*service, prompt, count));
     read.echoed.push_back(std::move(echo));
   }
-  auto shape = std::make_unique<OpenAiShape>(*service, false, read);
+  auto shape = std::make_unique<OpenAiShape>(*service, read);
   StartCall(service, std::move(read.call), std::move(shape), exchange);
   return {};
 }
@@ -395,8 +318,9 @@ Result<void> StartEchoed(Service* service, OpenAiRequest read,
 Result<void> ChatCompletions(Service* service, const HttpRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
-  OpenAiRequest read = BITTERN_TRY(ReadChat(*service, body));
-  auto shape = std::make_unique<OpenAiShape>(*service, true, read);
+  OpenAiRequest read = {
+      .call = BITTERN_TRY(ReadChat(service->target(), body, service->options().defaults))};
+  auto shape = std::make_unique<OpenAiShape>(*service, read);
   StartCall(service, std::move(read.call), std::move(shape), exchange);
   return {};
 }
@@ -404,8 +328,9 @@ Result<void> ChatCompletions(Service* service, const HttpRequest& request,
 Result<void> Completions(Service* service, const HttpRequest& request,
                          const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
-  OpenAiRequest read = BITTERN_TRY(ReadCompletion(*service, body));
-  if (read.echo && read.call.options.logprobs >= 0) {
+  OpenAiRequest read = {
+      .call = BITTERN_TRY(ReadCompletion(service->target(), body, service->options().defaults))};
+  if (read.call.echo && read.call.options.logprobs >= 0) {
     // As long as reading the prompts takes: not on this thread.
     if (auto wrong = CheckCall(service, read.call, ErrorStyle::kOpenAi)) {
       exchange->Reply(*std::move(wrong));
@@ -424,7 +349,8 @@ Result<void> Completions(Service* service, const HttpRequest& request,
 Result<void> ChatInputTokens(Service* service, const HttpRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
-  const OpenAiRequest read = BITTERN_TRY(ReadChat(*service, body));
+  const OpenAiRequest read = {
+      .call = BITTERN_TRY(ReadChat(service->target(), body, service->options().defaults))};
   exchange->Reply({.body = Dump({{"object", "response.input_tokens"},
                                  {"input_tokens", read.call.prompts.front().size()}})});
   return {};

@@ -21,9 +21,9 @@ class ResponsesShape : public AnswerShape {
         id_(NewId("resp_")),
         created_(std::time(nullptr)),
         told_(request.told),
-        reading_(request.tools),
-        stream_(request.tools),
-        telemetry_(request.telemetry, 1),
+        reading_(request.call.tools),
+        stream_(request.call.tools),
+        telemetry_(request.call.telemetry, 1),
         logprobs_(request.call.options.logprobs >= 0) {}
 
   std::string Begin() override {

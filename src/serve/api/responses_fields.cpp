@@ -7,8 +7,7 @@
 #include <utility>
 
 #include "grammar/json_text.hpp"
-#include "serve/api/request_fields.hpp"
-#include "serve/core/constraint_fields.hpp"
+#include "serve/core/requests.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -24,8 +23,8 @@ Result<void> AddCall(FieldReader* item, Json::Array* messages) {
   BITTERN_TRY(item->Text("name", &name));
   BITTERN_TRY(item->Text("arguments", &arguments));
   item->Ignore({"id", "status"});
-  Json::Object function = {{"name", TextJson(name)}, {"arguments", TextJson(arguments)}};
-  Json::Object call = {{"id", TextJson(id)}, {"function", Json(Json::Value(std::move(function)))}};
+  Json::Object function = {{"name", Json(name)}, {"arguments", Json(arguments)}};
+  Json::Object call = {{"id", Json(id)}, {"function", Json(std::move(function))}};
   Json::Array calls;
   if (!messages->empty()) {
     const Json* before = messages->back().Find("tool_calls");
@@ -34,11 +33,10 @@ Result<void> AddCall(FieldReader* item, Json::Array* messages) {
       messages->pop_back();
     }
   }
-  calls.push_back(Json(Json::Value(std::move(call))));
-  Json::Object message = {{"role", TextJson("assistant")},
-                          {"content", TextJson("")},
-                          {"tool_calls", Json(Json::Value(std::move(calls)))}};
-  messages->push_back(Json(Json::Value(std::move(message))));
+  calls.push_back(Json(std::move(call)));
+  Json::Object message = {
+      {"role", Json("assistant")}, {"content", Json("")}, {"tool_calls", Json(std::move(calls))}};
+  messages->push_back(Json(std::move(message)));
   return {};
 }
 
@@ -47,10 +45,9 @@ Result<void> AddOutput(FieldReader* item, Json::Array* messages) {
   BITTERN_TRY(item->Text("call_id", &id));
   std::string text = BITTERN_TRY(ReadContent(item->PathOf("output"), item->Take("output")));
   item->Ignore({"id", "status"});
-  Json::Object message = {{"role", TextJson("tool")},
-                          {"content", TextJson(std::move(text))},
-                          {"tool_call_id", TextJson(id)}};
-  messages->push_back(Json(Json::Value(std::move(message))));
+  Json::Object message = {
+      {"role", Json("tool")}, {"content", Json(std::move(text))}, {"tool_call_id", Json(id)}};
+  messages->push_back(Json(std::move(message)));
   return {};
 }
 
@@ -68,10 +65,10 @@ Result<void> AddItem(const std::string& path, const Json& given, Json::Array* me
       if (const Json* value = item.Take(key)) message.push_back({key, *value});
     }
     item.Ignore({"id", "status", "phase"});
-    messages->push_back(Json(Json::Value(std::move(message))));
+    messages->push_back(Json(std::move(message)));
   } else {
     return WrongField(item.PathOf("type"), "message, function_call or function_call_output",
-                      TextJson(type));
+                      Json(type));
   }
   return item.Finish();
 }
@@ -125,7 +122,7 @@ Result<void> ReadUnstored(FieldReader* fields) {
   std::string truncation = "disabled";
   BITTERN_TRY(fields->Text("truncation", &truncation));
   if (truncation != "disabled") {
-    return WrongField("truncation", "\"disabled\" (nothing is cut)", TextJson(truncation));
+    return WrongField("truncation", "\"disabled\" (nothing is cut)", Json(truncation));
   }
   return fields->OnlyNeutral({"background", "prompt", "max_tool_calls"});
 }
@@ -135,7 +132,7 @@ Result<void> ReadUnstored(FieldReader* fields) {
 Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body) {
   auto fields = BITTERN_TRY(FieldReader::Open(body));
   ResponsesRequest request;
-  CallRequest& call = request.call;
+  TextRequest& call = request.call;
   call.options = service.options().defaults;
   BITTERN_TRY(ReadUnstored(&fields));
   for (const char* const key :
@@ -147,11 +144,11 @@ Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body)
   request.told["tools"] = Repeated(fields.Take("tools"), Json::MakeArray());
   request.told["tool_choice"] = Repeated(fields.Take("tool_choice"), "auto");
   request.told["parallel_tool_calls"] = Repeated(fields.Take("parallel_tool_calls"), true);
-  BITTERN_TRY(ReadSampling(&fields, service, &call));
+  BITTERN_TRY(ReadSampling(&fields, service.target(), &call));
   BITTERN_TRY(fields.Int("max_output_tokens", 1, std::numeric_limits<int>::max(),
                          &call.options.max_tokens));
   BITTERN_TRY(fields.Flag("stream", &call.stream));
-  request.telemetry = BITTERN_TRY(ReadTelemetry(&fields, &call));
+  BITTERN_TRY(ReadTelemetry(&fields, &call.telemetry));
   int top = -1;
   BITTERN_TRY(fields.Int("top_logprobs", 0, kMostLogprobs, &top));
   if (top > 0) call.options.logprobs = top;
@@ -160,7 +157,7 @@ Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body)
   auto messages = BITTERN_TRY(ReadInput(&fields));
   auto more = BITTERN_TRY(ReadTemplateFields(&fields));
   auto prompt = BITTERN_TRY(
-      RenderWithTools(std::move(messages), std::move(more), tools, service, &call, &request.tools));
+      RenderWithTools(std::move(messages), std::move(more), tools, service.target(), &call));
   call.prompts.push_back(std::move(prompt.ids));
   fields.Ignore({"include", "reasoning", "stream_options"});
   BITTERN_TRY(fields.Finish());

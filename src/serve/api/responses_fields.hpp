@@ -5,14 +5,12 @@
 #include <string>
 
 #include "serve/api/telemetry.hpp"
-#include "serve/api/tools.hpp"
+#include "serve/core/requests.hpp"
 
 namespace bittern::serve {
 
 struct ResponsesRequest {
-  CallRequest call = {};
-  TelemetryRequest telemetry = {};
-  ToolReading tools = {};
+  TextRequest call = {};
   Json told = {};  ///< members of the request that the answer repeats
 };
 

@@ -16,7 +16,7 @@
 #include "base/files/atomic_file.hpp"
 #include "runtime/session_state.hpp"
 #include "serve/api/json_text.hpp"
-#include "serve/core/field_reader.hpp"
+#include "serve/core/requests.hpp"
 #include "serve/http/http_text.hpp"
 
 namespace bittern::serve {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "serve/api/json_text.hpp"
-#include "serve/core/sampler_fields.hpp"
+#include "serve/core/requests.hpp"
 #include "serve/http/http_text.hpp"
 
 namespace bittern::serve {

@@ -7,13 +7,9 @@
 #include <vector>
 
 #include "serve/api/json_text.hpp"
+#include "serve/core/requests.hpp"
 
 namespace bittern::serve {
-
-struct TelemetryRequest {
-  bool timings = false;   ///< "timings_per_token"
-  bool progress = false;  ///< "return_progress"
-};
 
 class Telemetry {
  public:

@@ -6,14 +6,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "serve/core/field_reader.hpp"
+#include "serve/core/requests.hpp"
 #include "serve/http/http_text.hpp"
 #include "serve/receipt/receipt.hpp"
 
 namespace bittern::serve {
 namespace {
-
-constexpr std::uint32_t kDrawnSeed = 0xffffffffu;  // -1: the sampler draws one
 
 std::string Dumped(const Json& json) { return json.Dump(); }
 
@@ -40,7 +38,7 @@ std::uint64_t Microseconds(double seconds) { return static_cast<std::uint64_t>(s
 class Call : public std::enable_shared_from_this<Call> {
  public:
   Call(Service* service, std::unique_ptr<AnswerShape> shape, std::shared_ptr<Exchange> exchange,
-       std::size_t sequences, const CallRequest& request)
+       std::size_t sequences, const TextRequest& request)
       : service_(service),
         shape_(std::move(shape)),
         exchange_(std::move(exchange)),
@@ -48,7 +46,7 @@ class Call : public std::enable_shared_from_this<Call> {
         pending_(sequences),
         left_(sequences),
         stream_(request.stream),
-        progress_(request.stream && request.progress),
+        progress_(request.stream && (request.telemetry.timings || request.telemetry.progress)),
         receipt_(request.receipt),
         slot_(request.slot) {}
 
@@ -250,7 +248,7 @@ std::string AnswerShape::Broken(const Error& error) {
   return "data: " + ErrorReply(error_style(), error).body + "\n\n";
 }
 
-std::optional<HttpReply> CheckCall(Service* service, const CallRequest& request, ErrorStyle style) {
+std::optional<HttpReply> CheckCall(Service* service, const TextRequest& request, ErrorStyle style) {
   const int context = service->engine().context_length();
   const auto vocabulary = service->tokenizer().vocab_size();
   for (const auto& prompt : request.prompts) {
@@ -272,13 +270,13 @@ std::optional<HttpReply> CheckCall(Service* service, const CallRequest& request,
   return std::nullopt;
 }
 
-void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShape> shape,
+void StartCall(Service* service, TextRequest request, std::unique_ptr<AnswerShape> shape,
                std::shared_ptr<Exchange> exchange) {
   const ErrorStyle style = shape->error_style();
   if (auto wrong = CheckCall(service, request, style)) return exchange->Reply(*std::move(wrong));
   // Answers that show control tokens depend on an option that no receipt holds.
   if (service->options().receipts && !request.options.render_special) request.receipt = true;
-  const std::size_t sequences = request.prompts.size() * static_cast<std::size_t>(request.choices);
+  const std::size_t sequences = request.sequences();
   if (!service->engine().Reserve(sequences)) {
     ++service->counters().refused;
     return exchange->Reply(QueueFull(style, service->engine().active()));
@@ -288,10 +286,8 @@ void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShap
   std::vector<runtime::Request> requests;
   for (std::size_t i = 0; i < sequences; ++i) {
     const auto choices = static_cast<std::size_t>(request.choices);
-    runtime::GenerateOptions options = request.options;
-    std::uint32_t& seed = options.sampler.seed;
-    if (seed != kDrawnSeed) seed = (seed + static_cast<std::uint32_t>(i % choices)) % kDrawnSeed;
-    requests.push_back(call->MakeRequest(i, request.prompts[i / choices], options));
+    requests.push_back(call->MakeRequest(i, request.prompts[i / choices],
+                                         request::OptionsOfChoice(request, i % choices)));
   }
   call->Begin();
   service->engine().Submit(std::move(requests));

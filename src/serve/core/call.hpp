@@ -11,12 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "request/text_request.hpp"
 #include "runtime/engine/engine.hpp"
 #include "serve/core/service.hpp"
 #include "serve/http/http_server.hpp"
 
 namespace bittern::serve {
 
+using request::TextRequest;
 using runtime::TokenId;
 
 /// How a sequence ended.
@@ -50,7 +52,7 @@ class AnswerShape {
   [[nodiscard]] virtual std::string StreamType() const { return "text/event-stream"; }
   [[nodiscard]] virtual std::string Ping() const { return ":\n\n"; }
   [[nodiscard]] virtual std::string Begin() { return {}; }
-  /// The time so far, where CallRequest::progress asks for it: as a sequence first runs, as more of
+  /// The time so far, where the request asks for telemetry: as a sequence first runs, as more of
   /// its prompt has been read, and before each piece.
   [[nodiscard]] virtual std::string Progress(std::size_t, const runtime::SequenceTimings&) {
     return {};
@@ -66,26 +68,13 @@ class AnswerShape {
   [[nodiscard]] virtual std::string Whole(std::span<const Outcome> outcomes) = 0;
 };
 
-struct CallRequest {
-  std::vector<std::vector<TokenId>> prompts;
-  int choices = 1;  ///< for each prompt; choice i of a prompt draws with seed + i
-  runtime::GenerateOptions options = {};
-  bool stream = false;
-  bool receipt = false;   ///< Outcome::receipt is wanted
-  bool progress = false;  ///< AnswerShape::Progress is wanted, in a stream
-  int slot = -1;          ///< Service::SetSlotTokens
-};
-
 /// What is wrong with prompts or sampler options, if anything is.
-[[nodiscard]] std::optional<HttpReply> CheckCall(Service* service, const CallRequest& request,
+[[nodiscard]] std::optional<HttpReply> CheckCall(Service* service, const TextRequest& request,
                                                  ErrorStyle style);
 
 /// Checks the request, queues its sequences and answers through `exchange` as they go, or with an
 /// error: prompts that do not fit, a full queue.
-void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShape> shape,
+void StartCall(Service* service, TextRequest request, std::unique_ptr<AnswerShape> shape,
                std::shared_ptr<Exchange> exchange);
-
-/// Choices and prompts of one request at most.
-inline constexpr int kMostChoices = 128;
 
 }  // namespace bittern::serve

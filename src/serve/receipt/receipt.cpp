@@ -7,9 +7,7 @@
 
 #include "base/hash.hpp"
 #include "model/forward/numerics.hpp"
-#include "serve/core/constraint_fields.hpp"
-#include "serve/core/field_reader.hpp"
-#include "serve/core/sampler_fields.hpp"
+#include "serve/core/requests.hpp"
 
 namespace bittern::serve {
 namespace {

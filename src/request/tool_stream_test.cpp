@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // However an answer is cut into pieces, it holds the same text and the same calls.
-#include "serve/core/tool_stream.hpp"
+#include "request/tool_stream.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace bittern::serve {
+namespace bittern::request {
 namespace {
 
 ToolAnswerParts InPieces(const ToolReading& reading, std::string_view text, std::mt19937* random) {
@@ -97,4 +97,4 @@ TEST(ToolStream, PiecesAndWholeAreTheSame) {
 }
 
 }  // namespace
-}  // namespace bittern::serve
+}  // namespace bittern::request

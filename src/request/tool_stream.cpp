@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/core/tool_stream.hpp"
+#include "request/tool_stream.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/json/json.hpp"
 #include "grammar/json_text.hpp"
 
-namespace bittern::serve {
+namespace bittern::request {
 namespace {
 
 constexpr std::string_view kHead = R"({"name": ")";
@@ -209,4 +209,4 @@ ToolAnswerParts ReadToolAnswer(const ToolReading& reading, std::string_view text
   return parts;
 }
 
-}  // namespace bittern::serve
+}  // namespace bittern::request

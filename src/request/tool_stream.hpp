@@ -11,7 +11,7 @@
 
 #include "grammar/tool_calls.hpp"
 
-namespace bittern::serve {
+namespace bittern::request {
 
 /// What a piece of an answer adds.
 struct ToolEvent {
@@ -78,4 +78,4 @@ struct ToolAnswerParts {
 };
 [[nodiscard]] ToolAnswerParts ReadToolAnswer(const ToolReading& reading, std::string_view text);
 
-}  // namespace bittern::serve
+}  // namespace bittern::request

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/core/constraint_fields.hpp"
+#include "request/constraint_fields.hpp"
 
 #include <fmt/format.h>
 
 #include "grammar/json_text.hpp"
 
-namespace bittern::serve {
+namespace bittern::request {
 namespace {
 
 using grammar::Constraint;
@@ -47,7 +47,7 @@ Result<OptionalConstraint> ReadFormat(const std::string& path, const Json& forma
   if (type == "json_object" && schema == nullptr) return Constraint{ConstraintKind::kJsonObject};
   if (type != "json_object" && type != "json_schema") {
     return WrongField(fields.PathOf("type"), "\"text\", \"json_object\" or \"json_schema\"",
-                      Json(Json::Value(type)));
+                      Json(type));
   }
   if (schema == nullptr) {
     return Fail(ErrorCode::kInvalidArgument, schema_path + ": a JSON schema expected, none found");
@@ -111,7 +111,7 @@ Result<Constraint> ReadConstraintJson(const std::string& path, const Json& json)
   for (const auto& [name, kind] : kKinds) {
     if (name == type) return Constraint{kind, text};
   }
-  return WrongField(fields.PathOf("type"), "the kind of a constraint", Json(Json::Value(type)));
+  return WrongField(fields.PathOf("type"), "the kind of a constraint", Json(type));
 }
 
-}  // namespace bittern::serve
+}  // namespace bittern::request

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "serve/core/call.hpp"
-#include "serve/core/field_reader.hpp"
-#include "serve/core/tool_stream.hpp"
+#include "request/field_reader.hpp"
+#include "request/text_request.hpp"
+#include "request/tool_stream.hpp"
 
-namespace bittern::serve {
+namespace bittern::request {
 
 /// What a request says of functions.
 struct ToolRequest {
@@ -47,8 +47,10 @@ inline constexpr std::size_t kMostTools = 128;
 /// The prompt with what the model must know of functions, and the constraint of the answer.
 /// Messages with calls and results are written in the model's form. Errors as RenderConversation;
 /// a constraint beside functions.
-[[nodiscard]] Result<runtime::RenderedPrompt> RenderWithTools(
-    Json::Array messages, Json::Object more, const ToolRequest& request, const Service& service,
-    CallRequest* call, ToolReading* reading);
+[[nodiscard]] Result<runtime::RenderedPrompt> RenderWithTools(Json::Array messages,
+                                                              Json::Object more,
+                                                              const ToolRequest& tools,
+                                                              const Target& target,
+                                                              TextRequest* request);
 
-}  // namespace bittern::serve
+}  // namespace bittern::request

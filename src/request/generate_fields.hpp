@@ -5,10 +5,10 @@
 
 #include <string_view>
 
+#include "request/field_reader.hpp"
 #include "runtime/generate_options.hpp"
-#include "serve/core/field_reader.hpp"
 
-namespace bittern::serve {
+namespace bittern::request {
 
 /// Every option of a generation that can change a token, by its name in requests.
 [[nodiscard]] Json OptionsJson(const runtime::GenerateOptions& options);
@@ -23,4 +23,4 @@ inline constexpr std::size_t kMostStops = 64, kMostStopBytes = 1024;
 [[nodiscard]] Result<void> ReadStops(FieldReader* fields, std::string_view key,
                                      std::vector<std::string>* stops);
 
-}  // namespace bittern::serve
+}  // namespace bittern::request

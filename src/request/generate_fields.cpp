@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/core/sampler_fields.hpp"
+#include "request/generate_fields.hpp"
 
 #include <fmt/format.h>
 
 #include <limits>
 
+#include "request/constraint_fields.hpp"
 #include "request/sampler_option_json.hpp"
-#include "serve/core/constraint_fields.hpp"
 
-namespace bittern::serve {
-namespace {
-
-constexpr int kMostInt = std::numeric_limits<int>::max();
-
-}  // namespace
-
+namespace bittern::request {
 Json OptionsJson(const runtime::GenerateOptions& options) {
   const runtime::SamplerOptions& sampler = options.sampler;
   Json json = {{"max_tokens", options.max_tokens},
@@ -22,12 +16,12 @@ Json OptionsJson(const runtime::GenerateOptions& options) {
                {"stop", options.stops},
                {"ignore_eos", options.ignore_eos},
                {"stop_on_loop", options.stop_on_loop}};
-  for (const request::SamplerOption& row : request::SamplerOptionTable()) {
+  for (const SamplerOption& row : SamplerOptionTable()) {
     // Receipts have it at this place, and a hash is over their bytes.
     if (row.name == "logit_bias" && options.constraint) {
       json["constraint"] = ConstraintJson(*options.constraint);
     }
-    json[std::string(row.name)] = request::SamplerOptionJson(row, sampler);
+    json[std::string(row.name)] = SamplerOptionJson(row, sampler);
   }
   return json;
 }
@@ -46,15 +40,15 @@ Result<void> ReadStops(FieldReader* fields, std::string_view key, std::vector<st
 Result<void> ReadOptions(FieldReader* fields, const tokenizer::Tokenizer& tokenizer,
                          runtime::GenerateOptions* options) {
   for (const char* const key : {"n_predict", "max_tokens", "max_completion_tokens"}) {
-    BITTERN_TRY(fields->Int(key, -1, kMostInt, &options->max_tokens));
+    BITTERN_TRY(fields->Int(key, -1, std::numeric_limits<int>::max(), &options->max_tokens));
   }
   BITTERN_TRY(ReadStops(fields, "stop", &options->stops));
   BITTERN_TRY(fields->Flag("ignore_eos", &options->ignore_eos));
   BITTERN_TRY(fields->Flag("stop_on_loop", &options->stop_on_loop));
-  for (const request::SamplerOption& row : request::SamplerOptionTable()) {
-    BITTERN_TRY(request::ReadSamplerOption(row, tokenizer, fields, &options->sampler));
+  for (const SamplerOption& row : SamplerOptionTable()) {
+    BITTERN_TRY(ReadSamplerOption(row, tokenizer, fields, &options->sampler));
   }
   return {};
 }
 
-}  // namespace bittern::serve
+}  // namespace bittern::request

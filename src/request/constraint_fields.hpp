@@ -7,10 +7,10 @@
 #include <string>
 
 #include "grammar/constraint.hpp"
+#include "request/field_reader.hpp"
 #include "runtime/loaded_model.hpp"
-#include "serve/core/field_reader.hpp"
 
-namespace bittern::serve {
+namespace bittern::request {
 
 using OptionalConstraint = std::optional<grammar::Constraint>;
 
@@ -35,4 +35,4 @@ using OptionalConstraint = std::optional<grammar::Constraint>;
 [[nodiscard]] Result<grammar::Constraint> ReadConstraintJson(const std::string& path,
                                                              const Json& json);
 
-}  // namespace bittern::serve
+}  // namespace bittern::request

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/api/tools.hpp"
+#include "request/tool_fields.hpp"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 
 #include "grammar/json_text.hpp"
 #include "grammar/schema/json_schema.hpp"
-#include "serve/api/request_fields.hpp"
+#include "request/message_fields.hpp"
 
-namespace bittern::serve {
+namespace bittern::request {
 namespace {
 
 using Choice = ToolRequest::Choice;
@@ -36,12 +36,12 @@ Result<std::string> SchemaOf(const std::string& path, const Json* parameters) {
   if (parameters != nullptr) schema = *parameters->AsObject();
   const auto type = std::ranges::find(schema, "type", &Json::Member::key);
   if (type == schema.end()) {
-    schema.insert(schema.begin(), {"type", TextJson("object")});
-    if (schema.size() == 1) schema.push_back({"properties", Json(Json::Value(Json::Object{}))});
+    schema.insert(schema.begin(), {"type", Json("object")});
+    if (schema.size() == 1) schema.push_back({"properties", Json::MakeObject()});
   } else if (type->value.AsString() == nullptr || *type->value.AsString() != "object") {
     return WrongField(path + ".type", "\"object\"", type->value);
   }
-  const std::string text = grammar::JsonText(Json(Json::Value(std::move(schema))));
+  const std::string text = grammar::JsonText(Json(std::move(schema)));
   const auto parsed = grammar::ParseJsonSchema(text);
   if (!parsed.has_value()) {
     return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: {}", path, parsed.error().message));
@@ -53,7 +53,7 @@ Result<void> ReadTool(const std::string& path, const Json& given, ToolRequest* r
   auto fields = BITTERN_TRY(FieldReader::Open(given, path));
   std::string type = "function";
   BITTERN_TRY(fields.Text("type", &type));
-  if (type != "function") return WrongField(fields.PathOf("type"), "\"function\"", TextJson(type));
+  if (type != "function") return WrongField(fields.PathOf("type"), "\"function\"", Json(type));
   const Json* function = fields.Take("function");
   // In responses the members stand beside "type".
   const bool flat = function == nullptr && fields.Has("name");
@@ -107,7 +107,7 @@ constexpr std::string_view kAfter =
 
 void SetContent(std::string text, Json::Object* message) {
   for (Json::Member& member : *message) {
-    if (member.key == "content") member.value = TextJson(std::move(text));
+    if (member.key == "content") member.value = Json(std::move(text));
   }
 }
 
@@ -123,7 +123,7 @@ Json WithCallsAsText(const Json& message) {
   Json::Object plain = *message.AsObject();
   std::erase_if(plain, [](const Json::Member& member) { return member.key == "tool_calls"; });
   SetContent(std::move(text), &plain);
-  return Json(Json::Value(std::move(plain)));
+  return Json(std::move(plain));
 }
 
 /// The conversation in a form that any template can write: functions in the system's turn, calls
@@ -155,7 +155,7 @@ Json::Array AsPlainMessages(const Json::Array& messages, const ToolRequest& requ
   if (has_system) {
     Json::Object first = *plain.front().AsObject();
     SetContent(*TextOf(plain.front(), "content") + "\n\n" + system, &first);
-    plain.front() = Json(Json::Value(std::move(first)));
+    plain.front() = Json(std::move(first));
   } else {
     plain.insert(plain.begin(), MessageOf("system", std::move(system)));
   }
@@ -188,30 +188,29 @@ Result<void> AddTool(const std::string& path, const std::string& schema_path,
                      const Json* parameters, ToolRequest* request) {
   if (!IsToolName(name)) {
     return WrongField(path, "a name of 1 to 128 letters, digits, \"_\", \"-\" and \".\"",
-                      TextJson(name));
+                      Json(name));
   }
   if (std::ranges::find(request->tools, name, &grammar::Tool::name) != request->tools.end()) {
-    return WrongField(path, "another name for each function", TextJson(name));
+    return WrongField(path, "another name for each function", Json(name));
   }
   auto schema = BITTERN_TRY(SchemaOf(schema_path, parameters));
   request->tools.push_back({name, std::move(schema)});
   Json::Object function;
-  function.push_back({"name", TextJson(name)});
-  if (!description.empty()) function.push_back({"description", TextJson(description)});
-  const Json::Object none = {{"type", TextJson("object")},
-                             {"properties", Json(Json::Value(Json::Object{}))}};
-  function.push_back({"parameters", parameters ? *parameters : Json(Json::Value(none))});
+  function.push_back({"name", Json(name)});
+  if (!description.empty()) function.push_back({"description", Json(description)});
+  const Json::Object none = {{"type", Json("object")}, {"properties", Json::MakeObject()}};
+  function.push_back({"parameters", parameters ? *parameters : Json(none)});
   Json::Object shown;
-  shown.push_back({"type", TextJson("function")});
-  shown.push_back({"function", Json(Json::Value(std::move(function)))});
-  request->shown.push_back(Json(Json::Value(std::move(shown))));
+  shown.push_back({"type", Json("function")});
+  shown.push_back({"function", Json(std::move(function))});
+  request->shown.push_back(Json(std::move(shown)));
   return {};
 }
 
 Result<void> ChooseTool(const std::string& path, const std::string& name, ToolRequest* request) {
   const auto found = std::ranges::find(request->tools, name, &grammar::Tool::name);
   if (found == request->tools.end()) {
-    return WrongField(path, "a function of \"tools\"", TextJson(name));
+    return WrongField(path, "a function of \"tools\"", Json(name));
   }
   request->tools = {grammar::Tool(*found)};
   request->choice = Choice::kRequired;
@@ -251,7 +250,7 @@ Result<Json> ReadToolCalls(const std::string& path, const Json& calls) {
     }
     // A text of JSON, or already an object; nothing: {}.
     const Json* given = function->Find("arguments");
-    Json arguments = given == nullptr ? Json(Json::Value(Json::Object{})) : *given;
+    Json arguments = given == nullptr ? Json::MakeObject() : *given;
     if (const std::string* text = arguments.AsString()) {
       auto parsed = Json::Parse(text->empty() ? "{}" : *text, {.max_depth = 64});
       if (!parsed.has_value() || parsed->AsObject() == nullptr) {
@@ -262,63 +261,63 @@ Result<Json> ReadToolCalls(const std::string& path, const Json& calls) {
     if (arguments.AsObject() == nullptr) {
       return WrongField(at + ".arguments", "the JSON text of an object", arguments);
     }
-    Json::Object inner = {{"name", TextJson(*TextOf(*function, "name"))},
+    Json::Object inner = {{"name", Json(*TextOf(*function, "name"))},
                           {"arguments", std::move(arguments)}};
     Json::Object outer;
-    if (const std::string* id = TextOf(call, "id")) outer.push_back({"id", TextJson(*id)});
-    outer.push_back({"type", TextJson("function")});
-    outer.push_back({"function", Json(Json::Value(std::move(inner)))});
-    all.push_back(Json(Json::Value(std::move(outer))));
+    if (const std::string* id = TextOf(call, "id")) outer.push_back({"id", Json(*id)});
+    outer.push_back({"type", Json("function")});
+    outer.push_back({"function", Json(std::move(inner))});
+    all.push_back(Json(std::move(outer)));
   }
-  return Json(Json::Value(std::move(all)));
+  return Json(std::move(all));
 }
 
 Result<runtime::RenderedPrompt> RenderWithTools(Json::Array messages, Json::Object more,
-                                                const ToolRequest& request, const Service& service,
-                                                CallRequest* call, ToolReading* reading) {
-  if (service.chat() == nullptr) return tl::unexpected(service.why_no_chat());
-  const grammar::ToolForm* form = FormOfTemplate(service.chat()->source());
+                                                const ToolRequest& tools, const Target& target,
+                                                TextRequest* request) {
+  if (target.chat == nullptr) return tl::unexpected(*target.why_no_chat);
+  const grammar::ToolForm* form = FormOfTemplate(target.chat->source());
   const bool own = form == nullptr;
   if (own) {
     form = grammar::FindToolForm("hermes");
-    messages = AsPlainMessages(messages, request);
-  } else if (request.active()) {
-    more.push_back({"tools", Json(Json::Value(request.shown))});
+    messages = AsPlainMessages(messages, tools);
+  } else if (tools.active()) {
+    more.push_back({"tools", Json(tools.shown)});
   }
-  auto prompt = BITTERN_TRY(RenderConversation(std::move(messages), std::move(more), service));
-  if (!request.active()) return prompt;
-  if (call->options.constraint) {
+  auto prompt = BITTERN_TRY(RenderConversation(std::move(messages), std::move(more), target));
+  if (!tools.active()) return prompt;
+  if (request->options.constraint) {
     return Fail(ErrorCode::kInvalidArgument,
                 "tools: the answer cannot be kept to a grammar or schema, too");
   }
-  const bool forced = request.choice == Choice::kRequired;
-  *reading = {.form = form,
-              .triggered = forced,
-              .loose = !forced && IsControlTrigger(form->trigger, service.tokenizer())};
+  const bool forced = tools.choice == Choice::kRequired;
+  request->tools = {.form = form,
+                    .triggered = forced,
+                    .loose = !forced && IsControlTrigger(form->trigger, target.tokenizer())};
   if (forced && !form->trigger.empty()) {
     prompt.answers.push_back(prompt.text.size());  // the trigger is where the answer begins
     prompt.text.Append(form->trigger);
-    prompt.ids = runtime::EncodeTemplateText(prompt, service.tokenizer());
+    prompt.ids = runtime::EncodeTemplateText(prompt, target.tokenizer());
   }
-  if (reading->loose) {
-    if (call->receipt) {
+  if (request->tools.loose) {
+    if (request->receipt) {
       return Fail(ErrorCode::kInvalidArgument,
                   "receipt: not beside tools of a template that marks calls with a control token");
     }
-    call->options.render_special = true;
+    request->options.render_special = true;
     return prompt;
   }
   const grammar::ToolAnswer answer{.form = std::string(form->name),
                                    .free = !forced,
                                    .triggered = forced,
-                                   .parallel = request.parallel,
-                                   .tools = request.tools};
+                                   .parallel = tools.parallel,
+                                   .tools = tools.tools};
   const grammar::Constraint constraint{grammar::ConstraintKind::kToolCalls,
                                        grammar::ToolAnswerText(answer)};
-  const auto compiled = service.model().grammars->Get(constraint);
+  const auto compiled = target.model->grammars->Get(constraint);
   if (!compiled.has_value()) return tl::unexpected(Within("tools", compiled.error()));
-  call->options.constraint = constraint;
+  request->options.constraint = constraint;
   return prompt;
 }
 
-}  // namespace bittern::serve
+}  // namespace bittern::request
