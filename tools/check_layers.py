@@ -28,12 +28,16 @@ BELOW = {  # folder: what it may include besides itself
                "eval"},
     "trace": {"base", "quant", "formats", "tokenizer", "kernels", "model", "runtime"},
     "selftest": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
+    "bench": {"base", "quant", "formats", "kernels", "model", "runtime"},
+    "report": {"base", "quant", "formats", "tokenizer", "kernels", "model", "runtime", "doctor",
+               "selftest"},
     "capi": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
              "runtime", "hub", "request"},
     "serve": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
               "runtime", "request"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
-            "runtime", "hub", "request", "eval", "doctor", "selftest", "trace", "serve"},
+            "runtime", "hub", "request", "eval", "doctor", "selftest", "trace", "bench",
+            "report", "serve"},
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600

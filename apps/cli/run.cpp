@@ -15,9 +15,9 @@
 #include "cli/options/sampling_options.hpp"
 #include "cli/options/wording.hpp"
 #include "cli/output.hpp"
-#include "cli/savings.hpp"
 #include "cli/terminal.hpp"
-#include "cli/timings.hpp"
+#include "report/savings.hpp"
+#include "report/timings.hpp"
 #include "request/answer_json.hpp"
 
 namespace bittern::cli {
@@ -48,7 +48,7 @@ struct Run {
   std::vector<runtime::TokenId> prompt_ids;
   runtime::GenerateResult result;
   runtime::Timings timings;
-  Savings savings = {};
+  report::Savings savings = {};
   int threads = 0;
   double threads_used = 0;
   bool with_logprobs = false;
@@ -72,8 +72,8 @@ std::string ToJson(const Run& run) {
                {"text", run.result.text},
                {"finish_reason", runtime::FinishReasonName(run.result.finish)},
                {"seed", run.result.seed},
-               {"timings", TimingsJson(run.timings)},
-               {"savings", SavingsJson(run.savings)},
+               {"timings", report::TimingsJson(run.timings)},
+               {"savings", report::SavingsJson(run.savings)},
                {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
                {"decisions", ToJson(run.model->decisions)}};
   if (run.with_logprobs) {
@@ -125,7 +125,7 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   run.result = BITTERN_TRY(session.Generate(generate, show));
   run.with_logprobs = generate.logprobs >= 0;
   run.timings = session.timings();
-  run.savings = SavingsOf(session);
+  run.savings = report::SavingsOf(session);
   run.threads = session.num_threads();
   run.threads_used = session.pass_counts().mean_threads(run.threads);
   return run;
@@ -156,9 +156,9 @@ int RunCommand(const RunOptions& options) {
   }
   if (!options.json) {
     NoticeEnd(run->result);
-    PrintError("\n{}", TimingsFooter(run->timings, run->model->load_s));
+    PrintError("\n{}", report::TimingsFooter(run->timings, run->model->load_s));
     if (options.model.verbose) {
-      PrintError("{}{}", SpeculationLine(run->timings), SavingsLines(run->savings));
+      PrintError("{}{}", report::SpeculationLine(run->timings), report::SavingsLines(run->savings));
       PrintError(
           "{:>16} = {:.1f} of {} on average{}\n", "threads", run->threads_used, run->threads,
           run->threads_used < 0.99 * run->threads ? " (CPUs shared with other programs)" : "");

@@ -318,8 +318,8 @@ Result<void> StartEchoed(Service* service, OpenAiRequest read,
 Result<void> ChatCompletions(Service* service, const HttpRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
-  OpenAiRequest read = {
-      .call = BITTERN_TRY(ReadChat(service->target(), body, service->options().defaults))};
+  OpenAiRequest read;
+  read.call = BITTERN_TRY(ReadChat(service->target(), body, service->options().defaults));
   auto shape = std::make_unique<OpenAiShape>(*service, read);
   StartCall(service, std::move(read.call), std::move(shape), exchange);
   return {};
@@ -328,8 +328,8 @@ Result<void> ChatCompletions(Service* service, const HttpRequest& request,
 Result<void> Completions(Service* service, const HttpRequest& request,
                          const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
-  OpenAiRequest read = {
-      .call = BITTERN_TRY(ReadCompletion(service->target(), body, service->options().defaults))};
+  OpenAiRequest read;
+  read.call = BITTERN_TRY(ReadCompletion(service->target(), body, service->options().defaults));
   if (read.call.echo && read.call.options.logprobs >= 0) {
     // As long as reading the prompts takes: not on this thread.
     if (auto wrong = CheckCall(service, read.call, ErrorStyle::kOpenAi)) {
@@ -349,10 +349,10 @@ Result<void> Completions(Service* service, const HttpRequest& request,
 Result<void> ChatInputTokens(Service* service, const HttpRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const Json body = BITTERN_TRY(ParseBody(request.body));
-  const OpenAiRequest read = {
-      .call = BITTERN_TRY(ReadChat(service->target(), body, service->options().defaults))};
+  const TextRequest read =
+      BITTERN_TRY(ReadChat(service->target(), body, service->options().defaults));
   exchange->Reply({.body = Dump({{"object", "response.input_tokens"},
-                                 {"input_tokens", read.call.prompts.front().size()}})});
+                                 {"input_tokens", read.prompts.front().size()}})});
   return {};
 }
 
