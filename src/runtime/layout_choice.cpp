@@ -14,6 +14,7 @@
 #include "base/aligned_buffer.hpp"
 #include "base/files/atomic_file.hpp"
 #include "formats/json.hpp"
+#include "kernels/registry.hpp"
 #include "quant/layouts/tile48.hpp"
 #include "runtime/machine_probe.hpp"
 

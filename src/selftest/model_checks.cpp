@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/hash.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 #include "model/load/fingerprint.hpp"
 #include "runtime/certify/certify.hpp"
 #include "runtime/chat/chat_prompt.hpp"

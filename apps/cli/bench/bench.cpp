@@ -23,6 +23,7 @@
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "kernels/registry.hpp"
 #include "model/weights.hpp"
 #include "runtime/machine_probe.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
@@ -231,7 +232,7 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
                       .ubatch_size = options.context.ubatch_size,
                       .kv_type = options.context.type_k};
   if (options.measures_machine()) {
-    test.machine = BITTERN_TRY(MeasureMachine(session.num_threads(), model.weights().kernels));
+    test.machine = BITTERN_TRY(MeasureMachine(session.num_threads(), *model.weights().kernels));
   }
   const auto measure = [&](int num_prompt, int num_gen) -> Result<void> {
     if (num_prompt + num_gen == 0) return {};

@@ -18,7 +18,7 @@
 #include "cli/report/private_text.hpp"
 #include "cli/report/report_parts.hpp"
 #include "cli/terminal.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 
 namespace bittern::cli {
 namespace {

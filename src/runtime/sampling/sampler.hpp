@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 #include "grammar/matcher.hpp"
-#include "model/forward/screened_head.hpp"
+#include "model/candidates.hpp"
 #include "runtime/sampling/options.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
 #include "runtime/sampling/temperature.hpp"
