@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-# bittern_layer(name LINK a b): a static library of src/<name>/*.cpp and of the folders below (but
+# bittern_layer(name LINK a b [EXCLUDE regex]): a static library of src/<name>/*.cpp and of the folders below (but
 # for kernels, whose folders are compiled by instruction set: kernels.cmake), its unit tests
-# (<name>_test, also a ctest of that name) and its micro-benchmarks (<name>_bench).
+# (<name>_test, also a ctest of that name) and its micro-benchmarks (<name>_bench). EXCLUDE: files
+# that are not compiled.
 function(bittern_layer name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "EXCLUDE" "LINK" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/src/${name})
   file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
   if(NOT name STREQUAL "kernels")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  endif()
+  if(ARG_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${ARG_EXCLUDE}")
   endif()
   set(tests ${sources})
   set(benches ${sources})

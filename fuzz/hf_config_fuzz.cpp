@@ -10,8 +10,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace bittern;
-  const auto json =
-      formats::Json::Parse({reinterpret_cast<const char*>(data), size}, formats::JsonLimits{});
+  const auto json = Json::Parse({reinterpret_cast<const char*>(data), size}, JsonLimits{});
   if (!json) return 0;
   formats::Metadata metadata;
   const auto config = formats::ReadHfConfig(*json, &metadata);

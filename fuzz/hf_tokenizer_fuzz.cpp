@@ -81,7 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   *FieldOf(letter, &texts) = rest;
   for (const std::uint64_t vocab_size : {std::uint64_t{260}, std::uint64_t{1000}}) {
     formats::Metadata metadata;
-    if (!formats::ReadHfTokenizer(texts, formats::Json(), vocab_size, &metadata)) continue;
+    if (!formats::ReadHfTokenizer(texts, Json(), vocab_size, &metadata)) continue;
     UseTokenizer(metadata);
   }
   return 0;

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/hub/choice.hpp"
-#include "cli/hub/reference.hpp"
-#include "cli/hub/repo_info.hpp"
+#include "hub/choice.hpp"
+#include "hub/reference.hpp"
+#include "hub/repo_info.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace bittern::cli::hub;
+  using namespace bittern::hub;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::size_t line = std::min(text.find('\n'), text.size());
   const auto reference = ParseReference(text.substr(0, line));

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/json/json.hpp"
 #include "base/utf8.hpp"
-#include "formats/json.hpp"
 #include "jinja/template.hpp"
 
 namespace {
@@ -20,7 +20,7 @@ jinja::Names SomeNames() {
       R"({"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":)"
       R"({"a":[1,2.5,true,null,{}]}}}]}],"tools":[{"type":"function"}],"add_generation_prompt":true,)"
       R"("s":" some Text\n\nin lines ","l":[3,1,2],"d":{"k":"v","n":{"m":1}},"bos_token":"<s>"})";
-  const auto json = formats::Json::Parse(kJson, {});
+  const auto json = Json::Parse(kJson, {});
   jinja::Names names;
   for (const auto& [name, value] : *json->AsObject()) {
     names.emplace_back(name, jinja::FromJson(value, jinja::Origin::Input()).value());

@@ -23,7 +23,7 @@ void Check(const Error& error) {
   if (error.message.empty()) std::abort();  // every refusal has a reason
 }
 
-void ReadTools(const formats::Json& body) {
+void ReadTools(const Json& body) {
   auto fields = serve::FieldReader::Open(body);
   const auto tools = serve::ReadTools(&*fields);
   if (!tools) return Check(tools.error());
@@ -35,14 +35,14 @@ void ReadTools(const formats::Json& body) {
   }
 }
 
-void ReadRest(const formats::Json& body) {
+void ReadRest(const Json& body) {
   auto fields = serve::FieldReader::Open(body);
-  if (const formats::Json* messages = fields->Take("messages")) {
+  if (const Json* messages = fields->Take("messages")) {
     const auto read = serve::ReadMessages("messages", messages);
     if (!read) Check(read.error());
   }
   for (const bool wrapped : {false, true}) {
-    const formats::Json* format = fields->Take("response_format");
+    const Json* format = fields->Take("response_format");
     if (format == nullptr) continue;
     const auto read = serve::ReadFormat("response_format", *format, wrapped);
     if (!read) Check(read.error());

@@ -8,7 +8,7 @@ export const version: string;
 /** A setting, as options() lists it. */
 export interface OptionDescription {
   key: string;
-  kinds: ('model' | 'sequence' | 'generate' | 'convert')[];
+  kinds: ('model' | 'sequence' | 'generate' | 'convert' | 'pull')[];
   value: string;
   default: string;
   /** An array may be given. */
@@ -243,6 +243,13 @@ export class Model {
   /** Loads a GGUF file, a Hugging Face folder, or without either the small built-in model. */
   static load(options?: ModelSource & ModelSettings & Progressing & Cancellable): Promise<Model>;
 
+  /**
+   * The model of a name, as pull() takes it: from the cache, or downloaded where it is not there.
+   * `progress` is told of the download, then again of the loading.
+   */
+  static fromPretrained(name: string,
+    options?: PullSettings & ModelSettings & Progressing & Cancellable): Promise<Model>;
+
   readonly info: ModelInfo;
   readonly vocabSize: number;
   readonly contextLength: number;
@@ -363,3 +370,27 @@ export interface ConvertReport {
 
 /** Converts a model file or folder. The output gets its name when it is complete. */
 export function convert(source: string | URL, target: string | URL, options: ConvertSettings & Progressing & Cancellable): Promise<ConvertReport>;
+
+export interface PullSettings {
+  /** Folder of downloaded models. Default: HF_HUB_CACHE, or what else Hugging Face's programs use. */
+  cache?: string;
+  /** Address of the hub. Default: HF_ENDPOINT, else https://huggingface.co. */
+  endpoint?: string;
+  /** For private and gated repositories. Default: HF_TOKEN, else the file of a log-in. */
+  token?: string;
+  /** Use downloaded models only. */
+  offline?: boolean;
+  /** Ask the hub for the newest state; false: only where the cache lacks the model. */
+  update?: boolean;
+  /** Connections for one file, 1 to 16. */
+  connections?: number;
+  /** Tries in a row that may bring nothing before it is given up. */
+  retries?: number;
+}
+
+/**
+ * Finds a model by its name in Hugging Face's cache folder, or fetches it; its path. `name`:
+ * "USER/REPO", "USER/REPO:FILE" (a path, or a word of the file's name as "i2_s"),
+ * "USER/REPO@REVISION", a short name as "bitnet-2b", or an address of huggingface.co.
+ */
+export function pull(name: string, options?: PullSettings & Progressing & Cancellable): Promise<string>;

@@ -3,6 +3,6 @@
 import bittern from './index.js';
 
 export const {
-  BitternError, Engine, Generation, Model, Sampler, Sequence, convert, options, version,
+  BitternError, Engine, Generation, Model, Sampler, Sequence, convert, options, pull, version,
 } = bittern;
 export default bittern;

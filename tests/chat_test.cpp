@@ -88,7 +88,7 @@ TEST(Chat, ReadsWhatAnyDoorReadsForTheseTexts) {
         Shared()->tokenizer.Encode(chat.turns().back().reply.text, {.add_bos = false});
     respelled += spelled == chat.turns().back().reply.ids ? 0 : 1;
     messages.erase(messages.size() - 1);
-    const auto json = formats::Json::Parse(messages.dump(), {});
+    const auto json = Json::Parse(messages.dump(), {});
     const auto expected = prompt->Apply(*json, Shared()->tokenizer);
     ASSERT_TRUE(expected.has_value());
     const auto tokens = chat.session().tokens();

@@ -6,19 +6,19 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "formats/json.hpp"
+#include "base/json/json.hpp"
 #include "jinja/template.hpp"
 
 namespace {
 
 using namespace bittern;
 
-constexpr formats::JsonLimits kLimits = {.max_depth = 100};
+constexpr JsonLimits kLimits = {.max_depth = 100};
 
 Result<std::string> RenderLine(std::string_view line) {
-  const auto json = BITTERN_TRY(formats::Json::Parse(line, kLimits));
-  const formats::Json* source = json.Find("template");
-  const formats::Json* given = json.Find("names");
+  const auto json = BITTERN_TRY(Json::Parse(line, kLimits));
+  const Json* source = json.Find("template");
+  const Json* given = json.Find("names");
   if (source == nullptr || source->AsString() == nullptr || given == nullptr ||
       given->AsObject() == nullptr) {
     return Fail(ErrorCode::kInvalidArgument, "template and names expected");

@@ -5,35 +5,37 @@
 // Out: [{"id", "candidates": [[id, probability]]}] or {"error"}. Missing logits are -infinity.
 #include <iostream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json/json.hpp"
 #include "cli/options/sampling_fields.hpp"
 #include "runtime/loaded_model.hpp"
 
 namespace {
 
 using namespace bittern;
-using nlohmann::json;
 
-Result<json> RunLine(const json& line, const tokenizer::Tokenizer& tokenizer) {
+Result<Json> RunLine(const Json& line, const tokenizer::Tokenizer& tokenizer) {
   runtime::GenerateOptions options;
-  for (const auto& [field, value] : line["options"].items()) {
+  for (const auto& [field, value] : line["options"].members()) {
     const bool known = BITTERN_TRY(cli::ReadSamplingField(field, value, tokenizer, &options));
     if (!known) return Fail(ErrorCode::kInvalidArgument, "unknown field " + field);
   }
   auto sampler = BITTERN_TRY(runtime::Sampler::Create(options.sampler, &tokenizer));
-  json results = json::array();
-  for (const json& step : line["steps"]) {
-    for (const json& id : step["accept"]) sampler.Accept(id.get<runtime::TokenId>());
+  Json results = Json::MakeArray();
+  for (const Json& step : line["steps"].elements()) {
+    for (const Json& id : step["accept"].elements()) {
+      sampler.Accept(static_cast<runtime::TokenId>(id.AsUint().value_or(0)));
+    }
     std::vector<float> logits(static_cast<std::size_t>(tokenizer.vocab_size()),
                               -std::numeric_limits<float>::infinity());
     for (std::size_t i = 0; i < step["ids"].size(); ++i) {
-      logits[step["ids"][i].get<std::size_t>()] = step["logits"][i].get<float>();
+      logits[step["ids"][i].AsUint().value_or(0)] =
+          static_cast<float>(step["logits"][i].AsNumber().value_or(0));
     }
     const runtime::TokenId id = BITTERN_TRY(sampler.Sample(logits));
     sampler.Accept(id);
-    json candidates = json::array();
+    Json candidates = Json::MakeArray();
     for (const runtime::TokenProbability& candidate : sampler.LastCandidates()) {
       candidates.push_back({candidate.id, candidate.probability});
     }
@@ -52,18 +54,19 @@ int main(int argc, char** argv) {
     return 1;
   }
   const tokenizer::Tokenizer& tokenizer = (*model)->tokenizer;
-  json pieces = json::array();
+  Json pieces = Json::MakeArray();
   for (runtime::TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
-    json bytes = json::array();
+    Json bytes = Json::MakeArray();
     for (const char byte : tokenizer.TokenBytes(id, true)) {
       bytes.push_back(static_cast<unsigned char>(byte));
     }
     pieces.push_back(std::move(bytes));
   }
-  std::cout << pieces.dump() << std::endl;
+  std::cout << pieces.Dump() << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
-    const Result<json> result = RunLine(json::parse(line), tokenizer);
-    const json answer = result ? *result : json{{"error", result.error().message}};
-    std::cout << answer.dump() << std::endl;
+    const Json json = Json::Parse(line, {.max_bytes = std::size_t{1} << 30}).value_or(Json());
+    const Result<Json> result = RunLine(json, tokenizer);
+    const Json answer = result ? *result : Json{{"error", result.error().message}};
+    std::cout << answer.Dump() << std::endl;
   }
 }

@@ -21,6 +21,7 @@ BELOW = {  # folder: what it may include besides itself
     "kernels": {"base", "quant"},
     "model": {"base", "quant", "formats", "kernels"},
     "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model"},
+    "hub": {"base", "formats"},
     "request": {"base", "formats", "tokenizer", "runtime"},
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "doctor": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime",
@@ -28,11 +29,11 @@ BELOW = {  # folder: what it may include besides itself
     "trace": {"base", "quant", "formats", "tokenizer", "kernels", "model", "runtime"},
     "selftest": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "capi": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
-             "runtime", "request"},
+             "runtime", "hub", "request"},
     "serve": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
               "runtime", "request"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
-            "runtime", "request", "eval", "doctor", "selftest", "trace", "serve"},
+            "runtime", "hub", "request", "eval", "doctor", "selftest", "trace", "serve"},
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600

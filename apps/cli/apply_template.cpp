@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json/json.hpp"
 #include "cli/chat/template_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
@@ -25,13 +25,11 @@ struct ApplyOptions {
 };
 
 /// The request that standard input is: JSON, or a text that a user says.
-Result<formats::Json> ReadRequest(bool json) {
+Result<Json> ReadRequest(bool json) {
   const std::string input = BITTERN_TRY(ReadStandardInput());
-  const nlohmann::json message = {{"role", "user"}, {"content", input}};
-  const std::string text = json ? input
-                                : nlohmann::json::array({message}).dump(
-                                      -1, ' ', false, nlohmann::json::error_handler_t::replace);
-  auto request = formats::Json::Parse(text, {.max_depth = 100});
+  const Json message = {{"role", "user"}, {"content", input}};
+  const std::string text = json ? input : Json::MakeArray({message}).Dump();
+  auto request = Json::Parse(text, {.max_depth = 100});
   if (request.has_value()) return request;
   return Fail(ErrorCode::kInvalidArgument, "standard input: " + request.error().message);
 }
@@ -50,8 +48,8 @@ Result<std::string> Apply(const ApplyOptions& options) {
   const auto request = BITTERN_TRY(ReadRequest(options.json));
   const auto prompt = BITTERN_TRY(chat.Apply(request, tokenizer));
   if (!options.json) return prompt.text.bytes();
-  const nlohmann::ordered_json answer = {{"prompt", prompt.text.bytes()}, {"ids", prompt.ids}};
-  return answer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  const Json answer = {{"prompt", prompt.text.bytes()}, {"ids", prompt.ids}};
+  return answer.Dump() + '\n';
 }
 
 int ApplyCommand(const ApplyOptions& options) {

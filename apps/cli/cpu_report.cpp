@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "kernels/registry.hpp"
 
 namespace bittern::cli {
@@ -78,14 +76,13 @@ std::string CpuReportText(const CpuReport& report) {
   return text;
 }
 
-nlohmann::ordered_json CpuReportJson(const CpuReport& report) {
-  using Object = nlohmann::ordered_json;
-  Object isas = Object::array(), operations = Object::array();
+Json CpuReportJson(const CpuReport& report) {
+  Json isas = Json::MakeArray(), operations = isas;
   for (const auto& isa : report.instruction_sets) {
     isas.push_back({{"name", isa.name}, {"supported", isa.supported}});
   }
   for (const auto& operation : report.operations) {
-    Object kernels = Object::array();
+    Json kernels = Json::MakeArray();
     for (const auto& kernel : operation.kernels) {
       kernels.push_back({{"isa", kernel.isa}, {"state", kernel.state}});
     }
@@ -93,7 +90,7 @@ nlohmann::ordered_json CpuReportJson(const CpuReport& report) {
         {{"name", operation.name}, {"chosen", operation.chosen}, {"kernels", std::move(kernels)}});
   }
   return {{"architecture", report.architecture},
-          {"forced", report.forced.empty() ? Object(nullptr) : Object(report.forced)},
+          {"forced", report.forced.empty() ? Json(nullptr) : Json(report.forced)},
           {"instruction_sets", std::move(isas)},
           {"operations", std::move(operations)}};
 }

@@ -3,10 +3,10 @@
 // has, and which kernel each operation uses, with the reason.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 
 namespace bittern::cli {
@@ -35,6 +35,6 @@ struct CpuReport {
 [[nodiscard]] Result<CpuReport> MakeCpuReport();
 
 [[nodiscard]] std::string CpuReportText(const CpuReport& report);
-[[nodiscard]] nlohmann::ordered_json CpuReportJson(const CpuReport& report);
+[[nodiscard]] Json CpuReportJson(const CpuReport& report);
 
 }  // namespace bittern::cli

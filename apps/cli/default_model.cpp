@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "cli/hub/pull.hpp"
+#include "cli/hub/local_model.hpp"
 #include "cli/options/outputs.hpp"
 
 extern "C" {
@@ -25,7 +25,7 @@ namespace {
 
 /// No output of the command may be one of the model's files.
 Result<formats::Checkpoint> OpenNamed(const std::string& name) {
-  const std::string path = BITTERN_TRY(hub::LocalModel(name));
+  const std::string path = BITTERN_TRY(LocalModel(name));
   auto model = BITTERN_TRY(formats::Checkpoint::Open(path));
   BITTERN_TRY(CheckNoOutputIs(model));
   return model;

@@ -7,16 +7,16 @@
 #include <charconv>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/tokenizer_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -41,9 +41,9 @@ Result<void> AppendIds(std::string_view text, TokenId vocab_size, std::vector<To
     const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     const bool whole = error == std::errc() && rest == word.data() + word.size();
     if (!whole || id < 0 || id >= vocab_size) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  fmt::format("a token id of 0 to {} expected, {} found", vocab_size - 1,
-                              formats::Quoted(word)));
+      return Fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("a token id of 0 to {} expected, {} found", vocab_size - 1, Quoted(word)));
     }
     ids->push_back(id);
     text.remove_prefix(word.size());
@@ -65,7 +65,7 @@ int DetokenizeCommand(const DetokenizeOptions& options) {
   const auto ids = ReadIds(options, tokenizer->vocab_size());
   if (!ids.has_value()) return Report(ids.error());
   std::string text = ReplaceInvalidUtf8(tokenizer->Decode(*ids, options.render_special));
-  if (options.json) text = nlohmann::json{{"text", text}}.dump();
+  if (options.json) text = Json{{"text", text}}.Dump();
   // A pipe gets the text and nothing else, so that tokenize and detokenize undo each other.
   if (options.json || IsTerminal(stdout)) text += '\n';
   StandardOutput out;

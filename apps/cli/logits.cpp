@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
@@ -108,14 +108,14 @@ Result<Prepared> Prepare(const LogitsOptions& options) {
 /// How much of every layer's feed-forward part was zero, as JSON; "-" is standard output.
 Result<void> WriteZeros(const std::vector<runtime::ZeroCounter::Layer>& layers,
                         const std::string& path) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::MakeArray();
   for (const auto& layer : layers) {
     rows.push_back({{"gates", layer.gates},
                     {"zero_gates", layer.zero_gates},
                     {"down_proj_inputs", layer.inputs},
                     {"zero_down_proj_inputs", layer.zero_inputs}});
   }
-  const std::string text = nlohmann::ordered_json{{"layers", rows}}.dump(2) + "\n";
+  const std::string text = Json{{"layers", rows}}.Dump(2) + "\n";
   auto file = BITTERN_TRY(OutputFile::Create(path));
   BITTERN_TRY(file.Write(std::string_view(text)));
   return file.Close();

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/files/mapped_file.hpp"
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "cli/commands.hpp"
 #include "cli/inspect/inspect_values.hpp"
 #include "cli/interrupt.hpp"
@@ -15,12 +16,9 @@
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "formats/convert/meta_edit.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kMetaExamples = R"(Examples:
   bittern meta ls model.gguf
@@ -39,9 +37,7 @@ struct MetaOptions {
   bool in_place = false, json = false;
 };
 
-std::string JsonLine(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string JsonLine(const Json& json) { return json.Dump() + "\n"; }
 
 int Print(const std::string& text) {
   StandardOutput output;
@@ -54,14 +50,13 @@ Result<std::string> List(const MetaOptions& options, const MappedFile& file) {
   auto outline = formats::ReadGgufOutline(file.bytes());
   if (!outline) return tl::unexpected(Within(options.file, std::move(outline).error()));
   std::string text;
-  Json json = Json::object();
+  Json json = Json::MakeObject();
   for (const auto& entry : outline->entries) {
     const std::string type = ValueTypeText(entry.value);
     if (options.json) {
       json[std::string(entry.key)] = {{"type", type}, {"value", ValueJson(entry.value)}};
     } else {
-      text +=
-          fmt::format("{}  {}  {}\n", formats::Printable(entry.key), type, ValueText(entry.value));
+      text += fmt::format("{}  {}  {}\n", Printable(entry.key), type, ValueText(entry.value));
     }
   }
   return options.json ? JsonLine(json) : text;
@@ -73,7 +68,7 @@ Result<std::string> Get(const MetaOptions& options, const MappedFile& file) {
   const auto* entry = outline->Find(options.key);
   if (entry == nullptr) {
     return Fail(ErrorCode::kNotFound,
-                fmt::format("{}: there is no key {}", options.file, formats::Quoted(options.key)));
+                fmt::format("{}: there is no key {}", options.file, Quoted(options.key)));
   }
   if (options.json) {
     return JsonLine({{"key", options.key},
@@ -82,8 +77,7 @@ Result<std::string> Get(const MetaOptions& options, const MappedFile& file) {
   }
   // Text goes out as it is, so that a template can be saved; a terminal gets it made harmless.
   if (const auto* text = std::get_if<std::string_view>(&entry->value.value)) {
-    return (IsTerminal(stdout) ? formats::Printable(*text, text->size()) : std::string(*text)) +
-           "\n";
+    return (IsTerminal(stdout) ? Printable(*text, text->size()) : std::string(*text)) + "\n";
   }
   return ValueText(entry->value) + "\n";
 }
@@ -125,7 +119,7 @@ Result<std::string> Edit(const MetaOptions& options, bool remove, const std::str
                      {"hash_after", report.hash_after}});
   }
   return fmt::format("{}: {} {}; {} bytes of tensor data\nhash before {}\nhash after  {}\n", output,
-                     remove ? "removed" : "set", formats::Printable(options.key), report.data_bytes,
+                     remove ? "removed" : "set", Printable(options.key), report.data_bytes,
                      report.hash_before, report.hash_after);
 }
 

@@ -5,9 +5,9 @@
 
 #include <charconv>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/logprobs_json.hpp"
@@ -54,8 +54,8 @@ struct Run {
   bool with_logprobs = false;
 };
 
-nlohmann::ordered_json ToJson(const Decisions& decisions) {
-  auto array = nlohmann::ordered_json::array();
+Json ToJson(const Decisions& decisions) {
+  auto array = Json::MakeArray();
   for (const Decision& decision : decisions) {
     array.push_back({{"subject", decision.subject},
                      {"choice", decision.choice},
@@ -66,21 +66,21 @@ nlohmann::ordered_json ToJson(const Decisions& decisions) {
 }
 
 std::string ToJson(const Run& run) {
-  nlohmann::ordered_json json = {{"model", run.model->model.checkpoint().path()},
-                                 {"prompt_ids", run.prompt_ids},
-                                 {"ids", run.result.ids},
-                                 {"text", run.result.text},
-                                 {"finish_reason", runtime::FinishReasonName(run.result.finish)},
-                                 {"seed", run.result.seed},
-                                 {"timings", TimingsJson(run.timings)},
-                                 {"savings", SavingsJson(run.savings)},
-                                 {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
-                                 {"decisions", ToJson(run.model->decisions)}};
+  Json json = {{"model", run.model->model.checkpoint().path()},
+               {"prompt_ids", run.prompt_ids},
+               {"ids", run.result.ids},
+               {"text", run.result.text},
+               {"finish_reason", runtime::FinishReasonName(run.result.finish)},
+               {"seed", run.result.seed},
+               {"timings", TimingsJson(run.timings)},
+               {"savings", SavingsJson(run.savings)},
+               {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
+               {"decisions", ToJson(run.model->decisions)}};
   if (run.with_logprobs) {
     json["logprobs"] = LogprobsJson(run.result.logprobs, run.model->tokenizer);
   }
   // A path need not be UTF-8; JSON must.
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  return json.Dump() + '\n';
 }
 
 /// Prompt and continuation, streamed to `out` unless the end will be one JSON object.

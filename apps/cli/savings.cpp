@@ -51,9 +51,9 @@ std::string SavingsLines(const Savings& savings) {
   return lines;
 }
 
-nlohmann::ordered_json SavingsJson(const Savings& savings) {
+Json SavingsJson(const Savings& savings) {
   const Shares shares(savings);
-  nlohmann::ordered_json json = {{"zeros", nullptr}, {"screen", nullptr}};
+  Json json = {{"zeros", nullptr}, {"screen", nullptr}};
   if (savings.zeros.up_rows.all != 0) {
     json["zeros"] = {{"up_rows_read", shares.up}, {"down_columns_read", shares.down}};
   }

@@ -2,9 +2,9 @@
 // What a session did not have to read, for people (-v) and programs (--json).
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json/json.hpp"
 #include "runtime/session.hpp"
 
 namespace bittern::cli {
@@ -20,6 +20,6 @@ struct Savings {
 [[nodiscard]] std::string SavingsLines(const Savings& savings);
 
 /// `zeros` and `screen`, each null where it was not at work: shares of what was read.
-[[nodiscard]] nlohmann::ordered_json SavingsJson(const Savings& savings);
+[[nodiscard]] Json SavingsJson(const Savings& savings);
 
 }  // namespace bittern::cli

@@ -36,7 +36,7 @@ std::string SpeculationLine(const runtime::Timings& timings) {
                      100 * Ratio(timings.accepted_tokens, timings.drafted_tokens));
 }
 
-nlohmann::ordered_json TimingsJson(const runtime::Timings& timings) {
+Json TimingsJson(const runtime::Timings& timings) {
   const double prompt_ms = 1e3 * timings.prompt_s, predicted_ms = 1e3 * timings.predicted_s;
   return {{"prompt_n", timings.prompt_tokens},
           {"prompt_ms", prompt_ms},

@@ -2,9 +2,9 @@
 // How long reading and writing took, in the two shapes that llama.cpp's users know.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json/json.hpp"
 #include "runtime/session.hpp"
 
 namespace bittern::cli {
@@ -17,6 +17,6 @@ namespace bittern::cli {
 
 /// The `timings` object of llama.cpp's server: prompt_n, prompt_ms, ..., predicted_per_second,
 /// draft_n, draft_n_accepted; and forced_n.
-[[nodiscard]] nlohmann::ordered_json TimingsJson(const runtime::Timings& timings);
+[[nodiscard]] Json TimingsJson(const runtime::Timings& timings);
 
 }  // namespace bittern::cli

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/commands.hpp"
@@ -65,10 +64,9 @@ Result<void> TokenizeJsonLines(const TokenizeOptions& options,
       out->Write(pending);
       return Fail(ErrorCode::kInvalidArgument,
                   fmt::format("standard input, line {}: a JSON string expected, {} found", number,
-                              json ? json->type_name() : "no valid JSON"));
+                              json ? json->TypeName() : "no valid JSON"));
     }
-    pending += ToJsonLine(
-        tokenizer.Encode(json->get_ref<const std::string&>(), options.ToEncodeOptions(), &loss));
+    pending += ToJsonLine(tokenizer.Encode(json->text(), options.ToEncodeOptions(), &loss));
     if (pending.size() < kFlushBytes) continue;
     if (!out->Write(pending)) return {};
     pending.clear();

@@ -14,7 +14,8 @@
  * - Settings are texts under string keys (bittern_options_set). bittern_options_describe() lists
  *   them. New settings come as new keys, so that programs built with an older header go on working.
  * - Nothing is printed, no exception leaves the library, no environment variable is read, and no
- *   file is written but those that a call names.
+ *   file is written but those that a call names. bittern_pull reads the variables that it is given;
+ *   libcurl, which does the downloads, looks for proxies by its own rules.
  * - A callback gets back the pointer it was given along. It may return non-zero to cancel; the call
  *   then ends early, in the way its description says. Callbacks must not free the handle of the
  *   call that they are made from, and must not throw or longjmp.
@@ -79,7 +80,8 @@ BITTERN_API const char* bittern_error_hint(void);
 /* ---- Options -------------------------------------------------------------------------------- *
  * A set of settings. NULL stands for an empty set wherever options are taken, and a setting that is
  * not in the set has its default. One set may hold settings of several kinds ("model", "sequence",
- * "generate", "convert"); a function looks at those of its own kind and passes over the others.
+ * "generate", "convert", "pull"); a function looks at those of its own kind and passes over the
+ * others.
  *
  * Threads: one at a time with a set that is being changed. Functions read a set while they run.
  */
@@ -381,6 +383,30 @@ BITTERN_API bittern_status bittern_convert(const char* input, const char* output
                                            const bittern_options* options,
                                            bittern_progress_fn progress, void* user,
                                            bittern_result** result);
+
+/* ---- Models by name ------------------------------------------------------------------------- *
+ * Settings (kind "pull"): cache, endpoint, token, offline, update, connections, retries.
+ *
+ * Threads: any number at the same time; those that fetch the same file wait for each other.
+ */
+
+/** Finds a model in Hugging Face's cache folder, or fetches it into it and proves it by its hashes.
+ * `name`: "USER/REPO", "USER/REPO:FILE" (a path, or a word of the file's name as "i2_s"),
+ * "USER/REPO@REVISION", a short name as "bitnet-2b", or an address of huggingface.co.
+ * `environment`: texts "NAME=VALUE" with a NULL behind the last, such as `environ`: of these the
+ * ones that Hugging Face's programs know hold where a setting is not set (HF_HUB_CACHE, HF_HOME,
+ * HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HOME ...). NULL: none; then `cache` is needed. `progress`
+ * may be NULL; it is called some twenty times a second, also while nothing comes. The result's text
+ * is the path of a file or folder for bittern_model_load; its JSON: {"repo", "commit", "path",
+ * "files": [{"file", "bytes", "fetched", "sha256" or "git_sha1"}], "notices": [sentences]}. Errors:
+ * BITTERN_ERROR_ARGUMENT (the name, or several files fit), BITTERN_ERROR_NOT_FOUND,
+ * BITTERN_ERROR_IO (network, disk), BITTERN_ERROR_CORRUPT (hash, length), BITTERN_ERROR_UNSUPPORTED
+ * (no libcurl), BITTERN_ERROR_CANCELLED. The bytes that came are kept, and the next call goes on
+ * from there. */
+BITTERN_API bittern_status bittern_pull(const char* name, const char* const* environment,
+                                        const bittern_options* options,
+                                        bittern_progress_fn progress, void* user,
+                                        bittern_result** result);
 
 #ifdef __cplusplus
 }

@@ -165,6 +165,22 @@ class Options {
   internal::Handle<bittern_options, bittern_options_free> handle_;
 };
 
+/// Told the share that is done, 0 to 1; false ends the work. Must not throw.
+using OnProgress = std::function<bool(double done)>;
+
+/// Finds a model by its name in the cache, or fetches it: the result's text is its path.
+/// `environment`: as `environ`; null: none.
+[[nodiscard]] inline Expected<Result> Pull(const std::string& name, const char* const* environment,
+                                           const Options& options = {},
+                                           OnProgress on_progress = {}) {
+  constexpr bittern_progress_fn kTell = [](void* user, double done) -> int32_t {
+    const auto& function = *static_cast<const OnProgress*>(user);
+    return !function || function(done) ? 0 : 1;
+  };
+  return internal::Give(bittern_pull, name.c_str(), environment, options.get(), kTell,
+                        static_cast<void*>(&on_progress));
+}
+
 /// A model with its tokenizer. Any number of threads.
 class Model {
  public:

@@ -217,6 +217,28 @@ napi_value Convert(Arguments& arguments, Environment& environment) {
   return environment.Start(std::move(job));
 }
 
+/// pull(name, "NAME=VALUE" with a zero behind each, settings, listener): {text: the path, json}
+napi_value Pull(Arguments& arguments, Environment& environment) {
+  auto job = std::make_unique<Job>();
+  std::shared_ptr<Options> options;
+  std::string name, variables;
+  if (!arguments.Text(0, &name) || !arguments.Text(1, &variables) ||
+      !arguments.Settings(2, &options) || !arguments.Listener(3, job.get())) {
+    return nullptr;
+  }
+  job->work = [=](Job& running) {
+    std::vector<const char*> texts;
+    for (std::size_t at = 0; at < variables.size(); at = variables.find('\0', at) + 1) {
+      texts.push_back(variables.data() + at);
+    }
+    texts.push_back(nullptr);
+    return bittern_pull(name.c_str(), texts.data(), options->get(), &Job::OnProgress, &running,
+                        running.result.out());
+  };
+  job->value = [](napi_env env, Job& done) { return AllOf(env, done.result); };
+  return environment.Start(std::move(job));
+}
+
 /// sequenceCreate(model, settings): a sequence. engineCreate(model, settings): an engine.
 template <Kind kKind, class Object,
           bittern_status (*kCreate)(const bittern_model*, const bittern_options*, Object**)>
@@ -249,6 +271,7 @@ constexpr Row kRows[] = {
     {"tokenIsEnd", TokenIsEnd},
     {"certify", Certify},
     {"convert", Convert},
+    {"pull", Pull},
     {"sequenceCreate", Create<Kind::kSequence, bittern_sequence, bittern_sequence_create>},
     {"engineCreate", Create<Kind::kEngine, bittern_engine, bittern_engine_create>}};
 

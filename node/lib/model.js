@@ -12,7 +12,7 @@ const check = require('./errors.js');
 const { newEngine } = require('./engine.js');
 const { Generation, completion } = require('./generation.js');
 const { newSequence } = require('./sequence.js');
-const { split } = require('./settings.js');
+const { isOf, split } = require('./settings.js');
 const { Progress, Work, checkSignal } = require('./work.js');
 
 const { STATUS, call, fail, shown, text } = check;
@@ -78,6 +78,22 @@ class Model {
     if (cache !== undefined && !settings.includes('layout_cache')) settings.push('layout_cache', cache);
     const work = new Work(() => addon.load(source, name, settings, progress.listener), { signal });
     return new Model(PRIVATE, await progress.of(work));
+  }
+
+  /** The model of a name, as pull() takes it: from the cache, or downloaded where it is not there. */
+  static async fromPretrained(name, options) {
+    const ofPull = { update: false };
+    const ofLoad = {};
+    for (const [key, value] of Object.entries(check.object(options, 'options'))) {
+      if (key !== 'progress' && key !== 'signal' && isOf('pull', key)) {
+        ofPull[key] = value;
+      } else {
+        ofLoad[key] = value;
+      }
+    }
+    const { progress, signal } = ofLoad;
+    const file = await pull(name, { ...ofPull, progress, signal });
+    return Model.load({ ...ofLoad, path: file });
   }
 
   #open() {
@@ -330,4 +346,19 @@ async function convert(source, target, options) {
   };
 }
 
-module.exports = { Model, convert };
+/**
+ * Finds a model by its name in Hugging Face's cache folder, or fetches it; its path. The variables
+ * of Hugging Face's programs (HF_HUB_CACHE, HF_TOKEN ...) hold where an option is not given.
+ */
+async function pull(name, options) {
+  const { settings, rest } = split(options, ['pull'], ['progress', 'signal'], 'pull');
+  const reference = check.word(name, 'name');
+  const progress = new Progress(check.isFunction(rest.progress, 'progress'));
+  const signal = checkSignal(rest.signal);
+  const variables = Object.entries(process.env).map(([key, value]) => `${key}=${value}\0`).join('');
+  const found = await progress.of(
+    new Work(() => addon.pull(reference, variables, settings, progress.listener), { signal }));
+  return found.text;
+}
+
+module.exports = { Model, convert, pull };

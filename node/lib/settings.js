@@ -92,4 +92,9 @@ function split(given, kinds, others, what) {
   return { settings, rest };
 }
 
-module.exports = { options, reword, split };
+/** True for the key of an option of this kind. */
+function isOf(kind, key) {
+  return byKey.get(key)?.kinds.includes(kind) ?? false;
+}
+
+module.exports = { isOf, options, reword, split };

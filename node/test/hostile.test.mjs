@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { BitternError, Engine, Generation, Model, PACKAGE, Sampler, Sequence, convert } from './support.mjs';
+import { BitternError, Engine, Generation, Model, PACKAGE, Sampler, Sequence, convert, pull } from './support.mjs';
 
 const model = await Model.load();
 const sequence = await model.sequence({ contextLength: 64 });
@@ -87,6 +87,8 @@ const CALLS = {
   convertSource: (v) => convert(v, '/no/such/folder/x', { to: 'i2_s' }),
   convertTarget: (v) => convert('/no/such', v, { to: 'i2_s' }),
   convertOptions: (v) => convert('/no/such', '/no/such/either', v),
+  pullName: (v) => pull(v, { cache: '/no/such', offline: true }),
+  pullOptions: (v) => pull('a/b', { cache: '/no/such', offline: true, ...(v !== null && typeof v === 'object' ? v : { retries: v }) }),
   newModel: (v) => new Model(v, v),
   newSequence: (v) => new Sequence(v, v, v),
   newEngine: (v) => new Engine(v, v, v),

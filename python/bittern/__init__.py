@@ -3,6 +3,7 @@
 
     import bittern
     m = bittern.Model()                      # or bittern.Model("model.gguf")
+    # or bittern.Model.from_pretrained("bitnet-2b"), fetched where the cache lacks it
     print(m.generate("A tern is", n_predict=20, temperature=0))
     for text in m.stream("Once upon a time", n_predict=50):
         print(text, end="", flush=True)
@@ -18,11 +19,11 @@ from ._library import (ArgumentError, BitternError, CancelledError, ContextFullE
                        NotFoundError, OutOfMemoryError)
 from ._model import Model, Text
 from ._sequence import Sequence
-from ._work import convert
+from ._work import convert, pull
 
 __all__ = ["ArgumentError", "BitternError", "CancelledError", "ContextFullError", "Engine",
            "FileError", "Model", "NotFoundError", "OutOfMemoryError", "Sequence", "Text", "convert",
-           "options"]
+           "options", "pull"]
 __version__ = _library.lib.bittern_version().decode()
 
 

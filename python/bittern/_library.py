@@ -58,6 +58,7 @@ _SIGNATURES = {  # arguments of the functions that return a status
     "bittern_engine_step": [c_void_p, POINTER(c_int32)],
     "bittern_engine_stats": [c_void_p, POINTER(c_void_p)],
     "bittern_certify": [c_void_p, c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],
+    "bittern_pull": [c_char_p, POINTER(c_char_p), c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],
     "bittern_convert": [c_char_p, c_char_p, c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],
 }
 for _name, _arguments in _SIGNATURES.items():
@@ -204,6 +205,12 @@ def result_ids(handle):
     ids, count = _ids(), c_size_t()
     call("bittern_result_ids", handle.value, byref(ids), byref(count))
     return ids[:count.value]
+
+
+def environment():
+    """The variables of this process as C's `environ` has them."""
+    texts = [key + b"=" + value for key, value in os.environb.items()]
+    return (c_char_p * (len(texts) + 1))(*texts, None)
 
 
 def path_bytes(path):

@@ -8,9 +8,12 @@ import time
 
 from . import _library as c
 from ._sequence import Sequence, Text
-from ._work import Cancel, async_pieces, interruptible, pieces
+from ._work import Cancel, async_pieces, interruptible, pieces, pull
 
 _SEQUENCE_KEYS = ("context_length", "kv_type", "batch_size", "threads", "max_sequences", "hidden")
+
+
+_PULL_KEYS = ("cache", "endpoint", "token", "offline", "update", "connections", "retries")
 
 
 def _layout_cache():
@@ -43,6 +46,15 @@ class Model:
         self._handle = interruptible(
             lambda: c.make("model", "bittern_model_load", c.path_bytes(path), chosen,
                            cancel.function, None), cancel)
+
+    @classmethod
+    def from_pretrained(cls, name, *, progress=None, **settings):
+        """The model of a name, as pull() takes it: from the cache, or downloaded where it is not
+        there. settings: those of pull() and those of a model. progress(done) is told 0 to 1 of the
+        download, then again of the loading."""
+        of_pull = {key: settings.pop(key) for key in _PULL_KEYS if key in settings}
+        return cls(pull(name, progress=progress, **{"update": False, **of_pull}),
+                   progress=progress, **settings)
 
     @property
     def handle(self):

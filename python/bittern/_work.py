@@ -2,6 +2,7 @@
 """Long calls: run where Ctrl-C and asyncio can reach them."""
 import asyncio
 import json
+import os
 import queue
 import threading
 
@@ -125,3 +126,23 @@ def convert(source, target, to, *, progress=None, **settings):
         return c.make("result", "bittern_convert", c.path_bytes(source), c.path_bytes(target),
                       chosen, cancel.function, None)
     return json.loads(c.result_json(interruptible(work, cancel)))
+
+
+def pull(name, *, progress=None, **settings):
+    """Finds a model by its name in Hugging Face's cache folder, or fetches it; returns its path.
+
+    name: "USER/REPO", "USER/REPO:FILE" (a path, or a word of the file's name as "i2_s"),
+    "USER/REPO@REVISION", a short name as "bitnet-2b", or an address of huggingface.co.
+    settings: cache, endpoint, token, offline, update, connections, retries (see options()); where
+    one is not given, HF_HUB_CACHE, HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE and the like hold.
+    progress(done) is told 0 to 1 and may return False to stop; an interrupted download goes on
+    where it was.
+    """
+    cancel = Cancel(progress)
+    chosen, data = c.options(settings), str(name).encode("utf-8", "surrogatepass")
+    if b"\0" in data:
+        raise c.ArgumentError(1, "a name without zero characters expected")
+    result = interruptible(
+        lambda: c.make("result", "bittern_pull", data, c.environment(), chosen, cancel.function,
+                       None), cancel)
+    return os.fsdecode(c.result_text(result))

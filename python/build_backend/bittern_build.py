@@ -33,9 +33,11 @@ def _build_library():
         if shutil.which(tool) is None:
             raise RuntimeError(f"{tool} is needed to build bittern; on Debian: apt-get install "
                                "g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev "
-                               "libexpected-dev libutf8proc-dev libxxhash-dev")
+                               "libexpected-dev libutf8proc-dev libxxhash-dev, and "
+                               "libcurl4-openssl-dev for models by name")
     build = SOURCE / "build" / "release"
-    subprocess.run(["cmake", "--preset", "release", "-DBITTERN_HUB=OFF", "-DBITTERN_TLS=OFF"], cwd=SOURCE, check=True)
+    hub = "ON" if shutil.which("curl-config") else "OFF"  # pull() needs libcurl's headers here
+    subprocess.run(["cmake", "--preset", "release", f"-DBITTERN_HUB={hub}", "-DBITTERN_TLS=OFF"], cwd=SOURCE, check=True)
     subprocess.run(["cmake", "--build", str(build), "--target", "bittern_shared"], check=True)
     return (build / "src" / "capi" / "libbittern.so").resolve()
 

@@ -6,9 +6,9 @@
 
 #include <atomic>
 #include <deque>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "base/json/json.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
 #include "runtime/generation.hpp"
@@ -220,18 +220,18 @@ bittern_status bittern_engine_stats(bittern_engine* engine, bittern_result** res
     BITTERN_TRY(NeedPointer(result, "result"));
     const runtime::EngineStats stats = BITTERN_TRY(found->Stats());
     auto given = std::make_shared<ResultObject>();
-    given->json = nlohmann::ordered_json{{"steps", stats.steps},
-                                         {"rows", stats.rows},
-                                         {"running", stats.running},
-                                         {"waiting", stats.waiting},
-                                         {"pages", stats.pages},
-                                         {"free_pages", stats.free_pages},
-                                         {"page_bytes", stats.page_bytes},
-                                         {"preemptions", stats.preemptions},
-                                         {"prefix_asked_tokens", stats.prefix_cache.asked_tokens},
-                                         {"prefix_found_tokens", stats.prefix_cache.found_tokens},
-                                         {"prefix_bytes", stats.prefix_cache.bytes}}
-                      .dump();
+    given->json = Json{{"steps", stats.steps},
+                       {"rows", stats.rows},
+                       {"running", stats.running},
+                       {"waiting", stats.waiting},
+                       {"pages", stats.pages},
+                       {"free_pages", stats.free_pages},
+                       {"page_bytes", stats.page_bytes},
+                       {"preemptions", stats.preemptions},
+                       {"prefix_asked_tokens", stats.prefix_cache.asked_tokens},
+                       {"prefix_found_tokens", stats.prefix_cache.found_tokens},
+                       {"prefix_bytes", stats.prefix_cache.bytes}}
+                      .Dump();
     Give(std::move(given), result);
     return {};
   });

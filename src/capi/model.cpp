@@ -4,8 +4,8 @@
 
 #include <atomic>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
 #include "formats/checkpoint.hpp"
@@ -20,10 +20,8 @@ extern const std::byte bittern_builtin_model_end[];
 namespace bittern::capi {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string Dump(const Json& json) {  // paths need not be UTF-8, JSON must
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.Dump();
 }
 
 /// Told of progress; remembers whether to stop.
@@ -60,7 +58,7 @@ Json ValueJson(const formats::MetaValue& value);
 
 template <class T>
 Json NumbersJson(const formats::MetaArray& array) {
-  Json list = Json::array();
+  Json list = Json::MakeArray();
   for (std::uint64_t i = 0; i < array.count; ++i) {
     T number;
     std::memcpy(&number, array.raw.data() + i * sizeof(T), sizeof(T));
@@ -98,7 +96,7 @@ Json ArrayJson(const formats::MetaArray& array) {
     case MetaType::kArray:
       break;
   }
-  Json list = Json::array();
+  Json list = Json::MakeArray();
   for (const std::string_view text : array.strings) list.push_back(text);
   return list;
 }
@@ -118,7 +116,7 @@ Json ValueJson(const formats::MetaValue& value) {
 Json InfoJson(const runtime::LoadedModel& loaded) {
   const model::Model& model = loaded.model;
   const model::Weights& weights = model.weights();
-  Json decisions = Json::array();
+  Json decisions = Json::MakeArray();
   for (const Decision& decision : loaded.decisions) {
     decisions.push_back({{"subject", decision.subject},
                          {"choice", decision.choice},

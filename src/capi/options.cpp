@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "capi/call.hpp"
 #include "request/option_text.hpp"
@@ -19,7 +19,7 @@
 namespace bittern::capi {
 namespace {
 
-constexpr unsigned kModel = 1, kSequence = 2, kGenerate = 4, kConvert = 8;
+constexpr unsigned kModel = 1, kSequence = 2, kGenerate = 4, kConvert = 8, kPull = 16;
 constexpr double kMostInt = std::numeric_limits<int>::max();
 
 enum class Type { kWhole, kSwitch, kChoice, kText };
@@ -106,6 +106,19 @@ constexpr auto kRows = std::to_array<Row>({
     Text("tiling", kConvert, "", true, "ROWS,COLS,BM,BK,bm: tiling that tl1 or tl2 gets"),
     Switch("prove", kConvert, "off", "read the output back and compare every weight"),
     Switch("overwrite", kConvert, "off", "replace a file that is there"),
+    Text("cache", kPull, "", false,
+         "folder of downloaded models; empty: HF_HUB_CACHE or what else Hugging Face's programs "
+         "use"),
+    Text("endpoint", kPull, "", false,
+         "address of the hub; empty: HF_ENDPOINT, else https://huggingface.co"),
+    Text("token", kPull, "", false,
+         "token for private and gated repositories; empty: HF_TOKEN, else the file of a log-in"),
+    Switch("offline", kPull, "off", "use downloaded models only; HF_HUB_OFFLINE=1 does the same"),
+    Switch("update", kPull, "on",
+           "ask the hub for the newest state; off: only where the cache lacks the model"),
+    Whole("connections", kPull, 1, 16, "4", "connections for one file"),
+    Whole("retries", kPull, 0, 100, "5",
+          "tries in a row that may bring nothing before it is given up"),
 });
 
 /// The keys that say what a text must be; one of them at a time.
@@ -229,12 +242,14 @@ Result<void> CheckConstraintKey(std::string_view key, std::string_view value,
 }
 
 /// What bittern_options_describe() says of one key.
-nlohmann::ordered_json RowJson(std::string_view key, unsigned kinds, std::string_view value,
-                               std::string_view fallback, bool repeated,
-                               std::string_view description) {
-  constexpr std::pair<unsigned, std::string_view> kNames[] = {
-      {kModel, "model"}, {kSequence, "sequence"}, {kGenerate, "generate"}, {kConvert, "convert"}};
-  auto names = nlohmann::ordered_json::array();
+Json RowJson(std::string_view key, unsigned kinds, std::string_view value,
+             std::string_view fallback, bool repeated, std::string_view description) {
+  constexpr std::pair<unsigned, std::string_view> kNames[] = {{kModel, "model"},
+                                                              {kSequence, "sequence"},
+                                                              {kGenerate, "generate"},
+                                                              {kConvert, "convert"},
+                                                              {kPull, "pull"}};
+  auto names = Json::MakeArray();
   for (const auto& [kind, name] : kNames) {
     if ((kinds & kind) != 0) names.push_back(name);
   }
@@ -243,7 +258,7 @@ nlohmann::ordered_json RowJson(std::string_view key, unsigned kinds, std::string
 }
 
 std::string Describe() {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Json rows = Json::MakeArray();
   for (const Row& row : kRows) {
     rows.push_back(
         RowJson(row.key, row.kinds, Expected(row), row.fallback, row.repeated, row.description));
@@ -254,7 +269,7 @@ std::string Describe() {
                            request::DefaultText(row), request::TakesSeveral(row),
                            request::HelpOf(row, key_of)));
   }
-  return rows.dump(1);
+  return rows.Dump(1);
 }
 
 /// Error as OptionsObject::Set; else whether several values of the key add up.
@@ -308,6 +323,21 @@ std::vector<std::string> OverridesOf(const Settings& settings) {
     overrides.push_back(fmt::format("ternary.tl.tiling=str:{}", fmt::join(tilings, ",")));
   }
   return overrides;
+}
+
+PullOptions PullOptionsOf(const Settings& settings) {
+  PullOptions options;
+  Take(settings, "cache", &options.given.cache);
+  Take(settings, "endpoint", &options.given.endpoint);
+  Take(settings, "token", &options.given.token);
+  Take(settings, "offline", &options.given.offline);
+  Take(settings, "update", &options.update);
+  hub::Settings defaults;
+  Take(settings, "connections", &defaults.connections);
+  Take(settings, "retries", &defaults.retries);
+  options.given.connections = defaults.connections;
+  options.given.retries = defaults.retries;
+  return options;
 }
 
 Result<runtime::LoadOptions> LoadOptionsOf(const Settings& settings,

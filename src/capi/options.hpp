@@ -15,6 +15,7 @@
 #include "base/result.hpp"
 #include "capi/handles.hpp"
 #include "formats/convert/convert.hpp"
+#include "hub/settings.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/loaded_model.hpp"
 #include "runtime/session.hpp"
@@ -56,6 +57,12 @@ class OptionsObject : public Object {
                                                                  const runtime::LoadedModel* model);
 /// Error kInvalidArgument: `to` is missing, a tiling is none.
 [[nodiscard]] Result<formats::ConvertOptions> ConvertOptionsOf(const Settings& settings);
+/// The settings of kind "pull".
+struct PullOptions {
+  hub::Given given;
+  bool update = true;  ///< ask the hub also where the cache has the model
+};
+[[nodiscard]] PullOptions PullOptionsOf(const Settings& settings);
 /// "key=type:value" texts: override_kv, i2s_layout and tl_tiling.
 [[nodiscard]] std::vector<std::string> OverridesOf(const Settings& settings);
 

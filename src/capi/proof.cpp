@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certificates and conversions of the C interface.
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
 #include "formats/convert/convert.hpp"
@@ -59,13 +59,13 @@ bittern_status bittern_convert(const char* input, const char* output,
                       " was not written: the proof failed: " + report.proof->first_problem);
     }
     auto given = std::make_shared<ResultObject>();
-    given->json = nlohmann::ordered_json{{"kind", report.kind},
-                                         {"bytes", report.bytes_written},
-                                         {"ternary_tensors", report.ternary_tensors},
-                                         {"ternary_weights", report.ternary_weights},
-                                         {"plain_tensors", report.plain_tensors},
-                                         {"notes", report.notes}}
-                      .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    given->json = Json{{"kind", report.kind},
+                       {"bytes", report.bytes_written},
+                       {"ternary_tensors", report.ternary_tensors},
+                       {"ternary_weights", report.ternary_weights},
+                       {"plain_tensors", report.plain_tensors},
+                       {"notes", report.notes}}
+                      .Dump();
     Give(std::move(given), result);
     return {};
   });

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
 #include "model/trace.hpp"
@@ -24,12 +24,11 @@ std::shared_ptr<ResultObject> ResultOf(const runtime::GenerateResult& generated)
   auto result = std::make_shared<ResultObject>();
   result->text = generated.text;
   result->ids = generated.ids;
-  result->json =
-      nlohmann::ordered_json{{"finish_reason", runtime::FinishReasonName(generated.finish)},
-                             {"seed", generated.seed},
-                             {"drafted", generated.drafted},
-                             {"accepted", generated.accepted}}
-          .dump();
+  result->json = Json{{"finish_reason", runtime::FinishReasonName(generated.finish)},
+                      {"seed", generated.seed},
+                      {"drafted", generated.drafted},
+                      {"accepted", generated.accepted}}
+                     .Dump();
   return result;
 }
 

@@ -2,8 +2,8 @@
 // Texts, ids and conversations of the C interface.
 #include <fmt/format.h>
 
+#include "base/json/json.hpp"
 #include "capi/objects.hpp"
-#include "formats/json.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "tokenizer/detokenizer.hpp"
 
@@ -100,8 +100,7 @@ bittern_status bittern_apply_template(const bittern_model* model, const char* me
     BITTERN_TRY(NeedPointer(messages_json, "messages_json"));
     BITTERN_TRY(NeedPointer(result, "result"));
     const runtime::LoadedModel& loaded = *found->loaded;
-    const auto request =
-        formats::Json::Parse(std::string_view(messages_json, size), {.max_depth = 100});
+    const auto request = Json::Parse(std::string_view(messages_json, size), {.max_depth = 100});
     if (!request) {
       return Fail(ErrorCode::kInvalidArgument, "messages_json: " + request.error().message);
     }

@@ -9,10 +9,10 @@
 #include <map>
 #include <set>
 
+#include "base/text/display.hpp"
 #include "doctor/finding.hpp"
 #include "doctor/tensor_likeness.hpp"
 #include "formats/convert/convert_plan.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::doctor {
 namespace {
@@ -147,7 +147,7 @@ std::string TextOf(const MetaValue& value) {
     std::string operator()(std::int64_t number) const { return fmt::to_string(number); }
     std::string operator()(double number) const { return fmt::format("{:.7g}", number); }
     std::string operator()(bool truth) const { return truth ? "true" : "false"; }
-    std::string operator()(std::string_view text) const { return formats::Quoted(text, 40); }
+    std::string operator()(std::string_view text) const { return Quoted(text, 40); }
     std::string operator()(const MetaArray& array) const {
       return fmt::format("a list of {}", array.count);
     }
@@ -177,11 +177,10 @@ std::optional<std::string> DifferenceOf(const MetaValue& a, const MetaValue& b) 
   }
   if (differing == 0) return std::nullopt;
   const bool texts = !list->strings.empty();
-  return fmt::format(
-      "{} of {} elements differ, first number {}{}.", differing, list->count, first,
-      texts ? fmt::format(": {} here, {} there", formats::Quoted(list->strings[first], 40),
-                          formats::Quoted(list_b->strings[first], 40))
-            : "");
+  return fmt::format("{} of {} elements differ, first number {}{}.", differing, list->count, first,
+                     texts ? fmt::format(": {} here, {} there", Quoted(list->strings[first], 40),
+                                         Quoted(list_b->strings[first], 40))
+                           : "");
 }
 
 /// Keys of an architecture with a star for its name, so that a wrong name is one difference.

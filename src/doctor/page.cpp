@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
+#include "base/text/display.hpp"
 #include "doctor/tensor_facts.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::doctor {
 namespace {
@@ -64,7 +64,7 @@ table.list { width: 100%; } code { font-size: .95em; }
 /// Text as XML has it, on one line, without what XML cannot hold.
 std::string Escaped(std::string_view text) {
   std::string out;
-  for (const char c : formats::Printable(text, kMostText)) {
+  for (const char c : Printable(text, kMostText)) {
     switch (c) {
       case '&':
         out += "&amp;";

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/json/json.hpp"
 #include "eval/scorer.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 
@@ -60,8 +61,8 @@ eval::ScoreGroup Conversations(const runtime::LoadedModel& model, std::size_t li
   if (!prompt) return {};
   eval::ScoreGroup group;
   for (const Question& question : ProbeQuestions()) {
-    const auto messages = formats::Json::Parse(
-        fmt::format(R"([{{"role":"user","content":"{}"}}])", question.question), {});
+    const auto messages =
+        Json::Parse(fmt::format(R"([{{"role":"user","content":"{}"}}])", question.question), {});
     const auto asked = messages ? prompt->Apply(*messages, model.tokenizer)
                                 : Result<runtime::RenderedPrompt>(tl::unexpected(messages.error()));
     if (!asked) return {};

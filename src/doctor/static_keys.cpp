@@ -4,9 +4,9 @@
 
 #include <optional>
 
+#include "base/text/display.hpp"
 #include "doctor/static_checks.hpp"
 #include "formats/architecture.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::doctor {
 namespace {
@@ -76,7 +76,7 @@ class KeyChecker {
         architecture_.empty()
             ? "The key general.architecture is missing."
             : fmt::format("The file calls its architecture {}, which its tensors are not.",
-                          formats::Quoted(architecture_)),
+                          Quoted(architecture_)),
         fmt::format("By its tensors it is {}: {}.", fits, why),
         fmt::format("set general.architecture to {}", fits),
         SetKey("general.architecture", "str", fits));

@@ -8,10 +8,10 @@
 #include <map>
 
 #include "base/hash.hpp"
+#include "base/text/display.hpp"
 #include "doctor/hypotheses/hypotheses.hpp"
 #include "doctor/static_checks.hpp"
 #include "doctor/tensor_facts.hpp"
-#include "formats/display.hpp"
 #include "model/config.hpp"
 #include "model/load/check_weights.hpp"
 

@@ -7,9 +7,9 @@
 #include <iterator>
 
 #include "base/byte_alphabet.hpp"
+#include "base/text/display.hpp"
 #include "doctor/static_checks.hpp"
 #include "formats/architecture.hpp"
-#include "formats/display.hpp"
 #include "formats/pre_rules.hpp"
 #include "jinja/template.hpp"
 
@@ -71,7 +71,7 @@ void CheckSpelling(const Checkpoint& file, std::span<const std::string_view> tok
     std::string bytes;
     if (!IsPlain(types, id) || AppendSpelledBytes(tokens[id], &bytes)) continue;
     if (types.empty() && tokens[id].starts_with("<") && tokens[id].ends_with(">")) continue;
-    if (wrong++ == 0) first = formats::Quoted(tokens[id]);
+    if (wrong++ == 0) first = Quoted(tokens[id]);
   }
   constexpr std::size_t kLeast = 3;
   if (wrong < kLeast) return;
@@ -117,10 +117,10 @@ void CheckEnd(const Checkpoint& file, std::span<const std::string_view> tokens, 
     if (place == tokens.end()) continue;
     const auto right = static_cast<std::size_t>(place - tokens.begin());
     if (right < types.size() && types[right] != 3) continue;  // a word that looks like a marker
-    const std::string shown = inside ? "is " + formats::Quoted(found) : "is outside the vocabulary";
+    const std::string shown = inside ? "is " + Quoted(found) : "is outside the vocabulary";
     cures->push_back({{"end_token", fmt::format("The wrong token {} texts.", end.what),
                        fmt::format("{} is {}, which {}; {} is token {}.", end.key, **id, shown,
-                                   formats::Quoted(name), right),
+                                   Quoted(name), right),
                        fmt::format("set {} to {}", end.key, right), true},
                       {SetKey(std::string(end.key), "int", fmt::format("{}", right))}});
     return;
@@ -149,7 +149,7 @@ void CheckPre(const Checkpoint& file, std::span<const std::string_view> tokens,
         known
             ? "The pre-tokenizer is another model's: numbers and some other texts are cut wrongly."
             : "The name of the pre-tokenizer is not known.",
-        fmt::format("{} is {}; a vocabulary with {} goes with {}.", kKey, formats::Quoted(**pre),
+        fmt::format("{} is {}; a vocabulary with {} goes with {}.", kKey, Quoted(**pre),
                     llama3 ? "<|begin_of_text|>"
                     : qwen ? "Qwen's tokens"
                            : "no LLaMA-3 tokens",

@@ -7,14 +7,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/json/json.hpp"
 #include "base/utf8.hpp"
 #include "eval/question_text.hpp"
-#include "formats/json.hpp"
 
 namespace bittern::eval {
 namespace {
-
-using formats::Json;
 
 tl::unexpected<Error> Wrong(std::string_view field, std::string_view expected, const Json* found) {
   return Fail(ErrorCode::kInvalidArgument,

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 
 namespace bittern::formats {
 namespace {

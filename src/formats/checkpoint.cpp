@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/file_kind.hpp"
 #include "formats/gguf/gguf_reader.hpp"
 #include "formats/gguf/gguf_split.hpp"

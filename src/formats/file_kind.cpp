@@ -12,7 +12,7 @@
 #include <system_error>
 #include <vector>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/hf/safetensors_reader.hpp"
 
 namespace bittern::formats {

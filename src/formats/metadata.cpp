@@ -10,7 +10,7 @@
 #include <limits>
 #include <utility>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 
 namespace bittern::formats {
 namespace {

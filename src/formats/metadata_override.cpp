@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/metadata.hpp"
 
 namespace bittern::formats {

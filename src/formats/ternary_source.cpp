@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/i2s_detector.hpp"
 #include "quant/blocks/dequantize.hpp"
 

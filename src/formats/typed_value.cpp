@@ -11,9 +11,9 @@
 #include <optional>
 #include <utility>
 
-#include "formats/display.hpp"
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "formats/gguf/gguf_writer.hpp"
-#include "formats/json.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -28,11 +28,11 @@ Result<Grammar> GrammarOf(const Constraint& constraint) {
 }
 
 Result<std::optional<Constraint>> ConstraintOfResponseFormat(std::string_view json) {
-  const auto format = BITTERN_TRY(formats::Json::Parse(json, {.max_depth = 200}));
-  const formats::Json* type = format.Find("type");
+  const auto format = BITTERN_TRY(Json::Parse(json, {.max_depth = 200}));
+  const Json* type = format.Find("type");
   const std::string name = type == nullptr || type->AsString() == nullptr ? "" : *type->AsString();
-  const formats::Json* schema = format.Find("schema");
-  if (const formats::Json* wrapped = format.Find("json_schema")) schema = wrapped->Find("schema");
+  const Json* schema = format.Find("schema");
+  if (const Json* wrapped = format.Find("json_schema")) schema = wrapped->Find("schema");
   if (name == "text") return std::nullopt;
   if (name == "json_object" && schema == nullptr) return Constraint{ConstraintKind::kJsonObject};
   if ((name != "json_object" && name != "json_schema") || schema == nullptr) {

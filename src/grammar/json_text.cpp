@@ -5,21 +5,17 @@
 
 #include <algorithm>
 
-#include "base/utf8.hpp"
+#include "base/json/json_escape.hpp"
 
 namespace bittern::grammar {
 namespace {
 
-/// The escapes of characters that have a short one.
-constexpr std::pair<char32_t, char> kShortEscapes[] = {{U'"', '"'},  {U'\\', '\\'}, {U'\b', 'b'},
-                                                       {U'\f', 'f'}, {U'\n', 'n'},  {U'\r', 'r'},
-                                                       {U'\t', 't'}};
-
+/// A character below U+0080 as it stands inside a JSON string.
 std::string EscapeOf(char32_t c) {
-  for (const auto& [character, letter] : kShortEscapes) {
-    if (character == c) return fmt::format("\\{}", letter);
-  }
-  return fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+  std::string escaped;
+  const char byte = static_cast<char>(c);
+  AppendJsonEscaped({&byte, 1}, /*ascii=*/false, &escaped);
+  return escaped;
 }
 
 CharClass Intersection(const CharClass& a, const CharClass& b) {
@@ -52,22 +48,7 @@ ExprId JsonChars(const CharClass& chars, Grammar* grammar) {
   return grammar->Choice(std::move(choices));
 }
 
-std::string QuotedJson(std::string_view text) {
-  std::string quoted = "\"";
-  while (!text.empty()) {
-    const Utf8Step step = DecodeUtf8(text);
-    text.remove_prefix(step.size);
-    const char32_t c = step.code_point;
-    if (c < 0x20 || c == U'"' || c == U'\\') {
-      quoted += EscapeOf(c);
-    } else {
-      AppendUtf8(c, &quoted);
-    }
-  }
-  return quoted + '"';
-}
-
-std::string JsonText(const formats::Json& value) {
+std::string JsonText(const Json& value) {
   if (value.is_null()) return "null";
   if (const auto truth = value.AsBool()) return *truth ? "true" : "false";
   if (const auto number = value.AsUint()) return fmt::format("{}", *number);
@@ -76,7 +57,7 @@ std::string JsonText(const formats::Json& value) {
   if (const std::string* text = value.AsString()) return QuotedJson(*text);
   std::string joined;
   if (const auto* array = value.AsArray()) {
-    for (const formats::Json& item : *array) {
+    for (const Json& item : *array) {
       joined += fmt::format("{}{}", joined.empty() ? "" : kItemSeparator, JsonText(item));
     }
     return "[" + joined + "]";

@@ -5,7 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "formats/json.hpp"
+#include "base/json/json.hpp"
+#include "base/json/json_escape.hpp"
 #include "grammar/grammar.hpp"
 
 namespace bittern::grammar {
@@ -21,11 +22,8 @@ inline constexpr std::string_view kItemSeparator = ", ", kKeySeparator = ": ";
 /// Characters that a string may have as themselves.
 [[nodiscard]] const CharClass& PlainJsonChars();
 
-/// `text` with its quotes.
-[[nodiscard]] std::string QuotedJson(std::string_view text);
-
 /// A value on one line.
-[[nodiscard]] std::string JsonText(const formats::Json& value);
+[[nodiscard]] std::string JsonText(const Json& value);
 
 /// Rules of any JSON, made when they are first asked for.
 class JsonRules {

@@ -5,14 +5,12 @@
 
 #include <algorithm>
 
-#include "formats/json.hpp"
+#include "base/json/json.hpp"
 #include "grammar/json_text.hpp"
 #include "grammar/schema/json_schema.hpp"
 
 namespace bittern::grammar {
 namespace {
-
-using formats::Json;
 
 constexpr ToolForm kForms[] = {
     {"hermes", "<tool_call>", "\n", "\n</tool_call>\n<tool_call>\n", "\n</tool_call>", "arguments"},

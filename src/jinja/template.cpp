@@ -25,7 +25,7 @@ std::tm LocalNow() {
   return time;
 }
 
-Result<Value> NumberFromJson(const formats::Json& json) {
+Result<Value> NumberFromJson(const Json& json) {
   if (const auto whole = json.AsUint()) {
     if (*whole <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
       return Value::Int(static_cast<std::int64_t>(*whole));
@@ -39,21 +39,21 @@ Result<Value> NumberFromJson(const formats::Json& json) {
 
 }  // namespace
 
-Result<Value> FromJson(const formats::Json& json, Origin origin) {
+Result<Value> FromJson(const Json& json, Origin origin) {
   if (json.is_null()) return Value::Null();
   if (const auto flag = json.AsBool()) return Value::Bool(*flag);
   if (const std::string* text = json.AsString()) return Value::String(*text, origin);
-  if (const formats::Json::Array* array = json.AsArray()) {
+  if (const Json::Array* array = json.AsArray()) {
     std::vector<Value> items;
-    for (const formats::Json& each : *array) {
+    for (const Json& each : *array) {
       auto item = BITTERN_TRY(FromJson(each, origin));
       items.push_back(std::move(item));
     }
     return MakeList(std::move(items));
   }
-  if (const formats::Json::Object* object = json.AsObject()) {
+  if (const Json::Object* object = json.AsObject()) {
     Dict dict;
-    for (const formats::Json::Member& member : *object) {
+    for (const Json::Member& member : *object) {
       auto value = BITTERN_TRY(FromJson(member.value, origin));
       dict.Set(Value::String(member.key, origin), std::move(value));
     }

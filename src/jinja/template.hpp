@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "base/result.hpp"
-#include "formats/json.hpp"
 #include "jinja/budget.hpp"
 #include "jinja/value.hpp"
 
@@ -23,7 +23,7 @@ using Names = std::vector<std::pair<std::string, Value>>;
 
 /// JSON as a value. Its strings are marked with `origin`. Error kInvalidArgument: an integer of
 /// more than 64 bits; kUnsupported: nested too deeply.
-[[nodiscard]] Result<Value> FromJson(const formats::Json& json, Origin origin);
+[[nodiscard]] Result<Value> FromJson(const Json& json, Origin origin);
 
 /// Immutable; any number of threads may render one at a time each.
 class Template {

@@ -7,14 +7,14 @@
 
 #include <fstream>
 
-#include "formats/json.hpp"
+#include "base/json/json.hpp"
 
 namespace bittern::jinja {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr formats::JsonLimits kJson = {.max_depth = 100};
+constexpr JsonLimits kJson = {.max_depth = 100};
 
 /// 2026-01-02 03:04:05, a Friday, as in tests/jinja/oracle.py.
 std::tm Clock() {
@@ -35,7 +35,7 @@ Result<Text> Render(std::string_view source, const Names& names = {}, const Limi
   return compiled->Render(names, Clock());
 }
 
-Names ToNames(const formats::Json& json) {
+Names ToNames(const Json& json) {
   Names names;
   for (const auto& [name, value] : *json.AsObject()) {
     names.emplace_back(name, FromJson(value, Origin::Input()).value());
@@ -48,12 +48,12 @@ TEST(JinjaGoldens, AsPythonRendersThem) {
   Names names;
   int count = 0;
   for (std::string line; std::getline(file, line); ++count) {
-    const auto golden = formats::Json::Parse(line, kJson);
+    const auto golden = Json::Parse(line, kJson);
     ASSERT_TRUE(golden.has_value()) << golden.error().message;
-    if (const formats::Json* given = golden->Find("names")) names = ToNames(*given);
+    if (const Json* given = golden->Find("names")) names = ToNames(*given);
     const std::string& source = *golden->Find("template")->AsString();
     const auto text = Render(source, names);
-    if (const formats::Json* error = golden->Find("error")) {
+    if (const Json* error = golden->Find("error")) {
       EXPECT_FALSE(text.has_value())
           << source << "\nPython: " << *error->AsString() << "\nfound: " << text->bytes();
       continue;
@@ -188,7 +188,7 @@ TEST(JinjaLimits, CyclesAreTakenApart) {  // seen by the leak sanitizer
 }
 
 TEST(FromJson, RefusesIntegersBeyond64Bits) {
-  const auto json = formats::Json::Parse("18446744073709551615", kJson);
+  const auto json = Json::Parse("18446744073709551615", kJson);
   ASSERT_TRUE(json.has_value());
   const auto value = FromJson(*json, Origin::Input());
   ASSERT_FALSE(value.has_value());

@@ -5,33 +5,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/utf8.hpp"
+#include "base/json/json_escape.hpp"
 #include "jinja/builtins.hpp"
 #include "jinja/python.hpp"
 
 namespace bittern::jinja {
 namespace {
 
-std::string Escaped(std::string_view bytes, bool ensure_ascii) {
-  constexpr std::string_view kControls = "\"\\\n\r\t\f\b", kEscapes = "\"\\nrtfb";
+std::string Escaped(std::string_view bytes, bool ascii) {
   std::string out;
-  while (!bytes.empty()) {
-    const Utf8Step step = DecodeUtf8(bytes);
-    const auto code = static_cast<std::uint32_t>(step.code_point);
-    const std::size_t special = kControls.find(bytes.front());
-    if (special != std::string_view::npos) {
-      out += '\\';
-      out += kEscapes[special];
-    } else if (code < 0x20 || (ensure_ascii && code >= 0x7F && code < 0x10000)) {
-      out += code == 0x7F ? "\x7F" : fmt::format("\\u{:04x}", code);
-    } else if (ensure_ascii && code >= 0x10000) {
-      const std::uint32_t rest = code - 0x10000;
-      out += fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10), 0xDC00 + (rest & 0x3FF));
-    } else {
-      out += bytes.substr(0, step.size);
-    }
-    bytes.remove_prefix(step.size);
-  }
+  AppendJsonEscaped(bytes, ascii, &out);
   return out;
 }
 

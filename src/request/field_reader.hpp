@@ -13,12 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "base/result.hpp"
-#include "formats/json.hpp"
 
 namespace bittern::request {
-
-using formats::Json;
 
 /// Error kInvalidArgument "path: expected ..., found ...".
 [[nodiscard]] tl::unexpected<Error> WrongField(std::string_view path, std::string_view expected,

@@ -6,12 +6,10 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 namespace bittern::request {
 namespace {
 
-using nlohmann::ordered_json;
 using runtime::LogitBias;
 using runtime::SamplerOptions;
 using runtime::SamplerStep;
@@ -154,20 +152,20 @@ struct JsonReader {
   }
 };
 
-ordered_json JsonOf(float value) { return Shortest(value); }
-ordered_json JsonOf(int value) { return value; }
-ordered_json JsonOf(std::uint32_t value) { return value; }
-ordered_json JsonOf(const std::vector<std::string>& texts) { return texts; }
-ordered_json JsonOf(const std::vector<LogitBias>& biases) {
-  ordered_json list = ordered_json::array();
+Json JsonOf(float value) { return Shortest(value); }
+Json JsonOf(int value) { return value; }
+Json JsonOf(std::uint32_t value) { return value; }
+Json JsonOf(const std::vector<std::string>& texts) { return texts; }
+Json JsonOf(const std::vector<LogitBias>& biases) {
+  Json list = Json::MakeArray();
   for (const LogitBias& bias : biases) {
     const bool never = std::isinf(bias.bias);
-    list.push_back({bias.id, never ? ordered_json(false) : ordered_json(Shortest(bias.bias))});
+    list.push_back({bias.id, never ? Json(false) : Json(Shortest(bias.bias))});
   }
   return list;
 }
-ordered_json JsonOf(const std::vector<SamplerStep>& steps) {
-  ordered_json list = ordered_json::array();
+Json JsonOf(const std::vector<SamplerStep>& steps) {
+  Json list = Json::MakeArray();
   for (const SamplerStep step : steps) {
     list.push_back(std::string(runtime::SamplerStepName(step)));
   }
@@ -181,7 +179,7 @@ Result<void> ReadSamplerOption(const SamplerOption& option, const tokenizer::Tok
   return std::visit(JsonReader{option, tokenizer, fields, options}, option.member);
 }
 
-ordered_json SamplerOptionJson(const SamplerOption& option, const SamplerOptions& options) {
+Json SamplerOptionJson(const SamplerOption& option, const SamplerOptions& options) {
   return std::visit([&](auto member) { return JsonOf(options.*member); }, option.member);
 }
 

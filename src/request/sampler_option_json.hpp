@@ -2,8 +2,6 @@
 // An option of the sampler as JSON: a field of a request, and what receipts and settings write.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "base/result.hpp"
 #include "request/field_reader.hpp"
 #include "request/sampler_option_table.hpp"
@@ -18,7 +16,7 @@ namespace bittern::request {
                                              FieldReader* fields, runtime::SamplerOptions* options);
 
 /// The option's value, as ReadSamplerOption takes it. A float is as short as it can be: 0.8.
-[[nodiscard]] nlohmann::ordered_json SamplerOptionJson(const SamplerOption& option,
-                                                       const runtime::SamplerOptions& options);
+[[nodiscard]] Json SamplerOptionJson(const SamplerOption& option,
+                                     const runtime::SamplerOptions& options);
 
 }  // namespace bittern::request

@@ -8,9 +8,9 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json/json.hpp"
 #include "request/sampler_option_json.hpp"
 #include "request/sampler_option_text.hpp"
 #include "tokenizer/test_vocabulary.hpp"
@@ -67,7 +67,7 @@ TEST(SamplerOptionTable, HelpNamesOtherOptionsAsTheyAreSpelt) {
 
 /// The value as JSON, which shows all there is of it.
 std::string Shown(const SamplerOption& row, const SamplerOptions& options) {
-  return SamplerOptionJson(row, options).dump();
+  return SamplerOptionJson(row, options).Dump();
 }
 
 TEST(SamplerOptionText, DefaultsAreTheStructs) {
@@ -148,8 +148,8 @@ TEST(SamplerOptionText, RefusesWithTheWords) {
 /// Reads {name: json} for one row.
 Result<void> ReadJson(const SamplerOption& row, std::string_view json, SamplerOptions* options) {
   static const tokenizer::Tokenizer tokenizer = *tokenizer::SmallVocabulary().Build();
-  const auto body = BITTERN_TRY(
-      Json::Parse(fmt::format("{{\"{}\": {}}}", row.name, json), formats::JsonLimits()));
+  const auto body =
+      BITTERN_TRY(Json::Parse(fmt::format("{{\"{}\": {}}}", row.name, json), JsonLimits()));
   auto fields = BITTERN_TRY(FieldReader::Open(body));
   BITTERN_TRY(ReadSamplerOption(row, tokenizer, &fields, options));
   return fields.Finish();

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "request/option_text.hpp"
 
 namespace bittern::request {
@@ -95,7 +95,7 @@ struct TextOfDefault {
     return fmt::format("{}", static_cast<std::int32_t>(options.*member));  // "-1"
   }
   std::string operator()(std::vector<std::string> SamplerOptions::* member) const {
-    return (options.*member).empty() ? "" : nlohmann::json(options.*member).dump();
+    return (options.*member).empty() ? "" : Json(options.*member).Dump();
   }
   std::string operator()(std::vector<LogitBias> SamplerOptions::*) const { return ""; }
   std::string operator()(std::vector<SamplerStep> SamplerOptions::* member) const {

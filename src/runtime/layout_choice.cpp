@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
 #include "base/files/atomic_file.hpp"
-#include "formats/json.hpp"
+#include "base/json/json.hpp"
 #include "kernels/registry.hpp"
 #include "quant/layouts/tile48.hpp"
 #include "runtime/machine_probe.hpp"
@@ -87,9 +86,9 @@ std::vector<std::pair<std::string, double>> ReadGains(const std::filesystem::pat
   std::vector<std::pair<std::string, double>> gains;
   const auto text = ReadFile(file);
   if (!text) return gains;
-  const auto json = formats::Json::Parse(*text, {.max_bytes = 1 << 16, .max_values = 1 << 10});
+  const auto json = Json::Parse(*text, {.max_bytes = 1 << 16, .max_values = 1 << 10});
   if (!json || json->AsObject() == nullptr) return gains;
-  for (const formats::Json::Member& member : *json->AsObject()) {
+  for (const Json::Member& member : *json->AsObject()) {
     const auto gain = member.value.AsNumber();
     if (gain && *gain > 0 && gains.size() < kMaxMachines) gains.emplace_back(member.key, *gain);
   }
@@ -142,13 +141,13 @@ bool LayoutCache::Keep(const std::string& machine, double gain) const {
   if (file_.empty()) return false;
   std::error_code error;
   std::filesystem::create_directories(file_.parent_path(), error);
-  nlohmann::ordered_json json;
+  Json json;
   json[machine] = gain;
   for (const auto& [name, old] : ReadGains(file_)) {
     if (name != machine && json.size() < kMaxMachines) json[name] = old;
   }
   auto file = AtomicFile::Create(file_);
-  return file.has_value() && file->Write(json.dump(2) + "\n").has_value() &&
+  return file.has_value() && file->Write(json.Dump(2) + "\n").has_value() &&
          file->Commit().has_value();
 }
 

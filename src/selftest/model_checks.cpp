@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/hash.hpp"
+#include "base/json/json.hpp"
 #include "kernels/instruction_sets.hpp"
 #include "model/load/fingerprint.hpp"
 #include "runtime/certify/certify.hpp"
@@ -23,7 +24,6 @@ namespace {
 using runtime::LoadedModel;
 using runtime::TokenId;
 using Model = std::shared_ptr<const LoadedModel>;
-using formats::Json;
 
 /// Larger ones are certified by fewer tokens, and not by the slowest instruction set.
 constexpr std::uint64_t kSmallFile = std::uint64_t{64} << 20;

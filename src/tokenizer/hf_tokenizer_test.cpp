@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/json/json.hpp"
 #include "formats/checkpoint.hpp"
 #include "formats/pre_rules.hpp"
 #include "tokenizer/regex/pcre2_oracle.hpp"
@@ -73,7 +74,7 @@ TEST(HfTokenizerIds, Llama3RankFile) {
   formats::HfTokenizerTexts texts;
   texts.tokenizer_model = bytes;
   formats::Metadata metadata;
-  const auto read = formats::ReadHfTokenizer(texts, formats::Json(), 128256, &metadata);
+  const auto read = formats::ReadHfTokenizer(texts, Json(), 128256, &metadata);
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(metadata.GetStrings("tokenizer.ggml.merges").value()->size(), 280147u);
   ExpectSameIds(FromMetadata(metadata), expected->Build().value(), 20'000);

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/pre_rules.hpp"
 
 namespace bittern::tokenizer {
@@ -131,9 +131,8 @@ Result<PreTokenizer> FromSteps(std::string_view name) {
       pre.passes.push_back(*std::move(pass));
     }
     if (!known || pre.passes.size() > kMaxPasses) {
-      return Fail(ErrorCode::kUnsupported,
-                  fmt::format("{} is {}; step {} is not supported there", kKey,
-                              formats::Quoted(name), formats::Quoted(step)));
+      return Fail(ErrorCode::kUnsupported, fmt::format("{} is {}; step {} is not supported there",
+                                                       kKey, Quoted(name), Quoted(step)));
     }
   }
   return pre;
@@ -164,8 +163,8 @@ Result<PreTokenizer> ResolveNamed(std::string_view name, Decisions* decisions) {
   } else if (const formats::PreRules* rules = formats::FindPreRules(name)) {
     pre = BITTERN_TRY(FromRules(*rules));
   } else {
-    return Fail(ErrorCode::kUnsupported, fmt::format("{} is {}; this build supports {}", kKey,
-                                                     formats::Quoted(name), KnownNames()));
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{} is {}; this build supports {}", kKey, Quoted(name), KnownNames()));
   }
   // Tools disagree on falcon3; those that write ternary files of it use these rules.
   const bool disputed = name == "falcon3";

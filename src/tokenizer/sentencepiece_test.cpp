@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/json/json.hpp"
 #include "formats/hf/hf_tokenizer.hpp"
 #include "tokenizer/detokenizer.hpp"
 #include "tokenizer/texts_for_test.hpp"
@@ -41,7 +42,7 @@ Tokenizer Load(const std::string& name) {
   formats::HfTokenizerTexts texts;
   texts.tokenizer_model = model;
   formats::Metadata metadata;
-  const auto read = formats::ReadHfTokenizer(texts, formats::Json(), 700, &metadata);
+  const auto read = formats::ReadHfTokenizer(texts, Json(), 700, &metadata);
   EXPECT_TRUE(read) << read.error().message;
   Decisions decisions;
   auto tokenizer = Tokenizer::FromMetadata(metadata, &decisions);

@@ -13,8 +13,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/text/display.hpp"
 #include "base/utf8.hpp"
-#include "formats/display.hpp"
 #include "tokenizer/bpe.hpp"
 #include "tokenizer/merge_table.hpp"
 #include "tokenizer/pre_resolver.hpp"
@@ -54,7 +54,7 @@ Result<Spelling> ReadModel(const formats::Metadata& metadata) {
   return Fail(ErrorCode::kUnsupported,
               fmt::format("tokenizer.ggml.model is {}; this build supports \"gpt2\" (byte-level "
                           "BPE) and \"llama\" (SentencePiece BPE)",
-                          formats::Quoted(*model)));
+                          Quoted(*model)));
 }
 
 Result<std::span<const std::string_view>> ReadStrings(const formats::Metadata& metadata,

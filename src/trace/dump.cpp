@@ -6,18 +6,19 @@
 
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "base/files/atomic_file.hpp"
 #include "base/files/mapped_file.hpp"
+#include "base/json/json.hpp"
 
 namespace bittern::trace {
 namespace {
 
-using json = nlohmann::json;
-
 constexpr const char* kVersion = "bittern trace v1";
 constexpr std::size_t kMostLayers = 1000, kMostTokens = 65536;
+// A step of a token is some 30 values.
+constexpr JsonLimits kTraceLimits = {.max_bytes = std::size_t{4} << 30,
+                                     .max_values = std::size_t{1} << 28};
 
 std::string FileOf(int layer, Operation operation) {
   if (layer < 0) return fmt::format("{}.npy", OperationName(operation));
@@ -66,15 +67,15 @@ bool HasValues(const Trace& trace, std::size_t step) {
 }
 
 /// JSON has no infinities: they become the largest numbers, what is not a number null.
-json Number(double value) {
+Json Number(double value) {
   if (std::isnan(value)) return nullptr;
   return std::clamp(value, -1e300, 1e300);
 }
 
-json StepJson(const Trace& trace, std::size_t step, std::size_t position) {
+Json StepJson(const Trace& trace, std::size_t step, std::size_t position) {
   const auto [layer, operation] = PlaceOf(step, trace.num_layers);
   const Step& own = trace.at(step, position);
-  json sketch = json::array();
+  Json sketch = Json::MakeArray();
   for (const double sum : own.sketch) sketch.push_back(Number(sum));
   return {{"layer", layer},
           {"operation", OperationName(operation)},
@@ -89,27 +90,23 @@ json StepJson(const Trace& trace, std::size_t step, std::size_t position) {
           {"sketch", std::move(sketch)}};
 }
 
-double NumberIn(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>()
-                                                     : std::numeric_limits<double>::quiet_NaN();
+double NumberOf(const Json& value) {
+  return value.AsNumber().value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
-std::string TextIn(const json& object, const char* key, std::string otherwise = "") {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
+std::string TextIn(const Json& object, std::string_view key, std::string otherwise = "") {
+  const std::string* text = object[key].AsString();
+  return text == nullptr ? std::move(otherwise) : *text;
 }
 
 /// A whole number of 0 to `most`; nothing where there is another value.
-std::optional<std::size_t> IndexIn(const json& object, const char* key, std::size_t most) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
-  const auto number = found->get<std::int64_t>();
-  if (number < 0 || static_cast<std::uint64_t>(number) > most) return std::nullopt;
-  return static_cast<std::size_t>(number);
+std::optional<std::size_t> IndexIn(const Json& object, std::string_view key, std::size_t most) {
+  const auto number = object[key].AsUint();
+  if (!number || *number > most) return std::nullopt;
+  return static_cast<std::size_t>(*number);
 }
 
-Result<void> ReadStep(const json& object, Trace* trace) {
+Result<void> ReadStep(const Json& object, Trace* trace) {
   const auto bad = [&](std::string_view what) {
     return Fail(ErrorCode::kCorruptFile, fmt::format("a step has {}", what));
   };
@@ -126,20 +123,15 @@ Result<void> ReadStep(const json& object, Trace* trace) {
   }
   Step& own = trace->at(StepOf(layer, *operation, trace->num_layers), *position);
   own.count = IndexIn(object, "count", std::size_t{1} << 32).value_or(0);
-  own.norm = NumberIn(object, "norm");
-  own.mean = NumberIn(object, "mean");
-  own.least = NumberIn(object, "min");
-  own.most = NumberIn(object, "max");
-  own.zeros = NumberIn(object, "zeros");
+  own.norm = NumberOf(object["norm"]);
+  own.mean = NumberOf(object["mean"]);
+  own.least = NumberOf(object["min"]);
+  own.most = NumberOf(object["max"]);
+  own.zeros = NumberOf(object["zeros"]);
   own.hash = TextIn(object, "hash");
-  const auto sketch = object.find("sketch");
-  if (sketch == object.end() || !sketch->is_array() || sketch->size() != kSketch) {
-    return bad("no sketch of 16 numbers");
-  }
-  for (std::size_t k = 0; k < kSketch; ++k) {
-    const json& sum = (*sketch)[k];
-    own.sketch[k] = sum.is_number() ? sum.get<double>() : std::numeric_limits<double>::quiet_NaN();
-  }
+  const Json& sketch = object["sketch"];
+  if (sketch.elements().size() != kSketch) return bad("no sketch of 16 numbers");
+  for (std::size_t k = 0; k < kSketch; ++k) own.sketch[k] = NumberOf(sketch[k]);
   return {};
 }
 
@@ -167,7 +159,7 @@ void ReadValues(const std::filesystem::path& folder, std::size_t step, Trace* tr
 }
 
 Result<Trace> ReadJson(std::string_view text) {
-  const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json root = BITTERN_TRY(Json::Parse(text, kTraceLimits));
   if (!root.is_object() || TextIn(root, "trace") != kVersion) {
     return Fail(ErrorCode::kCorruptFile,
                 fmt::format("a JSON object with \"trace\": \"{}\" expected", kVersion));
@@ -179,21 +171,23 @@ Result<Trace> ReadJson(std::string_view text) {
               .tokens = {},
               .steps = {}};
   const auto layers = IndexIn(root, "layers", kMostLayers);
-  const auto tokens = root.find("tokens"), steps = root.find("steps");
-  if (!layers || tokens == root.end() || !tokens->is_array() || tokens->empty() ||
-      tokens->size() > kMostTokens || steps == root.end() || !steps->is_array()) {
+  const Json& tokens = root["tokens"];
+  const Json& steps = root["steps"];
+  if (!layers || tokens.elements().empty() || tokens.elements().size() > kMostTokens ||
+      !steps.is_array()) {
     return Fail(ErrorCode::kCorruptFile, "layers, tokens and steps expected");
   }
   trace.num_layers = static_cast<int>(*layers);
-  for (const json& token : *tokens) {
-    if (!token.is_number_integer()) return Fail(ErrorCode::kCorruptFile, "a token is no number");
-    trace.tokens.push_back(token.get<TokenId>());
+  for (const Json& token : tokens.elements()) {
+    const auto id = token.AsUint();
+    if (!id) return Fail(ErrorCode::kCorruptFile, "a token is no number");
+    trace.tokens.push_back(static_cast<TokenId>(*id));
   }
-  if (NumSteps(trace.num_layers) * trace.tokens.size() > steps->size() * 1000 + 1000) {
+  if (NumSteps(trace.num_layers) * trace.tokens.size() > steps.size() * 1000 + 1000) {
     return Fail(ErrorCode::kCorruptFile, "nearly all steps are missing");
   }
   trace.steps.resize(NumSteps(trace.num_layers) * trace.tokens.size());
-  for (const json& step : *steps) BITTERN_TRY(ReadStep(step, &trace));
+  for (const Json& step : steps.elements()) BITTERN_TRY(ReadStep(step, &trace));
   return trace;
 }
 
@@ -201,7 +195,7 @@ Result<Trace> ReadJson(std::string_view text) {
 
 Result<void> WriteDump(const Trace& trace, const std::filesystem::path& folder) {
   BITTERN_TRY(MakeFolder(folder));
-  json steps = json::array();
+  Json steps = Json::MakeArray();
   bool values = false;
   for (std::size_t step = 0; step < NumSteps(trace.num_layers); ++step) {
     for (std::size_t p = 0; p < trace.tokens.size(); ++p) {
@@ -213,11 +207,11 @@ Result<void> WriteDump(const Trace& trace, const std::filesystem::path& folder) 
     const auto [layer, operation] = PlaceOf(step, trace.num_layers);
     BITTERN_TRY(WriteFile(folder / "values" / FileOf(layer, operation), Npy(trace, step)));
   }
-  const json root = {
+  const Json root = {
       {"trace", kVersion},      {"program", trace.program}, {"precision", trace.precision},
       {"kv", trace.kv},         {"isa", trace.isa},         {"layers", trace.num_layers},
       {"tokens", trace.tokens}, {"steps", std::move(steps)}};
-  return WriteFile(folder / "trace.json", root.dump() + "\n");
+  return WriteFile(folder / "trace.json", root.Dump() + "\n");
 }
 
 Result<Trace> ReadDump(const std::filesystem::path& folder) {

@@ -4,12 +4,11 @@
 #include "trace/page.hpp"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
+
+#include "base/json/json.hpp"
 
 namespace bittern::trace {
 namespace {
-
-using json = nlohmann::json;
 
 constexpr const char* kPageHead = R"(<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -116,18 +115,18 @@ show(data.first ? data.first.position : data.tokens.length - 1);
 </script></body></html>
 )";
 
-json FiniteOrNull(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 /// [operation][layer + 1][position] -> [shade, norm, mean, min, max, zeros]; null where missing.
-json StepsOf(const PageInput& input, double* low, double* high) {
+Json StepsOf(const PageInput& input, double* low, double* high) {
   const Trace& trace = *input.trace;
-  json steps = json::array();
+  Json steps = Json::MakeArray();
   for (std::size_t i = 0; i < kNumOperations; ++i) {
     const auto operation = static_cast<Operation>(i);
-    json layers = json::array();
+    Json layers = Json::MakeArray();
     for (int layer = -1; layer < trace.num_layers; ++layer) {
       const bool outside = operation == Operation::kEmbedding || operation >= Operation::kFinalNorm;
-      json positions = json::array();
+      Json positions = Json::MakeArray();
       for (std::size_t p = 0; p < trace.tokens.size() && (layer < 0) == outside; ++p) {
         const std::size_t step = StepOf(layer, operation, trace.num_layers);
         const Step& own = trace.at(step, p);
@@ -152,10 +151,10 @@ json StepsOf(const PageInput& input, double* low, double* high) {
   return steps;
 }
 
-json StreamOf(const Trace& trace) {
-  json stream = json::array();
+Json StreamOf(const Trace& trace) {
+  Json stream = Json::MakeArray();
   for (std::size_t p = 0; p < trace.tokens.size(); ++p) {
-    json norms = {FiniteOrNull(trace.at(0, p).norm)};
+    Json norms = {FiniteOrNull(trace.at(0, p).norm)};
     for (int layer = 0; layer < trace.num_layers; ++layer) {
       const std::size_t step = StepOf(layer, Operation::kFfnResidual, trace.num_layers);
       norms.push_back(FiniteOrNull(trace.at(step, p).norm));
@@ -165,12 +164,12 @@ json StreamOf(const Trace& trace) {
   return stream;
 }
 
-json LensOf(const PageInput& input) {
-  json lens = json::array();
+Json LensOf(const PageInput& input) {
+  Json lens = Json::MakeArray();
   for (const auto& layer : input.lens) {
-    json positions = json::array();
+    Json positions = Json::MakeArray();
     for (const LensRow& row : layer) {
-      json words = json::array();
+      Json words = Json::MakeArray();
       for (const auto& token : row) {
         words.push_back({input.token_text(token.id), std::exp(static_cast<double>(token.logprob))});
       }
@@ -185,14 +184,14 @@ json LensOf(const PageInput& input) {
 
 std::string HtmlPage(const PageInput& input) {
   const Trace& trace = *input.trace;
-  json tokens = json::array(), operations = json::array();
+  Json tokens = Json::MakeArray(), operations = Json::MakeArray();
   for (const TokenId id : trace.tokens) tokens.push_back(input.token_text(id));
   for (std::size_t i = 0; i < kNumOperations; ++i) {
     operations.push_back(OperationName(static_cast<Operation>(i)));
   }
   double low = 1e9, high = -1e9;
-  json steps = StepsOf(input, &low, &high);
-  json data = {{"title", input.title},
+  Json steps = StepsOf(input, &low, &high);
+  Json data = {{"title", input.title},
                {"verdict", input.comparison == nullptr ? "" : input.comparison->summary},
                {"compared", input.comparison != nullptr},
                {"layers", trace.num_layers},
@@ -209,7 +208,7 @@ std::string HtmlPage(const PageInput& input) {
                      {"operation", OperationName(first.operation)},
                      {"position", first.position}};
   }
-  std::string text = data.dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
+  std::string text = data.DumpAscii();
   for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at)) {
     text.replace(at, 1, "\\u003c");
   }

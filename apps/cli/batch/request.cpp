@@ -7,8 +7,8 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "cli/options/constraint_fields.hpp"
 #include "cli/options/logprobs_json.hpp"
 #include "cli/options/outside_json.hpp"
@@ -18,28 +18,26 @@
 namespace bittern::cli {
 namespace {
 
-using BatchJson = nlohmann::ordered_json;  // a schema's properties keep their order
 using runtime::TokenId;
 
 /// A value as it stands in the file, cut where it is long.
-std::string Shown(const BatchJson& value) {
+std::string Shown(const Json& value) {
   constexpr std::size_t kMost = 60;
-  std::string text = value.dump(-1, ' ', false, BatchJson::error_handler_t::replace);
+  std::string text = value.Dump();
   if (text.size() > kMost) text = text.substr(0, kMost) + "...";
   return text;
 }
 
-tl::unexpected<Error> Wrong(std::string_view field, std::string_view expected,
-                            const BatchJson& found) {
+tl::unexpected<Error> Wrong(std::string_view field, std::string_view expected, const Json& found) {
   return Fail(ErrorCode::kInvalidArgument,
               fmt::format("{}: {} expected, {} found", field, expected, Shown(found)));
 }
 
-Result<void> ReadInteger(std::string_view field, const BatchJson& value, std::int64_t least,
+Result<void> ReadInteger(std::string_view field, const Json& value, std::int64_t least,
                          std::int64_t most, std::int64_t* to) {
   const auto expected = fmt::format("a whole number from {} to {}", least, most);
   double number = 0;
-  if (value.is_number()) number = value.get<double>();
+  if (value.is_number()) number = *value.AsNumber();
   if (!value.is_number() || number != std::floor(number) || number < static_cast<double>(least) ||
       number > static_cast<double>(most)) {
     return Wrong(field, expected, value);
@@ -48,39 +46,39 @@ Result<void> ReadInteger(std::string_view field, const BatchJson& value, std::in
   return {};
 }
 
-Result<void> ReadInt(std::string_view field, const BatchJson& value, int least, int* to) {
+Result<void> ReadInt(std::string_view field, const Json& value, int least, int* to) {
   std::int64_t number = 0;
   BITTERN_TRY(ReadInteger(field, value, least, std::numeric_limits<int>::max(), &number));
   *to = static_cast<int>(number);
   return {};
 }
 
-Result<void> ReadFlag(std::string_view field, const BatchJson& value, bool* to) {
-  if (!value.is_boolean()) return Wrong(field, "true or false", value);
-  *to = value.get<bool>();
+Result<void> ReadFlag(std::string_view field, const Json& value, bool* to) {
+  const auto flag = value.AsBool();
+  if (!flag) return Wrong(field, "true or false", value);
+  *to = *flag;
   return {};
 }
 
-Result<void> ReadStops(std::string_view field, const BatchJson& value,
-                       std::vector<std::string>* to) {
+Result<void> ReadStops(std::string_view field, const Json& value, std::vector<std::string>* to) {
   to->clear();
   if (value.is_null()) return {};
   if (value.is_string()) {
-    to->push_back(value.get<std::string>());
+    to->push_back(value.text());
     return {};
   }
   if (!value.is_array()) return Wrong(field, "a text or a list of texts", value);
-  for (const BatchJson& stop : value) {
+  for (const Json& stop : value.elements()) {
     if (!stop.is_string()) return Wrong(field, "a text or a list of texts", value);
-    to->push_back(stop.get<std::string>());
+    to->push_back(stop.text());
   }
   return {};
 }
 
-Result<std::vector<TokenId>> ReadIds(std::string_view field, const BatchJson& value) {
+Result<std::vector<TokenId>> ReadIds(std::string_view field, const Json& value) {
   std::vector<TokenId> ids;
   if (!value.is_array() || value.empty()) return Wrong(field, "a list of token ids", value);
-  for (const BatchJson& id : value) {
+  for (const Json& id : value.elements()) {
     std::int64_t number = 0;
     BITTERN_TRY(ReadInteger(field, id, 0, std::numeric_limits<TokenId>::max(), &number));
     ids.push_back(static_cast<TokenId>(number));
@@ -89,7 +87,7 @@ Result<std::vector<TokenId>> ReadIds(std::string_view field, const BatchJson& va
 }
 
 /// What the model's chat template makes of the messages.
-Result<std::vector<TokenId>> ReadMessages(std::string_view field, const BatchJson& value,
+Result<std::vector<TokenId>> ReadMessages(std::string_view field, const Json& value,
                                           const BatchDefaults& defaults,
                                           const tokenizer::Tokenizer& tokenizer) {
   if (defaults.chat_prompt == nullptr) {
@@ -99,9 +97,7 @@ Result<std::vector<TokenId>> ReadMessages(std::string_view field, const BatchJso
                             field));
   }
   if (!value.is_array() || value.empty()) return Wrong(field, "a list of messages", value);
-  const std::string text = value.dump(-1, ' ', false, BatchJson::error_handler_t::replace);
-  const auto messages = BITTERN_TRY(formats::Json::Parse(text, {.max_depth = 100}));
-  auto prompt = defaults.chat_prompt->Apply(messages, tokenizer);
+  auto prompt = defaults.chat_prompt->Apply(value, tokenizer);
   if (prompt) return std::move(prompt->ids);
   return tl::unexpected(Within(field, std::move(prompt).error()));
 }
@@ -114,8 +110,8 @@ class LineReader {
     request_.options = defaults.generate;
   }
 
-  Result<runtime::Request> Read(const BatchJson& object) {
-    for (const auto& [field, value] : object.items()) BITTERN_TRY(Field(field, value));
+  Result<runtime::Request> Read(const Json& object) {
+    for (const auto& [field, value] : object.members()) BITTERN_TRY(Field(field, value));
     if (!prompt_) {
       return Fail(ErrorCode::kInvalidArgument,
                   "one of \"prompt\", \"prompt_ids\", \"messages\" expected, none found");
@@ -128,7 +124,7 @@ class LineReader {
   }
 
  private:
-  Result<void> Field(const std::string& field, const BatchJson& value) {
+  Result<void> Field(const std::string& field, const Json& value) {
     runtime::GenerateOptions& options = request_.options;
     if (field == "prompt" || field == "prompt_ids" || field == "messages") {
       return Prompt(field, value);
@@ -140,13 +136,12 @@ class LineReader {
     if (field == "ignore_eos") return ReadFlag(field, value, &options.ignore_eos);
     if (field == "id" || field == "custom_id" || field == "model") return {};
     if (BITTERN_TRY(ReadConstraintField(field, value, &options))) return {};
-    if (BITTERN_TRY(ReadSamplingField(field, nlohmann::json(value), tokenizer_, &options)))
-      return {};
+    if (BITTERN_TRY(ReadSamplingField(field, Json(value), tokenizer_, &options))) return {};
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("\"{}\" is not a field that batch knows", field));
   }
 
-  Result<void> Prompt(const std::string& field, const BatchJson& value) {
+  Result<void> Prompt(const std::string& field, const Json& value) {
     if (prompt_) {
       return Fail(ErrorCode::kInvalidArgument,
                   fmt::format("{}: one prompt expected, two found", field));
@@ -156,8 +151,7 @@ class LineReader {
     } else if (field == "messages") {
       prompt_ = BITTERN_TRY(ReadMessages(field, value, defaults_, tokenizer_));
     } else if (value.is_string()) {
-      prompt_ =
-          tokenizer_.Encode(value.get<std::string>(), {.parse_special = defaults_.parse_special});
+      prompt_ = tokenizer_.Encode(value.text(), {.parse_special = defaults_.parse_special});
     } else {
       return Wrong(field, "a text or a list of token ids", value);
     }
@@ -171,19 +165,17 @@ class LineReader {
 };
 
 /// The part of a line that holds the request; null if the line is no object.
-const BatchJson* BodyOf(const BatchJson& line) {
+const Json* BodyOf(const Json& line) {
   if (!line.is_object()) return nullptr;
-  const auto body = line.find("body");
-  return body != line.end() && body->is_object() ? &*body : &line;
+  const Json* body = line.Find("body");
+  return body != nullptr && body->is_object() ? body : &line;
 }
 
-std::string IdOf(const BatchJson& line, std::size_t number) {
+std::string IdOf(const Json& line, std::size_t number) {
   if (line.is_object()) {
     for (const char* const field : {"custom_id", "id"}) {
-      const auto id = line.find(field);
-      if (id == line.end()) continue;
-      if (id->is_string()) return id->get<std::string>();
-      return id->dump(-1, ' ', false, BatchJson::error_handler_t::replace);
+      const Json* id = line.Find(field);
+      if (id != nullptr) return id->is_string() ? id->text() : id->Dump();
     }
   }
   return std::to_string(number);
@@ -194,12 +186,12 @@ std::string IdOf(const BatchJson& line, std::size_t number) {
 BatchLine ReadBatchLine(std::string_view line, std::size_t number, const BatchDefaults& defaults,
                         const tokenizer::Tokenizer& tokenizer) {
   const auto parsed = ParseOutsideJson(line);
-  BatchLine read{IdOf(parsed ? *parsed : BatchJson(), number), runtime::Request{}};
+  BatchLine read{IdOf(parsed ? *parsed : Json(), number), runtime::Request{}};
   if (!parsed) {
     read.request = tl::unexpected(Within("the line", parsed.error()));
     return read;
   }
-  const BatchJson* const body = BodyOf(*parsed);
+  const Json* const body = BodyOf(*parsed);
   if (body == nullptr) {
     read.request = Fail(ErrorCode::kInvalidArgument, "a JSON object expected, another value found");
     return read;
@@ -211,14 +203,11 @@ BatchLine ReadBatchLine(std::string_view line, std::size_t number, const BatchDe
 std::optional<BatchResultName> NameOfBatchResult(std::string_view line) {
   const auto parsed = ParseOutsideJson(line);
   if (!parsed || !parsed->is_object()) return std::nullopt;
-  const auto id = parsed->find("id");
+  const Json* id = parsed->Find("id");
   const bool is_result = parsed->contains("error") || parsed->contains("finish_reason");
-  if (id == parsed->end() || !id->is_string() || !is_result) return std::nullopt;
-  BatchResultName name{.id = id->get<std::string>()};
-  const auto number = parsed->find("line");
-  if (number != parsed->end() && number->is_number_unsigned()) {
-    name.number = number->get<std::size_t>();
-  }
+  if (id == nullptr || !id->is_string() || !is_result) return std::nullopt;
+  BatchResultName name{.id = id->text()};
+  if (const auto number = (*parsed)["line"].AsUint()) name.number = *number;
   return name;
 }
 
@@ -231,7 +220,7 @@ std::string WriteBatchLine(const BatchResultName& name, std::size_t prompt_token
                            bool with_logprobs, const Result<runtime::GenerateResult>& result,
                            const tokenizer::Tokenizer& tokenizer,
                            const runtime::SequenceTimings* timings) {
-  nlohmann::ordered_json line = {{"id", name.id}};
+  Json line = {{"id", name.id}};
   if (name.number) line["line"] = *name.number;
   if (!result) {
     line["error"] = WordError(result.error());
@@ -249,7 +238,7 @@ std::string WriteBatchLine(const BatchResultName& name, std::size_t prompt_token
                        {"prompt_ms", 1000 * timings->prompt_s},
                        {"predicted_ms", 1000 * timings->predicted_s}};
   }
-  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  return line.Dump() + '\n';
 }
 
 }  // namespace bittern::cli

@@ -4,14 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "cli/bench/bench_analysis.hpp"
 
 namespace bittern::cli {
 namespace {
-
-using ExtraJson = nlohmann::ordered_json;
 
 constexpr const char* kNoMeter =
     "energy: not measured; no counter that may be read (/sys/class/powercap/*rapl*/energy_uj)\n";
@@ -142,14 +139,14 @@ std::string Prices(double per_hour, const std::vector<BenchResult>& results) {
   return text;
 }
 
-ExtraJson ExplainJson(const BenchSubject& subject, const std::vector<BenchResult>& results) {
+Json ExplainJson(const BenchSubject& subject, const std::vector<BenchResult>& results) {
   const BenchResult& result = results.back();
-  ExtraJson json = {{"layout", subject.layout},
-                    {"layout_reason", subject.layout_reason},
-                    {"matrix_kernel", subject.matrix_kernel},
-                    {"float_kernel", subject.float_kernel},
-                    {"sparse_kernel", subject.sparse_kernel},
-                    {"screen_kernel", subject.screen_kernel}};
+  Json json = {{"layout", subject.layout},
+               {"layout_reason", subject.layout_reason},
+               {"matrix_kernel", subject.matrix_kernel},
+               {"float_kernel", subject.float_kernel},
+               {"sparse_kernel", subject.sparse_kernel},
+               {"screen_kernel", subject.screen_kernel}};
   if (result.machine.has_value()) {
     json["read_bandwidth"] = result.machine->read_bandwidth;
     json["int8_rate"] = result.machine->int8_rate;
@@ -170,7 +167,7 @@ ExtraJson ExplainJson(const BenchSubject& subject, const std::vector<BenchResult
     json["roof_fraction"] = roof->fraction;
   }
   const auto joules = JoulesPerToken(result);
-  json["joules_per_token"] = joules.has_value() ? ExtraJson(*joules) : ExtraJson(nullptr);
+  json["joules_per_token"] = joules.has_value() ? Json(*joules) : Json(nullptr);
   json["advice"] = Advice(subject, {result});
   return json;
 }
@@ -188,7 +185,7 @@ std::string ExtrasText(const BenchSubject& subject, const BenchExtras& extras,
 }
 
 void AddExtras(const BenchSubject& subject, const BenchExtras& extras,
-               const std::vector<BenchResult>& results, nlohmann::ordered_json* row) {
+               const std::vector<BenchResult>& results, Json* row) {
   const BenchResult& result = results.back();
   if (extras.matrix) {
     const BenchResult& first = FirstOfTest(results, result);

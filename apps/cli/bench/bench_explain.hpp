@@ -2,10 +2,10 @@
 // The extras of `bittern bench` as text and as JSON: --explain, --matrix, --cost.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "cli/bench/bench_report.hpp"
 
 namespace bittern::cli {
@@ -17,6 +17,6 @@ namespace bittern::cli {
 /// Adds the fields of the last of `results`: `explain`, `scaling`, `price_per_million_tokens`,
 /// `joules_per_token` (docs/cli.md).
 void AddExtras(const BenchSubject& subject, const BenchExtras& extras,
-               const std::vector<BenchResult>& results, nlohmann::ordered_json* row);
+               const std::vector<BenchResult>& results, Json* row);
 
 }  // namespace bittern::cli

@@ -6,16 +6,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json/json.hpp"
 #include "cli/bench/bench_analysis.hpp"
 #include "cli/bench/bench_explain.hpp"
 
 namespace bittern::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Statistics {
   double mean = 0, deviation = 0;
@@ -113,9 +111,7 @@ Json FieldsAndSamples(const BenchSubject& subject, const BenchResult& result) {
   return json;
 }
 
-std::string Dump(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
+std::string Dump(const Json& json, int indent) { return json.Dump(indent); }
 
 /// `json` is one array, `jsonl` one line per test.
 class JsonReport : public BenchReport {
@@ -147,22 +143,22 @@ class CsvReport : public BenchReport {
   explicit CsvReport(BenchSubject subject) : subject_(std::move(subject)) {}
 
   std::string Begin() override {
-    const Json fields = Fields(subject_, {});  // items() views into it
+    const Json fields = Fields(subject_, {});
     std::vector<std::string> names;
-    for (const auto& field : fields.items()) names.push_back(field.key());
+    for (const auto& field : fields.members()) names.push_back(field.key);
     return fmt::format("{}\n", fmt::join(names, ","));
   }
   std::string Row(const BenchResult& result) override {
     const Json fields = Fields(subject_, result);
     std::vector<std::string> values;
-    for (const auto& field : fields.items()) values.push_back(Quote(field.value()));
+    for (const auto& field : fields.members()) values.push_back(Quote(field.value));
     return fmt::format("{}\n", fmt::join(values, ","));
   }
 
  private:
   static std::string Quote(const Json& value) {
     std::string quoted;
-    for (const char c : value.is_string() ? value.get<std::string>() : value.dump()) {
+    for (const char c : value.is_string() ? value.text() : value.Dump()) {
       quoted.append(c == '"' ? 2 : 1, c);
     }
     return fmt::format("\"{}\"", quoted);

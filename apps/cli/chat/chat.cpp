@@ -46,8 +46,8 @@ std::string TemplateOfAffixes(const std::string& prefix, const std::string& suff
       literal(prefix), literal(suffix));
 }
 
-Result<formats::Json> ReadTemplateNames(const std::string& text) {
-  auto names = formats::Json::Parse(text, {.max_depth = 100});
+Result<Json> ReadTemplateNames(const std::string& text) {
+  auto names = Json::Parse(text, {.max_depth = 100});
   if (names.has_value() && names->AsObject() != nullptr) return names;
   return Fail(
       ErrorCode::kInvalidArgument,

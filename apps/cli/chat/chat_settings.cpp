@@ -18,8 +18,6 @@
 namespace bittern::cli {
 namespace {
 
-using SettingJson = nlohmann::json;
-
 struct SettingName {
   std::string_view name, other;
 };
@@ -76,7 +74,7 @@ tl::unexpected<Error> UnknownSetting(std::string_view name,
                                      const runtime::GenerateOptions& options) {
   std::vector<std::string> names;
   const auto all = ChatSettingsOf(options);
-  for (const auto& [known, value] : all.items()) names.push_back(known);
+  for (const auto& [known, value] : all.members()) names.push_back(known);
   for (const std::string_view known : kConstraintNames) names.emplace_back(known);
   const std::string closest = ClosestName(std::string(name), names);
   return Fail(ErrorCode::kInvalidArgument,
@@ -84,27 +82,28 @@ tl::unexpected<Error> UnknownSetting(std::string_view name,
                           closest.empty() ? "" : fmt::format("; did you mean {}?", closest)));
 }
 
-Result<void> ReadStops(const SettingJson& value, std::vector<std::string>* stops) {
+Result<void> ReadStops(const Json& value, std::vector<std::string>* stops) {
   std::vector<std::string> texts;
-  for (const SettingJson& text : value.is_array() ? value : SettingJson::array({value})) {
-    if (!text.is_string() || text.get_ref<const std::string&>().empty()) {
+  const Json list = value.is_array() ? value : Json::MakeArray({value});
+  for (const Json& text : list.elements()) {
+    if (text.text().empty()) {
       return Fail(ErrorCode::kInvalidArgument, "stop: a text or a list of texts expected");
     }
-    texts.push_back(text.get<std::string>());
+    texts.push_back(text.text());
   }
   *stops = std::move(texts);
   return {};
 }
 
 /// What is not in a `batch` line's sampler; false if the name is none of these.
-Result<bool> ReadOwnSetting(std::string_view name, const SettingJson& value,
+Result<bool> ReadOwnSetting(std::string_view name, const Json& value,
                             runtime::GenerateOptions* options) {
   if (name == "stop") {
     BITTERN_TRY(ReadStops(value, &options->stops));
     return true;
   }
   if (name == "n_predict") {
-    const double number = value.is_number() ? value.get<double>() : -3;
+    const double number = value.AsNumber().value_or(-3);
     if (number < -2 || number > std::numeric_limits<int>::max() || number != std::floor(number)) {
       return Fail(ErrorCode::kInvalidArgument,
                   "n_predict: a whole number from -1 (until the reply ends) expected");
@@ -113,10 +112,9 @@ Result<bool> ReadOwnSetting(std::string_view name, const SettingJson& value,
     return true;
   }
   if (name == "ignore_eos") {
-    if (!value.is_boolean()) {
-      return Fail(ErrorCode::kInvalidArgument, "ignore_eos: true or false expected");
-    }
-    options->ignore_eos = value.get<bool>();
+    const auto flag = value.AsBool();
+    if (!flag) return Fail(ErrorCode::kInvalidArgument, "ignore_eos: true or false expected");
+    options->ignore_eos = *flag;
     return true;
   }
   if (!IsConstraint(name)) return false;
@@ -129,12 +127,12 @@ Result<bool> ReadOwnSetting(std::string_view name, const SettingJson& value,
 
 }  // namespace
 
-nlohmann::ordered_json ChatSettingsOf(const runtime::GenerateOptions& options) {
-  nlohmann::ordered_json settings = {{"n_predict", options.max_tokens},
-                                     {"stop", options.stops},
-                                     {"ignore_eos", options.ignore_eos},
-                                     {"stop_on_loop", options.stop_on_loop}};
-  settings.update(SamplingFieldsOf(options.sampler));
+Json ChatSettingsOf(const runtime::GenerateOptions& options) {
+  Json settings = {{"n_predict", options.max_tokens},
+                   {"stop", options.stops},
+                   {"ignore_eos", options.ignore_eos},
+                   {"stop_on_loop", options.stop_on_loop}};
+  settings.Update(SamplingFieldsOf(options.sampler));
   if (!options.constraint) return settings;
   const std::string& text = options.constraint->text;
   switch (options.constraint->kind) {
@@ -145,7 +143,7 @@ nlohmann::ordered_json ChatSettingsOf(const runtime::GenerateOptions& options) {
       settings["regex"] = text;
       break;
     case grammar::ConstraintKind::kJsonSchema:
-      settings["json_schema"] = nlohmann::ordered_json::parse(text, nullptr, false);
+      settings["json_schema"] = Json::Parse(text, {.max_depth = 100}).value_or(Json());
       break;
     case grammar::ConstraintKind::kJsonObject:
       settings["response_format"] = {{"type", "json_object"}};
@@ -156,7 +154,7 @@ nlohmann::ordered_json ChatSettingsOf(const runtime::GenerateOptions& options) {
   return settings;
 }
 
-Result<void> ReadChatSetting(std::string_view name, const nlohmann::json& value,
+Result<void> ReadChatSetting(std::string_view name, const Json& value,
                              const tokenizer::Tokenizer& tokenizer,
                              runtime::GenerateOptions* options) {
   for (const SettingName& row : kShortNames) {
@@ -176,19 +174,19 @@ Result<void> ReadChatSetting(std::string_view name, const nlohmann::json& value,
   return {};
 }
 
-Result<void> TakeSavedSettings(const nlohmann::ordered_json& settings, const CLI::App& command,
+Result<void> TakeSavedSettings(const Json& settings, const CLI::App& command,
                                const tokenizer::Tokenizer& tokenizer,
                                runtime::GenerateOptions* options) {
-  for (const auto& [name, value] : settings.items()) {
+  for (const auto& [name, value] : settings.members()) {
     if (IsGivenSetting(command, name)) continue;
-    BITTERN_TRY(ReadChatSetting(name, nlohmann::json(value), tokenizer, options));
+    BITTERN_TRY(ReadChatSetting(name, Json(value), tokenizer, options));
   }
   return {};
 }
 
-nlohmann::json TypedValue(std::string_view typed) {
+Json TypedValue(std::string_view typed) {
   const auto value = ParseOutsideJson(typed);
-  return value ? nlohmann::json(*value) : nlohmann::json(typed);
+  return value ? Json(*value) : Json(typed);
 }
 
 }  // namespace bittern::cli

@@ -4,32 +4,31 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "runtime/generate_options.hpp"
 
 namespace bittern::cli {
 
 /// All settings as one object: "n_predict", "temperature", ... as ReadChatSetting takes them.
-[[nodiscard]] nlohmann::ordered_json ChatSettingsOf(const runtime::GenerateOptions& options);
+[[nodiscard]] Json ChatSettingsOf(const runtime::GenerateOptions& options);
 
 /// Takes one setting. Errors kInvalidArgument: an unknown name, with the closest one; a wrong
 /// value. Then nothing has changed.
-[[nodiscard]] Result<void> ReadChatSetting(std::string_view name, const nlohmann::json& value,
+[[nodiscard]] Result<void> ReadChatSetting(std::string_view name, const Json& value,
                                            const tokenizer::Tokenizer& tokenizer,
                                            runtime::GenerateOptions* options);
 
 /// Takes the settings of a saved conversation, but for those whose flags are on the command line.
 /// Errors as ReadChatSetting.
-[[nodiscard]] Result<void> TakeSavedSettings(const nlohmann::ordered_json& settings,
-                                             const CLI::App& command,
+[[nodiscard]] Result<void> TakeSavedSettings(const Json& settings, const CLI::App& command,
                                              const tokenizer::Tokenizer& tokenizer,
                                              runtime::GenerateOptions* options);
 
 /// A value as a user types it after /set: JSON, else a text. `top_k 20`, `stop ["."]`.
-[[nodiscard]] nlohmann::json TypedValue(std::string_view typed);
+[[nodiscard]] Json TypedValue(std::string_view typed);
 
 }  // namespace bittern::cli

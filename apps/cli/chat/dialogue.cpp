@@ -9,6 +9,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "cli/chat/chat_settings.hpp"
 #include "cli/chat/reply_screen.hpp"
 #include "cli/commands.hpp"
@@ -16,26 +18,25 @@
 #include "cli/options/logprobs_json.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::cli {
 namespace {
 
 std::string ReplyJson(std::string_view user, const runtime::GenerateResult& reply,
                       bool with_logprobs, const runtime::Session& session) {
-  nlohmann::ordered_json json = {{"user", user},
-                                 {"text", reply.text},
-                                 {"ids", reply.ids},
-                                 {"finish_reason", runtime::FinishReasonName(reply.finish)},
-                                 {"seed", reply.seed},
-                                 {"n_past", session.tokens().size()},
-                                 {"draft_n", reply.drafted},
-                                 {"draft_n_accepted", reply.accepted},
-                                 {"forced_n", reply.forced}};
+  Json json = {{"user", user},
+               {"text", reply.text},
+               {"ids", reply.ids},
+               {"finish_reason", runtime::FinishReasonName(reply.finish)},
+               {"seed", reply.seed},
+               {"n_past", session.tokens().size()},
+               {"draft_n", reply.drafted},
+               {"draft_n_accepted", reply.accepted},
+               {"forced_n", reply.forced}};
   if (with_logprobs) {
     json["logprobs"] = LogprobsJson(reply.logprobs, session.model().tokenizer);
   }
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  return json.Dump() + '\n';
 }
 
 std::string NameOfModel(const runtime::Chat& chat) {
@@ -152,11 +153,11 @@ void Dialogue::Say(std::string_view text) const {
 
 void Dialogue::Banner() const {
   const bool built_in = chat_.session().model().model.checkpoint().path().starts_with("built-in");
-  PrintError("{}{} - /help lists the commands.\n", formats::Printable(NameOfModel(chat_)),
+  PrintError("{}{} - /help lists the commands.\n", Printable(NameOfModel(chat_)),
              built_in ? ", the small built-in model" : "");
   if (!chat_.turns().empty()) {
     PrintError("{} turns resumed; the last one was: {}\n", chat_.turns().size(),
-               formats::Printable(chat_.turns().back().user, 60));
+               Printable(chat_.turns().back().user, 60));
     return;
   }
   PrintError("{}\n", built_in

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <string>
 
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "cli/chat/chat_settings.hpp"
 #include "cli/chat/dialogue.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/terminal.hpp"
-#include "formats/display.hpp"
 #include "grammar/constraint.hpp"
 
 namespace bittern::cli {
@@ -41,7 +42,7 @@ struct ChatCommands {
   static Result<Handled> Undo(Dialogue& d, const std::string&) {
     const auto turn = BITTERN_TRY(d.chat_.Undo());
     d.retries_ = 0;
-    PrintError("notice: forgotten: {}; turns left: {}\n", formats::Quoted(turn.user, 60),
+    PrintError("notice: forgotten: {}; turns left: {}\n", Quoted(turn.user, 60),
                d.chat_.turns().size());
     return Handled::kDone;
   }
@@ -69,7 +70,7 @@ struct ChatCommands {
   static Result<Handled> System(Dialogue& d, const std::string& text) {
     if (text.empty()) {
       PrintError("{}\n", d.chat_.system().empty() ? "There is no system prompt."
-                                                  : formats::Printable(d.chat_.system(), 4000));
+                                                  : Printable(d.chat_.system(), 4000));
       return Handled::kDone;
     }
     BITTERN_TRY(d.chat_.SetSystem(text == "off" ? "" : text));
@@ -87,8 +88,7 @@ struct ChatCommands {
     BITTERN_TRY(CheckChatFile(path));
     BITTERN_TRY(WriteSavedChatFile(path, d.Saved()));
     d.file_ = path;
-    PrintError("notice: {} turns saved to {}\n", d.chat_.turns().size(),
-               formats::Printable(path, 300));
+    PrintError("notice: {} turns saved to {}\n", d.chat_.turns().size(), Printable(path, 300));
     return Handled::kDone;
   }
   static Result<Handled> Load(Dialogue& d, const std::string& given) {
@@ -96,16 +96,14 @@ struct ChatCommands {
     BITTERN_TRY(d.Resume(path));
     d.told_of_drop_ = false;
     d.retries_ = 0;
-    PrintError("notice: {} turns loaded from {}\n", d.chat_.turns().size(),
-               formats::Printable(path, 300));
+    PrintError("notice: {} turns loaded from {}\n", d.chat_.turns().size(), Printable(path, 300));
     return Handled::kDone;
   }
   static Result<Handled> Set(Dialogue& d, const std::string& text) {
     if (text.empty()) {
       const auto settings = ChatSettingsOf(d.generate_);
-      for (const auto& [name, value] : settings.items()) {
-        PrintError("{} {}\n", name,
-                   value.dump(-1, ' ', false, decltype(settings)::error_handler_t::replace));
+      for (const auto& [name, value] : settings.members()) {
+        PrintError("{} {}\n", name, value.Dump());
       }
       return Handled::kDone;
     }
@@ -114,11 +112,11 @@ struct ChatCommands {
     const std::size_t value = text.find_first_not_of(" =", end);
     if (value == std::string::npos) {
       const auto settings = ChatSettingsOf(d.generate_);
-      const auto known = settings.find(name);
-      if (known == settings.end()) {
+      const auto* known = settings.Find(name);
+      if (known == nullptr) {
         return Fail(ErrorCode::kInvalidArgument, "a name and a value expected: /set top_k 20");
       }
-      PrintError("{} {}\n", name, known->dump());
+      PrintError("{} {}\n", name, known->Dump());
       return Handled::kDone;
     }
     BITTERN_TRY(ReadChatSetting(name, TypedValue(text.substr(value)),
@@ -169,7 +167,7 @@ struct ChatCommands {
     std::string shown;
     for (const runtime::TokenId id : ids) {
       shown += fmt::format("{}{} {}", shown.empty() ? "" : "  ", id,
-                           formats::Quoted(tokenizer.TokenBytes(id, true), 40));
+                           Quoted(tokenizer.TokenBytes(id, true), 40));
     }
     PrintError("{} tokens{}{}\n", ids.size(), ids.empty() ? "" : ": ", shown);
     return Handled::kDone;
@@ -256,8 +254,7 @@ Dialogue::Handled Dialogue::RunCommand(const std::string& line) {
   if (row != nullptr) {
     PrintError("{} takes nothing behind it.\n", line.substr(0, end));
   } else {
-    PrintError("Unknown command {}. /help lists the commands.\n",
-               formats::Printable(line.substr(0, end)));
+    PrintError("Unknown command {}. /help lists the commands.\n", Printable(line.substr(0, end)));
   }
   return Handled::kDone;
 }

@@ -8,57 +8,54 @@
 
 #include "base/files/atomic_file.hpp"
 #include "base/files/mapped_file.hpp"
+#include "base/text/display.hpp"
 #include "base/utf8.hpp"
 #include "cli/options/outside_json.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::cli {
 namespace {
-
-using ChatJson = nlohmann::ordered_json;
 
 constexpr int kSavedVersion = 1;
 constexpr std::size_t kMostSavedBytes = std::size_t{256} << 20;
 
 tl::unexpected<Error> WrongMember(std::string_view where, std::string_view expected,
-                                  const ChatJson& found) {
-  const std::string text = found.dump(-1, ' ', false, ChatJson::error_handler_t::replace);
-  return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: {} expected, {} found", where, expected,
-                                                       formats::Printable(text, 60)));
+                                  const Json& found) {
+  const std::string text = found.Dump();
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: {} expected, {} found", where, expected, Printable(text, 60)));
 }
 
 /// The member, or null where it is missing.
-const ChatJson& MemberOf(const ChatJson& object, const char* key) {
-  static const ChatJson kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
+const Json& MemberOf(const Json& object, const char* key) {
+  static const Json kNull;
+  const Json* found = object.Find(key);
+  return found == nullptr ? kNull : *found;
 }
 
 /// A text; a missing one is an error where it is `needed`, else empty.
-Result<std::string> TextOf(const ChatJson& object, const char* key, const std::string& where,
+Result<std::string> TextOf(const Json& object, const char* key, const std::string& where,
                            bool needed) {
-  const ChatJson& value = MemberOf(object, key);
+  const Json& value = MemberOf(object, key);
   if (value.is_null() && !needed) return std::string();
   if (!value.is_string()) return WrongMember(where + key, "a text", value);
-  return value.get<std::string>();
+  return value.text();
 }
 
-Result<std::vector<runtime::TokenId>> IdsOf(const ChatJson& message, const std::string& where) {
-  const ChatJson& list = MemberOf(message, "ids");
+Result<std::vector<runtime::TokenId>> IdsOf(const Json& message, const std::string& where) {
+  const Json& list = MemberOf(message, "ids");
   std::vector<runtime::TokenId> ids;
   if (list.is_null()) return ids;
   if (!list.is_array()) return WrongMember(where + "ids", "a list of token ids", list);
-  for (const ChatJson& id : list) {
+  for (const Json& id : list.elements()) {
     constexpr auto kMost = std::uint64_t{std::numeric_limits<runtime::TokenId>::max()};
-    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > kMost) {
-      return WrongMember(where + "ids", "token ids", id);
-    }
-    ids.push_back(static_cast<runtime::TokenId>(id.get<std::uint64_t>()));
+    const auto number = id.AsUint();
+    if (!number || *number > kMost) return WrongMember(where + "ids", "token ids", id);
+    ids.push_back(static_cast<runtime::TokenId>(*number));
   }
   return ids;
 }
 
-Result<runtime::GenerateResult> ReplyOf(const ChatJson& message, const std::string& where) {
+Result<runtime::GenerateResult> ReplyOf(const Json& message, const std::string& where) {
   runtime::GenerateResult reply{.ids = {},
                                 .text = BITTERN_TRY(TextOf(message, "content", where, true)),
                                 .finish = runtime::FinishReason::kEndOfText};
@@ -68,20 +65,18 @@ Result<runtime::GenerateResult> ReplyOf(const ChatJson& message, const std::stri
     const auto reason = static_cast<runtime::FinishReason>(i);
     if (runtime::FinishReasonName(reason) == finish) reply.finish = reason;
   }
-  const ChatJson& seed = MemberOf(message, "seed");
-  if (seed.is_number_unsigned()) {
-    reply.seed = static_cast<std::uint32_t>(seed.get<std::uint64_t>());
-  }
+  const Json& seed = MemberOf(message, "seed");
+  if (const auto number = seed.AsUint()) reply.seed = static_cast<std::uint32_t>(*number);
   return reply;
 }
 
 /// The system turn, if any, then user and assistant in turn; a last user without a reply is left
 /// out, as after a reply that failed.
-Result<void> ReadMessages(const ChatJson& messages, SavedChat* chat) {
+Result<void> ReadMessages(const Json& messages, SavedChat* chat) {
   if (!messages.is_array()) return WrongMember("messages", "a list", messages);
   std::optional<std::string> user;
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    const ChatJson& message = messages[i];
+    const Json& message = messages[i];
     const std::string where = fmt::format("messages[{}].", i);
     if (!message.is_object()) {
       return WrongMember(fmt::format("messages[{}]", i), "an object", message);
@@ -99,7 +94,7 @@ Result<void> ReadMessages(const ChatJson& messages, SavedChat* chat) {
       const char* expected = user     ? "\"assistant\""
                              : i == 0 ? "\"system\" or \"user\""
                                       : "\"user\"";
-      return WrongMember(where + "role", expected, ChatJson(role));
+      return WrongMember(where + "role", expected, Json(role));
     }
   }
   return {};
@@ -108,7 +103,7 @@ Result<void> ReadMessages(const ChatJson& messages, SavedChat* chat) {
 }  // namespace
 
 std::string WriteSavedChat(const SavedChat& chat) {
-  ChatJson messages = ChatJson::array();
+  Json messages = Json::MakeArray();
   if (!chat.system.empty()) messages.push_back({{"role", "system"}, {"content", chat.system}});
   for (const runtime::ChatTurn& turn : chat.turns) {
     messages.push_back({{"role", "user"}, {"content", turn.user}});
@@ -118,16 +113,13 @@ std::string WriteSavedChat(const SavedChat& chat) {
                         {"finish_reason", runtime::FinishReasonName(turn.reply.finish)},
                         {"seed", turn.reply.seed}});
   }
-  const auto dump = [](const ChatJson& json) {
-    return json.dump(-1, ' ', false, ChatJson::error_handler_t::replace);
-  };
   // One line a message. Indented, each id of a reply would take a line of its own.
   std::string text = fmt::format(
       "{{\"bittern_chat\": {},\n \"model\": {},\n \"settings\": {},\n "
       "\"messages\": [",
-      kSavedVersion, dump(ChatJson(chat.model)), dump(chat.settings));
+      kSavedVersion, Json(chat.model).Dump(), chat.settings.Dump());
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    text += fmt::format("{}\n  {}", i == 0 ? "" : ",", dump(messages[i]));
+    text += fmt::format("{}\n  {}", i == 0 ? "" : ",", messages[i].Dump());
   }
   return text + "\n ]}\n";
 }
@@ -137,15 +129,15 @@ Result<SavedChat> ReadSavedChat(std::string_view text) {
   if (!parsed) {
     return tl::unexpected(Within("a conversation that /save has written expected", parsed.error()));
   }
-  const ChatJson& json = *parsed;
+  const Json& json = *parsed;
   if (!json.is_object()) return WrongMember("the file", "an object", json);
-  const ChatJson& version = MemberOf(json, "bittern_chat");
-  if (version != kSavedVersion) {
+  const Json& version = MemberOf(json, "bittern_chat");
+  if (version != Json(kSavedVersion)) {
     return WrongMember("bittern_chat", fmt::format("version {}", kSavedVersion), version);
   }
   SavedChat chat;
   chat.model = BITTERN_TRY(TextOf(json, "model", "", false));
-  const ChatJson& settings = MemberOf(json, "settings");
+  const Json& settings = MemberOf(json, "settings");
   if (!settings.is_null()) {
     if (!settings.is_object()) return WrongMember("settings", "an object", settings);
     chat.settings = settings;

@@ -4,11 +4,11 @@
 // needs to go on with the same bytes on another machine. Files are hostile.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "runtime/chat/chat.hpp"
 
@@ -18,7 +18,7 @@ struct SavedChat {
   std::string model = {};  ///< its name, for messages; not checked
   std::string system = {};
   std::vector<runtime::ChatTurn> turns = {};  ///< without ids where the file has none
-  nlohmann::ordered_json settings = nlohmann::ordered_json::object();
+  Json settings = Json::MakeObject();
 };
 
 /// The text of a file. REQUIRES: texts are UTF-8.

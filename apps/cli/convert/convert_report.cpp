@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "cli/options/wording.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -30,7 +29,7 @@ std::string ProofText(const formats::Proof& proof) {
       fmt::format("proof: {} of {} other tensors equal", proof.plain_equal, proof.plain_tensors);
   if (proof.largest_plain_error > 0) {
     text += fmt::format("; largest error {:.2e} of a row's largest magnitude ({})",
-                        proof.largest_plain_error, formats::Printable(proof.largest_plain_name));
+                        proof.largest_plain_error, Printable(proof.largest_plain_name));
   }
   text += fmt::format("\nproof: codes hash {}\n", proof.codes_hash_in);
   if (proof.codes_hash_out != proof.codes_hash_in) {
@@ -38,8 +37,6 @@ std::string ProofText(const formats::Proof& proof) {
   }
   return text;
 }
-
-using Json = nlohmann::ordered_json;
 
 Json ScalesJson(const formats::ScaleCounts& scales) {
   return {{"exact", scales.exact},
@@ -75,9 +72,7 @@ std::string ConvertText(const ConvertSummary& summary) {
                                  report.kind, Megabytes(report.bytes_written), summary.seconds);
   text += fmt::format("{}: {} weights in {} tensors; scales: {}", summary.target,
                       report.ternary_weights, report.ternary_tensors, ScalesText(report.scales));
-  text += report.worst_scale.empty()
-              ? "\n"
-              : fmt::format(" ({})\n", formats::Printable(report.worst_scale));
+  text += report.worst_scale.empty() ? "\n" : fmt::format(" ({})\n", Printable(report.worst_scale));
   for (const std::string& note : report.notes) text += fmt::format("note: {}\n", note);
   if (report.proof) text += ProofText(*report.proof);
   return text;
@@ -98,7 +93,7 @@ std::string ConvertJson(const ConvertSummary& summary) {
                {"other_tensors", report.plain_tensors},
                {"scales", ScalesJson(report.scales)},
                {"notes", report.notes}};
-  Json decisions = Json::array();
+  Json decisions = Json::MakeArray();
   for (const Decision& decision : report.decisions) {
     decisions.push_back({{"subject", decision.subject},
                          {"choice", decision.choice},
@@ -107,7 +102,7 @@ std::string ConvertJson(const ConvertSummary& summary) {
   }
   json["decisions"] = std::move(decisions);
   if (report.proof) json["proof"] = ProofJson(*report.proof);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.Dump() + "\n";
 }
 
 }  // namespace bittern::cli

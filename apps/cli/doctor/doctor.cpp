@@ -5,20 +5,20 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/doctor/doctor_report.hpp"
+#include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
-#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "doctor/diagnose.hpp"
 #include "doctor/likeness.hpp"
 #include "doctor/page.hpp"
-#include "formats/display.hpp"
 #include "formats/source_files.hpp"
 #include "selftest/known_models.hpp"
 
@@ -74,15 +74,15 @@ int ExitCodeOf(doctor::Verdict verdict) {
   return kExitRuntime;
 }
 
-nlohmann::ordered_json UnlikeJson(const std::vector<doctor::Unlike>& unlike) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+Json UnlikeJson(const std::vector<doctor::Unlike>& unlike) {
+  Json list = Json::MakeArray();
   for (const doctor::Unlike& one : unlike) list.push_back({{"name", one.name}, {"what", one.what}});
   return list;
 }
 
-nlohmann::ordered_json DoctorJson(const Outcome& found) {
-  nlohmann::ordered_json object = {{"path", found.path}};
-  object.update(DiagnosisJson(found.diagnosis));
+Json DoctorJson(const Outcome& found) {
+  Json object = {{"path", found.path}};
+  object.Update(DiagnosisJson(found.diagnosis));
   if (found.likeness) {
     const doctor::Likeness& likeness = *found.likeness;
     object["like"] = {{"path", likeness.path},
@@ -107,7 +107,7 @@ std::string LikenessText(const doctor::Likeness& likeness) {
   std::string text = fmt::format("\n  Beside {}: {}\n", likeness.path, likeness.summary);
   for (const auto* list : {&likeness.unlike, &likeness.unlike_keys}) {
     for (std::size_t i = 0; i < std::min(list->size(), kMostShown); ++i) {
-      text += fmt::format("    {}: {}\n", formats::Printable((*list)[i].name), (*list)[i].what);
+      text += fmt::format("    {}: {}\n", Printable((*list)[i].name), (*list)[i].what);
     }
     if (list->size() > kMostShown) {
       text += fmt::format("    and {} more (--json has all)\n", list->size() - kMostShown);
@@ -230,15 +230,13 @@ Result<void> CheckFolder(const std::string& path, const doctor::Opener& open) {
 }
 
 Result<int> RunDoctor(DoctorOptions options) {
-  options.path = BITTERN_TRY(hub::LocalModel(options.path));
+  options.path = BITTERN_TRY(LocalModel(options.path));
   const doctor::Opener open = [&] { return OpenModelFile(options.path); };
   BITTERN_TRY(CheckFolder(options.path, open));
   const Outcome found = BITTERN_TRY(Examine(options, open));
   if (!options.html.empty()) BITTERN_TRY(WritePage(options, open, found));
   StandardOutput output;
-  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-  output.Write(options.json ? DoctorJson(found).dump(2, ' ', false, kReplace) + "\n"
-                            : DoctorText(found));
+  output.Write(options.json ? DoctorJson(found).Dump(2) + "\n" : DoctorText(found));
   BITTERN_TRY(output.Status());
   return ExitCodeOf(found.diagnosis.verdict);
 }
@@ -250,8 +248,8 @@ int DoctorCommand(const DoctorOptions& options) {
 
 }  // namespace
 
-nlohmann::ordered_json DiagnosisJson(const doctor::Diagnosis& diagnosis) {
-  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+Json DiagnosisJson(const doctor::Diagnosis& diagnosis) {
+  Json findings = Json::MakeArray();
   for (const doctor::Finding& finding : diagnosis.findings) {
     findings.push_back({{"id", finding.id},
                         {"cause", finding.cause},
@@ -259,10 +257,10 @@ nlohmann::ordered_json DiagnosisJson(const doctor::Diagnosis& diagnosis) {
                         {"cure", finding.cure},
                         {"curable", finding.curable}});
   }
-  nlohmann::ordered_json object = {{"verdict", doctor::VerdictName(diagnosis.verdict)},
-                                   {"summary", diagnosis.summary},
-                                   {"findings", findings},
-                                   {"undecided", diagnosis.undecided}};
+  Json object = {{"verdict", doctor::VerdictName(diagnosis.verdict)},
+                 {"summary", diagnosis.summary},
+                 {"findings", findings},
+                 {"undecided", diagnosis.undecided}};
   if (diagnosis.nats_before) object["nats_before"] = *diagnosis.nats_before;
   if (diagnosis.nats_expected) object["nats_expected"] = *diagnosis.nats_expected;
   if (diagnosis.nats_after) object["nats_after"] = *diagnosis.nats_after;

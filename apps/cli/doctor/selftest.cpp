@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/doctor/selftest_report.hpp"
+#include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
-#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
@@ -50,16 +50,14 @@ const char* ColourOf(selftest::State state) {
 }
 
 int RunSelftestCommand(const SelftestCommandOptions& options) {
-  const auto path = hub::LocalModel(options.path);
+  const auto path = LocalModel(options.path);
   if (!path) return Report(path.error());
   ProgressLine progress;
   const auto report = MakeSelftest(*path, options.num_threads, options.seconds,
                                    [&](std::string_view what) { progress.ShowIfSlow(what); });
   progress.Clear();
   StandardOutput output;
-  output.Write(options.json ? SelftestJson(report).dump(2, ' ', false,
-                                                        nlohmann::json::error_handler_t::replace) +
-                                  "\n"
+  output.Write(options.json ? SelftestJson(report).Dump(2) + "\n"
                             : SelftestText(report, UsesColour(stdout)));
   if (const auto status = output.Status(); !status) return Report(status.error(), kExitRuntime);
   if (!report.ok()) return kExitDiffers;
@@ -121,8 +119,8 @@ selftest::Report MakeSelftest(const std::string& path, int num_threads, double s
   return selftest::RunSelftest(options);
 }
 
-nlohmann::ordered_json SelftestJson(const selftest::Report& report) {
-  nlohmann::ordered_json tests = nlohmann::ordered_json::array();
+Json SelftestJson(const selftest::Report& report) {
+  Json tests = Json::MakeArray();
   for (const selftest::Row& row : report.rows) {
     tests.push_back({{"group", row.group},
                      {"name", row.name},

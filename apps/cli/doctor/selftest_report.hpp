@@ -3,9 +3,9 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "base/json/json.hpp"
 #include "selftest/selftest.hpp"
 
 namespace bittern::cli {
@@ -18,7 +18,7 @@ namespace bittern::cli {
 
 /// {"ok", "complete", "tests": [{"group", "name", "state", "detail", "missed", "seconds"}],
 /// "seconds"}
-[[nodiscard]] nlohmann::ordered_json SelftestJson(const selftest::Report& report);
+[[nodiscard]] Json SelftestJson(const selftest::Report& report);
 [[nodiscard]] std::string SelftestText(const selftest::Report& report, bool colour);
 
 }  // namespace bittern::cli

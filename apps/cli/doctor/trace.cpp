@@ -7,16 +7,16 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "formats/display.hpp"
 #include "kernels/instruction_sets.hpp"
 #include "trace/compare.hpp"
 #include "trace/dump.hpp"
@@ -130,28 +130,28 @@ Result<Traced> TraceRun::Take(const std::string& spec) {
   return TakeModel(model, "", kv_type);
 }
 
-nlohmann::ordered_json DifferenceJson(const trace::Difference& d) {
-  nlohmann::ordered_json object = {{"layer", d.layer},
-                                   {"operation", trace::OperationName(d.operation)},
-                                   {"position", d.position},
-                                   {"distance", d.distance},
-                                   {"inputs_distance", d.inputs},
-                                   {"rounding_explains", d.tolerance}};
+Json DifferenceJson(const trace::Difference& d) {
+  Json object = {{"layer", d.layer},
+                 {"operation", trace::OperationName(d.operation)},
+                 {"position", d.position},
+                 {"distance", d.distance},
+                 {"inputs_distance", d.inputs},
+                 {"rounding_explains", d.tolerance}};
   if (d.layer < 0) object["layer"] = nullptr;
   if (d.largest) object["largest_difference"] = *d.largest;
   return object;
 }
 
 std::string ComparisonJson(const trace::Comparison& found) {
-  nlohmann::ordered_json object = {{"verdict", trace::LikenessName(found.likeness)},
-                                   {"summary", found.summary},
-                                   {"layer", nullptr},
-                                   {"operation", nullptr},
-                                   {"position", nullptr},
-                                   {"compared", found.compared}};
-  if (found.first) object.update(DifferenceJson(*found.first));
+  Json object = {{"verdict", trace::LikenessName(found.likeness)},
+                 {"summary", found.summary},
+                 {"layer", nullptr},
+                 {"operation", nullptr},
+                 {"position", nullptr},
+                 {"compared", found.compared}};
+  if (found.first) object.Update(DifferenceJson(*found.first));
   if (found.largest) object["furthest"] = DifferenceJson(*found.largest);
-  return object.dump(2) + "\n";
+  return object.Dump(2) + "\n";
 }
 
 /// A line for each operation, at the last position.

@@ -2,6 +2,7 @@
 // `bittern eval`: how well a model predicts a text, or answers multiple-choice questions.
 #include <memory>
 
+#include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/eval/eval_options.hpp"
 #include "cli/interrupt.hpp"
@@ -36,8 +37,8 @@ Result<std::string> ReadEvalInput(const EvalOptions& options) {
   return text;
 }
 
-void PrintDivergence(const nlohmann::ordered_json& kl, StandardOutput* output) {
-  const auto number = [&](const char* name) { return kl.at(name).get<double>(); };
+void PrintDivergence(const Json& kl, StandardOutput* output) {
+  const auto number = [&](const char* name) { return kl[name].AsNumber().value_or(0); };
   output->Write(fmt::format(
       "KL divergence  {:.6f} +/- {:.6f} nats (median {:.6f}, 99 % below {:.6f}, most {:.6f})\n"
       "same first     {:.2f} % of the tokens\nperplexity     {:.6f} times the base's {:.4f}\n",
@@ -45,22 +46,22 @@ void PrintDivergence(const nlohmann::ordered_json& kl, StandardOutput* output) {
       100 * number("same_top"), number("perplexity_ratio"), number("base_perplexity")));
 }
 
-void PrintEvalText(const nlohmann::ordered_json& result, StandardOutput* output) {
-  const auto number = [&](const char* name) { return result.at(name).get<double>(); };
+void PrintEvalText(const Json& result, StandardOutput* output) {
+  const auto number = [&](const char* name) { return result[name].AsNumber().value_or(0); };
   if (result.contains("perplexity")) {
     output->Write(fmt::format(
         "perplexity     {:.4f} +/- {:.4f}\nbits per byte  {:.4f}\nnats per token {:.4f}\n"
         "first choice   {:.1f} % of the tokens\nscored         {} tokens, {} bytes, in {} "
         "windows\n",
         number("perplexity"), number("perplexity_error"), number("bits_per_byte"),
-        number("nats_per_token"), 100 * number("top1"), result["tokens"].get<std::size_t>(),
-        result["bytes"].get<std::size_t>(), result["windows"].get<std::size_t>()));
+        number("nats_per_token"), 100 * number("top1"), CountIn(result, "tokens"),
+        CountIn(result, "bytes"), CountIn(result, "windows")));
     if (result.contains("kl")) PrintDivergence(result["kl"], output);
     return;
   }
   output->Write(
       fmt::format("questions {}\nacc       {:.4f} +/- {:.4f}\nacc_norm  {:.4f} +/- {:.4f}\n",
-                  result["questions"].get<std::size_t>(), number("acc"), number("acc_error"),
+                  CountIn(result, "questions"), number("acc"), number("acc_error"),
                   number("acc_norm"), number("acc_norm_error")));
 }
 
@@ -87,7 +88,7 @@ Result<int> RunEval(EvalOptions options) {
   const auto result = BITTERN_TRY(options.as == "choices" ? EvalChoices(job) : EvalText(job));
   StandardOutput output;
   if (options.json) {
-    output.Write(result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    output.Write(result.Dump(2) + "\n");
   } else {
     PrintEvalText(result, &output);
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/json/json.hpp"
 #include "cli/eval/eval_options.hpp"
 #include "eval/multiple_choice.hpp"
 
@@ -15,7 +16,7 @@ struct ExamTally {
 };
 
 /// acc and acc_norm with one standard error each, as lm-evaluation-harness has them.
-void AddShares(const ExamTally& tally, nlohmann::ordered_json* object) {
+void AddShares(const ExamTally& tally, Json* object) {
   const auto all = static_cast<double>(tally.questions);
   const auto add = [&](const std::string& name, std::size_t right) {
     const double share = static_cast<double>(right) / all;
@@ -65,18 +66,17 @@ Result<Exam> ReadExam(const EvalJob& job) {
 }
 
 /// Adds a question up from its line in the results.
-void CountAnswer(const nlohmann::json& line, std::map<std::string, ExamTally>* tallies) {
-  for (const std::string& kind : {std::string(), line.value("kind", "")}) {
+void CountAnswer(const Json& line, std::map<std::string, ExamTally>* tallies) {
+  for (const std::string& kind : {std::string(), line["kind"].text()}) {
     ExamTally& tally = (*tallies)[kind];
-    const auto gold = line.value("gold", std::size_t{0});
+    const auto gold = CountIn(line, "gold");
     ++tally.questions;
-    tally.right += line.value("chosen", std::size_t{0}) == gold ? 1 : 0;
-    tally.right_norm += line.value("chosen_norm", std::size_t{0}) == gold ? 1 : 0;
+    tally.right += CountIn(line, "chosen") == gold ? 1 : 0;
+    tally.right_norm += CountIn(line, "chosen_norm") == gold ? 1 : 0;
   }
 }
 
-nlohmann::ordered_json ExamSummary(nlohmann::ordered_json subject,
-                                   const std::map<std::string, ExamTally>& tallies) {
+Json ExamSummary(Json subject, const std::map<std::string, ExamTally>& tallies) {
   AddShares(tallies.at(""), &subject);
   for (const auto& [kind, tally] : tallies) {
     if (kind.empty() || tallies.size() == 2) continue;
@@ -87,11 +87,10 @@ nlohmann::ordered_json ExamSummary(nlohmann::ordered_json subject,
 
 }  // namespace
 
-Result<nlohmann::ordered_json> EvalChoices(const EvalJob& job) {
+Result<Json> EvalChoices(const EvalJob& job) {
   const Exam exam = BITTERN_TRY(ReadExam(job));
-  nlohmann::ordered_json subject = {{"file", job.options.input},
-                                    {"model", job.model->model.checkpoint().path()}};
-  nlohmann::ordered_json header = subject;
+  Json subject = {{"file", job.options.input}, {"model", job.model->model.checkpoint().path()}};
+  Json header = subject;
   header["hash"] = HashText(job.text);
   header["questions"] = exam.questions.size();
   auto lines = BITTERN_TRY(EvalLines::Open(job.options, header));
@@ -102,12 +101,12 @@ Result<nlohmann::ordered_json> EvalChoices(const EvalJob& job) {
   const auto on_group = [&](std::size_t index, const eval::GroupScores& scores) -> Result<void> {
     const eval::Question& question = exam.questions[first + index];
     const eval::Answer answer = eval::AnswerOf(question, scores);
-    const nlohmann::ordered_json line = {{"question", first + index},
-                                         {"kind", question.kind},
-                                         {"gold", question.gold},
-                                         {"chosen", answer.chosen},
-                                         {"chosen_norm", answer.chosen_norm},
-                                         {"log_likelihoods", answer.log_likelihoods}};
+    const Json line = {{"question", first + index},
+                       {"kind", question.kind},
+                       {"gold", question.gold},
+                       {"chosen", answer.chosen},
+                       {"chosen_norm", answer.chosen_norm},
+                       {"log_likelihoods", answer.log_likelihoods}};
     CountAnswer(line, &tallies);
     progress.ShowIfSlow(EvalProgress(job, "questions", index + 1, first, exam.questions.size()));
     return lines.Write(line);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file that an interrupted `bittern eval` goes on with.
 #include "base/hash.hpp"
+#include "base/json/json.hpp"
 #include "cli/eval/eval_options.hpp"
 #include "cli/options/outside_json.hpp"
 
 namespace bittern::cli {
 
-Result<EvalLines> EvalLines::Open(const EvalOptions& options,
-                                  const nlohmann::ordered_json& subject) {
+Result<EvalLines> EvalLines::Open(const EvalOptions& options, const Json& subject) {
   EvalLines lines;
   if (options.output.empty()) {
     if (!options.resume) return lines;
     return Fail(ErrorCode::kInvalidArgument, "--resume needs a file to go on with: give -o FILE");
   }
-  const std::string header = subject.dump();
+  const std::string header = subject.Dump();
   std::optional<std::string> first;
   const auto keep = [&](std::string_view line, bool is_whole) {
     if (!is_whole) return header.starts_with(line) || (first && line.starts_with('{'));
@@ -24,7 +24,7 @@ Result<EvalLines> EvalLines::Open(const EvalOptions& options,
       return true;
     }
     first = line;
-    return !json->empty() && json->begin().key() == subject.begin().key();
+    return !json->empty() && json->members().front().key == subject.members().front().key;
   };
   lines.file_ = BITTERN_TRY(ResultsFile::Open(options.output, options.resume, keep));
   if (!first) {
@@ -38,9 +38,9 @@ Result<EvalLines> EvalLines::Open(const EvalOptions& options,
                           options.output));
 }
 
-Result<void> EvalLines::Write(const nlohmann::ordered_json& line) {
+Result<void> EvalLines::Write(const Json& line) {
   if (!file_) return {};
-  return file_->Write(line.dump() + "\n");
+  return file_->Write(line.Dump() + "\n");
 }
 
 std::string HashText(std::string_view text) {

@@ -121,7 +121,7 @@ struct MeanOfRows {
 
 }  // namespace
 
-Result<void> EvalLogits::Finish(nlohmann::ordered_json* summary) {
+Result<void> EvalLogits::Finish(Json* summary) {
   if (file_) {
     BITTERN_TRY(file_->Close());
     (*summary)["saved"] = path_;
@@ -151,7 +151,7 @@ Result<void> EvalLogits::Finish(nlohmann::ordered_json* summary) {
       {"same_top", static_cast<double>(same) / static_cast<double>(kl.count)},
       {"rms_change", std::sqrt(changes.mean())},
       {"base_perplexity", Exp(base.mean())},
-      {"perplexity_ratio", (*summary)["perplexity"].get<double>() / Exp(base.mean())}};
+      {"perplexity_ratio", (*summary)["perplexity"].AsNumber().value_or(0) / Exp(base.mean())}};
   return {};
 }
 

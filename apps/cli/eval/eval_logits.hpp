@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "cli/eval/eval_options.hpp"
 #include "cli/output.hpp"
 #include "eval/saved_logits.hpp"
@@ -29,7 +30,7 @@ class EvalLogits {
   /// All rows of the window have been seen; windows come in order.
   [[nodiscard]] Result<void> EndWindow(std::size_t window);
   /// Completes the file, or adds to what is printed.
-  [[nodiscard]] Result<void> Finish(nlohmann::ordered_json* summary);
+  [[nodiscard]] Result<void> Finish(Json* summary);
 
  private:
   EvalLogits() = default;

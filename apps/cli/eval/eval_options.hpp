@@ -6,10 +6,10 @@
 
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "base/json/json.hpp"
 #include "cli/batch/results_file.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/terminal.hpp"
@@ -42,26 +42,30 @@ struct EvalJob {
   }
 };
 
+/// A count of an object; 0 where there is none.
+[[nodiscard]] inline std::size_t CountIn(const Json& object, std::string_view name) {
+  return static_cast<std::size_t>(object[name].AsUint().value_or(0));
+}
+
 /// Perplexity of a text (or of token ids). Returns what is printed, as JSON. Error kCancelled: the
 /// lines written so far are good.
-[[nodiscard]] Result<nlohmann::ordered_json> EvalText(const EvalJob& job);
+[[nodiscard]] Result<Json> EvalText(const EvalJob& job);
 /// The share of questions that are answered rightly.
-[[nodiscard]] Result<nlohmann::ordered_json> EvalChoices(const EvalJob& job);
+[[nodiscard]] Result<Json> EvalChoices(const EvalJob& job);
 
 /// The results of windows or questions as JSON lines, if a file for them was asked for. The first
 /// line says what they are of, so that a run can only be resumed with the same input and settings.
 class EvalLines {
  public:
   /// Error kInvalidArgument: the file to go on with was made from something else.
-  [[nodiscard]] static Result<EvalLines> Open(const EvalOptions& options,
-                                              const nlohmann::ordered_json& subject);
+  [[nodiscard]] static Result<EvalLines> Open(const EvalOptions& options, const Json& subject);
   /// What an earlier run has left, in order.
-  [[nodiscard]] const std::vector<nlohmann::json>& earlier() const noexcept { return earlier_; }
-  [[nodiscard]] Result<void> Write(const nlohmann::ordered_json& line);
+  [[nodiscard]] const std::vector<Json>& earlier() const noexcept { return earlier_; }
+  [[nodiscard]] Result<void> Write(const Json& line);
 
  private:
   std::optional<ResultsFile> file_;
-  std::vector<nlohmann::json> earlier_;
+  std::vector<Json> earlier_;
 };
 
 /// For the first line of a results file.

@@ -2,11 +2,12 @@
 // `bittern eval` of a text: windows, their scores, the sum.
 #include <charconv>
 
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "cli/eval/eval_logits.hpp"
 #include "cli/eval/eval_options.hpp"
 #include "eval/perplexity.hpp"
 #include "eval/windows.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -40,7 +41,7 @@ Result<std::vector<runtime::TokenId>> ReadIdList(const EvalJob& job) {
     if (error != std::errc() || end != word.data() + word.size()) {
       return Fail(ErrorCode::kInvalidArgument,
                   fmt::format("{}: token ids expected, {} found", job.options.input,
-                              formats::Quoted(word.substr(0, 40))));
+                              Quoted(word.substr(0, 40))));
     }
     ids.push_back(id);
     rest.remove_prefix(word.size());
@@ -72,17 +73,17 @@ eval::WindowOptions WindowsOf(const EvalJob& job, std::size_t num_tokens) {
   return windows;
 }
 
-nlohmann::ordered_json WindowLine(std::size_t index, const TextScore& score) {
+Json WindowLine(std::size_t index, const TextScore& score) {
   return {{"window", index},    {"tokens", score.tokens}, {"bytes", score.bytes},
           {"top1", score.best}, {"nats", score.nats},     {"squared_nats", score.squared_nats}};
 }
 
-TextScore ReadWindowLine(const nlohmann::json& line) {
-  return {.tokens = line.value("tokens", std::size_t{0}),
-          .bytes = line.value("bytes", std::size_t{0}),
-          .best = line.value("top1", std::size_t{0}),
-          .nats = line.value("nats", 0.0),
-          .squared_nats = line.value("squared_nats", 0.0)};
+TextScore ReadWindowLine(const Json& line) {
+  return {.tokens = CountIn(line, "tokens"),
+          .bytes = CountIn(line, "bytes"),
+          .best = CountIn(line, "top1"),
+          .nats = line["nats"].AsNumber().value_or(0),
+          .squared_nats = line["squared_nats"].AsNumber().value_or(0)};
 }
 
 /// A text's tokens and windows.
@@ -107,7 +108,7 @@ Result<TextSubject> MakeTextSubject(const EvalJob& job) {
   return subject;
 }
 
-nlohmann::ordered_json EvalSettings(const EvalJob& job, const TextSubject& subject) {
+Json EvalSettings(const EvalJob& job, const TextSubject& subject) {
   return {{"file", job.options.input},
           {"model", job.model->model.checkpoint().path()},
           {"method", WindowMethodName(subject.options.method)},
@@ -116,7 +117,7 @@ nlohmann::ordered_json EvalSettings(const EvalJob& job, const TextSubject& subje
           {"windows", subject.windows.size()}};
 }
 
-nlohmann::ordered_json TextSummary(nlohmann::ordered_json settings, const TextScore& sum) {
+Json TextSummary(Json settings, const TextScore& sum) {
   const auto share = static_cast<double>(sum.best) / static_cast<double>(sum.tokens);
   settings["perplexity"] = sum.perplexity();
   settings["perplexity_error"] = sum.perplexity_error();
@@ -130,11 +131,11 @@ nlohmann::ordered_json TextSummary(nlohmann::ordered_json settings, const TextSc
 
 }  // namespace
 
-Result<nlohmann::ordered_json> EvalText(const EvalJob& job) {
+Result<Json> EvalText(const EvalJob& job) {
   const TextSubject subject = BITTERN_TRY(MakeTextSubject(job));
   const auto& tokenizer = job.model->tokenizer;
-  nlohmann::ordered_json settings = EvalSettings(job, subject);
-  nlohmann::ordered_json header = settings;
+  Json settings = EvalSettings(job, subject);
+  Json header = settings;
   header["hash"] = HashText(job.text);
   auto lines = BITTERN_TRY(EvalLines::Open(job.options, header));
   auto logits =

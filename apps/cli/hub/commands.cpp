@@ -7,21 +7,19 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "cli/hub/cache.hpp"
-#include "cli/hub/known_models.hpp"
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
+#include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
-#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "formats/display.hpp"
+#include "hub/cache.hpp"
+#include "hub/known_models.hpp"
 
 namespace bittern::cli {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr const char* kPullExamples = R"(Examples:
   bittern pull microsoft/bitnet-b1.58-2B-4T-gguf
@@ -50,9 +48,7 @@ struct ModelsOptions {
 };
 
 /// Names of files need not be UTF-8; JSON must.
-std::string JsonLine(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-}
+std::string JsonLine(const Json& json) { return json.Dump() + "\n"; }
 
 int PrintResult(const Result<std::string>& text) {
   if (!text && text.error().code == ErrorCode::kIo) return Report(text.error(), kExitRuntime);
@@ -77,13 +73,13 @@ void TellResult(const hub::Pulled& pulled) {
 
 Result<std::string> RunPull(const PullOptions& options) {
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options.name));
-  const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
-  const hub::Pulled pulled = BITTERN_TRY(hub::Pull(reference, settings));
+  const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
+  const hub::Pulled pulled = BITTERN_TRY(PullShown(reference, settings));
   TellResult(pulled);
   if (!options.json) return pulled.path.string() + "\n";
-  auto files = ordered_json::array();
+  auto files = Json::MakeArray();
   for (const hub::PulledFile& file : pulled.files) {
-    ordered_json entry = {{"file", file.path}, {"bytes", file.size}, {"fetched", file.fetched}};
+    Json entry = {{"file", file.path}, {"bytes", file.size}, {"fetched", file.fetched}};
     if (!file.hash.empty()) entry[file.hash.size() == 64 ? "sha256" : "git_sha1"] = file.hash;
     files.push_back(std::move(entry));
   }
@@ -126,10 +122,10 @@ std::vector<Listed> ListModels(const hub::Cache& cache) {
 }
 
 Result<std::string> RunList(const ModelsOptions& options) {
-  const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
+  const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
   const std::vector<Listed> models = ListModels(hub::Cache(settings.cache));
   if (options.json) {
-    auto list = ordered_json::array();
+    auto list = Json::MakeArray();
     for (const Listed& model : models) {
       list.push_back({{"name", model.name},
                       {"bytes", model.bytes},
@@ -145,17 +141,16 @@ Result<std::string> RunList(const ModelsOptions& options) {
   }
   std::string text;
   for (const Listed& model : models) {
-    text += fmt::format("{:>12}  {}\n", hub::SizeText(model.bytes),
-                        formats::Printable(model.name, 300));
+    text += fmt::format("{:>12}  {}\n", hub::SizeText(model.bytes), Printable(model.name, 300));
   }
   return text;
 }
 
 Result<std::string> RunKnown(const ModelsOptions& options) {
-  auto list = ordered_json::array();
+  auto list = Json::MakeArray();
   std::string text;
   for (const hub::KnownModel& model : hub::KnownModels()) {
-    ordered_json entry = {{"name", model.name}, {"repo", model.repo}};
+    Json entry = {{"name", model.name}, {"repo", model.repo}};
     if (!model.file.empty()) entry["file"] = model.file;
     if (model.bytes != 0) entry["bytes"] = model.bytes;
     if (!model.sha256.empty()) entry["sha256"] = model.sha256;
@@ -170,8 +165,8 @@ Result<std::string> RunKnown(const ModelsOptions& options) {
 }
 
 Result<std::string> RunUsage(const ModelsOptions& options) {
-  const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
-  auto list = ordered_json::array();
+  const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
+  auto list = Json::MakeArray();
   std::string text;
   std::uint64_t all = 0;
   for (const hub::CachedRepo& repo : hub::Cache(settings.cache).Repos()) {
@@ -205,7 +200,7 @@ std::vector<std::string> PartsOf(const hub::Cache& cache, const std::string& rep
 }
 
 Result<std::string> RunRemove(const ModelsOptions& options) {
-  const hub::Settings settings = BITTERN_TRY(hub::SettingsOfUser());
+  const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options.name));
   // A short name stands for the repository, as it was pulled.
   const bool whole = options.name.find(':') == std::string::npos;

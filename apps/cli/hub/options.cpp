@@ -3,20 +3,20 @@
 
 #include <memory>
 
-#include "cli/hub/reference.hpp"
-#include "cli/hub/settings.hpp"
+#include "cli/hub/local_model.hpp"
 #include "cli/options/model_options.hpp"
+#include "hub/reference.hpp"
 
 namespace bittern::cli {
 namespace {
 
 void AddTokenAndOffline(CLI::App& command) {
   command
-      .add_option("--hf-token", hub::GivenByFlags().token,
+      .add_option("--hf-token", GivenByFlags().token,
                   "Token for private and gated repositories; without it $HF_TOKEN, else the "
                   "file that `hf auth login` writes")
       ->type_name("TOKEN");
-  command.add_flag("--offline", hub::GivenByFlags().offline,
+  command.add_flag("--offline", GivenByFlags().offline,
                    "Use downloaded models only; $HF_HUB_OFFLINE=1 does the same");
 }
 
@@ -58,7 +58,7 @@ void AddHubModelOptions(CLI::App& command, std::string* path) {
 
 void AddHubOptions(CLI::App& command) {
   command
-      .add_option("--endpoint", hub::GivenByFlags().endpoint,
+      .add_option("--endpoint", GivenByFlags().endpoint,
                   "Address of the hub; without it $HF_ENDPOINT, else https://huggingface.co")
       ->type_name("URL");
   AddTokenAndOffline(command);
@@ -66,13 +66,13 @@ void AddHubOptions(CLI::App& command) {
 
 void AddTransferOptions(CLI::App& command) {
   command
-      .add_option("--connections", hub::GivenByFlags().connections,
+      .add_option("--connections", GivenByFlags().connections,
                   "Connections for one file, each for 16 MiB at a time")
       ->type_name("N")
       ->check(WholeNumber(1, 16))
       ->default_str("4");
   command
-      .add_option("--retries", hub::GivenByFlags().retries,
+      .add_option("--retries", GivenByFlags().retries,
                   "Tries in a row that may bring nothing before it is given up")
       ->type_name("N")
       ->check(WholeNumber(0, 100))

@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::cli {
 
 std::string TimeText(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::lround(seconds));
@@ -26,7 +26,7 @@ void TransferProgress::Show(std::uint64_t done) {
   const double seconds = std::chrono::duration<double>(now - seen_.front().first).count();
   const double rate = seconds > 0 ? static_cast<double>(done - seen_.front().second) / seconds : 0;
   std::string text =
-      fmt::format("{}: {:.0f} %, {:.1f} of {:.1f} MB", formats::Printable(name_, 40),
+      fmt::format("{}: {:.0f} %, {:.1f} of {:.1f} MB", Printable(name_, 40),
                   size_ == 0 ? 100.0 : 100 * static_cast<double>(done) / static_cast<double>(size_),
                   static_cast<double>(done) / 1e6, static_cast<double>(size_) / 1e6);
   if (rate > 0) {
@@ -36,4 +36,4 @@ void TransferProgress::Show(std::uint64_t done) {
   line_->Show(text);
 }
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::cli

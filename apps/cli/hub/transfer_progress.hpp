@@ -10,7 +10,7 @@
 
 #include "cli/terminal.hpp"
 
-namespace bittern::cli::hub {
+namespace bittern::cli {
 
 class TransferProgress {
  public:
@@ -31,4 +31,4 @@ class TransferProgress {
 /// "45 s", "3 min 20 s", "2 h 5 min".
 [[nodiscard]] std::string TimeText(double seconds);
 
-}  // namespace bittern::cli::hub
+}  // namespace bittern::cli

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern inspect`: what a model file contains, and what would be made of it, without loading it.
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/cpu_report.hpp"
 #include "cli/default_model.hpp"
@@ -36,7 +36,7 @@ struct InspectOptions {
 
 Result<std::string> InspectCpu(bool json) {
   const CpuReport report = BITTERN_TRY(MakeCpuReport());
-  return json ? CpuReportJson(report).dump(2) + "\n" : CpuReportText(report);
+  return json ? CpuReportJson(report).Dump(2) + "\n" : CpuReportText(report);
 }
 
 Result<std::string> Inspect(const InspectOptions& options) {
@@ -48,8 +48,7 @@ Result<std::string> Inspect(const InspectOptions& options) {
   const InspectReport report = MakeReport(checkpoint, !options.no_codes);
   NoticeUnreadOverrides(options.overrides, checkpoint.metadata());
   // A name that is not UTF-8 must not cost the user the report.
-  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
-  std::string text = options.json ? ReportJson(report).dump(2, ' ', false, kReplace) + "\n"
+  std::string text = options.json ? ReportJson(report).Dump(2) + "\n"
                                   : ReportText(report, options.tensors, UsesColour(stdout));
   BITTERN_TRY(checkpoint.CheckUnchanged());
   return text;

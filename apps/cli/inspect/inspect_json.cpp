@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern inspect --json`. The names of fields are an interface: add, never rename.
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "cli/inspect/inspect_report.hpp"
 #include "cli/inspect/inspect_values.hpp"
 #include "cli/options/wording.hpp"
@@ -10,10 +10,8 @@
 namespace bittern::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json MetadataJson(const formats::Metadata& metadata) {
-  Json object = Json::object();
+  Json object = Json::MakeObject();
   for (const auto& entry : metadata.entries()) {
     Json value = {{"type", ValueTypeText(entry.value)}, {"value", ValueJson(entry.value)}};
     if (entry.overridden) value["overridden"] = true;
@@ -32,7 +30,7 @@ Json StatsJson(const quant::TernaryStats& stats) {
 }
 
 Json TensorsJson(const InspectReport& report) {
-  Json list = Json::array();
+  Json list = Json::MakeArray();
   for (std::size_t i = 0; i < report.ternary.size(); ++i) {
     const formats::Tensor& tensor = report.checkpoint->tensors()[i];
     const std::vector<std::uint64_t> shape(tensor.shape.begin(),
@@ -52,7 +50,7 @@ Json TensorsJson(const InspectReport& report) {
 }
 
 Json DecisionsJson(const Decisions& decisions) {
-  Json list = Json::array();
+  Json list = Json::MakeArray();
   for (const Decision& decision : decisions) {
     list.push_back({{"subject", decision.subject},
                     {"choice", decision.choice},
@@ -66,7 +64,7 @@ Json DecisionsJson(const Decisions& decisions) {
 
 Json ReportJson(const InspectReport& report) {
   const formats::Checkpoint& checkpoint = *report.checkpoint;
-  Json formats_json = Json::object();
+  Json formats_json = Json::MakeObject();
   for (const FormatTotal& total : report.totals) formats_json[total.format] = TotalJson(total);
   Json object = {{"path", checkpoint.path()},
                  {"kind", checkpoint.kind()},

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/display.hpp"
 #include "cli/options/wording.hpp"
-#include "formats/display.hpp"
 #include "formats/ternary_source.hpp"
 #include "model/config.hpp"
 #include "model/load/check_weights.hpp"
@@ -78,7 +78,7 @@ TernaryTensor CountI2s(const formats::Tensor& tensor, const formats::TernarySour
 }
 
 void NoteDamage(const formats::Tensor& tensor, const std::string& damage, InspectReport* report) {
-  report->findings.push_back(fmt::format("tensor {}: {}", formats::Quoted(tensor.name), damage));
+  report->findings.push_back(fmt::format("tensor {}: {}", Quoted(tensor.name), damage));
 }
 
 std::optional<TernaryTensor> CountCodes(const formats::Tensor& tensor,
@@ -99,7 +99,7 @@ std::optional<TernaryTensor> CountCodes(const formats::Tensor& tensor,
 }
 
 void Judge(const formats::Tensor& tensor, const TernaryTensor& ternary, InspectReport* report) {
-  const std::string name = formats::Quoted(tensor.name);
+  const std::string name = Quoted(tensor.name);
   if (ternary.stats.invalid != 0) {
     report->findings.push_back(
         fmt::format("tensor {}: {} of {} weights have code 3, which stands "

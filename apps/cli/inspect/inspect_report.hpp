@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/decision.hpp"
+#include "base/json/json.hpp"
 #include "formats/checkpoint.hpp"
 #include "quant/ternary_stats.hpp"
 
@@ -48,6 +48,6 @@ struct InspectReport {
 [[nodiscard]] std::string ReportText(const InspectReport& report, bool list_tensors, bool colour);
 
 /// The report for programs: one object with everything.
-[[nodiscard]] nlohmann::ordered_json ReportJson(const InspectReport& report);
+[[nodiscard]] Json ReportJson(const InspectReport& report);
 
 }  // namespace bittern::cli

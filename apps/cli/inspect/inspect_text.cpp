@@ -6,10 +6,10 @@
 #include <array>
 #include <iterator>
 
+#include "base/text/display.hpp"
 #include "cli/inspect/inspect_report.hpp"
 #include "cli/inspect/inspect_values.hpp"
 #include "cli/options/wording.hpp"
-#include "formats/display.hpp"
 #include "quant/weight_format.hpp"
 
 namespace bittern::cli {
@@ -77,13 +77,12 @@ void WriteMetadata(const formats::Metadata& metadata, Writer* out) {
   out->Heading(fmt::format("metadata: {} keys", metadata.entries().size()));
   std::size_t key_width = 0, type_width = 0;
   for (const auto& entry : metadata.entries()) {
-    key_width = std::max(key_width, formats::Printable(entry.key).size());
+    key_width = std::max(key_width, Printable(entry.key).size());
     type_width = std::max(type_width, ValueTypeText(entry.value).size());
   }
   for (const auto& entry : metadata.entries()) {
-    out->Line("  {:<{}}  {:<{}}  {}{}", formats::Printable(entry.key), key_width,
-              ValueTypeText(entry.value), type_width, ValueText(entry.value),
-              entry.overridden ? "  (overridden)" : "");
+    out->Line("  {:<{}}  {:<{}}  {}{}", Printable(entry.key), key_width, ValueTypeText(entry.value),
+              type_width, ValueText(entry.value), entry.overridden ? "  (overridden)" : "");
   }
 }
 
@@ -110,7 +109,7 @@ void WriteTensors(const InspectReport& report, Writer* out) {
   out->Heading(fmt::format("tensors: {}", report.ternary.size()));
   std::size_t name_width = 4, shape_width = 5;
   for (const formats::Tensor& tensor : report.checkpoint->tensors()) {
-    name_width = std::max(name_width, formats::Printable(tensor.name).size());
+    name_width = std::max(name_width, Printable(tensor.name).size());
     shape_width = std::max(shape_width, ShapeText(tensor).size());
   }
   const bool codes = report.ternary_total.rows != 0;
@@ -121,8 +120,8 @@ void WriteTensors(const InspectReport& report, Writer* out) {
                   : "");
   for (std::size_t i = 0; i < report.ternary.size(); ++i) {
     const formats::Tensor& tensor = report.checkpoint->tensors()[i];
-    out->Line("  {:<{}}  {:<6}  {:<{}}  {:>14}  {:>14}{}", formats::Printable(tensor.name),
-              name_width, quant::InfoOf(tensor.format).name, ShapeText(tensor), shape_width,
+    out->Line("  {:<{}}  {:<6}  {:<{}}  {:>14}  {:>14}{}", Printable(tensor.name), name_width,
+              quant::InfoOf(tensor.format).name, ShapeText(tensor), shape_width,
               Grouped(tensor.bytes.size()), Grouped(tensor.file_offset),
               report.ternary[i] ? CodesText(*report.ternary[i]) : "");
   }
@@ -155,14 +154,13 @@ void WriteCodes(const InspectReport& report, Writer* out) {
 void WriteVerdict(const InspectReport& report, Writer* out) {
   out->Heading("decisions where the file leaves room");
   for (const Decision& decision : report.decisions) {
-    out->Line("  {} = {} ({}){}", formats::Printable(decision.subject),
-              formats::Printable(decision.choice), formats::Printable(WordReason(decision), 300),
-              decision.notable ? "  <-" : "");
+    out->Line("  {} = {} ({}){}", Printable(decision.subject), Printable(decision.choice),
+              Printable(WordReason(decision), 300), decision.notable ? "  <-" : "");
   }
   if (report.decisions.empty()) out->Line("  none");
   out->Heading("findings");
   for (const std::string& finding : report.findings) {
-    out->Warning(formats::Printable(finding, 1000));
+    out->Warning(Printable(finding, 1000));
   }
   if (report.findings.empty()) out->Line("  none");
 }
@@ -172,7 +170,7 @@ void WriteVerdict(const InspectReport& report, Writer* out) {
 std::string ReportText(const InspectReport& report, bool list_tensors, bool colour) {
   const formats::Checkpoint& checkpoint = *report.checkpoint;
   Writer out(colour);
-  out.Line("file  {}", formats::Printable(checkpoint.path(), 4096));
+  out.Line("file  {}", Printable(checkpoint.path(), 4096));
   out.Line("kind  {}", checkpoint.kind());
   out.Line("size  {} ({} bytes)", SizeText(checkpoint.file_bytes()),
            Grouped(checkpoint.file_bytes()));

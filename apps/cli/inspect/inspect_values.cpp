@@ -7,9 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -17,7 +16,6 @@ namespace {
 using formats::MetaArray;
 using formats::MetaType;
 using formats::MetaValue;
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kTextElements = 4, kJsonElements = 8;
 constexpr std::size_t kTextBytes = 72, kElementBytes = 24;
@@ -72,7 +70,7 @@ std::string FloatText(const MetaValue& value, double number) {
 
 std::string ScalarText(const MetaValue& value, std::size_t max_bytes) {
   if (const auto* text = std::get_if<std::string_view>(&value.value)) {
-    return formats::Quoted(*text, max_bytes);
+    return Quoted(*text, max_bytes);
   }
   if (const auto* number = std::get_if<double>(&value.value)) return FloatText(value, *number);
   if (const auto* number = std::get_if<std::int64_t>(&value.value)) return fmt::to_string(*number);
@@ -114,7 +112,7 @@ std::string ValueText(const MetaValue& value) {
 Json ValueJson(const MetaValue& value) {
   const auto* array = std::get_if<MetaArray>(&value.value);
   if (array == nullptr) return ScalarJson(value);
-  Json first = Json::array();
+  Json first = Json::MakeArray();
   const std::size_t shown = std::min<std::size_t>(array->count, kJsonElements);
   for (std::size_t i = 0; i < shown; ++i) first.push_back(ScalarJson(ElementAt(*array, i)));
   return {{"count", array->count}, {"first", std::move(first)}};

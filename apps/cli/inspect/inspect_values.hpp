@@ -2,9 +2,9 @@
 // Metadata values as text and as JSON, long arrays cut after their first elements.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "base/json/json.hpp"
 #include "formats/metadata.hpp"
 
 namespace bittern::cli {
@@ -17,6 +17,6 @@ namespace bittern::cli {
 
 /// A number, bool or string; for an array {"count", "first"} with the first elements, all of
 /// them if they are few. Strings may hold bytes that are not UTF-8.
-[[nodiscard]] nlohmann::ordered_json ValueJson(const formats::MetaValue& value);
+[[nodiscard]] Json ValueJson(const formats::MetaValue& value);
 
 }  // namespace bittern::cli

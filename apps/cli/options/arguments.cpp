@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <optional>
 
-#include "cli/hub/reference.hpp"
 #include "cli/options/foreign_flags.hpp"
 #include "cli/options/help.hpp"
 #include "cli/options/suggestion.hpp"
+#include "hub/reference.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 namespace bittern::cli {
 
-Result<bool> ReadConstraintField(std::string_view field, const nlohmann::ordered_json& value,
+Result<bool> ReadConstraintField(std::string_view field, const Json& value,
                                  runtime::GenerateOptions* options) {
   using grammar::ConstraintKind;
   const bool is_text = field == "grammar" || field == "regex";
@@ -18,11 +18,9 @@ Result<bool> ReadConstraintField(std::string_view field, const nlohmann::ordered
     if (!value.is_string()) {
       return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: a text expected", field));
     }
-    wanted = {field == "regex" ? ConstraintKind::kRegex : ConstraintKind::kGbnf,
-              value.get<std::string>()};
+    wanted = {field == "regex" ? ConstraintKind::kRegex : ConstraintKind::kGbnf, value.text()};
   } else {
-    const std::string text =
-        value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    const std::string text = value.Dump();
     if (field == "json_schema") {
       wanted = {ConstraintKind::kJsonSchema, text};
     } else {

@@ -3,9 +3,9 @@
 // OpenAI's servers.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 #include "runtime/generate_options.hpp"
 
@@ -14,8 +14,7 @@ namespace bittern::cli {
 /// Takes "grammar", "json_schema", "regex" or "response_format"; false if the field is none of
 /// these. Errors: kInvalidArgument names the field; what cannot be obeyed is refused when the text
 /// begins.
-[[nodiscard]] Result<bool> ReadConstraintField(std::string_view field,
-                                               const nlohmann::ordered_json& value,
+[[nodiscard]] Result<bool> ReadConstraintField(std::string_view field, const Json& value,
                                                runtime::GenerateOptions* options);
 
 }  // namespace bittern::cli

@@ -9,10 +9,9 @@
 namespace bittern::cli {
 namespace {
 
-nlohmann::ordered_json EntryJson(const runtime::TokenLogprob& entry,
-                                 const tokenizer::Tokenizer& tokenizer) {
+Json EntryJson(const runtime::TokenLogprob& entry, const tokenizer::Tokenizer& tokenizer) {
   const std::string_view bytes = tokenizer.TokenBytes(entry.id, /*render_special=*/true);
-  auto numbers = nlohmann::ordered_json::array();
+  auto numbers = Json::MakeArray();
   for (const char byte : bytes) numbers.push_back(static_cast<unsigned char>(byte));
   // JSON has no infinity; OpenAI writes -9999 for what can hardly be.
   const float logprob = std::max(entry.logprob, -9999.0f);
@@ -24,19 +23,18 @@ nlohmann::ordered_json EntryJson(const runtime::TokenLogprob& entry,
 
 }  // namespace
 
-nlohmann::ordered_json ToJson(const runtime::TokenLogprobs& logprobs,
-                              const tokenizer::Tokenizer& tokenizer) {
-  nlohmann::ordered_json json = EntryJson(logprobs.picked, tokenizer);
-  auto top = nlohmann::ordered_json::array();
+Json ToJson(const runtime::TokenLogprobs& logprobs, const tokenizer::Tokenizer& tokenizer) {
+  Json json = EntryJson(logprobs.picked, tokenizer);
+  auto top = Json::MakeArray();
   for (const runtime::TokenLogprob& entry : logprobs.top)
     top.push_back(EntryJson(entry, tokenizer));
   json["top_logprobs"] = std::move(top);
   return json;
 }
 
-nlohmann::ordered_json LogprobsJson(std::span<const runtime::TokenLogprobs> logprobs,
-                                    const tokenizer::Tokenizer& tokenizer) {
-  auto content = nlohmann::ordered_json::array();
+Json LogprobsJson(std::span<const runtime::TokenLogprobs> logprobs,
+                  const tokenizer::Tokenizer& tokenizer) {
+  auto content = Json::MakeArray();
   for (const runtime::TokenLogprobs& entry : logprobs) content.push_back(ToJson(entry, tokenizer));
   return {{"content", std::move(content)}};
 }

@@ -2,20 +2,20 @@
 // Logprobs as OpenAI's servers write them, with llama.cpp's "id" beside.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/json/json.hpp"
 #include "runtime/sampling/logprobs.hpp"
 
 namespace bittern::cli {
 
 /// {"id", "token", "bytes", "logprob", "top_logprobs": [{"id", "token", "bytes", "logprob"}]};
 /// "token" has U+FFFD where the bytes are not whole characters.
-[[nodiscard]] nlohmann::ordered_json ToJson(const runtime::TokenLogprobs& logprobs,
-                                            const tokenizer::Tokenizer& tokenizer);
+[[nodiscard]] Json ToJson(const runtime::TokenLogprobs& logprobs,
+                          const tokenizer::Tokenizer& tokenizer);
 
 /// {"content": [...]}, one entry for each token.
-[[nodiscard]] nlohmann::ordered_json LogprobsJson(std::span<const runtime::TokenLogprobs> logprobs,
-                                                  const tokenizer::Tokenizer& tokenizer);
+[[nodiscard]] Json LogprobsJson(std::span<const runtime::TokenLogprobs> logprobs,
+                                const tokenizer::Tokenizer& tokenizer);
 
 }  // namespace bittern::cli

@@ -104,7 +104,8 @@ bool IsEarlierOutput(Holds holds, const fs::path& path) {
     case Holds::kManual:
       return head.starts_with(".TH \"bittern");
     case Holds::kTrace:
-      return head.starts_with("{\"isa\":") && has("\"precision\":", 200);
+      return head.starts_with("{\"trace\":\"bittern trace ") ||
+             (head.starts_with("{\"isa\":") && has("\"precision\":", 200));  // before 0.1
     case Holds::kModel:
     case Holds::kLines:
     case Holds::kNumbers:

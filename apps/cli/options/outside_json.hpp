@@ -2,9 +2,9 @@
 // JSON that comes from outside: a line of a batch, a saved conversation, a value that was typed.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
+#include "base/json/json.hpp"
 #include "base/result.hpp"
 
 namespace bittern::cli {
@@ -15,6 +15,6 @@ inline constexpr int kMostJsonDepth = 100;
 
 /// Members keep their order. Errors kInvalidArgument: "not valid JSON"; more than kMostJsonDepth
 /// levels.
-[[nodiscard]] Result<nlohmann::ordered_json> ParseOutsideJson(std::string_view text);
+[[nodiscard]] Result<Json> ParseOutsideJson(std::string_view text);
 
 }  // namespace bittern::cli

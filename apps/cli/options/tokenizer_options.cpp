@@ -6,12 +6,12 @@
 
 #include <cstdio>
 
+#include "base/text/display.hpp"
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/terminal.hpp"
 #include "formats/checkpoint.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::cli {
 
@@ -48,7 +48,7 @@ int ExitCodeOf(const Error& error) noexcept {
 }
 
 std::string QuotedPiece(std::string_view bytes) {
-  if (ReplaceInvalidUtf8(bytes) == bytes) return formats::Quoted(bytes, bytes.size());
+  if (ReplaceInvalidUtf8(bytes) == bytes) return Quoted(bytes, bytes.size());
   std::string quoted = "\"";
   for (const char c : bytes) {
     const auto byte = static_cast<unsigned char>(c);

@@ -24,6 +24,10 @@ constexpr OptionName kOptionNames[] = {
     {"kernel=", "--kernel "},
     {"head=", "--head "},
     {"isa=", "BITTERN_ISA="},
+    {"endpoint=URL", "--endpoint"},
+    {"offline=true", "--offline"},
+    {"known=true", "--known"},
+    {"model=FILE", "-m FILE"},
 };
 
 bool IsPartOfWord(char c) {

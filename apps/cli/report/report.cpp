@@ -5,13 +5,13 @@
 
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/doctor/selftest_report.hpp"
+#include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
-#include "cli/hub/pull.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
@@ -44,25 +44,29 @@ constexpr const char* kCompiler = "GCC " __VERSION__;
 #endif
 
 /// The same with every text cleaned; names of members are not texts.
-void CleanTexts(ReportPart* value, const PrivateWords& words) {
+void CleanTexts(Json* value, const PrivateWords& words) {
   if (value->is_string()) {
-    *value = WithoutPrivate(value->get<std::string>(), words);
-  } else if (value->is_structured()) {
-    for (auto& member : *value) CleanTexts(&member, words);
+    *value = WithoutPrivate(value->text(), words);
+  } else if (value->is_array()) {
+    for (std::size_t i = 0; i < value->size(); ++i) CleanTexts(&(*value)[i], words);
+  } else {
+    for (const Json::Member& member : value->members()) {
+      CleanTexts(value->Find(member.key), words);
+    }
   }
 }
 
-ReportPart Versions() {
+Json Versions() {
   return {{"bittern", BITTERN_VERSION},
           {"compiler", kCompiler},
           {"built_in_model", BITTERN_DEFAULT_MODEL_NAME},
           {"forced_instructions", kernels::ForcedIsa()}};
 }
 
-ReportPart CollectParts(const ReportOptions& options, const std::string& path) {
+Json CollectParts(const ReportOptions& options, const std::string& path) {
   ProgressLine progress;
   const auto say = [&](std::string_view what) { progress.ShowIfSlow(what); };
-  ReportPart parts = {{"report", "bittern report v1"}, {"versions", Versions()}};
+  Json parts = {{"report", "bittern report v1"}, {"versions", Versions()}};
   say("looking at the machine");
   parts["machine"] = MachinePart();
   parts["model"] = path.empty() ? "built-in" : path;
@@ -82,23 +86,22 @@ ReportPart CollectParts(const ReportOptions& options, const std::string& path) {
 
 Result<void> WriteReport(const ReportOptions& options) {
   const char* named = std::getenv("BITTERN_MODEL");
-  const std::string path = BITTERN_TRY(hub::LocalModel(!options.path.empty() ? options.path
-                                                       : named == nullptr    ? ""
-                                                                             : named));
+  const std::string path = BITTERN_TRY(LocalModel(!options.path.empty() ? options.path
+                                                  : named == nullptr    ? ""
+                                                                        : named));
   const auto opened = OpenModelFile(path);
   if (!opened && opened.error().code == ErrorCode::kInvalidArgument) {
     return tl::unexpected(opened.error());  // it would be replaced
   }
   auto out = BITTERN_TRY(OutputFile::Create(options.out));  // before the work
-  ReportPart parts = CollectParts(options, path);
+  Json parts = CollectParts(options, path);
   PrivateWords words = PrivateWords::OfThisMachine();
   words.AddPath(path);
   CleanTexts(&parts, words);
   const bool json = options.json || options.out.ends_with(".json");
-  constexpr auto kReplaceBytes = nlohmann::json::error_handler_t::replace;
   // Texts that are not UTF-8 are mended on the way.
-  const std::string text = parts.dump(2, ' ', false, kReplaceBytes) + "\n";
-  BITTERN_TRY(out.Write(json ? text : PartsText(ReportPart::parse(text))));
+  const std::string text = parts.Dump(2) + "\n";
+  BITTERN_TRY(out.Write(json ? text : PartsText(Json::Parse(text, {}).value_or(Json()))));
   return out.Close();
 }
 

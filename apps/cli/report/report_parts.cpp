@@ -7,7 +7,6 @@
 #include <array>
 #include <chrono>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/threads/thread_pool.hpp"
 #include "cli/cpu_report.hpp"
@@ -47,8 +46,8 @@ std::string LineOfFile(const char* path) {
   return line;
 }
 
-ReportPart TensorLines(const InspectReport& report) {
-  ReportPart lines = ReportPart::array();
+Json TensorLines(const InspectReport& report) {
+  Json lines = Json::MakeArray();
   for (std::size_t i = 0; i < report.ternary.size(); ++i) {
     const formats::Tensor& tensor = report.checkpoint->tensors()[i];
     std::string shape;
@@ -78,18 +77,18 @@ bool IsProse(std::string_view key) {
 }
 
 /// Keys with their values; of arrays and prose their sizes, of long texts the beginning.
-ReportPart KeysOf(const formats::Metadata& metadata) {
-  ReportPart keys = ReportPart::object();
+Json KeysOf(const formats::Metadata& metadata) {
+  Json keys = Json::MakeObject();
   for (const auto& entry : metadata.entries()) {
     if (std::holds_alternative<formats::MetaArray>(entry.value.value)) {
       keys[entry.key] = ValueTypeText(entry.value);
       continue;
     }
-    ReportPart value = ValueJson(entry.value);
+    Json value = ValueJson(entry.value);
     if (value.is_string() && IsProse(entry.key)) {
-      value = fmt::format("(a text of {} bytes)", value.get_ref<const std::string&>().size());
-    } else if (value.is_string() && value.get_ref<const std::string&>().size() > kMostValueBytes) {
-      const auto& text = value.get_ref<const std::string&>();
+      value = fmt::format("(a text of {} bytes)", value.text().size());
+    } else if (value.is_string() && value.text().size() > kMostValueBytes) {
+      const std::string& text = value.text();
       value = fmt::format("{}... ({} bytes)", text.substr(0, kMostValueBytes), text.size());
     }
     keys[entry.key] = std::move(value);
@@ -97,7 +96,7 @@ ReportPart KeysOf(const formats::Metadata& metadata) {
   return keys;
 }
 
-Result<ReportPart> MeasureModel(const std::string& path, int num_threads) {
+Result<Json> MeasureModel(const std::string& path, int num_threads) {
   auto file = BITTERN_TRY(OpenModelFile(path));
   const auto model =
       BITTERN_TRY(runtime::LoadedModel::Load(std::move(file), {.num_threads = num_threads}));
@@ -123,27 +122,27 @@ Result<ReportPart> MeasureModel(const std::string& path, int num_threads) {
                                 .speculation = runtime::Speculation::kOff},
                                {}));
   const double wrote = session.timings().predicted_s - before;
-  return ReportPart{{"prompt_tokens", prompt},
-                    {"prompt_tokens_per_second", prompt / std::max(read.count(), 1e-9)},
-                    {"generated_tokens", most},
-                    {"generated_tokens_per_second", most / std::max(wrote, 1e-9)},
-                    {"threads", session.num_threads()},
-                    {"load_seconds", model->load_s}};
+  return Json{{"prompt_tokens", prompt},
+              {"prompt_tokens_per_second", prompt / std::max(read.count(), 1e-9)},
+              {"generated_tokens", most},
+              {"generated_tokens_per_second", most / std::max(wrote, 1e-9)},
+              {"threads", session.num_threads()},
+              {"load_seconds", model->load_s}};
 }
 
-void AddLines(const ReportPart& value, const std::string& name, int depth, std::string* text) {
+void AddLines(const Json& value, const std::string& name, int depth, std::string* text) {
   const std::string indent(static_cast<std::size_t>(2 * depth), ' ');
   if (value.is_object() && !value.empty()) {
     *text += fmt::format("{}{}:\n", indent, name);
-    for (const auto& [key, member] : value.items()) AddLines(member, key, depth + 1, text);
+    for (const auto& [key, member] : value.members()) AddLines(member, key, depth + 1, text);
   } else if (value.is_array() && !value.empty()) {
     *text += fmt::format("{}{}:\n", indent, name);
-    for (const auto& element : value) {
+    for (const Json& element : value.elements()) {
       if (element.is_object()) {
         std::string line;
-        for (const auto& [key, member] : element.items()) {
+        for (const auto& [key, member] : element.members()) {
           line += fmt::format("{}{}: {}", line.empty() ? "" : ", ", key,
-                              member.is_string() ? member.get<std::string>() : member.dump());
+                              member.is_string() ? member.text() : member.Dump());
         }
         *text += fmt::format("{}  {}\n", indent, line);
       } else {
@@ -151,23 +150,23 @@ void AddLines(const ReportPart& value, const std::string& name, int depth, std::
       }
     }
   } else {
-    *text += fmt::format("{}{}: {}\n", indent, name,
-                         value.is_string() ? value.get<std::string>() : value.dump());
+    *text +=
+        fmt::format("{}{}: {}\n", indent, name, value.is_string() ? value.text() : value.Dump());
   }
 }
 
 }  // namespace
 
-ReportPart MachinePart() {
+Json MachinePart() {
   const auto cpu = MakeCpuReport();
-  ReportPart part = {{"cpu", runtime::CpuName()},
-                     {"logical_cpus", UsableCpuCount()},
-                     {"threads_by_default", DefaultThreadCount()},
-                     {"cache_bytes", runtime::LastLevelCacheBytes()},
-                     {"memory", ValueInFile("/proc/meminfo", "MemTotal")},
-                     {"memory_available", ValueInFile("/proc/meminfo", "MemAvailable")},
-                     {"system", ValueInFile("/etc/os-release", "PRETTY_NAME")},
-                     {"kernel", LineOfFile("/proc/sys/kernel/osrelease")}};
+  Json part = {{"cpu", runtime::CpuName()},
+               {"logical_cpus", UsableCpuCount()},
+               {"threads_by_default", DefaultThreadCount()},
+               {"cache_bytes", runtime::LastLevelCacheBytes()},
+               {"memory", ValueInFile("/proc/meminfo", "MemTotal")},
+               {"memory_available", ValueInFile("/proc/meminfo", "MemAvailable")},
+               {"system", ValueInFile("/etc/os-release", "PRETTY_NAME")},
+               {"kernel", LineOfFile("/proc/sys/kernel/osrelease")}};
   if (cpu) {
     part["instructions_and_kernels"] = CpuReportJson(*cpu);
   } else {
@@ -176,9 +175,9 @@ ReportPart MachinePart() {
   return part;
 }
 
-ReportPart FilePart(const formats::Checkpoint& file) {
+Json FilePart(const formats::Checkpoint& file) {
   const InspectReport report = MakeReport(file, /*count_codes=*/true);
-  ReportPart formats = ReportPart::object(), decisions = ReportPart::array();
+  Json formats = Json::MakeObject(), decisions = Json::MakeArray();
   for (const FormatTotal& total : report.totals) {
     formats[total.format] = fmt::format("{} tensors, {} weights, {} bytes", total.tensors,
                                         total.parameters, total.bytes);
@@ -196,8 +195,8 @@ ReportPart FilePart(const formats::Checkpoint& file) {
           {"tensors", TensorLines(report)}};
 }
 
-ReportPart DoctorPart(const std::string& path, int num_threads,
-                      const std::function<void(std::string_view)>& on_progress) {
+Json DoctorPart(const std::string& path, int num_threads,
+                const std::function<void(std::string_view)>& on_progress) {
   const auto diagnosis = doctor::Diagnose([&] { return OpenModelFile(path); }, path,
                                           {.num_threads = num_threads,
                                            .on_progress = on_progress,
@@ -205,14 +204,14 @@ ReportPart DoctorPart(const std::string& path, int num_threads,
   return DiagnosisJson(diagnosis);
 }
 
-ReportPart BenchPart(const std::string& path, int num_threads) {
+Json BenchPart(const std::string& path, int num_threads) {
   auto part = MeasureModel(path, num_threads);
-  return part ? *std::move(part) : ReportPart{{"error", part.error().message}};
+  return part ? *std::move(part) : Json{{"error", part.error().message}};
 }
 
-std::string PartsText(const ReportPart& parts) {
+std::string PartsText(const Json& parts) {
   std::string text;
-  for (const auto& [name, part] : parts.items()) {
+  for (const auto& [name, part] : parts.members()) {
     if (part.is_object()) text += "\n";
     AddLines(part, name, 0, &text);
   }

@@ -4,28 +4,26 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
+#include "base/json/json.hpp"
 #include "formats/checkpoint.hpp"
 
 namespace bittern::cli {
 
-using ReportPart = nlohmann::ordered_json;
-
 /// CPU, caches, memory, system, compiler, instruction sets and kernels in use.
-[[nodiscard]] ReportPart MachinePart();
+[[nodiscard]] Json MachinePart();
 /// Form, keys, formats and tensors of the file, decisions and findings of `inspect`. No weights, no
 /// vocabulary.
-[[nodiscard]] ReportPart FilePart(const formats::Checkpoint& file);
+[[nodiscard]] Json FilePart(const formats::Checkpoint& file);
 /// As `doctor --json`; `path` stands in sentences.
-[[nodiscard]] ReportPart DoctorPart(const std::string& path, int num_threads,
-                                    const std::function<void(std::string_view)>& on_progress);
+[[nodiscard]] Json DoctorPart(const std::string& path, int num_threads,
+                              const std::function<void(std::string_view)>& on_progress);
 /// Tokens per second of a short prompt and of a short text.
-[[nodiscard]] ReportPart BenchPart(const std::string& path, int num_threads);
+[[nodiscard]] Json BenchPart(const std::string& path, int num_threads);
 
 /// The report as text: a line for each value, parts under their names.
-[[nodiscard]] std::string PartsText(const ReportPart& parts);
+[[nodiscard]] std::string PartsText(const Json& parts);
 
 }  // namespace bittern::cli

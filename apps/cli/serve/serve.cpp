@@ -9,12 +9,12 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/json/json.hpp"
 #include "cli/chat/template_option.hpp"
 #include "cli/commands.hpp"
-#include "cli/hub/pull.hpp"
+#include "cli/hub/local_model.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
@@ -65,11 +65,11 @@ void LogText(const serve::AccessRecord& record) {
 }
 
 void LogJson(const serve::AccessRecord& record) {
-  const nlohmann::ordered_json line = {{"peer", record.peer},   {"method", record.method},
-                                       {"path", record.path},   {"status", record.status},
-                                       {"bytes", record.bytes}, {"seconds", record.seconds},
-                                       {"gone", record.gone},   {"note", record.note}};
-  PrintError("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  const Json line = {{"peer", record.peer},   {"method", record.method},
+                     {"path", record.path},   {"status", record.status},
+                     {"bytes", record.bytes}, {"seconds", record.seconds},
+                     {"gone", record.gone},   {"note", record.note}};
+  PrintError("{}\n", line.Dump());
 }
 
 sigset_t EndSignals() {
@@ -247,7 +247,7 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
 Result<void> FindServedModel(ServeOptions* options) {
   if (!options->model.path.starts_with(hub::kScheme)) return {};
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options->model.path));
-  options->model.path = BITTERN_TRY(hub::LocalModel(options->model.path));
+  options->model.path = BITTERN_TRY(LocalModel(options->model.path));
   if (options->alias.empty()) options->alias = reference.repo;
   return {};
 }

@@ -11,10 +11,10 @@
 
 #include "base/files/atomic_file.hpp"
 #include "base/files/mapped_file.hpp"
+#include "base/text/display.hpp"
 #include "formats/convert/convert_metadata.hpp"
 #include "formats/convert/convert_plan.hpp"
 #include "formats/convert/tensor_writer.hpp"
-#include "formats/display.hpp"
 #include "formats/gguf/gguf_writer.hpp"
 #include "formats/hf/hf_writer.hpp"
 #include "formats/hf/safetensors_writer.hpp"

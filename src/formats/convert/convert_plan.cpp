@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/float16.hpp"
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/hf/hf_names.hpp"
 #include "quant/blocks/dequantize.hpp"
 #include "quant/blocks/quantize.hpp"

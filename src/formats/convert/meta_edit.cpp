@@ -13,7 +13,7 @@
 #include "base/files/atomic_file.hpp"
 #include "base/files/mapped_file.hpp"
 #include "base/hash.hpp"
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/gguf/gguf_metadata.hpp"
 #include "formats/gguf/gguf_reader.hpp"
 #include "formats/gguf/gguf_writer.hpp"

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "base/hash.hpp"
+#include "base/text/display.hpp"
 #include "formats/convert/convert_plan.hpp"
 #include "formats/convert/row_order.hpp"
-#include "formats/display.hpp"
 #include "formats/ternary_source.hpp"
 #include "quant/blocks/dequantize.hpp"
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "base/text/display.hpp"
 #include "formats/architecture.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "quant/blocks/dequantize.hpp"
 #include "quant/blocks/quantize.hpp"
 

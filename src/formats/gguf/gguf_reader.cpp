@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/gguf/gguf_metadata.hpp"
 
 namespace bittern::formats {

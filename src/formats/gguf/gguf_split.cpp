@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/gguf/gguf_reader.hpp"
 
 namespace bittern::formats {

@@ -9,8 +9,8 @@
 #include <limits>
 #include <string_view>
 
+#include "base/text/display.hpp"
 #include "formats/architecture.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "base/json/json.hpp"
 #include "base/result.hpp"
-#include "formats/json.hpp"
 #include "formats/metadata.hpp"
 
 namespace bittern::formats {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/json/json.hpp"
+
 namespace bittern::formats {
 namespace {
 

@@ -12,13 +12,13 @@
 #include <unordered_map>
 #include <utility>
 
-#include "formats/display.hpp"
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "formats/file_kind.hpp"
 #include "formats/hf/hf_config.hpp"
 #include "formats/hf/hf_tensors.hpp"
 #include "formats/hf/hf_tokenizer.hpp"
 #include "formats/hf/safetensors_reader.hpp"
-#include "formats/json.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 
 namespace bittern::formats {
 namespace {

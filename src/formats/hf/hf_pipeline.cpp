@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/pre_rules.hpp"
 
 namespace bittern::formats {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/float16.hpp"
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/hf/hf_scales.hpp"
 #include "quant/hf_packed.hpp"
 

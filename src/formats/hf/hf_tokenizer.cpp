@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/hf/hf_vocabulary.hpp"
 
 namespace bittern::formats {

@@ -6,8 +6,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "base/utf8.hpp"
-#include "formats/display.hpp"
 #include "formats/hf/hf_pipeline.hpp"
 #include "formats/hf/hf_vocabulary.hpp"
 

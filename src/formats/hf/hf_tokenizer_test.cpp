@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/byte_alphabet.hpp"
+#include "base/json/json.hpp"
 #include "formats/hf/hf_vocabulary.hpp"
 
 namespace bittern::formats {

@@ -4,20 +4,18 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "base/utf8.hpp"
-#include "formats/display.hpp"
 #include "formats/hf/hf_writer.hpp"
 #include "formats/pre_rules.hpp"
 
 namespace bittern::formats {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
-constexpr std::string_view kUnderline = "\u2581";
+constexpr std::string_view kLowerBlock = "\u2581";
 constexpr std::int32_t kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5;
 
 /// The tokenizer's keys, checked.
@@ -74,8 +72,8 @@ Result<Vocabulary> ReadVocabulary(const MetadataDraft& metadata) {
 bool IsAdded(std::int32_t type) { return type == kControl || type == kUserDefined; }
 
 /// Control and user-defined tokens; `with_unknown`: also the one for what is unknown.
-OrderedJson AddedTokens(const Vocabulary& vocabulary, bool with_unknown) {
-  OrderedJson list = OrderedJson::array();
+Json AddedTokens(const Vocabulary& vocabulary, bool with_unknown) {
+  Json list = Json::MakeArray();
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     const std::int32_t type = vocabulary.types[id];
     if (!IsAdded(type) && !(with_unknown && type == kUnknown)) continue;
@@ -90,13 +88,12 @@ OrderedJson AddedTokens(const Vocabulary& vocabulary, bool with_unknown) {
   return list;
 }
 
-OrderedJson Vocab(const Vocabulary& vocabulary, bool with_added) {
-  OrderedJson vocab = OrderedJson::object();
+Json Vocab(const Vocabulary& vocabulary, bool with_added) {
+  Json vocab = Json::MakeObject();
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     const std::int32_t type = vocabulary.types[id];
     if (type == kUnused || (IsAdded(type) && !with_added)) continue;
-    // Not operator[]: ordered_json would search all keys before it.
-    vocab.get_ref<OrderedJson::object_t&>().emplace_back(std::string(vocabulary.tokens[id]), id);
+    vocab.Append(std::string(vocabulary.tokens[id]), id);
   }
   return vocab;
 }
@@ -127,7 +124,7 @@ Result<Pipeline> PipelineOf(std::string_view pre) {
 }
 
 /// "Split:Removed:invert(REGEX)", taken apart.
-OrderedJson SplitOf(std::string_view type, std::string_view regex) {
+Json SplitOf(std::string_view type, std::string_view regex) {
   const bool invert = type.ends_with(":invert");
   if (invert) type.remove_suffix(std::string_view(":invert").size());
   const std::size_t colon = type.find(':');
@@ -138,7 +135,7 @@ OrderedJson SplitOf(std::string_view type, std::string_view regex) {
 }
 
 /// "Punctuation(Contiguous)" -> its JSON.
-OrderedJson StepOf(std::string_view word) {
+Json StepOf(std::string_view word) {
   const std::size_t open = word.find('(');
   const std::string_view type = word.substr(0, open);
   const std::string_view argument = open == std::string_view::npos
@@ -156,8 +153,8 @@ OrderedJson StepOf(std::string_view word) {
   return {{"type", type}, {"behavior", argument}};
 }
 
-OrderedJson PreTokenizer(std::string_view steps) {
-  OrderedJson list = OrderedJson::array();
+Json PreTokenizer(std::string_view steps) {
+  Json list = Json::MakeArray();
   while (!steps.empty()) {
     const std::size_t end = std::min(steps.find(';'), steps.size());
     list.push_back(StepOf(steps.substr(0, end)));
@@ -174,23 +171,23 @@ bool Flag(const MetadataDraft& metadata, std::string_view key, bool absent) {
   return set == nullptr ? absent : *set;
 }
 
-OrderedJson PostProcessor(const MetadataDraft& metadata, const Vocabulary& vocabulary,
-                          bool add_bos_default) {
+Json PostProcessor(const MetadataDraft& metadata, const Vocabulary& vocabulary,
+                   bool add_bos_default) {
   const bool bos =
       Flag(metadata, "tokenizer.ggml.add_bos_token", add_bos_default) && vocabulary.bos;
   const bool eos = Flag(metadata, "tokenizer.ggml.add_eos_token", false) && vocabulary.eos;
   if (!bos && !eos) return nullptr;
-  OrderedJson single = OrderedJson::array(), specials = OrderedJson::object();
+  Json single = Json::MakeArray(), specials = Json::MakeObject();
   const auto add = [&](std::uint64_t id) {
     const std::string name(vocabulary.tokens[id]);
     single.push_back({{"SpecialToken", {{"id", name}, {"type_id", 0}}}});
     specials[name] = {
-        {"id", name}, {"ids", OrderedJson::array({id})}, {"tokens", OrderedJson::array({name})}};
+        {"id", name}, {"ids", Json::MakeArray({id})}, {"tokens", Json::MakeArray({name})}};
   };
   if (bos) add(*vocabulary.bos);
   single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
   if (eos) add(*vocabulary.eos);
-  OrderedJson pair = single;
+  Json pair = single;
   pair.push_back({{"Sequence", {{"id", "B"}, {"type_id", 1}}}});
   return {{"type", "TemplateProcessing"},
           {"single", std::move(single)},
@@ -198,14 +195,14 @@ OrderedJson PostProcessor(const MetadataDraft& metadata, const Vocabulary& vocab
           {"special_tokens", std::move(specials)}};
 }
 
-OrderedJson Frame(OrderedJson added_tokens) {
+Json Frame(Json added_tokens) {
   return {{"version", "1.0"},
           {"truncation", nullptr},
           {"padding", nullptr},
           {"added_tokens", std::move(added_tokens)}};
 }
 
-OrderedJson BpeModel(bool sentencepiece, bool ignore_merges) {
+Json BpeModel(bool sentencepiece, bool ignore_merges) {
   return {{"type", "BPE"},
           {"dropout", nullptr},
           {"unk_token", nullptr},
@@ -216,10 +213,9 @@ OrderedJson BpeModel(bool sentencepiece, bool ignore_merges) {
           {"ignore_merges", ignore_merges}};
 }
 
-Result<OrderedJson> ByteLevelTokenizer(const MetadataDraft& metadata,
-                                       const Vocabulary& vocabulary) {
+Result<Json> ByteLevelTokenizer(const MetadataDraft& metadata, const Vocabulary& vocabulary) {
   const Pipeline pipeline = BITTERN_TRY(PipelineOf(metadata.Text("tokenizer.ggml.pre")));
-  OrderedJson json = Frame(AddedTokens(vocabulary, false));
+  Json json = Frame(AddedTokens(vocabulary, false));
   json["normalizer"] = nullptr;
   if (Flag(metadata, "bittern.tokenizer.nfc", pipeline.nfc)) json["normalizer"] = {{"type", "NFC"}};
   json["pre_tokenizer"] = PreTokenizer(pipeline.steps);
@@ -263,29 +259,28 @@ std::vector<std::string> MergesOfScores(const Vocabulary& vocabulary) {
   return merges;
 }
 
-Result<OrderedJson> SentencePieceTokenizer(const MetadataDraft& metadata,
-                                           const Vocabulary& vocabulary) {
+Result<Json> SentencePieceTokenizer(const MetadataDraft& metadata, const Vocabulary& vocabulary) {
   if (vocabulary.scores.empty()) {
     return Fail(ErrorCode::kCorruptFile, "tokenizer.ggml.scores is missing or too short");
   }
-  OrderedJson normalizers = OrderedJson::array();
+  Json normalizers = Json::MakeArray();
   if (Flag(metadata, "tokenizer.ggml.add_space_prefix", true)) {
-    normalizers.push_back({{"type", "Prepend"}, {"prepend", kUnderline}});
+    normalizers.push_back({{"type", "Prepend"}, {"prepend", kLowerBlock}});
   }
   normalizers.push_back(
-      {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kUnderline}});
-  OrderedJson json = Frame(AddedTokens(vocabulary, true));
+      {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kLowerBlock}});
+  Json json = Frame(AddedTokens(vocabulary, true));
   json["normalizer"] = {{"type", "Sequence"}, {"normalizers", std::move(normalizers)}};
   json["pre_tokenizer"] = nullptr;
   json["post_processor"] = PostProcessor(metadata, vocabulary, true);
   json["decoder"] = {
       {"type", "Sequence"},
       {"decoders",
-       {{{"type", "Replace"}, {"pattern", {{"String", kUnderline}}}, {"content", " "}},
+       {{{"type", "Replace"}, {"pattern", {{"String", kLowerBlock}}}, {"content", " "}},
         {{"type", "ByteFallback"}},
         {{"type", "Fuse"}},
         {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}}};
-  OrderedJson model = BpeModel(true, false);
+  Json model = BpeModel(true, false);
   const auto unknown = std::ranges::find(vocabulary.types, kUnknown);
   if (unknown != vocabulary.types.end()) {
     model["unk_token"] =
@@ -297,8 +292,8 @@ Result<OrderedJson> SentencePieceTokenizer(const MetadataDraft& metadata,
   return json;
 }
 
-OrderedJson TokenizerConfig(const MetadataDraft& metadata, const Vocabulary& vocabulary) {
-  OrderedJson config = OrderedJson::object();
+Json TokenizerConfig(const MetadataDraft& metadata, const Vocabulary& vocabulary) {
+  Json config = Json::MakeObject();
   if (vocabulary.bos) config["bos_token"] = vocabulary.tokens[*vocabulary.bos];
   if (vocabulary.eos) config["eos_token"] = vocabulary.tokens[*vocabulary.eos];
   const std::string_view chat_template = metadata.Text("tokenizer.chat_template");
@@ -313,7 +308,7 @@ OrderedJson TokenizerConfig(const MetadataDraft& metadata, const Vocabulary& voc
 Result<std::vector<TextFile>> HfTokenizerFiles(const MetadataDraft& metadata) {
   const Vocabulary vocabulary = BITTERN_TRY(ReadVocabulary(metadata));
   const std::string_view model = metadata.Text("tokenizer.ggml.model");
-  OrderedJson json;
+  Json json;
   if (model == "gpt2") {
     json = BITTERN_TRY(ByteLevelTokenizer(metadata, vocabulary));
   } else if (model == "llama") {
@@ -323,9 +318,7 @@ Result<std::vector<TextFile>> HfTokenizerFiles(const MetadataDraft& metadata) {
         ErrorCode::kUnsupported,
         fmt::format("tokenizer.ggml.model {} cannot be written as tokenizer.json", Quoted(model)));
   }
-  const auto text = [](const OrderedJson& value, int indent) {
-    return value.dump(indent, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-  };
+  const auto text = [](const Json& value, int indent) { return value.Dump(indent) + "\n"; };
   return std::vector<TextFile>{
       {"tokenizer.json", text(json, 1)},
       {"tokenizer_config.json", text(TokenizerConfig(metadata, vocabulary), 2)}};

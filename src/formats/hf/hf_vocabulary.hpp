@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "base/result.hpp"
-#include "formats/json.hpp"
 
 namespace bittern::formats {
 

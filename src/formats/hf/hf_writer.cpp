@@ -4,16 +4,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 #include "formats/architecture.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::formats {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 /// An f32 as the shortest decimal that means it: 1e-5, not 9.9999997e-06.
 double Shortest(double value) {
@@ -25,8 +24,8 @@ class ConfigWriter {
   ConfigWriter(const MetadataDraft& metadata, const ArchitectureSpec& row)
       : metadata_(metadata), row_(row), prefix_(std::string(row.name) + ".") {}
 
-  Result<OrderedJson> Config(bool tied) {
-    config_["architectures"] = OrderedJson::array({row_.hf_classes[0]});
+  Result<Json> Config(bool tied) {
+    config_["architectures"] = Json::MakeArray({row_.hf_classes[0]});
     config_["model_type"] = row_.hf_model_type;
     const std::string_view activation = metadata_.Text(prefix_ + "hidden_activation");
     config_["hidden_act"] = activation.empty() ? ActivationName(row_.activation) : activation;
@@ -34,8 +33,8 @@ class ConfigWriter {
     BITTERN_TRY(AddUint("intermediate_size", "feed_forward_length"));
     BITTERN_TRY(AddUint("num_hidden_layers", "block_count"));
     BITTERN_TRY(AddUint("num_attention_heads", "attention.head_count"));
-    config_["num_key_value_heads"] = metadata_.Uint(prefix_ + "attention.head_count_kv")
-                                         .value_or(config_["num_attention_heads"]);
+    const auto kv_heads = metadata_.Uint(prefix_ + "attention.head_count_kv");
+    config_["num_key_value_heads"] = kv_heads ? Json(*kv_heads) : config_["num_attention_heads"];
     if (const auto head = metadata_.Uint(prefix_ + "attention.key_length")) {
       config_["head_dim"] = *head;
     }
@@ -73,7 +72,7 @@ class ConfigWriter {
   void AddRopeScaling() {
     const std::string_view type = metadata_.Text(prefix_ + "rope.scaling.type");
     if (type.empty() || type == "none") return;
-    OrderedJson scaling = {{"rope_type", type}};
+    Json scaling = {{"rope_type", type}};
     for (const std::string name : {"factor", "low_freq_factor", "high_freq_factor"}) {
       if (const auto value = metadata_.Number(prefix_ + "rope.scaling." + name)) {
         scaling[name] = Shortest(*value);
@@ -98,15 +97,15 @@ class ConfigWriter {
   const MetadataDraft& metadata_;
   const ArchitectureSpec& row_;
   std::string prefix_;
-  OrderedJson config_ = OrderedJson::object();
+  Json config_ = Json::MakeObject();
 };
 
-OrderedJson GenerationConfig(const MetadataDraft& metadata) {
-  OrderedJson config = OrderedJson::object();
+Json GenerationConfig(const MetadataDraft& metadata) {
+  Json config = Json::MakeObject();
   if (const auto bos = metadata.Uint("tokenizer.ggml.bos_token_id")) config["bos_token_id"] = *bos;
-  OrderedJson ends = OrderedJson::array();
+  Json ends = Json::MakeArray();
   const auto add = [&](std::uint64_t id) {
-    if (std::find(ends.begin(), ends.end(), id) == ends.end()) ends.push_back(id);
+    if (std::ranges::find(ends.elements(), Json(id)) == ends.elements().end()) ends.push_back(id);
   };
   for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                           "tokenizer.ggml.eom_token_id"}) {
@@ -123,9 +122,7 @@ OrderedJson GenerationConfig(const MetadataDraft& metadata) {
   return config;
 }
 
-std::string Text(const OrderedJson& json) {
-  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-}
+std::string Text(const Json& json) { return json.Dump(2) + "\n"; }
 
 }  // namespace
 
@@ -144,7 +141,7 @@ Result<std::vector<TextFile>> HfConfigFiles(const MetadataDraft& metadata, bool 
                 fmt::format("architecture {} has no model class in Hugging Face's library",
                             Quoted(architecture)));
   }
-  const OrderedJson config = BITTERN_TRY(ConfigWriter(metadata, *row).Config(tied));
+  const Json config = BITTERN_TRY(ConfigWriter(metadata, *row).Config(tied));
   return std::vector<TextFile>{{"config.json", Text(config)},
                                {"generation_config.json", Text(GenerationConfig(metadata))}};
 }

@@ -12,13 +12,13 @@
 #include <iterator>
 
 #include "base/files/mapped_file.hpp"
+#include "base/json/json.hpp"
 #include "formats/hf/hf_config.hpp"
 #include "formats/hf/hf_names.hpp"
 #include "formats/hf/hf_tokenizer.hpp"
 #include "formats/hf/hf_vocabulary.hpp"
 #include "formats/hf/safetensors_reader.hpp"
 #include "formats/hf/safetensors_writer.hpp"
-#include "formats/json.hpp"
 #include "formats/pre_rules.hpp"
 
 namespace bittern::formats {

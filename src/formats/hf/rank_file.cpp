@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "base/byte_alphabet.hpp"
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/hf/hf_vocabulary.hpp"
 
 namespace bittern::formats {

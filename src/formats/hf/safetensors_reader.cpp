@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "formats/display.hpp"
-#include "formats/json.hpp"
+#include "base/json/json.hpp"
+#include "base/text/display.hpp"
 
 namespace bittern::formats {
 namespace {

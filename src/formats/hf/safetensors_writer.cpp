@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <nlohmann/json.hpp>
+
+#include "base/json/json.hpp"
 
 namespace bittern::formats {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 std::string Header(std::span<const SafetensorsTensor> tensors) {
-  OrderedJson header = OrderedJson::object();
+  Json header = Json::MakeObject();
   header["__metadata__"] = {{"format", "pt"}};  // transformers insists on it
   std::uint64_t begin = 0;
   for (const SafetensorsTensor& tensor : tensors) {
@@ -21,7 +20,7 @@ std::string Header(std::span<const SafetensorsTensor> tensors) {
                            {"data_offsets", {begin, begin + tensor.bytes}}};
     begin += tensor.bytes;
   }
-  std::string text = header.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  std::string text = header.Dump();
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "formats/hf/hf_vocabulary.hpp"
 
 namespace bittern::formats {

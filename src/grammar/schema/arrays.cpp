@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/json/json.hpp"
 #include "grammar/schema/compiler.hpp"
 #include "grammar/schema/texts.hpp"
 

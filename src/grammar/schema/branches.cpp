@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/json/json.hpp"
 #include "grammar/schema/compiler.hpp"
 
 namespace bittern::grammar {

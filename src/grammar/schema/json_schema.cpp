@@ -474,7 +474,7 @@ Result<ExprId> SchemaCompiler::Numbers(const std::vector<SchemaAt>& all, bool wh
 }
 
 Result<Grammar> ParseJsonSchema(std::string_view schema) {
-  auto parsed = formats::Json::Parse(
+  auto parsed = Json::Parse(
       schema, {.max_bytes = std::size_t{4} << 20, .max_depth = 200, .max_values = 200'000});
   if (!parsed) {
     return Fail(ErrorCode::kInvalidArgument, "the schema is not JSON: " + parsed.error().message);

@@ -3,6 +3,7 @@
 // left out: less comes out then, and nothing wrong.
 #include <algorithm>
 
+#include "base/json/json.hpp"
 #include "grammar/schema/compiler.hpp"
 
 namespace bittern::grammar {

@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/json/json.hpp"
 #include "base/utf8.hpp"
 #include "grammar/regex.hpp"
 #include "grammar/schema/compiler.hpp"

@@ -9,11 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/json.hpp"
+#include "base/json/json.hpp"
 
 namespace bittern::grammar {
-
-using formats::Json;
 
 /// A schema and where it stands in the document.
 struct SchemaAt {

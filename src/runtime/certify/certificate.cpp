@@ -8,13 +8,12 @@
 #include <array>
 #include <optional>
 
-#include "formats/display.hpp"
+#include "base/text/display.hpp"
 #include "model/trace.hpp"
 
 namespace bittern::runtime {
 namespace {
 
-using formats::Quoted;
 using model::kNumLayerPoints;
 using model::TracePoint;
 

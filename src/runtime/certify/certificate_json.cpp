@@ -3,30 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "formats/json.hpp"
+#include "base/json/json.hpp"
 #include "model/trace.hpp"
 #include "runtime/certify/certificate.hpp"
 
 namespace bittern::runtime {
 namespace {
 
-using formats::Json;
 using model::TracePoint;
-using nlohmann::ordered_json;
 
 std::string PointName(std::size_t point) {
   return std::string(TracePointName(static_cast<TracePoint>(point)));
 }
 
 /// Flat operations as {embedding, layers: [{attn_norm, ...}, ...], final_norm, head}.
-ordered_json OperationsJson(const std::vector<std::string>& operations, int num_layers) {
-  ordered_json json, layers = ordered_json::array();
+Json OperationsJson(const std::vector<std::string>& operations, int num_layers) {
+  Json json, layers = Json::MakeArray();
   std::size_t next = 0;
   json[PointName(0)] = operations[next++];
   for (int layer = 0; layer < num_layers; ++layer) {
-    ordered_json object;
+    Json object;
     for (std::size_t p = 1; p <= model::kNumLayerPoints; ++p) {
       object[PointName(p)] = operations[next++];
     }
@@ -148,7 +145,7 @@ Result<std::vector<Certificate>> LinesOf(std::string_view text) {
 }  // namespace
 
 std::string CertificateJson(const Certificate& certificate) {
-  ordered_json json, tensors, prompts = ordered_json::array();
+  Json json, tensors, prompts = Json::MakeArray();
   for (const auto& [name, hash] : certificate.tensors) tensors[name] = hash;
   for (const PromptCertificate& prompt : certificate.prompts) {
     prompts.push_back({{"text", prompt.text},
@@ -164,7 +161,7 @@ std::string CertificateJson(const Certificate& certificate) {
   json["model"] = std::move(tensors);
   json["prompts"] = std::move(prompts);
   // Prompts come from a file and need not be UTF-8; JSON must.
-  return json.dump(1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+  return json.Dump(1) + '\n';
 }
 
 Result<std::vector<Certificate>> ParseCertificates(std::string_view text) {

@@ -17,8 +17,6 @@
 namespace bittern::runtime {
 namespace {
 
-using formats::Json;
-
 Json TextJson(std::string_view text) { return Json(Json::Value(ReplaceInvalidUtf8(text))); }
 
 Json Message(std::string_view role, std::string_view content) {

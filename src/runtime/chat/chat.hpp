@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/json.hpp"
+#include "base/json/json.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/session.hpp"
 
@@ -28,7 +28,7 @@ struct ChatOptions {
   std::string system = {};  ///< what the system turn says; empty: there is none
   ContextPolicy policy = ContextPolicy::kStop;
   /// An object: further names for the template (chat_template_kwargs); null: none.
-  formats::Json template_names = {};
+  Json template_names = {};
 };
 
 /// What a user said, and the reply.
@@ -95,8 +95,7 @@ class Chat {
       : session_(std::move(session)), prompt_(std::move(prompt)), options_(std::move(options)) {}
 
   /// The request for the template: turns without the first `drop`, then `user`, if any.
-  [[nodiscard]] formats::Json RequestFor(std::size_t drop,
-                                         std::optional<std::string_view> user) const;
+  [[nodiscard]] Json RequestFor(std::size_t drop, std::optional<std::string_view> user) const;
   /// The conversation without its first `drop` turns, up to the reply to `user`.
   [[nodiscard]] Result<RenderedPrompt> Conversation(std::size_t drop, std::string_view user) const;
   /// Tokens of the turns that are there; 0 where the template does not write them alone.

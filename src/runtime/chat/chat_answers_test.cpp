@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json/json.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "tokenizer/test_vocabulary.hpp"
 
@@ -33,7 +34,7 @@ Result<RenderedPrompt> Apply(std::string_view source, std::string_view request,
                              const tokenizer::Tokenizer& tokenizer) {
   Decisions decisions;
   const auto chat = BITTERN_TRY(ChatPrompt::Create({}, tokenizer, source, &decisions));
-  const auto json = BITTERN_TRY(formats::Json::Parse(request, {}));
+  const auto json = BITTERN_TRY(Json::Parse(request, {}));
   return chat.Apply(json, tokenizer);
 }
 

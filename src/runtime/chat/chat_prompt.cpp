@@ -16,7 +16,6 @@
 namespace bittern::runtime {
 namespace {
 
-using formats::Json;
 using jinja::Text;
 using jinja::Value;
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/decision.hpp"
+#include "base/json/json.hpp"
 #include "base/result.hpp"
-#include "formats/json.hpp"
 #include "formats/metadata.hpp"
 #include "jinja/template.hpp"
 #include "tokenizer/tokenizer.hpp"
@@ -46,7 +46,7 @@ class ChatPrompt {
   /// (a message of the role "assistant") is tokenised from where its generation began, so that a
   /// conversation that grew by a turn gives the tokens it gave before and more. Errors:
   /// kInvalidArgument (another form; what the template refuses), kUnsupported (a limit).
-  [[nodiscard]] Result<RenderedPrompt> Apply(const formats::Json& request,
+  [[nodiscard]] Result<RenderedPrompt> Apply(const Json& request,
                                              const tokenizer::Tokenizer& tokenizer) const;
 
   /// The template as it was written.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/json/json.hpp"
 #include "tokenizer/test_vocabulary.hpp"
 
 namespace bittern::runtime {
@@ -26,7 +27,7 @@ Result<RenderedPrompt> Apply(std::string_view source, std::string_view request,
                              const tokenizer::Tokenizer& tokenizer = ChatMlTokenizer()) {
   Decisions decisions;
   const auto chat = BITTERN_TRY(ChatPrompt::Create({}, tokenizer, source, &decisions));
-  const auto json = BITTERN_TRY(formats::Json::Parse(request, {}));
+  const auto json = BITTERN_TRY(Json::Parse(request, {}));
   return chat.Apply(json, tokenizer);
 }
 
@@ -160,7 +161,7 @@ TEST(ChatPrompt, TheConvertersLeftOverIsReplaced) {
   ASSERT_TRUE(chat.has_value()) << chat.error().message;
   ASSERT_EQ(decisions.size(), 1u);
   EXPECT_TRUE(decisions[0].notable);
-  const auto json = formats::Json::Parse(R"([{"role":"user","content":" Hi "}])", {});
+  const auto json = Json::Parse(R"([{"role":"user","content":" Hi "}])", {});
   EXPECT_EQ(chat->Apply(*json, tokenizer)->text.bytes(), "User: Hi<|eot_id|>Assistant: ");
 }
 

@@ -12,8 +12,8 @@
 namespace bittern::serve {
 namespace {
 
-std::string NamedEvent(const OrderedJson& json) {
-  return "event: " + json["type"].get<std::string>() + "\n" + Event(json);
+std::string NamedEvent(const Json& json) {
+  return "event: " + json["type"].text() + "\n" + Event(json);
 }
 
 std::string_view StopReason(const runtime::GenerateResult& result) {
@@ -41,8 +41,8 @@ class MessagesShape : public AnswerShape {
   ErrorStyle error_style() const override { return ErrorStyle::kAnthropic; }
   std::string Ping() const override { return NamedEvent({{"type", "ping"}}); }
   std::string Begin() override {
-    OrderedJson message = Outline();
-    message["content"] = OrderedJson::array();
+    Json message = Outline();
+    message["content"] = Json::MakeArray();
     message["stop_reason"] = message["stop_sequence"] = nullptr;
     message["usage"] = {{"input_tokens", prompt_tokens_}, {"output_tokens", 0}};
     const std::string text =
@@ -55,7 +55,7 @@ class MessagesShape : public AnswerShape {
   }
   std::string Finished(std::size_t, const Outcome& outcome, const TokenList&) override {
     std::string text = Events(stream_.Finish());
-    OrderedJson delta = {{"type", "message_delta"}, {"delta", OrderedJson::object()}};
+    Json delta = {{"type", "message_delta"}, {"delta", Json::MakeObject()}};
     AddStop(outcome.result, stream_.any_call(), &delta["delta"]);
     delta["usage"] = Usage(outcome);
     if (!outcome.receipt.empty()) delta["receipt"] = ReceiptJson(outcome);
@@ -67,17 +67,16 @@ class MessagesShape : public AnswerShape {
   }
   std::string Whole(std::span<const Outcome> outcomes) override {
     const Outcome& outcome = outcomes.front();
-    OrderedJson message = Outline();
+    Json message = Outline();
     const ToolAnswerParts parts = ReadToolAnswer(reading_, outcome.result.text);
-    message["content"] = OrderedJson::array();
+    message["content"] = Json::MakeArray();
     if (!parts.content.empty() || parts.calls.empty()) {
       message["content"].push_back(TextBlock(parts.content));
     }
     for (const FoundCall& call : parts.calls) {
-      OrderedJson block = CallBlock(call.name);
+      Json block = CallBlock(call.name);
       // A call that was cut has no whole input.
-      const auto input = OrderedJson::parse(call.arguments, nullptr, /*allow_exceptions=*/false);
-      if (!input.is_discarded()) block["input"] = input;
+      if (auto input = CallArguments(call)) block["input"] = *std::move(input);
       message["content"].push_back(std::move(block));
     }
     AddStop(outcome.result, !parts.calls.empty(), &message);
@@ -87,16 +86,14 @@ class MessagesShape : public AnswerShape {
   }
 
  private:
-  static OrderedJson TextBlock(std::string text) {
-    return {{"type", "text"}, {"text", std::move(text)}};
-  }
-  static OrderedJson CallBlock(const std::string& name) {
+  static Json TextBlock(std::string text) { return {{"type", "text"}, {"text", std::move(text)}}; }
+  static Json CallBlock(const std::string& name) {
     return {{"type", "tool_use"},
             {"id", NewId("toolu_")},
             {"name", name},
-            {"input", OrderedJson::object()}};
+            {"input", Json::MakeObject()}};
   }
-  std::string OpenBlock(OrderedJson block) {
+  std::string OpenBlock(Json block) {
     const bool text = block["type"] == "text";
     if (open_ && text && open_text_) return {};
     std::string events = CloseBlock();
@@ -110,7 +107,7 @@ class MessagesShape : public AnswerShape {
     if (!std::exchange(open_, false)) return {};
     return NamedEvent({{"type", "content_block_stop"}, {"index", blocks_++}});
   }
-  std::string Delta(OrderedJson delta) const {
+  std::string Delta(Json delta) const {
     return NamedEvent(
         {{"type", "content_block_delta"}, {"index", blocks_}, {"delta", std::move(delta)}});
   }
@@ -128,16 +125,16 @@ class MessagesShape : public AnswerShape {
     }
     return text;
   }
-  [[nodiscard]] OrderedJson Outline() const {
+  [[nodiscard]] Json Outline() const {
     return {{"id", id_}, {"type", "message"}, {"role", "assistant"}, {"model", model_}};
   }
-  static void AddStop(const runtime::GenerateResult& result, bool calls, OrderedJson* to) {
+  static void AddStop(const runtime::GenerateResult& result, bool calls, Json* to) {
     const bool whole = result.finish == runtime::FinishReason::kEndOfText;
     (*to)["stop_reason"] = calls && whole ? "tool_use" : std::string(StopReason(result));
     (*to)["stop_sequence"] = nullptr;
     if (!result.stopping_word.empty()) (*to)["stop_sequence"] = result.stopping_word;
   }
-  static OrderedJson Usage(const Outcome& outcome) {
+  static Json Usage(const Outcome& outcome) {
     const int cached = outcome.timings.cached_tokens;
     return {{"input_tokens", outcome.timings.prompt_tokens - cached},
             {"cache_creation_input_tokens", 0},

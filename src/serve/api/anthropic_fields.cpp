@@ -7,6 +7,7 @@
 
 #include <utility>
 
+#include "base/json/json.hpp"
 #include "serve/api/request_fields.hpp"
 #include "serve/core/constraint_fields.hpp"
 

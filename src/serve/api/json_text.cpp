@@ -12,11 +12,9 @@
 
 namespace bittern::serve {
 
-std::string Dump(const OrderedJson& json) {
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
+std::string Dump(const Json& json) { return json.Dump(); }
 
-std::string Event(const OrderedJson& json) { return "data: " + Dump(json) + "\n\n"; }
+std::string Event(const Json& json) { return "data: " + Dump(json) + "\n\n"; }
 
 std::string_view OpenAiFinish(runtime::FinishReason reason) noexcept {
   switch (reason) {
@@ -28,7 +26,7 @@ std::string_view OpenAiFinish(runtime::FinishReason reason) noexcept {
   }
 }
 
-OrderedJson TimingsJson(const runtime::SequenceTimings& timings) {
+Json TimingsJson(const runtime::SequenceTimings& timings) {
   const int read = std::max(0, timings.read_tokens - timings.cached_tokens);
   const int predicted = timings.sampled_tokens;
   const int later = std::max(0, predicted - 1);  // the first one comes with the prompt
@@ -47,8 +45,8 @@ OrderedJson TimingsJson(const runtime::SequenceTimings& timings) {
           {"queued_ms", 1e3 * timings.queued_s}};
 }
 
-OrderedJson TimingsJson(const Outcome& outcome) {
-  OrderedJson json = TimingsJson(outcome.timings);
+Json TimingsJson(const Outcome& outcome) {
+  Json json = TimingsJson(outcome.timings);
   if (outcome.result.drafted > 0) {
     json["draft_n"] = outcome.result.drafted;
     json["draft_n_accepted"] = outcome.result.accepted;
@@ -57,7 +55,7 @@ OrderedJson TimingsJson(const Outcome& outcome) {
   return json;
 }
 
-OrderedJson UsageJson(std::span<const Outcome> outcomes, std::size_t choices) {
+Json UsageJson(std::span<const Outcome> outcomes, std::size_t choices) {
   int prompt = 0, cached = 0, predicted = 0;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     predicted += outcomes[i].predicted();
@@ -71,28 +69,33 @@ OrderedJson UsageJson(std::span<const Outcome> outcomes, std::size_t choices) {
           {"prompt_tokens_details", {{"cached_tokens", cached}}}};
 }
 
-OrderedJson LogprobsJson(const TokenList& tokens, const tokenizer::Tokenizer& tokenizer) {
-  const auto entry = [&](const runtime::TokenLogprob& token) -> OrderedJson {
+Json LogprobsJson(const TokenList& tokens, const tokenizer::Tokenizer& tokenizer) {
+  const auto entry = [&](const runtime::TokenLogprob& token) -> Json {
     const std::string_view bytes = tokenizer.TokenBytes(token.id, true);
-    OrderedJson numbers = OrderedJson::array();
+    Json numbers = Json::MakeArray();
     for (const char c : bytes) numbers.push_back(static_cast<unsigned char>(c));
     return {{"id", token.id},
             {"token", ReplaceInvalidUtf8(bytes)},
             {"bytes", std::move(numbers)},
             {"logprob", token.logprob}};
   };
-  OrderedJson list = OrderedJson::array();
+  Json list = Json::MakeArray();
   for (const runtime::TokenLogprobs& token : tokens) {
-    OrderedJson one = entry(token.picked);
-    one["top_logprobs"] = OrderedJson::array();
+    Json one = entry(token.picked);
+    one["top_logprobs"] = Json::MakeArray();
     for (const runtime::TokenLogprob& top : token.top) one["top_logprobs"].push_back(entry(top));
     list.push_back(std::move(one));
   }
   return list;
 }
 
-OrderedJson ReceiptJson(const Outcome& outcome) {
-  return outcome.receipt.empty() ? OrderedJson() : OrderedJson::parse(outcome.receipt);
+Json ReceiptJson(const Outcome& outcome) {
+  return Json::Parse(outcome.receipt, {}).value_or(Json());
+}
+
+std::optional<Json> CallArguments(const FoundCall& call) {
+  auto arguments = Json::Parse(call.arguments, {.max_depth = 100});
+  return arguments ? std::optional(*std::move(arguments)) : std::nullopt;
 }
 
 std::string NewId(std::string_view prefix) {

@@ -32,54 +32,60 @@ class LlamaShape : public AnswerShape {
   std::string Progress(std::size_t choice, const runtime::SequenceTimings& so_far) override {
     const auto progress = telemetry_.Note(choice, so_far);
     if (!progress) return {};
-    OrderedJson event = Chunk(choice, "");
+    Json event = Chunk(choice, "");
     event["prompt_progress"] = *progress;
     return Event(event);
   }
   std::string Piece(std::size_t choice, std::string_view text, const TokenList& tokens) override {
-    OrderedJson event = Chunk(choice, text);
+    Json event = Chunk(choice, text);
     AddProbabilities(tokens, &event);
     return Event(event);
   }
   std::string Finished(std::size_t choice, const Outcome& outcome,
                        const TokenList& tokens) override {
-    OrderedJson last = Result(choice, outcome);
+    Json last = Result(choice, outcome);
     last["content"] = "";
-    last.erase("completion_probabilities");
+    last.Erase("completion_probabilities");
     if (!tokens.empty()) AddProbabilities(tokens, &last);
     return Event(last);
   }
   std::string End(std::span<const Outcome>) override { return {}; }
   std::string Whole(std::span<const Outcome> outcomes) override {
     if (outcomes.size() == 1) return Dump(Wanted(Result(0, outcomes.front())));
-    OrderedJson all = OrderedJson::array();
+    Json all = Json::MakeArray();
     for (std::size_t i = 0; i < outcomes.size(); ++i) all.push_back(Wanted(Result(i, outcomes[i])));
     return Dump(all);
   }
 
  private:
-  [[nodiscard]] OrderedJson Chunk(std::size_t choice, std::string_view text) const {
-    OrderedJson event = {{"index", choice},
-                         {"content", std::string(text)},
-                         {"tokens", OrderedJson::array()},
-                         {"stop", false},
-                         {"id_slot", -1},
-                         {"tokens_evaluated", prompts_[choice / choices_].size()}};
+  [[nodiscard]] Json Chunk(std::size_t choice, std::string_view text) const {
+    Json event = {{"index", choice},
+                  {"content", std::string(text)},
+                  {"tokens", Json::MakeArray()},
+                  {"stop", false},
+                  {"id_slot", -1},
+                  {"tokens_evaluated", prompts_[choice / choices_].size()}};
     telemetry_.AddTimings(choice, &event);
     return event;
   }
-  [[nodiscard]] OrderedJson Result(std::size_t choice, const Outcome& outcome) const;
+  [[nodiscard]] Json Result(std::size_t choice, const Outcome& outcome) const;
   /// The fields of response_fields ("timings/prompt_n"), each under its path; none asked for: all.
-  [[nodiscard]] OrderedJson Wanted(OrderedJson result) const {
+  [[nodiscard]] Json Wanted(Json result) const {
     if (only_.empty()) return result;
-    OrderedJson some = OrderedJson::object();
+    Json some = Json::MakeObject();
     for (const std::string& path : only_) {
-      const OrderedJson::json_pointer place("/" + path);
-      if (result.contains(place)) some[path] = result[place];
+      if (const Json* found = FindPath(result, path)) some[path] = *found;
     }
     return some;
   }
-  void AddProbabilities(const TokenList& tokens, OrderedJson* to) const {
+  /// The value at "name/name/...": of members only. Null where there is none.
+  static const Json* FindPath(const Json& object, std::string_view path) {
+    const std::size_t slash = path.find('/');
+    const Json* member = object.Find(path.substr(0, slash));
+    if (member == nullptr || slash == std::string_view::npos) return member;
+    return FindPath(*member, path.substr(slash + 1));
+  }
+  void AddProbabilities(const TokenList& tokens, Json* to) const {
     if (options_.logprobs < 0) return;
     (*to)["completion_probabilities"] = LogprobsJson(tokens, service_.tokenizer());
   }
@@ -108,36 +114,36 @@ std::string_view StopType(runtime::FinishReason reason) {
   }
 }
 
-OrderedJson LlamaShape::Result(std::size_t choice, const Outcome& outcome) const {
+Json LlamaShape::Result(std::size_t choice, const Outcome& outcome) const {
   const std::vector<TokenId>& prompt = prompts_[choice / choices_];
   const runtime::GenerateResult& result = outcome.result;
   runtime::GenerateOptions settings = options_;
   settings.sampler.seed = result.seed;
-  OrderedJson json = {{"index", choice},
-                      {"content", result.text},
-                      {"tokens", return_tokens_ ? OrderedJson(result.ids) : OrderedJson::array()},
-                      {"id_slot", -1},
-                      {"stop", true},
-                      {"model", service_.options().model_name},
-                      {"tokens_predicted", outcome.predicted()},
-                      {"tokens_evaluated", prompt.size()},
-                      {"generation_settings", OptionsJson(settings)},
-                      {"prompt", service_.tokenizer().Decode(prompt, true)},
-                      {"has_new_line", result.text.find('\n') != std::string::npos},
-                      {"truncated", result.finish == runtime::FinishReason::kContextFull},
-                      {"stop_type", StopType(result.finish)},
-                      {"stopping_word", result.stopping_word},
-                      {"tokens_cached", prompt.size() + result.ids.size()},
-                      {"timings", TimingsJson(outcome)}};
+  Json json = {{"index", choice},
+               {"content", result.text},
+               {"tokens", return_tokens_ ? Json(result.ids) : Json::MakeArray()},
+               {"id_slot", -1},
+               {"stop", true},
+               {"model", service_.options().model_name},
+               {"tokens_predicted", outcome.predicted()},
+               {"tokens_evaluated", prompt.size()},
+               {"generation_settings", OptionsJson(settings)},
+               {"prompt", service_.tokenizer().Decode(prompt, true)},
+               {"has_new_line", result.text.find('\n') != std::string::npos},
+               {"truncated", result.finish == runtime::FinishReason::kContextFull},
+               {"stop_type", StopType(result.finish)},
+               {"stopping_word", result.stopping_word},
+               {"tokens_cached", prompt.size() + result.ids.size()},
+               {"timings", TimingsJson(outcome)}};
   AddProbabilities(result.logprobs, &json);
   if (!outcome.receipt.empty()) json["receipt"] = ReceiptJson(outcome);
   return json;
 }
 
 /// A token's bytes: text where they are UTF-8, else a list of numbers.
-OrderedJson PieceJson(std::string_view bytes) {
+Json PieceJson(std::string_view bytes) {
   if (ReplaceInvalidUtf8(bytes) == bytes) return std::string(bytes);
-  OrderedJson list = OrderedJson::array();
+  Json list = Json::MakeArray();
   for (const char c : bytes) list.push_back(static_cast<unsigned char>(c));
   return list;
 }
@@ -207,7 +213,7 @@ Result<void> Tokenize(Service* service, const HttpRequest& request,
   BITTERN_TRY(fields.Flag("with_pieces", &with_pieces));
   BITTERN_TRY(fields.Finish());
   const tokenizer::Tokenizer& tokenizer = service->tokenizer();
-  OrderedJson tokens = OrderedJson::array();
+  Json tokens = Json::MakeArray();
   for (const TokenId id :
        tokenizer.Encode(content, {.add_bos = add_special, .parse_special = parse_special})) {
     if (with_pieces) {

@@ -26,8 +26,8 @@ std::string_view StateName(ModelState state) {
   }
 }
 
-OrderedJson ModelJson(const ModelStatus& model) {
-  OrderedJson status = {{"value", StateName(model.state)}};
+Json ModelJson(const ModelStatus& model) {
+  Json status = {{"value", StateName(model.state)}};
   if (!model.failure.empty()) status["failed"] = model.failure;
   return {{"id", model.name},
           {"object", "model"},
@@ -37,7 +37,7 @@ OrderedJson ModelJson(const ModelStatus& model) {
 }
 
 HttpReply ListReply(const Models& models) {
-  OrderedJson data = OrderedJson::array(), other = data;
+  Json data = Json::MakeArray(), other = data;
   for (const ModelStatus& model : models.status()) {
     data.push_back(ModelJson(model));
     other.push_back({{"name", model.name}, {"model", model.name}, {"type", "model"}});
@@ -46,7 +46,7 @@ HttpReply ListReply(const Models& models) {
 }
 
 HttpReply OllamaListReply(const Models& models, bool only_loaded) {
-  OrderedJson list = OrderedJson::array();
+  Json list = Json::MakeArray();
   for (const ModelStatus& model : models.status()) {
     if (only_loaded && model.state != ModelState::kLoaded) continue;
     list.push_back({{"name", model.name},

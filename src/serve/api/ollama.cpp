@@ -28,14 +28,14 @@ std::string TimeText(std::time_t time) {
 
 std::int64_t Nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
-OrderedJson Details(const Service& service) {
+Json Details(const Service& service) {
   const auto name = service.model().model.checkpoint().metadata().GetString("general.architecture");
   const std::string family = name.has_value() && *name ? std::string(**name) : "unknown";
   return {{"parent_model", ""},   {"format", "gguf"},     {"family", family},
           {"families", {family}}, {"parameter_size", ""}, {"quantization_level", "ternary"}};
 }
 
-OrderedJson ModelEntry(const Service& service) {
+Json ModelEntry(const Service& service) {
   const std::string& name = service.options().model_name;
   return {{"name", name},
           {"model", name},
@@ -65,7 +65,7 @@ class OllamaShape : public AnswerShape {
   }
   std::string Whole(std::span<const Outcome> outcomes) override {
     const ToolAnswerParts parts = ReadToolAnswer(reading_, outcomes.front().result.text);
-    OrderedJson line = Last(parts.content, outcomes.front());
+    Json line = Last(parts.content, outcomes.front());
     for (const FoundCall& call : parts.calls) {
       if (auto json = CallJson(call)) line["message"]["tool_calls"].push_back(*std::move(json));
     }
@@ -73,19 +73,19 @@ class OllamaShape : public AnswerShape {
   }
   /// The answer to a request that only wants the model to be there.
   [[nodiscard]] std::string Loaded() const {
-    OrderedJson line = Line("", true);
+    Json line = Line("", true);
     line["done_reason"] = "load";
     return Dump(line);
   }
 
  private:
   /// Nothing where a call was cut.
-  static std::optional<OrderedJson> CallJson(const FoundCall& call) {
-    auto arguments = OrderedJson::parse(call.arguments, nullptr, /*allow_exceptions=*/false);
-    if (arguments.is_discarded()) return std::nullopt;
-    OrderedJson json;
+  static std::optional<Json> CallJson(const FoundCall& call) {
+    auto arguments = CallArguments(call);
+    if (!arguments) return std::nullopt;
+    Json json;
     json["function"]["name"] = call.name;
-    json["function"]["arguments"] = std::move(arguments);
+    json["function"]["arguments"] = *std::move(arguments);
     return json;
   }
   /// A line for each piece of text, and for each call that is whole.
@@ -96,15 +96,15 @@ class OllamaShape : public AnswerShape {
       if (event.kind == ToolEvent::Kind::kStart) call_ = {event.text, {}};
       if (event.kind == ToolEvent::Kind::kArguments) call_.arguments += event.text;
       if (event.kind != ToolEvent::Kind::kEnd) continue;
-      OrderedJson line = Line("", false);
+      Json line = Line("", false);
       if (auto json = CallJson(call_))
-        line["message"]["tool_calls"] = OrderedJson::array({*std::move(json)});
+        line["message"]["tool_calls"] = Json::MakeArray({*std::move(json)});
       lines += Dump(line) + "\n";
     }
     return lines;
   }
-  [[nodiscard]] OrderedJson Line(std::string text, bool done) const {
-    OrderedJson line = {{"model", model_}, {"created_at", TimeText(std::time(nullptr))}};
+  [[nodiscard]] Json Line(std::string text, bool done) const {
+    Json line = {{"model", model_}, {"created_at", TimeText(std::time(nullptr))}};
     if (chat_) {
       line["message"] = {{"role", "assistant"}, {"content", std::move(text)}};
     } else {
@@ -113,9 +113,9 @@ class OllamaShape : public AnswerShape {
     line["done"] = done;
     return line;
   }
-  [[nodiscard]] OrderedJson Last(std::string text, const Outcome& outcome) const {
+  [[nodiscard]] Json Last(std::string text, const Outcome& outcome) const {
     const runtime::SequenceTimings& timings = outcome.timings;
-    OrderedJson line = Line(std::move(text), true);
+    Json line = Line(std::move(text), true);
     line["done_reason"] = std::string(OpenAiFinish(outcome.result.finish));
     line["total_duration"] = Nanoseconds(timings.queued_s + timings.prompt_s + timings.predicted_s);
     line["load_duration"] = 0;
@@ -190,15 +190,15 @@ HttpReply OllamaVersion(const QuickContext&) {
 }
 
 HttpReply OllamaTags(const QuickContext& context) {
-  return {.body = Dump({{"models", OrderedJson::array({ModelEntry(*context.service)})}})};
+  return {.body = Dump({{"models", Json::MakeArray({ModelEntry(*context.service)})}})};
 }
 
 HttpReply OllamaRunning(const QuickContext& context) {
-  OrderedJson entry = ModelEntry(*context.service);
+  Json entry = ModelEntry(*context.service);
   entry["expires_at"] = "9999-12-31T23:59:59Z";
   entry["size_vram"] = 0;
   entry["context_length"] = context.service->options().engine.context_length;
-  return {.body = Dump({{"models", OrderedJson::array({std::move(entry)})}})};
+  return {.body = Dump({{"models", Json::MakeArray({std::move(entry)})}})};
 }
 
 Result<void> OllamaShow(Service* service, const HttpRequest& request,
@@ -206,8 +206,8 @@ Result<void> OllamaShow(Service* service, const HttpRequest& request,
   BITTERN_TRY(ParseBody(request.body));
   const auto& metadata = service->model().model.checkpoint().metadata();
   const model::ModelConfig& config = service->model().model.config();
-  const OrderedJson details = Details(*service);
-  const auto family = details["family"].get<std::string>();
+  const Json details = Details(*service);
+  const auto family = details["family"].text();
   const auto written = metadata.GetString("tokenizer.chat_template");
   exchange->Reply(
       {.body = Dump({{"license", ""},

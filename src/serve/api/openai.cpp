@@ -61,7 +61,7 @@ class OpenAiShape : public AnswerShape {
   std::string Progress(std::size_t choice, const runtime::SequenceTimings& so_far) override {
     const auto progress = telemetry_.Note(choice, so_far);
     if (!progress) return {};
-    OrderedJson chunk = ChunkJson(choice, OrderedJson::object(), {});
+    Json chunk = ChunkJson(choice, Json::MakeObject(), {});
     chunk["prompt_progress"] = *progress;
     return Event(chunk);
   }
@@ -79,8 +79,8 @@ class OpenAiShape : public AnswerShape {
       text = ToolChunks(choice, streams_[choice].Finish(), tokens);
       last = std::exchange(carried_[choice], {});
     }
-    OrderedJson end = ChunkJson(choice, OrderedJson::object(), last);
-    OrderedJson& part = end["choices"][0];
+    Json end = ChunkJson(choice, Json::MakeObject(), last);
+    Json& part = end["choices"][0];
     part["finish_reason"] = FinishOf(outcome, streams_[choice].any_call());
     if (!outcome.receipt.empty()) part["receipt"] = ReceiptJson(outcome);
     if (end.contains("timings")) end["timings"] = TimingsJson(outcome);
@@ -89,8 +89,8 @@ class OpenAiShape : public AnswerShape {
   std::string End(std::span<const Outcome> outcomes) override {
     std::string text;
     if (include_usage_) {
-      OrderedJson chunk = Outline(true);
-      chunk["choices"] = OrderedJson::array();
+      Json chunk = Outline(true);
+      chunk["choices"] = Json::MakeArray();
       AddUsage(outcomes, &chunk);
       text = Event(chunk);
     }
@@ -106,8 +106,8 @@ class OpenAiShape : public AnswerShape {
   }
   [[nodiscard]] std::string ToolChunks(std::size_t choice, const std::vector<ToolEvent>& events,
                                        const TokenList& tokens);
-  [[nodiscard]] OrderedJson MessageOf(const runtime::GenerateResult& result, bool* calls) const;
-  [[nodiscard]] OrderedJson Outline(bool chunk) const {
+  [[nodiscard]] Json MessageOf(const runtime::GenerateResult& result, bool* calls) const;
+  [[nodiscard]] Json Outline(bool chunk) const {
     const char* const object = !chat_  ? "text_completion"
                                : chunk ? "chat.completion.chunk"
                                        : "chat.completion";
@@ -117,33 +117,32 @@ class OpenAiShape : public AnswerShape {
             {"model", model_},
             {"system_fingerprint", fingerprint_}};
   }
-  [[nodiscard]] std::string Chunk(std::size_t choice, OrderedJson delta, const TokenList& tokens) {
+  [[nodiscard]] std::string Chunk(std::size_t choice, Json delta, const TokenList& tokens) {
     return Event(ChunkJson(choice, std::move(delta), tokens));
   }
-  [[nodiscard]] OrderedJson ChunkJson(std::size_t choice, OrderedJson delta,
-                                      const TokenList& tokens) {
-    OrderedJson part = {{"index", choice}};
+  [[nodiscard]] Json ChunkJson(std::size_t choice, Json delta, const TokenList& tokens) {
+    Json part = {{"index", choice}};
     if (chat_) {
       part["delta"] = std::move(delta);
     } else {
-      part["text"] = delta.value("content", "");
+      part["text"] = delta["content"].text();
     }
-    part["logprobs"] = tokens.empty() ? OrderedJson() : Logprobs(choice, tokens);
+    part["logprobs"] = tokens.empty() ? Json() : Logprobs(choice, tokens);
     part["finish_reason"] = nullptr;
-    OrderedJson chunk = Outline(true);
-    chunk["choices"] = OrderedJson::array({std::move(part)});
+    Json chunk = Outline(true);
+    chunk["choices"] = Json::MakeArray({std::move(part)});
     telemetry_.AddTimings(choice, &chunk);
     return chunk;
   }
-  [[nodiscard]] OrderedJson Logprobs(std::size_t choice, const TokenList& tokens);
+  [[nodiscard]] Json Logprobs(std::size_t choice, const TokenList& tokens);
   [[nodiscard]] const EchoedPrompt* EchoOf(std::size_t choice) const {
     return echoed_.empty() ? nullptr : &echoed_[choice / choices_];
   }
   /// Log-probabilities of the echoed prompt, as text completions list them; null if not asked for.
-  [[nodiscard]] OrderedJson EchoLogprobs(std::size_t choice);
+  [[nodiscard]] Json EchoLogprobs(std::size_t choice);
   [[nodiscard]] std::string TextChunk(std::size_t choice, const std::string& text,
-                                      OrderedJson logprobs) const;
-  void AddUsage(std::span<const Outcome> outcomes, OrderedJson* to) const {
+                                      Json logprobs) const;
+  void AddUsage(std::span<const Outcome> outcomes, Json* to) const {
     (*to)["usage"] = UsageJson(outcomes, choices_);
     if (outcomes.size() == 1) (*to)["timings"] = TimingsJson(outcomes.front());
   }
@@ -166,10 +165,10 @@ std::size_t CharactersOf(std::string_view text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-OrderedJson OpenAiShape::EchoLogprobs(std::size_t choice) {
+Json OpenAiShape::EchoLogprobs(std::size_t choice) {
   const EchoedPrompt& echo = *EchoOf(choice);
   if (!logprobs_) return nullptr;
-  OrderedJson texts = OrderedJson::array(), values = texts, tops = texts, offsets = texts;
+  Json texts = Json::MakeArray(), values = texts, tops = texts, offsets = texts;
   for (std::size_t i = 0; i < echo.ids.size(); ++i) {
     const std::string text = ReplaceInvalidUtf8(tokenizer_.TokenBytes(echo.ids[i], true));
     texts.push_back(text);
@@ -183,7 +182,7 @@ OrderedJson OpenAiShape::EchoLogprobs(std::size_t choice) {
     }
     const runtime::TokenLogprobs& token = echo.logprobs[i - 1];
     values.push_back(token.picked.logprob);
-    OrderedJson top = OrderedJson::object();
+    Json top = Json::MakeObject();
     for (const runtime::TokenLogprob& other : token.top) {
       top[ReplaceInvalidUtf8(tokenizer_.TokenBytes(other.id, true))] = other.logprob;
     }
@@ -196,32 +195,32 @@ OrderedJson OpenAiShape::EchoLogprobs(std::size_t choice) {
 }
 
 std::string OpenAiShape::TextChunk(std::size_t choice, const std::string& text,
-                                   OrderedJson logprobs) const {
-  OrderedJson part = {{"index", choice},
-                      {"text", text},
-                      {"logprobs", std::move(logprobs)},
-                      {"finish_reason", nullptr}};
-  OrderedJson chunk = Outline(true);
-  chunk["choices"] = OrderedJson::array({std::move(part)});
+                                   Json logprobs) const {
+  Json part = {{"index", choice},
+               {"text", text},
+               {"logprobs", std::move(logprobs)},
+               {"finish_reason", nullptr}};
+  Json chunk = Outline(true);
+  chunk["choices"] = Json::MakeArray({std::move(part)});
   return Event(chunk);
 }
 
 /// The chat's list, or the four lists of text completions.
-OrderedJson OpenAiShape::Logprobs(std::size_t choice, const TokenList& tokens) {
+Json OpenAiShape::Logprobs(std::size_t choice, const TokenList& tokens) {
   if (!logprobs_) return nullptr;
-  OrderedJson list = LogprobsJson(tokens, tokenizer_);
+  Json list = LogprobsJson(tokens, tokenizer_);
   if (chat_) return {{"content", std::move(list)}, {"refusal", nullptr}};
-  OrderedJson texts = OrderedJson::array(), values = texts, tops = texts, offsets = texts;
-  for (const OrderedJson& token : list) {
-    OrderedJson top = OrderedJson::object();
-    for (const OrderedJson& other : token["top_logprobs"]) {
-      top[other["token"].get<std::string>()] = other["logprob"];
+  Json texts = Json::MakeArray(), values = texts, tops = texts, offsets = texts;
+  for (const Json& token : list.elements()) {
+    Json top = Json::MakeObject();
+    for (const Json& other : token["top_logprobs"].elements()) {
+      top[other["token"].text()] = other["logprob"];
     }
     texts.push_back(token["token"]);
     values.push_back(token["logprob"]);
     tops.push_back(std::move(top));
     offsets.push_back(offsets_[choice]);
-    offsets_[choice] += CharactersOf(token["token"].get<std::string>());
+    offsets_[choice] += CharactersOf(token["token"].text());
   }
   return {{"tokens", std::move(texts)},
           {"token_logprobs", std::move(values)},
@@ -236,13 +235,13 @@ std::string OpenAiShape::ToolChunks(std::size_t choice, const std::vector<ToolEv
   carried.insert(carried.end(), tokens.begin(), tokens.end());
   std::string text;
   for (const ToolEvent& event : events) {
-    OrderedJson delta;
+    Json delta;
     if (event.kind == ToolEvent::Kind::kContent) {
       delta = {{"content", event.text}};
     } else if (event.kind == ToolEvent::Kind::kEnd) {
       continue;
     } else {
-      OrderedJson call = {{"index", event.call}};
+      Json call = {{"index", event.call}};
       if (event.kind == ToolEvent::Kind::kStart) {
         call["id"] = NewId("call_");
         call["type"] = "function";
@@ -250,22 +249,22 @@ std::string OpenAiShape::ToolChunks(std::size_t choice, const std::vector<ToolEv
       } else {
         call["function"] = {{"arguments", event.text}};
       }
-      delta = {{"tool_calls", OrderedJson::array({std::move(call)})}};
+      delta = {{"tool_calls", Json::MakeArray({std::move(call)})}};
     }
     text += Chunk(choice, std::move(delta), std::exchange(carried, {}));
   }
   return text;
 }
 
-OrderedJson OpenAiShape::MessageOf(const runtime::GenerateResult& result, bool* calls) const {
-  OrderedJson message = {{"role", "assistant"}, {"content", result.text}, {"refusal", nullptr}};
+Json OpenAiShape::MessageOf(const runtime::GenerateResult& result, bool* calls) const {
+  Json message = {{"role", "assistant"}, {"content", result.text}, {"refusal", nullptr}};
   if (tools_.form == nullptr) return message;
   const ToolAnswerParts parts = ReadToolAnswer(tools_, result.text);
   *calls = !parts.calls.empty();
   message["content"] = parts.content;
   if (!*calls) return message;
   if (parts.content.empty()) message["content"] = nullptr;
-  message["tool_calls"] = OrderedJson::array();
+  message["tool_calls"] = Json::MakeArray();
   for (const FoundCall& call : parts.calls) {
     message["tool_calls"].push_back(
         {{"id", NewId("call_")},
@@ -276,11 +275,11 @@ OrderedJson OpenAiShape::MessageOf(const runtime::GenerateResult& result, bool* 
 }
 
 std::string OpenAiShape::Whole(std::span<const Outcome> outcomes) {
-  OrderedJson answer = Outline(false);
-  answer["choices"] = OrderedJson::array();
+  Json answer = Outline(false);
+  answer["choices"] = Json::MakeArray();
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const runtime::GenerateResult& result = outcomes[i].result;
-    OrderedJson choice = {{"index", i}};
+    Json choice = {{"index", i}};
     bool calls = false;
     if (chat_) {
       choice["message"] = MessageOf(result, &calls);
@@ -288,12 +287,12 @@ std::string OpenAiShape::Whole(std::span<const Outcome> outcomes) {
       choice["text"] = result.text;
     }
     const EchoedPrompt* echo = EchoOf(i);
-    OrderedJson front = echo == nullptr ? OrderedJson() : EchoLogprobs(i);
+    Json front = echo == nullptr ? Json() : EchoLogprobs(i);
     choice["logprobs"] = Logprobs(i, result.logprobs);
     if (echo != nullptr) choice["text"] = echo->text + result.text;
     if (!front.is_null()) {
-      for (auto& [name, list] : front.items()) {
-        for (const OrderedJson& one : choice["logprobs"][name]) list.push_back(one);
+      for (const auto& name : {"tokens", "token_logprobs", "top_logprobs", "text_offset"}) {
+        for (const Json& one : choice["logprobs"][name].elements()) front[name].push_back(one);
       }
       choice["logprobs"] = std::move(front);
     }

@@ -27,14 +27,14 @@ class ResponsesShape : public AnswerShape {
         logprobs_(request.call.options.logprobs >= 0) {}
 
   std::string Begin() override {
-    const OrderedJson response = Response("in_progress");
+    const Json response = Response("in_progress");
     return Named("response.created", {{"response", response}}) +
            Named("response.in_progress", {{"response", response}});
   }
   std::string Progress(std::size_t choice, const runtime::SequenceTimings& so_far) override {
     const auto progress = telemetry_.Note(choice, so_far);
     if (!progress) return {};
-    OrderedJson members = {{"response", Response("in_progress")}, {"prompt_progress", *progress}};
+    Json members = {{"response", Response("in_progress")}, {"prompt_progress", *progress}};
     telemetry_.AddTimings(choice, &members);
     return Named("response.in_progress", std::move(members));
   }
@@ -48,9 +48,9 @@ class ResponsesShape : public AnswerShape {
     const bool whole = IsWhole(outcome);
     if (items_.empty()) text += OpenMessage();
     text += CloseItem(whole);
-    OrderedJson response = Response(whole ? "completed" : "incomplete");
+    Json response = Response(whole ? "completed" : "incomplete");
     AddEnd(outcome, &response);
-    OrderedJson members = {{"response", std::move(response)}};
+    Json members = {{"response", std::move(response)}};
     telemetry_.AddTimings(0, &members);
     if (members.contains("timings")) members["timings"] = TimingsJson(outcome);
     return text + Named(whole ? "response.completed" : "response.incomplete", std::move(members));
@@ -68,7 +68,7 @@ class ResponsesShape : public AnswerShape {
     Events(stream_.Finish());
     if (items_.empty()) OpenMessage();
     CloseItem(whole);
-    OrderedJson response = Response(whole ? "completed" : "incomplete");
+    Json response = Response(whole ? "completed" : "incomplete");
     AddEnd(outcome, &response);
     return Dump(response);
   }
@@ -77,34 +77,35 @@ class ResponsesShape : public AnswerShape {
   static bool IsWhole(const Outcome& outcome) {
     return OpenAiFinish(outcome.result.finish) != "length";
   }
-  [[nodiscard]] std::string Named(const std::string& type, OrderedJson members) {
-    OrderedJson json = {{"type", type}, {"sequence_number", sequence_++}};
-    json.update(members);
+  [[nodiscard]] std::string Named(const std::string& type, Json members) {
+    Json json = {{"type", type}, {"sequence_number", sequence_++}};
+    json.Update(std::move(members));
     return "event: " + type + "\n" + Event(json);
   }
   void Carry(const TokenList& tokens) {
     if (!logprobs_) return;
-    for (OrderedJson& token : LogprobsJson(tokens, tokenizer_)) carried_.push_back(token);
+    const Json list = LogprobsJson(tokens, tokenizer_);
+    for (const Json& token : list.elements()) carried_.push_back(token);
   }
-  [[nodiscard]] OrderedJson Response(std::string_view status) const {
-    OrderedJson json = {{"id", id_},
-                        {"object", "response"},
-                        {"created_at", created_},
-                        {"status", std::string(status)},
-                        {"background", false},
-                        {"error", nullptr},
-                        {"incomplete_details", nullptr},
-                        {"model", model_},
-                        {"output", items_},
-                        {"previous_response_id", nullptr},
-                        {"reasoning", {{"effort", nullptr}, {"summary", nullptr}}},
-                        {"store", false},
-                        {"truncation", "disabled"},
-                        {"usage", nullptr}};
-    json.update(told_);
+  [[nodiscard]] Json Response(std::string_view status) const {
+    Json json = {{"id", id_},
+                 {"object", "response"},
+                 {"created_at", created_},
+                 {"status", std::string(status)},
+                 {"background", false},
+                 {"error", nullptr},
+                 {"incomplete_details", nullptr},
+                 {"model", model_},
+                 {"output", items_},
+                 {"previous_response_id", nullptr},
+                 {"reasoning", {{"effort", nullptr}, {"summary", nullptr}}},
+                 {"store", false},
+                 {"truncation", "disabled"},
+                 {"usage", nullptr}};
+    json.Update(told_);
     return json;
   }
-  static void AddEnd(const Outcome& outcome, OrderedJson* response) {
+  static void AddEnd(const Outcome& outcome, Json* response) {
     if (!IsWhole(outcome)) (*response)["incomplete_details"]["reason"] = "max_output_tokens";
     const int prompt = outcome.timings.prompt_tokens;
     (*response)["usage"] = {
@@ -122,13 +123,13 @@ class ResponsesShape : public AnswerShape {
   std::string CloseItem(bool whole);
   std::string Events(const std::vector<ToolEvent>& events);
   /// An event about the item that is open.
-  std::string ItemEvent(const std::string& type, OrderedJson members) {
-    OrderedJson json = {{"item_id", items_.back()["id"]}, {"output_index", items_.size() - 1}};
+  std::string ItemEvent(const std::string& type, Json members) {
+    Json json = {{"item_id", items_.back()["id"]}, {"output_index", items_.size() - 1}};
     if (items_.back()["type"] == "message") json["content_index"] = 0;
-    json.update(members);
+    json.Update(std::move(members));
     return Named(type, std::move(json));
   }
-  std::string OpenItem(OrderedJson item) {
+  std::string OpenItem(Json item) {
     items_.push_back(item);
     open_ = true;
     return Named("response.output_item.added",
@@ -138,21 +139,21 @@ class ResponsesShape : public AnswerShape {
   const tokenizer::Tokenizer& tokenizer_;
   std::string model_, id_;
   std::time_t created_;
-  OrderedJson told_;
+  Json told_;
   ToolReading reading_;
   ToolStream stream_;
   Telemetry telemetry_;
-  OrderedJson items_ = OrderedJson::array();
-  OrderedJson carried_ = OrderedJson::array();  // tokens that no event has told
+  Json::Array items_;
+  Json carried_ = Json::MakeArray();  // tokens that no event has told
   std::uint64_t sequence_ = 0;
   bool open_ = false;  // the last item is not whole
   bool logprobs_;
 };
 
-OrderedJson TextPart(std::string text, OrderedJson logprobs) {
+Json TextPart(std::string text, Json logprobs) {
   return {{"type", "output_text"},
           {"text", std::move(text)},
-          {"annotations", OrderedJson::array()},
+          {"annotations", Json::MakeArray()},
           {"logprobs", std::move(logprobs)}};
 }
 
@@ -163,8 +164,8 @@ std::string ResponsesShape::OpenMessage() {
                     {"type", "message"},
                     {"status", "in_progress"},
                     {"role", "assistant"},
-                    {"content", OrderedJson::array()}});
-  const OrderedJson part = TextPart("", OrderedJson::array());
+                    {"content", Json::MakeArray()}});
+  const Json part = TextPart("", Json::MakeArray());
   items_.back()["content"].push_back(part);
   return text + ItemEvent("response.content_part.added", {{"part", part}});
 }
@@ -181,11 +182,11 @@ std::string ResponsesShape::OpenCall(const std::string& name) {
 
 std::string ResponsesShape::CloseItem(bool whole) {
   if (!std::exchange(open_, false)) return {};
-  OrderedJson& item = items_.back();
+  Json& item = items_.back();
   item["status"] = whole ? "completed" : "incomplete";
   std::string text;
   if (item["type"] == "message") {
-    const OrderedJson part = item["content"][0];
+    const Json part = item["content"][0];
     text = ItemEvent("response.output_text.done",
                      {{"text", part["text"]}, {"logprobs", part["logprobs"]}}) +
            ItemEvent("response.content_part.done", {{"part", part}});
@@ -203,16 +204,16 @@ std::string ResponsesShape::Events(const std::vector<ToolEvent>& events) {
     if (event.kind == ToolEvent::Kind::kStart) {
       text += OpenCall(event.text);
     } else if (event.kind == ToolEvent::Kind::kArguments) {
-      OrderedJson& arguments = items_.back()["arguments"];
-      arguments = arguments.get<std::string>() + event.text;
+      Json& arguments = items_.back()["arguments"];
+      arguments = arguments.text() + event.text;
       text += ItemEvent("response.function_call_arguments.delta", {{"delta", event.text}});
     } else if (event.kind == ToolEvent::Kind::kContent) {
       text += OpenMessage();
-      OrderedJson& part = items_.back()["content"][0];
-      part["text"] = part["text"].get<std::string>() + event.text;
-      OrderedJson tokens = std::exchange(carried_, OrderedJson::array());
-      for (const OrderedJson& token : tokens) part["logprobs"].push_back(token);
-      OrderedJson members = {{"delta", event.text}, {"logprobs", std::move(tokens)}};
+      Json& part = items_.back()["content"][0];
+      part["text"] = part["text"].text() + event.text;
+      Json tokens = std::exchange(carried_, Json::MakeArray());
+      for (const Json& token : tokens.elements()) part["logprobs"].push_back(token);
+      Json members = {{"delta", event.text}, {"logprobs", std::move(tokens)}};
       telemetry_.AddTimings(0, &members);
       text += ItemEvent("response.output_text.delta", std::move(members));
     }

@@ -13,9 +13,8 @@
 namespace bittern::serve {
 namespace {
 
-OrderedJson Repeated(const Json* value, OrderedJson otherwise) {
-  if (value == nullptr) return otherwise;
-  return OrderedJson::parse(grammar::JsonText(*value), nullptr, /*allow_exceptions=*/false);
+Json Repeated(const Json* value, Json otherwise) {
+  return value == nullptr ? std::move(otherwise) : *value;
 }
 
 /// A call that the model made earlier, as an assistant's message; calls in a row share one.
@@ -142,10 +141,10 @@ Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body)
   for (const char* const key :
        {"instructions", "max_output_tokens", "temperature", "top_p", "metadata", "user"}) {
     const Json* value = fields.Take(key);
-    request.told[key] = Repeated(
-        value, key == std::string_view("metadata") ? OrderedJson::object() : OrderedJson());
+    request.told[key] =
+        Repeated(value, key == std::string_view("metadata") ? Json::MakeObject() : Json());
   }
-  request.told["tools"] = Repeated(fields.Take("tools"), OrderedJson::array());
+  request.told["tools"] = Repeated(fields.Take("tools"), Json::MakeArray());
   request.told["tool_choice"] = Repeated(fields.Take("tool_choice"), "auto");
   request.told["parallel_tool_calls"] = Repeated(fields.Take("parallel_tool_calls"), true);
   BITTERN_TRY(ReadSampling(&fields, service, &call));

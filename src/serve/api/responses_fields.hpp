@@ -13,7 +13,7 @@ struct ResponsesRequest {
   CallRequest call = {};
   TelemetryRequest telemetry = {};
   ToolReading tools = {};
-  OrderedJson told = {};  ///< members of the request that the answer repeats
+  Json told = {};  ///< members of the request that the answer repeats
 };
 
 [[nodiscard]] Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body);

@@ -10,7 +10,7 @@
 namespace bittern::serve {
 namespace {
 
-OrderedJson ModelJson(const Service& service) {
+Json ModelJson(const Service& service) {
   const model::ModelConfig& config = service.model().model.config();
   return {{"id", service.options().model_name},
           {"object", "model"},
@@ -26,15 +26,15 @@ OrderedJson ModelJson(const Service& service) {
 
 HttpReply ModelsReply(const Service& service) {
   const std::string& name = service.options().model_name;
-  const OrderedJson details = {{"format", "gguf"}};
-  const OrderedJson other = {{"name", name},
-                             {"model", name},
-                             {"type", "model"},
-                             {"capabilities", {"completion"}},
-                             {"details", details}};
+  const Json details = {{"format", "gguf"}};
+  const Json other = {{"name", name},
+                      {"model", name},
+                      {"type", "model"},
+                      {"capabilities", {"completion"}},
+                      {"details", details}};
   return {.body = Dump({{"object", "list"},
-                        {"data", OrderedJson::array({ModelJson(service)})},
-                        {"models", OrderedJson::array({other})}})};
+                        {"data", Json::MakeArray({ModelJson(service)})},
+                        {"models", Json::MakeArray({other})}})};
 }
 
 HttpReply ModelReply(const Service& service, const std::string& name) {
@@ -71,11 +71,11 @@ HttpReply SlotsReply(Service* service, bool fail_when_busy) {
   if (fail_when_busy && active.size() >= slots) {
     return ErrorReply(ErrorStyle::kOpenAi, 503, "no slot is free");
   }
-  OrderedJson list = OrderedJson::array();
+  Json list = Json::MakeArray();
   for (std::size_t i = 0; i < slots; ++i) {
-    OrderedJson slot = {{"id", i},
-                        {"n_ctx", service->options().engine.context_length},
-                        {"is_processing", i < active.size()}};
+    Json slot = {{"id", i},
+                 {"n_ctx", service->options().engine.context_length},
+                 {"is_processing", i < active.size()}};
     if (i < active.size()) {
       slot["id_task"] = active[i]->id;
       slot["n_prompt_tokens"] = active[i]->prompt_tokens;

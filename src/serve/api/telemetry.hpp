@@ -22,11 +22,11 @@ class Telemetry {
 
   /// Takes the times of a sequence. Returns the "prompt_progress" to send now, if it is wanted and
   /// more of the prompt has been read than the last one said.
-  [[nodiscard]] std::optional<OrderedJson> Note(std::size_t choice,
-                                                const runtime::SequenceTimings& so_far);
+  [[nodiscard]] std::optional<Json> Note(std::size_t choice,
+                                         const runtime::SequenceTimings& so_far);
 
   /// Adds "timings" to a chunk, if they are wanted and the sequence has begun to run.
-  void AddTimings(std::size_t choice, OrderedJson* chunk) const;
+  void AddTimings(std::size_t choice, Json* chunk) const;
 
  private:
   TelemetryRequest wanted_;

@@ -117,7 +117,7 @@ Json WithCallsAsText(const Json& message) {
   for (const Json& call : *message.Find("tool_calls")->AsArray()) {
     const Json* function = call.Find("function");
     text += fmt::format("{}<tool_call>\n{{\"name\": {}, \"arguments\": {}}}\n</tool_call>",
-                        text.empty() ? "" : "\n", grammar::QuotedJson(*TextOf(*function, "name")),
+                        text.empty() ? "" : "\n", QuotedJson(*TextOf(*function, "name")),
                         grammar::JsonText(*function->Find("arguments")));
   }
   Json::Object plain = *message.AsObject();

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "serve/core/field_reader.hpp"
@@ -14,13 +13,9 @@
 namespace bittern::serve {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr std::uint32_t kDrawnSeed = 0xffffffffu;  // -1: the sampler draws one
 
-std::string Dumped(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
+std::string Dumped(const Json& json) { return json.Dump(); }
 
 int StatusOf(const Error& error) {
   switch (error.code) {

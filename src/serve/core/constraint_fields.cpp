@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "grammar/json_text.hpp"
 
 namespace bittern::serve {
@@ -96,7 +94,7 @@ Result<void> ReadConstraint(FieldReader* fields, const runtime::LoadedModel& mod
   return {};
 }
 
-nlohmann::ordered_json ConstraintJson(const Constraint& constraint) {
+Json ConstraintJson(const Constraint& constraint) {
   for (const auto& [name, kind] : kKinds) {
     if (kind != constraint.kind) continue;
     return {{"type", std::string(name)}, {"text", constraint.text}};

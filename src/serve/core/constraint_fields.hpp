@@ -3,7 +3,6 @@
 // cannot be obeyed is refused before the first token; an answer is never left free. Any thread.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -32,7 +31,7 @@ using OptionalConstraint = std::optional<grammar::Constraint>;
                                            const grammar::Constraint& constraint);
 
 /// {"type", "text"}, for settings and receipts; and back. Errors: kInvalidArgument.
-[[nodiscard]] nlohmann::ordered_json ConstraintJson(const grammar::Constraint& constraint);
+[[nodiscard]] Json ConstraintJson(const grammar::Constraint& constraint);
 [[nodiscard]] Result<grammar::Constraint> ReadConstraintJson(const std::string& path,
                                                              const Json& json);
 

@@ -6,7 +6,6 @@
 
 namespace bittern::serve {
 
-using formats::Json;
 using request::FieldOfError;
 using request::FieldReader;
 using request::ParseBody;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "request/sampler_option_json.hpp"
 #include "serve/core/constraint_fields.hpp"
@@ -12,19 +11,17 @@
 namespace bittern::serve {
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr int kMostInt = std::numeric_limits<int>::max();
 
 }  // namespace
 
-ordered_json OptionsJson(const runtime::GenerateOptions& options) {
+Json OptionsJson(const runtime::GenerateOptions& options) {
   const runtime::SamplerOptions& sampler = options.sampler;
-  ordered_json json = {{"max_tokens", options.max_tokens},
-                       {"seed", sampler.seed},
-                       {"stop", options.stops},
-                       {"ignore_eos", options.ignore_eos},
-                       {"stop_on_loop", options.stop_on_loop}};
+  Json json = {{"max_tokens", options.max_tokens},
+               {"seed", sampler.seed},
+               {"stop", options.stops},
+               {"ignore_eos", options.ignore_eos},
+               {"stop_on_loop", options.stop_on_loop}};
   for (const request::SamplerOption& row : request::SamplerOptionTable()) {
     // Receipts have it at this place, and a hash is over their bytes.
     if (row.name == "logit_bias" && options.constraint) {

@@ -3,7 +3,6 @@
 // and receipts say the same.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
 #include "runtime/generate_options.hpp"
@@ -12,7 +11,7 @@
 namespace bittern::serve {
 
 /// Every option of a generation that can change a token, by its name in requests.
-[[nodiscard]] nlohmann::ordered_json OptionsJson(const runtime::GenerateOptions& options);
+[[nodiscard]] Json OptionsJson(const runtime::GenerateOptions& options);
 
 /// Reads the same names; what is absent is left alone. Errors: kInvalidArgument, with the field.
 /// Ranges beyond the type are checked by runtime::Sampler::Create.

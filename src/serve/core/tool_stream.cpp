@@ -5,13 +5,11 @@
 
 #include <algorithm>
 
-#include "formats/json.hpp"
+#include "base/json/json.hpp"
 #include "grammar/json_text.hpp"
 
 namespace bittern::serve {
 namespace {
-
-using formats::Json;
 
 constexpr std::string_view kHead = R"({"name": ")";
 constexpr std::string_view kSpaces = " \t\r\n";

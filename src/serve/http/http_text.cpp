@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 
+#include "base/json/json.hpp"
 #include "serve/http/http_server.hpp"
 
 namespace bittern::serve {
@@ -94,13 +94,12 @@ std::string_view ErrorType(int status) noexcept {
 }
 
 std::string ErrorBody(int status, std::string_view message, std::string_view param) {
-  nlohmann::ordered_json error = {{"code", status},
-                                  {"message", std::string(message)},
-                                  {"type", std::string(ErrorType(status))},
-                                  {"param", nullptr}};
+  Json error = {{"code", status},
+                {"message", std::string(message)},
+                {"type", std::string(ErrorType(status))},
+                {"param", nullptr}};
   if (!param.empty()) error["param"] = std::string(param);
-  return nlohmann::ordered_json{{"error", std::move(error)}}.dump(
-      -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return Json{{"error", std::move(error)}}.Dump();
 }
 
 std::string_view StatusText(int status) noexcept {

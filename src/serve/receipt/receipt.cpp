@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <nlohmann/json.hpp>
 
 #include "base/hash.hpp"
 #include "model/forward/numerics.hpp"
@@ -15,16 +14,14 @@
 namespace bittern::serve {
 namespace {
 
-using nlohmann::ordered_json;
-
-std::string HashOf(const ordered_json& json) {
-  const std::string text = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+std::string HashOf(const Json& json) {
+  const std::string text = json.Dump();
   Hash128 hash;
   hash.Add(std::as_bytes(std::span(text)));
   return hash.Hex();
 }
 
-ordered_json ReceiptBody(const Receipt& receipt) {
+Json ReceiptBody(const Receipt& receipt) {
   return {{"bittern_receipt", 1},
           {"model", receipt.model},
           {"model_hash", receipt.model_hash},
@@ -110,9 +107,9 @@ std::string ChainOf(const std::vector<runtime::TokenLogprobs>& tokens) {
 }
 
 std::string ReceiptText(const Receipt& receipt) {
-  ordered_json json = ReceiptBody(receipt);
+  Json json = ReceiptBody(receipt);
   json["hash"] = HashOf(json);
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return json.Dump();
 }
 
 Result<std::vector<ReadReceipt>> ParseReceipts(std::string_view text,

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/text/display.hpp"
 #include "base/utf8.hpp"
-#include "formats/display.hpp"
 
 namespace bittern::tokenizer {
 namespace {
@@ -80,7 +80,7 @@ class Parser {
   [[nodiscard]] tl::unexpected<Error> Refuse(std::string_view what) const {
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("the regular expression {} has {} at byte {}, which is not supported",
-                            formats::Quoted(pattern_, 200), what, at_));
+                            Quoted(pattern_, 200), what, at_));
   }
 
   Result<RegexTree> Alternatives() {

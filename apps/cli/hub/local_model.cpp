@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/hub/local_model.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <optional>
+
+#include "base/text/display.hpp"
+#include "cli/hub/transfer_progress.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/terminal.hpp"
+#include "hub/choice.hpp"
+
+namespace bittern::cli {
+namespace {
+
+/// Catches Ctrl-C as long as it lives.
+class InterruptWatch {
+ public:
+  InterruptWatch() : seen_(CatchInterrupt()) {}
+  InterruptWatch(const InterruptWatch&) = delete;
+  InterruptWatch& operator=(const InterruptWatch&) = delete;
+  ~InterruptWatch() { ReleaseInterrupt(); }
+  [[nodiscard]] bool seen() const { return seen_.load(); }
+
+ private:
+  const std::atomic<bool>& seen_;
+};
+
+void ShowPlan(const hub::PullPlan& plan) {
+  const std::string what = plan.files.size() == 1 ? Printable(plan.files.front(), 200)
+                                                  : fmt::format("{} files", plan.files.size());
+  PrintError("{} at {}: {}, {}{}\n", plan.name, plan.commit.substr(0, 8), what,
+             hub::SizeText(plan.bytes), plan.why.empty() ? "" : fmt::format(" ({})", plan.why));
+}
+
+}  // namespace
+
+hub::Given& GivenByFlags() noexcept {
+  static hub::Given given;
+  return given;
+}
+
+Result<hub::Settings> HubSettingsOfUser() {
+  return hub::SettingsFrom(GivenByFlags(), [](const char* name) { return std::getenv(name); });
+}
+
+Result<hub::Pulled> PullShown(const hub::Reference& reference, const hub::Settings& settings) {
+  const InterruptWatch interrupt;
+  ProgressLine line;
+  std::optional<TransferProgress> shown;
+  hub::PullListener listener;
+  listener.is_cancelled = [&] { return interrupt.seen(); };
+  listener.on_notice = [&](const std::string& sentence) {
+    line.Clear();
+    PrintError("notice: {}\n", sentence);
+  };
+  listener.on_plan = ShowPlan;
+  listener.on_progress = [&](const hub::PullProgress& progress) {
+    if (!shown) shown.emplace(std::string(progress.file), progress.size, &line);
+    shown->Show(progress.done);
+  };
+  listener.on_file_end = [&] {
+    shown.reset();
+    line.Clear();
+  };
+  return hub::Pull(reference, settings, listener);
+}
+
+Result<std::string> LocalModel(const std::string& path) {
+  if (!path.starts_with(hub::kScheme)) return path;
+  const hub::Reference reference = BITTERN_TRY(hub::ParseReference(path));
+  const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
+  const auto found = BITTERN_TRY(hub::FindInCache(reference, settings));
+  if (found) return found->path.string();
+  const hub::Pulled pulled = BITTERN_TRY(PullShown(reference, settings));
+  return pulled.path.string();
+}
+
+}  // namespace bittern::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hub/known_models.hpp"
+
+#include <algorithm>
+
+#include "hub/reference.hpp"
+
+namespace bittern::hub {
+namespace {
+
+constexpr KnownModel kModels[] = {
+#define BITTERN_KNOWN(name, repo, file, bytes, sha256, chat, note) \
+  {name, repo, file, bytes, sha256, chat, note},
+#include "hub/known_models.def"
+#undef BITTERN_KNOWN
+};
+
+}  // namespace
+
+std::span<const KnownModel> KnownModels() noexcept { return kModels; }
+
+const KnownModel* FindKnownModel(std::string_view name) noexcept {
+  const auto* found = std::ranges::find(kModels, Lower(name), &KnownModel::name);
+  return found == std::end(kModels) ? nullptr : found;
+}
+
+const KnownModel* FindKnownFile(std::string_view repo, std::string_view file) noexcept {
+  const auto* found = std::ranges::find_if(kModels, [&](const KnownModel& row) {
+    return row.file == file && Lower(row.repo) == Lower(repo);
+  });
+  return found == std::end(kModels) ? nullptr : found;
+}
+
+}  // namespace bittern::hub

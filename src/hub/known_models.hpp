@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ternary models that have a short name: rows of known_models.def.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace bittern::hub {
+
+struct KnownModel {
+  std::string_view name;    ///< "bitnet-2b"
+  std::string_view repo;    ///< "USER/REPO"
+  std::string_view file;    ///< empty: a folder of safetensors, or chosen among the files
+  std::uint64_t bytes;      ///< of the file; 0: not known
+  std::string_view sha256;  ///< of the file; empty: not known
+  std::string_view chat;    ///< where `bittern chat` takes its template from
+  std::string_view note;    ///< what to know about it; may be empty
+};
+
+[[nodiscard]] std::span<const KnownModel> KnownModels() noexcept;
+/// Null if no model has this short name (in any letters).
+[[nodiscard]] const KnownModel* FindKnownModel(std::string_view name) noexcept;
+/// The row of a file; null if there is none.
+[[nodiscard]] const KnownModel* FindKnownFile(std::string_view repo,
+                                              std::string_view file) noexcept;
+
+}  // namespace bittern::hub
