@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "grammar/matcher.hpp"
+#include "grammar/token_mask.hpp"
 #include "model/candidates.hpp"
 #include "runtime/sampling/options.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
