@@ -22,7 +22,7 @@
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -130,7 +130,7 @@ Json InfoJson(const runtime::LoadedModel& loaded) {
           {"name", model.config().name},
           {"bytes", model.tensor_bytes()},
           {"parameters", model.num_parameters()},
-          {"isa", kernels::IsaName(weights.kernels.tile16_info->isa)},
+          {"isa", kernels::IsaName(weights.kernels->tile16_info->isa)},
           {"layout", model::MatrixLayoutName(weights.layers.front().qkv_proj.layout)},
           {"load_s", loaded.load_s},
           {"decisions", std::move(decisions)}};

@@ -13,12 +13,9 @@
 #include <vector>
 
 #include "grammar/nfa.hpp"
+#include "grammar/state_id.hpp"
 
 namespace bittern::grammar {
-
-using StateId = std::uint32_t;
-inline constexpr StateId kDead = 0xffffffffu;     ///< no text of the grammar begins so
-inline constexpr StateId kTooMuch = 0xfffffffeu;  ///< beyond the limits below
 
 /// Not thread-safe: reading builds states.
 class Automaton {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "grammar/compiled_grammar.hpp"
 #include "grammar/gbnf.hpp"
 #include "grammar/json_text.hpp"
 #include "grammar/regex.hpp"

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/utf8.hpp"
+#include "grammar/compiled_grammar.hpp"
 #include "grammar/constraint.hpp"
 #include "grammar/gbnf.hpp"
 #include "grammar/utf8_ranges.hpp"

@@ -17,6 +17,7 @@
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "kernels/instruction_sets.hpp"
 #include "trace/compare.hpp"
 #include "trace/dump.hpp"
 #include "trace/lens.hpp"

@@ -17,7 +17,7 @@
 #include "cli/options/wording.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 #include "report/bug/parts.hpp"
 #include "selftest/summary.hpp"
 

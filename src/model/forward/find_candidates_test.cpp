@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The screened head against the full scan, on heads made to mislead it: what it returns must be
 // exactly the rows that are good enough, with exactly their logits.
-#include "model/forward/screened_head.hpp"
+#include "model/forward/find_candidates.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,8 @@
 #pragma once
 
 #include "model/forward/context.hpp"
-#include "model/forward/row_failure.hpp"
+#include "model/forward/linear.hpp"
+#include "model/row_failure.hpp"
 
 namespace bittern::model {
 

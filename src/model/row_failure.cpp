@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/forward/row_failure.hpp"
+#include "model/row_failure.hpp"
 
 #include <fmt/format.h>
 

@@ -5,12 +5,13 @@
 // threshold; so no candidate is lost, and the logits are those of a full scan. Several vectors
 // share one scan of the planes. All threads of a team call FindCandidates; each has a Part for each
 // vector.
-#include "model/forward/screened_head.hpp"
+#include "model/forward/find_candidates.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "kernels/registry.hpp"
 #include "model/forward/context.hpp"
 #include "model/forward/head.hpp"
 #include "model/forward/screen_bounds.hpp"
@@ -197,7 +198,7 @@ std::size_t FindRows(const Screening& s, Range range, const AlignedBuffer<float>
                                    .threshold = s.shared.threshold,
                                    .first = static_cast<std::uint32_t>(range.begin),
                                    .ids = ids};
-  return s.context.weights.kernels.screen().survivors(&args);
+  return s.context.weights.kernels->screen().survivors(&args);
 }
 
 /// Tiles with a row that may reach the threshold after four bits, to `live`; how many. `ids` is for
@@ -226,7 +227,7 @@ std::size_t LookAtBits(const Screening& s, std::size_t end_row,
                                   .steps = s.head.step.data(),
                                   .factor = 4 * s.v.high_step,
                                   .estimates = s.shared.estimates.data()};
-  s.context.weights.kernels.screen().scan_bits(&args);
+  s.context.weights.kernels->screen().scan_bits(&args);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < tiles.size();) {
     std::size_t next = i + 1;  // a run of neighbours
@@ -255,7 +256,7 @@ std::size_t LookAtPairs(const Screening& s, std::uint32_t* ids, std::size_t coun
   for (std::size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) touch(i + kAhead);
     const std::uint32_t r = ids[i];
-    const std::int32_t sum = s.context.weights.kernels.screen().dot_pairs(
+    const std::int32_t sum = s.context.weights.kernels->screen().dot_pairs(
         head.pairs.data() + r * plane_bytes, head.padded_cols, s.mine.high.data());
     const float estimate = s.shared.estimates[r] + static_cast<float>(2 * sum - 3 * s.v.high_sum) *
                                                        (s.v.high_step * head.step[r]);
@@ -451,7 +452,7 @@ class Scan {
     ForBounded([&](std::size_t i) {
       if (!vectors_[i].narrow) args[count++] = ScanArgsOf(Of(i), tiles);
     });
-    const kernels::ScreenOps& ops = context_.weights.kernels.screen();
+    const kernels::ScreenOps& ops = context_.weights.kernels->screen();
     ops.scan_several(args, count);
     EstimateTogether(ops, head_, tiles, TogetherVectors(), thread_.together_acts.data(),
                      thread_.together_sums.data());

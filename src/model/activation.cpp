@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/forward/activation.hpp"
+#include "model/activation.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/forward/not_finite.hpp"
+#include "model/load/not_finite.hpp"
 
 #include <gtest/gtest.h>
 

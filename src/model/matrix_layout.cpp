@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/load/matrix_layout.hpp"
+#include "model/matrix_layout.hpp"
 
 #include <fmt/format.h>
 

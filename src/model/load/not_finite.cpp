@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A float is NaN or infinite where all bits of its exponent are set, so floats need no decoding.
-#include "model/forward/not_finite.hpp"
+#include "model/load/not_finite.hpp"
 
 #include <cmath>
 #include <cstdint>

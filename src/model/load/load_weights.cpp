@@ -3,20 +3,20 @@
 // layout, repack. Matrices that read the same input (q, k, v; gate, up) are stacked into one. The
 // mapped pages of a tensor are let go once it is copied. Called by one thread; repacking uses the
 // pool.
-#include "model/weights.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
 
-#include "model/forward/rope_frequencies.hpp"
+#include "kernels/registry.hpp"
 #include "model/load/dead_neurons.hpp"
 #include "model/load/repack.hpp"
+#include "model/load/rope_frequencies.hpp"
 #include "model/load/tensor_binder.hpp"
 #include "model/load/unused_tensors.hpp"
 #include "model/load/weight_binding.hpp"
+#include "model/weights.hpp"
 
 namespace bittern::model {
 namespace {
@@ -176,7 +176,7 @@ bool SkipsZeros(const ModelConfig& c, const Weights& weights, const LoadOptions&
   if (c.activation != Activation::kRelu2 || c.traits->grouped_activations) return false;
   if (!IsTiled(options.layout.value_or(MatrixLayout::kTile16))) return false;
   if (options.zero_skip != SkipMode::kAuto) return options.zero_skip == SkipMode::kOn;
-  return weights.kernels.sparse_info->isa != kernels::Isa::scalar;
+  return weights.kernels->sparse_info->isa != kernels::Isa::scalar;
 }
 
 /// A head worth screening: far larger than a cache, and a kernel that is not the scalar one.
@@ -184,7 +184,7 @@ bool IsScreened(const Weights& weights, HeadMode mode) {
   constexpr std::size_t kLarge = std::size_t{1} << 24;  // weights
   if (mode != HeadMode::kAuto) return mode == HeadMode::kScreened;
   return weights.lm_head.rows * weights.lm_head.cols >= kLarge &&
-         weights.kernels.screen_info->isa != kernels::Isa::scalar;
+         weights.kernels->screen_info->isa != kernels::Isa::scalar;
 }
 
 /// What Weights::vlut_gain is: forced, measured, or known of kernels for one instruction set.
@@ -205,7 +205,7 @@ Result<void> PrepareHead(const formats::Checkpoint& checkpoint, HeadMode mode, T
   if (IsScreened(*weights, mode)) {
     const DenseMatrix& head = weights->lm_head;
     weights->screened_head =
-        BITTERN_TRY(ScreenedHead::Build(head, weights->kernels, pool, [&](Range rows) {
+        BITTERN_TRY(ScreenedHead::Build(head, *weights->kernels, pool, [&](Range rows) {
           checkpoint.Release({head.row(rows.begin), (rows.end - rows.begin) * head.row_bytes});
         }));
     const bool empty = weights->screened_head.empty();
@@ -236,8 +236,9 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
                               ThreadPool& pool, Decisions* decisions, const LoadOptions& options) {
   TensorBinder binder(checkpoint);
   Weights weights;
-  weights.kernels = BITTERN_TRY(kernels::SelectKernelsForced(options.isa));
-  weights.vlut_gain = VlutGain(weights.kernels, options);
+  weights.kernels =
+      std::make_shared<kernels::Kernels>(BITTERN_TRY(kernels::SelectKernelsForced(options.isa)));
+  weights.vlut_gain = VlutGain(*weights.kernels, options);
   weights.embedding = BITTERN_TRY(LoadDense(binder, "token_embd.weight", c, pool));
   weights.final_norm =
       BITTERN_TRY(BindNorm(binder, "output_norm.weight", static_cast<std::size_t>(c.hidden_size)));

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "model/load/matrix_layout.hpp"
+#include "model/matrix_layout.hpp"
 
 namespace bittern::model {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/forward/rope_frequencies.hpp"
+#include "model/load/rope_frequencies.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "model/trace.hpp"
+#include "model/trace_point.hpp"
 
 namespace bittern::model {
 
@@ -14,12 +14,6 @@ struct RowFailure {
   int layer = -1;  ///< -1: outside the layers
   TracePoint point = TracePoint::kEmbedding;
   bool operator==(const RowFailure&) const = default;
-};
-
-/// An input of a projection: where its values come from, and what they go into.
-struct ProjectionInput {
-  RowFailure from, to;
-  float limit;  ///< the least scale that it may be quantised with (TernaryMatrix::act_limit)
 };
 
 /// Error kInternal, naming position, layer and operation.

@@ -4,13 +4,14 @@
 // multiplies only their rows of up_proj, and writes the gated product in place. Batches compare the
 // cost of single rows with that of all rows (PaysToSkip) for each piece. The result is that of the
 // dense path, to the bit: relu2_mul writes +0 where a row was left out.
-#include "model/sparse/sparse_up.hpp"
+#include "model/forward/sparse_up.hpp"
 
 #include <algorithm>
 
+#include "kernels/registry.hpp"
 #include "model/forward/gemm.hpp"
 #include "model/forward/linear.hpp"
-#include "model/trace_step.hpp"
+#include "model/forward/trace_step.hpp"
 #include "quant/layouts/tile16.hpp"
 
 namespace bittern::model {
@@ -22,7 +23,7 @@ double ShareOfLive(const Context& context, const LayerWeights& layer, Range rows
   const float* gates = context.state.gate_up.data() + rows.begin;
   std::size_t live = 0, all = 0;
   for (std::size_t token = tokens.begin; token < tokens.end; token += 8, all += size) {
-    live += context.weights.kernels.sparse().find_positive(
+    live += context.weights.kernels->sparse().find_positive(
         gates + token * layer.gate_up_proj.padded_rows(), size, 0, context.scratch().live.data());
   }
   return static_cast<double>(live) / static_cast<double>(all);
@@ -44,7 +45,7 @@ void GateLiveRows(const Context& context, const LayerWeights& layer, std::size_t
                   kernels::From from) {
   const TernaryMatrix& matrix = layer.up_proj;
   const TernaryMatrix::Part& part = matrix.parts[0];
-  const kernels::SparseOps& sparse = context.weights.kernels.sparse();
+  const kernels::SparseOps& sparse = context.weights.kernels->sparse();
   QuantizedActivations& acts = context.state.activations;
   ThreadScratch& scratch = context.scratch();
   float* gate =
@@ -101,7 +102,7 @@ void GateRows(const Context& context, const LayerWeights& layer, Range rows, Ran
   if (rows.begin >= rows.end) return;
   if (!context.few() &&
       !PaysToSkip(ShareOfLive(context, layer, rows, tokens),
-                  context.weights.kernels.sparse().row_cost * GemmGain(context, layer.up_proj))) {
+                  context.weights.kernels->sparse().row_cost * GemmGain(context, layer.up_proj))) {
     return GateDenseRows(context, layer, rows, tokens);
   }
   for (std::size_t token = tokens.begin; token < tokens.end; ++token) {
@@ -141,7 +142,7 @@ struct GateItems {
 
 void OrderUpInput(const Context& context, const LayerWeights& layer, std::size_t token) {
   const TernaryMatrix& up = layer.up_proj;
-  context.weights.kernels.sparse().order_acts(
+  context.weights.kernels->sparse().order_acts(
       context.state.activations.row(token, up.num_blocks, context.few()), up.num_blocks,
       OrderedInput(context, up, token));
 }

@@ -3,11 +3,12 @@
 // that meet a 0 are not read. Few tokens: each thread sums its share of the live columns over all
 // rows, then, after a barrier, its share of the rows over all threads. Batches: a panel of 256 rows
 // is gathered into cache and serves every token. Sums are int32, so their order does not matter.
-#include "model/sparse/sparse_down.hpp"
+#include "model/forward/sparse_down.hpp"
 
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/registry.hpp"
 #include "model/forward/for_tokens.hpp"
 #include "model/forward/gemm.hpp"
 #include "model/forward/linear.hpp"
@@ -34,7 +35,7 @@ std::size_t FindNonzero(const Context& context, std::size_t stride, std::size_t 
     }
     any = merged;
   }
-  return context.weights.kernels.sparse().find_nonzero(any, size, scratch.live.data());
+  return context.weights.kernels->sparse().find_nonzero(any, size, scratch.live.data());
 }
 
 /// hidden += down_proj times a token's activations, in `rows`, from all threads' sums of columns.
@@ -81,7 +82,7 @@ void MultiplyLiveColumns(const Context& context, const TernaryMatrix& matrix, st
                                    .act_stride = 0,
                                    .num_tokens = 1,
                                    .sums = sums + (token - tokens.begin) * kPanelRows};
-    context.weights.kernels.sparse().gemv_columns(&args);
+    context.weights.kernels->sparse().gemv_columns(&args);
   }
   CloseSums(context, tokens, sums);
   RescaleRows(context, matrix, tokens, Range{panel * kPanelRows, (panel + 1) * kPanelRows}, sums,
@@ -126,7 +127,7 @@ void AddDownOfFew(const Context& context, const LayerWeights& layer) {
                                  .act_stride = act_stride,
                                  .num_tokens = context.num_tokens,
                                  .sums = scratch.partial.data()};
-  context.weights.kernels.sparse().gemv_columns(&args);
+  context.weights.kernels->sparse().gemv_columns(&args);
   context.team.Barrier();
   const Range tiles = context.team.Share(quant::TilesOfRows(matrix.parts[0].rows));
   const std::size_t first = tiles.begin * kTileRows;
@@ -141,7 +142,7 @@ void QuantizeLive(const Context& context, std::size_t token, const float* x, std
   LiveInputs& live = context.state.live_inputs;
   std::int8_t* row = context.state.activations.row(token, quant::BlocksOfCols(size), context.few());
   QuantizeRow(context, token, x, size, input, row);
-  live.counts[token] = context.weights.kernels.sparse().find_nonzero(
+  live.counts[token] = context.weights.kernels->sparse().find_nonzero(
       row, size, live.columns.data() + token * live.stride);
 }
 
@@ -153,7 +154,7 @@ void DownOfBatch(const Context& context, const LayerWeights& layer) {
   const std::size_t all = context.num_tokens * matrix.cols;
   const bool dense =
       !PaysToSkip(static_cast<double>(count) / static_cast<double>(all),
-                  context.weights.kernels.sparse().column_cost * GemmGain(context, matrix));
+                  context.weights.kernels->sparse().column_cost * GemmGain(context, matrix));
   if (context.team.index() == 0) {
     context.scratch().skips.down_products.Add(all, dense ? all : count);
   }
