@@ -13,6 +13,7 @@
 
 #include "request/text_request.hpp"
 #include "runtime/engine/engine.hpp"
+#include "serve/core/api_error.hpp"
 #include "serve/core/service.hpp"
 #include "serve/http/http_server.hpp"
 
@@ -33,21 +34,14 @@ struct Outcome {
 
 using TokenList = std::vector<runtime::TokenLogprobs>;
 
-/// How errors are written.
-enum class ErrorStyle { kOpenAi, kAnthropic, kOllama };
-
-[[nodiscard]] HttpReply ErrorReply(ErrorStyle style, int status, std::string_view message,
-                                   std::string_view param = {});
-/// The status that an error of the library stands for, and its text.
-[[nodiscard]] HttpReply ErrorReply(ErrorStyle style, const Error& error);
-
 /// What an API makes of the sequences of one request. `choice` counts from 0. Begin by the thread
 /// that starts the call, the rest by the engine's: never two at once.
 class AnswerShape {
  public:
   virtual ~AnswerShape() = default;
 
-  [[nodiscard]] virtual ErrorStyle error_style() const { return ErrorStyle::kOpenAi; }
+  /// An error in place of the answer.
+  [[nodiscard]] virtual HttpReply Refusal(const ApiError& error) const = 0;
   // In a stream: bytes to send; may be empty.
   [[nodiscard]] virtual std::string StreamType() const { return "text/event-stream"; }
   [[nodiscard]] virtual std::string Ping() const { return ":\n\n"; }
@@ -63,14 +57,16 @@ class AnswerShape {
   [[nodiscard]] virtual std::string Finished(std::size_t choice, const Outcome& outcome,
                                              const TokenList& tokens) = 0;
   [[nodiscard]] virtual std::string End(std::span<const Outcome> outcomes) = 0;
-  [[nodiscard]] virtual std::string Broken(const Error& error);
+  /// An error in the middle of a stream.
+  [[nodiscard]] virtual std::string Broken(const ApiError& error) {
+    return "data: " + Refusal(error).body + "\n\n";
+  }
   /// The whole answer at once.
   [[nodiscard]] virtual std::string Whole(std::span<const Outcome> outcomes) = 0;
 };
 
-/// What is wrong with prompts or sampler options, if anything is.
-[[nodiscard]] std::optional<HttpReply> CheckCall(Service* service, const TextRequest& request,
-                                                 ErrorStyle style);
+/// The error of a request whose prompts or sampler options are wrong.
+[[nodiscard]] std::optional<ApiError> CheckCall(Service* service, const TextRequest& request);
 
 /// Checks the request, queues its sequences and answers through `exchange` as they go, or with an
 /// error: prompts that do not fit, a full queue.

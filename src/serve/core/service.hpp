@@ -92,7 +92,7 @@ class Service {
   [[nodiscard]] const std::string& fingerprint() const noexcept { return fingerprint_; }
 
   /// The tokens of the last answer of a slot, 0 to max_sequences - 1; `slot` < 0: the next one in
-  /// turn. See api/slots.hpp.
+  /// turn. See api/llama/slots.hpp.
   void SetSlotTokens(int slot, std::vector<runtime::TokenId> tokens);
   [[nodiscard]] std::vector<runtime::TokenId> SlotTokens(int slot) const;
 
