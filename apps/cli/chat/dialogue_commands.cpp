@@ -11,6 +11,7 @@
 #include "cli/chat/chat_settings.hpp"
 #include "cli/chat/dialogue.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/terminal.hpp"
 #include "grammar/constraint.hpp"
 

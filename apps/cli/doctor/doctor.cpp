@@ -2,6 +2,7 @@
 // `bittern doctor`: why a model talks nonsense, and a file that does not.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -19,7 +20,7 @@
 #include "doctor/diagnose.hpp"
 #include "doctor/likeness.hpp"
 #include "doctor/page.hpp"
-#include "formats/source_files.hpp"
+#include "formats/open/source_files.hpp"
 #include "selftest/known_models.hpp"
 
 namespace bittern::cli {
