@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "grammar/json_text.hpp"
+#include "grammar/notation/json_text.hpp"
 #include "serve/api/json_text.hpp"
 #include "serve/api/request_fields.hpp"
 #include "serve/api/tools.hpp"

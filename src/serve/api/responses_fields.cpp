@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "grammar/json_text.hpp"
+#include "grammar/notation/json_text.hpp"
 #include "serve/api/request_fields.hpp"
 #include "serve/core/constraint_fields.hpp"
 
