@@ -2,6 +2,7 @@
 // The program `bittern`: parses, calls one command, turns every way to fail into an exit code.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

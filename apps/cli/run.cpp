@@ -3,6 +3,7 @@
 // decisions, timings) goes to standard error, so that the text can be piped.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <memory>
 #include <optional>

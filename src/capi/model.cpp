@@ -11,6 +11,7 @@
 #include "formats/checkpoint.hpp"
 #include "kernels/registry.hpp"
 #include "model/weights.hpp"
+#include "runtime/layout_choice.hpp"
 
 extern "C" {
 extern const std::byte bittern_builtin_model[];

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "grammar/automaton.hpp"
+#include "grammar/automaton/automaton.hpp"
 #include "grammar/token_mask.hpp"
 #include "grammar/vocabulary_trie.hpp"
 

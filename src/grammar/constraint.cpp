@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "grammar/compiled_grammar.hpp"
-#include "grammar/gbnf.hpp"
-#include "grammar/json_text.hpp"
-#include "grammar/regex.hpp"
+#include "grammar/notation/gbnf.hpp"
+#include "grammar/notation/json_text.hpp"
+#include "grammar/notation/regex.hpp"
 #include "grammar/schema/json_schema.hpp"
 #include "grammar/tool_calls.hpp"
 

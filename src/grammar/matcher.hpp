@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "grammar/automaton/state_id.hpp"
 #include "grammar/distinct_texts.hpp"
-#include "grammar/state_id.hpp"
 #include "grammar/token_mask.hpp"
 
 namespace bittern::tokenizer {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "grammar/json_text.hpp"
+#include "grammar/notation/json_text.hpp"
 
 namespace bittern::request {
 namespace {

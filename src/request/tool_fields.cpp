@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "grammar/json_text.hpp"
+#include "grammar/notation/json_text.hpp"
 #include "grammar/schema/json_schema.hpp"
 #include "request/message_fields.hpp"
 

@@ -184,6 +184,10 @@ void Server::SetModels(std::unique_ptr<Models> models) {
   impl_->many.store(impl_->models.get());
 }
 
+void Server::Handle(HttpRequest request, std::shared_ptr<Exchange> exchange) {
+  impl_->Handle(std::move(request), std::move(exchange));
+}
+
 void Server::Drain() { impl_->http->Drain(); }
 void Server::Stop() { impl_->http->Stop(); }
 

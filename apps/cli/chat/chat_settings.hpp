@@ -3,12 +3,12 @@
 // tokens are picked and when a reply ends.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 
 #include "base/json/json.hpp"
 #include "base/result.hpp"
+#include "cli/options/cli11.hpp"
 #include "runtime/generate_options.hpp"
 #include "runtime/loaded_model.hpp"
 

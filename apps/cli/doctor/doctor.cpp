@@ -2,6 +2,7 @@
 // `bittern doctor`: why a model talks nonsense, and a file that does not.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -17,7 +18,7 @@
 #include "doctor/outcome/diagnosis_json.hpp"
 #include "doctor/outcome/examine.hpp"
 #include "doctor/page.hpp"
-#include "formats/source_files.hpp"
+#include "formats/open/source_files.hpp"
 #include "selftest/known_models.hpp"
 
 namespace bittern::cli {

@@ -3,7 +3,6 @@
 // what it is given to read.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <limits>
 #include <memory>
 #include <span>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "cli/options/cli11.hpp"
 #include "runtime/session.hpp"
 
 namespace bittern::cli {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -10,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/source_files.hpp"
+#include "formats/open/source_files.hpp"
 
 namespace bittern::cli {
 namespace {

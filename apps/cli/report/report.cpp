@@ -3,6 +3,7 @@
 // report; nothing in it tells whose machine it came from.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "grammar/json_text.hpp"
+#include "grammar/notation/json_text.hpp"
 #include "serve/api/ollama/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
 #include "serve/core/requests.hpp"

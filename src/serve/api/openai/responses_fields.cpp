@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "grammar/json_text.hpp"
+#include "grammar/notation/json_text.hpp"
 #include "serve/core/requests.hpp"
 
 namespace bittern::serve {
