@@ -22,28 +22,30 @@ BELOW = {  # folder: what it may include besides itself
     "model": {"base", "quant", "formats", "kernels"},
     "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model"},
     "hub": {"base", "formats"},
-    "request": {"base", "formats", "tokenizer", "runtime"},
+    "request": {"base", "formats", "tokenizer", "grammar", "runtime"},
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "doctor": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime",
                "eval"},
     "trace": {"base", "quant", "formats", "tokenizer", "kernels", "model", "runtime"},
     "selftest": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
+    "bench": {"base", "quant", "formats", "kernels", "model", "runtime"},
+    "report": {"base", "quant", "formats", "tokenizer", "kernels", "model", "runtime", "doctor",
+               "selftest"},
     "capi": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
              "runtime", "hub", "request"},
     "serve": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
               "runtime", "request"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
-            "runtime", "hub", "request", "eval", "doctor", "selftest", "trace", "serve"},
+            "runtime", "hub", "request", "eval", "doctor", "selftest", "trace", "bench",
+            "report", "serve"},
 }
 # Folders within a layer that include each other yet. The list may only shrink.
 MUTUAL = {
     ("cli", "cli/chat"),
     ("cli", "cli/hub"),
-    ("cli", "cli/inspect"),
     ("cli", "cli/options"),
     ("cli/hub", "cli/options"),
     ("serve", "serve/core"),
-    ("serve/core", "serve/receipt"),
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600

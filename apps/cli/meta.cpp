@@ -10,13 +10,13 @@
 #include "base/json/json.hpp"
 #include "base/text/display.hpp"
 #include "cli/commands.hpp"
-#include "cli/inspect/inspect_values.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "formats/convert/meta_edit.hpp"
+#include "report/inspect/values.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -38,7 +38,7 @@ struct MetaOptions {
   bool in_place = false, json = false;
 };
 
-std::string JsonLine(const Json& json) { return json.Dump() + "\n"; }
+std::string MetaJsonLine(const Json& json) { return json.Dump() + "\n"; }
 
 int Print(const std::string& text) {
   StandardOutput output;
@@ -53,14 +53,15 @@ Result<std::string> List(const MetaOptions& options, const MappedFile& file) {
   std::string text;
   Json json = Json::MakeObject();
   for (const auto& entry : outline->entries) {
-    const std::string type = ValueTypeText(entry.value);
+    const std::string type = report::ValueTypeText(entry.value);
     if (options.json) {
-      json[std::string(entry.key)] = {{"type", type}, {"value", ValueJson(entry.value)}};
+      json[std::string(entry.key)] = {{"type", type}, {"value", report::ValueJson(entry.value)}};
     } else {
-      text += fmt::format("{}  {}  {}\n", Printable(entry.key), type, ValueText(entry.value));
+      text +=
+          fmt::format("{}  {}  {}\n", Printable(entry.key), type, report::ValueText(entry.value));
     }
   }
-  return options.json ? JsonLine(json) : text;
+  return options.json ? MetaJsonLine(json) : text;
 }
 
 Result<std::string> Get(const MetaOptions& options, const MappedFile& file) {
@@ -72,15 +73,15 @@ Result<std::string> Get(const MetaOptions& options, const MappedFile& file) {
                 fmt::format("{}: there is no key {}", options.file, Quoted(options.key)));
   }
   if (options.json) {
-    return JsonLine({{"key", options.key},
-                     {"type", ValueTypeText(entry->value)},
-                     {"value", ValueJson(entry->value)}});
+    return MetaJsonLine({{"key", options.key},
+                         {"type", report::ValueTypeText(entry->value)},
+                         {"value", report::ValueJson(entry->value)}});
   }
   // Text goes out as it is, so that a template can be saved; a terminal gets it made harmless.
   if (const auto* text = std::get_if<std::string_view>(&entry->value.value)) {
     return (IsTerminal(stdout) ? Printable(*text, text->size()) : std::string(*text)) + "\n";
   }
-  return ValueText(entry->value) + "\n";
+  return report::ValueText(entry->value) + "\n";
 }
 
 /// What `read` makes of the file, unless that changed meanwhile.
@@ -114,10 +115,10 @@ Result<std::string> Edit(const MetaOptions& options, bool remove, const std::str
       }));
   progress.Clear();
   if (options.json) {
-    return JsonLine({{"output", output},
-                     {"data_bytes", report.data_bytes},
-                     {"hash_before", report.hash_before},
-                     {"hash_after", report.hash_after}});
+    return MetaJsonLine({{"output", output},
+                         {"data_bytes", report.data_bytes},
+                         {"hash_before", report.hash_before},
+                         {"hash_after", report.hash_after}});
   }
   return fmt::format("{}: {} {}; {} bytes of tensor data\nhash before {}\nhash after  {}\n", output,
                      remove ? "removed" : "set", Printable(options.key), report.data_bytes,

@@ -11,15 +11,15 @@
 #include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/options/logprobs_json.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/options/wording.hpp"
 #include "cli/output.hpp"
-#include "cli/savings.hpp"
 #include "cli/terminal.hpp"
-#include "cli/timings.hpp"
+#include "report/savings.hpp"
+#include "report/timings.hpp"
+#include "request/answer_json.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -49,7 +49,7 @@ struct Run {
   std::vector<runtime::TokenId> prompt_ids;
   runtime::GenerateResult result;
   runtime::Timings timings;
-  Savings savings = {};
+  report::Savings savings = {};
   int threads = 0;
   double threads_used = 0;
   bool with_logprobs = false;
@@ -73,12 +73,12 @@ std::string ToJson(const Run& run) {
                {"text", run.result.text},
                {"finish_reason", runtime::FinishReasonName(run.result.finish)},
                {"seed", run.result.seed},
-               {"timings", TimingsJson(run.timings)},
-               {"savings", SavingsJson(run.savings)},
+               {"timings", report::TimingsJson(run.timings)},
+               {"savings", report::SavingsJson(run.savings)},
                {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
                {"decisions", ToJson(run.model->decisions)}};
   if (run.with_logprobs) {
-    json["logprobs"] = LogprobsJson(run.result.logprobs, run.model->tokenizer);
+    json["logprobs"]["content"] = request::LogprobsJson(run.result.logprobs, run.model->tokenizer);
   }
   // A path need not be UTF-8; JSON must.
   return json.Dump() + '\n';
@@ -126,7 +126,7 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   run.result = BITTERN_TRY(session.Generate(generate, show));
   run.with_logprobs = generate.logprobs >= 0;
   run.timings = session.timings();
-  run.savings = SavingsOf(session);
+  run.savings = report::SavingsOf(session);
   run.threads = session.num_threads();
   run.threads_used = session.pass_counts().mean_threads(run.threads);
   return run;
@@ -157,9 +157,9 @@ int RunCommand(const RunOptions& options) {
   }
   if (!options.json) {
     NoticeEnd(run->result);
-    PrintError("\n{}", TimingsFooter(run->timings, run->model->load_s));
+    PrintError("\n{}", report::TimingsFooter(run->timings, run->model->load_s));
     if (options.model.verbose) {
-      PrintError("{}{}", SpeculationLine(run->timings), SavingsLines(run->savings));
+      PrintError("{}{}", report::SpeculationLine(run->timings), report::SavingsLines(run->savings));
       PrintError(
           "{:>16} = {:.1f} of {} on average{}\n", "threads", run->threads_used, run->threads,
           run->threads_used < 0.99 * run->threads ? " (CPUs shared with other programs)" : "");

@@ -13,27 +13,27 @@
 #include <vector>
 
 #include "base/files/atomic_file.hpp"
-#include "cli/batch/bench_parallel.hpp"
-#include "cli/bench/bench_analysis.hpp"
-#include "cli/bench/bench_html.hpp"
+#include "bench/analysis.hpp"
+#include "bench/html.hpp"
+#include "bench/measure.hpp"
+#include "bench/parallel.hpp"
+#include "bench/report.hpp"
+#include "bench/subject.hpp"
 #include "cli/bench/bench_lists.hpp"
-#include "cli/bench/bench_report.hpp"
-#include "cli/bench/bench_subject.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
+#include "cli/options/wording.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "kernels/registry.hpp"
-#include "model/weights.hpp"
-#include "runtime/machine_probe.hpp"
-#include "runtime/sampling/sampler_steps.hpp"
 
 namespace bittern::cli {
 namespace {
 
-using runtime::Session;
-using runtime::TokenId;
+using bench::BenchExtras;
+using bench::BenchReport;
+using bench::BenchResult;
+using bench::BenchSubject;
 
 constexpr const char* kBenchExamples = R"(Examples:
   bittern bench model.gguf
@@ -56,16 +56,8 @@ struct BenchOptions {
   [[nodiscard]] bool measures_machine() const { return extras.explain || !html.empty(); }
 };
 
-struct Plan {
-  std::vector<std::int32_t> prompts, gens, depths, threads;
-  std::vector<std::pair<int, int>> pairs;  ///< prompt and generation in one test
-
-  /// Tokens that the largest test needs room for.
-  [[nodiscard]] int context_length() const {
-    int test = std::max(*std::ranges::max_element(prompts), *std::ranges::max_element(gens) + 1);
-    for (const auto& [prompt, gen] : pairs) test = std::max(test, prompt + gen);
-    return std::max(1, test) + *std::ranges::max_element(depths);
-  }
+struct Plan : bench::BenchPlan {
+  std::vector<std::int32_t> threads;
 };
 
 /// What can be told without a model.
@@ -111,97 +103,6 @@ Result<void> CheckPlan(const Plan& plan, int context_length) {
                   *std::ranges::max_element(plan.depths), plan.context_length(), context_length));
 }
 
-/// The same ids each time; the values do not matter, only that they are not all one.
-std::vector<TokenId> RandomIds(int count, int vocab_size) {
-  std::uint64_t state = 1;
-  std::vector<TokenId> ids(static_cast<std::size_t>(count));
-  for (TokenId& id : ids) {
-    id = static_cast<TokenId>(runtime::NextRandom(&state) % static_cast<std::uint64_t>(vocab_size));
-  }
-  return ids;
-}
-
-/// Greedy, `max_tokens` tokens whatever they are, drafting nothing.
-runtime::GenerateOptions GreedyRun(int max_tokens) {
-  return {.max_tokens = max_tokens,
-          .sampler = {.temperature = 0},
-          .ignore_eos = true,
-          .speculation = runtime::Speculation::kOff};
-}
-
-/// Up to the choice of the first new token.
-Result<void> RunPrompt(Session* session, int count) {
-  const auto& config = session->model().model.config();
-  return session->PrefillFor(RandomIds(count, config.vocab_size), GreedyRun(1));
-}
-
-/// The token a generation starts from, run through the model.
-Result<void> StartGeneration(Session* session) {
-  const TokenId id = std::max(session->model().tokenizer.bos_id(), 0);
-  return session->PrefillFor({&id, 1}, GreedyRun(0));
-}
-
-/// `count` runs of the model of one token each.
-Result<void> RunGeneration(Session* session, int count) {
-  BITTERN_TRY(session->Generate(GreedyRun(count + 1), {}));  // the last one is not run
-  return {};
-}
-
-Result<void> RunTest(Session* session, int num_prompt, int num_gen) {
-  if (num_prompt > 0) BITTERN_TRY(RunPrompt(session, num_prompt));
-  return num_gen > 0 ? RunGeneration(session, num_gen) : Result<void>{};
-}
-
-/// Forgets the repetition before, down to the tokens that the test stands behind.
-Result<void> Prepare(Session* session, const BenchResult& test) {
-  session->Truncate(test.depth);
-  return test.is_decode() ? StartGeneration(session) : Result<void>{};
-}
-
-Result<std::uint64_t> Measure(Session* session, const BenchResult& test) {
-  BITTERN_TRY(Prepare(session, test));
-  const auto start = std::chrono::steady_clock::now();
-  BITTERN_TRY(RunTest(session, test.num_prompt, test.num_gen));
-  const auto elapsed = std::chrono::steady_clock::now() - start;
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
-}
-
-Result<void> MeasureAll(Session* session, const BenchOptions& options, BenchResult* test) {
-  ProgressLine progress;
-  const std::string name = TestName(*test);
-  if (options.warmup) {
-    progress.Show(fmt::format("{} with {} threads: warm-up", name, test->num_threads));
-    BITTERN_TRY(Prepare(session, *test));
-    BITTERN_TRY(RunTest(session, test->num_prompt, std::min(test->num_gen, 1)));
-  }
-  auto meter = options.measures_machine() ? runtime::EnergyMeter::Open() : std::nullopt;
-  for (int i = 1; i <= options.repetitions; ++i) {
-    progress.Show(fmt::format("{} with {} threads: {} of {}", name, test->num_threads, i,
-                              options.repetitions));
-    test->samples_ns.push_back(BITTERN_TRY(Measure(session, *test)));
-  }
-  test->joules = meter.has_value() ? meter->Take() : std::nullopt;
-  return {};
-}
-
-/// The tokens that tests stand behind.
-Result<void> Fill(Session* session, int depth) {
-  ProgressLine progress;
-  progress.Show(fmt::format("reading the {} tokens before the tests", depth));
-  return RunPrompt(session, depth);
-}
-
-/// The rulers of a thread count, before its tests.
-Result<MachineFigures> MeasureMachine(int num_threads, const kernels::Kernels& kernels) {
-  ProgressLine progress;
-  progress.Show(fmt::format("measuring memory and arithmetic with {} threads", num_threads));
-  auto pool = BITTERN_TRY(ThreadPool::Create(num_threads));
-  const double bandwidth = BITTERN_TRY(runtime::MeasureReadBandwidth(pool, runtime::ProbeBytes()));
-  const double rate = BITTERN_TRY(runtime::MeasureInt8Rate(pool, kernels.tile16()));
-  return MachineFigures{bandwidth, rate};
-}
-
 /// What the tests of a run share, and where their results go.
 struct BenchRun {
   std::shared_ptr<const runtime::LoadedModel> model;
@@ -217,48 +118,30 @@ std::string HeldUpNotice(const BenchResult& test) {
       "notice: {}: other programs were using the CPUs: {:.1f} of {} threads ran on average, so "
       "expect "
       "higher figures on an idle machine\n",
-      TestName(test), test.threads_used, test.num_threads);
+      bench::TestName(test), test.threads_used, test.num_threads);
 }
 
 /// The tests of one thread count, reported as they end.
 Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_threads,
                       BenchRun* run) {
-  auto session_options = BITTERN_TRY(ToSessionOptions(options.context, num_threads, *run->model));
-  // No more room than needed: a large cache would only cost memory.
-  session_options.context_length = plan.context_length();
-  auto session = BITTERN_TRY(Session::Create(run->model, session_options));
-  const model::Model& model = run->model->model;
-  BenchResult test = {.num_threads = session.num_threads(),
-                      .batch_size = options.context.batch_size,
-                      .ubatch_size = options.context.ubatch_size,
-                      .kv_type = options.context.type_k};
-  if (options.measures_machine()) {
-    test.machine = BITTERN_TRY(MeasureMachine(session.num_threads(), *model.weights().kernels));
-  }
-  const auto measure = [&](int num_prompt, int num_gen) -> Result<void> {
-    if (num_prompt + num_gen == 0) return {};
-    test.num_prompt = num_prompt;
-    test.num_gen = num_gen;
-    test.samples_ns.clear();
-    const PassCounts before = session.pass_counts();
-    BITTERN_TRY(MeasureAll(&session, options, &test));
-    test.threads_used = (session.pass_counts() - before).mean_threads(test.num_threads);
-    PrintError("{}", HeldUpNotice(test));
-    test.cost = runtime::CostOfToken(model, test.context(), session_options.kv_type,
-                                     session.screen_stats(), session.skip_stats());
-    run->out->Write(run->report->Row(test));
-    run->results.push_back(test);
-    return {};
-  };
-  for (const int depth : plan.depths) {
-    session.Truncate(0);
-    if (depth > 0) BITTERN_TRY(Fill(&session, depth));
-    test.depth = depth;
-    for (const int num_prompt : plan.prompts) BITTERN_TRY(measure(num_prompt, 0));
-    for (const int num_gen : plan.gens) BITTERN_TRY(measure(0, num_gen));
-    for (const auto& [num_prompt, num_gen] : plan.pairs) BITTERN_TRY(measure(num_prompt, num_gen));
-  }
-  return {};
+  const auto session = BITTERN_TRY(ToSessionOptions(options.context, num_threads, *run->model));
+  const bench::MeasureOptions measure = {.session = session,
+                                         .repetitions = options.repetitions,
+                                         .warmup = options.warmup,
+                                         .machine = options.measures_machine(),
+                                         .batch_size = options.context.batch_size,
+                                         .ubatch_size = options.context.ubatch_size,
+                                         .kv_type = options.context.type_k};
+  ProgressLine progress;
+  return bench::RunBench(run->model, plan, measure,
+                         {.on_progress = [&](std::string_view what) { progress.Show(what); },
+                          .on_result =
+                              [&](const BenchResult& test) {
+                                progress.Clear();
+                                PrintError("{}", HeldUpNotice(test));
+                                run->out->Write(run->report->Row(test));
+                                run->results.push_back(test);
+                              }});
 }
 
 /// Returns the page of --html; empty if none was asked for.
@@ -268,15 +151,17 @@ Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
   NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
   BITTERN_TRY(CheckPlan(plan, model->model.config().context_length));
   const auto kv_type = BITTERN_TRY(ToSessionOptions(options.context, 0, *model)).kv_type;
-  const BenchSubject subject = BITTERN_TRY(DescribeSubject(*model, kv_type));
-  BenchRun run{model, MakeBenchReport(options.format, subject, options.extras), out};
+  const BenchSubject subject = BITTERN_TRY(bench::DescribeSubject(*model, kv_type));
+  BenchExtras extras = options.extras;
+  extras.word = WordOptions;
+  BenchRun run{model, bench::MakeBenchReport(options.format, subject, extras), out};
   out->Write(run.report->Begin());
   for (const int num_threads : plan.threads) {
     BITTERN_TRY(RunTests(options, plan, num_threads, &run));
   }
   out->Write(run.report->End());
   if (options.html.empty()) return std::string();
-  return BenchHtml(subject, options.extras, run.results);
+  return bench::BenchHtml(subject, extras, run.results);
 }
 
 /// The one number that -np takes from a list flag; what is not given is as in llama-batched-bench.
@@ -298,28 +183,34 @@ Result<void> BenchManySequences(const BenchOptions& options, StandardOutput* out
                 fmt::format("-np: 1 to 4096 sequences expected, {} found", count));
   }
   const BenchOptions defaults;
-  ParallelBench bench;
-  bench.num_prompt = BITTERN_TRY(OneNumber(options.prompts, "-p", defaults.prompts, 128));
-  bench.num_gen = BITTERN_TRY(OneNumber(options.gens, "-n", defaults.gens, 64));
+  bench::ParallelBench parallel;
+  parallel.num_prompt = BITTERN_TRY(OneNumber(options.prompts, "-p", defaults.prompts, 128));
+  parallel.num_gen = BITTERN_TRY(OneNumber(options.gens, "-n", defaults.gens, 64));
   const int threads = options.threads == defaults.threads
                           ? 0
                           : BITTERN_TRY(OneNumber(options.threads, "-t", defaults.threads, 1));
-  bench.counts = counts;
-  bench.json_lines = options.format == "json" || options.format == "jsonl";
+  parallel.counts = counts;
+  parallel.json_lines = options.format == "json" || options.format == "jsonl";
   const auto model = BITTERN_TRY(LoadModel(options.model, threads));
   const int limit = model->model.config().context_length;
-  if (bench.num_gen < 2 || bench.num_prompt > limit - bench.num_gen) {
+  if (parallel.num_gen < 2 || parallel.num_prompt > limit - parallel.num_gen) {
     return Fail(
         ErrorCode::kInvalidArgument,
         fmt::format("-p and -n: 2 generated tokens at least and {} in all at most expected, "
                     "{} and {} found",
-                    limit, bench.num_prompt, bench.num_gen));
+                    limit, parallel.num_prompt, parallel.num_gen));
   }
   const auto session = BITTERN_TRY(ToSessionOptions(options.context, threads, *model));
-  bench.engine = {.kv_type = session.kv_type,
-                  .batch_size = session.batch_size,
-                  .num_threads = session.num_threads};
-  return RunParallelBench(model, bench, out);
+  parallel.engine = {.kv_type = session.kv_type,
+                     .batch_size = session.batch_size,
+                     .num_threads = session.num_threads};
+  ProgressLine progress;
+  return bench::RunParallelBench(
+      model, parallel, [out](std::string_view text) { out->Write(text); },
+      [&](int count) {
+        if (count == 0) return progress.Clear();
+        progress.Show(fmt::format("{} sequences", count));
+      });
 }
 
 int BenchCommand(const BenchOptions& options) {
@@ -400,7 +291,7 @@ void AddBench(CLI::App& app, int* exit_code) {
       ->capture_default_str();
   command->add_option("-o,--output", options->format, "Output: md, csv, json or jsonl")
       ->type_name("FORMAT")
-      ->transform(OneOf({std::begin(kBenchFormats), std::end(kBenchFormats)}))
+      ->transform(OneOf({std::begin(bench::kBenchFormats), std::end(bench::kBenchFormats)}))
       ->capture_default_str();
   command
       ->add_flag("--warmup,!--no-warmup", options->warmup,

@@ -15,12 +15,13 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "cli/commands.hpp"
-#include "cli/convert/convert_report.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/wording.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "formats/checkpoint.hpp"
+#include "report/convert_report.hpp"
 #include "runtime/convert_hints.hpp"
 
 namespace bittern::cli {
@@ -57,7 +58,7 @@ Result<formats::ShapeTiling> ParseTiling(const std::string& text) {
   return formats::ShapeTiling{n(0), n(1), {n(2), n(3), n(4)}};
 }
 
-Result<ConvertSummary> RunConvert(ConvertCommandOptions options) {
+Result<report::ConvertSummary> RunConvert(ConvertCommandOptions options) {
   const auto start = std::chrono::steady_clock::now();
   auto source = BITTERN_TRY(formats::Checkpoint::Open(options.in));
   for (const std::string& text : options.overrides) {
@@ -66,7 +67,7 @@ Result<ConvertSummary> RunConvert(ConvertCommandOptions options) {
   for (const std::string& text : options.tilings) {
     options.convert.tilings.push_back(BITTERN_TRY(ParseTiling(text)));
   }
-  ConvertSummary summary;
+  report::ConvertSummary summary;
   Decisions hint_decisions;
   options.convert.hints = runtime::HintsFor(source, &hint_decisions);
   options.convert.float_scales = options.scale_type == "f32";
@@ -83,6 +84,7 @@ Result<ConvertSummary> RunConvert(ConvertCommandOptions options) {
   summary.report.decisions.insert(summary.report.decisions.begin(), hint_decisions.begin(),
                                   hint_decisions.end());
   PrintDecisions(summary.report.decisions, options.verbose);
+  WordDecisions(&summary.report.decisions);
   summary.input = source.path();
   summary.input_kind = source.kind();
   summary.input_bytes = source.file_bytes();
@@ -96,7 +98,7 @@ int ConvertCommand(const ConvertCommandOptions& options) {
   const auto summary = RunConvert(options);
   if (!summary) return ReportOutput(summary.error(), options.out);
   StandardOutput output;
-  output.Write(options.json ? ConvertJson(*summary) : ConvertText(*summary));
+  output.Write(options.json ? report::ConvertJson(*summary) : report::ConvertText(*summary));
   const auto status = output.Status();
   if (!status) return Report(status.error(), kExitRuntime);
   const auto& proof = summary->report.proof;

@@ -4,27 +4,28 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "base/json/json.hpp"
 #include "base/text/display.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
-#include "cli/doctor/doctor_report.hpp"
 #include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "doctor/diagnose.hpp"
-#include "doctor/likeness.hpp"
+#include "doctor/outcome/diagnosis_json.hpp"
+#include "doctor/outcome/examine.hpp"
 #include "doctor/page.hpp"
 #include "formats/open/source_files.hpp"
 #include "selftest/known_models.hpp"
 
 namespace bittern::cli {
 namespace {
+
+using doctor::FixOutcome;
+using doctor::Outcome;
 
 constexpr const char* kDoctorExample = R"(Examples:
   bittern doctor model.gguf
@@ -44,22 +45,6 @@ struct DoctorOptions {
   bool json = false, overwrite = false;
 };
 
-/// What came of --fix.
-struct FixOutcome {
-  std::string path;
-  std::optional<formats::ConvertReport> report = {};
-  std::string why = {};  ///< nothing was written; empty: it was
-  [[nodiscard]] bool ok() const { return report && report->proof && report->proof->ok(); }
-};
-
-/// All that was found.
-struct Outcome {
-  std::string path;
-  doctor::Diagnosis diagnosis;
-  std::optional<FixOutcome> fix;
-  std::optional<doctor::Likeness> likeness;
-};
-
 int ExitCodeOf(doctor::Verdict verdict) {
   switch (verdict) {
     case doctor::Verdict::kHealthy:
@@ -73,34 +58,6 @@ int ExitCodeOf(doctor::Verdict verdict) {
       return kExitCannotTell;
   }
   return kExitRuntime;
-}
-
-Json UnlikeJson(const std::vector<doctor::Unlike>& unlike) {
-  Json list = Json::MakeArray();
-  for (const doctor::Unlike& one : unlike) list.push_back({{"name", one.name}, {"what", one.what}});
-  return list;
-}
-
-Json DoctorJson(const Outcome& found) {
-  Json object = {{"path", found.path}};
-  object.Update(DiagnosisJson(found.diagnosis));
-  if (found.likeness) {
-    const doctor::Likeness& likeness = *found.likeness;
-    object["like"] = {{"path", likeness.path},
-                      {"summary", likeness.summary},
-                      {"tensors", likeness.tensors},
-                      {"equal", likeness.equal},
-                      {"unlike", UnlikeJson(likeness.unlike)},
-                      {"keys", likeness.keys},
-                      {"unlike_keys", UnlikeJson(likeness.unlike_keys)}};
-  }
-  if (found.fix) {
-    const bool written = found.fix->why.empty();
-    object["fixed"] = {
-        {"path", found.fix->path}, {"written", written}, {"proved", found.fix->ok()}};
-    if (!written) object["fixed"]["why"] = found.fix->why;
-  }
-  return object;
 }
 
 std::string LikenessText(const doctor::Likeness& likeness) {
@@ -166,16 +123,6 @@ std::string DoctorText(const Outcome& found) {
   return text;
 }
 
-/// Compares with the file that --like names; one that does not open here was diagnosed already.
-Result<std::optional<doctor::Likeness>> CompareWith(const DoctorOptions& options,
-                                                    const doctor::Opener& open) {
-  if (options.like.empty()) return std::nullopt;
-  const auto open_other = [&] { return OpenModelFile(options.like); };
-  BITTERN_TRY(open_other());
-  if (!open()) return std::nullopt;
-  return BITTERN_TRY(doctor::CompareFiles(open, open_other));
-}
-
 Result<void> WritePage(const DoctorOptions& options, const doctor::Opener& open,
                        const Outcome& found) {
   const auto file = open();
@@ -191,53 +138,27 @@ Result<void> WritePage(const DoctorOptions& options, const doctor::Opener& open,
   return page.Close();
 }
 
-Result<Outcome> Examine(const DoctorOptions& options, const doctor::Opener& open) {
-  Outcome found{.path = options.path.empty() ? "the built-in model" : options.path,
-                .diagnosis = {},
-                .fix = {},
-                .likeness = BITTERN_TRY(CompareWith(options, open))};
+Result<Outcome> ExamineShown(const DoctorOptions& options, const doctor::Opener& open) {
   ProgressLine progress;
-  found.diagnosis =
-      doctor::Diagnose(open, found.path,
-                       {.num_threads = options.num_threads,
-                        .on_progress = [&](std::string_view what) { progress.ShowIfSlow(what); },
-                        .identify = selftest::NameOfKnownFile});
-  progress.Clear();
-  if (found.likeness) doctor::ConfirmBy(*found.likeness, &found.diagnosis);
-  if (!options.fixed.empty() && found.diagnosis.verdict != doctor::Verdict::kCurable) {
-    found.fix = FixOutcome{.path = options.fixed,
-                           .why = std::string(doctor::NothingWritten(found.diagnosis.verdict))};
-  } else if (!options.fixed.empty()) {
-    auto report =
-        BITTERN_TRY(doctor::WriteCured(open, found.diagnosis, options.fixed, options.overwrite));
-    found.fix = FixOutcome{.path = options.fixed, .report = std::move(report)};
-    if (!found.fix->ok()) {
-      return Fail(ErrorCode::kInternal,
-                  fmt::format("the proof failed; {} was not written: {}", options.fixed,
-                              found.fix->report->proof->first_problem));
-    }
-  }
-  return found;
-}
-
-/// A folder that holds no model, or several, says nothing about a file: that is an error, not a
-/// verdict.
-Result<void> CheckFolder(const std::string& path, const doctor::Opener& open) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return {};
-  const auto file = open();
-  if (file || file.error().code != ErrorCode::kIo) return {};
-  return tl::unexpected(file.error());
+  doctor::ExamineOptions examine = {
+      .name = options.path.empty() ? "the built-in model" : options.path,
+      .fixed = options.fixed,
+      .overwrite = options.overwrite,
+      .diagnose = {.num_threads = options.num_threads,
+                   .on_progress = [&](std::string_view what) { progress.ShowIfSlow(what); },
+                   .identify = selftest::NameOfKnownFile}};
+  if (!options.like.empty()) examine.like = [&] { return OpenModelFile(options.like); };
+  return doctor::Examine(open, examine);
 }
 
 Result<int> RunDoctor(DoctorOptions options) {
   options.path = BITTERN_TRY(LocalModel(options.path));
   const doctor::Opener open = [&] { return OpenModelFile(options.path); };
-  BITTERN_TRY(CheckFolder(options.path, open));
-  const Outcome found = BITTERN_TRY(Examine(options, open));
+  BITTERN_TRY(doctor::CheckFolder(options.path, open));
+  const Outcome found = BITTERN_TRY(ExamineShown(options, open));
   if (!options.html.empty()) BITTERN_TRY(WritePage(options, open, found));
   StandardOutput output;
-  output.Write(options.json ? DoctorJson(found).Dump(2) + "\n" : DoctorText(found));
+  output.Write(options.json ? doctor::OutcomeJson(found).Dump(2) + "\n" : DoctorText(found));
   BITTERN_TRY(output.Status());
   return ExitCodeOf(found.diagnosis.verdict);
 }
@@ -248,28 +169,6 @@ int DoctorCommand(const DoctorOptions& options) {
 }
 
 }  // namespace
-
-Json DiagnosisJson(const doctor::Diagnosis& diagnosis) {
-  Json findings = Json::MakeArray();
-  for (const doctor::Finding& finding : diagnosis.findings) {
-    findings.push_back({{"id", finding.id},
-                        {"cause", finding.cause},
-                        {"evidence", finding.evidence},
-                        {"cure", finding.cure},
-                        {"curable", finding.curable}});
-  }
-  Json object = {{"verdict", doctor::VerdictName(diagnosis.verdict)},
-                 {"summary", diagnosis.summary},
-                 {"findings", findings},
-                 {"undecided", diagnosis.undecided}};
-  if (diagnosis.nats_before) object["nats_before"] = *diagnosis.nats_before;
-  if (diagnosis.nats_expected) object["nats_expected"] = *diagnosis.nats_expected;
-  if (diagnosis.nats_after) object["nats_after"] = *diagnosis.nats_after;
-  if (diagnosis.nats_before) object["nats_of_knowing_nothing"] = diagnosis.uniform;
-  object["trials"] = diagnosis.trials;
-  object["seconds"] = diagnosis.seconds;
-  return object;
-}
 
 void AddDoctor(CLI::App& app, int* exit_code) {
   CLI::App* command =

@@ -10,12 +10,13 @@
 #include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
-#include "cli/doctor/selftest_report.hpp"
+#include "cli/doctor/selftest_command.hpp"
 #include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "selftest/summary.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -58,50 +59,11 @@ int RunSelftestCommand(const SelftestCommandOptions& options) {
                                    [&](std::string_view what) { progress.ShowIfSlow(what); });
   progress.Clear();
   StandardOutput output;
-  output.Write(options.json ? SelftestJson(report).Dump(2) + "\n"
+  output.Write(options.json ? selftest::SelftestJson(report).Dump(2) + "\n"
                             : SelftestText(report, UsesColour(stdout)));
   if (const auto status = output.Status(); !status) return Report(status.error(), kExitRuntime);
   if (!report.ok()) return kExitDiffers;
   return report.complete() ? 0 : kExitIncomplete;
-}
-
-/// "given model: loading, texts; kernels: tile16_avx2"
-std::string NamesOfSkipped(const selftest::Report& report, bool missed) {
-  std::string text, group;
-  for (const selftest::Row& row : report.rows) {
-    if (row.state != selftest::State::kSkipped || row.missed != missed) continue;
-    if (row.group != group) {
-      text += fmt::format("{}{}: ", group.empty() ? "" : "; ", row.group);
-    } else {
-      text += ", ";
-    }
-    text += row.name;
-    group = row.group;
-  }
-  return text;
-}
-
-/// What it all comes to. "Nothing is wrong" is said only of what was looked at.
-std::string LastLine(const selftest::Report& report) {
-  const auto failed =
-      std::ranges::count(report.rows, selftest::State::kFailed, &selftest::Row::state);
-  const auto missed = std::ranges::count(report.rows, true, &selftest::Row::missed);
-  const std::string other = NamesOfSkipped(report, false);
-  std::string line;
-  if (failed != 0) {
-    line = fmt::format("{} of {} checks failed ({:.1f} s).", failed, report.rows.size(),
-                       report.seconds);
-  } else if (missed != 0) {
-    line = fmt::format("Nothing has failed, but not all was checked ({:.1f} s).", report.seconds);
-  } else {
-    line = fmt::format("Nothing is wrong ({:.1f} s).", report.seconds);
-  }
-  if (missed != 0) {
-    line += fmt::format(" Skipped because the time was up, {} of {}: {}.", missed,
-                        report.rows.size(), NamesOfSkipped(report, true));
-  }
-  if (!other.empty()) line += fmt::format(" Skipped because it does not apply: {}.", other);
-  return line;
 }
 
 }  // namespace
@@ -120,22 +82,6 @@ selftest::Report MakeSelftest(const std::string& path, int num_threads, double s
   return selftest::RunSelftest(options);
 }
 
-Json SelftestJson(const selftest::Report& report) {
-  Json tests = Json::MakeArray();
-  for (const selftest::Row& row : report.rows) {
-    tests.push_back({{"group", row.group},
-                     {"name", row.name},
-                     {"state", selftest::StateName(row.state)},
-                     {"detail", row.detail},
-                     {"missed", row.missed},
-                     {"seconds", row.seconds}});
-  }
-  return {{"ok", report.ok()},
-          {"complete", report.complete()},
-          {"tests", std::move(tests)},
-          {"seconds", report.seconds}};
-}
-
 std::string SelftestText(const selftest::Report& report, bool colour) {
   std::string text, group;
   for (const selftest::Row& row : report.rows) {
@@ -145,7 +91,7 @@ std::string SelftestText(const selftest::Report& report, bool colour) {
         fmt::format("  {}{:<8}{} {:<26} {}\n", colour ? ColourOf(row.state) : "",
                     selftest::StateName(row.state), colour ? "\x1b[0m" : "", row.name, row.detail);
   }
-  text += "\n" + LastLine(report) + "\n";
+  text += "\n" + selftest::SummaryLine(report) + "\n";
   return text;
 }
 

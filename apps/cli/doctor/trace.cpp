@@ -23,6 +23,7 @@
 #include "trace/dump.hpp"
 #include "trace/lens.hpp"
 #include "trace/page.hpp"
+#include "trace/summary.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -131,47 +132,6 @@ Result<Traced> TraceRun::Take(const std::string& spec) {
   return TakeModel(model, "", kv_type);
 }
 
-Json DifferenceJson(const trace::Difference& d) {
-  Json object = {{"layer", d.layer},
-                 {"operation", trace::OperationName(d.operation)},
-                 {"position", d.position},
-                 {"distance", d.distance},
-                 {"inputs_distance", d.inputs},
-                 {"rounding_explains", d.tolerance}};
-  if (d.layer < 0) object["layer"] = nullptr;
-  if (d.largest) object["largest_difference"] = *d.largest;
-  return object;
-}
-
-std::string ComparisonJson(const trace::Comparison& found) {
-  Json object = {{"verdict", trace::LikenessName(found.likeness)},
-                 {"summary", found.summary},
-                 {"layer", nullptr},
-                 {"operation", nullptr},
-                 {"position", nullptr},
-                 {"compared", found.compared}};
-  if (found.first) object.Update(DifferenceJson(*found.first));
-  if (found.largest) object["furthest"] = DifferenceJson(*found.largest);
-  return object.Dump(2) + "\n";
-}
-
-/// A line for each operation, at the last position.
-std::string TraceText(const trace::Trace& trace) {
-  std::string text = fmt::format("{:<22} {:>11} {:>11} {:>11} {:>11} {:>7}\n", "last position",
-                                 "norm", "mean", "min", "max", "zeros");
-  for (std::size_t step = 0; step < trace::NumSteps(trace.num_layers); ++step) {
-    const auto [layer, operation] = trace::PlaceOf(step, trace.num_layers);
-    const trace::Step& own = trace.at(step, trace.tokens.size() - 1);
-    if (own.count == 0) continue;
-    const std::string name = layer < 0
-                                 ? std::string(trace::OperationName(operation))
-                                 : fmt::format("{} {}", layer, trace::OperationName(operation));
-    text += fmt::format("{:<22} {:>11.5g} {:>11.4g} {:>11.4g} {:>11.4g} {:>6.1f}%\n", name,
-                        own.norm, own.mean, own.least, own.most, 100 * own.zeros);
-  }
-  return text;
-}
-
 Result<void> TraceRun::WriteResults(const Traced& traced, const trace::Comparison* comparison) {
   if (!options_.dump.empty()) {
     trace::Trace trace = traced.trace;
@@ -217,9 +177,9 @@ Result<int> TraceRun::Run() {
   progress_.Clear();
   StandardOutput output;
   if (comparison) {
-    output.Write(options_.json ? ComparisonJson(*comparison) : comparison->summary + "\n");
+    output.Write(options_.json ? trace::ComparisonJson(*comparison) : comparison->summary + "\n");
   } else if (options_.dump.empty() && options_.html.empty()) {
-    output.Write(TraceText(traced[0].trace));
+    output.Write(trace::TraceText(traced[0].trace));
   }
   BITTERN_TRY(output.Status());
   const bool differs = comparison && comparison->likeness == trace::Likeness::kDifferent;

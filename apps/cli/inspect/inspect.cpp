@@ -7,13 +7,14 @@
 
 #include "base/json/json.hpp"
 #include "cli/commands.hpp"
-#include "cli/cpu_report.hpp"
 #include "cli/default_model.hpp"
 #include "cli/hub/options.hpp"
-#include "cli/inspect/inspect_report.hpp"
+#include "cli/inspect/inspect_text.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/wording.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "report/cpu_report.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -36,8 +37,11 @@ struct InspectOptions {
 };
 
 Result<std::string> InspectCpu(bool json) {
-  const CpuReport report = BITTERN_TRY(MakeCpuReport());
-  return json ? CpuReportJson(report).Dump(2) + "\n" : CpuReportText(report);
+  report::CpuReport found = BITTERN_TRY(report::MakeCpuReport());
+  for (auto& operation : found.operations) {
+    for (auto& kernel : operation.kernels) kernel.state = WordOptions(kernel.state);
+  }
+  return json ? report::CpuReportJson(found).Dump(2) + "\n" : report::CpuReportText(found);
 }
 
 Result<std::string> Inspect(const InspectOptions& options) {
@@ -46,10 +50,11 @@ Result<std::string> Inspect(const InspectOptions& options) {
   for (const std::string& text : options.overrides) {
     BITTERN_TRY(checkpoint.metadata().Override(text));
   }
-  const InspectReport report = MakeReport(checkpoint, !options.no_codes);
+  report::InspectReport report = report::MakeInspectReport(checkpoint, !options.no_codes);
+  for (std::string& finding : report.findings) finding = WordOptions(finding);
+  WordDecisions(&report.decisions);
   NoticeUnreadOverrides(options.overrides, checkpoint.metadata());
-  // A name that is not UTF-8 must not cost the user the report.
-  std::string text = options.json ? ReportJson(report).Dump(2) + "\n"
+  std::string text = options.json ? report::InspectJson(report).Dump(2) + "\n"
                                   : ReportText(report, options.tensors, UsesColour(stdout));
   BITTERN_TRY(checkpoint.CheckUnchanged());
   return text;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern inspect` for people: sections of aligned columns, nothing wider than it must be.
+#include "cli/inspect/inspect_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,13 +9,15 @@
 #include <iterator>
 
 #include "base/text/display.hpp"
-#include "cli/inspect/inspect_report.hpp"
-#include "cli/inspect/inspect_values.hpp"
-#include "cli/options/wording.hpp"
 #include "quant/weight_format.hpp"
+#include "report/inspect/values.hpp"
 
 namespace bittern::cli {
 namespace {
+
+using report::FormatTotal;
+using report::InspectReport;
+using report::TernaryTensor;
 
 /// 1234567 as "1,234,567".
 std::string Grouped(std::uint64_t number) {
@@ -78,11 +82,12 @@ void WriteMetadata(const formats::Metadata& metadata, Writer* out) {
   std::size_t key_width = 0, type_width = 0;
   for (const auto& entry : metadata.entries()) {
     key_width = std::max(key_width, Printable(entry.key).size());
-    type_width = std::max(type_width, ValueTypeText(entry.value).size());
+    type_width = std::max(type_width, report::ValueTypeText(entry.value).size());
   }
   for (const auto& entry : metadata.entries()) {
-    out->Line("  {:<{}}  {:<{}}  {}{}", Printable(entry.key), key_width, ValueTypeText(entry.value),
-              type_width, ValueText(entry.value), entry.overridden ? "  (overridden)" : "");
+    out->Line("  {:<{}}  {:<{}}  {}{}", Printable(entry.key), key_width,
+              report::ValueTypeText(entry.value), type_width, report::ValueText(entry.value),
+              entry.overridden ? "  (overridden)" : "");
   }
 }
 
@@ -155,7 +160,7 @@ void WriteVerdict(const InspectReport& report, Writer* out) {
   out->Heading("decisions where the file leaves room");
   for (const Decision& decision : report.decisions) {
     out->Line("  {} = {} ({}){}", Printable(decision.subject), Printable(decision.choice),
-              Printable(WordReason(decision), 300), decision.notable ? "  <-" : "");
+              Printable(decision.reason, 300), decision.notable ? "  <-" : "");
   }
   if (report.decisions.empty()) out->Line("  none");
   out->Heading("findings");

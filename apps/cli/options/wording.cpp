@@ -19,6 +19,10 @@ constexpr OptionName kOptionNames[] = {
     {"override_kv=", "--override-kv "},
     {"i2s_layout=", "--i2s-layout "},
     {"tl_tiling=", "--tl-tiling "},
+    {"threads=1,2,4 matrix=on", "-t 1,2,4 --matrix"},
+    {"threads= sets", "-t sets"},
+    {"kv_type=f16 halves", "-ctk f16 -ctv f16 halve"},
+    {"ubatch_size=)", "-ub)"},
     {"zero_skip=", "--zero-skip "},
     {"batch_kernel=", "--batch-kernel "},
     {"kernel=", "--kernel "},
@@ -70,5 +74,12 @@ std::string WordOptions(std::string_view text) {
 std::string WordError(const Error& error) { return Join(error.message, error.hint); }
 
 std::string WordReason(const Decision& decision) { return Join(decision.reason, decision.hint); }
+
+void WordDecisions(Decisions* decisions) {
+  for (Decision& decision : *decisions) {
+    decision.reason = WordReason(decision);
+    decision.hint.clear();
+  }
+}
 
 }  // namespace bittern::cli

@@ -20,4 +20,7 @@ namespace bittern::cli {
 /// "reason; hint".
 [[nodiscard]] std::string WordReason(const Decision& decision);
 
+/// Words the reasons, each with its hint, which is empty afterwards.
+void WordDecisions(Decisions* decisions);
+
 }  // namespace bittern::cli

@@ -10,16 +10,17 @@
 #include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
-#include "cli/doctor/selftest_report.hpp"
+#include "cli/doctor/selftest_command.hpp"
 #include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
+#include "cli/options/wording.hpp"
 #include "cli/output.hpp"
-#include "cli/report/private_text.hpp"
-#include "cli/report/report_parts.hpp"
 #include "cli/terminal.hpp"
 #include "kernels/instruction_sets.hpp"
+#include "report/bug/parts.hpp"
+#include "selftest/summary.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -44,19 +45,6 @@ constexpr const char* kCompiler = __VERSION__;
 constexpr const char* kCompiler = "GCC " __VERSION__;
 #endif
 
-/// The same with every text cleaned; names of members are not texts.
-void CleanTexts(Json* value, const PrivateWords& words) {
-  if (value->is_string()) {
-    *value = WithoutPrivate(value->text(), words);
-  } else if (value->is_array()) {
-    for (std::size_t i = 0; i < value->size(); ++i) CleanTexts(&(*value)[i], words);
-  } else {
-    for (const Json::Member& member : value->members()) {
-      CleanTexts(value->Find(member.key), words);
-    }
-  }
-}
-
 Json Versions() {
   return {{"bittern", BITTERN_VERSION},
           {"compiler", kCompiler},
@@ -69,19 +57,20 @@ Json CollectParts(const ReportOptions& options, const std::string& path) {
   const auto say = [&](std::string_view what) { progress.ShowIfSlow(what); };
   Json parts = {{"report", "bittern report v1"}, {"versions", Versions()}};
   say("looking at the machine");
-  parts["machine"] = MachinePart();
+  parts["machine"] = report::MachinePart(WordOptions);
   parts["model"] = path.empty() ? "built-in" : path;
   say("looking at the file");
-  if (auto file = OpenModelFile(path)) {
-    parts["file"] = FilePart(*file);
+  const auto open = [&] { return OpenModelFile(path); };
+  if (auto file = open()) {
+    parts["file"] = report::FilePart(*file, WordOptions);
   } else {
     parts["file"] = {{"error", file.error().message}};
   }
-  parts["doctor"] = DoctorPart(path, options.num_threads, say);
-  parts["selftest"] = SelftestJson(
+  parts["doctor"] = report::DoctorPart(open, path, options.num_threads, say);
+  parts["selftest"] = selftest::SelftestJson(
       MakeSelftest(path, options.num_threads, selftest::SelftestOptions{}.seconds, say));
   say("measuring");
-  parts["bench"] = BenchPart(path, options.num_threads);
+  parts["bench"] = report::BenchPart(open, options.num_threads);
   return parts;
 }
 
@@ -96,13 +85,14 @@ Result<void> WriteReport(const ReportOptions& options) {
   }
   auto out = BITTERN_TRY(OutputFile::Create(options.out));  // before the work
   Json parts = CollectParts(options, path);
-  PrivateWords words = PrivateWords::OfThisMachine();
+  auto words =
+      report::PrivateWords::OfThisMachine([](const char* name) { return std::getenv(name); });
   words.AddPath(path);
-  CleanTexts(&parts, words);
+  report::CleanTexts(&parts, words);
   const bool json = options.json || options.out.ends_with(".json");
   // Texts that are not UTF-8 are mended on the way.
   const std::string text = parts.Dump(2) + "\n";
-  BITTERN_TRY(out.Write(json ? text : PartsText(Json::Parse(text, {}).value_or(Json()))));
+  BITTERN_TRY(out.Write(json ? text : report::PartsText(Json::Parse(text, {}).value_or(Json()))));
   return out.Close();
 }
 

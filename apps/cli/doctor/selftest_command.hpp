@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The self-test as the commands show it.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/json/json.hpp"
+#include "selftest/selftest.hpp"
+
+namespace bittern::cli {
+
+/// Checks the built-in model and, unless both are empty, that of `path` or $BITTERN_MODEL. What has
+/// not begun after `seconds` is skipped.
+[[nodiscard]] selftest::Report MakeSelftest(
+    const std::string& path, int num_threads, double seconds,
+    const std::function<void(std::string_view)>& on_progress);
+
+[[nodiscard]] std::string SelftestText(const selftest::Report& report, bool colour);
+
+}  // namespace bittern::cli

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/subject.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/threads/thread_pool.hpp"
+#include "kernels/registry.hpp"
+#include "model/weights.hpp"
+#include "runtime/layout_choice.hpp"
+#include "runtime/machine_probe.hpp"
+
+namespace bittern::bench {
+namespace {
+
+/// "bitnet-b1.58 2.41B I2_S": architecture, size, and the format that holds most weights.
+std::string ModelType(const model::Model& model) {
+  std::map<quant::WeightFormat, std::uint64_t> elements;
+  for (const formats::Tensor& tensor : model.checkpoint().tensors()) {
+    elements[tensor.format] += tensor.num_elements();
+  }
+  const auto most = std::max_element(elements.begin(), elements.end(),
+                                     [](auto& a, auto& b) { return a.second < b.second; });
+  const auto count = static_cast<double>(model.num_parameters());
+  const std::string size =
+      count < 1e9 ? fmt::format("{:.2f}M", count / 1e6) : fmt::format("{:.2f}B", count / 1e9);
+  return fmt::format("{} {} {}", model.config().architecture, size,
+                     most == elements.end() ? "" : quant::InfoOf(most->first).name);
+}
+
+const kernels::KernelInfo& KernelOf(model::MatrixLayout layout, const kernels::Kernels& kernels) {
+  switch (layout) {
+    case model::MatrixLayout::kTl1:
+      return *kernels.tl1_info;
+    case model::MatrixLayout::kTl2:
+      return *kernels.tl2_info;
+    case model::MatrixLayout::kTile48:
+      return *kernels.tile48_info;
+    default:
+      return *kernels.tile16_info;
+  }
+}
+
+/// Why this layout; "asked for" where the user chose.
+std::string ReasonOf(const Decisions& decisions) {
+  const auto chosen = std::ranges::find(decisions, runtime::kLayoutSubject, &Decision::subject);
+  return chosen == decisions.end() ? "asked for" : chosen->reason;
+}
+
+}  // namespace
+
+Result<BenchSubject> DescribeSubject(const runtime::LoadedModel& loaded, model::KvType kv_type) {
+  const model::Model& model = loaded.model;
+  const auto chosen = BITTERN_TRY(kernels::SelectKernelsForced());
+  const model::Weights& weights = model.weights();
+  const model::MatrixLayout layout = weights.layers.front().qkv_proj.layout;
+  const bool skips = weights.layers.front().skips_zeros();
+  const int limit = model.config().context_length;
+  const auto kv_bytes = [&](int position) {
+    return runtime::CostOfToken(model, position, kv_type).bytes();
+  };
+  return BenchSubject{
+      .model_path = model.checkpoint().path(),
+      .model_type = ModelType(model),
+      .cpu = runtime::CpuName(),
+      .isa = std::string(kernels::IsaName(chosen.tile16_info->isa)),
+      .model_bytes = model.tensor_bytes(),
+      .num_parameters = model.num_parameters(),
+      .layout = std::string(model::MatrixLayoutName(layout)),
+      .layout_reason = ReasonOf(loaded.decisions),
+      .matrix_kernel = KernelOf(layout, *weights.kernels).name,
+      .float_kernel = weights.kernels->float32_info->name,
+      .sparse_kernel = skips ? weights.kernels->sparse_info->name : "",
+      .screen_kernel = weights.screened_head.empty() ? "" : weights.kernels->screen_info->name,
+      .usable_threads = DefaultThreadCount(),
+      .cache_bytes = runtime::LastLevelCacheBytes(),
+      .context_length = limit,
+      .full_kv_bytes = kv_bytes(limit - 1) - kv_bytes(0),
+      .forced_isa = kernels::ForcedIsa()};
+}
+
+}  // namespace bittern::bench

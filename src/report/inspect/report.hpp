@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model file as it is: sizes, formats, codes counted, decisions and findings. Findings name
+// options as key=value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/decision.hpp"
+#include "base/json/json.hpp"
+#include "formats/checkpoint.hpp"
+#include "quant/ternary_stats.hpp"
+
+namespace bittern::report {
+
+/// A tensor's ternary codes; only for formats that have them.
+struct TernaryTensor {
+  quant::TernaryStats stats;
+  float scale = 0;          ///< the largest
+  std::string damage = {};  ///< the first thing that loading would refuse; empty for a good one
+};
+
+/// Sums over the tensors of one format.
+struct FormatTotal {
+  std::string format;
+  std::uint64_t tensors = 0, parameters = 0, bytes = 0;
+};
+
+/// One file. Entry i of `ternary` belongs to tensor i of the checkpoint, whose life it shares.
+struct InspectReport {
+  const formats::Checkpoint* checkpoint = nullptr;
+  std::vector<FormatTotal> totals;  ///< in order of appearance
+  FormatTotal total;
+  bool counted_codes = false;
+  std::vector<std::optional<TernaryTensor>> ternary;
+  quant::TernaryStats ternary_total;
+  Decisions decisions;
+  bool has_plain_floats = false;      ///< where ternary weights are expected
+  std::vector<std::string> findings;  ///< one sentence for each fault; empty for a good one
+};
+
+/// Reads the header, the ternary tensors, embedding and head if `count_codes`, and asks the model
+/// and the tokenizer what they would decide and refuse; their errors become findings.
+[[nodiscard]] InspectReport MakeInspectReport(const formats::Checkpoint& checkpoint,
+                                              bool count_codes);
+
+/// The report for programs: one object with everything.
+[[nodiscard]] Json InspectJson(const InspectReport& report);
+
+}  // namespace bittern::report

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a session did not have to read, for people (-v) and programs (--json).
+#pragma once
+
+#include <string>
+
+#include "base/json/json.hpp"
+#include "runtime/session.hpp"
+
+namespace bittern::report {
+
+struct Savings {
+  model::SkipStats zeros;     ///< rows and columns of the feed-forward part
+  model::ScreenStats screen;  ///< rows of the output head
+};
+
+[[nodiscard]] Savings SavingsOf(const runtime::Session& session);
+
+/// A line for each of the two that was at work; empty for neither.
+[[nodiscard]] std::string SavingsLines(const Savings& savings);
+
+/// `zeros` and `screen`, each null where it was not at work: shares of what was read.
+[[nodiscard]] Json SavingsJson(const Savings& savings);
+
+}  // namespace bittern::report

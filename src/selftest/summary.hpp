@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A self-test as one line and as JSON.
+#pragma once
+
+#include <string>
+
+#include "base/json/json.hpp"
+#include "selftest/selftest.hpp"
+
+namespace bittern::selftest {
+
+/// "Nothing is wrong (3.1 s).", and what was skipped. That nothing is wrong is said only where
+/// everything was looked at.
+[[nodiscard]] std::string SummaryLine(const Report& report);
+
+/// {"ok", "complete", "tests": [{"group", "name", "state", "detail", "missed", "seconds"}],
+/// "seconds"}
+[[nodiscard]] Json SelftestJson(const Report& report);
+
+}  // namespace bittern::selftest
