@@ -43,11 +43,9 @@ BELOW = {  # folder: what it may include besides itself
 MUTUAL = {
     ("cli", "cli/chat"),
     ("cli", "cli/hub"),
-    ("cli", "cli/inspect"),
     ("cli", "cli/options"),
     ("cli/hub", "cli/options"),
     ("serve", "serve/core"),
-    ("serve/core", "serve/receipt"),
 }
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600
