@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "grammar/compiled_grammar.hpp"
 #include "grammar/constraint.hpp"
+#include "grammar/matcher.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace bittern::grammar;

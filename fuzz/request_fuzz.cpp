@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "grammar/tool_calls.hpp"
-#include "serve/api/request_fields.hpp"
-#include "serve/api/tools.hpp"
-#include "serve/core/constraint_fields.hpp"
-#include "serve/core/tool_stream.hpp"
-#include "serve/http/http_text.hpp"
+#include "request/constraint_fields.hpp"
+#include "request/field_reader.hpp"
+#include "request/message_fields.hpp"
+#include "request/tool_fields.hpp"
+#include "request/tool_stream.hpp"
 
 namespace {
 
@@ -24,8 +24,8 @@ void Check(const Error& error) {
 }
 
 void ReadTools(const Json& body) {
-  auto fields = serve::FieldReader::Open(body);
-  const auto tools = serve::ReadTools(&*fields);
+  auto fields = request::FieldReader::Open(body);
+  const auto tools = request::ReadTools(&*fields);
   if (!tools) return Check(tools.error());
   if (tools->tools.empty()) return;
   for (const char* const form : {"hermes", "mistral", "llama3"}) {
@@ -36,35 +36,36 @@ void ReadTools(const Json& body) {
 }
 
 void ReadRest(const Json& body) {
-  auto fields = serve::FieldReader::Open(body);
+  auto fields = request::FieldReader::Open(body);
   if (const Json* messages = fields->Take("messages")) {
-    const auto read = serve::ReadMessages("messages", messages);
+    const auto read = request::ReadMessages("messages", messages);
     if (!read) Check(read.error());
   }
   for (const bool wrapped : {false, true}) {
     const Json* format = fields->Take("response_format");
     if (format == nullptr) continue;
-    const auto read = serve::ReadFormat("response_format", *format, wrapped);
+    const auto read = request::ReadFormat("response_format", *format, wrapped);
     if (!read) Check(read.error());
   }
   std::vector<std::string> stops;
-  const auto read = serve::ReadStops(&*fields, "stop", &stops);
-  if (read && stops.size() > serve::kMostStops) std::abort();
+  const auto read = request::ReadStops(&*fields, "stop", &stops);
+  if (read && stops.size() > request::kMostStops) std::abort();
   if (const auto done = fields->Finish(); !done) Check(done.error());
 }
 
 void ReadAnswer(std::string_view text) {
   for (const char* const name : {"hermes", "mistral", "llama3"}) {
     for (const bool triggered : {false, true}) {
-      const serve::ToolReading reading{.form = grammar::FindToolForm(name), .triggered = triggered};
-      const auto whole = serve::ReadToolAnswer(reading, text);
-      serve::ToolStream stream(reading);
+      const request::ToolReading reading{.form = grammar::FindToolForm(name),
+                                         .triggered = triggered};
+      const auto whole = request::ReadToolAnswer(reading, text);
+      request::ToolStream stream(reading);
       std::string content;
       std::size_t calls = 0;
-      const auto take = [&](const std::vector<serve::ToolEvent>& events) {
+      const auto take = [&](const std::vector<request::ToolEvent>& events) {
         for (const auto& event : events) {
-          if (event.kind == serve::ToolEvent::Kind::kContent) content += event.text;
-          if (event.kind == serve::ToolEvent::Kind::kStart) ++calls;
+          if (event.kind == request::ToolEvent::Kind::kContent) content += event.text;
+          if (event.kind == request::ToolEvent::Kind::kStart) ++calls;
         }
       };
       for (const char& byte : text) take(stream.Feed({&byte, 1}));
@@ -79,9 +80,9 @@ void ReadAnswer(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size > 4000) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  (void)serve::QueryValue(text, "action");
+  (void)request::QueryValue(text, "action");
   ReadAnswer(text);
-  const auto body = serve::ParseBody(text);
+  const auto body = request::ParseBody(text);
   if (!body) {
     Check(body.error());
     return 0;

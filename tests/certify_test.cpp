@@ -273,7 +273,7 @@ template <class Plant>
 std::string FirstWordOn(int batch, Plant plant) {
   const Loaded model = Load(kPocket, {.zero_skip = model::SkipMode::kOff});
   const Certificate before = CertifyWith(model, Options(1, batch));
-  auto& kernels = const_cast<model::Weights&>(model->model.weights()).kernels;
+  auto& kernels = const_cast<kernels::Kernels&>(*model->model.weights().kernels);
   right = kernels.float32();
   right_tile16 = &kernels.tile16();
   kernels::FloatOps floats = right;

@@ -9,6 +9,8 @@
 #include <random>
 #include <string>
 
+#include "grammar/compiled_grammar.hpp"
+#include "grammar/matcher.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/session.hpp"
 

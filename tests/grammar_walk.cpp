@@ -10,7 +10,9 @@
 #include <string>
 
 #include "formats/checkpoint.hpp"
+#include "grammar/compiled_grammar.hpp"
 #include "grammar/constraint.hpp"
+#include "grammar/matcher.hpp"
 
 namespace {
 

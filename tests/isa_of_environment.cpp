@@ -3,7 +3,7 @@
 // instruction set that BITTERN_ISA names before main begins.
 #include <cstdlib>
 
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 
 namespace {
 

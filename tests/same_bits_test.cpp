@@ -10,7 +10,7 @@
 #include <random>
 
 #include "golden.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 
 namespace bittern {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/json/json.hpp"
-#include "cli/options/sampling_fields.hpp"
+#include "request/generate_fields.hpp"
 #include "runtime/loaded_model.hpp"
 
 namespace {
@@ -17,10 +17,9 @@ using namespace bittern;
 
 Result<Json> RunLine(const Json& line, const tokenizer::Tokenizer& tokenizer) {
   runtime::GenerateOptions options;
-  for (const auto& [field, value] : line["options"].members()) {
-    const bool known = BITTERN_TRY(cli::ReadSamplingField(field, value, tokenizer, &options));
-    if (!known) return Fail(ErrorCode::kInvalidArgument, "unknown field " + field);
-  }
+  auto fields = BITTERN_TRY(request::FieldReader::Open(line["options"]));
+  BITTERN_TRY(request::ReadOptions(&fields, tokenizer, &options));
+  BITTERN_TRY(fields.Finish());
   auto sampler = BITTERN_TRY(runtime::Sampler::Create(options.sampler, &tokenizer));
   Json results = Json::MakeArray();
   for (const Json& step : line["steps"].elements()) {

@@ -3,7 +3,7 @@
 """Usage: check_layers.py ROOT | --self-test
 
 Holds the rules that a compiler does not: folders include only downward (ARCHITECTURE.md), files
-name their licence and stay readable, a folder has few entries, vector code stays in src/kernels and calls of the operating
+name their licence and stay readable, sub-folders of a layer do not include each other, a folder has few entries, vector code stays in src/kernels and calls of the operating
 system in src/base. Fails if it sees no includes at all, so that a wrong ROOT cannot pass.
 """
 import pathlib
@@ -22,7 +22,7 @@ BELOW = {  # folder: what it may include besides itself
     "model": {"base", "quant", "formats", "kernels"},
     "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model"},
     "hub": {"base", "formats"},
-    "request": {"base", "formats", "tokenizer", "runtime"},
+    "request": {"base", "formats", "tokenizer", "grammar", "runtime"},
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
     "doctor": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime",
                "eval"},
@@ -39,6 +39,14 @@ BELOW = {  # folder: what it may include besides itself
             "runtime", "hub", "request", "eval", "doctor", "selftest", "trace", "bench",
             "report", "serve"},
 }
+# Folders within a layer that include each other yet. The list may only shrink.
+MUTUAL = {
+    ("cli", "cli/chat"),
+    ("cli", "cli/hub"),
+    ("cli", "cli/options"),
+    ("cli/hub", "cli/options"),
+    ("serve", "serve/core"),
+}
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600
 MAX_ENTRIES = 40  # of a folder below ROOTS
@@ -48,6 +56,7 @@ LICENSED_NAMES = {"CMakeLists.txt", "bittern", "check", "run"}
 SKIPPED_FOLDERS = {"build", "node_modules", ".git", ".cache", "local"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z_0-9]+)/')
+OWN_INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z_0-9]+(?:/[a-z_0-9]+)*)/[^/"]+"', re.M)
 VECTOR_CODE = re.compile(r"immintrin\.h|arm_neon\.h|x86intrin\.h|\b__AVX|\b__ARM_NEON")
 # Headers that only some systems have. Programs may ask what a terminal is (unistd.h), tests more.
 SYSTEM_CODE = re.compile(r"#\s*include\s+<(sys/|linux/|mach/|sched\.h|fcntl\.h|pthread\.h|unistd\.h)")
@@ -111,9 +120,32 @@ def check_folders(root, complaints):
                                   f"{MAX_ENTRIES} at most")
 
 
-def check(root):
+def mutual_pairs(root):
+    """Pairs of folders of one layer whose files, tests left out, include each other."""
+    edges = set()
+    for top in ROOTS:
+        for path in (root / top).rglob("*"):
+            if path.suffix not in {".cpp", ".hpp", ".h", ".inc"} or USED_BY_TESTS.search(path.name):
+                continue
+            folder = path.parent.relative_to(root / top).as_posix()
+            for included in OWN_INCLUDE.findall(path.read_text(encoding="utf-8")):
+                if included != folder and included.split("/")[0] == folder.split("/")[0]:
+                    edges.add((folder, included))
+    return {(a, b) for a, b in edges if a < b and (b, a) in edges}
+
+
+def check_mutual(root, allowed, complaints):
+    pairs = mutual_pairs(root)
+    for a, b in sorted(pairs - allowed):
+        complaints.append(f"{a} and {b} include each other")
+    for a, b in sorted(allowed - pairs):
+        complaints.append(f"{a} and {b} include each other no more: take them off MUTUAL")
+
+
+def check(root, mutual=frozenset()):
     complaints = []
     check_folders(root, complaints)
+    check_mutual(root, mutual, complaints)
     seen = sum(check_file(path, parts, complaints) for path, parts in source_files(root))
     if not seen:
         complaints.append(f"{root}: no includes seen: wrong folder?")
@@ -149,6 +181,18 @@ SELF_TESTS = [  # file, text, what the complaint must contain ("" for none)
 ]
 
 
+BOTH_WAYS = [("src/base/a/a.cpp", "base/b/b.hpp"), ("src/base/b/b.cpp", "base/a/a.hpp")]
+MUTUAL_TESTS = [  # name, files with their include, pairs allowed, what the complaint must contain
+    ("one way", BOTH_WAYS[:1], set(), ""),
+    ("both ways", BOTH_WAYS, set(), "base/a and base/b include each other"),
+    ("allowed", BOTH_WAYS, {("base/a", "base/b")}, ""),
+    ("gone", BOTH_WAYS[:1], {("base/a", "base/b")}, "no more"),
+    ("up and down", [("src/base/x.cpp", "base/a/a.hpp"), ("src/base/a/a.hpp", "base/x.hpp")], set(),
+     "base and base/a include each other"),
+    ("a test", [BOTH_WAYS[0], ("src/base/b/b_test.cpp", "base/a/a.hpp")], set(), ""),
+]
+
+
 def self_test():
     failures = []
     for name, text, expected in SELF_TESTS:
@@ -161,6 +205,15 @@ def self_test():
             good = (not complaints) if not expected else (
                 len(complaints) == 1 and expected in complaints[0])
             if not good:
+                failures.append(f"{name}: expected '{expected}', got {complaints}")
+    for name, files, mutual, expected in MUTUAL_TESTS:
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for file, include in files:
+                (root / file).parent.mkdir(parents=True, exist_ok=True)
+                (root / file).write_text(f'// {LICENCE}\n#include "{include}"\n', encoding="utf-8")
+            complaints = check(root, mutual)
+            if [expected in complaint for complaint in complaints] != ([True] if expected else []):
                 failures.append(f"{name}: expected '{expected}', got {complaints}")
     with tempfile.TemporaryDirectory() as folder:
         crowded = pathlib.Path(folder) / "src" / "base"
@@ -179,7 +232,8 @@ def main():
     if len(sys.argv) != 2:
         print(__doc__)
         return 2
-    problems = self_test() if sys.argv[1] == "--self-test" else check(pathlib.Path(sys.argv[1]))
+    problems = self_test() if sys.argv[1] == "--self-test" else check(
+        pathlib.Path(sys.argv[1]), MUTUAL)
     if problems:
         print(*problems, sep="\n")
     return 1 if problems else 0

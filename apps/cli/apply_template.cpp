@@ -3,6 +3,7 @@
 // file without its weights.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 

@@ -3,10 +3,10 @@
 // callback that does the work and leaves its exit code in *exit_code.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "base/result.hpp"
+#include "cli/options/cli11.hpp"
 
 namespace bittern::cli {
 

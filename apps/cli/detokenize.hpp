@@ -2,7 +2,7 @@
 // `bittern detokenize`, which AddTokenize registers together with its twin.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/options/cli11.hpp"
 
 namespace bittern::cli {
 

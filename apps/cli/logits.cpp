@@ -2,6 +2,7 @@
 // `bittern logits`: raw logits to a file, to compare engines, machines and versions bit by bit.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <span>

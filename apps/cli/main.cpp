@@ -2,6 +2,7 @@
 // The program `bittern`: parses, calls one command, turns every way to fail into an exit code.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -22,7 +23,7 @@
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 
 namespace bittern::cli {
 namespace {

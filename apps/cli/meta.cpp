@@ -2,6 +2,7 @@
 // `bittern meta`: lists, shows, sets and removes metadata of a GGUF file; tensors stay as they are.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 

@@ -3,6 +3,7 @@
 // decisions, timings) goes to standard error, so that the text can be piped.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -10,7 +11,6 @@
 #include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/options/logprobs_json.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
@@ -20,6 +20,7 @@
 #include "report/decisions.hpp"
 #include "report/savings.hpp"
 #include "report/timings.hpp"
+#include "request/answer_json.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -69,7 +70,7 @@ std::string ToJson(const Run& run) {
                {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
                {"decisions", report::DecisionsJson(decisions)}};
   if (run.with_logprobs) {
-    json["logprobs"] = LogprobsJson(run.result.logprobs, run.model->tokenizer);
+    json["logprobs"]["content"] = request::LogprobsJson(run.result.logprobs, run.model->tokenizer);
   }
   // A path need not be UTF-8; JSON must.
   return json.Dump() + '\n';

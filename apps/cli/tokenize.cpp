@@ -3,6 +3,7 @@
 // --json, --jsonl).
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 

@@ -11,6 +11,7 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "bench/analysis.hpp"
+#include "kernels/registry.hpp"
 #include "model/weights.hpp"
 #include "runtime/machine_probe.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
@@ -86,7 +87,7 @@ class Measurement {
   Result<void> Run(const BenchPlan& plan, BenchResult test) {
     const model::Model& model = session_->model().model;
     if (options_.machine) {
-      test.machine = BITTERN_TRY(MeasureMachine(model.weights().kernels));
+      test.machine = BITTERN_TRY(MeasureMachine(*model.weights().kernels));
     }
     for (const int depth : plan.depths) {
       session_->Truncate(0);

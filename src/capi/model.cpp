@@ -11,6 +11,7 @@
 #include "formats/checkpoint.hpp"
 #include "kernels/registry.hpp"
 #include "model/weights.hpp"
+#include "runtime/layout_choice.hpp"
 
 extern "C" {
 extern const std::byte bittern_builtin_model[];
@@ -130,7 +131,7 @@ Json InfoJson(const runtime::LoadedModel& loaded) {
           {"name", model.config().name},
           {"bytes", model.tensor_bytes()},
           {"parameters", model.num_parameters()},
-          {"isa", kernels::IsaName(weights.kernels.tile16_info->isa)},
+          {"isa", kernels::IsaName(weights.kernels->tile16_info->isa)},
           {"layout", model::MatrixLayoutName(weights.layers.front().qkv_proj.layout)},
           {"load_s", loaded.load_s},
           {"decisions", std::move(decisions)}};

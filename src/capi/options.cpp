@@ -14,6 +14,7 @@
 #include "capi/call.hpp"
 #include "request/option_text.hpp"
 #include "request/sampler_option_text.hpp"
+#include "runtime/layout_choice.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 
 namespace bittern::capi {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "doctor/finding.hpp"
+#include "doctor/facts/finding.hpp"
 #include "doctor/probe.hpp"
 #include "formats/convert/convert.hpp"
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "base/text/display.hpp"
-#include "doctor/finding.hpp"
+#include "doctor/facts/finding.hpp"
 #include "doctor/tensor_likeness.hpp"
 #include "formats/convert/convert_plan.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "doctor/reading.hpp"
+#include "doctor/facts/reading.hpp"
 
 namespace bittern::doctor {
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "base/text/display.hpp"
-#include "doctor/tensor_facts.hpp"
+#include "doctor/facts/tensor_facts.hpp"
 
 namespace bittern::doctor {
 namespace {

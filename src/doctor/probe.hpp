@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "doctor/facts/reading.hpp"
 #include "doctor/probe_texts.hpp"
-#include "doctor/reading.hpp"
 #include "runtime/loaded_model.hpp"
 
 namespace bittern::doctor {

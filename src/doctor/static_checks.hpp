@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "doctor/finding.hpp"
+#include "doctor/facts/finding.hpp"
 
 namespace bittern::doctor {
 

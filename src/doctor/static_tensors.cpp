@@ -9,9 +9,9 @@
 
 #include "base/hash.hpp"
 #include "base/text/display.hpp"
+#include "doctor/facts/tensor_facts.hpp"
 #include "doctor/hypotheses/hypotheses.hpp"
 #include "doctor/static_checks.hpp"
-#include "doctor/tensor_facts.hpp"
 #include "model/config.hpp"
 #include "model/load/check_weights.hpp"
 

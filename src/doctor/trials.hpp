@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "doctor/facts/reading.hpp"
 #include "doctor/probe.hpp"
-#include "doctor/reading.hpp"
 
 namespace bittern::doctor {
 

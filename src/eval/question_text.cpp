@@ -2,7 +2,7 @@
 // Any number of threads.
 #include "eval/question_text.hpp"
 
-#include "jinja/casing/casing.hpp"
+#include "jinja/text/casing.hpp"
 
 namespace bittern::eval {
 namespace {

@@ -23,7 +23,7 @@ struct ArchitectureSpec {
   /// hidden_act decides. The first is what the converter writes; unused ones are empty.
   std::array<std::string_view, 2> hf_classes;
   std::string_view hf_model_type;  ///< model_type in config.json
-  Activation activation;           ///< unless the file says more (model/forward/activation.hpp)
+  Activation activation;           ///< unless the file says more (model/activation.hpp)
   /// The name of the same network with the other activation; empty: no such name.
   std::string_view other_activation;
   /// BitNet's own classes: they quantise float weights in every pass, config.json has to give the

@@ -12,8 +12,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/text/display.hpp"
-#include "formats/hf/safetensors_reader.hpp"
 
 namespace bittern::formats {
 namespace {
@@ -104,6 +104,13 @@ bool LooksLikeGguf(std::span<const std::byte> bytes) noexcept {
   constexpr std::string_view kMagic = "GGUF";
   return bytes.size() >= kMagic.size() &&
          std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
+bool LooksLikeSafetensors(std::span<const std::byte> bytes) noexcept {
+  ByteReader reader(bytes);
+  const auto length = reader.Number<std::uint64_t>("");
+  const auto brace = reader.Chars(1, "");
+  return length && brace && *length >= 2 && *length <= std::uint64_t{1} << 32 && *brace == "{";
 }
 
 std::optional<Error> RefuseDebris(std::span<const std::byte> bytes) {

@@ -15,6 +15,9 @@ namespace bittern::formats {
 /// True if the bytes begin like a GGUF file, of any version and byte order.
 [[nodiscard]] bool LooksLikeGguf(std::span<const std::byte> bytes) noexcept;
 
+/// True if the bytes begin like a safetensors file: a length, then a JSON object.
+[[nodiscard]] bool LooksLikeSafetensors(std::span<const std::byte> bytes) noexcept;
+
 /// The refusal for what a download leaves in place of any file: a Git LFS pointer or a web page.
 /// nullopt for everything else.
 [[nodiscard]] std::optional<Error> RefuseDebris(std::span<const std::byte> bytes);

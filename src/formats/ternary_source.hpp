@@ -13,7 +13,7 @@
 #include "base/decision.hpp"
 #include "base/result.hpp"
 #include "formats/checkpoint.hpp"
-#include "quant/absmean.hpp"
+#include "quant/blocks/absmean.hpp"
 #include "quant/ternary_codec.hpp"
 #include "quant/ternary_scales.hpp"
 

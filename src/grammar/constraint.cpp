@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
-#include "grammar/gbnf.hpp"
-#include "grammar/json_text.hpp"
-#include "grammar/regex.hpp"
+#include "grammar/compiled_grammar.hpp"
+#include "grammar/notation/gbnf.hpp"
+#include "grammar/notation/json_text.hpp"
+#include "grammar/notation/regex.hpp"
 #include "grammar/schema/json_schema.hpp"
 #include "grammar/tool_calls.hpp"
 

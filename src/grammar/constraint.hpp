@@ -3,17 +3,26 @@
 // it.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/result.hpp"
-#include "grammar/matcher.hpp"
+
+namespace bittern::tokenizer {
+class Tokenizer;
+}
 
 namespace bittern::grammar {
+
+class Grammar;
+class CompiledGrammar;
+class VocabularyTrie;
 
 enum class ConstraintKind : std::uint8_t {
   kGbnf,

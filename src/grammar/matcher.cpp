@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "grammar/compiled_grammar.hpp"
+#include "tokenizer/tokenizer.hpp"
+
 namespace bittern::grammar {
 namespace {
 

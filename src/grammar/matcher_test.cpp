@@ -9,9 +9,10 @@
 #include <string>
 
 #include "base/utf8.hpp"
+#include "grammar/automaton/utf8_ranges.hpp"
+#include "grammar/compiled_grammar.hpp"
 #include "grammar/constraint.hpp"
-#include "grammar/gbnf.hpp"
-#include "grammar/utf8_ranges.hpp"
+#include "grammar/notation/gbnf.hpp"
 
 namespace bittern::grammar {
 namespace {

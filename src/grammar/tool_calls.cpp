@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/json/json.hpp"
-#include "grammar/json_text.hpp"
+#include "grammar/notation/json_text.hpp"
 #include "grammar/schema/json_schema.hpp"
 
 namespace bittern::grammar {

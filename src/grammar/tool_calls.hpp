@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "grammar/grammar.hpp"
+#include "grammar/automaton/grammar.hpp"
 
 namespace bittern::grammar {
 

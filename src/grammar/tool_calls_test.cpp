@@ -6,7 +6,9 @@
 
 #include <random>
 
+#include "grammar/compiled_grammar.hpp"
 #include "grammar/constraint.hpp"
+#include "grammar/matcher.hpp"
 
 namespace bittern::grammar {
 namespace {

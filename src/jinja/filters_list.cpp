@@ -7,8 +7,8 @@
 #include <charconv>
 
 #include "jinja/builtins.hpp"
-#include "jinja/casing/casing.hpp"
 #include "jinja/python.hpp"
+#include "jinja/text/casing.hpp"
 
 namespace bittern::jinja {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "base/utf8.hpp"
 #include "jinja/builtins.hpp"
-#include "jinja/casing/casing.hpp"
 #include "jinja/python.hpp"
+#include "jinja/text/casing.hpp"
 #include "jinja/text_tools.hpp"
 
 namespace bittern::jinja {

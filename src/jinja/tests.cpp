@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "jinja/builtins.hpp"
-#include "jinja/casing/casing.hpp"
 #include "jinja/python.hpp"
+#include "jinja/text/casing.hpp"
 
 namespace bittern::jinja {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 #include "jinja/budget.hpp"
-#include "jinja/text.hpp"
+#include "jinja/text/text.hpp"
 #include "jinja/value.hpp"
 
 namespace bittern::jinja {

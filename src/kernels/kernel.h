@@ -8,16 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/arch_select.inc"
-#include "kernels/float32/attention_block.h"
+#include "kernels/isa.h"
+#include "kernels/sizes.h"
 
 namespace bittern::kernels {
-
-enum class Isa : uint8_t {
-#define ISA(name, test, flags) name,
-#include "kernels/isa.def"
-#undef ISA
-};
 
 /// A ternary matrix whose scales differ along a row, times one int8 vector. Groups have 64
 /// columns (kGroupCols); a weight scale covers one or two of them.
@@ -32,7 +26,6 @@ struct GroupedArgs {
   const float* act_scales;     ///< [num_blocks * 2]: what one step of a group is worth
   float* out;                  ///< [num_tiles * 16]
 };
-inline constexpr size_t kGroupCols = 64;
 
 /// Ternary matrix times int8 vectors, exact in int32. Weights are Tile16
 /// (quant/layouts/tile16.hpp). |sum| <= cols * 128, so int32 holds every cols < 2^24.
@@ -56,8 +49,6 @@ struct Tile16Ops {
   /// none is fused.
   void (*gemv_grouped)(const GroupedArgs* args);
 };
-inline constexpr size_t kGemmTiles = 2;    ///< row tiles of one gemm call at most
-inline constexpr size_t kPanelTokens = 8;  ///< tokens side by side in a panel of activations
 
 /// A ternary matrix times up to kVlutTokens int8 vectors, by tables.
 struct VlutArgs {
@@ -79,14 +70,6 @@ struct VlutOps {
   /// was not measured (kernels_bench: vlut/32, gemm/512).
   float gain;
 };
-inline constexpr size_t kVlutTokens = 32;
-/// Rows that cost as much as making the tables: the share of a call of few rows.
-inline constexpr size_t kVlutTableRows = 110;
-constexpr size_t VlutScratch(size_t num_tiles) {
-  const size_t tables = 4 * 81 * kVlutTokens * 2;
-  const size_t offsets = num_tiles * 1024, sums = num_tiles * 16 * kVlutTokens * (2 + 4);
-  return tables + offsets + sums;
-}
 
 /// A few int8 vectors times a matrix in Tile48.
 struct Tile48Args {
@@ -119,7 +102,6 @@ struct LutOps {
   void (*gemv)(const uint8_t* tiles, size_t num_tiles, size_t num_steps, const uint8_t* tables,
                int32_t* out);
 };
-inline constexpr size_t kTl1TableBytes = 64, kTl2TableBytes = 256;  ///< for the columns of a step
 
 /// A vector of 16-bit integers, given as 256 * high + low, times a coarse copy of a float matrix.
 struct ScanArgs {
@@ -181,9 +163,6 @@ struct ScreenOps {
   /// Sum over c of pair (0..3) * high[c]. pairs: cols / 4 bytes.
   int32_t (*dot_pairs)(const uint8_t* pairs, size_t cols, const int8_t* high);
 };
-
-/// Bytes of a vector in the order in which a kernel meets its rows.
-constexpr size_t OrderedActs(size_t num_blocks) { return (num_blocks + 1) / 2 * 256; }
 
 /// Where the rows of a call are: none was read lately, some of them were, all of them. It changes
 /// the speed, not the result.
@@ -259,20 +238,6 @@ struct AttentionArgs {
   float scale;           ///< of the scores, 1 / sqrt(head_dim)
   KvElement element;
 };
-/// Rows of a call at most, all of which each block of keys or values serves in turn: as many as
-/// leave their scores in the second-level cache.
-inline constexpr size_t kMostAttentionRows = 32, kNearPositions = 8192;
-constexpr size_t AttentionRows(size_t positions) {
-  return positions <= kNearPositions ? kMostAttentionRows : kMostAttentionRows / 2;
-}
-/// Floats of scratch for any call whose num_positions + num_tokens are at most max_positions:
-/// scores of all rows, two blocks of keys or values as float, sums of all rows.
-constexpr size_t AttentionScratch(size_t max_positions, size_t head_dim) {
-  const size_t all = (max_positions + 15) / 16 * 16;
-  const size_t near = kMostAttentionRows * (all < kNearPositions ? all : kNearPositions);
-  const size_t far = kMostAttentionRows / 2 * all;
-  return (near > far ? near : far) + (32 + kMostAttentionRows) * ((head_dim + 15) / 16 * 16);
-}
 
 /// A row of floats as 8-bit codes, and what its first 4, 5 and 7 bits lose: Euclidean norms in
 /// float, each sum rounded n / 16 + 4 times (a bound made of them is widened by that).
@@ -341,7 +306,7 @@ struct FloatOps {
   void (*dot_f32)(const float* rows, size_t num_rows, size_t n, const float* x, float* out);
   void (*dot_f16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);
   void (*dot_bf16)(const uint16_t* rows, size_t num_rows, size_t n, const float* x, float* out);
-  /// Codes for the screened head (model/forward/screened_head.hpp): the step is 2.5 to 20 times the
+  /// Codes for the screened head (model/screened_head.hpp): the step is 2.5 to 20 times the
   /// root mean square of the row, whatever loses least at five bits, over 127.5; what lies outside
   /// is clamped, and its loss counted.
   void (*screen_row)(const float* x, size_t n, int8_t* codes, ScreenRow* out);

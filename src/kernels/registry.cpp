@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "base/arm_features.hpp"
-
 namespace bittern::kernels {
 
 #define KERNEL(operation, isa) extern const KernelInfo k_##operation##_##isa;
@@ -19,26 +17,9 @@ constexpr const KernelInfo* kKernels[] = {
 #undef KERNEL
 };
 
-constexpr Isa kIsas[] = {
-#define ISA(name, test, flags) Isa::name,
-#include "kernels/isa.def"
-#undef ISA
-};
-
-constexpr std::string_view kIsaNames[] = {
-#define ISA(name, test, flags) #name,
-#include "kernels/isa.def"
-#undef ISA
-};
-
-std::string& ForcedName() {
-  static std::string name;
-  return name;
-}
-
 std::string KnownIsas() {
   std::string names;
-  for (Isa isa : kIsas) {
+  for (Isa isa : AllIsas()) {
     names += fmt::format("{}{}{}", names.empty() ? "" : ", ", IsaName(isa),
                          Supports(isa) ? "" : " (not on this CPU)");
   }
@@ -56,25 +37,6 @@ void TakeIfFirst(const KernelInfo* kernel, Kernels* chosen) {
 }  // namespace
 
 std::span<const KernelInfo* const> AllKernels() noexcept { return kKernels; }
-std::span<const Isa> AllIsas() noexcept { return kIsas; }
-std::string_view IsaName(Isa isa) noexcept { return kIsaNames[static_cast<std::size_t>(isa)]; }
-
-bool Supports(Isa isa) noexcept {
-#if defined(__x86_64__)
-#define HAS(feature) (__builtin_cpu_supports(feature) != 0)
-#elif defined(__aarch64__)
-  static const ArmFeatures arm = DetectArmFeatures();
-#define ARM_HAS(feature) arm.feature
-#endif
-  switch (isa) {
-#define ISA(name, test, flags) \
-  case Isa::name:              \
-    return test;
-#include "kernels/isa.def"
-#undef ISA
-  }
-  return false;
-}
 
 Kernels SelectKernels(bool (*usable)(Isa)) noexcept {
   Kernels chosen{};
@@ -85,13 +47,10 @@ Kernels SelectKernels(bool (*usable)(Isa)) noexcept {
   return chosen;  // complete: registry_test checks that every operation has a scalar kernel
 }
 
-void ForceIsa(std::string_view isa_name) { ForcedName() = isa_name; }
-const std::string& ForcedIsa() noexcept { return ForcedName(); }
-
 Result<Kernels> SelectKernelsForced(std::string_view isa_name) {
   if (isa_name.empty()) isa_name = ForcedIsa();
   if (isa_name.empty()) return SelectKernels();
-  for (Isa limit : kIsas) {
+  for (Isa limit : AllIsas()) {
     if (IsaName(limit) != isa_name) continue;
     if (!Supports(limit)) break;
     Kernels chosen{};

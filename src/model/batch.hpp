@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "model/forward/screened_head.hpp"
+#include "model/candidates.hpp"
 #include "model/kv_pool.hpp"
 
 namespace bittern::model {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "formats/convert/row_order.hpp"
-#include "model/forward/activation.hpp"
+#include "model/activation.hpp"
 
 namespace bittern::model {
 namespace {

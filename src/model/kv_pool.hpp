@@ -12,7 +12,7 @@
 
 #include "base/aligned_buffer.hpp"
 #include "base/result.hpp"
-#include "kernels/float32/attention_block.h"
+#include "kernels/sizes.h"
 #include "model/config.hpp"
 
 namespace bittern::model {

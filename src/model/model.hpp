@@ -14,12 +14,12 @@
 #include "base/threads/thread_pool.hpp"
 #include "formats/checkpoint.hpp"
 #include "model/batch.hpp"
+#include "model/candidates.hpp"
 #include "model/config.hpp"
-#include "model/forward/row_failure.hpp"
-#include "model/forward/screened_head.hpp"
 #include "model/kv_pool.hpp"
-#include "model/load/load_options.hpp"
-#include "model/sparse/skip_stats.hpp"
+#include "model/load_options.hpp"
+#include "model/row_failure.hpp"
+#include "model/skip_stats.hpp"
 
 namespace bittern::model {
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
@@ -14,12 +15,15 @@
 #include "base/result.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "formats/checkpoint.hpp"
-#include "kernels/registry.hpp"
 #include "model/config.hpp"
-#include "model/forward/screened_head.hpp"
-#include "model/load/load_options.hpp"
-#include "model/load/matrix_layout.hpp"
+#include "model/load_options.hpp"
+#include "model/matrix_layout.hpp"
+#include "model/screened_head.hpp"
 #include "quant/weight_format.hpp"
+
+namespace bittern::kernels {
+struct Kernels;
+}
 
 namespace bittern::model {
 
@@ -72,7 +76,7 @@ struct LayerWeights {
   /// the rows of gate and up, the elements of ffn_sub_norm and the columns of down_proj stand for.
   std::vector<std::uint32_t> neurons;
 
-  /// Zeros of the gate and of down_proj's input are left out (model/sparse/sparse_down.hpp).
+  /// Zeros of the gate and of down_proj's input are left out (model/forward/sparse_down.hpp).
   [[nodiscard]] bool skips_zeros() const noexcept { return up_proj.num_tiles != 0; }
   /// Neurons of the feed-forward part that are kept.
   [[nodiscard]] std::size_t num_neurons() const noexcept { return gate_up_proj.parts[0].rows; }
@@ -89,8 +93,8 @@ struct DenseMatrix {
 };
 
 struct Weights {
-  kernels::Kernels kernels;
-  DenseMatrix embedding;  // (vocab_size, hidden_size)
+  std::shared_ptr<const kernels::Kernels> kernels;  // never null after Load
+  DenseMatrix embedding;                            // (vocab_size, hidden_size)
   std::vector<LayerWeights> layers;
   std::vector<float> final_norm;  // (hidden_size)
   DenseMatrix lm_head;            // (vocab_size, hidden_size); the embedding where tied

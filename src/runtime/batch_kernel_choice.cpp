@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
+#include "kernels/registry.hpp"
 #include "quant/layouts/tile16.hpp"
 #include "runtime/machine_probe.hpp"
 

@@ -10,8 +10,11 @@
 
 #include "base/result.hpp"
 #include "base/threads/thread_pool.hpp"
-#include "kernels/registry.hpp"
 #include "runtime/layout_choice.hpp"
+
+namespace bittern::kernels {
+struct Kernels;
+}
 
 namespace bittern::runtime {
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "grammar/matcher.hpp"
 #include "model/model.hpp"
 #include "runtime/generate_options.hpp"
 #include "runtime/loaded_model.hpp"

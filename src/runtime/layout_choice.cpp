@@ -13,6 +13,7 @@
 #include "base/aligned_buffer.hpp"
 #include "base/files/atomic_file.hpp"
 #include "base/json/json.hpp"
+#include "kernels/registry.hpp"
 #include "quant/layouts/tile48.hpp"
 #include "runtime/machine_probe.hpp"
 

@@ -14,8 +14,11 @@
 #include "base/result.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "formats/checkpoint.hpp"
-#include "kernels/registry.hpp"
-#include "model/load/matrix_layout.hpp"
+#include "model/matrix_layout.hpp"
+
+namespace bittern::kernels {
+struct Kernels;
+}
 
 namespace bittern::runtime {
 

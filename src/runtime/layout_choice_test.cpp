@@ -9,6 +9,8 @@
 
 #include <fstream>
 
+#include "kernels/registry.hpp"
+
 namespace bittern::runtime {
 namespace {
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "kernels/registry.hpp"
 #include "runtime/batch_kernel_choice.hpp"
 #include "runtime/vocabulary_check.hpp"
 

@@ -11,10 +11,11 @@
 #include "base/result.hpp"
 #include "grammar/constraint.hpp"
 #include "model/model.hpp"
-#include "runtime/layout_choice.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace bittern::runtime {
+
+class LayoutCache;
 
 struct LoadOptions {
   std::vector<std::string> overrides = {};  ///< "key=type:value" texts, applied in order

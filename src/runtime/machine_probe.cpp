@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/aligned_buffer.hpp"
+#include "kernels/kernel.h"
 #include "quant/layouts/tile16.hpp"
 
 namespace bittern::runtime {

@@ -13,7 +13,10 @@
 
 #include "base/result.hpp"
 #include "base/threads/thread_pool.hpp"
-#include "kernels/registry.hpp"
+
+namespace bittern::kernels {
+struct Tile16Ops;
+}
 
 namespace bittern::runtime {
 

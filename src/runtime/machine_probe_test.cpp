@@ -8,6 +8,8 @@
 
 #include <fstream>
 
+#include "kernels/registry.hpp"
+
 namespace bittern::runtime {
 namespace {
 

@@ -19,7 +19,7 @@ struct TokenCost {
     std::uint64_t bytes = 0;          ///< read while one token is decoded
     std::uint64_t multiply_adds = 0;  ///< for one token; zeros that were left out do not count
     bool ternary = false;             ///< a ternary matrix: also run for every prompt token
-    bool at_most = false;  ///< what meets a zero is not read (model/sparse/sparse_up.hpp)
+    bool at_most = false;  ///< what meets a zero is not read (model/forward/sparse_up.hpp)
     [[nodiscard]] bool operator==(const Part&) const = default;
   };
   std::vector<Part> parts;  ///< in the order in which a token meets them

@@ -9,7 +9,7 @@
 
 #include "base/hash.hpp"
 #include "base/json/json.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 #include "model/load/fingerprint.hpp"
 #include "runtime/certify/certify.hpp"
 #include "runtime/chat/chat_prompt.hpp"

@@ -7,13 +7,12 @@
 #include <optional>
 #include <thread>
 
-#include "serve/api/endpoints.hpp"
-#include "serve/api/many.hpp"
-#include "serve/api/status.hpp"
+#include "serve/api/shared/json_text.hpp"
 #include "serve/core/guard.hpp"
 #include "serve/core/worker.hpp"
 #include "serve/http/http_text.hpp"
 #include "serve/http/static_files.hpp"
+#include "serve/router.hpp"
 
 namespace bittern::serve {
 
@@ -24,13 +23,19 @@ struct Server::Impl {
   /// Of Handle: the page, or a file of the folder. False: the request asks for neither.
   bool ServeFile(const Endpoint* endpoint, const HttpRequest& request,
                  const std::shared_ptr<Exchange>& exchange);
-  void Run(Service* to, const Endpoint& endpoint, const std::shared_ptr<HttpRequest>& request,
-           std::shared_ptr<Exchange> exchange);
+  /// Reads the body of a request, by the worker's thread, and lets its endpoint answer.
+  void Read(const Endpoint& endpoint, HttpRequest request, std::shared_ptr<Exchange> exchange);
+  /// Finds the model that a request means, of several.
+  void FindModel(Models* from, const Endpoint& endpoint, const std::shared_ptr<ApiRequest>& request,
+                 const std::shared_ptr<Exchange>& exchange);
+  void Run(Service* to, const Endpoint& endpoint, const ApiRequest& request,
+           const std::shared_ptr<Exchange>& exchange) const;
   void RunQuick(Service* to, const Endpoint& endpoint, const HttpRequest& request,
                 const std::shared_ptr<Exchange>& exchange) const;
-  /// Where several models are served: finds the one that is meant.
-  void HandleMany(Models* from, const Endpoint& endpoint, HttpRequest request,
-                  std::shared_ptr<Exchange> exchange);
+  static void Refuse(const Endpoint& endpoint, const Error& error,
+                     const std::shared_ptr<Exchange>& exchange) {
+    exchange->Reply(endpoint.error(ApiErrorOf(error)));
+  }
 
   ServerOptions options;
   Guard guard;
@@ -46,30 +51,50 @@ struct Server::Impl {
 };
 
 void Server::Impl::Handle(HttpRequest request, std::shared_ptr<Exchange> exchange) {
-  exchange->AddHeader("X-Request-Id", NewRequestId());
+  exchange->AddHeader("X-Request-Id", NewId("req-"));
   for (auto& [name, value] : guard.CorsHeaders(request)) {
     exchange->AddHeader(std::move(name), std::move(value));
   }
-  if (auto refused = guard.CheckOrigin(request)) return exchange->Reply(*std::move(refused));
+  Models* const from = many.load();
+  const EndpointMatch match = FindEndpoint(request, from != nullptr);
+  const ErrorShape shape = match.endpoint == nullptr ? PlainErrorReply : match.endpoint->error;
+  if (const auto refused = guard.CheckOrigin(request)) return exchange->Reply(shape(*refused));
   if (request.method == "OPTIONS") return exchange->Reply({.body = {}});
-  const EndpointMatch match = FindEndpoint(request);
   if (match.allowed.empty() && ServeFile(match.endpoint, request, exchange)) return;
   if (match.endpoint == nullptr || !match.endpoint->is_public) {
-    if (auto refused = guard.CheckKey(request)) return exchange->Reply(*std::move(refused));
+    if (const auto refused = guard.CheckKey(request)) return exchange->Reply(shape(*refused));
   }
-  Models* const from = many.load();
-  if (from != nullptr && IsModelCommand(request)) return RunModelCommand(from, request, exchange);
   if (match.endpoint == nullptr) return exchange->Reply(NoEndpointReply(request, match));
   const Endpoint& endpoint = *match.endpoint;
-  if (from != nullptr) return HandleMany(from, endpoint, std::move(request), std::move(exchange));
-  if (ready.load() == nullptr) {
-    HttpReply reply = ErrorReply(endpoint.style, 503, "Loading model");
-    reply.headers.emplace_back("Retry-After", "1");
-    return exchange->Reply(std::move(reply));
+  if (from != nullptr) {
+    const bool named = !endpoint.needs_no_name && QueryValue(request.query, "model").has_value();
+    if (endpoint.all != nullptr && !named) {
+      return exchange->Reply(endpoint.all(*from, request, http->stats()));
+    }
+  } else if (ready.load() == nullptr) {
+    return exchange->Reply(
+        shape({.status = 503, .message = "Loading model", .headers = {{"Retry-After", "1"}}}));
+  } else if (endpoint.quick != nullptr) {
+    return RunQuick(ready.load(), endpoint, request, exchange);
   }
-  if (endpoint.quick != nullptr) return RunQuick(ready.load(), endpoint, request, exchange);
-  Run(ready.load(), endpoint, std::make_shared<HttpRequest>(std::move(request)),
-      std::move(exchange));
+  Read(endpoint, std::move(request), std::move(exchange));
+}
+
+void Server::Impl::Read(const Endpoint& endpoint, HttpRequest http_request,
+                        std::shared_ptr<Exchange> exchange) {
+  const auto request = std::make_shared<ApiRequest>(ApiRequest{.http = std::move(http_request)});
+  worker->Post([this, &endpoint, request, exchange = std::move(exchange)] {
+    if (exchange->gone().load()) return;
+    if (request->http.method == "POST" && !endpoint.raw_body) {
+      auto body = ParseBody(request->http.body);
+      if (!body.has_value()) return Refuse(endpoint, body.error(), exchange);
+      request->body = *std::move(body);
+    } else if (request->http.method == "POST" && many.load() != nullptr) {
+      request->body = ParseBody(request->http.body).value_or(Json());  // may name the model
+    }
+    if (Models* const from = many.load()) return FindModel(from, endpoint, request, exchange);
+    Run(ready.load(), endpoint, *request, exchange);
+  });
 }
 
 bool Server::Impl::ServeFile(const Endpoint* endpoint, const HttpRequest& request,
@@ -98,39 +123,32 @@ void Server::Impl::RunQuick(Service* to, const Endpoint& endpoint, const HttpReq
   exchange->Reply(endpoint.quick(context));
 }
 
-void Server::Impl::Run(Service* to, const Endpoint& endpoint,
-                       const std::shared_ptr<HttpRequest>& request,
-                       std::shared_ptr<Exchange> exchange) {
-  worker->Post([to, &endpoint, request, exchange = std::move(exchange)] {
-    if (exchange->gone().load()) return;
-    const Result<void> done = endpoint.run(to, *request, exchange);
-    if (!done.has_value()) exchange->Reply(ErrorReply(endpoint.style, done.error()));
-  });
+void Server::Impl::Run(Service* to, const Endpoint& endpoint, const ApiRequest& request,
+                       const std::shared_ptr<Exchange>& exchange) const {
+  if (endpoint.quick != nullptr) return RunQuick(to, endpoint, request.http, exchange);
+  const Result<void> done = endpoint.run(to, request, exchange);
+  if (!done.has_value()) Refuse(endpoint, done.error(), exchange);
 }
 
-void Server::Impl::HandleMany(Models* from, const Endpoint& endpoint, HttpRequest request,
-                              std::shared_ptr<Exchange> exchange) {
-  if (request.method != "POST") {
-    if (auto reply = AllModelsReply(*from, request, http->stats())) {
-      return exchange->Reply(*std::move(reply));
-    }
+void Server::Impl::FindModel(Models* from, const Endpoint& endpoint,
+                             const std::shared_ptr<ApiRequest>& request,
+                             const std::shared_ptr<Exchange>& exchange) {
+  const auto name = ModelOfRequest(*from, *request);
+  if (!name) return Refuse(endpoint, name.error(), exchange);
+  if (endpoint.command != nullptr) {
+    const Result<void> done = endpoint.command(from, *name, exchange);
+    if (!done.has_value()) Refuse(endpoint, done.error(), exchange);
+    return;
   }
-  const auto shared = std::make_shared<HttpRequest>(std::move(request));
-  worker->Post([this, from, &endpoint, shared, exchange = std::move(exchange)] {
-    if (exchange->gone().load()) return;
-    const auto name = ModelOfRequest(*from, *shared);
-    if (!name) return exchange->Reply(ErrorReply(endpoint.style, name.error()));
-    from->Use(*name, {exchange, &exchange->gone()},
-              [this, &endpoint, shared, exchange](Result<Models::Lease> lease) {
-                if (!lease.has_value()) {
-                  return exchange->Reply(ErrorReply(endpoint.style, lease.error()));
-                }
-                Service* const to = lease->get();
-                exchange->Keep(*std::move(lease));
-                if (endpoint.quick != nullptr) return RunQuick(to, endpoint, *shared, exchange);
-                Run(to, endpoint, shared, exchange);
+  from->Use(*name, {exchange, &exchange->gone()},
+            [this, &endpoint, request, exchange](Result<Models::Lease> lease) {
+              if (!lease.has_value()) return Refuse(endpoint, lease.error(), exchange);
+              Service* const to = lease->get();
+              exchange->Keep(*std::move(lease));
+              worker->Post([this, to, &endpoint, request, exchange] {
+                if (!exchange->gone().load()) Run(to, endpoint, *request, exchange);
               });
-  });
+            });
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -164,6 +182,10 @@ void Server::SetService(std::unique_ptr<Service> service) {
 void Server::SetModels(std::unique_ptr<Models> models) {
   impl_->models = std::move(models);
   impl_->many.store(impl_->models.get());
+}
+
+void Server::Handle(HttpRequest request, std::shared_ptr<Exchange> exchange) {
+  impl_->Handle(std::move(request), std::move(exchange));
 }
 
 void Server::Drain() { impl_->http->Drain(); }

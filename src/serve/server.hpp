@@ -42,6 +42,9 @@ class Server {
   void SetService(std::unique_ptr<Service> service);
   /// In place of SetService: requests name one of several models.
   void SetModels(std::unique_ptr<Models> models);
+  /// Answers a request as if it came through a socket: for programs that are both ends. One thread
+  /// at a time; the exchange is answered by other threads, too.
+  void Handle(HttpRequest request, std::shared_ptr<Exchange> exchange);
   /// Finishes what has begun and accepts nothing more. Any thread.
   void Drain();
   /// Ends at once, answers or not. Any thread.

@@ -13,10 +13,9 @@
 #include "base/decision.hpp"
 #include "base/result.hpp"
 #include "formats/metadata.hpp"
+#include "tokenizer/token_id.hpp"
 
 namespace bittern::tokenizer {
-
-using TokenId = std::int32_t;
 
 struct EncodeOptions {
   bool add_bos = true;         ///< Prepend BOS if the model wants one (never twice).

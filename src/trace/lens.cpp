@@ -13,7 +13,7 @@ namespace {
 /// Logits of one row of the residual stream; all zero where it is not finite.
 std::vector<float> LogitsOf(const runtime::LoadedModel& model, const std::vector<float>& stream) {
   const model::Weights& weights = model.model.weights();
-  const kernels::FloatOps& ops = weights.kernels.float32();
+  const kernels::FloatOps& ops = weights.kernels->float32();
   const model::DenseMatrix& head = weights.lm_head;
   std::vector<float> normed(stream.size()), row(stream.size()), logits(head.rows);
   static_cast<void>(ops.rms_norm(stream.data(), weights.final_norm.data(), stream.size(),

@@ -203,7 +203,7 @@ Result<Trace> RunTrace(const std::shared_ptr<const runtime::LoadedModel>& model,
   Trace trace{
       .program = options.program,
       .kv = std::string(KvNameOf(options.kv_type)),
-      .isa = std::string(kernels::IsaName(model->model.weights().kernels.float32_info->isa)),
+      .isa = std::string(kernels::IsaName(model->model.weights().kernels->float32_info->isa)),
       .num_layers = model->model.config().num_layers,
       .tokens = {tokens.begin(), tokens.end()},
       .steps = {}};

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 
 namespace bittern::differential {
 namespace {

@@ -4,6 +4,7 @@
 // with the file.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <fstream>
 #include <iostream>
@@ -11,14 +12,16 @@
 #include <memory>
 
 #include "base/files/results_file.hpp"
-#include "cli/batch/request.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
+#include "cli/options/wording.hpp"
 #include "cli/terminal.hpp"
+#include "request/answer_json.hpp"
+#include "request/batch_line.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/engine/cache_size.hpp"
 
@@ -29,11 +32,12 @@ constexpr const char* kBatchExample = R"(Example:
   printf '{"id": "a", "prompt": "A tern is", "n_predict": 20}\n' > in.jsonl
   bittern batch in.jsonl -o out.jsonl
 
-A line in: {"id", "prompt" | "prompt_ids" | "messages", "n_predict", "temperature", "top_k",
-"top_p", "min_p", "seed", "stop", "logprobs", ...} (docs/sampling.md); OpenAI's batch lines are read,
-too. Flags give the values that a line leaves open. A line out has "id", "ids",
-"text", "finish_reason", "prompt_tokens" and "seed", or "id" and "error". The same line gives the
-same result, whatever runs beside it.)";
+A line in is the body of a request to the server with an "id" beside it: {"id", "prompt" |
+"prompt_ids" | "messages", "n_predict", "temperature", "seed", "stop", "logprobs", "tools",
+"response_format", "n", ...} (docs/sampling.md, docs/serving.md); OpenAI's batch lines are read,
+too. Flags give the values that a line leaves open. A line out has "id", "ids", "text",
+"finish_reason", "prompt_tokens" and "seed", or "id" and "error"; with several answers also
+"choices". The same line gives the same result, whatever runs beside it.)";
 
 struct BatchOptions {
   const CLI::App* command = nullptr;  // which knows what was given
@@ -90,17 +94,18 @@ class LineSource {
 /// Feeds the engine and writes what it gives.
 class BatchRun {
  public:
-  BatchRun(const BatchOptions& options, runtime::Engine engine, BatchDefaults defaults,
-           LineSource lines)
+  BatchRun(const BatchOptions& options, runtime::Engine engine, const request::Target& target,
+           runtime::GenerateOptions defaults, LineSource lines)
       : options_(options),
         engine_(std::move(engine)),
+        target_(target),
         defaults_(std::move(defaults)),
         lines_(std::move(lines)) {}
 
   Result<void> Open() {
     const auto on_line = [&](std::string_view line, bool is_whole) {
-      if (!is_whole) return BeginsBatchResult(line);
-      const auto name = NameOfBatchResult(line);
+      if (!is_whole) return request::BeginsBatchResult(line);
+      const auto name = request::NameOfBatchResult(line);
       if (!name) return false;
       ++resumed_;
       if (name->number) {
@@ -118,18 +123,25 @@ class BatchRun {
   void Report() const;
 
  private:
-  /// What is known of a result before it is there.
-  struct About {
-    BatchResultName name;
-    std::size_t prompt_tokens = 0;
-    bool with_logprobs = false;
+  /// A line whose sequences run.
+  struct Job {
+    std::size_t place = 0;
+    request::BatchResultName name;
+    request::TextRequest request = {};
+    std::vector<runtime::GenerateResult> results = {};  // of each sequence
+    runtime::SequenceTimings timings = {};              // of the first one
+    std::size_t left = 0;
+    std::optional<Error> error = {};
+    bool cancelled = false;
   };
 
   void Feed();
   /// True if the file to resume has the result of this line.
-  [[nodiscard]] bool IsThere(const BatchLine& read);
-  void Finish(std::size_t place, const About& about, const Result<runtime::GenerateResult>& result,
-              const runtime::SequenceTimings& timings);
+  [[nodiscard]] bool IsThere(const request::BatchLine& read);
+  /// Submits the sequences of a line.
+  void Start(const std::shared_ptr<Job>& job);
+  void TakeSequence(Job* job, std::size_t index, runtime::Completion completion);
+  void Finish(const Job& job);
   void ShowProgress();
   [[nodiscard]] double Seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
@@ -137,7 +149,8 @@ class BatchRun {
 
   const BatchOptions& options_;
   runtime::Engine engine_;
-  BatchDefaults defaults_;
+  request::Target target_;
+  runtime::GenerateOptions defaults_;
   LineSource lines_;
   std::optional<ResultsFile> results_;
   // What is in the file to resume: by line, and how often each id of results that tell none. Ids
@@ -153,7 +166,7 @@ class BatchRun {
   ProgressLine progress_;
 };
 
-bool BatchRun::IsThere(const BatchLine& read) {
+bool BatchRun::IsThere(const request::BatchLine& read) {
   if (const auto line = had_lines_.find(lines_.number()); line != had_lines_.end()) {
     if (line->second == read.id) return true;
     written_ = Fail(ErrorCode::kInvalidArgument,
@@ -178,38 +191,62 @@ void BatchRun::Feed() {
       at_end_ = true;
       return;
     }
-    BatchLine read = ReadBatchLine(line, lines_.number(), defaults_, engine_.model().tokenizer);
+    auto read = request::ReadBatchLine(line, lines_.number(), target_, defaults_);
     if (IsThere(read)) continue;
-    const std::size_t place = next_place_++;
-    About about{.name = {.id = read.id, .number = {}}};
-    if (options_.unordered) about.name.number = lines_.number();
-    if (!read.request) {
-      Finish(place, about, tl::unexpected(read.request.error()), {});
-      continue;
-    }
-    runtime::Request request = *std::move(read.request);
-    request.options.cancel = &CatchInterrupt();
-    about.prompt_tokens = request.prompt.size();
-    about.with_logprobs = request.options.logprobs >= 0;
-    request.on_done = [this, place, about](runtime::Completion completion) {
-      Finish(place, about, completion.result, completion.timings);
-    };
-    if (const auto submitted = engine_.Submit(std::move(request)); !submitted) {
-      Finish(place, about, tl::unexpected(submitted.error()), {});
+    const auto job = std::make_shared<Job>(Job{.place = next_place_++, .name = {.id = read.id}});
+    if (options_.unordered) job->name.number = lines_.number();
+    if (read.request) {
+      job->request = *std::move(read.request);
+      Start(job);
+    } else {
+      job->error = std::move(read.request).error();
+      Finish(*job);
     }
   }
 }
 
-void BatchRun::Finish(std::size_t place, const About& about,
-                      const Result<runtime::GenerateResult>& result,
-                      const runtime::SequenceTimings& timings) {
-  const bool cancelled = result && result->finish == runtime::FinishReason::kCancelled;
-  if (cancelled || !written_) return;  // --resume runs it again
+void BatchRun::Start(const std::shared_ptr<Job>& job) {
+  const auto choices = static_cast<std::size_t>(job->request.choices);
+  job->left = job->request.sequences();
+  job->results.resize(job->left);
+  for (std::size_t i = 0; i < job->results.size(); ++i) {
+    runtime::Request sequence{.prompt = job->request.prompts[i / choices],
+                              .options = request::OptionsOfChoice(job->request, i % choices)};
+    sequence.options.cancel = &CatchInterrupt();
+    sequence.on_done = [this, job, i](runtime::Completion completion) {
+      TakeSequence(job.get(), i, std::move(completion));
+    };
+    if (const auto submitted = engine_.Submit(std::move(sequence)); !submitted) {
+      TakeSequence(job.get(), i,
+                   {.id = 0, .result = tl::unexpected(submitted.error()), .timings = {}});
+    }
+  }
+}
+
+void BatchRun::TakeSequence(Job* job, std::size_t index, runtime::Completion completion) {
+  if (!completion.result) {
+    job->error = std::move(completion.result).error();
+  } else {
+    job->cancelled |= completion.result->finish == runtime::FinishReason::kCancelled;
+    job->results[index] = *std::move(completion.result);
+  }
+  if (index == 0) job->timings = completion.timings;
+  if (--job->left == 0) Finish(*job);
+}
+
+void BatchRun::Finish(const Job& job) {
+  if (job.cancelled || !written_) return;  // --resume runs it again
   ++done_;
-  failed_ += result ? 0 : 1;
-  tokens_ += result ? result->ids.size() : 0;
-  held_[place] = WriteBatchLine(about.name, about.prompt_tokens, about.with_logprobs, result,
-                                engine_.model().tokenizer, options_.timings ? &timings : nullptr);
+  Json result;
+  if (job.error) {
+    ++failed_;
+    result = {{"error", WordError(*job.error)}};
+  } else {
+    for (const runtime::GenerateResult& one : job.results) tokens_ += one.ids.size();
+    result = request::AnswerJson(job.request, job.results, target_.tokenizer());
+  }
+  if (options_.timings) result["timings"] = request::TimingsJson(job.timings);
+  held_[job.place] = request::WriteBatchLine(job.name, std::move(result));
   for (auto it = held_.begin();
        it != held_.end() && (options_.unordered || it->first == next_to_write_);
        it = held_.erase(it)) {
@@ -264,13 +301,15 @@ Result<int> RunBatch(const BatchOptions& options) {
   auto lines = BITTERN_TRY(LineSource::Open(options.input));
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   const auto& metadata = model->model.checkpoint().metadata();
-  BatchDefaults defaults{.generate = options.generate};
-  TakeSamplingDefaults(*options.command, metadata, options.model.verbose,
-                       &defaults.generate.sampler);
-  for (std::string& stop : defaults.generate.stops) stop = Unescape(stop);
+  runtime::GenerateOptions defaults = options.generate;
+  TakeSamplingDefaults(*options.command, metadata, options.model.verbose, &defaults.sampler);
+  for (std::string& stop : defaults.stops) stop = Unescape(stop);
   Decisions decisions;
   const auto prompt = runtime::ChatPrompt::Create(metadata, model->tokenizer, "", &decisions);
-  if (prompt) defaults.chat_prompt = &*prompt;
+  const request::Target target{.model = model.get(),
+                               .chat = prompt ? &*prompt : nullptr,
+                               .why_no_chat = prompt ? nullptr : &prompt.error(),
+                               .num_slots = options.parallel};
   const auto session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
   const auto& config = model->model.config();
   const int context = session.context_length == 0 ? config.context_length : session.context_length;
@@ -285,7 +324,7 @@ Result<int> RunBatch(const BatchOptions& options) {
                                                   .batch_size = session.batch_size,
                                                   .num_threads = options.num_threads}));
   (void)CatchInterrupt();
-  BatchRun run(options, std::move(engine), std::move(defaults), std::move(lines));
+  BatchRun run(options, std::move(engine), target, std::move(defaults), std::move(lines));
   BITTERN_TRY(run.Open());
   BITTERN_TRY(run.Run());
   run.Report();

@@ -3,6 +3,7 @@
 // writing (tg128: 128 single steps from an empty context), measured as llama-bench does.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>

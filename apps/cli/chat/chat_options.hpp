@@ -2,9 +2,9 @@
 // What the command line asks of `bittern chat`.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "cli/options/cli11.hpp"
 #include "cli/options/model_options.hpp"
 #include "runtime/generate_options.hpp"
 

@@ -3,16 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/text/closest_name.hpp"
-#include "cli/options/constraint_fields.hpp"
 #include "cli/options/outside_json.hpp"
 #include "cli/options/sampler_spelling.hpp"
-#include "cli/options/sampling_fields.hpp"
+#include "request/constraint_fields.hpp"
+#include "request/generate_fields.hpp"
 #include "runtime/sampling/sampler.hpp"
 
 namespace bittern::cli {
@@ -82,57 +83,14 @@ tl::unexpected<Error> UnknownSetting(std::string_view name,
                           closest.empty() ? "" : fmt::format("; did you mean {}?", closest)));
 }
 
-Result<void> ReadStops(const Json& value, std::vector<std::string>* stops) {
-  std::vector<std::string> texts;
-  const Json list = value.is_array() ? value : Json::MakeArray({value});
-  for (const Json& text : list.elements()) {
-    if (text.text().empty()) {
-      return Fail(ErrorCode::kInvalidArgument, "stop: a text or a list of texts expected");
-    }
-    texts.push_back(text.text());
-  }
-  *stops = std::move(texts);
-  return {};
-}
-
-/// What is not in a `batch` line's sampler; false if the name is none of these.
-Result<bool> ReadOwnSetting(std::string_view name, const Json& value,
-                            runtime::GenerateOptions* options) {
-  if (name == "stop") {
-    BITTERN_TRY(ReadStops(value, &options->stops));
-    return true;
-  }
-  if (name == "n_predict") {
-    const double number = value.AsNumber().value_or(-3);
-    if (number < -2 || number > std::numeric_limits<int>::max() || number != std::floor(number)) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  "n_predict: a whole number from -1 (until the reply ends) expected");
-    }
-    options->max_tokens = static_cast<int>(number);
-    return true;
-  }
-  if (name == "ignore_eos") {
-    const auto flag = value.AsBool();
-    if (!flag) return Fail(ErrorCode::kInvalidArgument, "ignore_eos: true or false expected");
-    options->ignore_eos = *flag;
-    return true;
-  }
-  if (!IsConstraint(name)) return false;
-  // Null takes a constraint away.
-  options->constraint.reset();
-  BITTERN_TRY(ReadConstraintField(name, value, options));
-  if (options->constraint) BITTERN_TRY(grammar::CheckConstraint(*options->constraint));
-  return true;
-}
-
 }  // namespace
 
 Json ChatSettingsOf(const runtime::GenerateOptions& options) {
-  Json settings = {{"n_predict", options.max_tokens},
-                   {"stop", options.stops},
-                   {"ignore_eos", options.ignore_eos},
-                   {"stop_on_loop", options.stop_on_loop}};
-  settings.Update(SamplingFieldsOf(options.sampler));
+  Json settings = {{"n_predict", options.max_tokens}};
+  settings.Update(request::OptionsJson(options));
+  settings.Erase("max_tokens");
+  settings.Erase("constraint");
+  if (static_cast<std::int32_t>(options.sampler.seed) == -1) settings["seed"] = -1;
   if (!options.constraint) return settings;
   const std::string& text = options.constraint->text;
   switch (options.constraint->kind) {
@@ -155,31 +113,33 @@ Json ChatSettingsOf(const runtime::GenerateOptions& options) {
 }
 
 Result<void> ReadChatSetting(std::string_view name, const Json& value,
-                             const tokenizer::Tokenizer& tokenizer,
-                             runtime::GenerateOptions* options) {
+                             const runtime::LoadedModel& model, runtime::GenerateOptions* options) {
   for (const SettingName& row : kShortNames) {
     if (row.other == name) name = row.name;
   }
   if (const auto* row = SamplerOptionOfFlag(WithDashes(name))) name = row->name;
   runtime::GenerateOptions changed = *options;
-  // Logprobs are no setting: they are written with --json only.
-  const bool is_logprobs = name == "logprobs" || name == "top_logprobs" || name == "n_probs";
-  bool known = BITTERN_TRY(ReadOwnSetting(name, value, &changed));
-  if (!known && !is_logprobs) {
-    known = BITTERN_TRY(ReadSamplingField(name, value, tokenizer, &changed));
+  Json object;
+  object.Append(std::string(name), value);
+  auto fields = BITTERN_TRY(request::FieldReader::Open(object));
+  if (IsConstraint(name)) {
+    changed.constraint.reset();  // null takes a constraint away
+    BITTERN_TRY(request::ReadConstraint(&fields, model, &changed.constraint));
+  } else {
+    BITTERN_TRY(request::ReadOptions(&fields, model.tokenizer, &changed));
   }
-  if (!known) return UnknownSetting(name, *options);
-  BITTERN_TRY(runtime::CheckSamplerOptions(changed.sampler, tokenizer.vocab_size()));
+  if (!fields.Finish()) return UnknownSetting(name, *options);
+  BITTERN_TRY(runtime::CheckSamplerOptions(changed.sampler, model.tokenizer.vocab_size()));
   *options = std::move(changed);
   return {};
 }
 
 Result<void> TakeSavedSettings(const Json& settings, const CLI::App& command,
-                               const tokenizer::Tokenizer& tokenizer,
+                               const runtime::LoadedModel& model,
                                runtime::GenerateOptions* options) {
   for (const auto& [name, value] : settings.members()) {
     if (IsGivenSetting(command, name)) continue;
-    BITTERN_TRY(ReadChatSetting(name, Json(value), tokenizer, options));
+    BITTERN_TRY(ReadChatSetting(name, value, model, options));
   }
   return {};
 }

@@ -3,13 +3,14 @@
 // tokens are picked and when a reply ends.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 
 #include "base/json/json.hpp"
 #include "base/result.hpp"
+#include "cli/options/cli11.hpp"
 #include "runtime/generate_options.hpp"
+#include "runtime/loaded_model.hpp"
 
 namespace bittern::cli {
 
@@ -19,13 +20,13 @@ namespace bittern::cli {
 /// Takes one setting. Errors kInvalidArgument: an unknown name, with the closest one; a wrong
 /// value. Then nothing has changed.
 [[nodiscard]] Result<void> ReadChatSetting(std::string_view name, const Json& value,
-                                           const tokenizer::Tokenizer& tokenizer,
+                                           const runtime::LoadedModel& model,
                                            runtime::GenerateOptions* options);
 
 /// Takes the settings of a saved conversation, but for those whose flags are on the command line.
 /// Errors as ReadChatSetting.
 [[nodiscard]] Result<void> TakeSavedSettings(const Json& settings, const CLI::App& command,
-                                             const tokenizer::Tokenizer& tokenizer,
+                                             const runtime::LoadedModel& model,
                                              runtime::GenerateOptions* options);
 
 /// A value as a user types it after /set: JSON, else a text. `top_k 20`, `stop ["."]`.

@@ -15,9 +15,9 @@
 #include "cli/chat/reply_screen.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/options/logprobs_json.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
+#include "request/answer_json.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -34,7 +34,7 @@ std::string ReplyJson(std::string_view user, const runtime::GenerateResult& repl
                {"draft_n_accepted", reply.accepted},
                {"forced_n", reply.forced}};
   if (with_logprobs) {
-    json["logprobs"] = LogprobsJson(reply.logprobs, session.model().tokenizer);
+    json["logprobs"]["content"] = request::LogprobsJson(reply.logprobs, session.model().tokenizer);
   }
   return json.Dump() + '\n';
 }
@@ -121,8 +121,8 @@ Result<void> Dialogue::Resume(const std::string& path) {
   runtime::SavedChat saved = BITTERN_TRY(runtime::ReadSavedChatFile(path));
   runtime::GenerateOptions generate = generate_;
   const auto take = [&]() -> Result<int> {
-    BITTERN_TRY(TakeSavedSettings(saved.settings, *options_.command,
-                                  chat_.session().model().tokenizer, &generate));
+    BITTERN_TRY(
+        TakeSavedSettings(saved.settings, *options_.command, chat_.session().model(), &generate));
     // What is given on the command line goes before what is saved.
     const bool given = terminal_ ? false : options_.command->count("--system-prompt") != 0;
     return chat_.Restore(given ? options_.system : saved.system, std::move(saved.turns));

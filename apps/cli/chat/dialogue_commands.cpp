@@ -11,6 +11,7 @@
 #include "cli/chat/chat_settings.hpp"
 #include "cli/chat/dialogue.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/outputs.hpp"
 #include "cli/terminal.hpp"
 #include "grammar/constraint.hpp"
 
@@ -119,8 +120,8 @@ struct ChatCommands {
       PrintError("{} {}\n", name, known->Dump());
       return Handled::kDone;
     }
-    BITTERN_TRY(ReadChatSetting(name, TypedValue(text.substr(value)),
-                                d.chat_.session().model().tokenizer, &d.generate_));
+    BITTERN_TRY(ReadChatSetting(name, TypedValue(text.substr(value)), d.chat_.session().model(),
+                                &d.generate_));
     return Handled::kDone;
   }
   static Result<Handled> Stats(Dialogue& d, const std::string&) {

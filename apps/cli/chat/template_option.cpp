@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "base/files/mapped_file.hpp"
 #include "runtime/chat/chat_template.hpp"
 

@@ -2,10 +2,10 @@
 // --chat-template of every command that writes conversations.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "base/result.hpp"
+#include "cli/options/cli11.hpp"
 
 namespace bittern::cli {
 

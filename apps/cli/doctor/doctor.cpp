@@ -2,6 +2,7 @@
 // `bittern doctor`: why a model talks nonsense, and a file that does not.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -18,7 +19,7 @@
 #include "doctor/outcome/examine.hpp"
 #include "doctor/outcome/text.hpp"
 #include "doctor/page.hpp"
-#include "formats/source_files.hpp"
+#include "formats/open/source_files.hpp"
 #include "selftest/known_models.hpp"
 
 namespace bittern::cli {

@@ -2,6 +2,7 @@
 // `bittern selftest`: does this program compute on this machine what it computes everywhere?
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <memory>

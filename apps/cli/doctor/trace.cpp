@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "kernels/instruction_sets.hpp"
 #include "trace/compare.hpp"
 #include "trace/dump.hpp"
 #include "trace/lens.hpp"

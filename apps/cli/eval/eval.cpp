@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern eval`: how well a model predicts a text, or answers multiple-choice questions.
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/json/json.hpp"

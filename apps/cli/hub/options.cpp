@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/hub/options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "cli/hub/local_model.hpp"

@@ -2,8 +2,9 @@
 // Flags about models by name: -hf where a model is run, and how `pull` downloads.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "cli/options/cli11.hpp"
 
 namespace bittern::cli {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern inspect`: what a model file contains, and what would be made of it, without loading it.
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>

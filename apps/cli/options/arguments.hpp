@@ -4,7 +4,6 @@
 // programs get their answer (foreign_flags.hpp).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <span>
 #include <string>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "cli/options/cli11.hpp"
 
 namespace bittern::cli {
 

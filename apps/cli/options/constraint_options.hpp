@@ -3,8 +3,7 @@
 // (docs/structured-output.md).
 #pragma once
 
-#include <CLI/CLI.hpp>
-
+#include "cli/options/cli11.hpp"
 #include "runtime/generate_options.hpp"
 
 namespace bittern::cli {

@@ -3,11 +3,12 @@
 // with all their names and their defaults.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "cli/options/cli11.hpp"
 
 namespace bittern::cli {
 

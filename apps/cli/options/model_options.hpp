@@ -3,7 +3,6 @@
 // what it is given to read.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <limits>
 #include <memory>
 #include <span>
@@ -13,6 +12,7 @@
 #include "base/files/text_file.hpp"
 #include "base/result.hpp"
 #include "base/text/typed_text.hpp"
+#include "cli/options/cli11.hpp"
 #include "runtime/session.hpp"
 
 namespace bittern::cli {

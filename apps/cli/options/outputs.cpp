@@ -3,12 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "formats/source_files.hpp"
+#include "formats/open/source_files.hpp"
 #include "report/earlier_output.hpp"
 
 namespace bittern::cli {

@@ -2,6 +2,7 @@
 // What the model is given to read: text from a flag, a file or a pipe, or plain token ids.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "cli/options/model_options.hpp"

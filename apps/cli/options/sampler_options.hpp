@@ -2,10 +2,10 @@
 // The rarer samplers, under llama.cpp's names (docs/sampling.md).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
 
+#include "cli/options/cli11.hpp"
 #include "request/sampler_option_table.hpp"
 #include "runtime/generate_options.hpp"
 

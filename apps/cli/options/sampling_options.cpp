@@ -2,6 +2,7 @@
 // Ranges are checked by the sampler itself, so that every caller gets the same messages.
 #include "cli/options/sampling_options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <string>
 
 #include "cli/options/constraint_options.hpp"

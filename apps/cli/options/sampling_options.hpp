@@ -2,8 +2,7 @@
 // How the next token is picked and when the text ends, under llama.cpp's names.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
+#include "cli/options/cli11.hpp"
 #include "formats/metadata.hpp"
 #include "runtime/session.hpp"
 

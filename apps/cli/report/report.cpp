@@ -3,6 +3,7 @@
 // report; nothing in it tells whose machine it came from.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <memory>
 
@@ -17,7 +18,7 @@
 #include "cli/options/wording.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 #include "report/bug/parts.hpp"
 #include "selftest/summary.hpp"
 

@@ -2,6 +2,7 @@
 // `bittern verify`: replays the answer that a receipt stands for.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/files/mapped_file.hpp"

@@ -2,8 +2,9 @@
 // Completions of the command line for shells, made from the program's own commands and flags.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "cli/options/cli11.hpp"
 
 namespace bittern::cli {
 

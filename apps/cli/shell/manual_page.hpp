@@ -2,8 +2,9 @@
 // A manual page in the language of man(7), made from what --help says.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "cli/options/cli11.hpp"
 
 namespace bittern::cli {
 

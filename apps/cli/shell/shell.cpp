@@ -2,6 +2,7 @@
 // `bittern completion` and `bittern man`: what a shell and man(1) want to know about this program.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <map>
 
+#include "doctor/facts/tensor_facts.hpp"
 #include "doctor/hypotheses/subject.hpp"
-#include "doctor/tensor_facts.hpp"
 #include "formats/i2s_detector.hpp"
 
 namespace bittern::doctor {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "doctor/finding.hpp"
+#include "doctor/facts/finding.hpp"
 
 namespace bittern::doctor {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <map>
 
+#include "doctor/facts/tensor_facts.hpp"
 #include "doctor/hypotheses/subject.hpp"
-#include "doctor/tensor_facts.hpp"
 
 namespace bittern::doctor {
 namespace {

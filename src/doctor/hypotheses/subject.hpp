@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "doctor/finding.hpp"
+#include "doctor/facts/finding.hpp"
 #include "doctor/hypotheses/hypotheses.hpp"
 #include "model/config.hpp"
 

@@ -18,7 +18,7 @@
 #include "formats/gguf/gguf_writer.hpp"
 #include "formats/hf/hf_writer.hpp"
 #include "formats/hf/safetensors_writer.hpp"
-#include "formats/source_files.hpp"
+#include "formats/open/source_files.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -14,11 +14,11 @@
 #include "base/files/mapped_file.hpp"
 #include "base/hash.hpp"
 #include "base/text/display.hpp"
+#include "formats/convert/typed_value.hpp"
 #include "formats/gguf/gguf_metadata.hpp"
 #include "formats/gguf/gguf_reader.hpp"
 #include "formats/gguf/gguf_writer.hpp"
 #include "formats/metadata_draft.hpp"
-#include "formats/typed_value.hpp"
 
 namespace bittern::formats {
 namespace {

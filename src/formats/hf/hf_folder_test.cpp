@@ -14,7 +14,7 @@
 #include "base/float16.hpp"
 #include "formats/hf/safetensors_builder_for_test.hpp"
 #include "formats/ternary_source.hpp"
-#include "quant/absmean.hpp"
+#include "quant/blocks/absmean.hpp"
 #include "quant/hf_packed.hpp"
 #include "quant/i2s.hpp"
 

@@ -156,13 +156,6 @@ bool IsPlainFileName(std::string_view name) {
 
 }  // namespace
 
-bool LooksLikeSafetensors(std::span<const std::byte> bytes) noexcept {
-  ByteReader reader(bytes);
-  const auto length = reader.Number<std::uint64_t>("");
-  const auto brace = reader.Chars(1, "");
-  return length && brace && *length >= 2 && *length <= std::uint64_t{1} << 32 && *brace == "{";
-}
-
 Result<SafetensorsContents> ParseSafetensors(std::span<const std::byte> bytes) {
   ByteReader reader(bytes);
   const auto length = BITTERN_TRY(reader.Number<std::uint64_t>("the header's length"));

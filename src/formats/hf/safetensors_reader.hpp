@@ -39,9 +39,6 @@ struct SafetensorsContents {
   std::vector<SafetensorsEntry> entries;  ///< in the order of their bytes
 };
 
-/// True if the bytes begin like a safetensors file: a length, then a JSON object.
-[[nodiscard]] bool LooksLikeSafetensors(std::span<const std::byte> bytes) noexcept;
-
 /// Parses and checks a whole file held in memory; `bytes` must outlive the result. Tensors must
 /// tile the data without a hole, an overlap or a rest. Errors: kCorruptFile, kUnsupported (a type
 /// of unknown size); messages name the tensor. Reads the header only.

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "grammar/automaton.hpp"
-#include "grammar/grammar.hpp"
-#include "grammar/json_text.hpp"
+#include "grammar/automaton/automaton.hpp"
+#include "grammar/automaton/grammar.hpp"
+#include "grammar/notation/json_text.hpp"
 #include "grammar/schema/string_product.hpp"
 #include "grammar/schema/view.hpp"
 

@@ -11,9 +11,9 @@
 #include <optional>
 #include <set>
 
-#include "grammar/json_numbers.hpp"
-#include "grammar/json_text.hpp"
-#include "grammar/regex.hpp"
+#include "grammar/notation/json_numbers.hpp"
+#include "grammar/notation/json_text.hpp"
+#include "grammar/notation/regex.hpp"
 #include "grammar/schema/compiler.hpp"
 #include "grammar/schema/view.hpp"
 

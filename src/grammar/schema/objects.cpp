@@ -12,7 +12,7 @@
 
 #include "base/json/json.hpp"
 #include "base/utf8.hpp"
-#include "grammar/regex.hpp"
+#include "grammar/notation/regex.hpp"
 #include "grammar/schema/compiler.hpp"
 #include "grammar/schema/texts.hpp"
 

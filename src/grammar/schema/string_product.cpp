@@ -7,9 +7,9 @@
 #include <map>
 
 #include "base/utf8.hpp"
-#include "grammar/automaton.hpp"
-#include "grammar/json_text.hpp"
-#include "grammar/regex.hpp"
+#include "grammar/automaton/automaton.hpp"
+#include "grammar/notation/json_text.hpp"
+#include "grammar/notation/regex.hpp"
 #include "grammar/schema/view.hpp"
 
 namespace bittern::grammar {

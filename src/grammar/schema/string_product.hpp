@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "grammar/grammar.hpp"
+#include "grammar/automaton/grammar.hpp"
 
 namespace bittern::grammar {
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup gemv over pairs with AVX2. Layout: quant/layouts/lut32.hpp; tables: lut_tables.inc.
+// Lookup gemv over pairs with AVX2. Layout: quant/layouts/lut32.hpp; tables: lut/tables.inc.
 //
 // Bound of the int16 sums: a pair is at most 2 * 128 = 256 in magnitude, and kPairs of them are
 // added before the sums are widened: 127 * 256 = 32512 < 32767.
-#include "kernels/lut_avx2.inc"
-#include "kernels/lut_tables.inc"
+#include "kernels/lut/avx2.inc"
+
+#include "kernels/lut/tables.inc"
 
 namespace bittern::kernels {
 namespace {

@@ -4,8 +4,8 @@
 //
 // Bound of the int16 sums: a pair is at most 256 in magnitude and each lane adds one a step;
 // widened after 127 steps: 32512 < 32767.
-#include "kernels/lut_avx512.inc"
-#include "kernels/lut_tables.inc"
+#include "kernels/lut/avx512.inc"
+#include "kernels/lut/tables.inc"
 
 namespace bittern::kernels {
 namespace {

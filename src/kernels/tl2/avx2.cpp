@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup gemv over triples with AVX2. Layout: quant/layouts/lut32.hpp; tables: lut_tables.inc.
+// Lookup gemv over triples with AVX2. Layout: quant/layouts/lut32.hpp; tables: lut/tables.inc.
 //
 // Bound of the int16 sums: a triple is at most 3 * 128 = 384 in magnitude, and 80 of them (ten
 // steps) are added before the sums are widened: 30720 < 32767.
-#include "kernels/lut_avx2.inc"
-#include "kernels/lut_tables.inc"
+#include "kernels/lut/avx2.inc"
+
+#include "kernels/lut/tables.inc"
 #include "kernels/unroll.inc"
 
 namespace bittern::kernels {

@@ -4,8 +4,8 @@
 //
 // Bound of the int16 sums: a triple is at most 384 in magnitude and each lane adds four a step;
 // widened after 20 steps: 80 * 384 = 30720 < 32767.
-#include "kernels/lut_avx512.inc"
-#include "kernels/lut_tables.inc"
+#include "kernels/lut/avx512.inc"
+#include "kernels/lut/tables.inc"
 #include "kernels/unroll.inc"
 
 namespace bittern::kernels {

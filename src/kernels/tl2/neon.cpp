@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lookup gemv over triples with NEON. The loop and the bound of its sums are in tl2/parts.inc.
-#include "kernels/lut_neon.inc"
+#include "kernels/lut/neon.inc"
+
 #include "kernels/tl2/parts.inc"
 
 namespace bittern::kernels {

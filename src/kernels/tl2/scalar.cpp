@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lookup gemv over triples in plain C++: the reference of tl2. Layout: quant/layouts/lut32.hpp.
 #include "kernels/kernel.h"
-#include "kernels/lut_tables.inc"
+#include "kernels/lut/tables.inc"
 
 namespace bittern::kernels {
 namespace {

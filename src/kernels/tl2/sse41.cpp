@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lookup gemv over triples with SSE4.1. The loop and the bound of its sums are in tl2/parts.inc.
-#include "kernels/lut_sse41.inc"
+#include "kernels/lut/sse41.inc"
+
 #include "kernels/tl2/parts.inc"
 
 namespace bittern::kernels {

@@ -12,9 +12,10 @@
 #include <cstring>
 
 #include "base/portable_math.hpp"
+#include "kernels/kernel.h"
 #include "model/forward/for_tokens.hpp"
 #include "model/forward/linear.hpp"
-#include "model/trace_step.hpp"
+#include "model/forward/trace_step.hpp"
 
 namespace bittern::model {
 namespace {

@@ -10,12 +10,13 @@
 
 #include <algorithm>
 
+#include "kernels/kernel.h"
 #include "model/forward/attention.hpp"
 #include "model/forward/for_tokens.hpp"
 #include "model/forward/linear.hpp"
-#include "model/sparse/sparse_down.hpp"
-#include "model/sparse/sparse_up.hpp"
-#include "model/trace_step.hpp"
+#include "model/forward/sparse_down.hpp"
+#include "model/forward/sparse_up.hpp"
+#include "model/forward/trace_step.hpp"
 
 namespace bittern::model {
 namespace {

@@ -13,10 +13,13 @@
 #pragma once
 
 #include "base/threads/thread_pool.hpp"
-#include "kernels/kernel.h"
 #include "model/batch.hpp"
 #include "model/forward/forward_state.hpp"
 #include "model/weights.hpp"
+
+namespace bittern::kernels {
+struct FloatOps;
+}
 
 namespace bittern::model {
 
@@ -28,9 +31,7 @@ struct Context {
   std::size_t num_tokens;     ///< rows of this batch, of all segments
   Team& team;
 
-  [[nodiscard]] const kernels::FloatOps& floats() const noexcept {
-    return weights.kernels.float32();
-  }
+  [[nodiscard]] const kernels::FloatOps& floats() const noexcept;
   /// Activations are plain rows; see kFewTokens.
   [[nodiscard]] bool few() const noexcept { return num_tokens <= kFewTokens; }
   [[nodiscard]] ThreadScratch& scratch() const noexcept {

@@ -5,8 +5,8 @@
 #include "model/forward/block.hpp"
 #include "model/forward/context.hpp"
 #include "model/forward/head.hpp"
+#include "model/forward/trace_step.hpp"
 #include "model/model.hpp"
-#include "model/trace_step.hpp"
 
 namespace bittern::model {
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "kernels/kernel.h"
+#include "kernels/sizes.h"
 #include "model/weights.hpp"
 #include "quant/layouts/skip_layouts.hpp"
 #include "quant/layouts/tile16.hpp"

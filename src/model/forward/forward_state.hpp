@@ -7,10 +7,10 @@
 
 #include "base/aligned_buffer.hpp"
 #include "model/batch.hpp"
-#include "model/forward/row_failure.hpp"
-#include "model/forward/screened_head.hpp"
+#include "model/forward/find_candidates.hpp"
 #include "model/model.hpp"
-#include "model/sparse/skip_stats.hpp"
+#include "model/row_failure.hpp"
+#include "model/skip_stats.hpp"
 #include "model/trace.hpp"
 #include "quant/layouts/tile16.hpp"
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "kernels/registry.hpp"
 #include "model/forward/linear.hpp"
 #include "quant/layouts/skip_layouts.hpp"
 #include "quant/layouts/tile16.hpp"
@@ -89,7 +90,7 @@ class Sixteens {
 
  private:
   void Make(Range tiles, std::uint8_t* made) const {
-    const kernels::Kernels& kernels = context_.weights.kernels;
+    const kernels::Kernels& kernels = *context_.weights.kernels;
     if (matrix_.layout == MatrixLayout::kColumns) {
       const TilePlace place =
           PlaceOfTile(matrix_.layout, matrix_.cols, matrix_.num_tiles, tiles.begin / kTilesOfPanel);
@@ -126,7 +127,7 @@ void MultiplyAdd(const Context& context, const TernaryMatrix& matrix, const Rows
   const std::size_t token_bytes = matrix.num_blocks * quant::kTileBlock;
   for (std::size_t t = 0; t < rows.count; t += kGemmTiles) {
     const std::size_t now = std::min(kGemmTiles, rows.count - t), stride = now * kTileRows;
-    context.weights.kernels.tile16().gemm(
+    context.weights.kernels->tile16().gemm(
         rows.tiles + t * quant::TileBytes(matrix.cols), now, matrix.num_blocks,
         acts.values.data() + tokens.begin * token_bytes, acts.sums.data() + tokens.begin,
         tokens.end - tokens.begin, scratch.sums.data(), stride, scratch.codes.data());
@@ -153,7 +154,7 @@ void LookUp(const Context& context, const TernaryMatrix& matrix, const Rows& row
         .out = scratch.sums.data(),
         .out_stride = count,
         .scratch = scratch.codes.data()};
-    context.weights.kernels.vlut().gemm(&args);
+    context.weights.kernels->vlut().gemm(&args);
     RescaleRows(context, matrix, Range{token, token + now}, Range{row, row + count},
                 scratch.sums.data(), count, out);
   }

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
+#include "kernels/kernel.h"
 #include "model/forward/for_tokens.hpp"
 #include "model/forward/linear.hpp"
-#include "model/trace_step.hpp"
+#include "model/forward/trace_step.hpp"
 #include "quant/blocks/dequantize.hpp"
 
 namespace bittern::model {

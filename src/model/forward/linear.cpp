@@ -10,6 +10,7 @@
 #include <limits>
 #include <numeric>
 
+#include "kernels/registry.hpp"
 #include "model/forward/gemm.hpp"
 #include "quant/layouts/tile16.hpp"
 
@@ -38,7 +39,7 @@ void GemvLut(const Context& context, const TernaryMatrix& matrix, float* out) {
   const quant::LutKind kind = LutKindOf(matrix.layout);
   const bool pairs = kind == quant::LutKind::kTl1;
   const kernels::LutOps& ops =
-      pairs ? context.weights.kernels.tl1() : context.weights.kernels.tl2();
+      pairs ? context.weights.kernels->tl1() : context.weights.kernels->tl2();
   const std::size_t steps = quant::LutSteps(kind, matrix.cols);
   const std::size_t table_bytes =
       steps * (pairs ? kernels::kTl1TableBytes : kernels::kTl2TableBytes);
@@ -90,7 +91,7 @@ void GemvGrouped(const Context& context, const TernaryMatrix& matrix, float* out
           .act_sums = acts.group_sums.data() + token * acts.groups,
           .act_scales = acts.group_scales.data() + token * acts.groups,
           .out = out + token * matrix.padded_rows() + tile * kTileRows};
-      context.weights.kernels.tile16().gemv_grouped(&args);
+      context.weights.kernels->tile16().gemv_grouped(&args);
     }
   }
 }
@@ -139,6 +140,8 @@ void QuantizeToZeros(const Context& context, std::size_t token, std::size_t cols
 }
 
 }  // namespace
+
+const kernels::FloatOps& Context::floats() const noexcept { return weights.kernels->float32(); }
 
 void JoinPanel(const std::int8_t* row, std::size_t token, std::size_t padded_cols,
                std::int8_t* panels) {
@@ -214,7 +217,7 @@ namespace {
 void SumTiles(const Context& context, const TernaryMatrix& matrix, Range tiles,
               std::int32_t* sums) {
   const QuantizedActivations& acts = context.state.activations;
-  const kernels::Kernels& kernels = context.weights.kernels;
+  const kernels::Kernels& kernels = *context.weights.kernels;
   const std::size_t act_stride = matrix.num_blocks * quant::kTileBlock;
   const std::size_t rows = TileRows(matrix.layout), count = tiles.end - tiles.begin;
   const std::size_t bytes = TileBytes(matrix.layout, matrix.cols);

@@ -4,9 +4,15 @@
 #pragma once
 
 #include "model/forward/context.hpp"
-#include "model/forward/row_failure.hpp"
+#include "model/row_failure.hpp"
 
 namespace bittern::model {
+
+/// An input of a projection: where its values come from, and what they go into.
+struct ProjectionInput {
+  RowFailure from, to;
+  float limit;  ///< the least scale that it may be quantised with (TernaryMatrix::act_limit)
+};
 
 /// Keeps where the values of a token were first not finite. One thread a token at a time.
 void RecordFailure(const Context& context, std::size_t token, const RowFailure& failure);

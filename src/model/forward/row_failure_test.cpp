@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokens whose values are not finite (docs/design/0007-not-finite.md): every path finds the same
 // tokens at the same operations, and leaves every other token and bit alone.
-#include "model/forward/row_failure.hpp"
+#include "model/row_failure.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <limits>
 #include <optional>
 
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 #include "model/load/check_weights.hpp"
 #include "model/model.hpp"
 #include "model/one_sequence_for_test.hpp"

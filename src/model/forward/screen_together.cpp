@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/forward/screened_head.hpp"
+#include "kernels/kernel.h"
+#include "model/screened_head.hpp"
 #include "quant/layouts/screen_planes.hpp"
 #include "quant/layouts/tile16.hpp"
 

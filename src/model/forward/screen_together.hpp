@@ -9,7 +9,10 @@
 #include <span>
 
 #include "base/threads/thread_pool.hpp"
-#include "kernels/registry.hpp"
+
+namespace bittern::kernels {
+struct ScreenOps;
+}
 
 namespace bittern::model {
 

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "formats/ternary_source.hpp"
-#include "model/forward/not_finite.hpp"
-#include "model/forward/rope_frequencies.hpp"
+#include "model/load/not_finite.hpp"
+#include "model/load/rope_frequencies.hpp"
 #include "model/load/tensor_binder.hpp"
 #include "model/load/unused_tensors.hpp"
 #include "model/load/weight_binding.hpp"

@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 #include "model/model.hpp"
 #include "model/small_model_for_test.hpp"
 #include "model/weights.hpp"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "model/forward/activation.hpp"
+#include "model/activation.hpp"
 #include "model/model.hpp"
 #include "model/small_model_for_test.hpp"
 #include "model/weights.hpp"

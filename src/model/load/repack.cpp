@@ -13,7 +13,7 @@
 #include <mutex>
 #include <optional>
 
-#include "kernels/kernel.h"
+#include "kernels/sizes.h"
 #include "model/load/tensor_binder.hpp"
 #include "quant/i2s.hpp"
 #include "quant/layouts/skip_layouts.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "jinja/text.hpp"
+#include "jinja/text/text.hpp"
 
 namespace bittern::runtime {
 

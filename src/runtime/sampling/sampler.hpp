@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "grammar/matcher.hpp"
-#include "model/forward/screened_head.hpp"
+#include "grammar/token_mask.hpp"
+#include "model/candidates.hpp"
 #include "runtime/sampling/options.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
 #include "runtime/sampling/temperature.hpp"

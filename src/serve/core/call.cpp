@@ -6,33 +6,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "serve/core/field_reader.hpp"
-#include "serve/http/http_text.hpp"
 #include "serve/receipt/receipt.hpp"
 
 namespace bittern::serve {
 namespace {
-
-constexpr std::uint32_t kDrawnSeed = 0xffffffffu;  // -1: the sampler draws one
-
-std::string Dumped(const Json& json) { return json.Dump(); }
-
-int StatusOf(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::kInvalidArgument:
-    case ErrorCode::kContextFull:
-      return 400;
-    case ErrorCode::kUnsupported:
-      return 501;
-    case ErrorCode::kNotFound:
-      return 404;
-    case ErrorCode::kOutOfMemory:
-    case ErrorCode::kCancelled:
-      return 503;
-    default:
-      return 500;
-  }
-}
 
 std::uint64_t Microseconds(double seconds) { return static_cast<std::uint64_t>(seconds * 1e6); }
 
@@ -40,7 +17,7 @@ std::uint64_t Microseconds(double seconds) { return static_cast<std::uint64_t>(s
 class Call : public std::enable_shared_from_this<Call> {
  public:
   Call(Service* service, std::unique_ptr<AnswerShape> shape, std::shared_ptr<Exchange> exchange,
-       std::size_t sequences, const CallRequest& request)
+       std::size_t sequences, const TextRequest& request)
       : service_(service),
         shape_(std::move(shape)),
         exchange_(std::move(exchange)),
@@ -48,7 +25,7 @@ class Call : public std::enable_shared_from_this<Call> {
         pending_(sequences),
         left_(sequences),
         stream_(request.stream),
-        progress_(request.stream && request.progress),
+        progress_(request.stream && (request.telemetry.timings || request.telemetry.progress)),
         receipt_(request.receipt),
         slot_(request.slot) {}
 
@@ -177,8 +154,8 @@ void Call::OnDone(std::size_t index, runtime::Completion completion) {
 void Call::Fail(const Error& error) {
   if (std::exchange(failed_, true)) return;
   ++service_->counters().failed;
-  if (!stream_) return exchange_->Reply(ErrorReply(shape_->error_style(), error));
-  exchange_->Write(shape_->Broken(error));
+  if (!stream_) return exchange_->Reply(shape_->Refusal(ApiErrorOf(error)));
+  exchange_->Write(shape_->Broken(ApiErrorOf(error)));
   exchange_->End();
 }
 
@@ -200,98 +177,56 @@ void Call::Finish() {
   }
 }
 
-HttpReply QueueFull(ErrorStyle style, std::size_t active) {
-  HttpReply reply = ErrorReply(
-      style, 503, fmt::format("{} requests are running or waiting; try again later", active));
-  reply.headers.emplace_back("Retry-After", "1");
-  return reply;
-}
-
-HttpReply TooLong(ErrorStyle style, std::size_t tokens, int context) {
-  const std::string message =
-      fmt::format("the prompt has {} tokens, the context holds {}", tokens, context);
-  HttpReply reply = ErrorReply(style, 400, message);
-  if (style == ErrorStyle::kOpenAi) {
-    reply.body = Dumped({{"error",
-                          {{"code", 400},
-                           {"message", message},
-                           {"type", "exceed_context_size_error"},
-                           {"param", nullptr},
-                           {"n_prompt_tokens", tokens},
-                           {"n_ctx", context}}}});
-  }
-  return reply;
+ApiError QueueFull(std::size_t active) {
+  return {.status = 503,
+          .message = fmt::format("{} requests are running or waiting; try again later", active),
+          .headers = {{"Retry-After", "1"}}};
 }
 
 }  // namespace
 
-HttpReply ErrorReply(ErrorStyle style, int status, std::string_view message,
-                     std::string_view param) {
-  HttpReply reply{.status = status};
-  if (style == ErrorStyle::kOpenAi) {
-    reply.body = ErrorBody(status, message, param);
-  } else if (style == ErrorStyle::kOllama) {
-    reply.body = Dumped({{"error", std::string(message)}});
-  } else {
-    std::string type(ErrorType(status));
-    if (status == 500) type = "api_error";
-    if (status == 503) type = "overloaded_error";
-    reply.body =
-        Dumped({{"type", "error"}, {"error", {{"type", type}, {"message", std::string(message)}}}});
-  }
-  return reply;
-}
-
-HttpReply ErrorReply(ErrorStyle style, const Error& error) {
-  return ErrorReply(style, StatusOf(error), error.message, FieldOfError(error));
-}
-
-std::string AnswerShape::Broken(const Error& error) {
-  return "data: " + ErrorReply(error_style(), error).body + "\n\n";
-}
-
-std::optional<HttpReply> CheckCall(Service* service, const CallRequest& request, ErrorStyle style) {
+std::optional<ApiError> CheckCall(Service* service, const TextRequest& request) {
   const int context = service->engine().context_length();
   const auto vocabulary = service->tokenizer().vocab_size();
   for (const auto& prompt : request.prompts) {
-    if (prompt.empty()) return ErrorReply(style, 400, "the prompt has no tokens");
+    if (prompt.empty()) return ApiError{.message = "the prompt has no tokens"};
     if (prompt.size() > static_cast<std::size_t>(context)) {
-      return TooLong(style, prompt.size(), context);
+      return ApiError{.message = fmt::format("the prompt has {} tokens, the context holds {}",
+                                             prompt.size(), context),
+                      .too_long = PromptTooLong{prompt.size(), context}};
     }
     const auto bad =
         std::ranges::find_if(prompt, [&](TokenId id) { return id < 0 || id >= vocabulary; });
     if (bad == prompt.end()) continue;
-    return ErrorReply(
-        style, 400,
-        fmt::format("token id {} is outside the vocabulary (0..{})", *bad, vocabulary - 1));
+    return ApiError{.message = fmt::format("token id {} is outside the vocabulary (0..{})", *bad,
+                                           vocabulary - 1)};
   }
   if (const auto checked = runtime::Sampler::Create(request.options.sampler, &service->tokenizer());
       !checked) {
-    return ErrorReply(style, checked.error());
+    return ApiErrorOf(checked.error());
   }
   return std::nullopt;
 }
 
-void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShape> shape,
+void StartCall(Service* service, TextRequest request, std::unique_ptr<AnswerShape> shape,
                std::shared_ptr<Exchange> exchange) {
-  const ErrorStyle style = shape->error_style();
-  if (auto wrong = CheckCall(service, request, style)) return exchange->Reply(*std::move(wrong));
+  if (const auto wrong = CheckCall(service, request)) {
+    return exchange->Reply(shape->Refusal(*wrong));
+  }
   // Answers that show control tokens depend on an option that no receipt holds.
   if (service->options().receipts && !request.options.render_special) request.receipt = true;
-  const std::size_t sequences = request.prompts.size() * static_cast<std::size_t>(request.choices);
+  const std::size_t sequences = request.sequences();
   if (!service->engine().Reserve(sequences)) {
     ++service->counters().refused;
-    return exchange->Reply(QueueFull(style, service->engine().active()));
+    return exchange->Reply(shape->Refusal(QueueFull(service->engine().active())));
   }
   ++service->counters().requests;
   const auto call = std::make_shared<Call>(service, std::move(shape), exchange, sequences, request);
   std::vector<runtime::Request> requests;
   for (std::size_t i = 0; i < sequences; ++i) {
     const auto choices = static_cast<std::size_t>(request.choices);
-    runtime::GenerateOptions options = request.options;
-    std::uint32_t& seed = options.sampler.seed;
-    if (seed != kDrawnSeed) seed = (seed + static_cast<std::uint32_t>(i % choices)) % kDrawnSeed;
-    requests.push_back(call->MakeRequest(i, request.prompts[i / choices], options));
+    requests.push_back(call->MakeRequest(i, request.prompts[i / choices],
+                                         request::OptionsOfChoice(request, i % choices)));
   }
   call->Begin();
   service->engine().Submit(std::move(requests));

@@ -11,12 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include "request/text_request.hpp"
 #include "runtime/engine/engine.hpp"
+#include "serve/core/api_error.hpp"
 #include "serve/core/service.hpp"
 #include "serve/http/http_server.hpp"
 
 namespace bittern::serve {
 
+using request::TextRequest;
 using runtime::TokenId;
 
 /// How a sequence ended.
@@ -31,26 +34,19 @@ struct Outcome {
 
 using TokenList = std::vector<runtime::TokenLogprobs>;
 
-/// How errors are written.
-enum class ErrorStyle { kOpenAi, kAnthropic, kOllama };
-
-[[nodiscard]] HttpReply ErrorReply(ErrorStyle style, int status, std::string_view message,
-                                   std::string_view param = {});
-/// The status that an error of the library stands for, and its text.
-[[nodiscard]] HttpReply ErrorReply(ErrorStyle style, const Error& error);
-
 /// What an API makes of the sequences of one request. `choice` counts from 0. Begin by the thread
 /// that starts the call, the rest by the engine's: never two at once.
 class AnswerShape {
  public:
   virtual ~AnswerShape() = default;
 
-  [[nodiscard]] virtual ErrorStyle error_style() const { return ErrorStyle::kOpenAi; }
+  /// An error in place of the answer.
+  [[nodiscard]] virtual HttpReply Refusal(const ApiError& error) const = 0;
   // In a stream: bytes to send; may be empty.
   [[nodiscard]] virtual std::string StreamType() const { return "text/event-stream"; }
   [[nodiscard]] virtual std::string Ping() const { return ":\n\n"; }
   [[nodiscard]] virtual std::string Begin() { return {}; }
-  /// The time so far, where CallRequest::progress asks for it: as a sequence first runs, as more of
+  /// The time so far, where the request asks for telemetry: as a sequence first runs, as more of
   /// its prompt has been read, and before each piece.
   [[nodiscard]] virtual std::string Progress(std::size_t, const runtime::SequenceTimings&) {
     return {};
@@ -61,31 +57,20 @@ class AnswerShape {
   [[nodiscard]] virtual std::string Finished(std::size_t choice, const Outcome& outcome,
                                              const TokenList& tokens) = 0;
   [[nodiscard]] virtual std::string End(std::span<const Outcome> outcomes) = 0;
-  [[nodiscard]] virtual std::string Broken(const Error& error);
+  /// An error in the middle of a stream.
+  [[nodiscard]] virtual std::string Broken(const ApiError& error) {
+    return "data: " + Refusal(error).body + "\n\n";
+  }
   /// The whole answer at once.
   [[nodiscard]] virtual std::string Whole(std::span<const Outcome> outcomes) = 0;
 };
 
-struct CallRequest {
-  std::vector<std::vector<TokenId>> prompts;
-  int choices = 1;  ///< for each prompt; choice i of a prompt draws with seed + i
-  runtime::GenerateOptions options = {};
-  bool stream = false;
-  bool receipt = false;   ///< Outcome::receipt is wanted
-  bool progress = false;  ///< AnswerShape::Progress is wanted, in a stream
-  int slot = -1;          ///< Service::SetSlotTokens
-};
-
-/// What is wrong with prompts or sampler options, if anything is.
-[[nodiscard]] std::optional<HttpReply> CheckCall(Service* service, const CallRequest& request,
-                                                 ErrorStyle style);
+/// The error of a request whose prompts or sampler options are wrong.
+[[nodiscard]] std::optional<ApiError> CheckCall(Service* service, const TextRequest& request);
 
 /// Checks the request, queues its sequences and answers through `exchange` as they go, or with an
 /// error: prompts that do not fit, a full queue.
-void StartCall(Service* service, CallRequest request, std::unique_ptr<AnswerShape> shape,
+void StartCall(Service* service, TextRequest request, std::unique_ptr<AnswerShape> shape,
                std::shared_ptr<Exchange> exchange);
-
-/// Choices and prompts of one request at most.
-inline constexpr int kMostChoices = 128;
 
 }  // namespace bittern::serve

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "serve/core/call.hpp"
 #include "serve/http/http_text.hpp"
 #include "serve/server.hpp"
 
@@ -42,23 +41,25 @@ bool Guard::Allows(std::string_view origin) const {
          std::ranges::find(origins_, origin) != origins_.end();
 }
 
-std::optional<HttpReply> Guard::CheckOrigin(const HttpRequest& request) const {
+std::optional<ApiError> Guard::CheckOrigin(const HttpRequest& request) const {
   const std::string_view host = request.Header("host"), origin = request.Header("origin");
   if (is_loopback_ && !host.empty()) {
     const std::string name = NameOf(host);
     if (!IsLoopback(name) && std::ranges::find(hosts_, name) == hosts_.end()) {
-      return ErrorReply(ErrorStyle::kOpenAi, 403,
-                        fmt::format("the server is not called \"{}\"", name), "Host");
+      return ApiError{.status = 403,
+                      .message = fmt::format("the server is not called \"{}\"", name),
+                      .param = "Host"};
     }
   }
   const bool own =
       origin == fmt::format("http://{}", host) || origin == fmt::format("https://{}", host);
   if (origin.empty() || own || Allows(origin)) return std::nullopt;
-  return ErrorReply(ErrorStyle::kOpenAi, 403,
-                    fmt::format("pages of \"{}\" may not call this server", origin), "Origin");
+  return ApiError{.status = 403,
+                  .message = fmt::format("pages of \"{}\" may not call this server", origin),
+                  .param = "Origin"};
 }
 
-std::optional<HttpReply> Guard::CheckKey(const HttpRequest& request) const {
+std::optional<ApiError> Guard::CheckKey(const HttpRequest& request) const {
   if (keys_.empty()) return std::nullopt;
   std::string_view given = request.Header("x-api-key");
   const std::string_view authorization = request.Header("authorization");
@@ -69,9 +70,8 @@ std::optional<HttpReply> Guard::CheckKey(const HttpRequest& request) const {
   bool known = false;
   for (const std::string& key : keys_) known |= SameSecret(given, key);
   if (known) return std::nullopt;
-  HttpReply reply = ErrorReply(ErrorStyle::kOpenAi, 401, "Invalid API Key");
-  reply.headers.emplace_back("WWW-Authenticate", "Bearer");
-  return reply;
+  return ApiError{
+      .status = 401, .message = "Invalid API Key", .headers = {{"WWW-Authenticate", "Bearer"}}};
 }
 
 HttpHeaders Guard::CorsHeaders(const HttpRequest& request) const {

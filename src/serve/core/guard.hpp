@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "serve/core/api_error.hpp"
 #include "serve/http/http_server.hpp"
 
 namespace bittern::serve {
@@ -19,10 +20,10 @@ class Guard {
  public:
   explicit Guard(const ServerOptions& options);
 
-  /// An answer with status 403 if the request must not be served.
-  [[nodiscard]] std::optional<HttpReply> CheckOrigin(const HttpRequest& request) const;
-  /// An answer with status 401 if keys are set and the request has none of them.
-  [[nodiscard]] std::optional<HttpReply> CheckKey(const HttpRequest& request) const;
+  /// An error with status 403 if the request must not be served.
+  [[nodiscard]] std::optional<ApiError> CheckOrigin(const HttpRequest& request) const;
+  /// An error with status 401 if keys are set and the request has none of them.
+  [[nodiscard]] std::optional<ApiError> CheckKey(const HttpRequest& request) const;
   /// What a page of an origin that may call needs.
   [[nodiscard]] HttpHeaders CorsHeaders(const HttpRequest& request) const;
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "request/text_request.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/engine/engine.hpp"
 #include "serve/core/engine_loop.hpp"
@@ -72,6 +73,13 @@ class Service {
     return chat_ ? &*chat_ : nullptr;
   }
   [[nodiscard]] const Error& why_no_chat() const noexcept { return *no_chat_; }
+  /// What requests are read for.
+  [[nodiscard]] request::Target target() const noexcept {
+    return {.model = model_.get(),
+            .chat = chat(),
+            .why_no_chat = no_chat_ ? &*no_chat_ : nullptr,
+            .num_slots = options_.engine.max_sequences};
+  }
   [[nodiscard]] EngineLoop& engine() noexcept { return *engine_; }
   [[nodiscard]] const ServiceOptions& options() const noexcept { return options_; }
   [[nodiscard]] ServiceCounters& counters() noexcept { return counters_; }
@@ -84,7 +92,7 @@ class Service {
   [[nodiscard]] const std::string& fingerprint() const noexcept { return fingerprint_; }
 
   /// The tokens of the last answer of a slot, 0 to max_sequences - 1; `slot` < 0: the next one in
-  /// turn. See api/slots.hpp.
+  /// turn. See api/llama/slots.hpp.
   void SetSlotTokens(int slot, std::vector<runtime::TokenId> tokens);
   [[nodiscard]] std::vector<runtime::TokenId> SlotTokens(int slot) const;
 

@@ -38,6 +38,8 @@ constexpr int kLingerSeconds = 5;
 constexpr auto kTick = std::chrono::milliseconds(250);
 }  // namespace
 
+class HttpConnection;
+
 struct HttpServer::Impl {
   Impl(const HttpServerOptions& made, Handler handle) : options(made), handler(std::move(handle)) {}
 
@@ -129,6 +131,50 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   Clock::time_point last_sent_ = {}, started_ = {};
   HttpHeaders headers_ = {};
   AccessRecord record_ = {};
+};
+
+/// Brings the answer of one request to the connection's thread.
+class ConnectionSink final : public AnswerSink {
+ public:
+  /// `number` tells the requests of a connection apart.
+  ConnectionSink(std::shared_ptr<HttpConnection> connection, std::uint64_t number)
+      : connection_(std::move(connection)), number_(number) {}
+
+  void Reply(HttpReply reply) override {
+    Post([reply = std::move(reply)](auto& to, auto number) { to.Reply(number, reply); });
+  }
+  void Begin(std::string content_type, std::string ping) override {
+    Post([type = std::move(content_type), ping = std::move(ping)](auto& to, auto number) {
+      to.Begin(number, type, ping);
+    });
+  }
+  void Write(std::string piece) override {
+    Post([piece = std::move(piece)](auto& to, auto number) { to.Piece(number, piece); });
+  }
+  void End() override {
+    Post([](auto& to, auto number) { to.End(number); });
+  }
+  void Abandon() override {
+    Post([](auto& to, auto number) { to.Abandon(number); });
+  }
+  void AddHeader(std::string name, std::string value) override {
+    Post([name = std::move(name), value = std::move(value)](auto& to, auto number) {
+      to.AddHeader(number, name, value);
+    });
+  }
+  void SetNote(std::string note) override {
+    Post([note = std::move(note)](auto& to, auto number) { to.SetNote(number, note); });
+  }
+
+ private:
+  template <class Task>
+  void Post(Task task) {
+    asio::post(connection_->context(),
+               [to = connection_, number = number_, task = std::move(task)] { task(*to, number); });
+  }
+
+  std::shared_ptr<HttpConnection> connection_;
+  std::uint64_t number_;
 };
 
 void HttpConnection::NewRequest() {
@@ -242,7 +288,8 @@ void HttpConnection::Dispatch() {
   record_ = {.peer = peer_, .method = request.method, .path = request.path};
   state_ = State::kAnswering;
   started_ = last_sent_ = Clock::now();
-  auto exchange = std::make_shared<Exchange>(shared_from_this(), ++number_);
+  auto exchange =
+      std::make_shared<Exchange>(std::make_unique<ConnectionSink>(shared_from_this(), ++number_));
   exchange_ = exchange;
   server_->handler(std::move(request), std::move(exchange));
 }
@@ -364,7 +411,7 @@ void HttpConnection::FinishAnswer() {
 
 void HttpConnection::Gone() {
   if (state_ == State::kAnswering) {
-    if (const auto exchange = exchange_.lock()) exchange->gone_.store(true);
+    if (const auto exchange = exchange_.lock()) exchange->SetGone();
     Record(true);
   }
   Close();
@@ -372,7 +419,7 @@ void HttpConnection::Gone() {
 
 void HttpConnection::Close() {
   if (state_ == State::kClosed) return;
-  if (const auto exchange = exchange_.lock()) exchange->gone_.store(true);
+  if (const auto exchange = exchange_.lock()) exchange->SetGone();
   state_ = State::kClosed;
   transport_->Close();
   const auto self = shared_from_this();
@@ -498,48 +545,6 @@ void HttpServer::Stop() { impl_->context.stop(); }
 int HttpServer::port() const noexcept { return impl_->port; }
 HttpStats HttpServer::stats() const noexcept {
   return {.connections = impl_->open.load(), .accepted = impl_->accepted.load()};
-}
-
-Exchange::Exchange(std::shared_ptr<HttpConnection> connection, std::uint64_t number)
-    : connection_(std::move(connection)), number_(number) {}
-
-Exchange::~Exchange() {
-  if (answered_.load()) return;
-  asio::post(connection_->context(), [to = connection_, number = number_] { to->Abandon(number); });
-}
-
-void Exchange::Reply(HttpReply reply) {
-  answered_.store(true);
-  asio::post(connection_->context(), [to = connection_, number = number_,
-                                      reply = std::move(reply)] { to->Reply(number, reply); });
-}
-
-void Exchange::Begin(std::string content_type, std::string ping) {
-  asio::post(connection_->context(),
-             [to = connection_, number = number_, type = std::move(content_type),
-              ping = std::move(ping)] { to->Begin(number, type, ping); });
-}
-
-void Exchange::Write(std::string piece) {
-  asio::post(connection_->context(), [to = connection_, number = number_,
-                                      piece = std::move(piece)] { to->Piece(number, piece); });
-}
-
-void Exchange::End() {
-  answered_.store(true);
-  asio::post(connection_->context(), [to = connection_, number = number_] { to->End(number); });
-}
-
-void Exchange::AddHeader(std::string name, std::string value) {
-  asio::post(connection_->context(),
-             [to = connection_, number = number_, name = std::move(name),
-              value = std::move(value)] { to->AddHeader(number, name, value); });
-}
-
-void Exchange::SetNote(std::string note) {
-  asio::post(connection_->context(), [to = connection_, number = number_, note = std::move(note)] {
-    to->SetNote(number, note);
-  });
 }
 
 }  // namespace bittern::serve

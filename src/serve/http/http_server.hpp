@@ -53,38 +53,65 @@ struct AccessRecord {
   std::string note = {};  ///< Exchange::SetNote
 };
 
-class HttpConnection;
+/// Takes what an Exchange is given: a connection, or a test. Any thread.
+class AnswerSink {
+ public:
+  AnswerSink() = default;
+  AnswerSink(const AnswerSink&) = delete;
+  AnswerSink& operator=(const AnswerSink&) = delete;
+  virtual ~AnswerSink() = default;
+
+  virtual void Reply(HttpReply reply) = 0;
+  virtual void Begin(std::string content_type, std::string ping) = 0;
+  virtual void Write(std::string piece) = 0;
+  virtual void End() = 0;
+  /// The exchange was destroyed without an answer.
+  virtual void Abandon() = 0;
+  virtual void AddHeader(std::string name, std::string value) = 0;
+  virtual void SetNote(std::string note) = 0;
+};
 
 /// One request and its answer: Reply once, or Begin, Write as often as needed, End. What is sent
 /// after the client went away is dropped. An exchange that is destroyed without an answer closes
 /// the connection.
 class Exchange {
  public:
-  /// Made by the connection; `number` tells its requests apart.
-  Exchange(std::shared_ptr<HttpConnection> connection, std::uint64_t number);
+  explicit Exchange(std::unique_ptr<AnswerSink> sink) : sink_(std::move(sink)) {}
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
-  ~Exchange();
+  ~Exchange() {
+    if (!answered_.load()) sink_->Abandon();
+  }
 
-  void Reply(HttpReply reply);
+  void Reply(HttpReply reply) {
+    answered_.store(true);
+    sink_->Reply(std::move(reply));
+  }
   /// Starts an answer in pieces. `ping`, if not empty, is sent after a while without a piece.
-  void Begin(std::string content_type, std::string ping);
-  void Write(std::string piece);
-  void End();
+  void Begin(std::string content_type, std::string ping) {
+    sink_->Begin(std::move(content_type), std::move(ping));
+  }
+  void Write(std::string piece) { sink_->Write(std::move(piece)); }
+  void End() {
+    answered_.store(true);
+    sink_->End();
+  }
 
   /// Before the answer begins: a header for it.
-  void AddHeader(std::string name, std::string value);
+  void AddHeader(std::string name, std::string value) {
+    sink_->AddHeader(std::move(name), std::move(value));
+  }
   /// A few words for the log.
-  void SetNote(std::string note);
+  void SetNote(std::string note) { sink_->SetNote(std::move(note)); }
   /// Held until the exchange is over and its answer made.
   void Keep(std::shared_ptr<const void> held) { held_ = std::move(held); }
   /// True once the client went away, for GenerateOptions::cancel.
   [[nodiscard]] const std::atomic<bool>& gone() const noexcept { return gone_; }
+  /// By the maker of the exchange: the client went away.
+  void SetGone() noexcept { gone_.store(true); }
 
  private:
-  friend class HttpConnection;
-  std::shared_ptr<HttpConnection> connection_;
-  std::uint64_t number_;
+  std::unique_ptr<AnswerSink> sink_;
   std::atomic<bool> gone_{false};
   std::atomic<bool> answered_{false};
   std::shared_ptr<const void> held_ = {};

@@ -7,12 +7,17 @@
 
 #include "base/hash.hpp"
 #include "model/forward/numerics.hpp"
-#include "serve/core/constraint_fields.hpp"
-#include "serve/core/field_reader.hpp"
-#include "serve/core/sampler_fields.hpp"
+#include "request/constraint_fields.hpp"
+#include "request/generate_fields.hpp"
 
 namespace bittern::serve {
 namespace {
+
+using request::FieldReader;
+using request::OptionsJson;
+using request::ParseBody;
+using request::ReadConstraintJson;
+using request::WrongField;
 
 std::string HashOf(const Json& json) {
   const std::string text = json.Dump();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "tokenizer/code_points.hpp"
+#include "tokenizer/regex/code_points.hpp"
 
 namespace bittern::tokenizer {
 

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binds tensors to layers. For each projection: find it, check its shape, open its codes, choose a
+// layout, repack. Matrices that read the same input (q, k, v; gate, up) are stacked into one. The
+// mapped pages of a tensor are let go once it is copied. Called by one thread; repacking uses the
+// pool.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+
+#include "kernels/registry.hpp"
+#include "model/load/dead_neurons.hpp"
+#include "model/load/repack.hpp"
+#include "model/load/rope_frequencies.hpp"
+#include "model/load/tensor_binder.hpp"
+#include "model/load/unused_tensors.hpp"
+#include "model/load/weight_binding.hpp"
+#include "model/weights.hpp"
+
+namespace bittern::model {
+namespace {
+
+/// A ternary projection by the name of its tensor: "blk.3.attn_q" has ".weight" and, in files of
+/// architecture bitnet, sometimes a one-element ".scale".
+struct Projection {
+  std::string name;
+  int rows;
+  bool rotated = false;  ///< q and k: their rows may be permuted (ArchitectureSpec::permuted_qk)
+  std::span<const std::uint32_t> rows_kept = {}, columns_kept = {};  ///< StackPart's
+};
+
+/// What the layers are loaded with.
+struct Loader {
+  TensorBinder& binder;
+  formats::TernaryOpener& opener;
+  const ModelConfig& config;
+  ThreadPool& pool;
+  MatrixLayout layout;  ///< kTile16 from the first matrix on that cannot be kTile48
+  bool skip_zeros;
+  HugeArena& arena;
+};
+
+Result<StackPart> OpenPart(Loader& loader, const Projection& projection, int cols) {
+  const std::string name = projection.name + ".weight";
+  const formats::Tensor* tensor = BITTERN_TRY(loader.binder.Matrix(
+      name, static_cast<std::size_t>(projection.rows), static_cast<std::size_t>(cols)));
+  static_cast<void>(loader.binder.Find(formats::TernaryOpener::ScaleTensorName(name)));
+  const bool permuted = projection.rotated && loader.config.permuted_qk;
+  auto source = BITTERN_TRY(loader.opener.Open(*tensor));
+  return StackPart{tensor, std::move(source),
+                   permuted ? static_cast<std::size_t>(loader.config.head_dim) : 0,
+                   projection.rows_kept, projection.columns_kept};
+}
+
+Result<TernaryMatrix> LoadStack(Loader& loader, MatrixLayout layout,
+                                std::initializer_list<Projection> projections, int cols) {
+  std::vector<StackPart> parts;
+  for (const Projection& projection : projections) {
+    parts.push_back(BITTERN_TRY(OpenPart(loader, projection, cols)));
+  }
+  const bool groups = loader.config.traits->grouped_activations;
+  auto stacked = StackTernary(parts, layout, groups, loader.pool, loader.arena);
+  if (!stacked && stacked.error().code == ErrorCode::kUnsupported &&
+      layout == MatrixLayout::kTile48) {
+    loader.layout = MatrixLayout::kTile16;  // scales along the rows: here and in what follows
+    stacked = StackTernary(parts, loader.layout, groups, loader.pool, loader.arena);
+  }
+  auto matrix = BITTERN_TRY(std::move(stacked));
+  for (const StackPart& part : parts) loader.binder.checkpoint().Release(*part.tensor);
+  return matrix;
+}
+
+/// gate_proj, up_proj and down_proj, each in the layout from which its zeros can be left out.
+Result<void> LoadSkipping(Loader& loader, const std::string& prefix, LayerWeights* layer) {
+  const int hidden = loader.config.hidden_size, inner = loader.config.intermediate_size;
+  Projection gate{prefix + "ffn_gate", inner}, up{prefix + "ffn_up", inner};
+  Projection down{prefix + "ffn_down", hidden};
+  const StackPart gate_part = BITTERN_TRY(OpenPart(loader, gate, hidden));
+  const auto dead = ZeroRows(gate_part.source, loader.pool);
+  std::vector<std::uint32_t> kept = KeptNeurons(dead);
+  gate.rows_kept = up.rows_kept = down.columns_kept = kept;
+  layer->gate_up_proj = BITTERN_TRY(LoadStack(loader, loader.layout, {gate}, hidden));
+  layer->up_proj = BITTERN_TRY(LoadStack(loader, MatrixLayout::kRows, {up}, hidden));
+  layer->down_proj = BITTERN_TRY(LoadStack(loader, MatrixLayout::kColumns, {down}, inner));
+  layer->neurons = std::move(kept);
+  return {};
+}
+
+/// Leaves the norm the weights of the neurons that are kept.
+void KeepNormOfNeurons(LayerWeights* layer) {
+  if (layer->neurons.empty() || layer->ffn_sub_norm.empty()) return;
+  std::vector<float> kept;
+  for (const std::uint32_t neuron : layer->neurons) kept.push_back(layer->ffn_sub_norm[neuron]);
+  layer->ffn_sub_norm = std::move(kept);
+}
+
+Result<void> LoadFeedForward(Loader& loader, const std::string& prefix, LayerWeights* layer) {
+  const int hidden = loader.config.hidden_size, inner = loader.config.intermediate_size;
+  if (loader.skip_zeros) {
+    const auto done = LoadSkipping(loader, prefix, layer);
+    // Only whole-row scales fit those layouts; what differs along a row is multiplied densely.
+    if (done && !layer->gate_up_proj.grouped()) {
+      KeepNormOfNeurons(layer);
+      return {};
+    }
+    if (!done && done.error().code != ErrorCode::kUnsupported) return done;
+    layer->up_proj = {};
+    layer->neurons.clear();
+  }
+  layer->gate_up_proj = BITTERN_TRY(LoadStack(
+      loader, loader.layout, {{prefix + "ffn_gate", inner}, {prefix + "ffn_up", inner}}, hidden));
+  layer->down_proj =
+      BITTERN_TRY(LoadStack(loader, loader.layout, {{prefix + "ffn_down", hidden}}, inner));
+  return {};
+}
+
+Result<LayerWeights> LoadLayer(Loader& loader, int index) {
+  const ModelConfig& c = loader.config;
+  const std::string prefix = fmt::format("blk.{}.", index);
+  LayerWeights layer;
+  BITTERN_TRY(CheckLayerIsThere(loader.binder.checkpoint(), c, prefix));
+  BITTERN_TRY(BindNorms(loader.binder, c, prefix, &layer));
+  layer.qkv_proj = BITTERN_TRY(LoadStack(loader, loader.layout,
+                                         {{prefix + "attn_q", c.q_size(), true},
+                                          {prefix + "attn_k", c.kv_size(), true},
+                                          {prefix + "attn_v", c.kv_size()}},
+                                         c.hidden_size));
+  layer.o_proj = BITTERN_TRY(
+      LoadStack(loader, loader.layout, {{prefix + "attn_output", c.hidden_size}}, c.q_size()));
+  BITTERN_TRY(LoadFeedForward(loader, prefix, &layer));
+  return layer;
+}
+
+bool HasGroups(const LayerWeights& layer) {
+  return layer.qkv_proj.grouped() || layer.o_proj.grouped() || layer.gate_up_proj.grouped() ||
+         layer.down_proj.grouped();
+}
+
+/// Copies a matrix into huge pages, letting each mapped chunk go once it is copied, so that the
+/// rows are never resident twice. Does nothing with one that is a copy already.
+Result<void> MoveToMemory(const formats::Checkpoint& checkpoint, ThreadPool& pool,
+                          std::string_view what, DenseMatrix* matrix) {
+  if (matrix->copy.size() != 0) return {};
+  constexpr std::size_t kChunk = std::size_t{8} << 20;
+  const std::size_t bytes = matrix->rows * matrix->row_bytes;
+  matrix->copy = BITTERN_TRY(AlignedBuffer<std::byte>::Create(bytes, what));
+  const std::byte* source = matrix->data;
+  std::byte* target = matrix->copy.data();
+  pool.Run([&](Team& team) {
+    const Range chunks = team.Share((bytes + kChunk - 1) / kChunk);
+    for (std::size_t i = chunks.begin; i < chunks.end; ++i) {
+      const std::size_t size = std::min(kChunk, bytes - i * kChunk);
+      std::memcpy(target + i * kChunk, source + i * kChunk, size);
+      checkpoint.Release({source + i * kChunk, size});
+    }
+  });
+  matrix->data = target;
+  return {};
+}
+
+/// An embedding in its place in the file, or in memory where it lies at an odd address: GGUF's
+/// alignment may be 1, and a safetensors header may have any length.
+Result<DenseMatrix> LoadDense(TensorBinder& binder, const std::string& name, const ModelConfig& c,
+                              ThreadPool& pool) {
+  DenseMatrix matrix = BITTERN_TRY(BindDense(binder, name, c));
+  const std::size_t element = matrix.format == quant::WeightFormat::kF32 ? 4 : 2;
+  if (reinterpret_cast<std::uintptr_t>(matrix.data) % element != 0) {
+    BITTERN_TRY(MoveToMemory(binder.checkpoint(), pool, TensorPrefix(name), &matrix));
+  }
+  return matrix;
+}
+
+/// Squared ReLU makes zeros; the layouts for them take the place of Tile16.
+bool SkipsZeros(const ModelConfig& c, const Weights& weights, const LoadOptions& options) {
+  if (c.activation != Activation::kRelu2 || c.traits->grouped_activations) return false;
+  if (!IsTiled(options.layout.value_or(MatrixLayout::kTile16))) return false;
+  if (options.zero_skip != SkipMode::kAuto) return options.zero_skip == SkipMode::kOn;
+  return weights.kernels->sparse_info->isa != kernels::Isa::scalar;
+}
+
+/// A head worth screening: far larger than a cache, and a kernel that is not the scalar one.
+bool IsScreened(const Weights& weights, HeadMode mode) {
+  constexpr std::size_t kLarge = std::size_t{1} << 24;  // weights
+  if (mode != HeadMode::kAuto) return mode == HeadMode::kScreened;
+  return weights.lm_head.rows * weights.lm_head.cols >= kLarge &&
+         weights.kernels->screen_info->isa != kernels::Isa::scalar;
+}
+
+/// What Weights::vlut_gain is: forced, measured, or known of kernels for one instruction set.
+double VlutGain(const kernels::Kernels& kernels, const LoadOptions& options) {
+  constexpr double kForced = 1e6;
+  if (options.batch_kernel != BatchKernel::kAuto) {
+    return options.batch_kernel == BatchKernel::kVlut ? kForced : 0;
+  }
+  if (options.vlut_gain > 0) return options.vlut_gain;
+  const bool same = kernels.vlut_info->isa == kernels.tile16_info->isa;
+  return same ? static_cast<double>(kernels.vlut().gain) : 0;
+}
+
+/// The head's coarse copy, or the head itself moved to memory of our own: a screened head is read
+/// a few rows at a time, so it may stay in the mapped file.
+Result<void> PrepareHead(const formats::Checkpoint& checkpoint, HeadMode mode, ThreadPool& pool,
+                         Weights* weights, Decisions* decisions) {
+  if (IsScreened(*weights, mode)) {
+    const DenseMatrix& head = weights->lm_head;
+    weights->screened_head =
+        BITTERN_TRY(ScreenedHead::Build(head, *weights->kernels, pool, [&](Range rows) {
+          checkpoint.Release({head.row(rows.begin), (rows.end - rows.begin) * head.row_bytes});
+        }));
+    const bool empty = weights->screened_head.empty();
+    decisions->push_back({"output head screen", empty ? "off" : "on",
+                          empty ? "a row of the head is not finite"
+                                : fmt::format("a coarse copy of {} MB; same tokens",
+                                              weights->screened_head.bytes() / 1'000'000),
+                          empty, empty ? "" : "head=exact: without"});
+    if (!empty) return {};
+  }
+  return MoveToMemory(checkpoint, pool, "the output head", &weights->lm_head);
+}
+
+/// Says how many neurons are not there.
+void ReportDeadNeurons(const Weights& weights, const ModelConfig& c, Decisions* decisions) {
+  const auto inner = static_cast<std::size_t>(c.intermediate_size);
+  std::size_t left_out = 0;
+  for (const LayerWeights& layer : weights.layers) left_out += inner - layer.num_neurons();
+  if (left_out == 0) return;
+  decisions->push_back({"dead neurons",
+                        fmt::format("{} of {} left out", left_out, inner * weights.layers.size()),
+                        "their gates have no weight other than 0", false, "zero_skip=off: kept"});
+}
+
+}  // namespace
+
+Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const ModelConfig& c,
+                              ThreadPool& pool, Decisions* decisions, const LoadOptions& options) {
+  TensorBinder binder(checkpoint);
+  Weights weights;
+  weights.kernels =
+      std::make_shared<kernels::Kernels>(BITTERN_TRY(kernels::SelectKernelsForced(options.isa)));
+  weights.vlut_gain = VlutGain(*weights.kernels, options);
+  weights.embedding = BITTERN_TRY(LoadDense(binder, "token_embd.weight", c, pool));
+  weights.final_norm =
+      BITTERN_TRY(BindNorm(binder, "output_norm.weight", static_cast<std::size_t>(c.hidden_size)));
+  const bool tied = checkpoint.Find("output.weight") == nullptr;
+  weights.lm_head =
+      BITTERN_TRY(LoadDense(binder, tied ? "token_embd.weight" : "output.weight", c, pool));
+  BITTERN_TRY(PrepareHead(checkpoint, options.head, pool, &weights, decisions));
+  decisions->push_back({"output head", tied ? "token_embd.weight" : "output.weight",
+                        tied ? "the file has no output.weight" : "in the file", false});
+  weights.inv_freq = BITTERN_TRY(RopeFrequencies(binder, c));
+  auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
+  HugeArena arena;
+  Loader loader{.binder = binder,
+                .opener = opener,
+                .config = c,
+                .pool = pool,
+                .layout = options.layout.value_or(MatrixLayout::kTile16),
+                .skip_zeros = SkipsZeros(c, weights, options),
+                .arena = arena};
+  for (int i = 0; i < c.num_layers; ++i) {
+    if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed)) {
+      return Fail(ErrorCode::kCancelled, "cancelled while loading");
+    }
+    weights.layers.push_back(BITTERN_TRY(LoadLayer(loader, i)));
+    weights.has_groups = weights.has_groups || HasGroups(weights.layers.back());
+    if (options.on_progress) {
+      options.on_progress(static_cast<double>(i + 2) / (c.num_layers + 1));
+    }
+  }
+  ReportDeadNeurons(weights, c, decisions);
+  BITTERN_TRY(ReportUnusedTensors(binder.Unused(), c, decisions));
+  return weights;
+}
+
+}  // namespace bittern::model

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user may choose about weights in memory. Nothing in here changes a bit of any result.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "model/matrix_layout.hpp"
+
+namespace bittern::model {
+
+/// How the output head is computed where only the best logits are wanted (screened_head.hpp).
+enum class HeadMode : std::uint8_t {
+  kAuto,      ///< screened where the head is large and this CPU has a kernel for it
+  kExact,     ///< every row, every time: no copy in memory
+  kScreened,  ///< always
+};
+
+/// Whether the feed-forward part of a network with squared ReLU leaves out the rows and columns
+/// that meet a zero (sparse_up.hpp, sparse_down.hpp).
+enum class SkipMode : std::uint8_t {
+  kAuto,  ///< where this CPU has a kernel for it
+  kOff,
+  kOn,
+};
+
+/// How batches of more than a few tokens multiply ternary matrices (forward/gemm.cpp).
+enum class BatchKernel : std::uint8_t {
+  kAuto,    ///< the faster of the two, by vlut_gain
+  kTile16,  ///< multiply-adds (kernels::Tile16Ops)
+  kVlut,    ///< tables across tokens (kernels::VlutOps)
+};
+
+struct LoadOptions {
+  /// Of ternary matrices: speed and memory. None: runtime::LoadedModel chooses (layout_choice.hpp),
+  /// model::Model takes kTile16.
+  std::optional<MatrixLayout> layout = {};
+  HeadMode head = HeadMode::kAuto;
+  SkipMode zero_skip = SkipMode::kAuto;
+  BatchKernel batch_kernel = BatchKernel::kAuto;
+  /// What was measured of VlutOps::gain on this machine; 0: nothing.
+  double vlut_gain = 0;
+  /// Kernels of this instruction set (kernels::SelectKernelsForced); empty: the program's choice
+  /// (kernels::ForceIsa), else the best of this CPU.
+  std::string isa = {};
+  /// Called with 0..1 while weights are prepared; may be empty.
+  std::function<void(double)> on_progress = {};
+  /// Set by any thread: loading ends with kCancelled before the next layer. May be null.
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+}  // namespace bittern::model

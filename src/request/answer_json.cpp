@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "request/answer_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/utf8.hpp"
+
+namespace bittern::request {
+namespace {
+
+constexpr float kLeastLogprob = -9999;
+
+Json LogprobJson(const runtime::TokenLogprob& token, const tokenizer::Tokenizer& tokenizer) {
+  const std::string_view bytes = tokenizer.TokenBytes(token.id, /*render_special=*/true);
+  Json numbers = Json::MakeArray();
+  for (const char c : bytes) numbers.push_back(static_cast<unsigned char>(c));
+  return {{"id", token.id},
+          {"token", bytes},
+          {"bytes", std::move(numbers)},
+          {"logprob", std::max(token.logprob, kLeastLogprob)}};
+}
+
+/// `number`: of the sequence; calls are named after it, so that the same request gives the same
+/// bytes.
+Json SequenceJson(const TextRequest& request, std::size_t number,
+                  const runtime::GenerateResult& result, const tokenizer::Tokenizer& tokenizer) {
+  const std::size_t prompt = number / static_cast<std::size_t>(request.choices);
+  Json json = {{"ids", result.ids},
+               {"text", result.text},
+               {"finish_reason", runtime::FinishReasonName(result.finish)},
+               {"prompt_tokens", request.prompts[prompt].size()},
+               {"seed", result.seed}};
+  if (request.options.logprobs >= 0) {
+    json["logprobs"]["content"] = LogprobsJson(result.logprobs, tokenizer);
+  }
+  if (request.echo) {
+    json["text"] = tokenizer.Decode(request.prompts[prompt], false) + result.text;
+  }
+  if (request.tools.form == nullptr) return json;
+  const ToolAnswerParts parts = ReadToolAnswer(request.tools, result.text);
+  json["text"] = parts.content;
+  json["tool_calls"] = Json::MakeArray();
+  for (const FoundCall& call : parts.calls) {
+    json["tool_calls"].push_back(
+        {{"id", fmt::format("call_{}_{}", number, json["tool_calls"].size())},
+         {"type", "function"},
+         {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+  }
+  return json;
+}
+
+}  // namespace
+
+Json LogprobsJson(std::span<const runtime::TokenLogprobs> tokens,
+                  const tokenizer::Tokenizer& tokenizer) {
+  Json list = Json::MakeArray();
+  for (const runtime::TokenLogprobs& token : tokens) {
+    Json one = LogprobJson(token.picked, tokenizer);
+    one["top_logprobs"] = Json::MakeArray();
+    for (const runtime::TokenLogprob& top : token.top) {
+      one["top_logprobs"].push_back(LogprobJson(top, tokenizer));
+    }
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+Json TimingsJson(const runtime::SequenceTimings& timings) {
+  const int read = std::max(0, timings.read_tokens - timings.cached_tokens);
+  const int predicted = timings.sampled_tokens;
+  const int later = std::max(0, predicted - 1);  // the first one comes with the prompt
+  const double prompt_ms = 1e3 * timings.prompt_s, predicted_ms = 1e3 * timings.predicted_s;
+  const auto rate = [](int count, double ms) { return ms > 0 ? 1e3 * count / ms : 0.0; };
+  const auto each = [](int count, double ms) { return count > 0 ? ms / count : 0.0; };
+  return {{"cache_n", timings.cached_tokens},
+          {"prompt_n", read},
+          {"prompt_ms", prompt_ms},
+          {"prompt_per_token_ms", each(read, prompt_ms)},
+          {"prompt_per_second", rate(read, prompt_ms)},
+          {"predicted_n", predicted},
+          {"predicted_ms", predicted_ms},
+          {"predicted_per_token_ms", each(later, predicted_ms)},
+          {"predicted_per_second", rate(later, predicted_ms)},
+          {"queued_ms", 1e3 * timings.queued_s}};
+}
+
+std::optional<Json> CallArguments(const FoundCall& call) {
+  auto arguments = Json::Parse(call.arguments, {.max_depth = 100});
+  return arguments ? std::optional(*std::move(arguments)) : std::nullopt;
+}
+
+Json AnswerJson(const TextRequest& request, std::span<const runtime::GenerateResult> results,
+                const tokenizer::Tokenizer& tokenizer) {
+  Json answer = SequenceJson(request, 0, results.front(), tokenizer);
+  if (results.size() == 1) return answer;
+  Json choices = Json::MakeArray({answer});
+  for (std::size_t i = 1; i < results.size(); ++i) {
+    choices.push_back(SequenceJson(request, i, results[i], tokenizer));
+  }
+  answer["choices"] = std::move(choices);
+  return answer;
+}
+
+}  // namespace bittern::request

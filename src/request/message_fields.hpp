@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversations as requests give them. All errors are kInvalidArgument and name the field. Any
+// thread.
+#pragma once
+
+#include <string>
+
+#include "request/text_request.hpp"
+
+namespace bittern::request {
+
+/// The messages of a conversation as templates expect them: contents in parts become one text,
+/// "developer" is "system".
+[[nodiscard]] Result<Json::Array> ReadMessages(const std::string& path, const Json* given);
+
+/// The text of a message: a text, nothing, or parts of which all are text.
+[[nodiscard]] Result<std::string> ReadContent(const std::string& path, const Json* content);
+
+/// A message of a conversation.
+[[nodiscard]] Json MessageOf(std::string_view role, std::string content);
+
+/// Members of a request that are for the template.
+[[nodiscard]] Result<Json::Object> ReadTemplateFields(FieldReader* fields);
+
+/// The prompt that messages are for the model; `more` are members of a request as ChatPrompt::Apply
+/// takes them. Errors: also kUnsupported (the model has no chat template).
+[[nodiscard]] Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages,
+                                                                 Json::Object more,
+                                                                 const Target& target);
+
+}  // namespace bittern::request

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prompts as requests give them. Any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "request/text_request.hpp"
+
+namespace bittern::request {
+
+/// "prompt" or "prompt_ids", one of which must be there: a text, a list of token ids (texts may
+/// stand between them), or a list of such prompts, kMostChoices at most. Texts are read with their
+/// control tokens. Errors: kInvalidArgument with the place.
+[[nodiscard]] Result<std::vector<std::vector<TokenId>>> ReadPrompts(
+    FieldReader* fields, const tokenizer::Tokenizer& tokenizer);
+
+}  // namespace bittern::request

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that a model may call: read from a request, shown to the model, and made a constraint
+// of the answer. docs/serving.md says which written form a model gets. Any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "request/field_reader.hpp"
+#include "request/text_request.hpp"
+#include "request/tool_stream.hpp"
+
+namespace bittern::request {
+
+/// What a request says of functions.
+struct ToolRequest {
+  enum class Choice { kNone, kAuto, kRequired };
+
+  Json::Array shown = {};                 ///< definitions in OpenAI's form, for the template
+  std::vector<grammar::Tool> tools = {};  ///< those that may be called
+  Choice choice = Choice::kAuto;
+  bool parallel = true;
+
+  [[nodiscard]] bool active() const noexcept { return !tools.empty() && choice != Choice::kNone; }
+};
+
+inline constexpr std::size_t kMostTools = 128;
+
+/// "tools", "tool_choice" and "parallel_tool_calls" as OpenAI has them (Ollama's tools are the
+/// same). A schema that cannot be obeyed is refused with its place.
+[[nodiscard]] Result<ToolRequest> ReadTools(FieldReader* fields);
+
+/// Adds a function, and checks its name and schema. Errors name `path`, where the request defines
+/// the function, or `schema_path`, where it has `parameters`. parameters: may be null.
+[[nodiscard]] Result<void> AddTool(const std::string& path, const std::string& schema_path,
+                                   const std::string& name, const std::string& description,
+                                   const Json* parameters, ToolRequest* request);
+
+/// Only the function `name` may be called. Error at `path`: there is none.
+[[nodiscard]] Result<void> ChooseTool(const std::string& path, const std::string& name,
+                                      ToolRequest* request);
+
+/// "tool_calls" of an assistant's message, with arguments as objects, as templates expect them.
+[[nodiscard]] Result<Json> ReadToolCalls(const std::string& path, const Json& calls);
+
+/// The prompt with what the model must know of functions, and the constraint of the answer.
+/// Messages with calls and results are written in the model's form. Errors as RenderConversation;
+/// a constraint beside functions.
+[[nodiscard]] Result<runtime::RenderedPrompt> RenderWithTools(Json::Array messages,
+                                                              Json::Object more,
+                                                              const ToolRequest& tools,
+                                                              const Target& target,
+                                                              TextRequest* request);
+
+}  // namespace bittern::request

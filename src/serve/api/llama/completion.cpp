@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/api/llama/completion.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/utf8.hpp"
+#include "serve/api/llama/status.hpp"
+#include "serve/api/openai/errors.hpp"
+#include "serve/api/shared/json_text.hpp"
+#include "serve/api/shared/telemetry.hpp"
+#include "serve/core/requests.hpp"
+#include "serve/receipt/receipt.hpp"
+
+namespace bittern::serve {
+namespace {
+
+class LlamaShape : public AnswerShape {
+ public:
+  LlamaShape(const Service& service, const TextRequest& request, bool return_tokens,
+             std::vector<std::string> only)
+      : service_(service),
+        prompts_(request.prompts),
+        options_(request.options),
+        choices_(static_cast<std::size_t>(request.choices)),
+        telemetry_(request.telemetry, request.prompts.size() * choices_),
+        return_tokens_(return_tokens),
+        only_(std::move(only)) {}
+
+  HttpReply Refusal(const ApiError& error) const override { return OpenAiError(error); }
+  std::string Progress(std::size_t choice, const runtime::SequenceTimings& so_far) override {
+    const auto progress = telemetry_.Note(choice, so_far);
+    if (!progress) return {};
+    Json event = Chunk(choice, "");
+    event["prompt_progress"] = *progress;
+    return Event(event);
+  }
+  std::string Piece(std::size_t choice, std::string_view text, const TokenList& tokens) override {
+    Json event = Chunk(choice, text);
+    AddProbabilities(tokens, &event);
+    return Event(event);
+  }
+  std::string Finished(std::size_t choice, const Outcome& outcome,
+                       const TokenList& tokens) override {
+    Json last = Result(choice, outcome);
+    last["content"] = "";
+    last.Erase("completion_probabilities");
+    if (!tokens.empty()) AddProbabilities(tokens, &last);
+    return Event(last);
+  }
+  std::string End(std::span<const Outcome>) override { return {}; }
+  std::string Whole(std::span<const Outcome> outcomes) override {
+    if (outcomes.size() == 1) return Dump(Wanted(Result(0, outcomes.front())));
+    Json all = Json::MakeArray();
+    for (std::size_t i = 0; i < outcomes.size(); ++i) all.push_back(Wanted(Result(i, outcomes[i])));
+    return Dump(all);
+  }
+
+ private:
+  [[nodiscard]] Json Chunk(std::size_t choice, std::string_view text) const {
+    Json event = {{"index", choice},
+                  {"content", std::string(text)},
+                  {"tokens", Json::MakeArray()},
+                  {"stop", false},
+                  {"id_slot", -1},
+                  {"tokens_evaluated", prompts_[choice / choices_].size()}};
+    telemetry_.AddTimings(choice, &event);
+    return event;
+  }
+  [[nodiscard]] Json Result(std::size_t choice, const Outcome& outcome) const;
+  /// The fields of response_fields ("timings/prompt_n"), each under its path; none asked for: all.
+  [[nodiscard]] Json Wanted(Json result) const {
+    if (only_.empty()) return result;
+    Json some = Json::MakeObject();
+    for (const std::string& path : only_) {
+      if (const Json* found = FindPath(result, path)) some[path] = *found;
+    }
+    return some;
+  }
+  /// The value at "name/name/...": of members only. Null where there is none.
+  static const Json* FindPath(const Json& object, std::string_view path) {
+    const std::size_t slash = path.find('/');
+    const Json* member = object.Find(path.substr(0, slash));
+    if (member == nullptr || slash == std::string_view::npos) return member;
+    return FindPath(*member, path.substr(slash + 1));
+  }
+  void AddProbabilities(const TokenList& tokens, Json* to) const {
+    if (options_.logprobs < 0) return;
+    (*to)["completion_probabilities"] = LogprobsJson(tokens, service_.tokenizer());
+  }
+
+  const Service& service_;
+  std::vector<std::vector<TokenId>> prompts_;
+  runtime::GenerateOptions options_;
+  std::size_t choices_;
+  Telemetry telemetry_;
+  bool return_tokens_;
+  std::vector<std::string> only_;
+};
+
+constexpr std::size_t kMostFields = 64;
+
+std::string_view StopType(runtime::FinishReason reason) {
+  switch (reason) {
+    case runtime::FinishReason::kEndOfText:
+      return "eos";
+    case runtime::FinishReason::kStopString:
+      return "word";
+    case runtime::FinishReason::kCancelled:
+      return "none";
+    default:
+      return "limit";
+  }
+}
+
+Json LlamaShape::Result(std::size_t choice, const Outcome& outcome) const {
+  const std::vector<TokenId>& prompt = prompts_[choice / choices_];
+  const runtime::GenerateResult& result = outcome.result;
+  runtime::GenerateOptions settings = options_;
+  settings.sampler.seed = result.seed;
+  Json json = {{"index", choice},
+               {"content", result.text},
+               {"tokens", return_tokens_ ? Json(result.ids) : Json::MakeArray()},
+               {"id_slot", -1},
+               {"stop", true},
+               {"model", service_.options().model_name},
+               {"tokens_predicted", outcome.predicted()},
+               {"tokens_evaluated", prompt.size()},
+               {"generation_settings", OptionsJson(settings)},
+               {"prompt", service_.tokenizer().Decode(prompt, true)},
+               {"has_new_line", result.text.find('\n') != std::string::npos},
+               {"truncated", result.finish == runtime::FinishReason::kContextFull},
+               {"stop_type", StopType(result.finish)},
+               {"stopping_word", result.stopping_word},
+               {"tokens_cached", prompt.size() + result.ids.size()},
+               {"timings", TimingsJson(outcome)}};
+  AddProbabilities(result.logprobs, &json);
+  if (!outcome.receipt.empty()) json["receipt"] = ReceiptJson(outcome);
+  return json;
+}
+
+/// A token's bytes: text where they are UTF-8, else a list of numbers.
+Json PieceJson(std::string_view bytes) {
+  if (ReplaceInvalidUtf8(bytes) == bytes) return std::string(bytes);
+  Json list = Json::MakeArray();
+  for (const char c : bytes) list.push_back(static_cast<unsigned char>(c));
+  return list;
+}
+
+/// Takes as long as reading the answers does.
+Result<void> VerifyAll(Service* service, const std::vector<ReadReceipt>& receipts,
+                       const std::shared_ptr<Exchange>& exchange) {
+  bool identical = true;
+  std::string what;
+  for (const ReadReceipt& receipt : receipts) {
+    const auto verdict = BITTERN_TRY(VerifyReceipt(service->shared_model(), service->model_hash(),
+                                                   receipt, service->options().engine.num_threads));
+    if (what.empty() || (identical && !verdict.identical)) what = verdict.what;
+    identical = identical && verdict.identical;
+  }
+  exchange->Reply({.body = Dump({{"identical", identical}, {"what", what}})});
+  return {};
+}
+
+}  // namespace
+
+Result<void> LlamaCompletion(Service* service, const ApiRequest& request,
+                             const std::shared_ptr<Exchange>& exchange) {
+  const Json& body = request.body;
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  TextRequest call{.prompts = {}, .options = service->options().defaults};
+  bool return_tokens = false;
+  std::vector<std::string> only;
+  BITTERN_TRY(ReadSampling(&fields, service->target(), &call));
+  BITTERN_TRY(ReadChoices(&fields, "n", &call.choices));
+  BITTERN_TRY(ReadChoices(&fields, "n_cmpl", &call.choices));
+  BITTERN_TRY(fields.Flag("stream", &call.stream));
+  BITTERN_TRY(fields.Flag("return_tokens", &return_tokens));
+  BITTERN_TRY(fields.Texts("response_fields", kMostFields, &only));
+  for (const std::string& path : only) {
+    if (path.find('~') == std::string::npos) continue;  // JSON pointers give it a meaning
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("response_fields: there is no field \"{}\"", path));
+  }
+  int probs = 0;
+  BITTERN_TRY(fields.Int("n_probs", 0, kMostLogprobs, &probs));
+  if (probs > 0) call.options.logprobs = probs;
+  call.prompts = BITTERN_TRY(ReadPrompts(&fields, service->tokenizer()));
+  BITTERN_TRY(ReadTelemetry(&fields, &call.telemetry));
+  BITTERN_TRY(fields.OnlyNeutral({"n_indent", "verbose", "post_sampling_probs"}));
+  fields.Ignore({"stream_options", "sse_ping_interval"});
+  BITTERN_TRY(fields.Finish());
+  auto shape = std::make_unique<LlamaShape>(*service, call, return_tokens, std::move(only));
+  StartCall(service, std::move(call), std::move(shape), exchange);
+  return {};
+}
+
+Result<void> Tokenize(Service* service, const ApiRequest& request,
+                      const std::shared_ptr<Exchange>& exchange) {
+  const Json& body = request.body;
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  std::string content;
+  bool add_special = false, parse_special = true, with_pieces = false;
+  BITTERN_TRY(fields.Text("content", &content));
+  BITTERN_TRY(fields.Flag("add_special", &add_special));
+  BITTERN_TRY(fields.Flag("parse_special", &parse_special));
+  BITTERN_TRY(fields.Flag("with_pieces", &with_pieces));
+  BITTERN_TRY(fields.Finish());
+  const tokenizer::Tokenizer& tokenizer = service->tokenizer();
+  Json tokens = Json::MakeArray();
+  for (const TokenId id :
+       tokenizer.Encode(content, {.add_bos = add_special, .parse_special = parse_special})) {
+    if (with_pieces) {
+      tokens.push_back({{"id", id}, {"piece", PieceJson(tokenizer.TokenBytes(id, true))}});
+    } else {
+      tokens.push_back(id);
+    }
+  }
+  exchange->Reply({.body = Dump({{"tokens", std::move(tokens)}})});
+  return {};
+}
+
+Result<void> Detokenize(Service* service, const ApiRequest& request,
+                        const std::shared_ptr<Exchange>& exchange) {
+  const Json& body = request.body;
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  const Json* tokens = fields.Take("tokens");
+  const Json::Array* list = tokens == nullptr ? nullptr : tokens->AsArray();
+  if (list == nullptr) {
+    return WrongField("tokens", "a list of token ids", tokens == nullptr ? Json() : *tokens);
+  }
+  BITTERN_TRY(fields.Finish());
+  const auto vocabulary = static_cast<std::uint64_t>(service->tokenizer().vocab_size());
+  std::vector<TokenId> ids;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const auto id = (*list)[i].AsUint();
+    if (!id || *id >= vocabulary) {
+      return WrongField(fmt::format("tokens[{}]", i),
+                        fmt::format("a token id from 0 to {}", vocabulary - 1), (*list)[i]);
+    }
+    ids.push_back(static_cast<TokenId>(*id));
+  }
+  const std::string text = ReplaceInvalidUtf8(service->tokenizer().Decode(ids, true));
+  exchange->Reply({.body = Dump({{"content", text}})});
+  return {};
+}
+
+Result<void> ApplyTemplate(Service* service, const ApiRequest& request,
+                           const std::shared_ptr<Exchange>& exchange) {
+  const Json& body = request.body;
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
+  auto messages = BITTERN_TRY(ReadMessages("messages", fields.Take("messages")));
+  auto more = BITTERN_TRY(ReadTemplateFields(&fields));
+  fields.Ignore({"model"});
+  BITTERN_TRY(fields.Finish());
+  TextRequest call;
+  const auto prompt = BITTERN_TRY(
+      RenderWithTools(std::move(messages), std::move(more), tools, service->target(), &call));
+  exchange->Reply({.body = Dump({{"prompt", prompt.text.bytes()}, {"tokens", prompt.ids}})});
+  return {};
+}
+
+Result<void> Verify(Service* service, const ApiRequest& request,
+                    const std::shared_ptr<Exchange>& exchange) {
+  const auto receipts = BITTERN_TRY(ParseReceipts(request.http.body, service->tokenizer()));
+  service->slow_worker().Post([service, exchange, receipts] {
+    if (exchange->gone().load()) return;
+    const auto done = VerifyAll(service, receipts, exchange);
+    if (!done.has_value()) exchange->Reply(OpenAiError(ApiErrorOf(done.error())));
+  });
+  return {};
+}
+
+}  // namespace bittern::serve

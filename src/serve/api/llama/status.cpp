@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/api/llama/status.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "serve/api/openai/errors.hpp"
+#include "serve/api/shared/json_text.hpp"
+#include "serve/core/requests.hpp"
+#include "serve/http/http_text.hpp"
+
+namespace bittern::serve {
+
+HttpReply Health(const QuickContext&) { return {.body = R"({"status":"ok"})"}; }
+
+HttpReply HealthOfAll(const Models&, const HttpRequest&, const HttpStats&) {
+  return {.body = R"({"status":"ok"})"};
+}
+
+HttpReply Props(const QuickContext& context) {
+  const Service& service = *context.service;
+  const tokenizer::Tokenizer& tokenizer = service.tokenizer();
+  const auto& metadata = service.model().model.checkpoint().metadata();
+  const auto name = metadata.GetString("tokenizer.chat_template");
+  const int length = service.options().engine.context_length;
+  return {
+      .body = Dump(
+          {{"default_generation_settings",
+            {{"id", 0}, {"n_ctx", length}, {"params", OptionsJson(service.options().defaults)}}},
+           {"total_slots", service.options().engine.max_sequences},
+           {"model_alias", service.options().model_name},
+           {"model_path", service.options().model_path},
+           {"modalities", {{"vision", false}, {"audio", false}}},
+           {"chat_template", name.has_value() && *name ? std::string(**name) : std::string()},
+           {"bos_token", std::string(tokenizer.TokenBytes(tokenizer.bos_id(), true))},
+           {"eos_token", std::string(tokenizer.TokenBytes(tokenizer.eos_id(), true))},
+           {"build_info", "bittern " + service.options().version},
+           {"is_sleeping", false}})};
+}
+
+HttpReply Slots(const QuickContext& context) {
+  if (!context.slots) {
+    return OpenAiError(
+        {.status = 501, .message = "slots are not shown: the server was told not to"});
+  }
+  Service* const service = context.service;
+  const auto fail = QueryValue(context.request.query, "fail_on_no_slot");
+  const auto active = service->active();
+  const auto slots = static_cast<std::size_t>(service->options().engine.max_sequences);
+  if (fail && *fail != "0" && active.size() >= slots) {
+    return OpenAiError({.status = 503, .message = "no slot is free"});
+  }
+  Json list = Json::MakeArray();
+  for (std::size_t i = 0; i < slots; ++i) {
+    Json slot = {{"id", i},
+                 {"n_ctx", service->options().engine.context_length},
+                 {"is_processing", i < active.size()}};
+    if (i < active.size()) {
+      slot["id_task"] = active[i]->id;
+      slot["n_prompt_tokens"] = active[i]->prompt_tokens;
+      slot["n_pieces"] = active[i]->pieces.load();
+    }
+    list.push_back(std::move(slot));
+  }
+  return {.body = Dump(list)};
+}
+
+HttpReply Metrics(const QuickContext& context) {
+  if (!context.metrics) {
+    return OpenAiError(
+        {.status = 501, .message = "metrics are off: the server was started without them"});
+  }
+  Service* const service = context.service;
+  const ServiceCounters& counters = service->counters();
+  const runtime::EngineStats engine = service->engine().stats();
+  std::string text;
+  const auto add = [&](const char* name, const char* type, const char* help, auto value) {
+    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
+  };
+  const auto seconds = [](const std::atomic<std::uint64_t>& us) {
+    return static_cast<double>(us.load()) / 1e6;
+  };
+  const auto rate = [&](const std::atomic<std::uint64_t>& count, double time) {
+    return time > 0 ? static_cast<double>(count.load()) / time : 0.0;
+  };
+  const double prompt_s = seconds(counters.prompt_us), predicted_s = seconds(counters.predicted_us);
+  const std::uint64_t active = service->engine().active();
+  add("llamacpp:prompt_tokens_total", "counter", "Prompt tokens computed.",
+      counters.prompt_tokens.load());
+  add("llamacpp:prompt_tokens_cached_total", "counter", "Prompt tokens found in the prefix cache.",
+      counters.cached_tokens.load());
+  add("llamacpp:prompt_seconds_total", "counter", "Seconds spent with prompts.", prompt_s);
+  add("llamacpp:tokens_predicted_total", "counter", "Tokens generated.",
+      counters.predicted_tokens.load());
+  add("llamacpp:tokens_predicted_seconds_total", "counter", "Seconds spent generating.",
+      predicted_s);
+  add("llamacpp:n_decode_total", "counter", "Forward passes.", engine.steps);
+  add("llamacpp:n_tokens_max", "counter", "Most tokens of one sequence.",
+      counters.most_tokens.load());
+  add("llamacpp:prompt_tokens_seconds", "gauge", "Prompt tokens a second of a sequence.",
+      rate(counters.prompt_tokens, prompt_s));
+  add("llamacpp:predicted_tokens_seconds", "gauge", "Generated tokens a second of a sequence.",
+      rate(counters.predicted_tokens, predicted_s));
+  add("llamacpp:requests_processing", "gauge", "Sequences that run.", engine.running);
+  add("llamacpp:requests_deferred", "gauge", "Sequences that wait.",
+      active - std::min<std::uint64_t>(active, engine.running));
+  add("bittern_requests_total", "counter", "Requests taken.", counters.requests.load());
+  add("bittern_requests_refused_total", "counter", "Requests refused: the queue was full.",
+      counters.refused.load());
+  add("bittern_requests_cancelled_total", "counter", "Requests whose client went away.",
+      counters.cancelled.load());
+  add("bittern_requests_failed_total", "counter", "Requests that ended with an error.",
+      counters.failed.load());
+  add("bittern_queue_seconds_total", "counter", "Seconds that sequences waited.",
+      seconds(counters.queued_us));
+  add("bittern_rows_total", "counter", "Tokens run in forward passes.", engine.rows);
+  add("bittern_preemptions_total", "counter", "Sequences that gave their pages to older ones.",
+      engine.preemptions);
+  add("bittern_kv_pages", "gauge", "Pages of keys and values.", engine.pages);
+  add("bittern_kv_pages_free", "gauge", "Pages that are free.", engine.free_pages);
+  add("bittern_prefix_cache_bytes", "gauge", "Memory of the prefix cache.",
+      engine.prefix_cache.bytes);
+  add("bittern_connections", "gauge", "Connections that are open.", context.http.connections);
+  add("bittern_connections_total", "counter", "Connections accepted.", context.http.accepted);
+  return {.content_type = "text/plain; version=0.0.4",
+          .body = text,
+          .headers = {{"Process-Start-Time-Unix", std::to_string(service->started())}}};
+}
+
+HttpReply PropsOfAll(const Models& models, const HttpRequest&, const HttpStats&) {
+  return {.body = Dump({{"role", "router"},
+                        {"max_instances", models.options().most_loaded},
+                        {"models_autoload", models.options().autoload},
+                        {"build_info", "bittern"}})};
+}
+
+HttpReply MetricsOfAll(const Models& models, const HttpRequest&, const HttpStats& http) {
+  std::uint64_t loaded = 0, bytes = 0;
+  for (const ModelStatus& model : models.status()) {
+    if (model.state != ModelState::kLoaded) continue;
+    ++loaded;
+    bytes += model.bytes;
+  }
+  std::string text;
+  const auto add = [&](const char* name, const char* type, const char* help, std::uint64_t value) {
+    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
+  };
+  add("bittern_models_loaded", "gauge", "Models that are loaded.", loaded);
+  add("bittern_models_bytes", "gauge", "Memory set aside for them.", bytes);
+  add("bittern_model_loads_total", "counter", "Models loaded since the start.", models.loads());
+  add("bittern_connections", "gauge", "Connections that are open.", http.connections);
+  add("bittern_connections_total", "counter", "Connections accepted.", http.accepted);
+  return {.content_type = "text/plain; version=0.0.4", .body = text};
+}
+
+}  // namespace bittern::serve

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/api/ollama/ollama.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <limits>
+#include <optional>
+
+#include "grammar/notation/json_text.hpp"
+#include "serve/api/ollama/errors.hpp"
+#include "serve/api/shared/json_text.hpp"
+#include "serve/core/requests.hpp"
+
+namespace bittern::serve {
+namespace {
+
+/// The version whose requests are answered: clients look at it to know what they may ask.
+constexpr const char* kOllamaVersion = "0.18.3";
+
+std::string TimeText(std::time_t time) {
+  std::tm parts = {};
+  char text[32] = {};
+  if (gmtime_r(&time, &parts) == nullptr) return "1970-01-01T00:00:00Z";
+  return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+std::int64_t Nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
+
+Json Details(const Service& service) {
+  const auto name = service.model().model.checkpoint().metadata().GetString("general.architecture");
+  const std::string family = name.has_value() && *name ? std::string(**name) : "unknown";
+  return {{"parent_model", ""},   {"format", "gguf"},     {"family", family},
+          {"families", {family}}, {"parameter_size", ""}, {"quantization_level", "ternary"}};
+}
+
+Json ModelEntry(const Service& service) {
+  const std::string& name = service.options().model_name;
+  return {{"name", name},
+          {"model", name},
+          {"modified_at", TimeText(service.started())},
+          {"size", 0},
+          {"digest", service.model_hash()},
+          {"details", Details(service)}};
+}
+
+class OllamaShape : public AnswerShape {
+ public:
+  OllamaShape(const Service& service, bool chat, const ToolReading& tools = {})
+      : model_(service.options().model_name), chat_(chat), reading_(tools), stream_(tools) {}
+
+  HttpReply Refusal(const ApiError& error) const override { return OllamaError(error); }
+  std::string StreamType() const override { return "application/x-ndjson"; }
+  std::string Ping() const override { return {}; }
+  std::string Piece(std::size_t, std::string_view text, const TokenList&) override {
+    return Lines(stream_.Feed(text));
+  }
+  std::string Finished(std::size_t, const Outcome& outcome, const TokenList&) override {
+    return Lines(stream_.Finish()) + Dump(Last("", outcome)) + "\n";
+  }
+  std::string End(std::span<const Outcome>) override { return {}; }
+  std::string Broken(const ApiError& error) override { return OllamaError(error).body + "\n"; }
+  std::string Whole(std::span<const Outcome> outcomes) override {
+    const ToolAnswerParts parts = ReadToolAnswer(reading_, outcomes.front().result.text);
+    Json line = Last(parts.content, outcomes.front());
+    for (const FoundCall& call : parts.calls) {
+      if (auto json = CallJson(call)) line["message"]["tool_calls"].push_back(*std::move(json));
+    }
+    return Dump(line);
+  }
+  /// The answer to a request that only wants the model to be there.
+  [[nodiscard]] std::string Loaded() const {
+    Json line = Line("", true);
+    line["done_reason"] = "load";
+    return Dump(line);
+  }
+
+ private:
+  /// Nothing where a call was cut.
+  static std::optional<Json> CallJson(const FoundCall& call) {
+    auto arguments = CallArguments(call);
+    if (!arguments) return std::nullopt;
+    Json json;
+    json["function"]["name"] = call.name;
+    json["function"]["arguments"] = *std::move(arguments);
+    return json;
+  }
+  /// A line for each piece of text, and for each call that is whole.
+  std::string Lines(const std::vector<ToolEvent>& events) {
+    std::string lines;
+    for (const ToolEvent& event : events) {
+      if (event.kind == ToolEvent::Kind::kContent) lines += Dump(Line(event.text, false)) + "\n";
+      if (event.kind == ToolEvent::Kind::kStart) call_ = {event.text, {}};
+      if (event.kind == ToolEvent::Kind::kArguments) call_.arguments += event.text;
+      if (event.kind != ToolEvent::Kind::kEnd) continue;
+      Json line = Line("", false);
+      if (auto json = CallJson(call_))
+        line["message"]["tool_calls"] = Json::MakeArray({*std::move(json)});
+      lines += Dump(line) + "\n";
+    }
+    return lines;
+  }
+  [[nodiscard]] Json Line(std::string text, bool done) const {
+    Json line = {{"model", model_}, {"created_at", TimeText(std::time(nullptr))}};
+    if (chat_) {
+      line["message"] = {{"role", "assistant"}, {"content", std::move(text)}};
+    } else {
+      line["response"] = std::move(text);
+    }
+    line["done"] = done;
+    return line;
+  }
+  [[nodiscard]] Json Last(std::string text, const Outcome& outcome) const {
+    const runtime::SequenceTimings& timings = outcome.timings;
+    Json line = Line(std::move(text), true);
+    line["done_reason"] = std::string(OpenAiFinish(outcome.result.finish));
+    line["total_duration"] = Nanoseconds(timings.queued_s + timings.prompt_s + timings.predicted_s);
+    line["load_duration"] = 0;
+    line["prompt_eval_count"] = timings.prompt_tokens;
+    line["prompt_eval_duration"] = Nanoseconds(timings.prompt_s);
+    line["eval_count"] = outcome.predicted();
+    line["eval_duration"] = Nanoseconds(timings.predicted_s);
+    if (!outcome.receipt.empty()) line["receipt"] = ReceiptJson(outcome);
+    return line;
+  }
+
+  std::string model_;
+  bool chat_;
+  ToolReading reading_;
+  ToolStream stream_;
+  FoundCall call_ = {};  // that is being read
+};
+
+Result<void> ReadOllamaOptions(FieldReader* fields, const Service& service, TextRequest* call) {
+  const Json* given = fields->Take("options");
+  if (given == nullptr) return {};
+  auto options = BITTERN_TRY(FieldReader::Open(*given, "options"));
+  int predict = call->options.max_tokens;
+  BITTERN_TRY(options.Int("num_predict", -2, std::numeric_limits<int>::max(), &predict));
+  BITTERN_TRY(ReadOptions(&options, service.tokenizer(), &call->options));
+  if (options.Has("num_predict")) call->options.max_tokens = std::max(predict, -1);
+  // Where and how fast it runs is the server's choice; prompts are never cut to num_ctx.
+  options.Ignore({"num_keep", "num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap",
+                  "use_mlock", "num_thread", "numa", "low_vram", "f16_kv", "vocab_only",
+                  "penalize_newline"});
+  return options.Finish();
+}
+
+/// "json" or a schema; "" is no format.
+Result<void> ReadOllamaFormat(FieldReader* fields, const Service& service,
+                              OptionalConstraint* constraint) {
+  const Json* format = fields->Take("format");
+  if (format == nullptr) return {};
+  const std::string* name = format->AsString();
+  if (name != nullptr && name->empty()) return {};
+  if (name != nullptr && *name != "json") {
+    return WrongField("format", "\"json\" or a JSON schema", *format);
+  }
+  using grammar::ConstraintKind;
+  if (name != nullptr) {
+    *constraint = {ConstraintKind::kJsonObject};
+  } else {
+    *constraint = {ConstraintKind::kJsonSchema, grammar::JsonText(*format)};
+  }
+  return CheckConstraint("format", service.model(), **constraint);
+}
+
+/// Fields of chat and generate.
+Result<TextRequest> ReadOllama(FieldReader* fields, const Service& service) {
+  TextRequest call;
+  call.options = service.options().defaults;
+  call.stream = true;
+  BITTERN_TRY(fields->Flag("stream", &call.stream));
+  BITTERN_TRY(fields->Flag("receipt", &call.receipt));
+  BITTERN_TRY(ReadOllamaOptions(fields, service, &call));
+  BITTERN_TRY(ReadOllamaFormat(fields, service, &call.options.constraint));
+  BITTERN_TRY(fields->OnlyNeutral(
+      {"think", "logprobs", "top_logprobs", "images", "suffix", "template", "context"}));
+  fields->Ignore({"model", "keep_alive", "truncate", "shift"});
+  return call;
+}
+
+HttpReply OllamaList(const Models& models, bool only_loaded) {
+  Json list = Json::MakeArray();
+  for (const ModelStatus& model : models.status()) {
+    if (only_loaded && model.state != ModelState::kLoaded) continue;
+    list.push_back({{"name", model.name},
+                    {"model", model.name},
+                    {"size", model.bytes},
+                    {"details", {{"format", "gguf"}}}});
+  }
+  return {.body = Dump({{"models", std::move(list)}})};
+}
+
+}  // namespace
+
+HttpReply OllamaVersion(const QuickContext&) {
+  return {.body = Dump({{"version", kOllamaVersion}})};
+}
+
+HttpReply OllamaVersionOfAll(const Models&, const HttpRequest&, const HttpStats&) {
+  return {.body = Dump({{"version", kOllamaVersion}})};
+}
+
+HttpReply OllamaTagsOfAll(const Models& models, const HttpRequest&, const HttpStats&) {
+  return OllamaList(models, false);
+}
+
+HttpReply OllamaRunningOfAll(const Models& models, const HttpRequest&, const HttpStats&) {
+  return OllamaList(models, true);
+}
+
+HttpReply OllamaTags(const QuickContext& context) {
+  return {.body = Dump({{"models", Json::MakeArray({ModelEntry(*context.service)})}})};
+}
+
+HttpReply OllamaRunning(const QuickContext& context) {
+  Json entry = ModelEntry(*context.service);
+  entry["expires_at"] = "9999-12-31T23:59:59Z";
+  entry["size_vram"] = 0;
+  entry["context_length"] = context.service->options().engine.context_length;
+  return {.body = Dump({{"models", Json::MakeArray({std::move(entry)})}})};
+}
+
+Result<void> OllamaShow(Service* service, const ApiRequest&,
+                        const std::shared_ptr<Exchange>& exchange) {
+  const auto& metadata = service->model().model.checkpoint().metadata();
+  const model::ModelConfig& config = service->model().model.config();
+  const Json details = Details(*service);
+  const auto family = details["family"].text();
+  const auto written = metadata.GetString("tokenizer.chat_template");
+  exchange->Reply(
+      {.body = Dump({{"license", ""},
+                     {"modelfile", ""},
+                     {"parameters", ""},
+                     {"template", written.has_value() && *written ? std::string(**written) : ""},
+                     {"details", details},
+                     {"model_info",
+                      {{"general.architecture", family},
+                       {family + ".context_length", config.context_length},
+                       {family + ".vocab_size", config.vocab_size}}},
+                     {"capabilities", {"completion", "tools"}},
+                     {"modified_at", TimeText(service->started())}})});
+  return {};
+}
+
+Result<void> OllamaChat(Service* service, const ApiRequest& request,
+                        const std::shared_ptr<Exchange>& exchange) {
+  const Json& body = request.body;
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  TextRequest call = BITTERN_TRY(ReadOllama(&fields, *service));
+  const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
+  const Json* given = fields.Take("messages");
+  const bool empty = given == nullptr || (given->AsArray() && given->AsArray()->empty());
+  BITTERN_TRY(fields.Finish());
+  if (empty) {
+    exchange->Reply({.body = OllamaShape(*service, true).Loaded()});
+    return {};
+  }
+  auto messages = BITTERN_TRY(ReadMessages("messages", given));
+  auto prompt =
+      BITTERN_TRY(RenderWithTools(std::move(messages), {}, tools, service->target(), &call));
+  call.prompts.push_back(std::move(prompt.ids));
+  auto shape = std::make_unique<OllamaShape>(*service, true, call.tools);
+  StartCall(service, std::move(call), std::move(shape), exchange);
+  return {};
+}
+
+Result<void> OllamaGenerate(Service* service, const ApiRequest& request,
+                            const std::shared_ptr<Exchange>& exchange) {
+  const Json& body = request.body;
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  TextRequest call = BITTERN_TRY(ReadOllama(&fields, *service));
+  auto shape = std::make_unique<OllamaShape>(*service, false);
+  std::string prompt, system;
+  bool raw = false;
+  BITTERN_TRY(fields.Text("prompt", &prompt));
+  BITTERN_TRY(fields.Text("system", &system));
+  BITTERN_TRY(fields.Flag("raw", &raw));
+  BITTERN_TRY(fields.Finish());
+  if (prompt.empty()) {
+    exchange->Reply({.body = shape->Loaded()});
+    return {};
+  }
+  if (raw || service->chat() == nullptr) {
+    if (!system.empty()) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "system: the prompt is taken as it is; leave it out");
+    }
+    call.prompts.push_back(service->tokenizer().Encode(prompt, {.parse_special = true}));
+  } else {
+    Json::Array messages;
+    if (!system.empty()) messages.push_back(MessageOf("system", system));
+    messages.push_back(MessageOf("user", prompt));
+    auto rendered = BITTERN_TRY(RenderConversation(std::move(messages), {}, service->target()));
+    call.prompts.push_back(std::move(rendered.ids));
+  }
+  StartCall(service, std::move(call), std::move(shape), exchange);
+  return {};
+}
+
+Result<void> OllamaEmbed(Service*, const ApiRequest&, const std::shared_ptr<Exchange>&) {
+  return Fail(ErrorCode::kUnsupported, "this model makes text, no embeddings");
+}
+
+}  // namespace bittern::serve

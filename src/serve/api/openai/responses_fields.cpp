@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/api/openai/responses_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+
+#include "grammar/notation/json_text.hpp"
+#include "serve/core/requests.hpp"
+
+namespace bittern::serve {
+namespace {
+
+Json Repeated(const Json* value, Json otherwise) {
+  return value == nullptr ? std::move(otherwise) : *value;
+}
+
+/// A call that the model made earlier, as an assistant's message; calls in a row share one.
+Result<void> AddCall(FieldReader* item, Json::Array* messages) {
+  std::string id, name, arguments;
+  BITTERN_TRY(item->Text("call_id", &id));
+  BITTERN_TRY(item->Text("name", &name));
+  BITTERN_TRY(item->Text("arguments", &arguments));
+  item->Ignore({"id", "status"});
+  Json::Object function = {{"name", Json(name)}, {"arguments", Json(arguments)}};
+  Json::Object call = {{"id", Json(id)}, {"function", Json(std::move(function))}};
+  Json::Array calls;
+  if (!messages->empty()) {
+    const Json* before = messages->back().Find("tool_calls");
+    if (before != nullptr) {
+      calls = *before->AsArray();
+      messages->pop_back();
+    }
+  }
+  calls.push_back(Json(std::move(call)));
+  Json::Object message = {
+      {"role", Json("assistant")}, {"content", Json("")}, {"tool_calls", Json(std::move(calls))}};
+  messages->push_back(Json(std::move(message)));
+  return {};
+}
+
+Result<void> AddOutput(FieldReader* item, Json::Array* messages) {
+  std::string id;
+  BITTERN_TRY(item->Text("call_id", &id));
+  std::string text = BITTERN_TRY(ReadContent(item->PathOf("output"), item->Take("output")));
+  item->Ignore({"id", "status"});
+  Json::Object message = {
+      {"role", Json("tool")}, {"content", Json(std::move(text))}, {"tool_call_id", Json(id)}};
+  messages->push_back(Json(std::move(message)));
+  return {};
+}
+
+Result<void> AddItem(const std::string& path, const Json& given, Json::Array* messages) {
+  auto item = BITTERN_TRY(FieldReader::Open(given, path));
+  std::string type = "message";
+  BITTERN_TRY(item.Text("type", &type));
+  if (type == "function_call") {
+    BITTERN_TRY(AddCall(&item, messages));
+  } else if (type == "function_call_output") {
+    BITTERN_TRY(AddOutput(&item, messages));
+  } else if (type == "message") {
+    Json::Object message;
+    for (const char* const key : {"role", "content"}) {
+      if (const Json* value = item.Take(key)) message.push_back({key, *value});
+    }
+    item.Ignore({"id", "status", "phase"});
+    messages->push_back(Json(std::move(message)));
+  } else {
+    return WrongField(item.PathOf("type"), "message, function_call or function_call_output",
+                      Json(type));
+  }
+  return item.Finish();
+}
+
+/// "instructions" and "input".
+Result<Json::Array> ReadInput(FieldReader* fields) {
+  Json::Array messages;
+  std::string instructions;
+  BITTERN_TRY(fields->Text("instructions", &instructions));
+  if (!instructions.empty()) messages.push_back(MessageOf("system", instructions));
+  const Json* input = fields->Take("input");
+  if (input != nullptr && input->AsString() != nullptr) {
+    messages.push_back(MessageOf("user", *input->AsString()));
+    return messages;
+  }
+  if (input == nullptr || input->AsArray() == nullptr || input->AsArray()->empty()) {
+    return WrongField("input", "a text or a list of items", input ? *input : Json());
+  }
+  const Json::Array& items = *input->AsArray();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    BITTERN_TRY(AddItem(fmt::format("input[{}]", i), items[i], &messages));
+  }
+  const Json list(Json::Value(std::move(messages)));
+  return ReadMessages("input", &list);
+}
+
+Result<void> ReadTextField(FieldReader* fields, const Service& service, ResponsesRequest* request) {
+  const Json* given = fields->Take("text");
+  request->told["text"] = Repeated(given, {{"format", {{"type", "text"}}}});
+  if (given == nullptr) return {};
+  auto text = BITTERN_TRY(FieldReader::Open(*given, "text"));
+  text.Ignore({"verbosity"});
+  const Json* format = text.Take("format");
+  BITTERN_TRY(text.Finish());
+  if (format == nullptr) return {};
+  OptionalConstraint& constraint = request->call.options.constraint;
+  constraint = BITTERN_TRY(ReadFormat("text.format", *format, false));
+  if (!constraint) return {};
+  return CheckConstraint("text.format", service.model(), *constraint);
+}
+
+/// What needs a memory of earlier answers, or cuts in silence.
+Result<void> ReadUnstored(FieldReader* fields) {
+  for (const char* const key : {"previous_response_id", "conversation"}) {
+    if (fields->Take(key) == nullptr) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: answers are not stored here; send the whole conversation as "
+                            "\"input\"",
+                            key));
+  }
+  std::string truncation = "disabled";
+  BITTERN_TRY(fields->Text("truncation", &truncation));
+  if (truncation != "disabled") {
+    return WrongField("truncation", "\"disabled\" (nothing is cut)", Json(truncation));
+  }
+  return fields->OnlyNeutral({"background", "prompt", "max_tool_calls"});
+}
+
+}  // namespace
+
+Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body) {
+  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  ResponsesRequest request;
+  TextRequest& call = request.call;
+  call.options = service.options().defaults;
+  BITTERN_TRY(ReadUnstored(&fields));
+  for (const char* const key :
+       {"instructions", "max_output_tokens", "temperature", "top_p", "metadata", "user"}) {
+    const Json* value = fields.Take(key);
+    request.told[key] =
+        Repeated(value, key == std::string_view("metadata") ? Json::MakeObject() : Json());
+  }
+  request.told["tools"] = Repeated(fields.Take("tools"), Json::MakeArray());
+  request.told["tool_choice"] = Repeated(fields.Take("tool_choice"), "auto");
+  request.told["parallel_tool_calls"] = Repeated(fields.Take("parallel_tool_calls"), true);
+  BITTERN_TRY(ReadSampling(&fields, service.target(), &call));
+  BITTERN_TRY(fields.Int("max_output_tokens", 1, std::numeric_limits<int>::max(),
+                         &call.options.max_tokens));
+  BITTERN_TRY(fields.Flag("stream", &call.stream));
+  BITTERN_TRY(ReadTelemetry(&fields, &call.telemetry));
+  int top = -1;
+  BITTERN_TRY(fields.Int("top_logprobs", 0, kMostLogprobs, &top));
+  if (top > 0) call.options.logprobs = top;
+  BITTERN_TRY(ReadTextField(&fields, service, &request));
+  const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
+  auto messages = BITTERN_TRY(ReadInput(&fields));
+  auto more = BITTERN_TRY(ReadTemplateFields(&fields));
+  auto prompt = BITTERN_TRY(
+      RenderWithTools(std::move(messages), std::move(more), tools, service.target(), &call));
+  call.prompts.push_back(std::move(prompt.ids));
+  fields.Ignore({"include", "reasoning", "stream_options"});
+  BITTERN_TRY(fields.Finish());
+  return request;
+}
+
+}  // namespace bittern::serve

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/core/api_error.hpp"
+
+#include "request/field_reader.hpp"
+#include "serve/http/http_text.hpp"
+
+namespace bittern::serve {
+namespace {
+
+int StatusOf(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kContextFull:
+      return 400;
+    case ErrorCode::kUnsupported:
+      return 501;
+    case ErrorCode::kNotFound:
+      return 404;
+    case ErrorCode::kOutOfMemory:
+    case ErrorCode::kCancelled:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+}  // namespace
+
+ApiError ApiErrorOf(const Error& error) {
+  return {.status = StatusOf(error.code),
+          .message = error.message,
+          .param = request::FieldOfError(error)};
+}
+
+HttpReply PlainErrorReply(const ApiError& error) {
+  return {.status = error.status,
+          .body = ErrorBody(error.status, error.message, error.param),
+          .headers = error.headers};
+}
+
+}  // namespace bittern::serve

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A door of the server: method, path, and what answers. Each API has a table of them; the router
+// (router.hpp) has them all.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "base/json/json.hpp"
+#include "serve/core/api_error.hpp"
+#include "serve/core/models.hpp"
+#include "serve/core/service.hpp"
+#include "serve/http/http_server.hpp"
+
+namespace bittern::serve {
+
+/// A request whose body was read once.
+struct ApiRequest {
+  HttpRequest http;
+  Json body = {};  ///< of a POST; null at endpoints that read `http.body` themselves
+};
+
+/// For endpoints that answer at once.
+struct QuickContext {
+  Service* service;
+  const HttpRequest& request;
+  HttpStats http;
+  bool metrics, slots;  ///< whether they are shown
+};
+
+/// One of `page`, `quick`, `run` and `command` is set.
+struct Endpoint {
+  std::string_view method, path;  ///< a path that ends with "/*" takes one more part
+  bool is_public = false;         ///< needs no key
+  bool raw_body = false;          ///< reads its body itself
+  /// Answers without a model, too.
+  HttpReply (*page)() = nullptr;
+  /// Answers at once, by the thread of the sockets.
+  HttpReply (*quick)(const QuickContext&) = nullptr;
+  /// Of several models: answers about all of them, where a request names none with ?model=.
+  HttpReply (*all)(const Models&, const HttpRequest&, const HttpStats&) = nullptr;
+  bool needs_no_name = false;  ///< `all` answers whatever model is named
+  /// Answers by the worker's thread; an error becomes the answer.
+  Result<void> (*run)(Service*, const ApiRequest&, const std::shared_ptr<Exchange>&) = nullptr;
+  /// Is there only where several models are served; `name` is one of them, if it is known.
+  Result<void> (*command)(Models*, const std::string& name,
+                          const std::shared_ptr<Exchange>&) = nullptr;
+  ErrorShape error = nullptr;  ///< of its API
+};
+
+}  // namespace bittern::serve

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/router.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "serve/api/anthropic/endpoints.hpp"
+#include "serve/api/llama/endpoints.hpp"
+#include "serve/api/ollama/endpoints.hpp"
+#include "serve/api/openai/endpoints.hpp"
+#include "serve/http/http_text.hpp"
+
+namespace bittern::serve {
+namespace {
+
+using EndpointTable = std::span<const Endpoint> (*)() noexcept;
+
+/// Every API of the server. A new one is a folder below api/ and a line here.
+constexpr EndpointTable kTables[] = {LlamaEndpoints, OpenAiEndpoints, AnthropicEndpoints,
+                                     OllamaEndpoints};
+
+constexpr std::string_view kLatest = ":latest";  // Ollama's clients put it behind a name
+
+/// A pattern that ends with "/*" stands for one more part of a path.
+bool Fits(std::string_view pattern, std::string_view path) {
+  if (!pattern.ends_with("/*")) return pattern == path;
+  const std::string_view front = pattern.substr(0, pattern.size() - 1);
+  return path.size() > front.size() && path.starts_with(front) &&
+         path.find('/', front.size()) == std::string_view::npos;
+}
+
+}  // namespace
+
+EndpointMatch FindEndpoint(const HttpRequest& request, bool many) {
+  EndpointMatch match;
+  for (const EndpointTable table : kTables) {
+    for (const Endpoint& endpoint : table()) {
+      if (!Fits(endpoint.path, request.path) || (endpoint.command != nullptr && !many)) continue;
+      const bool head = request.method == "HEAD" && endpoint.method == "GET";
+      if (endpoint.method == request.method || head) return {.endpoint = &endpoint};
+      match.allowed += (match.allowed.empty() ? "" : ", ") + std::string(endpoint.method);
+    }
+  }
+  return match;
+}
+
+HttpReply NoEndpointReply(const HttpRequest& request, const EndpointMatch& match) {
+  if (match.allowed.empty()) {
+    return PlainErrorReply(
+        {.status = 404, .message = fmt::format("there is nothing at {}", request.path)});
+  }
+  return PlainErrorReply(
+      {.status = 405,
+       .message = fmt::format("{} takes {}, not {}", request.path, match.allowed, request.method),
+       .headers = {{"Allow", match.allowed}}});
+}
+
+Result<std::string> ModelOfRequest(const Models& models, const ApiRequest& request) {
+  std::string name = QueryValue(request.http.query, "model").value_or("");
+  for (const char* const key : {"model", "name"}) {
+    if (name.empty()) name = request.body[key].text();
+  }
+  const std::vector<ModelStatus> all = models.status();
+  if (all.size() == 1) return all.front().name;
+  const auto known = [&](std::string_view wanted) {
+    return std::ranges::any_of(all, [&](const ModelStatus& one) { return one.name == wanted; });
+  };
+  if (!known(name) && name.ends_with(kLatest)) name.resize(name.size() - kLatest.size());
+  if (!name.empty()) return name;
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("model: the name of one of {} models expected, none found; GET "
+                          "/v1/models lists them",
+                          all.size()));
+}
+
+}  // namespace bittern::serve
