@@ -9,7 +9,6 @@
 
 #include "cli/commands.hpp"
 #include "cli/detokenize.hpp"
-#include "cli/options/outside_json.hpp"
 #include "cli/options/tokenizer_options.hpp"
 #include "cli/output.hpp"
 
@@ -49,7 +48,7 @@ Result<void> TokenizeJsonLines(const TokenizeOptions& options,
       return read.map([](bool) {});
     }
     ++number;
-    const auto json = ParseOutsideJson(line);
+    const auto json = Json::Parse(line, {.max_bytes = std::size_t{256} << 20, .max_depth = 100});
     if (!json || !json->is_string()) {
       out->Write(pending);
       return Fail(ErrorCode::kInvalidArgument,

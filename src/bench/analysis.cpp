@@ -182,6 +182,15 @@ std::vector<std::string> Advice(const BenchSubject& subject,
   return advice;
 }
 
+std::string HeldUpText(const BenchResult& test) {
+  if (test.threads_used > 0.99 * test.num_threads) return {};
+  return fmt::format(
+      "{}: other programs were using the CPUs: {:.1f} of {} threads ran on average, so "
+      "expect "
+      "higher figures on an idle machine",
+      TestName(test), test.threads_used, test.num_threads);
+}
+
 std::string DecimalBytes(double bytes) {
   if (bytes >= 1e9) return fmt::format("{:.2f} GB", bytes / 1e9);
   if (bytes >= 1e6) return fmt::format("{:.1f} MB", bytes / 1e6);

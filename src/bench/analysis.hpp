@@ -51,6 +51,9 @@ struct Scaling {
                                               const std::vector<BenchResult>& results,
                                               const Wording& word = {});
 
+/// A caution for those who compare this figure with another; empty where there is none.
+[[nodiscard]] std::string HeldUpText(const BenchResult& test);
+
 /// "1.19 GB", "38.4 MB", "512 B": decimal, as bandwidths are.
 [[nodiscard]] std::string DecimalBytes(double bytes);
 

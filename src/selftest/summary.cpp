@@ -26,6 +26,20 @@ std::string NamesOfSkipped(const Report& report, bool missed) {
   return text;
 }
 
+const char* ColourOf(State state) {
+  switch (state) {
+    case State::kOk:
+      return "\x1b[32m";
+    case State::kFailed:
+      return "\x1b[31m";
+    case State::kSlow:
+      return "\x1b[33m";
+    case State::kSkipped:
+      break;
+  }
+  return "\x1b[2m";
+}
+
 }  // namespace
 
 std::string SummaryLine(const Report& report) {
@@ -63,6 +77,18 @@ Json SelftestJson(const Report& report) {
           {"complete", report.complete()},
           {"tests", std::move(tests)},
           {"seconds", report.seconds}};
+}
+
+std::string ReportText(const Report& report, bool colour) {
+  std::string text, group;
+  for (const Row& row : report.rows) {
+    if (row.group != group) text += fmt::format("{}{}\n", group.empty() ? "" : "\n", row.group);
+    group = row.group;
+    text += fmt::format("  {}{:<8}{} {:<26} {}\n", colour ? ColourOf(row.state) : "",
+                        StateName(row.state), colour ? "\x1b[0m" : "", row.name, row.detail);
+  }
+  text += "\n" + SummaryLine(report) + "\n";
+  return text;
 }
 
 }  // namespace bittern::selftest

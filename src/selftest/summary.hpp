@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A self-test as one line and as JSON.
+// A self-test as text and as JSON.
 #pragma once
 
 #include <string>
@@ -12,6 +12,9 @@ namespace bittern::selftest {
 /// "Nothing is wrong (3.1 s).", and what was skipped. That nothing is wrong is said only where
 /// everything was looked at.
 [[nodiscard]] std::string SummaryLine(const Report& report);
+
+/// A line for each check under its group, then SummaryLine; `colour` adds ANSI colours.
+[[nodiscard]] std::string ReportText(const Report& report, bool colour);
 
 /// {"ok", "complete", "tests": [{"group", "name", "state", "detail", "missed", "seconds"}],
 /// "seconds"}

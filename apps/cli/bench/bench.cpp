@@ -15,11 +15,11 @@
 #include "base/files/atomic_file.hpp"
 #include "bench/analysis.hpp"
 #include "bench/html.hpp"
+#include "bench/lists.hpp"
 #include "bench/measure.hpp"
 #include "bench/parallel.hpp"
 #include "bench/report.hpp"
 #include "bench/subject.hpp"
-#include "cli/bench/bench_lists.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
@@ -64,12 +64,12 @@ struct Plan : bench::BenchPlan {
 Result<Plan> ParsePlan(const BenchOptions& options) {
   BITTERN_TRY(CheckContextOptions(options.context));
   Plan plan;
-  plan.prompts = BITTERN_TRY(ParseNumberList(options.prompts, "-p"));
-  plan.gens = BITTERN_TRY(ParseNumberList(options.gens, "-n"));
-  plan.depths = BITTERN_TRY(ParseNumberList(options.depths, "-d"));
-  plan.threads = BITTERN_TRY(ParseNumberList(options.threads, "-t"));
+  plan.prompts = BITTERN_TRY(bench::ParseNumberList(options.prompts, "-p"));
+  plan.gens = BITTERN_TRY(bench::ParseNumberList(options.gens, "-n"));
+  plan.depths = BITTERN_TRY(bench::ParseNumberList(options.depths, "-d"));
+  plan.threads = BITTERN_TRY(bench::ParseNumberList(options.threads, "-t"));
   for (const std::string& pair : options.pairs) {
-    plan.pairs.push_back(BITTERN_TRY(ParsePromptAndGen(pair, "-pg")));
+    plan.pairs.push_back(BITTERN_TRY(bench::ParsePromptAndGen(pair, "-pg")));
   }
   const int most = *std::ranges::max_element(plan.threads);
   if (most <= ThreadPool::kMaxThreads) return plan;
@@ -111,16 +111,6 @@ struct BenchRun {
   std::vector<BenchResult> results = {};
 };
 
-/// What to know before comparing this figure with another; "" where there is nothing.
-std::string HeldUpNotice(const BenchResult& test) {
-  if (test.threads_used > 0.99 * test.num_threads) return {};
-  return fmt::format(
-      "notice: {}: other programs were using the CPUs: {:.1f} of {} threads ran on average, so "
-      "expect "
-      "higher figures on an idle machine\n",
-      bench::TestName(test), test.threads_used, test.num_threads);
-}
-
 /// The tests of one thread count, reported as they end.
 Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_threads,
                       BenchRun* run) {
@@ -138,7 +128,10 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
                           .on_result =
                               [&](const BenchResult& test) {
                                 progress.Clear();
-                                PrintError("{}", HeldUpNotice(test));
+                                if (const std::string held_up = bench::HeldUpText(test);
+                                    !held_up.empty()) {
+                                  PrintError("notice: {}\n", held_up);
+                                }
                                 run->out->Write(run->report->Row(test));
                                 run->results.push_back(test);
                               }});
@@ -176,7 +169,7 @@ Result<int> OneNumber(const std::string& text, std::string_view flag, const std:
 
 /// bench -np: many sequences at a time.
 Result<void> BenchManySequences(const BenchOptions& options, StandardOutput* out) {
-  const auto counts = BITTERN_TRY(ParseNumberList(options.parallel, "-np"));
+  const auto counts = BITTERN_TRY(bench::ParseNumberList(options.parallel, "-np"));
   for (const std::int32_t count : counts) {
     if (count >= 1 && count <= 4096) continue;
     return Fail(ErrorCode::kInvalidArgument,

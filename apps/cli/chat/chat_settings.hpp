@@ -14,11 +14,7 @@
 
 namespace bittern::cli {
 
-/// All settings as one object: "n_predict", "temperature", ... as ReadChatSetting takes them.
-[[nodiscard]] Json ChatSettingsOf(const runtime::GenerateOptions& options);
-
-/// Takes one setting. Errors kInvalidArgument: an unknown name, with the closest one; a wrong
-/// value. Then nothing has changed.
+/// As request::ReadSetting, under any name that a flag has, too.
 [[nodiscard]] Result<void> ReadChatSetting(std::string_view name, const Json& value,
                                            const runtime::LoadedModel& model,
                                            runtime::GenerateOptions* options);

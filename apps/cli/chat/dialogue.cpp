@@ -18,6 +18,7 @@
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
 #include "request/answer_json.hpp"
+#include "request/settings.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -143,7 +144,7 @@ runtime::SavedChat Dialogue::Saved() const {
   return {.model = NameOfModel(chat_),
           .system = chat_.system(),
           .turns = {chat_.turns().begin(), chat_.turns().end()},
-          .settings = ChatSettingsOf(generate_)};
+          .settings = request::SettingsOf(generate_)};
 }
 
 void Dialogue::Say(std::string_view text) const {

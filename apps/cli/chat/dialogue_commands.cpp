@@ -14,6 +14,7 @@
 #include "cli/options/outputs.hpp"
 #include "cli/terminal.hpp"
 #include "grammar/constraint.hpp"
+#include "request/settings.hpp"
 
 namespace bittern::cli {
 
@@ -102,7 +103,7 @@ struct ChatCommands {
   }
   static Result<Handled> Set(Dialogue& d, const std::string& text) {
     if (text.empty()) {
-      const auto settings = ChatSettingsOf(d.generate_);
+      const auto settings = request::SettingsOf(d.generate_);
       for (const auto& [name, value] : settings.members()) {
         PrintError("{} {}\n", name, value.Dump());
       }
@@ -112,7 +113,7 @@ struct ChatCommands {
     const std::string name = text.substr(0, end);
     const std::size_t value = text.find_first_not_of(" =", end);
     if (value == std::string::npos) {
-      const auto settings = ChatSettingsOf(d.generate_);
+      const auto settings = request::SettingsOf(d.generate_);
       const auto* known = settings.Find(name);
       if (known == nullptr) {
         return Fail(ErrorCode::kInvalidArgument, "a name and a value expected: /set top_k 20");

@@ -37,20 +37,6 @@ struct SelftestCommandOptions {
   bool json = false;
 };
 
-const char* ColourOf(selftest::State state) {
-  switch (state) {
-    case selftest::State::kOk:
-      return "\x1b[32m";
-    case selftest::State::kFailed:
-      return "\x1b[31m";
-    case selftest::State::kSlow:
-      return "\x1b[33m";
-    case selftest::State::kSkipped:
-      break;
-  }
-  return "\x1b[2m";
-}
-
 int RunSelftestCommand(const SelftestCommandOptions& options) {
   const auto path = LocalModel(options.path);
   if (!path) return Report(path.error());
@@ -60,7 +46,7 @@ int RunSelftestCommand(const SelftestCommandOptions& options) {
   progress.Clear();
   StandardOutput output;
   output.Write(options.json ? selftest::SelftestJson(report).Dump(2) + "\n"
-                            : SelftestText(report, UsesColour(stdout)));
+                            : selftest::ReportText(report, UsesColour(stdout)));
   if (const auto status = output.Status(); !status) return Report(status.error(), kExitRuntime);
   if (!report.ok()) return kExitDiffers;
   return report.complete() ? 0 : kExitIncomplete;
@@ -80,19 +66,6 @@ selftest::Report MakeSelftest(const std::string& path, int num_threads, double s
   }
   options.on_progress = on_progress;
   return selftest::RunSelftest(options);
-}
-
-std::string SelftestText(const selftest::Report& report, bool colour) {
-  std::string text, group;
-  for (const selftest::Row& row : report.rows) {
-    if (row.group != group) text += fmt::format("{}{}\n", group.empty() ? "" : "\n", row.group);
-    group = row.group;
-    text +=
-        fmt::format("  {}{:<8}{} {:<26} {}\n", colour ? ColourOf(row.state) : "",
-                    selftest::StateName(row.state), colour ? "\x1b[0m" : "", row.name, row.detail);
-  }
-  text += "\n" + selftest::SummaryLine(report) + "\n";
-  return text;
 }
 
 void AddSelftest(CLI::App& app, int* exit_code) {

@@ -16,6 +16,4 @@ namespace bittern::cli {
     const std::string& path, int num_threads, double seconds,
     const std::function<void(std::string_view)>& on_progress);
 
-[[nodiscard]] std::string SelftestText(const selftest::Report& report, bool colour);
-
 }  // namespace bittern::cli

@@ -12,6 +12,7 @@
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "eval/job/job.hpp"
+#include "eval/job/summary_text.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -50,34 +51,6 @@ Result<std::string> ReadEvalInput(const EvalOptions& options) {
   return text;
 }
 
-void PrintDivergence(const Json& kl, StandardOutput* output) {
-  const auto number = [&](const char* name) { return kl[name].AsNumber().value_or(0); };
-  output->Write(fmt::format(
-      "KL divergence  {:.6f} +/- {:.6f} nats (median {:.6f}, 99 % below {:.6f}, most {:.6f})\n"
-      "same first     {:.2f} % of the tokens\nperplexity     {:.6f} times the base's {:.4f}\n",
-      number("mean"), number("error"), number("median"), number("p99"), number("max"),
-      100 * number("same_top"), number("perplexity_ratio"), number("base_perplexity")));
-}
-
-void PrintEvalText(const Json& result, StandardOutput* output) {
-  const auto number = [&](const char* name) { return result[name].AsNumber().value_or(0); };
-  if (result.contains("perplexity")) {
-    output->Write(fmt::format(
-        "perplexity     {:.4f} +/- {:.4f}\nbits per byte  {:.4f}\nnats per token {:.4f}\n"
-        "first choice   {:.1f} % of the tokens\nscored         {} tokens, {} bytes, in {} "
-        "windows\n",
-        number("perplexity"), number("perplexity_error"), number("bits_per_byte"),
-        number("nats_per_token"), 100 * number("top1"), eval::CountIn(result, "tokens"),
-        eval::CountIn(result, "bytes"), eval::CountIn(result, "windows")));
-    if (result.contains("kl")) PrintDivergence(result["kl"], output);
-    return;
-  }
-  output->Write(
-      fmt::format("questions {}\nacc       {:.4f} +/- {:.4f}\nacc_norm  {:.4f} +/- {:.4f}\n",
-                  eval::CountIn(result, "questions"), number("acc"), number("acc_error"),
-                  number("acc_norm"), number("acc_norm_error")));
-}
-
 Result<int> RunEval(EvalOptions options) {
   std::string text = BITTERN_TRY(ReadEvalInput(options));
   options.as = KindOf(options);
@@ -108,7 +81,7 @@ Result<int> RunEval(EvalOptions options) {
   if (options.json) {
     output.Write(result.Dump(2) + "\n");
   } else {
-    PrintEvalText(result, &output);
+    output.Write(eval::SummaryText(result));
   }
   BITTERN_TRY(output.Status());
   return 0;

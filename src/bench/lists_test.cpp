@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/bench/bench_lists.hpp"
+#include "bench/lists.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace bittern::cli {
+namespace bittern::bench {
 namespace {
 
 using testing::ElementsAre;
@@ -42,4 +42,4 @@ TEST(BenchLists, PromptAndGen) {
 }
 
 }  // namespace
-}  // namespace bittern::cli
+}  // namespace bittern::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/bench/bench_lists.hpp"
+#include "bench/lists.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <charconv>
 #include <optional>
 
-namespace bittern::cli {
+namespace bittern::bench {
 namespace {
 
 constexpr std::size_t kMostNumbers = 1000;
@@ -56,7 +56,7 @@ std::string_view Trimmed(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<std::int32_t>> ParseNumberList(std::string_view text, std::string_view flag) {
+Result<std::vector<std::int32_t>> ParseNumberList(std::string_view text, std::string_view name) {
   std::vector<std::int32_t> numbers;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -66,21 +66,21 @@ Result<std::vector<std::int32_t>> ParseNumberList(std::string_view text, std::st
       return Fail(ErrorCode::kInvalidArgument,
                   fmt::format("{}: numbers (128,512) or ranges (1-4, 8-32+8, 8-64*2) expected, "
                               "\"{}\" found",
-                              flag, part));
+                              name, part));
     }
     for (std::int64_t n = range->first; n <= range->last;
          n = range->multiplies ? n * range->step : n + range->step) {
       numbers.push_back(static_cast<std::int32_t>(n));
       if (numbers.size() <= kMostNumbers) continue;
       return Fail(ErrorCode::kInvalidArgument,
-                  fmt::format("{}: at most {} numbers expected, more found", flag, kMostNumbers));
+                  fmt::format("{}: at most {} numbers expected, more found", name, kMostNumbers));
     }
     begin = end + 1;
   }
   return numbers;
 }
 
-Result<std::pair<int, int>> ParsePromptAndGen(std::string_view text, std::string_view flag) {
+Result<std::pair<int, int>> ParsePromptAndGen(std::string_view text, std::string_view name) {
   std::string_view rest = Trimmed(text);
   const auto prompt = TakeNumber(&rest);
   const bool comma = rest.starts_with(',');
@@ -90,7 +90,7 @@ Result<std::pair<int, int>> ParsePromptAndGen(std::string_view text, std::string
     return std::pair<int, int>{*prompt, *gen};
   }
   return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("{}: PROMPT,GEN expected, e.g. 512,128, \"{}\" found", flag, text));
+              fmt::format("{}: PROMPT,GEN expected, e.g. 512,128, \"{}\" found", name, text));
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern::bench

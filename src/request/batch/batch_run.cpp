@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "request/batch/batch_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "request/answer_json.hpp"
+
+namespace bittern::request {
+
+Result<void> BatchRun::Open() {
+  const auto on_line = [&](std::string_view line, bool is_whole) {
+    if (!is_whole) return BeginsBatchResult(line);
+    const auto name = NameOfBatchResult(line);
+    if (!name) return false;
+    ++resumed_;
+    if (name->number) {
+      had_lines_[*name->number] = name->id;
+    } else {
+      ++had_[name->id];
+    }
+    return true;
+  };
+  results_ = BITTERN_TRY(ResultsFile::Open(options_.output, options_.resume, on_line));
+  return {};
+}
+bool BatchRun::IsThere(const BatchLine& read) {
+  if (const auto line = had_lines_.find(lines_.number()); line != had_lines_.end()) {
+    if (line->second == read.id) return true;
+    written_ = Fail(ErrorCode::kInvalidArgument,
+                    fmt::format("{}: it has the result of line {} of another input: the id \"{}\" "
+                                "expected, \"{}\" found",
+                                options_.output, lines_.number(), read.id, line->second));
+    return true;
+  }
+  const auto had = had_.find(read.id);
+  if (had == had_.end() || had->second == 0) return false;
+  --had->second;
+  return true;
+}
+
+/// Submits lines until enough of them wait.
+void BatchRun::Feed() {
+  const std::size_t most = 2 * static_cast<std::size_t>(options_.parallel);
+  std::string line;
+  // Results that wait for an earlier line are bounded, too.
+  while (written_ && !at_end_ && engine_.active() < most && held_.size() < 64 * most) {
+    if (!lines_.Next(&line)) {
+      at_end_ = true;
+      return;
+    }
+    auto read = ReadBatchLine(line, lines_.number(), target_, defaults_);
+    if (IsThere(read)) continue;
+    const auto job = std::make_shared<Job>(Job{.place = next_place_++, .name = {.id = read.id}});
+    if (options_.unordered) job->name.number = lines_.number();
+    if (read.request) {
+      job->request = *std::move(read.request);
+      Start(job);
+    } else {
+      job->error = std::move(read.request).error();
+      Finish(*job);
+    }
+  }
+}
+
+void BatchRun::Start(const std::shared_ptr<Job>& job) {
+  const auto choices = static_cast<std::size_t>(job->request.choices);
+  job->left = job->request.sequences();
+  job->results.resize(job->left);
+  for (std::size_t i = 0; i < job->results.size(); ++i) {
+    runtime::Request sequence{.prompt = job->request.prompts[i / choices],
+                              .options = OptionsOfChoice(job->request, i % choices)};
+    sequence.options.cancel = options_.cancel;
+    sequence.on_done = [this, job, i](runtime::Completion completion) {
+      TakeSequence(job.get(), i, std::move(completion));
+    };
+    if (const auto submitted = engine_.Submit(std::move(sequence)); !submitted) {
+      TakeSequence(job.get(), i,
+                   {.id = 0, .result = tl::unexpected(submitted.error()), .timings = {}});
+    }
+  }
+}
+
+void BatchRun::TakeSequence(Job* job, std::size_t index, runtime::Completion completion) {
+  if (!completion.result) {
+    job->error = std::move(completion.result).error();
+  } else {
+    job->cancelled |= completion.result->finish == runtime::FinishReason::kCancelled;
+    job->results[index] = *std::move(completion.result);
+  }
+  if (index == 0) job->timings = completion.timings;
+  if (--job->left == 0) Finish(*job);
+}
+
+void BatchRun::Finish(const Job& job) {
+  if (job.cancelled || !written_) return;  // a resumed run does it again
+  ++done_;
+  Json result;
+  if (job.error) {
+    ++failed_;
+    result = {{"error", options_.word(*job.error)}};
+  } else {
+    for (const runtime::GenerateResult& one : job.results) tokens_ += one.ids.size();
+    result = AnswerJson(job.request, job.results, target_.tokenizer());
+  }
+  if (options_.timings) result["timings"] = TimingsJson(job.timings);
+  held_[job.place] = WriteBatchLine(job.name, std::move(result));
+  for (auto it = held_.begin();
+       it != held_.end() && (options_.unordered || it->first == next_to_write_);
+       it = held_.erase(it)) {
+    written_ = results_->Write(it->second);
+    if (!written_) return;
+    ++next_to_write_;
+  }
+}
+
+void BatchRun::TellProgress() const {
+  const double seconds = Seconds();
+  std::string text = fmt::format("{} done", resumed_ + done_);
+  if (lines_.total() != 0) text += fmt::format(" of {}", lines_.total());
+  if (failed_ != 0) text += fmt::format(", {} with errors", failed_);
+  text += fmt::format(", {:.0f} tokens/s", static_cast<double>(tokens_) / std::max(seconds, 1e-3));
+  if (lines_.total() > resumed_ + done_ && done_ > 0) {
+    const double left = static_cast<double>(lines_.total() - resumed_ - done_);
+    text += fmt::format(", {:.0f} s left", seconds * left / static_cast<double>(done_));
+  }
+  if (options_.on_progress) options_.on_progress(text);
+}
+
+Result<void> BatchRun::Run() {
+  auto shown = start_;
+  Feed();
+  while (written_ && engine_.Step()) {
+    Feed();
+    if (std::chrono::steady_clock::now() - shown > std::chrono::milliseconds(200)) {
+      shown = std::chrono::steady_clock::now();
+      TellProgress();
+    }
+    if (options_.cancel != nullptr && options_.cancel->load()) at_end_ = true;
+  }
+  return written_;
+}
+
+std::vector<std::string> BatchRun::Summary() const {
+  const double seconds = Seconds();
+  const runtime::PrefixCacheStats cache = engine_.stats().prefix_cache;
+  std::vector<std::string> lines = {fmt::format(
+      "{} requests, {} with errors, {} tokens in {:.1f} s ({:.1f} tokens/s)", done_, failed_,
+      tokens_, seconds, static_cast<double>(tokens_) / std::max(seconds, 1e-3))};
+  if (resumed_ != 0) lines.push_back(fmt::format("{} results were there already", resumed_));
+  if (cache.found_tokens != 0) {
+    lines.push_back(fmt::format(
+        "{:.0f} % of the prompt tokens were found in the prefix cache ({} pages, {} MiB)",
+        100 * cache.hit_rate(), cache.pages, cache.bytes >> 20));
+  }
+  return lines;
+}
+
+}  // namespace bittern::request
