@@ -11,12 +11,13 @@
 #include <utility>
 
 #include "base/files/atomic_file.hpp"
-#include "base/files/mapped_file.hpp"
+#include "base/files/text_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "runtime/certify/expectation.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -53,18 +54,11 @@ runtime::CacheUse CacheUseOf(const std::string& name) {
   return name == "rewind" ? runtime::CacheUse::kRewind : runtime::CacheUse::kGrow;
 }
 
-Result<std::string> ReadText(const std::string& path) {
-  const auto file = BITTERN_TRY(MappedFile::Open(path));
-  std::string text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  BITTERN_TRY(file.CheckUnchanged());
-  return text;
-}
-
 /// The prompts of a file, one a line, with the escapes of -p; none for the built-in ones.
 Result<std::vector<std::string>> ReadPromptSet(const std::string& name) {
   std::vector<std::string> prompts;
   if (name == "builtin") return prompts;
-  const std::string text = BITTERN_TRY(ReadText(name));
+  const std::string text = BITTERN_TRY(ReadFileText(name));
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string line = text.substr(begin, end - begin);
@@ -81,28 +75,15 @@ Result<std::vector<runtime::Certificate>> ReadExpected(const std::string& check)
     auto line = BITTERN_TRY(runtime::ParseCertificateLine(check));
     return std::vector{std::move(line)};
   }
-  const std::string text = BITTERN_TRY(ReadText(check));
+  const std::string text = BITTERN_TRY(ReadFileText(check));
   return runtime::ParseCertificates(text).map_error(
       [&](Error error) { return Within(check, std::move(error)); });
 }
 
-/// The one to compare with: of this model and code, else of this model, else the first.
-const runtime::Certificate& Choose(const std::vector<runtime::Certificate>& expected,
-                                   const runtime::Certificate& found) {
-  const runtime::Certificate* best = &expected.front();
-  int most = 0;
-  for (const runtime::Certificate& candidate : expected) {
-    const int fit = (candidate.model == found.model ? 2 : 0) + (candidate.code == found.code);
-    if (fit > most) best = &candidate;
-    most = std::max(most, fit);
-  }
-  return *best;
-}
-
 int Check(const std::vector<runtime::Certificate>& all, const std::string& name,
           const runtime::Certificate& found) {
-  const runtime::Certificate& expected = Choose(all, found);
-  const auto differences = CompareCertificates(expected, found);
+  const auto [closest, differences, is_other_model] = runtime::CompareWithExpected(all, found);
+  const runtime::Certificate& expected = *closest;
   if (differences.empty()) {
     PrintError("check: the same{}\n",
                expected.version == found.version
@@ -110,7 +91,7 @@ int Check(const std::vector<runtime::Certificate>& all, const std::string& name,
                    : fmt::format(" (expected by version {})", expected.version));
     return 0;
   }
-  if (all.size() > 1 && expected.model != found.model) {
+  if (is_other_model) {
     PrintError("check: none of the {} certificates in {} belongs to this model\n", all.size(),
                name);
     return kExitDiffers;

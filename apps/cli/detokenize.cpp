@@ -5,14 +5,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/json/json.hpp"
-#include "base/text/display.hpp"
 #include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/tokenizer_options.hpp"
@@ -30,33 +28,13 @@ struct DetokenizeOptions {
   bool render_special = false, json = false;
 };
 
-/// The ids in `text`, between white space, commas or brackets, so that the output of
-/// `tokenize --ids` and a JSON array both do.
-Result<void> AppendIds(std::string_view text, TokenId vocab_size, std::vector<TokenId>* ids) {
-  constexpr std::string_view kSeparators = " \t\r\n,[]";
-  while (true) {
-    text.remove_prefix(std::min(text.find_first_not_of(kSeparators), text.size()));
-    if (text.empty()) return {};
-    const std::string_view word = text.substr(0, text.find_first_of(kSeparators));
-    TokenId id = -1;
-    const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    const bool whole = error == std::errc() && rest == word.data() + word.size();
-    if (!whole || id < 0 || id >= vocab_size) {
-      return Fail(
-          ErrorCode::kInvalidArgument,
-          fmt::format("a token id of 0 to {} expected, {} found", vocab_size - 1, Quoted(word)));
-    }
-    ids->push_back(id);
-    text.remove_prefix(word.size());
-  }
-}
-
 Result<std::vector<TokenId>> ReadIds(const DetokenizeOptions& options, TokenId vocab_size) {
   std::vector<TokenId> ids;
-  for (const std::string& word : options.ids) BITTERN_TRY(AppendIds(word, vocab_size, &ids));
+  for (const std::string& word : options.ids)
+    BITTERN_TRY(tokenizer::AppendIds(word, vocab_size, &ids));
   if (!options.ids.empty()) return ids;
   const std::string text = BITTERN_TRY(ReadStandardInput());
-  BITTERN_TRY(AppendIds(text, vocab_size, &ids));
+  BITTERN_TRY(tokenizer::AppendIds(text, vocab_size, &ids));
   return ids;
 }
 

@@ -15,7 +15,8 @@
 #include "cli/terminal.hpp"
 #include "model/trace.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
-#include "runtime/zero_counter.hpp"
+#include "runtime/tracers/hidden_states.hpp"
+#include "runtime/tracers/zero_counter.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -31,42 +32,11 @@ struct LogitsOptions {
   std::string zeros;
 };
 
-/// Gathers the residual stream of every position: the embedding, then each layer's end.
-class HiddenStates final : public model::Tracer {
- public:
-  explicit HiddenStates(const model::ModelConfig& config)
-      : row_bytes_(static_cast<std::size_t>(config.hidden_size) * sizeof(float)),
-        rows_(static_cast<std::size_t>(config.num_layers) + 1) {}
-
-  void OnValues(const model::TracePlace& place,
-                std::span<const std::byte> values) noexcept override {
-    using model::TracePoint;
-    if (place.point != TracePoint::kEmbedding && place.point != TracePoint::kFfnResidual) return;
-    const std::size_t row = static_cast<std::size_t>(place.position) * rows_ +
-                            static_cast<std::size_t>(place.layer + 1);
-    if (row != row_) filled_ = 0;
-    row_ = row;
-    if (row * row_bytes_ + filled_ + values.size() > bytes_.size()) return;
-    std::ranges::copy(values, bytes_.begin() + static_cast<std::ptrdiff_t>(row * row_bytes_) +
-                                  static_cast<std::ptrdiff_t>(filled_));
-    filled_ += values.size();
-  }
-
-  /// Room for this many positions.
-  void Reserve(std::size_t positions) { bytes_.resize(positions * rows_ * row_bytes_); }
-
-  [[nodiscard]] Result<void> Write(const std::string& path) const {
-    auto file = BITTERN_TRY(OutputFile::Create(path));
-    BITTERN_TRY(
-        file.Write({reinterpret_cast<const float*>(bytes_.data()), bytes_.size() / sizeof(float)}));
-    return file.Close();
-  }
-
- private:
-  std::size_t row_bytes_, rows_;
-  std::vector<std::byte> bytes_ = {};
-  std::size_t row_ = 0, filled_ = 0;  // the row being filled, and how far
-};
+Result<void> WriteHidden(const runtime::HiddenStates& hidden, const std::string& path) {
+  auto file = BITTERN_TRY(OutputFile::Create(path));
+  BITTERN_TRY(file.Write(hidden.values()));
+  return file.Close();
+}
 
 /// Every row as soon as it is there. In small steps, so that a full disk ends the work early.
 Result<void> WriteAll(std::span<const runtime::TokenId> ids, runtime::Session* session,
@@ -126,7 +96,7 @@ Result<void> Write(const LogitsOptions& options, Prepared* prepared) {
   auto file = BITTERN_TRY(OutputFile::Create(options.output));
   runtime::ZeroCounter zeros(prepared->session.model().model.config());
   if (!options.zeros.empty()) prepared->session.SetTracer(&zeros);
-  HiddenStates hidden(prepared->session.model().model.config());
+  runtime::HiddenStates hidden(prepared->session.model().model.config());
   if (!options.hidden.empty()) {
     hidden.Reserve(prepared->ids.size());
     prepared->session.SetTracer(&hidden);
@@ -139,7 +109,7 @@ Result<void> Write(const LogitsOptions& options, Prepared* prepared) {
   }
   prepared->session.SetTracer(nullptr);
   if (!options.zeros.empty()) BITTERN_TRY(WriteZeros(zeros.layers(), options.zeros));
-  if (!options.hidden.empty()) BITTERN_TRY(hidden.Write(options.hidden));
+  if (!options.hidden.empty()) BITTERN_TRY(WriteHidden(hidden, options.hidden));
   return file.Close();
 }
 

@@ -17,6 +17,7 @@
 #include "cli/options/wording.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "report/decisions.hpp"
 #include "report/savings.hpp"
 #include "report/timings.hpp"
 #include "request/answer_json.hpp"
@@ -55,18 +56,9 @@ struct Run {
   bool with_logprobs = false;
 };
 
-Json ToJson(const Decisions& decisions) {
-  auto array = Json::MakeArray();
-  for (const Decision& decision : decisions) {
-    array.push_back({{"subject", decision.subject},
-                     {"choice", decision.choice},
-                     {"reason", WordReason(decision)},
-                     {"notable", decision.notable}});
-  }
-  return array;
-}
-
 std::string ToJson(const Run& run) {
+  Decisions decisions = run.model->decisions;
+  WordDecisions(&decisions);
   Json json = {{"model", run.model->model.checkpoint().path()},
                {"prompt_ids", run.prompt_ids},
                {"ids", run.result.ids},
@@ -76,7 +68,7 @@ std::string ToJson(const Run& run) {
                {"timings", report::TimingsJson(run.timings)},
                {"savings", report::SavingsJson(run.savings)},
                {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
-               {"decisions", ToJson(run.model->decisions)}};
+               {"decisions", report::DecisionsJson(decisions)}};
   if (run.with_logprobs) {
     json["logprobs"]["content"] = request::LogprobsJson(run.result.logprobs, run.model->tokenizer);
   }

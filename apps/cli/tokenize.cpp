@@ -34,17 +34,6 @@ std::string ToJsonLine(const std::vector<TokenId>& ids) {
   return fmt::format("{{\"ids\":[{}]}}\n", fmt::join(ids, ","));
 }
 
-/// One token a line: its id, and what it stands for.
-std::string ToTable(const std::vector<TokenId>& ids, const tokenizer::Tokenizer& tokenizer) {
-  std::string table;
-  for (const TokenId id : ids) {
-    const std::string_view bytes = tokenizer.TokenBytes(id, /*render_special=*/true);
-    table += fmt::format("{:>6}  {}{}\n", id, QuotedPiece(bytes),
-                         tokenizer.IsControl(id) ? "  special" : "");
-  }
-  return table;
-}
-
 /// One JSON string per line of stdin, one object per line of stdout.
 Result<void> TokenizeJsonLines(const TokenizeOptions& options,
                                const tokenizer::Tokenizer& tokenizer, StandardOutput* out) {
@@ -88,7 +77,7 @@ Result<void> TokenizeText(const TokenizeOptions& options, const tokenizer::Token
   } else if (options.ids) {
     out->Write(fmt::format("{}\n", fmt::join(ids, " ")));
   } else {
-    out->Write(ToTable(ids, tokenizer));
+    out->Write(tokenizer::TokenTable(ids, tokenizer));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include "base/json/json.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
+#include "hub/pulled_json.hpp"
 
 namespace bittern::capi {
 namespace {
@@ -60,21 +61,6 @@ class PullTeller {
   std::vector<std::string> notices_;
 };
 
-std::string PulledJson(const hub::Pulled& pulled, const std::vector<std::string>& notices) {
-  Json files = Json::MakeArray();
-  for (const hub::PulledFile& file : pulled.files) {
-    Json entry = {{"file", file.path}, {"bytes", file.size}, {"fetched", file.fetched}};
-    if (!file.hash.empty()) entry[file.hash.size() == 64 ? "sha256" : "git_sha1"] = file.hash;
-    files.push_back(std::move(entry));
-  }
-  return Json{{"repo", pulled.repo},
-              {"commit", pulled.commit},
-              {"path", pulled.path.string()},
-              {"files", files},
-              {"notices", notices}}
-      .Dump();
-}
-
 }  // namespace
 }  // namespace bittern::capi
 
@@ -106,7 +92,9 @@ bittern_status bittern_pull(const char* name, const char* const* environment,
     }
     auto given = std::make_shared<ResultObject>();
     given->text = pulled.path.string();
-    given->json = PulledJson(pulled, teller.notices());
+    Json json = hub::PulledJson(pulled);
+    json["notices"] = teller.notices();
+    given->json = json.Dump();
     Give(std::move(given), result);
     return {};
   });

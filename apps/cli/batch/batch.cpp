@@ -11,7 +11,7 @@
 #include <map>
 #include <memory>
 
-#include "cli/batch/results_file.hpp"
+#include "base/files/results_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"

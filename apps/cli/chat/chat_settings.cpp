@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/text/closest_name.hpp"
 #include "cli/options/outside_json.hpp"
 #include "cli/options/sampler_spelling.hpp"
-#include "cli/options/suggestion.hpp"
 #include "request/constraint_fields.hpp"
 #include "request/generate_fields.hpp"
 #include "runtime/sampling/sampler.hpp"

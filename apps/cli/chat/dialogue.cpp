@@ -118,7 +118,7 @@ Dialogue::Dialogue(const ChatOptions& options, runtime::Chat chat)
 }
 
 Result<void> Dialogue::Resume(const std::string& path) {
-  SavedChat saved = BITTERN_TRY(ReadSavedChatFile(path));
+  runtime::SavedChat saved = BITTERN_TRY(runtime::ReadSavedChatFile(path));
   runtime::GenerateOptions generate = generate_;
   const auto take = [&]() -> Result<int> {
     BITTERN_TRY(
@@ -139,7 +139,7 @@ Result<void> Dialogue::Resume(const std::string& path) {
   return {};
 }
 
-SavedChat Dialogue::Saved() const {
+runtime::SavedChat Dialogue::Saved() const {
   return {.model = NameOfModel(chat_),
           .system = chat_.system(),
           .turns = {chat_.turns().begin(), chat_.turns().end()},
@@ -276,7 +276,7 @@ int Dialogue::Answer(const std::string& line, bool replaces) {
   written_total_ += cost.written_tokens;
   Remark(*reply);
   if (!options_.save.empty()) {
-    const auto saved = WriteSavedChatFile(options_.save, Saved());
+    const auto saved = runtime::WriteSavedChatFile(options_.save, Saved());
     if (!saved.has_value()) return Report(saved.error(), kExitRuntime);
   }
   if (const Result<void> written = out_.Status(); !written.has_value()) {

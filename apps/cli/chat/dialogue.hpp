@@ -9,9 +9,9 @@
 
 #include "cli/chat/chat_options.hpp"
 #include "cli/chat/line_terminal.hpp"
-#include "cli/chat/saved_chat.hpp"
 #include "cli/output.hpp"
 #include "runtime/chat/chat.hpp"
+#include "runtime/chat/saved_chat.hpp"
 
 namespace bittern::cli {
 
@@ -49,7 +49,7 @@ class Dialogue {
   void Remark(const runtime::GenerateResult& reply);
   void Banner() const;
   /// The conversation as a file has it.
-  [[nodiscard]] SavedChat Saved() const;
+  [[nodiscard]] runtime::SavedChat Saved() const;
   /// One line on standard error, dim on a terminal.
   void Say(std::string_view text) const;
 

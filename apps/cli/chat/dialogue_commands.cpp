@@ -87,7 +87,7 @@ struct ChatCommands {
   static Result<Handled> Save(Dialogue& d, const std::string& given) {
     const std::string path = BITTERN_TRY(FileOf(d, given));
     BITTERN_TRY(CheckChatFile(path));
-    BITTERN_TRY(WriteSavedChatFile(path, d.Saved()));
+    BITTERN_TRY(runtime::WriteSavedChatFile(path, d.Saved()));
     d.file_ = path;
     PrintError("notice: {} turns saved to {}\n", d.chat_.turns().size(), Printable(path, 300));
     return Handled::kDone;

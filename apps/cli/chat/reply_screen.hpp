@@ -8,29 +8,9 @@
 
 #include "cli/chat/line_edit.hpp"
 #include "cli/chat/markdown.hpp"
+#include "runtime/chat/thought_fold.hpp"
 
 namespace bittern::cli {
-
-/// Splits what stands between <think> and </think> at the beginning of a reply off the rest.
-class ThoughtFold {
- public:
-  /// `begun`: the prompt has opened the thoughts already.
-  explicit ThoughtFold(bool begun) : state_(begun ? State::kThinking : State::kStart) {}
-
-  /// What of `text` is no thought. The beginning of a tag waits for the rest of it.
-  [[nodiscard]] std::string Add(std::string_view text);
-  /// What has waited.
-  [[nodiscard]] std::string Finish();
-
-  [[nodiscard]] bool thinking() const noexcept { return state_ == State::kThinking; }
-  /// What was thought, without the tags.
-  [[nodiscard]] const std::string& thoughts() const noexcept { return thoughts_; }
-
- private:
-  enum class State { kStart, kThinking, kAnswer };
-  State state_;
-  std::string waiting_, thoughts_;
-};
 
 class ReplyScreen {
  public:
@@ -42,10 +22,10 @@ class ReplyScreen {
   [[nodiscard]] std::string Add(std::string_view text, std::size_t columns);
   [[nodiscard]] std::string Finish(std::size_t columns);
 
-  [[nodiscard]] const ThoughtFold& fold() const noexcept { return fold_; }
+  [[nodiscard]] const runtime::ThoughtFold& fold() const noexcept { return fold_; }
 
  private:
-  ThoughtFold fold_;
+  runtime::ThoughtFold fold_;
   MarkdownStyle style_;
   WordWrap wrap_;
   bool markdown_, folds_;

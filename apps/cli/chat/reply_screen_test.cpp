@@ -12,7 +12,7 @@ struct Folded {
 
 /// In pieces of `size` bytes.
 Folded Fold(std::string_view text, std::size_t size, bool begun = false) {
-  ThoughtFold fold(begun);
+  runtime::ThoughtFold fold(begun);
   Folded result;
   for (std::size_t i = 0; i < text.size(); i += size)
     result.shown += fold.Add(text.substr(i, size));

@@ -7,16 +7,17 @@
 #include <memory>
 
 #include "base/json/json.hpp"
-#include "base/text/display.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/hub/local_model.hpp"
 #include "cli/hub/options.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/options/wording.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "doctor/outcome/diagnosis_json.hpp"
 #include "doctor/outcome/examine.hpp"
+#include "doctor/outcome/text.hpp"
 #include "doctor/page.hpp"
 #include "formats/open/source_files.hpp"
 #include "selftest/known_models.hpp"
@@ -24,7 +25,6 @@
 namespace bittern::cli {
 namespace {
 
-using doctor::FixOutcome;
 using doctor::Outcome;
 
 constexpr const char* kDoctorExample = R"(Examples:
@@ -60,69 +60,6 @@ int ExitCodeOf(doctor::Verdict verdict) {
   return kExitRuntime;
 }
 
-std::string LikenessText(const doctor::Likeness& likeness) {
-  constexpr std::size_t kMostShown = 20;
-  std::string text = fmt::format("\n  Beside {}: {}\n", likeness.path, likeness.summary);
-  for (const auto* list : {&likeness.unlike, &likeness.unlike_keys}) {
-    for (std::size_t i = 0; i < std::min(list->size(), kMostShown); ++i) {
-      text += fmt::format("    {}: {}\n", Printable((*list)[i].name), (*list)[i].what);
-    }
-    if (list->size() > kMostShown) {
-      text += fmt::format("    and {} more (--json has all)\n", list->size() - kMostShown);
-    }
-  }
-  return text;
-}
-
-/// "cannot tell"
-std::string Words(doctor::Verdict verdict) {
-  std::string words(doctor::VerdictName(verdict));
-  std::ranges::replace(words, '_', ' ');
-  return words;
-}
-
-constexpr std::string_view kWasThisAll =
-    "Whether this was all, only a healthy file can tell: --like HEALTHY.";
-
-std::string FixText(const FixOutcome& fix) {
-  if (!fix.why.empty()) return fmt::format("\n  {} was not written: {}.\n", fix.path, fix.why);
-  return fmt::format("\n  {} written; codes and scales proved. {}\n", fix.path, kWasThisAll);
-}
-
-std::string Advice(const std::string& path) {
-  return fmt::format("bittern doctor {} --fix FILE writes a file with all of this put right. {}",
-                     path, kWasThisAll);
-}
-
-std::string DoctorText(const Outcome& found) {
-  const doctor::Diagnosis& diagnosis = found.diagnosis;
-  const bool told_below = diagnosis.findings.size() == 1;  // the summary is that finding's cause
-  std::string text = fmt::format("{}: {}.{}\n", found.path, Words(diagnosis.verdict),
-                                 told_below ? "" : " " + diagnosis.summary);
-  for (const doctor::Finding& finding : diagnosis.findings) {
-    text += fmt::format("\n  {}\n  Evidence: {}\n  Cure: {}\n", finding.cause, finding.evidence,
-                        finding.cure);
-  }
-  for (const std::string& sentence : diagnosis.undecided) text += fmt::format("\n  {}\n", sentence);
-  if (found.likeness) text += LikenessText(*found.likeness);
-  if (!found.likeness && (diagnosis.verdict == doctor::Verdict::kNothingFound ||
-                          diagnosis.verdict == doctor::Verdict::kCannotTell)) {
-    text += "\n  --like HEALTHY compares with a healthy file and makes sure.\n";
-  }
-  if (found.fix) {
-    text += FixText(*found.fix);
-  } else if (diagnosis.verdict == doctor::Verdict::kCurable) {
-    text += fmt::format("\n  {}\n", Advice(found.path));
-  }
-  if (diagnosis.nats_after) {
-    text += fmt::format(
-        "\n  {:.2f} nats per token of the built-in text that the model knows best; {} "
-        "trials in {:.1f} s\n",
-        *diagnosis.nats_after, diagnosis.trials, diagnosis.seconds);
-  }
-  return text;
-}
-
 Result<void> WritePage(const DoctorOptions& options, const doctor::Opener& open,
                        const Outcome& found) {
   const auto file = open();
@@ -133,7 +70,7 @@ Result<void> WritePage(const DoctorOptions& options, const doctor::Opener& open,
                                    .diagnosis = &found.diagnosis,
                                    .likeness = found.likeness ? &*found.likeness : nullptr,
                                    .file = file ? &*file : nullptr,
-                                   .advice = Advice(found.path),
+                                   .advice = doctor::CureAdvice(found.path, WordOptions),
                                    .fixed = found.fix && found.fix->ok() ? found.fix->path : ""})));
   return page.Close();
 }
@@ -158,7 +95,8 @@ Result<int> RunDoctor(DoctorOptions options) {
   const Outcome found = BITTERN_TRY(ExamineShown(options, open));
   if (!options.html.empty()) BITTERN_TRY(WritePage(options, open, found));
   StandardOutput output;
-  output.Write(options.json ? doctor::OutcomeJson(found).Dump(2) + "\n" : DoctorText(found));
+  output.Write(options.json ? doctor::OutcomeJson(found).Dump(2) + "\n"
+                            : doctor::OutcomeText(found, WordOptions));
   BITTERN_TRY(output.Status());
   return ExitCodeOf(found.diagnosis.verdict);
 }

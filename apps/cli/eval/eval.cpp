@@ -5,13 +5,25 @@
 
 #include "base/json/json.hpp"
 #include "cli/commands.hpp"
-#include "cli/eval/eval_options.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
+#include "cli/options/wording.hpp"
 #include "cli/output.hpp"
+#include "cli/terminal.hpp"
+#include "eval/job/job.hpp"
 
 namespace bittern::cli {
 namespace {
+
+struct EvalOptions {
+  ModelOptions model;
+  ContextOptions context;
+  eval::JobOptions job;
+  std::string as = "auto";  ///< or "text", "ids", "choices"
+  int num_threads = 0, cache_mib = 1024;
+  bool json = false;
+};
 
 constexpr const char* kEvalExample = R"(Examples:
   bittern eval wiki.test.raw -m model.gguf
@@ -28,12 +40,12 @@ of ARC, HellaSwag, WinoGrande, PIQA, BoolQ and MMLU, samples logged by lm-evalua
 /// What the file holds: what the flag says, else what its name says.
 std::string KindOf(const EvalOptions& options) {
   if (options.as != "auto") return options.as;
-  return options.input.ends_with(".jsonl") ? "choices" : "text";
+  return options.job.input.ends_with(".jsonl") ? "choices" : "text";
 }
 
 Result<std::string> ReadEvalInput(const EvalOptions& options) {
   std::string text =
-      BITTERN_TRY(options.input == "-" ? ReadStandardInput() : ReadFileText(options.input));
+      BITTERN_TRY(options.job.input == "-" ? ReadStandardInput() : ReadFileText(options.job.input));
   if (text.ends_with('\n')) text.pop_back();
   return text;
 }
@@ -55,14 +67,14 @@ void PrintEvalText(const Json& result, StandardOutput* output) {
         "first choice   {:.1f} % of the tokens\nscored         {} tokens, {} bytes, in {} "
         "windows\n",
         number("perplexity"), number("perplexity_error"), number("bits_per_byte"),
-        number("nats_per_token"), 100 * number("top1"), CountIn(result, "tokens"),
-        CountIn(result, "bytes"), CountIn(result, "windows")));
+        number("nats_per_token"), 100 * number("top1"), eval::CountIn(result, "tokens"),
+        eval::CountIn(result, "bytes"), eval::CountIn(result, "windows")));
     if (result.contains("kl")) PrintDivergence(result["kl"], output);
     return;
   }
   output->Write(
       fmt::format("questions {}\nacc       {:.4f} +/- {:.4f}\nacc_norm  {:.4f} +/- {:.4f}\n",
-                  CountIn(result, "questions"), number("acc"), number("acc_error"),
+                  eval::CountIn(result, "questions"), number("acc"), number("acc_error"),
                   number("acc_norm"), number("acc_norm_error")));
 }
 
@@ -72,21 +84,26 @@ Result<int> RunEval(EvalOptions options) {
   BITTERN_TRY(CheckContextOptions(options.context));
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
-  ContextOptions context = options.context;
-  context.context_length = 0;  // -c is a window's size here
-  const auto session = BITTERN_TRY(ToSessionOptions(context, options.num_threads, *model));
-  const EvalJob job{.options = options,
-                    .model = model,
-                    .text = std::move(text),
-                    .score = {.kv_type = session.kv_type,
-                              .batch_size = session.batch_size,
-                              .cache_mib = options.cache_mib,
-                              .num_threads = options.num_threads,
-                              .cancel = &CatchInterrupt()}};
-  if (options.as == "choices" && (!options.logits.empty() || options.compare_logits)) {
+  const auto session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
+  ProgressLine progress;
+  options.job.ids = options.as == "ids";
+  const eval::Job job{
+      .options = options.job,
+      .model = model,
+      .text = std::move(text),
+      .score = {.kv_type = session.kv_type,
+                .batch_size = session.batch_size,
+                .cache_mib = options.cache_mib,
+                .num_threads = options.num_threads,
+                .cancel = &CatchInterrupt()},
+      .on_progress = [&](std::string_view what) { progress.ShowIfSlow(what); },
+      .on_notice = [](std::string_view what) { PrintError("notice: {}\n", WordOptions(what)); }};
+  if (options.as == "choices" && (!options.job.logits.empty() || options.job.compare_logits)) {
     return Fail(ErrorCode::kInvalidArgument, "--kl-divergence-base: goes with texts");
   }
-  const auto result = BITTERN_TRY(options.as == "choices" ? EvalChoices(job) : EvalText(job));
+  const auto result =
+      BITTERN_TRY(options.as == "choices" ? eval::ScoreChoices(job) : eval::ScoreText(job));
+  progress.Clear();
   StandardOutput output;
   if (options.json) {
     output.Write(result.Dump(2) + "\n");
@@ -102,14 +119,14 @@ int EvalCommand(const EvalOptions& options) {
   if (exit_code) return *exit_code;
   if (exit_code.error().code == ErrorCode::kCancelled) {
     PrintError("interrupted{}\n",
-               options.output.empty() ? "" : ": --resume goes on where this stopped");
+               options.job.output.empty() ? "" : ": --resume goes on where this stopped");
     return kExitInterrupted;
   }
-  return ReportOutput(exit_code.error(), options.output);
+  return ReportOutput(exit_code.error(), options.job.output);
 }
 
 void AddEvalInput(CLI::App* command, EvalOptions* options) {
-  command->add_option("file", options->input, "Text or questions; -: standard input")
+  command->add_option("file", options->job.input, "Text or questions; -: standard input")
       ->required()
       ->type_name("FILE");
   command
@@ -121,30 +138,30 @@ void AddEvalInput(CLI::App* command, EvalOptions* options) {
       ->capture_default_str();
   command
       ->add_option(
-          "-c,--ctx-size", options->context.context_length,
+          "-c,--ctx-size", options->job.window,
           "Tokens of a window; 0: 512, or the model's limit where that is less (questions: "
           "the model's limit)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
   command
-      ->add_option("--ppl-stride", options->stride,
+      ->add_option("--ppl-stride", options->job.stride,
                    "Tokens from one window to the next, of which the last N are scored, as "
                    "llama-perplexity has it; 0: windows lie end to end")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
-  command->add_flag("--every-token", options->every_token,
+  command->add_flag("--every-token", options->job.every_token,
                     "Score every token but the first once; windows lie --ppl-stride tokens apart");
   command
-      ->add_option("--kl-divergence-base,--save-all-logits", options->logits,
+      ->add_option("--kl-divergence-base,--save-all-logits", options->job.logits,
                    "Saves the probabilities of all tokens, as llama-perplexity does; with "
                    "--kl-divergence: compares with those that were saved")
       ->type_name("FILE")
       ->check(PlainFile());
-  command->add_flag("--kl-divergence", options->compare_logits,
+  command->add_flag("--kl-divergence", options->job.compare_logits,
                     "How far the model is from the saved probabilities");
-  command->add_option("--chunks", options->most, "Windows or questions at most; -1: all")
+  command->add_option("--chunks", options->job.most, "Windows or questions at most; -1: all")
       ->type_name("N")
       ->check(WholeNumber(-1))
       ->capture_default_str();
@@ -159,11 +176,11 @@ void AddEval(CLI::App& app, int* exit_code) {
   AddEvalInput(command, options.get());
   command->add_flag("--json", options->json, "Print one JSON object");
   command
-      ->add_option("-o,--output", options->output,
+      ->add_option("-o,--output", options->job.output,
                    "File for a JSON line for each window or question")
       ->type_name("OUT")
       ->check(PlainFile());
-  command->add_flag("--resume", options->resume,
+  command->add_flag("--resume", options->job.resume,
                     "Go on where an interrupted run stopped: keep the lines that OUT has");
   command
       ->add_option("--cache-mib", options->cache_mib,

@@ -17,7 +17,9 @@
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "hub/cache.hpp"
+#include "hub/cached_models.hpp"
 #include "hub/known_models.hpp"
+#include "hub/pulled_json.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -78,56 +80,17 @@ Result<std::string> RunPull(const PullOptions& options) {
   const hub::Pulled pulled = BITTERN_TRY(PullShown(reference, settings));
   TellResult(pulled);
   if (!options.json) return pulled.path.string() + "\n";
-  auto files = Json::MakeArray();
-  for (const hub::PulledFile& file : pulled.files) {
-    Json entry = {{"file", file.path}, {"bytes", file.size}, {"fetched", file.fetched}};
-    if (!file.hash.empty()) entry[file.hash.size() == 64 ? "sha256" : "git_sha1"] = file.hash;
-    files.push_back(std::move(entry));
-  }
-  return JsonLine({{"repo", pulled.repo},
-                   {"commit", pulled.commit},
-                   {"path", pulled.path.string()},
-                   {"files", files},
-                   {"seconds", pulled.seconds}});
-}
-
-/// What of the cache is a model: its name for -hf, its size, where it lies.
-struct Listed {
-  std::string name, path, commit;
-  std::uint64_t bytes = 0;
-};
-
-std::vector<Listed> ListModels(const hub::Cache& cache) {
-  std::vector<Listed> found;
-  for (const hub::CachedRepo& repo : cache.Repos()) {
-    for (const auto& snapshot : repo.snapshots) {
-      const bool main = std::ranges::find(snapshot.revisions, "main") != snapshot.revisions.end();
-      const std::string name = main ? repo.repo : repo.repo + "@" + snapshot.commit;
-      const auto folder = cache.Snapshot(repo.repo, snapshot.commit);
-      std::uint64_t weights = 0;
-      bool config = false;
-      for (const hub::Candidate& file : snapshot.files) {
-        config = config || file.path == "config.json";
-        if (file.path.ends_with(".safetensors")) weights += file.size.value_or(0);
-      }
-      for (const hub::GgufModel& model : hub::FindGgufs(snapshot.files)) {
-        found.push_back({name + ":" + model.parts.front(), (folder / model.parts.front()).string(),
-                         snapshot.commit, model.size.value_or(0)});
-      }
-      if (config && weights > 0) {
-        found.push_back({name, folder.string(), snapshot.commit, weights});
-      }
-    }
-  }
-  return found;
+  Json json = hub::PulledJson(pulled);
+  json["seconds"] = pulled.seconds;
+  return JsonLine(json);
 }
 
 Result<std::string> RunList(const ModelsOptions& options) {
   const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
-  const std::vector<Listed> models = ListModels(hub::Cache(settings.cache));
+  const std::vector<hub::CachedModel> models = hub::ListModels(hub::Cache(settings.cache));
   if (options.json) {
     auto list = Json::MakeArray();
-    for (const Listed& model : models) {
+    for (const hub::CachedModel& model : models) {
       list.push_back({{"name", model.name},
                       {"bytes", model.bytes},
                       {"commit", model.commit},
@@ -141,7 +104,7 @@ Result<std::string> RunList(const ModelsOptions& options) {
         settings.cache.string());
   }
   std::string text;
-  for (const Listed& model : models) {
+  for (const hub::CachedModel& model : models) {
     text += fmt::format("{:>12}  {}\n", hub::SizeText(model.bytes), Printable(model.name, 300));
   }
   return text;
@@ -186,20 +149,6 @@ Result<std::string> RunUsage(const ModelsOptions& options) {
   return text + fmt::format("{:>12}  {}\n", hub::SizeText(all), settings.cache.string());
 }
 
-/// A file with the other parts of its split model, else the file alone.
-std::vector<std::string> PartsOf(const hub::Cache& cache, const std::string& repo,
-                                 const std::string& file) {
-  for (const hub::CachedRepo& cached : cache.Repos()) {
-    if (cached.repo != repo) continue;
-    for (const auto& snapshot : cached.snapshots) {
-      for (hub::GgufModel& model : hub::FindGgufs(snapshot.files)) {
-        if (std::ranges::find(model.parts, file) != model.parts.end()) return model.parts;
-      }
-    }
-  }
-  return {file};
-}
-
 Result<std::string> RunRemove(const ModelsOptions& options) {
   const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options.name));
@@ -207,10 +156,7 @@ Result<std::string> RunRemove(const ModelsOptions& options) {
   const bool whole = options.name.find(':') == std::string::npos;
   const std::string file = whole ? "" : reference.file;
   const hub::Cache cache(settings.cache);
-  std::uint64_t freed = 0;
-  for (const std::string& part : PartsOf(cache, reference.repo, file)) {
-    freed += BITTERN_TRY(cache.Remove(reference.repo, part));
-  }
+  const std::uint64_t freed = BITTERN_TRY(hub::RemoveModel(cache, reference.repo, file));
   if (options.json) {
     return JsonLine(
         {{"removed", whole ? reference.repo : reference.repo + ":" + file}, {"bytes", freed}});

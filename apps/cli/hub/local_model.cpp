@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "base/text/display.hpp"
-#include "cli/hub/transfer_progress.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/terminal.hpp"
 #include "hub/choice.hpp"
+#include "hub/transfer_progress.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -50,7 +50,7 @@ Result<hub::Settings> HubSettingsOfUser() {
 Result<hub::Pulled> PullShown(const hub::Reference& reference, const hub::Settings& settings) {
   const InterruptWatch interrupt;
   ProgressLine line;
-  std::optional<TransferProgress> shown;
+  std::optional<hub::TransferProgress> shown;
   hub::PullListener listener;
   listener.is_cancelled = [&] { return interrupt.seen(); };
   listener.on_notice = [&](const std::string& sentence) {
@@ -59,8 +59,8 @@ Result<hub::Pulled> PullShown(const hub::Reference& reference, const hub::Settin
   };
   listener.on_plan = ShowPlan;
   listener.on_progress = [&](const hub::PullProgress& progress) {
-    if (!shown) shown.emplace(std::string(progress.file), progress.size, &line);
-    shown->Show(progress.done);
+    if (!shown) shown.emplace(std::string(progress.file), progress.size);
+    if (const auto text = shown->Text(progress.done)) line.Show(*text);
   };
   listener.on_file_end = [&] {
     shown.reset();

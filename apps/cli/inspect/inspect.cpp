@@ -9,12 +9,12 @@
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/hub/options.hpp"
-#include "cli/inspect/inspect_text.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/wording.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "report/cpu_report.hpp"
+#include "report/inspect/text.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -54,8 +54,9 @@ Result<std::string> Inspect(const InspectOptions& options) {
   for (std::string& finding : report.findings) finding = WordOptions(finding);
   WordDecisions(&report.decisions);
   NoticeUnreadOverrides(options.overrides, checkpoint.metadata());
-  std::string text = options.json ? report::InspectJson(report).Dump(2) + "\n"
-                                  : ReportText(report, options.tensors, UsesColour(stdout));
+  std::string text = options.json
+                         ? report::InspectJson(report).Dump(2) + "\n"
+                         : report::InspectText(report, options.tensors, UsesColour(stdout));
   BITTERN_TRY(checkpoint.CheckUnchanged());
   return text;
 }

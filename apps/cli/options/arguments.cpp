@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/text/closest_name.hpp"
 #include "cli/options/foreign_flags.hpp"
 #include "cli/options/help.hpp"
-#include "cli/options/suggestion.hpp"
 #include "hub/reference.hpp"
 
 namespace bittern::cli {

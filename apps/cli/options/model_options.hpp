@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/files/text_file.hpp"
 #include "base/result.hpp"
+#include "base/text/typed_text.hpp"
 #include "cli/options/cli11.hpp"
 #include "runtime/session.hpp"
 
@@ -109,19 +111,5 @@ struct Prompt {
 /// The ids to run; those of a text with BOS if the model wants one. Error kInvalidArgument: none.
 [[nodiscard]] Result<std::vector<runtime::TokenId>> EncodePrompt(
     const Prompt& prompt, const tokenizer::Tokenizer& tokenizer);
-
-/// All of a file. Errors: kNotFound, kIo.
-[[nodiscard]] Result<std::string> ReadFileText(const std::string& path);
-/// All of standard input. Error kIo.
-[[nodiscard]] Result<std::string> ReadStandardInput();
-/// The next line of standard input, without its end; false at the end. Error kIo.
-[[nodiscard]] Result<bool> ReadLineOfInput(std::string* line);
-
-/// "1,2, 3" as numbers. Error kInvalidArgument names the part that is not one, and `flag`.
-[[nodiscard]] Result<std::vector<std::int32_t>> ParseIntegers(std::string_view text,
-                                                              std::string_view flag);
-
-/// Replaces \n \t \r \\ \" \' as llama.cpp does; other backslashes stay.
-[[nodiscard]] std::string Unescape(std::string_view text);
 
 }  // namespace bittern::cli

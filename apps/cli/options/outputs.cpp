@@ -5,31 +5,21 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "formats/open/source_files.hpp"
+#include "report/earlier_output.hpp"
 
 namespace bittern::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What an output holds. It decides which older file it may replace.
-enum class Holds {
-  kModel,    // costs too much to be replaced unasked
-  kLines,    // results that --resume goes on with; never replaced unasked
-  kNumbers,  // says nothing of where it comes from; never replaced unasked
-  kPage,
-  kReport,
-  kCertificate,
-  kConversation,
-  kTrace,   // a folder
-  kManual,  // a folder of pages
-};
+using report::Holds;
+using report::IsEarlierOutput;
+using report::IsSameFile;
+using report::MayReplace;
 
 struct OutputFlag {
   std::string_view command, flag;
@@ -71,85 +61,8 @@ const OutputFlag* FindOutputFlag(const Arguments& arguments, std::string_view fl
   return found == std::end(kOutputFlags) ? nullptr : found;
 }
 
-std::string Head(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string head(4096, '\0');
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return head;
-}
-
-bool StartsWithDoctype(std::string_view head) {
-  constexpr std::string_view kStart = "<!doctype html";
-  return head.size() >= kStart.size() &&
-         std::ranges::equal(head.substr(0, kStart.size()), kStart, [](char a, char b) {
-           return std::tolower(static_cast<unsigned char>(a)) == b;
-         });
-}
-
-/// True where the file at `path` can only be an earlier output of this kind.
-bool IsEarlierOutput(Holds holds, const fs::path& path) {
-  const std::string head = Head(path);
-  const auto has = [&](std::string_view text, std::size_t within) {
-    return head.substr(0, within).find(text) != std::string::npos;
-  };
-  switch (holds) {
-    case Holds::kPage:
-      return StartsWithDoctype(head) && has("<title>bittern ", 1000);
-    case Holds::kReport:
-      return has("bittern report v", 100);
-    case Holds::kCertificate:
-      return head.starts_with("{\n \"line\": \"bittern-certificate ");
-    case Holds::kConversation:
-      return head.starts_with("{\"bittern_chat\": ");
-    case Holds::kManual:
-      return head.starts_with(".TH \"bittern");
-    case Holds::kTrace:
-      return head.starts_with("{\"trace\":\"bittern trace ") ||
-             (head.starts_with("{\"isa\":") && has("\"precision\":", 200));  // before 0.1
-    case Holds::kModel:
-    case Holds::kLines:
-    case Holds::kNumbers:
-      break;
-  }
-  return false;
-}
-
-/// True where nothing is lost if a file of that name is written.
-bool MayReplace(Holds holds, const fs::path& path) {
-  std::error_code error;
-  const fs::file_type type = fs::status(path, error).type();
-  if (type != fs::file_type::regular)
-    return true;  // free, a device or a pipe; else told on opening
-  const bool is_empty = fs::file_size(path, error) == 0 && !error;
-  return is_empty || IsEarlierOutput(holds, path);
-}
-
-/// The first file in a folder to be written that is not an earlier output; empty: none.
-fs::path ForeignFileIn(Holds holds, const fs::path& folder) {
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) return MayReplace(holds, folder) ? fs::path() : folder;
-  if (holds == Holds::kTrace) {
-    const fs::path index = folder / "trace.json", values = folder / "values";
-    if (!MayReplace(holds, index)) return index;
-    return fs::exists(values, error) && !fs::exists(index, error) ? values : fs::path();
-  }
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    const bool is_written = name.starts_with("bittern") && name.ends_with(".1");
-    if (is_written && !MayReplace(holds, entry.path())) return entry.path();
-  }
-  return {};
-}
-
 tl::unexpected<Error> Refuse(std::string message) {
   return Fail(ErrorCode::kInvalidArgument, std::move(message));
-}
-
-bool IsSameFile(const fs::path& a, const fs::path& b) {
-  std::error_code error;
-  if (fs::equivalent(a, b, error) && !error) return true;
-  return fs::absolute(a, error).lexically_normal() == fs::absolute(b, error).lexically_normal();
 }
 
 /// A file or folder that holds something: to write it twice, or to read and write it, loses that.
@@ -218,7 +131,7 @@ Result<void> CheckReplaced(const Output& output, const Arguments& arguments) {
   if (std::ranges::any_of(arguments.values, resumed)) return {};
   fs::path there;
   if (holds == Holds::kTrace || holds == Holds::kManual) {
-    there = ForeignFileIn(holds, output.path);
+    there = report::ForeignFileIn(holds, output.path);
   } else if (!MayReplace(holds, output.path)) {
     there = output.path;
   } else if (holds == Holds::kConversation && IsEarlierOutput(holds, output.path)) {

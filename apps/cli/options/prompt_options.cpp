@@ -3,11 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <charconv>
 #include <cstdio>
-#include <cstring>
-#include <memory>
 
 #include "cli/options/model_options.hpp"
 #include "cli/options/tokenizer_options.hpp"
@@ -15,17 +11,6 @@
 
 namespace bittern::cli {
 namespace {
-
-Result<std::string> ReadAll(std::FILE* stream, std::string_view name) {
-  std::string text;
-  char buffer[4096];
-  errno = 0;
-  for (std::size_t size; (size = std::fread(buffer, 1, sizeof buffer, stream)) > 0;) {
-    text.append(buffer, size);
-  }
-  if (std::ferror(stream) == 0) return text;
-  return Fail(ErrorCode::kIo, fmt::format("{}: cannot read: {}", name, std::strerror(errno)));
-}
 
 /// Editors and echo end a text with a newline that is not part of the prompt.
 std::string WithoutLastNewline(std::string text) {
@@ -44,16 +29,6 @@ Result<std::string> ReadPromptText(const PromptOptions& options) {
 }
 
 }  // namespace
-
-Result<std::string> ReadFileText(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
-                                                             &std::fclose);
-  if (file == nullptr) {
-    const auto code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
-    return Fail(code, fmt::format("{}: {}", path, std::strerror(errno)));
-  }
-  return ReadAll(file.get(), path);
-}
 
 void AddPromptOptions(CLI::App& command, PromptOptions* options) {
   options->text_flag =
@@ -95,51 +70,6 @@ Result<std::vector<runtime::TokenId>> EncodePrompt(const Prompt& prompt,
   if (!ids.empty()) return ids;
   return Fail(ErrorCode::kInvalidArgument,
               "the prompt is empty, and this model has no token that begins a text");
-}
-
-Result<std::string> ReadStandardInput() { return ReadAll(stdin, "standard input"); }
-
-Result<bool> ReadLineOfInput(std::string* line) {
-  line->clear();
-  errno = 0;
-  for (int c; (c = std::getc(stdin)) != EOF;) {
-    if (c == '\n') return true;
-    line->push_back(static_cast<char>(c));
-  }
-  if (std::ferror(stdin) == 0) return !line->empty();
-  return Fail(ErrorCode::kIo, fmt::format("standard input: cannot read: {}", std::strerror(errno)));
-}
-
-Result<std::vector<std::int32_t>> ParseIntegers(std::string_view text, std::string_view flag) {
-  std::vector<std::int32_t> numbers;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view part = text.substr(begin, end - begin);
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
-    std::int32_t number = 0;
-    const auto [rest, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    if (error != std::errc() || rest != part.data() + part.size()) {
-      return Fail(
-          ErrorCode::kInvalidArgument,
-          fmt::format("{}: whole numbers separated by commas expected, \"{}\" found", flag, part));
-    }
-    numbers.push_back(number);
-    begin = end + 1;
-  }
-  return numbers;
-}
-
-std::string Unescape(std::string_view text) {
-  constexpr std::string_view kLetters = "ntr\\\"'", kMeanings = "\n\t\r\\\"'";
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool backslash = text[i] == '\\' && i + 1 < text.size();
-    const std::size_t letter = backslash ? kLetters.find(text[i + 1]) : std::string_view::npos;
-    result += letter == std::string_view::npos ? text[i] : kMeanings[letter];
-    i += letter == std::string_view::npos ? 0 : 1;
-  }
-  return result;
 }
 
 }  // namespace bittern::cli

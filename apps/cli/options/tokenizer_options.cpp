@@ -6,8 +6,6 @@
 
 #include <cstdio>
 
-#include "base/text/display.hpp"
-#include "base/utf8.hpp"
 #include "cli/commands.hpp"
 #include "cli/default_model.hpp"
 #include "cli/terminal.hpp"
@@ -40,22 +38,12 @@ void ReportLoss(const tokenizer::EncodeLoss& loss) {
                      : one               ? "is left out"
                                          : "are left out";
   PrintError("note: {} {} of the text {} no token and {} (the first: {})\n", loss.num_bytes,
-             one ? "byte" : "bytes", one ? "has" : "have", fate, QuotedPiece(loss.first));
+             one ? "byte" : "bytes", one ? "has" : "have", fate,
+             tokenizer::QuotedPiece(loss.first));
 }
 
 int ExitCodeOf(const Error& error) noexcept {
   return error.code == ErrorCode::kInvalidArgument ? kExitUsage : kExitModel;
-}
-
-std::string QuotedPiece(std::string_view bytes) {
-  if (ReplaceInvalidUtf8(bytes) == bytes) return Quoted(bytes, bytes.size());
-  std::string quoted = "\"";
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = byte >= 0x20 && byte < 0x7f && c != '"' && c != '\\';
-    quoted += plain ? std::string(1, c) : fmt::format("\\x{:02x}", byte);
-  }
-  return quoted + '"';
 }
 
 }  // namespace bittern::cli

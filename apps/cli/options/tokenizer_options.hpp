@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tokenize` and `detokenize` share: opening a tokenizer without touching the weights, and
-// showing a token.
+// What `tokenize` and `detokenize` share: opening a tokenizer without touching the weights.
 #pragma once
 
 #include <string>
@@ -8,6 +7,7 @@
 
 #include "base/result.hpp"
 #include "cli/options/model_options.hpp"
+#include "tokenizer/token_text.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace bittern::cli {
@@ -23,9 +23,5 @@ void ReportLoss(const tokenizer::EncodeLoss& loss);
 
 /// The exit code for an error of OpenTokenizer.
 [[nodiscard]] int ExitCodeOf(const Error& error) noexcept;
-
-/// A token's bytes between quotes, on one line: control characters are escaped, and where the
-/// bytes are not whole characters, as for parts of an emoji, those above 0x7f are \xNN.
-[[nodiscard]] std::string QuotedPiece(std::string_view bytes);
 
 }  // namespace bittern::cli

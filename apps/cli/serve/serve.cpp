@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +19,8 @@
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
 #include "runtime/engine/cache_size.hpp"
+#include "serve/core/models_folder.hpp"
+#include "serve/http/access_log.hpp"
 #include "serve/http/tls.hpp"
 #include "serve/server.hpp"
 
@@ -57,20 +58,6 @@ struct ServeOptions {
 std::string UrlOf(const ServeOptions& options, const serve::Server& server) {
   return fmt::format("{}://{}:{}", options.certificate.empty() ? "http" : "https",
                      options.server.http.host, server.port());
-}
-
-void LogText(const serve::AccessRecord& record) {
-  PrintError("{} {} {} {} {} bytes {:.3f} s{}{}{}\n", record.peer, record.method, record.path,
-             record.status, record.bytes, record.seconds, record.note.empty() ? "" : " ",
-             record.note, record.gone ? " client went away" : "");
-}
-
-void LogJson(const serve::AccessRecord& record) {
-  const Json line = {{"peer", record.peer},   {"method", record.method},
-                     {"path", record.path},   {"status", record.status},
-                     {"bytes", record.bytes}, {"seconds", record.seconds},
-                     {"gone", record.gone},   {"note", record.note}};
-  PrintError("{}\n", line.Dump());
 }
 
 sigset_t EndSignals() {
@@ -177,55 +164,14 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
   return made;
 }
 
-/// Files and folders that hold models, named by their places below `folder`.
-Result<std::vector<serve::ModelFile>> FindModels(const ServeOptions& options) {
-  namespace fs = std::filesystem;
-  constexpr int kDeepest = 3;
-  constexpr std::size_t kMost = 4096;
-  const fs::path root = options.models_dir;
-  std::vector<serve::ModelFile> found;
-  std::error_code error;
-  fs::recursive_directory_iterator it(root, fs::directory_options::skip_permission_denied, error);
-  for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
-    std::error_code here;
-    const bool is_folder = it->is_directory(here);
-    if (is_folder && it.depth() >= kDeepest) it.disable_recursion_pending();
-    const bool is_hf = is_folder && fs::exists(it->path() / "config.json", here);
-    if (!is_hf && (is_folder || it->path().extension() != ".gguf")) continue;
-    fs::path name = it->path().lexically_relative(root);
-    if (!is_hf) name.replace_extension();
-    std::uintmax_t bytes = is_hf ? 0 : fs::file_size(it->path(), here);
-    if (is_hf) {
-      it.disable_recursion_pending();
-      for (const auto& part : fs::directory_iterator(it->path(), here)) {
-        if (part.is_regular_file(here)) bytes += part.file_size(here);
-      }
-    }
-    if (here) continue;
-    found.push_back({name.generic_string(), it->path().string(),
-                     bytes + (static_cast<std::uint64_t>(options.cache_mib) << 20)});
-    if (found.size() >= kMost) break;
-  }
-  if (error) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("{}: {}", options.models_dir, error.message()));
-  }
-  if (found.empty()) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("{}: models (*.gguf, or folders with config.json) expected, none found",
-                            options.models_dir));
-  }
-  std::ranges::sort(found, {}, &serve::ModelFile::name);
-  return found;
-}
-
 Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
   if (!options.model.path.empty() || !options.alias.empty()) {
     return Fail(
         ErrorCode::kInvalidArgument,
         "--models-dir serves several models, each under its own name: leave out -m, --alias");
   }
-  auto files = BITTERN_TRY(FindModels(options));
+  auto files = BITTERN_TRY(
+      serve::FindModels(options.models_dir, static_cast<std::uint64_t>(options.cache_mib) << 20));
   const std::size_t count = files.size();
   const auto maker = [options](const serve::ModelFile& file) {
     ServeOptions one = options;
@@ -264,8 +210,16 @@ Result<int> RunServe(ServeOptions options) {
     options.server.http.tls =
         BITTERN_TRY(serve::Tls::Load(options.certificate, options.certificate_key));
   }
-  if (options.log_format == "text") options.server.http.on_access = LogText;
-  if (options.log_format == "json") options.server.http.on_access = LogJson;
+  if (options.log_format == "text") {
+    options.server.http.on_access = [](const auto& record) {
+      PrintError("{}", serve::AccessText(record));
+    };
+  }
+  if (options.log_format == "json") {
+    options.server.http.on_access = [](const auto& record) {
+      PrintError("{}", serve::AccessJson(record));
+    };
+  }
   const sigset_t set = EndSignals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   auto server = BITTERN_TRY(serve::Server::Start(options.server));

@@ -11,7 +11,7 @@
 namespace bittern::runtime {
 namespace {
 
-constexpr float kLargest = std::numeric_limits<float>::max();
+constexpr float kLargestFloat = std::numeric_limits<float>::max();
 
 bool Before(const Candidate& a, const Candidate& b) noexcept {
   return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
@@ -42,8 +42,8 @@ void CollectCandidates(std::span<const float> logits, Candidates* candidates) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < logits.size(); ++i) {
     // Written always and counted only if kept: no branch to mispredict. False for NaN.
-    (*candidates)[count] = {static_cast<tokenizer::TokenId>(i), std::min(logits[i], kLargest)};
-    count += logits[i] >= -kLargest ? 1 : 0;
+    (*candidates)[count] = {static_cast<tokenizer::TokenId>(i), std::min(logits[i], kLargestFloat)};
+    count += logits[i] >= -kLargestFloat ? 1 : 0;
   }
   candidates->resize(count);
 }

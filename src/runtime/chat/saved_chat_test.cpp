@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/chat/saved_chat.hpp"
+#include "runtime/chat/saved_chat.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace bittern::cli {
+namespace bittern::runtime {
 namespace {
 
 using testing::HasSubstr;
@@ -89,4 +89,4 @@ TEST(SavedChat, DamagedFilesDoNoHarm) {
 }
 
 }  // namespace
-}  // namespace bittern::cli
+}  // namespace bittern::runtime

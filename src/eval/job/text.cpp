@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bittern eval` of a text: windows, their scores, the sum.
+// A text: windows, their scores, the sum.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <charconv>
 
 #include "base/json/json.hpp"
 #include "base/text/display.hpp"
-#include "cli/eval/eval_logits.hpp"
-#include "cli/eval/eval_options.hpp"
+#include "eval/job/job.hpp"
+#include "eval/job/logits.hpp"
 #include "eval/perplexity.hpp"
 #include "eval/windows.hpp"
 
-namespace bittern::cli {
+namespace bittern::eval {
 namespace {
-
-using eval::TextScore;
-using eval::WindowMethod;
 
 std::string_view WindowMethodName(WindowMethod method) {
   switch (method) {
@@ -28,15 +28,15 @@ std::string_view WindowMethodName(WindowMethod method) {
 }
 
 /// Token ids as `bittern tokenize --ids` prints them, or a JSON list.
-Result<std::vector<runtime::TokenId>> ReadIdList(const EvalJob& job) {
+Result<std::vector<tokenizer::TokenId>> ReadIdList(const Job& job) {
   constexpr std::string_view kBetween = " \t\r\n,[]";
-  std::vector<runtime::TokenId> ids;
+  std::vector<tokenizer::TokenId> ids;
   std::string_view rest = job.text;
   while (true) {
     rest.remove_prefix(std::min(rest.find_first_not_of(kBetween), rest.size()));
     if (rest.empty()) return ids;
     const std::string_view word = rest.substr(0, rest.find_first_of(kBetween));
-    runtime::TokenId id = 0;
+    tokenizer::TokenId id = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size()) {
       return Fail(ErrorCode::kInvalidArgument,
@@ -48,16 +48,16 @@ Result<std::vector<runtime::TokenId>> ReadIdList(const EvalJob& job) {
   }
 }
 
-/// The windows that the flags ask for; a text shorter than one counts token by token.
-eval::WindowOptions WindowsOf(const EvalJob& job, std::size_t num_tokens) {
+/// The windows that the options ask for; a text shorter than one counts token by token.
+WindowOptions WindowsOf(const Job& job, std::size_t num_tokens) {
   constexpr int kUsual = 512;  // llama-perplexity's
-  const EvalOptions& options = job.options;
+  const JobOptions& options = job.options;
   const int limit = job.model->model.config().context_length;
-  const int wanted = options.context.context_length == 0 ? kUsual : options.context.context_length;
-  eval::WindowOptions windows{
+  const int wanted = options.window == 0 ? kUsual : options.window;
+  WindowOptions windows{
       .size = std::min(wanted, limit), .stride = options.stride, .most = options.most};
-  if (options.context.context_length > limit) {
-    PrintError("notice: -c {} is above the model's limit; using {}\n", wanted, limit);
+  if (options.window > limit) {
+    job.on_notice(fmt::format("window={} is above the model's limit; using {}", wanted, limit));
   }
   if (options.every_token) {
     windows.method = WindowMethod::kEveryToken;
@@ -66,9 +66,9 @@ eval::WindowOptions WindowsOf(const EvalJob& job, std::size_t num_tokens) {
     windows.size = std::min(windows.size, limit - options.stride / 2);
   } else if (num_tokens < static_cast<std::size_t>(windows.size)) {
     windows.method = WindowMethod::kEveryToken;
-    PrintError(
-        "notice: {} tokens are fewer than a window of {}; every token but the first counts\n",
-        num_tokens, windows.size);
+    job.on_notice(
+        fmt::format("{} tokens are fewer than a window of {}; every token but the first counts",
+                    num_tokens, windows.size));
   }
   return windows;
 }
@@ -88,27 +88,27 @@ TextScore ReadWindowLine(const Json& line) {
 
 /// A text's tokens and windows.
 struct TextSubject {
-  std::vector<runtime::TokenId> tokens;
-  eval::WindowOptions options;
-  std::vector<eval::Window> windows;
+  std::vector<tokenizer::TokenId> tokens;
+  WindowOptions options;
+  std::vector<Window> windows;
 };
 
-Result<TextSubject> MakeTextSubject(const EvalJob& job) {
+Result<TextSubject> MakeTextSubject(const Job& job) {
   TextSubject subject;
-  if (job.options.as == "ids") {
+  if (job.options.ids) {
     subject.tokens = BITTERN_TRY(ReadIdList(job));
   } else {
     subject.tokens = job.model->tokenizer.Encode(job.text);
   }
   subject.options = WindowsOf(job, subject.tokens.size());
-  subject.windows = BITTERN_TRY(
-      eval::CutWindows(subject.tokens.size(), subject.options).map_error([&](Error error) {
+  subject.windows =
+      BITTERN_TRY(CutWindows(subject.tokens.size(), subject.options).map_error([&](Error error) {
         return Within(job.options.input, std::move(error));
       }));
   return subject;
 }
 
-Json EvalSettings(const EvalJob& job, const TextSubject& subject) {
+Json EvalSettings(const Job& job, const TextSubject& subject) {
   return {{"file", job.options.input},
           {"model", job.model->model.checkpoint().path()},
           {"method", WindowMethodName(subject.options.method)},
@@ -131,37 +131,36 @@ Json TextSummary(Json settings, const TextScore& sum) {
 
 }  // namespace
 
-Result<Json> EvalText(const EvalJob& job) {
+Result<Json> ScoreText(const Job& job) {
   const TextSubject subject = BITTERN_TRY(MakeTextSubject(job));
   const auto& tokenizer = job.model->tokenizer;
   Json settings = EvalSettings(job, subject);
   Json header = settings;
   header["hash"] = HashText(job.text);
-  auto lines = BITTERN_TRY(EvalLines::Open(job.options, header));
+  auto lines = BITTERN_TRY(ResultLines::Open(job.options, header));
   auto logits =
-      BITTERN_TRY(EvalLogits::Open(job, subject.options, subject.tokens, subject.windows.size()));
+      BITTERN_TRY(LogitsFile::Open(job, subject.options, subject.tokens, subject.windows.size()));
   TextScore sum;
   for (const auto& line : lines.earlier()) sum.Add(ReadWindowLine(line));
   const std::size_t first = std::min(lines.earlier().size(), subject.windows.size());
-  const runtime::TokenId bos = tokenizer.adds_bos() ? tokenizer.bos_id() : -1;
-  std::vector<eval::ScoreGroup> groups;
-  for (const eval::Window& window : std::span(subject.windows).subspan(first)) {
-    groups.push_back({eval::ItemOf(window, subject.tokens, bos)});
+  const tokenizer::TokenId bos = tokenizer.adds_bos() ? tokenizer.bos_id() : -1;
+  std::vector<ScoreGroup> groups;
+  for (const Window& window : std::span(subject.windows).subspan(first)) {
+    groups.push_back({ItemOf(window, subject.tokens, bos)});
   }
-  ProgressLine progress;
-  const auto on_window = [&](std::size_t index, const eval::GroupScores& scores) -> Result<void> {
+  const auto on_window = [&](std::size_t index, const GroupScores& scores) -> Result<void> {
     const auto scored = std::span(groups[index][0].tokens).subspan(groups[index][0].first_scored);
-    const TextScore score = eval::SumOf(scores[0], scored, tokenizer);
+    const TextScore score = SumOf(scores[0], scored, tokenizer);
     sum.Add(score);
-    progress.ShowIfSlow(fmt::format(
+    job.on_progress(fmt::format(
         "{}, perplexity {:.4f}",
-        EvalProgress(job, "windows", index + 1, first, subject.windows.size()), sum.perplexity()));
+        ProgressText(job, "windows", index + 1, first, subject.windows.size()), sum.perplexity()));
     BITTERN_TRY(logits.EndWindow(index));
     return lines.Write(WindowLine(first + index, score));
   };
-  eval::ScoreOptions options = job.score;
+  ScoreOptions options = job.score;
   options.on_row = logits.OnRow();
-  const auto stats = BITTERN_TRY(eval::Score(job.model, groups, options, on_window));
+  const auto stats = BITTERN_TRY(Score(job.model, groups, options, on_window));
   auto summary = TextSummary(std::move(settings), sum);
   BITTERN_TRY(logits.Finish(&summary));
   summary["tokens_run"] = stats.tokens_run;
@@ -170,4 +169,4 @@ Result<Json> EvalText(const EvalJob& job) {
   return summary;
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern::eval

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that an interrupted `bittern eval` goes on with.
+// The file that an interrupted run goes on with.
+#include <fmt/format.h>
+
 #include "base/hash.hpp"
 #include "base/json/json.hpp"
-#include "cli/eval/eval_options.hpp"
-#include "cli/options/outside_json.hpp"
+#include "eval/job/job.hpp"
 
-namespace bittern::cli {
+namespace bittern::eval {
 
-Result<EvalLines> EvalLines::Open(const EvalOptions& options, const Json& subject) {
-  EvalLines lines;
+Result<ResultLines> ResultLines::Open(const JobOptions& options, const Json& subject) {
+  ResultLines lines;
   if (options.output.empty()) {
     if (!options.resume) return lines;
-    return Fail(ErrorCode::kInvalidArgument, "--resume needs a file to go on with: give -o FILE");
+    return Fail(ErrorCode::kInvalidArgument,
+                "resume=true needs a file to go on with: give output=FILE");
   }
   const std::string header = subject.Dump();
   std::optional<std::string> first;
   const auto keep = [&](std::string_view line, bool is_whole) {
     if (!is_whole) return header.starts_with(line) || (first && line.starts_with('{'));
-    auto json = ParseOutsideJson(line);
+    auto json = Json::Parse(line, {.max_bytes = std::size_t{256} << 20, .max_depth = 100});
     if (!json || !json->is_object()) return false;
     if (first) {
       lines.earlier_.emplace_back(*std::move(json));
@@ -38,7 +40,7 @@ Result<EvalLines> EvalLines::Open(const EvalOptions& options, const Json& subjec
                           options.output));
 }
 
-Result<void> EvalLines::Write(const Json& line) {
+Result<void> ResultLines::Write(const Json& line) {
   if (!file_) return {};
   return file_->Write(line.Dump() + "\n");
 }
@@ -49,7 +51,7 @@ std::string HashText(std::string_view text) {
   return hash.Hex();
 }
 
-std::string EvalProgress(const EvalJob& job, std::string_view what, std::size_t done,
+std::string ProgressText(const Job& job, std::string_view what, std::size_t done,
                          std::size_t earlier, std::size_t all) {
   std::string text = fmt::format("{} of {} {}", earlier + done, all, what);
   if (done == 0) return text;
@@ -57,4 +59,4 @@ std::string EvalProgress(const EvalJob& job, std::string_view what, std::size_t 
   return text + fmt::format(", {:.0f} s left", job.seconds() * left / static_cast<double>(done));
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern::eval

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/hub/transfer_progress.hpp"
+#include "hub/transfer_progress.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/text/display.hpp"
 
-namespace bittern::cli {
+namespace bittern::hub {
 
 std::string TimeText(double seconds) {
   const auto whole = static_cast<std::uint64_t>(std::lround(seconds));
@@ -16,11 +16,11 @@ std::string TimeText(double seconds) {
   return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
 }
 
-void TransferProgress::Show(std::uint64_t done) {
+std::optional<std::string> TransferProgress::Text(std::uint64_t done) {
   constexpr std::chrono::milliseconds kBetween{200};
   constexpr std::chrono::seconds kLookBack{5};
   const auto now = Clock::now();
-  if (!seen_.empty() && now - seen_.back().first < kBetween) return;
+  if (!seen_.empty() && now - seen_.back().first < kBetween) return std::nullopt;
   seen_.emplace_back(now, done);
   while (seen_.size() > 2 && now - seen_.front().first > kLookBack) seen_.pop_front();
   const double seconds = std::chrono::duration<double>(now - seen_.front().first).count();
@@ -33,7 +33,7 @@ void TransferProgress::Show(std::uint64_t done) {
     text += fmt::format(", {:.1f} MB/s, {} left", rate / 1e6,
                         TimeText(static_cast<double>(size_ - done) / rate));
   }
-  line_->Show(text);
+  return text;
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern::hub

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bittern inspect` for people: sections of aligned columns, nothing wider than it must be.
-#include "cli/inspect/inspect_text.hpp"
+// Nothing is wider than it must be.
+#include "report/inspect/text.hpp"
 
 #include <fmt/format.h>
 
@@ -10,14 +10,11 @@
 
 #include "base/text/display.hpp"
 #include "quant/weight_format.hpp"
+#include "report/decisions.hpp"
 #include "report/inspect/values.hpp"
 
-namespace bittern::cli {
+namespace bittern::report {
 namespace {
-
-using report::FormatTotal;
-using report::InspectReport;
-using report::TernaryTensor;
 
 /// 1234567 as "1,234,567".
 std::string Grouped(std::uint64_t number) {
@@ -82,12 +79,11 @@ void WriteMetadata(const formats::Metadata& metadata, Writer* out) {
   std::size_t key_width = 0, type_width = 0;
   for (const auto& entry : metadata.entries()) {
     key_width = std::max(key_width, Printable(entry.key).size());
-    type_width = std::max(type_width, report::ValueTypeText(entry.value).size());
+    type_width = std::max(type_width, ValueTypeText(entry.value).size());
   }
   for (const auto& entry : metadata.entries()) {
-    out->Line("  {:<{}}  {:<{}}  {}{}", Printable(entry.key), key_width,
-              report::ValueTypeText(entry.value), type_width, report::ValueText(entry.value),
-              entry.overridden ? "  (overridden)" : "");
+    out->Line("  {:<{}}  {:<{}}  {}{}", Printable(entry.key), key_width, ValueTypeText(entry.value),
+              type_width, ValueText(entry.value), entry.overridden ? "  (overridden)" : "");
   }
 }
 
@@ -160,7 +156,7 @@ void WriteVerdict(const InspectReport& report, Writer* out) {
   out->Heading("decisions where the file leaves room");
   for (const Decision& decision : report.decisions) {
     out->Line("  {} = {} ({}){}", Printable(decision.subject), Printable(decision.choice),
-              Printable(decision.reason, 300), decision.notable ? "  <-" : "");
+              Printable(ReasonText(decision), 300), decision.notable ? "  <-" : "");
   }
   if (report.decisions.empty()) out->Line("  none");
   out->Heading("findings");
@@ -172,7 +168,7 @@ void WriteVerdict(const InspectReport& report, Writer* out) {
 
 }  // namespace
 
-std::string ReportText(const InspectReport& report, bool list_tensors, bool colour) {
+std::string InspectText(const InspectReport& report, bool list_tensors, bool colour) {
   const formats::Checkpoint& checkpoint = *report.checkpoint;
   Writer out(colour);
   out.Line("file  {}", Printable(checkpoint.path(), 4096));
@@ -190,4 +186,4 @@ std::string ReportText(const InspectReport& report, bool list_tensors, bool colo
   return out.Take();
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern::report

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bittern eval` of multiple-choice questions, a JSON line each.
+// Multiple-choice questions, a JSON line each.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "base/json/json.hpp"
-#include "cli/eval/eval_options.hpp"
+#include "eval/job/job.hpp"
 #include "eval/multiple_choice.hpp"
 
-namespace bittern::cli {
+namespace bittern::eval {
 namespace {
 
 /// How many questions were answered rightly.
@@ -31,20 +34,20 @@ void AddShares(const ExamTally& tally, Json* object) {
 
 /// The questions, and what the model reads of each.
 struct Exam {
-  std::vector<eval::Question> questions;
-  std::vector<eval::ScoreGroup> groups;
+  std::vector<Question> questions;
+  std::vector<ScoreGroup> groups;
 };
 
-Result<void> AddQuestion(const EvalJob& job, std::string_view line, int context, Exam* exam) {
-  exam->questions.push_back(BITTERN_TRY(eval::ReadQuestion(line)));
+Result<void> AddQuestion(const Job& job, std::string_view line, int context, Exam* exam) {
+  exam->questions.push_back(BITTERN_TRY(ReadQuestion(line)));
   exam->groups.push_back(
-      BITTERN_TRY(eval::TokensOf(exam->questions.back(), job.model->tokenizer, context)));
+      BITTERN_TRY(TokensOf(exam->questions.back(), job.model->tokenizer, context)));
   return {};
 }
 
-Result<Exam> ReadExam(const EvalJob& job) {
+Result<Exam> ReadExam(const Job& job) {
   const int limit = job.model->model.config().context_length;
-  const int wanted = job.options.context.context_length;
+  const int wanted = job.options.window;
   const int context = wanted == 0 ? limit : std::min(wanted, limit);
   Exam exam;
   std::size_t number = 0;
@@ -87,20 +90,19 @@ Json ExamSummary(Json subject, const std::map<std::string, ExamTally>& tallies) 
 
 }  // namespace
 
-Result<Json> EvalChoices(const EvalJob& job) {
+Result<Json> ScoreChoices(const Job& job) {
   const Exam exam = BITTERN_TRY(ReadExam(job));
   Json subject = {{"file", job.options.input}, {"model", job.model->model.checkpoint().path()}};
   Json header = subject;
   header["hash"] = HashText(job.text);
   header["questions"] = exam.questions.size();
-  auto lines = BITTERN_TRY(EvalLines::Open(job.options, header));
+  auto lines = BITTERN_TRY(ResultLines::Open(job.options, header));
   std::map<std::string, ExamTally> tallies;
   for (const auto& line : lines.earlier()) CountAnswer(line, &tallies);
   const std::size_t first = std::min(lines.earlier().size(), exam.questions.size());
-  ProgressLine progress;
-  const auto on_group = [&](std::size_t index, const eval::GroupScores& scores) -> Result<void> {
-    const eval::Question& question = exam.questions[first + index];
-    const eval::Answer answer = eval::AnswerOf(question, scores);
+  const auto on_group = [&](std::size_t index, const GroupScores& scores) -> Result<void> {
+    const Question& question = exam.questions[first + index];
+    const Answer answer = AnswerOf(question, scores);
     const Json line = {{"question", first + index},
                        {"kind", question.kind},
                        {"gold", question.gold},
@@ -108,11 +110,11 @@ Result<Json> EvalChoices(const EvalJob& job) {
                        {"chosen_norm", answer.chosen_norm},
                        {"log_likelihoods", answer.log_likelihoods}};
     CountAnswer(line, &tallies);
-    progress.ShowIfSlow(EvalProgress(job, "questions", index + 1, first, exam.questions.size()));
+    job.on_progress(ProgressText(job, "questions", index + 1, first, exam.questions.size()));
     return lines.Write(line);
   };
-  const auto stats = BITTERN_TRY(
-      eval::Score(job.model, std::span(exam.groups).subspan(first), job.score, on_group));
+  const auto stats =
+      BITTERN_TRY(Score(job.model, std::span(exam.groups).subspan(first), job.score, on_group));
   auto summary = ExamSummary(std::move(subject), tallies);
   summary["tokens_run"] = stats.tokens_run;
   summary["tokens_shared"] = stats.tokens_shared;
@@ -121,4 +123,4 @@ Result<Json> EvalChoices(const EvalJob& job) {
   return summary;
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern::eval

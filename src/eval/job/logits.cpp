@@ -1,35 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads fill rows of windows that lie there already, each its own.
-#include "cli/eval/eval_logits.hpp"
+#include "eval/job/logits.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/portable_math.hpp"
 
-namespace bittern::cli {
+namespace bittern::eval {
 
-using eval::Divergence;
-using eval::SavedLogits;
-
-Result<EvalLogits> EvalLogits::Open(const EvalJob& job, const eval::WindowOptions& options,
-                                    std::span<const runtime::TokenId> tokens,
+Result<LogitsFile> LogitsFile::Open(const Job& job, const WindowOptions& options,
+                                    std::span<const tokenizer::TokenId> tokens,
                                     std::size_t num_windows) {
-  EvalLogits logits;
+  LogitsFile logits;
   logits.path_ = job.options.logits;
   if (logits.path_.empty()) {
     if (!job.options.compare_logits) return logits;
     return Fail(ErrorCode::kInvalidArgument,
-                "--kl-divergence: with what? give --kl-divergence-base FILE, too");
+                "compare_logits=true: with what? give logits=FILE, too");
   }
-  if (options.method != eval::WindowMethod::kChunks || options.size < 3) {
+  if (options.method != WindowMethod::kChunks || options.size < 3) {
     return Fail(ErrorCode::kInvalidArgument,
-                "--kl-divergence-base: goes with windows that lie end to end (a text of at least "
-                "one window of -c tokens, no --ppl-stride, no --every-token)");
+                "logits=FILE: goes with windows that lie end to end (a text of at least one window "
+                "of window=N tokens, no stride=N, no every_token=true)");
   }
   if (job.options.resume) {
     return Fail(ErrorCode::kInvalidArgument,
-                "--kl-divergence-base: does not go on where an earlier run stopped (--resume)");
+                "logits=FILE: does not go on where an earlier run stopped (resume=true)");
   }
   logits.shape_ = {.window = options.size,
                    .vocab = job.model->model.config().vocab_size,
@@ -44,14 +43,14 @@ Result<EvalLogits> EvalLogits::Open(const EvalJob& job, const eval::WindowOption
     logits.file_.emplace(BITTERN_TRY(OutputFile::Create(logits.path_)));
     logits.rows_.resize(num_windows);
     for (auto& window : logits.rows_) window.resize(logits.shape_.rows());
-    BITTERN_TRY(logits.file_->Write(eval::SavedHeader(logits.shape_, used)));
+    BITTERN_TRY(logits.file_->Write(SavedHeader(logits.shape_, used)));
   }
   return logits;
 }
 
-Result<void> EvalLogits::CheckBase(const EvalJob& job,
-                                   std::span<const runtime::TokenId> tokens) const {
-  const eval::SavedShape& saved = base_->shape();
+Result<void> LogitsFile::CheckBase(const Job& job,
+                                   std::span<const tokenizer::TokenId> tokens) const {
+  const SavedShape& saved = base_->shape();
   const auto differs = [&](std::string_view what, auto expected, auto found) {
     return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: its {} {}, not {}: give what it was "
                                                          "made with",
@@ -69,25 +68,25 @@ Result<void> EvalLogits::CheckBase(const EvalJob& job,
               fmt::format("{}: was made from another text than {}", path_, job.options.input));
 }
 
-std::function<void(const eval::ScoredRow&)> EvalLogits::OnRow() {
+std::function<void(const ScoredRow&)> LogitsFile::OnRow() {
   if (base_) {
-    return [this](const eval::ScoredRow& row) {
+    return [this](const ScoredRow& row) {
       divergences_[row.group][row.scored] =
-          eval::DivergenceOf(row.logits, row.token, base_->Row(row.group, row.scored));
+          DivergenceOf(row.logits, row.token, base_->Row(row.group, row.scored));
     };
   }
   if (!file_) return {};
-  return [this](const eval::ScoredRow& row) {
+  return [this](const ScoredRow& row) {
     try {
       std::vector<std::uint16_t>& own = rows_[row.group][row.scored];
       own.resize(shape_.row_words());
-      eval::PackLogits(row.logits, own);
+      PackLogits(row.logits, own);
     } catch (const std::bad_alloc&) {  // the row stays empty, which EndWindow sees
     }
   };
 }
 
-Result<void> EvalLogits::EndWindow(std::size_t window) {
+Result<void> LogitsFile::EndWindow(std::size_t window) {
   if (!file_) return {};
   for (std::vector<std::uint16_t>& row : rows_[window]) {
     if (row.empty()) return Fail(ErrorCode::kOutOfMemory, "not enough memory to keep logits");
@@ -121,7 +120,7 @@ struct MeanOfRows {
 
 }  // namespace
 
-Result<void> EvalLogits::Finish(Json* summary) {
+Result<void> LogitsFile::Finish(Json* summary) {
   if (file_) {
     BITTERN_TRY(file_->Close());
     (*summary)["saved"] = path_;
@@ -155,4 +154,4 @@ Result<void> EvalLogits::Finish(Json* summary) {
   return {};
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern::eval

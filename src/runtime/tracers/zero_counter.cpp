@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/zero_counter.hpp"
+#include "runtime/tracers/zero_counter.hpp"
 
 #include <algorithm>
 #include <cstring>

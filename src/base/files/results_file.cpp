@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/batch/results_file.hpp"
+#include "base/files/results_file.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-namespace bittern::cli {
+namespace bittern {
 namespace {
 
 tl::unexpected<Error> CannotWrite(const std::string& path) {
@@ -21,8 +21,8 @@ Result<long long> ReadLines(std::FILE* stream, const std::string& path,
                             const ResultsFile::OnLine& on_line) {
   const auto foreign = [&] {
     return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("{}: these are not results that this command has written, so --resume "
-                            "cannot go on with them; choose another name",
+                fmt::format("{}: these are not results that this command has written, so "
+                            "resume=true cannot go on with them; choose another name",
                             path));
   };
   long long size = 0;
@@ -49,7 +49,8 @@ Result<long long> ReadLines(std::FILE* stream, const std::string& path,
 Result<ResultsFile> ResultsFile::Open(const std::string& path, bool resume, const OnLine& on_line) {
   if (path == "-") {
     if (!resume) return ResultsFile(stdout, "standard output", 0);
-    return Fail(ErrorCode::kInvalidArgument, "--resume needs a file to go on with: give -o FILE");
+    return Fail(ErrorCode::kInvalidArgument,
+                "resume=true needs a file to go on with: give output=FILE");
   }
   std::FILE* stream = resume ? std::fopen(path.c_str(), "r+b") : nullptr;
   if (stream == nullptr) {
@@ -78,4 +79,4 @@ Result<void> ResultsFile::Write(std::string_view line) {
   return CannotWrite(path_);
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Levenshtein distance with two rows.
-#include "cli/options/suggestion.hpp"
+#include "base/text/closest_name.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
-namespace bittern::cli {
+namespace bittern {
 namespace {
 
 std::size_t EditDistance(const std::string& a, const std::string& b) {
@@ -37,4 +37,4 @@ std::string ClosestName(const std::string& typed, std::span<const std::string> n
   return closest;
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern

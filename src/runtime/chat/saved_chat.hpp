@@ -12,12 +12,12 @@
 #include "base/result.hpp"
 #include "runtime/chat/chat.hpp"
 
-namespace bittern::cli {
+namespace bittern::runtime {
 
 struct SavedChat {
   std::string model = {};  ///< its name, for messages; not checked
   std::string system = {};
-  std::vector<runtime::ChatTurn> turns = {};  ///< without ids where the file has none
+  std::vector<ChatTurn> turns = {};  ///< without ids where the file has none
   Json settings = Json::MakeObject();
 };
 
@@ -33,4 +33,4 @@ struct SavedChat {
 /// Replaces the file, if there is one, as a whole. Error kIo.
 [[nodiscard]] Result<void> WriteSavedChatFile(const std::string& path, const SavedChat& chat);
 
-}  // namespace bittern::cli
+}  // namespace bittern::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/chat/saved_chat.hpp"
+#include "runtime/chat/saved_chat.hpp"
 
 #include <fmt/format.h>
 
@@ -10,12 +10,12 @@
 #include "base/files/mapped_file.hpp"
 #include "base/text/display.hpp"
 #include "base/utf8.hpp"
-#include "cli/options/outside_json.hpp"
 
-namespace bittern::cli {
+namespace bittern::runtime {
 namespace {
 
 constexpr int kSavedVersion = 1;
+constexpr std::size_t kMostSavedDepth = 100;
 constexpr std::size_t kMostSavedBytes = std::size_t{256} << 20;
 
 tl::unexpected<Error> WrongMember(std::string_view where, std::string_view expected,
@@ -41,29 +41,29 @@ Result<std::string> TextOf(const Json& object, const char* key, const std::strin
   return value.text();
 }
 
-Result<std::vector<runtime::TokenId>> IdsOf(const Json& message, const std::string& where) {
+Result<std::vector<TokenId>> IdsOf(const Json& message, const std::string& where) {
   const Json& list = MemberOf(message, "ids");
-  std::vector<runtime::TokenId> ids;
+  std::vector<TokenId> ids;
   if (list.is_null()) return ids;
   if (!list.is_array()) return WrongMember(where + "ids", "a list of token ids", list);
   for (const Json& id : list.elements()) {
-    constexpr auto kMost = std::uint64_t{std::numeric_limits<runtime::TokenId>::max()};
+    constexpr auto kMost = std::uint64_t{std::numeric_limits<TokenId>::max()};
     const auto number = id.AsUint();
     if (!number || *number > kMost) return WrongMember(where + "ids", "token ids", id);
-    ids.push_back(static_cast<runtime::TokenId>(*number));
+    ids.push_back(static_cast<TokenId>(*number));
   }
   return ids;
 }
 
-Result<runtime::GenerateResult> ReplyOf(const Json& message, const std::string& where) {
-  runtime::GenerateResult reply{.ids = {},
-                                .text = BITTERN_TRY(TextOf(message, "content", where, true)),
-                                .finish = runtime::FinishReason::kEndOfText};
+Result<GenerateResult> ReplyOf(const Json& message, const std::string& where) {
+  GenerateResult reply{.ids = {},
+                       .text = BITTERN_TRY(TextOf(message, "content", where, true)),
+                       .finish = FinishReason::kEndOfText};
   reply.ids = BITTERN_TRY(IdsOf(message, where));
   const std::string finish = BITTERN_TRY(TextOf(message, "finish_reason", where, false));
-  for (int i = 0; i <= static_cast<int>(runtime::FinishReason::kLoop); ++i) {
-    const auto reason = static_cast<runtime::FinishReason>(i);
-    if (runtime::FinishReasonName(reason) == finish) reply.finish = reason;
+  for (int i = 0; i <= static_cast<int>(FinishReason::kLoop); ++i) {
+    const auto reason = static_cast<FinishReason>(i);
+    if (FinishReasonName(reason) == finish) reply.finish = reason;
   }
   const Json& seed = MemberOf(message, "seed");
   if (const auto number = seed.AsUint()) reply.seed = static_cast<std::uint32_t>(*number);
@@ -105,12 +105,12 @@ Result<void> ReadMessages(const Json& messages, SavedChat* chat) {
 std::string WriteSavedChat(const SavedChat& chat) {
   Json messages = Json::MakeArray();
   if (!chat.system.empty()) messages.push_back({{"role", "system"}, {"content", chat.system}});
-  for (const runtime::ChatTurn& turn : chat.turns) {
+  for (const ChatTurn& turn : chat.turns) {
     messages.push_back({{"role", "user"}, {"content", turn.user}});
     messages.push_back({{"role", "assistant"},
                         {"content", turn.reply.text},
                         {"ids", turn.reply.ids},
-                        {"finish_reason", runtime::FinishReasonName(turn.reply.finish)},
+                        {"finish_reason", FinishReasonName(turn.reply.finish)},
                         {"seed", turn.reply.seed}});
   }
   // One line a message. Indented, each id of a reply would take a line of its own.
@@ -125,9 +125,11 @@ std::string WriteSavedChat(const SavedChat& chat) {
 }
 
 Result<SavedChat> ReadSavedChat(std::string_view text) {
-  const auto parsed = ParseOutsideJson(text);
+  const auto parsed =
+      Json::Parse(text, {.max_bytes = kMostSavedBytes, .max_depth = kMostSavedDepth});
   if (!parsed) {
-    return tl::unexpected(Within("a conversation that /save has written expected", parsed.error()));
+    return Fail(ErrorCode::kInvalidArgument,
+                "a conversation that /save has written expected: " + parsed.error().message);
   }
   const Json& json = *parsed;
   if (!json.is_object()) return WrongMember("the file", "an object", json);
@@ -164,4 +166,4 @@ Result<void> WriteSavedChatFile(const std::string& path, const SavedChat& chat) 
   return file.Commit();
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern::runtime

@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 
-namespace bittern::cli {
+namespace bittern {
 
 /// "-" is standard output.
 class ResultsFile {
@@ -43,4 +43,4 @@ class ResultsFile {
   long long size_;  // of whole lines
 };
 
-}  // namespace bittern::cli
+}  // namespace bittern

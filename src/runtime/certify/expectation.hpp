@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A certificate beside those that were expected. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/certify/certificate.hpp"
+
+namespace bittern::runtime {
+
+/// How a certificate compares with the closest one of those expected.
+struct Expectation {
+  const Certificate* closest = nullptr;  ///< one of `expected`
+  std::vector<std::string> differences;  ///< sentences; empty: the same
+  bool is_other_model = false;           ///< several were expected, and none of this model
+};
+
+/// The closest one is of this model and code, else of this model, else the first. REQUIRES:
+/// `expected` is not empty and outlives the result.
+[[nodiscard]] Expectation CompareWithExpected(std::span<const Certificate> expected,
+                                              const Certificate& found);
+
+}  // namespace bittern::runtime
