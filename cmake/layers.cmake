@@ -41,7 +41,8 @@ endfunction()
 # half of the time. Names in anonymous namespaces must then differ within a folder.
 # -DBITTERN_UNITY=OFF compiles every file by itself, which rebuilds less after a change.
 function(bittern_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${BITTERN_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${BITTERN_UNITY}
+    UNITY_BUILD_BATCH_SIZE ${BITTERN_UNITY_BATCH})
 endfunction()
 
 # bittern_test(name SOURCES ... LINK ...): one GoogleTest program and one ctest entry.

@@ -17,7 +17,7 @@ namespace {
 constexpr double kSense = 1.0;  // nats per token that the order of words must be worth
 /// What a text may cost at most, in parts of what it costs a model that knows nothing. Broken
 /// models are often sure of the wrong thing, so that shuffled words cost them even more.
-constexpr double kMostCost = 0.65;
+constexpr double kMostNats = 0.65;
 
 void CannotTell(const Evidence& evidence, Diagnosis* found) {
   found->verdict = Verdict::kCannotTell;
@@ -60,7 +60,7 @@ void NothingFound(Diagnosis* found) {
 }  // namespace
 
 bool MakesSomeSense(const Probe& probe) noexcept {
-  return probe.order_gain >= kSense && probe.nats() <= kMostCost * probe.uniform;
+  return probe.order_gain >= kSense && probe.nats() <= kMostNats * probe.uniform;
 }
 
 std::string_view VerdictName(Verdict verdict) noexcept {
