@@ -16,7 +16,8 @@ Result<Text> RenderRule(std::string_view source) {
   const Json json = BITTERN_TRY(Json::Parse(kNames, {.max_depth = 100}));
   Names names;
   for (const auto& [name, value] : *json.AsObject()) {
-    names.emplace_back(name, BITTERN_TRY(FromJson(value, Origin::Input())));
+    auto made = BITTERN_TRY(FromJson(value, Origin::Input()));
+    names.emplace_back(name, std::move(made));
   }
   const auto compiled = BITTERN_TRY(Template::Compile(source));
   return compiled.Render(std::move(names));

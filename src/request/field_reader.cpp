@@ -13,12 +13,10 @@ namespace {
 
 constexpr std::size_t kMostShown = 60;
 
-/// A text in quotes, other values as they are; long ones are cut.
 std::string Shown(const Json& value) {
   std::string text = value.Shown();
-  if (text.size() <= kMostShown) return text;
-  const char* const end = value.AsString() != nullptr ? "...\"" : "...";
-  return ReplaceInvalidUtf8(text.substr(0, kMostShown)) + end;
+  if (text.size() > kMostShown) text = ReplaceInvalidUtf8(text.substr(0, kMostShown)) + "...";
+  return value.AsString() != nullptr ? fmt::format("\"{}\"", text) : text;
 }
 
 Result<std::int64_t> WholeNumber(std::string_view path, const Json& value, std::int64_t least,
