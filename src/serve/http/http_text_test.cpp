@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text/percent.hpp"
+
 namespace bittern::serve {
 namespace {
 
