@@ -125,6 +125,8 @@ export interface TextSettings extends SamplerSettings {
   stopOnLoop?: boolean;
   ignoreEos?: boolean;
   special?: boolean;
+  /** 0 or more: log-probabilities of the new tokens, and of so many best ones beside each. */
+  logprobs?: number;
   speculation?: 'ngram' | 'off' | 'always';
 }
 
@@ -166,6 +168,44 @@ export interface Completion {
   /** Tokens that were guessed and run before they were sampled; those that were sampled then. */
   drafted: number;
   accepted: number;
+  logprobs?: TokenLogprobs[];
+}
+
+/** A token and its log-probability (natural logarithm; -9999: it cannot be). */
+export interface TokenLogprob {
+  id: number;
+  token: string;
+  bytes: number[];
+  logprob: number;
+}
+
+export interface TokenLogprobs extends TokenLogprob {
+  top_logprobs: TokenLogprob[];
+}
+
+export interface ToolCall {
+  id: string;
+  type: 'function';
+  function: { name: string; arguments: string };
+}
+
+/** A request as the server takes it: "messages" or "prompt", and further names (docs/serving.md). */
+export interface TextRequest {
+  messages?: readonly Message[];
+  prompt?: string | readonly (number | string)[];
+  [name: string]: unknown;
+}
+
+/** The answer to one; with several, those of the first, and all of them in `choices`. */
+export interface TextAnswer {
+  ids: number[];
+  text: string;
+  finish_reason: FinishReason;
+  prompt_tokens: number;
+  seed: number;
+  logprobs?: { content: TokenLogprobs[] };
+  tool_calls?: ToolCall[];
+  choices?: Omit<TextAnswer, 'choices'>[];
 }
 
 /**
@@ -213,6 +253,14 @@ export interface ChatCompletionRequest extends Cancellable {
   min_p?: number;
   stop?: string | string[];
   seed?: number;
+  n?: number;
+  tools?: readonly object[];
+  tool_choice?: string | object;
+  response_format?: object;
+  logprobs?: boolean;
+  top_logprobs?: number;
+  /** Whatever else the server takes. */
+  [name: string]: unknown;
 }
 
 export interface ChatCompletion {
@@ -220,7 +268,12 @@ export interface ChatCompletion {
   object: 'chat.completion';
   created: number;
   model: string;
-  choices: { index: number; finish_reason: 'stop' | 'length'; message: { role: 'assistant'; content: string } }[];
+  choices: {
+    index: number;
+    finish_reason: 'stop' | 'length' | 'tool_calls';
+    message: { role: 'assistant'; content: string; tool_calls?: ToolCall[] };
+    logprobs?: { content: TokenLogprobs[] };
+  }[];
   usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
 }
 
@@ -229,7 +282,11 @@ export interface ChatCompletionChunk {
   object: 'chat.completion.chunk';
   created: number;
   model: string;
-  choices: { index: number; finish_reason: 'stop' | 'length' | null; delta: { role?: 'assistant'; content?: string } }[];
+  choices: {
+    index: number;
+    finish_reason: 'stop' | 'length' | 'tool_calls' | null;
+    delta: { role?: 'assistant'; content?: string; tool_calls?: (ToolCall & { index: number })[] };
+  }[];
 }
 
 export type ModelSource =
@@ -343,6 +400,8 @@ export class Engine {
   private constructor();
   generate(prompt: Prompt, options?: TextSettings & Cancellable): Generation;
   complete(prompt: Prompt, options?: TextSettings & Cancellable): Promise<Completion>;
+  answer(request: TextRequest,
+    options?: TextSettings & Cancellable & { onText?: (text: string) => void }): Promise<TextAnswer>;
   stats(): Promise<EngineStats>;
   /** Ends what has not ended and gives the memory back. */
   close(): Promise<void>;

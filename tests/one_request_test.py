@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Usage: one_request_test.py BITTERN   `batch` and `serve` take the same bodies, give the same bytes and refuse with
-the same words."""
+"""Usage: one_request_test.py BITTERN [LIBRARY [NODE_PACKAGE]]   `batch`, `serve`, Python and Node.js take the same
+bodies, give the same bytes and refuse with the same words."""
 import json
 import os
 import subprocess
@@ -12,6 +12,7 @@ import unittest
 from serve_client import Server
 
 BITTERN = sys.argv[1]
+LIBRARY, NODE_PACKAGE = (sys.argv[2:] + ["", ""])[:2]
 CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
 TURN = [{"role": "user", "content": "Name a bird."}]
 TOOL = {"type": "function", "function": {"name": "look", "description": "Looks.", "parameters": {
@@ -115,6 +116,71 @@ class OneRequest(unittest.TestCase):
         call = line["tool_calls"][0]["function"]
         self.assertEqual(call["name"], "look")
         self.assertIn(json.loads(call["arguments"])["at"], ("sea", "sky"))
+
+    def test_python(self):
+        if not LIBRARY:
+            self.skipTest("no library was given")
+        os.environ["BITTERN_LIBRARY"] = LIBRARY
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+        import bittern
+        bodies = [{"max_tokens": 16, "temperature": 0, "seed": 7, **body} for body in BODIES]
+        lines = self.batch(bodies + WRONG)
+        with bittern.Engine(bittern.Model(), max_sequences=4) as engine:
+            futures = [engine.answer(body) for body in bodies]
+            for body, line, future in zip(bodies, lines, futures):
+                with self.subTest(body=body):
+                    del line["id"]
+                    self.assertEqual(future.result(), line)
+            for body, line in zip(WRONG, lines[len(bodies):]):
+                with self.assertRaises(bittern.ArgumentError) as caught:
+                    engine.answer(body)
+                self.assertEqual(caught.exception.message, line["error"])
+            parts = []
+            whole = engine.answer({"prompt": "A tern is", "max_tokens": 9, "seed": 1}, on_text=parts.append).result()
+            self.assertEqual("".join(parts), whole["text"])
+            answer = engine.answer({"prompt": "A tern is"}, n_predict=3, temperature=0).result()  # settings as defaults
+            self.assertEqual(len(answer["ids"]), 3)
+        text = bittern.Model().generate("A tern is", n_predict=4, temperature=0, logprobs=2)
+        self.assertEqual([one["id"] for one in text.logprobs], text.ids)
+        self.assertEqual([len(one["top_logprobs"]) for one in text.logprobs], [2] * 4)
+        calls = bittern.Model().create_chat_completion(TURN, tools=[TOOL], tool_choice="required", max_tokens=60,
+                                                       temperature=0)
+        self.assertEqual(calls["choices"][0]["finish_reason"], "tool_calls")
+        streamed = list(bittern.Model().create_chat_completion(TURN, tools=[TOOL], tool_choice="required",
+                                                               max_tokens=60, temperature=0, stream=True))
+        found = [call for one in streamed for call in one["choices"][0]["delta"].get("tool_calls", [])]
+        self.assertEqual([call["function"] for call in found],
+                         [call["function"] for call in calls["choices"][0]["message"]["tool_calls"]])
+
+    def test_node(self):
+        if not NODE_PACKAGE:
+            self.skipTest("no package was given")
+        bodies = [{"max_tokens": 16, "temperature": 0, "seed": 7, **body} for body in BODIES]
+        lines = self.batch(bodies + WRONG)
+        script = f"""
+          const bittern = require({json.dumps(os.path.realpath(NODE_PACKAGE))});
+          (async () => {{
+            const model = await bittern.Model.load();
+            const engine = await model.engine({{ maxSequences: 4 }});
+            const bodies = JSON.parse(require('fs').readFileSync(0));
+            const answers = await Promise.all(bodies.map((body) => engine.answer(body).catch((e) => ({{ error: e.message }}))));
+            const {{ logprobs, ids }} = await engine.complete('A tern is', {{ nPredict: 4, temperature: 0, logprobs: 1 }});
+            const tools = {{ messages: {json.dumps(TURN)}, tools: [{json.dumps(TOOL)}], tool_choice: 'required', max_tokens: 60, temperature: 0 }};
+            const whole = await model.createChatCompletion(tools);
+            let calls = [];
+            for await (const chunk of await model.createChatCompletion({{ ...tools, stream: true }})) calls.push(...chunk.choices[0].delta.tool_calls ?? []);
+            await engine.close();
+            console.log(JSON.stringify([answers, logprobs, ids, whole.choices[0].message.tool_calls, calls]));
+          }})();"""
+        out = subprocess.run(["node", "-e", script], input=json.dumps(bodies + WRONG).encode(), capture_output=True)
+        self.assertEqual(out.returncode, 0, out.stderr)
+        answers, logprobs, ids, whole, calls = json.loads(out.stdout)
+        for body, line, answer in zip(bodies + WRONG, lines, answers):
+            with self.subTest(body=body):
+                del line["id"]
+                self.assertEqual(answer, line)
+        self.assertEqual([one["id"] for one in logprobs], ids)
+        self.assertEqual([call["function"] for call in whole], [call["function"] for call in calls])
 
     def test_same_refusals(self):
         for body, line in zip(WRONG, self.batch(WRONG)):

@@ -351,6 +351,18 @@ BITTERN_API bittern_status bittern_engine_submit(bittern_engine* engine, const i
                                                  size_t count, const bittern_options* options,
                                                  bittern_text_fn on_text, bittern_done_fn on_done,
                                                  void* user, uint64_t* request);
+/** Queues a request given as JSON: the body of a request to the server's chat or text completions
+ * ({"messages" or "prompt", "tools", "response_format", "logprobs", "n", "stop", "temperature",
+ * ...}), read by the same code. `options`: settings of kind "generate" for what the body leaves
+ * open; may be NULL. `on_text` gets the text of the first choice; may be NULL. The result has text
+ * and ids of the first choice; its JSON: {"ids", "text", "finish_reason", "prompt_tokens", "seed"},
+ * "logprobs" and "tool_calls" where they were asked for, "choices" with all of several. Errors as
+ * bittern_engine_submit; they name the field. */
+BITTERN_API bittern_status bittern_engine_submit_json(bittern_engine* engine, const char* body,
+                                                      size_t size, const bittern_options* options,
+                                                      bittern_text_fn on_text,
+                                                      bittern_done_fn on_done, void* user,
+                                                      uint64_t* request);
 /** Ends a request in the next step: its on_done gets the text made until then, as a result with
  * finish_reason "cancelled", or BITTERN_ERROR_CANCELLED where there is none yet. Unknown numbers
  * are passed over. */

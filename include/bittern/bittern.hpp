@@ -329,6 +329,19 @@ class Engine {
     static_cast<void>(callbacks.release());  // Callbacks::Done frees them
     return request;
   }
+  /// A request as JSON, as the server takes it (bittern_engine_submit_json).
+  Expected<uint64_t> SubmitJson(std::string_view body, const Options& options, OnDone on_done,
+                                OnText on_text = {}) {
+    auto callbacks = std::make_unique<Callbacks>(Callbacks{std::move(on_text), std::move(on_done)});
+    uint64_t request = 0;
+    if (bittern_engine_submit_json(handle_.get(), body.data(), body.size(), options.get(),
+                                   Callbacks::Text, Callbacks::Done, callbacks.get(),
+                                   &request) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    static_cast<void>(callbacks.release());  // Callbacks::Done frees them
+    return request;
+  }
   void Cancel(uint64_t request) {
     static_cast<void>(bittern_engine_cancel(handle_.get(), request));
   }

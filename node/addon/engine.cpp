@@ -53,6 +53,36 @@ napi_value Submit(Arguments& arguments, Environment& environment) {
   return environment.Start(std::move(job));
 }
 
+/// engineAnswer(engine, body, settings, listener): {text, ids, json}
+napi_value Answer(Arguments& arguments, Environment& environment) {
+  bittern_engine* engine = nullptr;
+  std::string body;
+  std::shared_ptr<Options> options;
+  auto job = std::make_unique<Job>();
+  if (!arguments.Handle(0, Kind::kEngine, &engine) || !arguments.Keep(0, job.get()) ||
+      !arguments.Text(1, &body) || !arguments.Settings(2, &options) ||
+      !arguments.Listener(3, job.get())) {
+    return nullptr;
+  }
+  auto request = std::make_shared<Request>();
+  job->ends_later = true;
+  job->cancel = [engine, request] {
+    const std::uint64_t number = request->number.load();
+    if (number != 0) bittern_engine_cancel(engine, number);
+  };
+  job->work = [=, body = std::move(body)](Job& running) {
+    std::uint64_t number = 0;
+    if (running.cancelled()) return running.Cancelled();
+    const bittern_status status =
+        bittern_engine_submit_json(engine, body.data(), body.size(), options->get(), &Job::OnText,
+                                   &Request::OnDone, &running, &number);
+    if (status == BITTERN_OK) request->number.store(number);
+    return status;
+  };
+  job->value = [](napi_env env, Job& done) { return AllOf(env, done.result); };
+  return environment.Start(std::move(job));
+}
+
 /// engineRun(engine): nothing, once there is nothing left to do
 napi_value Run(Arguments& arguments, Environment& environment) {
   bittern_engine* engine = nullptr;
@@ -80,7 +110,8 @@ napi_value Stats(Arguments& arguments, Environment& environment) {
   return environment.Start(std::move(job));
 }
 
-constexpr Row kRows[] = {{"engineSubmit", Submit}, {"engineRun", Run}, {"engineStats", Stats}};
+constexpr Row kRows[] = {
+    {"engineSubmit", Submit}, {"engineAnswer", Answer}, {"engineRun", Run}, {"engineStats", Stats}};
 
 }  // namespace
 

@@ -3,12 +3,13 @@
 'use strict';
 
 const { addon } = require('./addon.js');
-const { STATUS, fail, prompt } = require('./errors.js');
+const { STATUS, fail, isFunction, object, prompt } = require('./errors.js');
 const { Generation, completion } = require('./generation.js');
 const { split } = require('./settings.js');
 const { Work, checkSignal } = require('./work.js');
 
 const PRIVATE = Symbol('made by this package');
+let answerOf;  // (engine, body, settings, signal): begin(listener) of a Generation
 
 /** Runs requests together. A request's text does not depend on others. */
 class Engine {
@@ -37,16 +38,8 @@ class Engine {
     const text = prompt(given);
     const { settings, rest } = split(options, ['generate'], ['signal'], 'a request');
     const signal = checkSignal(rest.signal);
-    return (listener) => {
-      this.#open();
-      const work = new Work(
-        () => addon.engineSubmit(this.#handle, this.#model, text, settings, listener), { signal });
-      const remove = () => this.#requests.delete(work);
-      this.#requests.add(work);
-      work.promise.then(remove, remove);
-      this.#step();
-      return work;
-    };
+    return (listener) => this.#start(
+      () => addon.engineSubmit(this.#handle, this.#model, text, settings, listener), signal);
   }
 
   /** Has the engine step as long as there are requests: those that are being queued, too. */
@@ -68,6 +61,35 @@ class Engine {
   /** Continues a prompt: all of the text. */
   async complete(given, options) {
     return completion(await this.#request(given, options)(null).promise);
+  }
+
+  /** A request as the server takes it: an object with "messages" or "prompt". The answer is one, too. */
+  async answer(body, options) {
+    const { settings, rest } = split(options, ['generate'], ['signal', 'onText'], 'a request');
+    const listener = isFunction(rest.onText, 'onText') ?? null;
+    return JSON.parse((await this.#answer(body, settings, rest.signal)(listener).promise).json);
+  }
+
+  static {
+    answerOf = (engine, ...given) => engine.#answer(...given);
+  }
+
+  #answer(body, settings, given) {
+    this.#open();
+    const text = JSON.stringify(object(body, 'request'));
+    const signal = checkSignal(given);
+    return (listener) => this.#start(
+      () => addon.engineAnswer(this.#handle, text, settings, listener), signal, (words) => words);
+  }
+
+  #start(begin, signal, words) {
+    this.#open();
+    const work = new Work(begin, { signal, words });
+    const remove = () => this.#requests.delete(work);
+    this.#requests.add(work);
+    work.promise.then(remove, remove);
+    this.#step();
+    return work;
   }
 
   /** Steps, running and waiting requests, pages, and the prefix cache. */
@@ -96,4 +118,4 @@ class Engine {
   }
 }
 
-module.exports = { Engine, newEngine: (handle, model) => Engine[PRIVATE](handle, model) };
+module.exports = { answerOf, Engine, newEngine: (handle, model) => Engine[PRIVATE](handle, model) };

@@ -9,7 +9,7 @@ const { types } = require('node:util');
 
 const { addon } = require('./addon.js');
 const check = require('./errors.js');
-const { newEngine } = require('./engine.js');
+const { answerOf, newEngine } = require('./engine.js');
 const { Generation, completion } = require('./generation.js');
 const { newSequence } = require('./sequence.js');
 const { isOf, split } = require('./settings.js');
@@ -224,35 +224,42 @@ class Model {
 
   /** completeChat() and chat() in the shape of OpenAI's answers. */
   async createChatCompletion(request) {
-    const { messages, max_tokens: nPredict = -1, temperature, top_p: topP, top_k: topK, min_p: minP,
-      stop, seed, stream = false, signal, ...others } = check.object(request, 'request');
-    for (const key of Object.keys(others)) {
-      throw fail(STATUS.NOT_FOUND, `there is no option ${shown(key)}`);
-    }
-    const settings = { nPredict, temperature, topP, topK, minP, stop, seed, signal };
-    const { ids } = await this.applyTemplate(messages);
+    const { messages, stream = false, signal, ...rest } = check.object(request, 'request');
+    const streamed = flag(stream, 'stream', false);
+    const said = JSON.parse(conversation(messages));
+    const body = { max_tokens: -1, ...(Array.isArray(said) ? { messages: said } : said), ...rest };
+    const count = Number.isInteger(body.n) && body.n > 0 && body.n <= 128 ? body.n : 1;
     const { name, path: file } = this.info;
     const head = {
       id: `chatcmpl-${crypto.randomBytes(12).toString('hex')}`,
       created: Math.floor(Date.now() / 1000),
       model: name || file,
     };
-    if (flag(stream, 'stream', false)) return chunks(head, this.generate(ids, settings));
-    const reply = await this.complete(ids, settings);
-    return {
-      ...head,
-      object: 'chat.completion',
-      choices: [{
-        index: 0,
-        finish_reason: openaiReason(reply.finishReason),
-        message: { role: 'assistant', content: reply.text },
-      }],
-      usage: {
-        prompt_tokens: ids.length,
-        completion_tokens: reply.ids.length,
-        total_tokens: ids.length + reply.ids.length,
-      },
-    };
+    const engine = await this.engine({ maxSequences: count });
+    const begin = answerOf(engine, body, [], signal);
+    if (streamed) return chunks(head, engine, begin, body);
+    try {
+      const answer = JSON.parse((await begin(null).promise).json);
+      const choices = answer.choices ?? [answer];
+      const used = choices.reduce((sum, choice) => sum + choice.ids.length, 0);
+      return {
+        ...head,
+        object: 'chat.completion',
+        choices: choices.map((choice, index) => ({
+          index,
+          finish_reason: openaiReason(choice),
+          message: { role: 'assistant', content: choice.text, ...(choice.tool_calls?.length ? { tool_calls: choice.tool_calls } : {}) },
+          ...(choice.logprobs ? { logprobs: choice.logprobs } : {}),
+        })),
+        usage: {
+          prompt_tokens: answer.prompt_tokens,
+          completion_tokens: used,
+          total_tokens: answer.prompt_tokens + used,
+        },
+      };
+    } finally {
+      await engine.close();
+    }
   }
 
   /** The logits after a prompt. For those of growing texts, use a sequence. */
@@ -312,19 +319,38 @@ class Model {
   }
 }
 
-function openaiReason(reason) {
+function openaiReason({ finish_reason: reason, tool_calls: calls }) {
+  if (calls?.length > 0) return 'tool_calls';
   return reason === 'end_of_text' || reason === 'stop_string' ? 'stop' : 'length';
 }
 
-async function* chunks(head, generation) {
+async function* chunks(head, engine, begin, body) {
   const chunk = (delta, reason = null) => ({
     ...head,
     object: 'chat.completion.chunk',
     choices: [{ index: 0, delta, finish_reason: reason }],
   });
-  yield chunk({ role: 'assistant' });
-  for await (const content of generation) yield chunk({ content });
-  yield chunk({}, openaiReason((await generation.result).finishReason));
+  const quiet = Boolean(body.tools?.length);  // calls are told when they are whole
+  try {
+    let work = null;
+    const generation = new Generation((listener) => {
+      work = begin(listener);
+      return work;
+    });
+    yield chunk({ role: 'assistant' });
+    for await (const content of generation) {
+      if (!quiet) yield chunk({ content });
+    }
+    await generation.result;
+    const answer = JSON.parse((await work.promise).json);
+    if (quiet) {
+      const calls = answer.tool_calls.map((one, index) => ({ index, ...one }));
+      yield chunk({ content: answer.text, ...(calls.length > 0 ? { tool_calls: calls } : {}) });
+    }
+    yield chunk({}, openaiReason(answer));
+  } finally {
+    await engine.close();
+  }
 }
 
 /** Converts a model file or folder to another format: convert('m.gguf', 'out.gguf', {to: 'tq2_0'}). */

@@ -37,10 +37,12 @@ class Work {
   #ended = false;
   #again = null;
   #signal;
+  #words;  // errors name options as callers spell them
   #onAbort = () => this.cancel();
   #dropped;  // ends a work that waits for its turn
 
-  constructor(start, { signal = null, turn = null } = {}) {
+  constructor(start, { signal = null, turn = null, words = reword } = {}) {
+    this.#words = words;
     this.#signal = signal;
     const dropped = new Promise((resolve) => { this.#dropped = resolve; });
     const begin = () => this.#run(start);
@@ -77,7 +79,7 @@ class Work {
       if (this.#number === null) throw fail(STATUS.CANCELLED, 'cancelled');
       return value;
     } catch (error) {
-      throw this.#signal?.aborted ? this.#signal.reason : wrap(error, reword);
+      throw this.#signal?.aborted ? this.#signal.reason : wrap(error, this.#words);
     } finally {
       this.#ended = true;
       clearInterval(this.#again);

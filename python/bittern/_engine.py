@@ -36,6 +36,18 @@ class Engine:
         """Queues a prompt (a text or ids). on_text(part) is called by the engine's thread with new
         text; False ends it."""
         ids = (self._model.tokenize(prompt) if isinstance(prompt, (str, bytes)) else list(prompt))
+        return self._submit("bittern_engine_submit", c.array(ids), on_text, settings, Text.of)
+
+    def answer(self, body, *, on_text=None, **settings):
+        """Queues a request as the server takes it: a dict with "messages" or "prompt", "tools",
+        "response_format", "logprobs", "n", "stop", "temperature", ...; `settings` for what it leaves
+        open. Gives a future of a dict: "text", "ids", "finish_reason", "prompt_tokens", "seed", and
+        "logprobs", "tool_calls", "choices" where they were asked for. on_text as in submit."""
+        text = body if isinstance(body, bytes) else json.dumps(body).encode("utf-8")
+        return self._submit("bittern_engine_submit_json", (text, len(text)), on_text, settings,
+                            lambda result: json.loads(c.result_json(result)))
+
+    def _submit(self, function, given, on_text, settings, read):
         future = _Future()
         chosen = c.options(settings)
 
@@ -44,14 +56,13 @@ class Engine:
             return 1 if on_text is not None and on_text(part) is False else 0
 
         def done(_, request, status, result):
-            self._finish(request, status, result)
+            self._finish(request, status, result, read)
         callbacks = (c.TextFn(take) if on_text is not None else c.TextFn(), c.DoneFn(done))
         request = ctypes.c_uint64()
         with self._wake:
             if self._closed:
                 raise c.ArgumentError(1, "the engine is closed")
-            c.call("bittern_engine_submit", self._handle, *c.array(ids), chosen,
-                   *callbacks, None, ctypes.byref(request))
+            c.call(function, self._handle, *given, chosen, *callbacks, None, ctypes.byref(request))
             future.ending = lambda: c.call("bittern_engine_cancel", self._handle,
                                            request.value)
             self._jobs[request.value] = (future, callbacks)
@@ -91,7 +102,7 @@ class Engine:
             c.call("bittern_engine_step", self._handle, ctypes.byref(more))
             self._ended.clear()
 
-    def _finish(self, request, status, result):
+    def _finish(self, request, status, result, read):
         with self._wake:
             future, callbacks = self._jobs.pop(request)
         self._ended.append(callbacks)  # one of them is running just now
@@ -99,7 +110,7 @@ class Engine:
             error = c.last_error(status)
             future.set_exception(error)
             return
-        future.set_result(Text.of(c.Handle("result", result)))
+        future.set_result(read(c.Handle("result", result)))
 
 
 class _Future(concurrent.futures.Future):

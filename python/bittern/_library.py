@@ -54,6 +54,8 @@ _SIGNATURES = {  # arguments of the functions that return a status
     "bittern_engine_create": [c_void_p, c_void_p, POINTER(c_void_p)],
     "bittern_engine_submit": [c_void_p, _ids, c_size_t, c_void_p, TextFn, DoneFn, c_void_p,
                               POINTER(c_uint64)],
+    "bittern_engine_submit_json": [c_void_p, c_char_p, c_size_t, c_void_p, TextFn, DoneFn, c_void_p,
+                                   POINTER(c_uint64)],
     "bittern_engine_cancel": [c_void_p, c_uint64],
     "bittern_engine_step": [c_void_p, POINTER(c_int32)],
     "bittern_engine_stats": [c_void_p, POINTER(c_void_p)],

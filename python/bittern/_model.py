@@ -170,23 +170,28 @@ class Model:
         _, ids = self.apply_template(messages, chat_template=chat_template)
         return self.stream(ids, **settings) if stream else self.generate(ids, **settings)
 
-    def create_chat_completion(self, messages, *, max_tokens=None, temperature=None, top_p=None,
-                               top_k=None, min_p=None, stop=None, seed=None, stream=False):
-        """chat() in the shape of OpenAI's and llama-cpp-python's answers."""
-        _, ids = self.apply_template(messages)
-        settings = {"n_predict": -1 if max_tokens is None else max_tokens,
-                    "temperature": temperature, "top_p": top_p, "top_k": top_k, "min_p": min_p,
-                    "seed": seed, "stop": stop}
+    def create_chat_completion(self, messages, *, stream=False, **request):
+        """The answer to a request in OpenAI's shape: max_tokens, temperature, stop, tools,
+        response_format, logprobs, n, ... as the server takes them. With stream=True its chunks."""
+        from ._engine import Engine
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        body = {"max_tokens": -1, **{key: value for key, value in request.items()
+                                     if value is not None}, "messages": messages}
+        count = body.get("n", 1)
         head = {"id": f"chatcmpl-{os.urandom(12).hex()}", "created": int(time.time()),
                 "model": self.info["name"] or self.info["path"]}
+        engine = Engine(self, max_sequences=count if isinstance(count, int) and 0 < count <= 128 else 1)
         if stream:
-            return _chunks(head, self.stream(ids, **settings))
-        reply = self.generate(ids, **settings)
+            return _chunks(head, engine, body)
+        with engine:
+            answer = engine.answer(body).result()
+        choices = answer.get("choices", [answer])
+        used = sum(len(choice["ids"]) for choice in choices)
         return {**head, "object": "chat.completion",
-                "choices": [{"index": 0, "finish_reason": _openai_reason(reply.finish_reason),
-                             "message": {"role": "assistant", "content": str(reply)}}],
-                "usage": {"prompt_tokens": len(ids), "completion_tokens": len(reply.ids),
-                          "total_tokens": len(ids) + len(reply.ids)}}
+                "choices": [_choice(index, choice) for index, choice in enumerate(choices)],
+                "usage": {"prompt_tokens": answer["prompt_tokens"], "completion_tokens": used,
+                          "total_tokens": answer["prompt_tokens"] + used}}
 
     def logits(self, prompt, **settings):
         """The logits after a prompt (a text or ids): a NumPy array of vocab_size floats. For those
@@ -223,18 +228,38 @@ def _read_and_go(sequence, ids, chosen, put):
     return sequence._generate(chosen, put)
 
 
-def _openai_reason(reason):
-    return {"end_of_text": "stop", "stop_string": "stop"}.get(reason, "length")
+def _openai_reason(choice):
+    if choice.get("tool_calls"):
+        return "tool_calls"
+    return {"end_of_text": "stop", "stop_string": "stop"}.get(choice["finish_reason"], "length")
 
 
-def _chunks(head, parts):
+def _choice(index, choice):
+    message = {"role": "assistant", "content": choice["text"]}
+    if choice.get("tool_calls"):
+        message["tool_calls"] = choice["tool_calls"]
+    logprobs = {"logprobs": choice["logprobs"]} if "logprobs" in choice else {}
+    return {"index": index, "finish_reason": _openai_reason(choice), "message": message, **logprobs}
+
+
+def _chunks(head, engine, body):
     def chunk(delta, reason=None):
         return {**head, "object": "chat.completion.chunk",
                 "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
-    yield chunk({"role": "assistant"})
-    for part in parts:
-        yield chunk({"content": part})
-    yield chunk({}, "stop")
+    ended, quiet = {}, bool(body.get("tools"))  # calls are told when they are whole
+
+    def run(put):
+        future = ended["future"] = engine.answer(body, on_text=None if quiet else put)
+        return future.result()
+    with engine:
+        yield chunk({"role": "assistant"})
+        for part in pieces(run, lambda: ended["future"].cancel()):
+            yield chunk({"content": part})
+        answer = ended["future"].result()
+        if quiet:
+            calls = [{"index": index, **call} for index, call in enumerate(answer["tool_calls"])]
+            yield chunk({"content": answer["text"], **({"tool_calls": calls} if calls else {})})
+        yield chunk({}, _openai_reason(answer))
 
 
 __all__ = ["Model", "Text"]

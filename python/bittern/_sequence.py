@@ -9,7 +9,8 @@ from ._work import async_pieces, interruptible, pieces
 
 
 class Text(str):
-    """A text that a model made: a str with `ids`, `finish_reason`, `seed`, `drafted`, `accepted`."""
+    """A text that a model made: a str with `ids`, `finish_reason`, `seed`, `drafted`, `accepted`,
+    and `logprobs` where they were asked for (logprobs=0 or more)."""
 
     __slots__ = ("__dict__",)
     ids: list

@@ -4,25 +4,42 @@
 // they are queued, so that the caller learns at once what is wrong with them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
+#include <iterator>
+#include <optional>
 #include <unordered_map>
 
 #include "base/json/json.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
+#include "request/answer_json.hpp"
+#include "request/text_request.hpp"
+#include "runtime/chat/chat_prompt.hpp"
 #include "runtime/generation.hpp"
 
 namespace bittern::capi {
 namespace {
 
-/// A request from its submission to its end.
+/// A request from its submission to its end. It has a sequence for each choice.
 struct Job {
   std::uint64_t number = 0;
   std::atomic<bool> cancel = false;
   bittern_done_fn on_done = nullptr;
   void* user = nullptr;
+  request::TextRequest request = {};
+  bool is_body = false;                               // it came as JSON, and its answer goes so
+  std::vector<runtime::GenerateResult> results = {};  // of each sequence
+  std::size_t left = 0;
+  std::optional<Error> error = {};
 };
+
+Result<runtime::ChatPrompt> ChatOf(const runtime::LoadedModel& model) {
+  Decisions unused;
+  return runtime::ChatPrompt::Create(model.model.checkpoint().metadata(), model.tokenizer, "",
+                                     &unused);
+}
 
 class EngineObject : public Object {
  public:
@@ -34,10 +51,10 @@ class EngineObject : public Object {
     context_length_ = engine_.context_length();
   }
 
-  [[nodiscard]] Result<std::uint64_t> Submit(std::vector<runtime::TokenId> ids,
-                                             runtime::GenerateOptions options,
-                                             std::function<bool(std::string_view)> on_text,
-                                             bittern_done_fn on_done, void* user);
+  /// Queues the sequences of job->request. Errors as Engine::Submit, with nothing queued.
+  [[nodiscard]] Result<std::uint64_t> Submit(const std::shared_ptr<Job>& job,
+                                             const std::function<bool(std::string_view)>& on_text);
+  [[nodiscard]] request::Target target() const;
   void Cancel(std::uint64_t number);
   /// True if there is more to do. Error kBusy.
   [[nodiscard]] Result<bool> Step();
@@ -48,10 +65,13 @@ class EngineObject : public Object {
   [[nodiscard]] Result<void> Check(std::span<const runtime::TokenId> ids,
                                    const runtime::GenerateOptions& options) const;
   void Receive();
-  void Done(const std::shared_ptr<Job>& job, const Result<runtime::GenerateResult>& result);
+  /// By the stepping thread.
+  void TakeSequence(Job* job, std::size_t index, Result<runtime::GenerateResult> result);
+  void Done(const Job& job);
 
   std::shared_ptr<ModelObject> model_;
   int context_length_ = 0;
+  Result<runtime::ChatPrompt> chat_ = ChatOf(*model_->loaded);
   Turnstile turnstile_;
   runtime::Engine engine_;
   std::mutex mutex_;  // of what follows; held for moments only
@@ -75,22 +95,34 @@ Result<void> EngineObject::Check(std::span<const runtime::TokenId> ids,
   return {};
 }
 
-Result<std::uint64_t> EngineObject::Submit(std::vector<runtime::TokenId> ids,
-                                           runtime::GenerateOptions options,
-                                           std::function<bool(std::string_view)> on_text,
-                                           bittern_done_fn on_done, void* user) {
-  BITTERN_TRY(Check(ids, options));
-  const auto job = std::make_shared<Job>();
-  job->on_done = on_done;
-  job->user = user;
-  options.cancel = &job->cancel;
-  runtime::Request request{.prompt = std::move(ids), .options = std::move(options)};
-  request.on_text = std::move(on_text);
-  request.on_done = [this, job](runtime::Completion completion) { Done(job, completion.result); };
+request::Target EngineObject::target() const {
+  return {.model = &model(),
+          .chat = chat_ ? &*chat_ : nullptr,
+          .why_no_chat = chat_ ? nullptr : &chat_.error()};
+}
+
+Result<std::uint64_t> EngineObject::Submit(const std::shared_ptr<Job>& job,
+                                           const std::function<bool(std::string_view)>& on_text) {
+  const request::TextRequest& request = job->request;
+  for (const auto& prompt : request.prompts) BITTERN_TRY(Check(prompt, request.options));
+  const auto choices = static_cast<std::size_t>(request.choices);
+  job->left = request.sequences();
+  job->results.resize(job->left);
+  std::vector<runtime::Request> sequences;
+  for (std::size_t i = 0; i < job->left; ++i) {
+    runtime::Request sequence{.prompt = request.prompts[i / choices],
+                              .options = request::OptionsOfChoice(request, i % choices)};
+    sequence.options.cancel = &job->cancel;
+    if (i == 0) sequence.on_text = on_text;
+    sequence.on_done = [this, job, i](runtime::Completion completion) {
+      TakeSequence(job.get(), i, std::move(completion.result));
+    };
+    sequences.push_back(std::move(sequence));
+  }
   const std::lock_guard lock(mutex_);
   job->number = next_++;
   jobs_.emplace(job->number, job);
-  inbox_.push_back(std::move(request));
+  std::ranges::move(sequences, std::back_inserter(inbox_));
   return job->number;
 }
 
@@ -100,19 +132,34 @@ void EngineObject::Cancel(std::uint64_t number) {
   if (found != jobs_.end()) found->second->cancel.store(true);
 }
 
-void EngineObject::Done(const std::shared_ptr<Job>& job,
-                        const Result<runtime::GenerateResult>& result) {
+void EngineObject::TakeSequence(Job* job, std::size_t index,
+                                Result<runtime::GenerateResult> result) {
+  if (!result) {
+    job->error = std::move(result).error();
+  } else {
+    job->results[index] = *std::move(result);
+  }
+  if (--job->left > 0) return;
   {
     const std::lock_guard lock(mutex_);
     jobs_.erase(job->number);
   }
-  if (!result) {
-    job->on_done(job->user, job->number, KeepError(result.error()), nullptr);
+  Done(*job);
+}
+
+void EngineObject::Done(const Job& job) {
+  if (job.error) {
+    job.on_done(job.user, job.number, KeepError(*job.error), nullptr);
     return;
   }
+  const bool logprobs = job.request.options.logprobs >= 0 && !job.is_body;
+  auto result = ResultOf(job.results.front(), model(), logprobs);
+  if (job.is_body) {
+    result->json = request::AnswerJson(job.request, job.results, model().tokenizer).Dump();
+  }
   bittern_result* given = nullptr;
-  Give(ResultOf(*result), &given);
-  job->on_done(job->user, job->number, BITTERN_OK, given);
+  Give(std::move(result), &given);
+  job.on_done(job.user, job.number, BITTERN_OK, given);
 }
 
 /// Hands the engine what was queued since the last step.
@@ -180,9 +227,34 @@ bittern_status bittern_engine_submit(bittern_engine* engine, const int32_t* ids,
     const Settings settings = BITTERN_TRY(SettingsOf(options));
     auto generate = BITTERN_TRY(GenerateOptionsOf(settings, &found->model()));
     const auto span = IdSpan(ids, count);
-    const std::uint64_t number =
-        BITTERN_TRY(found->Submit({span.begin(), span.end()}, std::move(generate),
-                                  TextCallback(on_text, user), on_done, user));
+    const auto job = std::make_shared<Job>();
+    job->on_done = on_done;
+    job->user = user;
+    job->request.prompts = {{span.begin(), span.end()}};
+    job->request.options = std::move(generate);
+    const std::uint64_t number = BITTERN_TRY(found->Submit(job, TextCallback(on_text, user)));
+    if (request != nullptr) *request = number;
+    return {};
+  });
+}
+
+bittern_status bittern_engine_submit_json(bittern_engine* engine, const char* body, size_t size,
+                                          const bittern_options* options, bittern_text_fn on_text,
+                                          bittern_done_fn on_done, void* user, uint64_t* request) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<EngineObject>(engine));
+    BITTERN_TRY(NeedArray(body, size, "body"));
+    BITTERN_TRY(NeedPointer(reinterpret_cast<const void*>(on_done), "on_done"));
+    const Settings settings = BITTERN_TRY(SettingsOf(options));
+    const auto defaults = BITTERN_TRY(GenerateOptionsOf(settings, &found->model()));
+    const Json json = BITTERN_TRY(request::ParseBody({body, size}));
+    const auto job = std::make_shared<Job>();
+    job->on_done = on_done;
+    job->user = user;
+    job->is_body = true;
+    job->request = BITTERN_TRY(request::ReadTextRequest(found->target(), json, defaults));
+    BITTERN_TRY(request::RefuseForServer(job->request));
+    const std::uint64_t number = BITTERN_TRY(found->Submit(job, TextCallback(on_text, user)));
     if (request != nullptr) *request = number;
     return {};
   });

@@ -35,8 +35,10 @@ inline std::span<const runtime::TokenId> IdSpan(const std::int32_t* ids, std::si
 [[nodiscard]] Result<void> CheckIds(const runtime::LoadedModel& model,
                                     std::span<const runtime::TokenId> ids);
 
-/// Text, ids and {"finish_reason", ...} of a generation.
-[[nodiscard]] std::shared_ptr<ResultObject> ResultOf(const runtime::GenerateResult& generated);
+/// Text, ids and {"finish_reason", ...} of a generation; `logprobs`: with "logprobs".
+[[nodiscard]] std::shared_ptr<ResultObject> ResultOf(const runtime::GenerateResult& generated,
+                                                     const runtime::LoadedModel& model,
+                                                     bool logprobs);
 
 /// A text callback as the layers below call it; empty for NULL.
 [[nodiscard]] std::function<bool(std::string_view)> TextCallback(bittern_text_fn on_text,

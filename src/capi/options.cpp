@@ -14,6 +14,7 @@
 #include "capi/call.hpp"
 #include "request/option_text.hpp"
 #include "request/sampler_option_text.hpp"
+#include "request/text_request.hpp"
 #include "runtime/layout_choice.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 
@@ -99,6 +100,9 @@ constexpr auto kRows = std::to_array<Row>({
          "a regular expression that the text matches from end to end; empty: none"),
     Switch("ignore_eos", kGenerate, "off", "go on after the token that ends a text"),
     Switch("special", kGenerate, "off", "write special tokens into the text"),
+    Whole("logprobs", kGenerate, -1, request::kMostLogprobs, "-1",
+          "0 or more: the result has the log-probability of each new token, and of so many best "
+          "ones beside it; -1: none"),
     Choice("speculation", kGenerate, "ngram off always", "ngram",
            "guess tokens from repetitions and check them together: same text, other speed"),
     Text("to", kConvert, "", false, "format of the ternary weights: i2_s, tq2_0, safetensors, ..."),
@@ -417,6 +421,7 @@ Result<runtime::GenerateOptions> GenerateOptionsOf(const Settings& settings,
   options.constraint = ConstraintOf(settings);
   Take(settings, "ignore_eos", &options.ignore_eos);
   Take(settings, "special", &options.render_special);
+  Take(settings, "logprobs", &options.logprobs);
   std::string speculation;
   Take(settings, "speculation", &speculation);
   options.speculation = speculation == "off"      ? runtime::Speculation::kOff

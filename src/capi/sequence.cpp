@@ -10,6 +10,7 @@
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
 #include "model/trace.hpp"
+#include "request/answer_json.hpp"
 
 namespace bittern::capi {
 
@@ -20,15 +21,17 @@ std::function<bool(std::string_view)> TextCallback(bittern_text_fn on_text, void
   };
 }
 
-std::shared_ptr<ResultObject> ResultOf(const runtime::GenerateResult& generated) {
+std::shared_ptr<ResultObject> ResultOf(const runtime::GenerateResult& generated,
+                                       const runtime::LoadedModel& model, bool logprobs) {
   auto result = std::make_shared<ResultObject>();
   result->text = generated.text;
   result->ids = generated.ids;
-  result->json = Json{{"finish_reason", runtime::FinishReasonName(generated.finish)},
-                      {"seed", generated.seed},
-                      {"drafted", generated.drafted},
-                      {"accepted", generated.accepted}}
-                     .Dump();
+  Json json = {{"finish_reason", runtime::FinishReasonName(generated.finish)},
+               {"seed", generated.seed},
+               {"drafted", generated.drafted},
+               {"accepted", generated.accepted}};
+  if (logprobs) json["logprobs"] = request::LogprobsJson(generated.logprobs, model.tokenizer);
+  result->json = json.Dump();
   return result;
 }
 
@@ -141,7 +144,7 @@ Result<void> Generate(SequenceObject& sequence, const void* options, bittern_tex
   generate.cancel = &sequence.cancel;
   const auto generated =
       BITTERN_TRY(sequence.session->Generate(generate, TextCallback(on_text, user)));
-  Give(ResultOf(generated), result);
+  Give(ResultOf(generated, *sequence.model->loaded, generate.logprobs >= 0), result);
   return {};
 }
 
@@ -164,7 +167,7 @@ Result<void> GenerateOnce(std::shared_ptr<ModelObject> model, std::string_view t
   auto session = BITTERN_TRY(runtime::Session::Create(model->loaded, SessionOptionsOf(settings)));
   BITTERN_TRY(session.PrefillFor(ids, generate));
   const auto generated = BITTERN_TRY(session.Generate(generate, TextCallback(on_text, user)));
-  Give(ResultOf(generated), result);
+  Give(ResultOf(generated, *model->loaded, generate.logprobs >= 0), result);
   return {};
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/files/partial_file.hpp"
 #include "base/text/display.hpp"
+#include "base/text/percent.hpp"
 #include "hub/ask.hpp"
 #include "hub/cache.hpp"
 #include "hub/choice.hpp"
@@ -24,16 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// `path` for an address: everything but letters, digits and "-._~/" as %XX.
-std::string Encoded(std::string_view path, bool with_slash) {
-  std::string text;
-  for (const char c : path) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~' || (c == '/' && with_slash);
-    text += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return text;
-}
+constexpr std::string_view kPathKeeps = "-._~/";  // in the path of an address
 
 /// A hash as an ETag writes it: W/"..." or "..." or bare.
 std::string HashOfTag(std::string_view tag) {
@@ -96,13 +88,13 @@ class Puller {
  private:
   [[nodiscard]] std::string Address(const std::string& commit, const std::string& path) const {
     return fmt::format("{}/{}/resolve/{}/{}", settings_.endpoint, reference_.repo, commit,
-                       Encoded(path, true));
+                       PercentEncoded(path, kPathKeeps));
   }
 
   Result<RepoInfo> AskInfo() {
     const std::string url =
         fmt::format("{}/api/models/{}/revision/{}?blobs=true", settings_.endpoint, reference_.repo,
-                    Encoded(reference_.revision, false));
+                    PercentEncoded(reference_.revision));
     const Answer answer = BITTERN_TRY(AskText(*client_, settings_, watch_, url, kMostInfoBytes));
     if (answer.head.status != 200) {
       return tl::unexpected(

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/text/percent.hpp"
 #include "base/utf8.hpp"
 #include "jinja/builtins.hpp"
 #include "jinja/python.hpp"
@@ -165,20 +166,10 @@ std::string EscapedHtml(std::string_view text) {
 
 template <bool kInQuery>
 std::string UrlEncoded(std::string_view text) {
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = kPlain.find(c) != kPlain.npos;
-    if (kInQuery && c == ' ') {
-      out += '+';
-    } else if (plain || (!kInQuery && c == '/')) {
-      out += c;
-    } else {
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return out;
+  if (!kInQuery) return PercentEncoded(text, "-._~/");
+  std::string coded = PercentEncoded(text, "-._~ ");
+  std::ranges::replace(coded, ' ', '+');
+  return coded;
 }
 
 /// A text, or the pairs of a dictionary or list as a query.

@@ -198,6 +198,9 @@ Result<std::vector<Parameter>> Parser::ParseParameters() {
     if (!parameters.empty()) BITTERN_TRY(ExpectOperator(","));
     Parameter parameter;
     parameter.name = BITTERN_TRY(ExpectName());
+    if (std::ranges::find(parameters, parameter.name, &Parameter::name) != parameters.end()) {
+      return tl::unexpected(ErrorHere("two parameters have the same name"));
+    }
     if (SkipOperator("=")) {
       parameter.default_value = BITTERN_TRY(ParseExpression());
     } else if (!parameters.empty() && parameters.back().default_value != nullptr) {

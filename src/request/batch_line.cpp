@@ -39,13 +39,7 @@ Result<TextRequest> ReadBody(const Target& target, const Json& body,
     if (!prompt.empty()) continue;
     return Fail(ErrorCode::kInvalidArgument, "prompt: at least one token expected, none found");
   }
-  if (request.receipt) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "receipt: not made here; the server's answers have it");
-  }
-  if (request.echo && request.options.logprobs >= 0) {
-    return Fail(ErrorCode::kInvalidArgument, "echo: not with logprobs here; the server has both");
-  }
+  BITTERN_TRY(RefuseForServer(request));
   return request;
 }
 

@@ -71,6 +71,9 @@ inline constexpr int kMostChoices = 128, kMostLogprobs = 100;
 [[nodiscard]] Result<TextRequest> ReadTextRequest(const Target& target, const Json& body,
                                                   const runtime::GenerateOptions& defaults);
 
+/// Refuses what only the server makes: receipts, and "echo" with log-probabilities.
+[[nodiscard]] Result<void> RefuseForServer(const TextRequest& request);
+
 // Parts of requests, for other shapes.
 
 /// ReadOptions, constraints, "receipt", "id_slot", and the fields that only hint (user,

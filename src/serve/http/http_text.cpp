@@ -2,9 +2,9 @@
 #include "serve/http/http_text.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/json/json.hpp"
+#include "base/text/percent.hpp"
 #include "serve/http/http_server.hpp"
 
 namespace bittern::serve {
@@ -28,23 +28,6 @@ std::string_view HttpRequest::Header(std::string_view name) const noexcept {
 std::string LowerCase(std::string_view text) {
   std::string out(text);
   std::ranges::transform(out, out.begin(), Lower);
-  return out;
-}
-
-std::string PercentDecoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned value = 0;
-    if (text[i] == '%' && i + 2 < text.size()) {
-      const char* const end = text.data() + i + 3;
-      if (std::from_chars(text.data() + i + 1, end, value, 16).ptr == end) {
-        out += static_cast<char>(value);
-        i += 2;
-        continue;
-      }
-    }
-    out += text[i];
-  }
   return out;
 }
 

@@ -11,9 +11,6 @@ namespace bittern::serve {
 /// ASCII letters in lower case.
 [[nodiscard]] std::string LowerCase(std::string_view text);
 
-/// With %xx as the byte it stands for; what is no such thing stays.
-[[nodiscard]] std::string PercentDecoded(std::string_view text);
-
 /// True if two tokens of HTTP are the same, capitals or not.
 [[nodiscard]] bool IsToken(std::string_view text, std::string_view lower_case);
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <optional>
 
+#include "base/text/percent.hpp"
 #include "serve/http/http_text.hpp"
 
 namespace bittern::serve {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text/percent.hpp"
 #include "serve/api/openai/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
 #include "serve/http/http_text.hpp"
