@@ -16,7 +16,7 @@ constexpr std::size_t kMostShown = 60;
 std::string Shown(const Json& value) {
   std::string text = value.Shown();
   if (text.size() > kMostShown) text = ReplaceInvalidUtf8(text.substr(0, kMostShown)) + "...";
-  return value.AsString() != nullptr ? fmt::format("\"{}\"", text) : text;
+  return text;
 }
 
 Result<std::int64_t> WholeNumber(std::string_view path, const Json& value, std::int64_t least,

@@ -51,7 +51,7 @@ TEST(FieldReader, OtherKindsOfValues) {
   EXPECT_EQ(number, 0.5F);
   EXPECT_EQ(Outcome("2.1", &number, read_number), "f: a number from 0 to 2 expected, 2.1 found");
   EXPECT_EQ(Outcome("\"1\"", &number, read_number),
-            "f: a number from 0 to 2 expected, \"\"1\"\" found");
+            "f: a number from 0 to 2 expected, \"1\" found");
   bool flag = true;
   const auto read_flag = [](FieldReader* reader, bool* to) { return reader->Flag("f", to); };
   EXPECT_EQ(Outcome("false", &flag, read_flag), "");

@@ -179,14 +179,14 @@ TEST(SamplerOptionJson, RefusesWithTheWords) {
   const std::pair<std::string_view, std::pair<const char*, const char*>> wrong[] = {
       {"top_p", {"2", "top_p: a number from 0 to 1 expected, 2 found"}},
       {"temperature",
-       {"\"x\"", "temperature: a number from -3e+38 to 3e+38 expected, \"\"x\"\" found"}},
+       {"\"x\"", "temperature: a number from -3e+38 to 3e+38 expected, \"x\" found"}},
       {"top_k", {"1.5", "top_k: a whole number from -1 to 2147483647 expected, 1.5 found"}},
       {"seed", {"-2", "seed: a whole number from -1 to 4294967295 expected, -2 found"}},
       {"dry_sequence_breakers",
-       {"\"a\"", "dry_sequence_breakers: a list of texts expected, \"\"a\"\" found"}},
+       {"\"a\"", "dry_sequence_breakers: a list of texts expected, \"a\" found"}},
       {"logit_bias", {"{\"x\": 1}", "logit_bias: token ids as keys expected, \"x\" found"}},
       {"logit_bias", {"[[1]]", "logit_bias[0]: [token, bias] expected, an array found"}},
-      {"samplers", {"\"q\"", "samplers: a text of llama.cpp's letters expected, \"\"q\"\" found"}},
+      {"samplers", {"\"q\"", "samplers: a text of llama.cpp's letters expected, \"q\" found"}},
       {"samplers", {"[\"tall\"]", "samplers[0]: samplers: one of penalties"}}};
   for (const auto& [name, value] : wrong) {
     SamplerOptions options;
