@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/detokenize.hpp"
 #include "cli/options/tokenizer_options.hpp"
