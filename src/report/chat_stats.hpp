@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the turns of a conversation cost, as lines of text.
+// The costs of the turns of a conversation, as lines of text.
 #pragma once
 
 #include <string>
