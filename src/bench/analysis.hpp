@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a measured rate means: how near it is to what the machine can give, how it grows with
+// The meaning of a measured rate: how near it is to what the machine can give, how it grows with
 // threads, what it costs. Pure arithmetic over results; nothing here measures or prints.
 #pragma once
 
@@ -39,7 +39,7 @@ struct Scaling {
 [[nodiscard]] const BenchResult& FirstOfTest(const std::vector<BenchResult>& results,
                                              const BenchResult& result);
 
-/// What a million tokens cost on a machine that costs `per_hour`; 0 where the rate is 0.
+/// The price of a million tokens on a machine that costs `per_hour`; 0 where the rate is 0.
 [[nodiscard]] double PricePerMillion(double per_hour, double tokens_per_second);
 
 /// Joules of one token, of the whole machine's CPU packages; nothing where not measured.

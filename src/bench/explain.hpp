@@ -10,7 +10,8 @@
 
 namespace bittern::bench {
 
-/// What follows the table: a paragraph for each extra that was asked for, each after an empty line.
+/// The text behind the table: a paragraph for each extra that was asked for, each after an empty
+/// line.
 [[nodiscard]] std::string ExtrasText(const BenchSubject& subject, const BenchExtras& extras,
                                      const std::vector<BenchResult>& results);
 

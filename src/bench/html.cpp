@@ -117,7 +117,7 @@ std::string Tiles(const BenchExtras& extras, const BenchResult* decode,
   return html + "</div>\n";
 }
 
-/// Where a test lies in the roofline chart.
+/// The place of a test in the roofline chart.
 RooflinePoint PointOf(const BenchResult& result) {
   double multiply_adds = 0, bytes = 0;
   for (const auto& part : result.cost.parts) {

@@ -40,7 +40,7 @@ struct BenchResult {
   [[nodiscard]] int context() const noexcept { return depth + (num_prompt + num_gen) / 2; }
 };
 
-/// What all tests of a run have in common.
+/// Facts that all tests of a run have in common.
 struct BenchSubject {
   std::string model_path, model_type, cpu, isa;
   std::uint64_t model_bytes = 0, num_parameters = 0;

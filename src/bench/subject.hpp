@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `bittern bench` measures: the model, the processor and the kernels, in words and numbers.
+// The subject of a measurement: the model, the processor and the kernels, in words and numbers.
 #pragma once
 
 #include "bench/report.hpp"

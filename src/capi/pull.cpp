@@ -7,7 +7,7 @@
 #include "base/json/json.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
-#include "hub/pulled_json.hpp"
+#include "hub/lists/pulled_json.hpp"
 
 namespace bittern::capi {
 namespace {

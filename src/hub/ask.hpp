@@ -18,7 +18,7 @@ struct Answer {
   std::string body;  ///< empty of HEAD
 };
 
-/// What goes on around a request. Both may be called often.
+/// Told and asked around a request. Both may be called often.
 struct Watch {
   std::function<bool()> is_cancelled;
   std::function<void(const std::string&)> say;  ///< one sentence, e.g. "waiting 3 s: ..."
@@ -41,7 +41,7 @@ struct Watch {
 /// True for 408, 429 and 5xx: another try may help.
 [[nodiscard]] bool IsPassing(int status) noexcept;
 
-/// What to say about a status that is not 2xx. `what`: the repository or file that was wanted.
+/// The words for a status that is not 2xx. `what`: the repository or file that was wanted.
 [[nodiscard]] Error StatusError(const HttpHead& head, const Settings& settings,
                                 const std::string& repo, const std::string& what);
 

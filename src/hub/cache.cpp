@@ -43,7 +43,7 @@ std::string RepoOf(const std::string& folder) {
   return ParseReference(repo) ? repo : std::string();
 }
 
-/// What a small file says, without white space at its ends.
+/// The text of a small file, without white space at its ends.
 std::string FirstWord(const fs::path& path) {
   std::ifstream file(path);
   std::string word(100, '\0');
@@ -124,7 +124,7 @@ Result<void> Cache::Link(const std::string& repo, const std::string& commit,
   fs::create_directories(place.parent_path(), failed);
   if (failed) return Failed(place.parent_path(), "make the folder", failed);
   const fs::path target = blob.lexically_relative(place.parent_path());
-  // What has the place already may be a link to older bytes; it is replaced in one step.
+  // The file that has the place already may be a link to older bytes; it is replaced in one step.
   fs::path made = place;
   made += fmt::format(".{}.new", hash.substr(0, 8));
   fs::remove(made, failed);

@@ -22,7 +22,7 @@ constexpr std::string_view kTernary[] = {"i2_s",      "tq2_0",  "q2_0",   "pq2_0
                                          "iq2_bn_r4", "tl2",    "tl1"};
 /// Parts of names of GGUF files that are no model of their own.
 constexpr std::string_view kNoModel[] = {"mmproj", "imatrix", "vocab-only"};
-/// What Bittern reads of a folder besides the weights.
+/// The files that Bittern reads of a folder besides the weights.
 constexpr std::string_view kFolderFiles[] = {"config.json",
                                              "generation_config.json",
                                              "tokenizer.json",
@@ -50,7 +50,7 @@ bool HasWord(std::string_view name, std::string_view word) noexcept {
 
 constexpr int kMostParts = 999;
 
-/// Of "a-00002-of-00003.gguf" the number of parts and "a"; 0 where the name is not so.
+/// For "a-00002-of-00003.gguf" the number of parts and "a"; 0 where the name is not so.
 std::pair<int, std::string> SplitName(const std::string& path) {
   constexpr std::size_t kTail = std::string_view("-00002-of-00003.gguf").size();
   if (path.size() <= kTail) return {0, path};
@@ -126,7 +126,7 @@ Choice OfFolder(std::vector<std::string> files, std::string why) {
   return {.files = std::move(files), .is_folder = true, .why = std::move(why)};
 }
 
-/// What the user named: a file, the folder, or a word of a file's name.
+/// The files that the user named: a file, the folder, or a word of a file's name.
 Result<Choice> ChooseNamed(std::span<const Candidate> files, const std::vector<GgufModel>& ggufs,
                            std::string_view wanted) {
   for (const GgufModel& model : ggufs) {

@@ -46,7 +46,7 @@ struct HttpEnd {
   std::string trouble = {};     ///< if not complete: why
 };
 
-/// What an exchange calls while HttpClient::Wait runs; may not call the client itself.
+/// Gets an exchange while HttpClient::Wait runs; may not call the client itself.
 class HttpReceiver {
  public:
   virtual ~HttpReceiver() = default;

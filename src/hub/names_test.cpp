@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read from a name, from a list of files and from a hub's answer.
+// The readings of a name, from a list of files and from a hub's answer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hub says about a repository: the answer of /api/models/REPO/revision/REV?blobs=true.
+// A repository as a hub describes it: the answer of /api/models/REPO/revision/REV?blobs=true.
 // Hostile like every answer: bounded, and names that could leave a folder are left out. Pure.
 #pragma once
 

@@ -35,8 +35,8 @@ struct Given {
 /// The value of a variable of the environment; null if it is not set.
 using Variables = std::function<const char*(const char* name)>;
 
-/// Of `given`, else HF_ENDPOINT; HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, HOME; HF_TOKEN or the file
-/// of HF_TOKEN_PATH, "token" in HF_HOME; HF_HUB_OFFLINE; HF_HUB_DOWNLOAD_TIMEOUT (seconds);
+/// Takes `given`, else HF_ENDPOINT; HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, HOME; HF_TOKEN or the
+/// file of HF_TOKEN_PATH, "token" in HF_HOME; HF_HUB_OFFLINE; HF_HUB_DOWNLOAD_TIMEOUT (seconds);
 /// CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE or SSL_CERT_FILE.
 /// Error kInvalidArgument: an endpoint that is no address, a token that cannot be sent, no HOME.
 [[nodiscard]] Result<Settings> SettingsFrom(const Given& given, const Variables& variables);

@@ -15,7 +15,7 @@ namespace bittern::hub {
 class Sha1 {
  public:
   void Add(std::span<const std::byte> bytes) noexcept;
-  /// Of the bytes that were added so far, as 40 hexadecimal digits.
+  /// The hash of the bytes that were added so far, as 40 hexadecimal digits.
   [[nodiscard]] std::string Hex() const;
 
  private:

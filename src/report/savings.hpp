@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session did not have to read, for people (-v) and programs (--json).
+// The work that a session was spared, for people (-v) and programs (--json).
 #pragma once
 
 #include <string>

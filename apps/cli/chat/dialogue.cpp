@@ -271,10 +271,7 @@ int Dialogue::Answer(const std::string& line, bool replaces) {
   thoughts_ = writer.thoughts();
   out_.Write(options_.json ? ReplyJson(line, *reply, generate.logprobs >= 0, chat_.session())
                            : "\n");
-  const runtime::TurnCost& cost = chat_.last_cost();
-  kept_total_ += cost.kept_tokens;
-  read_total_ += cost.read_tokens;
-  written_total_ += cost.written_tokens;
+  totals_.Add(chat_.last_cost());
   Remark(*reply);
   if (!options_.save.empty()) {
     const auto saved = runtime::WriteSavedChatFile(options_.save, Saved());

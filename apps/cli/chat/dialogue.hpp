@@ -10,6 +10,7 @@
 #include "cli/chat/chat_options.hpp"
 #include "cli/chat/line_terminal.hpp"
 #include "cli/output.hpp"
+#include "report/chat_stats.hpp"
 #include "runtime/chat/chat.hpp"
 #include "runtime/chat/saved_chat.hpp"
 
@@ -65,7 +66,7 @@ class Dialogue {
   std::optional<std::string> to_edit_ = {};                  // the next line replaces the last turn
   std::uint32_t retries_ = 0;                                // of the last turn
   std::string thoughts_;                                     // of the last reply
-  int written_total_ = 0, read_total_ = 0, kept_total_ = 0;  // tokens of all turns
+  report::ChatTotals totals_;
 };
 
 }  // namespace bittern::cli

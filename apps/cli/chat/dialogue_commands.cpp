@@ -14,6 +14,7 @@
 #include "cli/options/outputs.hpp"
 #include "cli/terminal.hpp"
 #include "grammar/constraint.hpp"
+#include "report/chat_stats.hpp"
 #include "request/settings.hpp"
 
 namespace bittern::cli {
@@ -126,34 +127,7 @@ struct ChatCommands {
     return Handled::kDone;
   }
   static Result<Handled> Stats(Dialogue& d, const std::string&) {
-    const runtime::TurnCost& cost = d.chat_.last_cost();
-    const auto rate = [](int tokens, double seconds) {
-      return seconds <= 0 ? std::string("-") : fmt::format("{:.1f}", tokens / seconds);
-    };
-    PrintError(
-        "last turn: {} tokens kept from before, {} read ({} tokens/s), {} written ({} tokens/s)\n",
-        cost.kept_tokens, cost.read_tokens, rate(cost.read_tokens, cost.read_s),
-        cost.written_tokens, rate(cost.written_tokens, cost.written_s));
-    const runtime::Timings& all = d.chat_.session().timings();
-    PrintError("all turns: {} kept, {} read ({} tokens/s), {} written ({} tokens/s)\n",
-               d.kept_total_, d.read_total_, rate(all.prompt_tokens, all.prompt_s),
-               d.written_total_, rate(all.predicted_tokens, all.predicted_s));
-    if (all.drafted_tokens > 0) {
-      PrintError("guessed: {} tokens, {} of them right\n", all.drafted_tokens, all.accepted_tokens);
-    }
-    if (all.forced_tokens > 0) {
-      PrintError("forced: {} tokens that the schema or grammar left no choice about\n",
-                 all.forced_tokens);
-    }
-    PrintError("context: {} of {} tokens, {} turns, {} forgotten\n",
-               d.chat_.session().tokens().size(), d.chat_.session().context_length(),
-               d.chat_.turns().size(), d.chat_.dropped_turns());
-    if (!d.chat_.turns().empty()) {
-      const runtime::GenerateResult& reply = d.chat_.turns().back().reply;
-      PrintError("last reply: seed {}, ended by {}\n", reply.seed,
-                 runtime::FinishReasonName(reply.finish));
-    }
-    PrintError("threads: {}\n", d.chat_.session().num_threads());
+    PrintError("{}", report::ChatStatsText(d.chat_, d.totals_));
     return Handled::kDone;
   }
   /// Tokens of a text, or of the last reply.

@@ -17,9 +17,9 @@
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "hub/cache.hpp"
-#include "hub/cached_models.hpp"
-#include "hub/known_models.hpp"
-#include "hub/pulled_json.hpp"
+#include "hub/lists/cached_models.hpp"
+#include "hub/lists/model_lists.hpp"
+#include "hub/lists/pulled_json.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -88,65 +88,24 @@ Result<std::string> RunPull(const PullOptions& options) {
 Result<std::string> RunList(const ModelsOptions& options) {
   const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
   const std::vector<hub::CachedModel> models = hub::ListModels(hub::Cache(settings.cache));
-  if (options.json) {
-    auto list = Json::MakeArray();
-    for (const hub::CachedModel& model : models) {
-      list.push_back({{"name", model.name},
-                      {"bytes", model.bytes},
-                      {"commit", model.commit},
-                      {"path", model.path}});
-    }
-    return JsonLine({{"cache", settings.cache.string()}, {"models", list}});
-  }
+  if (options.json) return JsonLine(hub::ModelsJson(settings.cache, models));
   if (models.empty()) {
     PrintError(
         "no models in {}; `bittern pull NAME` gets one, `bittern models --known` names some\n",
         settings.cache.string());
   }
-  std::string text;
-  for (const hub::CachedModel& model : models) {
-    text += fmt::format("{:>12}  {}\n", hub::SizeText(model.bytes), Printable(model.name, 300));
-  }
-  return text;
+  return hub::ModelsText(models);
 }
 
 Result<std::string> RunKnown(const ModelsOptions& options) {
-  auto list = Json::MakeArray();
-  std::string text;
-  for (const hub::KnownModel& model : hub::KnownModels()) {
-    Json entry = {{"name", model.name}, {"repo", model.repo}};
-    if (!model.file.empty()) entry["file"] = model.file;
-    if (model.bytes != 0) entry["bytes"] = model.bytes;
-    if (!model.sha256.empty()) entry["sha256"] = model.sha256;
-    entry["template"] = model.chat;
-    if (!model.note.empty()) entry["note"] = model.note;
-    list.push_back(std::move(entry));
-    text += fmt::format("{:<15} {:>10}  {}{}\n", model.name,
-                        model.bytes == 0 ? "" : hub::SizeText(model.bytes), model.repo,
-                        model.note.empty() ? "" : fmt::format(" ({})", model.note));
-  }
-  return options.json ? JsonLine({{"models", list}}) : text;
+  return options.json ? JsonLine(hub::KnownModelsJson()) : hub::KnownModelsText();
 }
 
 Result<std::string> RunUsage(const ModelsOptions& options) {
   const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
-  auto list = Json::MakeArray();
-  std::string text;
-  std::uint64_t all = 0;
-  for (const hub::CachedRepo& repo : hub::Cache(settings.cache).Repos()) {
-    all += repo.bytes + repo.incomplete_bytes;
-    list.push_back(
-        {{"repo", repo.repo}, {"bytes", repo.bytes}, {"incomplete_bytes", repo.incomplete_bytes}});
-    text += fmt::format("{:>12}  {}", hub::SizeText(repo.bytes + repo.incomplete_bytes), repo.repo);
-    if (repo.incomplete_bytes > 0) {
-      text += fmt::format(" ({} of it unfinished)", hub::SizeText(repo.incomplete_bytes));
-    }
-    text += "\n";
-  }
-  if (options.json) {
-    return JsonLine({{"cache", settings.cache.string()}, {"bytes", all}, {"repos", list}});
-  }
-  return text + fmt::format("{:>12}  {}\n", hub::SizeText(all), settings.cache.string());
+  const std::vector<hub::CachedRepo> repos = hub::Cache(settings.cache).Repos();
+  return options.json ? JsonLine(hub::UsageJson(settings.cache, repos))
+                      : hub::UsageText(settings.cache, repos);
 }
 
 Result<std::string> RunRemove(const ModelsOptions& options) {

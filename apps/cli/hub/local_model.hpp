@@ -12,7 +12,7 @@ namespace bittern::cli {
 /// Values of flags of this process; AddHubOptions and the like fill them.
 [[nodiscard]] hub::Given& GivenByFlags() noexcept;
 
-/// Of GivenByFlags and the environment. Errors as hub::SettingsFrom.
+/// Reads GivenByFlags and the environment. Errors as hub::SettingsFrom.
 [[nodiscard]] Result<hub::Settings> HubSettingsOfUser();
 
 /// hub::Pull, shown on standard error. Errors as there.

@@ -18,7 +18,7 @@
 
 namespace bittern::eval {
 
-/// What to score and where results go.
+/// The windows or questions to score, and where results go.
 struct JobOptions {
   std::string input;            ///< name of the text or the questions, in messages
   std::string output;           ///< file for a JSON line for each window or question; empty: none

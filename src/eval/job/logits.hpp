@@ -15,7 +15,7 @@
 
 namespace bittern::eval {
 
-/// What is done with the logits of each window; nothing where no file was named.
+/// The work on the logits of each window; nothing where no file was named.
 class LogitsFile {
  public:
   /// `tokens` are those of the text. Errors kInvalidArgument: windows that the file's format does
@@ -40,7 +40,7 @@ class LogitsFile {
   SavedShape shape_;
   std::optional<OutputFile> file_;   // is written
   std::optional<SavedLogits> base_;  // is compared with
-  // Of each window each row; those of windows that were written are empty.
+  // Each row of each window; those of windows that were written are empty.
   std::vector<std::vector<std::vector<std::uint16_t>>> rows_;
   std::vector<std::vector<Divergence>> divergences_;
 };

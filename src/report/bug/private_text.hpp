@@ -16,9 +16,9 @@ struct PrivateWords {
   /// Taken out where no letter or digit is beside them: names of users and hosts.
   std::vector<std::pair<std::string, std::string>> words;
 
-  /// Of this process: its home folder, its user's name, the machine's names. What is shorter than
-  /// two letters is let be.
-  /// `variable` gives the values of environment variables; null if one is not set.
+  /// The words of this process: its home folder, its user's name, the machine's names. What is
+  /// shorter than two letters is let be. `variable` gives the values of environment variables; null
+  /// if one is not set.
   [[nodiscard]] static PrivateWords OfThisMachine(
       const std::function<const char*(const char* name)>& variable);
   /// Also this path: only the last part of it stays.

@@ -115,7 +115,7 @@ void Judge(const formats::Tensor& tensor, const TernaryTensor& ternary, InspectR
   }
 }
 
-/// What the layers above would make of the file.
+/// Asks the layers above what they would make of the file.
 void Resolve(InspectReport* report) {
   const auto config = model::ReadConfig(*report->checkpoint, &report->decisions);
   if (!config) {

@@ -82,8 +82,8 @@ class BatchRun {
   runtime::GenerateOptions defaults_;
   LineSource lines_;
   std::optional<ResultsFile> results_;
-  // What is in the file to resume: by line, and how often each id of results that tell none. Ids
-  // may be equal; results without their lines are in the order of these, so the first are had.
+  // The results in the file to resume: by line, and how often each id of results that tell none.
+  // Ids may be equal; results without their lines are in the order of these, so the first are had.
   std::map<std::size_t, std::string> had_lines_;
   std::map<std::string, std::size_t> had_;
   std::map<std::size_t, std::string> held_;  // lines that wait for an earlier one, by place

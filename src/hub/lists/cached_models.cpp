@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hub/cached_models.hpp"
+#include "hub/lists/cached_models.hpp"
 
 #include <algorithm>
 

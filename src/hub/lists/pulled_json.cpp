@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hub/pulled_json.hpp"
+#include "hub/lists/pulled_json.hpp"
 
 namespace bittern::hub {
 
