@@ -3,6 +3,7 @@
 #pragma once
 
 #include "serve/core/requests.hpp"
+#include "serve/core/service.hpp"
 
 namespace bittern::serve {
 
