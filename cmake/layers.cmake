@@ -29,7 +29,7 @@ function(bittern_layer name)
     target_link_libraries(${name} INTERFACE ${ARG_LINK})
   endif()
   if(BITTERN_TESTS AND tests)
-    bittern_test(${name}_test SOURCES ${tests} LINK ${name})
+    bittern_test(${name}_test SOURCES ${tests} LINK ${name} BATCHES)
   endif()
   if(BITTERN_BENCH AND benches)
     add_executable(${name}_bench ${benches})
@@ -45,11 +45,16 @@ function(bittern_unity target)
     UNITY_BUILD_BATCH_SIZE ${BITTERN_UNITY_BATCH})
 endfunction()
 
-# bittern_test(name SOURCES ... LINK ...): one GoogleTest program and one ctest entry.
+# bittern_test(name SOURCES ... LINK ... [BATCHES]): one GoogleTest program and one ctest entry. With
+# BATCHES files are compiled a few at a time, as a layer's: GoogleTest's headers cost more than most tests.
 # Where kernels are linked, BITTERN_ISA in the environment forces their instruction set.
 function(bittern_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "BATCHES" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  if(ARG_BATCHES)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ${BITTERN_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+    target_compile_options(${name} PRIVATE -Wno-shadow)  # a local name and a constant of a neighbour
+  endif()
   if("${ARG_LINK}" MATCHES "kernels|model|runtime|eval|capi")
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/isa_of_environment.cpp)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -60,7 +65,9 @@ function(bittern_test name)
   foreach(source IN LISTS ARG_SOURCES)
     file(STRINGS ${source} uses LIMIT_COUNT 1
       REGEX "BITTERN_SOURCE_DIR|\"tokenizer/test_vocabulary\\.hpp\"|\"golden\\.hpp\"")
-    if(uses)
+    if(uses AND ARG_BATCHES AND BITTERN_UNITY)  # a file with a definition of its own joins no batch
+      target_compile_definitions(${name} PRIVATE BITTERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    elseif(uses)
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
         BITTERN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     endif()

@@ -17,7 +17,7 @@ if(BITTERN_WERROR)
 endif()
 if(BITTERN_SANITIZE)
   add_compile_options(-fsanitize=${BITTERN_SANITIZE} -fno-sanitize-recover=all
-    -fno-omit-frame-pointer -g)
+    -fno-omit-frame-pointer -g1)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # gcc 12 sees uninitialised values in instrumented std::variant and std::optional.
     add_compile_options(-Wno-maybe-uninitialized -Wno-free-nonheap-object)

@@ -9,14 +9,14 @@
 namespace bittern {
 namespace {
 
-std::span<const std::byte> Bytes(std::string_view text) {
+std::span<const std::byte> BytesOfText(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
 TEST(Hash128, KnownValues) {
   EXPECT_EQ(Hash128().Hex(), "99aa06d3014798d86001c324468d497f");  // XXH3_128bits of nothing
   Hash128 hash;
-  hash.Add(Bytes("abc"));
+  hash.Add(BytesOfText("abc"));
   EXPECT_EQ(hash.Hex(), "06b05ab6733a618578af5f94892f3950");
 }
 

@@ -11,7 +11,6 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "bench/analysis.hpp"
-#include "kernels/registry.hpp"
 #include "model/weights.hpp"
 #include "runtime/machine_probe.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
@@ -115,7 +114,7 @@ class Measurement {
     auto pool = BITTERN_TRY(ThreadPool::Create(threads));
     const double bandwidth =
         BITTERN_TRY(runtime::MeasureReadBandwidth(pool, runtime::ProbeBytes()));
-    const double rate = BITTERN_TRY(runtime::MeasureInt8Rate(pool, kernels.tile16()));
+    const double rate = BITTERN_TRY(runtime::MeasureInt8Rate(pool, kernels));
     return MachineFigures{bandwidth, rate};
   }
 

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/threads/thread_pool.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 #include "model/weights.hpp"
 #include "runtime/layout_choice.hpp"
 #include "runtime/machine_probe.hpp"
@@ -30,16 +30,16 @@ std::string ModelType(const model::Model& model) {
                      most == elements.end() ? "" : quant::InfoOf(most->first).name);
 }
 
-const kernels::KernelInfo& KernelOf(model::MatrixLayout layout, const kernels::Kernels& kernels) {
+std::string_view OperationOf(model::MatrixLayout layout) {
   switch (layout) {
     case model::MatrixLayout::kTl1:
-      return *kernels.tl1_info;
+      return "tl1";
     case model::MatrixLayout::kTl2:
-      return *kernels.tl2_info;
+      return "tl2";
     case model::MatrixLayout::kTile48:
-      return *kernels.tile48_info;
+      return "tile48";
     default:
-      return *kernels.tile16_info;
+      return "tile16";
   }
 }
 
@@ -53,32 +53,34 @@ std::string ReasonOf(const Decisions& decisions) {
 
 Result<BenchSubject> DescribeSubject(const runtime::LoadedModel& loaded, model::KvType kv_type) {
   const model::Model& model = loaded.model;
-  const auto chosen = BITTERN_TRY(kernels::SelectKernelsForced());
+  std::string isa = BITTERN_TRY(kernels::IsaInUse());
   const model::Weights& weights = model.weights();
   const model::MatrixLayout layout = weights.layers.front().qkv_proj.layout;
   const bool skips = weights.layers.front().skips_zeros();
   const int limit = model.config().context_length;
+  const auto name_of = [&](std::string_view operation) {
+    return std::string(kernels::KernelOf(*weights.kernels, operation).name);
+  };
   const auto kv_bytes = [&](int position) {
     return runtime::CostOfToken(model, position, kv_type).bytes();
   };
-  return BenchSubject{
-      .model_path = model.checkpoint().path(),
-      .model_type = ModelType(model),
-      .cpu = runtime::CpuName(),
-      .isa = std::string(kernels::IsaName(chosen.tile16_info->isa)),
-      .model_bytes = model.tensor_bytes(),
-      .num_parameters = model.num_parameters(),
-      .layout = std::string(model::MatrixLayoutName(layout)),
-      .layout_reason = ReasonOf(loaded.decisions),
-      .matrix_kernel = KernelOf(layout, *weights.kernels).name,
-      .float_kernel = weights.kernels->float32_info->name,
-      .sparse_kernel = skips ? weights.kernels->sparse_info->name : "",
-      .screen_kernel = weights.screened_head.empty() ? "" : weights.kernels->screen_info->name,
-      .usable_threads = DefaultThreadCount(),
-      .cache_bytes = runtime::LastLevelCacheBytes(),
-      .context_length = limit,
-      .full_kv_bytes = kv_bytes(limit - 1) - kv_bytes(0),
-      .forced_isa = kernels::ForcedIsa()};
+  return BenchSubject{.model_path = model.checkpoint().path(),
+                      .model_type = ModelType(model),
+                      .cpu = runtime::CpuName(),
+                      .isa = std::move(isa),
+                      .model_bytes = model.tensor_bytes(),
+                      .num_parameters = model.num_parameters(),
+                      .layout = std::string(model::MatrixLayoutName(layout)),
+                      .layout_reason = ReasonOf(loaded.decisions),
+                      .matrix_kernel = name_of(OperationOf(layout)),
+                      .float_kernel = name_of("float32"),
+                      .sparse_kernel = skips ? name_of("sparse") : "",
+                      .screen_kernel = weights.screened_head.empty() ? "" : name_of("screen"),
+                      .usable_threads = DefaultThreadCount(),
+                      .cache_bytes = runtime::LastLevelCacheBytes(),
+                      .context_length = limit,
+                      .full_kv_bytes = kv_bytes(limit - 1) - kv_bytes(0),
+                      .forced_isa = kernels::ForcedIsa()};
 }
 
 }  // namespace bittern::bench

@@ -9,7 +9,7 @@
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
 #include "formats/checkpoint.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 #include "model/weights.hpp"
 #include "runtime/layout_choice.hpp"
 
@@ -131,7 +131,7 @@ Json InfoJson(const runtime::LoadedModel& loaded) {
           {"name", model.config().name},
           {"bytes", model.tensor_bytes()},
           {"parameters", model.num_parameters()},
-          {"isa", kernels::IsaName(weights.kernels->tile16_info->isa)},
+          {"isa", kernels::IsaName(kernels::KernelOf(*weights.kernels, "tile16").isa)},
           {"layout", model::MatrixLayoutName(weights.layers.front().qkv_proj.layout)},
           {"load_s", loaded.load_s},
           {"decisions", std::move(decisions)}};

@@ -26,8 +26,8 @@ constexpr int kLeastLayers = 4;
 constexpr double kLost = 2.5, kThere = 8, kLeastThere = 3.5, kZerosLost = 3.5;
 constexpr std::array<std::size_t, 6> kOthers = {1, 2, 3, 5, 7, 11};  // neurons to compare with
 
-/// Signs of weights: a row for each neuron, a column for each dimension of the stream.
-struct Signs {
+/// TableSigns of weights: a row for each neuron, a column for each dimension of the stream.
+struct TableSigns {
   std::size_t neurons = 0, dims = 0;
   std::vector<std::int8_t> values;
   [[nodiscard]] const std::int8_t* row(std::size_t neuron) const {
@@ -42,14 +42,15 @@ std::vector<std::size_t> Spread(std::size_t count, std::size_t most) {
 }
 
 /// `by_column`: neurons are columns, as in down.
-std::optional<Signs> Read(formats::TernaryOpener* opener, const formats::Tensor* tensor,
-                          bool by_column) {
+std::optional<TableSigns> Read(formats::TernaryOpener* opener, const formats::Tensor* tensor,
+                               bool by_column) {
   if (tensor == nullptr) return std::nullopt;
   const auto source = opener->Open(*tensor);
   if (!source) return std::nullopt;
   const auto neurons = Spread(by_column ? source->cols() : source->rows(), kMostNeurons);
   const auto dims = Spread(by_column ? source->rows() : source->cols(), kMostDims);
-  Signs signs{neurons.size(), dims.size(), std::vector<std::int8_t>(neurons.size() * dims.size())};
+  TableSigns signs{neurons.size(), dims.size(),
+                   std::vector<std::int8_t>(neurons.size() * dims.size())};
   std::vector<std::uint8_t> codes(source->cols());
   std::vector<float> scales(source->scales_per_row());
   const auto& rows = by_column ? dims : neurons;
@@ -82,7 +83,7 @@ double Resemblance(const std::int8_t* a, const std::int8_t* b, const Window& win
 
 /// How much more a neuron's own rows are like each other than those of two neurons, in units of
 /// chance.
-double Together(const Signs& a, const Signs& b, const Window& window) {
+double Together(const TableSigns& a, const TableSigns& b, const Window& window) {
   double own = 0, others = 0, squares = 0;
   for (std::size_t i = 0; i < window.neurons; ++i) {
     const std::int8_t* row = a.row(window.first_neuron + i);
@@ -101,10 +102,10 @@ double Together(const Signs& a, const Signs& b, const Window& window) {
 }
 
 /// How the numbers of zeros of the neurons' rows go together, in units of chance.
-double ZerosTogether(const Signs& a, const Signs& b) {
+double ZerosTogether(const TableSigns& a, const TableSigns& b) {
   double sa = 0, sb = 0, saa = 0, sbb = 0, sab = 0;
   for (std::size_t i = 0; i < a.neurons; ++i) {
-    const auto zeros = [&](const Signs& signs) {
+    const auto zeros = [&](const TableSigns& signs) {
       return static_cast<double>(std::count(signs.row(i), signs.row(i) + signs.dims, 0));
     };
     const double x = zeros(a), y = zeros(b);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kMergesKey = "tokenizer.ggml.merges";
 
-formats::Checkpoint Open() {
+formats::Checkpoint OpenBuilt() {
   return formats::Checkpoint::Open(std::string(BITTERN_SOURCE_DIR) + "/models/kjv-5m-i2s.gguf")
       .value();
 }
@@ -33,13 +33,13 @@ void SetMerges(const std::vector<std::string>& merges, formats::Checkpoint* file
 }
 
 TEST(Merges, AreFoundAndMended) {
-  const auto healthy = MergesOf(Open());
-  EXPECT_TRUE(CheckMerges(Open()).empty());
+  const auto healthy = MergesOf(OpenBuilt());
+  EXPECT_TRUE(CheckMerges(OpenBuilt()).empty());
   auto reversed = healthy, half = healthy;
   std::ranges::reverse(reversed);
   half.resize(half.size() / 2);
   for (const auto& merges : {reversed, half}) {
-    auto file = Open();
+    auto file = OpenBuilt();
     SetMerges(merges, &file);
     const auto cures = CheckMerges(file);
     ASSERT_FALSE(cures.empty());
@@ -71,9 +71,9 @@ Edit Shift(const std::string& name, std::ptrdiff_t bytes) {
 }
 
 TEST(Partners, AShiftedMatrixIsNamed) {
-  EXPECT_TRUE(CheckPartners(Open()).empty());
+  EXPECT_TRUE(CheckPartners(OpenBuilt()).empty());
   for (const char* kind : {"ffn_gate", "ffn_up"}) {
-    auto file = Open();
+    auto file = OpenBuilt();
     const std::string name = std::string("blk.2.") + kind;
     ASSERT_TRUE(Shift(name + ".weight", 48)(&file));
     const auto cures = CheckPartners(file);
@@ -84,7 +84,7 @@ TEST(Partners, AShiftedMatrixIsNamed) {
 }
 
 TEST(Tensors, AMatrixOfZerosIsNamed) {
-  auto file = Open();
+  auto file = OpenBuilt();
   ASSERT_TRUE(MapCodes(
       {1, 1, 1, 1}, [](const std::string& name) { return name == "blk.3.attn_k.weight"; })(&file));
   const auto cures = CheckTensors(file);

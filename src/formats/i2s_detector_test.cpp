@@ -12,7 +12,7 @@ namespace bittern::formats {
 namespace {
 
 using quant::TernaryLayout;
-using Codes = std::vector<std::uint8_t>;
+using DetectorCodes = std::vector<std::uint8_t>;
 
 I2sEvidence Weigh(GgufBuilder builder) {
   const auto bytes = builder.Build();
@@ -43,7 +43,8 @@ TEST(I2sDetector, NoiseTellsNothing) {
 
 TEST(I2sDetector, NothingToLookAtTellsNothing) {
   GgufBuilder builder;
-  AddI2sMatrix("blk.0.ffn_gate.weight", TernaryLayout::kI2sX86, Codes(512 * 256), 512, &builder);
+  AddI2sMatrix("blk.0.ffn_gate.weight", TernaryLayout::kI2sX86, DetectorCodes(512 * 256), 512,
+               &builder);
   const I2sEvidence evidence = Weigh(builder);
   EXPECT_EQ(evidence.neurons, 0u);
   EXPECT_FALSE(evidence.Layout());
@@ -55,7 +56,7 @@ I2sEvidence WeighRepacked(const Checkpoint& model, TernaryLayout layout) {
   GgufBuilder builder;
   for (const Tensor& tensor : model.tensors()) {
     if (tensor.name.find(".ffn_") == std::string::npos || tensor.rank != 2) continue;
-    Codes codes(tensor.num_elements());
+    DetectorCodes codes(tensor.num_elements());
     std::vector<float> scales(tensor.rows());
     quant::CodecOf(TernaryLayout::kI2sX86)
         .unpack({tensor.bytes, tensor.rows(), tensor.row_elements(), {}}, 0, tensor.rows(),

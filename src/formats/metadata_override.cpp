@@ -13,17 +13,17 @@
 namespace bittern::formats {
 namespace {
 
-constexpr std::size_t kMaxShown = 200;
+constexpr std::size_t kMaxTextShown = 200;
 constexpr std::string_view kArchitecture = "general.architecture";
 
-tl::unexpected<Error> Bad(std::string_view text, std::string_view problem) {
+tl::unexpected<Error> BadOverride(std::string_view text, std::string_view problem) {
   return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("override {}: {}", Quoted(text, kMaxShown), problem));
+              fmt::format("override {}: {}", Quoted(text, kMaxTextShown), problem));
 }
 
 /// All of `text` as a number, or nullopt.
 template <class T>
-std::optional<T> ParseNumber(std::string_view text) {
+std::optional<T> OverrideNumber(std::string_view text) {
   T number{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -49,34 +49,36 @@ void Metadata::RenameArchitecture(std::string_view to) {
 
 Result<void> Metadata::Override(std::string_view text) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals == 0) return Bad(text, "KEY=TYPE:VALUE expected");
+  if (equals == std::string_view::npos || equals == 0)
+    return BadOverride(text, "KEY=TYPE:VALUE expected");
   const std::size_t colon = text.find(':', equals);
-  if (colon == std::string_view::npos) return Bad(text, "KEY=TYPE:VALUE expected");
+  if (colon == std::string_view::npos) return BadOverride(text, "KEY=TYPE:VALUE expected");
   const std::string_view key = text.substr(0, equals);
   const std::string_view type = text.substr(equals + 1, colon - equals - 1);
   const std::string_view value = text.substr(colon + 1);
 
   MetaValue parsed;
   if (type == "int") {
-    const auto number = ParseNumber<std::int64_t>(value);
-    if (!number) return Bad(text, "a 64-bit integer expected after \"int:\"");
+    const auto number = OverrideNumber<std::int64_t>(value);
+    if (!number) return BadOverride(text, "a 64-bit integer expected after \"int:\"");
     parsed = {MetaType::kI64, *number};
   } else if (type == "float") {
-    const auto number = ParseNumber<double>(value);
+    const auto number = OverrideNumber<double>(value);
     if (!number || !std::isfinite(*number)) {
-      return Bad(text, "a finite number expected after \"float:\"");
+      return BadOverride(text, "a finite number expected after \"float:\"");
     }
     parsed = {MetaType::kF64, *number};
   } else if (type == "bool") {
     if (value != "true" && value != "false") {
-      return Bad(text, "true or false expected after \"bool:\"");
+      return BadOverride(text, "true or false expected after \"bool:\"");
     }
     parsed = {MetaType::kBool, value == "true"};
   } else if (type == "str") {
     owned_.push_back(std::make_unique<std::string>(value));
     parsed = {MetaType::kString, std::string_view(*owned_.back())};
   } else {
-    return Bad(text, fmt::format("type int, float, bool or str expected, {} found", Quoted(type)));
+    return BadOverride(
+        text, fmt::format("type int, float, bool or str expected, {} found", Quoted(type)));
   }
 
   if (key == kArchitecture && parsed.type == MetaType::kString) {

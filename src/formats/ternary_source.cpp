@@ -48,7 +48,7 @@ std::string Describe(const quant::TlTiling& t) {
   return fmt::format("BM {}, BK {}, bm {}", t.bm_rows, t.bk_cols, t.group_rows);
 }
 
-bool IsLookupTable(quant::WeightFormat format) {
+bool HasLookupTable(quant::WeightFormat format) {
   return format == quant::WeightFormat::kTL1 || format == quant::WeightFormat::kTL2;
 }
 
@@ -292,7 +292,7 @@ Result<TernarySource> TernaryOpener::Open(const Tensor& tensor) {
       codec = i2s_;
     }
     quant::TernaryView view{tensor.bytes, tensor.rows(), tensor.row_elements(), {}};
-    if (IsLookupTable(tensor.format)) view.tiling = BITTERN_TRY(TilingOf(tensor));
+    if (HasLookupTable(tensor.format)) view.tiling = BITTERN_TRY(TilingOf(tensor));
     BITTERN_TRY(codec->check(view.rows, view.cols, view.tiling));
     TernarySource source(codec, view);
     source.multiplier_ = BITTERN_TRY(MultiplierOf(tensor));

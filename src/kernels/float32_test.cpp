@@ -17,7 +17,7 @@
 namespace bittern::kernels {
 namespace {
 
-std::vector<const KernelInfo*> Float32Kernels() {
+std::vector<const KernelInfo*> AllFloat32Kernels() {
   std::vector<const KernelInfo*> kernels;
   for (const KernelInfo* kernel : AllKernels()) {
     if (kernel->float32 != nullptr) kernels.push_back(kernel);
@@ -536,10 +536,10 @@ TEST_P(Float32, EveryHalfIsReadAsItsValue) {
   }
 }
 
-std::string NameOf(const testing::TestParamInfo<const KernelInfo*>& info) {
+std::string Float32Name(const testing::TestParamInfo<const KernelInfo*>& info) {
   return info.param->name;
 }
-INSTANTIATE_TEST_SUITE_P(All, Float32, testing::ValuesIn(Float32Kernels()), NameOf);
+INSTANTIATE_TEST_SUITE_P(All, Float32, testing::ValuesIn(AllFloat32Kernels()), Float32Name);
 
 }  // namespace
 }  // namespace bittern::kernels

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.hpp"
 #include "kernels/isa.h"
 
 namespace bittern::kernels {
@@ -22,5 +23,17 @@ namespace bittern::kernels {
 void ForceIsa(std::string_view isa_name);
 /// The name that ForceIsa was last given.
 [[nodiscard]] const std::string& ForcedIsa() noexcept;
+
+struct Kernels;  // registry.hpp
+
+/// A kernel that was chosen, for those who only tell of it.
+struct ChosenKernel {
+  std::string_view name;  ///< "tile16_avx2"
+  Isa isa;
+};
+/// The kernel of an operation of operations.def, "tile16" for one.
+[[nodiscard]] ChosenKernel KernelOf(const Kernels& kernels, std::string_view operation) noexcept;
+/// The instruction set that ternary matrices use in this process. Error as SelectKernelsForced.
+[[nodiscard]] Result<std::string> IsaInUse();
 
 }  // namespace bittern::kernels

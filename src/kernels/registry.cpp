@@ -66,4 +66,18 @@ Result<Kernels> SelectKernelsForced(std::string_view isa_name) {
                           isa_name, KnownIsas()));
 }
 
+ChosenKernel KernelOf(const Kernels& kernels, std::string_view operation) noexcept {
+  const KernelInfo* found = kernels.float32_info;
+#define OPERATION(name, Table, what) \
+  if (operation == #name) found = kernels.name##_info;
+#include "kernels/operations.def"
+#undef OPERATION
+  return {found->name, found->isa};
+}
+
+Result<std::string> IsaInUse() {
+  const Kernels kernels = BITTERN_TRY(SelectKernelsForced());
+  return std::string(IsaName(kernels.tile16_info->isa));
+}
+
 }  // namespace bittern::kernels

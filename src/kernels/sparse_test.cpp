@@ -62,8 +62,8 @@ struct Matrix {
 };
 
 template <class T>
-struct Guarded : GuardedBuffer<T> {
-  explicit Guarded(const std::vector<T>& from) : GuardedBuffer<T>(from.size()) {
+struct GuardedRows : GuardedBuffer<T> {
+  explicit GuardedRows(const std::vector<T>& from) : GuardedBuffer<T>(from.size()) {
     std::copy(from.begin(), from.end(), this->data());
   }
 };
@@ -90,7 +90,7 @@ class Sparse : public testing::TestWithParam<const KernelInfo*> {
     for (std::size_t r = 0; r < m.rows; ++r) {
       if ((*rng)() % 8 < density) live.push_back(static_cast<std::uint32_t>(r));
     }
-    Guarded<std::uint8_t> rows(m.Rows());
+    GuardedRows<std::uint8_t> rows(m.Rows());
     GuardedBuffer<std::int8_t> padded(m.padded_cols());
     for (std::size_t c = 0; c < padded.size(); ++c)
       padded[c] = c < m.cols ? act[c] : std::int8_t{0};
@@ -122,7 +122,7 @@ class Sparse : public testing::TestWithParam<const KernelInfo*> {
       for (std::size_t token = 0; token < tokens; ++token) any |= acts[token * m.cols + c] != 0;
       if (any) live.push_back(static_cast<std::uint32_t>(c));
     }
-    Guarded<std::uint8_t> columns(m.Columns());
+    GuardedRows<std::uint8_t> columns(m.Columns());
     GuardedBuffer<std::int32_t> sums(tokens * m.panels() * kPanelRows);
     const ColumnArgs args{columns.data(), m.panels(), live.data(), live.size(),
                           acts.data(),    m.cols,     tokens,      sums.data()};
@@ -204,7 +204,7 @@ TEST_P(Sparse, TilesForBatchesAreThePackersTiles) {
   for (const std::size_t cols : {4u, 128u, 640u, 700u}) {
     const Matrix m(300, cols, -1, &rng);
     const std::size_t blocks = quant::BlocksOfCols(cols), tile_bytes = quant::TileBytes(cols);
-    Guarded<std::uint8_t> rows(m.Rows()), columns(m.Columns());
+    GuardedRows<std::uint8_t> rows(m.Rows()), columns(m.Columns());
     for (std::size_t p = 0; p < m.panels(); ++p) {
       GuardedBuffer<std::uint8_t> tiles(16 * tile_bytes), tile(tile_bytes);
       GetParam()->sparse->tiles_of_columns(columns.data() + p * quant::kPanelLineBytes,

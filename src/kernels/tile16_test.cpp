@@ -19,7 +19,7 @@
 namespace bittern::kernels {
 namespace {
 
-constexpr std::size_t kRows = quant::kTileRows, kBlock = quant::kTileBlock;
+constexpr std::size_t kTile16Rows = quant::kTileRows, kBlock = quant::kTileBlock;
 
 std::vector<const KernelInfo*> Tile16Kernels() {
   std::vector<const KernelInfo*> kernels;
@@ -54,12 +54,12 @@ struct Case {
         act(tokens * blocks * kBlock) {
     std::mt19937 rng(seed);
     const std::size_t cols = blocks * kBlock;
-    std::vector<std::uint8_t> codes(kRows * cols);
+    std::vector<std::uint8_t> codes(kTile16Rows * cols);
     std::vector<std::byte> packed(codes.size() / 4);
     for (std::size_t t = 0; t < tiles; ++t) {
       for (auto& c : codes) c = static_cast<std::uint8_t>(fill.code < 0 ? rng() % 3 : fill.code);
       quant::PackI2s(codes, packed);
-      quant::RepackI2sTile(packed.data(), kRows, blocks,
+      quant::RepackI2sTile(packed.data(), kTile16Rows, blocks,
                            weights.data() + t * quant::TileBytes(cols));
     }
     for (auto& a : act) a = static_cast<std::int8_t>(fill.act == kRandom ? rng() : fill.act);
@@ -72,16 +72,16 @@ struct Case {
   }
   /// The three-line loop.
   std::int32_t Expected(std::size_t token, std::size_t row) {
-    const std::uint8_t* tile = weights.data() + row / kRows * quant::TileBytes(cols());
+    const std::uint8_t* tile = weights.data() + row / kTile16Rows * quant::TileBytes(cols());
     std::int32_t sum = 0;
     for (std::size_t c = 0; c < cols(); ++c) {
-      sum +=
-          (static_cast<int>(quant::CodeInTile(tile, row % kRows, c)) - 1) * act[token * cols() + c];
+      sum += (static_cast<int>(quant::CodeInTile(tile, row % kTile16Rows, c)) - 1) *
+             act[token * cols() + c];
     }
     return sum;
   }
   [[nodiscard]] std::size_t cols() const { return num_blocks * kBlock; }
-  [[nodiscard]] std::size_t rows() const { return num_tiles * kRows; }
+  [[nodiscard]] std::size_t rows() const { return num_tiles * kTile16Rows; }
 
   std::size_t num_tiles, num_blocks, num_tokens;
   GuardedBuffer<std::uint8_t> weights;
@@ -131,16 +131,16 @@ TEST_P(Tile16, GemvIsExactOnRandomAndExtremeInputs) {
 TEST_P(Tile16, GemvPutsEverySingleWeightInItsPlace) {
   constexpr std::size_t kBlocks = 2, kCols = kBlocks * kBlock;
   Case c(1, kBlocks, 1, kFills[5], 1);
-  std::vector<std::uint8_t> codes(kRows * kCols, 1);
+  std::vector<std::uint8_t> codes(kTile16Rows * kCols, 1);
   std::vector<std::byte> packed(codes.size() / 4);
   for (std::size_t col = 0; col < kCols; ++col)
     c.act[col] = static_cast<std::int8_t>(col % 120 + 1);
   for (std::size_t place = 0; place < codes.size(); ++place) {
     codes[place] = place % 2 ? 2 : 0;
     quant::PackI2s(codes, packed);
-    quant::RepackI2sTile(packed.data(), kRows, kBlocks, c.weights.data());
+    quant::RepackI2sTile(packed.data(), kTile16Rows, kBlocks, c.weights.data());
     const auto out = RunGemv(ops(), c);
-    for (std::size_t row = 0; row < kRows; ++row) {
+    for (std::size_t row = 0; row < kTile16Rows; ++row) {
       const int sign = place % 2 ? 1 : -1;
       ASSERT_EQ(out[row], row == place / kCols ? sign * c.act[place % kCols] : 0) << place;
     }
@@ -181,15 +181,16 @@ std::vector<float> ExpectedGrouped(Case& c, const std::vector<float>& weight_sca
                                    const std::vector<float>& act_scales) {
   std::vector<float> out(c.rows());
   for (std::size_t row = 0; row < c.rows(); ++row) {
-    const std::uint8_t* tile = c.weights.data() + row / kRows * quant::TileBytes(c.cols());
+    const std::uint8_t* tile = c.weights.data() + row / kTile16Rows * quant::TileBytes(c.cols());
     for (std::size_t g = 0; g < c.num_blocks * 2; ++g) {
       std::int32_t sum = 0;
       for (std::size_t col = g * kGroupCols; col < (g + 1) * kGroupCols; ++col) {
-        sum += (static_cast<int>(quant::CodeInTile(tile, row % kRows, col)) - 1) * c.act[col];
+        sum += (static_cast<int>(quant::CodeInTile(tile, row % kTile16Rows, col)) - 1) * c.act[col];
       }
-      const std::size_t scale = (row / kRows * c.num_blocks + g / 2) * scales_per_block +
+      const std::size_t scale = (row / kTile16Rows * c.num_blocks + g / 2) * scales_per_block +
                                 (scales_per_block == 2 ? g % 2 : 0);
-      const float scaled = static_cast<float>(sum) * weight_scales[scale * kRows + row % kRows];
+      const float scaled =
+          static_cast<float>(sum) * weight_scales[scale * kTile16Rows + row % kTile16Rows];
       out[row] += scaled * act_scales[g];
     }
   }
@@ -203,7 +204,7 @@ TEST_P(Tile16, GroupedGemvEqualsItsDefinition) {
     for (const std::size_t blocks : {1u, 3u, 54u}) {
       for (const std::size_t scales_per_block : {1u, 2u}) {
         Case c(2, blocks, 1, fill, static_cast<std::uint32_t>(blocks));
-        std::vector<float> weight_scales(2 * blocks * scales_per_block * kRows);
+        std::vector<float> weight_scales(2 * blocks * scales_per_block * kTile16Rows);
         std::vector<float> act_scales(blocks * 2);
         for (float& scale : weight_scales) scale = uniform(rng);
         for (float& scale : act_scales) scale = uniform(rng);
@@ -236,10 +237,10 @@ TEST_P(Tile16, GroupedGemvEqualsItsDefinition) {
   }
 }
 
-std::string NameOf(const testing::TestParamInfo<const KernelInfo*>& info) {
+std::string Tile16Name(const testing::TestParamInfo<const KernelInfo*>& info) {
   return info.param->name;
 }
-INSTANTIATE_TEST_SUITE_P(All, Tile16, testing::ValuesIn(Tile16Kernels()), NameOf);
+INSTANTIATE_TEST_SUITE_P(All, Tile16, testing::ValuesIn(Tile16Kernels()), Tile16Name);
 
 TEST(Registry, EveryOperationHasAScalarKernelAndTheBestComesFirst) {
   const auto scalar_only = SelectKernels([](Isa isa) { return isa == Isa::scalar; });

@@ -17,49 +17,50 @@
 namespace bittern::kernels {
 namespace {
 
-constexpr std::size_t kRows = quant::kTileRows, kBlock = quant::kTileBlock;
-constexpr int kRandom = 1000;
+constexpr std::size_t kVlutRows = quant::kTileRows, kVlutBlock = quant::kTileBlock;
+constexpr int kVlutRandom = 1000;
 
-struct Fill {
+struct VlutFill {
   const char* name;
   int code;  ///< of every weight; -1: random
-  int act;   ///< of every activation; kRandom: random
+  int act;   ///< of every activation; kVlutRandom: random
 };
-constexpr Fill kFills[] = {{"random", -1, kRandom},        {"plus_max", 2, 127},
-                           {"plus_min", 2, -127},          {"minus_max", 0, 127},
-                           {"minus_min", 0, -127},         {"zero_max", 1, 127},
-                           {"random_weights_max", -1, 127}};
+constexpr VlutFill kVlutFills[] = {{"random", -1, kVlutRandom},    {"plus_max", 2, 127},
+                                   {"plus_min", 2, -127},          {"minus_max", 0, 127},
+                                   {"minus_min", 0, -127},         {"zero_max", 1, 127},
+                                   {"random_weights_max", -1, 127}};
 
 /// Operands of one call; every buffer ends at a guard page.
-struct Case {
-  Case(std::size_t tiles_, std::size_t blocks_, std::size_t tokens_, const Fill& fill)
+struct VlutCase {
+  VlutCase(std::size_t tiles_, std::size_t blocks_, std::size_t tokens_, const VlutFill& fill)
       : num_tiles(tiles_),
         num_blocks(blocks_),
         num_tokens(tokens_),
-        tiles(num_tiles * quant::TileBytes(num_blocks * kBlock)),
+        tiles(num_tiles * quant::TileBytes(num_blocks * kVlutBlock)),
         panels((num_tokens + kPanelTokens - 1) / kPanelTokens * kPanelTokens * cols()),
         out(num_tokens * rows()),
         scratch(VlutScratch(num_tiles)) {
     std::mt19937 rng(static_cast<std::uint32_t>(tiles_ + 10 * blocks_ + 1000 * tokens_));
-    std::vector<std::uint8_t> of_tile(kRows * cols());
+    std::vector<std::uint8_t> of_tile(kVlutRows * cols());
     for (std::size_t t = 0; t < num_tiles; ++t) {
       for (auto& c : of_tile) {
         c = static_cast<std::uint8_t>(fill.code < 0 ? rng() % 3 : static_cast<unsigned>(fill.code));
       }
       codes.insert(codes.end(), of_tile.begin(), of_tile.end());
-      quant::PackTile(of_tile.data(), kRows, cols(), tiles.data() + t * quant::TileBytes(cols()));
+      quant::PackTile(of_tile.data(), kVlutRows, cols(),
+                      tiles.data() + t * quant::TileBytes(cols()));
     }
     std::fill(panels.begin(), panels.end(), std::int8_t{0});
     for (std::size_t token = 0; token < num_tokens; ++token) {
       for (std::size_t c = 0; c < cols(); ++c) {
         act(token, c) = static_cast<std::int8_t>(
-            fill.act == kRandom ? static_cast<int>(rng() % 255) - 127 : fill.act);
+            fill.act == kVlutRandom ? static_cast<int>(rng() % 255) - 127 : fill.act);
       }
     }
   }
 
-  [[nodiscard]] std::size_t cols() const { return num_blocks * kBlock; }
-  [[nodiscard]] std::size_t rows() const { return num_tiles * kRows; }
+  [[nodiscard]] std::size_t cols() const { return num_blocks * kVlutBlock; }
+  [[nodiscard]] std::size_t rows() const { return num_tiles * kVlutRows; }
   std::int8_t& act(std::size_t token, std::size_t col) {
     const std::size_t panel = token / kPanelTokens * kPanelTokens * cols();
     return panels[panel + (col / 4 * kPanelTokens + token % kPanelTokens) * 4 + col % 4];
@@ -95,7 +96,7 @@ class Vlut : public testing::TestWithParam<const KernelInfo*> {
     if (!Supports(GetParam()->isa)) GTEST_SKIP() << "this CPU lacks " << GetParam()->name;
   }
   const VlutOps& ops() { return *GetParam()->vlut; }
-  void Check(Case* c, const std::string& what) {
+  void Check(VlutCase* c, const std::string& what) {
     c->Run(ops());
     for (std::size_t token = 0; token < c->num_tokens; ++token) {
       for (std::size_t row = 0; row < c->rows(); ++row) {
@@ -109,7 +110,7 @@ class Vlut : public testing::TestWithParam<const KernelInfo*> {
 
 TEST_P(Vlut, IsExactForEveryNumberOfTokens) {
   for (std::size_t tokens = 1; tokens <= kVlutTokens; ++tokens) {
-    Case c(2, 3, tokens, kFills[0]);
+    VlutCase c(2, 3, tokens, kVlutFills[0]);
     Check(&c, "random");
   }
 }
@@ -118,25 +119,25 @@ TEST_P(Vlut, IsExactForEveryNumberOfTokens) {
 TEST_P(Vlut, IsExactForEveryShareOfTheRows) {
   for (const std::size_t tiles : {3u, 7u, 16u, 25u, 40u, 67u, 112u}) {
     for (const std::size_t tokens : {1u, 8u, 13u, 16u, 17u, 24u, 27u, 32u}) {
-      Case c(tiles, 3, tokens, kFills[0]);
+      VlutCase c(tiles, 3, tokens, kVlutFills[0]);
       Check(&c, "random");
     }
   }
 }
 
 TEST_P(Vlut, IsExactForManyRowsAtTheExtremes) {
-  for (const Fill& fill : kFills) {
-    Case c(11, 112, 32, fill);
+  for (const VlutFill& fill : kVlutFills) {
+    VlutCase c(11, 112, 32, fill);
     Check(&c, fill.name);
   }
 }
 
 TEST_P(Vlut, IsExactAtTheExtremes) {
-  for (const Fill& fill : kFills) {
+  for (const VlutFill& fill : kVlutFills) {
     // 54 blocks are 6,912 columns, 112 are 14,336: the widest rows of real models.
     for (std::size_t blocks : {1u, 2u, 3u, 4u, 20u, 54u, 112u}) {
       for (std::size_t tokens : {9u, 32u}) {
-        Case c(1, blocks, tokens, fill);
+        VlutCase c(1, blocks, tokens, fill);
         Check(&c, fill.name);
       }
     }
@@ -144,23 +145,23 @@ TEST_P(Vlut, IsExactAtTheExtremes) {
 }
 
 TEST_P(Vlut, PutsEverySingleWeightInItsPlace) {
-  constexpr std::size_t kCols = 2 * kBlock;
-  Case c(1, 2, 32, kFills[5]);  // all weights zero
+  constexpr std::size_t kCols = 2 * kVlutBlock;
+  VlutCase c(1, 2, 32, kVlutFills[5]);  // all weights zero
   for (std::size_t token = 0; token < 32; ++token) {
     for (std::size_t col = 0; col < kCols; ++col) {
       c.act(token, col) = static_cast<std::int8_t>((col + 3 * token) % 120 + 1);
     }
   }
-  std::vector<std::uint8_t> codes(kRows * kCols, 1);
+  std::vector<std::uint8_t> codes(kVlutRows * kCols, 1);
   for (std::size_t place = 0; place < codes.size(); place += 7) {
     const int sign = place % 2 ? 1 : -1;
     codes[place] = static_cast<std::uint8_t>(1 + sign);
-    quant::PackTile(codes.data(), kRows, kCols, c.tiles.data());
+    quant::PackTile(codes.data(), kVlutRows, kCols, c.tiles.data());
     c.Run(ops());
     for (std::size_t token = 0; token < 32; ++token) {
-      for (std::size_t row = 0; row < kRows; ++row) {
+      for (std::size_t row = 0; row < kVlutRows; ++row) {
         const int expected = row == place / kCols ? sign * c.act(token, place % kCols) : 0;
-        ASSERT_EQ(c.out[token * kRows + row], expected) << place << " " << token << " " << row;
+        ASSERT_EQ(c.out[token * kVlutRows + row], expected) << place << " " << token << " " << row;
       }
     }
     codes[place] = 1;
@@ -168,7 +169,7 @@ TEST_P(Vlut, PutsEverySingleWeightInItsPlace) {
 }
 
 TEST_P(Vlut, AgreesWithMultiplyAddsOfManyRows) {
-  Case c(37, 5, 27, kFills[0]);
+  VlutCase c(37, 5, 27, kVlutFills[0]);
   c.Run(ops());
   const Kernels kernels = SelectKernels();
   const Tile16Ops& tile16 = kernels.tile16();
@@ -179,7 +180,7 @@ TEST_P(Vlut, AgreesWithMultiplyAddsOfManyRows) {
   std::vector<std::uint8_t> scratch(kGemmTiles * c.num_blocks * 2048);
   for (std::size_t tile = 0; tile < c.num_tiles; ++tile) {
     tile16.gemm(c.tiles.data() + tile * quant::TileBytes(c.cols()), 1, c.num_blocks,
-                c.panels.data(), sums.data(), c.num_tokens, out.data() + tile * kRows, c.rows(),
+                c.panels.data(), sums.data(), c.num_tokens, out.data() + tile * kVlutRows, c.rows(),
                 scratch.data());
   }
   EXPECT_TRUE(std::ranges::equal(out, c.out));

@@ -19,11 +19,11 @@
 namespace bittern::quant {
 namespace {
 
-constexpr std::size_t kBlock = 64;
+constexpr std::size_t kBnBlock = 64;
 constexpr std::size_t kIq2BlockBytes = 16, kIq1BlockBytes = 13;
 
-std::size_t Iq2RowBytes(std::size_t cols) { return 4 + cols / kBlock * kIq2BlockBytes; }
-std::size_t Iq1RowBytes(std::size_t cols) { return 2 + cols / kBlock * kIq1BlockBytes; }
+std::size_t Iq2RowBytes(std::size_t cols) { return 4 + cols / kBnBlock * kIq2BlockBytes; }
+std::size_t Iq1RowBytes(std::size_t cols) { return 2 + cols / kBnBlock * kIq1BlockBytes; }
 
 std::size_t Iq2Bytes(std::size_t rows, std::size_t cols, const TlTiling&) {
   return rows * Iq2RowBytes(cols);
@@ -38,8 +38,8 @@ void UnpackIq2(const TernaryView& view, std::size_t first, std::size_t count, st
     const std::uint8_t* row = AsBytes(view.bytes.data()) + (first + r) * Iq2RowBytes(view.cols);
     scales[r] = LoadFloat(row);
     for (std::size_t k = 0; k < view.cols; ++k) {
-      const std::uint8_t byte = row[4 + k / kBlock * kIq2BlockBytes + k % 16];
-      codes[k] = static_cast<std::uint8_t>(byte >> (k % kBlock / 16 * 2) & 3);
+      const std::uint8_t byte = row[4 + k / kBnBlock * kIq2BlockBytes + k % 16];
+      codes[k] = static_cast<std::uint8_t>(byte >> (k % kBnBlock / 16 * 2) & 3);
     }
   }
 }
@@ -50,7 +50,7 @@ void PackIq2(const TernaryValues& values, std::byte* out) noexcept {
     const std::uint8_t* codes = values.codes.data() + r * values.cols;
     StoreFloat(values.scales[r], row);
     for (std::size_t i = 0; i < values.cols / 4; ++i) {
-      const std::uint8_t* c = codes + i / kIq2BlockBytes * kBlock + i % kIq2BlockBytes;
+      const std::uint8_t* c = codes + i / kIq2BlockBytes * kBnBlock + i % kIq2BlockBytes;
       row[4 + i] = static_cast<std::uint8_t>(c[0] | c[16] << 2 | c[32] << 4 | c[48] << 6);
     }
   }
@@ -64,8 +64,8 @@ void UnpackR4(const TernaryView& view, std::size_t first, std::size_t count, std
         AsBytes(view.bytes.data()) + (first + r) / 4 * 4 * Iq2RowBytes(view.cols);
     scales[r] = LoadFloat(four + 4 * row);
     for (std::size_t k = 0; k < view.cols; ++k) {
-      const std::size_t l = k % kBlock / 16, i = k % 4;
-      const std::uint8_t byte = four[16 + k / kBlock * kBlock + 4 * row + i + 16 * l];
+      const std::size_t l = k % kBnBlock / 16, i = k % 4;
+      const std::uint8_t byte = four[16 + k / kBnBlock * kBnBlock + 4 * row + i + 16 * l];
       codes[k] = static_cast<std::uint8_t>(byte >> (k % 16 / 4 * 2) & 3);
     }
   }
@@ -79,7 +79,7 @@ void PackR4(const TernaryValues& values, std::byte* out) noexcept {
     for (std::size_t k = 0; k < values.cols; k += 16) {
       for (std::size_t i = 0; i < 4; ++i) {
         const std::uint8_t* c = codes + k + i;
-        four[16 + k / kBlock * kBlock + 4 * (r % 4) + i + k % kBlock] =
+        four[16 + k / kBnBlock * kBnBlock + 4 * (r % 4) + i + k % kBnBlock] =
             static_cast<std::uint8_t>(c[0] | c[4] << 2 | c[8] << 4 | c[12] << 6);
       }
     }
@@ -100,7 +100,7 @@ void UnpackIq1(const TernaryView& view, std::size_t first, std::size_t count, st
     const std::uint8_t* row = AsBytes(view.bytes.data()) + (first + r) * Iq1RowBytes(view.cols);
     scales[r] = LoadHalf(row);
     const std::uint8_t* in = row + 2;
-    for (std::size_t k = 0; k < view.cols; k += kBlock, codes += kBlock) {
+    for (std::size_t k = 0; k < view.cols; k += kBnBlock, codes += kBnBlock) {
       for (std::size_t b = 0; b < kIq1BlockBytes; ++b) {
         const Iq1Byte place = PlaceOf(b);
         const auto& trits = kTrits[*in++];
@@ -118,7 +118,7 @@ void PackIq1(const TernaryValues& values, std::byte* out) noexcept {
   for (std::size_t r = 0; r < values.rows; ++r) {
     StoreHalf(values.scales[r], to);
     to += 2;
-    for (std::size_t k = 0; k < values.cols; k += kBlock, codes += kBlock) {
+    for (std::size_t k = 0; k < values.cols; k += kBnBlock, codes += kBnBlock) {
       for (std::size_t b = 0; b < kIq1BlockBytes; ++b) {
         const Iq1Byte place = PlaceOf(b);
         std::uint8_t digits[kTritsPerByte] = {};
@@ -134,31 +134,33 @@ void PackIq1(const TernaryValues& values, std::byte* out) noexcept {
 }  // namespace
 
 TernaryCodec Iq1BnCodec() noexcept {
-  return {.layout = TernaryLayout::kIq1Bn,
-          .name = "iq1_bn",
-          .format = WeightFormat::kIQ1_BN,
-          .grain = ScaleGrain::kRow,
-          .group_cols = 0,
-          .stored_scale = ScaleAsHalf,
-          .check = [](std::size_t rows, std::size_t cols,
-                      const TlTiling&) { return CheckMultiples("IQ1_BN", rows, 1, cols, kBlock); },
-          .bytes = Iq1Bytes,
-          .unpack = UnpackIq1,
-          .pack = PackIq1};
+  return {
+      .layout = TernaryLayout::kIq1Bn,
+      .name = "iq1_bn",
+      .format = WeightFormat::kIQ1_BN,
+      .grain = ScaleGrain::kRow,
+      .group_cols = 0,
+      .stored_scale = ScaleAsHalf,
+      .check = [](std::size_t rows, std::size_t cols,
+                  const TlTiling&) { return CheckMultiples("IQ1_BN", rows, 1, cols, kBnBlock); },
+      .bytes = Iq1Bytes,
+      .unpack = UnpackIq1,
+      .pack = PackIq1};
 }
 
 TernaryCodec Iq2BnCodec() noexcept {
-  return {.layout = TernaryLayout::kIq2Bn,
-          .name = "iq2_bn",
-          .format = WeightFormat::kIQ2_BN,
-          .grain = ScaleGrain::kRow,
-          .group_cols = 0,
-          .stored_scale = ScaleAsFloat,
-          .check = [](std::size_t rows, std::size_t cols,
-                      const TlTiling&) { return CheckMultiples("IQ2_BN", rows, 1, cols, kBlock); },
-          .bytes = Iq2Bytes,
-          .unpack = UnpackIq2,
-          .pack = PackIq2};
+  return {
+      .layout = TernaryLayout::kIq2Bn,
+      .name = "iq2_bn",
+      .format = WeightFormat::kIQ2_BN,
+      .grain = ScaleGrain::kRow,
+      .group_cols = 0,
+      .stored_scale = ScaleAsFloat,
+      .check = [](std::size_t rows, std::size_t cols,
+                  const TlTiling&) { return CheckMultiples("IQ2_BN", rows, 1, cols, kBnBlock); },
+      .bytes = Iq2Bytes,
+      .unpack = UnpackIq2,
+      .pack = PackIq2};
 }
 
 TernaryCodec Iq2BnR4Codec() noexcept {
@@ -170,7 +172,7 @@ TernaryCodec Iq2BnR4Codec() noexcept {
       .group_cols = 0,
       .stored_scale = ScaleAsFloat,
       .check = [](std::size_t rows, std::size_t cols,
-                  const TlTiling&) { return CheckMultiples("IQ2_BN_R4", rows, 4, cols, kBlock); },
+                  const TlTiling&) { return CheckMultiples("IQ2_BN_R4", rows, 4, cols, kBnBlock); },
       .bytes = Iq2Bytes,
       .unpack = UnpackR4,
       .pack = PackR4};

@@ -65,12 +65,12 @@ Result<void> Check(std::size_t rows, std::size_t cols, const TlTiling& t) {
   return {};
 }
 
-std::size_t Bytes(std::size_t rows, std::size_t cols, const TlTiling&) {
+std::size_t Tl1Bytes(std::size_t rows, std::size_t cols, const TlTiling&) {
   return rows * cols / 4 + kScaleTailBytes;
 }
 
-void Unpack(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
-            float* scales) noexcept {
+void UnpackTl1(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
+               float* scales) noexcept {
   const std::uint8_t* bytes = AsBytes(view.bytes.data());
   for (std::size_t row = first; row < first + count; ++row, codes += view.cols) {
     const RowPlaces places(row, view.cols, view.tiling);
@@ -83,7 +83,7 @@ void Unpack(const TernaryView& view, std::size_t first, std::size_t count, std::
   RepeatScale(LoadFloat(bytes + view.rows * view.cols / 4), count, scales);
 }
 
-void Pack(const TernaryValues& values, std::byte* out) noexcept {
+void PackTl1(const TernaryValues& values, std::byte* out) noexcept {
   std::uint8_t* bytes = AsBytes(out);
   std::memset(bytes, 0, values.rows * values.cols / 4);
   for (std::size_t row = 0; row < values.rows; ++row) {
@@ -108,9 +108,9 @@ TernaryCodec Tl1Codec() noexcept {
           .group_cols = 0,
           .stored_scale = ScaleAsFloat,
           .check = Check,
-          .bytes = Bytes,
-          .unpack = Unpack,
-          .pack = Pack};
+          .bytes = Tl1Bytes,
+          .unpack = UnpackTl1,
+          .pack = PackTl1};
 }
 
 }  // namespace bittern::quant

@@ -17,7 +17,7 @@ constexpr int kMaxTriple = 13;
 constexpr unsigned kTl2MaxPair = 8;
 
 /// The place of row r % 32 among the 32 bytes: the two middle octets change places.
-std::size_t ByteOfRow(std::size_t row) {
+std::size_t Tl2ByteOfRow(std::size_t row) {
   const std::size_t r = row % kRows;
   return r >= 8 && r < 16 ? r + 8 : r >= 16 && r < 24 ? r - 8 : r;
 }
@@ -48,7 +48,8 @@ std::size_t Tl2Places::BlockOf(std::size_t row, std::size_t tile,
 Tl2Places::Nibble Tl2Places::IndexOf(std::size_t row, std::size_t t) const noexcept {
   const std::size_t of_tile = tiling_.bk_cols / 3, tt = t % of_tile;
   const std::size_t block = BlockOf(row, t / of_tile, three_cols_ / tiling_.bk_cols);
-  return {(block * (tiling_.bk_cols / 6) + tt / 2) * kRows + ByteOfRow(row), tt % 2 == 0 ? 4u : 0u};
+  return {(block * (tiling_.bk_cols / 6) + tt / 2) * kRows + Tl2ByteOfRow(row),
+          tt % 2 == 0 ? 4u : 0u};
 }
 
 std::size_t Tl2Places::SignWordOf(std::size_t row, std::size_t t) const noexcept {
@@ -67,7 +68,7 @@ Tl2Places::Nibble Tl2Places::PairOf(std::size_t row, std::size_t t) const noexce
   const std::size_t of_tile = kPairCols / 2;
   const std::size_t block = BlockOf(row, t / of_tile, two_cols_ / kPairCols);
   const std::size_t region = rows_ * three_cols_ / 6 + rows_ * three_cols_ / 24;
-  return {region + (block * (of_tile / 2) + t % of_tile / 2) * kRows + ByteOfRow(row),
+  return {region + (block * (of_tile / 2) + t % of_tile / 2) * kRows + Tl2ByteOfRow(row),
           t % 2 == 0 ? 4u : 0u};
 }
 

@@ -77,8 +77,8 @@ std::size_t BlockBytes(std::size_t rows, std::size_t cols, const TlTiling&) {
 }
 
 template <class Block>
-void UnpackRows(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
-                float* scales) noexcept {
+void UnpackTqRows(const TernaryView& view, std::size_t first, std::size_t count,
+                  std::uint8_t* codes, float* scales) noexcept {
   const std::size_t row_blocks = view.cols / Block::kWeights;
   const std::uint8_t* in = AsBytes(view.bytes.data()) + first * row_blocks * Block::kBytes;
   for (std::size_t b = 0; b < count * row_blocks; ++b, in += Block::kBytes) {
@@ -97,8 +97,8 @@ void PackAll(const TernaryValues& values, std::byte* out) noexcept {
 }
 
 template <class Block>
-TernaryCodec Codec(TernaryLayout layout, std::string_view name, WeightFormat format,
-                   Result<void> (*check)(std::size_t, std::size_t, const TlTiling&)) {
+TernaryCodec TqCodec(TernaryLayout layout, std::string_view name, WeightFormat format,
+                     Result<void> (*check)(std::size_t, std::size_t, const TlTiling&)) {
   return {.layout = layout,
           .name = name,
           .format = format,
@@ -107,30 +107,30 @@ TernaryCodec Codec(TernaryLayout layout, std::string_view name, WeightFormat for
           .stored_scale = ScaleAsHalf,
           .check = check,
           .bytes = BlockBytes<Block>,
-          .unpack = UnpackRows<Block>,
+          .unpack = UnpackTqRows<Block>,
           .pack = PackAll<Block>};
 }
 
 }  // namespace
 
 TernaryCodec Tq1_0Codec() noexcept {
-  return Codec<TritBlock<Tq1_0>>(TernaryLayout::kTq1_0, "tq1_0", WeightFormat::kTQ1_0,
-                                 [](std::size_t rows, std::size_t cols, const TlTiling&) {
-                                   return CheckMultiples("TQ1_0", rows, 1, cols, Tq1_0::kWeights);
-                                 });
+  return TqCodec<TritBlock<Tq1_0>>(TernaryLayout::kTq1_0, "tq1_0", WeightFormat::kTQ1_0,
+                                   [](std::size_t rows, std::size_t cols, const TlTiling&) {
+                                     return CheckMultiples("TQ1_0", rows, 1, cols, Tq1_0::kWeights);
+                                   });
 }
 TernaryCodec Tq2_0Codec() noexcept {
-  return Codec<Tq2_0>(TernaryLayout::kTq2_0, "tq2_0", WeightFormat::kTQ2_0,
-                      [](std::size_t rows, std::size_t cols, const TlTiling&) {
-                        return CheckMultiples("TQ2_0", rows, 1, cols, Tq2_0::kWeights);
-                      });
+  return TqCodec<Tq2_0>(TernaryLayout::kTq2_0, "tq2_0", WeightFormat::kTQ2_0,
+                        [](std::size_t rows, std::size_t cols, const TlTiling&) {
+                          return CheckMultiples("TQ2_0", rows, 1, cols, Tq2_0::kWeights);
+                        });
 }
 TernaryCodec Ptq1_0Codec() noexcept {
-  return Codec<TritBlock<Ptq1_0>>(TernaryLayout::kPtq1_0, "ptq1_0", WeightFormat::kPTQ1_0,
-                                  [](std::size_t rows, std::size_t cols, const TlTiling&) {
-                                    return CheckMultiples("PTQ1_0", rows, 1, cols,
-                                                          Ptq1_0::kWeights);
-                                  });
+  return TqCodec<TritBlock<Ptq1_0>>(TernaryLayout::kPtq1_0, "ptq1_0", WeightFormat::kPTQ1_0,
+                                    [](std::size_t rows, std::size_t cols, const TlTiling&) {
+                                      return CheckMultiples("PTQ1_0", rows, 1, cols,
+                                                            Ptq1_0::kWeights);
+                                    });
 }
 
 }  // namespace bittern::quant

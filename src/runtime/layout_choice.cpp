@@ -23,26 +23,26 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using model::MatrixLayout;
 
-constexpr std::size_t kCols = 2560, kBlocks = kCols / quant::kTileBlock;
+constexpr std::size_t kProbeCols = 2560, kProbeBlocks = kProbeCols / quant::kTileBlock;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
-constexpr int kRounds = 5;
+constexpr int kProbeRounds = 5;
 constexpr double kWorthIt = 1.03;
 constexpr std::size_t kMaxMachines = 64;  // in the file of gains
 
 /// A matrix, to be read as either layout: the time does not depend on the weights.
-struct Operands {
+struct ProbeOperands {
   AlignedBuffer<std::uint8_t> weights;
   AlignedBuffer<std::int8_t> act;
   AlignedBuffer<std::int32_t> out;
   std::size_t tiles = 0;  // of 48 rows
 
-  static Result<Operands> Create(ThreadPool& pool, std::size_t bytes) {
+  static Result<ProbeOperands> Create(ThreadPool& pool, std::size_t bytes) {
     const char* what = "the measurement of layouts";
-    constexpr std::size_t kTileBytes = 3 * quant::TileBytes(kCols);
-    Operands o;
+    constexpr std::size_t kTileBytes = 3 * quant::TileBytes(kProbeCols);
+    ProbeOperands o;
     o.tiles = bytes / kTileBytes + 1;
     o.weights = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(o.tiles * kTileBytes, what));
-    o.act = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(kCols, what));
+    o.act = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(kProbeCols, what));
     o.out = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(o.tiles * quant::kTile48Rows, what));
     pool.Run([&](Team& team) {  // each thread makes its own pages
       const Range mine = team.Share(o.tiles);
@@ -53,18 +53,18 @@ struct Operands {
   }
 
   void Run16(const kernels::Kernels& kernels, Range range) {
-    kernels.tile16().gemv(weights.data() + range.begin * 3 * quant::TileBytes(kCols),
-                          3 * (range.end - range.begin), kBlocks, act.data(), 0,
+    kernels.tile16().gemv(weights.data() + range.begin * 3 * quant::TileBytes(kProbeCols),
+                          3 * (range.end - range.begin), kProbeBlocks, act.data(), 0,
                           out.data() + range.begin * quant::kTile48Rows);
   }
   void Run48(const kernels::Kernels& kernels, Range range) {
     const std::int32_t sum = 0;
     const kernels::Tile48Args args{
-        .tiles = weights.data() + range.begin * quant::Tile48Bytes(kCols),
+        .tiles = weights.data() + range.begin * quant::Tile48Bytes(kProbeCols),
         .num_tiles = range.end - range.begin,
-        .num_blocks = kBlocks,
+        .num_blocks = kProbeBlocks,
         .acts = act.data(),
-        .act_stride = kCols,
+        .act_stride = kProbeCols,
         .num_tokens = 1,
         .act_sums = &sum,
         .out = out.data() + range.begin * quant::kTile48Rows,
@@ -114,19 +114,19 @@ std::uint64_t TernaryBytes(const formats::Checkpoint& checkpoint) {
 
 Result<double> MeasureTile48Gain(ThreadPool& pool, const kernels::Kernels& kernels,
                                  std::size_t bytes) {
-  auto operands = BITTERN_TRY(Operands::Create(pool, bytes));
+  auto operands = BITTERN_TRY(ProbeOperands::Create(pool, bytes));
   const auto seconds = [&](auto run) {
     const auto start = Clock::now();
     pool.Run([&](Team& team) { (operands.*run)(kernels, team.Share(operands.tiles)); });
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
   std::vector<double> gains;
-  for (int round = 0; round < kRounds; ++round) {
-    const double of_16 = seconds(&Operands::Run16), of_48 = seconds(&Operands::Run48);
+  for (int round = 0; round < kProbeRounds; ++round) {
+    const double of_16 = seconds(&ProbeOperands::Run16), of_48 = seconds(&ProbeOperands::Run48);
     gains.push_back(of_16 / std::max(of_48, 1e-9));
   }
   std::ranges::sort(gains);
-  return gains[kRounds / 2];
+  return gains[kProbeRounds / 2];
 }
 
 std::optional<double> LayoutCache::Find(const std::string& machine) const {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/aligned_buffer.hpp"
-#include "kernels/kernel.h"
+#include "kernels/registry.hpp"
 #include "quant/layouts/tile16.hpp"
 
 namespace bittern::runtime {
@@ -111,7 +111,8 @@ Result<double> MeasureReadBandwidth(ThreadPool& pool, std::size_t bytes) {
   return Median(std::move(rates));
 }
 
-Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Tile16Ops& ops) {
+Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Kernels& kernels) {
+  const kernels::Tile16Ops& ops = kernels.tile16();
   std::vector<GemmOperands> operands;
   for (int i = 0; i < pool.size(); ++i) operands.push_back(BITTERN_TRY(GemmOperands::Create()));
   const auto run = [&](int times) {

@@ -15,7 +15,7 @@
 #include "base/threads/thread_pool.hpp"
 
 namespace bittern::kernels {
-struct Tile16Ops;
+struct Kernels;
 }
 
 namespace bittern::runtime {
@@ -31,7 +31,7 @@ namespace bittern::runtime {
 
 /// Multiply-adds per second of Tile16Ops::gemm on operands that stay in cache, all threads
 /// together: the median of seven runs of some 20 ms. Error kOutOfMemory.
-[[nodiscard]] Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Tile16Ops& ops);
+[[nodiscard]] Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Kernels& kernels);
 
 /// Cycles per second of the calling thread's CPU, about: a chain of operations that each take one
 /// cycle on every CPU of note is timed. Some 30 ms; the best of five, since a pause only slows.

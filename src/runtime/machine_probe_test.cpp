@@ -27,7 +27,7 @@ TEST(MachineProbe, RatesAreThoseOfAComputer) {
   EXPECT_LT(*bandwidth, 1e13);  // a loop that was optimised away would be above
   const auto kernels = kernels::SelectKernelsForced();
   ASSERT_TRUE(kernels.has_value());
-  const auto rate = MeasureInt8Rate(*pool, kernels->tile16());
+  const auto rate = MeasureInt8Rate(*pool, *kernels);
   ASSERT_TRUE(rate.has_value());
   EXPECT_GT(*rate, 1e6);
   EXPECT_LT(*rate, 1e15);

@@ -14,7 +14,7 @@ namespace {
 
 using tokenizer::TokenId;
 
-constexpr std::string_view kMagic = kSessionStateMagic;
+constexpr std::string_view kStateMagic = kSessionStateMagic;
 constexpr std::size_t kHashDigits = 32;
 
 std::string HashOf(std::span<const std::byte> bytes) {
@@ -49,7 +49,7 @@ std::string WriteSessionState(const model::ModelConfig& config, std::span<const 
                               const model::KvSequence& sequence) {
   const model::KvPool& pool = sequence.pool();
   const auto num_pages = static_cast<std::size_t>(model::PagesFor(sequence.length()));
-  std::string state(kMagic);
+  std::string state(kStateMagic);
   state.append(kHashDigits, '0');  // of what follows, once it is there
   state += Identity(config, pool.type());
   AppendNumber<std::uint64_t>(pool.page_bytes(), &state);
@@ -61,8 +61,8 @@ std::string WriteSessionState(const model::ModelConfig& config, std::span<const 
   for (std::size_t i = 0; i < num_pages; ++i) {
     pool.SavePage(sequence.pages()[i], pages.subspan(i * pool.page_bytes(), pool.page_bytes()));
   }
-  const std::size_t hashed = kMagic.size() + kHashDigits;
-  state.replace(kMagic.size(), kHashDigits,
+  const std::size_t hashed = kStateMagic.size() + kHashDigits;
+  state.replace(kStateMagic.size(), kHashDigits,
                 HashOf(std::as_bytes(std::span(state)).subspan(hashed)));
   return state;
 }
@@ -70,10 +70,10 @@ std::string WriteSessionState(const model::ModelConfig& config, std::span<const 
 Result<SessionState> ReadSessionState(std::span<const std::byte> bytes,
                                       const model::ModelConfig& config, const model::KvPool& pool) {
   ByteReader reader(bytes);
-  if (bytes.size() < kMagic.size() + kHashDigits || !AsText(bytes).starts_with(kMagic)) {
+  if (bytes.size() < kStateMagic.size() + kHashDigits || !AsText(bytes).starts_with(kStateMagic)) {
     return Fail(ErrorCode::kCorruptFile, "no state of a sequence: it does not begin with BTRNSTA1");
   }
-  BITTERN_TRY(reader.Bytes(kMagic.size(), "magic"));
+  BITTERN_TRY(reader.Bytes(kStateMagic.size(), "magic"));
   const auto hash = BITTERN_TRY(reader.Bytes(kHashDigits, "hash"));
   if (HashOf(bytes.subspan(reader.position())) != AsText(hash)) {
     return Fail(ErrorCode::kCorruptFile, "the state of the sequence is damaged: its hash differs");

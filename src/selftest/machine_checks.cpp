@@ -32,7 +32,7 @@ Outcome Int8Rate(int num_threads) {
   if (!pool) return Failed(pool.error());
   const auto kernels = kernels::SelectKernelsForced();
   if (!kernels) return Failed(kernels.error());
-  const auto rate = runtime::MeasureInt8Rate(*pool, kernels->tile16());
+  const auto rate = runtime::MeasureInt8Rate(*pool, *kernels);
   if (!rate) return Failed(rate.error());
   return {*rate < kUsualMultiplyAdds * num_threads ? State::kSlow : State::kOk,
           fmt::format("{:.0f} billion multiply-adds per second by {} on {} threads (usual: {:.0f} "

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr EncodeOptions kPlain = {.add_bos = false};
+constexpr EncodeOptions kPlainLoad = {.add_bos = false};
 
 void ExpectRefused(const TestVocabulary& vocabulary, ErrorCode code, const std::string& words) {
   const auto tokenizer = vocabulary.Build();
@@ -207,7 +207,7 @@ TEST(TokenizerLoad, OtherMissingBytesAreSaidAndLeftOut) {
   EXPECT_EQ(loss.first, "\a");
   EXPECT_FALSE(loss.became_unknown);
   // What lies on both sides of it does not merge ("ab" is a token).
-  EXPECT_EQ(tokenizer.Encode("a\ab", kPlain).size(), 2u);
+  EXPECT_EQ(tokenizer.Encode("a\ab", kPlainLoad).size(), 2u);
 }
 
 TEST(TokenizerLoad, MissingBytesBecomeTheUnknownTokenOfAFolder) {
@@ -222,7 +222,7 @@ TEST(TokenizerLoad, MissingBytesBecomeTheUnknownTokenOfAFolder) {
     Decisions decisions;
     const Tokenizer tokenizer = Tokenizer::FromMetadata(metadata, &decisions).value();
     EncodeLoss loss;
-    const auto ids = tokenizer.Encode("qqq1q", kPlain, &loss);
+    const auto ids = tokenizer.Encode("qqq1q", kPlainLoad, &loss);
     EXPECT_EQ(std::ranges::count(ids, unknown), fuses ? 2 : 4);
     EXPECT_EQ(ids.size(), fuses ? 3u : 5u);
     EXPECT_EQ(loss.num_bytes, 4u);
@@ -274,7 +274,7 @@ TEST(TokenizerLoad, OfEqualTokensTheLowestIdWins) {
   EXPECT_THAT(DecisionsOf(vocabulary),
               Contains(IsDecision("vocabulary", "the lowest id wins for 1", true)));
   const Tokenizer tokenizer = vocabulary.Build().value();
-  EXPECT_THAT(tokenizer.Encode("hello", kPlain), Not(Contains(twin)));
+  EXPECT_THAT(tokenizer.Encode("hello", kPlainLoad), Not(Contains(twin)));
   EXPECT_EQ(tokenizer.TokenBytes(twin), "hello");
 }
 

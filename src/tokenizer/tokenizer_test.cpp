@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::IsEmpty;
 
-constexpr EncodeOptions kPlain = {.add_bos = false};
+constexpr EncodeOptions kPlainEncode = {.add_bos = false};
 constexpr EncodeOptions kSpecial = {.add_bos = false, .parse_special = true};
 
 class SmallTokenizer : public ::testing::Test {
@@ -51,7 +51,7 @@ TEST_F(SmallTokenizer, BosOnce) {
   const TokenId hello = Named("hello");
   EXPECT_THAT(tokenizer_.Encode("hello"), ElementsAre(bos_, hello));
   EXPECT_THAT(tokenizer_.Encode(""), ElementsAre(bos_));
-  EXPECT_THAT(tokenizer_.Encode("", kPlain), IsEmpty());
+  EXPECT_THAT(tokenizer_.Encode("", kPlainEncode), IsEmpty());
   EXPECT_THAT(tokenizer_.Encode("<|begin_of_text|>hello", {.parse_special = true}),
               ElementsAre(bos_, hello));
   EXPECT_THAT(tokenizer_.Encode("<|begin_of_text|>hello", kSpecial), ElementsAre(bos_, hello));
@@ -72,13 +72,13 @@ TEST_F(SmallTokenizer, BosOnlyIfTheFileWantsIt) {
 
 TEST_F(SmallTokenizer, SpecialsAreTextUnlessAsked) {
   EXPECT_THAT(tokenizer_.Encode("<|eot_id|>", kSpecial), ElementsAre(eot_));
-  const auto plain = tokenizer_.Encode("<|eot_id|>", kPlain);
+  const auto plain = tokenizer_.Encode("<|eot_id|>", kPlainEncode);
   EXPECT_GT(plain.size(), 1u);
   for (const TokenId id : plain) EXPECT_FALSE(tokenizer_.IsControl(id));
   EXPECT_EQ(tokenizer_.Decode(plain), "<|eot_id|>");
   // Parts of a name are text in any case.
   const std::string_view part = "<|eot_id|<|eot_i";
-  EXPECT_EQ(tokenizer_.Encode(part, kSpecial), tokenizer_.Encode(part, kPlain));
+  EXPECT_EQ(tokenizer_.Encode(part, kSpecial), tokenizer_.Encode(part, kPlainEncode));
 }
 
 /// A control token whose name the pre-tokenizer takes as one piece must not slip in as text.
@@ -87,7 +87,7 @@ TEST_F(SmallTokenizer, ControlTokensNeverComeFromPlainText) {
   const TokenId marker = vocabulary.AddToken("<||>", 3);
   const Tokenizer tokenizer = vocabulary.Build().value();
   EXPECT_THAT(tokenizer.Encode("<||>", kSpecial), ElementsAre(marker));
-  EXPECT_THAT(tokenizer.Encode("<||>", kPlain), Each(testing::Ne(marker)));
+  EXPECT_THAT(tokenizer.Encode("<||>", kPlainEncode), Each(testing::Ne(marker)));
 }
 
 TEST_F(SmallTokenizer, LeftmostThenLongestSpecialWins) {
@@ -107,7 +107,7 @@ TEST_F(SmallTokenizer, UserDefinedTokensAreAlwaysWhole) {
   TestVocabulary vocabulary = SmallVocabulary();
   const TokenId tool = vocabulary.AddToken("[tool use]", 4);
   const Tokenizer tokenizer = vocabulary.Build().value();
-  EXPECT_THAT(tokenizer.Encode("hello[tool use]hello", kPlain),
+  EXPECT_THAT(tokenizer.Encode("hello[tool use]hello", kPlainEncode),
               ElementsAre(Named("hello"), tool, Named("hello")));
   EXPECT_EQ(tokenizer.Decode(std::vector<TokenId>{tool}), "[tool use]");
   EXPECT_FALSE(tokenizer.IsControl(tool));
@@ -118,7 +118,7 @@ TEST_F(SmallTokenizer, TokensThatAreNeitherTextNorControl) {
   const TokenId unknown = vocabulary.AddToken("qq", 2);
   const TokenId unused = vocabulary.AddToken("qqq", 5);
   const Tokenizer tokenizer = vocabulary.Build().value();
-  EXPECT_EQ(tokenizer.Encode("qq", kPlain).size(), 2u);
+  EXPECT_EQ(tokenizer.Encode("qq", kPlainEncode).size(), 2u);
   EXPECT_EQ(tokenizer.Encode("qqq", kSpecial).size(), 3u);
   EXPECT_EQ(tokenizer.Decode(std::vector<TokenId>{unknown, unused}), "");
   EXPECT_EQ(tokenizer.Decode(std::vector<TokenId>{unknown, unused}, true), "qqqqq");
@@ -128,8 +128,8 @@ TEST_F(SmallTokenizer, WholePiecesNeedNoMerges) {
   TestVocabulary vocabulary = SmallVocabulary();
   const TokenId whole = vocabulary.AddToken("xyzzy", 1);  // no merge makes it
   const Tokenizer tokenizer = vocabulary.Build().value();
-  EXPECT_THAT(tokenizer.Encode("xyzzy", kPlain), ElementsAre(whole));
-  EXPECT_EQ(tokenizer.Encode("xyzzyx", kPlain).size(), 6u);
+  EXPECT_THAT(tokenizer.Encode("xyzzy", kPlainEncode), ElementsAre(whole));
+  EXPECT_EQ(tokenizer.Encode("xyzzyx", kPlainEncode).size(), 6u);
 }
 
 TEST_F(SmallTokenizer, DecodeGivesBytesOfEveryToken) {
@@ -142,8 +142,8 @@ TEST_F(SmallTokenizer, DecodeGivesBytesOfEveryToken) {
 }
 
 TEST_F(SmallTokenizer, InvalidBytesBecomeReplacementCharacters) {
-  EXPECT_EQ(tokenizer_.Encode("a\xff\xe2\x82z", kPlain),
-            tokenizer_.Encode("a\ufffd\ufffdz", kPlain));
+  EXPECT_EQ(tokenizer_.Encode("a\xff\xe2\x82z", kPlainEncode),
+            tokenizer_.Encode("a\ufffd\ufffdz", kPlainEncode));
 }
 
 TEST_F(SmallTokenizer, RoundTripOfRandomBytes) {

@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "base/hash.hpp"
-#include "kernels/kernel.h"
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
+#include "kernels/sizes.h"
 #include "model/trace.hpp"
 #include "model/weights.hpp"
 #include "runtime/session.hpp"
@@ -200,13 +200,13 @@ Step Summarise(std::span<const float> values) {
 
 Result<Trace> RunTrace(const std::shared_ptr<const runtime::LoadedModel>& model,
                        std::span<const TokenId> tokens, const TraceOptions& options) {
-  Trace trace{
-      .program = options.program,
-      .kv = std::string(KvNameOf(options.kv_type)),
-      .isa = std::string(kernels::IsaName(model->model.weights().kernels->float32_info->isa)),
-      .num_layers = model->model.config().num_layers,
-      .tokens = {tokens.begin(), tokens.end()},
-      .steps = {}};
+  Trace trace{.program = options.program,
+              .kv = std::string(KvNameOf(options.kv_type)),
+              .isa = std::string(kernels::IsaName(
+                  kernels::KernelOf(*model->model.weights().kernels, "float32").isa)),
+              .num_layers = model->model.config().num_layers,
+              .tokens = {tokens.begin(), tokens.end()},
+              .steps = {}};
   trace.steps.resize(NumSteps(trace.num_layers) * tokens.size());
   auto session = BITTERN_TRY(
       runtime::Session::Create(model, {.context_length = static_cast<int>(tokens.size()),

@@ -45,7 +45,7 @@ struct DoctorOptions {
   bool json = false, overwrite = false;
 };
 
-int ExitCodeOf(doctor::Verdict verdict) {
+int ExitCodeOfVerdict(doctor::Verdict verdict) {
   switch (verdict) {
     case doctor::Verdict::kHealthy:
     case doctor::Verdict::kNothingFound:
@@ -98,7 +98,7 @@ Result<int> RunDoctor(DoctorOptions options) {
   output.Write(options.json ? doctor::OutcomeJson(found).Dump(2) + "\n"
                             : doctor::OutcomeText(found, WordOptions));
   BITTERN_TRY(output.Status());
-  return ExitCodeOf(found.diagnosis.verdict);
+  return ExitCodeOfVerdict(found.diagnosis.verdict);
 }
 
 int DoctorCommand(const DoctorOptions& options) {

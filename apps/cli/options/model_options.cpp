@@ -20,7 +20,7 @@
 #include "cli/options/environment.hpp"
 #include "cli/options/wording.hpp"
 #include "cli/terminal.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/instruction_sets.hpp"
 #include "request/choice_names.hpp"
 
 namespace bittern::cli {
@@ -156,10 +156,7 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
   return model;
 }
 
-Result<std::string> IsaInUse() {
-  const auto kernels = BITTERN_TRY(kernels::SelectKernelsForced());
-  return std::string(kernels::IsaName(kernels.tile16_info->isa));
-}
+Result<std::string> IsaInUse() { return kernels::IsaInUse(); }
 
 CLI::Validator WholeNumber(int least, int most) {
   const auto check = [least, most](const std::string& text) {

@@ -18,7 +18,7 @@
 namespace bittern::cli {
 namespace {
 
-int Print(const std::string& text) {
+int PrintManual(const std::string& text) {
   StandardOutput output;
   output.Write(text);
   const auto status = output.Status();
@@ -35,7 +35,7 @@ Result<std::string> CompletionFor(const CLI::App& program, const std::string& sh
 
 int CompletionCommand(const CLI::App& program, const std::string& shell) {
   const auto text = CompletionFor(program, shell);
-  return text ? Print(*text) : Report(text.error());
+  return text ? PrintManual(*text) : Report(text.error());
 }
 
 Result<void> WriteFile(const std::filesystem::path& path, const std::string& text) {
@@ -65,9 +65,9 @@ int ManCommand(const CLI::App& program, const std::string& name, const std::stri
     const auto written = WritePages(program, folder);
     return written ? 0 : Report(written.error(), kExitRuntime);
   }
-  if (name.empty()) return Print(ManualPage(program));
+  if (name.empty()) return PrintManual(ManualPage(program));
   for (const CLI::App* command : CommandsOf(program)) {
-    if (command->get_name() == name) return Print(ManualPage(*command));
+    if (command->get_name() == name) return PrintManual(ManualPage(*command));
   }
   return Report({ErrorCode::kInvalidArgument,
                  fmt::format("there is no command \"{}\"; `bittern --help` lists them", name)});

@@ -30,7 +30,7 @@ constexpr std::string_view kMagic = "GGUF";
 constexpr std::uint64_t kMinEntryBytes = 8 + 4 + 1;
 constexpr std::uint64_t kMinTensorBytes = 8 + 4 + 4 + 8;
 
-tl::unexpected<Error> Corrupt(std::string message) {
+tl::unexpected<Error> CorruptGguf(std::string message) {
   return Fail(ErrorCode::kCorruptFile, std::move(message));
 }
 
@@ -76,7 +76,7 @@ class GgufParser {
 Result<void> GgufParser::ReadVersion() {
   const auto magic = BITTERN_TRY(reader_.Chars(kMagic.size(), "the magic number"));
   if (magic != kMagic) {
-    return Corrupt(
+    return CorruptGguf(
         fmt::format("not a GGUF file: {} expected at offset 0, {} found", kMagic, Quoted(magic)));
   }
   const auto version = BITTERN_TRY(reader_.Number<std::uint32_t>("the GGUF version"));
@@ -101,17 +101,17 @@ Result<void> GgufParser::ReadVersion() {
 Result<void> GgufParser::ReadCounts() {
   num_tensors_ = BITTERN_TRY(reader_.Number<std::uint64_t>("the tensor count"));
   if (num_tensors_ > kMaxTensors) {
-    return Corrupt(fmt::format("tensor count at offset 8: at most {} expected, {} found",
-                               kMaxTensors, num_tensors_));
+    return CorruptGguf(fmt::format("tensor count at offset 8: at most {} expected, {} found",
+                                   kMaxTensors, num_tensors_));
   }
   num_keys_ = BITTERN_TRY(reader_.Number<std::uint64_t>("the key count"));
   if (num_keys_ > kMaxKeys) {
-    return Corrupt(
+    return CorruptGguf(
         fmt::format("key count at offset 16: at most {} expected, {} found", kMaxKeys, num_keys_));
   }
   const std::uint64_t least = num_keys_ * kMinEntryBytes + num_tensors_ * kMinTensorBytes;
   if (least > reader_.remaining()) {
-    return Corrupt(fmt::format(
+    return CorruptGguf(fmt::format(
         "the tensor count and key count at offset 8 say {} tensors and {} keys, which need at "
         "least {} bytes, but only {} are left in the file",
         num_tensors_, num_keys_, least, reader_.remaining()));
@@ -122,7 +122,7 @@ Result<void> GgufParser::ReadCounts() {
 Result<void> GgufParser::ReadEntry(std::uint64_t index) {
   const std::uint64_t offset = reader_.position();
   auto key = ReadGgufString(reader_, kMaxKeyBytes, "key");
-  if (key && key->empty()) key = Corrupt("a name expected, an empty one found");
+  if (key && key->empty()) key = CorruptGguf("a name expected, an empty one found");
   if (!key) {
     return tl::unexpected(
         Within(fmt::format("metadata key {} of {} at offset {}", index + 1, num_keys_, offset),
@@ -141,13 +141,13 @@ Result<void> GgufParser::ReadAlignment() {
   const MetaValue* value = contents_.metadata.Find(kKey);
   if (value == nullptr) return {};
   if (value->type != MetaType::kU32) {
-    return Corrupt(
+    return CorruptGguf(
         fmt::format("key {}: u32 expected, {} found", Quoted(kKey), MetaTypeName(value->type)));
   }
   const std::uint64_t alignment = std::get<std::uint64_t>(value->value);
   if (!std::has_single_bit(alignment) || alignment > kMaxAlignment) {
-    return Corrupt(fmt::format("key {}: a power of two up to {} expected, {} found", Quoted(kKey),
-                               kMaxAlignment, alignment));
+    return CorruptGguf(fmt::format("key {}: a power of two up to {} expected, {} found",
+                                   Quoted(kKey), kMaxAlignment, alignment));
   }
   contents_.alignment = static_cast<std::uint32_t>(alignment);
   return {};
@@ -156,7 +156,7 @@ Result<void> GgufParser::ReadAlignment() {
 Result<void> GgufParser::ReadTensorInfo(std::uint64_t index) {
   const std::uint64_t at = reader_.position();
   auto name = ReadGgufString(reader_, kMaxTensorNameBytes, "name");
-  if (name && name->empty()) name = Corrupt("a name expected, an empty one found");
+  if (name && name->empty()) name = CorruptGguf("a name expected, an empty one found");
   if (!name) {
     return tl::unexpected(
         Within(fmt::format("tensor {} of {} at offset {}", index + 1, num_tensors_, at),
@@ -187,8 +187,8 @@ Result<void> GgufParser::ReadShape(Tensor* tensor) {
   const std::uint64_t offset = reader_.position();
   const auto rank = BITTERN_TRY(reader_.Number<std::uint32_t>("the number of dimensions"));
   if (rank > kMaxDimensions) {
-    return Corrupt(fmt::format("at most {} dimensions expected at offset {}, {} found",
-                               kMaxDimensions, offset, rank));
+    return CorruptGguf(fmt::format("at most {} dimensions expected at offset {}, {} found",
+                                   kMaxDimensions, offset, rank));
   }
   tensor->rank = static_cast<int>(rank);
   std::uint64_t elements = 1;
@@ -196,12 +196,13 @@ Result<void> GgufParser::ReadShape(Tensor* tensor) {
     const std::uint64_t at = reader_.position();
     const auto size = BITTERN_TRY(reader_.Number<std::uint64_t>("a dimension"));
     if (size == 0) {
-      return Corrupt(fmt::format("dimension {} at offset {}: 1 or more expected, 0 found", i, at));
+      return CorruptGguf(
+          fmt::format("dimension {} at offset {}: 1 or more expected, 0 found", i, at));
     }
     // Element counts stay below 2^63, so that they fit signed arithmetic everywhere else.
     if (!CheckedMultiply(elements, size, &elements) ||
         elements > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
-      return Corrupt(fmt::format(
+      return CorruptGguf(fmt::format(
           "dimension {} at offset {}: {} makes more elements than 63 bits count", i, at, size));
     }
     tensor->shape[i] = size;
@@ -242,18 +243,18 @@ Result<void> GgufParser::ReadFormat(Tensor* tensor) {
 Result<void> GgufParser::PlaceTensor(std::uint64_t offset, std::uint64_t expected,
                                      std::uint64_t size, Tensor* tensor) {
   if (offset % contents_.alignment != 0) {
-    return Corrupt(fmt::format("data offset: a multiple of the alignment {} expected, {} found",
-                               contents_.alignment, offset));
+    return CorruptGguf(fmt::format("data offset: a multiple of the alignment {} expected, {} found",
+                                   contents_.alignment, offset));
   }
   if (offset != expected) {
-    return Corrupt(
+    return CorruptGguf(
         fmt::format("data offset: {}, the padded end of the tensors before it, expected, {} found",
                     expected, offset));
   }
   std::uint64_t begin = 0, end = 0;
   if (!CheckedAdd(contents_.data_start, offset, &begin) || !CheckedAdd(begin, size, &end) ||
       end > bytes_.size()) {
-    return Corrupt(fmt::format(
+    return CorruptGguf(fmt::format(
         "its {} bytes of data at offset {} go past the end of the file, which has {} bytes; an "
         "incomplete download?",
         size, begin, bytes_.size()));
@@ -301,7 +302,7 @@ Result<void> GgufParser::ResolveSharedType(std::size_t index) {
 
 Result<void> GgufParser::PlaceTensors() {
   if (!CheckedRoundUp(reader_.position(), contents_.alignment, &contents_.data_start)) {
-    return Corrupt("the header is longer than memory can address");
+    return CorruptGguf("the header is longer than memory can address");
   }
   std::uint64_t expected = 0;  // offset from data_start: the padded end of the tensors so far
   for (std::size_t i = 0; i < contents_.tensors.size(); ++i) {

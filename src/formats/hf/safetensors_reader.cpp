@@ -20,7 +20,6 @@ namespace {
 using safetensors_limits::kMaxHeaderBytes;
 using safetensors_limits::kMaxNameBytes;
 using safetensors_limits::kMaxRank;
-using safetensors_limits::kMaxTensors;
 
 constexpr std::uint64_t kLengthBytes = 8;
 
@@ -168,7 +167,7 @@ Result<SafetensorsContents> ParseSafetensors(std::span<const std::byte> bytes) {
     return CorruptHeader("the header does not begin with \"{\": not a safetensors file");
   }
   // Per tensor: an object, dtype, two arrays and their integers.
-  const JsonLimits limits{kMaxHeaderBytes, 4, kMaxTensors * (6 + kMaxRank)};
+  const JsonLimits limits{kMaxHeaderBytes, 4, safetensors_limits::kMaxTensors * (6 + kMaxRank)};
   auto json = Json::Parse(header, limits);
   if (!json) return tl::unexpected(Within("header", std::move(json).error()));
   SafetensorsContents contents;
@@ -183,24 +182,24 @@ Result<SafetensorsContents> ParseSafetensors(std::span<const std::byte> bytes) {
     }
     contents.entries.push_back(*std::move(entry));
   }
-  if (contents.entries.size() > kMaxTensors) {
-    return CorruptHeader(
-        fmt::format("at most {} tensors expected, {} found", kMaxTensors, contents.entries.size()));
+  if (contents.entries.size() > safetensors_limits::kMaxTensors) {
+    return CorruptHeader(fmt::format("at most {} tensors expected, {} found",
+                                     safetensors_limits::kMaxTensors, contents.entries.size()));
   }
   BITTERN_TRY(CheckTiling(data.size(), &contents));
   return contents;
 }
 
 Result<std::vector<ShardedTensor>> ParseSafetensorsIndex(std::string_view text) {
-  const JsonLimits limits{kMaxHeaderBytes, 8, 4 * kMaxTensors};
+  const JsonLimits limits{kMaxHeaderBytes, 8, 4 * safetensors_limits::kMaxTensors};
   const Json json = BITTERN_TRY(Json::Parse(text, limits));
   const Json* map = json.Find("weight_map");
   if (map == nullptr || map->AsObject() == nullptr) {
     return CorruptHeader("weight_map is missing or no object");
   }
-  if (map->AsObject()->empty() || map->AsObject()->size() > kMaxTensors) {
-    return CorruptHeader(fmt::format("weight_map: 1 to {} tensors expected, {} found", kMaxTensors,
-                                     map->AsObject()->size()));
+  if (map->AsObject()->empty() || map->AsObject()->size() > safetensors_limits::kMaxTensors) {
+    return CorruptHeader(fmt::format("weight_map: 1 to {} tensors expected, {} found",
+                                     safetensors_limits::kMaxTensors, map->AsObject()->size()));
   }
   std::vector<ShardedTensor> tensors;
   for (const Json::Member& member : *map->AsObject()) {

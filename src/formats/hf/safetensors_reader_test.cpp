@@ -33,7 +33,7 @@ Error Refusal(const Bytes& bytes) {
 }
 std::string Message(const Bytes& bytes) { return Refusal(bytes).message; }
 /// The message for the good file with one part of its header replaced.
-std::string With(std::string_view from, std::string_view to) {
+std::string WithHeader(std::string_view from, std::string_view to) {
   return Message(Good().BuildWith(from, to));
 }
 std::string OfHeader(std::string_view header, std::size_t data_bytes = 0) {
@@ -96,44 +96,46 @@ TEST(SafetensorsReader, RefusesHeadersThatAreNoObject) {
 }
 
 TEST(SafetensorsReader, RefusesRepeatedNames) {
-  EXPECT_THAT(With("\"b\"", "\"a\""), HasSubstr("key \"a\" appears twice"));
+  EXPECT_THAT(WithHeader("\"b\"", "\"a\""), HasSubstr("key \"a\" appears twice"));
 }
 
 TEST(SafetensorsReader, RefusesTypes) {
   const Error error = Refusal(Good().BuildWith("\"U8\"", "\"F4\""));
   EXPECT_EQ(error.code, ErrorCode::kUnsupported);
   EXPECT_THAT(error.message, HasSubstr("tensor \"b\": dtype \"F4\" is not supported"));
-  EXPECT_THAT(With("\"U8\"", "8"), HasSubstr("dtype is missing or no string"));
-  EXPECT_THAT(With("\"dtype\"", "\"type\""), HasSubstr("dtype is missing"));
+  EXPECT_THAT(WithHeader("\"U8\"", "8"), HasSubstr("dtype is missing or no string"));
+  EXPECT_THAT(WithHeader("\"dtype\"", "\"type\""), HasSubstr("dtype is missing"));
 }
 
 TEST(SafetensorsReader, RefusesShapes) {
-  EXPECT_THAT(With("[2,3]", "[2,-3]"), HasSubstr("integers of 0 or more"));
-  EXPECT_THAT(With("[2,3]", "[2,3.0]"), HasSubstr("integers of 0 or more"));
-  EXPECT_THAT(With("[2,3]", "[2,\"3\"]"), HasSubstr("integers of 0 or more"));
-  EXPECT_THAT(With("[2,3]", "6"), HasSubstr("shape: an array expected"));
-  EXPECT_THAT(With("\"shape\"", "\"form\""), HasSubstr("shape is missing"));
-  EXPECT_THAT(With("[2,3]", "[1,1,1,1,1,1,1,2,3]"), HasSubstr("at most 8 dimensions"));
+  EXPECT_THAT(WithHeader("[2,3]", "[2,-3]"), HasSubstr("integers of 0 or more"));
+  EXPECT_THAT(WithHeader("[2,3]", "[2,3.0]"), HasSubstr("integers of 0 or more"));
+  EXPECT_THAT(WithHeader("[2,3]", "[2,\"3\"]"), HasSubstr("integers of 0 or more"));
+  EXPECT_THAT(WithHeader("[2,3]", "6"), HasSubstr("shape: an array expected"));
+  EXPECT_THAT(WithHeader("\"shape\"", "\"form\""), HasSubstr("shape is missing"));
+  EXPECT_THAT(WithHeader("[2,3]", "[1,1,1,1,1,1,1,2,3]"), HasSubstr("at most 8 dimensions"));
   // 2^32 * 2^32 elements, and 2^62 elements of four bytes: both wrap to 0 if unchecked.
-  EXPECT_THAT(With("[2,3]", "[4294967296,4294967296]"), HasSubstr("more elements than 64 bits"));
-  EXPECT_THAT(With("[2,3]", "[4611686018427387904]"), HasSubstr("more bytes than 64 bits"));
+  EXPECT_THAT(WithHeader("[2,3]", "[4294967296,4294967296]"),
+              HasSubstr("more elements than 64 bits"));
+  EXPECT_THAT(WithHeader("[2,3]", "[4611686018427387904]"), HasSubstr("more bytes than 64 bits"));
 }
 
 TEST(SafetensorsReader, RefusesOffsets) {
-  EXPECT_THAT(With("[0,24]", "[24,0]"), HasSubstr("not inside"));
-  EXPECT_THAT(With("[28,30]", "[28,31]"), HasSubstr("not inside the 30 bytes"));
-  EXPECT_THAT(With("[28,30]", "[18446744073709551614,18446744073709551615]"),
+  EXPECT_THAT(WithHeader("[0,24]", "[24,0]"), HasSubstr("not inside"));
+  EXPECT_THAT(WithHeader("[28,30]", "[28,31]"), HasSubstr("not inside the 30 bytes"));
+  EXPECT_THAT(WithHeader("[28,30]", "[18446744073709551614,18446744073709551615]"),
               HasSubstr("not inside"));
-  EXPECT_THAT(With("[0,24]", "[0,-1]"), HasSubstr("data_offsets: integers"));
-  EXPECT_THAT(With("[0,24]", "[0.0,24.0]"), HasSubstr("data_offsets: integers"));
-  EXPECT_THAT(With("[0,24]", "[0]"), HasSubstr("two integers expected, 1 found"));
-  EXPECT_THAT(With("[0,24]", "[0,24,24]"), HasSubstr("two integers expected, 3 found"));
-  EXPECT_THAT(With("\"data_offsets\"", "\"offsets\""), HasSubstr("data_offsets is missing"));
+  EXPECT_THAT(WithHeader("[0,24]", "[0,-1]"), HasSubstr("data_offsets: integers"));
+  EXPECT_THAT(WithHeader("[0,24]", "[0.0,24.0]"), HasSubstr("data_offsets: integers"));
+  EXPECT_THAT(WithHeader("[0,24]", "[0]"), HasSubstr("two integers expected, 1 found"));
+  EXPECT_THAT(WithHeader("[0,24]", "[0,24,24]"), HasSubstr("two integers expected, 3 found"));
+  EXPECT_THAT(WithHeader("\"data_offsets\"", "\"offsets\""), HasSubstr("data_offsets is missing"));
 }
 
 TEST(SafetensorsReader, RefusesSizesThatDisagreeWithTheShape) {
-  EXPECT_THAT(With("[2,3]", "[2,2]"), HasSubstr("needs 16 bytes, but data_offsets hold 24"));
-  EXPECT_THAT(With("\"F32\"", "\"F16\""), HasSubstr("needs 12 bytes, but data_offsets hold 24"));
+  EXPECT_THAT(WithHeader("[2,3]", "[2,2]"), HasSubstr("needs 16 bytes, but data_offsets hold 24"));
+  EXPECT_THAT(WithHeader("\"F32\"", "\"F16\""),
+              HasSubstr("needs 12 bytes, but data_offsets hold 24"));
 }
 
 TEST(SafetensorsReader, RefusesHolesOverlapsAndRests) {
@@ -148,8 +150,9 @@ TEST(SafetensorsReader, RefusesHolesOverlapsAndRests) {
 }
 
 TEST(SafetensorsReader, RefusesNames) {
-  EXPECT_THAT(With("\"a\"", "\"\""), HasSubstr("a name of 1 to 1024 bytes"));
-  EXPECT_THAT(With("\"a\"", "\"" + std::string(1025, 'n') + "\""), HasSubstr("a name of 1 to"));
+  EXPECT_THAT(WithHeader("\"a\"", "\"\""), HasSubstr("a name of 1 to 1024 bytes"));
+  EXPECT_THAT(WithHeader("\"a\"", "\"" + std::string(1025, 'n') + "\""),
+              HasSubstr("a name of 1 to"));
   EXPECT_THAT(OfHeader(R"({"a":3})"), HasSubstr("tensor \"a\": an object expected"));
 }
 

@@ -34,20 +34,20 @@ constexpr std::string_view kNoContrary[] = {"format",
                                             "$recursiveRef"};
 
 /// A bound, the type it is about, and the bound that is its contrary.
-struct Bound {
+struct NegatedBound {
   std::string_view keyword, type, contrary;
   int shift;  ///< of a count
 };
-constexpr Bound kBounds[] = {{"minLength", "string", "maxLength", -1},
-                             {"maxLength", "string", "minLength", 1},
-                             {"minItems", "array", "maxItems", -1},
-                             {"maxItems", "array", "minItems", 1},
-                             {"minProperties", "object", "maxProperties", -1},
-                             {"maxProperties", "object", "minProperties", 1},
-                             {"minimum", "number", "exclusiveMaximum", 0},
-                             {"maximum", "number", "exclusiveMinimum", 0},
-                             {"exclusiveMinimum", "number", "maximum", 0},
-                             {"exclusiveMaximum", "number", "minimum", 0}};
+constexpr NegatedBound kBounds[] = {{"minLength", "string", "maxLength", -1},
+                                    {"maxLength", "string", "minLength", 1},
+                                    {"minItems", "array", "maxItems", -1},
+                                    {"maxItems", "array", "minItems", 1},
+                                    {"minProperties", "object", "maxProperties", -1},
+                                    {"maxProperties", "object", "minProperties", 1},
+                                    {"minimum", "number", "exclusiveMaximum", 0},
+                                    {"maximum", "number", "exclusiveMinimum", 0},
+                                    {"exclusiveMinimum", "number", "maximum", 0},
+                                    {"exclusiveMaximum", "number", "minimum", 0}};
 
 Json Text(std::string_view text) { return Json(std::string(text)); }
 
@@ -130,7 +130,7 @@ Result<void> SchemaCompiler::NotObject(const SchemaAt& at, Negation* found) {
 }
 
 void SchemaCompiler::NotBounds(const SchemaAt& at, Negation* found) {
-  for (const Bound& bound : kBounds) {
+  for (const NegatedBound& bound : kBounds) {
     const Json* value = at.schema->Find(bound.keyword);
     if (value == nullptr) continue;
     // Draft 4 says by a truth whether the bound itself is meant.

@@ -19,7 +19,7 @@
 namespace bittern::model {
 namespace {
 
-constexpr std::size_t kTokens = 12, kVocab = SmallModel::kVocab;
+constexpr std::size_t kFailureTokens = 12, kFailureVocab = SmallModel::kVocab;
 constexpr float kMost = std::numeric_limits<float>::max();
 using Failures = std::vector<std::optional<RowFailure>>;
 
@@ -30,7 +30,7 @@ struct Outcome {
 };
 
 /// Token i of the run.
-std::int32_t TokenAt(std::size_t i) { return static_cast<std::int32_t>(i * 37 % kVocab); }
+std::int32_t TokenAt(std::size_t i) { return static_cast<std::int32_t>(i * 37 % kFailureVocab); }
 
 Result<Model> LoadSmall(const SmallModel& small, ThreadPool& pool, const LoadOptions& options) {
   const auto path = small.Write();
@@ -43,13 +43,13 @@ Result<Model> LoadSmall(const SmallModel& small, ThreadPool& pool, const LoadOpt
 Outcome Run(const Model& model, ThreadPool& pool, std::size_t batch, KvType kv_type) {
   OneSequence cache(model.config(), 64, kv_type);
   auto state = ForwardState::Create(model, 64, 64, 2).value();
-  Outcome outcome{{}, std::vector<float>(kTokens * kVocab)};
-  std::vector<std::int32_t> tokens(kTokens);
-  for (std::size_t i = 0; i < kTokens; ++i) tokens[i] = TokenAt(i);
-  for (std::size_t i = 0; i < kTokens; i += batch) {
-    const auto part = std::span(tokens).subspan(i, std::min(batch, kTokens - i));
+  Outcome outcome{{}, std::vector<float>(kFailureTokens * kFailureVocab)};
+  std::vector<std::int32_t> tokens(kFailureTokens);
+  for (std::size_t i = 0; i < kFailureTokens; ++i) tokens[i] = TokenAt(i);
+  for (std::size_t i = 0; i < kFailureTokens; i += batch) {
+    const auto part = std::span(tokens).subspan(i, std::min(batch, kFailureTokens - i));
     Forward(model, part, cache, state, pool, LogitsRows::kAll,
-            std::span(outcome.logits).subspan(i * kVocab, part.size() * kVocab));
+            std::span(outcome.logits).subspan(i * kFailureVocab, part.size() * kFailureVocab));
     const auto failures = state.failures();
     EXPECT_EQ(failures.size(), part.size());
     outcome.failures.insert(outcome.failures.end(), failures.begin(), failures.end());
@@ -94,9 +94,9 @@ Outcome RunEverywhere(const SmallModel& small, KvType kv_type = KvType::kF32) {
 /// Every token fails there.
 void ExpectAll(const SmallModel& small, const RowFailure& expected, KvType kv_type = KvType::kF32) {
   const Outcome outcome = RunEverywhere(small, kv_type);
-  EXPECT_EQ(outcome.failures, Failures(kTokens, expected))
+  EXPECT_EQ(outcome.failures, Failures(kFailureTokens, expected))
       << (outcome.failures[0] ? NotFiniteError(*outcome.failures[0], 0).message : "none");
-  EXPECT_EQ(outcome.logits, std::vector<float>(kTokens * kVocab, 0.0f));
+  EXPECT_EQ(outcome.logits, std::vector<float>(kFailureTokens * kFailureVocab, 0.0f));
 }
 
 void ShutGates(SmallModel* small) {
@@ -106,7 +106,7 @@ void ShutGates(SmallModel* small) {
 }
 
 TEST(RowFailure, OrdinaryNetworksHaveNone) {
-  EXPECT_EQ(RunEverywhere(SmallModel()).failures, Failures(kTokens));
+  EXPECT_EQ(RunEverywhere(SmallModel()).failures, Failures(kFailureTokens));
 }
 
 TEST(RowFailure, HugeUpRowsBehindShutGatesAreNotSkipped) {
@@ -133,7 +133,7 @@ TEST(RowFailure, AProductWhoseSquaresOverflowIsNormed) {
     large.SetScale(p + ".ffn_up.weight", 0.125f * 0x1p20f);
   }
   const Outcome want = RunEverywhere(plain), got = RunEverywhere(large);
-  EXPECT_EQ(got.failures, Failures(kTokens));
+  EXPECT_EQ(got.failures, Failures(kFailureTokens));
   for (std::size_t i = 0; i < want.logits.size(); ++i) {
     ASSERT_NEAR(got.logits[i], want.logits[i], 1e-5 * (1 + std::fabs(want.logits[i]))) << i;
   }
@@ -151,18 +151,20 @@ TEST(RowFailure, OneBadTokenTouchesNoneBeforeIt) {
     small.SetFloat("token_embd.weight",
                    static_cast<std::size_t>(TokenAt(kBad)) * SmallModel::kHidden + 100, bad);
     const Outcome got = RunEverywhere(small);
-    Failures expected(kTokens);
+    Failures expected(kFailureTokens);
     expected[kBad] = RowFailure{};
     EXPECT_EQ(got.failures, expected);
-    for (std::size_t i = 0; i < kBad * kVocab; ++i) ASSERT_EQ(got.logits[i], want.logits[i]) << i;
-    for (std::size_t i = kBad * kVocab; i < (kBad + 1) * kVocab; ++i) ASSERT_EQ(got.logits[i], 0);
+    for (std::size_t i = 0; i < kBad * kFailureVocab; ++i)
+      ASSERT_EQ(got.logits[i], want.logits[i]) << i;
+    for (std::size_t i = kBad * kFailureVocab; i < (kBad + 1) * kFailureVocab; ++i)
+      ASSERT_EQ(got.logits[i], 0);
     for (const float logit : got.logits) ASSERT_TRUE(std::isfinite(logit));
   }
 }
 
 TEST(RowFailure, AResidualStreamThatOverflows) {
   SmallModel attention;
-  for (std::size_t i = 0; i < kVocab * SmallModel::kHidden; ++i) {
+  for (std::size_t i = 0; i < kFailureVocab * SmallModel::kHidden; ++i) {
     attention.SetFloat("token_embd.weight", i, i % 2 == 0 ? kMost : -kMost);
   }
   SmallModel ffn = attention, last = attention;
@@ -180,7 +182,7 @@ TEST(RowFailure, ScoresThatOverflow) {
   small.SetScale("blk.1.attn_k.weight", 1e20f);
   ExpectAll(small, {1, TracePoint::kAttention});
   // A half cache saturates at 65504, which is written down (docs/design/0001-numerics.md).
-  EXPECT_EQ(RunEverywhere(small, KvType::kF16).failures, Failures(kTokens));
+  EXPECT_EQ(RunEverywhere(small, KvType::kF16).failures, Failures(kFailureTokens));
 }
 
 TEST(RowFailure, ProjectionsThatMightOverflow) {
@@ -199,7 +201,7 @@ TEST(RowFailure, ProjectionsThatMightOverflow) {
     small.SetScale(tensor, 1e37f);
     std::optional<Outcome> outcome;  // on this CPU's best instruction set: no kernel is asked
     RunLayouts(small, KvType::kF16, &outcome);
-    EXPECT_EQ(outcome->failures, Failures(kTokens, RowFailure{1, point})) << tensor;
+    EXPECT_EQ(outcome->failures, Failures(kFailureTokens, RowFailure{1, point})) << tensor;
   }
 }
 

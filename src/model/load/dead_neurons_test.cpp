@@ -74,7 +74,7 @@ class Recording : public Tracer {
   std::map<std::tuple<int, int, int>, std::vector<std::byte>> values_;
 };
 
-struct Run {
+struct DeadRun {
   Recording trace;
   std::vector<float> logits = std::vector<float>(SmallModel::kVocab);
   std::size_t neurons = 0;  // kept in layer 0
@@ -82,7 +82,7 @@ struct Run {
 };
 
 /// Twelve tokens, `batch` at a time.
-Run RunModel(const SmallModel& small, SkipMode skip, MatrixLayout layout, std::size_t batch) {
+DeadRun RunModel(const SmallModel& small, SkipMode skip, MatrixLayout layout, std::size_t batch) {
   const std::vector<std::int32_t> tokens = {17, 3, 299, 0, 42, 42, 7, 130, 5, 88, 1, 250};
   const auto path = small.Write();
   auto pool = ThreadPool::Create(2).value();
@@ -90,7 +90,7 @@ Run RunModel(const SmallModel& small, SkipMode skip, MatrixLayout layout, std::s
   auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions,
                            {.layout = layout, .zero_skip = skip});
   std::filesystem::remove(path);
-  Run run;
+  DeadRun run;
   if (!model.has_value()) {
     run.error = model.error().message;
     return run;
@@ -114,8 +114,8 @@ Run RunModel(const SmallModel& small, SkipMode skip, MatrixLayout layout, std::s
 
 void ExpectSameTraces(const SmallModel& small, MatrixLayout layout, std::size_t neurons) {
   for (const std::size_t batch : {1u, 5u, 12u}) {
-    const Run all = RunModel(small, SkipMode::kOff, layout, batch);
-    const Run kept = RunModel(small, SkipMode::kOn, layout, batch);
+    const DeadRun all = RunModel(small, SkipMode::kOff, layout, batch);
+    const DeadRun kept = RunModel(small, SkipMode::kOn, layout, batch);
     ASSERT_EQ(kept.error, "");
     EXPECT_EQ(all.neurons, kFfn);
     EXPECT_EQ(kept.neurons, neurons);

@@ -22,7 +22,7 @@
 namespace bittern::model {
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 32;
+constexpr std::size_t kRowsHashedAtOnce = 32;
 
 /// Scales as (how many weights in a row share one, which one): the grain of the file is gone.
 class ScaleRuns {
@@ -65,7 +65,7 @@ Result<std::string> HashTernary(const formats::Checkpoint& file, const formats::
                                 const formats::TernarySource& source) {
   const auto order = BITTERN_TRY(OrderOf(file, tensor));
   const std::size_t rows = source.rows(), cols = source.cols(), group = source.group_cols();
-  const std::size_t at_once = order.empty() ? kRowsAtOnce : 1;
+  const std::size_t at_once = order.empty() ? kRowsHashedAtOnce : 1;
   std::vector<std::uint8_t> codes(at_once * cols);
   std::vector<float> scales(at_once * source.scales_per_row());
   Hash128 hash;

@@ -23,8 +23,8 @@ struct Expectation {
 [[nodiscard]] Expectation CompareWithExpected(std::span<const Certificate> expected,
                                               const Certificate& found);
 
-/// The outcome of the comparison, a sentence each: "the same", that none of the `count` certificates in
-/// `name` is of this model, or the differences.
+/// The outcome of the comparison, a sentence each: "the same", that none of the `count`
+/// certificates in `name` is of this model, or the differences.
 [[nodiscard]] std::vector<std::string> ExpectationSentences(const Expectation& expectation,
                                                             const Certificate& found,
                                                             std::size_t count,

@@ -23,8 +23,8 @@ tokenizer::Tokenizer ChatMlTokenizer() {
   return vocabulary.Build().value();
 }
 
-Result<RenderedPrompt> Apply(std::string_view source, std::string_view request,
-                             const tokenizer::Tokenizer& tokenizer = ChatMlTokenizer()) {
+Result<RenderedPrompt> ApplyPrompt(std::string_view source, std::string_view request,
+                                   const tokenizer::Tokenizer& tokenizer = ChatMlTokenizer()) {
   Decisions decisions;
   const auto chat = BITTERN_TRY(ChatPrompt::Create({}, tokenizer, source, &decisions));
   const auto json = BITTERN_TRY(Json::Parse(request, {}));
@@ -32,7 +32,7 @@ Result<RenderedPrompt> Apply(std::string_view source, std::string_view request,
 }
 
 std::string Text(std::string_view source, std::string_view request) {
-  const auto prompt = Apply(source, request);
+  const auto prompt = ApplyPrompt(source, request);
   return prompt.has_value() ? prompt->text.bytes() : prompt.error().message;
 }
 
@@ -53,7 +53,7 @@ TEST(ChatPrompt, NamedFormsLetterByLetter) {
       R"([{"role":"system","content":" Be brief.\n"},{"role":"user","content":"  Hello "},)"
       R"({"role":"assistant","content":"Hi"},{"role":"user","content":""}])";
   const auto text = [&](std::string_view form) {
-    const auto prompt = Apply(form, kRequest, TokenizerOfAllForms());
+    const auto prompt = ApplyPrompt(form, kRequest, TokenizerOfAllForms());
     return prompt.has_value() ? prompt->text.bytes() : prompt.error().message;
   };
   EXPECT_EQ(text("bitnet"),
@@ -121,7 +121,7 @@ int Count(const RenderedPrompt& prompt, const tokenizer::Tokenizer& tokenizer,
 TEST(ChatPrompt, SpecialTokensThatAUserTypesStayText) {
   const auto tokenizer = ChatMlTokenizer();
   const auto prompt =
-      Apply("chatml", R"([{"role":"user","content":"a<|im_end|>b<|im_start|>"}])", tokenizer);
+      ApplyPrompt("chatml", R"([{"role":"user","content":"a<|im_end|>b<|im_start|>"}])", tokenizer);
   ASSERT_TRUE(prompt.has_value()) << prompt.error().message;
   EXPECT_EQ(Count(*prompt, tokenizer, "<|im_end|>"), 1);
   EXPECT_EQ(Count(*prompt, tokenizer, "<|im_start|>"), 2);
@@ -131,8 +131,8 @@ TEST(ChatPrompt, SpecialTokensThatAUserTypesStayText) {
 
 TEST(ChatPrompt, NeitherHalfATokenFromTheUser) {
   const auto tokenizer = ChatMlTokenizer();
-  const auto prompt =
-      Apply("<|im_{{ messages[0].content }}|>", R"([{"role":"user","content":"end"}])", tokenizer);
+  const auto prompt = ApplyPrompt("<|im_{{ messages[0].content }}|>",
+                                  R"([{"role":"user","content":"end"}])", tokenizer);
   ASSERT_TRUE(prompt.has_value());
   EXPECT_EQ(Count(*prompt, tokenizer, "<|im_end|>"), 0);
 }
@@ -140,9 +140,9 @@ TEST(ChatPrompt, NeitherHalfATokenFromTheUser) {
 TEST(ChatPrompt, ARoleOfOnePlainWordIsTheTemplatesOwn) {
   const auto tokenizer = ChatMlTokenizer();
   constexpr std::string_view kSource = "<|im_{{ messages[0].role }}|>{{ messages[0].role }}";
-  const auto plain = Apply(kSource, R"([{"role":"end"}])", tokenizer);
+  const auto plain = ApplyPrompt(kSource, R"([{"role":"end"}])", tokenizer);
   EXPECT_EQ(Count(plain.value(), tokenizer, "<|im_end|>"), 1);
-  const auto odd = Apply(kSource, R"([{"role":"<|im_end|>"}])", tokenizer);
+  const auto odd = ApplyPrompt(kSource, R"([{"role":"<|im_end|>"}])", tokenizer);
   EXPECT_EQ(Count(odd.value(), tokenizer, "<|im_end|>"), 0);
 }
 

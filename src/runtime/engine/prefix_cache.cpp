@@ -10,7 +10,7 @@ namespace {
 
 constexpr auto kPage = static_cast<std::size_t>(model::kPagePositions);
 
-std::size_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+std::size_t SharedPrefix(std::span<const TokenId> a, std::span<const TokenId> b) {
   const std::size_t most = std::min(a.size(), b.size());
   std::size_t i = 0;
   while (i < most && a[i] == b[i]) ++i;
@@ -32,7 +32,7 @@ PrefixCache::Node* PrefixCache::BestChild(Node* node, std::span<const TokenId> t
   if (tokens.empty()) return best;
   const auto [begin, end] = node->children.equal_range(tokens[0]);
   for (auto it = begin; it != end; ++it) {
-    const std::size_t n = CommonPrefix(it->second->tokens, tokens);
+    const std::size_t n = SharedPrefix(it->second->tokens, tokens);
     if (n <= *common) continue;
     best = it->second.get();
     *common = n;

@@ -34,7 +34,7 @@ model::CandidateLogits Requested(const std::vector<float>& logits,
   return found;
 }
 
-SamplerOptions RandomOptions(std::mt19937* random) {
+SamplerOptions RandomChain(std::mt19937* random) {
   const auto chance = [&] { return (*random)() % 3 == 0; };
   const auto number = [&](float least, float most) {
     return std::uniform_real_distribution<float>(least, most)(*random);
@@ -64,7 +64,7 @@ TEST(SamplerChain, TheLogitsItAsksForSuffice) {
   std::mt19937 random(5);
   int asked = 0;
   for (int trial = 0; trial < 3000; ++trial) {
-    const SamplerOptions options = RandomOptions(&random);
+    const SamplerOptions options = RandomChain(&random);
     Sampler whole = Sampler::Create(options).value(), part = Sampler::Create(options).value();
     for (int step = 0; step < 4; ++step) {
       std::vector<float> logits(60);

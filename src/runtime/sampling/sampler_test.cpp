@@ -15,8 +15,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kBeyond = std::numeric_limits<float>::infinity();
+constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
 
 /// Everything off but the draw at temperature 1.
 SamplerOptions Plain() {
@@ -57,7 +57,7 @@ struct BadOption {
 
 TEST(Sampler, RefusesWhatIsNotInRangeByName) {
   std::vector<BadOption> bad;
-  for (const float value : {kNan, kInfinity, -kInfinity}) {
+  for (const float value : {kNotANumber, kBeyond, -kBeyond}) {
     bad.push_back({{.temperature = value}, "temperature"});
     bad.push_back({{.top_p = value}, "top_p"});
     bad.push_back({{.min_p = value}, "min_p"});
@@ -78,7 +78,7 @@ TEST(Sampler, RefusesWhatIsNotInRangeByName) {
 TEST(Sampler, RefusesLogitsWithoutAFiniteNumber) {
   Sampler sampler = Make(Plain());
   const std::vector<std::vector<float>> hopeless = {
-      {}, {kNan}, {-kInfinity, kNan}, {kInfinity, -kInfinity}};
+      {}, {kNotANumber}, {-kBeyond, kNotANumber}, {kBeyond, -kBeyond}};
   for (const auto& logits : hopeless) {
     const Result<TokenId> id = sampler.Sample(logits);
     ASSERT_FALSE(id.has_value());
@@ -87,7 +87,7 @@ TEST(Sampler, RefusesLogitsWithoutAFiniteNumber) {
 }
 
 TEST(Sampler, NeverPicksNanOrMinusInfinity) {
-  const std::vector<float> logits = {kNan, 0, -kInfinity, -100, kNan};
+  const std::vector<float> logits = {kNotANumber, 0, -kBeyond, -100, kNotANumber};
   SamplerOptions greedy = Plain();
   greedy.temperature = 0;
   EXPECT_EQ(Make(greedy).Sample(logits).value(), 1);

@@ -10,19 +10,19 @@
 namespace bittern::runtime {
 namespace {
 
-struct Outcome {
+struct StopOutcome {
   std::string text;
   bool stopped = false;
-  bool operator==(const Outcome&) const = default;
+  bool operator==(const StopOutcome&) const = default;
 };
 
-void PrintTo(const Outcome& outcome, std::ostream* os) {
+void PrintTo(const StopOutcome& outcome, std::ostream* os) {
   *os << '"' << outcome.text << "\" stopped=" << outcome.stopped;
 }
 
-Outcome Feed(const std::vector<std::string>& stops, const std::vector<std::string>& pieces) {
+StopOutcome Feed(const std::vector<std::string>& stops, const std::vector<std::string>& pieces) {
   StopMatcher matcher(stops);
-  Outcome outcome;
+  StopOutcome outcome;
   for (const std::string& piece : pieces) outcome.text += matcher.Push(piece);
   outcome.text += matcher.Finish();
   outcome.stopped = matcher.stopped();
@@ -31,7 +31,7 @@ Outcome Feed(const std::vector<std::string>& stops, const std::vector<std::strin
 
 /// The definition: read byte by byte, end at the first byte that completes a stop, and drop the
 /// longest stop that ends there.
-Outcome Define(const std::vector<std::string>& stops, const std::string& text) {
+StopOutcome Define(const std::vector<std::string>& stops, const std::string& text) {
   for (std::size_t end = 1; end <= text.size(); ++end) {
     std::size_t longest = 0;
     for (const std::string& stop : stops) {
@@ -66,7 +66,7 @@ TEST(StopMatcher, EveryTextOfTwoLettersCutInEveryWay) {
     for (unsigned letters = 0; letters < 1u << kLength; ++letters) {
       std::string text;
       for (std::size_t i = 0; i < kLength; ++i) text += (letters >> i) & 1 ? 'b' : 'a';
-      const Outcome expected = Define(stops, text);
+      const StopOutcome expected = Define(stops, text);
       (expected.stopped ? stopped : ran_out) += 1;
       for (unsigned cuts = 0; cuts < 1u << (kLength - 1); ++cuts) {
         ASSERT_EQ(Feed(stops, Cut(text, cuts)), expected) << text << " cut as " << cuts;
@@ -113,10 +113,10 @@ TEST(StopMatcher, MatchesCharactersOfManyBytes) {
                                   std::string("\u3002"), std::string("\u00e9t\u00e9\u3002f")}) {
     std::vector<std::string> bytes;
     for (const char c : text) bytes.emplace_back(1, c);
-    EXPECT_EQ(Feed({stop}, bytes), (Outcome{text.substr(0, text.find(stop)), true})) << stop;
+    EXPECT_EQ(Feed({stop}, bytes), (StopOutcome{text.substr(0, text.find(stop)), true})) << stop;
   }
   // Shares its first two bytes with U+20AC, so it is held back and then shown whole.
-  EXPECT_EQ(Feed({"\u20ac"}, {"a\xe2\x82", "\xa3", "b"}), (Outcome{"a\u20a3b", false}));
+  EXPECT_EQ(Feed({"\u20ac"}, {"a\xe2\x82", "\xa3", "b"}), (StopOutcome{"a\u20a3b", false}));
 }
 
 TEST(StopMatcher, LongGenerationsStayCheap) {
