@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "base/files/atomic_file.hpp"
-#include "base/files/text_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
+#include "runtime/certify/certify_files.hpp"
 #include "runtime/certify/expectation.hpp"
 
 namespace bittern::cli {
@@ -49,57 +49,14 @@ Result<std::optional<AtomicFile>> CreateOutput(const std::string& path) {
   return BITTERN_TRY(AtomicFile::Create(path));
 }
 
-runtime::CacheUse CacheUseOf(const std::string& name) {
-  if (name == "recompute") return runtime::CacheUse::kRecompute;
-  return name == "rewind" ? runtime::CacheUse::kRewind : runtime::CacheUse::kGrow;
-}
-
-/// The prompts of a file, one a line, with the escapes of -p; none for the built-in ones.
-Result<std::vector<std::string>> ReadPromptSet(const std::string& name) {
-  std::vector<std::string> prompts;
-  if (name == "builtin") return prompts;
-  const std::string text = BITTERN_TRY(ReadFileText(name));
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string line = text.substr(begin, end - begin);
-    if (!line.empty() && line != "\r") prompts.push_back(Unescape(line));
-    begin = end + 1;
-  }
-  if (!prompts.empty()) return prompts;
-  return Fail(ErrorCode::kInvalidArgument, name + ": one prompt a line expected, none found");
-}
-
-/// What --check names: a line as it is, else a file.
-Result<std::vector<runtime::Certificate>> ReadExpected(const std::string& check) {
-  if (check.starts_with("bittern-certificate")) {
-    auto line = BITTERN_TRY(runtime::ParseCertificateLine(check));
-    return std::vector{std::move(line)};
-  }
-  const std::string text = BITTERN_TRY(ReadFileText(check));
-  return runtime::ParseCertificates(text).map_error(
-      [&](Error error) { return Within(check, std::move(error)); });
-}
-
 int Check(const std::vector<runtime::Certificate>& all, const std::string& name,
           const runtime::Certificate& found) {
-  const auto [closest, differences, is_other_model] = runtime::CompareWithExpected(all, found);
-  const runtime::Certificate& expected = *closest;
-  if (differences.empty()) {
-    PrintError("check: the same{}\n",
-               expected.version == found.version
-                   ? ""
-                   : fmt::format(" (expected by version {})", expected.version));
-    return 0;
+  const auto outcome = runtime::CompareWithExpected(all, found);
+  for (const std::string& text : runtime::ExpectationSentences(outcome, found, all.size(), name)) {
+    PrintError("check: {}\n", text);
   }
-  if (is_other_model) {
-    PrintError("check: none of the {} certificates in {} belongs to this model\n", all.size(),
-               name);
-    return kExitDiffers;
-  }
-  for (const std::string& difference : differences) {
-    PrintError("check: {}\n", difference);
-  }
-  if (!expected.is_full()) {
+  if (outcome.differences.empty()) return 0;
+  if (!outcome.is_other_model && !outcome.closest->is_full()) {
     PrintError(
         "check: to find the first layer that differs, run `bittern certify MODEL --out good.json` "
         "where the result is right, then `bittern certify MODEL --check good.json` here\n");
@@ -111,11 +68,13 @@ Result<runtime::Certificate> Make(const CertifyCommandOptions& options,
                                   const std::vector<runtime::Certificate>& expected) {
   runtime::CertifyOptions certify;
   BITTERN_TRY(CheckContextOptions(options.context));
-  certify.prompts = BITTERN_TRY(ReadPromptSet(options.prompt_set));
+  if (options.prompt_set != "builtin") {
+    certify.prompts = BITTERN_TRY(runtime::ReadPromptSet(options.prompt_set));
+  }
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
   certify.session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
-  certify.cache = CacheUseOf(options.cache);
+  certify.cache = runtime::CacheUseByName(options.cache).value_or(certify.cache);
   certify.companions = options.beside;
   certify.version = BITTERN_VERSION;
   if (expected.size() == 1 && expected[0].is_full()) certify.expected = &expected[0];
@@ -135,7 +94,7 @@ Result<void> WriteFull(std::optional<AtomicFile>* file, const runtime::Certifica
 int CertifyCommand(const CertifyCommandOptions& options) {
   std::vector<runtime::Certificate> expected;
   if (!options.check.empty()) {
-    auto read = ReadExpected(options.check);
+    auto read = runtime::ReadExpectedCertificates(options.check);
     if (!read) return Report(read.error());
     expected = *std::move(read);
   }

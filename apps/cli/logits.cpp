@@ -7,13 +7,12 @@
 #include <memory>
 #include <span>
 
-#include "base/json/json.hpp"
 #include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "model/trace.hpp"
+#include "report/savings.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
 #include "runtime/tracers/hidden_states.hpp"
 #include "runtime/tracers/zero_counter.hpp"
@@ -76,17 +75,9 @@ Result<Prepared> Prepare(const LogitsOptions& options) {
   return Prepared{std::move(ids), std::move(session)};
 }
 
-/// How much of every layer's feed-forward part was zero, as JSON; "-" is standard output.
-Result<void> WriteZeros(const std::vector<runtime::ZeroCounter::Layer>& layers,
-                        const std::string& path) {
-  Json rows = Json::MakeArray();
-  for (const auto& layer : layers) {
-    rows.push_back({{"gates", layer.gates},
-                    {"zero_gates", layer.zero_gates},
-                    {"down_proj_inputs", layer.inputs},
-                    {"zero_down_proj_inputs", layer.zero_inputs}});
-  }
-  const std::string text = Json{{"layers", rows}}.Dump(2) + "\n";
+/// "-" is standard output.
+Result<void> WriteZeros(const runtime::ZeroCounter& zeros, const std::string& path) {
+  const std::string text = report::ZerosJson(zeros).Dump(2) + "\n";
   auto file = BITTERN_TRY(OutputFile::Create(path));
   BITTERN_TRY(file.Write(std::string_view(text)));
   return file.Close();
@@ -108,7 +99,7 @@ Result<void> Write(const LogitsOptions& options, Prepared* prepared) {
     BITTERN_TRY(file.Write(prepared->session.logits()));
   }
   prepared->session.SetTracer(nullptr);
-  if (!options.zeros.empty()) BITTERN_TRY(WriteZeros(zeros.layers(), options.zeros));
+  if (!options.zeros.empty()) BITTERN_TRY(WriteZeros(zeros, options.zeros));
   if (!options.hidden.empty()) BITTERN_TRY(WriteHidden(hidden, options.hidden));
   return file.Close();
 }

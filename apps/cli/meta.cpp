@@ -16,6 +16,7 @@
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "formats/convert/meta_edit.hpp"
+#include "report/inspect/meta_text.hpp"
 #include "report/inspect/values.hpp"
 
 namespace bittern::cli {
@@ -47,36 +48,19 @@ int Print(const std::string& text) {
   return status ? 0 : Report(status.error(), kExitRuntime);
 }
 
-Result<std::string> List(const MetaOptions& options, const MappedFile& file) {
-  auto outline = formats::ReadGgufOutline(file.bytes());
-  if (!outline) return tl::unexpected(Within(options.file, std::move(outline).error()));
-  std::string text;
-  Json json = Json::MakeObject();
-  for (const auto& entry : outline->entries) {
-    const std::string type = report::ValueTypeText(entry.value);
-    if (options.json) {
-      json[std::string(entry.key)] = {{"type", type}, {"value", report::ValueJson(entry.value)}};
-    } else {
-      text +=
-          fmt::format("{}  {}  {}\n", Printable(entry.key), type, report::ValueText(entry.value));
-    }
-  }
-  return options.json ? MetaJsonLine(json) : text;
+using formats::GgufOutline;
+
+Result<std::string> List(const MetaOptions& options, const GgufOutline& outline) {
+  return options.json ? MetaJsonLine(report::MetaJson(outline)) : report::MetaText(outline);
 }
 
-Result<std::string> Get(const MetaOptions& options, const MappedFile& file) {
-  auto outline = formats::ReadGgufOutline(file.bytes());
-  if (!outline) return tl::unexpected(Within(options.file, std::move(outline).error()));
-  const auto* entry = outline->Find(options.key);
+Result<std::string> Get(const MetaOptions& options, const GgufOutline& outline) {
+  const auto* entry = outline.Find(options.key);
   if (entry == nullptr) {
     return Fail(ErrorCode::kNotFound,
                 fmt::format("{}: there is no key {}", options.file, Quoted(options.key)));
   }
-  if (options.json) {
-    return MetaJsonLine({{"key", options.key},
-                         {"type", report::ValueTypeText(entry->value)},
-                         {"value", report::ValueJson(entry->value)}});
-  }
+  if (options.json) return MetaJsonLine(report::MetaEntryJson(*entry));
   // Text goes out as it is, so that a template can be saved; a terminal gets it made harmless.
   if (const auto* text = std::get_if<std::string_view>(&entry->value.value)) {
     return (IsTerminal(stdout) ? Printable(*text, text->size()) : std::string(*text)) + "\n";
@@ -86,10 +70,13 @@ Result<std::string> Get(const MetaOptions& options, const MappedFile& file) {
 
 /// What `read` makes of the file, unless that changed meanwhile.
 int PrintText(const MetaOptions& options,
-              Result<std::string> (*read)(const MetaOptions&, const MappedFile&)) {
+              Result<std::string> (*read)(const MetaOptions&, const GgufOutline&)) {
   const auto file = MappedFile::Open(options.file);
   if (!file) return Report(file.error());
-  const auto text = read(options, *file);
+  const auto text =
+      formats::ReadGgufOutline(file->bytes())
+          .map_error([&](Error error) { return Within(options.file, std::move(error)); })
+          .and_then([&](const GgufOutline& outline) { return read(options, outline); });
   if (const auto unchanged = file->CheckUnchanged(); !unchanged) return Report(unchanged.error());
   return text ? Print(*text) : Report(text.error());
 }
@@ -108,21 +95,14 @@ Result<std::string> Edit(const MetaOptions& options, bool remove, const std::str
   const formats::MetaEdit edit{options.key, remove, options.value};
   ProgressLine progress;
   const std::atomic<bool>& interrupted = CatchInterrupt();
-  const auto report = BITTERN_TRY(
+  const auto edited = BITTERN_TRY(
       formats::EditGgufMetadata(options.file, output, std::span(&edit, 1), [&](double done) {
         progress.Show(fmt::format("{:3.0f} % {}", 100 * done, output));
         return !interrupted.load();
       }));
   progress.Clear();
-  if (options.json) {
-    return MetaJsonLine({{"output", output},
-                         {"data_bytes", report.data_bytes},
-                         {"hash_before", report.hash_before},
-                         {"hash_after", report.hash_after}});
-  }
-  return fmt::format("{}: {} {}; {} bytes of tensor data\nhash before {}\nhash after  {}\n", output,
-                     remove ? "removed" : "set", Printable(options.key), report.data_bytes,
-                     report.hash_before, report.hash_after);
+  return options.json ? MetaJsonLine(report::MetaEditJson(output, edited))
+                      : report::MetaEditText(output, edit, edited);
 }
 
 int EditCommand(const MetaOptions& options, bool remove) {

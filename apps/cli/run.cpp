@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <memory>
 #include <optional>
 
@@ -17,10 +16,8 @@
 #include "cli/options/wording.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "report/decisions.hpp"
-#include "report/savings.hpp"
+#include "report/run_report.hpp"
 #include "report/timings.hpp"
-#include "request/answer_json.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -44,37 +41,7 @@ struct RunOptions {
   bool json = false;
 };
 
-/// What a run leaves to be shown at its end.
-struct Run {
-  std::shared_ptr<const runtime::LoadedModel> model;
-  std::vector<runtime::TokenId> prompt_ids;
-  runtime::GenerateResult result;
-  runtime::Timings timings;
-  report::Savings savings = {};
-  int threads = 0;
-  double threads_used = 0;
-  bool with_logprobs = false;
-};
-
-std::string ToJson(const Run& run) {
-  Decisions decisions = run.model->decisions;
-  WordDecisions(&decisions);
-  Json json = {{"model", run.model->model.checkpoint().path()},
-               {"prompt_ids", run.prompt_ids},
-               {"ids", run.result.ids},
-               {"text", run.result.text},
-               {"finish_reason", runtime::FinishReasonName(run.result.finish)},
-               {"seed", run.result.seed},
-               {"timings", report::TimingsJson(run.timings)},
-               {"savings", report::SavingsJson(run.savings)},
-               {"threads", {{"given", run.threads}, {"used", run.threads_used}}},
-               {"decisions", report::DecisionsJson(decisions)}};
-  if (run.with_logprobs) {
-    json["logprobs"]["content"] = request::LogprobsJson(run.result.logprobs, run.model->tokenizer);
-  }
-  // A path need not be UTF-8; JSON must.
-  return json.Dump() + '\n';
-}
+using Run = report::RunReport;
 
 /// Prompt and continuation, streamed to `out` unless the end will be one JSON object.
 Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
@@ -85,8 +52,8 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
     return Fail(ErrorCode::kInvalidArgument, "--logprobs: it is written with --json only");
   }
   const Prompt prompt = BITTERN_TRY(ReadPrompt(options.prompt));
-  Run run;
-  run.model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
+  auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
+  Run run{.model = std::move(model)};
   const tokenizer::Tokenizer& tokenizer = run.model->tokenizer;
   run.prompt_ids = BITTERN_TRY(EncodePrompt(prompt, tokenizer));
   const auto session_options =
@@ -143,7 +110,9 @@ int RunCommand(const RunOptions& options) {
   StandardOutput out;
   const Result<Run> run = Generate(options, &out);
   if (!run.has_value()) return Report(run.error());
-  out.Write(options.json ? ToJson(*run) : "\n");
+  Decisions decisions = run->model->decisions;
+  WordDecisions(&decisions);
+  out.Write(options.json ? report::RunJson(*run, decisions).Dump() + '\n' : "\n");
   if (const Result<void> written = out.Status(); !written.has_value()) {
     return Report(written.error(), kExitRuntime);
   }

@@ -12,6 +12,7 @@
 #include "base/json/json.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "capi/call.hpp"
+#include "request/choice_names.hpp"
 #include "request/option_text.hpp"
 #include "request/sampler_option_text.hpp"
 #include "request/text_request.hpp"
@@ -196,10 +197,9 @@ void Take(const Settings& settings, std::string_view key, T* value) {
 }
 
 model::KvType KvTypeOf(const Settings& settings) {
-  std::string name = "f16";
+  std::string name;
   Take(settings, "kv_type", &name);
-  if (name == "f32") return model::KvType::kF32;
-  return name == "i8" ? model::KvType::kI8 : model::KvType::kF16;
+  return request::ChoiceByName(request::kKvTypes, name);
 }
 
 Result<formats::ShapeTiling> TilingOf(std::string_view text) {
@@ -351,22 +351,15 @@ Result<runtime::LoadOptions> LoadOptionsOf(const Settings& settings,
   options.overrides = OverridesOf(settings);
   Take(settings, "threads", &options.num_threads);
   Take(settings, "isa", &options.weights.isa);
-  std::string kernel = "auto", head, skip, file;
+  std::string kernel = "auto", head, skip, batch_kernel, file;
   Take(settings, "kernel", &kernel);
   options.weights.layout = BITTERN_TRY(model::ParseMatrixLayout(kernel));
   Take(settings, "head", &head);
-  options.weights.head = head == "exact"      ? model::HeadMode::kExact
-                         : head == "screened" ? model::HeadMode::kScreened
-                                              : model::HeadMode::kAuto;
+  options.weights.head = request::ChoiceByName(request::kHeadModes, head);
   Take(settings, "zero_skip", &skip);
-  std::string batch_kernel = "auto";
+  options.weights.zero_skip = request::ChoiceByName(request::kSkipModes, skip);
   Take(settings, "batch_kernel", &batch_kernel);
-  options.weights.batch_kernel = batch_kernel == "tile16" ? model::BatchKernel::kTile16
-                                 : batch_kernel == "vlut" ? model::BatchKernel::kVlut
-                                                          : model::BatchKernel::kAuto;
-  options.weights.zero_skip = skip == "on"    ? model::SkipMode::kOn
-                              : skip == "off" ? model::SkipMode::kOff
-                                              : model::SkipMode::kAuto;
+  options.weights.batch_kernel = request::ChoiceByName(request::kBatchKernels, batch_kernel);
   Take(settings, "layout_cache", &file);
   if (!file.empty()) {
     *cache = std::make_unique<runtime::LayoutCache>(file);
@@ -424,9 +417,7 @@ Result<runtime::GenerateOptions> GenerateOptionsOf(const Settings& settings,
   Take(settings, "logprobs", &options.logprobs);
   std::string speculation;
   Take(settings, "speculation", &speculation);
-  options.speculation = speculation == "off"      ? runtime::Speculation::kOff
-                        : speculation == "always" ? runtime::Speculation::kAlways
-                                                  : runtime::Speculation::kNgram;
+  options.speculation = request::ChoiceByName(request::kSpeculations, speculation);
   return options;
 }
 

@@ -68,4 +68,15 @@ Json SavingsJson(const Savings& savings) {
   return json;
 }
 
+Json ZerosJson(const runtime::ZeroCounter& zeros) {
+  Json rows = Json::MakeArray();
+  for (const auto& layer : zeros.layers()) {
+    rows.push_back({{"gates", layer.gates},
+                    {"zero_gates", layer.zero_gates},
+                    {"down_proj_inputs", layer.inputs},
+                    {"zero_down_proj_inputs", layer.zero_inputs}});
+  }
+  return Json{{"layers", rows}};
+}
+
 }  // namespace bittern::report

@@ -6,6 +6,7 @@
 
 #include "base/json/json.hpp"
 #include "runtime/session.hpp"
+#include "runtime/tracers/zero_counter.hpp"
 
 namespace bittern::report {
 
@@ -21,5 +22,9 @@ struct Savings {
 
 /// `zeros` and `screen`, each null where it was not at work: shares of what was read.
 [[nodiscard]] Json SavingsJson(const Savings& savings);
+
+/// How much of every layer's feed-forward part was zero: {"layers": [{"gates", "zero_gates",
+/// "down_proj_inputs", "zero_down_proj_inputs"}]}.
+[[nodiscard]] Json ZerosJson(const runtime::ZeroCounter& zeros);
 
 }  // namespace bittern::report

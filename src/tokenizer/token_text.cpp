@@ -32,6 +32,15 @@ std::string TokenTable(std::span<const TokenId> ids, const Tokenizer& tokenizer)
   return table;
 }
 
+std::string LossText(const EncodeLoss& loss) {
+  const bool one = loss.num_bytes == 1;
+  const auto* fate = loss.became_unknown ? "became the unknown token"
+                     : one               ? "is left out"
+                                         : "are left out";
+  return fmt::format("{} {} of the text {} no token and {} (the first: {})", loss.num_bytes,
+                     one ? "byte" : "bytes", one ? "has" : "have", fate, QuotedPiece(loss.first));
+}
+
 Result<void> AppendIds(std::string_view text, TokenId vocab_size, std::vector<TokenId>* ids) {
   constexpr std::string_view kSeparators = " \t\r\n,[]";
   while (true) {

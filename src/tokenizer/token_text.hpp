@@ -19,6 +19,9 @@ namespace bittern::tokenizer {
 /// One token a line: its id, its piece, and "special" where it is a control token.
 [[nodiscard]] std::string TokenTable(std::span<const TokenId> ids, const Tokenizer& tokenizer);
 
+/// "2 bytes of the text have no token and are left out (the first: "x")"; REQUIRES: some were lost.
+[[nodiscard]] std::string LossText(const EncodeLoss& loss);
+
 /// Appends the ids in `text`, between white space, commas or brackets: a list as it is printed, or
 /// a JSON array. Error kInvalidArgument: a word that is no id of 0 to vocab_size - 1.
 [[nodiscard]] Result<void> AppendIds(std::string_view text, TokenId vocab_size,

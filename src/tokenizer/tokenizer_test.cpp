@@ -10,6 +10,7 @@
 
 #include "base/utf8.hpp"
 #include "tokenizer/test_vocabulary.hpp"
+#include "tokenizer/token_text.hpp"
 
 namespace bittern::tokenizer {
 namespace {
@@ -232,6 +233,13 @@ TEST(TokenizerTrusted, AllTrustedIsEncodeWithSpecialsParsed) {
     EXPECT_EQ(tokenizer.EncodeTrusted(text, all), tokenizer.Encode(text, {.parse_special = true}));
     EXPECT_EQ(tokenizer.EncodeTrusted(text, {}), tokenizer.Encode(text));
   }
+}
+
+TEST(LossText, SaysHowManyBytesAndTheirFate) {
+  EXPECT_EQ(LossText({.num_bytes = 1, .first = "x"}),
+            "1 byte of the text has no token and is left out (the first: \"x\")");
+  EXPECT_EQ(LossText({.num_bytes = 2, .became_unknown = true, .first = "x"}),
+            "2 bytes of the text have no token and became the unknown token (the first: \"x\")");
 }
 
 }  // namespace

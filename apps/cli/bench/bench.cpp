@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,9 +13,9 @@
 #include "base/files/atomic_file.hpp"
 #include "bench/analysis.hpp"
 #include "bench/html.hpp"
-#include "bench/lists.hpp"
 #include "bench/measure.hpp"
 #include "bench/parallel.hpp"
+#include "bench/plan.hpp"
 #include "bench/report.hpp"
 #include "bench/subject.hpp"
 #include "cli/commands.hpp"
@@ -56,52 +54,7 @@ struct BenchOptions {
   [[nodiscard]] bool measures_machine() const { return extras.explain || !html.empty(); }
 };
 
-struct Plan : bench::BenchPlan {
-  std::vector<std::int32_t> threads;
-};
-
-/// What can be told without a model.
-Result<Plan> ParsePlan(const BenchOptions& options) {
-  BITTERN_TRY(CheckContextOptions(options.context));
-  Plan plan;
-  plan.prompts = BITTERN_TRY(bench::ParseNumberList(options.prompts, "-p"));
-  plan.gens = BITTERN_TRY(bench::ParseNumberList(options.gens, "-n"));
-  plan.depths = BITTERN_TRY(bench::ParseNumberList(options.depths, "-d"));
-  plan.threads = BITTERN_TRY(bench::ParseNumberList(options.threads, "-t"));
-  for (const std::string& pair : options.pairs) {
-    plan.pairs.push_back(BITTERN_TRY(bench::ParsePromptAndGen(pair, "-pg")));
-  }
-  const int most = *std::ranges::max_element(plan.threads);
-  if (most <= ThreadPool::kMaxThreads) return plan;
-  return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("-t: 0 to {} expected, {} found", ThreadPool::kMaxThreads, most));
-}
-
-Result<void> CheckLimit(const std::vector<std::int32_t>& numbers, std::string_view flag,
-                        int limit) {
-  const int most = *std::ranges::max_element(numbers);
-  if (most <= limit) return {};
-  return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("{}: 0 to {} expected with this model, {} found", flag, limit, most));
-}
-
-/// Whether every test fits into the model's context.
-Result<void> CheckPlan(const Plan& plan, int context_length) {
-  BITTERN_TRY(CheckLimit(plan.prompts, "-p", context_length));
-  BITTERN_TRY(CheckLimit(plan.gens, "-n", context_length - 1));
-  BITTERN_TRY(CheckLimit(plan.depths, "-d", context_length));
-  for (const auto& [prompt, gen] : plan.pairs) {
-    if (prompt <= context_length - gen) continue;
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("-pg: at most {} tokens together expected with this model, {},{} found",
-                            context_length, prompt, gen));
-  }
-  if (plan.context_length() <= context_length) return {};
-  return Fail(
-      ErrorCode::kInvalidArgument,
-      fmt::format("-d: a test after {} tokens needs a context of {}, the model has {}",
-                  *std::ranges::max_element(plan.depths), plan.context_length(), context_length));
-}
+constexpr bench::PlanNames kListFlags = {"-p", "-n", "-d", "-t", "-pg"};
 
 /// What the tests of a run share, and where their results go.
 struct BenchRun {
@@ -112,7 +65,7 @@ struct BenchRun {
 };
 
 /// The tests of one thread count, reported as they end.
-Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_threads,
+Result<void> RunTests(const BenchOptions& options, const bench::BenchPlan& plan, int num_threads,
                       BenchRun* run) {
   const auto session = BITTERN_TRY(ToSessionOptions(options.context, num_threads, *run->model));
   const bench::MeasureOptions measure = {.session = session,
@@ -139,10 +92,12 @@ Result<void> RunTests(const BenchOptions& options, const Plan& plan, int num_thr
 
 /// Returns the page of --html; empty if none was asked for.
 Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
-  const Plan plan = BITTERN_TRY(ParsePlan(options));
+  BITTERN_TRY(CheckContextOptions(options.context));
+  const bench::ThreadedPlan plan = BITTERN_TRY(bench::ParsePlan(
+      {options.prompts, options.gens, options.depths, options.threads, options.pairs}, kListFlags));
   const auto model = BITTERN_TRY(LoadModel(options.model, 0));
   NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
-  BITTERN_TRY(CheckPlan(plan, model->model.config().context_length));
+  BITTERN_TRY(bench::CheckPlan(plan, model->model.config().context_length, kListFlags));
   const auto kv_type = BITTERN_TRY(ToSessionOptions(options.context, 0, *model)).kv_type;
   const BenchSubject subject = BITTERN_TRY(bench::DescribeSubject(*model, kv_type));
   BenchExtras extras = options.extras;
@@ -161,20 +116,12 @@ Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
 Result<int> OneNumber(const std::string& text, std::string_view flag, const std::string& untouched,
                       int otherwise) {
   if (text == untouched) return otherwise;
-  const auto numbers = BITTERN_TRY(ParseIntegers(text, flag));
-  if (numbers.size() == 1 && numbers[0] >= 1) return numbers[0];
-  return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("{}: with -np one number of 1 or more expected, {} found", flag, text));
+  return bench::ParseOneNumber(text, flag, "-np");
 }
 
 /// bench -np: many sequences at a time.
 Result<void> BenchManySequences(const BenchOptions& options, StandardOutput* out) {
-  const auto counts = BITTERN_TRY(bench::ParseNumberList(options.parallel, "-np"));
-  for (const std::int32_t count : counts) {
-    if (count >= 1 && count <= 4096) continue;
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("-np: 1 to 4096 sequences expected, {} found", count));
-  }
+  const auto counts = BITTERN_TRY(bench::ParseSequenceCounts(options.parallel, "-np"));
   const BenchOptions defaults;
   bench::ParallelBench parallel;
   parallel.num_prompt = BITTERN_TRY(OneNumber(options.prompts, "-p", defaults.prompts, 128));

@@ -16,6 +16,7 @@
 #include "cli/options/outputs.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
+#include "runtime/chat/chosen_template.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -28,33 +29,6 @@ Commands at a terminal: /undo, /retry, /edit, /system, /save, /load, /set, /stat
 /thoughts, /clear (or /reset), /exit (or /quit, /bye, Ctrl-D); /help tells what they do. Ctrl-C stops
 a reply; a second one leaves. In a pipe each line is a turn but /clear, /exit, /help and their other
 names, and only the replies go to standard output.)";
-
-/// A template that writes turns as llama.cpp does with --in-prefix and --in-suffix: what is said
-/// between the two, and the token that ends a text behind each reply.
-std::string TemplateOfAffixes(const std::string& prefix, const std::string& suffix) {
-  const auto literal = [](const std::string& text) {
-    std::string out = "\"";
-    for (const char c : Unescape(text)) {
-      if (c == '"' || c == '\\') out += '\\';
-      out += c == '\n' ? std::string("\\n") : std::string(1, c);
-    }
-    return out + '"';
-  };
-  return fmt::format(
-      "{{% for m in messages %}}{{% if m['role'] == 'user' %}}{{{{ {} + m['content'] + {} }}}}"
-      "{{% elif m['role'] == 'assistant' %}}{{{{ m['content'] + eos_token }}}}"
-      "{{% else %}}{{{{ m['content'] }}}}{{% endif %}}{{% endfor %}}",
-      literal(prefix), literal(suffix));
-}
-
-Result<Json> ReadTemplateNames(const std::string& text) {
-  auto names = Json::Parse(text, {.max_depth = 100});
-  if (names.has_value() && names->AsObject() != nullptr) return names;
-  return Fail(
-      ErrorCode::kInvalidArgument,
-      fmt::format("--chat-template-kwargs: a JSON object expected, {}",
-                  names ? std::string(names->TypeName()) + " found" : names.error().message));
-}
 
 Result<runtime::Chat> OpenChat(const ChatOptions& options) {
   // Wrong values are told before a large model is loaded.
@@ -70,14 +44,15 @@ Result<runtime::Chat> OpenChat(const ChatOptions& options) {
                   "--in-prefix, --in-suffix: they stand instead of a chat template; leave "
                   "--chat-template out");
     }
-    chosen = TemplateOfAffixes(options.in_prefix, options.in_suffix);
+    chosen = runtime::TemplateOfAffixes(Unescape(options.in_prefix), Unescape(options.in_suffix));
   }
   runtime::ChatOptions chat_options{.system = options.system,
                                     .policy = options.context_policy == "stop"
                                                   ? runtime::ContextPolicy::kStop
                                                   : runtime::ContextPolicy::kDrop};
   if (!options.template_names.empty()) {
-    chat_options.template_names = BITTERN_TRY(ReadTemplateNames(options.template_names));
+    chat_options.template_names =
+        BITTERN_TRY(runtime::ParseTemplateNames(options.template_names, "--chat-template-kwargs"));
   }
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   const auto& metadata = model->model.checkpoint().metadata();

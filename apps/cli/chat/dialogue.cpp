@@ -9,7 +9,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/json/json.hpp"
 #include "base/text/display.hpp"
 #include "cli/chat/chat_settings.hpp"
 #include "cli/chat/reply_screen.hpp"
@@ -17,35 +16,10 @@
 #include "cli/interrupt.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/terminal.hpp"
-#include "request/answer_json.hpp"
-#include "request/settings.hpp"
+#include "report/run_report.hpp"
 
 namespace bittern::cli {
 namespace {
-
-std::string ReplyJson(std::string_view user, const runtime::GenerateResult& reply,
-                      bool with_logprobs, const runtime::Session& session) {
-  Json json = {{"user", user},
-               {"text", reply.text},
-               {"ids", reply.ids},
-               {"finish_reason", runtime::FinishReasonName(reply.finish)},
-               {"seed", reply.seed},
-               {"n_past", session.tokens().size()},
-               {"draft_n", reply.drafted},
-               {"draft_n_accepted", reply.accepted},
-               {"forced_n", reply.forced}};
-  if (with_logprobs) {
-    json["logprobs"]["content"] = request::LogprobsJson(reply.logprobs, session.model().tokenizer);
-  }
-  return json.Dump() + '\n';
-}
-
-std::string NameOfModel(const runtime::Chat& chat) {
-  const auto& checkpoint = chat.session().model().model.checkpoint();
-  const auto name = checkpoint.metadata().GetString("general.name");
-  return std::string(name.has_value() ? name->value_or(checkpoint.path())
-                                      : std::string_view(checkpoint.path()));
-}
 
 std::size_t WordsOf(std::string_view text) {
   std::size_t words = 0;
@@ -112,39 +86,30 @@ class ReplyWriter {
 }  // namespace
 
 Dialogue::Dialogue(const ChatOptions& options, runtime::Chat chat)
-    : options_(options), chat_(std::move(chat)), at_terminal_(IsTerminal(stdin)) {
-  TakeSamplingDefaults(*options.command, chat_.session().model().model.checkpoint().metadata(),
-                       options.model.verbose, &generate_.sampler);
-  for (std::string& stop : generate_.stops) stop = Unescape(stop);
+    : options_(options), talk_(std::move(chat), options.generate), at_terminal_(IsTerminal(stdin)) {
+  runtime::GenerateOptions* generate = talk_.mutable_options();
+  TakeSamplingDefaults(*options.command, talk_.model().model.checkpoint().metadata(),
+                       options.model.verbose, &generate->sampler);
+  for (std::string& stop : generate->stops) stop = Unescape(stop);
 }
 
 Result<void> Dialogue::Resume(const std::string& path) {
   runtime::SavedChat saved = BITTERN_TRY(runtime::ReadSavedChatFile(path));
-  runtime::GenerateOptions generate = generate_;
-  const auto take = [&]() -> Result<int> {
-    BITTERN_TRY(
-        TakeSavedSettings(saved.settings, *options_.command, chat_.session().model(), &generate));
-    // What is given on the command line goes before what is saved.
-    const bool given = terminal_ ? false : options_.command->count("--system-prompt") != 0;
-    return chat_.Restore(given ? options_.system : saved.system, std::move(saved.turns));
-  };
-  const auto foreign = take();
+  // What is given on the command line goes before what is saved.
+  const bool given = terminal_ ? false : options_.command->count("--system-prompt") != 0;
+  if (given) saved.system = options_.system;
+  const auto foreign =
+      talk_.Take(std::move(saved), [&](const Json& settings, runtime::GenerateOptions* generate) {
+        return TakeSavedSettings(settings, *options_.command, talk_.model(), generate);
+      });
   if (!foreign.has_value()) return tl::unexpected(Within(path, foreign.error()));
-  generate_ = std::move(generate);
   file_ = path;
   if (*foreign > 0) {
     PrintError(
         "notice: {} of {} replies have the tokens of another vocabulary; they are read anew\n",
-        *foreign, chat_.turns().size());
+        *foreign, talk_.chat().turns().size());
   }
   return {};
-}
-
-runtime::SavedChat Dialogue::Saved() const {
-  return {.model = NameOfModel(chat_),
-          .system = chat_.system(),
-          .turns = {chat_.turns().begin(), chat_.turns().end()},
-          .settings = request::SettingsOf(generate_)};
 }
 
 void Dialogue::Say(std::string_view text) const {
@@ -153,12 +118,12 @@ void Dialogue::Say(std::string_view text) const {
 }
 
 void Dialogue::Banner() const {
-  const bool built_in = chat_.session().model().model.checkpoint().path().starts_with("built-in");
-  PrintError("{}{} - /help lists the commands.\n", Printable(NameOfModel(chat_)),
+  const bool built_in = talk_.model().model.checkpoint().path().starts_with("built-in");
+  PrintError("{}{} - /help lists the commands.\n", Printable(talk_.NameOfModel()),
              built_in ? ", the small built-in model" : "");
-  if (!chat_.turns().empty()) {
-    PrintError("{} turns resumed; the last one was: {}\n", chat_.turns().size(),
-               Printable(chat_.turns().back().user, 60));
+  if (!talk_.chat().turns().empty()) {
+    PrintError("{} turns resumed; the last one was: {}\n", talk_.chat().turns().size(),
+               Printable(talk_.chat().turns().back().user, 60));
     return;
   }
   PrintError("{}\n", built_in
@@ -206,8 +171,8 @@ int Dialogue::ReportFailure(const Error& error) {
     return at_terminal_ ? 0 : kExitInterrupted;
   }
   if (error.code != ErrorCode::kContextFull) return Report(error);
-  const int context = chat_.session().context_length();
-  if (chat_.session().tokens().empty()) {
+  const int context = talk_.chat().session().context_length();
+  if (talk_.chat().session().tokens().empty()) {
     return Report({error.code, fmt::format("this message is too long: {} (-c sets the context)",
                                            error.message)});
   }
@@ -230,37 +195,33 @@ void Dialogue::Remark(const runtime::GenerateResult& reply) {
   if (reply.finish == runtime::FinishReason::kLoop) {
     PrintError("notice: the reply was stopped because it repeats itself\n");
   }
-  if (chat_.dropped_turns() > 0 && !std::exchange(told_of_drop_, true)) {
+  if (talk_.chat().dropped_turns() > 0 && !std::exchange(told_of_drop_, true)) {
     PrintError("notice: the context of {} tokens is full; the oldest turns are being forgotten\n",
-               chat_.session().context_length());
+               talk_.chat().session().context_length());
   }
   if (!terminal_) return;
-  const runtime::TurnCost& cost = chat_.last_cost();
+  const runtime::TurnCost& cost = talk_.chat().last_cost();
   if (cost.written_s <= 0 || cost.written_tokens <= 1) return;
   Say(fmt::format("{:.1f} tokens/s", cost.written_tokens / cost.written_s));
 }
 
 int Dialogue::Answer(const std::string& line, bool replaces) {
-  runtime::GenerateOptions generate = generate_;
-  if (auto constraint = std::exchange(next_constraint_, {})) generate.constraint = constraint;
-  // Another try with a fixed seed is another draw.
-  retries_ = replaces ? retries_ + 1 : 0;
-  if (static_cast<std::int32_t>(generate.sampler.seed) != -1) generate.sampler.seed += retries_;
   const std::atomic<bool>& interrupt = CatchInterrupt();
-  generate.cancel = &interrupt;
   const bool on_screen = terminal_.has_value() && IsTerminal(stdout) && !options_.json;
   std::optional<ReplyScreen> screen;
   if (on_screen) {
     screen.emplace(!options_.no_markdown && UsesColour(stdout), !options_.show_thoughts,
-                   chat_.BeginsThinking(line));
+                   talk_.chat().BeginsThinking(line));
   }
   ReplyWriter writer(&out_, std::move(screen), !options_.show_thoughts, options_.json);
-  generate.on_prompt = [&](double read) {
-    writer.progress().ShowIfSlow(fmt::format("reading: {:.0f} %", 100 * read));
-  };
-  const auto on_text = [&](std::string_view text) { return writer.Write(text); };
-  const auto reply =
-      replaces ? chat_.Replace(line, generate, on_text) : chat_.Say(line, generate, on_text);
+  const request::ReplyListener listener{
+      .on_text = [&](std::string_view text) { return writer.Write(text); },
+      .on_prompt =
+          [&](double read) {
+            writer.progress().ShowIfSlow(fmt::format("reading: {:.0f} %", 100 * read));
+          },
+      .cancel = &interrupt};
+  const auto reply = replaces ? talk_.Replace(line, listener) : talk_.Say(line, listener);
   const bool interrupted = interrupt.load();
   ReleaseInterrupt();
   if (!reply.has_value()) {
@@ -269,12 +230,17 @@ int Dialogue::Answer(const std::string& line, bool replaces) {
   }
   writer.Finish();
   thoughts_ = writer.thoughts();
-  out_.Write(options_.json ? ReplyJson(line, *reply, generate.logprobs >= 0, chat_.session())
-                           : "\n");
-  totals_.Add(chat_.last_cost());
+  std::string end = "\n";
+  if (options_.json) {
+    end = report::ReplyJson(line, *reply, talk_.options().logprobs >= 0, talk_.chat().session())
+              .Dump() +
+          end;
+  }
+  out_.Write(end);
+  totals_.Add(talk_.chat().last_cost());
   Remark(*reply);
   if (!options_.save.empty()) {
-    const auto saved = runtime::WriteSavedChatFile(options_.save, Saved());
+    const auto saved = runtime::WriteSavedChatFile(options_.save, talk_.Saved());
     if (!saved.has_value()) return Report(saved.error(), kExitRuntime);
   }
   if (const Result<void> written = out_.Status(); !written.has_value()) {

@@ -11,8 +11,7 @@
 #include "cli/chat/line_terminal.hpp"
 #include "cli/output.hpp"
 #include "report/chat_stats.hpp"
-#include "runtime/chat/chat.hpp"
-#include "runtime/chat/saved_chat.hpp"
+#include "request/chat/conversation.hpp"
 
 namespace bittern::cli {
 
@@ -49,23 +48,18 @@ class Dialogue {
   /// What a user should know about a reply that has been shown.
   void Remark(const runtime::GenerateResult& reply);
   void Banner() const;
-  /// The conversation as a file has it.
-  [[nodiscard]] runtime::SavedChat Saved() const;
   /// One line on standard error, dim on a terminal.
   void Say(std::string_view text) const;
 
   const ChatOptions& options_;
-  runtime::GenerateOptions generate_ = options_.generate;
-  runtime::Chat chat_;
+  request::Conversation talk_;
   StandardOutput out_;
   bool at_terminal_;
   std::optional<LineTerminal> terminal_ = {};
   bool told_of_drop_ = false;
-  std::string file_;                                         // of /save and /load, the last one
-  std::optional<grammar::Constraint> next_constraint_ = {};  // of /json, for one reply
-  std::optional<std::string> to_edit_ = {};                  // the next line replaces the last turn
-  std::uint32_t retries_ = 0;                                // of the last turn
-  std::string thoughts_;                                     // of the last reply
+  std::string file_;                         // of /save and /load, the last one
+  std::optional<std::string> to_edit_ = {};  // the next line replaces the last turn
+  std::string thoughts_;                     // of the last reply
   report::ChatTotals totals_;
 };
 

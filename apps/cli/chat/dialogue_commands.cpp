@@ -43,40 +43,36 @@ struct ChatCommands {
   }
 
   static Result<Handled> Undo(Dialogue& d, const std::string&) {
-    const auto turn = BITTERN_TRY(d.chat_.Undo());
-    d.retries_ = 0;
+    const auto turn = BITTERN_TRY(d.talk_.Undo());
     PrintError("notice: forgotten: {}; turns left: {}\n", Quoted(turn.user, 60),
-               d.chat_.turns().size());
+               d.talk_.chat().turns().size());
     return Handled::kDone;
   }
-  static Result<Handled> NeedsTurn(const Dialogue& d) {
-    if (!d.chat_.turns().empty()) return Handled::kDone;
-    return Fail(ErrorCode::kInvalidArgument, "nothing has been said yet");
-  }
   static Result<Handled> Retry(Dialogue& d, const std::string&) {
-    BITTERN_TRY(NeedsTurn(d));
-    if (d.generate_.sampler.temperature <= 0) {
+    const std::string message = BITTERN_TRY(d.talk_.LastMessage());
+    if (d.talk_.options().sampler.temperature <= 0) {
       PrintError("notice: at temperature 0 the reply is the same again; /set temperature 0.8\n");
     }
-    (void)d.Answer(std::string(d.chat_.turns().back().user), /*replaces=*/true);
+    (void)d.Answer(message, /*replaces=*/true);
     return Handled::kDone;
   }
   static Result<Handled> Edit(Dialogue& d, const std::string& text) {
-    BITTERN_TRY(NeedsTurn(d));
+    const std::string message = BITTERN_TRY(d.talk_.LastMessage());
     if (!text.empty()) {
       (void)d.Answer(text, /*replaces=*/true);
     } else {
-      d.to_edit_ = d.chat_.turns().back().user;
+      d.to_edit_ = message;
     }
     return Handled::kDone;
   }
   static Result<Handled> System(Dialogue& d, const std::string& text) {
     if (text.empty()) {
-      PrintError("{}\n", d.chat_.system().empty() ? "There is no system prompt."
-                                                  : Printable(d.chat_.system(), 4000));
+      PrintError("{}\n", d.talk_.chat().system().empty()
+                             ? "There is no system prompt."
+                             : Printable(d.talk_.chat().system(), 4000));
       return Handled::kDone;
     }
-    BITTERN_TRY(d.chat_.SetSystem(text == "off" ? "" : text));
+    BITTERN_TRY(d.talk_.SetSystem(text == "off" ? "" : text));
     PrintError("notice: {}; it holds from the next turn on\n",
                text == "off" ? "no system prompt" : "a new system prompt");
     return Handled::kDone;
@@ -89,22 +85,23 @@ struct ChatCommands {
   static Result<Handled> Save(Dialogue& d, const std::string& given) {
     const std::string path = BITTERN_TRY(FileOf(d, given));
     BITTERN_TRY(CheckChatFile(path));
-    BITTERN_TRY(runtime::WriteSavedChatFile(path, d.Saved()));
+    BITTERN_TRY(runtime::WriteSavedChatFile(path, d.talk_.Saved()));
     d.file_ = path;
-    PrintError("notice: {} turns saved to {}\n", d.chat_.turns().size(), Printable(path, 300));
+    PrintError("notice: {} turns saved to {}\n", d.talk_.chat().turns().size(),
+               Printable(path, 300));
     return Handled::kDone;
   }
   static Result<Handled> Load(Dialogue& d, const std::string& given) {
     const std::string path = BITTERN_TRY(FileOf(d, given));
     BITTERN_TRY(d.Resume(path));
     d.told_of_drop_ = false;
-    d.retries_ = 0;
-    PrintError("notice: {} turns loaded from {}\n", d.chat_.turns().size(), Printable(path, 300));
+    PrintError("notice: {} turns loaded from {}\n", d.talk_.chat().turns().size(),
+               Printable(path, 300));
     return Handled::kDone;
   }
   static Result<Handled> Set(Dialogue& d, const std::string& text) {
     if (text.empty()) {
-      const auto settings = request::SettingsOf(d.generate_);
+      const auto settings = request::SettingsOf(d.talk_.options());
       for (const auto& [name, value] : settings.members()) {
         PrintError("{} {}\n", name, value.Dump());
       }
@@ -114,7 +111,7 @@ struct ChatCommands {
     const std::string name = text.substr(0, end);
     const std::size_t value = text.find_first_not_of(" =", end);
     if (value == std::string::npos) {
-      const auto settings = request::SettingsOf(d.generate_);
+      const auto settings = request::SettingsOf(d.talk_.options());
       const auto* known = settings.Find(name);
       if (known == nullptr) {
         return Fail(ErrorCode::kInvalidArgument, "a name and a value expected: /set top_k 20");
@@ -122,24 +119,18 @@ struct ChatCommands {
       PrintError("{} {}\n", name, known->Dump());
       return Handled::kDone;
     }
-    BITTERN_TRY(ReadChatSetting(name, TypedValue(text.substr(value)), d.chat_.session().model(),
-                                &d.generate_));
+    BITTERN_TRY(ReadChatSetting(name, TypedValue(text.substr(value)), d.talk_.model(),
+                                d.talk_.mutable_options()));
     return Handled::kDone;
   }
   static Result<Handled> Stats(Dialogue& d, const std::string&) {
-    PrintError("{}", report::ChatStatsText(d.chat_, d.totals_));
+    PrintError("{}", report::ChatStatsText(d.talk_.chat(), d.totals_));
     return Handled::kDone;
   }
   /// Tokens of a text, or of the last reply.
   static Result<Handled> Tokens(Dialogue& d, const std::string& text) {
-    const tokenizer::Tokenizer& tokenizer = d.chat_.session().model().tokenizer;
-    std::vector<runtime::TokenId> ids;
-    if (!text.empty()) {
-      ids = tokenizer.Encode(text, {.add_bos = false});
-    } else {
-      BITTERN_TRY(NeedsTurn(d));
-      ids = d.chat_.turns().back().reply.ids;
-    }
+    const auto ids = BITTERN_TRY(d.talk_.TokensOf(text));
+    const tokenizer::Tokenizer& tokenizer = d.talk_.model().tokenizer;
     std::string shown;
     for (const runtime::TokenId id : ids) {
       shown += fmt::format("{}{} {}", shown.empty() ? "" : "  ", id,
@@ -157,8 +148,7 @@ struct ChatCommands {
       std::string schema = BITTERN_TRY(ReadFileText(text));
       constraint = {ConstraintKind::kJsonSchema, std::move(schema)};
     }
-    BITTERN_TRY(grammar::CheckConstraint(constraint));
-    d.next_constraint_ = std::move(constraint);
+    BITTERN_TRY(d.talk_.ConstrainNext(std::move(constraint)));
     PrintError("notice: the next reply is {}\n",
                text.empty() ? "a JSON object" : "JSON of this schema");
     return Handled::kDone;
@@ -168,9 +158,8 @@ struct ChatCommands {
     return Handled::kDone;
   }
   static Result<Handled> Clear(Dialogue& d, const std::string&) {
-    d.chat_.Clear();
+    d.talk_.Clear();
     d.told_of_drop_ = false;
-    d.retries_ = 0;
     PrintError("notice: a new conversation\n");
     return Handled::kDone;
   }

@@ -5,24 +5,17 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
-#include "base/json/json.hpp"
-#include "base/text/display.hpp"
 #include "cli/commands.hpp"
-#include "cli/default_model.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
-#include "kernels/instruction_sets.hpp"
 #include "trace/compare.hpp"
 #include "trace/dump.hpp"
-#include "trace/lens.hpp"
-#include "trace/page.hpp"
+#include "trace/subjects.hpp"
 #include "trace/summary.hpp"
 
 namespace bittern::cli {
@@ -38,8 +31,6 @@ A and B of --compare are each a folder that --dump (or another program) wrote, a
 model under that instruction set) or kv=f16, kv=f32, kv=i8 (with that cache). Exit codes: 0 the same or
 only rounding, 4 an operation differs by more.)";
 
-constexpr int kLensTokens = 5;
-
 struct TraceCommandOptions {
   ModelOptions model;
   ContextOptions context;
@@ -50,135 +41,55 @@ struct TraceCommandOptions {
   bool values = false, json = false;
 };
 
-bool IsDump(const std::string& spec) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(std::filesystem::path(spec) / "trace.json", error);
-}
-
-/// One run of a model over the tokens.
-struct Traced {
-  std::shared_ptr<const runtime::LoadedModel> model;  // null for a dump
-  trace::Trace trace;
-};
-
-class TraceRun {
- public:
-  explicit TraceRun(const TraceCommandOptions& options) : options_(options) {}
-  Result<int> Run();
-
- private:
-  using Tokens = std::vector<runtime::TokenId>;
-
-  Result<Traced> Take(const std::string& spec);
-  Result<Traced> TakeModel(const ModelOptions& model, std::string isa, model::KvType kv_type);
-  Result<Tokens> TokensFor(const tokenizer::Tokenizer& tokenizer);
-  Result<void> WriteResults(const Traced& traced, const trace::Comparison* comparison);
-
-  const TraceCommandOptions& options_;
-  Tokens tokens_;  // of a dump that is compared; else of the prompt
-  std::optional<Prompt> prompt_;
-  ProgressLine progress_;
-};
-
-Result<TraceRun::Tokens> TraceRun::TokensFor(const tokenizer::Tokenizer& tokenizer) {
-  if (!tokens_.empty()) return tokens_;
-  if (!prompt_) prompt_ = BITTERN_TRY(ReadPrompt(options_.prompt));
-  tokens_ = BITTERN_TRY(EncodePrompt(*prompt_, tokenizer));
-  return tokens_;
-}
-
-Result<Traced> TraceRun::TakeModel(const ModelOptions& model_options, std::string isa,
-                                   model::KvType kv_type) {
-  ModelOptions options = model_options;
-  const std::string forced = kernels::ForcedIsa();
-  if (!isa.empty()) kernels::ForceIsa(isa);
-  auto model = LoadModel(options, options_.num_threads);
-  kernels::ForceIsa(forced);
-  if (!model) return tl::unexpected(model.error());
-  const Tokens tokens = BITTERN_TRY(TokensFor((*model)->tokenizer));
-  progress_.ShowIfSlow("tracing");
-  auto trace = BITTERN_TRY(trace::RunTrace(
-      *model, tokens,
-      {.kv_type = kv_type,
-       .num_threads = options_.num_threads,
-       .values = options_.values || !options_.html.empty() || !options_.compare.empty(),
-       .program = "bittern " BITTERN_VERSION,
-       .fault = {}}));
-  return Traced{*std::move(model), std::move(trace)};
-}
-
-Result<Traced> TraceRun::Take(const std::string& spec) {
-  model::KvType kv_type = options_.context.type_k == "f32"   ? model::KvType::kF32
-                          : options_.context.type_k == "f16" ? model::KvType::kF16
-                                                             : model::KvType::kI8;
-  if (IsDump(spec)) {
-    auto trace = BITTERN_TRY(trace::ReadDump(spec));
-    return Traced{nullptr, std::move(trace)};
-  }
-  if (spec.starts_with("isa=")) return TakeModel(options_.model, spec.substr(4), kv_type);
-  if (spec.starts_with("kv=")) {
-    const std::string name = spec.substr(3);
-    if (name != "f16" && name != "f32" && name != "i8") {
-      return Fail(ErrorCode::kInvalidArgument,
-                  "kv=f16, kv=f32 or kv=i8 expected, " + spec + " found");
-    }
-    kv_type = name == "f32"   ? model::KvType::kF32
-              : name == "f16" ? model::KvType::kF16
-                              : model::KvType::kI8;
-    return TakeModel(options_.model, "", kv_type);
-  }
-  ModelOptions model = options_.model;
-  if (!spec.empty()) model.path = spec;
-  return TakeModel(model, "", kv_type);
-}
-
-Result<void> TraceRun::WriteResults(const Traced& traced, const trace::Comparison* comparison) {
-  if (!options_.dump.empty()) {
+Result<void> WriteResults(const TraceCommandOptions& options, const trace::TracedSubject& traced,
+                          const trace::Comparison* comparison, ProgressLine* progress) {
+  if (!options.dump.empty()) {
     trace::Trace trace = traced.trace;
-    if (!options_.values) {
+    if (!options.values) {
       for (trace::Step& step : trace.steps) step.values.clear();
     }
-    BITTERN_TRY(trace::WriteDump(trace, options_.dump));
+    BITTERN_TRY(trace::WriteDump(trace, options.dump));
   }
-  if (options_.html.empty()) return {};
-  trace::PageInput page{
-      .trace = &traced.trace,
-      .comparison = comparison,
-      .token_text = [](runtime::TokenId id) { return fmt::to_string(id); },
-      .title = fmt::format("{}, {} tokens, keys and values as {}", traced.trace.program,
-                           traced.trace.tokens.size(), traced.trace.kv)};
-  if (traced.model != nullptr) {
-    const tokenizer::Tokenizer& tokenizer = traced.model->tokenizer;
-    page.title += ", " + traced.model->model.checkpoint().path();
-    page.token_text = [&tokenizer](runtime::TokenId id) {
-      return std::string(tokenizer.TokenBytes(id, /*render_special=*/true));
-    };
-    progress_.ShowIfSlow("reading the head after each layer");
-    page.lens = BITTERN_TRY(trace::LogitLens(*traced.model, traced.trace, kLensTokens));
-  }
-  auto file = BITTERN_TRY(OutputFile::Create(options_.html));
-  BITTERN_TRY(file.Write(trace::HtmlPage(page)));
+  if (options.html.empty()) return {};
+  if (traced.model != nullptr) progress->ShowIfSlow("reading the head after each layer");
+  const std::string page = BITTERN_TRY(trace::SubjectPage(traced, comparison));
+  auto file = BITTERN_TRY(OutputFile::Create(options.html));
+  BITTERN_TRY(file.Write(page));
   return file.Close();
 }
 
-Result<int> TraceRun::Run() {
-  BITTERN_TRY(CheckContextOptions(options_.context));
+Result<int> RunTraceCommand(const TraceCommandOptions& options) {
+  BITTERN_TRY(CheckContextOptions(options.context));
+  ProgressLine progress;
+  const trace::SubjectOptions subjects{
+      .trace = {.kv_type = KvTypeOf(options.context),
+                .num_threads = options.num_threads,
+                .values = options.values || !options.html.empty() || !options.compare.empty(),
+                .program = "bittern " BITTERN_VERSION},
+      .load =
+          [&](const std::string& path) {
+            ModelOptions model = options.model;
+            if (!path.empty()) model.path = path;
+            return LoadModel(model, options.num_threads);
+          },
+      .tokens = [&](const tokenizer::Tokenizer& tokenizer) -> Result<std::vector<trace::TokenId>> {
+        const Prompt prompt = BITTERN_TRY(ReadPrompt(options.prompt));
+        return EncodePrompt(prompt, tokenizer);
+      },
+      .on_progress = [&](std::string_view what) { progress.ShowIfSlow(what); }};
+  const std::vector<std::string> specs =
+      options.compare.empty() ? std::vector<std::string>(1) : options.compare;
+  const auto traced = BITTERN_TRY(trace::TraceSubjects(specs, subjects));
   std::optional<trace::Comparison> comparison;
-  for (const std::string& spec : options_.compare) {  // the tokens of a dump come first
-    if (IsDump(spec) && tokens_.empty()) tokens_ = BITTERN_TRY(trace::ReadDump(spec)).tokens;
-  }
-  std::vector<Traced> traced;
-  for (const std::string& spec : options_.compare) traced.push_back(BITTERN_TRY(Take(spec)));
-  if (traced.empty()) traced.push_back(BITTERN_TRY(Take("")));
   if (traced.size() == 2) {
     comparison = BITTERN_TRY(trace::Compare(traced[0].trace, traced[1].trace));
   }
-  BITTERN_TRY(WriteResults(traced.back(), comparison ? &*comparison : nullptr));
-  progress_.Clear();
+  BITTERN_TRY(WriteResults(options, traced.back(), comparison ? &*comparison : nullptr, &progress));
+  progress.Clear();
   StandardOutput output;
   if (comparison) {
-    output.Write(options_.json ? trace::ComparisonJson(*comparison) : comparison->summary + "\n");
-  } else if (options_.dump.empty() && options_.html.empty()) {
+    output.Write(options.json ? trace::ComparisonJson(*comparison) : comparison->summary + "\n");
+  } else if (options.dump.empty() && options.html.empty()) {
     output.Write(trace::TraceText(traced[0].trace));
   }
   BITTERN_TRY(output.Status());
@@ -190,7 +101,7 @@ int TraceCommand(const TraceCommandOptions& options) {
   if (options.json && options.compare.empty()) {
     return Report({ErrorCode::kInvalidArgument, "--json: prints what --compare finds; give both"});
   }
-  const auto done = TraceRun(options).Run();
+  const auto done = RunTraceCommand(options);
   return done ? *done : Report(done.error());
 }
 

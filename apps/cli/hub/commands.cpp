@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 
 #include "base/json/json.hpp"
@@ -62,23 +61,11 @@ int PrintResult(const Result<std::string>& text) {
   return status ? 0 : Report(status.error(), kExitRuntime);
 }
 
-void TellResult(const hub::Pulled& pulled) {
-  std::uint64_t bytes = 0;
-  for (const hub::PulledFile& file : pulled.files) bytes += file.received;
-  const auto fetched = [](const hub::PulledFile& file) { return file.fetched; };
-  if (std::ranges::none_of(pulled.files, fetched)) {
-    PrintError("nothing to download: it is in the cache\n");
-  } else {
-    PrintError("downloaded {} in {:.1f} s ({:.1f} MB/s); hashes are right\n", hub::SizeText(bytes),
-               pulled.seconds, double(bytes) / 1e6 / std::max(pulled.seconds, 1e-3));
-  }
-}
-
 Result<std::string> RunPull(const PullOptions& options) {
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options.name));
   const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
   const hub::Pulled pulled = BITTERN_TRY(PullShown(reference, settings));
-  TellResult(pulled);
+  PrintError("{}\n", hub::PulledText(pulled));
   if (!options.json) return pulled.path.string() + "\n";
   Json json = hub::PulledJson(pulled);
   json["seconds"] = pulled.seconds;

@@ -21,51 +21,37 @@
 #include "cli/options/wording.hpp"
 #include "cli/terminal.hpp"
 #include "kernels/instruction_sets.hpp"
+#include "request/choice_names.hpp"
 
 namespace bittern::cli {
 namespace {
 
+/// A flag that takes one of the names of a table.
+template <class T, std::size_t N>
+void AddChoice(CLI::App& command, const char* flag, const request::ChoiceName<T> (&table)[N],
+               T* value, const char* help) {
+  command
+      .add_option_function<std::string>(
+          flag,
+          [&table, value](const std::string& name) { *value = request::ChoiceByName(table, name); },
+          help)
+      ->type_name("NAME")
+      ->transform(OneOf(request::NamesOf(table)))
+      ->default_str(std::string(table[0].name));
+}
+
 /// Ways of computing that differ in speed and memory only.
 void AddWayOptions(CLI::App& command, ModelOptions* options) {
-  command
-      .add_option_function<std::string>(
-          "--head",
-          [options](const std::string& name) {
-            options->head = name == "exact"      ? model::HeadMode::kExact
-                            : name == "screened" ? model::HeadMode::kScreened
-                                                 : model::HeadMode::kAuto;
-          },
-          "How the output head is computed. screened: a coarse copy rules out most rows, the rest "
-          "are computed exactly; exact: computes all rows. Same output, different speed and memory")
-      ->type_name("NAME")
-      ->transform(OneOf({"auto", "exact", "screened"}))
-      ->default_str("auto");
-  command
-      .add_option_function<std::string>(
-          "--zero-skip",
-          [options](const std::string& name) {
-            options->zero_skip = name == "on"    ? model::SkipMode::kOn
-                                 : name == "off" ? model::SkipMode::kOff
-                                                 : model::SkipMode::kAuto;
-          },
-          "on, off or auto: skip weights that would be multiplied by zero (models with squared "
-          "ReLU). Same output, different speed")
-      ->type_name("NAME")
-      ->transform(OneOf({"auto", "on", "off"}))
-      ->default_str("auto");
-  command
-      .add_option_function<std::string>(
-          "--batch-kernel",
-          [options](const std::string& name) {
-            options->batch_kernel = name == "tile16" ? model::BatchKernel::kTile16
-                                    : name == "vlut" ? model::BatchKernel::kVlut
-                                                     : model::BatchKernel::kAuto;
-          },
-          "How prompts and many sequences are multiplied: tile16 (multiply-adds), vlut (lookup "
-          "tables shared by tokens) or auto: the faster one here. Same output, different speed")
-      ->type_name("NAME")
-      ->transform(OneOf({"auto", "tile16", "vlut"}))
-      ->default_str("auto");
+  AddChoice(
+      command, "--head", request::kHeadModes, &options->head,
+      "How the output head is computed. screened: a coarse copy rules out most rows, the rest "
+      "are computed exactly; exact: computes all rows. Same output, different speed and memory");
+  AddChoice(command, "--zero-skip", request::kSkipModes, &options->zero_skip,
+            "on, off or auto: skip weights that would be multiplied by zero (models with squared "
+            "ReLU). Same output, different speed");
+  AddChoice(command, "--batch-kernel", request::kBatchKernels, &options->batch_kernel,
+            "How prompts and many sequences are multiplied: tile16 (multiply-adds), vlut (lookup "
+            "tables shared by tokens) or auto: the faster one here. Same output, different speed");
 }
 
 /// What some files do not say about their weights; both are metadata keys to the library.
@@ -241,16 +227,13 @@ void AddThreadsOption(CLI::App& command, int* num_threads) {
 namespace {
 
 /// q8_0 is the name in llama.cpp's users' fingers; here a scale serves a whole head, not 32 values.
-model::KvType KvTypeOf(std::string_view name) {
-  if (name == "f32") return model::KvType::kF32;
-  return name == "f16" ? model::KvType::kF16 : model::KvType::kI8;
-}
-
-bool SameKvType(const ContextOptions& options) {
-  return KvTypeOf(options.type_k) == KvTypeOf(options.type_v);
+model::KvType KvTypeByFlag(std::string_view name) {
+  return request::ChoiceByName(request::kKvTypes, name == "q8_0" ? "i8" : name);
 }
 
 }  // namespace
+
+model::KvType KvTypeOf(const ContextOptions& options) { return KvTypeByFlag(options.type_k); }
 
 void AddContextOptions(CLI::App& command, ContextOptions* options) {
   command
@@ -291,7 +274,7 @@ void AddBatchOptions(CLI::App& command, ContextOptions* options) {
 }
 
 Result<void> CheckContextOptions(const ContextOptions& options) {
-  if (SameKvType(options)) return {};
+  if (KvTypeByFlag(options.type_k) == KvTypeByFlag(options.type_v)) return {};
   return Fail(ErrorCode::kInvalidArgument,
               fmt::format("-ctk {} and -ctv {}: keys and values must have the same type",
                           options.type_k, options.type_v));
@@ -306,7 +289,7 @@ Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options, 
                limit);
   }
   return runtime::SessionOptions{.context_length = std::min(options.context_length, limit),
-                                 .kv_type = KvTypeOf(options.type_k),
+                                 .kv_type = KvTypeOf(options),
                                  .batch_size = std::min(options.batch_size, options.ubatch_size),
                                  .num_threads = num_threads};
 }

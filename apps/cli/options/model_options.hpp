@@ -81,6 +81,9 @@ void AddContextOptions(CLI::App& command, ContextOptions* options);
 /// All of them but -c.
 void AddBatchOptions(CLI::App& command, ContextOptions* options);
 
+/// The type of keys that -ctk names.
+[[nodiscard]] model::KvType KvTypeOf(const ContextOptions& options);
+
 /// What can be told without a model. Error kInvalidArgument: -ctk and -ctv differ.
 [[nodiscard]] Result<void> CheckContextOptions(const ContextOptions& options);
 

@@ -9,6 +9,7 @@
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/wording.hpp"
+#include "request/choice_names.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 
 namespace bittern::cli {
@@ -32,14 +33,12 @@ void AddSamplingOptions(CLI::App& command, runtime::GenerateOptions* options) {
       .add_option_function<std::string>(
           "--spec",
           [options](const std::string& mode) {
-            options->speculation = mode == "off"      ? runtime::Speculation::kOff
-                                   : mode == "always" ? runtime::Speculation::kAlways
-                                                      : runtime::Speculation::kNgram;
+            options->speculation = request::ChoiceByName(request::kSpeculations, mode);
           },
           "Guess tokens from repetitions and check them together: ngram (where it pays), off or "
           "always. Same text, different speed")
       ->type_name("MODE")
-      ->transform(OneOf({"ngram", "off", "always"}))
+      ->transform(OneOf(request::NamesOf(request::kSpeculations)))
       ->default_str("ngram");
   command.add_flag("--ignore-eos", options->ignore_eos, "Go on after the token that ends a text");
   command.add_flag("--special", options->render_special, "Print special tokens too");

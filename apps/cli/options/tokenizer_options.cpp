@@ -32,14 +32,7 @@ Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
 }
 
 void ReportLoss(const tokenizer::EncodeLoss& loss) {
-  if (loss.num_bytes == 0) return;
-  const bool one = loss.num_bytes == 1;
-  const auto* fate = loss.became_unknown ? "became the unknown token"
-                     : one               ? "is left out"
-                                         : "are left out";
-  PrintError("note: {} {} of the text {} no token and {} (the first: {})\n", loss.num_bytes,
-             one ? "byte" : "bytes", one ? "has" : "have", fate,
-             tokenizer::QuotedPiece(loss.first));
+  if (loss.num_bytes != 0) PrintError("note: {}\n", tokenizer::LossText(loss));
 }
 
 int ExitCodeOf(const Error& error) noexcept {

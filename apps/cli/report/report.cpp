@@ -19,8 +19,7 @@
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "kernels/instruction_sets.hpp"
-#include "report/bug/parts.hpp"
-#include "selftest/summary.hpp"
+#include "report/bug/collect.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -52,26 +51,20 @@ Json Versions() {
           {"forced_instructions", kernels::ForcedIsa()}};
 }
 
-Json CollectParts(const ReportOptions& options, const std::string& path) {
+Json Collect(const ReportOptions& options, const std::string& path) {
   ProgressLine progress;
   const auto say = [&](std::string_view what) { progress.ShowIfSlow(what); };
-  Json parts = {{"report", "bittern report v1"}, {"versions", Versions()}};
-  say("looking at the machine");
-  parts["machine"] = report::MachinePart(WordOptions);
-  parts["model"] = path.empty() ? "built-in" : path;
-  say("looking at the file");
-  const auto open = [&] { return OpenModelFile(path); };
-  if (auto file = open()) {
-    parts["file"] = report::FilePart(*file, WordOptions);
-  } else {
-    parts["file"] = {{"error", file.error().message}};
-  }
-  parts["doctor"] = report::DoctorPart(open, path, options.num_threads, say);
-  parts["selftest"] = selftest::SelftestJson(
-      MakeSelftest(path, options.num_threads, selftest::SelftestOptions{}.seconds, say));
-  say("measuring");
-  parts["bench"] = report::BenchPart(open, options.num_threads);
-  return parts;
+  return report::CollectParts({.versions = Versions(),
+                               .path = path,
+                               .open = [&] { return OpenModelFile(path); },
+                               .num_threads = options.num_threads,
+                               .word = WordOptions,
+                               .selftest =
+                                   [&] {
+                                     return MakeSelftest(path, options.num_threads,
+                                                         selftest::SelftestOptions{}.seconds, say);
+                                   },
+                               .on_progress = say});
 }
 
 Result<void> WriteReport(const ReportOptions& options) {
@@ -84,15 +77,12 @@ Result<void> WriteReport(const ReportOptions& options) {
     return tl::unexpected(opened.error());  // it would be replaced
   }
   auto out = BITTERN_TRY(OutputFile::Create(options.out));  // before the work
-  Json parts = CollectParts(options, path);
+  Json parts = Collect(options, path);
   auto words =
       report::PrivateWords::OfThisMachine([](const char* name) { return std::getenv(name); });
   words.AddPath(path);
-  report::CleanTexts(&parts, words);
   const bool json = options.json || options.out.ends_with(".json");
-  // Texts that are not UTF-8 are mended on the way.
-  const std::string text = parts.Dump(2) + "\n";
-  BITTERN_TRY(out.Write(json ? text : report::PartsText(Json::Parse(text, {}).value_or(Json()))));
+  BITTERN_TRY(out.Write(report::CleanReport(std::move(parts), words, json)));
   return out.Close();
 }
 

@@ -6,12 +6,9 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <thread>
 
-#include "base/json/json.hpp"
 #include "cli/chat/template_option.hpp"
 #include "cli/commands.hpp"
 #include "cli/hub/local_model.hpp"
@@ -20,6 +17,7 @@
 #include "cli/terminal.hpp"
 #include "runtime/engine/cache_size.hpp"
 #include "serve/core/models_folder.hpp"
+#include "serve/core/service_setup.hpp"
 #include "serve/http/access_log.hpp"
 #include "serve/http/tls.hpp"
 #include "serve/server.hpp"
@@ -54,6 +52,8 @@ struct ServeOptions {
   bool no_models_autoload = false;
   std::string certificate, certificate_key;
 };
+
+constexpr std::uint64_t BytesOf(int mib) { return static_cast<std::uint64_t>(mib) << 20; }
 
 std::string UrlOf(const ServeOptions& options, const serve::Server& server) {
   return fmt::format("{}://{}:{}", options.certificate.empty() ? "http" : "https",
@@ -110,24 +110,10 @@ class SignalWatch {
   std::thread thread_;
 };
 
-Result<void> ReadKeys(const std::string& path, std::vector<std::string>* keys) {
-  if (path.empty()) return {};
-  std::ifstream file(path);
-  if (!file) return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: cannot be read", path));
-  for (std::string line; std::getline(file, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) keys->push_back(line);
-  }
-  if (!keys->empty()) return {};
-  return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("{}: a key a line expected, none found", path));
-}
-
 std::string ServedName(const ServeOptions& options) {
   if (!options.alias.empty()) return options.alias;
-  const auto path = std::filesystem::path(options.model.path.empty() ? BITTERN_DEFAULT_MODEL_NAME
-                                                                     : options.model.path);
-  return path.extension() == ".gguf" ? path.stem().string() : path.filename().string();
+  return serve::NameOfModelFile(options.model.path.empty() ? BITTERN_DEFAULT_MODEL_NAME
+                                                           : options.model.path);
 }
 
 Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options) {
@@ -146,18 +132,8 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
                        &service.defaults.sampler);
   for (std::string& stop : service.defaults.stops) stop = Unescape(stop);
   const auto session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
-  const int limit = model->model.config().context_length;
-  const int context = session.context_length == 0 ? limit : session.context_length;
-  const std::size_t bytes = static_cast<std::size_t>(options.cache_mib) << 20;
-  const int cache_tokens = BITTERN_TRY(runtime::CacheTokens(
-      model->model.config(), context, options.parallel, bytes, session.kv_type));
-  runtime::EngineOptions* engine = &service.engine;
-  engine->max_sequences = options.parallel;
-  engine->context_length = context;
-  engine->cache_tokens = cache_tokens;
-  engine->kv_type = session.kv_type;
-  engine->batch_size = session.batch_size;
-  engine->num_threads = options.num_threads;
+  service.engine = BITTERN_TRY(runtime::EngineFor(model->model.config(), session, options.parallel,
+                                                  BytesOf(options.cache_mib)));
   Decisions decisions;
   auto made = BITTERN_TRY(serve::Service::Create(std::move(model), std::move(service), &decisions));
   PrintDecisions(decisions, options.model.verbose);
@@ -170,8 +146,7 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
         ErrorCode::kInvalidArgument,
         "--models-dir serves several models, each under its own name: leave out -m, --alias");
   }
-  auto files = BITTERN_TRY(
-      serve::FindModels(options.models_dir, static_cast<std::uint64_t>(options.cache_mib) << 20));
+  auto files = BITTERN_TRY(serve::FindModels(options.models_dir, BytesOf(options.cache_mib)));
   const std::size_t count = files.size();
   const auto maker = [options](const serve::ModelFile& file) {
     ServeOptions one = options;
@@ -181,8 +156,7 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
     return LoadService(one);
   };
   const serve::ModelsOptions limits{.most_loaded = options.models_max,
-                                    .most_bytes = static_cast<std::uint64_t>(options.models_mib)
-                                                  << 20,
+                                    .most_bytes = BytesOf(options.models_mib),
                                     .most_waiting = static_cast<std::size_t>(options.queue),
                                     .autoload = !options.no_models_autoload};
   server->SetModels(std::make_unique<serve::Models>(std::move(files), maker, limits));
@@ -202,7 +176,10 @@ Result<void> FindServedModel(ServeOptions* options) {
 Result<int> RunServe(ServeOptions options) {
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   BITTERN_TRY(CheckContextOptions(options.context));
-  BITTERN_TRY(ReadKeys(options.key_file, &options.server.api_keys));
+  if (!options.key_file.empty()) {
+    const auto keys = BITTERN_TRY(serve::ReadKeyFile(options.key_file));
+    options.server.api_keys.insert(options.server.api_keys.end(), keys.begin(), keys.end());
+  }
   BITTERN_TRY(FindServedModel(&options));
   options.server.slots = !options.no_slots;
   options.server.page = !options.no_page;

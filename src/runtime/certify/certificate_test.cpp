@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "model/trace.hpp"
+#include "runtime/certify/expectation.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -165,6 +166,20 @@ TEST(OperationName, CountsAsTheNetworkComputes) {
   EXPECT_EQ(OperationName(14, 2), "layer 1, attn_norm");
   EXPECT_EQ(OperationName(27, 2), "final_norm");
   EXPECT_EQ(OperationName(28, 2), "head");
+}
+
+TEST(Expectation, IsToldInSentences) {
+  Certificate found = SomeLine();
+  const auto told = [&](const std::vector<Certificate>& expected) {
+    return ExpectationSentences(CompareWithExpected(expected, found), found, expected.size(), "x");
+  };
+  EXPECT_THAT(told({SomeLine()}), ElementsAre("the same"));
+  found.version = "0.2.0";
+  EXPECT_THAT(told({SomeLine()}), ElementsAre("the same (expected by version 0.1.0)"));
+  found.model = Digits('9');
+  EXPECT_THAT(told({SomeLine(), SomeLine()}),
+              ElementsAre("none of the 2 certificates in x belongs to this model"));
+  EXPECT_THAT(told({SomeLine()}), testing::Not(IsEmpty()));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/certify/expectation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace bittern::runtime {
@@ -26,6 +28,18 @@ Expectation CompareWithExpected(std::span<const Certificate> expected, const Cer
   result.is_other_model =
       !result.differences.empty() && expected.size() > 1 && closest.model != found.model;
   return result;
+}
+
+std::vector<std::string> ExpectationSentences(const Expectation& expectation,
+                                              const Certificate& found, std::size_t count,
+                                              std::string_view name) {
+  if (expectation.is_other_model) {
+    return {fmt::format("none of the {} certificates in {} belongs to this model", count, name)};
+  }
+  if (!expectation.differences.empty()) return expectation.differences;
+  const std::string& version = expectation.closest->version;
+  if (version == found.version) return {"the same"};
+  return {fmt::format("the same (expected by version {})", version)};
 }
 
 }  // namespace bittern::runtime

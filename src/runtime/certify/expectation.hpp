@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/certify/certificate.hpp"
@@ -21,5 +22,12 @@ struct Expectation {
 /// `expected` is not empty and outlives the result.
 [[nodiscard]] Expectation CompareWithExpected(std::span<const Certificate> expected,
                                               const Certificate& found);
+
+/// The outcome of the comparison, a sentence each: "the same", that none of the `count`
+/// certificates in `name` is of this model, or the differences.
+[[nodiscard]] std::vector<std::string> ExpectationSentences(const Expectation& expectation,
+                                                            const Certificate& found,
+                                                            std::size_t count,
+                                                            std::string_view name);
 
 }  // namespace bittern::runtime

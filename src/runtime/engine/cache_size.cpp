@@ -14,4 +14,17 @@ Result<int> CacheTokens(const model::ModelConfig& config, int context_length, in
   return std::max(context_length, static_cast<int>(std::min(most, 1e9)));
 }
 
+Result<EngineOptions> EngineFor(const model::ModelConfig& config, const SessionOptions& session,
+                                int parallel, std::size_t cache_bytes) {
+  const int context = session.context_length == 0 ? config.context_length : session.context_length;
+  const int cache_tokens =
+      BITTERN_TRY(CacheTokens(config, context, parallel, cache_bytes, session.kv_type));
+  return EngineOptions{.max_sequences = parallel,
+                       .context_length = context,
+                       .cache_tokens = cache_tokens,
+                       .kv_type = session.kv_type,
+                       .batch_size = session.batch_size,
+                       .num_threads = session.num_threads};
+}
+
 }  // namespace bittern::runtime

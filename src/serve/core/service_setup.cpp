@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/core/service_setup.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace bittern::serve {
+
+Result<std::vector<std::string>> ReadKeyFile(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: cannot be read", path));
+  std::vector<std::string> keys;
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) keys.push_back(line);
+  }
+  if (!keys.empty()) return keys;
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: a key a line expected, none found", path));
+}
+
+std::string NameOfModelFile(const std::string& path) {
+  const std::filesystem::path name(path);
+  return name.extension() == ".gguf" ? name.stem().string() : name.filename().string();
+}
+
+}  // namespace bittern::serve

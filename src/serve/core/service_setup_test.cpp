@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/core/service_setup.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+namespace bittern::serve {
+namespace {
+
+TEST(ServiceSetup, KeysAreLines) {
+  const std::string path = testing::TempDir() + "keys.txt";
+  std::ofstream(path, std::ios::binary) << "one\r\n\ntwo";
+  EXPECT_EQ(ReadKeyFile(path).value(), (std::vector<std::string>{"one", "two"}));
+  std::ofstream(path, std::ios::binary) << "\n";
+  EXPECT_FALSE(ReadKeyFile(path));
+  std::remove(path.c_str());
+  EXPECT_FALSE(ReadKeyFile(path));
+}
+
+TEST(ServiceSetup, ModelsAreCalledAsTheirFiles) {
+  EXPECT_EQ(NameOfModelFile("a/b.gguf"), "b");
+  EXPECT_EQ(NameOfModelFile("a/b-1.58"), "b-1.58");
+}
+
+}  // namespace
+}  // namespace bittern::serve
