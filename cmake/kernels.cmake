@@ -31,7 +31,9 @@ function(bittern_add_kernels target)
   endforeach()
   add_library(kernels_isa OBJECT ${sources})
   target_include_directories(kernels_isa PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  target_compile_options(kernels_isa PRIVATE -O3)
+  if(NOT BITTERN_SANITIZE)  # the same bits either way; instrumented, -O3 takes minutes a file
+    target_compile_options(kernels_isa PRIVATE -O3)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # False positives inside gcc 12's own AVX-512 headers (GCC bug 105593).
     target_compile_options(kernels_isa PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)
