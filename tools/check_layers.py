@@ -21,6 +21,7 @@ BELOW = {  # folder: what it may include besides itself
     "kernels": {"base", "quant"},
     "model": {"base", "quant", "formats", "kernels"},
     "runtime": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model"},
+    "console": {"base", "runtime"},
     "hub": {"base", "formats"},
     "request": {"base", "formats", "tokenizer", "grammar", "model", "runtime"},
     "eval": {"base", "quant", "formats", "tokenizer", "jinja", "kernels", "model", "runtime"},
@@ -36,17 +37,11 @@ BELOW = {  # folder: what it may include besides itself
     "serve": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
               "runtime", "request"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
-            "runtime", "hub", "request", "eval", "doctor", "selftest", "trace", "bench",
-            "report", "serve"},
+            "runtime", "console", "hub", "request", "eval", "doctor", "selftest", "trace",
+            "bench", "report", "serve"},
 }
 # Folders within a layer that include each other yet. The list may only shrink.
-MUTUAL = {
-    ("cli", "cli/chat"),
-    ("cli", "cli/hub"),
-    ("cli", "cli/options"),
-    ("cli/hub", "cli/options"),
-    ("serve", "serve/core"),
-}
+MUTUAL: set[tuple[str, str]] = set()
 ROOTS = ("src", "apps")  # the folders of BELOW lie in these
 MAX_LINES = 600
 MAX_ENTRIES = 40  # of a folder below ROOTS

@@ -9,10 +9,10 @@
 
 #include "base/json/json.hpp"
 #include "cli/chat/template_option.hpp"
-#include "cli/commands.hpp"
-#include "cli/default_model.hpp"
+#include "cli/options/default_model.hpp"
 #include "cli/options/tokenizer_options.hpp"
-#include "cli/output.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/output.hpp"
 #include "formats/checkpoint.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 

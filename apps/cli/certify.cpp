@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "base/files/atomic_file.hpp"
-#include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
-#include "cli/output.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/output.hpp"
+#include "cli/shared/terminal.hpp"
 #include "runtime/certify/certify_files.hpp"
 #include "runtime/certify/expectation.hpp"
 

@@ -12,10 +12,10 @@
 
 #include "base/json/json.hpp"
 #include "base/utf8.hpp"
-#include "cli/commands.hpp"
 #include "cli/options/tokenizer_options.hpp"
-#include "cli/output.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/output.hpp"
+#include "cli/shared/terminal.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -2,7 +2,7 @@
 // `bittern detokenize`, which AddTokenize registers together with its twin.
 #pragma once
 
-#include "cli/options/cli11.hpp"
+#include "cli/shared/cli11.hpp"
 
 namespace bittern::cli {
 

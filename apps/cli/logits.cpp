@@ -7,11 +7,11 @@
 #include <memory>
 #include <span>
 
-#include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
-#include "cli/output.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/output.hpp"
+#include "cli/shared/terminal.hpp"
 #include "report/savings.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
 #include "runtime/tracers/hidden_states.hpp"

@@ -15,14 +15,14 @@
 
 #include "base/files/mapped_guard.hpp"
 #include "base/standard_streams.hpp"
-#include "cli/commands.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/options/arguments.hpp"
 #include "cli/options/environment.hpp"
 #include "cli/options/help.hpp"
 #include "cli/options/outputs.hpp"
-#include "cli/output.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/interrupt.hpp"
+#include "cli/shared/output.hpp"
+#include "cli/shared/terminal.hpp"
 #include "kernels/instruction_sets.hpp"
 
 namespace bittern::cli {

@@ -8,14 +8,14 @@
 #include <optional>
 
 #include "base/json/json.hpp"
-#include "cli/commands.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
-#include "cli/options/wording.hpp"
-#include "cli/output.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/interrupt.hpp"
+#include "cli/shared/output.hpp"
+#include "cli/shared/terminal.hpp"
+#include "cli/shared/wording.hpp"
 #include "report/run_report.hpp"
 #include "report/timings.hpp"
 

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "base/json/json.hpp"
-#include "cli/commands.hpp"
 #include "cli/detokenize.hpp"
 #include "cli/options/tokenizer_options.hpp"
-#include "cli/output.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/output.hpp"
 
 namespace bittern::cli {
 namespace {

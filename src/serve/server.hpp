@@ -12,22 +12,11 @@
 
 #include "base/result.hpp"
 #include "serve/core/models.hpp"
+#include "serve/core/server_options.hpp"
 #include "serve/core/service.hpp"
 #include "serve/http/http_server.hpp"
 
 namespace bittern::serve {
-
-struct ServerOptions {
-  HttpServerOptions http = {};
-  std::vector<std::string> api_keys = {};  ///< none: everything is open
-  /// Pages of other origins that may call; "*": all of them. The server's own page always may.
-  std::vector<std::string> cors_origins = {};
-  /// Further names by which clients may call a server on a loopback address.
-  std::vector<std::string> host_names = {};
-  bool metrics = false, slots = true;
-  bool page = true;         ///< the web page at /
-  std::string folder = {};  ///< its files are served in place of the page
-};
 
 class Server {
  public:

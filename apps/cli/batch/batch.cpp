@@ -5,14 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "cli/commands.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
-#include "cli/options/wording.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/interrupt.hpp"
+#include "cli/shared/terminal.hpp"
+#include "cli/shared/wording.hpp"
 #include "request/batch/batch_run.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/engine/cache_size.hpp"

@@ -18,12 +18,12 @@
 #include "bench/plan.hpp"
 #include "bench/report.hpp"
 #include "bench/subject.hpp"
-#include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
-#include "cli/options/wording.hpp"
-#include "cli/output.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/output.hpp"
+#include "cli/shared/terminal.hpp"
+#include "cli/shared/wording.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -11,11 +11,11 @@
 #include "cli/chat/chat_options.hpp"
 #include "cli/chat/dialogue.hpp"
 #include "cli/chat/template_option.hpp"
-#include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
+#include "cli/shared/commands.hpp"
 #include "runtime/chat/chosen_template.hpp"
 
 namespace bittern::cli {

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "cli/options/cli11.hpp"
 #include "cli/options/model_options.hpp"
+#include "cli/shared/cli11.hpp"
 #include "runtime/generate_options.hpp"
 
 namespace bittern::cli {

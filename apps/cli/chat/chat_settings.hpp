@@ -8,7 +8,7 @@
 
 #include "base/json/json.hpp"
 #include "base/result.hpp"
-#include "cli/options/cli11.hpp"
+#include "cli/shared/cli11.hpp"
 #include "runtime/generate_options.hpp"
 #include "runtime/loaded_model.hpp"
 

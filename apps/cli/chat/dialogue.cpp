@@ -11,11 +11,11 @@
 
 #include "base/text/display.hpp"
 #include "cli/chat/chat_settings.hpp"
-#include "cli/chat/reply_screen.hpp"
-#include "cli/commands.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/options/sampling_options.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/interrupt.hpp"
+#include "cli/shared/terminal.hpp"
+#include "console/reply_screen.hpp"
 #include "report/run_report.hpp"
 
 namespace bittern::cli {
@@ -37,7 +37,8 @@ class ReplyWriter {
  public:
   /// `screen`: none where the reply goes out as it is; `folds`: it folds thoughts; `silent`: where
   /// the reply comes as JSON.
-  ReplyWriter(StandardOutput* out, std::optional<ReplyScreen> screen, bool folds, bool silent)
+  ReplyWriter(StandardOutput* out, std::optional<console::ReplyScreen> screen, bool folds,
+              bool silent)
       : out_(out), screen_(std::move(screen)), folds_(folds), silent_(silent) {}
 
   bool Write(std::string_view text) {
@@ -78,7 +79,7 @@ class ReplyWriter {
   }
 
   StandardOutput* out_;
-  std::optional<ReplyScreen> screen_;
+  std::optional<console::ReplyScreen> screen_;
   ProgressLine progress_;
   bool folds_, silent_, thinking_ = false;
 };
@@ -208,7 +209,7 @@ void Dialogue::Remark(const runtime::GenerateResult& reply) {
 int Dialogue::Answer(const std::string& line, bool replaces) {
   const std::atomic<bool>& interrupt = CatchInterrupt();
   const bool on_screen = terminal_.has_value() && IsTerminal(stdout) && !options_.json;
-  std::optional<ReplyScreen> screen;
+  std::optional<console::ReplyScreen> screen;
   if (on_screen) {
     screen.emplace(!options_.no_markdown && UsesColour(stdout), !options_.show_thoughts,
                    talk_.chat().BeginsThinking(line));

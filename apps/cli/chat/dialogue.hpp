@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "cli/chat/chat_options.hpp"
-#include "cli/chat/line_terminal.hpp"
-#include "cli/output.hpp"
+#include "cli/shared/line_terminal.hpp"
+#include "cli/shared/output.hpp"
 #include "report/chat_stats.hpp"
 #include "request/chat/conversation.hpp"
 

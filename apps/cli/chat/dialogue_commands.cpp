@@ -12,7 +12,7 @@
 #include "cli/chat/dialogue.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/terminal.hpp"
 #include "grammar/constraint.hpp"
 #include "report/chat_stats.hpp"
 #include "request/settings.hpp"

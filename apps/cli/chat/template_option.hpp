@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "cli/options/cli11.hpp"
+#include "cli/shared/cli11.hpp"
 
 namespace bittern::cli {
 

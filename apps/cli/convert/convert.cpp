@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "base/threads/thread_pool.hpp"
-#include "cli/commands.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
-#include "cli/options/wording.hpp"
-#include "cli/output.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/interrupt.hpp"
+#include "cli/shared/output.hpp"
+#include "cli/shared/terminal.hpp"
+#include "cli/shared/wording.hpp"
 #include "formats/checkpoint.hpp"
 #include "report/convert_report.hpp"
 #include "runtime/convert_hints.hpp"

@@ -8,14 +8,14 @@
 #include <memory>
 
 #include "base/json/json.hpp"
-#include "cli/commands.hpp"
-#include "cli/default_model.hpp"
 #include "cli/doctor/selftest_command.hpp"
-#include "cli/hub/local_model.hpp"
-#include "cli/hub/options.hpp"
+#include "cli/options/default_model.hpp"
+#include "cli/options/hub_options.hpp"
+#include "cli/options/local_model.hpp"
 #include "cli/options/model_options.hpp"
-#include "cli/output.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/output.hpp"
+#include "cli/shared/terminal.hpp"
 #include "selftest/summary.hpp"
 
 namespace bittern::cli {

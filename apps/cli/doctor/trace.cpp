@@ -8,11 +8,11 @@
 #include <memory>
 #include <optional>
 
-#include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
-#include "cli/output.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/output.hpp"
+#include "cli/shared/terminal.hpp"
 #include "trace/compare.hpp"
 #include "trace/dump.hpp"
 #include "trace/subjects.hpp"

@@ -4,13 +4,13 @@
 #include <memory>
 
 #include "base/json/json.hpp"
-#include "cli/commands.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
-#include "cli/options/wording.hpp"
-#include "cli/output.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/interrupt.hpp"
+#include "cli/shared/output.hpp"
+#include "cli/shared/terminal.hpp"
+#include "cli/shared/wording.hpp"
 #include "eval/job/job.hpp"
 #include "eval/job/summary_text.hpp"
 

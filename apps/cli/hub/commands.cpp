@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern pull` and `bittern models`. Where a model lies goes to standard output, all else to
 // standard error.
-#include "cli/commands.hpp"
+#include "cli/shared/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -10,11 +10,11 @@
 
 #include "base/json/json.hpp"
 #include "base/text/display.hpp"
-#include "cli/hub/local_model.hpp"
-#include "cli/hub/options.hpp"
+#include "cli/options/hub_options.hpp"
+#include "cli/options/local_model.hpp"
 #include "cli/options/model_options.hpp"
-#include "cli/output.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/output.hpp"
+#include "cli/shared/terminal.hpp"
 #include "hub/cache.hpp"
 #include "hub/lists/cached_models.hpp"
 #include "hub/lists/model_lists.hpp"

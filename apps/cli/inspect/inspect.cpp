@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "base/json/json.hpp"
-#include "cli/commands.hpp"
-#include "cli/default_model.hpp"
-#include "cli/hub/options.hpp"
+#include "cli/options/default_model.hpp"
+#include "cli/options/hub_options.hpp"
 #include "cli/options/model_options.hpp"
-#include "cli/options/wording.hpp"
-#include "cli/output.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/output.hpp"
+#include "cli/shared/terminal.hpp"
+#include "cli/shared/wording.hpp"
 #include "report/cpu_report.hpp"
 #include "report/inspect/text.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "cli/options/cli11.hpp"
+#include "cli/shared/cli11.hpp"
 
 namespace bittern::cli {
 

@@ -3,7 +3,7 @@
 // (docs/structured-output.md).
 #pragma once
 
-#include "cli/options/cli11.hpp"
+#include "cli/shared/cli11.hpp"
 #include "runtime/generate_options.hpp"
 
 namespace bittern::cli {

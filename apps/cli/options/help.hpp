@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/options/cli11.hpp"
+#include "cli/shared/cli11.hpp"
 
 namespace bittern::cli {
 

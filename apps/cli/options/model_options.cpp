@@ -15,11 +15,11 @@
 #include <limits>
 
 #include "base/threads/thread_pool.hpp"
-#include "cli/default_model.hpp"
-#include "cli/hub/options.hpp"
+#include "cli/options/default_model.hpp"
 #include "cli/options/environment.hpp"
-#include "cli/options/wording.hpp"
-#include "cli/terminal.hpp"
+#include "cli/options/hub_options.hpp"
+#include "cli/shared/terminal.hpp"
+#include "cli/shared/wording.hpp"
 #include "kernels/instruction_sets.hpp"
 #include "request/choice_names.hpp"
 

@@ -12,7 +12,7 @@
 #include "base/files/text_file.hpp"
 #include "base/result.hpp"
 #include "base/text/typed_text.hpp"
-#include "cli/options/cli11.hpp"
+#include "cli/shared/cli11.hpp"
 #include "runtime/session.hpp"
 
 namespace bittern::cli {

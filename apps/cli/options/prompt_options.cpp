@@ -7,7 +7,7 @@
 
 #include "cli/options/model_options.hpp"
 #include "cli/options/tokenizer_options.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/terminal.hpp"
 
 namespace bittern::cli {
 namespace {

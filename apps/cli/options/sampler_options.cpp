@@ -10,7 +10,7 @@
 #include <string>
 
 #include "cli/options/model_options.hpp"
-#include "cli/options/sampler_spelling.hpp"
+#include "cli/shared/sampler_spelling.hpp"
 #include "request/option_text.hpp"
 #include "request/sampler_option_text.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/options/cli11.hpp"
+#include "cli/shared/cli11.hpp"
 #include "request/sampler_option_table.hpp"
 #include "runtime/generate_options.hpp"
 

@@ -8,7 +8,7 @@
 #include "cli/options/constraint_options.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
-#include "cli/options/wording.hpp"
+#include "cli/shared/wording.hpp"
 #include "request/choice_names.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 

@@ -2,7 +2,7 @@
 // How the next token is picked and when the text ends, under llama.cpp's names.
 #pragma once
 
-#include "cli/options/cli11.hpp"
+#include "cli/shared/cli11.hpp"
 #include "formats/metadata.hpp"
 #include "runtime/session.hpp"
 

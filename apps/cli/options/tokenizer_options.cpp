@@ -6,9 +6,9 @@
 
 #include <cstdio>
 
-#include "cli/commands.hpp"
-#include "cli/default_model.hpp"
-#include "cli/terminal.hpp"
+#include "cli/options/default_model.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/terminal.hpp"
 #include "formats/checkpoint.hpp"
 
 namespace bittern::cli {

@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "cli/chat/template_option.hpp"
-#include "cli/commands.hpp"
-#include "cli/hub/local_model.hpp"
+#include "cli/options/local_model.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampling_options.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/terminal.hpp"
 #include "runtime/engine/cache_size.hpp"
 #include "serve/core/models_folder.hpp"
 #include "serve/core/service_setup.hpp"

@@ -7,9 +7,9 @@
 
 #include "base/files/mapped_file.hpp"
 #include "base/threads/thread_pool.hpp"
-#include "cli/commands.hpp"
 #include "cli/options/model_options.hpp"
-#include "cli/output.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/output.hpp"
 #include "model/load/fingerprint.hpp"
 #include "serve/receipt/receipt.hpp"
 

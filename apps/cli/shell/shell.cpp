@@ -8,10 +8,10 @@
 #include <memory>
 #include <string>
 
-#include "cli/commands.hpp"
 #include "cli/options/help.hpp"
 #include "cli/options/outputs.hpp"
-#include "cli/output.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/output.hpp"
 #include "cli/shell/completion.hpp"
 #include "cli/shell/manual_page.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "serve/core/server_options.hpp"
 #include "serve/http/http_text.hpp"
-#include "serve/server.hpp"
 
 namespace bittern::serve {
 namespace {

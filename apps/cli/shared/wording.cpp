@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/options/wording.hpp"
+#include "cli/shared/wording.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <iterator>
 
-#include "cli/options/sampler_spelling.hpp"
+#include "cli/shared/sampler_spelling.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/chat/reply_screen.hpp"
+#include "console/reply_screen.hpp"
 
 #include <gtest/gtest.h>
 
-namespace bittern::cli {
+namespace bittern::console {
 namespace {
 
 struct Folded {
@@ -63,4 +63,4 @@ TEST(ReplyScreen, ShowsThoughtsWhereAskedTo) {
 }
 
 }  // namespace
-}  // namespace bittern::cli
+}  // namespace bittern::console

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The built-in model is a GGUF file put into read-only data by default_model.S.
-#include "cli/default_model.hpp"
+#include "cli/options/default_model.hpp"
 
 #include <cstdlib>
 #include <span>
 #include <utility>
 
-#include "cli/hub/local_model.hpp"
+#include "cli/options/local_model.hpp"
 #include "cli/options/outputs.hpp"
 
 extern "C" {

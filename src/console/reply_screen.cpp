@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/chat/reply_screen.hpp"
+#include "console/reply_screen.hpp"
 
 #include "base/utf8.hpp"
 
-namespace bittern::cli {
+namespace bittern::console {
 std::string WithoutControls(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -29,4 +29,4 @@ std::string ReplyScreen::Finish(std::size_t columns) {
   return wrap_.Add(shown, columns) + wrap_.Finish(columns);
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern::console

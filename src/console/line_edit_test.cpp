@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/chat/line_edit.hpp"
+#include "console/line_edit.hpp"
 
 #include <gtest/gtest.h>
 
-namespace bittern::cli {
+namespace bittern::console {
 namespace {
 
 using Event = LineEdit::Event;
@@ -108,4 +108,4 @@ TEST(WordWrap, LongWordsAndWideOnes) {
 }
 
 }  // namespace
-}  // namespace bittern::cli
+}  // namespace bittern::console

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The line is drawn anew after each key: up to its first row, everything below erased, all rows
 // written. Of a text taller than the screen the rows around the cursor are shown.
-#include "cli/chat/line_terminal.hpp"
+#include "cli/shared/line_terminal.hpp"
 
 #include <fmt/format.h>
 #include <termios.h>
@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "base/terminal_size.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/terminal.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -78,14 +78,14 @@ void LineTerminal::Show(const std::string& prompt) {
     // narrower terminal.
     std::size_t up = 0;
     for (std::size_t row = top_; row < shown_.cursor_row; ++row) {
-      const Screen width = LayOut("", shown_.rows[row], 0, columns);
+      const console::Screen width = console::LayOut("", shown_.rows[row], 0, columns);
       up += columns < columns_ ? width.rows.size() : 1;
     }
     if (columns < columns_) up += shown_.cursor_column / columns;
     if (up > 0) out += fmt::format("\x1b[{}A", up);
     out += "\r\x1b[J";
   }
-  shown_ = LayOut(prompt, edit_.text(), edit_.cursor(), columns);
+  shown_ = console::LayOut(prompt, edit_.text(), edit_.cursor(), columns);
   columns_ = columns;
   const std::size_t rows = shown_.rows.size();
   if (shown_.cursor_row < top_) top_ = shown_.cursor_row;
@@ -122,21 +122,21 @@ Result<LineTerminal::Outcome> LineTerminal::Read(const std::string& prompt, std:
   Show(prompt);
   std::string bytes;
   for (;;) {
-    const LineEdit::Event event = edit_.Feed(bytes);
+    const console::LineEdit::Event event = edit_.Feed(bytes);
     bytes.clear();
-    if (event == LineEdit::Event::kClearScreen) {
+    if (event == console::LineEdit::Event::kClearScreen) {
       PrintError("\x1b[H\x1b[2J");
       columns_ = top_ = 0;
     }
     Show(prompt);
-    if (event == LineEdit::Event::kClearScreen) continue;
-    if (event != LineEdit::Event::kNone) {
+    if (event == console::LineEdit::Event::kClearScreen) continue;
+    if (event != console::LineEdit::Event::kNone) {
       Leave();
-      *line = event == LineEdit::Event::kSubmit ? edit_.Take() : edit_.text();
+      *line = event == console::LineEdit::Event::kSubmit ? edit_.Take() : edit_.text();
       edit_.Clear();
-      return event == LineEdit::Event::kSubmit ? Outcome::kLine
-             : event == LineEdit::Event::kEnd  ? Outcome::kEnd
-                                               : Outcome::kInterrupt;
+      return event == console::LineEdit::Event::kSubmit ? Outcome::kLine
+             : event == console::LineEdit::Event::kEnd  ? Outcome::kEnd
+                                                        : Outcome::kInterrupt;
     }
     char buffer[4096];
     const ssize_t size = read(STDIN_FILENO, buffer, sizeof buffer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/chat/line_edit.hpp"
+#include "console/line_edit.hpp"
 
 #include <utf8proc.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/utf8.hpp"
 
-namespace bittern::cli {
+namespace bittern::console {
 namespace {
 
 constexpr std::string_view kPasteBegin = "\x1b[200~", kPasteEnd = "\x1b[201~";
@@ -316,4 +316,4 @@ std::string WordWrap::Finish(std::size_t columns) {
   return out;
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern::console

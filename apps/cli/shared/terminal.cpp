@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors and progress on stderr.
-#include "cli/terminal.hpp"
+#include "cli/shared/terminal.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
-#include "cli/commands.hpp"
-#include "cli/options/wording.hpp"
+#include "cli/shared/commands.hpp"
+#include "cli/shared/wording.hpp"
 
 namespace bittern::cli {
 

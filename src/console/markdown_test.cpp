@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/chat/markdown.hpp"
+#include "console/markdown.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace bittern::cli {
+namespace bittern::console {
 namespace {
 
 /// Styles as one letter each: B bold, C code, D dim, / the end of them.
@@ -73,4 +73,4 @@ TEST(Markdown, PiecesAndNothingLost) {
 }
 
 }  // namespace
-}  // namespace bittern::cli
+}  // namespace bittern::console

@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
-#include "cli/chat/line_edit.hpp"
-#include "cli/chat/markdown.hpp"
+#include "console/line_edit.hpp"
+#include "console/markdown.hpp"
 #include "runtime/chat/thought_fold.hpp"
 
-namespace bittern::cli {
+namespace bittern::console {
 
 class ReplyScreen {
  public:
@@ -35,4 +35,4 @@ class ReplyScreen {
 /// cursor, change colours or set the title of a window.
 [[nodiscard]] std::string WithoutControls(std::string_view text);
 
-}  // namespace bittern::cli
+}  // namespace bittern::console

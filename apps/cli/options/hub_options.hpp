@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "cli/options/cli11.hpp"
+#include "cli/shared/cli11.hpp"
 
 namespace bittern::cli {
 

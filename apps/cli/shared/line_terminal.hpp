@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "cli/chat/line_edit.hpp"
+#include "console/line_edit.hpp"
 
 namespace bittern::cli {
 
@@ -33,8 +33,8 @@ class LineTerminal {
   void Show(const std::string& prompt);
   void Leave();
 
-  LineEdit edit_;
-  Screen shown_ = {};
+  console::LineEdit edit_;
+  console::Screen shown_ = {};
   std::size_t columns_ = 0;  ///< of the terminal when shown_ was shown
   std::size_t top_ = 0;      ///< first row of shown_ that is visible
 };

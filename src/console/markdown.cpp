@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Styles end with their line, but for fenced blocks, so a mark that is never closed does little.
-#include "cli/chat/markdown.hpp"
+#include "console/markdown.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace bittern::cli {
+namespace bittern::console {
 namespace {
 
 constexpr std::string_view kBold = "\x1b[1m", kCode = "\x1b[36m", kDim = "\x1b[2m",
@@ -125,4 +125,4 @@ std::string MarkdownStyle::Finish() {
   return out;
 }
 
-}  // namespace bittern::cli
+}  // namespace bittern::console

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/hub/local_model.hpp"
+#include "cli/options/local_model.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "base/text/display.hpp"
-#include "cli/interrupt.hpp"
-#include "cli/terminal.hpp"
+#include "cli/shared/interrupt.hpp"
+#include "cli/shared/terminal.hpp"
 #include "hub/choice.hpp"
 #include "hub/transfer_progress.hpp"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/hub/options.hpp"
+#include "cli/options/hub_options.hpp"
 
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "cli/hub/local_model.hpp"
+#include "cli/options/local_model.hpp"
 #include "cli/options/model_options.hpp"
 #include "hub/reference.hpp"
 

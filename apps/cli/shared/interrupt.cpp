@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A handler may only touch lock-free atomics and call what is safe in signals, which is all these
 // do.
-#include "cli/interrupt.hpp"
+#include "cli/shared/interrupt.hpp"
 
 #include <csignal>
 
 #include "base/files/atomic_file.hpp"
-#include "cli/chat/line_terminal.hpp"
+#include "cli/shared/line_terminal.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/output.hpp"
+#include "cli/shared/output.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/options/sampler_spelling.hpp"
+#include "cli/shared/sampler_spelling.hpp"
 
 #include <algorithm>
 

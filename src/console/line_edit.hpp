@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace bittern::cli {
+namespace bittern::console {
 
 /// Columns that a character takes: 0 for marks that combine, 2 for wide ones.
 [[nodiscard]] int CharacterWidth(char32_t code_point) noexcept;
@@ -84,4 +84,4 @@ class WordWrap {
   std::size_t column_ = 0;
 };
 
-}  // namespace bittern::cli
+}  // namespace bittern::console

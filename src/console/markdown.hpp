@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace bittern::cli {
+namespace bittern::console {
 
 /// One text. Not thread-safe.
 class MarkdownStyle {
@@ -34,4 +34,4 @@ class MarkdownStyle {
   std::string_view style_ = {};  // that the terminal has now
 };
 
-}  // namespace bittern::cli
+}  // namespace bittern::console

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hints of the library in the words of the command line.
-#include "cli/options/wording.hpp"
+#include "cli/shared/wording.hpp"
 
 #include <gtest/gtest.h>
 
