@@ -9,6 +9,12 @@ set -euo pipefail
 
 root=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/..
 units=0
+case "${1:-}" in -h | --help)
+  sed -n '3,8s/^# //p' "$0"
+  printf 'Example: tools/build_cost.sh --units 10\n'
+  exit 0
+  ;;
+esac
 if [ "${1:-}" = --units ]; then
   units=$2
   shift 2

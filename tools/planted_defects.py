@@ -94,6 +94,12 @@ ENGINE_DEFECTS = [
 ENGINE_TESTS = "Engine.*:*EngineScripts*Native*"
 
 
+def objects_below(build, folder):
+    """The objects of a folder that belong to the build; others are of files that were moved or removed."""
+    known = set(re.findall(r"\S+\.o\b", (build / "build.ninja").read_text(encoding="utf-8")))
+    return [str(path) for path in sorted(folder.rglob("*.o")) if path.relative_to(build).as_posix() in known]
+
+
 def isa_flags(source):
     rows = re.findall(r'^ISA_X86\((\w+),.*, "([^"]*)"\)$',
                       (source / "src/kernels/isa.def").read_text(), re.M)
@@ -122,9 +128,9 @@ def run_with(source, build, folder, file, text, flags, test_filter):
     """Output of kernels_test with `text` instead of the kernel file's own."""
     planted = folder / "planted.o"
     compile_copy(source, text, flags, planted)
-    objects = [str(path) for path in (build / "CMakeFiles/kernels_isa.dir").rglob("*.o")
-               if not str(path).endswith(f"{file}.o")]
-    tests = [str(path) for path in (build / "CMakeFiles/kernels_test.dir").rglob("*.o")]
+    objects = [path for path in objects_below(build, build / "CMakeFiles/kernels_isa.dir")
+               if not path.endswith(f"{file}.o")]
+    tests = objects_below(build, build / "CMakeFiles/kernels_test.dir")
     registry = [str(build / "libkernels.a")]  # of which nothing else is taken
     program = folder / "planted_test"
     linked = run(["g++", *objects, str(planted), *tests, *registry, str(build / "libquant.a"),
@@ -171,7 +177,7 @@ def link_with(source, build, folder, file, edits, objects_of, libraries):
         edited.write_text(text)
         text = re.sub(f'"[^"]*/src/{re.escape(file)}"', f'"{edited}"', batch)
     compile_copy(source, text, [f'-DBITTERN_SOURCE_DIR="{source}"'], planted)
-    objects = [str(path) for path in objects_of.rglob("*.o")]
+    objects = objects_below(build, objects_of)
     archives = [str(build / f"lib{name}.a") for name in LIBRARIES]
     # The planted object defines what the library's own would, which is not taken then.
     linked = run(["g++", *objects, str(planted), "-Wl,--start-group", *archives, "-lutf8proc",
