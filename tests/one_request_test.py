@@ -49,6 +49,7 @@ WRONG = [
     {"prompt": "x", "temprature": 1},
     {"prompt": "x", "top_logprobs": 2},
     {"prompt": "x", "n": 0},
+    {"prompt": ["x"] * 9, "n": 128},
     {"prompt": "x", "regex": "a", "grammar": 'root ::= "a"'},
     {"prompt": "x", "stop": 5},
     {"prompt": [1, {"a": 1}]},

@@ -19,6 +19,26 @@ struct Request {
   }
 };
 
+/// Starts a job that `submit` queues in the engine: submit(job, number) is run by the job's thread.
+template <class Submit>
+napi_value StartRequest(Environment& environment, std::unique_ptr<Job> job, bittern_engine* engine,
+                        Submit submit) {
+  auto request = std::make_shared<Request>();
+  job->ends_later = true;
+  job->cancel = [engine, request] {
+    const std::uint64_t number = request->number.load();
+    if (number != 0) bittern_engine_cancel(engine, number);
+  };
+  job->work = [request, submit = std::move(submit)](Job& running) {
+    std::uint64_t number = 0;
+    const bittern_status status = submit(running, &number);
+    if (status == BITTERN_OK) request->number.store(number);
+    return status;
+  };
+  job->value = [](napi_env env, Job& done) { return AllOf(env, done.result); };
+  return environment.Start(std::move(job));
+}
+
 /// engineSubmit(engine, model, prompt, settings, listener): {text, ids, json}
 napi_value Submit(Arguments& arguments, Environment& environment) {
   bittern_engine* engine = nullptr;
@@ -32,25 +52,15 @@ napi_value Submit(Arguments& arguments, Environment& environment) {
       !arguments.Listener(4, job.get())) {
     return nullptr;
   }
-  auto request = std::make_shared<Request>();
-  job->ends_later = true;
-  job->cancel = [engine, request] {
-    const std::uint64_t number = request->number.load();
-    if (number != 0) bittern_engine_cancel(engine, number);
-  };
-  job->work = [=, prompt = std::move(prompt)](Job& running) {
+  const auto submit = [=, prompt = std::move(prompt)](Job& running, std::uint64_t* number) {
     std::vector<std::int32_t> ids;
-    std::uint64_t number = 0;
-    bittern_status status = IdsOfPrompt(model, prompt, &ids);
+    const bittern_status status = IdsOfPrompt(model, prompt, &ids);
     if (status != BITTERN_OK) return status;
     if (running.cancelled()) return running.Cancelled();
-    status = bittern_engine_submit(engine, Data(ids), ids.size(), options->get(), &Job::OnText,
-                                   &Request::OnDone, &running, &number);
-    if (status == BITTERN_OK) request->number.store(number);
-    return status;
+    return bittern_engine_submit(engine, Data(ids), ids.size(), options->get(), &Job::OnText,
+                                 &Request::OnDone, &running, number);
   };
-  job->value = [](napi_env env, Job& done) { return AllOf(env, done.result); };
-  return environment.Start(std::move(job));
+  return StartRequest(environment, std::move(job), engine, submit);
 }
 
 /// engineAnswer(engine, body, settings, listener): {text, ids, json}
@@ -64,23 +74,12 @@ napi_value Answer(Arguments& arguments, Environment& environment) {
       !arguments.Listener(3, job.get())) {
     return nullptr;
   }
-  auto request = std::make_shared<Request>();
-  job->ends_later = true;
-  job->cancel = [engine, request] {
-    const std::uint64_t number = request->number.load();
-    if (number != 0) bittern_engine_cancel(engine, number);
-  };
-  job->work = [=, body = std::move(body)](Job& running) {
-    std::uint64_t number = 0;
+  const auto submit = [=, body = std::move(body)](Job& running, std::uint64_t* number) {
     if (running.cancelled()) return running.Cancelled();
-    const bittern_status status =
-        bittern_engine_submit_json(engine, body.data(), body.size(), options->get(), &Job::OnText,
-                                   &Request::OnDone, &running, &number);
-    if (status == BITTERN_OK) request->number.store(number);
-    return status;
+    return bittern_engine_submit_json(engine, body.data(), body.size(), options->get(),
+                                      &Job::OnText, &Request::OnDone, &running, number);
   };
-  job->value = [](napi_env env, Job& done) { return AllOf(env, done.result); };
-  return environment.Start(std::move(job));
+  return StartRequest(environment, std::move(job), engine, submit);
 }
 
 /// engineRun(engine): nothing, once there is nothing left to do

@@ -26,10 +26,15 @@ bool IsName(std::string_view text) noexcept {
 
 tl::unexpected<Error> BadName(std::string_view text) {
   if (text.starts_with(kScheme)) text.remove_prefix(kScheme.size());
-  return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("a model's name as USER/REPO, USER/REPO:FILE or one of `bittern models "
-                          "known=true` expected, {} found",
-                          Quoted(text)));
+  std::string known;
+  for (const KnownModel& model : KnownModels()) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", model.name);
+  }
+  return Fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("a model's name as USER/REPO or USER/REPO:FILE expected, or one of {}; {} "
+                  "found",
+                  known, Quoted(text)));
 }
 
 /// Takes "PREFIX" off the front; true if it was there.

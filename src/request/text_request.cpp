@@ -116,6 +116,12 @@ Result<TextRequest> ReadCompletion(const Target& target, const Json& body,
   TextRequest request{.options = defaults};
   BITTERN_TRY(ReadCommon(&fields, target, &request));
   request.prompts = BITTERN_TRY(ReadPrompts(&fields, target.tokenizer()));
+  if (request.sequences() > kMostSequences) {
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("n: at most {} answers in one request expected, {} prompts times {} found",
+                    kMostSequences, request.prompts.size(), request.choices));
+  }
   BITTERN_TRY(fields.Flag("echo", &request.echo));
   BITTERN_TRY(fields.OnlyNeutral({"suffix"}));
   BITTERN_TRY(fields.OnlyNeutral({"best_of"}, 1));

@@ -28,7 +28,7 @@ struct Target {
   [[nodiscard]] const tokenizer::Tokenizer& tokenizer() const noexcept { return model->tokenizer; }
 };
 
-/// What a stream tells beside its text.
+/// Data that a stream sends beside its text.
 struct TelemetryRequest {
   bool timings = false;   ///< "timings_per_token"
   bool progress = false;  ///< "return_progress"
@@ -56,6 +56,8 @@ struct TextRequest {
 [[nodiscard]] runtime::GenerateOptions OptionsOfChoice(const TextRequest& request,
                                                        std::size_t choice);
 
+/// Sequences of one request at most: prompts times choices.
+inline constexpr std::size_t kMostSequences = 1024;
 /// Choices and prompts of one request at most; tokens beside the picked one whose log-probabilities
 /// may be asked for.
 inline constexpr int kMostChoices = 128, kMostLogprobs = 100;

@@ -117,7 +117,7 @@ class PendingAnswer::Sink final : public AnswerSink {
   std::shared_ptr<PendingAnswer> to_;
 };
 
-/// Any thread. A thread of its own stands for that of the sockets.
+/// Any thread. A thread of the client hands requests to the server, as the sockets' thread does.
 class InProcessClient {
  public:
   /// `server` outlives it.

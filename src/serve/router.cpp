@@ -14,11 +14,8 @@
 namespace bittern::serve {
 namespace {
 
-using EndpointTable = std::span<const Endpoint> (*)() noexcept;
-
 /// Every API of the server. A new one is a folder below api/ and a line here.
-constexpr EndpointTable kTables[] = {LlamaEndpoints, OpenAiEndpoints, AnthropicEndpoints,
-                                     OllamaEndpoints};
+Api (*const kApis[])() noexcept = {LlamaServerApi, OpenAiApi, AnthropicApi, OllamaApi};
 
 constexpr std::string_view kLatest = ":latest";  // Ollama's clients put it behind a name
 
@@ -34,11 +31,15 @@ bool Fits(std::string_view pattern, std::string_view path) {
 
 EndpointMatch FindEndpoint(const HttpRequest& request, bool many) {
   EndpointMatch match;
-  for (const EndpointTable table : kTables) {
-    for (const Endpoint& endpoint : table()) {
-      if (!Fits(endpoint.path, request.path) || (endpoint.command != nullptr && !many)) continue;
+  for (const auto api_of : kApis) {
+    const Api api = api_of();
+    for (const Endpoint& endpoint : api.endpoints) {
+      if (!Fits(endpoint.path, request.path) && endpoint.also != request.path) continue;
+      if (endpoint.command != nullptr && !many) continue;
       const bool head = request.method == "HEAD" && endpoint.method == "GET";
-      if (endpoint.method == request.method || head) return {.endpoint = &endpoint};
+      if (endpoint.method == request.method || head) {
+        return {.endpoint = &endpoint, .error = api.error};
+      }
       match.allowed += (match.allowed.empty() ? "" : ", ") + std::string(endpoint.method);
     }
   }

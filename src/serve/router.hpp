@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the endpoint of a request among those of all APIs, and the model that it names. Any thread.
+// Finds the endpoint that a request asks for, in the tables of all APIs, and the model that it
+// names. Any thread.
 #pragma once
 
 #include <string>
@@ -10,7 +11,8 @@ namespace bittern::serve {
 
 struct EndpointMatch {
   const Endpoint* endpoint = nullptr;
-  std::string allowed = {};  ///< methods of the path, where the request's is none of them
+  ErrorShape error = PlainErrorReply;  ///< of the endpoint's API
+  std::string allowed = {};            ///< methods of the path, where the request's is none of them
 };
 
 /// `many`: several models are served.

@@ -24,17 +24,16 @@ struct Server::Impl {
   bool ServeFile(const Endpoint* endpoint, const HttpRequest& request,
                  const std::shared_ptr<Exchange>& exchange);
   /// Reads the body of a request, by the worker's thread, and lets its endpoint answer.
-  void Read(const Endpoint& endpoint, HttpRequest request, std::shared_ptr<Exchange> exchange);
+  void Read(std::shared_ptr<ApiRequest> request, std::shared_ptr<Exchange> exchange);
   /// Finds the model that a request means, of several.
-  void FindModel(Models* from, const Endpoint& endpoint, const std::shared_ptr<ApiRequest>& request,
+  void FindModel(Models* from, const std::shared_ptr<ApiRequest>& request,
                  const std::shared_ptr<Exchange>& exchange);
-  void Run(Service* to, const Endpoint& endpoint, const ApiRequest& request,
-           const std::shared_ptr<Exchange>& exchange) const;
+  void Run(Service* to, const ApiRequest& request, const std::shared_ptr<Exchange>& exchange) const;
   void RunQuick(Service* to, const Endpoint& endpoint, const HttpRequest& request,
                 const std::shared_ptr<Exchange>& exchange) const;
-  static void Refuse(const Endpoint& endpoint, const Error& error,
+  static void Refuse(const ApiRequest& request, const Error& error,
                      const std::shared_ptr<Exchange>& exchange) {
-    exchange->Reply(endpoint.error(ApiErrorOf(error)));
+    exchange->Reply(request.error(ApiErrorOf(error)));
   }
 
   ServerOptions options;
@@ -57,12 +56,13 @@ void Server::Impl::Handle(HttpRequest request, std::shared_ptr<Exchange> exchang
   }
   Models* const from = many.load();
   const EndpointMatch match = FindEndpoint(request, from != nullptr);
-  const ErrorShape shape = match.endpoint == nullptr ? PlainErrorReply : match.endpoint->error;
-  if (const auto refused = guard.CheckOrigin(request)) return exchange->Reply(shape(*refused));
+  if (const auto refused = guard.CheckOrigin(request)) {
+    return exchange->Reply(match.error(*refused));
+  }
   if (request.method == "OPTIONS") return exchange->Reply({.body = {}});
   if (match.allowed.empty() && ServeFile(match.endpoint, request, exchange)) return;
   if (match.endpoint == nullptr || !match.endpoint->is_public) {
-    if (const auto refused = guard.CheckKey(request)) return exchange->Reply(shape(*refused));
+    if (const auto refused = guard.CheckKey(request)) return exchange->Reply(match.error(*refused));
   }
   if (match.endpoint == nullptr) return exchange->Reply(NoEndpointReply(request, match));
   const Endpoint& endpoint = *match.endpoint;
@@ -72,28 +72,29 @@ void Server::Impl::Handle(HttpRequest request, std::shared_ptr<Exchange> exchang
       return exchange->Reply(endpoint.all(*from, request, http->stats()));
     }
   } else if (ready.load() == nullptr) {
-    return exchange->Reply(
-        shape({.status = 503, .message = "Loading model", .headers = {{"Retry-After", "1"}}}));
+    return exchange->Reply(match.error(
+        {.status = 503, .message = "Loading model", .headers = {{"Retry-After", "1"}}}));
   } else if (endpoint.quick != nullptr) {
     return RunQuick(ready.load(), endpoint, request, exchange);
   }
-  Read(endpoint, std::move(request), std::move(exchange));
+  Read(std::make_shared<ApiRequest>(
+           ApiRequest{.http = std::move(request), .endpoint = &endpoint, .error = match.error}),
+       std::move(exchange));
 }
 
-void Server::Impl::Read(const Endpoint& endpoint, HttpRequest http_request,
-                        std::shared_ptr<Exchange> exchange) {
-  const auto request = std::make_shared<ApiRequest>(ApiRequest{.http = std::move(http_request)});
-  worker->Post([this, &endpoint, request, exchange = std::move(exchange)] {
+void Server::Impl::Read(std::shared_ptr<ApiRequest> request, std::shared_ptr<Exchange> exchange) {
+  worker->Post([this, request = std::move(request), exchange = std::move(exchange)] {
     if (exchange->gone().load()) return;
-    if (request->http.method == "POST" && !endpoint.raw_body) {
+    const bool has_body = request->http.method == "POST";
+    if (has_body && !request->endpoint->raw_body) {
       auto body = ParseBody(request->http.body);
-      if (!body.has_value()) return Refuse(endpoint, body.error(), exchange);
+      if (!body.has_value()) return Refuse(*request, body.error(), exchange);
       request->body = *std::move(body);
-    } else if (request->http.method == "POST" && many.load() != nullptr) {
+    } else if (has_body && many.load() != nullptr) {
       request->body = ParseBody(request->http.body).value_or(Json());  // may name the model
     }
-    if (Models* const from = many.load()) return FindModel(from, endpoint, request, exchange);
-    Run(ready.load(), endpoint, *request, exchange);
+    if (Models* const from = many.load()) return FindModel(from, request, exchange);
+    Run(ready.load(), *request, exchange);
   });
 }
 
@@ -123,30 +124,30 @@ void Server::Impl::RunQuick(Service* to, const Endpoint& endpoint, const HttpReq
   exchange->Reply(endpoint.quick(context));
 }
 
-void Server::Impl::Run(Service* to, const Endpoint& endpoint, const ApiRequest& request,
+void Server::Impl::Run(Service* to, const ApiRequest& request,
                        const std::shared_ptr<Exchange>& exchange) const {
+  const Endpoint& endpoint = *request.endpoint;
   if (endpoint.quick != nullptr) return RunQuick(to, endpoint, request.http, exchange);
   const Result<void> done = endpoint.run(to, request, exchange);
-  if (!done.has_value()) Refuse(endpoint, done.error(), exchange);
+  if (!done.has_value()) Refuse(request, done.error(), exchange);
 }
 
-void Server::Impl::FindModel(Models* from, const Endpoint& endpoint,
-                             const std::shared_ptr<ApiRequest>& request,
+void Server::Impl::FindModel(Models* from, const std::shared_ptr<ApiRequest>& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const auto name = ModelOfRequest(*from, *request);
-  if (!name) return Refuse(endpoint, name.error(), exchange);
-  if (endpoint.command != nullptr) {
-    const Result<void> done = endpoint.command(from, *name, exchange);
-    if (!done.has_value()) Refuse(endpoint, done.error(), exchange);
+  if (!name) return Refuse(*request, name.error(), exchange);
+  if (request->endpoint->command != nullptr) {
+    const Result<void> done = request->endpoint->command(from, *name, exchange);
+    if (!done.has_value()) Refuse(*request, done.error(), exchange);
     return;
   }
   from->Use(*name, {exchange, &exchange->gone()},
-            [this, &endpoint, request, exchange](Result<Models::Lease> lease) {
-              if (!lease.has_value()) return Refuse(endpoint, lease.error(), exchange);
+            [this, request, exchange](Result<Models::Lease> lease) {
+              if (!lease.has_value()) return Refuse(*request, lease.error(), exchange);
               Service* const to = lease->get();
               exchange->Keep(*std::move(lease));
-              worker->Post([this, to, &endpoint, request, exchange] {
-                if (!exchange->gone().load()) Run(to, endpoint, *request, exchange);
+              worker->Post([this, to, request, exchange] {
+                if (!exchange->gone().load()) Run(to, *request, exchange);
               });
             });
 }

@@ -46,13 +46,13 @@ struct SubjectOptions {
   std::function<void(std::string_view what)> on_progress;
 };
 
-/// Runs the subjects in their order, all over the same tokens: those of the first dump, if there is
-/// one. Errors: those of ParseSubject, ReadDump, RunTrace, and of the functions in `options`.
+/// Runs the subjects in their order, all over the same tokens. The first dump gives the tokens, if
+/// there is one. Errors as ParseSubject, ReadDump, RunTrace and the functions in `options`.
 [[nodiscard]] Result<std::vector<TracedSubject>> TraceSubjects(std::span<const std::string> specs,
                                                                const SubjectOptions& options);
 
 /// HtmlPage of a trace, titled with its program, tokens, keys and model, with the logit lens where
-/// the model is there. `comparison` may be null. Errors: those of LogitLens.
+/// the model is there. `comparison` may be null. Errors as LogitLens.
 [[nodiscard]] Result<std::string> SubjectPage(const TracedSubject& traced,
                                               const Comparison* comparison);
 

@@ -12,8 +12,8 @@ namespace bittern::trace {
 /// A line for each operation, at the last position.
 [[nodiscard]] std::string TraceText(const Trace& trace);
 
-/// {"verdict", "summary", "layer", "operation", "position", "compared"}, those of the first
-/// difference, and "furthest": the largest one. Ends with a line break.
+/// {"verdict", "summary", "compared", "furthest"}, and "layer", "operation", "position" of the
+/// first difference. "furthest" is the largest difference. Ends with a line break.
 [[nodiscard]] std::string ComparisonJson(const Comparison& found);
 
 }  // namespace bittern::trace

@@ -58,18 +58,10 @@ Result<int> RunBatch(const BatchOptions& options) {
                                .why_no_chat = prompt ? nullptr : &prompt.error(),
                                .num_slots = options.parallel};
   const auto session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
-  const auto& config = model->model.config();
-  const int context = session.context_length == 0 ? config.context_length : session.context_length;
-  const int cache_tokens = BITTERN_TRY(
-      runtime::CacheTokens(config, context, options.parallel,
-                           static_cast<std::size_t>(options.cache_mib) << 20, session.kv_type));
-  auto engine =
-      BITTERN_TRY(runtime::Engine::Create(model, {.max_sequences = options.parallel,
-                                                  .context_length = session.context_length,
-                                                  .cache_tokens = cache_tokens,
-                                                  .kv_type = session.kv_type,
-                                                  .batch_size = session.batch_size,
-                                                  .num_threads = options.num_threads}));
+  const auto engine_options =
+      BITTERN_TRY(runtime::EngineFor(model->model.config(), session, options.parallel,
+                                     static_cast<std::size_t>(options.cache_mib) << 20));
+  auto engine = BITTERN_TRY(runtime::Engine::Create(model, engine_options));
   ProgressLine progress;
   request::BatchRun run({.output = options.output,
                          .parallel = options.parallel,

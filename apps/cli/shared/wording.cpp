@@ -42,7 +42,6 @@ constexpr OptionName kOptionNames[] = {
     {"isa=", "BITTERN_ISA="},
     {"endpoint=URL", "--endpoint"},
     {"offline=true", "--offline"},
-    {"known=true", "--known"},
     {"model=FILE", "-m FILE"},
 };
 

@@ -21,7 +21,7 @@
 
 namespace bittern {
 
-/// What a text may cost. A value takes about 50 bytes of memory.
+/// Limits of a text that is parsed. A value takes about 50 bytes of memory.
 struct JsonLimits {
   std::size_t max_bytes = std::size_t{16} << 20;
   std::size_t max_depth = 32;
@@ -137,7 +137,7 @@ class Json {
   /// become U+FFFD), doubles in the fewest digits that read back the same, those that are not
   /// finite as null. Calls itself once a level.
   [[nodiscard]] std::string Dump(int indent = -1) const;
-  /// The same in one line of ASCII.
+  /// As Dump, in one line of ASCII.
   [[nodiscard]] std::string DumpAscii() const;
   /// Equal types, values and order; 1 and 1.0 differ.
   [[nodiscard]] bool operator==(const Json& other) const noexcept;

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/files/results_file.hpp"
+#include "request/batch/batch_line.hpp"
 #include "request/batch/line_source.hpp"
-#include "request/batch_line.hpp"
 #include "runtime/engine/engine.hpp"
 
 namespace bittern::request {

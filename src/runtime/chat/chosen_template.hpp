@@ -11,9 +11,10 @@
 
 namespace bittern::runtime {
 
-/// The name of a form (kChatFormNames, in capitals or not) in lower case, else the text of the file
-/// of this name: a name is looked up first, so that no file in the working folder can stand for
-/// it. An empty text stays empty. Error kInvalidArgument, naming `option`: neither of them.
+/// Looks for a form of that name (kChatFormNames, in capitals or not) and returns it in lower case.
+/// Otherwise reads the file of that name and returns its text. Names come first, so that no file in
+/// the working folder can stand for one. An empty text stays empty. Error kInvalidArgument, naming
+/// `option`: neither of them.
 [[nodiscard]] Result<std::string> ReadChosenTemplate(const std::string& name_or_file,
                                                      std::string_view option);
 

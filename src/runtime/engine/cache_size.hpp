@@ -17,9 +17,9 @@ namespace bittern::runtime {
 [[nodiscard]] Result<int> CacheTokens(const model::ModelConfig& config, int context_length,
                                       int max_sequences, std::size_t bytes, model::KvType kv_type);
 
-/// An engine for `parallel` (1 or more) sequences that run at the same time, each with the context,
-/// keys, values, batches and threads of `session`; keys and values of all take `cache_bytes` at
-/// most. Error kOutOfMemory: they are too few for one page.
+/// Options of an engine that runs `parallel` (1 or more) sequences at the same time. Context, type
+/// of keys and values, batches and threads are those of `session`. Keys and values of all sequences
+/// take `cache_bytes` at most. Error kOutOfMemory: not even one page fits.
 [[nodiscard]] Result<EngineOptions> EngineFor(const model::ModelConfig& config,
                                               const SessionOptions& session, int parallel,
                                               std::size_t cache_bytes);

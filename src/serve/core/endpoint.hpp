@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A door of the server: method, path, and what answers. Each API has a table of them; the router
-// (router.hpp) has them all.
+// An endpoint of the server: method, path, and what answers. Each API has a table of them, and the
+// router (router.hpp) has them all.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "base/json/json.hpp"
@@ -14,9 +15,13 @@
 
 namespace bittern::serve {
 
+struct Endpoint;
+
 /// A request whose body was read once.
 struct ApiRequest {
   HttpRequest http;
+  const Endpoint* endpoint = nullptr;
+  ErrorShape error = PlainErrorReply;  ///< of the endpoint's API
   Json body = {};  ///< of a POST; null at endpoints that read `http.body` themselves
 };
 
@@ -31,13 +36,14 @@ struct QuickContext {
 /// One of `page`, `quick`, `run` and `command` is set.
 struct Endpoint {
   std::string_view method, path;  ///< a path that ends with "/*" takes one more part
+  std::string_view also = {};     ///< another path for the same
   bool is_public = false;         ///< needs no key
   bool raw_body = false;          ///< reads its body itself
   /// Answers without a model, too.
   HttpReply (*page)() = nullptr;
   /// Answers at once, by the thread of the sockets.
   HttpReply (*quick)(const QuickContext&) = nullptr;
-  /// Of several models: answers about all of them, where a request names none with ?model=.
+  /// With several models: answers about all of them where a request names none with ?model=.
   HttpReply (*all)(const Models&, const HttpRequest&, const HttpStats&) = nullptr;
   bool needs_no_name = false;  ///< `all` answers whatever model is named
   /// Answers by the worker's thread; an error becomes the answer.
@@ -45,7 +51,12 @@ struct Endpoint {
   /// Is there only where several models are served; `name` is one of them, if it is known.
   Result<void> (*command)(Models*, const std::string& name,
                           const std::shared_ptr<Exchange>&) = nullptr;
-  ErrorShape error = nullptr;  ///< of its API
+};
+
+/// The endpoints of one API, and how it writes errors.
+struct Api {
+  ErrorShape error;
+  std::span<const Endpoint> endpoints;
 };
 
 }  // namespace bittern::serve

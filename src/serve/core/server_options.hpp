@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server is started with, beside its models.
+// Options of a server, beside its models.
 #pragma once
 
 #include <string>

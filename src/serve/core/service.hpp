@@ -73,7 +73,7 @@ class Service {
     return chat_ ? &*chat_ : nullptr;
   }
   [[nodiscard]] const Error& why_no_chat() const noexcept { return *no_chat_; }
-  /// What requests are read for.
+  /// The model and its chat template, as the readers of requests take them.
   [[nodiscard]] request::Target target() const noexcept {
     return {.model = model_.get(),
             .chat = chat(),

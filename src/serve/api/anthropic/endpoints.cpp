@@ -6,16 +6,12 @@
 
 namespace bittern::serve {
 
-std::span<const Endpoint> AnthropicEndpoints() noexcept {
+Api AnthropicApi() noexcept {
   static constexpr Endpoint kEndpoints[] = {
-
-      {.method = "POST", .path = "/v1/messages", .run = Messages, .error = AnthropicError},
-      {.method = "POST",
-       .path = "/v1/messages/count_tokens",
-       .run = CountMessageTokens,
-       .error = AnthropicError},
+      {.method = "POST", .path = "/v1/messages", .run = Messages},
+      {.method = "POST", .path = "/v1/messages/count_tokens", .run = CountMessageTokens},
   };
-  return kEndpoints;
+  return {.error = AnthropicError, .endpoints = kEndpoints};
 }
 
 }  // namespace bittern::serve

@@ -10,49 +10,29 @@
 
 namespace bittern::serve {
 
-std::span<const Endpoint> LlamaEndpoints() noexcept {
+Api LlamaServerApi() noexcept {
   static constexpr Endpoint kEndpoints[] = {
-
-      {.method = "GET", .path = "/", .is_public = true, .page = PageReply, .error = OpenAiError},
+      {.method = "GET", .path = "/", .is_public = true, .page = PageReply},
       {.method = "GET",
        .path = "/health",
+       .also = "/v1/health",
        .is_public = true,
        .quick = Health,
        .all = HealthOfAll,
-       .needs_no_name = true,
-       .error = OpenAiError},
-      {.method = "GET",
-       .path = "/v1/health",
-       .is_public = true,
-       .quick = Health,
-       .all = HealthOfAll,
-       .needs_no_name = true,
-       .error = OpenAiError},
-      {.method = "GET", .path = "/props", .quick = Props, .all = PropsOfAll, .error = OpenAiError},
-      {.method = "GET", .path = "/slots", .quick = Slots, .error = OpenAiError},
-      {.method = "POST",
-       .path = "/slots/*",
-       .raw_body = true,
-       .run = SlotAction,
-       .error = OpenAiError},
-      {.method = "GET",
-       .path = "/metrics",
-       .quick = Metrics,
-       .all = MetricsOfAll,
-       .error = OpenAiError},
-      {.method = "POST", .path = "/models/load", .command = LoadModelCommand, .error = OpenAiError},
-      {.method = "POST",
-       .path = "/models/unload",
-       .command = UnloadModelCommand,
-       .error = OpenAiError},
-      {.method = "POST", .path = "/completion", .run = LlamaCompletion, .error = OpenAiError},
-      {.method = "POST", .path = "/completions", .run = LlamaCompletion, .error = OpenAiError},
-      {.method = "POST", .path = "/tokenize", .run = Tokenize, .error = OpenAiError},
-      {.method = "POST", .path = "/detokenize", .run = Detokenize, .error = OpenAiError},
-      {.method = "POST", .path = "/verify", .raw_body = true, .run = Verify, .error = OpenAiError},
-      {.method = "POST", .path = "/apply-template", .run = ApplyTemplate, .error = OpenAiError},
+       .needs_no_name = true},
+      {.method = "GET", .path = "/props", .quick = Props, .all = PropsOfAll},
+      {.method = "GET", .path = "/slots", .quick = Slots},
+      {.method = "POST", .path = "/slots/*", .raw_body = true, .run = SlotAction},
+      {.method = "GET", .path = "/metrics", .quick = Metrics, .all = MetricsOfAll},
+      {.method = "POST", .path = "/models/load", .command = LoadModelCommand},
+      {.method = "POST", .path = "/models/unload", .command = UnloadModelCommand},
+      {.method = "POST", .path = "/completion", .also = "/completions", .run = LlamaCompletion},
+      {.method = "POST", .path = "/tokenize", .run = Tokenize},
+      {.method = "POST", .path = "/detokenize", .run = Detokenize},
+      {.method = "POST", .path = "/verify", .raw_body = true, .run = Verify},
+      {.method = "POST", .path = "/apply-template", .run = ApplyTemplate},
   };
-  return kEndpoints;
+  return {.error = OpenAiError, .endpoints = kEndpoints};
 }
 
 }  // namespace bittern::serve

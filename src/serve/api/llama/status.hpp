@@ -13,7 +13,7 @@ namespace bittern::serve {
 /// Prometheus' text, under llama-server's names and a few of our own.
 [[nodiscard]] HttpReply Metrics(const QuickContext& context);
 
-// Of several models.
+// For a server of several models.
 [[nodiscard]] HttpReply HealthOfAll(const Models& models, const HttpRequest& request,
                                     const HttpStats& http);
 [[nodiscard]] HttpReply PropsOfAll(const Models& models, const HttpRequest& request,

@@ -6,35 +6,30 @@
 
 namespace bittern::serve {
 
-std::span<const Endpoint> OllamaEndpoints() noexcept {
+Api OllamaApi() noexcept {
   static constexpr Endpoint kEndpoints[] = {
-
       {.method = "GET",
        .path = "/api/version",
        .quick = OllamaVersion,
        .all = OllamaVersionOfAll,
-       .needs_no_name = true,
-       .error = OllamaError},
+       .needs_no_name = true},
       {.method = "GET",
        .path = "/api/tags",
        .is_public = true,
        .quick = OllamaTags,
        .all = OllamaTagsOfAll,
-       .needs_no_name = true,
-       .error = OllamaError},
+       .needs_no_name = true},
       {.method = "GET",
        .path = "/api/ps",
        .quick = OllamaRunning,
        .all = OllamaRunningOfAll,
-       .needs_no_name = true,
-       .error = OllamaError},
-      {.method = "POST", .path = "/api/show", .run = OllamaShow, .error = OllamaError},
-      {.method = "POST", .path = "/api/chat", .run = OllamaChat, .error = OllamaError},
-      {.method = "POST", .path = "/api/generate", .run = OllamaGenerate, .error = OllamaError},
-      {.method = "POST", .path = "/api/embed", .run = OllamaEmbed, .error = OllamaError},
-      {.method = "POST", .path = "/api/embeddings", .run = OllamaEmbed, .error = OllamaError},
+       .needs_no_name = true},
+      {.method = "POST", .path = "/api/show", .run = OllamaShow},
+      {.method = "POST", .path = "/api/chat", .run = OllamaChat},
+      {.method = "POST", .path = "/api/generate", .run = OllamaGenerate},
+      {.method = "POST", .path = "/api/embed", .also = "/api/embeddings", .run = OllamaEmbed},
   };
-  return kEndpoints;
+  return {.error = OllamaError, .endpoints = kEndpoints};
 }
 
 }  // namespace bittern::serve

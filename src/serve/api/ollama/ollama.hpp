@@ -13,7 +13,7 @@ namespace bittern::serve {
 [[nodiscard]] HttpReply OllamaTags(const QuickContext& context);
 [[nodiscard]] HttpReply OllamaRunning(const QuickContext& context);
 
-// Of several models.
+// For a server of several models.
 [[nodiscard]] HttpReply OllamaVersionOfAll(const Models& models, const HttpRequest& request,
                                            const HttpStats& http);
 [[nodiscard]] HttpReply OllamaTagsOfAll(const Models& models, const HttpRequest& request,

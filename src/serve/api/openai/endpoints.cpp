@@ -8,55 +8,36 @@
 
 namespace bittern::serve {
 
-std::span<const Endpoint> OpenAiEndpoints() noexcept {
+Api OpenAiApi() noexcept {
   static constexpr Endpoint kEndpoints[] = {
-
       {.method = "GET",
        .path = "/v1/models",
+       .also = "/models",
        .is_public = true,
        .quick = ListModel,
        .all = ListAllModels,
-       .needs_no_name = true,
-       .error = OpenAiError},
-      {.method = "GET",
-       .path = "/models",
-       .is_public = true,
-       .quick = ListModel,
-       .all = ListAllModels,
-       .needs_no_name = true,
-       .error = OpenAiError},
+       .needs_no_name = true},
       {.method = "GET",
        .path = "/v1/models/*",
        .quick = ShowModel,
        .all = ShowOneOfModels,
-       .needs_no_name = true,
-       .error = OpenAiError},
+       .needs_no_name = true},
       {.method = "POST",
        .path = "/v1/chat/completions",
-       .run = ChatCompletions,
-       .error = OpenAiError},
-      {.method = "POST", .path = "/chat/completions", .run = ChatCompletions, .error = OpenAiError},
+       .also = "/chat/completions",
+       .run = ChatCompletions},
       {.method = "POST",
        .path = "/v1/chat/completions/input_tokens",
-       .run = ChatInputTokens,
-       .error = OpenAiError},
-      {.method = "POST",
-       .path = "/chat/completions/input_tokens",
-       .run = ChatInputTokens,
-       .error = OpenAiError},
-      {.method = "POST", .path = "/v1/completions", .run = Completions, .error = OpenAiError},
-      {.method = "POST", .path = "/v1/responses", .run = Responses, .error = OpenAiError},
-      {.method = "POST", .path = "/responses", .run = Responses, .error = OpenAiError},
+       .also = "/chat/completions/input_tokens",
+       .run = ChatInputTokens},
+      {.method = "POST", .path = "/v1/completions", .run = Completions},
+      {.method = "POST", .path = "/v1/responses", .also = "/responses", .run = Responses},
       {.method = "POST",
        .path = "/v1/responses/input_tokens",
-       .run = ResponseInputTokens,
-       .error = OpenAiError},
-      {.method = "POST",
-       .path = "/responses/input_tokens",
-       .run = ResponseInputTokens,
-       .error = OpenAiError},
+       .also = "/responses/input_tokens",
+       .run = ResponseInputTokens},
   };
-  return kEndpoints;
+  return {.error = OpenAiError, .endpoints = kEndpoints};
 }
 
 }  // namespace bittern::serve

@@ -11,7 +11,7 @@ namespace bittern::serve {
 /// It, by the name at the end of the path. Status 404: no such model.
 [[nodiscard]] HttpReply ShowModel(const QuickContext& context);
 
-/// The same of several models, with their states.
+/// For a server of several models: all of them or one, with their states.
 [[nodiscard]] HttpReply ListAllModels(const Models& models, const HttpRequest& request,
                                       const HttpStats& http);
 [[nodiscard]] HttpReply ShowOneOfModels(const Models& models, const HttpRequest& request,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "request/batch_line.hpp"
+#include "request/batch/batch_line.hpp"
 
 #include <fmt/format.h>
 
