@@ -60,7 +60,7 @@ class KeyReader {
   std::string prefix_;
 };
 
-/// What a file says it needs and this engine lacks.
+/// Features that a file says it needs and this engine lacks.
 Result<void> RefuseMissingFeatures(const formats::Metadata& metadata) {
   for (const auto& entry : metadata.entries()) {
     if (entry.key.starts_with("prism.hadamard.")) {

@@ -69,7 +69,7 @@ double RowContrast(const TernaryCodec& codec, const TernaryView& view) {
   return mean == 0 ? 0 : squares / static_cast<double>(rows) / (mean * mean) - 1;
 }
 
-/// What chance alone gives rows of independent weights, half of them zero.
+/// The score of rows of independent weights, half of them zero, by chance alone.
 double ChanceContrast(std::size_t cols) { return 1.0 / static_cast<double>(cols); }
 
 }  // namespace

@@ -99,7 +99,7 @@ Result<void> ReadToolChoice(const std::string& path, const Json& given, ToolRequ
   return {};
 }
 
-// What a model reads whose template knows nothing of functions.
+// The text about functions for a model whose template knows nothing of them.
 constexpr std::string_view kBefore = "You can call functions. Each line is one of them, as JSON:\n";
 constexpr std::string_view kAfter =
     "To call one, write its name and arguments like this:\n<tool_call>\n{\"name\": \"...\", "

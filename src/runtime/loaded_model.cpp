@@ -100,7 +100,7 @@ Result<std::shared_ptr<const LoadedModel>> LoadedModel::Load(formats::Checkpoint
       ThreadPool::Create(options.num_threads == 0 ? DefaultThreadCount() : options.num_threads));
   return LoadUnnamed(std::move(checkpoint), options, pool).map_error([&](Error error) {
     error = BlameOverride(options.overrides, std::move(error));
-    // What the caller typed (an override, a thread count) is not the file's fault.
+    // A setting of the caller (an override, a thread count) is not the file's fault.
     if (error.code == ErrorCode::kInvalidArgument) return error;
     return InFile(path, std::move(error));
   });

@@ -66,7 +66,7 @@ tl::unexpected<Error> Abandoned() {
 }  // namespace
 
 struct Session::Impl {
-  /// What is known about the last position.
+  /// The state of the last position's results.
   enum class Last : std::uint8_t {
     kNothing,
     kLogits,      ///< the results have all of them
@@ -270,7 +270,7 @@ Result<void> Session::PrefillAll(
     const int position = sequence.length();
     done = impl.Run(sequence.Plan({.tokens = rows}), nullptr);
     if (done) impl.last = Impl::Last::kLogits;
-    // Those before the first bad one are given out, whatever the size of chunks.
+    // Rows before the first bad one are given out, whatever the size of chunks.
     const int good = sequence.length() - position;
     impl.timings.prompt_tokens += good;
     for (int i = 0; i < good; ++i) {

@@ -152,7 +152,7 @@ class Reader {
     return ReadFurtherValues(option, word);
   }
 
-  /// Of an option that takes several, e.g. --compare A B.
+  /// For an option that takes several values, e.g. --compare A B.
   Result<void> ReadFurtherValues(const CLI::Option& option, const Word& word) {
     const int wanted = option.get_items_expected_min();
     for (int i = 1; i < wanted; ++i) {
@@ -210,7 +210,7 @@ class Reader {
     return UsageError(std::move(message));
   }
 
-  /// Where the model file may stand without -m, other words end up there by mistake.
+  /// Other words end up as the model file by mistake, since that may stand without -m.
   Result<void> CheckPositionals() const {
     std::size_t places = 0;
     bool wants_model = false;

@@ -45,7 +45,7 @@ struct Output {
   std::string path;
 };
 
-/// Of the command that runs. A process runs one.
+/// The output files of the command that runs. A process runs one command.
 std::vector<Output>& RunningOutputs() {
   static std::vector<Output> outputs;
   return outputs;

@@ -46,7 +46,7 @@ timespec ChangeTime(const struct stat& info) {
 
 }  // namespace
 
-/// What the file was when it was opened.
+/// The file's identity when it was opened.
 struct MappedFile::Opened {
   std::string path;
   Descriptor file;

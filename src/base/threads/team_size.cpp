@@ -18,7 +18,7 @@ constexpr double kSmallerGain = 0.95, kLargerGain = 0.98;
 constexpr double kShortestHold = 0.25, kLongestHold = 8;
 constexpr int kNewUsual = 16;
 
-/// Of a number of threads.
+/// Statistics of a number of threads.
 int Rounded(double threads) { return static_cast<int>(threads + 0.5); }
 
 }  // namespace

@@ -19,7 +19,8 @@
 namespace bittern::formats {
 namespace {
 
-/// What the tensors of one batch may take, codes and bytes together: well below a gigabyte.
+/// The most that the tensors of one batch may take, codes and bytes together: well below a
+/// gigabyte.
 constexpr std::size_t kBatchBytes = std::size_t{256} << 20;
 /// Pieces of tensors that need no thought.
 constexpr std::size_t kWriteBytes = std::size_t{4} << 20;

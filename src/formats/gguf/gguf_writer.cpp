@@ -99,7 +99,7 @@ Result<std::uint64_t> AlignmentOf(std::span<const Metadata::Entry> entries) {
   return std::uint64_t{gguf_limits::kDefaultAlignment};
 }
 
-/// What the reader would refuse is not written.
+/// The writer writes nothing that the reader would refuse.
 Result<void> CheckNames(std::span<const Metadata::Entry> entries,
                         std::span<const GgufTensor> tensors) {
   for (const auto& entry : entries) {

@@ -99,7 +99,7 @@ StateId Automaton::Close(std::vector<Place> places) {
     const auto calls = sets_[set_id].calls;  // a copy: more sets may be made
     for (const auto& [rule, returns] : calls) {
       const SetId after = SetOf(returns, set_ends_[set_id]);
-      // Where nothing follows but the end, returning there is returning from there.
+      // If only the end follows, returning there is returning from there.
       const bool tail = sets_[after].only_ends();
       if (!tail && stacks_[stack].depth >= kMaxDepth) return kTooMuch;
       add({StartSet(rule), tail ? stack : Push(after, stack)});

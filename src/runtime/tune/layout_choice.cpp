@@ -95,7 +95,7 @@ std::vector<std::pair<std::string, double>> ReadGains(const std::filesystem::pat
   return gains;
 }
 
-/// What a gain depends on.
+/// The facts that a gain depends on.
 std::string MachineOf(const kernels::Kernels& kernels, int num_threads) {
   return fmt::format("{}, {} threads, {} to {}", CpuName(), num_threads, kernels.tile16_info->name,
                      kernels.tile48_info->name);

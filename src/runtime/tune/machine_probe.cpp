@@ -51,7 +51,7 @@ std::size_t AvailableMemory() {
   return 0;
 }
 
-/// What one thread needs for its own multiplications.
+/// One thread's data for its own multiplications.
 struct GemmOperands {
   static constexpr std::size_t kBlocks = 20, kTokens = 64;  // 2,560 columns: all fits in L2
   AlignedBuffer<std::uint8_t> tiles, scratch;

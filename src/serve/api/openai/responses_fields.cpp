@@ -110,7 +110,7 @@ Result<void> ReadTextField(FieldReader* fields, const Service& service, Response
   return CheckConstraint("text.format", service.model(), *constraint);
 }
 
-/// What needs a memory of earlier answers, or cuts in silence.
+/// Fields that need a memory of earlier answers, or that cut in silence.
 Result<void> ReadUnstored(FieldReader* fields) {
   for (const char* const key : {"previous_response_id", "conversation"}) {
     if (fields->Take(key) == nullptr) continue;
