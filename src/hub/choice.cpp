@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Files are ranked by the words of their names. A tie is an error that lists the candidates.
 #include "hub/choice.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A reader asks for keys by their GGUF names under the file's architecture. Each value is
+// checked as it is read; relations between them at the end.
 #include "model/config.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rows in the order of `--help`.
 #include "request/sampler_option_table.hpp"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Schemas are checked when they are read. The form of calls follows from the words of the
+// model's chat template.
 #include "request/tool_fields.hpp"
 
 #include <fmt/format.h>

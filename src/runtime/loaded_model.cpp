@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The steps in order. An error that an override has caused names the override, not the file.
 #include "runtime/loaded_model.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Everything is checked before a page is written: magic, hash, identity, sizes, ids.
 #include "runtime/session_state.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Quick endpoints answer on the thread of the sockets; all others are queued for the reading
+// thread.
 #include "serve/server.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A small state machine over the words: each is a flag of ours, the value of one, a foreign flag
+// with an answer of its own, or a positional argument.
 #include "cli/options/arguments.hpp"
 
 #include <fmt/format.h>

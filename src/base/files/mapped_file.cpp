@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The identity of the file (size, time of the last change) is kept at Open and compared by
+// CheckUnchanged.
 #include "base/files/mapped_file.hpp"
 
 #include <fcntl.h>

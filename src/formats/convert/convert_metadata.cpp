@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Keys are copied, then mended in turn: architecture, layout, tilings, hints, chat template.
 #include "formats/convert/convert_metadata.hpp"
 
 #include <fmt/format.h>

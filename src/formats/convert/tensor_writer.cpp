@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tensors are taken in batches that fit the memory: a batch is encoded by all threads, then
+// written.
 #include "formats/convert/tensor_writer.hpp"
 
 #include <fmt/format.h>

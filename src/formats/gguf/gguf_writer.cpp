@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Offsets follow from the sizes in the order of the tensors. Every name and size is checked
+// before the first byte.
 #include "formats/gguf/gguf_writer.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Gains are kept in a file, by the facts that they depend on; a measurement multiplies with one
+// matrix in both layouts.
 #include "runtime/tune/layout_choice.hpp"
 
 #include <fmt/format.h>

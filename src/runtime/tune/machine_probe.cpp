@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Most probes run a few times on all threads and take the median.
 #include "runtime/tune/machine_probe.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A path is resolved by the system and must then lie below the folder's own resolved path.
 #include "serve/http/static_files.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Answers are lines of JSON, one a piece. Times are given in nanoseconds.
 #include "serve/api/ollama/ollama.hpp"
 
 #include <algorithm>

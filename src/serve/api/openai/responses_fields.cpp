@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The input's items become messages and tool results, then the same request as for chat.
 #include "serve/api/openai/responses_fields.hpp"
 
 #include <fmt/format.h>
