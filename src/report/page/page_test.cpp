@@ -30,6 +30,7 @@ TEST(Page, HoldsItsDataAndNothingOfItAsMarkup) {
     ASSERT_TRUE(read);
     EXPECT_EQ(*read, Json::Parse(data.Dump(), {}).value());
     EXPECT_THAT(page, HasSubstr("prefers-color-scheme: dark"));
+    EXPECT_THAT(page, HasSubstr("<title>bittern "));  // IsEarlierOutput looks for it
     EXPECT_TRUE(page.ends_with("</html>\n"));
     for (const char* elsewhere : {"src=", "@import", "url(", "<link rel=\"style"}) {
       EXPECT_THAT(page, Not(HasSubstr(elsewhere)));
