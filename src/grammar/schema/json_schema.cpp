@@ -35,6 +35,14 @@ constexpr IntegerFormat kIntegerFormats[] = {{"int8", "-128", "127"},
                                              {"int64", "", ""},
                                              {"uint64", "0", ""}};
 
+constexpr std::string_view kForbiddenBeside =
+    "constants cannot be forbidden beside a pattern, a format or a length that allows them";
+
+/// The rule as a pattern that is searched for.
+std::string WholePattern(const StringRule& rule) {
+  return rule.search ? rule.pattern : fmt::format("^({})$", rule.pattern);
+}
+
 }  // namespace
 
 Result<ExprId> SchemaCompiler::Compile(std::vector<SchemaAt> schemas) {
@@ -100,8 +108,9 @@ Result<ExprId> SchemaCompiler::Values(const std::vector<SchemaAt>& all) {
         Forbidden(all), [&](const SchemaValue& value) { return JsonText(*value.value) == text; });
   };
   for (const SchemaValue& value : Forbidden(all)) {
-    if ((TypeOf(*value.value) & types & ~(kBooleanType | kNullType)) == 0) continue;
-    return Refuse(value.pointer, "without const or enum only truths and null can be forbidden");
+    constexpr unsigned kNotSaid = kIntegerType | kFractionType | kArrayType | kObjectType;
+    if ((TypeOf(*value.value) & types & kNotSaid) == 0) continue;
+    return Refuse(value.pointer, "of constants, only texts, truths and null can be forbidden here");
   }
   std::vector<ExprId> choices;
   if ((types & kStringType) != 0) choices.push_back(BITTERN_TRY(Strings(all)));
@@ -179,8 +188,7 @@ Result<bool> SchemaCompiler::Fits(const Schemas& all, const Json& value) {
       BITTERN_TRY(text == nullptr ? std::vector<StringRule>() : StringRules(all));
   for (const StringRule& rule : rules) {
     // Less than a format allows, so what is left is valid.
-    const std::string pattern = rule.search ? rule.pattern : fmt::format("^({})$", rule.pattern);
-    const bool speaks = BITTERN_TRY(Speaks(pattern, *text, rule.pointer));
+    const bool speaks = BITTERN_TRY(Speaks(WholePattern(rule), *text, rule.pointer));
     if (speaks == rule.contrary) return false;
   }
   for (const SchemaAt& at : all) {
@@ -262,6 +270,16 @@ Result<ExprId> SchemaCompiler::Strings(const Schemas& all) {
   const std::vector<StringRule> rules = BITTERN_TRY(StringRules(all));
   if (rules.empty()) return FreeStrings(all, least, most);
   const StringRule& rule = rules[0];
+  for (const SchemaValue& value : Forbidden(all)) {
+    const std::string* text = value.value->AsString();
+    if (text == nullptr) continue;
+    bool valid = true;
+    for (const StringRule& other : rules) {
+      const bool speaks = BITTERN_TRY(Speaks(WholePattern(other), *text, other.pointer));
+      valid = valid && speaks != other.contrary;
+    }
+    if (valid) return Refuse(value.pointer, kForbiddenBeside);
+  }
   if (rules.size() > 1 || rule.contrary) return StringsOfAll(all, rules, least, most);
   auto inner = AddRegex(rule.pattern, {.search = rule.search, .json = true}, &grammar_);
   if (!inner) return Refuse(rule.pointer, inner.error().message);
@@ -295,7 +313,17 @@ Result<ExprId> SchemaCompiler::StringsOfAll(const Schemas& all, std::vector<Stri
 /// Strings without a pattern.
 Result<ExprId> SchemaCompiler::FreeStrings(const Schemas& all, std::uint32_t least,
                                            std::uint32_t most) {
+  std::vector<std::string> forbidden;
+  for (const SchemaValue& value : Forbidden(all)) {
+    if (value.value->AsString() != nullptr) forbidden.push_back(*value.value->AsString());
+  }
   if (least > kMostTimes) return Refuse(all[0].pointer + "/minLength", "it is too large");
+  if (!forbidden.empty()) {
+    // The empty text is short of a length, and KeysBut leaves it out.
+    if (most != kUnbounded || least > 1) return Refuse(Forbidden(all)[0].pointer, kForbiddenBeside);
+    const auto mark = MustDiffer(all) ? RuleMark::kDiffers : RuleMark::kNone;
+    return grammar_.Marked(mark, KeysBut(forbidden));
+  }
   // A shorter limit obeys a longer one.
   if (most != kUnbounded) most = std::min(most, kMostTimes);
   if (MustDiffer(all)) {  // one way of writing each
