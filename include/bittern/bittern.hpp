@@ -345,6 +345,8 @@ class Engine {
   void Cancel(uint64_t request) {
     static_cast<void>(bittern_engine_cancel(handle_.get(), request));
   }
+  /// From here on the engine works in a thread of its own, which makes all callbacks.
+  Expected<Nothing> Start() { return internal::Check(bittern_engine_start(handle_.get())); }
   Expected<Nothing> Run() { return internal::Check(bittern_engine_run(handle_.get())); }
   /// True if there is more to do.
   Expected<bool> Step() {

@@ -191,11 +191,11 @@ void Environment::Settle(Job* job) {
   for (napi_ref reference : job->kept) napi_delete_reference(env_, reference);
 }
 
-/// Cancels all jobs and waits for their threads. A cancel that comes before the call that it is
-/// meant for has no effect, so it is said again.
+/// Cancels all jobs and waits for their ends. A cancel that comes before the call that it is meant
+/// for has no effect, so it is said again.
 void Environment::StopAll() noexcept {
   for (auto& [number, job] : jobs_) {
-    while (job->thread_.joinable() && !job->thread_ended_.load()) {
+    while (!job->Ended()) {
       for (auto& [other, running] : jobs_) {
         running->cancelled_.store(true);
         if (running->cancel) running->cancel();

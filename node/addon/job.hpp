@@ -93,6 +93,8 @@ class Job {
   friend class Environment;
 
   void Run() noexcept;
+  /// No other thread will touch it any more, but to end.
+  [[nodiscard]] bool Ended() noexcept;
   void Signal() noexcept;  // with mutex_ held
 
   Environment* environment_ = nullptr;

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "base/json/json.hpp"
-#include "runtime/token_cost.hpp"
+#include "runtime/tune/token_cost.hpp"
 
 namespace bittern::bench {
 
-/// The rulers of one thread count (runtime/machine_probe.hpp).
+/// The rulers of one thread count (runtime/tune/machine_probe.hpp).
 struct MachineFigures {
   double read_bandwidth = 0;  ///< bytes per second
   double int8_rate = 0;       ///< multiply-adds per second

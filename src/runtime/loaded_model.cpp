@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "kernels/registry.hpp"
-#include "runtime/batch_kernel_choice.hpp"
+#include "runtime/tune/batch_kernel_choice.hpp"
 #include "runtime/vocabulary_check.hpp"
 
 namespace bittern::runtime {

@@ -18,9 +18,9 @@ namespace bittern::runtime {
 struct SessionOptions {
   int context_length = 0;  ///< tokens the KV cache holds; 0: the model's own limit
   model::KvType kv_type = model::KvType::kF16;
-  int batch_size = 512;  ///< tokens per prefill chunk (-ub), >= 1
-  int num_threads = 0;   ///< 0: DefaultThreadCount()
-  int max_sessions = 1;  ///< full contexts that this session and its forks have pages for, 1..1024
+  int batch_size = 512;   ///< tokens per prefill chunk (-ub), >= 1
+  int num_threads = 0;    ///< 0: DefaultThreadCount()
+  int max_sequences = 1;  ///< full contexts that this session and its forks have pages for, 1..1024
 };
 
 struct Timings {
@@ -89,7 +89,7 @@ class Session {
   void Truncate(int position) noexcept;
   /// Another session with the first `position` (0..tokens().size()) tokens of this one and no
   /// logits. The two share threads, scratch memory and pages, so at most one of them may be used
-  /// at a time; the pages are those of SessionOptions::max_sessions contexts. Error
+  /// at a time; the pages are those of SessionOptions::max_sequences contexts. Error
   /// kInvalidArgument: a position outside.
   [[nodiscard]] Result<Session> Fork(int position) const;
   /// All that a session of the same model and KV type needs to go on from here, as bytes.

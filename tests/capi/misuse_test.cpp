@@ -106,6 +106,7 @@ std::vector<Function> Functions() {
       WITH(bittern_engine_cancel, bittern_engine, 1),
       WITH(bittern_engine_step, bittern_engine, &out->id),
       WITH(bittern_engine_run, bittern_engine),
+      WITH(bittern_engine_start, bittern_engine),
       WITH(bittern_engine_stats, bittern_engine, &out->result),
   };
 #undef WITH

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "runtime/layout_choice.hpp"
+#include "runtime/tune/layout_choice.hpp"
 
 namespace bittern::cli {
 

@@ -14,8 +14,8 @@
 #include "report/cpu_report.hpp"
 #include "report/inspect/report.hpp"
 #include "report/inspect/values.hpp"
-#include "runtime/machine_probe.hpp"
 #include "runtime/session.hpp"
+#include "runtime/tune/machine_probe.hpp"
 #include "selftest/known_models.hpp"
 
 namespace bittern::report {

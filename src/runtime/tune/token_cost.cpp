@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/token_cost.hpp"
+#include "runtime/tune/token_cost.hpp"
 
 #include <numeric>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/layout_choice.hpp"
+#include "runtime/tune/layout_choice.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "base/json/json.hpp"
 #include "kernels/registry.hpp"
 #include "quant/layouts/tile48.hpp"
-#include "runtime/machine_probe.hpp"
+#include "runtime/tune/machine_probe.hpp"
 
 namespace bittern::runtime {
 namespace {

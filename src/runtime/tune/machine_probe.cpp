@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/machine_probe.hpp"
+#include "runtime/tune/machine_probe.hpp"
 
 #include <algorithm>
 #include <atomic>
