@@ -129,6 +129,20 @@ std::optional<Roof> ArithmeticRoof(const BenchResult& result) {
   return Roof{limit, limit > 0 ? MedianRate(result) / limit : 0};
 }
 
+std::optional<RooflinePoint> RooflinePointOf(const BenchResult& result) {
+  if (!result.is_decode() && !result.is_prefill()) return std::nullopt;
+  double multiply_adds = 0, bytes = 0;
+  for (const auto& part : result.cost.parts) {
+    if (result.is_prefill() && !part.ternary) continue;  // the others run once a prompt
+    multiply_adds += static_cast<double>(part.multiply_adds);
+    bytes += static_cast<double>(part.bytes);
+  }
+  if (bytes <= 0) return std::nullopt;
+  // Prefill reads the weights once for all tokens of a chunk.
+  const int together = result.is_decode() ? 1 : std::min(result.num_prompt, result.ubatch_size);
+  return RooflinePoint{multiply_adds * together / bytes, multiply_adds * MedianRate(result)};
+}
+
 Scaling ScalingOf(const BenchResult& result, const BenchResult& first) {
   const double base = MedianRate(first);
   if (base <= 0 || first.num_threads < 1 || result.num_threads < 1) return {};
