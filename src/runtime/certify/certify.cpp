@@ -14,7 +14,7 @@
 #include "base/hash.hpp"
 #include "model/forward/numerics.hpp"
 #include "model/trace.hpp"
-#include "runtime/companions.hpp"
+#include "runtime/background_load.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
 
@@ -296,7 +296,7 @@ Result<Certificate> Certify(const std::shared_ptr<const LoadedModel>& model,
   certificate.prompts = BITTERN_TRY(Encode(*model, options));
   certificate.code = CodeHash(certificate.prompts, options.session.kv_type);
   auto session = BITTERN_TRY(CreateSession(model, certificate.prompts, options.session));
-  const auto companions = BITTERN_TRY(Companions::Start(model, options.companions));
+  const auto companions = BITTERN_TRY(BackgroundLoad::Start(model, options.companions));
   Hash128 logits, tokens;
   for (std::size_t i = 0; i < certificate.prompts.size(); ++i) {
     PromptCertificate& prompt = certificate.prompts[i];
