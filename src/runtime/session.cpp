@@ -44,14 +44,14 @@ struct PromptWatch {
 };
 
 /// A sequence generates as long as this lives.
-class Text {
+class OpenText {
  public:
-  Text(Sequence* sequence, Generation generation) : sequence_(sequence) {
+  OpenText(Sequence* sequence, Generation generation) : sequence_(sequence) {
     sequence->Start(std::move(generation));
   }
-  Text(const Text&) = delete;
-  Text& operator=(const Text&) = delete;
-  ~Text() { sequence_->EndText(); }
+  OpenText(const OpenText&) = delete;
+  OpenText& operator=(const OpenText&) = delete;
+  ~OpenText() { sequence_->EndText(); }
 
  private:
   Sequence* sequence_;
@@ -290,7 +290,7 @@ Result<GenerateResult> Session::Generate(const GenerateOptions& options,
   generation.AddContext(impl_->sequence.run_tokens());
   BITTERN_TRY(impl_->Resume(generation.Wanted()));
   const Stopwatch stopwatch(&impl_->timings.predicted_s);
-  const Text text(&impl_->sequence, std::move(generation));
+  const OpenText text(&impl_->sequence, std::move(generation));
   auto decoded = impl_->Decode(options);
   Generation& made = *impl_->sequence.generation();
   impl_->timings.predicted_tokens += made.sampled();
