@@ -70,12 +70,12 @@ DIFFERENTIAL_DEFECTS = [
     ("scores scaled for a head one larger", "model/forward/attention.cpp",
      [("std::sqrt(static_cast<float>(c.head_dim))", "std::sqrt(static_cast<float>(c.head_dim + 1))")],
      9, 1),
-    ("the norm's mean over the neurons that are kept", "model/forward/block.cpp",
-     [("static_cast<std::size_t>(context.config.intermediate_size),\n              {",
-       "layer.num_neurons(),\n              {")], 21, 1),
+    ("the norm's mean over the neurons that are kept", "model/forward/feed_forward.cpp",
+     [("static_cast<std::size_t>(context.config.intermediate_size), place.from",
+       "layer.num_neurons(), place.from")], 21, 1),
     ("a batch whose second token takes the first one's scale", "model/forward/linear.cpp",
-     [(".act_scales = context.state.activations.scales.data() + tokens.begin,",
-       ".act_scales = context.state.activations.scales.data() + (tokens.begin == 1 ? 0 : tokens.begin),")],
+     [(".act_scales = in.scales(tokens.begin),",
+       ".act_scales = in.scales(tokens.begin == 1 ? 0 : tokens.begin),")],
      9, 3),
 ]
 

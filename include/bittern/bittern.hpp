@@ -22,7 +22,7 @@
 
 namespace bittern::api {
 
-/// What failed, in words.
+/// The failure in words.
 struct Error {
   bittern_status status = BITTERN_OK;
   std::string message, hint;
@@ -100,7 +100,7 @@ inline int32_t OnText(void* user, const char* text, size_t size) {
 /// Gets new text; false ends it. Must not throw.
 using OnText = internal::TextFunction;
 
-/// What larger calls give back. Any number of threads.
+/// The result of a larger call. Any number of threads.
 class Result {
  public:
   explicit Result(bittern_result* result) noexcept : handle_(result) {}

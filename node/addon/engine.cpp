@@ -8,7 +8,7 @@
 namespace bittern::node {
 namespace {
 
-/// What one request needs until it has ended.
+/// The state of one request until it has ended.
 struct Request {
   std::atomic<std::uint64_t> number = 0;  // 0: not queued yet
 

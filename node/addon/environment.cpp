@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// One thread-safe function wakes the loop for all jobs; the loop then takes from each job what
+// it has to tell. Handles are freed by a thread of their own, since freeing one may wait for a
+// call that runs.
 #include "environment.hpp"
 
 #include <chrono>

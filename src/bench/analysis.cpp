@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rates are medians. A roof is a measured bandwidth or rate of the machine divided by the cost
+// of a token.
 #include "bench/analysis.hpp"
 
 #include <fmt/format.h>

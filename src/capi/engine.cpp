@@ -82,7 +82,7 @@ class EngineObject : public Object {
   std::unique_ptr<runtime::EngineThread> engine_;  // last: its requests point at the rest
 };
 
-/// What Engine::Submit would refuse.
+/// The checks of Engine::Submit.
 Result<void> EngineObject::Check(std::span<const runtime::TokenId> ids,
                                  const runtime::GenerateOptions& options) const {
   BITTERN_TRY(

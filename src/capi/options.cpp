@@ -246,7 +246,7 @@ Result<void> CheckConstraintKey(std::string_view key, std::string_view value,
               checked.error().hint);
 }
 
-/// What bittern_options_describe() says of one key.
+/// The entry of one key in bittern_options_describe().
 Json RowJson(std::string_view key, unsigned kinds, std::string_view value,
              std::string_view fallback, bool repeated, std::string_view description) {
   constexpr std::pair<unsigned, std::string_view> kNames[] = {{kModel, "model"},

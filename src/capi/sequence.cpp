@@ -154,7 +154,7 @@ Result<std::shared_ptr<SequenceObject>> Create(std::shared_ptr<ModelObject> mode
                                           std::move(session), WantsHidden(settings));
 }
 
-/// What bittern_generate does. The session lives for this call only, so no lock is needed.
+/// The work of bittern_generate. The session lives for this call only, so no lock is needed.
 Result<void> GenerateOnce(std::shared_ptr<ModelObject> model, std::string_view text,
                           const void* options, bittern_text_fn on_text, void* user,
                           bittern_result** result) {

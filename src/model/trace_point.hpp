@@ -9,7 +9,7 @@
 
 namespace bittern::model {
 
-/// Where values are taken, in the order of computing. Only canonical ones: what every right way of
+/// The places of values, in the order of computing. Only canonical ones: what every right way of
 /// computing the network must have there, whatever the layout, batch, threads or shortcuts.
 enum class TracePoint : std::uint8_t {
   kEmbedding,     ///< (hidden_size): the residual stream before the first layer

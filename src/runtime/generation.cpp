@@ -90,7 +90,7 @@ Result<std::size_t> Generation::Sample(std::span<const TokenId> window, std::siz
     if (!finish_ && cancel != nullptr && cancel->load(std::memory_order_relaxed)) {
       finish_ = FinishReason::kCancelled;
     }
-    // Where tokens were forced, they run next.
+    // Forced tokens run next.
     if (finish_ || row + 1 >= window.size() || ids_.size() != before + 1) break;
     if (window[row + 1] != ids_.back()) break;
   }
@@ -238,7 +238,7 @@ std::optional<RowRequest> Generation::Wanted(std::size_t rows) {
   return best ? std::optional(RowRequest{.best = best}) : std::nullopt;
 }
 
-/// Of a few tokens all logits, of many the best ones, as without a constraint.
+/// Wants all logits of a few tokens, the best ones of many, as without a constraint.
 std::optional<RowRequest> Generation::WantedOfMask() {
   const auto found = matcher_->Mask();
   if (options_.logprobs >= 0 || !found) return std::nullopt;  // an error comes when one is sampled

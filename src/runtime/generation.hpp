@@ -23,7 +23,7 @@
 
 namespace bittern::runtime {
 
-/// What `sampler` wants of a row, if that is not all logits and the head can be screened for it;
+/// The sampler's request for a row, if that is not all logits and the head can be screened for it;
 /// holds for up to `more` tokens that are accepted later. Logprobs want all; what a constraint
 /// wants is Generation::Wanted.
 [[nodiscard]] std::optional<model::CandidateRequest> ScreenFor(const model::Model& model,
@@ -71,7 +71,7 @@ class Generation {
   /// Tells how long the pass over the last window took, and how many of its tokens are in the text.
   void ObservePass(double seconds, std::size_t accepted);
 
-  /// What to ask of each row of the next pass, of `rows` rows; nothing: all logits.
+  /// The request for each row of the next pass, of `rows` rows; nothing: all logits.
   [[nodiscard]] std::optional<RowRequest> Wanted(std::size_t rows = 1);
   /// The ids sampled so far, without the end token.
   [[nodiscard]] std::span<const TokenId> ids() const noexcept { return ids_; }

@@ -54,7 +54,7 @@ class Sequence {
 
   /// Known tokens, oldest first.
   [[nodiscard]] std::span<const TokenId> tokens() const noexcept { return tokens_; }
-  /// Those that have run. While a draft is being sampled: as far as it has come true.
+  /// The tokens that have run. While a draft is being sampled: as far as it has come true.
   [[nodiscard]] std::span<const TokenId> run_tokens() const noexcept {
     return tokens().first(shown_);
   }

@@ -44,14 +44,14 @@ struct PromptWatch {
 };
 
 /// A sequence generates as long as this lives.
-class OpenText {
+class TextScope {
  public:
-  OpenText(Sequence* sequence, Generation generation) : sequence_(sequence) {
+  TextScope(Sequence* sequence, Generation generation) : sequence_(sequence) {
     sequence->Start(std::move(generation));
   }
-  OpenText(const OpenText&) = delete;
-  OpenText& operator=(const OpenText&) = delete;
-  ~OpenText() { sequence_->EndText(); }
+  TextScope(const TextScope&) = delete;
+  TextScope& operator=(const TextScope&) = delete;
+  ~TextScope() { sequence_->EndText(); }
 
  private:
   Sequence* sequence_;
@@ -66,7 +66,7 @@ tl::unexpected<Error> Abandoned() {
 }  // namespace
 
 struct Session::Impl {
-  /// What is known about the last position.
+  /// The state of the last position's results.
   enum class Last : std::uint8_t {
     kNothing,
     kLogits,      ///< the results have all of them
@@ -270,7 +270,7 @@ Result<void> Session::PrefillAll(
     const int position = sequence.length();
     done = impl.Run(sequence.Plan({.tokens = rows}), nullptr);
     if (done) impl.last = Impl::Last::kLogits;
-    // Those before the first bad one are given out, whatever the size of chunks.
+    // Rows before the first bad one are given out, whatever the size of chunks.
     const int good = sequence.length() - position;
     impl.timings.prompt_tokens += good;
     for (int i = 0; i < good; ++i) {
@@ -290,7 +290,7 @@ Result<GenerateResult> Session::Generate(const GenerateOptions& options,
   generation.AddContext(impl_->sequence.run_tokens());
   BITTERN_TRY(impl_->Resume(generation.Wanted()));
   const Stopwatch stopwatch(&impl_->timings.predicted_s);
-  const OpenText text(&impl_->sequence, std::move(generation));
+  const TextScope scope(&impl_->sequence, std::move(generation));
   auto decoded = impl_->Decode(options);
   Generation& made = *impl_->sequence.generation();
   impl_->timings.predicted_tokens += made.sampled();

@@ -101,9 +101,9 @@ class Session {
   /// Shows every step of the forward passes to come to `tracer` (model/trace.hpp); null: none.
   void SetTracer(model::Tracer* tracer) noexcept;
   [[nodiscard]] const Timings& timings() const noexcept;
-  /// What zero skipping left out in this session; zeros where nothing is skipped.
+  /// Totals of zero skipping in this session; zeros where nothing is skipped.
   [[nodiscard]] model::SkipStats skip_stats() const noexcept;
-  /// What the screen of the output head did in this session; zeros where there is none.
+  /// Totals of the output head's screen in this session; zeros where there is none.
   [[nodiscard]] model::ScreenStats screen_stats() const noexcept;
   [[nodiscard]] const LoadedModel& model() const noexcept;
 

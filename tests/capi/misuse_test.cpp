@@ -20,7 +20,7 @@ namespace {
 using namespace capi_test;  // NOLINT: the helpers of this program
 using testing::HasSubstr;
 
-/// Where results of calls that fail would go; each must stay as it was.
+/// The outputs of calls that fail; each must stay as it was.
 struct Outputs {
   bittern_result* result = nullptr;
   bittern_sequence* sequence = nullptr;

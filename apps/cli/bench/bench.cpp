@@ -56,7 +56,7 @@ struct BenchOptions {
 
 constexpr bench::PlanNames kListFlags = {"-p", "-n", "-d", "-t", "-pg"};
 
-/// What the tests of a run share, and where their results go.
+/// State that the tests of a run share, and the sinks of their results.
 struct BenchRun {
   std::shared_ptr<const runtime::LoadedModel> model;
   std::unique_ptr<BenchReport> report;

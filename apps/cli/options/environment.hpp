@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program takes from its environment and gives to the library, which asks for none of it.
-// Called by the main thread.
+// Reads the environment for the library, which reads none itself. Called by the main thread.
 #pragma once
 
 #include <string>

@@ -55,7 +55,7 @@ constexpr Module kModelModules[] = {
     {"lm_head", "output", nullptr},
 };
 
-/// What follows a module's name, and what GGUF writes for it.
+/// The suffix of a module's name, and GGUF's word for it.
 struct Part {
   std::string_view hf, gguf;
 };

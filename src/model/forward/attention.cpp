@@ -78,15 +78,23 @@ void NormHead(const Context& context, int layer, std::size_t token,
   }
 }
 
+/// A layer's attention and what it reads and writes.
+struct Attention {
+  const Context& context;
+  const LayerWeights& weights;
+  int layer;
+  FloatRows qkv, attended;
+};
+
 /// Rotates a token's query and key heads in place and puts keys and values into the cache.
-void RotateAndAppend(const Context& context, int layer, std::size_t token) {
+void RotateAndAppend(const Attention& attention, std::size_t token) {
+  const auto& [context, weights, layer, qkv, attended] = attention;
   const ModelConfig& c = context.config;
-  const LayerWeights& weights = context.weights.layers[Size(layer)];
   const TernaryMatrix& projection = weights.qkv_proj;
   const std::size_t dim = Size(c.head_dim), half = dim / 2;
-  float* row = context.state.qkv.data() + token * projection.padded_rows();
-  const float* cosine = context.state.cosine.data() + token * half;
-  const float* sine = context.state.sine.data() + token * half;
+  float* row = qkv.row(token);
+  const float* cosine = context.state.cosine.row(token);
+  const float* sine = context.state.sine.row(token);
   float* q = row + projection.parts[0].first_row;
   float* k = row + projection.parts[1].first_row;
   const float* v = row + projection.parts[2].first_row;
@@ -117,21 +125,20 @@ kernels::KvElement ElementOf(KvType type) {
   return kernels::KvElement::kF16;
 }
 
-kernels::AttentionArgs MakeArgs(const Context& context, int layer, const AttentionItem& item) {
+kernels::AttentionArgs MakeArgs(const Attention& attention, const AttentionItem& item) {
+  const auto& [context, weights, layer, qkv, attended] = attention;
   const ModelConfig& c = context.config;
-  const TernaryMatrix& projection = context.weights.layers[Size(layer)].qkv_proj;
   const std::size_t dim = Size(c.head_dim);
   const int kv_head = static_cast<int>(item.first_query / Size(c.num_heads / c.num_kv_heads));
   const KvSequence& sequence = *context.segment(item.first_token).sequence;
   KvPool& pool = sequence.pool();
   const bool scaled = pool.type() == KvType::kI8;
   kernels::AttentionArgs args{};
-  args.query_stride = projection.padded_rows();
-  args.out_stride = Size(c.q_size());
-  args.queries = context.state.qkv.data() + item.first_token * args.query_stride +
-                 projection.parts[0].first_row + item.first_query * dim;
-  args.out =
-      context.state.attended.data() + item.first_token * args.out_stride + item.first_query * dim;
+  args.query_stride = qkv.stride;
+  args.out_stride = attended.stride;
+  args.queries =
+      qkv.row(item.first_token) + weights.qkv_proj.parts[0].first_row + item.first_query * dim;
+  args.out = attended.row(item.first_token) + item.first_query * dim;
   args.keys = pool.keys(layer, kv_head);
   args.values = pool.values(layer, kv_head);
   args.key_scales = scaled ? pool.key_scales(layer, kv_head) : nullptr;
@@ -182,11 +189,12 @@ std::size_t WorkOf(const Segment& segment) {
 
 /// A thread that has done its own calls helps those that are behind, since later tokens and longer
 /// sequences have more positions behind them.
-void AttendBatch(const Context& context, int layer) {
+void AttendBatch(const Attention& attention) {
+  const Context& context = attention.context;
   const std::span<const AttentionItem> items = context.state.attention;
   context.team.Deal(items.size(), 1, [&](Range range) {
     for (std::size_t i = range.begin; i < range.end; ++i) {
-      const auto args = MakeArgs(context, layer, items[i]);
+      const auto args = MakeArgs(attention, items[i]);
       context.floats().attention(&args);
     }
   });
@@ -216,8 +224,9 @@ void DealPieces(const Context& context, std::size_t positions, std::size_t size,
 
 /// The steps of attention with a barrier in between; sums of blocks meet in their order, as in one
 /// call (kernels::kAttentionBlock), so the bits are the same.
-void AttendSplit(const Context& context, int layer) {
+void AttendSplit(const Attention& attention) {
   constexpr std::size_t kScorePiece = 128;
+  const Context& context = attention.context;
   const ModelConfig& c = context.config;
   const std::size_t heads = Size(c.num_heads), group = heads / Size(c.num_kv_heads);
   const std::size_t dim = Size(c.head_dim), padded_dim = (dim + 15) / 16 * 16;
@@ -226,7 +235,7 @@ void AttendSplit(const Context& context, int layer) {
   float* scores = context.state.scores.data();  // [heads][padded]
   float* mixes = context.state.mixes.data();    // [block][heads][padded_dim]
   const auto args_of = [&](std::size_t kv_head) {
-    return MakeArgs(context, layer, {0, 1, kv_head * group, group});
+    return MakeArgs(attention, {0, 1, kv_head * group, group});
   };
   DealPieces(context, padded, kScorePiece,
              [&](std::size_t kv_head, std::size_t begin, std::size_t end) {
@@ -251,7 +260,7 @@ void AttendSplit(const Context& context, int layer) {
              });
   context.team.Barrier();
   for (std::size_t head = mine.begin; head < mine.end; ++head) {
-    float* out = context.state.attended.data() + head * dim;
+    float* out = attention.attended.row(0) + head * dim;
     std::memcpy(out, mixes + head * padded_dim, dim * sizeof(float));
     for (std::size_t begin = kernels::kAttentionBlock; begin < padded;
          begin += kernels::kAttentionBlock) {
@@ -289,8 +298,8 @@ void ComputeRopeAngles(const Context& context) {
   const Range tokens = context.team.Share(context.num_tokens);
   for (std::size_t token = tokens.begin; token < tokens.end; ++token) {
     const double position = static_cast<double>(context.position(token));
-    float* cosine = context.state.cosine.data() + token * inv_freq.size();
-    float* sine = context.state.sine.data() + token * inv_freq.size();
+    float* cosine = context.state.cosine.row(token);
+    float* sine = context.state.sine.row(token);
     for (std::size_t i = 0; i < inv_freq.size(); ++i) {
       const SinCosResult angle = SinCos(position * inv_freq[i]);
       cosine[i] = static_cast<float>(angle.cos);
@@ -299,15 +308,17 @@ void ComputeRopeAngles(const Context& context) {
   }
 }
 
-void Attend(const Context& context, int layer) {
+void Attend(const Context& context, const LayerWeights& layer, FloatRows qkv, FloatRows attended) {
+  const Attention attention{context, layer, context.IndexOf(layer), qkv, attended};
   ForTokens(context, context.num_tokens,
-            [&](std::size_t token) { RotateAndAppend(context, layer, token); });
-  TraceStep(context, &context.weights.layers[Size(layer)], TracePoint::kRope);
+            [&](std::size_t token) { RotateAndAppend(attention, token); });
+  TraceStep(context, &layer, TracePoint::kRope);
   if (SplitsPositions(context)) {
-    AttendSplit(context, layer);
+    AttendSplit(attention);
   } else {
-    AttendBatch(context, layer);
+    AttendBatch(attention);
   }
+  TraceShares(context, &layer, TracePoint::kAttention);
 }
 
 }  // namespace bittern::model

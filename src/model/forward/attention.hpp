@@ -16,8 +16,9 @@ void PlanAttention(const ModelConfig& config, std::span<const Segment> segments,
 /// the end.
 void ComputeRopeAngles(const Context& context);
 
-/// From state.qkv (after qkv_proj) to state.attended: rotates q and k (half-split pairs), appends
-/// k and v to the sequences' pages, attends causally. Begins with a barrier, ends with none.
-void Attend(const Context& context, int layer);
+/// From qkv_proj's output of the batch to (num_tokens, q_size): rotates q and k in place
+/// (half-split pairs), appends k and v to the sequences' pages, attends causally. Begins with a
+/// barrier, ends with none.
+void Attend(const Context& context, const LayerWeights& layer, FloatRows qkv, FloatRows attended);
 
 }  // namespace bittern::model

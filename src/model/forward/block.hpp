@@ -6,7 +6,7 @@
 
 namespace bittern::model {
 
-/// state.hidden (N, hidden_size) through one layer, in place. No barrier at the end.
-void RunBlock(const Context& context, int layer);
+/// state.hidden (N, hidden_size) through layer `index`, in place. No barrier at the end.
+void RunBlock(const Context& context, int index);
 
 }  // namespace bittern::model

@@ -3,8 +3,9 @@
 //
 // Threads. A pass runs the same code on all threads of a team (SPMD). Each step shares its work out
 // by Team::Share or Team::Deal. The rules that keep this free of races:
-//   1. A function named ForTokens, Forward*, Run*, Linear, Gemm, Attend, GatedUp, *Down*, Trace* or
-//      *Logits is collective: every thread of the team calls it, with equal arguments.
+//   1. A function named *OfTokens, ForTokens, Forward*, Run*, Project, Linear, Gemm, Attend, GatedUp,
+//      *Down*, AddFeedForward, Trace* or *Logits is collective: every thread of the team calls it,
+//      with equal arguments.
 //   2. A step that reads what other threads wrote starts with a barrier. ForTokens does, and ends
 //      with one; a projection (Linear) needs none of its own, because its input was quantised
 //      inside ForTokens.
@@ -32,10 +33,17 @@ struct Context {
   Team& team;
 
   [[nodiscard]] const kernels::FloatOps& floats() const noexcept;
-  /// Activations are plain rows; see kFewTokens.
-  [[nodiscard]] bool few() const noexcept { return num_tokens <= kFewTokens; }
   [[nodiscard]] ThreadScratch& scratch() const noexcept {
     return state.threads[static_cast<std::size_t>(team.index())];
+  }
+  /// Quantised rows of the batch, in the memory that its steps share: the input of one projection,
+  /// then of the next.
+  [[nodiscard]] QuantizedRows Quantized(std::size_t cols) const noexcept {
+    return {state.activations, num_tokens, cols};
+  }
+  /// A layer's place in the network, from 0.
+  [[nodiscard]] int IndexOf(const LayerWeights& layer) const noexcept {
+    return static_cast<int>(&layer - weights.layers.data());
   }
   /// The segment of a row, and its position in that sequence.
   [[nodiscard]] const Segment& segment(std::size_t token) const noexcept {

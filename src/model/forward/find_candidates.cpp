@@ -350,12 +350,12 @@ void Collect(const Screening& s, CandidateLogits* out) {
 /// The vectors of one scan, up to what the scratch memory holds.
 class Scan {
  public:
-  Scan(const Context& context, std::span<const HeadRow> rows, const float* x)
+  Scan(const Context& context, std::span<const HeadRow> rows, FloatRows x)
       : context_(context), head_(context.weights.screened_head), rows_(rows), x_(x) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       ScreenScratch::Part& mine = thread_.parts[i];
       mine.num_seeds = 0;
-      vectors_[i] = QuantizeFor(x + i * head_.cols, &mine);
+      vectors_[i] = QuantizeFor(x.row(i), &mine);
       bounded_[i] = vectors_[i].finite && head_.largest_norm * vectors_[i].size < 1e37f;
       if (bounded_[i] && vectors_[i].narrow) together_[num_together_++] = Together(i);
     }
@@ -407,7 +407,7 @@ class Scan {
   Screening Of(std::size_t i) {
     return {context_,
             head_,
-            x_ + i * head_.cols,
+            x_.row(i),
             vectors_[i],
             scratch_.vectors[i],
             thread_.parts[i],
@@ -465,7 +465,7 @@ class Scan {
   const Context& context_;
   const ScreenedHead& head_;
   std::span<const HeadRow> rows_;
-  const float* x_;
+  FloatRows x_;
   ScreenScratch& scratch_ = context_.state.screen;
   ScreenScratch::Thread& thread_ =
       scratch_.threads[static_cast<std::size_t>(context_.team.index())];
@@ -554,11 +554,11 @@ Result<ScreenScratch> ScreenScratch::Create(const ScreenedHead& head, std::size_
   return scratch;
 }
 
-void FindCandidates(const Context& context, std::span<const HeadRow> rows, const float* x) {
+void FindCandidates(const Context& context, std::span<const HeadRow> rows, FloatRows x) {
   const std::size_t at_once = context.state.screen.vectors.size();
   for (std::size_t i = 0; i < rows.size(); i += at_once) {
     Scan(context, rows.subspan(i, std::min(at_once, rows.size() - i)),
-         x + i * context.weights.screened_head.cols)
+         FloatRows{x.row(i), x.stride})
         .Run();
   }
 }

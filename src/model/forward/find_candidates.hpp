@@ -10,6 +10,7 @@
 #include "base/aligned_buffer.hpp"
 #include "base/result.hpp"
 #include "model/candidates.hpp"
+#include "model/forward/rows.hpp"
 #include "model/screened_head.hpp"
 
 namespace bittern::model {
@@ -55,6 +56,6 @@ struct ScreenScratch {
 /// Finds the candidates of some rows among the rows of the head; x: (rows.size(), cols), the final
 /// norm's output. Each row's candidates go where its segment says, written by one thread, by
 /// ascending id; none where the logits would not have been finite. Collective; ends with a barrier.
-void FindCandidates(const Context& context, std::span<const HeadRow> rows, const float* x);
+void FindCandidates(const Context& context, std::span<const HeadRow> rows, FloatRows x);
 
 }  // namespace bittern::model

@@ -15,7 +15,7 @@ namespace {
 /// Whether the pass ends before `layer`: all threads are told the same.
 bool Abandoned(const Context& context, int layer) {
   ForwardState::Impl& state = context.state;
-  if (state.watcher == nullptr || context.few()) return false;
+  if (state.watcher == nullptr || context.num_tokens <= kFewTokens) return false;
   context.team.BarrierThen([&] { state.abandoned = !(*state.watcher)(layer); });
   return state.abandoned;
 }

@@ -98,6 +98,44 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   return s;
 }
 
+/// Memory for the quantised activations of a pass. groups: some matrix wants scales of groups.
+Result<QuantizedActivations> CreateActivations(const ModelConfig& c, const Shapes& shapes,
+                                               bool groups) {
+  const std::string what = "quantised activations";
+  QuantizedActivations acts;
+  acts.values = BITTERN_TRY(
+      AlignedBuffer<std::int8_t>::Create(shapes.padded_tokens * shapes.widest_input, what));
+  if (shapes.skipping_rows != 0) {
+    acts.ordered = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(
+        shapes.tokens * kernels::OrderedActs(PaddedCols(c.hidden_size) / quant::kTileBlock), what));
+    if (shapes.tokens > kFewTokens) {
+      acts.rows = BITTERN_TRY(
+          AlignedBuffer<std::int8_t>::Create(shapes.tokens * shapes.widest_input, what));
+    }
+  }
+  acts.scales = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.tokens, "activation scales"));
+  acts.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(shapes.tokens, "activation sums"));
+  if (!groups) return acts;
+  acts.groups = shapes.widest_input / kernels::kGroupCols;
+  acts.group_sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(shapes.tokens * acts.groups,
+                                                                    "activation sums of groups"));
+  acts.group_scales = BITTERN_TRY(
+      AlignedBuffer<float>::Create(shapes.tokens * acts.groups, "activation scales of groups"));
+  return acts;
+}
+
+/// Lists of what is not zero, where zeros are skipped in batches.
+Result<LiveInputs> CreateLiveInputs(const Shapes& shapes) {
+  LiveInputs live;
+  if (shapes.skipping_rows == 0 || shapes.tokens <= kFewTokens) return live;
+  live.stride = shapes.widest_input + 16;
+  live.columns = BITTERN_TRY(
+      AlignedBuffer<std::uint32_t>::Create(shapes.tokens * live.stride, "lists of live neurons"));
+  live.counts =
+      BITTERN_TRY(AlignedBuffer<std::size_t>::Create(shapes.tokens, "numbers of live neurons"));
+  return live;
+}
+
 }  // namespace
 
 Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, int max_positions,
@@ -123,19 +161,20 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
 
   auto impl = std::make_unique<Impl>();
   impl->max_tokens = max_tokens;
-  const auto floats = [&](std::size_t per_token) {
-    return AlignedBuffer<float>::Create(tokens * per_token,
-                                        fmt::format("the activations of {} tokens", max_tokens));
+  const auto rows = [&](std::size_t stride) -> Result<FloatRows> {
+    impl->float_memory.push_back(BITTERN_TRY(AlignedBuffer<float>::Create(
+        tokens * stride, fmt::format("the activations of {} tokens", max_tokens))));
+    return FloatRows{impl->float_memory.back().data(), stride};
   };
   const auto hidden = static_cast<std::size_t>(c.hidden_size);
   const auto half = static_cast<std::size_t>(c.head_dim / 2);
-  impl->hidden = BITTERN_TRY(floats(hidden));
-  impl->normed = BITTERN_TRY(floats(widest_input));
-  impl->qkv = BITTERN_TRY(floats(shapes.qkv_rows));
-  impl->attended = BITTERN_TRY(floats(static_cast<std::size_t>(c.q_size())));
-  impl->gate_up = BITTERN_TRY(floats(shapes.gate_rows));
-  if (shapes.up_rows != 0) impl->up = BITTERN_TRY(floats(shapes.up_rows));
-  impl->projected = BITTERN_TRY(floats(shapes.projected_rows));
+  impl->hidden = BITTERN_TRY(rows(hidden));
+  impl->normed = BITTERN_TRY(rows(widest_input));
+  impl->qkv = BITTERN_TRY(rows(shapes.qkv_rows));
+  impl->attended = BITTERN_TRY(rows(static_cast<std::size_t>(c.q_size())));
+  impl->gate_up = BITTERN_TRY(rows(shapes.gate_rows));
+  if (shapes.up_rows != 0) impl->up = BITTERN_TRY(rows(shapes.up_rows));
+  impl->projected = BITTERN_TRY(rows(shapes.projected_rows));
   const std::size_t heads = static_cast<std::size_t>(c.num_heads);
   const std::size_t blocks =
       (shapes.positions + kernels::kAttentionBlock - 1) / kernels::kAttentionBlock;
@@ -143,34 +182,10 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
       heads * (shapes.positions + 15) / 16 * 16 + heads * 16, "attention scores"));
   impl->mixes = BITTERN_TRY(AlignedBuffer<float>::Create(
       blocks * heads * ((static_cast<std::size_t>(c.head_dim) + 15) / 16 * 16), "attention sums"));
-  impl->cosine = BITTERN_TRY(floats(half));
-  impl->sine = BITTERN_TRY(floats(half));
-  QuantizedActivations& acts = impl->activations;
-  acts.values = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(shapes.padded_tokens * widest_input,
-                                                               "quantised activations"));
-  if (shapes.skipping_rows != 0) {
-    acts.ordered = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(
-        tokens * kernels::OrderedActs(quant::BlocksOfCols(hidden)), "quantised activations"));
-  }
-  if (shapes.skipping_rows != 0 && tokens > kFewTokens) {
-    acts.rows = BITTERN_TRY(
-        AlignedBuffer<std::int8_t>::Create(tokens * widest_input, "quantised activations"));
-    LiveInputs& live = impl->live_inputs;
-    live.stride = widest_input + 16;
-    live.columns = BITTERN_TRY(
-        AlignedBuffer<std::uint32_t>::Create(tokens * live.stride, "lists of live neurons"));
-    live.counts =
-        BITTERN_TRY(AlignedBuffer<std::size_t>::Create(tokens, "numbers of live neurons"));
-  }
-  acts.scales = BITTERN_TRY(AlignedBuffer<float>::Create(tokens, "activation scales"));
-  acts.sums = BITTERN_TRY(AlignedBuffer<std::int32_t>::Create(tokens, "activation sums"));
-  if (model.weights().has_groups) {
-    acts.groups = widest_input / kernels::kGroupCols;
-    acts.group_sums = BITTERN_TRY(
-        AlignedBuffer<std::int32_t>::Create(tokens * acts.groups, "activation sums of groups"));
-    acts.group_scales = BITTERN_TRY(
-        AlignedBuffer<float>::Create(tokens * acts.groups, "activation scales of groups"));
-  }
+  impl->cosine = BITTERN_TRY(rows(half));
+  impl->sine = BITTERN_TRY(rows(half));
+  impl->activations = BITTERN_TRY(CreateActivations(c, shapes, model.weights().has_groups));
+  impl->live_inputs = BITTERN_TRY(CreateLiveInputs(shapes));
   impl->screen = BITTERN_TRY(ScreenScratch::Create(model.weights().screened_head,
                                                    std::min(tokens, screen_vectors), num_threads));
   const std::size_t widest_output =

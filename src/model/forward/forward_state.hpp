@@ -8,41 +8,13 @@
 #include "base/aligned_buffer.hpp"
 #include "model/batch.hpp"
 #include "model/forward/find_candidates.hpp"
+#include "model/forward/rows.hpp"
 #include "model/model.hpp"
 #include "model/row_failure.hpp"
 #include "model/skip_stats.hpp"
 #include "model/trace.hpp"
-#include "quant/layouts/tile16.hpp"
 
 namespace bittern::model {
-
-/// Batches up to this size are multiplied token by token, a tile at a time: reading the weights
-/// takes longer than the arithmetic, and unpacking them would take longer than both.
-inline constexpr std::size_t kFewTokens = 8;
-
-/// Activations of a batch, quantised once and shared by every projection that reads them.
-/// A few tokens: plain rows, padded to blocks of 128 columns. More: panels (kernels/kernel.h,
-/// Tile16Ops::gemm).
-struct QuantizedActivations {
-  AlignedBuffer<std::int8_t> values;   // (N padded to 8, widest input padded to 128)
-  AlignedBuffer<std::int8_t> rows;     // (N, widest input padded): more than a few tokens as plain
-                                       // rows, too, where zeros are skipped; else empty
-  AlignedBuffer<std::int8_t> ordered;  // (N, OrderedActs(hidden_size)): up_proj's input for
-                                       // gemv_rows, where zeros are skipped
-  AlignedBuffer<float> scales;         // (N)
-  AlignedBuffer<std::int32_t> sums;    // (N)
-  // For grouped matrices (kernels::GroupedArgs), only where the model has any: per token, for
-  // every group of 64 columns of the widest input.
-  std::size_t groups = 0;
-  AlignedBuffer<std::int32_t> group_sums;  // (N, groups)
-  AlignedBuffer<float> group_scales;       // (N, groups): what one step is worth
-
-  [[nodiscard]] bool has_rows() const noexcept { return rows.size() != 0; }
-  /// A token's plain row, of num_blocks blocks. few: Context::few(); else has_rows() is needed.
-  [[nodiscard]] std::int8_t* row(std::size_t token, std::size_t num_blocks, bool few) noexcept {
-    return (few ? values : rows).data() + token * num_blocks * quant::kTileBlock;
-  }
-};
 
 /// Tiles of 16 rows that a batch takes at once by tables (kernels::VlutOps), whose sums then stay
 /// in the second-level cache; and of those, tiles that are made from another layout first. More
@@ -51,13 +23,6 @@ inline constexpr std::size_t kMostTableTiles = 112, kMostMadeTiles = 60, kSmalle
 
 /// Tokens whose tables a lookup kernel's batch keeps at once.
 inline constexpr std::size_t kLutTokens = 8;
-
-/// Of a batch, where zeros are skipped: which of each token's quantised activations are not zero.
-struct LiveInputs {
-  std::size_t stride = 0;
-  AlignedBuffer<std::uint32_t> columns;  // (N, stride): ascending, `counts` of them
-  AlignedBuffer<std::size_t> counts;     // (N)
-};
 
 /// What one thread needs for itself.
 struct ThreadScratch {
@@ -111,19 +76,19 @@ struct ForwardState::Impl {
 
   int max_tokens = 0;
   const PassWatcher* watcher = nullptr;
-  bool abandoned = false;          // by the watcher, in this pass; written while all threads wait
-  Tracer* tracer = nullptr;        // sees every step (trace_step.hpp); usually null
-  AlignedBuffer<float> hidden;     // (N, hidden_size): the residual stream
-  AlignedBuffer<float> normed;     // (N, hidden_size or intermediate_size): for the head and
-                                   // tracers
-  AlignedBuffer<float> qkv;        // (N, rows of qkv_proj)
-  AlignedBuffer<float> attended;   // (N, q_size)
-  AlignedBuffer<float> gate_up;    // (N, rows of gate_up_proj)
-  AlignedBuffer<float> up;         // (N, rows of up_proj), where zeros are skipped
-  AlignedBuffer<float> projected;  // (N, rows of o_proj or down_proj)
-  AlignedBuffer<float> scores;     // (heads, positions padded to 16): of one token
-  AlignedBuffer<float> mixes;      // (blocks of positions, heads, head_dim padded to 16)
-  AlignedBuffer<float> cosine, sine;  // (N, head_dim / 2)
+  bool abandoned = false;    // by the watcher, in this pass; written while all threads wait
+  Tracer* tracer = nullptr;  // sees every step (trace_step.hpp); usually null
+  std::vector<AlignedBuffer<float>> float_memory;  // of the rows that follow
+  FloatRows hidden;                                // (N, hidden_size): the residual stream
+  FloatRows normed;             // (N, hidden_size or intermediate_size): for the head and tracers
+  FloatRows qkv;                // (N, rows of qkv_proj)
+  FloatRows attended;           // (N, q_size)
+  FloatRows gate_up;            // (N, rows of gate_up_proj)
+  FloatRows up;                 // (N, rows of up_proj), where zeros are skipped
+  FloatRows projected;          // (N, rows of o_proj or down_proj)
+  FloatRows cosine, sine;       // (N, head_dim / 2)
+  AlignedBuffer<float> scores;  // (heads, positions padded to 16): of one token
+  AlignedBuffer<float> mixes;   // (blocks of positions, heads, head_dim padded to 16)
   QuantizedActivations activations;
   LiveInputs live_inputs;
   ScreenScratch screen;

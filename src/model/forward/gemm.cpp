@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "kernels/registry.hpp"
-#include "model/forward/linear.hpp"
 #include "quant/layouts/skip_layouts.hpp"
 #include "quant/layouts/tile16.hpp"
 #include "quant/layouts/tile48.hpp"
@@ -28,14 +27,35 @@ constexpr std::size_t kTilesOfPanel = quant::kPanelRows / kTileRows;  // of a pa
 
 std::size_t RoundUp(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
 
+/// How many times as fast as with multiply-adds a batch meets a matrix whose rows are dealt out in
+/// pieces of `rows`; at most 1: it is done with multiply-adds, else by tables.
+double GainOfTables(const MatrixProduct& product, std::size_t rows) noexcept {
+  // Sixteen tokens take more than half of the time of 32, and lanes without a token take theirs.
+  constexpr double kCostOfSixteen = 0.55;
+  // Tiles that are made first leave the first-level cache; in passes of 32 tokens.
+  constexpr double kCostOfMaking = 0.14;
+  const std::size_t tokens = product.in.count;
+  const std::size_t whole = tokens / kVlutTokens, rest = tokens % kVlutTokens;
+  const double cost = static_cast<double>(whole) +
+                      (rest == 0    ? 0
+                       : rest <= 16 ? kCostOfSixteen
+                                    : 1) +
+                      (product.matrix.layout == MatrixLayout::kTile16 ? 0 : kCostOfMaking);
+  const auto lanes = static_cast<double>(tokens) / kVlutTokens;
+  const auto shared =
+      static_cast<double>(rows) / static_cast<double>(rows + kernels::kVlutTableRows);
+  return product.context.weights.vlut_gain * shared * lanes / cost;
+}
+
 /// Tiles of 16 rows in a piece, if the matrix is taken by tables: as many pieces for each thread.
-std::size_t TilesByTables(const Context& context, const TernaryMatrix& matrix) noexcept {
+std::size_t TilesByTables(const MatrixProduct& product) noexcept {
+  const TernaryMatrix& matrix = product.matrix;
   if (matrix.layout == MatrixLayout::kColumns) return kTilesOfPanel;
   const std::size_t all = matrix.padded_rows() / kTileRows;
   const std::size_t most =
       matrix.layout == MatrixLayout::kTile16 ? kMostTableTiles : kMostMadeTiles;
   const std::size_t pieces =
-      RoundUp((all + most - 1) / most, static_cast<std::size_t>(context.team.size()));
+      RoundUp((all + most - 1) / most, static_cast<std::size_t>(product.context.team.size()));
   const std::size_t tiles = std::max<std::size_t>(1, (all + pieces - 1) / pieces);
   return matrix.layout == MatrixLayout::kTile48 ? RoundUp(tiles, kTilesOf48) : tiles;
 }
@@ -49,19 +69,21 @@ struct Plan {
   std::size_t part_tokens;  ///< in a part, a multiple of kVlutTokens
 };
 
-Plan PlanOf(const Context& context, const TernaryMatrix& matrix) noexcept {
-  const std::size_t by_tables = TilesByTables(context, matrix);
-  Plan plan{.by_tables = GainOfTables(context, matrix, by_tables * kTileRows) > 1,
+Plan PlanOf(const MatrixProduct& product) noexcept {
+  const TernaryMatrix& matrix = product.matrix;
+  const std::size_t by_tables = TilesByTables(product);
+  Plan plan{.by_tables = GainOfTables(product, by_tables * kTileRows) > 1,
             .tiles = matrix.layout == MatrixLayout::kTile48 ? 2 * kTilesOf48 : kGemmTiles,
             .pieces = 1,
             .parts = 1,
-            .part_tokens = RoundUp(context.num_tokens, kVlutTokens)};
+            .part_tokens = RoundUp(product.in.count, kVlutTokens)};
   if (plan.by_tables) plan.tiles = by_tables;
   plan.pieces = (matrix.padded_rows() / kTileRows + plan.tiles - 1) / plan.tiles;
   if (!plan.by_tables) return plan;
   // A piece by tables is long, so it is dealt out in parts: some eight items for a thread.
   const std::size_t blocks = plan.part_tokens / kVlutTokens;
-  const std::size_t wanted = 8 * static_cast<std::size_t>(context.team.size()) / plan.pieces + 1;
+  const auto threads = static_cast<std::size_t>(product.context.team.size());
+  const std::size_t wanted = 8 * threads / plan.pieces + 1;
   const std::size_t blocks_of_part = (blocks + wanted - 1) / wanted;
   plan.part_tokens = blocks_of_part * kVlutTokens;
   plan.parts = (blocks + blocks_of_part - 1) / blocks_of_part;
@@ -72,8 +94,10 @@ Plan PlanOf(const Context& context, const TernaryMatrix& matrix) noexcept {
 /// the same tiles can meet more tokens. One a thread and matrix.
 class Sixteens {
  public:
-  Sixteens(const Context& context, const TernaryMatrix& matrix)
-      : context_(context), matrix_(matrix), tile_bytes_(quant::TileBytes(matrix.cols)) {}
+  explicit Sixteens(const MatrixProduct& product)
+      : context_(product.context),
+        matrix_(product.matrix),
+        tile_bytes_(quant::TileBytes(matrix_.cols)) {}
 
   /// Tiles [first, first + count): of kTile48 whole tiles of 48 rows; of kColumns tiles of one
   /// panel; at most kMostMadeTiles unless the layout is kTile16.
@@ -120,119 +144,91 @@ struct Rows {
 };
 
 /// Two tiles at a time, times all of the tokens.
-void MultiplyAdd(const Context& context, const TernaryMatrix& matrix, const Rows& rows,
-                 Range tokens, float* out) {
-  const QuantizedActivations& acts = context.state.activations;
+void MultiplyAdd(const MatrixProduct& product, const Rows& rows, Range tokens) {
+  const auto& [context, in, matrix, out] = product;
   ThreadScratch& scratch = context.scratch();
-  const std::size_t token_bytes = matrix.num_blocks * quant::kTileBlock;
   for (std::size_t t = 0; t < rows.count; t += kGemmTiles) {
     const std::size_t now = std::min(kGemmTiles, rows.count - t), stride = now * kTileRows;
-    context.weights.kernels->tile16().gemm(
-        rows.tiles + t * quant::TileBytes(matrix.cols), now, matrix.num_blocks,
-        acts.values.data() + tokens.begin * token_bytes, acts.sums.data() + tokens.begin,
-        tokens.end - tokens.begin, scratch.sums.data(), stride, scratch.codes.data());
+    context.weights.kernels->tile16().gemm(rows.tiles + t * quant::TileBytes(matrix.cols), now,
+                                           matrix.num_blocks, in.values(tokens.begin),
+                                           in.sums(tokens.begin), tokens.end - tokens.begin,
+                                           scratch.sums.data(), stride, scratch.codes.data());
     const std::size_t row = (rows.tile + t) * kTileRows;
-    RescaleRows(context, matrix, tokens, Range{row, row + stride}, scratch.sums.data(), stride,
-                out);
+    RescaleRows(product, tokens, Range{row, row + stride}, scratch.sums.data(), stride);
   }
 }
 
 /// All of the tiles, times 32 tokens at a time.
-void LookUp(const Context& context, const TernaryMatrix& matrix, const Rows& rows, Range tokens,
-            float* out) {
+void LookUp(const MatrixProduct& product, const Rows& rows, Range tokens) {
+  const auto& [context, in, matrix, out] = product;
   ThreadScratch& scratch = context.scratch();
   const std::size_t count = rows.count * kTileRows, row = rows.tile * kTileRows;
-  const std::size_t token_bytes = matrix.num_blocks * quant::kTileBlock;
   for (std::size_t token = tokens.begin; token < tokens.end; token += kVlutTokens) {
     const std::size_t now = std::min(kVlutTokens, tokens.end - token);
-    const kernels::VlutArgs args{
-        .tiles = rows.tiles,
-        .num_tiles = rows.count,
-        .num_blocks = matrix.num_blocks,
-        .panels = context.state.activations.values.data() + token * token_bytes,
-        .num_tokens = now,
-        .out = scratch.sums.data(),
-        .out_stride = count,
-        .scratch = scratch.codes.data()};
+    const kernels::VlutArgs args{.tiles = rows.tiles,
+                                 .num_tiles = rows.count,
+                                 .num_blocks = matrix.num_blocks,
+                                 .panels = in.values(token),
+                                 .num_tokens = now,
+                                 .out = scratch.sums.data(),
+                                 .out_stride = count,
+                                 .scratch = scratch.codes.data()};
     context.weights.kernels->vlut().gemm(&args);
-    RescaleRows(context, matrix, Range{token, token + now}, Range{row, row + count},
-                scratch.sums.data(), count, out);
+    RescaleRows(product, Range{token, token + now}, Range{row, row + count}, scratch.sums.data(),
+                count);
   }
 }
 
 /// An item, its rows in pieces of the plan.
-void Multiply(const Context& context, const TernaryMatrix& matrix, const Plan& plan,
-              const GemmItem& item, Sixteens* sixteens, float* out) {
+void Multiply(const MatrixProduct& product, const Plan& plan, const GemmItem& item,
+              Sixteens* sixteens) {
   const std::size_t end = item.rows.end / kTileRows;
   for (std::size_t tile = item.rows.begin / kTileRows; tile < end; tile += plan.tiles) {
     const std::size_t count = std::min(plan.tiles, end - tile);
     const Rows rows{sixteens->Get(tile, count), tile, count};
-    (plan.by_tables ? LookUp : MultiplyAdd)(context, matrix, rows, item.tokens, out);
+    (plan.by_tables ? LookUp : MultiplyAdd)(product, rows, item.tokens);
   }
 }
 
-GemmItem ItemAt(const Context& context, const TernaryMatrix& matrix, const Plan& plan,
-                std::size_t index) noexcept {
+GemmItem ItemAt(const MatrixProduct& product, const Plan& plan, std::size_t index) noexcept {
   const std::size_t row = index / plan.parts * plan.tiles * kTileRows;
   const std::size_t token = index % plan.parts * plan.part_tokens;
-  return {Range{row, std::min(row + plan.tiles * kTileRows, matrix.padded_rows())},
-          Range{token, std::min(token + plan.part_tokens, context.num_tokens)}};
+  return {Range{row, std::min(row + plan.tiles * kTileRows, product.matrix.padded_rows())},
+          Range{token, std::min(token + plan.part_tokens, product.in.count)}};
 }
 
 }  // namespace
 
-double GainOfTables(const Context& context, const TernaryMatrix& matrix,
-                    std::size_t rows) noexcept {
-  // Sixteen tokens take more than half of the time of 32, and lanes without a token take theirs.
-  constexpr double kCostOfSixteen = 0.55;
-  // Tiles that are made first leave the first-level cache; in passes of 32 tokens.
-  constexpr double kCostOfMaking = 0.14;
-  const std::size_t whole = context.num_tokens / kVlutTokens,
-                    rest = context.num_tokens % kVlutTokens;
-  const double cost = static_cast<double>(whole) +
-                      (rest == 0    ? 0
-                       : rest <= 16 ? kCostOfSixteen
-                                    : 1) +
-                      (matrix.layout == MatrixLayout::kTile16 ? 0 : kCostOfMaking);
-  const auto lanes = static_cast<double>(context.num_tokens) / kVlutTokens;
-  const auto shared =
-      static_cast<double>(rows) / static_cast<double>(rows + kernels::kVlutTableRows);
-  return context.weights.vlut_gain * shared * lanes / cost;
-}
-
-double GemmGain(const Context& context, const TernaryMatrix& matrix) noexcept {
+double GemmGain(const MatrixProduct& product) noexcept {
   constexpr double kMost = 8;  // where tables are forced, zeros are still left out
-  return std::clamp(GainOfTables(context, matrix, TilesByTables(context, matrix) * kTileRows), 1.0,
-                    kMost);
+  return std::clamp(GainOfTables(product, TilesByTables(product) * kTileRows), 1.0, kMost);
 }
 
-std::size_t GemmItems(const Context& context, const TernaryMatrix& matrix) noexcept {
-  const Plan plan = PlanOf(context, matrix);
+std::size_t GemmItems(const MatrixProduct& product) noexcept {
+  const Plan plan = PlanOf(product);
   return plan.pieces * plan.parts;
 }
 
-GemmItem GemmItemAt(const Context& context, const TernaryMatrix& matrix,
-                    std::size_t index) noexcept {
-  return ItemAt(context, matrix, PlanOf(context, matrix), index);
+GemmItem GemmItemAt(const MatrixProduct& product, std::size_t index) noexcept {
+  return ItemAt(product, PlanOf(product), index);
 }
 
-void GemmPart(const Context& context, const TernaryMatrix& matrix, const GemmItem& item,
-              float* out) {
-  Sixteens sixteens(context, matrix);
-  Multiply(context, matrix, PlanOf(context, matrix), item, &sixteens, out);
+void GemmPart(const MatrixProduct& product, const GemmItem& item) {
+  Sixteens sixteens(product);
+  Multiply(product, PlanOf(product), item, &sixteens);
 }
 
-void Gemm(const Context& context, const TernaryMatrix& matrix, float* out) {
-  const Plan plan = PlanOf(context, matrix);
+void Gemm(const MatrixProduct& product) {
+  const Plan plan = PlanOf(product);
   // Of a panel of columns, half: a thread that helps makes the panel again.
-  const bool halves = matrix.layout == MatrixLayout::kColumns && !plan.by_tables;
-  Sixteens sixteens(context, matrix);
-  context.team.Deal(
-      plan.pieces * plan.parts, halves ? kTilesOfPanel / kGemmTiles / 2 : 1, [&](Range items) {
-        for (std::size_t i = items.begin; i < items.end; ++i) {
-          Multiply(context, matrix, plan, ItemAt(context, matrix, plan, i), &sixteens, out);
-        }
-      });
+  const bool halves = product.matrix.layout == MatrixLayout::kColumns && !plan.by_tables;
+  Sixteens sixteens(product);
+  product.context.team.Deal(plan.pieces * plan.parts, halves ? kTilesOfPanel / kGemmTiles / 2 : 1,
+                            [&](Range items) {
+                              for (std::size_t i = items.begin; i < items.end; ++i) {
+                                Multiply(product, plan, ItemAt(product, plan, i), &sixteens);
+                              }
+                            });
 }
 
 }  // namespace bittern::model

@@ -6,17 +6,13 @@
 
 #include <cstddef>
 
-#include "model/forward/context.hpp"
+#include "model/forward/linear.hpp"
 
 namespace bittern::model {
 
-/// How many times as fast as with multiply-adds a batch meets a matrix whose rows are dealt out in
-/// pieces of `rows`; at most 1: it is done with multiply-adds (Tile16Ops), else by tables
-/// (VlutOps).
-[[nodiscard]] double GainOfTables(const Context& context, const TernaryMatrix& matrix,
-                                  std::size_t rows) noexcept;
-/// The same for the matrix's own pieces, 1 where multiply-adds are taken.
-[[nodiscard]] double GemmGain(const Context& context, const TernaryMatrix& matrix) noexcept;
+/// How many times as fast as with multiply-adds a batch meets the matrix's pieces; 1 where
+/// multiply-adds are taken (Tile16Ops), more by tables (VlutOps).
+[[nodiscard]] double GemmGain(const MatrixProduct& product) noexcept;
 
 /// A batch times a matrix, in items that can be dealt out: some rows (a multiple of 16, which may
 /// reach into what pads the matrix) for some tokens (from a multiple of 32 on). Neighbouring items
@@ -24,17 +20,15 @@ namespace bittern::model {
 struct GemmItem {
   Range rows, tokens;
 };
-[[nodiscard]] std::size_t GemmItems(const Context& context, const TernaryMatrix& matrix) noexcept;
-[[nodiscard]] GemmItem GemmItemAt(const Context& context, const TernaryMatrix& matrix,
-                                  std::size_t index) noexcept;
+[[nodiscard]] std::size_t GemmItems(const MatrixProduct& product) noexcept;
+[[nodiscard]] GemmItem GemmItemAt(const MatrixProduct& product, std::size_t index) noexcept;
 
 /// An item's part of Gemm, or any rows and tokens like those of items; of kTile48 rows are whole
 /// tiles of 48. Not kColumns. No barrier.
-void GemmPart(const Context& context, const TernaryMatrix& matrix, const GemmItem& item,
-              float* out);
+void GemmPart(const MatrixProduct& product, const GemmItem& item);
 
-/// out[token * matrix.padded_rows() + row] for the whole batch, whose activations are in panels.
-/// The team is dealt the rows. Layouts kTile16, kTile48, kRows and kColumns. No barrier at the end.
-void Gemm(const Context& context, const TernaryMatrix& matrix, float* out);
+/// All of a product of more than a few tokens. The team is dealt the rows. Layouts kTile16,
+/// kTile48, kRows and kColumns. No barrier at the end.
+void Gemm(const MatrixProduct& product);
 
 }  // namespace bittern::model

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The head is read row by row in the file's format, and threads share its rows. Chosen ids cost
+// one row each; all others are left alone.
 #include "model/forward/head.hpp"
 
 #include <algorithm>
@@ -27,7 +29,7 @@ void EmbedTokens(const Context& context) {
     const std::size_t first = static_cast<std::size_t>(segment.sequence->length());
     const std::int32_t id = segment.tokens[context.position(token) - first];
     dequantize(embedding.row(static_cast<std::size_t>(id)), embedding.cols,
-               context.state.hidden.data() + token * embedding.cols);
+               context.state.hidden.row(token));
   }
 }
 
@@ -55,45 +57,45 @@ void DotRows(const Context& context, const DenseMatrix& matrix, std::size_t firs
 
 namespace {
 
-/// state.normed[i] = norm(hidden[rows[i].token]), the input of the head.
-void NormForHead(const Context& context, std::span<const HeadRow> rows) {
+/// The input of the head: row i = norm(hidden[rows[i].token]).
+FloatRows NormForHead(const Context& context, std::span<const HeadRow> rows) {
   const std::vector<float>& norm = context.weights.final_norm;
   ForTokens(context, rows.size(), [&](std::size_t i) {
     const std::size_t token = rows[i].token;
-    float* normed = context.state.normed.data() + i * norm.size();
-    if (!context.floats().rms_norm(context.state.hidden.data() + token * norm.size(), norm.data(),
-                                   norm.size(), norm.size(), context.config.rms_norm_eps, normed)) {
+    float* normed = context.state.normed.row(i);
+    if (!context.floats().rms_norm(context.state.hidden.row(token), norm.data(), norm.size(),
+                                   norm.size(), context.config.rms_norm_eps, normed)) {
       RecordFailure(context, token, {context.config.num_layers - 1, TracePoint::kFfnResidual});
     }
     if (context.state.failures[token]) std::fill_n(normed, norm.size(), 0.0f);
   });
+  return context.state.normed;
 }
 
 /// The whole head, shared out by its rows, of which some stay in cache for all tokens.
-void ScanHead(const Context& context, std::span<const HeadRow> wanted) {
+void ScanHead(const Context& context, std::span<const HeadRow> wanted, FloatRows normed) {
   const DenseMatrix& head = context.weights.lm_head;
-  const float* normed = context.state.normed.data();
   const Range rows = context.team.Share(head.rows);
   for (std::size_t row = rows.begin; row < rows.end; row += kRowsAtOnce) {
     const std::size_t at_once = std::min(kRowsAtOnce, rows.end - row);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       float* logits = wanted[i].segment->logits.data() + wanted[i].index * head.rows;
-      DotRows(context, head, row, at_once, normed + i * head.cols, logits + row);
+      DotRows(context, head, row, at_once, normed.row(i), logits + row);
     }
   }
   context.team.Barrier();
 }
 
 /// The logits of the tokens that each segment names, shared out by tokens.
-void ComputeChosen(const Context& context, std::span<const HeadRow> wanted) {
+void ComputeChosen(const Context& context, std::span<const HeadRow> wanted, FloatRows normed) {
   const DenseMatrix& head = context.weights.lm_head;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const Segment& segment = *wanted[i].segment;
-    const float* normed = context.state.normed.data() + i * head.cols;
     float* logits = segment.candidates[wanted[i].index].logits.data();
     const Range ids = context.team.Share(segment.ids.size());
     for (std::size_t n = ids.begin; n < ids.end; ++n) {
-      DotRows(context, head, static_cast<std::size_t>(segment.ids[n]), 1, normed, logits + n);
+      DotRows(context, head, static_cast<std::size_t>(segment.ids[n]), 1, normed.row(i),
+              logits + n);
     }
   }
   context.team.Barrier();
@@ -104,19 +106,16 @@ void ComputeChosen(const Context& context, std::span<const HeadRow> wanted) {
 void ComputeLogits(const Context& context) {
   const std::span<const HeadRow> dense = context.state.dense_rows;
   if (!dense.empty()) {
-    NormForHead(context, dense);
-    ScanHead(context, dense);
+    ScanHead(context, dense, NormForHead(context, dense));
     TraceLogits(context, dense);
   }
   const std::span<const HeadRow> screened = context.state.screened_rows;
   if (!screened.empty()) {
-    NormForHead(context, screened);
-    FindCandidates(context, screened, context.state.normed.data());
+    FindCandidates(context, screened, NormForHead(context, screened));
   }
   const std::span<const HeadRow> chosen = context.state.chosen_rows;
   if (!chosen.empty()) {
-    NormForHead(context, chosen);
-    ComputeChosen(context, chosen);
+    ComputeChosen(context, chosen, NormForHead(context, chosen));
   }
 }
 

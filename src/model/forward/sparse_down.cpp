@@ -23,70 +23,64 @@ using quant::kPanelRows;
 using quant::kTileRows;
 
 /// Indices where an activation of some token is not zero, to scratch.live; how many.
-std::size_t FindNonzero(const Context& context, std::size_t stride, std::size_t size) {
+std::size_t FindNonzero(const Context& context, const QuantizedRows& in) {
   ThreadScratch& scratch = context.scratch();
-  const std::int8_t* any = context.state.activations.values.data();
-  if (context.num_tokens > 1) {
+  const std::int8_t* any = in.plain(0);
+  if (in.count > 1) {
     std::int8_t* merged = scratch.row.data();
-    std::copy(any, any + size, merged);
-    for (std::size_t token = 1; token < context.num_tokens; ++token) {
-      const std::int8_t* other = any + token * stride;
-      for (std::size_t i = 0; i < size; ++i) merged[i] |= other[i];
+    std::copy(any, any + in.cols, merged);
+    for (std::size_t token = 1; token < in.count; ++token) {
+      const std::int8_t* other = in.plain(token);
+      for (std::size_t i = 0; i < in.cols; ++i) merged[i] |= other[i];
     }
     any = merged;
   }
-  return context.weights.kernels->sparse().find_nonzero(any, size, scratch.live.data());
+  return context.weights.kernels->sparse().find_nonzero(any, in.cols, scratch.live.data());
 }
 
 /// hidden += down_proj times a token's activations, in `rows`, from all threads' sums of columns.
-void AddColumnSums(const Context& context, const TernaryMatrix& matrix, std::size_t token,
-                   Range rows) {
-  const QuantizedActivations& acts = context.state.activations;
+void AddColumnSums(const MatrixProduct& product, std::size_t token, Range rows, FloatRows hidden) {
+  const auto& [context, in, matrix, projected] = product;
   const std::size_t count = rows.end - rows.begin;
   std::int32_t* sums = context.scratch().sums.data();
-  std::fill(sums, sums + count, -acts.sums[token]);
+  std::fill(sums, sums + count, -*in.sums(token));
   for (int t = 0; t < context.team.size(); ++t) {
     const std::int32_t* partial =
         context.state.threads[static_cast<std::size_t>(t)].partial.data() +
         token * matrix.padded_rows() + rows.begin;
     for (std::size_t i = 0; i < count; ++i) sums[i] += partial[i];
   }
-  float* projected = context.state.projected.data() + token * matrix.padded_rows();
-  RescaleRows(context, matrix, Range{token, token + 1}, rows, sums, count,
-              context.state.projected.data());
-  float* hidden =
-      context.state.hidden.data() + token * static_cast<std::size_t>(context.config.hidden_size);
-  context.floats().add(hidden + rows.begin, projected + rows.begin, count);
+  RescaleRows(product, Range{token, token + 1}, rows, sums, count);
+  context.floats().add(hidden.row(token) + rows.begin, projected.row(token) + rows.begin, count);
 }
 
 /// sums[token][256 rows] -= the tokens' sums of activations: of codes becomes of weights.
-void CloseSums(const Context& context, Range tokens, std::int32_t* sums) {
+void CloseSums(const QuantizedRows& in, Range tokens, std::int32_t* sums) {
   for (std::size_t token = tokens.begin; token < tokens.end; ++token, sums += kPanelRows) {
-    const std::int32_t act_sum = context.state.activations.sums[token];
+    const std::int32_t act_sum = *in.sums(token);
     for (std::size_t r = 0; r < kPanelRows; ++r) sums[r] -= act_sum;
   }
 }
 
 /// A panel of columns in cache, line after line, times the live activations of some tokens.
-void MultiplyLiveColumns(const Context& context, const TernaryMatrix& matrix, std::size_t panel,
+void MultiplyLiveColumns(const MatrixProduct& product, const LiveInputs& live, std::size_t panel,
                          const std::uint8_t* lines, Range tokens) {
-  QuantizedActivations& acts = context.state.activations;
-  const LiveInputs& live = context.state.live_inputs;
+  const Context& context = product.context;
   std::int32_t* sums = context.scratch().sums.data();
   for (std::size_t token = tokens.begin; token < tokens.end; ++token) {
     const kernels::ColumnArgs args{.columns = lines,
                                    .num_panels = 1,
-                                   .live = live.columns.data() + token * live.stride,
+                                   .live = live.row(token),
                                    .count = live.counts[token],
-                                   .acts = acts.row(token, matrix.num_blocks, context.few()),
+                                   .acts = product.in.plain(token),
                                    .act_stride = 0,
                                    .num_tokens = 1,
                                    .sums = sums + (token - tokens.begin) * kPanelRows};
     context.weights.kernels->sparse().gemv_columns(&args);
   }
-  CloseSums(context, tokens, sums);
-  RescaleRows(context, matrix, tokens, Range{panel * kPanelRows, (panel + 1) * kPanelRows}, sums,
-              kPanelRows, context.state.projected.data());
+  CloseSums(product.in, tokens, sums);
+  RescaleRows(product, tokens, Range{panel * kPanelRows, (panel + 1) * kPanelRows}, sums,
+              kPanelRows);
 }
 
 /// The lines of a panel, which lie as far apart as columns are long, one after the other.
@@ -101,78 +95,69 @@ void GatherPanel(const TernaryMatrix& matrix, std::size_t panel, std::uint8_t* l
 }
 
 /// Adds to the statistics what a few tokens do: this thread multiplies `live` columns.
-void Count(const Context& context, const TernaryMatrix& matrix, std::size_t live) {
-  const std::size_t all = context.team.index() == 0 ? matrix.cols : 0;
+void Count(const Context& context, const QuantizedRows& in, std::size_t live) {
+  const std::size_t all = context.team.index() == 0 ? in.cols : 0;
   SkipStats& skips = context.scratch().skips;
-  skips.down_products.Add(all * context.num_tokens, live * context.num_tokens);
-  if (context.num_tokens == 1) skips.down_columns.Add(all, live);
+  skips.down_products.Add(all * in.count, live * in.count);
+  if (in.count == 1) skips.down_columns.Add(all, live);
 }
 
 }  // namespace
 
-void AddDownOfFew(const Context& context, const LayerWeights& layer) {
-  const TernaryMatrix& matrix = layer.down_proj;
-  const QuantizedActivations& acts = context.state.activations;
+void AddDownOfFew(const Context& context, const QuantizedRows& in, const TernaryMatrix& matrix,
+                  FloatRows projected, FloatRows hidden) {
   ThreadScratch& scratch = context.scratch();
-  const std::size_t act_stride = matrix.num_blocks * quant::kTileBlock;
   // Every thread takes its share of the live columns, for all rows; then of the rows.
-  const std::size_t live = FindNonzero(context, act_stride, matrix.cols);
-  const Range mine = context.team.Share(live);
-  Count(context, matrix, mine.end - mine.begin);
+  const Range mine = context.team.Share(FindNonzero(context, in));
+  Count(context, in, mine.end - mine.begin);
   const kernels::ColumnArgs args{.columns = matrix.tiles.data(),
                                  .num_panels = matrix.num_tiles,
                                  .live = scratch.live.data() + mine.begin,
                                  .count = mine.end - mine.begin,
-                                 .acts = acts.values.data(),
-                                 .act_stride = act_stride,
-                                 .num_tokens = context.num_tokens,
+                                 .acts = in.values(),
+                                 .act_stride = in.padded_cols(),
+                                 .num_tokens = in.count,
                                  .sums = scratch.partial.data()};
   context.weights.kernels->sparse().gemv_columns(&args);
   context.team.Barrier();
   const Range tiles = context.team.Share(quant::TilesOfRows(matrix.parts[0].rows));
   const std::size_t first = tiles.begin * kTileRows;
   const std::size_t end = std::min(tiles.end * kTileRows, matrix.parts[0].rows);
-  for (std::size_t token = 0; token < context.num_tokens; ++token) {
-    AddColumnSums(context, matrix, token, Range{first, end});
+  const MatrixProduct product{context, in, matrix, projected};
+  for (std::size_t token = 0; token < in.count; ++token) {
+    AddColumnSums(product, token, Range{first, end}, hidden);
   }
 }
 
-void QuantizeLive(const Context& context, std::size_t token, const float* x, std::size_t size,
-                  const ProjectionInput& input) {
-  LiveInputs& live = context.state.live_inputs;
-  std::int8_t* row = context.state.activations.row(token, quant::BlocksOfCols(size), context.few());
-  QuantizeRow(context, token, x, size, input, row);
-  live.counts[token] = context.weights.kernels->sparse().find_nonzero(
-      row, size, live.columns.data() + token * live.stride);
+void QuantizeLive(const Context& context, std::size_t token, const float* x,
+                  const ProjectionInput& input, const QuantizedRows& out, LiveInputs* live) {
+  const std::int8_t* row = QuantizeRow(context, token, x, input, out);
+  live->counts[token] =
+      context.weights.kernels->sparse().find_nonzero(row, out.cols, live->row(token));
 }
 
-void DownOfBatch(const Context& context, const LayerWeights& layer) {
-  const TernaryMatrix& matrix = layer.down_proj;
-  const LiveInputs& live = context.state.live_inputs;
+void DownOfBatch(const Context& context, const QuantizedRows& in, const LiveInputs& live,
+                 const TernaryMatrix& matrix, FloatRows projected) {
+  const MatrixProduct product{context, in, matrix, projected};
   std::size_t count = 0;
-  for (std::size_t token = 0; token < context.num_tokens; ++token) count += live.counts[token];
-  const std::size_t all = context.num_tokens * matrix.cols;
-  const bool dense =
-      !PaysToSkip(static_cast<double>(count) / static_cast<double>(all),
-                  context.weights.kernels->sparse().column_cost * GemmGain(context, matrix));
+  for (std::size_t token = 0; token < in.count; ++token) count += live.counts[token];
+  const std::size_t all = in.count * matrix.cols;
+  const bool dense = !PaysToSkip(static_cast<double>(count) / static_cast<double>(all),
+                                 context.weights.kernels->sparse().column_cost * GemmGain(product));
   if (context.team.index() == 0) {
     context.scratch().skips.down_products.Add(all, dense ? all : count);
   }
   if (dense) {
-    ForTokens(context, context.num_tokens, [&](std::size_t token) {
-      QuantizedActivations& acts = context.state.activations;
-      JoinPanel(acts.row(token, matrix.num_blocks, context.few()), token,
-                matrix.num_blocks * quant::kTileBlock, acts.values.data());
-    });
-    return Gemm(context, matrix, context.state.projected.data());
+    ForTokens(context, in.count, [&](std::size_t token) { JoinPanel(in.plain(token), token, in); });
+    return Gemm(product);
   }
   // Sums of as many tokens at once as the scratch memory holds.
   const std::size_t at_once = std::max<std::size_t>(1, context.scratch().sums.size() / kPanelRows);
   // Of a panel's tokens: enough for every thread to have some eight pieces. A thread that helps
   // with a panel gathers it again.
   const std::size_t parts =
-      std::min(context.num_tokens, 1 + 8 * static_cast<std::size_t>(context.team.size()) /
-                                           std::max<std::size_t>(1, matrix.num_tiles));
+      std::min(in.count, 1 + 8 * static_cast<std::size_t>(context.team.size()) /
+                                 std::max<std::size_t>(1, matrix.num_tiles));
   std::uint8_t* lines = context.scratch().tiles.data();
   std::size_t gathered = matrix.num_tiles;  // none yet
   context.team.Deal(matrix.num_tiles * parts, 1, [&](Range pieces) {
@@ -180,9 +165,9 @@ void DownOfBatch(const Context& context, const LayerWeights& layer) {
       const std::size_t panel = piece / parts, part = piece % parts;
       if (panel != gathered) GatherPanel(matrix, panel, lines);
       gathered = panel;
-      const std::size_t end = context.num_tokens * (part + 1) / parts;
-      for (std::size_t t = context.num_tokens * part / parts; t < end; t += at_once) {
-        MultiplyLiveColumns(context, matrix, panel, lines, Range{t, std::min(end, t + at_once)});
+      const std::size_t end = in.count * (part + 1) / parts;
+      for (std::size_t t = in.count * part / parts; t < end; t += at_once) {
+        MultiplyLiveColumns(product, live, panel, lines, Range{t, std::min(end, t + at_once)});
       }
     }
   });

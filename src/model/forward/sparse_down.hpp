@@ -12,17 +12,19 @@
 
 namespace bittern::model {
 
-/// hidden += down_proj times state.activations of a few tokens. Needs layer.skips_zeros(). No
-/// barrier at the end.
-void AddDownOfFew(const Context& context, const LayerWeights& layer);
+/// hidden += down_proj times a few tokens' inputs; projected: what is added. Needs a matrix of
+/// kColumns. No barrier at the end.
+void AddDownOfFew(const Context& context, const QuantizedRows& in, const TernaryMatrix& matrix,
+                  FloatRows projected, FloatRows hidden);
 
-/// Quantises a token's `size` inputs of down_proj and lists those that are not zero, for
+/// Quantises a token's out.cols inputs of down_proj and lists those that are not zero, for
 /// DownOfBatch. Any thread may take any token. `input`: as QuantizeToken's.
-void QuantizeLive(const Context& context, std::size_t token, const float* x, std::size_t size,
-                  const ProjectionInput& input);
+void QuantizeLive(const Context& context, std::size_t token, const float* x,
+                  const ProjectionInput& input, const QuantizedRows& out, LiveInputs* live);
 
-/// state.projected = down_proj times what QuantizeLive has left of more than a few tokens. A
-/// barrier must lie between the two. No barrier at the end.
-void DownOfBatch(const Context& context, const LayerWeights& layer);
+/// projected = down_proj times what QuantizeLive has left of more than a few tokens. A barrier must
+/// lie between the two. No barrier at the end.
+void DownOfBatch(const Context& context, const QuantizedRows& in, const LiveInputs& live,
+                 const TernaryMatrix& matrix, FloatRows projected);
 
 }  // namespace bittern::model

@@ -9,12 +9,14 @@
 
 namespace bittern::model {
 
-/// Puts a token's quantised input, which is in state.activations, in order for GatedUp. Any thread
-/// may take any token. Needs layer.skips_zeros().
-void OrderUpInput(const Context& context, const LayerWeights& layer, std::size_t token);
+/// Puts a token's quantised input in order for GatedUp, beside the input itself. Any thread may
+/// take any token. Of models whose layers skip zeros.
+void OrderUpInput(const Context& context, std::size_t token, const QuantizedRows& in);
 
-/// state.gate_up[token][0..num_neurons) = max(gate, 0)^2 * up of the batch, all of whose tokens
-/// OrderUpInput has seen. Needs layer.skips_zeros(). No barrier at the end.
-void GatedUp(const Context& context, const LayerWeights& layer);
+/// product.row(token)[0..num_neurons) = max(gate, 0)^2 * up of `in`, all of whose tokens
+/// OrderUpInput has seen; gate lies where the product comes to lie. up: room for (tokens, rows of
+/// up_proj). Needs layer.skips_zeros(). No barrier at the end.
+void GatedUp(const Context& context, const LayerWeights& layer, const QuantizedRows& in,
+             FloatRows product, FloatRows up);
 
 }  // namespace bittern::model

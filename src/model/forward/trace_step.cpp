@@ -21,7 +21,7 @@ class Recorder {
  public:
   Recorder(const Context& context, const LayerWeights* layer, TracePoint point, std::size_t token)
       : context_(context),
-        index_(layer == nullptr ? -1 : static_cast<int>(layer - context.weights.layers.data())),
+        index_(layer == nullptr ? -1 : context.IndexOf(*layer)),
         point_(point),
         token_(token) {}
 
@@ -47,10 +47,9 @@ class Recorder {
   }
 
   /// Some parts of a stacked projection's output.
-  void Parts(const AlignedBuffer<float>& out, const TernaryMatrix& matrix, std::size_t num) const {
-    const float* row = out.data() + token_ * matrix.padded_rows();
+  void Parts(FloatRows out, const TernaryMatrix& matrix, std::size_t num) const {
     for (std::size_t i = 0; i < num; ++i) {
-      Floats(row + matrix.parts[i].first_row, matrix.parts[i].rows);
+      Floats(out.row(token_) + matrix.parts[i].first_row, matrix.parts[i].rows);
     }
   }
 
@@ -61,16 +60,11 @@ class Recorder {
     Floats(all.data(), all.size());
   }
 
-  /// Gate or product of the token.
-  void NeuronsOf(const AlignedBuffer<float>& out, const LayerWeights& layer) const {
-    Neurons(layer, out.data() + token_ * layer.gate_up_proj.padded_rows());
-  }
-
   /// As Normed, of the product.
   void NormedProduct(const LayerWeights& layer) const {
     const std::size_t size = layer.num_neurons();
     if (!layer.ffn_sub_norm.empty()) {
-      Neurons(layer, context_.state.normed.data() + token_ * size);
+      Neurons(layer, context_.state.normed.row(token_));
     }
     if (layer.neurons.empty()) return Quantized(size);
     std::vector<std::int8_t> kept(size);
@@ -80,14 +74,9 @@ class Recorder {
     QuantizedScales(size);
   }
 
-  /// The token's row of a buffer without padding.
-  void Row(const AlignedBuffer<float>& buffer, std::size_t size) const {
-    Floats(buffer.data() + token_ * size, size);
-  }
-
   /// A normed row, where there is a norm, and its quantised form.
   void Normed(const std::vector<float>& weight, std::size_t size) const {
-    if (!weight.empty()) Row(context_.state.normed, size);
+    if (!weight.empty()) Floats(context_.state.normed.row(token_), size);
     Quantized(size);
   }
 
@@ -101,19 +90,13 @@ class Recorder {
 
   /// Element `col` of the token's activations, and those after it up to a multiple of four.
   [[nodiscard]] const std::int8_t* QuantizedAt(std::size_t cols, std::size_t col) const {
-    const QuantizedActivations& acts = context_.state.activations;
-    const std::int8_t* values = acts.values.data();
-    const std::size_t padded = quant::BlocksOfCols(cols) * quant::kTileBlock;
-    if (context_.few()) return values + token_ * padded + col;
-    if (acts.has_rows()) return acts.rows.data() + token_ * padded + col;
-    constexpr std::size_t kPanel = kernels::kPanelTokens;  // eight tokens side by side
-    return values + token_ / kPanel * kPanel * padded + token_ % kPanel * 4 + col / 4 * 4 * kPanel +
-           col % 4;
+    const QuantizedRows rows = context_.Quantized(cols);
+    if (rows.has_plain()) return rows.plain(token_) + col;
+    return rows.at(token_) + col / 4 * rows.step() + col % 4;
   }
 
   void Quantized(std::size_t cols) const {
-    const bool rows = context_.few() || context_.state.activations.has_rows();
-    const std::size_t at_once = rows ? cols : 4;
+    const std::size_t at_once = context_.Quantized(cols).has_plain() ? cols : 4;
     for (std::size_t c = 0; c < cols; c += at_once) {
       Bytes(QuantizedAt(cols, c), std::min(at_once, cols - c));
     }
@@ -121,12 +104,12 @@ class Recorder {
   }
 
   void QuantizedScales(std::size_t cols) const {
-    const QuantizedActivations& acts = context_.state.activations;
-    if (context_.config.traits->grouped_activations && acts.groups != 0) {
+    const QuantizedRows rows = context_.Quantized(cols);
+    if (context_.config.traits->grouped_activations && rows.memory.groups != 0) {
       const std::size_t used = (cols + kernels::kGroupCols - 1) / kernels::kGroupCols;
-      Floats(acts.group_scales.data() + token_ * acts.groups, used);
+      Floats(rows.group_scales(token_), used);
     } else {
-      Floats(acts.scales.data() + token_, 1);
+      Floats(rows.scales(token_), 1);
     }
   }
 
@@ -136,42 +119,40 @@ class Recorder {
   std::size_t token_;
 };
 
-/// What Tracer::Change may change.
+/// What Tracer::Change may change: the place's floats; of norms the scales of their int8 values.
 std::span<float> FloatsOf(const Context& context, const LayerWeights* layer, TracePoint point,
                           std::size_t token) {
-  ForwardState::Impl& state = context.state;
-  const auto row = [&](AlignedBuffer<float>& buffer, std::size_t stride, std::size_t size) {
-    return std::span<float>(buffer.data() + token * stride, size);
+  const ForwardState::Impl& state = context.state;
+  const auto row = [&](FloatRows rows, std::size_t size) {
+    return std::span<float>(rows.row(token), size);
   };
-  const auto hidden = static_cast<std::size_t>(context.config.hidden_size);
-  const auto q_size = static_cast<std::size_t>(context.config.q_size());
-  QuantizedActivations& acts = state.activations;
+  const QuantizedRows quantized = context.Quantized(0);  // of any width
+  const std::size_t groups = quantized.memory.groups;
   switch (point) {
     case TracePoint::kEmbedding:
     case TracePoint::kAttnResidual:
     case TracePoint::kFfnResidual:
-      return row(state.hidden, hidden, hidden);
+      return row(state.hidden, state.hidden.stride);
     case TracePoint::kQkvProj:
-      return row(state.qkv, layer->qkv_proj.padded_rows(), layer->qkv_proj.padded_rows());
+      return row(state.qkv, layer->qkv_proj.padded_rows());
     case TracePoint::kRope:
-      return row(state.qkv, layer->qkv_proj.padded_rows(), q_size);
+      return row(state.qkv, state.attended.stride);
     case TracePoint::kAttention:
-      return row(state.attended, q_size, q_size);
+      return row(state.attended, state.attended.stride);
     case TracePoint::kOProj:
-      return row(state.projected, layer->o_proj.padded_rows(), hidden);
     case TracePoint::kDownProj:
-      return row(state.projected, layer->down_proj.padded_rows(), hidden);
+      return row(state.projected, state.hidden.stride);
     case TracePoint::kGate:
-    case TracePoint::kAct:
-      return row(state.gate_up, layer->gate_up_proj.padded_rows(), layer->num_neurons());
+    case TracePoint::kAct:  // in place of the gate
+      return row(state.gate_up, layer->num_neurons());
     case TracePoint::kAttnNorm:
     case TracePoint::kAttnSubNorm:
     case TracePoint::kFfnNorm:
     case TracePoint::kFfnSubNorm:
-      if (context.config.traits->grouped_activations && acts.groups != 0) {
-        return row(acts.group_scales, acts.groups, acts.groups);
+      if (context.config.traits->grouped_activations && groups != 0) {
+        return {quantized.group_scales(token), groups};
       }
-      return row(acts.scales, 1, 1);
+      return {quantized.scales(token), 1};
     case TracePoint::kFinalNorm:
     case TracePoint::kHead:
       break;
@@ -182,36 +163,32 @@ std::span<float> FloatsOf(const Context& context, const LayerWeights* layer, Tra
 void RecordToken(const Context& context, const LayerWeights* layer, TracePoint point,
                  std::size_t token) {
   const Recorder record(context, layer, point, token);
+  const std::span<float> floats = FloatsOf(context, layer, point, token);
   const ForwardState::Impl& state = context.state;
-  state.tracer->Change(record.place(), FloatsOf(context, layer, point, token));
-  const auto hidden = static_cast<std::size_t>(context.config.hidden_size);
-  const auto q_size = static_cast<std::size_t>(context.config.q_size());
+  state.tracer->Change(record.place(), floats);
   switch (point) {
     case TracePoint::kEmbedding:
     case TracePoint::kAttnResidual:
     case TracePoint::kFfnResidual:
-      return record.Row(state.hidden, hidden);
-    case TracePoint::kAttnNorm:
-      return record.Normed(layer->attn_norm, hidden);
+    case TracePoint::kAttention:
+    case TracePoint::kOProj:
+    case TracePoint::kDownProj:
+      return record.Floats(floats.data(), floats.size());
     case TracePoint::kQkvProj:
       return record.Parts(state.qkv, layer->qkv_proj, 3);
     case TracePoint::kRope:
       return record.Parts(state.qkv, layer->qkv_proj, 2);
-    case TracePoint::kAttention:
-      return record.Row(state.attended, q_size);
-    case TracePoint::kAttnSubNorm:
-      return record.Normed(layer->attn_sub_norm, q_size);
-    case TracePoint::kOProj:
-      return record.Parts(state.projected, layer->o_proj, 1);
-    case TracePoint::kFfnNorm:
-      return record.Normed(layer->ffn_norm, hidden);
     case TracePoint::kGate:
-    case TracePoint::kAct:  // in place of the gate
-      return record.NeuronsOf(state.gate_up, *layer);
+    case TracePoint::kAct:
+      return record.Neurons(*layer, floats.data());
+    case TracePoint::kAttnNorm:
+      return record.Normed(layer->attn_norm, layer->qkv_proj.cols);
+    case TracePoint::kAttnSubNorm:
+      return record.Normed(layer->attn_sub_norm, layer->o_proj.cols);
+    case TracePoint::kFfnNorm:
+      return record.Normed(layer->ffn_norm, layer->gate_up_proj.cols);
     case TracePoint::kFfnSubNorm:
       return record.NormedProduct(*layer);
-    case TracePoint::kDownProj:
-      return record.Parts(state.projected, layer->down_proj, 1);
     case TracePoint::kFinalNorm:
     case TracePoint::kHead:
       return;  // RecordLogits
@@ -234,7 +211,7 @@ void RecordLogits(const Context& context, std::span<const HeadRow> rows) {
   const auto vocab = static_cast<std::size_t>(context.config.vocab_size);
   for (std::size_t i = 0; i < rows.size() && context.team.index() == 0; ++i) {
     Recorder(context, nullptr, TracePoint::kFinalNorm, rows[i].token)
-        .Floats(context.state.normed.data() + i * hidden, hidden);
+        .Floats(context.state.normed.row(i), hidden);
     Recorder(context, nullptr, TracePoint::kHead, rows[i].token)
         .Floats(rows[i].segment->logits.data() + rows[i].index * vocab, vocab);
   }

@@ -49,7 +49,7 @@ bool IsSubNorm(std::string_view name) {
   return Contains(name, "attn_sub_norm.") || Contains(name, "ffn_sub_norm.");
 }
 
-/// What the network would lack without the tensor; nullopt: nothing.
+/// The part that the network would lack without the tensor; nullopt: nothing.
 std::optional<std::string> WhyNeeded(std::string_view name, const ModelConfig& c) {
   if (name.ends_with(".bias")) return "a bias, which no supported network has";
   if (IsSubNorm(name)) {

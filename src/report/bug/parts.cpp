@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Every part is a list of lines. A part that fails gives the error as its line.
 #include "report/bug/parts.hpp"
 
 #include <fmt/format.h>

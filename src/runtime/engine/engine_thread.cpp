@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The state is shared with the thread, since a callback of the thread may destroy the engine's
+// owner.
 #include "runtime/engine/engine_thread.hpp"
 
 #include <utility>

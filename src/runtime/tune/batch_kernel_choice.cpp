@@ -26,7 +26,7 @@ constexpr std::size_t kTokens = kernels::kVlutTokens;
 constexpr std::uint64_t kWorthMeasuring = std::uint64_t{64} << 20;  // bytes of weights
 constexpr int kRounds = 5;
 
-/// What one thread needs for its own multiplications. The time does not depend on the values.
+/// One thread's data for its own multiplications. The time does not depend on the values.
 struct Operands {
   AlignedBuffer<std::uint8_t> tiles, codes, scratch;
   AlignedBuffer<std::int8_t> panels;

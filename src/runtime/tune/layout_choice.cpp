@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Gains are kept in a file, by the facts that they depend on; a measurement multiplies with one
+// matrix in both layouts.
 #include "runtime/tune/layout_choice.hpp"
 
 #include <fmt/format.h>
@@ -95,7 +97,7 @@ std::vector<std::pair<std::string, double>> ReadGains(const std::filesystem::pat
   return gains;
 }
 
-/// What a gain depends on.
+/// The facts that a gain depends on.
 std::string MachineOf(const kernels::Kernels& kernels, int num_threads) {
   return fmt::format("{}, {} threads, {} to {}", CpuName(), num_threads, kernels.tile16_info->name,
                      kernels.tile48_info->name);

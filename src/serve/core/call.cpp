@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A call lives as long as the callbacks of its sequences. It starts only if there is room for all
+// of them.
 #include "serve/core/call.hpp"
 
 #include <fmt/format.h>

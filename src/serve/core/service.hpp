@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What requests share: the model, its chat template, the engine's thread, defaults and counters.
+// The state that requests share: the model, its chat template, the engine's thread, defaults and
+// counters.
 #pragma once
 
 #include <atomic>

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a pass, as its steps hand them on: how many there are, where each one lies. Views of
+// memory that ForwardState owns; a step reads the rows of its arguments and knows no others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/aligned_buffer.hpp"
+#include "kernels/sizes.h"
+#include "quant/layouts/tile16.hpp"
+
+namespace bittern::model {
+
+/// Batches up to this size are multiplied token by token, a tile at a time: reading the weights
+/// takes longer than the arithmetic, and unpacking them would take longer than both.
+inline constexpr std::size_t kFewTokens = 8;
+
+/// Rows of floats, `stride` apart.
+struct FloatRows {
+  float* data = nullptr;
+  std::size_t stride = 0;
+
+  [[nodiscard]] float* row(std::size_t i) const noexcept { return data + i * stride; }
+};
+
+/// Memory for quantised rows: up to N of them, of any width up to the widest input.
+struct QuantizedActivations {
+  AlignedBuffer<std::int8_t> values;   // (N padded to 8, widest input padded to 128)
+  AlignedBuffer<std::int8_t> rows;     // (N, widest input padded): more than a few rows as plain
+                                       // rows, too, where zeros are skipped; else empty
+  AlignedBuffer<std::int8_t> ordered;  // (N, OrderedActs(hidden_size)): up_proj's input for
+                                       // gemv_rows, where zeros are skipped
+  AlignedBuffer<float> scales;         // (N)
+  AlignedBuffer<std::int32_t> sums;    // (N)
+  // For grouped matrices (kernels::GroupedArgs), only where the model has any: per row, for every
+  // group of 64 columns of the widest input.
+  std::size_t groups = 0;
+  AlignedBuffer<std::int32_t> group_sums;  // (N, groups)
+  AlignedBuffer<float> group_scales;       // (N, groups): what one step is worth
+};
+
+/// Quantised rows, made once and shared by every projection that reads them. A few: plain rows,
+/// padded to blocks of 128 columns. More: panels (kernels/kernel.h, Tile16Ops::gemm).
+struct QuantizedRows {
+  QuantizedActivations& memory;
+  std::size_t count, cols;
+
+  [[nodiscard]] bool few() const noexcept { return count <= kFewTokens; }
+  [[nodiscard]] std::size_t num_blocks() const noexcept { return quant::BlocksOfCols(cols); }
+  [[nodiscard]] std::size_t padded_cols() const noexcept {
+    return num_blocks() * quant::kTileBlock;
+  }
+  /// All plain rows, or all panels; from row `first` on, in panels a multiple of 8.
+  [[nodiscard]] std::int8_t* values(std::size_t first = 0) const noexcept {
+    return memory.values.data() + first * padded_cols();
+  }
+  /// Rows are kept plain, whether they lie in panels or not.
+  [[nodiscard]] bool has_plain() const noexcept { return few() || memory.rows.size() != 0; }
+  /// The plain row i. Needs has_plain().
+  [[nodiscard]] std::int8_t* plain(std::size_t i) const noexcept {
+    return (few() ? memory.values : memory.rows).data() + i * padded_cols();
+  }
+  /// The first four values of row i; the next four follow step() values on.
+  [[nodiscard]] std::int8_t* at(std::size_t i) const noexcept {
+    if (few()) return plain(i);
+    return values(i / kernels::kPanelTokens * kernels::kPanelTokens) +
+           i % kernels::kPanelTokens * 4;
+  }
+  [[nodiscard]] std::size_t step() const noexcept { return few() ? 4 : 4 * kernels::kPanelTokens; }
+  [[nodiscard]] float* scales(std::size_t first = 0) const noexcept {
+    return memory.scales.data() + first;
+  }
+  [[nodiscard]] std::int32_t* sums(std::size_t first = 0) const noexcept {
+    return memory.sums.data() + first;
+  }
+  /// Of row i, group by group; of the memory's `groups`.
+  [[nodiscard]] std::int32_t* group_sums(std::size_t i) const noexcept {
+    return memory.group_sums.data() + i * memory.groups;
+  }
+  [[nodiscard]] float* group_scales(std::size_t i) const noexcept {
+    return memory.group_scales.data() + i * memory.groups;
+  }
+  /// Row i as up_proj's kernel of single rows reads it (OrderUpInput).
+  [[nodiscard]] std::int8_t* ordered(std::size_t i) const noexcept {
+    return memory.ordered.data() + i * kernels::OrderedActs(num_blocks());
+  }
+};
+
+/// Of more than a few rows, where zeros are skipped: which of each one's values are not zero.
+struct LiveInputs {
+  std::size_t stride = 0;
+  AlignedBuffer<std::uint32_t> columns;  // (N, stride): ascending, `counts` of them
+  AlignedBuffer<std::size_t> counts;     // (N)
+
+  [[nodiscard]] std::uint32_t* row(std::size_t i) noexcept { return columns.data() + i * stride; }
+  [[nodiscard]] const std::uint32_t* row(std::size_t i) const noexcept {
+    return columns.data() + i * stride;
+  }
+};
+
+}  // namespace bittern::model

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of a layer that are shown to tracers when they are done, so that a layer reads as the
+// network is written. On all threads.
+#pragma once
+
+#include <initializer_list>
+
+#include "model/forward/for_tokens.hpp"
+#include "model/forward/linear.hpp"
+#include "model/forward/trace_step.hpp"
+
+namespace bittern::model {
+
+/// step(token) of every token of the batch, shared out, between two barriers.
+template <class Step>
+void StepOfTokens(const Context& context, const LayerWeights& layer,
+                  std::initializer_list<TracePoint> points, const Step& step) {
+  ForTokens(context, context.num_tokens, step);
+  for (const TracePoint point : points) TraceStep(context, &layer, point);
+}
+
+/// Linear. No barrier at the end.
+inline void Project(const Context& context, const LayerWeights& layer, TracePoint point,
+                    const QuantizedRows& in, const TernaryMatrix& matrix, FloatRows out) {
+  Linear(context, in, matrix, out);
+  TraceShares(context, &layer, point);
+}
+
+/// A token's row of the residual stream += its row of a projection's output.
+inline void AddResidual(const Context& context, std::size_t token, FloatRows projected,
+                        FloatRows hidden) {
+  context.floats().add(hidden.row(token), projected.row(token), hidden.stride);
+}
+
+}  // namespace bittern::model
