@@ -268,7 +268,7 @@ void PlantedGemv(const std::uint8_t* tiles, std::size_t num_tiles, std::size_t n
   if (num_tiles > 1 && calls++ == 3 + 4 * kLayers) ++out[0];  // the second token's first down_proj
 }
 
-/// What a comparison says of Pocket with operations that `plant` has changed.
+/// The result of comparing Pocket with operations that `plant` has changed.
 template <class Plant>
 std::string FirstWordOn(int batch, Plant plant) {
   const Loaded model = Load(kPocket, {.zero_skip = model::SkipMode::kOff});

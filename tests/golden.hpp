@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where test data outside the repository lies, and how tests read it.
+// The place of test data outside the repository, and its readers.
 #pragma once
 
 #include <gtest/gtest.h>

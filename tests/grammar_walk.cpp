@@ -19,7 +19,7 @@ namespace {
 using namespace bittern;
 using nlohmann::json;
 
-/// Of this thread: other programs do not count.
+/// This thread's time: other programs do not count.
 double CpuMicroseconds() {
   timespec now = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

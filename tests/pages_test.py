@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every page that Bittern writes: `doctor --html` of a healthy and an ill file, `trace --html` alone and comparing,
-`bench --html`. The files need nothing from elsewhere; in headless Chromium, where there is one, they are drawn light,
-dark and narrow: their colours, their text, no error of a script, nothing that reaches over the edge.
+`bench --html`. The files need nothing from elsewhere, and the JSON in them has what is to be shown; in headless Chromium,
+where there is one, they are drawn light, dark and narrow: their colours, their text, their charts, no error of a script,
+nothing that reaches over the edge.
 
 usage: pages_test.py BITTERN MODEL [FOLDER_FOR_PICTURES]
 """
@@ -14,12 +15,13 @@ import struct
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree
 import zlib
 
 BITTERN, MODEL = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 CHROMIUM = shutil.which("chromium")
 PAPER = {"light": (0xfb, 0xfa, 0xf7), "dark": (0x14, 0x17, 0x1a)}
+PAGES = ("healthy", "ill", "cut", "trace", "compare", "bench")
+CHARTS = {"trace": 1, "compare": 1, "bench": 3}
 NASTY = "<script>alert(1)</script>&\"'\u202e"
 
 
@@ -106,6 +108,59 @@ def check_alone(text):
     assert "@import" not in text and not re.search(r"url\((?!data:)", text)
 
 
+def data_of(text):
+    """The report that a page holds."""
+    return json.loads(text.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+
+
+def all_texts(value):
+    """Every text in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from all_texts(one)
+
+
+def check_charts(drawn, count):
+    """So many charts stand in the document, with elements in them, and each number of theirs is one."""
+    charts = re.findall(r"<svg.*?</svg>", drawn, re.S)
+    assert len(charts) == count, (len(charts), count)
+    for chart in charts:
+        assert re.search("<(circle|rect|polyline)", chart), chart[:300]
+        assert not re.search("NaN|Infinity|undefined|null", chart), chart
+
+
+def check_data():
+    """What the pages hold is what the commands found."""
+    pages = {name: data_of(open(place(name + ".html"), encoding="utf-8").read()) for name in PAGES}
+    said = json.loads(run("doctor", place("nasty.gguf"), "--like", MODEL, "--json", expect=10))
+    shown = pages["ill"]
+    for key in ("verdict", "summary", "findings", "undecided", "nats_before", "nats_after", "like"):
+        assert shown[key] == said[key], (key, shown[key], said[key])
+    assert shown["fixed"] == {"path": place("fixed.gguf"), "written": True, "proved": True}, shown["fixed"]
+    for name in ("healthy", "ill"):
+        scales = pages[name]["scales"]
+        assert [one["layer"] for one in scales] == list(range(6)), scales
+        assert all(len(one["kinds"]) == 7 and 0 < fact["scale"] < 1 and 0 < fact["zeros"] < 1
+                   for one in scales for fact in one["kinds"].values()), scales
+    assert "scales" not in pages["cut"] and pages["cut"]["findings"], pages["cut"]
+    assert "curable" == shown["verdict"] and shown["advice"].startswith("bittern doctor "), shown["advice"]
+    for name in ("trace", "compare"):
+        shown = pages[name]
+        assert len(shown["tokens"]) == 5 and shown["tokens"][-1] == " God", shown["tokens"]
+        assert shown["layers"] == 6 and len(shown["lens"]) == 7 and len(shown["stream"]) == 5
+        assert len(shown["steps"]) == len(shown["operations"]) >= 20
+    assert pages["compare"]["first"] == {"layer": 0, "operation": "rope", "position": 1}, pages["compare"]["first"]
+    assert pages["trace"]["first"] is None and not pages["trace"]["compared"] and pages["compare"]["compared"]
+    assert [(one["test"], one["n_threads"]) for one in pages["bench"]["tests"]] == \
+        [("pp8", 1), ("tg4", 1), ("pp8", 2), ("tg4", 2)]
+    for one in pages["bench"]["tests"]:
+        assert one["explain"]["read_bandwidth"] > 1e6 and one["roofline"]["multiply_adds_per_second"] > 0, one
+        assert len(one["samples_ts"]) == 2 and one["price_per_million_tokens"] > 0, one
+    return pages
+
+
 with tempfile.TemporaryDirectory() as folder:
     pictures = sys.argv[3] if len(sys.argv) > 3 else folder
     os.makedirs(pictures, exist_ok=True)
@@ -117,24 +172,28 @@ with tempfile.TemporaryDirectory() as folder:
     run("meta", "set", MODEL, "bitnet-b1.58.rope.freq_base", "float:1000000", "-o", ill)
     nasty = place("nasty.gguf")
     run("meta", "set", ill, "general.name", "str:" + NASTY, "-o", nasty)
-    pages = {}  # name: what its text must have
+    wanted = {}  # page: what its text must have once it is drawn
     run("doctor", MODEL, "--html", place("healthy.html"))
-    pages["healthy"] = ["healthy", "Nothing is wrong: this is kjv-5m, byte by byte.", "attn_output", "layer 5",
+    wanted["healthy"] = ["healthy", "Nothing is wrong: this is kjv-5m, byte by byte.", "attn_output", "layer 5",
                         "a model that knows nothing"]
     run("doctor", nasty, "--like", MODEL, "--fix", place("fixed.gguf"), "--html", place("ill.html"), expect=10)
-    pages["ill"] = ["curable", "The base of the rotation is wrong: 1000000 instead of 10000.", "with the cures",
+    wanted["ill"] = ["curable", "The base of the rotation is wrong: 1000000 instead of 10000.", "with the cures",
                     "1000000 here, 10000 there.", "All weights are those of the other file",
-                    "fixed.gguf", "&lt;script&gt;alert(1)"]
+                    "fixed.gguf", "&lt;script&gt;alert(1)", "\\u{202e}"]
     cut = place("cut.gguf")
     open(cut, "wb").write(open(MODEL, "rb").read()[:2000000])
     run("doctor", cut, "--html", place("cut.html"), expect=11)
-    pages["cut"] = ["incurable", "A part of the file is missing"]
+    wanted["cut"] = ["incurable", "A part of the file is missing"]
     run("trace", "-m", MODEL, "-p", "In the beginning God", "--html", place("trace.html"))
-    pages["trace"] = ["layer 5", "ffn_sub_norm", "aria-pressed=\"true\""]
+    wanted["trace"] = ["layer 5", "ffn_sub_norm", "aria-pressed=\"true\""]
     run("trace", "--compare", MODEL, ill, "-p", "In the beginning God", "--html", place("compare.html"), expect=4)
-    pages["compare"] = ["The first operation that differs is layer 0, rope", "class=\"cell first\""]
-    run("bench", "-m", MODEL, "-p", "8", "-n", "4", "-r", "2", "--explain", "--html", place("bench.html"))
-    pages["bench"] = ["Roofline", "Machine and model"]
+    wanted["compare"] = ["The first operation that differs is layer 0, rope", "class=\"cell first\""]
+    run("bench", "-m", MODEL, "-p", "8", "-n", "4", "-r", "2", "-t", "1,2", "--cost", "0.3", "--html", place("bench.html"))
+    wanted["bench"] = ["tokens/s written (tg4, ", "of the memory roof, decode", "per million tokens written, at 0.3 an hour",
+                       "Roofline", "memory ", "multiply-adds per byte read from memory", "Bytes read for one token",
+                       "output head", "Threads", "speed, first thread count = 1", "price of a million",
+                       "What would help", "Machine and model", "matrix kernel", "layout tile16", MODEL]
+    assert sorted(wanted) == sorted(PAGES)
 
     said = json.loads(run("doctor", nasty, "--like", MODEL, "--json", expect=10))["like"]
     assert said["equal"] == said["tensors"] == 68 and not said["unlike"], said
@@ -143,15 +202,17 @@ with tempfile.TemporaryDirectory() as folder:
     run("doctor", MODEL, "--html", MODEL, expect=1)
     assert open(MODEL, "rb").read(4) == b"GGUF"
 
-    for name, wanted in pages.items():
+    pages = check_data()
+    for name, parts in wanted.items():
         text = open(place(name + ".html"), encoding="utf-8").read()
         check_alone(text)
-        if not name.startswith(("trace", "compare")):  # those are HTML, not XML
-            xml.etree.ElementTree.fromstring(text)
+        assert text.count("<script") == 2 and "alert(1)</script>" not in text, name
         if CHROMIUM:
-            text = check_drawn(name, place(name + ".html"), pictures)
-        elif name in ("trace", "compare"):
-            continue  # their text is made by a script
-        for part in wanted:
-            assert part in text, (name, part)
+            drawn = check_drawn(name, place(name + ".html"), pictures)
+            drawn = re.sub(r"<(script|style).*?</\1>", "", drawn, flags=re.S)
+            assert "\u202e" not in drawn, name
+            for part in parts:
+                assert part in drawn, (name, part)
+            check_charts(drawn, CHARTS.get(name, 0))
+    assert any(NASTY[:25] in text for text in all_texts(pages["ill"]))
     print("ok" if CHROMIUM else "ok (SKIPPED drawing: no chromium)")

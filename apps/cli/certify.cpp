@@ -42,8 +42,8 @@ struct CertifyCommandOptions {
   std::string check;
 };
 
-/// Where the full certificate goes, if it is asked for: opened before the work, so that a
-/// wrong path is told at once.
+/// The file of the full certificate, if it is asked for: opened before the work, so that a wrong
+/// path is told at once.
 Result<std::optional<AtomicFile>> CreateOutput(const std::string& path) {
   if (path.empty()) return std::optional<AtomicFile>();
   return BITTERN_TRY(AtomicFile::Create(path));

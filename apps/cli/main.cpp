@@ -76,7 +76,7 @@ std::string WithoutJargon(const std::string& what) {
   return what;
 }
 
-/// What was typed wrongly and what to do about it.
+/// The report of a usage error, with the way out of it.
 int ReportUsage(const CLI::App& app, const CLI::App& command, const Error& error) {
   const int exit_code = Report(error);
   std::string name;

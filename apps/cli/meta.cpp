@@ -68,7 +68,7 @@ Result<std::string> Get(const MetaOptions& options, const GgufOutline& outline) 
   return report::ValueText(entry->value) + "\n";
 }
 
-/// What `read` makes of the file, unless that changed meanwhile.
+/// The result of `read` on the file, unless that changed meanwhile.
 int PrintText(const MetaOptions& options,
               Result<std::string> (*read)(const MetaOptions&, const GgufOutline&)) {
   const auto file = MappedFile::Open(options.file);
@@ -81,7 +81,7 @@ int PrintText(const MetaOptions& options,
   return text ? Print(*text) : Report(text.error());
 }
 
-/// Where the changed file goes: -o, or the file itself with -i.
+/// The path of the changed file: -o, or the file itself with -i.
 Result<std::string> OutputOf(const MetaOptions& options) {
   if (options.in_place == options.output.empty()) {
     if (options.in_place) return options.file;

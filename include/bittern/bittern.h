@@ -320,8 +320,8 @@ BITTERN_API bittern_status bittern_sampler_sample(bittern_sampler* sampler, cons
 
 /* ---- Engine --------------------------------------------------------------------------------- *
  * Many requests at the same time on one model, with shared threads, memory and prefixes. What a
- * request gives does not depend on its neighbours. The engine has no thread of its own:
- * bittern_engine_step does a part of the work, bittern_engine_run all of it.
+ * request gives does not depend on its neighbours. A thread of the engine does the work
+ * (bittern_engine_start), or its callers do: bittern_engine_step a part, bittern_engine_run all.
  *
  * Settings (kind "sequence"): context_length, kv_type, batch_size, threads, max_sequences,
  * cache_tokens, prefix_cache.
@@ -342,7 +342,9 @@ typedef void (*bittern_done_fn)(void* user, uint64_t request, bittern_status sta
 BITTERN_API bittern_status bittern_engine_create(const bittern_model* model,
                                                  const bittern_options* options,
                                                  bittern_engine** engine);
-/** Frees an engine. Requests that have not ended are dropped: their on_done is not called. */
+/** Frees an engine. Requests that have not ended are dropped: their on_done is not called. Waits
+ * for the end of the step that the engine's own thread is in, unless a callback of that thread
+ * calls. */
 BITTERN_API void bittern_engine_free(bittern_engine* engine);
 /** Queues a request: `ids` to read, settings of kind "generate". `on_text` may be NULL. `request`
  * gets a number that no other request of this engine has; it may be NULL. Errors, with nothing
@@ -367,6 +369,10 @@ BITTERN_API bittern_status bittern_engine_submit_json(bittern_engine* engine, co
  * finish_reason "cancelled", or BITTERN_ERROR_CANCELLED where there is none yet. Unknown numbers
  * are passed over. */
 BITTERN_API bittern_status bittern_engine_cancel(bittern_engine* engine, uint64_t request);
+/** Has the engine work by itself from here on, in a thread of its own, which then makes all
+ * callbacks; bittern_engine_step and bittern_engine_run give BITTERN_ERROR_BUSY. Once.
+ * Error BITTERN_ERROR_MEMORY: no thread can be had. */
+BITTERN_API bittern_status bittern_engine_start(bittern_engine* engine);
 /** One pass over some of the requests. `more`: 0 if nothing is left to do; may be NULL. */
 BITTERN_API bittern_status bittern_engine_step(bittern_engine* engine, int32_t* more);
 /** Steps until nothing is left to do. */

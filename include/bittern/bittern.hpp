@@ -22,7 +22,7 @@
 
 namespace bittern::api {
 
-/// What failed, in words.
+/// The failure in words.
 struct Error {
   bittern_status status = BITTERN_OK;
   std::string message, hint;
@@ -100,7 +100,7 @@ inline int32_t OnText(void* user, const char* text, size_t size) {
 /// Gets new text; false ends it. Must not throw.
 using OnText = internal::TextFunction;
 
-/// What larger calls give back. Any number of threads.
+/// The result of a larger call. Any number of threads.
 class Result {
  public:
   explicit Result(bittern_result* result) noexcept : handle_(result) {}
@@ -345,6 +345,8 @@ class Engine {
   void Cancel(uint64_t request) {
     static_cast<void>(bittern_engine_cancel(handle_.get(), request));
   }
+  /// From here on the engine works in a thread of its own, which makes all callbacks.
+  Expected<Nothing> Start() { return internal::Check(bittern_engine_start(handle_.get())); }
   Expected<Nothing> Run() { return internal::Check(bittern_engine_run(handle_.get())); }
   /// True if there is more to do.
   Expected<bool> Step() {

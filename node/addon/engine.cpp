@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Engines. A request is a job that a short-lived thread queues and that ends when the thread that
-// steps the engine says so; lib/ has one job step as long as there are requests.
+// Engines. A request is a job that a short-lived thread queues and that ends when the engine's own
+// thread says so.
 #include <atomic>
 
 #include "functions.hpp"
@@ -8,7 +8,7 @@
 namespace bittern::node {
 namespace {
 
-/// What one request needs until it has ended.
+/// The state of one request until it has ended.
 struct Request {
   std::atomic<std::uint64_t> number = 0;  // 0: not queued yet
 
@@ -82,23 +82,6 @@ napi_value Answer(Arguments& arguments, Environment& environment) {
   return StartRequest(environment, std::move(job), engine, submit);
 }
 
-/// engineRun(engine): nothing, once there is nothing left to do
-napi_value Run(Arguments& arguments, Environment& environment) {
-  bittern_engine* engine = nullptr;
-  auto job = std::make_unique<Job>();
-  if (!arguments.Handle(0, Kind::kEngine, &engine) || !arguments.Keep(0, job.get())) return nullptr;
-  job->work = [engine](Job& running) {
-    std::int32_t more = 1;
-    bittern_status status = BITTERN_OK;
-    while (status == BITTERN_OK && more != 0 && !running.cancelled()) {
-      status = bittern_engine_step(engine, &more);
-    }
-    return status;
-  };
-  job->value = [](napi_env env, Job&) { return Undefined(env); };
-  return environment.Start(std::move(job));
-}
-
 /// engineStats(engine): JSON
 napi_value Stats(Arguments& arguments, Environment& environment) {
   bittern_engine* engine = nullptr;
@@ -110,7 +93,7 @@ napi_value Stats(Arguments& arguments, Environment& environment) {
 }
 
 constexpr Row kRows[] = {
-    {"engineSubmit", Submit}, {"engineAnswer", Answer}, {"engineRun", Run}, {"engineStats", Stats}};
+    {"engineSubmit", Submit}, {"engineAnswer", Answer}, {"engineStats", Stats}};
 
 }  // namespace
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// One thread-safe function wakes the loop for all jobs; the loop then takes from each job what
+// it has to tell. Handles are freed by a thread of their own, since freeing one may wait for a
+// call that runs.
 #include "environment.hpp"
 
 #include <chrono>
@@ -191,11 +194,11 @@ void Environment::Settle(Job* job) {
   for (napi_ref reference : job->kept) napi_delete_reference(env_, reference);
 }
 
-/// Cancels all jobs and waits for their threads. A cancel that comes before the call that it is
-/// meant for has no effect, so it is said again.
+/// Cancels all jobs and waits for their ends. A cancel that comes before the call that it is meant
+/// for has no effect, so it is said again.
 void Environment::StopAll() noexcept {
   for (auto& [number, job] : jobs_) {
-    while (job->thread_.joinable() && !job->thread_ended_.load()) {
+    while (!job->Ended()) {
       for (auto& [other, running] : jobs_) {
         running->cancelled_.store(true);
         if (running->cancel) running->cancel();

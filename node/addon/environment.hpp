@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the addon keeps for one environment of Node.js: the main thread, or a worker. There is no
-// other state, so any number of environments may load the addon. When an environment ends, its jobs
-// are cancelled and waited for before anything that they use goes.
+// The addon's state for one environment of Node.js: the main thread, or a worker. There is no other
+// state, so any number of environments may load the addon. When an environment ends, its jobs are
+// cancelled and waited for before anything that they use goes.
 #pragma once
 
 #include <condition_variable>

@@ -78,6 +78,11 @@ void Job::Run() noexcept {
   thread_ended_.store(true);
 }
 
+bool Job::Ended() noexcept {
+  const std::lock_guard lock(mutex_);
+  return ended_ && thread_ended_.load();
+}
+
 /// At most one signal is on its way; the loop takes all there is.
 void Job::Signal() noexcept {
   if (signalled_) return;

@@ -61,7 +61,7 @@ class Job {
   /// The work, on the job's thread. Where it is BITTERN_OK and `ends_later` is set, End() is called
   /// by another thread, which may be at any time.
   std::function<bittern_status(Job&)> work;
-  /// What the promise gets; by the loop. A null: an exception is pending.
+  /// Makes the value of the promise; by the loop. A null: an exception is pending.
   std::function<napi_value(napi_env, Job&)> value;
   /// Ends the call that runs, beside cancelled(); by any thread, any number of times, also before
   /// and after the call.
@@ -93,6 +93,8 @@ class Job {
   friend class Environment;
 
   void Run() noexcept;
+  /// No other thread will touch it any more, but to end.
+  [[nodiscard]] bool Ended() noexcept;
   void Signal() noexcept;  // with mutex_ held
 
   Environment* environment_ = nullptr;

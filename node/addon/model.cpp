@@ -258,6 +258,18 @@ napi_value Create(Arguments& arguments, Environment& environment) {
   return environment.Start(std::move(job));
 }
 
+/// An engine that works in a thread of its own.
+bittern_status CreateEngine(const bittern_model* model, const bittern_options* options,
+                            bittern_engine** engine) {
+  bittern_status status = bittern_engine_create(model, options, engine);
+  if (status != BITTERN_OK) return status;
+  status = bittern_engine_start(*engine);
+  if (status == BITTERN_OK) return status;
+  bittern_engine_free(*engine);
+  *engine = nullptr;
+  return status;
+}
+
 constexpr Row kRows[] = {
     {"load", Load},
     {"modelInfo", ModelInfo},
@@ -273,7 +285,7 @@ constexpr Row kRows[] = {
     {"convert", Convert},
     {"pull", Pull},
     {"sequenceCreate", Create<Kind::kSequence, bittern_sequence, bittern_sequence_create>},
-    {"engineCreate", Create<Kind::kEngine, bittern_engine, bittern_engine_create>}};
+    {"engineCreate", Create<Kind::kEngine, bittern_engine, CreateEngine>}};
 
 }  // namespace
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Handles are wrapped objects with a type tag. Typed arrays are copied, so that no thread looks
+// at memory of the loop.
 #include "values.hpp"
 
 #include <cstring>

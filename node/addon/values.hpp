@@ -27,7 +27,7 @@ class Options {
   bittern_options* options_ = nullptr;
 };
 
-/// What a text starts from: a text, ids, or nothing.
+/// The beginning of a text: a text, ids, or nothing.
 struct Prompt {
   bool is_text = false;
   std::string text;

@@ -16,7 +16,6 @@ class Engine {
   #handle;
   #model;
   #requests = new Set();
-  #steps = null;  // the promise of the thread that steps, while there is one
   #closed = null;
 
   constructor(secret, handle, model) {
@@ -40,17 +39,6 @@ class Engine {
     const signal = checkSignal(rest.signal);
     return (listener) => this.#start(
       () => addon.engineSubmit(this.#handle, this.#model, text, settings, listener), signal);
-  }
-
-  /** Has the engine step as long as there are requests: those that are being queued, too. */
-  #step() {
-    if (this.#steps !== null) return;
-    const again = () => {
-      this.#steps = null;
-      if (this.#requests.size > 0) this.#step();
-    };
-    const [done] = addon.engineRun(this.#handle);
-    this.#steps = done.then(again, again);
   }
 
   /** Continues a prompt: pieces as they come. */
@@ -88,7 +76,6 @@ class Engine {
     const remove = () => this.#requests.delete(work);
     this.#requests.add(work);
     work.promise.then(remove, remove);
-    this.#step();
     return work;
   }
 
@@ -107,7 +94,6 @@ class Engine {
         for (const work of this.#requests) work.cancel();
         await Promise.allSettled([...this.#requests].map((work) => work.promise));
       }
-      await this.#steps;
       addon.free(this.#handle);
     })();
     return this.#closed;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many requests at the same time on one model."""
+import atexit
 import concurrent.futures
 import ctypes
 import json
@@ -23,14 +24,15 @@ class Engine:
 
     def __init__(self, model, **settings):
         self._model = model
+        self._lock = threading.Lock()
+        self._jobs = {}  # by number: a job from its submission to its end
+        self._next = 1  # ctypes gives 0 back as None
+        self._thread = None  # the one that makes callbacks
+        self._closed = False
+        self._callbacks = c.TextFn(self._take), c.TextFn(), c.DoneFn(self._finish)
         self._handle = c.make("engine", "bittern_engine_create", model.handle,
                               c.options(settings))
-        self._wake = threading.Condition()
-        self._jobs = {}  # by request: what must live as long as it
-        self._ended = []  # callbacks of requests that ended in this step
-        self._closed = False
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        c.call("bittern_engine_start", self._handle)
 
     def submit(self, prompt, *, on_text=None, **settings):
         """Queues a prompt (a text or ids). on_text(part) is called by the engine's thread with new
@@ -48,26 +50,25 @@ class Engine:
                             lambda result: json.loads(c.result_json(result)))
 
     def _submit(self, function, given, on_text, settings, read):
-        future = _Future()
         chosen = c.options(settings)
-
-        def take(_, text, size):
-            part = ctypes.string_at(text, size).decode("utf-8")
-            return 1 if on_text is not None and on_text(part) is False else 0
-
-        def done(_, request, status, result):
-            self._finish(request, status, result, read)
-        callbacks = (c.TextFn(take) if on_text is not None else c.TextFn(), c.DoneFn(done))
+        job = _Job(on_text, read)
+        take, no_take, done = self._callbacks
         request = ctypes.c_uint64()
-        with self._wake:
+        with self._lock:
             if self._closed:
                 raise c.ArgumentError(1, "the engine is closed")
-            c.call(function, self._handle, *given, chosen, *callbacks, None, ctypes.byref(request))
-            future.ending = lambda: c.call("bittern_engine_cancel", self._handle,
-                                           request.value)
-            self._jobs[request.value] = (future, callbacks)
-            self._wake.notify()
-        return future
+            number = self._next
+            self._next += 1
+            self._jobs[number] = job
+            _working.add(self)
+        try:
+            c.call(function, self._handle, *given, chosen, no_take if on_text is None else take,
+                   done, number, ctypes.byref(request))
+        except BaseException:
+            self._end(number)
+            raise
+        job.future.start(self._handle, request.value)
+        return job.future
 
     @property
     def stats(self):
@@ -76,13 +77,15 @@ class Engine:
                                                self._handle)))
 
     def close(self):
-        """Cancels what has not ended and gives the memory back."""
-        with self._wake:
+        """Cancels what has not ended and gives the memory back. Not from a callback."""
+        if threading.get_ident() == self._thread:
+            raise RuntimeError("close() of an engine cannot wait for its own callback")
+        with self._lock:
             self._closed = True
-            for request in self._jobs:
-                c.call("bittern_engine_cancel", self._handle, request)
-            self._wake.notify()
-        self._thread.join()
+            jobs = list(self._jobs.values())
+        for job in jobs:
+            job.future.cancel()
+        concurrent.futures.wait([job.future for job in jobs])
         self._handle.close()
 
     def __enter__(self):
@@ -91,35 +94,66 @@ class Engine:
     def __exit__(self, *_):
         self.close()
 
-    def _run(self):
-        more = ctypes.c_int32()
-        while True:
-            with self._wake:
-                while not self._jobs and not self._closed:
-                    self._wake.wait()
-                if not self._jobs:
-                    return
-            c.call("bittern_engine_step", self._handle, ctypes.byref(more))
-            self._ended.clear()
+    def _end(self, number):
+        with self._lock:
+            job = self._jobs.pop(number)
+            if not self._jobs:
+                _working.discard(self)
+            return job
 
-    def _finish(self, request, status, result, read):
-        with self._wake:
-            future, callbacks = self._jobs.pop(request)
-        self._ended.append(callbacks)  # one of them is running just now
+    # The two callbacks of the engine's thread; `number` says whose.
+
+    def _take(self, number, text, size):
+        self._thread = threading.get_ident()
+        part = ctypes.string_at(text, size).decode("utf-8")
+        return 1 if self._jobs[number].on_text(part) is False else 0
+
+    def _finish(self, number, _, status, result):
+        self._thread = threading.get_ident()
+        job = self._end(number)
         if status != 0:
-            error = c.last_error(status)
-            future.set_exception(error)
+            job.future.set_exception(c.last_error(status))
             return
-        future.set_result(read(c.Handle("result", result)))
+        job.future.set_result(job.read(c.Handle("result", result)))
+
+
+class _Job:
+    def __init__(self, on_text, read):
+        self.on_text = on_text
+        self.read = read
+        self.future = _Future()
 
 
 class _Future(concurrent.futures.Future):
     """A future whose cancel() ends the request; done() tells when it has ended."""
 
-    ending = None
+    def __init__(self):
+        super().__init__()
+        self._known = threading.Lock()
+        self._request = None  # (engine, number), once it is queued
+        self._wanted = False
+
+    def start(self, engine, number):
+        with self._known:
+            self._request = engine, number
+            if self._wanted:
+                c.call("bittern_engine_cancel", engine, number)
 
     def cancel(self):
         if self.done():
             return False
-        self.ending()
+        with self._known:
+            self._wanted = True
+            if self._request is not None:
+                c.call("bittern_engine_cancel", *self._request)
         return True
+
+
+_working = set()  # engines with requests that have not ended: they live as long
+
+
+@atexit.register
+def _close_all():
+    """No thread of an engine may call Python once it ends."""
+    for engine in list(_working):
+        engine.close()

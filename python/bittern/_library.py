@@ -57,7 +57,7 @@ _SIGNATURES = {  # arguments of the functions that return a status
     "bittern_engine_submit_json": [c_void_p, c_char_p, c_size_t, c_void_p, TextFn, DoneFn, c_void_p,
                                    POINTER(c_uint64)],
     "bittern_engine_cancel": [c_void_p, c_uint64],
-    "bittern_engine_step": [c_void_p, POINTER(c_int32)],
+    "bittern_engine_start": [c_void_p],
     "bittern_engine_stats": [c_void_p, POINTER(c_void_p)],
     "bittern_certify": [c_void_p, c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],
     "bittern_pull": [c_char_p, POINTER(c_char_p), c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],

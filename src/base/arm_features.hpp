@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an ARM CPU can do beyond ARMv8.0. Unlike x86 it cannot be asked without the operating
+// Features of an ARM CPU beyond ARMv8.0. Unlike x86 it cannot be asked without the operating
 // system, so the question is here, with the other system calls.
 #pragma once
 
@@ -10,7 +10,8 @@ struct ArmFeatures {
   bool int8_matrix;  ///< smmla and usmmla
 };
 
-/// What the system says of this CPU; all false on other architectures and unknown systems.
+/// The features that the system reports of this CPU; all false on other architectures and unknown
+/// systems.
 [[nodiscard]] ArmFeatures DetectArmFeatures() noexcept;
 
 }  // namespace bittern

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model file does not say has to be decided. Every such decision is written down
-// here, so that `inspect` can list them and `run` can show the ones a user should know about.
+// A fact that a model file lacks has to be decided. Every such decision is written down here, so
+// that `inspect` can list them and `run` can show the ones a user should know about.
 #pragma once
 
 #include <string>

@@ -19,8 +19,8 @@ class Hash128 {
   Hash128& operator=(Hash128&&) noexcept;
 
   void Add(std::span<const std::byte> bytes) noexcept;
-  /// What was added so far, as 32 hexadecimal digits: XXH3_128bits with seed 0 in its canonical
-  /// order, as `xxhsum -H2` prints it.
+  /// The hash of all bytes added so far, as 32 hexadecimal digits: XXH3_128bits with seed 0 in its
+  /// canonical order, as `xxhsum -H2` prints it.
   [[nodiscard]] std::string Hex() const;
 
  private:

@@ -15,7 +15,7 @@ namespace bittern {
 class Sha256 {
  public:
   void Add(std::span<const std::byte> bytes) noexcept;
-  /// Of what was added so far, as 64 hexadecimal digits.
+  /// The hash of all bytes added so far, as 64 hexadecimal digits.
   [[nodiscard]] std::string Hex() const;
 
  private:

@@ -4,9 +4,8 @@
 
 namespace bittern {
 
-/// To be called before any file is opened. The next file that is opened takes the place of a closed
-/// standard stream, and would get what is meant for that; what takes it here can be used for the
-/// opposite only, so that using the stream fails as on a closed one.
+/// Opens /dev/null, in the wrong direction, on closed descriptors 0 to 2, so that no later file
+/// gets their number and their use still fails. Called before any file is opened.
 void OccupyStandardStreams() noexcept;
 
 }  // namespace bittern

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rates are medians. A roof is a measured bandwidth or rate of the machine divided by the cost
+// of a token.
 #include "bench/analysis.hpp"
 
 #include <fmt/format.h>
@@ -125,6 +127,20 @@ std::optional<Roof> ArithmeticRoof(const BenchResult& result) {
   if (!result.is_prefill() || !result.machine || work == 0) return std::nullopt;
   const double limit = result.machine->int8_rate / work;
   return Roof{limit, limit > 0 ? MedianRate(result) / limit : 0};
+}
+
+std::optional<RooflinePoint> RooflinePointOf(const BenchResult& result) {
+  if (!result.is_decode() && !result.is_prefill()) return std::nullopt;
+  double multiply_adds = 0, bytes = 0;
+  for (const auto& part : result.cost.parts) {
+    if (result.is_prefill() && !part.ternary) continue;  // the others run once a prompt
+    multiply_adds += static_cast<double>(part.multiply_adds);
+    bytes += static_cast<double>(part.bytes);
+  }
+  if (bytes <= 0) return std::nullopt;
+  // Prefill reads the weights once for all tokens of a chunk.
+  const int together = result.is_decode() ? 1 : std::min(result.num_prompt, result.ubatch_size);
+  return RooflinePoint{multiply_adds * together / bytes, multiply_adds * MedianRate(result)};
 }
 
 Scaling ScalingOf(const BenchResult& result, const BenchResult& first) {

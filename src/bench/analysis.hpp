@@ -29,6 +29,14 @@ struct Roof {
 /// Prefill: int8 rate / multiply-adds of a token. Nothing for decode.
 [[nodiscard]] std::optional<Roof> ArithmeticRoof(const BenchResult& result);
 
+/// The place of a test in a roofline chart.
+struct RooflinePoint {
+  double intensity = 0;  ///< multiply-adds per byte read from memory
+  double rate = 0;       ///< multiply-adds per second
+};
+/// Nothing for a prompt and a generation in one test, and where no bytes are known.
+[[nodiscard]] std::optional<RooflinePoint> RooflinePointOf(const BenchResult& result);
+
 /// A test beside the same test with the first thread count.
 struct Scaling {
   double speedup = 1;     ///< ratio of the rates

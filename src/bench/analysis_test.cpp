@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures that can be checked by hand, and pages and charts that an XML reader accepts whatever
-// the names in them are.
+// Figures that can be checked by hand.
 #include "bench/analysis.hpp"
 
 #include <gmock/gmock.h>
@@ -8,8 +7,7 @@
 
 #include "base/json/json.hpp"
 #include "bench/explain.hpp"
-#include "bench/html.hpp"
-#include "bench/svg.hpp"
+#include "bench/report.hpp"
 
 namespace bittern::bench {
 namespace {
@@ -163,97 +161,46 @@ TEST(BenchExplain, JsonDescribesTheLastTest) {
   EXPECT_TRUE(plain.is_null());
 }
 
-/// "" if every element is closed in order, every attribute is quoted and every & begins one of the
-/// five entities or a number; else what is wrong. Enough of XML for what these pages use.
-std::string XmlFault(std::string_view xml) {
-  std::vector<std::string> open;
-  std::size_t i = 0;
-  while (i < xml.size()) {
-    if (static_cast<unsigned char>(xml[i]) < 0x20 && xml[i] != '\n') return "control character";
-    if (xml[i] == '&') {
-      const std::size_t end = xml.find(';', i);
-      if (end == std::string_view::npos || end - i > 6) return "bare &";
-      const std::string_view name = xml.substr(i + 1, end - i - 1);
-      if (name != "amp" && name != "lt" && name != "gt" && name != "quot" && name != "#39") {
-        return "entity " + std::string(name);
-      }
-      i = end + 1;
-      continue;
-    }
-    if (xml[i] != '<') {
-      ++i;
-      continue;
-    }
-    const std::size_t end = xml.find('>', i);
-    if (end == std::string_view::npos) return "an element does not end";
-    const std::string_view tag = xml.substr(i + 1, end - i - 1);
-    i = end + 1;
-    if (tag.starts_with('!')) continue;
-    if (tag.find('<') != std::string_view::npos) return "< inside " + std::string(tag);
-    if (std::ranges::count(tag, '"') % 2 != 0) return "quotes in " + std::string(tag);
-    const std::string name(tag.substr(0, tag.find_first_of(" />", 1)));
-    if (tag.starts_with('/')) {
-      if (open.empty() || "/" + open.back() != tag) return "closes nothing: " + std::string(tag);
-      open.pop_back();
-    } else if (!tag.ends_with('/')) {
-      open.push_back(name);
-    }
-  }
-  return open.empty() ? "" : "open: " + open.back();
+TEST(BenchAnalysis, RooflinePointsAreWorkOverBytes) {
+  const auto decode = RooflinePointOf(Decode(1, {kSecond}));
+  ASSERT_TRUE(decode);
+  EXPECT_DOUBLE_EQ(decode->intensity, 1.9);
+  EXPECT_DOUBLE_EQ(decode->rate, 1900 * 100);
+  const auto prefill = RooflinePointOf(Prefill(1, {kSecond}));  // 512 tokens a chunk, no head
+  ASSERT_TRUE(prefill);
+  EXPECT_DOUBLE_EQ(prefill->intensity, 4 * 512);
+  EXPECT_DOUBLE_EQ(prefill->rate, 1600 * 1000);
+  BenchResult both = Decode(1, {kSecond});
+  both.num_prompt = 10;
+  EXPECT_FALSE(RooflinePointOf(both));
+  BenchResult no_bytes = Decode(1, {kSecond});
+  no_bytes.cost = {};
+  EXPECT_FALSE(RooflinePointOf(no_bytes));
 }
 
-TEST(XmlFault, SeesFaults) {
-  EXPECT_EQ(XmlFault("<a b=\"1\"><c/>x &amp; y</a>"), "");
-  for (const char* bad :
-       {"<a>", "</a>", "<a></b>", "a & b", "<a b=\"1></a>", "a&nbsp;b", "<a", "\x01"}) {
-    EXPECT_NE(XmlFault(bad), "") << bad;
-  }
-}
-
-TEST(BenchSvg, TextIsEscaped) {
-  EXPECT_EQ(EscapeXml("a<b>&\"'\n"), "a&lt;b&gt;&amp;&quot;&#39; ");
-  EXPECT_EQ(EscapeXml("\xff"), "\xef\xbf\xbd");
-}
-
-TEST(BenchSvg, ChartsAreWellFormed) {
-  const std::string name = "<&\"'\xfe>";
-  for (const double x : {1e-9, 1.0, 3.7, 1e12}) {
-    const std::string svg =
-        RooflineSvg(2e10 * x, 3e11, {{name, 2 * x, 1e10}, {name, 0, 1}, {name, 1e3 * x, 1e11}});
-    EXPECT_EQ(XmlFault(svg), "") << x;
-    EXPECT_THAT(svg, Not(HasSubstr("nan")));
-    EXPECT_THAT(svg, Not(HasSubstr("inf")));
-    EXPECT_EQ(svg.find("<circle"), svg.rfind("<circle", svg.rfind("<circle") - 1));  // two
-  }
-  EXPECT_EQ(RooflineSvg(0, 1, {}), "");
-  for (const std::vector<ScalingSeries>& series :
-       {std::vector<ScalingSeries>{},
-        {{name, {}}},
-        {{name, {{1, 1.0}}}},
-        {{name, {{2, 1.0}, {64, 20.5}}}, {"b", {{2, 1.0}, {64, 0.1}}}}}) {
-    const std::string svg = ScalingSvg(series);
-    EXPECT_EQ(XmlFault(svg), "");
-    EXPECT_THAT(svg, Not(HasSubstr("nan")));
-  }
-  EXPECT_EQ(XmlFault(BytesSvg({{name, 5}, {"b", 0}, {"c", 1e12}})), "");
-  EXPECT_EQ(BytesSvg({}), "");
-}
-
-TEST(BenchHtml, IsOneWellFormedPage) {
+TEST(BenchPage, HasAllThatIsDrawn) {
   std::vector<BenchResult> results = {Prefill(1, {kSecond}), Decode(1, {kSecond, 2 * kSecond}),
                                       Prefill(2, {kSecond}), Decode(2, {kSecond})};
   results[1].joules = 3;
-  const std::string page = BenchHtml(Subject(), {.price_per_hour = 0.2}, results);
-  EXPECT_EQ(XmlFault(page), "");
-  for (const char* text : {"Roofline", "Bytes read for one token", "Threads", "Results", "Machine",
-                           "CPU &quot;1&quot; &lt;2&gt;", "prefers-color-scheme: dark"}) {
-    EXPECT_THAT(page, HasSubstr(text));
-  }
-  for (const char* text : {"<script", "src=", "href=", "@import", "url("}) {
-    EXPECT_THAT(page, Not(HasSubstr(text)));
-  }
-  EXPECT_EQ(XmlFault(BenchHtml(Subject(), {}, {})), "");
-  EXPECT_EQ(XmlFault(BenchHtml(Subject(), {}, {Prefill(1, {kSecond})})), "");
+  const Json page = PageJson(Subject(), {.price_per_hour = 0.2}, results);
+  EXPECT_EQ(page["model_type"].text(), "x & <y>");
+  EXPECT_EQ(page["cpu_info"].text(), "CPU \"1\" <2>");
+  EXPECT_EQ(page["usable_threads"].AsUint(), 4u);
+  EXPECT_EQ(page["cache_bytes"].AsUint(), 100u);
+  EXPECT_FALSE(page["advice"].empty());
+  ASSERT_EQ(page["tests"].size(), 4u);
+  const Json& decode = page["tests"][1];
+  EXPECT_EQ(decode["test"].text(), "tg100");
+  EXPECT_EQ(decode["samples_ts"].size(), 2u);
+  EXPECT_EQ(decode["roofline"]["multiply_adds_per_byte"].AsNumber(), 1.9);
+  EXPECT_EQ(decode["explain"]["parts"].size(), 2u);
+  EXPECT_EQ(decode["explain"]["joules_per_token"].AsNumber(), 3.0 / 200);
+  EXPECT_TRUE(decode.contains("price_per_million_tokens"));
+  EXPECT_EQ(page["tests"][2]["scaling"]["threads"].AsUint(), 1u);
+  EXPECT_FALSE(PageJson(Subject(), {}, results)["tests"][0].contains("price_per_million_tokens"));
+  const Json none = PageJson(Subject(), {}, {});
+  EXPECT_TRUE(none["tests"].is_array() && none["tests"].empty());
+  EXPECT_TRUE(none["advice"].is_array());
 }
 
 }  // namespace

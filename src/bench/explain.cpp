@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each extra is read from the report as it was measured and written twice: as lines and as JSON.
 #include "bench/explain.hpp"
 
 #include <fmt/format.h>

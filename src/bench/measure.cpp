@@ -12,8 +12,8 @@
 #include "base/threads/thread_pool.hpp"
 #include "bench/analysis.hpp"
 #include "model/weights.hpp"
-#include "runtime/machine_probe.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
+#include "runtime/tune/machine_probe.hpp"
 
 namespace bittern::bench {
 namespace {

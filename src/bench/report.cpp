@@ -177,4 +177,30 @@ std::unique_ptr<BenchReport> MakeBenchReport(const std::string& format, const Be
   return std::make_unique<MarkdownReport>(subject, extras);
 }
 
+Json PageJson(const BenchSubject& subject, BenchExtras extras,
+              const std::vector<BenchResult>& results) {
+  extras.explain = extras.matrix = true;
+  Json tests = Json::MakeArray();
+  std::vector<BenchResult> until;  // a test is compared with those before it
+  for (const BenchResult& result : results) {
+    until.push_back(result);
+    Json test = FieldsAndSamples(subject, result);
+    test["test"] = TestName(result);
+    AddExtras(subject, extras, until, &test);
+    if (const auto point = RooflinePointOf(result)) {
+      test["roofline"] = {{"multiply_adds_per_byte", point->intensity},
+                          {"multiply_adds_per_second", point->rate}};
+    }
+    tests.push_back(std::move(test));
+  }
+  Json advice = Json::MakeArray();
+  if (!results.empty()) advice = Advice(subject, results, extras.word);
+  return {{"model_type", subject.model_type},
+          {"cpu_info", subject.cpu},
+          {"usable_threads", subject.usable_threads},
+          {"cache_bytes", subject.cache_bytes},
+          {"tests", std::move(tests)},
+          {"advice", std::move(advice)}};
+}
+
 }  // namespace bittern::bench

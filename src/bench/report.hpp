@@ -11,11 +11,12 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/token_cost.hpp"
+#include "base/json/json.hpp"
+#include "runtime/tune/token_cost.hpp"
 
 namespace bittern::bench {
 
-/// The rulers of one thread count (runtime/machine_probe.hpp).
+/// The rulers of one thread count (runtime/tune/machine_probe.hpp).
 struct MachineFigures {
   double read_bandwidth = 0;  ///< bytes per second
   double int8_rate = 0;       ///< multiply-adds per second
@@ -79,5 +80,12 @@ inline constexpr const char* kBenchFormats[] = {"md", "csv", "json", "jsonl"};
 [[nodiscard]] std::unique_ptr<BenchReport> MakeBenchReport(const std::string& format,
                                                            const BenchSubject& subject,
                                                            const BenchExtras& extras = {});
+
+/// All results for the page (report/page): {"model_type", "cpu_info", "usable_threads",
+/// "cache_bytes", "tests", "advice"}. A test has the fields of the format json with explain, matrix
+/// and its name as "test"; reading or writing alone also "roofline": {"multiply_adds_per_byte",
+/// "multiply_adds_per_second"}.
+[[nodiscard]] Json PageJson(const BenchSubject& subject, BenchExtras extras,
+                            const std::vector<BenchResult>& results);
 
 }  // namespace bittern::bench

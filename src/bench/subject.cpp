@@ -9,8 +9,8 @@
 #include "base/threads/thread_pool.hpp"
 #include "kernels/instruction_sets.hpp"
 #include "model/weights.hpp"
-#include "runtime/layout_choice.hpp"
-#include "runtime/machine_probe.hpp"
+#include "runtime/tune/layout_choice.hpp"
+#include "runtime/tune/machine_probe.hpp"
 
 namespace bittern::bench {
 namespace {

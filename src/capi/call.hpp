@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every function of the C interface does around its work: no exception leaves it, and what
-// failed is kept for the calling thread. Any thread.
+// The frame of every function of the C interface: no exception leaves it, and what failed is kept
+// for the calling thread. Any thread.
 #pragma once
 
 #include <atomic>

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of the C interface. runtime::Engine wants one thread at a time, so requests and
-// cancels of other threads wait in a list that each step empties first. Requests are checked when
-// they are queued, so that the caller learns at once what is wrong with them.
+// The engine of the C interface: a runtime::EngineThread, stepped by callers or by its own thread.
+// Requests are checked when they are queued, so that the caller learns at once what is wrong with
+// them.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
-#include <iterator>
 #include <optional>
 #include <unordered_map>
 
@@ -17,7 +15,9 @@
 #include "request/answer_json.hpp"
 #include "request/text_request.hpp"
 #include "runtime/chat/chat_prompt.hpp"
+#include "runtime/engine/engine_thread.hpp"
 #include "runtime/generation.hpp"
+#include "runtime/prompt_check.hpp"
 
 namespace bittern::capi {
 namespace {
@@ -46,50 +46,47 @@ class EngineObject : public Object {
   static constexpr int kKind = 5;
   static constexpr const char* kWhat = "an engine";
 
-  EngineObject(std::shared_ptr<ModelObject> of, runtime::Engine made)
-      : Object(kKind), model_(std::move(of)), engine_(std::move(made)) {
-    context_length_ = engine_.context_length();
-  }
+  EngineObject(std::shared_ptr<ModelObject> of, std::unique_ptr<runtime::EngineThread> made)
+      : Object(kKind), model_(std::move(of)), engine_(std::move(made)) {}
+
+  /// Has the engine step itself. `self`: this object. Error kBusy: it does already.
+  [[nodiscard]] Result<void> Start(const std::shared_ptr<EngineObject>& self);
+  /// No callback comes any more once it returns, unless it is called by one.
+  void Stop() { engine_->Stop(); }
 
   /// Queues the sequences of job->request. Errors as Engine::Submit, with nothing queued.
   [[nodiscard]] Result<std::uint64_t> Submit(const std::shared_ptr<Job>& job,
                                              const std::function<bool(std::string_view)>& on_text);
   [[nodiscard]] request::Target target() const;
   void Cancel(std::uint64_t number);
-  /// True if there is more to do. Error kBusy.
+  /// True if there is more to do. Error kBusy: another step is on the way, or the engine steps
+  /// itself.
   [[nodiscard]] Result<bool> Step();
-  [[nodiscard]] Result<runtime::EngineStats> Stats();
+  [[nodiscard]] runtime::EngineStats Stats() const { return engine_->stats(); }
   [[nodiscard]] const runtime::LoadedModel& model() const noexcept { return *model_->loaded; }
 
  private:
   [[nodiscard]] Result<void> Check(std::span<const runtime::TokenId> ids,
                                    const runtime::GenerateOptions& options) const;
-  void Receive();
   /// By the stepping thread.
   void TakeSequence(Job* job, std::size_t index, Result<runtime::GenerateResult> result);
   void Done(const Job& job);
 
   std::shared_ptr<ModelObject> model_;
-  int context_length_ = 0;
   Result<runtime::ChatPrompt> chat_ = ChatOf(*model_->loaded);
   Turnstile turnstile_;
-  runtime::Engine engine_;
   std::mutex mutex_;  // of what follows; held for moments only
-  std::deque<runtime::Request> inbox_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Job>> jobs_;
   std::uint64_t next_ = 1;
+  bool started_ = false;
+  std::unique_ptr<runtime::EngineThread> engine_;  // last: its requests point at the rest
 };
 
-/// What Engine::Submit would refuse.
+/// The checks of Engine::Submit.
 Result<void> EngineObject::Check(std::span<const runtime::TokenId> ids,
                                  const runtime::GenerateOptions& options) const {
-  if (ids.empty()) return Fail(ErrorCode::kInvalidArgument, "there are no tokens to run");
-  BITTERN_TRY(CheckIds(model(), ids));
-  if (ids.size() > static_cast<std::size_t>(context_length_)) {
-    return Fail(
-        ErrorCode::kContextFull,
-        fmt::format("the prompt has {} tokens, the context holds {}", ids.size(), context_length_));
-  }
+  BITTERN_TRY(
+      runtime::CheckPrompt(ids, model().model.config().vocab_size, engine_->context_length()));
   runtime::DraftPolicy unused;
   BITTERN_TRY(runtime::Generation::Create(model(), options, {}, &unused));
   return {};
@@ -119,11 +116,15 @@ Result<std::uint64_t> EngineObject::Submit(const std::shared_ptr<Job>& job,
     };
     sequences.push_back(std::move(sequence));
   }
-  const std::lock_guard lock(mutex_);
-  job->number = next_++;
-  jobs_.emplace(job->number, job);
-  std::ranges::move(sequences, std::back_inserter(inbox_));
-  return job->number;
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = job->number = next_++;
+    jobs_.emplace(number, job);
+  }
+  static_cast<void>(engine_->Reserve(sequences.size(), SIZE_MAX));
+  engine_->Submit(std::move(sequences));
+  return number;
 }
 
 void EngineObject::Cancel(std::uint64_t number) {
@@ -162,38 +163,23 @@ void EngineObject::Done(const Job& job) {
   job.on_done(job.user, job.number, BITTERN_OK, given);
 }
 
-/// Hands the engine what was queued since the last step.
-void EngineObject::Receive() {
-  std::deque<runtime::Request> requests;
-  {
-    const std::lock_guard lock(mutex_);
-    requests.swap(inbox_);
-  }
-  for (runtime::Request& request : requests) {
-    const auto on_done = request.on_done;
-    auto submitted = engine_.Submit(std::move(request));
-    if (!submitted) {
-      on_done({.id = 0, .result = tl::unexpected(submitted.error()), .timings = {}});
-    }
-  }
+Result<void> EngineObject::Start(const std::shared_ptr<EngineObject>& self) {
+  auto alone = BITTERN_TRY(turnstile_.Enter(kWhat));  // no step is on the way
+  const std::lock_guard lock(mutex_);
+  if (started_) return Fail(kBusy, "the engine steps itself already");
+  engine_->Start(std::weak_ptr<const void>(self));
+  started_ = true;
+  return {};
 }
 
 Result<bool> EngineObject::Step() {
   auto alone = BITTERN_TRY(turnstile_.Enter(kWhat));
   const Turnstile::Inside inside(&turnstile_, std::move(alone));
-  Receive();
-  const bool more = engine_.Step();
-  const std::lock_guard lock(mutex_);
-  return more || !inbox_.empty();
-}
-
-Result<runtime::EngineStats> EngineObject::Stats() {
-  auto alone = BITTERN_TRY(turnstile_.Enter(kWhat));
-  const Turnstile::Inside inside(&turnstile_, std::move(alone));
-  runtime::EngineStats stats = engine_.stats();
-  const std::lock_guard lock(mutex_);
-  stats.waiting += inbox_.size();
-  return stats;
+  {
+    const std::lock_guard lock(mutex_);
+    if (started_) return Fail(kBusy, "the engine steps itself (bittern_engine_start)");
+  }
+  return engine_->Step();
 }
 
 }  // namespace
@@ -208,14 +194,25 @@ bittern_status bittern_engine_create(const bittern_model* model, const bittern_o
     auto found = BITTERN_TRY(Find<ModelObject>(model));
     BITTERN_TRY(NeedPointer(engine, "engine"));
     const Settings settings = BITTERN_TRY(SettingsOf(options));
-    auto made = BITTERN_TRY(runtime::Engine::Create(found->loaded, EngineOptionsOf(settings)));
+    auto made =
+        BITTERN_TRY(runtime::EngineThread::Create(found->loaded, EngineOptionsOf(settings)));
     *engine = static_cast<bittern_engine*>(
         AddHandle(std::make_shared<EngineObject>(std::move(found), std::move(made))));
     return {};
   });
 }
 
-void bittern_engine_free(bittern_engine* engine) { RemoveHandle(engine, EngineObject::kKind); }
+void bittern_engine_free(bittern_engine* engine) {
+  const auto removed = RemoveHandle(engine, EngineObject::kKind);
+  if (removed) static_cast<EngineObject&>(*removed).Stop();
+}
+
+bittern_status bittern_engine_start(bittern_engine* engine) {
+  return Call([&]() -> Result<void> {
+    const auto found = BITTERN_TRY(Find<EngineObject>(engine));
+    return found->Start(found);
+  });
+}
 
 bittern_status bittern_engine_submit(bittern_engine* engine, const int32_t* ids, size_t count,
                                      const bittern_options* options, bittern_text_fn on_text,
@@ -290,7 +287,7 @@ bittern_status bittern_engine_stats(bittern_engine* engine, bittern_result** res
   return Call([&]() -> Result<void> {
     const auto found = BITTERN_TRY(Find<EngineObject>(engine));
     BITTERN_TRY(NeedPointer(result, "result"));
-    const runtime::EngineStats stats = BITTERN_TRY(found->Stats());
+    const runtime::EngineStats stats = found->Stats();
     auto given = std::make_shared<ResultObject>();
     given->json = Json{{"steps", stats.steps},
                        {"rows", stats.rows},

@@ -16,7 +16,7 @@ namespace bittern::capi {
 inline constexpr ErrorCode kBadHandle{10};
 inline constexpr ErrorCode kBusy{11};
 
-/// What a handle stands for. Kinds are told apart by a number that each class has.
+/// The object behind a handle. Kinds are told apart by a number that each class has.
 class Object {
  public:
   explicit Object(int kind) noexcept : kind_(kind) {}

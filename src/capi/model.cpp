@@ -11,7 +11,7 @@
 #include "formats/checkpoint.hpp"
 #include "kernels/instruction_sets.hpp"
 #include "model/weights.hpp"
-#include "runtime/layout_choice.hpp"
+#include "runtime/tune/layout_choice.hpp"
 
 extern "C" {
 extern const std::byte bittern_builtin_model[];

@@ -31,10 +31,6 @@ inline std::span<const runtime::TokenId> IdSpan(const std::int32_t* ids, std::si
   return {ids, count};
 }
 
-/// Error kInvalidArgument: an id outside the vocabulary.
-[[nodiscard]] Result<void> CheckIds(const runtime::LoadedModel& model,
-                                    std::span<const runtime::TokenId> ids);
-
 /// Text, ids and {"finish_reason", ...} of a generation; `logprobs`: with "logprobs".
 [[nodiscard]] std::shared_ptr<ResultObject> ResultOf(const runtime::GenerateResult& generated,
                                                      const runtime::LoadedModel& model,

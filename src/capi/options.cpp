@@ -16,8 +16,8 @@
 #include "request/option_text.hpp"
 #include "request/sampler_option_text.hpp"
 #include "request/text_request.hpp"
-#include "runtime/layout_choice.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
+#include "runtime/tune/layout_choice.hpp"
 
 namespace bittern::capi {
 namespace {
@@ -246,7 +246,7 @@ Result<void> CheckConstraintKey(std::string_view key, std::string_view value,
               checked.error().hint);
 }
 
-/// What bittern_options_describe() says of one key.
+/// The entry of one key in bittern_options_describe().
 Json RowJson(std::string_view key, unsigned kinds, std::string_view value,
              std::string_view fallback, bool repeated, std::string_view description) {
   constexpr std::pair<unsigned, std::string_view> kNames[] = {{kModel, "model"},
@@ -373,7 +373,7 @@ runtime::SessionOptions SessionOptionsOf(const Settings& settings) {
   Take(settings, "context_length", &options.context_length);
   Take(settings, "batch_size", &options.batch_size);
   Take(settings, "threads", &options.num_threads);
-  Take(settings, "max_sequences", &options.max_sessions);
+  Take(settings, "max_sequences", &options.max_sequences);
   return options;
 }
 

@@ -51,7 +51,7 @@ class OptionsObject : public Object {
 [[nodiscard]] runtime::EngineOptions EngineOptionsOf(const Settings& settings);
 /// True if hidden=on.
 [[nodiscard]] bool WantsHidden(const Settings& settings);
-/// Those of the settings; where they say nothing, what the model's file recommends. `model` may be
+/// The sampler options of the settings; the model file's recommendation fills gaps. `model` may be
 /// null.
 [[nodiscard]] Result<runtime::GenerateOptions> GenerateOptionsOf(const Settings& settings,
                                                                  const runtime::LoadedModel* model);

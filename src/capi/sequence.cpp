@@ -11,6 +11,7 @@
 #include "capi/options.hpp"
 #include "model/trace.hpp"
 #include "request/answer_json.hpp"
+#include "runtime/prompt_check.hpp"
 
 namespace bittern::capi {
 
@@ -119,15 +120,12 @@ Result<void> Eval(SequenceObject& sequence, std::span<const TokenId> ids) {
 
 Result<void> SetTokens(SequenceObject& sequence, std::span<const TokenId> ids) {
   runtime::Session& session = *sequence.session;
-  BITTERN_TRY(CheckIds(*sequence.model->loaded, ids));
   if (ids.empty()) {
     session.Truncate(0);
     return {};
   }
-  if (ids.size() > static_cast<std::size_t>(session.context_length())) {
-    return Fail(ErrorCode::kContextFull, fmt::format("{} tokens do not fit: the context holds {}",
-                                                     ids.size(), session.context_length()));
-  }
+  BITTERN_TRY(runtime::CheckPrompt(ids, session.model().model.config().vocab_size,
+                                   session.context_length()));
   const auto [held, given] = std::ranges::mismatch(session.tokens(), ids);
   std::size_t common = static_cast<std::size_t>(given - ids.begin());
   const bool complete = common == ids.size() && common == session.tokens().size();
@@ -156,7 +154,7 @@ Result<std::shared_ptr<SequenceObject>> Create(std::shared_ptr<ModelObject> mode
                                           std::move(session), WantsHidden(settings));
 }
 
-/// What bittern_generate does. The session lives for this call only, so no lock is needed.
+/// The work of bittern_generate. The session lives for this call only, so no lock is needed.
 Result<void> GenerateOnce(std::shared_ptr<ModelObject> model, std::string_view text,
                           const void* options, bittern_text_fn on_text, void* user,
                           bittern_result** result) {

@@ -5,19 +5,10 @@
 #include "base/json/json.hpp"
 #include "capi/objects.hpp"
 #include "runtime/chat/chat_prompt.hpp"
+#include "runtime/prompt_check.hpp"
 #include "tokenizer/detokenizer.hpp"
 
 namespace bittern::capi {
-
-Result<void> CheckIds(const runtime::LoadedModel& model, std::span<const runtime::TokenId> ids) {
-  const int vocab_size = model.model.config().vocab_size;
-  for (const runtime::TokenId id : ids) {
-    if (id >= 0 && id < vocab_size) continue;
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("token id {} is outside the vocabulary (0..{})", id, vocab_size - 1));
-  }
-  return {};
-}
 
 namespace {
 
@@ -56,7 +47,7 @@ bittern_status bittern_detokenize(const bittern_model* model, const int32_t* ids
     BITTERN_TRY(NeedArray(ids, count, "ids"));
     BITTERN_TRY(NeedPointer(result, "result"));
     BITTERN_TRY(CheckFlags(flags, BITTERN_DECODE_SPECIAL));
-    BITTERN_TRY(CheckIds(*found->loaded, IdSpan(ids, count)));
+    BITTERN_TRY(runtime::CheckIds(IdSpan(ids, count), found->loaded->model.config().vocab_size));
     tokenizer::StreamingDetokenizer stream(found->loaded->tokenizer,
                                            (flags & BITTERN_DECODE_SPECIAL) != 0,
                                            /*from_start=*/true);
@@ -74,7 +65,7 @@ bittern_status bittern_token_bytes(const bittern_model* model, int32_t id, const
     const auto found = BITTERN_TRY(Find<ModelObject>(model));
     BITTERN_TRY(NeedPointer(bytes, "bytes"));
     BITTERN_TRY(NeedPointer(size, "size"));
-    BITTERN_TRY(CheckIds(*found->loaded, {&id, 1}));
+    BITTERN_TRY(runtime::CheckIds({&id, 1}, found->loaded->model.config().vocab_size));
     const std::string_view token = found->loaded->tokenizer.TokenBytes(id, true);
     *bytes = token.empty() ? "" : token.data();
     *size = token.size();
@@ -86,7 +77,7 @@ bittern_status bittern_token_is_end(const bittern_model* model, int32_t id, int3
   return Call([&]() -> Result<void> {
     const auto found = BITTERN_TRY(Find<ModelObject>(model));
     BITTERN_TRY(NeedPointer(is_end, "is_end"));
-    BITTERN_TRY(CheckIds(*found->loaded, {&id, 1}));
+    BITTERN_TRY(runtime::CheckIds({&id, 1}, found->loaded->model.config().vocab_size));
     *is_end = found->loaded->tokenizer.IsEndOfGeneration(id) ? 1 : 0;
     return {};
   });

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Keys arrive as bytes: a lone byte, an escape sequence or a part of a pasted text. Widths are
+// those of whole characters, so the cursor is right behind wide ones.
 #include "console/line_edit.hpp"
 
 #include <utf8proc.h>

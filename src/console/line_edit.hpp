@@ -36,7 +36,7 @@ class LineEdit {
   void Clear();
 
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
-  /// Where the next character goes, in bytes of text().
+  /// The cursor: an offset into text(), in bytes.
   [[nodiscard]] std::size_t cursor() const noexcept { return cursor_; }
 
  private:
@@ -72,7 +72,7 @@ struct Screen {
 /// stand in the text.
 class WordWrap {
  public:
-  /// What can be shown now; the last word waits for its end.
+  /// The text that can be shown now; the last word waits for its end.
   [[nodiscard]] std::string Add(std::string_view text, std::size_t columns);
   /// The last word.
   [[nodiscard]] std::string Finish(std::size_t columns);

@@ -12,9 +12,9 @@ namespace bittern::console {
 /// One text. Not thread-safe.
 class MarkdownStyle {
  public:
-  /// What can be shown now: marks wait for the character that tells what they are.
+  /// The text that can be shown now: marks wait for the character that tells what they are.
   [[nodiscard]] std::string Add(std::string_view text);
-  /// What has waited, and the end of all styles.
+  /// The text that has waited, and the end of all styles.
   [[nodiscard]] std::string Finish();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a terminal shows of a reply as it comes: thoughts folded, control characters made harmless,
-// light styles, lines broken between words. A pipe gets the reply as it is, without this.
+// A reply on a terminal, as it comes: thoughts folded, control characters made harmless, light
+// styles, lines broken between words. A pipe gets the reply as it is, without this.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ class ReplyScreen {
   ReplyScreen(bool markdown, bool folds, bool begun)
       : fold_(begun), markdown_(markdown), folds_(folds) {}
 
-  /// What to write for `text` (whole characters) on a terminal of `columns`.
+  /// Returns the bytes to write for `text` (whole characters) on a terminal of `columns`.
   [[nodiscard]] std::string Add(std::string_view text, std::size_t columns);
   [[nodiscard]] std::string Finish(std::size_t columns);
 

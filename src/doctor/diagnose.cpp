@@ -164,7 +164,8 @@ bool Search::TryRound() {
       break;
     }
     Say("trying: " + hypothesis.cure);
-    // Where there is sense, the text known best tells soon what is not worth more.
+    // If the model makes sense, the text known best soon shows the hypotheses that are not worth
+    // more.
     if (sense) {
       const auto quick = trials_.Run({hypothesis.edit}, {.only = text});
       const double least = hypothesis.likely ? kSmallGain / 10 : kSmallGain;
@@ -173,11 +174,11 @@ bool Search::TryRound() {
     auto probe = trials_.Run({hypothesis.edit});
     if (!probe) continue;
     const Gain gain = GainOf(*now_, *probe);
-    // Of one factor the likelier come first: a later one must be clearly better.
+    // Within one factor the likelier hypotheses come first: a later one must be clearly better.
     const bool rival = best != nullptr && best->factor == hypothesis.factor;
     const double margin = rival ? kClearlyBetter : 0;
-    // What the file speaks for comes before what only the text speaks for; but where all is
-    // nonsense, what brings sense is the cause.
+    // Evidence of the file goes before evidence of the text alone; but if all is nonsense, the
+    // reading that brings sense is the cause.
     const bool goes_before = making_sense && best != nullptr && hypothesis.likely && !best->likely;
     if (making_sense && best != nullptr && best->likely && !hypothesis.likely) continue;
     // A text that is known by heart cannot tell 8 times from 16 times: then all texts decide.
@@ -266,7 +267,7 @@ void Search::TryRounds() {
   }
 }
 
-/// Of so many readings one gains by chance, on one text.
+/// One of so many readings gains by chance, on one text.
 bool Search::GainsOnMoreText() {
   const bool likely = std::ranges::all_of(steps_, &Step::likely);
   const auto after = trials_.Run({}, {.more = true});

@@ -16,7 +16,7 @@ namespace bittern::doctor {
 struct DiagnoseOptions {
   int num_threads = 0;
   double seconds = 50;  ///< no new trial begins after this time
-  /// What is being done, now and then; may be empty.
+  /// Told now and then of the work that is being done; may be empty.
   std::function<void(std::string_view)> on_progress = {};
   /// The name of the model whose file this is, byte by byte; empty: not known. May be empty.
   std::function<std::string(const formats::Checkpoint&)> identify = {};

@@ -155,7 +155,7 @@ std::string TextOf(const MetaValue& value) {
   return std::visit(Render(), value.value);
 }
 
-/// What a list has at `index`, for comparing and for showing.
+/// The element of a list at `index`, for comparing and for showing.
 std::string ElementOf(const MetaArray& array, std::size_t index) {
   if (!array.strings.empty()) return std::string(array.strings[index]);
   const std::size_t size = array.count == 0 ? 0 : array.raw.size() / array.count;

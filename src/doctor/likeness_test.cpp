@@ -20,7 +20,7 @@ Likeness Compared(const std::vector<Edit>& faults) {
   return found ? *std::move(found) : Likeness();
 }
 
-/// What is said of the tensor or key; empty: nothing.
+/// The statement about the tensor or key; empty: none.
 std::string Said(const std::vector<Unlike>& unlike, const std::string& name) {
   for (const Unlike& one : unlike) {
     if (one.name == name) return one.what;

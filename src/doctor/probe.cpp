@@ -75,7 +75,7 @@ eval::ScoreGroup Conversations(const runtime::LoadedModel& model, std::size_t li
   return group;
 }
 
-/// Of each kind of text a group, and where `order` is wanted one more with the same shuffled.
+/// A group for each kind of text, and if `order` is wanted one more with the same text shuffled.
 Groups GroupsOf(const runtime::LoadedModel& model, const ProbeOptions& options) {
   const auto limit = static_cast<std::size_t>(model.model.config().context_length);
   Groups groups = PlainTexts(model, limit, options.more);

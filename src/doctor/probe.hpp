@@ -42,8 +42,8 @@ struct TextProbe {
 
 struct Probe {
   std::array<TextProbe, kNumTexts> texts;
-  /// Of the text known best: how many nats per token the order of the words is worth, i.e. how much
-  /// worse the same tokens do when shuffled. About 0 for random weights. Only where asked for.
+  /// The worth of word order in the text known best, in nats per token, i.e. how much worse the
+  /// same tokens do when shuffled. About 0 for random weights. Only where asked for.
   double order_gain = 0;
   double uniform = 0;  ///< nats per token of a model that knows nothing
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a probe reads. No model of this repository was trained on any of it, so that a table of what
-// doctor finds in them says what it finds in models at large: the scripture is from chapters that
-// were held out, the questions are those that Pocket never met, the rest was written for this file.
+// The texts that a probe reads. No model of this repository was trained on any of it, so that a
+// table of what doctor finds in them says what it finds in models at large: the scripture is from
+// chapters that were held out, the questions are those that Pocket never met, the rest was written
+// for this file.
 #pragma once
 
 #include <array>
@@ -13,7 +14,7 @@ namespace bittern::doctor {
 /// Scripture, dictionary, plain prose.
 inline constexpr std::size_t kNumPlainTexts = 3;
 [[nodiscard]] const std::array<std::string_view, kNumPlainTexts>& ProbeTexts() noexcept;
-/// What follows them where more text is wanted.
+/// The texts that follow them if more is wanted.
 [[nodiscard]] const std::array<std::string_view, kNumPlainTexts>& MoreProbeTexts() noexcept;
 
 struct Question {

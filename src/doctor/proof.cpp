@@ -13,7 +13,7 @@ namespace {
 
 using formats::Checkpoint;
 
-/// What a step must gain of what is gained from there to the end. Two faults share; a stack of
+/// The share that a step must have of the gain from there to the end. Two faults share; a stack of
 /// small gains is none of the causes.
 constexpr double kLeastShare = 0.3;
 constexpr std::size_t kMostSteps = 2;
@@ -104,7 +104,7 @@ const PartCost* HarmOf(const Probe& now, const std::vector<PartCost>& costs) {
   const PartCost& worst = *order[0];
   if (-worst.nats < kLeastHarm || -order[1]->nats > kStandsOut * -worst.nats) return nullptr;
   const std::size_t text = now.best();
-  // Where all is nonsense, something else may be what the part only makes worse.
+  // If all is nonsense, the part may only make another fault worse.
   if (NatsOf(worst.without, text) > kMostCost * now.uniform) return nullptr;
   Probe before;
   before.texts[text] = now.texts[text];

@@ -28,7 +28,7 @@ struct PartCost;
 [[nodiscard]] std::string DoubtAbout(const std::vector<Step>& steps,
                                      const std::vector<PartCost>& costs);
 
-/// What it costs to leave a part out, in nats per token of the text known best. Every part of a
+/// The cost of leaving a part out, in nats per token of the text known best. Every part of a
 /// trained model helps; one that does not holds something that is not its own.
 struct PartCost {
   Part part;
@@ -38,7 +38,7 @@ struct PartCost {
 /// Every part; nothing where the scales are not the file's own. `now`: of the reading of `trials`.
 [[nodiscard]] std::vector<PartCost> CostsOfParts(const Probe& now, Trials* trials,
                                                  const formats::Checkpoint& file);
-/// Those that help little or not at all.
+/// The parts that help little or not at all.
 [[nodiscard]] std::vector<Part> SuspectsOf(const std::vector<PartCost>& costs);
 /// The part without which the text is clearly more probable, if one stands out.
 [[nodiscard]] const PartCost* HarmOf(const Probe& now, const std::vector<PartCost>& costs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be seen in a file without running it.
+// Checks of a file that need no run.
 #pragma once
 
 #include <string>

@@ -147,7 +147,7 @@ void CheckNorms(const Checkpoint& file, std::vector<Cure>* cures) {
                         fmt::format("{}; the others of their kind lie around 1.", Named(absurd))));
 }
 
-/// What loading would refuse: shapes, missing tensors, numbers that are not finite.
+/// Finds what loading would refuse: shapes, missing tensors, numbers that are not finite.
 void CheckLoading(const Checkpoint& file, std::vector<Cure>* cures) {
   Decisions decisions;
   const auto config = model::ReadConfig(file, &decisions);
@@ -175,7 +175,7 @@ std::vector<Cure> CheckTensors(const Checkpoint& checkpoint) {
   CheckScales(checkpoint, &cures);
   CheckCopies(checkpoint, &cures);
   CheckNorms(checkpoint, &cures);
-  // What is lost already needs no second name.
+  // A tensor that is reported as lost needs no second finding.
   const bool lost = std::ranges::any_of(cures, [](const Cure& c) { return !c.finding.curable; });
   if (!lost) std::ranges::move(CheckPartners(checkpoint), std::back_inserter(cures));
   return cures;

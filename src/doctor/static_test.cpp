@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be seen without running: merges out of order or missing, a matrix that does not go with
-// its partners or holds nothing. A healthy file has none of it.
+// Faults that are seen without a run: merges out of order or missing, a matrix that does not go
+// with its partners or holds nothing. A healthy file has none of it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

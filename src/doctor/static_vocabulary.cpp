@@ -172,7 +172,8 @@ void CheckTemplate(const Checkpoint& file, std::vector<Cure>* cures) {
   const auto text = file.metadata().GetString(kKey);
   if (!text || !*text) return;
   const auto compiled = jinja::Template::Compile(**text);
-  // What only this engine does not know is no fault of the file: brackets must be open, too.
+  // A token that only this engine does not know is no fault of the file: brackets must be open,
+  // too.
   const bool balanced = CountOf(**text, "{%") == CountOf(**text, "%}") &&
                         CountOf(**text, "{{") == CountOf(**text, "}}");
   if (compiled || balanced) return;

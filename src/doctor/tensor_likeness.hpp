@@ -36,7 +36,7 @@ class ComparedFile {
   formats::TernaryOpener opener_;
 };
 
-/// What comparing two tensors of one shape found.
+/// The result of comparing two tensors of one shape.
 struct TensorLikeness {
   bool equal = false;
   bool same_codes = false;           ///< of ternary weights

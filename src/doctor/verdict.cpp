@@ -15,7 +15,7 @@ namespace bittern::doctor {
 namespace {
 
 constexpr double kSense = 1.0;  // nats per token that the order of words must be worth
-/// What a text may cost at most, in parts of what it costs a model that knows nothing. Broken
+/// The most that a text may cost, as a share of its cost to a model that knows nothing. Broken
 /// models are often sure of the wrong thing, so that shuffled words cost them even more.
 constexpr double kMostNats = 0.65;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all that was seen comes to, in words.
+// The verdict over all findings, in words.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace bittern::doctor {
 /// Whether the order of words means anything to the model, and the text is not all surprise.
 [[nodiscard]] bool MakesSomeSense(const Probe& probe) noexcept;
 
-/// What a verdict rests on beside the findings.
+/// The grounds of a verdict beside the findings.
 struct Evidence {
   bool lost = false;             ///< a finding that cannot be put right
   bool trained = true;           ///< the weights do not look like random numbers

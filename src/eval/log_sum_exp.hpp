@@ -7,7 +7,7 @@
 
 namespace bittern::eval {
 
-/// What a model thought of one token.
+/// The score of one token.
 struct TokenScore {
   double nats = 0;    ///< -log of its probability, 0 or more
   bool best = false;  ///< no token was more probable; of equals the lowest id is the best
@@ -17,8 +17,8 @@ struct TokenScore {
 /// is fixed, so that every machine gives the same bits.
 [[nodiscard]] double LogSumExp(std::span<const float> logits) noexcept;
 
-/// What the next token costs on average if the model is right about its own doubt: the entropy of
-/// its prediction in nats, 0 or more. As LogSumExp otherwise.
+/// The mean cost of the next token if the model is right about its own doubt: the entropy of its
+/// prediction in nats, 0 or more. As LogSumExp otherwise.
 [[nodiscard]] double ExpectedNats(std::span<const float> logits) noexcept;
 
 /// `token` is an index of `logits`. Thread-safe.

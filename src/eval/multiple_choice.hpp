@@ -29,7 +29,7 @@ struct Answer {
                                           const tokenizer::Tokenizer& tokenizer,
                                           int context_length);
 
-/// Of the choices of one question, from the scores of TokensOf(question).
+/// The results of the choices of one question, from the scores of TokensOf(question).
 [[nodiscard]] Answer AnswerOf(const Question& question, const GroupScores& scores);
 
 }  // namespace bittern::eval

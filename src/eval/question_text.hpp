@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lm-evaluation-harness does to texts before it asks.
+// The changes that lm-evaluation-harness makes to texts before it asks.
 #pragma once
 
 #include <string>

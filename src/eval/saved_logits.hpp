@@ -23,7 +23,7 @@ namespace bittern::eval {
 
 using tokenizer::TokenId;
 
-/// What a file's header says.
+/// The header of a file.
 struct SavedShape {
   std::int32_t window = 0;  ///< tokens, 2 or more
   std::int32_t vocab = 0;

@@ -10,7 +10,8 @@
 #include <deque>
 #include <optional>
 
-#include "runtime/machine.hpp"
+#include "runtime/prompt_check.hpp"
+#include "runtime/sequence.hpp"
 
 namespace bittern::eval {
 namespace {
@@ -46,15 +47,11 @@ int PagesOf(const ScoreGroup& group, std::size_t common) {
   return pages;
 }
 
-/// A sequence on its way.
+/// A sequence on its way. Logits are wanted from the first position that scores a token.
 struct Lane {
   std::size_t group;
   int item;  // kWholeGroup: the common beginning
-  std::span<const TokenId> inputs;
-  std::size_t first_row;  // positions from here on want their logits
-  model::KvSequence cache;
-
-  [[nodiscard]] std::size_t done() const { return static_cast<std::size_t>(cache.length()); }
+  runtime::Sequence sequence;
 };
 
 /// A group on its way.
@@ -86,13 +83,8 @@ class Scoring {
       const std::function<Result<void>(std::size_t, const GroupScores&)>& on_group);
 
  private:
-  struct Part {
-    Lane* lane;
-    std::size_t first, count, rows;  // positions of the lane; the last `rows` want logits
-    std::size_t logits_row;
-  };
   void Admit();
-  void AddTargets(const Part& part);
+  void AddTargets(const Lane& lane, const runtime::Part& part, std::size_t logits_row);
   void PlanParts();
   Result<void> RunPass();
   void ScoreRows();
@@ -108,7 +100,7 @@ class Scoring {
   int pages_taken_ = 0;
   std::size_t max_rows_;
   std::vector<float> logits_;
-  std::vector<Part> parts_;
+  std::vector<runtime::Part> parts_;
   std::vector<Target> targets_;
   ScoreStats stats_;
 };
@@ -130,23 +122,26 @@ void Scoring::Admit() {
       open.scores.emplace_back(item.tokens.size() - item.first_scored);
       first_row = std::min(first_row, item.first_scored - 1);
     }
-    lanes_.push_back({next_group_, kWholeGroup, std::span(group[0].tokens).first(common), first_row,
-                      model::KvSequence(&machine_.pages())});
+    lanes_.push_back(
+        {next_group_, kWholeGroup,
+         runtime::Sequence(&machine_.pages(), machine_.model().model.config().context_length)});
+    lanes_.back().sequence.Append(std::span(group[0].tokens).first(common));
+    lanes_.back().sequence.WantFrom(static_cast<int>(first_row));
     ++next_group_;
   }
 }
 
 /// The tokens that the rows of a part score.
-void Scoring::AddTargets(const Part& part) {
-  const Lane& lane = *part.lane;
+void Scoring::AddTargets(const Lane& lane, const runtime::Part& part, std::size_t logits_row) {
   const ScoreGroup& group = groups_[lane.group];
+  const auto first = static_cast<std::size_t>(lane.sequence.length());
   for (std::size_t k = 0; k < part.rows; ++k) {
-    const std::size_t scored = part.first + part.count - part.rows + k + 1;
+    const std::size_t scored = first + part.tokens.size() - part.rows + k + 1;
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (lane.item != kWholeGroup && static_cast<std::size_t>(lane.item) != i) continue;
       const ScoreItem& item = group[i];
       if (scored < item.first_scored || scored >= item.tokens.size()) continue;
-      targets_.push_back({part.logits_row + k, item.tokens[scored],
+      targets_.push_back({logits_row + k, item.tokens[scored],
                           &open_[lane.group].scores[i][scored - item.first_scored], lane.group, i,
                           scored - item.first_scored});
     }
@@ -157,43 +152,33 @@ void Scoring::AddTargets(const Part& part) {
 void Scoring::PlanParts() {
   parts_.clear();
   targets_.clear();
+  const std::size_t width = machine_.vocab_size();
   std::size_t tokens_left = static_cast<std::size_t>(options_.batch_size), rows = 0;
   for (Lane& lane : lanes_) {
-    std::size_t count = std::min(lane.inputs.size() - lane.done(), tokens_left);
-    const std::size_t plain = lane.first_row - std::min(lane.first_row, lane.done());
-    count = std::min(count, plain + (max_rows_ - rows));
-    if (count == 0) continue;
-    const Part part{&lane, lane.done(), count, count - std::min(count, plain), rows};
-    AddTargets(part);
-    parts_.push_back(part);
+    if (lane.sequence.left_to_read() == 0 || tokens_left == 0) continue;
+    runtime::Part part =
+        lane.sequence.Plan({.tokens = tokens_left, .rows = max_rows_ - rows, .may_draft = false});
+    if (part.tokens.empty()) continue;
+    AddTargets(lane, part, rows);
+    part.logits = std::span(logits_).subspan(rows * width, part.rows * width);
     rows += part.rows;
-    tokens_left -= count;
+    tokens_left -= part.tokens.size();
+    stats_.tokens_run += part.tokens.size();
+    parts_.push_back(std::move(part));
   }
 }
 
 Result<void> Scoring::RunPass() {
-  std::vector<model::Segment> segments;
-  const std::size_t width = machine_.vocab_size();
-  for (const Part& part : parts_) {
-    if (!part.lane->cache.Reserve(static_cast<int>(part.count))) {
+  for (const runtime::Part& part : parts_) {
+    if (!part.sequence->pages().Reserve(static_cast<int>(part.tokens.size()))) {
       return Fail(ErrorCode::kInternal, "the pages of a scored text are gone");
     }
-    segments.push_back(
-        {.sequence = &part.lane->cache,
-         .tokens = part.lane->inputs.subspan(part.first, part.count),
-         .rows = part.rows,
-         .logits = std::span(logits_).subspan(part.logits_row * width, part.rows * width)});
-    stats_.tokens_run += part.count;
   }
   ++stats_.passes;
-  BITTERN_TRY(machine_.Run(segments));
-  auto failures = machine_.state().failures();
-  for (const Part& part : parts_) {
-    for (std::size_t i = 0; i < part.count; ++i) {
-      if (!failures[i]) continue;
-      return tl::unexpected(model::NotFiniteError(*failures[i], static_cast<int>(part.first + i)));
-    }
-    failures = failures.subspan(part.count);
+  std::vector<std::optional<Error>> errors;
+  BITTERN_TRY(runtime::RunParts(&machine_, parts_, nullptr, &errors));
+  for (auto& error : errors) {
+    if (error) return tl::unexpected(*std::move(error));
   }
   return {};
 }
@@ -225,21 +210,23 @@ void Scoring::ScoreRows() {
 /// Starts what is left of each item behind the common beginning.
 void Scoring::Fork(Lane* common) {
   const ScoreGroup& group = groups_[common->group];
-  const std::size_t shared = common->inputs.size();
+  const int shared = common->sequence.length();
   for (std::size_t i = 0; i < group.size(); ++i) {
-    const ScoreItem& item = group[i];
-    if (InputsOf(item) == shared) continue;
-    if (i != 0) stats_.tokens_shared += shared;
+    const auto own = std::span(group[i].tokens)
+                         .first(InputsOf(group[i]))
+                         .subspan(static_cast<std::size_t>(shared));
+    if (own.empty()) continue;
+    if (i != 0) stats_.tokens_shared += static_cast<std::size_t>(shared);
     ++open_[common->group].lanes;
-    lanes_.push_back({common->group, static_cast<int>(i),
-                      std::span(item.tokens).first(InputsOf(item)), item.first_scored - 1,
-                      common->cache.Fork(static_cast<int>(shared))});
+    lanes_.push_back({common->group, static_cast<int>(i), common->sequence.Fork(shared)});
+    lanes_.back().sequence.Append(own);
+    lanes_.back().sequence.WantFrom(static_cast<int>(group[i].first_scored) - 1);
   }
 }
 
 void Scoring::EndLanes() {
   for (std::size_t i = 0; i < lanes_.size();) {
-    if (lanes_[i].done() < lanes_[i].inputs.size()) {
+    if (lanes_[i].sequence.left_to_read() > 0) {
       ++i;
       continue;
     }
@@ -276,18 +263,9 @@ Result<void> CheckItem(const ScoreItem& item, const model::ModelConfig& config) 
   if (item.first_scored < 1 || item.first_scored >= item.tokens.size()) {
     return Fail(ErrorCode::kInvalidArgument, "a text without a token to score");
   }
-  for (const TokenId id : item.tokens) {
-    if (id >= 0 && id < config.vocab_size) continue;
-    return Fail(
-        ErrorCode::kInvalidArgument,
-        fmt::format("token id {} is outside the vocabulary (0..{})", id, config.vocab_size - 1));
-  }
-  if (InputsOf(item) > static_cast<std::size_t>(config.context_length)) {
-    return Fail(ErrorCode::kContextFull,
-                fmt::format("a text of {} tokens is too long for the model's context of {}",
-                            item.tokens.size(), config.context_length));
-  }
-  return {};
+  BITTERN_TRY(runtime::CheckIds(item.tokens, config.vocab_size));
+  return runtime::CheckPrompt(std::span(item.tokens).first(InputsOf(item)), config.vocab_size,
+                              config.context_length);
 }
 
 /// Pages for as many groups as the memory allows, one at least, and no more than there are.

@@ -28,7 +28,7 @@ struct ScoreItem {
 /// Texts that are likely to begin alike, e.g. a question with each of its answers.
 using ScoreGroup = std::vector<ScoreItem>;
 
-/// Of each item of a group, of each of its scored tokens.
+/// The scores of each item of a group, one for each scored token.
 using GroupScores = std::vector<std::vector<TokenScore>>;
 
 /// The logits that score token `scored` (of those scored) of an item.

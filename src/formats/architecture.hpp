@@ -13,7 +13,7 @@
 
 namespace bittern::formats {
 
-/// What the feed-forward network applies to its gate.
+/// The function that the feed-forward network applies to its gate.
 enum class Activation { kRelu2, kSilu };
 [[nodiscard]] std::string_view ActivationName(Activation activation) noexcept;
 

@@ -67,12 +67,12 @@ class Checkpoint {
   [[nodiscard]] const std::string& kind() const noexcept { return kind_; }
   /// Bytes of all files with tensors in them.
   [[nodiscard]] std::uint64_t file_bytes() const noexcept;
-  /// Where tensor data begins in the first file.
+  /// The offset of tensor data in the first file.
   [[nodiscard]] std::uint64_t data_start() const noexcept { return data_start_; }
   [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }
   [[nodiscard]] Metadata& metadata() noexcept { return metadata_; }
   [[nodiscard]] std::span<const Tensor> tensors() const noexcept { return tensors_; }
-  /// What the reader had to decide about the weights (formats/hf/hf_scales.hpp).
+  /// The reader's decisions about the weights (formats/hf/hf_scales.hpp).
   [[nodiscard]] const Decisions& decisions() const noexcept { return decisions_; }
   /// nullptr if there is no such tensor.
   [[nodiscard]] const Tensor* Find(std::string_view name) const;

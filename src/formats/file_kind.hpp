@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people hand over instead of a GGUF file: other model formats, archives, and the debris of
-// downloads. Recognised by their first bytes, so that the refusal can say what to do about it.
+// Files that people hand over instead of a GGUF file: other model formats, archives, and the debris
+// of downloads. Recognised by their first bytes, so that the refusal can say what to do about it.
 #pragma once
 
 #include <cstddef>

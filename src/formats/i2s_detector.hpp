@@ -19,9 +19,9 @@ inline constexpr std::array kI2sLayouts = {
     quant::TernaryLayout::kI2sX86, quant::TernaryLayout::kI2sArm, quant::TernaryLayout::kI2sRow4,
     quant::TernaryLayout::kI2sSequential};
 
-/// What the first layers of a checkpoint say about the layout of its I2_S weights.
+/// Judges the layout of a checkpoint's I2_S weights by its first layers.
 struct I2sEvidence {
-  /// Of each of kI2sLayouts: the mean over layers of the correlation, over neurons, of zeros in
+  /// For each of kI2sLayouts, the mean over layers of the correlation, over neurons, of zeros in
   /// rows of gate and up with zeros in columns of down; 0 where the shape does not fit.
   std::array<double, kI2sLayouts.size()> correlation = {};
   std::size_t neurons = 0;  ///< of all layers looked at; 0: there was nothing to look at

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Look-up with types: every getter says which key had what where what was expected.
+// Typed getters. An error names the key, the type expected and the type found.
 #include "formats/metadata.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Entries are views. Owned texts lie in a deque, whose elements never move, so views stay valid as
+// the draft grows.
 #include "formats/metadata_draft.hpp"
 
 #include <algorithm>

@@ -36,7 +36,7 @@ class MetadataDraft {
   /// The text of a string key; empty if there is none.
   [[nodiscard]] std::string_view Text(std::string_view key) const noexcept;
 
-  /// What `value` views must outlive the draft.
+  /// `value` views bytes that must outlive the draft.
   void Add(std::string key, MetaValue value);  ///< a key that is not there yet
   void Set(std::string_view key, MetaValue value);
   void SetString(std::string_view key, std::string text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bytes of a ternary tensor mean. The type id of a tensor is not enough: id 36 has four
+// The meaning of a ternary tensor's bytes. The type id of a tensor is not enough: id 36 has four
 // byte layouts, TL1 and TL2 depend on a tiling, scales may stand in a tensor of their own.
 // TernaryOpener settles this once for a file (by its keys, the user's override, or the detectors)
 // and writes down how; TernarySource then reads rows as codes and scales, checked. Threads may read

@@ -28,7 +28,7 @@ class TernarySource {
   [[nodiscard]] const quant::TernaryView& view() const noexcept { return view_; }
   /// True where the codes are made from master weights instead of read.
   [[nodiscard]] bool is_master() const noexcept { return master_.has_value(); }
-  /// What the scales of the format are multiplied by (1 where the file keeps none apart).
+  /// The factor of the format's scales (1 if the file keeps none apart).
   [[nodiscard]] float multiplier() const noexcept { return multiplier_; }
   /// Columns that share a scale as stored, cols() where a row has one.
   [[nodiscard]] std::size_t group_cols() const noexcept;

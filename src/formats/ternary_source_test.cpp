@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TernaryOpener decides where a file is silent, what it obeys, and what it refuses.
+// TernaryOpener: its decisions if a file is silent, the keys it obeys, and the files it refuses.
 #include "formats/ternary_source.hpp"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,7 @@ std::vector<std::byte> Pack(TernaryLayout layout, const std::vector<std::uint8_t
   return bytes;
 }
 
-/// What is decided about the layout of a file's gate.
+/// The decision about the layout of a file's gate.
 Decisions DecisionsOf(GgufBuilder builder, TernaryLayout expected) {
   OpenedFile file(std::move(builder));
   Decisions decisions;

@@ -63,7 +63,7 @@ class GrammarCache {
 /// The grammar of a constraint. Errors kInvalidArgument.
 [[nodiscard]] Result<Grammar> GrammarOf(const Constraint& constraint);
 
-/// What OpenAI's `response_format` asks for, as JSON: {"type": "text"}: nothing; {"type":
+/// The constraint of OpenAI's `response_format`, given as JSON: {"type": "text"}: nothing; {"type":
 /// "json_object"} (with llama.cpp's "schema", too); {"type": "json_schema", "json_schema":
 /// {"schema": ...}}. Error kInvalidArgument: another type, or no schema.
 [[nodiscard]] Result<std::optional<Constraint>> ConstraintOfResponseFormat(std::string_view json);

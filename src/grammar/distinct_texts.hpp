@@ -23,7 +23,7 @@ class DistinctTexts {
   [[nodiscard]] bool Has(std::string_view rest) const;
   /// Whether a list is open.
   [[nodiscard]] bool reading() const noexcept { return !lists_.empty(); }
-  /// What would make the text that is being read one that its list has already.
+  /// The endings that would make the text that is being read one that its list has already.
   [[nodiscard]] std::vector<std::string> Repetitions() const;
 
  private:

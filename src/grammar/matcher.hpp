@@ -54,7 +54,7 @@ class Matcher {
   /// The state after bytes; kDead where they repeat a text that must differ.
   [[nodiscard]] StateId Read(StateId state, std::string_view bytes, DistinctTexts* distinct);
   [[nodiscard]] bool Repeats(std::string_view token);
-  /// Whether a text can be ended from here as none of those that are `rest` from here.
+  /// True if some ending from `state` differs from every text in `rests`.
   [[nodiscard]] bool Goes(StateId state, std::vector<std::string_view> rests);
   [[nodiscard]] std::shared_ptr<const TokenMask> WithoutRepeats(
       std::shared_ptr<const TokenMask> mask);

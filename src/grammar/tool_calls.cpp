@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One grammar for all forms of calls: the form gives the words around a call, the schemas give
+// its arguments.
 #include "grammar/tool_calls.hpp"
 
 #include <fmt/format.h>

@@ -27,13 +27,13 @@ struct ToolForm {
 /// [TOOL_CALLS][{...}, {...}]. "llama3": {...} with "parameters", alone.
 [[nodiscard]] const ToolForm* FindToolForm(std::string_view name) noexcept;
 
-/// What a program may call.
+/// A function that a program may call.
 struct Tool {
   std::string name;        ///< letters, digits, "_", "-", "."
   std::string parameters;  ///< a JSON schema of an object
 };
 
-/// What an answer must be.
+/// The form of an answer.
 struct ToolAnswer {
   std::string form = "hermes";
   bool free = false;       ///< other text may come first, and calls may be missing

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tokens are sorted by their bytes; a node is entered for each byte that the token before does
+// not share.
 #include "grammar/vocabulary_trie.hpp"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A question is sent again after a pause that doubles, as long as its failure looks passing; a
+// refusal is put in words by its status.
 #include "hub/ask.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Files are ranked by the words of their names. A tie is an error that lists the candidates.
 #include "hub/choice.hpp"
 
 #include <fmt/format.h>
@@ -50,7 +51,7 @@ bool HasWord(std::string_view name, std::string_view word) noexcept {
 
 constexpr int kMostParts = 999;
 
-/// For "a-00002-of-00003.gguf" the number of parts and "a"; 0 where the name is not so.
+/// Returns {3, "a"} for "a-00002-of-00003.gguf", {0, path} for others.
 std::pair<int, std::string> SplitName(const std::string& path) {
   constexpr std::size_t kTail = std::string_view("-00002-of-00003.gguf").size();
   if (path.size() <= kTail) return {0, path};

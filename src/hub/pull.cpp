@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A pull looks into the cache, asks the hub for what is missing, chooses the files, and fetches
+// each under a lock on its name in the cache.
 #include "hub/pull.hpp"
 
 #include <fmt/format.h>

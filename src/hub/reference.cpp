@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The text is cut at the first ':' and '@'; each part is then checked for characters that could
+// leave the cache's folder.
 #include "hub/reference.hpp"
 
 #include <fmt/format.h>

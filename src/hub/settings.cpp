@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Settings are looked up in one order: the caller's, HF_* variables, then the defaults of
+// huggingface_hub.
 #include "hub/settings.hpp"
 
 #include <fmt/format.h>

@@ -59,7 +59,7 @@ struct Expr {
 struct Stmt;
 using Block = std::vector<Stmt>;
 
-/// What `set`, `for` and `with` assign to.
+/// The target of `set`, `for` and `with`.
 struct Target {
   std::string name;    ///< empty: a tuple
   std::string member;  ///< of the namespace `name`; empty: the name itself

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a template may cost. A template is a program from a stranger: it may loop for ever, double
-// a string until memory is gone, or nest lists until a recursive walk overflows the stack.
+// The budget of a template. A template is a program from a stranger: it may loop for ever, double a
+// string until memory is gone, or nest lists until a recursive walk overflows the stack.
 #pragma once
 
 #include <fmt/format.h>

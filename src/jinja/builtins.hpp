@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What templates find ready-made: filters, tests, global functions and the methods of Python's
-// strings and dictionaries; and how they take their arguments.
+// The library of templates: filters, tests, global functions and the methods of Python's strings
+// and dictionaries; and how they take their arguments.
 #pragma once
 
 #include <functional>

@@ -25,7 +25,7 @@ class Loop : public Object {
   std::vector<Value> items_;
   int nesting_;
   std::size_t at_ = 0;
-  // What loop.changed() was asked with last; shared with the function that it is.
+  // The last arguments of loop.changed(); shared with the function that it is.
   std::shared_ptr<std::vector<Value>> last_asked_;
 };
 

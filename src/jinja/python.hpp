@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Python does with values: truth, equality, order, and how it writes them. Templates were
-// written against Python, so its letter counts: 1.0 is written "1.0" and None "None".
+// Python's rules for values: truth, equality, order, and how it writes them. Templates were written
+// against Python, so its letter counts: 1.0 is written "1.0" and None "None".
 #pragma once
 
 #include <compare>

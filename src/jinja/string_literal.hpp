@@ -9,8 +9,8 @@
 
 namespace bittern::jinja {
 
-/// What stands between the quotes as the string it means. Unknown escapes stay as they are.
-/// Error kCorruptFile: \x, \u or \U without its digits; \N{name}.
+/// The string that the text between the quotes means. Unknown escapes stay as they are. Error
+/// kCorruptFile: \x, \u or \U without its digits; \N{name}.
 [[nodiscard]] Result<std::string> UnescapeLiteral(std::string_view text);
 
 }  // namespace bittern::jinja

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parser and the interpreter do, behind one small door.
+// The parser and the interpreter behind one small interface.
 #include "jinja/template.hpp"
 
 #include <fmt/format.h>

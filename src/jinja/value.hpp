@@ -82,7 +82,7 @@ class Value {
   Storage storage_;
 };
 
-/// What iterates like a list, and how Python tells it from one.
+/// A value that iterates like a list, and its name in Python.
 enum class ListKind : std::uint8_t { kList, kTuple, kRange, kGenerator, kItems, kKeys, kValues };
 
 struct List {
@@ -105,7 +105,7 @@ struct Dict {
   void Set(Value key, Value value);
 };
 
-/// What `namespace(...)` makes: the only thing a template can change.
+/// The object of `namespace(...)`: the only thing a template can change.
 struct Namespace {
   std::vector<std::pair<std::string, Value>> members;
 };

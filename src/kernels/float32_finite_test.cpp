@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the float kernels make of numbers that are not finite, and of finite ones whose squares are
-// not (docs/design/0007-not-finite.md): the same on every instruction set, and nothing is hidden.
+// The float kernels on numbers that are not finite, and on finite ones whose squares are not
+// (docs/design/0007-not-finite.md): the same on every instruction set, and nothing is hidden.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -110,7 +110,8 @@ TEST_P(Float32Finite, NormScalesBeforeItSquares) {
       for (float& v : x) v = std::ldexp(v, shift - 1);
       for (const float eps : {0.0f, 1e-30f, 1e-12f, 1e-5f, 1.0f}) {
         ExpectNorm(ops(), x, eps);
-        // Of very different sizes: the small ones vanish beside the large one, as they should.
+        // Numbers of very different sizes: the small ones vanish beside the large one, as they
+        // should.
         std::vector<float> mixed = x;
         mixed[0] = std::ldexp(1.0f, shift);
         if (n > 1) mixed[1] = 0;

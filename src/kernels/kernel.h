@@ -164,8 +164,8 @@ struct ScreenOps {
   int32_t (*dot_pairs)(const uint8_t* pairs, size_t cols, const int8_t* high);
 };
 
-/// Where the rows of a call are: none was read lately, some of them were, all of them. It changes
-/// the speed, not the result.
+/// Whether the rows of a call were read lately: none, some or all of them. It changes the speed,
+/// not the result.
 enum class From : uint8_t { kMemory, kBoth, kCache };
 
 /// An int8 vector times chosen rows of a ternary matrix.
@@ -209,13 +209,13 @@ struct SparseOps {
   /// The 16 tiles of one panel, one after the other. panel: its line of the first column.
   void (*tiles_of_columns)(const uint8_t* panel, size_t column_bytes, size_t num_blocks,
                            uint8_t* tiles);
-  /// What a multiply-add costs in gemv_rows and in gemv_columns of one panel and token, everything
+  /// The cost of a multiply-add in gemv_rows and in gemv_columns of one panel and token, everything
   /// in the cache, beside one of Tile16Ops::gemm (kernels_bench: rows_in_cache, panel, gemm/512). A
   /// batch leaves zeros out where that is the faster way.
   float row_cost, column_cost;
 };
 
-/// What a KV cache is made of.
+/// The type of a KV cache's elements.
 enum class KvElement : uint8_t { kF16, kF32, kI8 };
 
 /// An attention call: the query heads that read one key-value head, of a few neighbouring tokens.
@@ -227,8 +227,8 @@ struct AttentionArgs {
   const void* keys;                        ///< [positions / 16][head_dim][16] elements
   const void* values;                      ///< [positions][padded_head_dim] elements; padded to 16
   const float *key_scales, *value_scales;  ///< [positions]: what a kI8 element is worth
-  /// Where position p lies in those four arrays: at pages[p / kAttentionBlock] * kAttentionBlock +
-  /// p % kAttentionBlock. Null: at p.
+  /// The index of position p in those four arrays: pages[p / kAttentionBlock] * kAttentionBlock + p
+  /// % kAttentionBlock. Null: at p.
   const uint32_t* pages;
   float* scratch;                  ///< AttentionScratch floats
   size_t num_tokens, num_queries;  ///< at most AttentionRows(num_positions + num_tokens) rows
@@ -247,8 +247,8 @@ struct ScreenRow {
   float rest4, rest5, rest7;  ///< of the row less step * (code with its last 4, 3, 1 bits halfway)
 };
 
-/// What exact sums are worth, for the rows of a matrix that some tokens met:
-/// out[token][row] = float(sums[token][row]) / act_scales[token] * the row's scale.
+/// Scales exact sums to floats, for the rows of a matrix that some tokens met: out[token][row] =
+/// float(sums[token][row]) / act_scales[token] * the row's scale.
 struct RescaleArgs {
   const int32_t* sums;  ///< (num_tokens, num_rows), sums_stride apart
   size_t sums_stride, num_rows, num_tokens;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels.def and operations.def promise each other.
+// The promises of kernels.def and operations.def to each other.
 #include "kernels/registry.hpp"
 
 #include <gtest/gtest.h>

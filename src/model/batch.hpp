@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one forward pass computes: consecutive tokens of any number of sequences, and the logits
-// that each wants. The result of a token depends on the tokens before it in its own sequence and on
-// nothing else: not on the other segments, the order of segments, or how a sequence is cut into
-// passes.
+// The input and output of one forward pass: consecutive tokens of any number of sequences, and the
+// logits that each wants. The result of a token depends on the tokens before it in its own sequence
+// and on nothing else: not on the other segments, the order of segments, or how a sequence is cut
+// into passes.
 #pragma once
 
 #include <cstddef>

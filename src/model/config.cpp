@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A reader asks for keys by their GGUF names under the file's architecture. Each value is
+// checked as it is read; relations between them at the end.
 #include "model/config.hpp"
 
 #include <fmt/format.h>
@@ -61,7 +63,7 @@ class KeyReader {
   std::string prefix_;
 };
 
-/// What a file says it needs and this engine lacks.
+/// Features that a file says it needs and this engine lacks.
 Result<void> RefuseMissingFeatures(const formats::Metadata& metadata) {
   for (const auto& entry : metadata.entries()) {
     if (entry.key.starts_with("prism.hadamard.")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user may choose about weights in memory. Nothing in here changes a bit of any result.
+// A user's choices about weights in memory. Nothing in here changes a bit of any result.
 #pragma once
 
 #include <atomic>
@@ -35,13 +35,13 @@ enum class BatchKernel : std::uint8_t {
 };
 
 struct LoadOptions {
-  /// Of ternary matrices: speed and memory. None: runtime::LoadedModel chooses (layout_choice.hpp),
-  /// model::Model takes kTile16.
+  /// The layout of ternary matrices: it changes speed and memory. None: runtime::LoadedModel
+  /// chooses (layout_choice.hpp), model::Model takes kTile16.
   std::optional<MatrixLayout> layout = {};
   HeadMode head = HeadMode::kAuto;
   SkipMode zero_skip = SkipMode::kAuto;
   BatchKernel batch_kernel = BatchKernel::kAuto;
-  /// What was measured of VlutOps::gain on this machine; 0: nothing.
+  /// VlutOps::gain as it was measured on this machine; 0: nothing.
   double vlut_gain = 0;
   /// Kernels of this instruction set (kernels::SelectKernelsForced); empty: the program's choice
   /// (kernels::ForceIsa), else the best of this CPU.

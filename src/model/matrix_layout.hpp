@@ -33,7 +33,7 @@ enum class MatrixLayout : std::uint8_t {
 [[nodiscard]] std::size_t TileRows(MatrixLayout layout) noexcept;
 [[nodiscard]] std::size_t TileBytes(MatrixLayout layout, std::size_t cols) noexcept;
 
-/// Where a tile of a matrix begins, and how far apart its columns are. Tiles lie one after the
+/// The offset of a tile of a matrix, and the distance between its columns. Tiles lie one after the
 /// other; but those of kColumns lie side by side, a line of each in every column.
 struct TilePlace {
   std::size_t offset;

@@ -15,7 +15,7 @@ Result<Model> Model::Load(formats::Checkpoint checkpoint, ThreadPool& pool, Deci
                           const LoadOptions& options) {
   const std::string path = checkpoint.path();
   const auto named = [&path](Error error) {
-    // What the caller chose (an instruction set) is not the file's fault.
+    // A choice of the caller (an instruction set) is not the file's fault.
     return error.code == ErrorCode::kInvalidArgument ? error : Within(path, std::move(error));
   };
   auto config = BITTERN_TRY(ReadConfig(checkpoint, decisions).map_error(named));

@@ -80,8 +80,8 @@ class ForwardState {
   /// outlives them. Null: no watcher.
   void SetWatcher(const PassWatcher* watcher) noexcept;
 
-  /// Of each token of the last pass, as many as it had: where its values were first not finite.
-  /// Such a token's logits are zeros; those after it in its sequence mean nothing.
+  /// For each token of the last pass, the place where its values were first not finite. Such a
+  /// token's logits are zeros; those after it in its sequence mean nothing.
   [[nodiscard]] std::span<const std::optional<RowFailure>> failures() const noexcept;
 
   struct Impl;
@@ -100,11 +100,10 @@ class ForwardState {
 bool Forward(const Model& model, std::span<const Segment> segments, ForwardState& state,
              ThreadPool& pool);
 
-/// What zero skipping left out in all passes of a few tokens with this state; what any of them
-/// needed was not left out.
+/// Totals of zero skipping over the passes of a few tokens since this state was created.
 [[nodiscard]] SkipStats SkipStatsOf(ForwardState& state) noexcept;
 
-/// What the screen did in all passes with this state.
+/// Totals of the screen over all passes with this state.
 [[nodiscard]] ScreenStats ScreenStatsOf(ForwardState& state) noexcept;
 
 }  // namespace bittern::model

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of a token whose activations are not finite numbers. It goes on through the network
-// as zeros, which touch no other token; the caller of the pass asks afterwards.
-// Contract: docs/design/0007-not-finite.md.
+// The record of a token whose activations are not finite numbers. It goes on through the network as
+// zeros, which touch no other token; the caller of the pass asks afterwards. Contract:
+// docs/design/0007-not-finite.md.
 #pragma once
 
 #include "base/result.hpp"

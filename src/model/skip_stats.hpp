@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was left out of the feed-forward part (sparse_up.hpp, sparse_down.hpp), and when that pays.
+// Counts of what was left out of the feed-forward part (sparse_up.hpp, sparse_down.hpp), and when
+// that pays.
 #pragma once
 
 #include <cstdint>

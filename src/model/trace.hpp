@@ -11,7 +11,7 @@
 
 namespace bittern::model {
 
-/// Where values were taken.
+/// The place of the values.
 struct TracePlace {
   int sequence;  ///< Segment::tag of the token's sequence
   int layer;     ///< -1 outside the layers

@@ -9,7 +9,7 @@
 
 namespace bittern::model {
 
-/// Where values are taken: the points of operations.def, which says their shapes.
+/// The places of values: the points of operations.def, which says their shapes.
 enum class TracePoint : std::uint8_t {
 #define POINT(id, name) id,
 #define INPUT(id, name)

@@ -50,7 +50,7 @@ struct TernaryMatrix {
   std::size_t scales_per_block = 0;
   AlignedBuffer<float> group_scales;
 
-  /// Of all parts.
+  /// The largest of all parts.
   [[nodiscard]] float act_limit() const noexcept {
     float limit = 0;
     for (const Part& part : parts) limit = std::max(limit, part.act_limit);

@@ -26,7 +26,7 @@ namespace bittern::quant {
 [[nodiscard]] TernaryCodec Bf16Codec() noexcept;
 [[nodiscard]] TernaryCodec HfPackedCodec() noexcept;
 
-/// What most layouts ask of a shape: columns and rows in multiples. Error kUnsupported.
+/// The rule of most layouts for a shape: columns and rows in multiples. Error kUnsupported.
 [[nodiscard]] Result<void> CheckMultiples(std::string_view name, std::size_t rows,
                                           std::size_t row_multiple, std::size_t cols,
                                           std::size_t col_multiple);

@@ -51,7 +51,7 @@ TEST(HfPacked, RefusesCodeThreeByPlace) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kCorruptFile);
   EXPECT_THAT(result.error().message, HasSubstr("code 3 at row 5, column 2"));
-  // Of 5 rows, the field belongs to no row.
+  // With 5 rows, the field belongs to no row.
   EXPECT_TRUE(UnpackHfRows({packed, 5, 3}, 0, 5, codes));
 }
 

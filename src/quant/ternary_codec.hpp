@@ -41,7 +41,8 @@ enum class TernaryLayout {
   kHfPacked,  ///< Hugging Face's uint8 (hf_packed.hpp): the scale is elsewhere and given as 1
 };
 
-/// What a stored scale covers. For kGroup, TernaryCodec::group_cols says how many columns.
+/// The weights that a stored scale covers. For kGroup, TernaryCodec::group_cols says how many
+/// columns.
 enum class ScaleGrain { kTensor, kRow, kGroup };
 
 /// All bytes of a tensor with its logical shape: rows outputs of cols inputs.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A coarser grain is taken only if all scales in it are one number. 0 agrees with any, since its
+// weights are all 0.
 #include "quant/ternary_scales.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scales of a ternary tensor amount to, whatever grain its file stores them in. A
-// group-scaled file of a tensor-scaled model repeats one number; finding that out lets it run
+// The scales of a ternary tensor in their coarsest exact form, whatever grain its file stores them
+// in. A group-scaled file of a tensor-scaled model repeats one number; finding that out lets it run
 // with the fast kernels and convert without loss.
 #pragma once
 

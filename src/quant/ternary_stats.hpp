@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a ternary tensor consists of: counts of its codes and its all-zero ("dead") rows. These
-// are a model's fingerprint (0.0% of code 3, roughly 29/42/29), so damage shows in them.
+// Statistics of a ternary tensor: counts of its codes and its all-zero ("dead") rows. These are a
+// model's fingerprint (0.0% of code 3, roughly 29/42/29), so damage shows in them.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@ namespace {
 
 constexpr unsigned kMaxPair = 8;
 
-/// Where the nibbles of one row are.
+/// The places of one row's nibbles.
 class RowPlaces {
  public:
   RowPlaces(std::size_t row, std::size_t cols, const TlTiling& t)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The places of a row are computed once and then walked; eight triples are unpacked together.
 #include "quant/tl2.hpp"
 
 #include <fmt/format.h>

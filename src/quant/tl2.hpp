@@ -27,7 +27,7 @@ namespace bittern::quant {
 /// cols is at least 256.
 [[nodiscard]] std::uint64_t Tl2DataBytes(std::uint64_t rows, std::uint64_t cols) noexcept;
 
-/// Where the parts of a TL2 tensor are.
+/// The places of a TL2 tensor's parts.
 class Tl2Places {
  public:
   Tl2Places(std::size_t rows, std::size_t cols, const TlTiling& tiling) noexcept;
@@ -44,12 +44,12 @@ class Tl2Places {
     std::size_t byte;
     unsigned shift;
   };
-  /// Of triple t (columns 3 t ..) of a row.
+  /// The place of triple t (columns 3 t ..) of a row.
   [[nodiscard]] Nibble IndexOf(std::size_t row, std::size_t t) const noexcept;
   [[nodiscard]] Bit SignOf(std::size_t row, std::size_t t) const noexcept;
   /// First byte of the word that holds a row's signs of triples t .. t + 7; t % 8 is 0.
   [[nodiscard]] std::size_t SignWordOf(std::size_t row, std::size_t t) const noexcept;
-  /// Of pair t (columns three_cols() + 2 t ..) of a row.
+  /// The place of pair t (columns three_cols() + 2 t ..) of a row.
   [[nodiscard]] Nibble PairOf(std::size_t row, std::size_t t) const noexcept;
 
  private:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Candidates that fit the shape are scored: under the right tiling, rows differ in how many
+// zeros they have; under a wrong one they are mixed.
 #include "quant/tl_tiling.hpp"
 
 #include <algorithm>
@@ -69,7 +71,7 @@ double RowContrast(const TernaryCodec& codec, const TernaryView& view) {
   return mean == 0 ? 0 : squares / static_cast<double>(rows) / (mean * mean) - 1;
 }
 
-/// What chance alone gives rows of independent weights, half of them zero.
+/// The score of rows of independent weights, half of them zero, by chance alone.
 double ChanceContrast(std::size_t cols) { return 1.0 / static_cast<double>(cols); }
 
 }  // namespace

@@ -21,7 +21,8 @@ struct TlTiling {
   friend bool operator==(const TlTiling&, const TlTiling&) = default;
 };
 
-/// What bitnet.cpp ships for a matrix shape, if it does. format: kTL1 or kTL2 throughout.
+/// The tiling that bitnet.cpp ships for a matrix shape, if it does. format: kTL1 or kTL2
+/// throughout.
 [[nodiscard]] std::optional<TlTiling> PresetTiling(WeightFormat format, std::size_t rows,
                                                    std::size_t cols);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The table of types. Types that are known but not read stand in a second table, so that they can
+// be named.
 #include "quant/weight_format.hpp"
 
 #include <fmt/format.h>

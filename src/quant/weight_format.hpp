@@ -43,9 +43,9 @@ enum class WeightFormat : std::uint32_t {
   kHfPacked = 0x10000,
 };
 
-/// What a format needs to be measured: a row of n elements takes row_bytes and n / block_elements
-/// blocks of block_bytes, and the tensor ends with tail_bytes that belong to no row. TL2 alone
-/// has a formula of its own (tl2.hpp).
+/// The sizes of a format: a row of n elements takes row_bytes and n / block_elements blocks of
+/// block_bytes, and the tensor ends with tail_bytes that belong to no row. TL2 alone has a formula
+/// of its own (tl2.hpp).
 struct WeightFormatInfo {
   WeightFormat format;
   std::string_view name;  ///< As llama.cpp prints it: "F16", "Q6_K", "I2_S".

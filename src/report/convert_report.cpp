@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Text and JSON are made from the same struct.
 #include "report/convert_report.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The whole answers of batch files and the library are made here; the server's APIs use the parts.
 #include "request/answer_json.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// At most one of the fields may be set; the second one is refused by the names of both.
 #include "request/constraint_fields.hpp"
 
 #include <fmt/format.h>

@@ -20,7 +20,7 @@ using OptionalConstraint = std::optional<grammar::Constraint>;
 [[nodiscard]] Result<void> ReadConstraint(FieldReader* fields, const runtime::LoadedModel& model,
                                           OptionalConstraint* constraint);
 
-/// What {"type": "json_schema", ...} at `path` asks for. `wrapped`: the schema lies in a member
+/// The constraint of {"type": "json_schema", ...} at `path`. `wrapped`: the schema lies in a member
 /// "json_schema", as in chat completions; else beside "type", as in responses.
 [[nodiscard]] Result<OptionalConstraint> ReadFormat(const std::string& path, const Json& format,
                                                     bool wrapped);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each read marks its member as taken; Finish refuses the first one that is not.
 #include "request/field_reader.hpp"
 
 #include <fmt/format.h>

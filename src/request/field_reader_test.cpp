@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each reader of a field takes and refuses, and the words of its errors.
+// The values that each reader of a field takes and refuses, and the words of its errors.
 #include "request/field_reader.hpp"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ using testing::StartsWith;
 
 Json Object(std::string_view text) { return ParseBody(text).value(); }
 
-/// What a read of "f" gives: "" and the value taken, or the error's words.
+/// The result of a read of "f": "" and the value taken, or the error's words.
 template <class Value, class Read>
 std::string Outcome(const std::string& json, Value* value, Read read) {
   const Json object = Object("{\"f\": " + json + "}");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Contents are texts or lists of parts; parts that are no text are refused by their type.
 #include "request/message_fields.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A visitor over the types of members: numbers, flags, lists of steps, biases, texts.
 #include "request/sampler_option_json.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The rows in the order of `--help`.
 #include "request/sampler_option_table.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ using runtime::SamplerOptions;
 constexpr double kMostInt = std::numeric_limits<int>::max();
 constexpr double kMostSeed = std::numeric_limits<std::uint32_t>::max();
 
-// What is not a number comes last; no bound of it is looked at.
+// Options that are no numbers come last; no bound of it is looked at.
 constexpr SamplerOption kRows[] = {
     {"seed", "s,seed", "N", &SamplerOptions::seed, -1, kMostSeed, true,
      "Seed of the random draw; -1 (or 4294967295, as in llama.cpp): a new one each time"},

@@ -29,7 +29,8 @@ struct SamplerOption {
   std::string_view flags;        ///< on a command line, without dashes: "top-nsigma,top-n-sigma"
   std::string_view placeholder;  ///< of the value in a help text: "N"
   SamplerMember member;
-  /// Of a number. Narrower ranges, with words of their own, are CheckSamplerOptions' to refuse.
+  /// The range of a number. Narrower ranges, with words of their own, are CheckSamplerOptions' to
+  /// refuse.
   double least, most;
   bool common;            ///< one of the few that most people set
   std::string_view help;  ///< one line; another option in it is "{name}" (HelpOf)

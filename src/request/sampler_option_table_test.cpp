@@ -27,7 +27,7 @@ Result<void> Set(std::string_view name, std::vector<std::string> texts, SamplerO
   return SetSamplerOption(Row(name), texts, options);
 }
 
-/// Where the members of the struct lie.
+/// The offsets of the struct's members.
 std::set<const void*> AddressesOfMembers(const SamplerOptions& options) {
   // Does this line no longer compile? The struct has another number of members: name one more here,
   // and give it a row in sampler_option_table.cpp.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A visitor over the types of members, as in sampler_option_json.cpp, for texts.
 #include "request/sampler_option_text.hpp"
 
 #include <fmt/format.h>

@@ -26,11 +26,11 @@ namespace bittern::request {
 /// "15043+1.5", "15043-inf"; nothing where a text is no bias.
 [[nodiscard]] std::optional<runtime::LogitBias> BiasOfText(std::string_view text);
 
-/// What a text must be: "a number of 0 to 1".
+/// The expectation of a text: "a number of 0 to 1".
 [[nodiscard]] std::string ExpectedText(const SamplerOption& option);
 
-/// What holds where nothing is set, read from a struct that nothing has changed. Texts of an option
-/// that takes several are a JSON list; none are "".
+/// The default, read from a struct that nothing has changed. Texts of an option that takes several
+/// are a JSON list; none are "".
 [[nodiscard]] std::string DefaultText(const SamplerOption& option);
 
 }  // namespace bittern::request

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Chat and completion differ in where the prompt comes from; all other fields are read once, by
+// ReadCommon.
 #include "request/text_request.hpp"
 
 #include <fmt/format.h>

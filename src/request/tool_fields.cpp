@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Schemas are checked when they are read. The form of calls follows from the words of the
+// model's chat template.
 #include "request/tool_fields.hpp"
 
 #include <fmt/format.h>
@@ -99,7 +101,7 @@ Result<void> ReadToolChoice(const std::string& path, const Json& given, ToolRequ
   return {};
 }
 
-// What a model reads whose template knows nothing of functions.
+// The text about functions for a model whose template knows nothing of them.
 constexpr std::string_view kBefore = "You can call functions. Each line is one of them, as JSON:\n";
 constexpr std::string_view kAfter =
     "To call one, write its name and arguments like this:\n<tool_call>\n{\"name\": \"...\", "

@@ -13,7 +13,7 @@
 
 namespace bittern::request {
 
-/// What a request says of functions.
+/// The functions of a request.
 struct ToolRequest {
   enum class Choice { kNone, kAuto, kRequired };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A state machine over the text: outside, in a call's name, in its arguments. Text that may be
+// the beginning of a call is held back.
 #include "request/tool_stream.hpp"
 
 #include <fmt/format.h>

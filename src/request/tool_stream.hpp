@@ -13,7 +13,7 @@
 
 namespace bittern::request {
 
-/// What a piece of an answer adds.
+/// The part that a piece of an answer adds.
 struct ToolEvent {
   enum class Kind {
     kContent,    ///< text beside calls
@@ -43,7 +43,7 @@ class ToolStream {
 
   /// The next piece of the answer.
   [[nodiscard]] std::vector<ToolEvent> Feed(std::string_view text);
-  /// What is held back at the end of the answer.
+  /// The text that is held back at the end of the answer.
   [[nodiscard]] std::vector<ToolEvent> Finish();
   /// A call has begun.
   [[nodiscard]] bool any_call() const noexcept { return calls_ > 0; }

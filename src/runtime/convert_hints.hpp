@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a conversion should write down though the source leaves it open: the answers that loading
-// the model would find.
+// Facts that a conversion should write down though the source leaves them open: the answers that
+// loading the model would find.
 #pragma once
 
 #include "base/decision.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller asks of a generation, and what comes back: shared by Session (one sequence) and
-// Engine (many).
+// The options of a generation and its result: shared by Session (one sequence) and Engine (many).
 #pragma once
 
 #include <atomic>
@@ -26,7 +25,7 @@ struct GenerateOptions {
   SamplerOptions sampler = {};
   std::vector<std::string> stops = {};
   bool ignore_eos = false;
-  /// What the text must be; it ends where nothing may follow. Refused before the first token where
+  /// The form of the text; it ends where nothing may follow. Refused before the first token where
   /// it cannot be obeyed.
   std::optional<grammar::Constraint> constraint = {};
   bool render_special = false;

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <utility>
 
@@ -44,57 +43,12 @@ std::string_view FinishReasonName(FinishReason reason) noexcept {
   return "unknown";
 }
 
-Result<void> CheckFinite(std::span<const float> logits) {
-  std::size_t bad = 0;
-  for (const float logit : logits) {
-    // Infinity and NaN have all exponent bits set; integers, so that the loop vectorises.
-    constexpr std::uint32_t kExponent = 0x7f800000u;
-    bad += (std::bit_cast<std::uint32_t>(logit) & kExponent) == kExponent ? 1 : 0;
-  }
-  if (bad == 0) return {};
-  return Fail(ErrorCode::kInternal,
-              fmt::format("{} of {} logits are not finite numbers: the weights are damaged or the "
-                          "file is read with a wrong setting (see `bittern inspect`)",
-                          bad, logits.size()));
-}
-
-Result<void> CheckRow(const RowResults& rows, std::size_t row, std::size_t vocab_size) {
-  if (const auto& failure = rows.failures[row]) {
-    return tl::unexpected(
-        model::NotFiniteError(*failure, rows.first_position + static_cast<int>(row)));
-  }
-  if (rows.request) return {};
-  return CheckFinite(std::span(rows.logits).subspan(row * vocab_size, vocab_size));
-}
-
 std::optional<model::CandidateRequest> ScreenFor(const model::Model& model,
                                                  const GenerateOptions& options,
                                                  const Sampler& sampler, std::size_t more) {
   if (options.logprobs >= 0) return std::nullopt;
   const auto request = sampler.Request(more);
   return request && model.CanScreen(*request) ? request : std::nullopt;
-}
-
-void RowResults::Prepare(std::size_t rows, const std::optional<RowRequest>& wanted,
-                         std::size_t vocab_size, model::Segment* segment) {
-  request = wanted;
-  failures.assign(rows, std::nullopt);
-  first_position = segment->sequence->length() + static_cast<int>(segment->tokens.size() - rows);
-  segment->rows = rows;
-  if (request) {
-    segment->request = request->best;
-    segment->allowed = request->allowed;
-    segment->ids = request->ids;
-    if (candidates.size() < rows) candidates.resize(rows);
-    segment->candidates = std::span(candidates).first(rows);
-    if (!request->ids.empty()) {
-      candidates[0].ids = request->ids;
-      candidates[0].logits.resize(request->ids.size());
-    }
-  } else {
-    if (logits.size() < rows * vocab_size) logits.resize(rows * vocab_size);
-    segment->logits = std::span(logits).first(rows * vocab_size);
-  }
 }
 
 Result<Generation> Generation::Create(const LoadedModel& model, const GenerateOptions& options,
@@ -136,7 +90,7 @@ Result<std::size_t> Generation::Sample(std::span<const TokenId> window, std::siz
     if (!finish_ && cancel != nullptr && cancel->load(std::memory_order_relaxed)) {
       finish_ = FinishReason::kCancelled;
     }
-    // Where tokens were forced, they run next.
+    // Forced tokens run next.
     if (finish_ || row + 1 >= window.size() || ids_.size() != before + 1) break;
     if (window[row + 1] != ids_.back()) break;
   }
@@ -167,7 +121,7 @@ Result<TokenId> Generation::Pick(std::size_t row, const RowResults& rows) {
   }
   const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
   if (rows.request) return sampler_.SampleFrom(rows.candidates[row]);
-  return sampler_.Sample(std::span(rows.logits).subspan(row * vocab_size, vocab_size));
+  return sampler_.Sample(rows.logits.subspan(row * vocab_size, vocab_size));
 }
 
 /// Adds a token to the text and decides whether the text ends with it.
@@ -226,13 +180,13 @@ Result<TokenId> Generation::PickAllowed(std::size_t row, const RowResults& rows)
   if (rows.request) return sampler_.SampleAllowedFrom(rows.candidates[row]);
   const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
   const auto mask = BITTERN_TRY(matcher_->Mask());
-  return sampler_.SampleAllowed(std::span(rows.logits).subspan(row * vocab_size, vocab_size), *mask,
+  return sampler_.SampleAllowed(rows.logits.subspan(row * vocab_size, vocab_size), *mask,
                                 EndTokens(*mask));
 }
 
 void Generation::TakeLogprobs(TokenId id, std::size_t row, const RowResults& rows) {
   const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
-  const auto logits = std::span(rows.logits).subspan(row * vocab_size, vocab_size);
+  const auto logits = rows.logits.subspan(row * vocab_size, vocab_size);
   logprobs_.push_back(LogprobsOf(logits, id, options_.logprobs));
   if (options_.on_logprobs) options_.on_logprobs(logprobs_.back());
 }
@@ -284,7 +238,7 @@ std::optional<RowRequest> Generation::Wanted(std::size_t rows) {
   return best ? std::optional(RowRequest{.best = best}) : std::nullopt;
 }
 
-/// Of a few tokens all logits, of many the best ones, as without a constraint.
+/// Wants all logits of a few tokens, the best ones of many, as without a constraint.
 std::optional<RowRequest> Generation::WantedOfMask() {
   const auto found = matcher_->Mask();
   if (options_.logprobs >= 0 || !found) return std::nullopt;  // an error comes when one is sampled

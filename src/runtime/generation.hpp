@@ -17,46 +17,13 @@
 #include "model/model.hpp"
 #include "runtime/generate_options.hpp"
 #include "runtime/loaded_model.hpp"
+#include "runtime/row_results.hpp"
 #include "runtime/sampling/loop_detector.hpp"
 #include "runtime/text_stream.hpp"
 
 namespace bittern::runtime {
 
-/// What is wanted of a row's logits, if not all of them.
-struct RowRequest {
-  /// The best logits; none: the logits of `ids`.
-  std::optional<model::CandidateRequest> best = {};
-  std::vector<std::uint64_t> allowed = {};  ///< with `best`: a bit for each token; empty: all
-  std::vector<TokenId> ids = {};            ///< ascending
-
-  bool operator==(const RowRequest&) const = default;
-};
-
-/// The head's output for the last rows of a sequence in one pass: candidates where a request was
-/// made, else all logits.
-struct RowResults {
-  std::optional<RowRequest> request = {};
-  std::vector<float> logits = {};                       // (rows, vocab_size) at least
-  std::vector<model::CandidateLogits> candidates = {};  // (rows) at least
-  std::vector<std::optional<model::RowFailure>> failures =
-      {};                  // (rows): not finite before the head
-  int first_position = 0;  // of the first row
-
-  /// Makes room for `rows` rows as `wanted` says and points the segment at it. REQUIRES: the
-  /// segment has its sequence and tokens.
-  void Prepare(std::size_t rows, const std::optional<RowRequest>& wanted, std::size_t vocab_size,
-               model::Segment* segment);
-};
-
-/// Error kInternal: logits that are not finite numbers. A model whose weights or activation are
-/// wrong shows itself here at the latest.
-[[nodiscard]] Result<void> CheckFinite(std::span<const float> logits);
-
-/// Error kInternal where the values of a row are not finite, before the head or after it.
-[[nodiscard]] Result<void> CheckRow(const RowResults& rows, std::size_t row,
-                                    std::size_t vocab_size);
-
-/// What `sampler` wants of a row, if that is not all logits and the head can be screened for it;
+/// The sampler's request for a row, if that is not all logits and the head can be screened for it;
 /// holds for up to `more` tokens that are accepted later. Logprobs want all; what a constraint
 /// wants is Generation::Wanted.
 [[nodiscard]] std::optional<model::CandidateRequest> ScreenFor(const model::Model& model,
@@ -104,7 +71,7 @@ class Generation {
   /// Tells how long the pass over the last window took, and how many of its tokens are in the text.
   void ObservePass(double seconds, std::size_t accepted);
 
-  /// What to ask of each row of the next pass, of `rows` rows; nothing: all logits.
+  /// The request for each row of the next pass, of `rows` rows; nothing: all logits.
   [[nodiscard]] std::optional<RowRequest> Wanted(std::size_t rows = 1);
   /// The ids sampled so far, without the end token.
   [[nodiscard]] std::span<const TokenId> ids() const noexcept { return ids_; }

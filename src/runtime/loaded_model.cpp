@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The steps in order. An error that an override has caused names the override, not the file.
 #include "runtime/loaded_model.hpp"
 
 #include <fmt/format.h>
@@ -6,7 +7,7 @@
 #include <chrono>
 
 #include "kernels/registry.hpp"
-#include "runtime/batch_kernel_choice.hpp"
+#include "runtime/tune/batch_kernel_choice.hpp"
 #include "runtime/vocabulary_check.hpp"
 
 namespace bittern::runtime {
@@ -100,7 +101,7 @@ Result<std::shared_ptr<const LoadedModel>> LoadedModel::Load(formats::Checkpoint
       ThreadPool::Create(options.num_threads == 0 ? DefaultThreadCount() : options.num_threads));
   return LoadUnnamed(std::move(checkpoint), options, pool).map_error([&](Error error) {
     error = BlameOverride(options.overrides, std::move(error));
-    // What the caller typed (an override, a thread count) is not the file's fault.
+    // A setting of the caller (an override, a thread count) is not the file's fault.
     if (error.code == ErrorCode::kInvalidArgument) return error;
     return InFile(path, std::move(error));
   });

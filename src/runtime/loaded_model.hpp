@@ -21,8 +21,8 @@ struct LoadOptions {
   std::vector<std::string> overrides = {};  ///< "key=type:value" texts, applied in order
   int num_threads = 0;                      ///< for the repack; 0: DefaultThreadCount()
   model::LoadOptions weights = {};          ///< layout, head, progress
-  /// Where weights.layout is open: null takes tile16; else the faster one of tile16 and tile48, by
-  /// what the cache knows or by a measurement that it then keeps. Outlives the call.
+  /// Used if weights.layout is open: null takes tile16; else the faster one of tile16 and tile48,
+  /// by what the cache knows or by a measurement that it then keeps. Outlives the call.
   const LayoutCache* layout_cache = nullptr;
 };
 
@@ -46,7 +46,7 @@ struct LoadedModel {
   tokenizer::Tokenizer tokenizer;
   Decisions decisions;  ///< What was decided where the file is silent, in order.
   double load_s = 0;
-  /// Of this vocabulary; made by Load.
+  /// Grammars over this vocabulary; made by Load.
   std::shared_ptr<grammar::GrammarCache> grammars = {};
 };
 

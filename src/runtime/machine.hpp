@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every forward pass needs besides its batch: threads, scratch memory, pages. One per Session
-// or Engine.
+// The resources of every forward pass besides its batch: threads, scratch memory, pages. One per
+// Session or Engine.
 #pragma once
 
 #include <memory>

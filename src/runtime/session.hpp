@@ -18,9 +18,9 @@ namespace bittern::runtime {
 struct SessionOptions {
   int context_length = 0;  ///< tokens the KV cache holds; 0: the model's own limit
   model::KvType kv_type = model::KvType::kF16;
-  int batch_size = 512;  ///< tokens per prefill chunk (-ub), >= 1
-  int num_threads = 0;   ///< 0: DefaultThreadCount()
-  int max_sessions = 1;  ///< full contexts that this session and its forks have pages for, 1..1024
+  int batch_size = 512;   ///< tokens per prefill chunk (-ub), >= 1
+  int num_threads = 0;    ///< 0: DefaultThreadCount()
+  int max_sequences = 1;  ///< full contexts that this session and its forks have pages for, 1..1024
 };
 
 struct Timings {
@@ -89,7 +89,7 @@ class Session {
   void Truncate(int position) noexcept;
   /// Another session with the first `position` (0..tokens().size()) tokens of this one and no
   /// logits. The two share threads, scratch memory and pages, so at most one of them may be used
-  /// at a time; the pages are those of SessionOptions::max_sessions contexts. Error
+  /// at a time; the pages are those of SessionOptions::max_sequences contexts. Error
   /// kInvalidArgument: a position outside.
   [[nodiscard]] Result<Session> Fork(int position) const;
   /// All that a session of the same model and KV type needs to go on from here, as bytes.
@@ -101,9 +101,9 @@ class Session {
   /// Shows every step of the forward passes to come to `tracer` (model/trace.hpp); null: none.
   void SetTracer(model::Tracer* tracer) noexcept;
   [[nodiscard]] const Timings& timings() const noexcept;
-  /// What zero skipping left out in this session; zeros where nothing is skipped.
+  /// Totals of zero skipping in this session; zeros where nothing is skipped.
   [[nodiscard]] model::SkipStats skip_stats() const noexcept;
-  /// What the screen of the output head did in this session; zeros where there is none.
+  /// Totals of the output head's screen in this session; zeros where there is none.
   [[nodiscard]] model::ScreenStats screen_stats() const noexcept;
   [[nodiscard]] const LoadedModel& model() const noexcept;
 

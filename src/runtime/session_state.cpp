@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Everything is checked before a page is written: magic, hash, identity, sizes, ids.
 #include "runtime/session_state.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ std::string HashOf(std::span<const std::byte> bytes) {
   return hash.Hex();
 }
 
-/// What two models must have in common for one to go on where the other stopped.
+/// The facts that two models must share for one to go on where the other stopped.
 std::string Identity(const model::ModelConfig& c, model::KvType type) {
   const std::string shape = fmt::format(
       "{}|{}|{} {} {} {} {} {} {} {}|{}|{}", c.architecture, c.name, c.hidden_size,

@@ -15,8 +15,8 @@ constexpr double kSmallRisk = 0.3;      // plain steps that a draft may risk wit
 constexpr double kMargin = 1.05;        // a draft is expected to gain this much at least
 constexpr int kStepsToLearn = 2;        // before the cost of a plain step is believed
 
-/// What a batch costs where none has been measured: a little less than most CPUs show, so that it
-/// is tried once guesses come true, and then known.
+/// The assumed cost of a batch if none has been measured: a little less than most CPUs show, so
+/// that it is tried once guesses come true, and then known.
 double AssumedCost(std::size_t batch) { return 1.8 + 0.2 * static_cast<double>(batch); }
 
 /// Match lengths fall into classes: 2, 3, 4, 5..7, 8..15, 16 and more.
@@ -106,8 +106,8 @@ double DraftPolicy::Chance(std::size_t match_length) const {
 
 double DraftPolicy::Cost(std::size_t batch) const {
   if (batch < 2) return 1;
-  // Where this batch has not been seen, from the next smaller one, else the next larger one: a
-  // batch has a fixed cost, worth a few tokens.
+  // A batch that has not been seen: from the next smaller one, else the next larger one: a batch
+  // has a fixed cost, worth a few tokens.
   constexpr double kFixed = 4;
   const auto from = [&](std::size_t seen) {
     return cost_[seen] * (static_cast<double>(batch) + kFixed) /
@@ -132,7 +132,7 @@ std::size_t DraftPolicy::DraftLength(std::size_t match_length, std::size_t limit
     all_true *= Chance(match_length + length - 1);
     tokens += all_true;
     const double cost = Cost(length + 1);
-    // What is lost on average because the first guess is wrong.
+    // The mean loss because the first guess is wrong.
     if ((cost - 1) * (1 - Chance(match_length)) > risk) break;
     if (tokens > best_rate * cost) {
       best_rate = tokens / cost;

@@ -75,7 +75,7 @@ class DraftPolicy {
   /// Tokens to draft, 0..limit, where the last `match_length` tokens stood before.
   [[nodiscard]] std::size_t DraftLength(std::size_t match_length, std::size_t limit) const;
 
-  /// What a batch is expected to cost, in plain steps.
+  /// The expected cost of a batch, in plain steps.
   [[nodiscard]] double Cost(std::size_t batch) const;
   /// How often a guess after so many tokens is expected to come true, 0..1.
   [[nodiscard]] double Chance(std::size_t match_length) const;

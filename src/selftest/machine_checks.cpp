@@ -5,7 +5,7 @@
 
 #include "base/threads/thread_pool.hpp"
 #include "kernels/registry.hpp"
-#include "runtime/machine_probe.hpp"
+#include "runtime/tune/machine_probe.hpp"
 #include "selftest/check_list.hpp"
 
 namespace bittern::selftest {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Quick endpoints answer on the thread of the sockets; all others are queued for the reading
+// thread.
 #include "serve/server.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +22,7 @@ struct Server::Impl {
   explicit Impl(ServerOptions made) : options(std::move(made)), guard(options) {}
 
   void Handle(HttpRequest request, std::shared_ptr<Exchange> exchange);
-  /// Of Handle: the page, or a file of the folder. False: the request asks for neither.
+  /// A part of Handle: the page, or a file of the folder. False: the request asks for neither.
   bool ServeFile(const Endpoint* endpoint, const HttpRequest& request,
                  const std::shared_ptr<Exchange>& exchange);
   /// Reads the body of a request, by the worker's thread, and lets its endpoint answer.

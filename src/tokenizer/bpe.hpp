@@ -12,7 +12,7 @@
 
 namespace bittern::tokenizer {
 
-/// What a byte without a token becomes: nothing where `id` is kNoToken.
+/// The replacement of a byte without a token: nothing where `id` is kNoToken.
 struct UnknownToken {
   TokenId id = kNoToken;
   bool fuses = false;  ///< neighbouring ones are one

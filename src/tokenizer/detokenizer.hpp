@@ -23,7 +23,7 @@ class StreamingDetokenizer {
 
   /// The characters that became whole with this token; may be empty.
   [[nodiscard]] std::string Push(TokenId id);
-  /// What is still held back, as U+FFFD; call once at the end.
+  /// The bytes still held back, as U+FFFD; call once at the end.
   [[nodiscard]] std::string Finish();
 
  private:

@@ -24,7 +24,7 @@ class Detokenizer : public ::testing::Test {
     return ids;
   }
 
-  /// What a stream prints; every part must be whole characters.
+  /// The output of a stream; every part must be whole characters.
   [[nodiscard]] std::string Stream(std::span<const TokenId> ids,
                                    bool render_special = false) const {
     StreamingDetokenizer detokenizer(tokenizer_, render_special);

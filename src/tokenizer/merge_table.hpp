@@ -49,7 +49,7 @@ class MergeTable {
     return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
            static_cast<std::uint32_t>(right);
   }
-  /// Where `key` is, or the free entry where it belongs.
+  /// The entry of `key`, or the free one where it belongs.
   [[nodiscard]] std::size_t FindEntry(std::uint64_t key) const noexcept {
     constexpr std::uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;  // Fibonacci hashing
     std::size_t i = static_cast<std::size_t>(key * kGoldenRatio >> shift_);

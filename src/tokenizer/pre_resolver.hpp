@@ -14,7 +14,7 @@
 
 namespace bittern::tokenizer {
 
-/// What happens to text before its bytes are merged.
+/// The steps that text takes before its bytes are merged.
 struct PreTokenizer {
   std::string name;            ///< as tokenizer.ggml.pre has it: "llama-bpe", "qwen2", ...
   std::vector<Pass> passes;    ///< each cuts the pieces of the one before

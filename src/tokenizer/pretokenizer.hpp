@@ -16,7 +16,7 @@
 
 namespace bittern::tokenizer {
 
-/// What becomes of the matches of a pass, and of the gaps between them (Hugging Face's names).
+/// The treatment of the matches of a pass, and of the gaps between them (Hugging Face's names).
 enum class SplitBehavior : std::uint8_t {
   kIsolated,            ///< each match and each gap is a piece
   kRemoved,             ///< only the gaps are pieces; the matches are lost

@@ -59,7 +59,7 @@ TEST(Pretokenizer, Llama3) {
   // A caseless pattern would cut after the long s; this is why ForPcre2 spells both cases out.
   EXPECT_THAT(pieces("it'\u017ft"), ElementsAre("it", "'\u017ft"));
   EXPECT_EQ(Pcre2Pattern("(?i:'s)").Match("'\u017ft"), 3u);
-  // Of a run before a non-space, the last character goes with what follows; U+200B, U+FEFF and
+  // In a run before a non-space, the last character goes with what follows; U+200B, U+FEFF and
   // U+180E are no spaces.
   EXPECT_THAT(pieces("  \u2003x"), ElementsAre("  ", "\u2003x"));
   EXPECT_THAT(pieces(" \u180e1"), ElementsAre(" \u180e", "1"));

@@ -27,7 +27,7 @@
 namespace bittern::tokenizer {
 
 struct Tokenizer::Impl {
-  /// What byte-level models need beside the vocabulary.
+  /// Tables that byte-level models need beside the vocabulary.
   struct BytePairs {
     MergeTable merges;
     PreTokenizer pre;

@@ -23,7 +23,7 @@ struct EncodeOptions {
   bool parse_special = false;  ///< Literal "<|eot_id|>" in the text becomes the special token.
 };
 
-/// What a vocabulary could not say of a text.
+/// The parts of a text that a vocabulary has no tokens for.
 struct EncodeLoss {
   std::size_t num_bytes = 0;    ///< bytes that were left out, or became an unknown token
   bool became_unknown = false;  ///< the latter

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What FromMetadata decides, and what it refuses: one test for each rule of docs/tokenizer.md.
+// FromMetadata's decisions and refusals: one test for each rule of docs/tokenizer.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -206,7 +206,7 @@ TEST(TokenizerLoad, OtherMissingBytesAreSaidAndLeftOut) {
   EXPECT_EQ(loss.num_bytes, 3u);
   EXPECT_EQ(loss.first, "\a");
   EXPECT_FALSE(loss.became_unknown);
-  // What lies on both sides of it does not merge ("ab" is a token).
+  // Texts on both sides of it do not merge ("ab" is a token).
   EXPECT_EQ(tokenizer.Encode("a\ab", kPlainLoad).size(), 2u);
 }
 

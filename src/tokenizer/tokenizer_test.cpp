@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Tokenizer does with text and ids, on a small vocabulary.
+// A Tokenizer with text and ids, on a small vocabulary.
 #include "tokenizer/tokenizer.hpp"
 
 #include <gmock/gmock.h>

@@ -72,7 +72,7 @@ void Note(Decisions* decisions, std::string choice, std::string reason) {
 /// False for the 13 bytes that no UTF-8 text has, and real vocabularies often lack.
 bool OccursInUtf8(unsigned byte) { return byte != 0xc0 && byte != 0xc1 && byte < 0xf5; }
 
-/// What Build found that a reader of the file should know.
+/// Facts found by Build that a reader of the file should know.
 struct Oddities {
   std::size_t unspelled = 0, duplicates = 0;
   TokenId first_unspelled = kNoToken, first_duplicate = kNoToken;

@@ -75,7 +75,7 @@ class Vocabulary {
 
   Vocabulary() = default;
   static std::size_t Index(TokenId id) noexcept { return static_cast<std::size_t>(id); }
-  /// Where `bytes` is, or the free slot where it belongs.
+  /// The slot of `bytes`, or the free one where it belongs.
   [[nodiscard]] std::size_t FindSlot(std::string_view bytes, std::uint32_t hash) const noexcept;
   /// False if a token with the same bytes is there already.
   bool IndexText(TokenId id);

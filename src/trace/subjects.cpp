@@ -9,7 +9,7 @@
 #include "kernels/instruction_sets.hpp"
 #include "trace/dump.hpp"
 #include "trace/lens.hpp"
-#include "trace/page.hpp"
+#include "trace/page_json.hpp"
 
 namespace bittern::trace {
 namespace {
@@ -83,7 +83,7 @@ Result<std::vector<TracedSubject>> TraceSubjects(std::span<const std::string> sp
   return traced;
 }
 
-Result<std::string> SubjectPage(const TracedSubject& traced, const Comparison* comparison) {
+Result<Json> SubjectPage(const TracedSubject& traced, const Comparison* comparison) {
   PageInput page{.trace = &traced.trace,
                  .comparison = comparison,
                  .token_text = [](TokenId id) { return fmt::to_string(id); },
@@ -97,7 +97,7 @@ Result<std::string> SubjectPage(const TracedSubject& traced, const Comparison* c
     };
     page.lens = BITTERN_TRY(LogitLens(*traced.model, traced.trace, kLensTokens));
   }
-  return HtmlPage(page);
+  return PageJson(page);
 }
 
 }  // namespace bittern::trace

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "trace/compare.hpp"
 #include "trace/trace.hpp"
 
@@ -51,9 +52,8 @@ struct SubjectOptions {
 [[nodiscard]] Result<std::vector<TracedSubject>> TraceSubjects(std::span<const std::string> specs,
                                                                const SubjectOptions& options);
 
-/// HtmlPage of a trace, titled with its program, tokens, keys and model, with the logit lens where
+/// PageJson of a trace, titled with its program, tokens, keys and model, with the logit lens where
 /// the model is there. `comparison` may be null. Errors as LogitLens.
-[[nodiscard]] Result<std::string> SubjectPage(const TracedSubject& traced,
-                                              const Comparison* comparison);
+[[nodiscard]] Result<Json> SubjectPage(const TracedSubject& traced, const Comparison* comparison);
 
 }  // namespace bittern::trace

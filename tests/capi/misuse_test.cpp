@@ -20,7 +20,7 @@ namespace {
 using namespace capi_test;  // NOLINT: the helpers of this program
 using testing::HasSubstr;
 
-/// Where results of calls that fail would go; each must stay as it was.
+/// The outputs of calls that fail; each must stay as it was.
 struct Outputs {
   bittern_result* result = nullptr;
   bittern_sequence* sequence = nullptr;
@@ -106,6 +106,7 @@ std::vector<Function> Functions() {
       WITH(bittern_engine_cancel, bittern_engine, 1),
       WITH(bittern_engine_step, bittern_engine, &out->id),
       WITH(bittern_engine_run, bittern_engine),
+      WITH(bittern_engine_start, bittern_engine),
       WITH(bittern_engine_stats, bittern_engine, &out->result),
   };
 #undef WITH

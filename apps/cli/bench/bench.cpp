@@ -12,7 +12,6 @@
 
 #include "base/files/atomic_file.hpp"
 #include "bench/analysis.hpp"
-#include "bench/html.hpp"
 #include "bench/measure.hpp"
 #include "bench/parallel.hpp"
 #include "bench/plan.hpp"
@@ -24,6 +23,7 @@
 #include "cli/shared/output.hpp"
 #include "cli/shared/terminal.hpp"
 #include "cli/shared/wording.hpp"
+#include "report/page/page.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -56,7 +56,7 @@ struct BenchOptions {
 
 constexpr bench::PlanNames kListFlags = {"-p", "-n", "-d", "-t", "-pg"};
 
-/// What the tests of a run share, and where their results go.
+/// State that the tests of a run share, and the sinks of their results.
 struct BenchRun {
   std::shared_ptr<const runtime::LoadedModel> model;
   std::unique_ptr<BenchReport> report;
@@ -109,7 +109,7 @@ Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
   }
   out->Write(run.report->End());
   if (options.html.empty()) return std::string();
-  return bench::BenchHtml(subject, extras, run.results);
+  return report::HtmlPage(report::PageKind::kBench, bench::PageJson(subject, extras, run.results));
 }
 
 /// The one number that -np takes from a list flag; what is not given is as in llama-batched-bench.

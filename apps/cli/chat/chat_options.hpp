@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command line asks of `bittern chat`.
+// The choices of `bittern chat` on the command line.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /set changes and a saved conversation keeps: the fields of a `batch` line that say how
-// tokens are picked and when a reply ends.
+// The settings that /set changes and a saved conversation keeps: the fields of a `batch` line that
+// say how tokens are picked and when a reply ends.
 #pragma once
 
 #include <string>

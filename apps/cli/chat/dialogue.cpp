@@ -96,7 +96,7 @@ Dialogue::Dialogue(const ChatOptions& options, runtime::Chat chat)
 
 Result<void> Dialogue::Resume(const std::string& path) {
   runtime::SavedChat saved = BITTERN_TRY(runtime::ReadSavedChatFile(path));
-  // What is given on the command line goes before what is saved.
+  // Settings of the command line go before saved ones.
   const bool given = terminal_ ? false : options_.command->count("--system-prompt") != 0;
   if (given) saved.system = options_.system;
   const auto foreign =

@@ -15,7 +15,7 @@
 
 namespace bittern::cli {
 
-/// What /help prints: a line for each command.
+/// The text of /help: a line for each command.
 [[nodiscard]] std::string ChatCommandHelp();
 
 /// Not thread-safe.
@@ -45,7 +45,7 @@ class Dialogue {
   /// of the failure, which has been reported.
   int Answer(const std::string& line, bool replaces = false);
   int ReportFailure(const Error& error);
-  /// What a user should know about a reply that has been shown.
+  /// Notices about a reply that has been shown.
   void Remark(const runtime::GenerateResult& reply);
   void Banner() const;
   /// One line on standard error, dim on a terminal.

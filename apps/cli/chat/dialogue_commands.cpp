@@ -19,7 +19,7 @@
 
 namespace bittern::cli {
 
-/// What each command does: a function of the dialogue and of what stands behind the name.
+/// The table of commands: a name, and a function of the dialogue and of the words behind the name.
 struct ChatCommands {
   using Handled = Dialogue::Handled;
   struct Row {

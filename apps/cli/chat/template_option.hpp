@@ -11,8 +11,8 @@ namespace bittern::cli {
 
 void AddChatTemplateOption(CLI::App& command, std::string* name_or_file);
 
-/// What runtime::ChatPrompt::Create takes: a name stays one, anything else is a file to read. Error
-/// kInvalidArgument.
+/// The argument of runtime::ChatPrompt::Create: a name stays one, anything else is a file to read.
+/// Error kInvalidArgument.
 [[nodiscard]] Result<std::string> ReadChatTemplate(const std::string& name_or_file);
 
 }  // namespace bittern::cli

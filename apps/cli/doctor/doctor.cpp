@@ -18,8 +18,8 @@
 #include "doctor/outcome/diagnosis_json.hpp"
 #include "doctor/outcome/examine.hpp"
 #include "doctor/outcome/text.hpp"
-#include "doctor/page.hpp"
 #include "formats/open/source_files.hpp"
+#include "report/page/page.hpp"
 #include "selftest/known_models.hpp"
 
 namespace bittern::cli {
@@ -65,13 +65,9 @@ Result<void> WritePage(const DoctorOptions& options, const doctor::Opener& open,
   const auto file = open();
   if (file) BITTERN_TRY(formats::CheckNotSource(*file, options.html));
   auto page = BITTERN_TRY(OutputFile::Create(options.html));
-  BITTERN_TRY(
-      page.Write(doctor::HtmlPage({.path = found.path,
-                                   .diagnosis = &found.diagnosis,
-                                   .likeness = found.likeness ? &*found.likeness : nullptr,
-                                   .file = file ? &*file : nullptr,
-                                   .advice = doctor::CureAdvice(found.path, WordOptions),
-                                   .fixed = found.fix && found.fix->ok() ? found.fix->path : ""})));
+  BITTERN_TRY(page.Write(report::HtmlPage(
+      report::PageKind::kDoctor, doctor::PageJson(found, file ? &*file : nullptr,
+                                                  doctor::CureAdvice(found.path, WordOptions)))));
   return page.Close();
 }
 

@@ -13,6 +13,7 @@
 #include "cli/shared/commands.hpp"
 #include "cli/shared/output.hpp"
 #include "cli/shared/terminal.hpp"
+#include "report/page/page.hpp"
 #include "trace/compare.hpp"
 #include "trace/dump.hpp"
 #include "trace/subjects.hpp"
@@ -52,9 +53,9 @@ Result<void> WriteResults(const TraceCommandOptions& options, const trace::Trace
   }
   if (options.html.empty()) return {};
   if (traced.model != nullptr) progress->ShowIfSlow("reading the head after each layer");
-  const std::string page = BITTERN_TRY(trace::SubjectPage(traced, comparison));
+  const Json page = BITTERN_TRY(trace::SubjectPage(traced, comparison));
   auto file = BITTERN_TRY(OutputFile::Create(options.html));
-  BITTERN_TRY(file.Write(page));
+  BITTERN_TRY(file.Write(report::HtmlPage(report::PageKind::kTrace, page)));
   return file.Close();
 }
 

@@ -38,7 +38,7 @@ of -c tokens, of which the second half is scored. A .jsonl file has multiple-cho
 of ARC, HellaSwag, WinoGrande, PIQA, BoolQ and MMLU, samples logged by lm-evaluation-harness, or
 {"query", "choices", "gold"}.)";
 
-/// What the file holds: what the flag says, else what its name says.
+/// The kind of the file: as the flag says, else as its name says.
 std::string KindOf(const EvalOptions& options) {
   if (options.as != "auto") return options.as;
   return options.job.input.ends_with(".jsonl") ? "choices" : "text";

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A small state machine over the words: each is a flag of ours, the value of one, a foreign flag
+// with an answer of its own, or a positional argument.
 #include "cli/options/arguments.hpp"
 
 #include <fmt/format.h>
@@ -152,7 +154,7 @@ class Reader {
     return ReadFurtherValues(option, word);
   }
 
-  /// Of an option that takes several, e.g. --compare A B.
+  /// For an option that takes several values, e.g. --compare A B.
   Result<void> ReadFurtherValues(const CLI::Option& option, const Word& word) {
     const int wanted = option.get_items_expected_min();
     for (int i = 1; i < wanted; ++i) {
@@ -210,7 +212,7 @@ class Reader {
     return UsageError(std::move(message));
   }
 
-  /// Where the model file may stand without -m, other words end up there by mistake.
+  /// Other words end up as the model file by mistake, since that may stand without -m.
   Result<void> CheckPositionals() const {
     std::size_t places = 0;
     bool wants_model = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was typed, word by word, before the parser sees it. CLI11 splits a word with one dash into
+// The command line word by word, before the parser sees it. CLI11 splits a word with one dash into
 // letters, so that -rtr would be -r tr; here every word is matched whole, and flags of other
 // programs get their answer (foreign_flags.hpp).
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the text must be: a grammar, a JSON schema, a regular expression
+// The form that the text must have: a grammar, a JSON schema, a regular expression
 // (docs/structured-output.md).
 #pragma once
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program takes from its environment and gives to the library, which asks for none of it.
-// Called by the main thread.
+// Reads the environment for the library, which reads none itself. Called by the main thread.
 #pragma once
 
 #include <string>
 
-#include "runtime/layout_choice.hpp"
+#include "runtime/tune/layout_choice.hpp"
 
 namespace bittern::cli {
 

@@ -105,7 +105,7 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
     // `run` continues texts as it is.
     {"-no-cnv --no-conversation", kIgnored, kNone},
 
-    // What would change the result.
+    // Flags that would change the result.
     {"--lora --lora-base --control-vector", kRefused, kOne, "", kAdapter},
     {"--rope-scaling", kRefused, kOne, "", kRope, "none"},
     {"--rope-scale --rope-freq-scale", kRefused, kOne, "", kRope, "1 1.0"},

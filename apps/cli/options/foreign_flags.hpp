@@ -14,7 +14,7 @@ enum class ForeignKind {
   kRefused,  ///< changes the result, or asks for something that is not here
 };
 
-/// What stands after the flag.
+/// The word after the flag.
 enum class ForeignValue {
   kNone,
   kOne,

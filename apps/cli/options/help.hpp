@@ -15,7 +15,7 @@ namespace bittern::cli {
 /// For App::formatter() of the program, before its commands are added: they inherit it.
 [[nodiscard]] std::shared_ptr<CLI::FormatterBase> MakeHelpFormatter();
 
-// What manual pages and completions say too (shell/):
+// Parts that manual pages and completions share (shell/):
 
 /// The flags of a command under the heading that --help gives them, in its order.
 struct FlagGroup {
@@ -33,10 +33,10 @@ struct FlagGroup {
 /// All names of a flag with their dashes, the short ones first.
 [[nodiscard]] std::vector<std::string> NamesOf(const CLI::Option& flag);
 
-/// What stands for the value of a flag, "FILE"; empty where it takes none.
+/// The name of a flag's value, "FILE"; empty where it takes none.
 [[nodiscard]] std::string ValueOf(const CLI::Option& flag);
 
-/// What --help says about it, with its default.
+/// Its line in --help, with its default.
 [[nodiscard]] std::string TextOf(const CLI::Option& option);
 
 /// "bittern run [FILE] [FLAG...]".

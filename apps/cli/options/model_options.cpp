@@ -54,7 +54,7 @@ void AddWayOptions(CLI::App& command, ModelOptions* options) {
             "tables shared by tokens) or auto: the faster one here. Same output, different speed");
 }
 
-/// What some files do not say about their weights; both are metadata keys to the library.
+/// Facts that some files lack about their weights; both are metadata keys to the library.
 void AddLayoutOptions(CLI::App& command, std::vector<std::string>* overrides) {
   command
       .add_option_function<std::string>(

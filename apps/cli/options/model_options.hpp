@@ -84,11 +84,11 @@ void AddBatchOptions(CLI::App& command, ContextOptions* options);
 /// The type of keys that -ctk names.
 [[nodiscard]] model::KvType KvTypeOf(const ContextOptions& options);
 
-/// What can be told without a model. Error kInvalidArgument: -ctk and -ctv differ.
+/// Checks that need no model. Error kInvalidArgument: -ctk and -ctv differ.
 [[nodiscard]] Result<void> CheckContextOptions(const ContextOptions& options);
 
-/// What the flags mean for this model. A context above the model's limit becomes the limit, with
-/// a notice on stderr. Error kInvalidArgument: -ctk and -ctv differ.
+/// Resolves the flags for this model. A context above the model's limit becomes the limit, with a
+/// notice on stderr. Error kInvalidArgument: -ctk and -ctv differ.
 [[nodiscard]] Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options,
                                                                int num_threads,
                                                                const runtime::LoadedModel& model);
@@ -108,7 +108,8 @@ struct Prompt {
   std::string text = {};
   bool is_ids = false, parse_special = false;
 };
-/// What --prompt-ids, -p, -f or a piped stdin say. Errors: kInvalidArgument, kNotFound, kIo.
+/// Reads the prompt from --prompt-ids, -p, -f or a piped stdin. Errors: kInvalidArgument,
+/// kNotFound, kIo.
 [[nodiscard]] Result<Prompt> ReadPrompt(const PromptOptions& options);
 
 /// The ids to run; those of a text with BOS if the model wants one. Error kInvalidArgument: none.

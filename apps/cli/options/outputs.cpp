@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Paths are compared as files, so that two names of one file count as one. The first bytes of a
+// file say whether it is an earlier output of the same kind.
 #include "cli/options/outputs.hpp"
 
 #include <fmt/format.h>
@@ -45,7 +47,7 @@ struct Output {
   std::string path;
 };
 
-/// Of the command that runs. A process runs one.
+/// The output files of the command that runs. A process runs one command.
 std::vector<Output>& RunningOutputs() {
   static std::vector<Output> outputs;
   return outputs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the model is given to read: text from a flag, a file or a pipe, or plain token ids.
+// Reads the prompt: text from a flag, a file or a pipe, or plain token ids.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `tokenize` and `detokenize` share: opening a tokenizer without touching the weights.
+// Options that `tokenize` and `detokenize` share, and the opening of a tokenizer without touching
+// the weights.
 #pragma once
 
 #include <string>

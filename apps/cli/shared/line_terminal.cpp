@@ -74,8 +74,8 @@ void LineTerminal::Show(const std::string& prompt) {
   const std::size_t height = std::max<std::size_t>(TerminalRows(), 2) - 1;
   std::string out;
   if (columns_ != 0) {
-    // Where the cursor stands below the first visible row, also after rows were broken anew by a
-    // narrower terminal.
+    // The cursor's row below the first visible one, also after rows were broken anew by a narrower
+    // terminal.
     std::size_t up = 0;
     for (std::size_t row = top_; row < shown_.cursor_row; ++row) {
       const console::Screen width = console::LayOut("", shown_.rows[row], 0, columns);

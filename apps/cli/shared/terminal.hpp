@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where people look: colour only where it is seen, and a line of progress that removes itself.
+// Output for people: colour only where it is seen, and a line of progress that removes itself.
 #pragma once
 
 #include <fmt/format.h>

@@ -50,7 +50,7 @@ class AtomicFile {
 
   /// Sends everything to the disk, so that it can be read back under temporary(). Error kIo.
   [[nodiscard]] Result<void> Sync();
-  /// Where the bytes are before Commit.
+  /// The path of the bytes before Commit.
   [[nodiscard]] const std::filesystem::path& temporary() const noexcept { return temporary_; }
 
   /// Sync, then gives the file its name, replacing what had it. Error kIo.
@@ -80,7 +80,7 @@ class AtomicFolder {
   /// Removes the temporary folder with all in it unless Commit has succeeded.
   ~AtomicFolder();
 
-  /// Where to write the files.
+  /// The folder to write the files to.
   [[nodiscard]] const std::filesystem::path& temporary() const noexcept { return temporary_; }
   /// Gives the folder its name. Error kIo.
   [[nodiscard]] Result<void> Commit();

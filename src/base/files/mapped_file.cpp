@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The identity of the file (size, time of the last change) is kept at Open and compared by
+// CheckUnchanged.
 #include "base/files/mapped_file.hpp"
 
 #include <fcntl.h>
@@ -46,7 +48,7 @@ timespec ChangeTime(const struct stat& info) {
 
 }  // namespace
 
-/// What the file was when it was opened.
+/// The file's identity when it was opened.
 struct MappedFile::Opened {
   std::string path;
   Descriptor file;

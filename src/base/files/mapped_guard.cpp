@@ -94,7 +94,7 @@ bool Replace(std::uintptr_t address) noexcept {
   return false;
 }
 
-/// What would have happened without this handler.
+/// Does as the system would without this handler.
 void PassOn(int signal, siginfo_t* info, void* context) noexcept {
   if ((previous.sa_flags & SA_SIGINFO) != 0) return previous.sa_sigaction(signal, info, context);
   if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {

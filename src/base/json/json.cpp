@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A value is a variant; members and elements are vectors, which keep their order.
 #include "base/json/json.hpp"
 
 #include <fmt/format.h>

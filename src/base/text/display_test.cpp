@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hostile names look like in messages.
+// Hostile names in messages.
 #include "base/text/display.hpp"
 
 #include <gtest/gtest.h>

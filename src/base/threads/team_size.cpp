@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Times are averaged over windows of passes. Another size must beat the present one clearly in a
+// trial; after a trial in vain the next one waits twice as long.
 #include "base/threads/team_size.hpp"
 
 #include <algorithm>
@@ -18,7 +20,7 @@ constexpr double kSmallerGain = 0.95, kLargerGain = 0.98;
 constexpr double kShortestHold = 0.25, kLongestHold = 8;
 constexpr int kNewUsual = 16;
 
-/// Of a number of threads.
+/// Statistics of a number of threads.
 int Rounded(double threads) { return static_cast<int>(threads + 0.5); }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace bittern {
 /// it did not sleep. Alone it is 0.97 and more.
 inline constexpr double kHeldUpShare = 0.85;
 
-/// What one pass of a team was like.
+/// The measurements of one pass of a team.
 struct TeamPass {
   std::uint32_t kind;  ///< passes of one kind are the same work and can be compared
   double begin;        ///< seconds on some clock that does not go back

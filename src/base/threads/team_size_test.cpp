@@ -130,7 +130,7 @@ TEST(TeamSize, ComparesOnlyPassesOfOneKind) {
     if (pass.kind == 5) pass.held_up = 2;
     size.Record(pass);
   }
-  // What comes many times in a row is learnt from.
+  // An event that comes many times in a row is learnt from.
   machine.busy = 1;
   machine.seconds_alone = 0.01;
   for (int i = 0; i < 100; ++i) size.Record(machine.Pass(size.Next(), 5));

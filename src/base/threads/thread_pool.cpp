@@ -75,7 +75,7 @@ double ThreadCpuSeconds() noexcept {
 
 namespace internal {
 
-/// What the others may know of a thread, in a cache line of its own.
+/// The part of a thread's state that others read, in a cache line of its own.
 struct alignas(kCacheLine) Member {
   /// Bits 63-32: the call of Deal; bits 31-0: pieces claimed. A claim for another call starts from
   /// zero, so what a thread that is still asleep left behind needs no reset.

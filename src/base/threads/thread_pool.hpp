@@ -19,7 +19,7 @@ struct Range {
 };
 
 namespace internal {
-/// What the threads of a pool share.
+/// State that the threads of a pool share.
 struct PoolState;
 }  // namespace internal
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to wake a team, to meet at a barrier, and to deal out work.
+// Measures the cost of waking a team, of meeting at a barrier, and of dealing out work.
 //   cmake --preset bench && cmake --build --preset bench && build/bench/base_bench
 #include <benchmark/benchmark.h>
 

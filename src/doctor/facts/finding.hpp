@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What doctor says of a file.
+// A statement of doctor's about a file.
 #pragma once
 
 #include <optional>
@@ -48,7 +48,7 @@ struct Part {
   friend bool operator==(const Part&, const Part&) = default;
 };
 
-/// What might be wrong. Those of one factor exclude each other.
+/// A possible fault. Hypotheses of one factor exclude each other.
 struct Hypothesis {
   std::string factor;
   std::string cause, cure;
@@ -59,7 +59,7 @@ struct Hypothesis {
   bool likely = false;
   /// About single matrices: there are too many of them for pairs.
   bool alone = false;
-  /// What it is about, where that is not the whole model.
+  /// Its subject, if that is not the whole model.
   std::vector<Part> parts = {};
 };
 

@@ -172,7 +172,7 @@ void OddScales(const Subject& s) {
       const float ratio = scale / usual;
       if (ratio < 4 && ratio > 0.25f) continue;
       const bool likely = ratio > kAbsurdScale || ratio < 1 / kAbsurdScale;
-      // What programs do by mistake comes first; factors within a third cannot be told apart.
+      // Mistakes of known programs come first; factors within a third cannot be told apart.
       std::vector<float> factors = {127, 128, 16, 2, 4, 8, 32, 64, 256, 10, 100, 1000, 1024};
       std::ranges::stable_sort(factors, {}, [&](float factor) {
         const float off = std::abs(std::log(ratio > 1 ? ratio / factor : ratio * factor));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What might be wrong with a model that loads, as rows of data: a cause, a cure, an edit. The probe
+// Possible faults of a model that loads, as rows of data: a cause, a cure, an edit. The probe
 // decides.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the shapes of tensors do not say. One thread.
+// Faults of keys that the shapes of tensors do not show. One thread.
 #include <bit>
 #include <cmath>
 #include <cstring>

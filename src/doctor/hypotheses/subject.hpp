@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hypotheses are made from, for the files that make them.
+// The material of hypotheses, for the files that make them.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 
 namespace bittern::doctor {
 
-/// What a hypothesis is made from.
+/// The material of a hypothesis.
 struct Subject {
   const formats::Checkpoint& file;
   model::ModelConfig config;

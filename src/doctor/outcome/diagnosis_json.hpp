@@ -15,4 +15,10 @@ namespace bittern::doctor {
 /// {"path"}, the members of DiagnosisJson, and "like" and "fixed" where these were asked for.
 [[nodiscard]] Json OutcomeJson(const Outcome& found);
 
+/// OutcomeJson for the page (report/page), with "advice" and "scales": [{"layer", "kinds": {KIND:
+/// {"scale", "zeros"}}}] of the ternary tensors of `file`, where it opens; "zeros", a share, where
+/// its format tells it cheaply. `advice`: how to get a mended file.
+[[nodiscard]] Json PageJson(const Outcome& found, const formats::Checkpoint* file,
+                            const std::string& advice);
+
 }  // namespace bittern::doctor

@@ -21,7 +21,7 @@
 
 namespace bittern::formats {
 
-/// What layers above this one find out about a model whose file does not say it.
+/// Facts about a model that its file lacks and layers above this one find out.
 struct MetadataHints {
   std::optional<std::string> hidden_activation;  ///< "relu2", "silu"
   std::optional<std::string> pre;                ///< tokenizer.ggml.pre

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Keys are copied, then mended in turn: architecture, layout, tilings, hints, chat template.
 #include "formats/convert/convert_metadata.hpp"
 
 #include <fmt/format.h>
@@ -14,9 +15,9 @@ namespace {
 
 using quant::TernaryLayout;
 
-/// What a layout is called in ternary.layout, where its scales are, and general.file_type: the
-/// numbers of bitnet.cpp, llama.cpp, ik_llama.cpp and PrismML. They overlap, so they do
-/// not tell formats apart.
+/// The name of a layout in ternary.layout, the place of its scales, and general.file_type: the
+/// numbers of bitnet.cpp, llama.cpp, ik_llama.cpp and PrismML. They overlap, so they do not tell
+/// formats apart.
 struct LayoutFacts {
   TernaryLayout layout;
   std::string_view name, scale_location;
@@ -85,7 +86,8 @@ void FixChatTemplate(std::string_view architecture, MetadataDraft* draft,
                      std::vector<std::string>* notes) {
   constexpr std::string_view kKey = "tokenizer.chat_template";
   const std::string_view present = draft->Text(kKey);
-  // What bitnet.cpp's converter wrote: "Human: ...BITNETAssistant: ", which no model was tuned on.
+  // The template that bitnet.cpp's converter wrote: "Human: ...BITNETAssistant: ", which no model
+  // was tuned on.
   const bool obsolete = present.find("BITNETAssistant") != std::string_view::npos;
   if (!obsolete && !(present.empty() && HasShapeOf2B4T(*draft, architecture))) return;
   notes->push_back(obsolete ? "the chat template was bitnet.cpp's obsolete one; it is the model's "

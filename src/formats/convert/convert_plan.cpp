@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A tensor is planned by its kind (ternary, embedding, float) and by the formats of the target.
 #include "formats/convert/convert_plan.hpp"
 
 #include <fmt/format.h>

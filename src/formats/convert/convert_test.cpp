@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What conversions keep, what they write down, and what they refuse by name.
+// Conversions: facts that they keep, facts that they write down, and inputs that they refuse by
+// name.
 #include "formats/convert/convert.hpp"
 
 #include <gtest/gtest.h>
@@ -353,7 +354,7 @@ Proof ProofOfDamage(const ConvertFolder& folder, std::string_view tensor, std::s
 
 TEST(Prove, FindsOneWrongWeight) {
   const ConvertFolder folder;
-  // Of the four codes of a byte some is 0 or 2 in its lowest bit's field; 0 <-> 2 stays valid.
+  // One of the four codes of a byte is 0 or 2 in its lowest bit's field; 0 <-> 2 stays valid.
   const Checkpoint in = ConvertModel().Write(folder / "in.gguf");
   const auto bytes = in.Find("blk.0.ffn_up.weight")->bytes;
   std::size_t at = 0;

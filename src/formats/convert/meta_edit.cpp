@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The header is read entry by entry and written anew; the data behind it is copied in pieces and
+// hashed on the way, then hashed again as it lies on the disk.
 #include "formats/convert/meta_edit.hpp"
 
 #include <fmt/format.h>

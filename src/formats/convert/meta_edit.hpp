@@ -49,7 +49,7 @@ struct MetaEdit {
   std::string typed_value;
 };
 
-/// What an edit did. The hashes are XXH3-128 of all tensor data: before from the file that was
+/// The result of an edit. The hashes are XXH3-128 of all tensor data: before from the file that was
 /// read, after from the file that was written, read back from the disk.
 struct MetaEditReport {
   std::uint64_t data_bytes = 0;

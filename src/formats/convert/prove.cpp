@@ -34,7 +34,7 @@ struct Pair {
   std::optional<TernarySource> in_source, out_source;  // both, for ternary weights
 };
 
-/// What comparing one pair found.
+/// The result of comparing one pair.
 struct Finding {
   Proof part;  // counts of this tensor only
   std::string hash_in, hash_out;

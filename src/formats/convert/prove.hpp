@@ -14,7 +14,7 @@
 
 namespace bittern::formats {
 
-/// What a comparison found. Ternary weights: codes must be equal, scales equal or rounded as the
+/// The result of a comparison. Ternary weights: codes must be equal, scales equal or rounded as the
 /// output's format does. Other tensors: the values, decoded to float.
 struct Proof {
   std::uint64_t tensors = 0, weights = 0;  ///< ternary

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tensors are taken in batches that fit the memory: a batch is encoded by all threads, then
+// written.
 #include "formats/convert/tensor_writer.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +21,8 @@
 namespace bittern::formats {
 namespace {
 
-/// What the tensors of one batch may take, codes and bytes together: well below a gigabyte.
+/// The most that the tensors of one batch may take, codes and bytes together: well below a
+/// gigabyte.
 constexpr std::size_t kBatchBytes = std::size_t{256} << 20;
 /// Pieces of tensors that need no thought.
 constexpr std::size_t kWriteBytes = std::size_t{4} << 20;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Codes pass through one byte each, whatever the two layouts are.
 #include "formats/convert/ternary_encode.hpp"
 
 #include <fmt/format.h>

@@ -26,7 +26,7 @@ struct ScaleCounts {
   [[nodiscard]] bool operator==(const ScaleCounts&) const = default;
 };
 
-/// What a tensor is to become.
+/// The form that a tensor is to get.
 struct TernaryTarget {
   const quant::TernaryCodec* codec = nullptr;
   quant::TlTiling tiling = {};

@@ -153,7 +153,7 @@ Result<MetaValue> ParseArray(MetaType type, std::string_view whole, std::string_
   return MetaValue{MetaType::kArray, std::move(array)};
 }
 
-/// What `int` and `float` stand for: the type of the number that is there, else a common one.
+/// Resolves `int` and `float`: the type of the number that is there, else a common one.
 MetaType TypeFor(std::string_view name, std::string_view text, const MetaValue* present) {
   const bool is_int = name == "int";
   if (present != nullptr) {

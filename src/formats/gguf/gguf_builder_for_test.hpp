@@ -118,7 +118,7 @@ class GgufBuilder {
     }
     return out_;
   }
-  /// Where the fields of the last Build lie.
+  /// The offsets of the last Build's fields.
   [[nodiscard]] std::span<const Field> fields() const { return fields_; }
   /// Bytes before the padding that precedes tensor data.
   [[nodiscard]] std::size_t header_bytes() const { return header_bytes_; }

@@ -33,7 +33,7 @@ inline constexpr std::uint32_t kMaxAlignment = 65536;
 struct GgufContents {
   std::uint32_t version = 0;
   std::uint32_t alignment = 0;
-  /// Where tensor data begins. Past the end of the bytes only if there are no tensors.
+  /// The offset of tensor data. Past the end of the bytes only if there are no tensors.
   std::uint64_t data_start = 0;
   Metadata metadata;
   std::vector<Tensor> tensors;

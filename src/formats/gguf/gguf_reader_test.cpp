@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a good GGUF file means, and one test for each rule a bad one can break.
+// The meaning of a good GGUF file, and one test for each rule a bad one can break.
 #include "formats/gguf/gguf_reader.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parts are found by the pattern of the first one's name; their keys must agree with it.
 #include "formats/gguf/gguf_split.hpp"
 
 #include <fmt/format.h>

@@ -20,7 +20,7 @@ namespace bittern::formats {
 /// More files than this are refused; published models have a few dozen at most.
 inline constexpr std::uint64_t kMaxSplitParts = 1024;
 
-/// What a file says of the model that it is a part of.
+/// A file's statements about the model that it is a part of.
 struct SplitPart {
   std::uint64_t index = 0;                   ///< from 0, less than count
   std::uint64_t count = 0;                   ///< at least 2

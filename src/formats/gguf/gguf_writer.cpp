@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Offsets follow from the sizes in the order of the tensors. Every name and size is checked
+// before the first byte.
 #include "formats/gguf/gguf_writer.hpp"
 
 #include <fmt/format.h>
@@ -99,7 +101,7 @@ Result<std::uint64_t> AlignmentOf(std::span<const Metadata::Entry> entries) {
   return std::uint64_t{gguf_limits::kDefaultAlignment};
 }
 
-/// What the reader would refuse is not written.
+/// The writer writes nothing that the reader would refuse.
 Result<void> CheckNames(std::span<const Metadata::Entry> entries,
                         std::span<const GgufTensor> tensors) {
   for (const auto& entry : entries) {

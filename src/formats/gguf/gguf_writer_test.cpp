@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written is read back equal: every value type, every kind of shape, both alignments.
+// A written file is read back equal: every value type, every kind of shape, both alignments.
 #include "formats/gguf/gguf_writer.hpp"
 
 #include <gtest/gtest.h>

@@ -69,7 +69,7 @@ Ternary ReadTernary(const Tensor& tensor) {
 void ExpectSameKeys(const Metadata& folder, const Metadata& gguf) {
   for (const Metadata::Entry& entry : gguf.entries()) {
     const std::string& key = entry.key;
-    // What a folder has no word for, or another one.
+    // Keys that a folder has no word for, or another one.
     if (key == "general.name" || key == "general.file_type" || key == "tokenizer.ggml.scores" ||
         key == "general.quantization_version" || key == "tokenizer.ggml.padding_token_id") {
       continue;

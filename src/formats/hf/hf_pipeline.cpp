@@ -67,7 +67,7 @@ Result<void> ReadNormalizer(const Json& json, HfPipeline* pipeline) {
       pipeline->prefix = HfPrefix::kAlways;
     } else if (type == "Replace" && pattern != nullptr && StringOf(*pattern, "String") == " " &&
                StringOf(*step, "content") == kUnderline) {
-      // What SentencePiece models do anyway.
+      // Steps that SentencePiece models do anyway.
     } else {
       return Unsupported("normalizer", type);
     }

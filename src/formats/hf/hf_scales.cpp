@@ -15,7 +15,7 @@ namespace {
 /// Mean magnitudes of known models are 0.005 to 3.1, the largest of them in BitNet b1.58 2B-4T.
 constexpr float kLargestWeight = 4;
 
-/// What the size of the scales says: nullopt where both readings give weights of a usual size.
+/// Judges by the size of the scales: nullopt if both readings give weights of a usual size.
 std::optional<bool> MultipliesBySize(std::span<const float> scales) {
   if (scales.empty()) return std::nullopt;
   const auto large = [](float scale) { return scale > kLargestWeight; };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What weight_scale means, by what config.json says and by what the scales are.
+// The meaning of weight_scale, by config.json and by the values of the scales.
 #include "formats/hf/hf_scales.hpp"
 
 #include <gmock/gmock.h>

@@ -41,7 +41,7 @@ constexpr Module kModules[] = {
 #undef HF_ALIAS
 };
 
-/// What follows a module's name, and what GGUF writes for it.
+/// The suffix of a module's name, and GGUF's word for it.
 struct Part {
   std::string_view hf, gguf;
 };

@@ -173,7 +173,7 @@ Result<SpecialTokenIds> FindSpecialTokens(const SmallFiles& files, const Json& c
   }
   if (ids.bos.empty() && vocabulary.bos) ids.bos.push_back(*vocabulary.bos);
   if (ids.eos.empty() && vocabulary.eos) ids.eos.push_back(*vocabulary.eos);
-  // What the post-processor puts in front of a text is the BOS, whatever the others say.
+  // The token that the post-processor puts in front of a text is the BOS, whatever the others say.
   if (vocabulary.add_bos.value_or(false) && vocabulary.bos) ids.bos = {*vocabulary.bos};
   for (const auto* list : {&ids.bos, &ids.eos}) {
     for (const std::uint64_t id : *list) {

@@ -102,9 +102,8 @@ Result<void> ReadMerges(const Json& model, HfVocabulary* vocabulary) {
   return {};
 }
 
-/// Scores that order merges as the list does. SentencePiece merges whatever two neighbours make a
-/// token, the best token first; so the list must have every such pair, and those that make the
-/// same token one after the other.
+/// Turns merges into scores. SentencePiece merges any two neighbours that make a token, the best
+/// token first. So this is possible only if the list has every pair, grouped by the token it makes.
 class ScoreMaker {
  public:
   explicit ScoreMaker(HfVocabulary* vocabulary) : vocabulary_(*vocabulary) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written for Hugging Face is read back as the keys it was made from.
+// A folder written for Hugging Face is read back as the keys it was made from.
 #include "formats/hf/hf_writer.hpp"
 
 #include <gtest/gtest.h>
@@ -177,7 +177,7 @@ TEST(HfWriter, ByteLevelTokenizerComesBack) {
     EXPECT_EQ(back.ignore_merges, std::string_view(pre) == "llama-bpe");
     EXPECT_EQ(back.normalizes_nfc.value_or(false), std::string_view(pre) == "qwen2");
   }
-  // Those that the table alone knows are written as its patterns, and recognised again.
+  // Rules that only the table knows are written as its patterns, and recognised again.
   for (const PreRules& rules : AllPreRules()) {
     const HfVocabulary back =
         VocabularyBack(ByteLevelVocabulary(std::string(*rules.names.begin())));

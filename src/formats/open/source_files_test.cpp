@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is a file of the model, and what merely lies beside it. Split GGUF models: convert_test.cpp.
+// Files of the model told apart from files that merely lie beside it. Split GGUF models:
+// convert_test.cpp.
 #include "formats/open/source_files.hpp"
 
 #include <gtest/gtest.h>

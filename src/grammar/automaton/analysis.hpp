@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must be known of a grammar's rules before automata are made of them.
+// Facts about a grammar's rules that are needed before automata are made of them.
 #pragma once
 
 #include <vector>

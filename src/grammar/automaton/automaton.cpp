@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compute is the step that is not in the table yet: it follows each node of the state by the
+// byte, then closes the result over calls and returns.
 #include "grammar/automaton/automaton.hpp"
 
 #include <algorithm>
@@ -99,7 +101,7 @@ StateId Automaton::Close(std::vector<Place> places) {
     const auto calls = sets_[set_id].calls;  // a copy: more sets may be made
     for (const auto& [rule, returns] : calls) {
       const SetId after = SetOf(returns, set_ends_[set_id]);
-      // Where nothing follows but the end, returning there is returning from there.
+      // If only the end follows, returning there is returning from there.
       const bool tail = sets_[after].only_ends();
       if (!tail && stacks_[stack].depth >= kMaxDepth) return kTooMuch;
       add({StartSet(rule), tail ? stack : Push(after, stack)});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Expressions are built bottom-up; classes of characters are kept as sorted ranges.
 #include "grammar/automaton/grammar.hpp"
 
 #include <algorithm>

@@ -50,7 +50,7 @@ struct Expr {
   RuleId rule = 0;
 };
 
-/// What must be known of a text beside the grammar: texts of one list that must differ.
+/// A fact about a text beside the grammar: texts of one list that must differ.
 enum class RuleMark : std::uint8_t {
   kNone,
   kListOpens,  ///< the bracket that begins a list whose texts differ

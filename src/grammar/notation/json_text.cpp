@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rules are made once for each kind of value and shared by all places that need them.
 #include "grammar/notation/json_text.hpp"
 
 #include <fmt/format.h>

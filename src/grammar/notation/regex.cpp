@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A recursive descent over the pattern: choice, sequence, item, repeat. It builds expressions of
+// the grammar at once, without a tree of its own.
 #include "grammar/notation/regex.hpp"
 
 #include <fmt/format.h>

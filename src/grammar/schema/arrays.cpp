@@ -34,6 +34,9 @@ Result<ExprId> SchemaCompiler::Arrays(const Schemas& all) {
   bool free = true;
   std::optional<std::string> unique;  // where it says so
   for (const SchemaAt& at : all) {
+    if (at.schema->Find("contains") != nullptr) {
+      return Refuse(at.pointer + "/contains", "this keyword cannot be obeyed");
+    }
     const std::uint32_t at_least = BITTERN_TRY(Count(at, "minItems", 0));
     const std::uint32_t at_most = BITTERN_TRY(Count(at, "maxItems", kUnbounded));
     least = std::max(least, at_least);
@@ -49,24 +52,12 @@ Result<ExprId> SchemaCompiler::Arrays(const Schemas& all) {
   }
   if (least > most) return grammar_.Nothing();
   if (least > kMostItems) return Refuse(all[0].pointer + "/minItems", "it is too large");
-  const Schemas contained = BITTERN_TRY(Contained(all));
-  if (!contained.empty()) {
-    // The first item is it.
-    if (contained.size() > 1 || prefix > 0 || unique) {
-      return Refuse(contained[0].pointer, "it cannot be obeyed here");
-    }
-    least = std::max(least, 1u);
-    prefix = 1;
-    free = false;
-    if (least > most) return grammar_.Nothing();
-  }
   if (unique && most > 1) return DistinctItems(all, *unique, prefix, least, most);
   if (free && least == 0 && most == kUnbounded) return json_.Array();
   // The schemas of the item at a place; behind the prefixes all places are alike.
   std::vector<ExprId> items;
   for (std::size_t place = 0; place <= prefix; ++place) {
     Schemas together = ItemSchemas(all, place);
-    if (place == 0) together.insert(together.end(), contained.begin(), contained.end());
     const bool any = together.empty();
     ExprId item = json_.Value();
     if (!any) item = BITTERN_TRY(Compile(std::move(together)));
@@ -74,22 +65,6 @@ Result<ExprId> SchemaCompiler::Arrays(const Schemas& all) {
   }
   if (most != kUnbounded) most = std::min<std::uint32_t>(most, kMostItems);
   return ItemList(grammar_.Bytes("["), items, least, most);
-}
-
-/// What some item must be.
-Result<SchemaCompiler::Schemas> SchemaCompiler::Contained(const Schemas& all) {
-  Schemas contained;
-  for (const SchemaAt& at : all) {
-    const Json* schema = at.schema->Find("contains");
-    if (schema == nullptr) continue;
-    const std::uint32_t least = BITTERN_TRY(Count(at, "minContains", 1));
-    if (least > 1) return Refuse(at.pointer + "/minContains", "only 0 and 1 can be obeyed");
-    if (at.schema->Find("maxContains") != nullptr) {
-      return Refuse(at.pointer + "/maxContains", "this keyword cannot be obeyed");
-    }
-    if (least == 1) contained.push_back({schema, at.pointer + "/contains"});
-  }
-  return contained;
 }
 
 /// The schemas of the item at a place.

@@ -91,7 +91,6 @@ class SchemaCompiler {
 
   // arrays.cpp
   [[nodiscard]] Result<ExprId> Arrays(const Schemas& all);
-  [[nodiscard]] Result<Schemas> Contained(const Schemas& all);
   [[nodiscard]] static Schemas ItemSchemas(const Schemas& all, std::size_t place);
   [[nodiscard]] ExprId ItemList(ExprId open, const std::vector<ExprId>& items, std::uint32_t least,
                                 std::uint32_t most);
@@ -125,11 +124,7 @@ class SchemaCompiler {
   /// Members whose names match a pattern; nothing where no such member is certain to be valid.
   [[nodiscard]] Result<std::optional<ExprId>> PatternMember(
       const Schemas& all, const std::vector<Property>& properties);
-  [[nodiscard]] static Schemas NameSchemas(const Schemas& all);
-  [[nodiscard]] Result<bool> MayBeNamed(const Schemas& all, const std::string& name);
-  [[nodiscard]] Result<std::optional<ExprId>> NamedMember(const Schemas& all,
-                                                          const std::vector<Property>& properties,
-                                                          bool closed);
+  [[nodiscard]] Result<ExprId> NamedMember(const Schemas& all, bool alone);
   [[nodiscard]] ExprId KeysBut(const std::vector<std::string>& names);
   [[nodiscard]] ExprId MemberList(const std::vector<Property>& properties, ExprId free_member,
                                   bool has_free, std::uint32_t least, std::uint32_t most);

@@ -35,6 +35,14 @@ constexpr IntegerFormat kIntegerFormats[] = {{"int8", "-128", "127"},
                                              {"int64", "", ""},
                                              {"uint64", "0", ""}};
 
+constexpr std::string_view kForbiddenBeside =
+    "constants cannot be forbidden beside a pattern, a format or a length that allows them";
+
+/// The rule as a pattern that is searched for.
+std::string WholePattern(const StringRule& rule) {
+  return rule.search ? rule.pattern : fmt::format("^({})$", rule.pattern);
+}
+
 }  // namespace
 
 Result<ExprId> SchemaCompiler::Compile(std::vector<SchemaAt> schemas) {
@@ -176,6 +184,13 @@ Result<ExprId> SchemaCompiler::Constants(const std::vector<SchemaAt>& all, unsig
 Result<bool> SchemaCompiler::Fits(const Schemas& all, const Json& value) {
   const std::string* text = value.AsString();
   const auto number = value.AsNumber();
+  const std::vector<StringRule> rules =
+      BITTERN_TRY(text == nullptr ? std::vector<StringRule>() : StringRules(all));
+  for (const StringRule& rule : rules) {
+    // Less than a format allows, so what is left is valid.
+    const bool speaks = BITTERN_TRY(Speaks(WholePattern(rule), *text, rule.pointer));
+    if (speaks == rule.contrary) return false;
+  }
   for (const SchemaAt& at : all) {
     if (text != nullptr) {
       const auto length = static_cast<std::uint32_t>(std::ranges::count_if(
@@ -183,23 +198,6 @@ Result<bool> SchemaCompiler::Fits(const Schemas& all, const Json& value) {
       const std::uint32_t least = BITTERN_TRY(Count(at, "minLength", 0));
       const std::uint32_t most = BITTERN_TRY(Count(at, "maxLength", kUnbounded));
       if (length < least || length > most) return false;
-      if (const std::string* forbidden = ForbiddenPattern(*at.schema)) {
-        const bool matches = BITTERN_TRY(Speaks(*forbidden, *text, at.pointer + "/not"));
-        if (matches) return false;
-      }
-      const Json* format = at.schema->Find("format");
-      if (format != nullptr && format->AsString() &&
-          !PatternOfFormat(*format->AsString()).empty()) {
-        // Less than the format allows, so what is left is valid.
-        const std::string whole = fmt::format("^({})$", PatternOfFormat(*format->AsString()));
-        const bool valid = BITTERN_TRY(Speaks(whole, *text, at.pointer + "/format"));
-        if (!valid) return false;
-      }
-      const Json* pattern = at.schema->Find("pattern");
-      if (pattern == nullptr) continue;
-      if (pattern->AsString() == nullptr) return Refuse(at.pointer + "/pattern", "a text expected");
-      const bool speaks = BITTERN_TRY(Speaks(*pattern->AsString(), *text, at.pointer + "/pattern"));
-      if (!speaks) return false;
     }
     if (!number) continue;
     for (const char* keyword : {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"}) {
@@ -272,14 +270,17 @@ Result<ExprId> SchemaCompiler::Strings(const Schemas& all) {
   const std::vector<StringRule> rules = BITTERN_TRY(StringRules(all));
   if (rules.empty()) return FreeStrings(all, least, most);
   const StringRule& rule = rules[0];
-  bool plain = rules.size() == 1 && !rule.contrary;
   for (const SchemaValue& value : Forbidden(all)) {
     const std::string* text = value.value->AsString();
-    if (text == nullptr || !plain) continue;
-    const bool speaks = BITTERN_TRY(Speaks(rule.pattern, *text, rule.pointer));
-    plain = !speaks;
+    if (text == nullptr) continue;
+    bool valid = true;
+    for (const StringRule& other : rules) {
+      const bool speaks = BITTERN_TRY(Speaks(WholePattern(other), *text, other.pointer));
+      valid = valid && speaks != other.contrary;
+    }
+    if (valid) return Refuse(value.pointer, kForbiddenBeside);
   }
-  if (!plain) return StringsOfAll(all, rules, least, most);
+  if (rules.size() > 1 || rule.contrary) return StringsOfAll(all, rules, least, most);
   auto inner = AddRegex(rule.pattern, {.search = rule.search, .json = true}, &grammar_);
   if (!inner) return Refuse(rule.pointer, inner.error().message);
   if (least > 0 || most != kUnbounded) {
@@ -297,15 +298,6 @@ Result<ExprId> SchemaCompiler::StringsOfAll(const Schemas& all, std::vector<Stri
                                             std::uint32_t least, std::uint32_t most) {
   // Its rules are many: where a text of them is read could not be told.
   if (MustDiffer(all)) return grammar_.Nothing();
-  for (const SchemaValue& value : Forbidden(all)) {
-    if (value.value->AsString() == nullptr) continue;
-    std::string exactly;
-    for (const char c : *value.value->AsString()) {
-      if (std::string_view("\\^$.|?*+()[]{}/").find(c) != std::string_view::npos) exactly += '\\';
-      exactly += c;
-    }
-    rules.push_back({value.pointer, exactly, false, true});
-  }
   rules.push_back({all[0].pointer, "[\\s\\S]*", false, false});
   // A shorter limit obeys a longer one.
   if (most != kUnbounded) most = std::min(most, std::max(least, kMostCounted));
@@ -328,10 +320,9 @@ Result<ExprId> SchemaCompiler::FreeStrings(const Schemas& all, std::uint32_t lea
   if (least > kMostTimes) return Refuse(all[0].pointer + "/minLength", "it is too large");
   if (!forbidden.empty()) {
     // The empty text is short of a length, and KeysBut leaves it out.
-    const bool any_length = most == kUnbounded && least <= 1;
+    if (most != kUnbounded || least > 1) return Refuse(Forbidden(all)[0].pointer, kForbiddenBeside);
     const auto mark = MustDiffer(all) ? RuleMark::kDiffers : RuleMark::kNone;
-    if (any_length) return grammar_.Marked(mark, KeysBut(forbidden));
-    return StringsOfAll(all, {}, least, most);
+    return grammar_.Marked(mark, KeysBut(forbidden));
   }
   // A shorter limit obeys a longer one.
   if (most != kUnbounded) most = std::min(most, kMostTimes);

@@ -13,6 +13,7 @@ constexpr std::size_t kMostWays = 40;
 
 /// Keywords that restrict and whose contrary is not said.
 constexpr std::string_view kNoContrary[] = {"format",
+                                            "if",
                                             "items",
                                             "prefixItems",
                                             "additionalItems",
@@ -96,14 +97,6 @@ Result<void> SchemaCompiler::NotParts(const SchemaAt& at, Negation* found) {
   }
   if (const Json* negated = at.schema->Find("not")) {
     found->ways.push_back({{negated, at.pointer + "/not"}});
-  }
-  const Json* condition = at.schema->Find("if");
-  for (const std::string name : {"then", "else"}) {
-    const Json* part = at.schema->Find(name);
-    if (condition == nullptr || part == nullptr) continue;
-    const SchemaAt when = {condition, at.pointer + "/if"};
-    found->ways.push_back(
-        {name == "then" ? when : Not(when), Not({part, at.pointer + "/" + name})});
   }
   return {};
 }

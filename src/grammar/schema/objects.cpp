@@ -21,19 +21,6 @@ namespace {
 
 constexpr std::size_t kMostProperties = 2000;
 
-/// Only what a `not` demands speaks of a name, where others are not allowed.
-bool IsUnevaluated(const std::vector<SchemaAt>& all, const std::string& name) {
-  const auto closes = [](const SchemaAt& at) {
-    const Json* others = at.schema->Find("unevaluatedProperties");
-    return others != nullptr && others->AsBool() != true;
-  };
-  const auto declares = [&](const SchemaAt& at) {
-    const Json* properties = at.schema->Find("properties");
-    return !at.pointer.starts_with('!') && properties != nullptr && properties->Find(name);
-  };
-  return std::ranges::any_of(all, closes) && std::ranges::none_of(all, declares);
-}
-
 bool IsFalse(const Json* value) { return value != nullptr && value->AsBool() == false; }
 
 }  // namespace
@@ -64,7 +51,10 @@ Result<std::vector<SchemaAt>> SchemaCompiler::SchemasOf(const Schemas& all,
   for (const SchemaAt& at : all) {
     const Json* properties = at.schema->Find("properties");
     const Json* declared = properties == nullptr ? nullptr : properties->Find(name);
-    const Json* others = at.schema->Find("additionalProperties");
+    // Beside no other schema, unevaluatedProperties says the same.
+    const bool is_last = at.schema->Find("additionalProperties") == nullptr;
+    const std::string rest = is_last ? "unevaluatedProperties" : "additionalProperties";
+    const Json* others = at.schema->Find(rest);
     bool spoken_of = declared != nullptr;
     if (spoken_of) together.push_back({declared, at.pointer + "/properties/" + PointerKey(name)});
     if (const Json* patterns = at.schema->Find("patternProperties")) {
@@ -77,7 +67,7 @@ Result<std::vector<SchemaAt>> SchemaCompiler::SchemasOf(const Schemas& all,
       }
     }
     if (!spoken_of && others != nullptr) {
-      together.push_back({others, at.pointer + "/additionalProperties"});
+      together.push_back({others, at.pointer + "/" + rest});
     }
   }
   return together;
@@ -92,9 +82,7 @@ Result<std::vector<SchemaCompiler::Property>> SchemaCompiler::Properties(const S
   std::vector<Property> properties;
   for (const std::string& name : names) {
     Schemas together = BITTERN_TRY(SchemasOf(all, name));
-    const bool has_name = BITTERN_TRY(MayBeNamed(all, name));
     const bool impossible =
-        !has_name || IsUnevaluated(all, name) ||
         std::ranges::any_of(together, [](const SchemaAt& at) { return IsFalse(at.schema); });
     const bool must = required.contains(name);
     if (impossible && !must) continue;
@@ -224,33 +212,14 @@ Result<bool> SchemaCompiler::Speaks(const std::string& pattern, const std::strin
   return state < kTooMuch && automaton.accepting(state);
 }
 
-/// Names of the schemas of propertyNames.
-SchemaCompiler::Schemas SchemaCompiler::NameSchemas(const Schemas& all) {
-  Schemas names;
+/// Members whose names are as propertyNames says; `alone`: nothing else speaks of names.
+Result<ExprId> SchemaCompiler::NamedMember(const Schemas& all, bool alone) {
+  Schemas names, values;
   for (const SchemaAt& at : all) {
     const Json* schema = at.schema->Find("propertyNames");
     if (schema != nullptr) names.push_back({schema, at.pointer + "/propertyNames"});
   }
-  return names;
-}
-
-Result<bool> SchemaCompiler::MayBeNamed(const Schemas& all, const std::string& name) {
-  Schemas names = NameSchemas(all);
-  if (names.empty()) return true;
-  names.push_back(Made(names[0].pointer + "~const/" + PointerKey(name),
-                       Json(Json::Object{{"const", Json(name)}})));
-  const ExprId found = BITTERN_TRY(Compile(std::move(names)));
-  const auto texts = FewTexts(grammar_, found);
-  return texts && !texts->empty();
-}
-
-/// Members whose names are as propertyNames says; none beside others that might be the same.
-Result<std::optional<ExprId>> SchemaCompiler::NamedMember(const Schemas& all,
-                                                          const std::vector<Property>& properties,
-                                                          bool closed) {
-  if (!properties.empty()) return std::nullopt;
-  Schemas names = NameSchemas(all), values;
-  if (closed) return Refuse(names[0].pointer, "it cannot be obeyed here");
+  if (!alone) return Refuse(names[0].pointer, "it cannot be obeyed beside other keywords of names");
   for (const SchemaAt& at : all) {
     const Json* others = at.schema->Find("additionalProperties");
     if (others != nullptr) values.push_back({others, at.pointer + "/additionalProperties"});
@@ -364,7 +333,7 @@ Result<ExprId> SchemaCompiler::Objects(const Schemas& all) {
   // Others are not made up where the schema does not speak of them.
   std::optional<ExprId> free;
   if (named) {
-    free = BITTERN_TRY(NamedMember(all, properties, patterned || closed));
+    free = BITTERN_TRY(NamedMember(all, properties.empty() && !patterned && !closed));
   } else if (patterned) {
     free = BITTERN_TRY(PatternMember(all, properties));
   } else if (!closed && (spoken_of || (properties.empty() && most > 0))) {

@@ -83,22 +83,6 @@ bool CannotHave(const Json& document, const std::vector<SchemaAt>& all, const st
 
 namespace {
 
-/// "#/..." of a reference that names the document by its own `$id`, or by the end of it.
-std::string WithoutOwnName(const Json& document, const std::string& ref) {
-  const std::size_t end = std::min(ref.find('#'), ref.size());
-  for (const char* key : {"$id", "id"}) {
-    const Json* given = document.Find(key);
-    if (given == nullptr || given->AsString() == nullptr || end == 0) continue;
-    std::string_view id = *given->AsString();
-    id = id.substr(0, id.find('#'));
-    const std::string_view file = id.substr(id.rfind('/') + 1);
-    const std::string_view name = std::string_view(ref).substr(0, end);
-    if (name == id || name == file)
-      return fmt::format("#{}", std::string_view(ref).substr(std::min(end + 1, ref.size())));
-  }
-  return ref;
-}
-
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -174,13 +158,12 @@ Result<unsigned> TypesOf(const SchemaAt& at) {
 
 Result<SchemaAt> ResolveRef(const Json& document, const std::string& ref,
                             const std::string& pointer) {
-  const std::string place = WithoutOwnName(document, ref);
-  if (!place.starts_with('#') || (place.size() > 1 && place[1] != '/')) {
+  if (!ref.starts_with('#') || (ref.size() > 1 && ref[1] != '/')) {
     return Refuse(pointer + "/$ref",
                   "a place in this schema (\"#/...\") expected, \"" + ref + "\" found");
   }
   const Json* at = &document;
-  std::string_view rest = std::string_view(place).substr(1);
+  std::string_view rest = std::string_view(ref).substr(1);
   while (!rest.empty()) {
     rest.remove_prefix(1);
     const std::size_t end = std::min(rest.find('/'), rest.size());
@@ -210,63 +193,19 @@ Result<SchemaAt> ResolveRef(const Json& document, const std::string& ref,
     }
     at = next;
   }
-  return SchemaAt{at, place.substr(1)};
+  return SchemaAt{at, ref.substr(1)};
 }
 
 namespace {
 
-/// The schemas that hold wherever this one does, or may: what its own keywords make of it.
-std::set<const Json*> PartsOf(const Json& document, const SchemaAt& from) {
-  std::set<const Json*> parts;
-  std::vector<const Json*> open = {from.schema};
-  while (!open.empty()) {
-    const Json* schema = open.back();
-    open.pop_back();
-    if (schema->AsObject() == nullptr || !parts.insert(schema).second) continue;
-    for (const char* list : {"allOf", "anyOf", "oneOf"}) {
-      const Json* branches = schema->Find(list);
-      if (branches == nullptr || branches->AsArray() == nullptr) continue;
-      for (const Json& branch : *branches->AsArray()) open.push_back(&branch);
-    }
-    for (const char* one : {"if", "then", "else"}) {
-      if (const Json* branch = schema->Find(one)) open.push_back(branch);
-    }
-    const Json* dependent = schema->Find("dependentSchemas");
-    if (dependent != nullptr && dependent->AsObject() != nullptr) {
-      for (const Json::Member& member : *dependent->AsObject()) open.push_back(&member.value);
-    }
-    const Json* ref = schema->Find("$ref");
-    if (ref == nullptr || ref->AsString() == nullptr) continue;
-    if (const auto target = ResolveRef(document, *ref->AsString(), from.pointer)) {
-      open.push_back(target->schema);
-    }
-  }
-  return parts;
-}
-
-/// `unevaluatedProperties` sees only the parts of its own schema. What others declare beside it is
-/// not allowed, which is refused here: below, all that hold together count as one.
-Result<void> CheckUnevaluated(const Json& document, const std::vector<SchemaAt>& all) {
+/// `unevaluatedProperties` sees only the parts of its own schema; below, all that hold together
+/// count as one.
+Result<void> CheckUnevaluated(const std::vector<SchemaAt>& all) {
   for (const SchemaAt& at : all) {
     const Json* others = at.schema->Find("unevaluatedProperties");
     if (all.size() < 2 || others == nullptr || others->AsBool() == true) continue;
-    const std::set<const Json*> parts = PartsOf(document, at);
-    const auto declared = [&](const Json::Member& member) {
-      return std::ranges::any_of(parts, [&](const Json* part) {
-        const Json* properties = part->Find("properties");
-        return properties != nullptr && properties->Find(member.key) != nullptr;
-      });
-    };
-    for (const SchemaAt& beside : all) {
-      if (beside.pointer.starts_with('!') || parts.contains(beside.schema)) continue;
-      const Json* properties = beside.schema->Find("properties");
-      const bool named = properties != nullptr && properties->AsObject() != nullptr &&
-                         !std::ranges::all_of(*properties->AsObject(), declared);
-      if (named || beside.schema->Find("patternProperties") != nullptr) {
-        return Refuse(at.pointer + "/unevaluatedProperties",
-                      "it cannot be obeyed where other schemas declare properties too");
-      }
-    }
+    return Refuse(at.pointer + "/unevaluatedProperties",
+                  "it cannot be obeyed beside other schemas; additionalProperties would be obeyed");
   }
   return {};
 }
@@ -309,7 +248,7 @@ Result<std::vector<SchemaAt>> Expand(const Json& document, std::vector<SchemaAt>
     found.push_back(std::move(at));
   }
   std::ranges::sort(found, {}, [](const SchemaAt& at) { return at.pointer; });
-  BITTERN_TRY(CheckUnevaluated(document, found));
+  BITTERN_TRY(CheckUnevaluated(found));
   return found;
 }
 

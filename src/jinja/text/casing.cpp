@@ -101,7 +101,7 @@ bool IsCaseIgnorable(char32_t c) {
   }
 }
 
-/// Where the character before `at` begins.
+/// The beginning of the character before `at`.
 std::size_t Before(std::string_view text, std::size_t at) {
   do --at;
   while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);

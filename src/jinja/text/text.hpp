@@ -14,7 +14,7 @@
 
 namespace bittern::jinja {
 
-/// Where bytes come from.
+/// The source of bytes.
 class Origin {
  public:
   /// The template.

@@ -96,7 +96,7 @@ void Scan(const ScanArgs* args) {
   }
 }
 
-/// What the fifth bits of eight rows of a tile add, whose part of its lines begins at `part`.
+/// The sums of the fifth bits of eight rows of a tile, whose part of its lines begins at `part`.
 inline __m256 ScanBitRows(const BitScanArgs& args, const uint8_t* part, const uint8_t* ahead,
                           const float* steps) {
   const __m256i one = _mm256_set1_epi8(1);

@@ -79,7 +79,7 @@ void Scan(const ScanArgs* args) {
   }
 }
 
-/// What the fifth bits of four rows of a tile add, whose part of its lines begins at `part`.
+/// The sums of the fifth bits of four rows of a tile, whose part of its lines begins at `part`.
 inline __m128 ScanBitRows(const BitScanArgs& args, const uint8_t* part, const uint8_t* ahead,
                           const float* steps) {
   const __m128i one = _mm_set1_epi8(1);

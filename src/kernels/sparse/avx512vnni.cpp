@@ -22,8 +22,8 @@ inline __m512i Field(int shift) { return _mm512_set1_epi8(static_cast<char>(3 <<
 
 constexpr size_t kLineCols = 256;  // two blocks, of which a line holds 32 bytes each
 
-/// Where line `i` of a row begins. A row of an odd number of blocks ends with a line that has the
-/// last two, the first of which meets zeros there.
+/// The beginning of line `i` of a row. A row of an odd number of blocks ends with a line that has
+/// the last two, the first of which meets zeros there.
 inline size_t LineAt(size_t i, size_t row_bytes) {
   return (i + 1) * kLine <= row_bytes ? i * kLine : row_bytes - kLine;
 }

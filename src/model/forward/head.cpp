@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The head is read row by row in the file's format, and threads share its rows. Chosen ids cost
+// one row each; all others are left alone.
 #include "model/forward/head.hpp"
 
 #include <algorithm>

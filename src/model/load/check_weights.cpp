@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Binds every tensor as loading does, and notes each failure in place of stopping at the first.
 #include "model/load/check_weights.hpp"
 
 #include <fmt/format.h>

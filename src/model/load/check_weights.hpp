@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loading the weights would find wrong, without loading them: for `bittern inspect`.
+// Finds what loading the weights would find wrong, without loading them: for `bittern inspect`.
 #pragma once
 
 #include <string>

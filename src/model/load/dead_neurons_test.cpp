@@ -103,7 +103,7 @@ DeadRun RunModel(const SmallModel& small, SkipMode skip, MatrixLayout layout, st
     const auto part = std::span(tokens).subspan(i, std::min(batch, tokens.size() - i));
     Forward(*model, part, cache, state, pool, LogitsRows::kLast, run.logits);
   }
-  // What tracing shows is what runs without it.
+  // A traced pass shows the values of a pass without tracing.
   std::vector<float> logits(SmallModel::kVocab);
   cache.Truncate(static_cast<int>(tokens.size() - 1));
   state.SetTracer(nullptr);

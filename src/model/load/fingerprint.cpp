@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tensors are hashed by tasks that threads share; the hash of the whole is over the tasks'
+// hashes in a fixed order.
 #include "model/load/fingerprint.hpp"
 
 #include <fmt/format.h>

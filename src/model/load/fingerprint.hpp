@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What defines a network, as hashes, whatever file it came in: hyperparameters, ternary codes and
-// the scales that any weight uses, norms and embeddings as floats. An exact conversion changes
-// none of them; names, tokenizer, layout and padding do not count.
+// The hashes of all that defines a network, whatever file it came in: hyperparameters, ternary
+// codes and the scales that any weight uses, norms and embeddings as floats. An exact conversion
+// changes none of them; names, tokenizer, layout and padding do not count.
 #pragma once
 
 #include <string>

@@ -31,7 +31,7 @@ struct Projection {
   std::span<const std::uint32_t> rows_kept = {}, columns_kept = {};  ///< StackPart's
 };
 
-/// What the layers are loaded with.
+/// The settings that the layers are loaded with.
 struct Loader {
   TensorBinder& binder;
   formats::TernaryOpener& opener;
@@ -180,7 +180,7 @@ bool IsScreened(const Weights& weights, HeadMode mode) {
          weights.kernels->screen_info->isa != kernels::Isa::scalar;
 }
 
-/// What Weights::vlut_gain is: forced, measured, or known of kernels for one instruction set.
+/// Sets Weights::vlut_gain: forced, measured, or known of kernels for one instruction set.
 double VlutGain(const kernels::Kernels& kernels, const LoadOptions& options) {
   constexpr double kForced = 1e6;
   if (options.batch_kernel != BatchKernel::kAuto) {

@@ -47,7 +47,7 @@ class FirstError {
   std::optional<Error> error_;
 };
 
-/// Where row `row` of the stack's part is in the file.
+/// The file's row of row `row` of the stack's part.
 std::size_t SourceRow(const StackPart& part, std::size_t row) {
   if (!part.rows.empty()) return part.rows[row];
   const std::size_t dim = part.unpermute_head_dim;
@@ -106,7 +106,7 @@ Result<void> RepackTile(const StackPart& part, MatrixLayout layout, std::size_t 
   return {};
 }
 
-/// What a thread needs to repack a tile.
+/// A thread's memory for repacking a tile.
 struct RepackScratch {
   std::vector<std::uint8_t> codes;
   std::vector<std::byte> rows;

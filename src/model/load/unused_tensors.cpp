@@ -51,7 +51,7 @@ bool IsSubNorm(std::string_view name) {
   return named && named->spec->presence == formats::TensorPresence::kSubNorms;
 }
 
-/// What the network would lack without the tensor; nullopt: nothing.
+/// The part that the network would lack without the tensor; nullopt: nothing.
 std::optional<std::string> WhyNeeded(std::string_view name, const ModelConfig& c) {
   if (name.ends_with(".bias")) return "a bias, which no supported network has";
   if (IsSubNorm(name)) {

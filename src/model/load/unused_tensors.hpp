@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file holds that its network has no place for: refused where leaving it out would change
+// Tensors of a file that its network has no place for: refused where leaving it out would change
 // the result, reported elsewhere.
 #pragma once
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Codes of three rows become indices of triples, four columns of four rows at a time; then the
+// lines of a unit are written.
 #include "quant/layouts/tile48.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Every part is a list of lines. A part that fails gives the error as its line.
 #include "report/bug/parts.hpp"
 
 #include <fmt/format.h>
@@ -14,8 +15,8 @@
 #include "report/cpu_report.hpp"
 #include "report/inspect/report.hpp"
 #include "report/inspect/values.hpp"
-#include "runtime/machine_probe.hpp"
 #include "runtime/session.hpp"
+#include "runtime/tune/machine_probe.hpp"
 #include "selftest/known_models.hpp"
 
 namespace bittern::report {

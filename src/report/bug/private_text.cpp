@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Homes become ~, names of the user and of the host become words that stand for them.
 #include "report/bug/private_text.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The file is opened as for a run, but no step stops the report: an error becomes a finding.
 #include "report/inspect/report.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Lines enter the engine until it has enough of them; results wait until theirs is the next line.
 #include "request/batch/batch_run.hpp"
 
 #include <fmt/format.h>

@@ -17,7 +17,7 @@
 
 namespace bittern::runtime {
 
-/// What happens when the conversation has filled the context.
+/// The action when the conversation has filled the context.
 enum class ContextPolicy {
   kDrop,  ///< the oldest turns are forgotten, a half of the context at a time; the system turn
           ///< stays
@@ -31,13 +31,13 @@ struct ChatOptions {
   Json template_names = {};
 };
 
-/// What a user said, and the reply.
+/// A user's message, and the reply.
 struct ChatTurn {
   std::string user;
   GenerateResult reply;  ///< without logprobs
 };
 
-/// What the last turn cost.
+/// The cost of the last turn.
 struct TurnCost {
   int kept_tokens = 0;  ///< that were still in the cache from earlier turns
   int read_tokens = 0;  ///< of the prompt, run for this turn
@@ -83,7 +83,7 @@ class Chat {
   [[nodiscard]] const Session& session() const noexcept { return session_; }
   /// Turns forgotten since the beginning or Clear().
   [[nodiscard]] int dropped_turns() const noexcept { return dropped_; }
-  /// Those that are not forgotten, oldest first.
+  /// The turns that are not forgotten, oldest first.
   [[nodiscard]] std::span<const ChatTurn> turns() const noexcept { return turns_; }
   [[nodiscard]] const std::string& system() const noexcept { return options_.system; }
   [[nodiscard]] const TurnCost& last_cost() const noexcept { return cost_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What asks for an answer depends on the template and on the roles before it: nearly always a
-// user's message, sometimes a tool's. So each kind of place is rendered once, where it occurs
-// first.
+// The words that ask for an answer depend on the template and on the roles before them: nearly
+// always a user's message, sometimes a tool's. So each kind of place is rendered once, where it
+// occurs first.
 #include "runtime/chat/chat_answers.hpp"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ std::optional<std::string> PlaceOf(const Answer& answer, std::span<const std::st
   return place;
 }
 
-/// What a template writes at a place of a conversation to ask for an answer.
+/// The words of a template that ask for an answer at a place of a conversation.
 struct Question {
   std::string place;
   std::optional<std::string> text;  ///< nothing: it cannot be told

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the answers of a rendered conversation began when they were made (docs/design/0013): behind
-// what the template writes to ask for one. A template is a program, so this cannot be read off it;
-// rendering each beginning of the conversation would tell, at a quadratic cost.
+// The places in a rendered conversation at which its answers began when they were made
+// (docs/design/0013): behind what the template writes to ask for one. A template is a program, so
+// this cannot be read off it; rendering each beginning of the conversation would tell, at a
+// quadratic cost.
 #pragma once
 
 #include <cstddef>

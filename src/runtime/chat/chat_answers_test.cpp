@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where answers begin in what templates write, and that a conversation that grew by a turn has the
-// tokens that it had.
+// Answers begin where they did in the text of templates, and a conversation that grew by a turn
+// keeps its tokens.
 #include "runtime/chat/chat_answers.hpp"
 
 #include <gmock/gmock.h>
@@ -76,7 +76,7 @@ TEST(ChatAnswers, AfterAnyMessageAndNone) {
       Marked(kBirds, R"([{"role":"user","content":"x"},{"role":"assistant","content":"","c":1},)"
                      R"({"role":"tool","content":"y"},{"role":"assistant","content":"h"}])"),
       "u: x. a: . t: y. a: |h. a: ");
-  // What is gone on with began where any answer does.
+  // A continued answer began where any answer does.
   EXPECT_EQ(Marked(kBirds, R"({"messages":[{"role":"user","content":"x"},{"role":"assistant",)"
                            R"("content":"h "}],"continue_final_message":true})"),
             "u: x. a: |h");
@@ -154,7 +154,7 @@ constexpr std::string_view kTemplates[] = {
     "{% endfor %}{% if add_generation_prompt %}{{ '[assistant\n' }}{% endif %}",
     kBirds};
 
-// What a rendering of each beginning of a conversation would tell, at a quadratic cost.
+// The places by a rendering of each beginning of a conversation, at a quadratic cost.
 TEST(ChatAnswers, AreWhereTheBeginningOfTheConversationEnds) {
   constexpr std::pair<const char*, const char*> kSaid[] = {
       {"user", "a"},       {"assistant", " hb "}, {"user", ""},

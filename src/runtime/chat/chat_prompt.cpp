@@ -100,7 +100,7 @@ Result<bool> Flag(const Json& request, std::string_view key, bool otherwise) {
               fmt::format("{}: true or false expected, {} found", key, value->TypeName()));
 }
 
-/// What the last message says: its content, or the last text among the parts of it.
+/// The text of the last message: its content, or the last text among the parts of it.
 const std::string* FinalText(const Json& messages) {
   if (messages.AsArray()->empty()) return nullptr;
   const Json* content = messages.AsArray()->back().Find("content");

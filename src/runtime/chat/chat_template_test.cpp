@@ -25,7 +25,7 @@ TEST(ChatTemplate, ByName) {
   EXPECT_THAT(unknown.error().message, HasSubstr("vicuna"));
 }
 
-/// What a file says about chat, and what becomes of it.
+/// A file's keys about chat, and their effect.
 struct File {
   std::string architecture = "llama";
   std::string chat_template = {};

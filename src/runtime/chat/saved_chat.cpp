@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Members are checked one by one; the error names the member and the file.
 #include "runtime/chat/saved_chat.hpp"
 
 #include <fmt/format.h>

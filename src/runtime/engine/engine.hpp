@@ -102,8 +102,8 @@ class Engine {
     }
   }
 
-  /// What the prefix cache knows of these tokens, as the bytes of a session's state; `saved`: how
-  /// many tokens that are.
+  /// The part of these tokens that the prefix cache knows, as the bytes of a session's state;
+  /// `saved`: how many tokens that are.
   [[nodiscard]] std::string SavePrefix(std::span<const TokenId> tokens, int* saved);
   /// Puts such bytes into the prefix cache; the tokens they hold. Errors: those of
   /// ReadSessionState, kContextFull, kOutOfMemory (running sequences need the pages).

@@ -55,7 +55,7 @@ class Hashes final : public model::Tracer {
       position = place.position;
     }
   }
-  /// Of a sequence, by position; a position that was computed again counts once.
+  /// The hashes of a sequence, by position; a position that was computed again counts once.
   std::map<int, std::string> Of(int sequence) const {
     std::map<int, std::string> result;
     for (const auto& [key, value] : rows_) {
@@ -149,7 +149,7 @@ std::vector<Script> RandomScripts(std::mt19937* rng) {
   return scripts;
 }
 
-/// What a request gives alone, token by token in a session of its own.
+/// The text of a request alone, token by token in a session of its own.
 GenerateResult Alone(const std::shared_ptr<const LoadedModel>& model, const Script& script) {
   auto session = Session::Create(model, {.context_length = kContext, .num_threads = 1}).value();
   EXPECT_TRUE(session.Prefill(script.prompt));
@@ -163,7 +163,7 @@ struct Ended {
   std::optional<GenerateResult> result = {};
 };
 
-/// What on_progress said of a sequence: nothing goes backwards, whatever is preempted.
+/// The calls of on_progress for a sequence: nothing goes backwards, whatever is preempted.
 struct Told {
   void Add(const SequenceTimings& now, std::size_t prompt) {
     EXPECT_EQ(now.prompt_tokens, static_cast<int>(prompt));

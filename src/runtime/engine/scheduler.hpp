@@ -31,14 +31,14 @@ struct SequenceView {
   bool copies_last;       ///< its last page is partial and shared: writing takes one page more
 };
 
-/// What there is to give out.
+/// The resources of a step.
 struct StepLimits {
   int max_tokens = 0;     ///< of a step
   int max_sequences = 0;  ///< that run at the same time
   int free_pages = 0;     ///< that can be taken, those of the prefix cache included
 };
 
-/// What a step does. Indices into the views.
+/// The plan of a step. Indices into the views.
 struct StepPlan {
   struct Run {
     std::size_t index;

@@ -140,7 +140,7 @@ TEST(FairPolicy, NineSequencesAreNotSlowerThanEight) {
   }
 }
 
-/// What the work costs if all sequences begin at once and every row runs at the best rate that so
+/// The cost of the work if all sequences begin at once and every row runs at the best rate that so
 /// many rows allow: the prompts together, then the n-th tokens of all that have as many.
 double IdealMilliseconds(const std::deque<Simulated>& requests) {
   std::size_t prompts = 0;

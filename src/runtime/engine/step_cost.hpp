@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a forward pass over a number of rows costs, learnt from the passes seen. Before anything is
+// The cost of a forward pass over a number of rows, learnt from the passes seen. Before anything is
 // known it assumes the shape measured on several CPUs: up to eight rows each further row costs a
 // third of the first; more rows go in groups of eight.
 #pragma once

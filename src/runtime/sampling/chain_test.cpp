@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests/sampler_oracle.py does not see: the logits that a chain asks for suffice, loops are
-// told, logprobs are those of the definition, and options are refused by name.
+// Facts that tests/sampler_oracle.py does not see: the logits that a chain asks for suffice, loops
+// are told, logprobs are those of the definition, and options are refused by name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Ranges are checked in one place, with words of their own; names of steps are a table.
 #include "runtime/sampling/options.hpp"
 
 #include <fmt/format.h>

@@ -212,8 +212,8 @@ Result<TokenId> Sampler::SampleForced(TokenId id) {
 
 std::optional<model::CandidateRequest> Sampler::Request(std::size_t more) const {
   if (options_.mirostat != 0) return std::nullopt;
-  // What only lowers logits, of so many tokens at most: the best ones after it are among so many
-  // more before it.
+  // Steps that only lower logits touch at most `lowered` tokens, so the best k afterwards are among
+  // the best k + lowered before.
   std::size_t lowered = options_.logit_bias.size();
   if (std::ranges::any_of(options_.logit_bias, [](const LogitBias& b) { return b.bias > 0; })) {
     return std::nullopt;

@@ -9,9 +9,9 @@
 namespace bittern::runtime {
 namespace {
 
-/// Where the first complete stop in `text` begins, or npos. First is the one that ends first, as
-/// if the text came byte by byte: so the result does not depend on how it was cut. Of two that
-/// end together the longer one counts.
+/// Returns the offset of the first complete stop in `text`, or npos. First is the one that ends
+/// first, as if the text came byte by byte: so the result does not depend on how it was cut. Of two
+/// that end together the longer one counts.
 std::size_t FindStop(std::string_view text, const std::vector<std::string>& stops,
                      std::string* word) {
   std::size_t begin = std::string_view::npos, end = std::string_view::npos;

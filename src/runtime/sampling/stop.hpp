@@ -16,7 +16,7 @@ class StopMatcher {
   /// Appends `text`; returns the part that can be shown now. Once a stop string is complete,
   /// returns what preceded it, stopped() is true and later calls return "".
   [[nodiscard]] std::string Push(std::string_view text);
-  /// What was held back when the generation ended otherwise.
+  /// The text that was held back when the generation ended otherwise.
   [[nodiscard]] std::string Finish();
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
   /// The stop string that was seen; empty: none.

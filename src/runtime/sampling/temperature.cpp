@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each step transforms the candidates in place. Mirostat and adaptive-p learn from the token
+// that was drawn.
 #include "runtime/sampling/temperature.hpp"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A call lives as long as the callbacks of its sequences. It starts only if there is room for all
+// of them.
 #include "serve/core/call.hpp"
 
 #include <fmt/format.h>
@@ -6,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/prompt_check.hpp"
 #include "serve/receipt/receipt.hpp"
 
 namespace bittern::serve {
@@ -187,19 +190,15 @@ ApiError QueueFull(std::size_t active) {
 
 std::optional<ApiError> CheckCall(Service* service, const TextRequest& request) {
   const int context = service->engine().context_length();
-  const auto vocabulary = service->tokenizer().vocab_size();
+  const int vocab_size = service->model().model.config().vocab_size;
   for (const auto& prompt : request.prompts) {
-    if (prompt.empty()) return ApiError{.message = "the prompt has no tokens"};
-    if (prompt.size() > static_cast<std::size_t>(context)) {
-      return ApiError{.message = fmt::format("the prompt has {} tokens, the context holds {}",
-                                             prompt.size(), context),
-                      .too_long = PromptTooLong{prompt.size(), context}};
+    const auto fits = runtime::CheckPrompt(prompt, vocab_size, context);
+    if (fits) continue;
+    ApiError error = ApiErrorOf(fits.error());
+    if (fits.error().code == ErrorCode::kContextFull) {
+      error.too_long = PromptTooLong{prompt.size(), context};
     }
-    const auto bad =
-        std::ranges::find_if(prompt, [&](TokenId id) { return id < 0 || id >= vocabulary; });
-    if (bad == prompt.end()) continue;
-    return ApiError{.message = fmt::format("token id {} is outside the vocabulary (0..{})", *bad,
-                                           vocabulary - 1)};
+    return error;
   }
   if (const auto checked = runtime::Sampler::Create(request.options.sampler, &service->tokenizer());
       !checked) {
@@ -216,7 +215,9 @@ void StartCall(Service* service, TextRequest request, std::unique_ptr<AnswerShap
   // Answers that show control tokens depend on an option that no receipt holds.
   if (service->options().receipts && !request.options.render_special) request.receipt = true;
   const std::size_t sequences = request.sequences();
-  if (!service->engine().Reserve(sequences)) {
+  const ServiceOptions& options = service->options();
+  const int most = options.engine.max_sequences + options.most_waiting;
+  if (!service->engine().Reserve(sequences, static_cast<std::size_t>(most))) {
     ++service->counters().refused;
     return exchange->Reply(shape->Refusal(QueueFull(service->engine().active())));
   }

@@ -34,8 +34,8 @@ struct Outcome {
 
 using TokenList = std::vector<runtime::TokenLogprobs>;
 
-/// What an API makes of the sequences of one request. `choice` counts from 0. Begin by the thread
-/// that starts the call, the rest by the engine's: never two at once.
+/// An API's answer, made of the sequences of one request. `choice` counts from 0. Begin by the
+/// thread that starts the call, the rest by the engine's: never two at once.
 class AnswerShape {
  public:
   virtual ~AnswerShape() = default;

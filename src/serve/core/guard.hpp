@@ -24,7 +24,7 @@ class Guard {
   [[nodiscard]] std::optional<ApiError> CheckOrigin(const HttpRequest& request) const;
   /// An error with status 401 if keys are set and the request has none of them.
   [[nodiscard]] std::optional<ApiError> CheckKey(const HttpRequest& request) const;
-  /// What a page of an origin that may call needs.
+  /// The headers that a page of an allowed origin needs.
   [[nodiscard]] HttpHeaders CorsHeaders(const HttpRequest& request) const;
 
  private:

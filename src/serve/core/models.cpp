@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One mutex guards the table, the leases and the queue of waiters. One worker thread loads and
+// drops: each step of its work takes the mutex, decides, and releases it while a file is read.
 #include "serve/core/models.hpp"
 
 #include <fmt/format.h>

@@ -95,7 +95,7 @@ class Models {
   void Release(Entry* entry);
   /// By the loading thread: serves the waiting requests, as far as there is room.
   void Work();
-  /// Of Work: one step; false: nothing can be done now.
+  /// One step of Work; false: nothing can be done now.
   [[nodiscard]] bool Step();
   void LoadNow(Entry* entry);
   /// The loaded model that was used longest ago, idle or any; null: none. Under the lock.

@@ -36,7 +36,8 @@ Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::
   }
   service->started_ = std::time(nullptr);
   service->model_hash_ = BITTERN_TRY(ModelHash(model->model, ThreadsOf(options)));
-  service->engine_ = BITTERN_TRY(EngineLoop::Start(model, options.engine, options.most_waiting));
+  service->engine_ = BITTERN_TRY(runtime::EngineThread::Create(model, options.engine));
+  service->engine_->Start();
   service->model_ = std::move(model);
   service->options_ = std::move(options);
   service->fingerprint_ =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What requests share: the model, its chat template, the engine's thread, defaults and counters.
+// The state that requests share: the model, its chat template, the engine's thread, defaults and
+// counters.
 #pragma once
 
 #include <atomic>
@@ -16,8 +17,7 @@
 #include "base/result.hpp"
 #include "request/text_request.hpp"
 #include "runtime/chat/chat_prompt.hpp"
-#include "runtime/engine/engine.hpp"
-#include "serve/core/engine_loop.hpp"
+#include "runtime/engine/engine_thread.hpp"
 #include "serve/core/worker.hpp"
 
 namespace bittern::serve {
@@ -80,7 +80,7 @@ class Service {
             .why_no_chat = no_chat_ ? &*no_chat_ : nullptr,
             .num_slots = options_.engine.max_sequences};
   }
-  [[nodiscard]] EngineLoop& engine() noexcept { return *engine_; }
+  [[nodiscard]] runtime::EngineThread& engine() noexcept { return *engine_; }
   [[nodiscard]] const ServiceOptions& options() const noexcept { return options_; }
   [[nodiscard]] ServiceCounters& counters() noexcept { return counters_; }
   /// For what takes as long as a prompt but is no sequence: other requests are read meanwhile.
@@ -116,7 +116,7 @@ class Service {
   std::size_t next_slot_ = 0;
   std::map<std::uint64_t, std::shared_ptr<ActiveSequence>> active_ = {};
   std::unique_ptr<Worker> slow_worker_ = std::make_unique<Worker>();
-  std::unique_ptr<EngineLoop> engine_ = {};  // last: its thread ends first
+  std::unique_ptr<runtime::EngineThread> engine_ = {};  // last: its thread ends first
 };
 
 }  // namespace bittern::serve

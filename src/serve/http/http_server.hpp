@@ -43,7 +43,7 @@ struct HttpReply {
   HttpHeaders headers = {};
 };
 
-/// What is told of a request once its answer has been sent.
+/// The record of a request once its answer has been sent.
 struct AccessRecord {
   std::string peer, method, path;
   int status = 0;         ///< 0: the client went away before there was one

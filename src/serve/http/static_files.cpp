@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A path is resolved by the system and must then lie below the folder's own resolved path.
 #include "serve/http/static_files.hpp"
 
 #include <fmt/format.h>
@@ -60,7 +61,7 @@ bool IsPlain(std::string_view path) {
   return path.find("/.") == std::string_view::npos;
 }
 
-/// Where the file lies, after all symbolic links; nothing if that is not below `root`.
+/// The file's path after all symbolic links; nothing if that is not below `root`.
 std::optional<fs::path> Find(const std::string& root, const std::string& path) {
   std::error_code error;
   fs::path place = fs::canonical(fs::path(root + path), error);

@@ -36,7 +36,7 @@ class Transport {
   virtual void Write(const std::vector<boost::asio::const_buffer>& bytes, Done done) = 0;
   /// Tells the client that nothing more will be sent.
   virtual void EndWriting(Done done) = 0;
-  /// What is under way ends with an error.
+  /// Operations under way end with an error.
   virtual void Close() = 0;
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The hash is over the receipt's own text without the hash, so any change of a member is seen.
 #include "serve/receipt/receipt.hpp"
 
 #include <fmt/format.h>

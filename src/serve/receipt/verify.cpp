@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "runtime/generation.hpp"
+#include "runtime/prompt_check.hpp"
 #include "runtime/session.hpp"
 #include "serve/receipt/receipt.hpp"
 
@@ -29,7 +30,7 @@ class Replay {
 
   void OnLogits(std::span<const float> logits) {
     if (what_ || error_ || generation_.finish()) return;
-    rows_.logits.assign(logits.begin(), logits.end());
+    rows_.logits = logits;
     rows_.failures.assign(1, std::nullopt);
     const std::size_t index = generation_.ids().size();
     const TokenId before = index == 0 ? receipt_->prompt.back() : receipt_->ids[index - 1];
@@ -106,12 +107,8 @@ std::optional<std::string> CheckFits(const runtime::LoadedModel& model, const Re
                        receipt.context_length);
   }
   for (const auto* ids : {&receipt.prompt, &receipt.ids}) {
-    for (const TokenId id : *ids) {
-      if (id >= config.vocab_size) {
-        return fmt::format("token id {} is outside the vocabulary (0..{})", id,
-                           config.vocab_size - 1);
-      }
-    }
+    const auto inside = runtime::CheckIds(*ids, config.vocab_size);
+    if (!inside) return inside.error().message;
   }
   return std::nullopt;
 }

@@ -91,7 +91,7 @@ class RegexCompiler {
   }
 
  private:
-  /// What is known of a place: the class of the character there, whether the text ends there, and
+  /// The facts about a place: the class of the character there, whether the text ends there, and
   /// whether a word character comes before.
   struct Place {
     std::uint8_t class_id = 0;
@@ -163,7 +163,7 @@ class RegexCompiler {
     return now;
   }
 
-  /// What the forward walk does at `entry` where `can` holds.
+  /// The action of the forward walk at `entry` if `can` holds.
   [[nodiscard]] std::uint32_t ActionOf(NodeId entry, const NodeSet& can) const {
     NodeId id = entry;
     if (can[id] == 0) return Regex::kNoMatch;

@@ -22,7 +22,7 @@
 
 namespace bittern::tokenizer {
 
-/// What the characters of a text are.
+/// The classes of a text's characters.
 enum class TextUnit : std::uint8_t {
   kUtf8,  ///< code points; bad bytes count as U+FFFD, one for each maximal bad part
   kByte,  ///< bytes, each read as its letter in the byte alphabet

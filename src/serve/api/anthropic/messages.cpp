@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Content blocks are opened and closed as text and calls come; the events of a stream and a
+// whole answer are made from the same blocks.
 #include "serve/api/anthropic/messages.hpp"
 
 #include <limits>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A shape makes llama-server's object from an outcome; the other handlers answer at once.
 #include "serve/api/llama/completion.hpp"
 
 #include <fmt/format.h>

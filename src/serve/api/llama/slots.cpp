@@ -63,7 +63,7 @@ void Save(const SharedJob& job) {
     job->service->slow_worker().Post([job, bytes, saved] {
       if (auto done = WriteState(*job, *bytes); !done) {
         Error error = std::move(done).error();
-        // Where the folder lies is not the client's business.
+        // The client must not learn the folder's path.
         if (error.message.starts_with(job->path)) {
           error.message.replace(0, job->path.size(), job->name);
         }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Figures are read from the engine's last step and from counters, so that a question never waits
+// for a pass.
 #include "serve/api/llama/status.hpp"
 
 #include <fmt/format.h>

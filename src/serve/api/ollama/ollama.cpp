@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Answers are lines of JSON, one a piece. Times are given in nanoseconds.
 #include "serve/api/ollama/ollama.hpp"
 
 #include <algorithm>
@@ -138,7 +139,7 @@ Result<void> ReadOllamaOptions(FieldReader* fields, const Service& service, Text
   BITTERN_TRY(options.Int("num_predict", -2, std::numeric_limits<int>::max(), &predict));
   BITTERN_TRY(ReadOptions(&options, service.tokenizer(), &call->options));
   if (options.Has("num_predict")) call->options.max_tokens = std::max(predict, -1);
-  // Where and how fast it runs is the server's choice; prompts are never cut to num_ctx.
+  // The device and the threads are the server's choice; prompts are never cut to num_ctx.
   options.Ignore({"num_keep", "num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap",
                   "use_mlock", "num_thread", "numa", "low_vram", "f16_kv", "vocab_only",
                   "penalize_newline"});

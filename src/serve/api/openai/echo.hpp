@@ -14,7 +14,8 @@ namespace bittern::serve {
 struct EchoedPrompt {
   std::string text;
   std::vector<TokenId> ids;
-  /// Of ids[1], ids[2], ...: how probable each was after those before it. Empty: not asked for.
+  /// The log-probabilities of ids[1], ids[2], ..., each after those before it. Empty: not asked
+  /// for.
   TokenList logprobs = {};
 };
 

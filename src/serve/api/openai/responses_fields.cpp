@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The input's items become messages and tool results, then the same request as for chat.
 #include "serve/api/openai/responses_fields.hpp"
 
 #include <fmt/format.h>
@@ -110,7 +111,7 @@ Result<void> ReadTextField(FieldReader* fields, const Service& service, Response
   return CheckConstraint("text.format", service.model(), *constraint);
 }
 
-/// What needs a memory of earlier answers, or cuts in silence.
+/// Fields that need a memory of earlier answers, or that cut in silence.
 Result<void> ReadUnstored(FieldReader* fields) {
   for (const char* const key : {"previous_response_id", "conversation"}) {
     if (fields->Take(key) == nullptr) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream tells beside its text, as llama-server does: the times so far, and how much of the
-// prompt has been read. An answer's shape holds one; its threads are the shape's.
+// Figures that a stream carries beside its text, as llama-server does: the times so far, and how
+// much of the prompt has been read. An answer's shape holds one; its threads are the shape's.
 #pragma once
 
 #include <optional>

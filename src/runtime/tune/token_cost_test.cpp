@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes and multiply-adds against the sums that one can do by hand for a small network.
-#include "runtime/token_cost.hpp"
+#include "runtime/tune/token_cost.hpp"
 
 #include <gtest/gtest.h>
 

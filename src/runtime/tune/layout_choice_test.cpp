@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which layout is chosen from what; that a measurement is made once; that the file it is kept in
 // may be missing, broken or unwritable.
-#include "runtime/layout_choice.hpp"
+#include "runtime/tune/layout_choice.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measurement runs on weights that stay in cache, as the weights of a piece do for all tokens
 // of a batch. Both kernels take turns, so that a change of the clock meets both.
-#include "runtime/batch_kernel_choice.hpp"
+#include "runtime/tune/batch_kernel_choice.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "base/aligned_buffer.hpp"
 #include "kernels/registry.hpp"
 #include "quant/layouts/tile16.hpp"
-#include "runtime/machine_probe.hpp"
+#include "runtime/tune/machine_probe.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -26,7 +26,7 @@ constexpr std::size_t kTokens = kernels::kVlutTokens;
 constexpr std::uint64_t kWorthMeasuring = std::uint64_t{64} << 20;  // bytes of weights
 constexpr int kRounds = 5;
 
-/// What one thread needs for its own multiplications. The time does not depend on the values.
+/// One thread's data for its own multiplications. The time does not depend on the values.
 struct Operands {
   AlignedBuffer<std::uint8_t> tiles, codes, scratch;
   AlignedBuffer<std::int8_t> panels;

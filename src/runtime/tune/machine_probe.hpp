@@ -37,8 +37,7 @@ namespace bittern::runtime {
 /// cycle on every CPU of note is timed. Some 30 ms; the best of five, since a pause only slows.
 [[nodiscard]] double MeasureClock();
 
-/// What the clock should be at most, as the system or the CPU's name says; nothing where neither
-/// does.
+/// The highest clock that the system or the CPU's name promises; nothing if neither does.
 [[nodiscard]] std::optional<double> NominalClock();
 
 /// The CPU's name as the system gives it; "unknown" where it does not.

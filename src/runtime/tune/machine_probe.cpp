@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/machine_probe.hpp"
+// Most probes run a few times on all threads and take the median.
+#include "runtime/tune/machine_probe.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -51,7 +52,7 @@ std::size_t AvailableMemory() {
   return 0;
 }
 
-/// What one thread needs for its own multiplications.
+/// One thread's data for its own multiplications.
 struct GemmOperands {
   static constexpr std::size_t kBlocks = 20, kTokens = 64;  // 2,560 columns: all fits in L2
   AlignedBuffer<std::uint8_t> tiles, scratch;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/layout_choice.hpp"
+// Gains are kept in a file, by the facts that they depend on; a measurement multiplies with one
+// matrix in both layouts.
+#include "runtime/tune/layout_choice.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +17,7 @@
 #include "base/json/json.hpp"
 #include "kernels/registry.hpp"
 #include "quant/layouts/tile48.hpp"
-#include "runtime/machine_probe.hpp"
+#include "runtime/tune/machine_probe.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -95,7 +97,7 @@ std::vector<std::pair<std::string, double>> ReadGains(const std::filesystem::pat
   return gains;
 }
 
-/// What a gain depends on.
+/// The facts that a gain depends on.
 std::string MachineOf(const kernels::Kernels& kernels, int num_threads) {
   return fmt::format("{}, {} threads, {} to {}", CpuName(), num_threads, kernels.tile16_info->name,
                      kernels.tile48_info->name);

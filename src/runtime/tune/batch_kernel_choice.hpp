@@ -10,7 +10,7 @@
 
 #include "base/result.hpp"
 #include "base/threads/thread_pool.hpp"
-#include "runtime/layout_choice.hpp"
+#include "runtime/tune/layout_choice.hpp"
 
 namespace bittern::kernels {
 struct Kernels;

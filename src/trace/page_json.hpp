@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace as one HTML page that needs nothing else: a heat map of layers and operations with a
-// slider over positions, the residual stream's norm, the likeliest tokens after each layer.
+// A trace as the JSON of its page (report/page): a map of layers and operations, the residual
+// stream's norm, the likeliest tokens after each layer.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "trace/compare.hpp"
 #include "trace/lens.hpp"
 #include "trace/trace.hpp"
@@ -20,6 +21,10 @@ struct PageInput {
   std::string title = {};                               ///< any bytes
 };
 
-[[nodiscard]] std::string HtmlPage(const PageInput& input);
+/// {"title", "verdict", "compared", "layers", "tokens", "operations", "steps", "range", "stream",
+/// "lens", "first"}. "steps" is [operation][layer + 1][position] of [shade, norm, mean, least,
+/// most, zeros], null where the network has no such operation; "range" the logarithms of its
+/// shades.
+[[nodiscard]] Json PageJson(const PageInput& input);
 
 }  // namespace bittern::trace

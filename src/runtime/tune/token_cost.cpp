@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/token_cost.hpp"
+// Counts walk the weights as they lie in memory, so layouts and dead neurons are in the sums.
+#include "runtime/tune/token_cost.hpp"
 
 #include <numeric>
 

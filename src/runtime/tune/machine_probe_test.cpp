@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of a machine cannot be foretold, but more work must take more time and energy counters
 // must be read as the kernel documents them.
-#include "runtime/machine_probe.hpp"
+#include "runtime/tune/machine_probe.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

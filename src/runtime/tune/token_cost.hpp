@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one token costs: the bytes that decoding it reads and the multiply-adds it needs, part by
+// The cost of one token: the bytes that decoding it reads and the multiply-adds it needs, part by
 // part. The bytes divided by the memory's bandwidth are the roof of decode, the multiply-adds by
 // the CPU's rate that of prefill (the roofline model: Williams, Waterman and Patterson, 2009).
 #pragma once
@@ -25,7 +25,7 @@ struct TokenCost {
   std::vector<Part> parts;  ///< in the order in which a token meets them
 
   [[nodiscard]] std::uint64_t bytes() const noexcept;
-  /// Of the ternary matrices: what prefill spends nearly all its time on.
+  /// Multiply-adds of the ternary matrices: prefill spends nearly all its time on them.
   [[nodiscard]] std::uint64_t ternary_multiply_adds() const noexcept;
 };
 
