@@ -16,14 +16,14 @@
 namespace bittern::model {
 namespace {
 
-/// What qkv_proj reads.
+/// The input of qkv_proj.
 ProjectionInput QkvInput(const LayerWeights& layer, int index) {
   const RowFailure embedding, residual{index - 1, TracePoint::kFfnResidual};
   return {
       index == 0 ? embedding : residual, {index, TracePoint::kQkvProj}, layer.qkv_proj.act_limit()};
 }
 
-/// What o_proj reads.
+/// The input of o_proj.
 ProjectionInput OInput(const LayerWeights& layer, int index) {
   return {{index, TracePoint::kAttention}, {index, TracePoint::kOProj}, layer.o_proj.act_limit()};
 }

@@ -74,7 +74,7 @@ struct QuantizedRows {
   [[nodiscard]] std::int32_t* sums(std::size_t first = 0) const noexcept {
     return memory.sums.data() + first;
   }
-  /// Of row i, group by group; of the memory's `groups`.
+  /// Sums and scales of row i, group by group; the memory's `groups` of them.
   [[nodiscard]] std::int32_t* group_sums(std::size_t i) const noexcept {
     return memory.group_sums.data() + i * memory.groups;
   }
@@ -87,7 +87,7 @@ struct QuantizedRows {
   }
 };
 
-/// Of more than a few rows, where zeros are skipped: which of each one's values are not zero.
+/// The values that are not zero, of more than a few rows, where zeros are skipped.
 struct LiveInputs {
   std::size_t stride = 0;
   AlignedBuffer<std::uint32_t> columns;  // (N, stride): ascending, `counts` of them

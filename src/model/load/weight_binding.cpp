@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Names and shapes come from the table of tensors (formats/network_tensors.def); the members of
+// LayerWeights that norms go to stand here.
 #include "model/load/weight_binding.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +18,7 @@ using formats::TensorName;
 
 namespace {
 
-/// Where the norms of a layer go.
+/// The norms of a layer and the members that they go to.
 constexpr struct {
   TensorId id;
   std::vector<float> LayerWeights::* norm;
