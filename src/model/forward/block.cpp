@@ -35,7 +35,7 @@ void RunBlock(const Context& context, int index) {
   const ForwardState::Impl& rows = context.state;
   const QuantizedRows qkv_input = context.Quantized(layer.qkv_proj.cols);
   const QuantizedRows o_input = context.Quantized(layer.o_proj.cols);
-  const QuantizedRows ffn_input = context.Quantized(layer.gate_up_proj.cols);
+  const QuantizedRows ffn_input = context.Quantized(rows.hidden.stride);
 
   StepOfTokens(context, layer, {TracePoint::kAttnNorm}, [&](std::size_t token) {
     NormAndQuantize(context, token, rows.hidden, layer.attn_norm, QkvInput(layer, index),

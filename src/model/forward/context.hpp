@@ -40,7 +40,7 @@ struct Context {
   /// Quantised rows of the batch, in the memory that its steps share: the input of one projection,
   /// then of the next.
   [[nodiscard]] QuantizedRows Quantized(std::size_t cols) const noexcept {
-    return {state.activations, num_tokens, cols};
+    return {.memory = state.activations, .count = num_tokens, .cols = cols};
   }
   /// A layer's place in the network, from 0.
   [[nodiscard]] int IndexOf(const LayerWeights& layer) const noexcept {

@@ -45,6 +45,12 @@ struct QuantizedActivations {
 struct QuantizedRows {
   QuantizedActivations& memory;
   std::size_t count, cols;
+  const std::uint32_t* tokens = nullptr;  ///< rows of the batch that these are; null: all of it
+
+  /// The row of the batch that row i is.
+  [[nodiscard]] std::size_t token(std::size_t i) const noexcept {
+    return tokens == nullptr ? i : tokens[i];
+  }
 
   [[nodiscard]] bool few() const noexcept { return count <= kFewTokens; }
   [[nodiscard]] std::size_t num_blocks() const noexcept { return quant::BlocksOfCols(cols); }

@@ -187,7 +187,7 @@ void RecordToken(const Context& context, const LayerWeights* layer, TracePoint p
     case TracePoint::kAttnSubNorm:
       return record.Normed(layer->attn_sub_norm, layer->o_proj.cols);
     case TracePoint::kFfnNorm:
-      return record.Normed(layer->ffn_norm, layer->gate_up_proj.cols);
+      return record.Normed(layer->ffn_norm, state.hidden.stride);
     case TracePoint::kFfnSubNorm:
       return record.NormedProduct(*layer);
     case TracePoint::kFinalNorm:

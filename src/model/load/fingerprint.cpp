@@ -142,7 +142,7 @@ class TaskList {
     BITTERN_TRY(list.Dense(TensorId::kTokenEmbd, TensorId::kTokenEmbd));
     for (int i = 0; i < model.config().num_layers; ++i) {
       for (const formats::TensorSpec& spec : formats::kNetworkTensors) {
-        if (spec.of_layer() && spec.IsOf(*model.config().traits)) BITTERN_TRY(list.Add(spec, i));
+        if (spec.of_layer() && HasTensor(model.config(), spec)) BITTERN_TRY(list.Add(spec, i));
       }
     }
     BITTERN_TRY(list.Norm(TensorId::kOutputNorm, 0));

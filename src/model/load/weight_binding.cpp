@@ -54,6 +54,10 @@ std::size_t SizeOf(const ModelConfig& c, formats::TensorSize size) noexcept {
   return static_cast<std::size_t>(value());
 }
 
+bool HasTensor(const ModelConfig& c, const formats::TensorSpec& spec) noexcept {
+  return spec.IsOf(*c.traits);
+}
+
 Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint, const ModelConfig& c,
                                int layer) {
   const auto has = [&](const std::string& name) { return checkpoint.Find(name) != nullptr; };
@@ -89,7 +93,7 @@ Result<std::vector<float>> BindNorm(TensorBinder& binder, const ModelConfig& c, 
 Result<void> BindNorms(TensorBinder& binder, const ModelConfig& c, int layer,
                        LayerWeights* weights) {
   for (const auto& [id, norm] : kNorms) {
-    if (!formats::SpecOf(id).IsOf(*c.traits)) continue;
+    if (!HasTensor(c, formats::SpecOf(id))) continue;
     weights->*norm = BITTERN_TRY(BindNorm(binder, c, id, layer));
   }
   return {};

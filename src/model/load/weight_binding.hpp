@@ -16,6 +16,9 @@ namespace bittern::model {
 /// A size of the table of tensors (formats/network_tensors.hpp); kOne is 1.
 [[nodiscard]] std::size_t SizeOf(const ModelConfig& config, formats::TensorSize size) noexcept;
 
+/// Whether the network has the tensor; of kUntied, may have it.
+[[nodiscard]] bool HasTensor(const ModelConfig& config, const formats::TensorSpec& spec) noexcept;
+
 /// Error kCorruptFile, with the cure: the file has nothing of this layer. Error kUnsupported: q, k
 /// and v are one matrix.
 [[nodiscard]] Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint,
