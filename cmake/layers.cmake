@@ -55,7 +55,7 @@ function(bittern_test name)
     set_target_properties(${name} PROPERTIES UNITY_BUILD ${BITTERN_UNITY} UNITY_BUILD_BATCH_SIZE 6)
     target_compile_options(${name} PRIVATE -Wno-shadow)  # a local name and a constant of a neighbour
   endif()
-  if("${ARG_LINK}" MATCHES "kernels|model|runtime|eval|capi")
+  if("${ARG_LINK}" MATCHES "kernels|model|runtime|proof|eval|capi")
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/isa_of_environment.cpp)
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   endif()

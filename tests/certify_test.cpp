@@ -2,7 +2,7 @@
 // Certificates: the golden lines hold on every path of this machine, and a defect planted in a
 // weight or in an operation is found and named. The whole table of paths, with other CPUs, is
 // tools/certify_matrix.sh.
-#include "runtime/certify/certify.hpp"
+#include "proof/certificate/certify.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,14 +19,14 @@
 #include "model/weights.hpp"
 #include "runtime/convert_hints.hpp"
 
-namespace bittern::runtime {
+namespace bittern::proof {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-using Loaded = std::shared_ptr<const LoadedModel>;
+using Loaded = std::shared_ptr<const runtime::LoadedModel>;
 
 const std::string kPocket = BITTERN_SOURCE_DIR "/models/pocket-8m-i2s.gguf";
 const std::string kBuiltIn = BITTERN_SOURCE_DIR "/models/pocket-2-i2s.gguf";
@@ -50,11 +50,11 @@ Certificate Golden(const Certificate& found) {
 
 Loaded Load(const fs::path& path, const model::LoadOptions& weights = {},
             std::string_view isa = "") {
-  LoadOptions options;
+  runtime::LoadOptions options;
   options.num_threads = 1;
   options.weights = weights;
   options.weights.isa = isa;
-  auto model = LoadedModel::Load(path, options);
+  auto model = runtime::LoadedModel::Load(path, options);
   EXPECT_TRUE(model.has_value()) << model.error().message;
   return *model;
 }
@@ -97,9 +97,9 @@ TEST(Certificate, TellsHowFarItIs) {
   std::vector<double> told;
   options.on_progress = [&](double done) { told.push_back(done); };
   CertifyWith(Load(kPocket), options);
-  ASSERT_EQ(told.size(), 2u * (runtime::kCertificateTokens - 1));
+  ASSERT_EQ(told.size(), 2u * (kCertificateTokens - 1));
   EXPECT_TRUE(std::ranges::is_sorted(told));
-  EXPECT_GT(told[runtime::kCertificateTokens], 0.5);
+  EXPECT_GT(told[kCertificateTokens], 0.5);
   EXPECT_LE(told.back(), 1.0);
 }
 
@@ -139,9 +139,10 @@ TEST(Certificate, GenerationWritesTheCertifiedTokensWhateverTheSwitches) {
   for (const auto head : {model::HeadMode::kExact, model::HeadMode::kScreened}) {
     for (const auto skip : {model::SkipMode::kOff, model::SkipMode::kOn}) {
       const Loaded model = Load(kPocket, {.head = head, .zero_skip = skip});
-      auto session = Session::Create(model, {.context_length = 256, .num_threads = 2});
+      auto session = runtime::Session::Create(model, {.context_length = 256, .num_threads = 2});
       ASSERT_TRUE(session.has_value());
-      for (const auto drafts : {Speculation::kOff, Speculation::kNgram, Speculation::kAlways}) {
+      for (const auto drafts : {runtime::Speculation::kOff, runtime::Speculation::kNgram,
+                                runtime::Speculation::kAlways}) {
         for (const PromptCertificate& prompt : certificate.prompts) {
           session->Truncate(0);
           ASSERT_TRUE(session->Prefill(prompt.prompt_ids));
@@ -189,7 +190,7 @@ class CertifyFiles : public testing::Test {
     options.to = to;
     options.embeddings = to == "tl2" ? "f32" : "keep";
     options.float_scales = true;
-    options.hints = HintsFor(*source, &ignored);
+    options.hints = runtime::HintsFor(*source, &ignored);
     const fs::path out = folder_ / ("as-" + to);
     const auto report = formats::Convert(*source, out, options);
     EXPECT_TRUE(report.has_value()) << to << ": " << report.error().message;
@@ -357,4 +358,4 @@ TEST(Certificate, TheFileKeepsEverything) {
 }
 
 }  // namespace
-}  // namespace bittern::runtime
+}  // namespace bittern::proof

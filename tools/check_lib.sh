@@ -198,7 +198,7 @@ run_arm64() {
   qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu "$cpu" "build/arm64/$program" "$@"
 }
 
-arm64_tests() { run_arm64 cortex-a53 "$1_test" --gtest_filter='-*neondot*:*neoni8mm*'; }
+arm64_tests() { run_arm64 cortex-a53 "$1_test" --gtest_filter='-*neondot*:*neoni8mm*:Selftest*'; }
 
 # The kernels that only this core has.
 arm64_kernels() {
@@ -214,10 +214,10 @@ check_arm64() {
     return
   fi
   step "build (arm64)" build_preset arm64 base_test quant_test formats_test tokenizer_test \
-    kernels_test model_test runtime_test bittern
+    kernels_test model_test runtime_test proof_test bittern
   step "object code (arm64)" python3 tools/check_object_code.py build/arm64 \
     --prefix aarch64-linux-gnu-
-  step "tests (arm64)" side_by_side arm64_tests base quant formats tokenizer kernels model runtime
+  step "tests (arm64)" side_by_side arm64_tests base quant formats tokenizer kernels model runtime proof
   step "kernels (arm64, later cores)" side_by_side arm64_kernels neoverse-n1 max
   step "certificates (arm64, three cores)" \
     tools/certify_matrix.sh build/dev/apps/cli/bittern arm64

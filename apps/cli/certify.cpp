@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern certify`: one line that proves what a model answers on this machine, and the comparison
 // with the line or file of another machine.
-#include "runtime/certify/certify.hpp"
+#include "proof/certificate/certify.hpp"
 
 #include <fmt/format.h>
 
@@ -16,8 +16,8 @@
 #include "cli/shared/commands.hpp"
 #include "cli/shared/output.hpp"
 #include "cli/shared/terminal.hpp"
-#include "runtime/certify/certify_files.hpp"
-#include "runtime/certify/expectation.hpp"
+#include "proof/certificate/certify_files.hpp"
+#include "proof/certificate/expectation.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -49,10 +49,10 @@ Result<std::optional<AtomicFile>> CreateOutput(const std::string& path) {
   return BITTERN_TRY(AtomicFile::Create(path));
 }
 
-int Check(const std::vector<runtime::Certificate>& all, const std::string& name,
-          const runtime::Certificate& found) {
-  const auto outcome = runtime::CompareWithExpected(all, found);
-  for (const std::string& text : runtime::ExpectationSentences(outcome, found, all.size(), name)) {
+int Check(const std::vector<proof::Certificate>& all, const std::string& name,
+          const proof::Certificate& found) {
+  const auto outcome = proof::CompareWithExpected(all, found);
+  for (const std::string& text : proof::ExpectationSentences(outcome, found, all.size(), name)) {
     PrintError("check: {}\n", text);
   }
   if (outcome.differences.empty()) return 0;
@@ -64,17 +64,17 @@ int Check(const std::vector<runtime::Certificate>& all, const std::string& name,
   return kExitDiffers;
 }
 
-Result<runtime::Certificate> Make(const CertifyCommandOptions& options,
-                                  const std::vector<runtime::Certificate>& expected) {
-  runtime::CertifyOptions certify;
+Result<proof::Certificate> Make(const CertifyCommandOptions& options,
+                                const std::vector<proof::Certificate>& expected) {
+  proof::CertifyOptions certify;
   BITTERN_TRY(CheckContextOptions(options.context));
   if (options.prompt_set != "builtin") {
-    certify.prompts = BITTERN_TRY(runtime::ReadPromptSet(options.prompt_set));
+    certify.prompts = BITTERN_TRY(proof::ReadPromptSet(options.prompt_set));
   }
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   NoticeUnreadOverrides(options.model.overrides, model->model.checkpoint().metadata());
   certify.session = BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
-  certify.cache = runtime::CacheUseByName(options.cache).value_or(certify.cache);
+  certify.cache = proof::CacheUseByName(options.cache).value_or(certify.cache);
   certify.companions = options.beside;
   certify.version = BITTERN_VERSION;
   if (expected.size() == 1 && expected[0].is_full()) certify.expected = &expected[0];
@@ -82,19 +82,19 @@ Result<runtime::Certificate> Make(const CertifyCommandOptions& options,
   certify.on_progress = [&](double done) {
     progress.ShowIfSlow(fmt::format("certifying: {:.0f} %", 100 * done));
   };
-  return runtime::Certify(model, certify);
+  return proof::Certify(model, certify);
 }
 
-Result<void> WriteFull(std::optional<AtomicFile>* file, const runtime::Certificate& certificate) {
+Result<void> WriteFull(std::optional<AtomicFile>* file, const proof::Certificate& certificate) {
   if (!*file) return {};
   BITTERN_TRY((*file)->Write(CertificateJson(certificate)));
   return (*file)->Commit();
 }
 
 int CertifyCommand(const CertifyCommandOptions& options) {
-  std::vector<runtime::Certificate> expected;
+  std::vector<proof::Certificate> expected;
   if (!options.check.empty()) {
-    auto read = runtime::ReadExpectedCertificates(options.check);
+    auto read = proof::ReadExpectedCertificates(options.check);
     if (!read) return Report(read.error());
     expected = *std::move(read);
   }

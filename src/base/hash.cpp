@@ -27,4 +27,12 @@ std::string Hash128::Hex() const {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
+std::string HashOf(std::span<const std::byte> bytes) {
+  Hash128 hash;
+  hash.Add(bytes);
+  return hash.Hex();
+}
+
+std::string HashOf(std::string_view text) { return HashOf(std::as_bytes(std::span(text))); }
+
 }  // namespace bittern

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace bittern {
 
@@ -27,5 +28,9 @@ class Hash128 {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Hash128::Hex of one piece.
+[[nodiscard]] std::string HashOf(std::span<const std::byte> bytes);
+[[nodiscard]] std::string HashOf(std::string_view text);
 
 }  // namespace bittern

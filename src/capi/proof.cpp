@@ -5,7 +5,7 @@
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
 #include "formats/convert/convert.hpp"
-#include "runtime/certify/certify.hpp"
+#include "proof/certificate/certify.hpp"
 #include "runtime/convert_hints.hpp"
 
 using namespace bittern;        // NOLINT: the C functions below stand outside of any namespace
@@ -18,17 +18,17 @@ bittern_status bittern_certify(const bittern_model* model, const bittern_options
     BITTERN_TRY(NeedPointer(result, "result"));
     const Settings settings = BITTERN_TRY(SettingsOf(options));
     std::atomic<bool> cancel = false;
-    runtime::CertifyOptions certify;
+    proof::CertifyOptions certify;
     certify.session = SessionOptionsOf(settings);
     certify.version = BITTERN_VERSION;
     certify.cancel = &cancel;
     certify.on_progress = [&](double done) {
       if (progress != nullptr && progress(user, done) != 0) cancel.store(true);
     };
-    const auto certificate = BITTERN_TRY(runtime::Certify(found->loaded, certify));
+    const auto certificate = BITTERN_TRY(proof::Certify(found->loaded, certify));
     auto given = std::make_shared<ResultObject>();
-    given->text = runtime::CertificateLine(certificate);
-    given->json = runtime::CertificateJson(certificate);
+    given->text = proof::CertificateLine(certificate);
+    given->json = proof::CertificateJson(certificate);
     Give(std::move(given), result);
     return {};
   });

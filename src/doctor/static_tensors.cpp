@@ -52,9 +52,7 @@ void CheckCopies(const Checkpoint& file, std::vector<Cure>* cures) {
       holes.push_back(tensor.name);
       continue;
     }
-    Hash128 hash;
-    hash.Add(codes);
-    const auto [place, is_new] = seen.try_emplace(hash.Hex(), tensor.name);
+    const auto [place, is_new] = seen.try_emplace(HashOf(codes), tensor.name);
     if (!is_new) copies.push_back(fmt::format("{} (of {})", tensor.name, place->second));
   }
   if (!holes.empty()) {

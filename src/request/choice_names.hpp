@@ -37,13 +37,30 @@ inline constexpr ChoiceName<runtime::Speculation> kSpeculations[] = {
     {"off", runtime::Speculation::kOff},
     {"always", runtime::Speculation::kAlways}};
 
+/// The row of this name; null where there is none.
+template <class T, std::size_t N>
+[[nodiscard]] constexpr const ChoiceName<T>* FindChoice(const ChoiceName<T> (&table)[N],
+                                                        std::string_view name) {
+  for (const ChoiceName<T>& row : table) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
 /// The value of this name; the default for a name that is not in the table.
 template <class T, std::size_t N>
 [[nodiscard]] constexpr T ChoiceByName(const ChoiceName<T> (&table)[N], std::string_view name) {
+  const ChoiceName<T>* row = FindChoice(table, name);
+  return row == nullptr ? table[0].value : row->value;
+}
+
+/// The name of a value, which is in the table.
+template <class T, std::size_t N>
+[[nodiscard]] constexpr std::string_view ChoiceNameOf(const ChoiceName<T> (&table)[N], T value) {
   for (const ChoiceName<T>& row : table) {
-    if (row.name == name) return row.value;
+    if (row.value == value) return row.name;
   }
-  return table[0].value;
+  return {};
 }
 
 /// All names, in the order of the table.

@@ -13,6 +13,11 @@ TEST(ChoiceNames, GiveTheirValuesAndElseTheDefault) {
   EXPECT_EQ(ChoiceByName(kKvTypes, "i8"), model::KvType::kI8);
   EXPECT_EQ(ChoiceByName(kSpeculations, "always"), runtime::Speculation::kAlways);
   EXPECT_EQ(ChoiceByName(kKvTypes, "f8"), model::KvType::kF16);
+  EXPECT_EQ(FindChoice(kKvTypes, "f8"), nullptr);
+  for (const auto& [name, value] : kKvTypes) {
+    EXPECT_EQ(FindChoice(kKvTypes, name)->value, value);
+    EXPECT_EQ(ChoiceNameOf(kKvTypes, value), name);
+  }
   EXPECT_EQ(NamesOf(kSkipModes), (std::vector<std::string>{"auto", "on", "off"}));
 }
 

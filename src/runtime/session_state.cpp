@@ -18,19 +18,13 @@ using tokenizer::TokenId;
 constexpr std::string_view kStateMagic = kSessionStateMagic;
 constexpr std::size_t kHashDigits = 32;
 
-std::string HashOf(std::span<const std::byte> bytes) {
-  Hash128 hash;
-  hash.Add(bytes);
-  return hash.Hex();
-}
-
 /// The facts that two models must share for one to go on where the other stopped.
 std::string Identity(const model::ModelConfig& c, model::KvType type) {
   const std::string shape = fmt::format(
       "{}|{}|{} {} {} {} {} {} {} {}|{}|{}", c.architecture, c.name, c.hidden_size,
       c.intermediate_size, c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim, c.vocab_size,
       static_cast<int>(c.activation), c.rope_theta, static_cast<int>(type));
-  return HashOf(std::as_bytes(std::span(shape)));
+  return HashOf(shape);
 }
 
 template <class T>

@@ -19,8 +19,8 @@
 #include "doctor/outcome/examine.hpp"
 #include "doctor/outcome/text.hpp"
 #include "formats/open/source_files.hpp"
+#include "proof/selftest/known_models.hpp"
 #include "report/page/page.hpp"
-#include "selftest/known_models.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -79,7 +79,7 @@ Result<Outcome> ExamineShown(const DoctorOptions& options, const doctor::Opener&
       .overwrite = options.overwrite,
       .diagnose = {.num_threads = options.num_threads,
                    .on_progress = [&](std::string_view what) { progress.ShowIfSlow(what); },
-                   .identify = selftest::NameOfKnownFile}};
+                   .identify = proof::NameOfKnownFile}};
   if (!options.like.empty()) examine.like = [&] { return OpenModelFile(options.like); };
   return doctor::Examine(open, examine);
 }

@@ -16,7 +16,7 @@
 #include "cli/shared/commands.hpp"
 #include "cli/shared/output.hpp"
 #include "cli/shared/terminal.hpp"
-#include "selftest/summary.hpp"
+#include "proof/selftest/summary.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -33,7 +33,7 @@ failed, but checks were skipped for want of time.)";
 struct SelftestCommandOptions {
   std::string path;
   int num_threads = 0;
-  double seconds = selftest::SelftestOptions{}.seconds;
+  double seconds = proof::SelftestOptions{}.seconds;
   bool json = false;
 };
 
@@ -45,8 +45,8 @@ int RunSelftestCommand(const SelftestCommandOptions& options) {
                                    [&](std::string_view what) { progress.ShowIfSlow(what); });
   progress.Clear();
   StandardOutput output;
-  output.Write(options.json ? selftest::SelftestJson(report).Dump(2) + "\n"
-                            : selftest::ReportText(report, UsesColour(stdout)));
+  output.Write(options.json ? proof::SelftestJson(report).Dump(2) + "\n"
+                            : proof::SelftestText(report, UsesColour(stdout)));
   if (const auto status = output.Status(); !status) return Report(status.error(), kExitRuntime);
   if (!report.ok()) return kExitDiffers;
   return report.complete() ? 0 : kExitIncomplete;
@@ -54,18 +54,18 @@ int RunSelftestCommand(const SelftestCommandOptions& options) {
 
 }  // namespace
 
-selftest::Report MakeSelftest(const std::string& path, int num_threads, double seconds,
-                              const std::function<void(std::string_view)>& on_progress) {
+proof::SelftestReport MakeSelftest(const std::string& path, int num_threads, double seconds,
+                                   const std::function<void(std::string_view)>& on_progress) {
   const char* named = std::getenv("BITTERN_MODEL");
-  selftest::SelftestOptions options{.shipped = OpenBuiltinModel,
-                                    .num_threads = num_threads,
-                                    .seconds = seconds,
-                                    .version = BITTERN_VERSION};
+  proof::SelftestOptions options{.shipped = OpenBuiltinModel,
+                                 .num_threads = num_threads,
+                                 .seconds = seconds,
+                                 .version = BITTERN_VERSION};
   if (!path.empty() || (named != nullptr && *named != '\0')) {
     options.given = [&path] { return OpenModelFile(path); };
   }
   options.on_progress = on_progress;
-  return selftest::RunSelftest(options);
+  return proof::RunSelftest(options);
 }
 
 void AddSelftest(CLI::App& app, int* exit_code) {

@@ -6,13 +6,13 @@
 #include <string>
 
 #include "base/json/json.hpp"
-#include "selftest/selftest.hpp"
+#include "proof/selftest/selftest.hpp"
 
 namespace bittern::cli {
 
 /// Checks the built-in model and, unless both are empty, that of `path` or $BITTERN_MODEL. What has
 /// not begun after `seconds` is skipped.
-[[nodiscard]] selftest::Report MakeSelftest(
+[[nodiscard]] proof::SelftestReport MakeSelftest(
     const std::string& path, int num_threads, double seconds,
     const std::function<void(std::string_view)>& on_progress);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bittern trace`: what a network computes, operation by operation, kept, compared, drawn.
-#include "trace/trace.hpp"
+#include "proof/trace/trace.hpp"
 
 #include <fmt/format.h>
 
@@ -13,11 +13,11 @@
 #include "cli/shared/commands.hpp"
 #include "cli/shared/output.hpp"
 #include "cli/shared/terminal.hpp"
+#include "proof/trace/compare.hpp"
+#include "proof/trace/dump.hpp"
+#include "proof/trace/subjects.hpp"
+#include "proof/trace/summary.hpp"
 #include "report/page/page.hpp"
-#include "trace/compare.hpp"
-#include "trace/dump.hpp"
-#include "trace/subjects.hpp"
-#include "trace/summary.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -42,18 +42,18 @@ struct TraceCommandOptions {
   bool values = false, json = false;
 };
 
-Result<void> WriteResults(const TraceCommandOptions& options, const trace::TracedSubject& traced,
-                          const trace::Comparison* comparison, ProgressLine* progress) {
+Result<void> WriteResults(const TraceCommandOptions& options, const proof::TracedSubject& traced,
+                          const proof::TraceComparison* comparison, ProgressLine* progress) {
   if (!options.dump.empty()) {
-    trace::Trace trace = traced.trace;
+    proof::Trace trace = traced.trace;
     if (!options.values) {
-      for (trace::Step& step : trace.steps) step.values.clear();
+      for (proof::TraceStep& step : trace.steps) step.values.clear();
     }
-    BITTERN_TRY(trace::WriteDump(trace, options.dump));
+    BITTERN_TRY(proof::WriteDump(trace, options.dump));
   }
   if (options.html.empty()) return {};
   if (traced.model != nullptr) progress->ShowIfSlow("reading the head after each layer");
-  const Json page = BITTERN_TRY(trace::SubjectPage(traced, comparison));
+  const Json page = BITTERN_TRY(proof::SubjectPage(traced, comparison));
   auto file = BITTERN_TRY(OutputFile::Create(options.html));
   BITTERN_TRY(file.Write(report::HtmlPage(report::PageKind::kTrace, page)));
   return file.Close();
@@ -62,7 +62,7 @@ Result<void> WriteResults(const TraceCommandOptions& options, const trace::Trace
 Result<int> RunTraceCommand(const TraceCommandOptions& options) {
   BITTERN_TRY(CheckContextOptions(options.context));
   ProgressLine progress;
-  const trace::SubjectOptions subjects{
+  const proof::SubjectOptions subjects{
       .trace = {.kv_type = KvTypeOf(options.context),
                 .num_threads = options.num_threads,
                 .values = options.values || !options.html.empty() || !options.compare.empty(),
@@ -73,28 +73,28 @@ Result<int> RunTraceCommand(const TraceCommandOptions& options) {
             if (!path.empty()) model.path = path;
             return LoadModel(model, options.num_threads);
           },
-      .tokens = [&](const tokenizer::Tokenizer& tokenizer) -> Result<std::vector<trace::TokenId>> {
+      .tokens = [&](const tokenizer::Tokenizer& tokenizer) -> Result<std::vector<proof::TokenId>> {
         const Prompt prompt = BITTERN_TRY(ReadPrompt(options.prompt));
         return EncodePrompt(prompt, tokenizer);
       },
       .on_progress = [&](std::string_view what) { progress.ShowIfSlow(what); }};
   const std::vector<std::string> specs =
       options.compare.empty() ? std::vector<std::string>(1) : options.compare;
-  const auto traced = BITTERN_TRY(trace::TraceSubjects(specs, subjects));
-  std::optional<trace::Comparison> comparison;
+  const auto traced = BITTERN_TRY(proof::TraceSubjects(specs, subjects));
+  std::optional<proof::TraceComparison> comparison;
   if (traced.size() == 2) {
-    comparison = BITTERN_TRY(trace::Compare(traced[0].trace, traced[1].trace));
+    comparison = BITTERN_TRY(proof::CompareTraces(traced[0].trace, traced[1].trace));
   }
   BITTERN_TRY(WriteResults(options, traced.back(), comparison ? &*comparison : nullptr, &progress));
   progress.Clear();
   StandardOutput output;
   if (comparison) {
-    output.Write(options.json ? trace::ComparisonJson(*comparison) : comparison->summary + "\n");
+    output.Write(options.json ? proof::ComparisonJson(*comparison) : comparison->summary + "\n");
   } else if (options.dump.empty() && options.html.empty()) {
-    output.Write(trace::TraceText(traced[0].trace));
+    output.Write(proof::TraceText(traced[0].trace));
   }
   BITTERN_TRY(output.Status());
-  const bool differs = comparison && comparison->likeness == trace::Likeness::kDifferent;
+  const bool differs = comparison && comparison->likeness == proof::Likeness::kDifferent;
   return differs ? kExitDiffers : 0;
 }
 

@@ -62,7 +62,7 @@ Json Collect(const ReportOptions& options, const std::string& path) {
                                .selftest =
                                    [&] {
                                      return MakeSelftest(path, options.num_threads,
-                                                         selftest::SelftestOptions{}.seconds, say);
+                                                         proof::SelftestOptions{}.seconds, say);
                                    },
                                .on_progress = say});
 }

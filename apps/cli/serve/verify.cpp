@@ -11,7 +11,7 @@
 #include "cli/shared/commands.hpp"
 #include "cli/shared/output.hpp"
 #include "model/load/fingerprint.hpp"
-#include "serve/receipt/receipt.hpp"
+#include "proof/receipt/receipt.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -44,16 +44,16 @@ Result<std::string> HashForReceipts(const model::Model& model, int num_threads) 
 Result<int> RunVerify(const VerifyOptions& options) {
   const std::string text = BITTERN_TRY(ReadReceiptFile(options.input));
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
-  auto receipts = serve::ParseReceipts(text, model->tokenizer);
+  auto receipts = proof::ParseReceipts(text, model->tokenizer);
   if (!receipts.has_value()) {
     return tl::unexpected(Within(options.input, std::move(receipts).error()));
   }
   const std::string hash = BITTERN_TRY(HashForReceipts(model->model, options.num_threads));
   bool identical = true;
   StandardOutput output;
-  for (const serve::ReadReceipt& receipt : *receipts) {
+  for (const proof::ReadReceipt& receipt : *receipts) {
     const auto verdict =
-        BITTERN_TRY(serve::VerifyReceipt(model, hash, receipt, options.num_threads));
+        BITTERN_TRY(proof::VerifyReceipt(model, hash, receipt, options.num_threads));
     identical = identical && verdict.identical;
     output.Write(
         fmt::format("{}: {}\n", verdict.identical ? "identical" : "not identical", verdict.what));

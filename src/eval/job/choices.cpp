@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/hash.hpp"
 #include "base/json/json.hpp"
 #include "eval/job/job.hpp"
 #include "eval/multiple_choice.hpp"
@@ -94,7 +95,7 @@ Result<Json> ScoreChoices(const Job& job) {
   const Exam exam = BITTERN_TRY(ReadExam(job));
   Json subject = {{"file", job.options.input}, {"model", job.model->model.checkpoint().path()}};
   Json header = subject;
-  header["hash"] = HashText(job.text);
+  header["hash"] = HashOf(job.text);
   header["questions"] = exam.questions.size();
   auto lines = BITTERN_TRY(ResultLines::Open(job.options, header));
   std::map<std::string, ExamTally> tallies;

@@ -76,9 +76,6 @@ class ResultLines {
   std::vector<Json> earlier_;
 };
 
-/// For the first line of a results file.
-[[nodiscard]] std::string HashText(std::string_view text);
-
 /// "12 of 60 windows, 31 s left"
 [[nodiscard]] std::string ProgressText(const Job& job, std::string_view what, std::size_t done,
                                        std::size_t earlier, std::size_t all);

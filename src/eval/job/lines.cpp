@@ -2,7 +2,6 @@
 // The file that an interrupted run goes on with.
 #include <fmt/format.h>
 
-#include "base/hash.hpp"
 #include "base/json/json.hpp"
 #include "eval/job/job.hpp"
 
@@ -43,12 +42,6 @@ Result<ResultLines> ResultLines::Open(const JobOptions& options, const Json& sub
 Result<void> ResultLines::Write(const Json& line) {
   if (!file_) return {};
   return file_->Write(line.Dump() + "\n");
-}
-
-std::string HashText(std::string_view text) {
-  Hash128 hash;
-  hash.Add(std::as_bytes(std::span(text)));
-  return hash.Hex();
 }
 
 std::string ProgressText(const Job& job, std::string_view what, std::size_t done,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/hash.hpp"
 #include "base/json/json.hpp"
 #include "base/text/display.hpp"
 #include "eval/job/job.hpp"
@@ -136,7 +137,7 @@ Result<Json> ScoreText(const Job& job) {
   const auto& tokenizer = job.model->tokenizer;
   Json settings = EvalSettings(job, subject);
   Json header = settings;
-  header["hash"] = HashText(job.text);
+  header["hash"] = HashOf(job.text);
   auto lines = BITTERN_TRY(ResultLines::Open(job.options, header));
   auto logits =
       BITTERN_TRY(LogitsFile::Open(job, subject.options, subject.tokens, subject.windows.size()));

@@ -94,9 +94,7 @@ Result<std::string> HashTernary(const formats::Checkpoint& file, const formats::
 }
 
 Result<std::string> HashFloats(std::span<const float> values) {
-  Hash128 hash;
-  hash.Add(std::as_bytes(values));
-  return fmt::format("{} {}", values.size(), hash.Hex());
+  return fmt::format("{} {}", values.size(), HashOf(std::as_bytes(values)));
 }
 
 Result<std::string> HashDense(const DenseMatrix& matrix) {
@@ -113,14 +111,12 @@ Result<std::string> HashDense(const DenseMatrix& matrix) {
 /// Everything of the configuration that a float or its order depends on.
 std::string HashConfig(const Model& model) {
   const ModelConfig& c = model.config();
-  Hash128 angles;
-  angles.Add(std::as_bytes(std::span(model.weights().inv_freq)));
   return fmt::format(
       "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}",
       c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim,
       c.vocab_size, std::bit_cast<std::uint32_t>(c.rms_norm_eps),
       formats::ActivationName(c.activation), c.traits->sub_norms, c.traits->head_norms,
-      c.traits->grouped_activations, angles.Hex());
+      c.traits->grouped_activations, HashOf(std::as_bytes(std::span(model.weights().inv_freq))));
 }
 
 /// A part of the fingerprint before it is computed.
@@ -213,12 +209,6 @@ Result<std::string> RunTask(const Task& task) {
   }
 }
 
-std::string HashText(const std::string& text) {
-  Hash128 hash;
-  hash.Add(std::as_bytes(std::span(text)));
-  return hash.Hex();
-}
-
 Result<Fingerprint> Compute(const Model& model, ThreadPool& pool) {
   const TaskList list = BITTERN_TRY(TaskList::Create(model));
   const std::vector<Task>& tasks = list.tasks();
@@ -231,10 +221,10 @@ Result<Fingerprint> Compute(const Model& model, ThreadPool& pool) {
   std::string all;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const std::string text = BITTERN_TRY(std::move(*texts[i]));
-    print.parts.push_back({tasks[i].name, HashText(text)});
+    print.parts.push_back({tasks[i].name, HashOf(text)});
     all += fmt::format("{} {}\n", print.parts.back().name, print.parts.back().hash);
   }
-  print.hash = HashText(all);
+  print.hash = HashOf(all);
   return print;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/bug/collect.hpp"
 
-#include "selftest/summary.hpp"
+#include "proof/selftest/summary.hpp"
 
 namespace bittern::report {
 
@@ -18,7 +18,7 @@ Json CollectParts(const CollectOptions& options) {
     parts["file"] = {{"error", file.error().message}};
   }
   parts["doctor"] = DoctorPart(options.open, options.path, options.num_threads, say);
-  parts["selftest"] = selftest::SelftestJson(options.selftest());
+  parts["selftest"] = proof::SelftestJson(options.selftest());
   say("measuring");
   parts["bench"] = BenchPart(options.open, options.num_threads);
   return parts;

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "proof/selftest/selftest.hpp"
 #include "report/bug/parts.hpp"
-#include "selftest/selftest.hpp"
 
 namespace bittern::report {
 
@@ -17,7 +17,7 @@ struct CollectOptions {
   doctor::Opener open;  ///< opens it
   int num_threads = 0;  ///< 0: one per physical core
   Wording word;         ///< of options in sentences
-  std::function<selftest::Report()> selftest;
+  std::function<proof::SelftestReport()> selftest;
   std::function<void(std::string_view what)> on_progress;
 };
 

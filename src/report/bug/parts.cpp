@@ -12,12 +12,12 @@
 #include "base/json/json.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "doctor/outcome/diagnosis_json.hpp"
+#include "proof/selftest/known_models.hpp"
 #include "report/cpu_report.hpp"
 #include "report/inspect/report.hpp"
 #include "report/inspect/values.hpp"
 #include "runtime/session.hpp"
 #include "runtime/tune/machine_probe.hpp"
-#include "selftest/known_models.hpp"
 
 namespace bittern::report {
 namespace {
@@ -202,10 +202,9 @@ Json FilePart(const formats::Checkpoint& file, const Wording& word) {
 
 Json DoctorPart(const doctor::Opener& open, const std::string& path, int num_threads,
                 const std::function<void(std::string_view)>& on_progress) {
-  const auto diagnosis = doctor::Diagnose(open, path,
-                                          {.num_threads = num_threads,
-                                           .on_progress = on_progress,
-                                           .identify = selftest::NameOfKnownFile});
+  const auto diagnosis = doctor::Diagnose(
+      open, path,
+      {.num_threads = num_threads, .on_progress = on_progress, .identify = proof::NameOfKnownFile});
   return doctor::DiagnosisJson(diagnosis);
 }
 

@@ -12,7 +12,7 @@ namespace bittern::report {
 enum class PageKind {
   kBench,   ///< bench::PageJson
   kDoctor,  ///< doctor::PageJson
-  kTrace,   ///< trace::PageJson
+  kTrace,   ///< proof::PageJson
 };
 
 /// The page. No text of the data can become markup or script: the data is ASCII without "<", and

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "proof/receipt/receipt.hpp"
 #include "runtime/prompt_check.hpp"
-#include "serve/receipt/receipt.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -56,7 +56,7 @@ class Call : public std::enable_shared_from_this<Call> {
   std::vector<Outcome> outcomes_;
   std::vector<TokenList> pending_;  // of each sequence, until its next piece
   std::vector<std::shared_ptr<ActiveSequence>> active_ = {};
-  std::vector<Receipt> receipts_ = {};  // what is known before the answer
+  std::vector<proof::Receipt> receipts_ = {};  // what is known before the answer
   std::size_t left_;
   std::vector<std::vector<TokenId>> prompts_ = {};  // where slots are saved
   bool stream_, progress_, receipt_, failed_ = false;
@@ -92,19 +92,19 @@ runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> promp
 void Call::PrepareReceipt(const runtime::Request& request) {
   receipts_.push_back({.model = service_->options().model_name,
                        .model_hash = service_->model_hash(),
-                       .arithmetic = ArithmeticName(service_->options().engine.kv_type),
+                       .arithmetic = proof::ArithmeticName(service_->options().engine.kv_type),
                        .context_length = service_->engine().context_length(),
                        .prompt = request.prompt,
                        .options = request.options});
 }
 
 std::string Call::FinishReceipt(std::size_t index, const Outcome& outcome) {
-  Receipt& receipt = receipts_[index];
+  proof::Receipt& receipt = receipts_[index];
   receipt.options.sampler.seed = outcome.result.seed;
   receipt.ids = outcome.result.ids;
   receipt.finish = runtime::FinishReasonName(outcome.result.finish);
-  receipt.chain = ChainOf(outcome.result.logprobs);
-  return ReceiptText(receipt);
+  receipt.chain = proof::ChainOf(outcome.result.logprobs);
+  return proof::ReceiptText(receipt);
 }
 
 bool Call::OnText(std::size_t index, std::string_view text) {

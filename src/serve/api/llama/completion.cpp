@@ -7,12 +7,12 @@
 #include <limits>
 
 #include "base/utf8.hpp"
+#include "proof/receipt/receipt.hpp"
 #include "serve/api/llama/status.hpp"
 #include "serve/api/openai/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
 #include "serve/api/shared/telemetry.hpp"
 #include "serve/core/requests.hpp"
-#include "serve/receipt/receipt.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -150,13 +150,14 @@ Json PieceJson(std::string_view bytes) {
 }
 
 /// Takes as long as reading the answers does.
-Result<void> VerifyAll(Service* service, const std::vector<ReadReceipt>& receipts,
+Result<void> VerifyAll(Service* service, const std::vector<proof::ReadReceipt>& receipts,
                        const std::shared_ptr<Exchange>& exchange) {
   bool identical = true;
   std::string what;
-  for (const ReadReceipt& receipt : receipts) {
-    const auto verdict = BITTERN_TRY(VerifyReceipt(service->shared_model(), service->model_hash(),
-                                                   receipt, service->options().engine.num_threads));
+  for (const proof::ReadReceipt& receipt : receipts) {
+    const auto verdict =
+        BITTERN_TRY(proof::VerifyReceipt(service->shared_model(), service->model_hash(), receipt,
+                                         service->options().engine.num_threads));
     if (what.empty() || (identical && !verdict.identical)) what = verdict.what;
     identical = identical && verdict.identical;
   }
@@ -265,7 +266,7 @@ Result<void> ApplyTemplate(Service* service, const ApiRequest& request,
 
 Result<void> Verify(Service* service, const ApiRequest& request,
                     const std::shared_ptr<Exchange>& exchange) {
-  const auto receipts = BITTERN_TRY(ParseReceipts(request.http.body, service->tokenizer()));
+  const auto receipts = BITTERN_TRY(proof::ParseReceipts(request.http.body, service->tokenizer()));
   service->slow_worker().Post([service, exchange, receipts] {
     if (exchange->gone().load()) return;
     const auto done = VerifyAll(service, receipts, exchange);

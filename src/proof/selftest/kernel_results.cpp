@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations on ternary matrices. Inputs are random and, for sums that could overflow a narrow
+// accumulator, extreme. One thread.
+#include "proof/selftest/kernel_results.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "quant/layouts/lut32.hpp"
+#include "quant/layouts/skip_layouts.hpp"
+#include "quant/layouts/tile16.hpp"
+#include "quant/layouts/tile48.hpp"
+
+namespace bittern::proof {
+namespace {
+
+using kernels::LutOps;
+using quant::LutKind;
+
+constexpr std::size_t kCols = 2560, kBlocks = kCols / quant::kTileBlock;
+
+std::int32_t SumOf(std::span<const std::int8_t> values) {
+  return std::accumulate(values.begin(), values.end(), std::int32_t{0});
+}
+
+/// Random activations, then two vectors of extremes.
+std::vector<std::vector<std::int8_t>> Activations(std::size_t count, Random* random) {
+  return {RandomBytes(count, random), std::vector<std::int8_t>(count, 127),
+          std::vector<std::int8_t>(count, -128)};
+}
+
+std::vector<std::uint8_t> Tiles16(std::size_t tiles, Random* random) {
+  std::vector<std::uint8_t> out(tiles * quant::TileBytes(kCols));
+  for (std::size_t t = 0; t < tiles; ++t) {
+    const auto codes = RandomCodes(quant::kTileRows * kCols, random);
+    quant::PackTile(codes.data(), quant::kTileRows, kCols,
+                    out.data() + t * quant::TileBytes(kCols));
+  }
+  return out;
+}
+
+void RunLut(const LutOps& ops, LutKind kind, KernelResults* results) {
+  Random random(3);
+  constexpr std::size_t kTiles = 2, kRows = quant::kLutRows;
+  const std::size_t steps = quant::LutSteps(kind, kCols), bytes = quant::LutTileBytes(kind, kCols);
+  std::vector<std::uint8_t> tiles(kTiles * bytes);
+  for (std::size_t t = 0; t < kTiles; ++t) {
+    const auto codes = RandomCodes(kRows * kCols, &random);
+    quant::PackLutTile(kind, codes.data(), kRows, kCols, tiles.data() + t * bytes);
+  }
+  const std::size_t table_bytes =
+      kind == LutKind::kTl1 ? kernels::kTl1TableBytes : kernels::kTl2TableBytes;
+  for (auto act : Activations(kCols, &random)) {
+    act.resize(steps * quant::LutStepCols(kind));
+    std::vector<std::uint8_t> tables(steps * table_bytes);
+    std::vector<std::int32_t> out(kTiles * kRows);
+    ops.build(act.data(), steps, tables.data());
+    ops.gemv(tiles.data(), kTiles, steps, tables.data(), out.data());
+    results->Add("gemv", std::span<const std::int32_t>(out));
+  }
+}
+
+void RunGrouped(const kernels::Tile16Ops& ops, const std::vector<std::uint8_t>& tiles,
+                std::span<const std::int8_t> act, Random* random, KernelResults* results) {
+  constexpr std::size_t kTiles = 2, kGroups = kBlocks * 2;
+  auto weight_scales = RandomFloats(kTiles * kBlocks * 2 * quant::kTileRows, random);
+  auto act_scales = RandomFloats(kGroups, random);
+  std::vector<std::int32_t> sums(kGroups);
+  for (std::size_t c = 0; c < act.size(); ++c) sums[c / kernels::kGroupCols] += act[c];
+  for (const std::size_t scales : {1u, 2u}) {
+    std::vector<float> out(kTiles * quant::kTileRows);
+    const kernels::GroupedArgs args{.tiles = tiles.data(),
+                                    .num_tiles = kTiles,
+                                    .num_blocks = kBlocks,
+                                    .weight_scales = weight_scales.data(),
+                                    .scales_per_block = scales,
+                                    .act = act.data(),
+                                    .act_stride = 4,
+                                    .act_sums = sums.data(),
+                                    .act_scales = act_scales.data(),
+                                    .out = out.data()};
+    ops.gemv_grouped(&args);
+    results->Add("gemv_grouped", std::span<const float>(out));
+  }
+}
+
+void RunRows(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& codes,
+             std::size_t rows, Random* random, KernelResults* results) {
+  std::vector<std::uint8_t> packed(rows * kCols / 4);
+  for (std::size_t r = 0; r < rows; r += quant::kTileRows) {
+    quant::PackRows(codes.data() + r * kCols, quant::kTileRows, kCols,
+                    packed.data() + r * kCols / 4);
+  }
+  std::vector<std::uint32_t> live;
+  for (std::size_t r = 0; r < rows; r += 1 + (*random)() % 3) {
+    live.push_back(static_cast<std::uint32_t>(r));
+  }
+  for (const auto& act : Activations(kCols, random)) {
+    std::vector<std::int8_t> ordered(kernels::OrderedActs(kBlocks));
+    ops.order_acts(act.data(), kBlocks, ordered.data());
+    for (const auto from : {kernels::From::kMemory, kernels::From::kBoth, kernels::From::kCache}) {
+      std::vector<std::int32_t> out(live.size());
+      const kernels::RowArgs args{packed.data(),  kBlocks,    live.data(), live.size(),
+                                  ordered.data(), SumOf(act), from,        out.data()};
+      ops.gemv_rows(&args);
+      results->Add("gemv_rows", std::span<const std::int32_t>(out));
+    }
+  }
+  std::vector<std::uint8_t> tile(quant::TileBytes(kCols));
+  ops.tile_of_rows(packed.data(), kBlocks, tile.data());
+  results->Add("tile_of_rows", std::span<const std::uint8_t>(tile));
+}
+
+void RunColumns(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& codes,
+                std::size_t rows, Random* random, KernelResults* results) {
+  std::vector<std::uint8_t> packed(rows * kCols / 4);
+  for (std::size_t r = 0; r < rows; r += quant::kTileRows) {
+    quant::PackRows(codes.data() + r * kCols, quant::kTileRows, kCols,
+                    packed.data() + r * kCols / 4);
+  }
+  const std::size_t panels = rows / quant::kPanelRows;
+  const std::size_t column_bytes = panels * quant::kPanelLineBytes;
+  std::vector<std::uint8_t> columns(kCols * column_bytes);
+  for (std::size_t p = 0; p < panels; ++p) {
+    quant::PackPanel(packed.data() + p * quant::kPanelRows * kCols / 4, quant::kPanelRows, kBlocks,
+                     columns.data() + p * quant::kPanelLineBytes, column_bytes);
+  }
+  std::vector<std::uint32_t> live;
+  for (std::size_t c = 0; c < kCols; c += 1 + (*random)() % 4) {
+    live.push_back(static_cast<std::uint32_t>(c));
+  }
+  for (const std::size_t tokens : {1u, 3u, 4u}) {
+    const auto acts = RandomBytes(tokens * kCols, random);
+    std::vector<std::int32_t> sums(tokens * rows);
+    const kernels::ColumnArgs args{columns.data(), panels, live.data(), live.size(),
+                                   acts.data(),    kCols,  tokens,      sums.data()};
+    ops.gemv_columns(&args);
+    results->Add("gemv_columns", std::span<const std::int32_t>(sums));
+  }
+  std::vector<std::uint8_t> tiles(16 * quant::TileBytes(kCols));
+  ops.tiles_of_columns(columns.data(), column_bytes, kBlocks, tiles.data());
+  results->Add("tiles_of_columns", std::span<const std::uint8_t>(tiles));
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> RandomCodes(std::size_t count, Random* random) {
+  std::vector<std::uint8_t> codes(count);
+  for (auto& code : codes) code = static_cast<std::uint8_t>((*random)() % 3);
+  return codes;
+}
+
+std::vector<std::int8_t> RandomBytes(std::size_t count, Random* random) {
+  std::vector<std::int8_t> values(count);
+  for (auto& value : values) {
+    value = static_cast<std::int8_t>(static_cast<int>((*random)() % 256) - 128);
+  }
+  return values;
+}
+
+std::vector<float> RandomFloats(std::size_t count, Random* random) {
+  std::vector<float> values(count);
+  for (float& value : values) {
+    const auto bits = (*random)();
+    value = bits % 16 == 0 ? 0.0f
+                           : static_cast<float>(static_cast<int>(bits >> 8) - (1 << 23)) * 0x1p-22f;
+  }
+  return values;
+}
+
+std::string CompareResults(const KernelResults& expected, const KernelResults& found) {
+  std::string text;
+  for (std::size_t i = 0; i < expected.parts.size(); ++i) {
+    const auto &want = expected.parts[i], &got = found.parts[i];
+    if (want.values.size() != got.values.size()) {
+      text +=
+          fmt::format("{}{}: {} values expected, {} found", text.empty() ? "" : "; ", want.function,
+                      want.values.size() / want.size, got.values.size() / want.size);
+      continue;
+    }
+    std::size_t differing = 0;
+    for (std::size_t at = 0; at < want.values.size(); at += want.size) {
+      differing += std::memcmp(&want.values[at], &got.values[at], want.size) != 0 ? 1 : 0;
+    }
+    if (differing == 0) continue;
+    text += fmt::format("{}{}: {} of {} values differ", text.empty() ? "" : "; ", want.function,
+                        differing, want.values.size() / want.size);
+  }
+  return text;
+}
+
+void RunTile16(const kernels::Tile16Ops& ops, KernelResults* results) {
+  Random random(1);
+  constexpr std::size_t kTiles = 3, kTokens = 11;
+  const auto tiles = Tiles16(kTiles, &random);
+  for (const auto& act : Activations(kCols, &random)) {
+    std::vector<std::int32_t> out(kTiles * quant::kTileRows);
+    ops.gemv(tiles.data(), kTiles, kBlocks, act.data(), SumOf(act), out.data());
+    results->Add("gemv", std::span<const std::int32_t>(out));
+    RunGrouped(ops, tiles, act, &random, results);
+  }
+  for (const std::size_t tokens : {std::size_t{1}, std::size_t{3}, kTokens}) {
+    const std::size_t panels = (tokens + kernels::kPanelTokens - 1) / kernels::kPanelTokens;
+    auto acts = RandomBytes(panels * kernels::kPanelTokens * kCols, &random);
+    std::vector<std::int32_t> sums(tokens);
+    for (std::size_t i = 0; i < acts.size(); ++i) {
+      const std::size_t token = i / (kernels::kPanelTokens * kCols) * kernels::kPanelTokens +
+                                i / 4 % kernels::kPanelTokens;
+      if (token < tokens) {
+        sums[token] += acts[i];
+      } else {
+        acts[i] = 0;
+      }
+    }
+    constexpr std::size_t kRows = kernels::kGemmTiles * quant::kTileRows;
+    std::vector<std::int32_t> out(tokens * kRows);
+    std::vector<std::uint8_t> scratch(kernels::kGemmTiles * kBlocks * 2048);
+    ops.gemm(tiles.data(), kernels::kGemmTiles, kBlocks, acts.data(), sums.data(), tokens,
+             out.data(), kRows, scratch.data());
+    results->Add("gemm", std::span<const std::int32_t>(out));
+  }
+}
+
+void RunTile48(const kernels::Tile48Ops& ops, KernelResults* results) {
+  Random random(2);
+  constexpr std::size_t kTiles = 2, kRows = quant::kTile48Rows;
+  std::vector<std::uint8_t> tiles(kTiles * quant::Tile48Bytes(kCols));
+  for (std::size_t t = 0; t < kTiles; ++t) {
+    const auto codes = RandomCodes(kRows * kCols, &random);
+    quant::PackTile48(codes.data(), kRows, kCols, tiles.data() + t * quant::Tile48Bytes(kCols));
+  }
+  for (const auto& act : Activations(3 * kCols, &random)) {
+    for (const std::size_t tokens : {1u, 2u, 3u}) {
+      std::vector<std::int32_t> sums(tokens), out(tokens * kTiles * kRows);
+      for (std::size_t t = 0; t < tokens; ++t) {
+        sums[t] = SumOf(std::span(act).subspan(t * kCols, kCols));
+      }
+      const kernels::Tile48Args args{.tiles = tiles.data(),
+                                     .num_tiles = kTiles,
+                                     .num_blocks = kBlocks,
+                                     .acts = act.data(),
+                                     .act_stride = kCols,
+                                     .num_tokens = tokens,
+                                     .act_sums = sums.data(),
+                                     .out = out.data(),
+                                     .out_stride = kTiles * kRows};
+      ops.gemv(&args);
+      results->Add("gemv", std::span<const std::int32_t>(out));
+    }
+  }
+  std::vector<std::uint8_t> made(3 * quant::TileBytes(kCols));
+  ops.to_tile16(tiles.data(), kBlocks, made.data());
+  results->Add("to_tile16", std::span<const std::uint8_t>(made));
+}
+
+void RunVlut(const kernels::VlutOps& ops, KernelResults* results) {
+  Random random(5);
+  constexpr std::size_t kTiles = 3, kRows = kTiles * quant::kTileRows;
+  const auto tiles = Tiles16(kTiles, &random);
+  std::vector<std::uint8_t> scratch(kernels::VlutScratch(kTiles));
+  for (const std::size_t tokens : {std::size_t{1}, std::size_t{11}, kernels::kVlutTokens}) {
+    auto panels = RandomBytes((tokens + 7) / 8 * kernels::kPanelTokens * kCols, &random);
+    std::ranges::replace(panels, std::int8_t{-128}, std::int8_t{-127});
+    std::vector<std::int32_t> out(tokens * kRows);
+    const kernels::VlutArgs args{.tiles = tiles.data(),
+                                 .num_tiles = kTiles,
+                                 .num_blocks = kBlocks,
+                                 .panels = panels.data(),
+                                 .num_tokens = tokens,
+                                 .out = out.data(),
+                                 .out_stride = kRows,
+                                 .scratch = scratch.data()};
+    ops.gemm(&args);
+    results->Add("gemm", std::span<const std::int32_t>(out));
+  }
+}
+
+void RunTl1(const LutOps& ops, KernelResults* results) { RunLut(ops, LutKind::kTl1, results); }
+void RunTl2(const LutOps& ops, KernelResults* results) { RunLut(ops, LutKind::kTl2, results); }
+
+void RunSparse(const kernels::SparseOps& ops, KernelResults* results) {
+  Random random(4);
+  constexpr std::size_t kRows = 2 * quant::kPanelRows;
+  const auto codes = RandomCodes(kRows * kCols, &random);
+  RunRows(ops, codes, kRows, &random, results);
+  RunColumns(ops, codes, kRows, &random, results);
+  for (const std::size_t size : {1u, 63u, 1000u}) {
+    auto bytes = RandomBytes(size, &random);
+    for (std::size_t i = 0; i < size; i += 1 + random() % 3) bytes[i] = 0;
+    const auto floats = RandomFloats(size, &random);
+    std::vector<std::uint32_t> found(size + 16);
+    found.resize(ops.find_nonzero(bytes.data(), size, found.data()));
+    results->Add("find_nonzero", std::span<const std::uint32_t>(found));
+    found.assign(size + 16, 0);
+    found.resize(ops.find_positive(floats.data(), size, 7, found.data()));
+    results->Add("find_positive", std::span<const std::uint32_t>(found));
+  }
+}
+
+}  // namespace bittern::proof

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace as a folder: trace.json with the facts, and where values are kept values/NAME.npy, NAME
+// being "embedding", "03.attn_norm", ...: float32 (positions, values). docs/trace.md says what
+// other programs have to write.
+#pragma once
+
+#include <filesystem>
+
+#include "proof/trace/trace.hpp"
+
+namespace bittern::proof {
+
+/// Makes the folder if it is not there. Errors: kIo; kInvalidArgument where it holds other files.
+[[nodiscard]] Result<void> WriteDump(const Trace& trace, const std::filesystem::path& folder);
+
+/// The inverse. Errors: kNotFound, kIo, kCorruptFile; they name the file.
+[[nodiscard]] Result<Trace> ReadDump(const std::filesystem::path& folder);
+
+}  // namespace bittern::proof
