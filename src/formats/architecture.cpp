@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of architectures. To add one: a row here, its tensors in model/load/weight_binding.cpp
-// if they are new, and its arithmetic in model/forward/block.cpp if that is new (CONTRIBUTING.md).
+// The table of architectures. To add one: a row here, its tensors in network_tensors.def if they
+// are new, and its arithmetic in model/forward/block.cpp if that is new (CONTRIBUTING.md).
 // Constant data; any thread.
 #include "formats/architecture.hpp"
 
