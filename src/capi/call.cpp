@@ -64,19 +64,19 @@ Result<void> NeedArray(const void* pointer, std::size_t count, const char* name)
   return count == 0 ? Result<void>() : NeedPointer(pointer, name);
 }
 
-Result<std::unique_lock<std::mutex>> Turnstile::Enter(const char* what) {
+Result<std::unique_lock<std::mutex>> CheckedMutex::Enter(const char* what) {
   if (is_inside()) {
     return Fail(kBusy, std::string(what) + " is busy: this is a callback of a call of its own");
   }
   return std::unique_lock(mutex_);
 }
 
-Turnstile::Inside::Inside(Turnstile* turnstile, std::unique_lock<std::mutex> lock)
-    : turnstile_(turnstile), lock_(std::move(lock)) {
-  turnstile_->owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+CheckedMutex::Inside::Inside(CheckedMutex* alone, std::unique_lock<std::mutex> lock)
+    : alone_(alone), lock_(std::move(lock)) {
+  alone_->owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
 }
-Turnstile::Inside::~Inside() {
-  turnstile_->owner_.store(std::thread::id(), std::memory_order_relaxed);
+CheckedMutex::Inside::~Inside() {
+  alone_->owner_.store(std::thread::id(), std::memory_order_relaxed);
 }
 
 void Give(std::shared_ptr<ResultObject> result, bittern_result** out) {

@@ -39,20 +39,20 @@ bittern_status Call(const Work& work) noexcept {
 [[nodiscard]] Result<void> NeedArray(const void* pointer, std::size_t count, const char* name);
 
 /// A lock that a thread notices it holds already, for objects whose callbacks may call back.
-class Turnstile {
+class CheckedMutex {
  public:
   /// Waits for other threads. Error kBusy: this thread is inside.
   [[nodiscard]] Result<std::unique_lock<std::mutex>> Enter(const char* what);
   /// Marks this thread as the one inside, until it leaves.
   class Inside {
    public:
-    Inside(Turnstile* turnstile, std::unique_lock<std::mutex> lock);
+    Inside(CheckedMutex* alone, std::unique_lock<std::mutex> lock);
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
     ~Inside();
 
    private:
-    Turnstile* turnstile_;
+    CheckedMutex* alone_;
     std::unique_lock<std::mutex> lock_;
   };
   [[nodiscard]] bool is_inside() const noexcept {

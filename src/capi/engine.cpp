@@ -74,7 +74,7 @@ class EngineObject : public Object {
 
   std::shared_ptr<ModelObject> model_;
   Result<runtime::ChatPrompt> chat_ = ChatOf(*model_->loaded);
-  Turnstile turnstile_;
+  CheckedMutex alone_;
   std::mutex mutex_;  // of what follows; held for moments only
   std::unordered_map<std::uint64_t, std::shared_ptr<Job>> jobs_;
   std::uint64_t next_ = 1;
@@ -164,7 +164,7 @@ void EngineObject::Done(const Job& job) {
 }
 
 Result<void> EngineObject::Start(const std::shared_ptr<EngineObject>& self) {
-  auto alone = BITTERN_TRY(turnstile_.Enter(kWhat));  // no step is on the way
+  auto alone = BITTERN_TRY(alone_.Enter(kWhat));  // no step is on the way
   const std::lock_guard lock(mutex_);
   if (started_) return Fail(kBusy, "the engine steps itself already");
   engine_->Start(std::weak_ptr<const void>(self));
@@ -173,8 +173,8 @@ Result<void> EngineObject::Start(const std::shared_ptr<EngineObject>& self) {
 }
 
 Result<bool> EngineObject::Step() {
-  auto alone = BITTERN_TRY(turnstile_.Enter(kWhat));
-  const Turnstile::Inside inside(&turnstile_, std::move(alone));
+  auto alone = BITTERN_TRY(alone_.Enter(kWhat));
+  const CheckedMutex::Inside inside(&alone_, std::move(alone));
   {
     const std::lock_guard lock(mutex_);
     if (started_) return Fail(kBusy, "the engine steps itself (bittern_engine_start)");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of the C interface: a runtime::Session each. Forks share a machine, so one turnstile
+// Sequences of the C interface: a runtime::Session each. Forks share execution resources, so one mutex
 // guards them all; it is held for as long as a call works.
 #include <fmt/format.h>
 
@@ -72,11 +72,11 @@ class SequenceObject : public Object {
   static constexpr int kKind = 4;
   static constexpr const char* kWhat = "a sequence";
 
-  SequenceObject(std::shared_ptr<ModelObject> of, std::shared_ptr<Turnstile> shared,
+  SequenceObject(std::shared_ptr<ModelObject> of, std::shared_ptr<CheckedMutex> shared,
                  runtime::Session made, bool keeps_hidden)
       : Object(kKind),
         model(std::move(of)),
-        turnstile(std::move(shared)),
+        alone(std::move(shared)),
         wants_hidden(keeps_hidden),
         session(std::make_unique<runtime::Session>(std::move(made))) {
     if (wants_hidden) {
@@ -86,7 +86,7 @@ class SequenceObject : public Object {
   /// Gives its pages back while no fork works with them.
   ~SequenceObject() override {
     try {
-      const auto lock = turnstile->Enter(kWhat);  // in a callback: between passes
+      const auto lock = alone->Enter(kWhat);  // in a callback: between passes
       session.reset();
     } catch (...) {  // no words for an error: the pages go without a lock
       session.reset();
@@ -94,7 +94,7 @@ class SequenceObject : public Object {
   }
 
   std::shared_ptr<ModelObject> model;
-  std::shared_ptr<Turnstile> turnstile;
+  std::shared_ptr<CheckedMutex> alone;
   bool wants_hidden;
   LastHidden hidden;
   std::atomic<bool> cancel = false;
@@ -106,8 +106,8 @@ template <class Work>
 bittern_status CallAlone(const bittern_sequence* handle, const Work& work) noexcept {
   return Call([&]() -> Result<void> {
     const auto sequence = BITTERN_TRY(Find<SequenceObject>(handle));
-    auto lock = BITTERN_TRY(sequence->turnstile->Enter(SequenceObject::kWhat));
-    const Turnstile::Inside inside(sequence->turnstile.get(), std::move(lock));
+    auto lock = BITTERN_TRY(sequence->alone->Enter(SequenceObject::kWhat));
+    const CheckedMutex::Inside inside(sequence->alone.get(), std::move(lock));
     sequence->cancel.store(false);
     sequence->session->SetTracer(sequence->wants_hidden ? &sequence->hidden : nullptr);
     return work(*sequence);
@@ -150,7 +150,7 @@ Result<std::shared_ptr<SequenceObject>> Create(std::shared_ptr<ModelObject> mode
                                                const void* options) {
   const Settings settings = BITTERN_TRY(SettingsOf(options));
   auto session = BITTERN_TRY(runtime::Session::Create(model->loaded, SessionOptionsOf(settings)));
-  return std::make_shared<SequenceObject>(std::move(model), std::make_shared<Turnstile>(),
+  return std::make_shared<SequenceObject>(std::move(model), std::make_shared<CheckedMutex>(),
                                           std::move(session), WantsHidden(settings));
 }
 
@@ -304,7 +304,7 @@ bittern_status bittern_sequence_fork(const bittern_sequence* sequence, size_t le
     }
     auto session = BITTERN_TRY(object.session->Fork(static_cast<int>(length)));
     *fork = static_cast<bittern_sequence*>(AddHandle(std::make_shared<SequenceObject>(
-        object.model, object.turnstile, std::move(session), object.wants_hidden)));
+        object.model, object.alone, std::move(session), object.wants_hidden)));
     return {};
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A diagnosis carried out. One thread.
 #include "doctor/diagnose.hpp"
+#include "formats/network_tensors.hpp"
 #include "runtime/convert_hints.hpp"
 
 namespace bittern::doctor {
@@ -11,7 +12,8 @@ using formats::Checkpoint;
 /// The target that keeps the format of the ternary weights.
 std::string TargetOf(const Checkpoint& file) {
   for (const formats::Tensor& tensor : file.tensors()) {
-    if (!tensor.name.ends_with("ffn_down.weight")) continue;
+    const formats::TensorSpec* spec = formats::FindWeight(tensor.name);
+    if (spec == nullptr || spec->id != formats::TensorId::kFfnDown) continue;
     if (tensor.format == quant::WeightFormat::kHfPacked || tensor.quantize_absmean) {
       return file.kind().starts_with("GGUF") ? "i2_s" : "safetensors";
     }

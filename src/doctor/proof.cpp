@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "formats/network_tensors.hpp"
+
 namespace bittern::doctor {
 namespace {
 
@@ -74,8 +76,8 @@ std::vector<PartCost> CostsOfParts(const Probe& now, Trials* trials, const Check
   std::vector<PartCost> costs;
   for (int layer = 0;; ++layer) {
     for (const bool attention : {true, false}) {
-      const std::string name =
-          fmt::format("blk.{}.{}.weight", layer, attention ? "attn_output" : "ffn_down");
+      const std::string name = formats::TensorName(
+          attention ? formats::TensorId::kAttnOutput : formats::TensorId::kFfnDown, layer);
       const auto* tensor = file.Find(name);
       if (tensor == nullptr || !ScaleOf(*tensor)) return costs;
       auto without = trials->Run({SetScale(name, kNothing)}, {.only = text});

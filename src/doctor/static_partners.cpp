@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "doctor/static_checks.hpp"
+#include "formats/network_tensors.hpp"
 #include "formats/ternary_source.hpp"
 
 namespace bittern::doctor {
 namespace {
 
 using formats::Checkpoint;
+using formats::TensorId;
+using formats::TensorName;
 
 constexpr std::size_t kMostNeurons = 768, kMostDims = 512;  // looked at, evenly spread
 constexpr int kLeastLayers = 4;
@@ -133,11 +136,10 @@ struct LayerBonds {
 
 std::optional<LayerBonds> BondsOf(const Checkpoint& file, formats::TernaryOpener* opener,
                                   int layer) {
-  const auto find = [&](const char* kind) {
-    return file.Find(fmt::format("blk.{}.{}.weight", layer, kind));
-  };
-  const auto gate = Read(opener, find("ffn_gate"), false), up = Read(opener, find("ffn_up"), false),
-             down = Read(opener, find("ffn_down"), true);
+  const auto find = [&](TensorId id) { return file.Find(TensorName(id, layer)); };
+  const auto gate = Read(opener, find(TensorId::kFfnGate), false),
+             up = Read(opener, find(TensorId::kFfnUp), false),
+             down = Read(opener, find(TensorId::kFfnDown), true);
   if (!gate || !up || !down) return std::nullopt;
   const std::size_t n = gate->neurons, d = gate->dims;
   if (up->neurons != n || down->neurons != n || up->dims != d || down->dims != d || n < 64) {
@@ -199,8 +201,8 @@ std::vector<Cure> CheckPartners(const Checkpoint& file) {
   auto opener = formats::TernaryOpener::Create(file, &ignored);
   if (!opener) return {};
   std::vector<LayerBonds> layers;
-  while (file.Find(fmt::format("blk.{}.ffn_gate.weight", layers.size())) != nullptr) {
-    const auto bonds = BondsOf(file, &*opener, static_cast<int>(layers.size()));
+  for (int i = 0; file.Find(TensorName(TensorId::kFfnGate, i)) != nullptr; ++i) {
+    const auto bonds = BondsOf(file, &*opener, i);
     if (!bonds) return {};
     layers.push_back(*bonds);
   }

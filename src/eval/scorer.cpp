@@ -71,12 +71,12 @@ struct Target {
 
 class Scoring {
  public:
-  Scoring(runtime::Machine& machine, std::span<const ScoreGroup> groups,
+  Scoring(runtime::ExecutionResources& resources, std::span<const ScoreGroup> groups,
           const ScoreOptions& options)
-      : machine_(machine), groups_(groups), options_(options), open_(groups.size()) {
-    const std::size_t most = kLogitBytes / sizeof(float) / machine.vocab_size();
+      : resources_(resources), groups_(groups), options_(options), open_(groups.size()) {
+    const std::size_t most = kLogitBytes / sizeof(float) / resources.vocab_size();
     max_rows_ = std::clamp<std::size_t>(most, 8, static_cast<std::size_t>(options.batch_size));
-    logits_.resize(max_rows_ * machine.vocab_size());
+    logits_.resize(max_rows_ * resources.vocab_size());
   }
 
   Result<ScoreStats> Run(
@@ -91,7 +91,7 @@ class Scoring {
   void EndLanes();
   void Fork(Lane* common);
 
-  runtime::Machine& machine_;
+  runtime::ExecutionResources& resources_;
   std::span<const ScoreGroup> groups_;
   const ScoreOptions& options_;
   std::deque<Open> open_;
@@ -111,7 +111,7 @@ void Scoring::Admit() {
     const ScoreGroup& group = groups_[next_group_];
     const std::size_t common = CommonInputs(group, options_.share);
     const int pages = PagesOf(group, common);
-    if (pages_taken_ + pages > machine_.pages().num_pages()) return;
+    if (pages_taken_ + pages > resources_.pages().num_pages()) return;
     if (lanes_.size() >= static_cast<std::size_t>(options_.batch_size)) return;
     pages_taken_ += pages;
     Open& open = open_[next_group_];
@@ -124,7 +124,7 @@ void Scoring::Admit() {
     }
     lanes_.push_back(
         {next_group_, kWholeGroup,
-         runtime::Sequence(&machine_.pages(), machine_.model().model.config().context_length)});
+         runtime::Sequence(&resources_.pages(), resources_.model().model.config().context_length)});
     lanes_.back().sequence.Append(std::span(group[0].tokens).first(common));
     lanes_.back().sequence.WantFrom(static_cast<int>(first_row));
     ++next_group_;
@@ -152,7 +152,7 @@ void Scoring::AddTargets(const Lane& lane, const runtime::Part& part, std::size_
 void Scoring::PlanParts() {
   parts_.clear();
   targets_.clear();
-  const std::size_t width = machine_.vocab_size();
+  const std::size_t width = resources_.vocab_size();
   std::size_t tokens_left = static_cast<std::size_t>(options_.batch_size), rows = 0;
   for (Lane& lane : lanes_) {
     if (lane.sequence.left_to_read() == 0 || tokens_left == 0) continue;
@@ -176,7 +176,7 @@ Result<void> Scoring::RunPass() {
   }
   ++stats_.passes;
   std::vector<std::optional<Error>> errors;
-  BITTERN_TRY(runtime::RunParts(&machine_, parts_, nullptr, &errors));
+  BITTERN_TRY(runtime::RunParts(&resources_, parts_, nullptr, &errors));
   for (auto& error : errors) {
     if (error) return tl::unexpected(*std::move(error));
   }
@@ -184,8 +184,8 @@ Result<void> Scoring::RunPass() {
 }
 
 void Scoring::ScoreRows() {
-  const std::size_t width = machine_.vocab_size();
-  machine_.threads().Run([&](Team& team) {
+  const std::size_t width = resources_.vocab_size();
+  resources_.threads().Run([&](Team& team) {
     const Range mine = team.Share(targets_.size());
     std::optional<std::size_t> row;
     double sum = 0;
@@ -300,13 +300,13 @@ Result<ScoreStats> Score(
     }
   }
   const int pages = BITTERN_TRY(NumPages(config, groups, options));
-  const auto machine =
-      BITTERN_TRY(runtime::Machine::Create(model, {.max_tokens = options.batch_size,
-                                                   .max_positions = static_cast<int>(longest),
-                                                   .num_pages = pages,
-                                                   .num_threads = options.num_threads,
-                                                   .kv_type = options.kv_type}));
-  return Scoring(*machine, groups, options).Run(on_group);
+  const auto resources = BITTERN_TRY(
+      runtime::ExecutionResources::Create(model, {.max_tokens = options.batch_size,
+                                                  .max_positions = static_cast<int>(longest),
+                                                  .num_pages = pages,
+                                                  .num_threads = options.num_threads,
+                                                  .kv_type = options.kv_type}));
+  return Scoring(*resources, groups, options).Run(on_group);
 }
 
 }  // namespace bittern::eval

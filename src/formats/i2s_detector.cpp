@@ -9,6 +9,8 @@
 #include <cmath>
 #include <vector>
 
+#include "formats/network_tensors.hpp"
+
 namespace bittern::formats {
 namespace {
 
@@ -125,14 +127,15 @@ struct FeedForward {
 };
 
 std::optional<FeedForward> FindLayer(const Checkpoint& checkpoint, int layer) {
-  const auto find = [&](const char* name) -> const Tensor* {
-    const Tensor* tensor = checkpoint.Find(fmt::format("blk.{}.{}.weight", layer, name));
+  const auto find = [&](TensorId id) -> const Tensor* {
+    const Tensor* tensor = checkpoint.Find(TensorName(id, layer));
     const bool fits = tensor != nullptr && tensor->format == quant::WeightFormat::kI2_S &&
                       tensor->rows() % 4 == 0 && tensor->row_elements() % 4 == 0 &&
                       tensor->num_elements() != 0;
     return fits ? tensor : nullptr;
   };
-  const FeedForward found{find("ffn_gate"), find("ffn_up"), find("ffn_down")};
+  const FeedForward found{find(TensorId::kFfnGate), find(TensorId::kFfnUp),
+                          find(TensorId::kFfnDown)};
   if (found.gate == nullptr || found.up == nullptr || found.down == nullptr) return std::nullopt;
   if (found.gate->shape != found.up->shape || found.gate->rows() != found.down->row_elements()) {
     return std::nullopt;

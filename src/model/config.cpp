@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "formats/convert/row_order.hpp"
+#include "formats/network_tensors.hpp"
 #include "model/activation.hpp"
 
 namespace bittern::model {
@@ -185,7 +186,8 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
   c.rope_scaling = BITTERN_TRY(ReadRopeScaling(metadata, keys, c.architecture + "."));
 
   // The embedding's shape is the truth about the vocabulary; the key, if present, must agree.
-  const formats::Tensor* embedding = checkpoint.Find("token_embd.weight");
+  const formats::Tensor* embedding =
+      checkpoint.Find(formats::TensorName(formats::TensorId::kTokenEmbd));
   if (embedding == nullptr) {
     return Fail(ErrorCode::kCorruptFile, "tensor \"token_embd.weight\" is missing");
   }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "model/trace_point.hpp"
+
 namespace bittern::model {
 
 Error NotFiniteError(const RowFailure& failure, int position) {

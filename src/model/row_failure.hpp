@@ -4,15 +4,18 @@
 // docs/design/0007-not-finite.md.
 #pragma once
 
+#include <cstdint>
+
 #include "base/result.hpp"
-#include "model/trace_point.hpp"
 
 namespace bittern::model {
 
+enum class TracePoint : std::uint8_t;  // trace_point.hpp
+
 /// The first values of a token that are not finite, or would not be.
 struct RowFailure {
-  int layer = -1;  ///< -1: outside the layers
-  TracePoint point = TracePoint::kEmbedding;
+  int layer = -1;      ///< -1: outside the layers
+  TracePoint point{};  ///< kEmbedding
   bool operator==(const RowFailure&) const = default;
 };
 

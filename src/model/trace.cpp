@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/trace.hpp"
 
-#include <array>
-
 namespace bittern::model {
 namespace {
 
-constexpr std::array<std::string_view, kNumTracePoints> kNames = {
-    "embedding", "attn_norm",     "qkv_proj",   "rope", "attention", "attn_sub_norm",
-    "o_proj",    "attn_residual", "ffn_norm",   "gate", "act",       "ffn_sub_norm",
-    "down_proj", "ffn_residual",  "final_norm", "head"};
+constexpr std::string_view kNames[] = {
+#define POINT(id, name) name,
+#define INPUT(id, name)
+#include "model/operations.def"
+#undef POINT
+#undef INPUT
+};
 
 }  // namespace
 

@@ -72,8 +72,9 @@ struct LayerWeights {
   TernaryMatrix up_proj;              // (intermediate_size, hidden_size), kRows; else empty
   std::vector<float> ffn_sub_norm;    // (intermediate_size); may be empty
   TernaryMatrix down_proj;            // (hidden_size, intermediate_size); kColumns with up_proj
-  /// Not empty: dead neurons are left out (model/load/dead_neurons.hpp); those that are kept, which
-  /// the rows of gate and up, the elements of ffn_sub_norm and the columns of down_proj stand for.
+  /// If not empty, dead neurons are left out (model/load/dead_neurons.hpp): the original indices of
+  /// the neurons kept. Row i of gate and up, element i of ffn_sub_norm and column i of down_proj
+  /// belong to neurons[i].
   std::vector<std::uint32_t> neurons;
 
   /// Zeros of the gate and of down_proj's input are left out (model/forward/sparse_down.hpp).

@@ -152,10 +152,10 @@ Result<Sequence> Sequence::Restore(
   return sequence;
 }
 
-Result<void> RunParts(Machine* machine, std::span<const Part> parts,
+Result<void> RunParts(ExecutionResources* resources, std::span<const Part> parts,
                       const model::PassWatcher* watcher,
                       std::vector<std::optional<Error>>* errors) {
-  const std::size_t vocab_size = machine->vocab_size();
+  const std::size_t vocab_size = resources->vocab_size();
   std::vector<model::Segment> segments;
   segments.reserve(parts.size());
   for (const Part& part : parts) {
@@ -164,9 +164,9 @@ Result<void> RunParts(Machine* machine, std::span<const Part> parts,
     part.sequence->results_.Prepare(part.rows, part.request, vocab_size, part.logits, &segment);
     segments.push_back(segment);
   }
-  model::ForwardState& state = machine->state();
+  model::ForwardState& state = resources->state();
   state.SetWatcher(watcher);
-  Result<void> done = machine->Run(segments);
+  Result<void> done = resources->Run(segments);
   state.SetWatcher(nullptr);
   BITTERN_TRY(std::move(done));
   auto failures = state.failures();

@@ -4,7 +4,7 @@
 // eval's scorer drive many; all three do the same three things with it:
 //
 //   part = sequence.Plan(limits)        which tokens it runs next, and which logits it wants
-//   RunParts(machine, parts, ...)       one pass over the parts of any number of sequences
+//   RunParts(resources, parts, ...)       one pass over the parts of any number of sequences
 //   sequence.Sample(part)               the tokens that follow, where it generates
 //
 // Known tokens come in two runs: the first length() have keys and values, the rest waits.
@@ -19,8 +19,8 @@
 
 #include "base/result.hpp"
 #include "model/kv_pool.hpp"
+#include "runtime/execution_resources.hpp"
 #include "runtime/generation.hpp"
-#include "runtime/machine.hpp"
 #include "runtime/row_results.hpp"
 
 namespace bittern::runtime {
@@ -115,7 +115,7 @@ class Sequence {
       int context_length, const std::function<Result<void>(model::KvSequence*, int)>& reserve);
 
  private:
-  friend Result<void> RunParts(Machine* machine, std::span<const Part> parts,
+  friend Result<void> RunParts(ExecutionResources* resources, std::span<const Part> parts,
                                const model::PassWatcher* watcher,
                                std::vector<std::optional<Error>>* errors);
   static constexpr int kLast = -1;
@@ -138,9 +138,9 @@ class Sequence {
 
 /// One pass. `errors` gets one entry a part: kInternal where a value of a token was not finite (a
 /// draft's rows are judged as they are sampled); the sequence is then as before that token. Errors
-/// as Machine::Run: then no sequence has changed. `watcher` may be null. REQUIRES: every part's
-/// pages are reserved.
-[[nodiscard]] Result<void> RunParts(Machine* machine, std::span<const Part> parts,
+/// as ExecutionResources::Run: then no sequence has changed. `watcher` may be null. REQUIRES: every
+/// part's pages are reserved.
+[[nodiscard]] Result<void> RunParts(ExecutionResources* resources, std::span<const Part> parts,
                                     const model::PassWatcher* watcher,
                                     std::vector<std::optional<Error>>* errors);
 

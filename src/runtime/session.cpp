@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sequence on a machine of its own. Checks happen before any work, so a refused call leaves the
+// One sequence with execution resources of its own. Checks happen before any work, so a refused call leaves the
 // session as it was.
 #include "runtime/session.hpp"
 
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <utility>
 
-#include "runtime/machine.hpp"
+#include "runtime/execution_resources.hpp"
 #include "runtime/prompt_check.hpp"
 #include "runtime/sequence.hpp"
 
@@ -74,17 +74,17 @@ struct Session::Impl {
     kUnneeded,    ///< a generation has used what it wanted and gave no logits to the caller
   };
 
-  std::shared_ptr<Machine> machine;  // of all forks
+  std::shared_ptr<ExecutionResources> resources;  // of all forks
   Sequence sequence;
   std::size_t batch_size;
   Last last = Last::kNothing;
   Timings timings = {};
   DraftPolicy policy = {};
 
-  [[nodiscard]] const LoadedModel& model() const noexcept { return machine->model(); }
+  [[nodiscard]] const LoadedModel& model() const noexcept { return resources->model(); }
   [[nodiscard]] std::span<const float> logits() const noexcept {
-    return sequence.results().logits.subspan(sequence.row() * machine->vocab_size(),
-                                             machine->vocab_size());
+    return sequence.results().logits.subspan(sequence.row() * resources->vocab_size(),
+                                             resources->vocab_size());
   }
 
   Result<void> Check(std::span<const TokenId> ids) const;
@@ -108,11 +108,11 @@ Result<void> Session::Impl::Run(const Part& part, const model::PassWatcher* watc
   if (!sequence.pages().Reserve(static_cast<int>(part.tokens.size()))) {  // only beside forks
     return Fail(ErrorCode::kContextFull,
                 fmt::format("the sequences that share {} pages of {} tokens have used them up",
-                            machine->pages().num_pages(), model::kPagePositions),
+                            resources->pages().num_pages(), model::kPagePositions),
                 "max_sequences=N reserves more");
   }
   std::vector<std::optional<Error>> errors;
-  BITTERN_TRY(RunParts(machine.get(), {&part, 1}, watcher, &errors));
+  BITTERN_TRY(RunParts(resources.get(), {&part, 1}, watcher, &errors));
   if (errors[0]) return tl::unexpected(*std::move(errors[0]));
   return {};
 }
@@ -218,15 +218,15 @@ Result<Session> Session::Create(std::shared_ptr<const LoadedModel> model,
   }
   const int capacity = options.context_length == 0 ? limit : options.context_length;
   const int batch_size = std::min(options.batch_size, capacity);
-  std::shared_ptr<Machine> machine = BITTERN_TRY(Machine::Create(
+  std::shared_ptr<ExecutionResources> resources = BITTERN_TRY(ExecutionResources::Create(
       std::move(model), {.max_tokens = batch_size,
                          .max_positions = capacity,
                          .num_pages = options.max_sequences * model::PagesFor(capacity),
                          .num_threads = options.num_threads,
                          .kv_type = options.kv_type}));
-  model::KvPool* pages = &machine->pages();
+  model::KvPool* pages = &resources->pages();
   return Session(
-      std::unique_ptr<Impl>(new Impl{.machine = std::move(machine),
+      std::unique_ptr<Impl>(new Impl{.resources = std::move(resources),
                                      .sequence = Sequence(pages, capacity),
                                      .batch_size = static_cast<std::size_t>(batch_size)}));
 }
@@ -257,7 +257,7 @@ Result<void> Session::PrefillAll(
   Impl& impl = *impl_;
   BITTERN_TRY(impl.Check(tokens));
   const Stopwatch stopwatch(&impl.timings.prompt_s);
-  const std::size_t vocab_size = impl.machine->vocab_size();
+  const std::size_t vocab_size = impl.resources->vocab_size();
   // Rows of 128k floats are half a megabyte each: few enough at a time to stay near the cache.
   constexpr std::size_t kMaxFloats = std::size_t{4} << 20;
   const std::size_t rows =
@@ -306,8 +306,10 @@ std::span<const float> Session::logits() const noexcept {
 }
 std::span<const TokenId> Session::tokens() const noexcept { return impl_->sequence.run_tokens(); }
 int Session::context_length() const noexcept { return impl_->sequence.context_length(); }
-int Session::num_threads() const noexcept { return impl_->machine->threads().size(); }
-PassCounts Session::pass_counts() const noexcept { return impl_->machine->threads().pass_counts(); }
+int Session::num_threads() const noexcept { return impl_->resources->threads().size(); }
+PassCounts Session::pass_counts() const noexcept {
+  return impl_->resources->threads().pass_counts();
+}
 
 void Session::Truncate(int position) noexcept {
   if (position < 0 || position >= impl_->sequence.length()) return;
@@ -320,7 +322,7 @@ Result<Session> Session::Fork(int position) const {
     return Fail(ErrorCode::kInvalidArgument, fmt::format("a position of 0 to {} expected, {} found",
                                                          impl_->sequence.length(), position));
   }
-  return Session(std::unique_ptr<Impl>(new Impl{.machine = impl_->machine,
+  return Session(std::unique_ptr<Impl>(new Impl{.resources = impl_->resources,
                                                 .sequence = impl_->sequence.Fork(position),
                                                 .batch_size = impl_->batch_size}));
 }
@@ -333,23 +335,23 @@ Result<void> Session::RestoreState(std::span<const std::byte> state) {
     return Fail(ErrorCode::kContextFull, "there are no pages for the state beside those in use");
   };
   impl_->sequence =
-      BITTERN_TRY(Sequence::Restore(state, model().model.config(), &impl_->machine->pages(),
+      BITTERN_TRY(Sequence::Restore(state, model().model.config(), &impl_->resources->pages(),
                                     impl_->sequence.context_length(), reserve));
   impl_->last = Impl::Last::kNothing;
   return {};
 }
 
 void Session::SetTracer(model::Tracer* tracer) noexcept {
-  impl_->machine->state().SetTracer(tracer);
+  impl_->resources->state().SetTracer(tracer);
 }
 
 const Timings& Session::timings() const noexcept { return impl_->timings; }
 model::SkipStats Session::skip_stats() const noexcept {
-  return model::SkipStatsOf(impl_->machine->state());
+  return model::SkipStatsOf(impl_->resources->state());
 }
 model::ScreenStats Session::screen_stats() const noexcept {
-  return model::ScreenStatsOf(impl_->machine->state());
+  return model::ScreenStatsOf(impl_->resources->state());
 }
-const LoadedModel& Session::model() const noexcept { return impl_->machine->model(); }
+const LoadedModel& Session::model() const noexcept { return impl_->resources->model(); }
 
 }  // namespace bittern::runtime

@@ -17,6 +17,9 @@ namespace {
 
 using formats::Checkpoint;
 using formats::Tensor;
+using formats::TensorId;
+using formats::TensorKindName;
+using formats::TensorName;
 using quant::WeightFormat;
 
 void I2sLayouts(const Subject& s) {
@@ -104,8 +107,8 @@ std::optional<double> SpreadOfGateToUp(const Subject& s, std::ptrdiff_t shift) {
   double sum = 0, squares = 0;
   const int layers = s.config.num_layers;
   for (int i = 0; i < layers; ++i) {
-    const std::string gate = fmt::format("blk.{}.ffn_gate.weight", i);
-    const std::string up = fmt::format("blk.{}.ffn_up.weight", i);
+    const std::string gate = TensorName(TensorId::kFfnGate, i);
+    const std::string up = TensorName(TensorId::kFfnUp, i);
     if (!places.contains(gate) || !places.contains(up)) return std::nullopt;
     const double ratio = std::log(scale_at(gate) / scale_at(up));
     sum += ratio;
@@ -228,7 +231,7 @@ void Epsilons(const Subject& s) {
 }
 
 /// Whether `a` has a larger scale than `b` in all layers but this one, or a smaller one.
-bool OrderIsUnlikeOthers(const Subject& s, int layer, const char* a, const char* b) {
+bool OrderIsUnlikeOthers(const Subject& s, int layer, TensorId a, TensorId b) {
   int larger = 0, layers = 0;
   bool own = false;
   for (int i = 0; i < s.config.num_layers; ++i) {
@@ -245,7 +248,7 @@ bool OrderIsUnlikeOthers(const Subject& s, int layer, const char* a, const char*
 }
 
 /// Whether all layers have both.
-bool HasBoth(const Subject& s, const char* a, const char* b) {
+bool HasBoth(const Subject& s, TensorId a, TensorId b) {
   for (int i = 0; i < s.config.num_layers; ++i) {
     if (s.Layer(i, a) == nullptr || s.Layer(i, b) == nullptr) return false;
   }
@@ -254,27 +257,27 @@ bool HasBoth(const Subject& s, const char* a, const char* b) {
 
 /// Matrices and norms of one shape that converters confuse.
 void Exchanges(const Subject& s) {
-  constexpr std::pair<const char*, const char*> kKinds[] = {
-      {"ffn_gate.weight", "ffn_up.weight"},
-      {"attn_q.weight", "attn_k.weight"},
-      {"attn_k.weight", "attn_v.weight"},
-      {"attn_q.weight", "attn_output.weight"},
-      {"attn_norm.weight", "ffn_norm.weight"}};
-  for (const auto& [a, b] : kKinds) {
-    if (!SameShape(s.Layer(0, a), s.Layer(0, b))) continue;
+  constexpr std::pair<TensorId, TensorId> kKinds[] = {{TensorId::kFfnGate, TensorId::kFfnUp},
+                                                      {TensorId::kAttnQ, TensorId::kAttnK},
+                                                      {TensorId::kAttnK, TensorId::kAttnV},
+                                                      {TensorId::kAttnQ, TensorId::kAttnOutput},
+                                                      {TensorId::kAttnNorm, TensorId::kFfnNorm}};
+  for (const auto& [first, second] : kKinds) {
+    if (!SameShape(s.Layer(0, first), s.Layer(0, second))) continue;
+    const std::string a = TensorKindName(first), b = TensorKindName(second);
     const std::string factor = fmt::format("exchanged:{}:{}", a, b);
     s.Add({factor, fmt::format("{} and {} are exchanged in all layers.", a, b),
            fmt::format("exchange {} and {}", a, b), ExchangeKinds(a, b), false});
     // No program exchanges q with another matrix in one layer, and a q that was damaged gains by
     // it.
-    if (!s.small || std::string_view(a) == "attn_q.weight") continue;
+    if (!s.small || first == TensorId::kAttnQ) continue;
     for (int i = 0; i < s.config.num_layers; ++i) {
-      const bool both_kinds = std::string_view(a) == "attn_norm.weight";
-      std::vector<Part> parts = {{i, std::string_view(a).starts_with("attn")}};
+      const bool both_kinds = first == TensorId::kAttnNorm;
+      std::vector<Part> parts = {{i, a.starts_with("attn")}};
       if (both_kinds) parts.push_back({i, false});
       const bool suspect = std::ranges::any_of(
           parts, [&](const Part& part) { return s.IsSuspect(part.layer, part.attention); });
-      const bool likely = HasBoth(s, a, b) && OrderIsUnlikeOthers(s, i, a, b);
+      const bool likely = HasBoth(s, first, second) && OrderIsUnlikeOthers(s, i, first, second);
       if (!suspect && !likely) continue;
       const std::string prefix = fmt::format("blk.{}.", i);
       s.Add({factor, fmt::format("{0}{1} and {0}{2} are exchanged.", prefix, a, b),
@@ -300,10 +303,11 @@ void NormOffsets(const Subject& s) {
 }
 
 void OutputHead(const Subject& s) {
-  const Tensor *head = s.file.Find("output.weight"), *embedding = s.file.Find("token_embd.weight");
+  const Tensor *head = s.file.Find(TensorName(TensorId::kOutput)),
+               *embedding = s.file.Find(TensorName(TensorId::kTokenEmbd));
   if (!SameShape(head, embedding)) return;
   s.Add({"output_head", "output.weight is not this model's head, which is its embedding.",
-         "leave output.weight out", DropTensor("output.weight"), true});
+         "leave output.weight out", DropTensor(TensorName(TensorId::kOutput)), true});
 }
 
 void NeighbouringLayers(const Subject& s) {
@@ -312,12 +316,10 @@ void NeighbouringLayers(const Subject& s) {
     s.Add({"layers", fmt::format("Layers {} and {} are exchanged.", i, i + 1),
            fmt::format("exchange layers {} and {}", i, i + 1),
            [i](Checkpoint* file) -> Result<void> {
-             for (const char* kind : {"attn_norm", "attn_q", "attn_k", "attn_v", "attn_sub_norm",
-                                      "attn_output", "ffn_norm", "ffn_gate", "ffn_up",
-                                      "ffn_sub_norm", "ffn_down", "attn_q_norm", "attn_k_norm"}) {
-               const std::string a = fmt::format("blk.{}.{}.weight", i, kind);
-               if (file->Find(a) == nullptr) continue;
-               BITTERN_TRY(ExchangeTensors(a, fmt::format("blk.{}.{}.weight", i + 1, kind))(file));
+             for (const formats::TensorSpec& spec : formats::kNetworkTensors) {
+               const std::string a = TensorName(spec.id, i), b = TensorName(spec.id, i + 1);
+               if (!spec.of_layer() || file->Find(a) == nullptr) continue;
+               BITTERN_TRY(ExchangeTensors(a, b)(file));
              }
              return {};
            },

@@ -35,7 +35,7 @@ Edit SetHeads(const std::string& architecture, std::uint64_t q_rows, std::uint64
 
 /// The rows of q and k fit heads of any size that divides them.
 void Heads(const Subject& s) {
-  if (s.Layer(0, "attn_q_norm.weight") != nullptr) return;  // its length says the size
+  if (s.Layer(0, formats::TensorId::kAttnQNorm) != nullptr) return;  // its length says the size
   const auto q_rows = static_cast<std::uint64_t>(s.config.q_size());
   const auto kv_rows = static_cast<std::uint64_t>(s.config.kv_size());
   const auto now = static_cast<std::uint64_t>(s.config.head_dim);

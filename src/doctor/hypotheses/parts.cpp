@@ -2,6 +2,7 @@
 // Single matrices of a layer; small files only, since every trial runs the model. One thread.
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "doctor/facts/tensor_facts.hpp"
 #include "doctor/hypotheses/subject.hpp"
@@ -10,21 +11,25 @@ namespace bittern::doctor {
 namespace {
 
 using formats::Tensor;
+using formats::TensorId;
+using formats::TensorKindName;
+using formats::TensorName;
 
 /// Matrices of which one with wrong signs is the same as the other with wrong signs: the network
 /// multiplies the two.
 struct Twins {
-  const char *first, *second;  // second may be empty
+  TensorId first;
+  std::optional<TensorId> second;
 };
-constexpr Twins kTwins[] = {{"ffn_gate.weight", ""},
-                            {"ffn_down.weight", "ffn_up.weight"},
-                            {"attn_q.weight", "attn_k.weight"},
-                            {"attn_output.weight", "attn_v.weight"}};
+constexpr Twins kTwins[] = {{TensorId::kFfnGate, {}},
+                            {TensorId::kFfnDown, TensorId::kFfnUp},
+                            {TensorId::kAttnQ, TensorId::kAttnK},
+                            {TensorId::kAttnOutput, TensorId::kAttnV}};
 
 std::string NamesOf(const std::string& prefix, const Twins& twins) {
-  std::string names = prefix + twins.first;
-  if (*twins.second != '\0') names += " (or of " + prefix + twins.second + ")";
-  return names;
+  const std::string first = prefix + TensorKindName(twins.first);
+  if (!twins.second) return first;
+  return fmt::format("{} (or of {}{})", first, prefix, TensorKindName(*twins.second));
 }
 
 /// All signs of one matrix, or of one kind in all layers.
@@ -32,7 +37,7 @@ void Signs(const Subject& s) {
   if (!s.small || !s.HasI2s()) return;
   constexpr std::array<std::uint8_t, 4> kOther = {2, 1, 0, 3};
   for (const Twins& twins : kTwins) {
-    const std::string kind = twins.first;
+    const std::string kind = TensorKindName(twins.first);
     s.Add({"signs:" + kind,
            fmt::format("All weights of {} have the wrong sign, in all layers.", NamesOf("", twins)),
            fmt::format("exchange codes 0 and 2 of {}", kind),
@@ -56,15 +61,14 @@ void Signs(const Subject& s) {
 /// One matrix or norm of a layer in the place of its neighbour's.
 void Neighbours(const Subject& s) {
   if (!s.small) return;
-  for (const char* kind : {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up",
-                           "ffn_down", "attn_norm", "ffn_norm", "attn_sub_norm", "ffn_sub_norm"}) {
+  for (const formats::TensorSpec& spec : formats::kNetworkTensors) {
+    if (!spec.of_layer() || spec.presence == formats::TensorPresence::kHeadNorms) continue;
     for (int i = 0; i + 1 < s.config.num_layers; ++i) {
-      const std::string a = fmt::format("blk.{}.{}.weight", i, kind);
-      const std::string b = fmt::format("blk.{}.{}.weight", i + 1, kind);
-      const bool attention = std::string_view(kind).starts_with("attn");
+      const std::string a = TensorName(spec.id, i), b = TensorName(spec.id, i + 1);
+      const bool attention = spec.gguf.starts_with("attn");
       if (!s.IsSuspect(i, attention) || !s.IsSuspect(i + 1, attention)) continue;
       if (!SameShape(s.file.Find(a), s.file.Find(b))) continue;
-      s.Add({fmt::format("neighbours:{}", kind),
+      s.Add({fmt::format("neighbours:{}", spec.gguf),
              fmt::format("{} and {} are exchanged.", a, b),
              fmt::format("exchange {} and {}", a, b),
              ExchangeTensors(a, b),

@@ -10,6 +10,7 @@
 
 #include "doctor/facts/finding.hpp"
 #include "doctor/hypotheses/hypotheses.hpp"
+#include "formats/network_tensors.hpp"
 #include "model/config.hpp"
 
 namespace bittern::doctor {
@@ -31,8 +32,8 @@ struct Subject {
       return tensor.format == quant::WeightFormat::kI2_S;
     });
   }
-  [[nodiscard]] const formats::Tensor* Layer(int layer, std::string_view kind) const {
-    return file.Find(fmt::format("blk.{}.{}", layer, kind));
+  [[nodiscard]] const formats::Tensor* Layer(int layer, formats::TensorId id) const {
+    return file.Find(formats::TensorName(id, layer));
   }
 };
 

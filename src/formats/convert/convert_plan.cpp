@@ -11,6 +11,7 @@
 #include "base/float16.hpp"
 #include "base/text/display.hpp"
 #include "formats/hf/hf_names.hpp"
+#include "formats/network_tensors.hpp"
 #include "quant/blocks/dequantize.hpp"
 #include "quant/blocks/quantize.hpp"
 #include "quant/hf_packed.hpp"
@@ -23,9 +24,6 @@ using quant::WeightFormat;
 
 constexpr std::string_view kSafetensors = "safetensors";
 
-constexpr std::string_view kProjections[] = {"attn_q",   "attn_k", "attn_v",  "attn_output",
-                                             "ffn_gate", "ffn_up", "ffn_down"};
-
 struct Embedding {
   std::string_view name;
   WeightFormat format;
@@ -37,7 +35,8 @@ constexpr Embedding kEmbeddings[] = {{"f32", WeightFormat::kF32},
                                      {"q6_k", WeightFormat::kQ6_K}};
 
 bool IsEmbedding(std::string_view name) {
-  return name == "token_embd.weight" || name == "output.weight";
+  const TensorSpec* spec = FindWeight(name);
+  return spec != nullptr && spec->kind == TensorKind::kDense;
 }
 
 bool IsFloat(WeightFormat format) {
@@ -139,8 +138,9 @@ Result<std::string> Planner::NameOf(const Tensor& tensor) const {
 Result<void> Planner::PlanTensor(const Tensor& tensor) {
   if (IsScaleOfProjection(source_, tensor)) return {};
   if (IsProjection(tensor.name)) return PlanTernary(tensor);
-  if (plan_.from_order != plan_.to_order && tensor.name.starts_with("blk.") &&
-      (tensor.name.ends_with(".attn_q.bias") || tensor.name.ends_with(".attn_k.bias"))) {
+  const auto named = ParseTensorName(tensor.name);
+  if (plan_.from_order != plan_.to_order && named && named->part == ".bias" &&
+      HasRowOrder(TensorName(named->spec->id))) {
     return Fail(ErrorCode::kUnsupported, "biases of permuted rows are not supported");
   }
   return PlanPlain(tensor);
@@ -258,19 +258,16 @@ void Planner::SortForFolder() {
 }  // namespace
 
 bool IsProjection(std::string_view name) noexcept {
-  constexpr std::string_view kPrefix = "blk.", kSuffix = ".weight";
-  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return false;
-  name.remove_suffix(kSuffix.size());
-  const std::size_t dot = name.find('.', kPrefix.size());
-  if (dot == std::string_view::npos) return false;
-  return std::ranges::find(kProjections, name.substr(dot + 1)) != std::end(kProjections);
+  const TensorSpec* spec = FindWeight(name);
+  return spec != nullptr && spec->ternary();
 }
 
 bool IsScaleOfProjection(const Checkpoint& file, const Tensor& tensor) {
   constexpr std::string_view kSuffix = ".scale";
-  if (!tensor.name.ends_with(kSuffix)) return false;
-  const std::string weight = tensor.name.substr(0, tensor.name.size() - kSuffix.size()) + ".weight";
-  return IsProjection(weight) && file.Find(weight) != nullptr;
+  const auto named = ParseTensorName(tensor.name);
+  if (!named || named->part != kSuffix || !named->spec->ternary()) return false;
+  const std::string stem = tensor.name.substr(0, tensor.name.size() - kSuffix.size());
+  return file.Find(stem + ".weight") != nullptr;
 }
 
 std::span<const std::string_view> ConvertTargets() {

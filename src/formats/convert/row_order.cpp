@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/text/display.hpp"
-#include "formats/architecture.hpp"
+#include "formats/network_tensors.hpp"
 
 namespace bittern::formats {
 namespace {
@@ -48,8 +48,8 @@ Result<std::size_t> HeadDimOf(const Metadata& metadata) {
 }
 
 bool HasRowOrder(std::string_view name) noexcept {
-  return name.starts_with("blk.") &&
-         (name.ends_with(".attn_q.weight") || name.ends_with(".attn_k.weight"));
+  const TensorSpec* spec = FindWeight(name);
+  return spec != nullptr && (spec->id == TensorId::kAttnQ || spec->id == TensorId::kAttnK);
 }
 
 Result<std::vector<std::uint32_t>> RowPermutation(RowOrder from, RowOrder to, std::size_t rows,

@@ -16,6 +16,7 @@
 #include "base/float16.hpp"
 #include "base/text/display.hpp"
 #include "formats/hf/hf_scales.hpp"
+#include "formats/network_tensors.hpp"
 #include "quant/hf_packed.hpp"
 
 namespace bittern::formats {
@@ -27,32 +28,17 @@ tl::unexpected<Error> CorruptTensor(std::string message) {
   return Fail(ErrorCode::kCorruptFile, std::move(message));
 }
 
-/// Modules of a layer. `rows` is that of a ternary projection, null for norms.
+/// Names of modules, without the layer in front.
 struct Module {
-  std::string_view hf, gguf;
-  std::uint64_t HfConfig::* rows;
+  TensorId id;
+  std::string_view hf;
 };
-constexpr Module kLayerModules[] = {
-    {"input_layernorm", "attn_norm", nullptr},
-    {"self_attn.attn_sub_norm", "attn_sub_norm", nullptr},
-    {"self_attn.inner_attn_ln", "attn_sub_norm", nullptr},  // 1bitLLM's name
-    {"self_attn.q_norm", "attn_q_norm", nullptr},
-    {"self_attn.k_norm", "attn_k_norm", nullptr},
-    {"self_attn.q_proj", "attn_q", &HfConfig::q_size},
-    {"self_attn.k_proj", "attn_k", &HfConfig::kv_size},
-    {"self_attn.v_proj", "attn_v", &HfConfig::kv_size},
-    {"self_attn.o_proj", "attn_output", &HfConfig::hidden_size},
-    {"post_attention_layernorm", "ffn_norm", nullptr},
-    {"mlp.ffn_sub_norm", "ffn_sub_norm", nullptr},
-    {"mlp.ffn_layernorm", "ffn_sub_norm", nullptr},  // 1bitLLM's name
-    {"mlp.gate_proj", "ffn_gate", &HfConfig::intermediate_size},
-    {"mlp.up_proj", "ffn_up", &HfConfig::intermediate_size},
-    {"mlp.down_proj", "ffn_down", &HfConfig::hidden_size},
-};
-constexpr Module kModelModules[] = {
-    {"model.embed_tokens", "token_embd", nullptr},
-    {"model.norm", "output_norm", nullptr},
-    {"lm_head", "output", nullptr},
+constexpr Module kModules[] = {
+#define TENSOR(id, gguf, hf, ...) {TensorId::id, hf},
+#define HF_ALIAS(id, hf) {TensorId::id, hf},
+#include "formats/network_tensors.def"
+#undef TENSOR
+#undef HF_ALIAS
 };
 
 /// The suffix of a module's name, and GGUF's word for it.
@@ -68,21 +54,35 @@ constexpr Part kParts[] = {
 
 struct Target {
   std::string name;
-  std::uint64_t HfConfig::* rows = nullptr;  ///< set for the weight of a projection
+  const TensorSpec* projection = nullptr;  ///< set for the weight of one
 };
 
-std::optional<Target> FindIn(std::span<const Module> modules, std::string_view name,
-                             const std::string& prefix) {
-  for (const Module& module : modules) {
-    if (!name.starts_with(module.hf)) continue;
+std::optional<Target> FindIn(TensorPlace place, std::string_view name, const std::string& prefix) {
+  for (const Module& module : kModules) {
+    const TensorSpec& spec = SpecOf(module.id);
+    if (spec.place != place || !name.starts_with(module.hf)) continue;
     for (const Part& part : kParts) {
       if (name.substr(module.hf.size()) != part.hf) continue;
       const bool is_weight = part.hf == kParts[0].hf;
-      return Target{fmt::format("{}{}{}", prefix, module.gguf, part.gguf),
-                    is_weight ? module.rows : nullptr};
+      return Target{fmt::format("{}{}{}", prefix, spec.gguf, part.gguf),
+                    is_weight && spec.ternary() ? &spec : nullptr};
     }
   }
   return std::nullopt;
+}
+
+/// Rows of a projection.
+std::uint64_t RowsOf(const HfConfig& config, const TensorSpec& projection) {
+  switch (projection.rows) {
+    case TensorSize::kQ:
+      return config.q_size;
+    case TensorSize::kKv:
+      return config.kv_size;
+    case TensorSize::kInner:
+      return config.intermediate_size;
+    default:
+      return config.hidden_size;
+  }
 }
 
 /// The layer's number at the front of `rest`, which then continues after it and a dot.
@@ -105,9 +105,9 @@ Result<Target> MapName(const HfConfig& config, std::string_view name) {
       return CorruptTensor(fmt::format("layers 0 to {} expected (num_hidden_layers), {} found",
                                        config.num_layers - 1, *layer));
     }
-    if (layer) target = FindIn(kLayerModules, rest, fmt::format("blk.{}.", *layer));
+    if (layer) target = FindIn(TensorPlace::kLayer, rest, fmt::format("blk.{}.", *layer));
   } else {
-    target = FindIn(kModelModules, name, "");
+    target = FindIn(TensorPlace::kModel, name, "");
   }
   if (!target) {
     return Fail(ErrorCode::kUnsupported, "is part of no network that is supported");
@@ -186,7 +186,8 @@ class Mapper {
 
   Result<void> Add(const SafetensorsEntry& entry) {
     const Target target = BITTERN_TRY(MapName(config_, entry.name));
-    if (target.name == "output.weight" && config_.tied_head.value_or(false)) return {};
+    if (target.name == TensorName(TensorId::kOutput) && config_.tied_head.value_or(false))
+      return {};
     if (!names_.insert(target.name).second) {
       return CorruptTensor(fmt::format("there are two tensors for {}", target.name));
     }
@@ -203,8 +204,8 @@ class Mapper {
     for (std::size_t i = 0; i < entry.shape.size(); ++i) {
       tensor.shape[i] = entry.shape[entry.shape.size() - 1 - i];
     }
-    if (target.rows != nullptr) {
-      BITTERN_TRY(SetProjection(entry, config_.*target.rows, &tensor));
+    if (target.projection != nullptr) {
+      BITTERN_TRY(SetProjection(entry, RowsOf(config_, *target.projection), &tensor));
     } else {
       const auto format = FloatFormat(entry.dtype);
       if (!format) return WrongType(entry, "F32, F16 or BF16");
@@ -260,7 +261,8 @@ class Mapper {
   }
 
   Result<void> CheckHead() const {
-    if (config_.tied_head.value_or(true) || names_.contains("output.weight")) return {};
+    if (config_.tied_head.value_or(true) || names_.contains(TensorName(TensorId::kOutput)))
+      return {};
     return CorruptTensor("tensor \"lm_head.weight\" is missing, but tie_word_embeddings is false");
   }
 

@@ -116,8 +116,8 @@ SchemaCompiler::Schemas SchemaCompiler::Typed(Schemas all) {
   return all;
 }
 
-/// What keeps a value of branch `which` of a `oneOf` from being valid under the other branches: of
-/// objects best that they lack what these require. Error: that does not tell them apart.
+/// Schemas that make a value of branch `which` of a `oneOf` fail the other branches; for objects:
+/// it lacks a property they require. Error: none tells them apart.
 Result<SchemaCompiler::Schemas> SchemaCompiler::Excluded(const Schemas& all, const Schemas& parts,
                                                          std::size_t which) {
   unsigned types = kAllTypes;

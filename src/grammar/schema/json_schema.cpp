@@ -227,7 +227,7 @@ Result<std::uint32_t> SchemaCompiler::Count(const SchemaAt& at, const char* keyw
   return static_cast<std::uint32_t>(std::min(*number, 4e9));
 }
 
-/// What `pattern`, `format` and contraries of patterns say of strings; of equal ones, one.
+/// The distinct string rules from `pattern`, `format` and negated patterns.
 Result<std::vector<StringRule>> SchemaCompiler::StringRules(const Schemas& all) {
   std::vector<StringRule> rules;
   const auto add = [&](StringRule rule) {
@@ -284,7 +284,8 @@ Result<ExprId> SchemaCompiler::Strings(const Schemas& all) {
   auto inner = AddRegex(rule.pattern, {.search = rule.search, .json = true}, &grammar_);
   if (!inner) return Refuse(rule.pointer, inner.error().message);
   if (least > 0 || most != kUnbounded) {
-    // Fine where the pattern keeps inside these lengths, anyway or with other counts.
+    // No product is needed if the pattern, perhaps with changed repeat counts, keeps the length
+    // bounds.
     *inner = WithLengths(*inner, least, most);
     const auto [shortest, longest] = LengthsOf(*inner);
     if (shortest < least || longest > most) return StringsOfAll(all, rules, least, most);

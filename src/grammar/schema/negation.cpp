@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not valid under a schema, as ways of which each suffices. Ways that cannot be said are
-// left out: less comes out then, and nothing wrong.
+// Values that fail a schema, as a list of ways to fail, each of which suffices. A way that cannot
+// be expressed is left out: fewer values come out then, and none is wrong.
 #include <algorithm>
 
 #include "base/json/json.hpp"

@@ -98,7 +98,8 @@ Result<std::vector<SchemaCompiler::Property>> SchemaCompiler::Properties(const S
   return properties;
 }
 
-/// The first property whose texts can differ does so: one that is required, else one that is then.
+/// Picks the property that must differ between items: the first required one that can, else the
+/// first optional one, made required.
 Result<void> SchemaCompiler::MakeDiffer(const Schemas& all, std::vector<Property>* properties) {
   for (const bool required : {true, false}) {
     for (Property& property : *properties) {
@@ -137,7 +138,7 @@ ExprId SchemaCompiler::KeysBut(const std::vector<std::string>& names) {
     sorted.push_back(chars);
   }
   std::ranges::sort(sorted);
-  // What may follow the first `depth` characters, which sorted[first..last) share.
+  // The endings behind the first `depth` characters, which sorted[first..last) share.
   const std::function<ExprId(std::size_t, std::size_t, std::size_t)> after =
       [&](std::size_t first, std::size_t last, std::size_t depth) -> ExprId {
     std::vector<ExprId> choices;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counts are capped, so that a repeat without end costs no more than a number.
 #include "grammar/schema/texts.hpp"
 
 #include <algorithm>

@@ -16,8 +16,8 @@ inline constexpr std::uint64_t kWithoutEnd = std::uint64_t{1} << 40;
 /// The texts of an expression that is a choice of few; nothing for others.
 [[nodiscard]] std::optional<std::vector<std::string>> FewTexts(const Grammar& grammar, ExprId id);
 
-/// Each text of an expression has a part marked as kDiffers, for which there are at least so many
-/// texts whatever is chosen before it, kWithoutEnd at most. 0: that is not so.
+/// The number of texts that the part marked kDiffers can always take, kWithoutEnd at most; 0 if
+/// some text has no such part.
 [[nodiscard]] std::uint64_t FreshTexts(const Grammar& grammar, ExprId id);
 
 }  // namespace bittern::grammar

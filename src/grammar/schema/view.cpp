@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// `$ref` and `allOf` are followed first; every question about a keyword then walks the list of
+// parts.
 #include "grammar/schema/view.hpp"
 
 #include <fmt/format.h>
@@ -36,7 +38,8 @@ Result<void> CheckKeywords(const SchemaAt& at) {
   return {};
 }
 
-/// Whether constants are listed, and no value is in all lists, of one of these types and allowed.
+/// True if enum or const is present and no listed value is in all lists, of an allowed type and not
+/// forbidden.
 bool HasNoConstant(const std::vector<SchemaAt>& all, unsigned types) {
   const auto is_in = [](const std::vector<const Json*>& list, const Json* value) {
     return std::ranges::any_of(list, [&](const Json* other) { return EqualJson(*value, *other); });

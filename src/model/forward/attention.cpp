@@ -24,7 +24,7 @@ constexpr std::size_t kPositions = 16;  // positions that lie side by side in th
 
 std::size_t Size(int value) { return static_cast<std::size_t>(value); }
 
-/// Where a position of a sequence lies, counted from page 0 of its pool.
+/// The place of a position of a sequence, counted from page 0 of its pool.
 std::size_t PlaceOf(const KvSequence& sequence, std::size_t position) {
   constexpr std::size_t kPage = kernels::kAttentionBlock;
   return sequence.pages()[position / kPage] * kPage + position % kPage;

@@ -16,14 +16,14 @@
 namespace bittern::model {
 namespace {
 
-/// What qkv_proj reads.
+/// The input of qkv_proj.
 ProjectionInput QkvInput(const LayerWeights& layer, int index) {
   const RowFailure embedding, residual{index - 1, TracePoint::kFfnResidual};
   return {
       index == 0 ? embedding : residual, {index, TracePoint::kQkvProj}, layer.qkv_proj.act_limit()};
 }
 
-/// What o_proj reads.
+/// The input of o_proj.
 ProjectionInput OInput(const LayerWeights& layer, int index) {
   return {{index, TracePoint::kAttention}, {index, TracePoint::kOProj}, layer.o_proj.act_limit()};
 }
@@ -35,7 +35,7 @@ void RunBlock(const Context& context, int index) {
   const ForwardState::Impl& rows = context.state;
   const QuantizedRows qkv_input = context.Quantized(layer.qkv_proj.cols);
   const QuantizedRows o_input = context.Quantized(layer.o_proj.cols);
-  const QuantizedRows ffn_input = context.Quantized(layer.gate_up_proj.cols);
+  const QuantizedRows ffn_input = context.Quantized(rows.hidden.stride);
 
   StepOfTokens(context, layer, {TracePoint::kAttnNorm}, [&](std::size_t token) {
     NormAndQuantize(context, token, rows.hidden, layer.attn_norm, QkvInput(layer, index),

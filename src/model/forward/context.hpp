@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every step of a forward pass can see.
+// The things that every step of a forward pass can see.
 //
 // Threads. A pass runs the same code on all threads of a team (SPMD). Each step shares its work out
 // by Team::Share or Team::Deal. The rules that keep this free of races:
-//   1. A function named *OfTokens, ForTokens, Forward*, Run*, Project, Linear, Gemm, Attend, GatedUp,
+//   1. A function named *OfTokens, ForTokens, Forward*, Run*, Project, Linear, Gemm, Attend,
+//   GatedUp,
 //      *Down*, AddFeedForward, Trace* or *Logits is collective: every thread of the team calls it,
 //      with equal arguments.
 //   2. A step that reads what other threads wrote starts with a barrier. ForTokens does, and ends
@@ -39,7 +40,7 @@ struct Context {
   /// Quantised rows of the batch, in the memory that its steps share: the input of one projection,
   /// then of the next.
   [[nodiscard]] QuantizedRows Quantized(std::size_t cols) const noexcept {
-    return {state.activations, num_tokens, cols};
+    return {.memory = state.activations, .count = num_tokens, .cols = cols};
   }
   /// A layer's place in the network, from 0.
   [[nodiscard]] int IndexOf(const LayerWeights& layer) const noexcept {

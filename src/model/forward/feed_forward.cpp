@@ -12,7 +12,7 @@
 namespace bittern::model {
 namespace {
 
-/// What gate_proj and up_proj read. Of the two, the one with the larger weights is named.
+/// The input of gate_proj and up_proj. The one with the larger weights is named.
 ProjectionInput GateUpInput(const LayerWeights& layer, int index) {
   const TernaryMatrix& up = layer.skips_zeros() ? layer.up_proj : layer.gate_up_proj;
   const float gate_limit = layer.gate_up_proj.parts.front().act_limit;
@@ -22,7 +22,7 @@ ProjectionInput GateUpInput(const LayerWeights& layer, int index) {
           std::max(gate_limit, up_limit)};
 }
 
-/// What down_proj reads.
+/// The input of down_proj.
 ProjectionInput DownInput(const LayerWeights& layer, int index) {
   return {{index, TracePoint::kAct}, {index, TracePoint::kDownProj}, layer.down_proj.act_limit()};
 }

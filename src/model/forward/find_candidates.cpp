@@ -34,7 +34,7 @@ std::size_t PiecesOf(std::size_t rows) {
   return (quant::TilesOfRows(rows) + kPieceTiles - 1) / kPieceTiles;
 }
 
-/// What one thread needs to turn rows of a head into floats.
+/// One thread's memory for turning rows of a head into floats.
 class RowReader {
  public:
   RowReader(const DenseMatrix& head, const kernels::FloatOps& floats)
@@ -80,7 +80,7 @@ void BuildTile(const kernels::FloatOps& floats, RowReader* reader, std::size_t t
   quant::PackBits(codes, padded, head->bits.data() + tile * quant::BitTileBytes(padded));
 }
 
-/// What the steps below are about: one vector, on one thread.
+/// The data of the steps below: one vector, on one thread.
 struct Screening {
   const Context& context;
   const ScreenedHead& head;
@@ -334,7 +334,7 @@ void KeepBest(const CandidateRequest& request, CandidateLogits* all) {
   all->logits.resize(kept);
 }
 
-/// What was found about one vector, by ascending id.
+/// The candidates of one vector, by ascending id.
 void Collect(const Screening& s, CandidateLogits* out) {
   for (std::size_t piece = 0; piece < s.shared.found.size(); ++piece) {
     const std::uint32_t* ids = s.shared.ids.data() + piece * kSliceRows;

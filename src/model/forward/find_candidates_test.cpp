@@ -222,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Head{"WorstRounding", WorstRounding}, Head{"SmallestFloats", SmallestFloats}),
     [](const auto& head) { return std::string(head.param.name); });
 
-/// What greedy choice after each of 40 tokens had to look at.
+/// The rows that greedy choice after each of 40 tokens had to look at.
 ScreenStats StatsOf(const SmallModel& small) {
   Screened screened(small, 2);
   for (std::int32_t token = 0; token < 40; ++token) {

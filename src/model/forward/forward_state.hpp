@@ -24,7 +24,7 @@ inline constexpr std::size_t kMostTableTiles = 112, kMostMadeTiles = 60, kSmalle
 /// Tokens whose tables a lookup kernel's batch keeps at once.
 inline constexpr std::size_t kLutTokens = 8;
 
-/// What one thread needs for itself.
+/// Memory that one thread needs for itself.
 struct ThreadScratch {
   AlignedBuffer<std::int8_t> row;         // (widest input padded to 128): before it joins a panel
   AlignedBuffer<float> normed;            // (widest input padded): a row before quantisation
@@ -46,7 +46,7 @@ struct ThreadScratch {
   AlignedBuffer<std::uint16_t> half_row;  // (2, head_dim): a key and a value
 };
 
-/// Where a row of the batch belongs.
+/// The place of a row of the batch.
 struct BatchRow {
   std::size_t segment;   // index in the batch
   std::size_t position;  // in its sequence
@@ -66,7 +66,8 @@ struct AttentionItem {
   std::size_t first_query, num_queries;
 };
 
-/// What a batch looks like, made by one thread before the pass and only read by the team.
+/// A batch and the memory of its pass, made by one thread before the pass and only read by the
+/// team.
 struct ForwardState::Impl {
   std::vector<BatchRow> rows;            // (tokens of the batch)
   std::vector<HeadRow> dense_rows;       // all logits are wanted

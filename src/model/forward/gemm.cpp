@@ -220,7 +220,7 @@ void GemmPart(const MatrixProduct& product, const GemmItem& item) {
 
 void Gemm(const MatrixProduct& product) {
   const Plan plan = PlanOf(product);
-  // Of a panel of columns, half: a thread that helps makes the panel again.
+  // Half a panel of columns at a time: a thread that helps makes the panel again.
   const bool halves = product.matrix.layout == MatrixLayout::kColumns && !plan.by_tables;
   Sixteens sixteens(product);
   product.context.team.Deal(plan.pieces * plan.parts, halves ? kTilesOfPanel / kGemmTiles / 2 : 1,

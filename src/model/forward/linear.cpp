@@ -148,7 +148,7 @@ std::int8_t* QuantizeRow(const Context& context, std::size_t token, const float*
   const bool groups = context.config.traits->grouped_activations && out.memory.groups != 0;
   const float scale = (groups ? QuantizeGroups : QuantizeWhole)(context, token, x, out, row);
   if (scale < input.limit) {
-    RecordFailure(context, token, scale == 0 ? input.from : input.to);
+    RecordFailure(context, out.token(token), scale == 0 ? input.from : input.to);
     QuantizeToZeros(token, out, row);
   }
   std::fill(row + out.cols, row + out.padded_cols(), std::int8_t{0});

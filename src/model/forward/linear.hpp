@@ -17,9 +17,9 @@ struct ProjectionInput {
 /// Keeps where the values of a token were first not finite. One thread a token at a time.
 void RecordFailure(const Context& context, std::size_t token, const RowFailure& failure);
 
-/// Quantises the out.cols floats at x, a token's, into its row of `out`: to zeros, and on record,
-/// where x is not finite or a product of `input`'s projection might not be. Any thread may take any
-/// token; a barrier must follow before `out` is read.
+/// Quantises the out.cols floats at x into row `token` of `out`: to zeros, and on record for
+/// out.token(token), where x is not finite or a product of `input`'s projection might not be. Any
+/// thread may take any row; a barrier must follow before `out` is read.
 void QuantizeToken(const Context& context, std::size_t token, const float* x,
                    const ProjectionInput& input, const QuantizedRows& out);
 

@@ -9,9 +9,9 @@
 
 namespace bittern::model {
 
-/// Norm of a token's `size` inputs, which are all but zeros of `all`; the inputs themselves where
-/// the network has no weights for it. Kept for tracers. `from`: what the inputs are. Valid until
-/// the thread's next norm.
+/// RMS norm of a token's `size` inputs; the mean is over `all`, the missing ones are zero. The
+/// inputs themselves where the network has no weights for it. Kept for tracers. `from`: what the
+/// inputs are. Valid until the thread's next norm.
 const float* Norm(const Context& context, std::size_t token, const float* input,
                   const std::vector<float>& weight, std::size_t size, std::size_t all,
                   const RowFailure& from);

@@ -15,6 +15,7 @@
 #include "model/model.hpp"
 #include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"
+#include "model/trace_point.hpp"
 
 namespace bittern::model {
 namespace {
@@ -23,7 +24,7 @@ constexpr std::size_t kFailureTokens = 12, kFailureVocab = SmallModel::kVocab;
 constexpr float kMost = std::numeric_limits<float>::max();
 using Failures = std::vector<std::optional<RowFailure>>;
 
-/// What a run of some tokens leaves.
+/// The results of a run of some tokens.
 struct Outcome {
   Failures failures;
   std::vector<float> logits;

@@ -45,6 +45,12 @@ struct QuantizedActivations {
 struct QuantizedRows {
   QuantizedActivations& memory;
   std::size_t count, cols;
+  const std::uint32_t* tokens = nullptr;  ///< rows of the batch that these are; null: all of it
+
+  /// The row of the batch that row i is.
+  [[nodiscard]] std::size_t token(std::size_t i) const noexcept {
+    return tokens == nullptr ? i : tokens[i];
+  }
 
   [[nodiscard]] bool few() const noexcept { return count <= kFewTokens; }
   [[nodiscard]] std::size_t num_blocks() const noexcept { return quant::BlocksOfCols(cols); }
@@ -74,7 +80,7 @@ struct QuantizedRows {
   [[nodiscard]] std::int32_t* sums(std::size_t first = 0) const noexcept {
     return memory.sums.data() + first;
   }
-  /// Of row i, group by group; of the memory's `groups`.
+  /// Sums and scales of row i, group by group; the memory's `groups` of them.
   [[nodiscard]] std::int32_t* group_sums(std::size_t i) const noexcept {
     return memory.group_sums.data() + i * memory.groups;
   }
@@ -87,7 +93,7 @@ struct QuantizedRows {
   }
 };
 
-/// Of more than a few rows, where zeros are skipped: which of each one's values are not zero.
+/// The values that are not zero, of more than a few rows, where zeros are skipped.
 struct LiveInputs {
   std::size_t stride = 0;
   AlignedBuffer<std::uint32_t> columns;  // (N, stride): ascending, `counts` of them

@@ -153,8 +153,8 @@ void DownOfBatch(const Context& context, const QuantizedRows& in, const LiveInpu
   }
   // Sums of as many tokens at once as the scratch memory holds.
   const std::size_t at_once = std::max<std::size_t>(1, context.scratch().sums.size() / kPanelRows);
-  // Of a panel's tokens: enough for every thread to have some eight pieces. A thread that helps
-  // with a panel gathers it again.
+  // Parts of a panel's tokens: enough for every thread to have some eight pieces. A thread that
+  // helps with a panel gathers it again.
   const std::size_t parts =
       std::min(in.count, 1 + 8 * static_cast<std::size_t>(context.team.size()) /
                                  std::max<std::size_t>(1, matrix.num_tiles));

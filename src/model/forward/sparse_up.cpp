@@ -17,7 +17,7 @@
 namespace bittern::model {
 namespace {
 
-/// What GatedUp is called with.
+/// The arguments of GatedUp.
 struct Gating {
   const Context& context;
   const LayerWeights& layer;
@@ -41,7 +41,8 @@ double ShareOfLive(const Gating& gating, Range rows, Range tokens) {
   return static_cast<double>(live) / static_cast<double>(all);
 }
 
-/// Where a token finds its live rows: those that were live for the tokens before it are in cache.
+/// The place where a token finds its live rows: those that were live for the tokens before it are
+/// in cache.
 kernels::From SourceOfRows(std::size_t token) {
   if (token == 0) return kernels::From::kMemory;
   return token < kFewTokens ? kernels::From::kBoth : kernels::From::kCache;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where each step leaves its values, without the padding around them.
+// The places where each step leaves its values, without the padding around them.
 #include "model/forward/trace_step.hpp"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class Recorder {
     }
   }
 
-  /// Of all neurons of a feed-forward part, from those that are kept; the others are zero.
+  /// All neurons of a feed-forward part, from those that are kept; the others are zero.
   void Neurons(const LayerWeights& layer, const float* kept) const {
     if (layer.neurons.empty()) return Floats(kept, layer.num_neurons());
     const std::vector<float> all = Spread(layer, kept);
@@ -119,7 +119,8 @@ class Recorder {
   std::size_t token_;
 };
 
-/// What Tracer::Change may change: the place's floats; of norms the scales of their int8 values.
+/// The floats that Tracer::Change may change: the place's own; at norms the scales of their int8
+/// values.
 std::span<float> FloatsOf(const Context& context, const LayerWeights* layer, TracePoint point,
                           std::size_t token) {
   const ForwardState::Impl& state = context.state;
@@ -186,7 +187,7 @@ void RecordToken(const Context& context, const LayerWeights* layer, TracePoint p
     case TracePoint::kAttnSubNorm:
       return record.Normed(layer->attn_sub_norm, layer->o_proj.cols);
     case TracePoint::kFfnNorm:
-      return record.Normed(layer->ffn_norm, layer->gate_up_proj.cols);
+      return record.Normed(layer->ffn_norm, state.hidden.stride);
     case TracePoint::kFfnSubNorm:
       return record.NormedProduct(*layer);
     case TracePoint::kFinalNorm:

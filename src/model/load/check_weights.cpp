@@ -15,12 +15,16 @@
 namespace bittern::model {
 namespace {
 
+using formats::TensorId;
+
 constexpr std::size_t kMaxLayerFindings = 8;  // a wrong block_count can lack a thousand layers
 
 /// A matrix of a layer: present, of the right shape, and in a format that can hold ternary weights.
-Result<void> CheckMatrix(TensorBinder& binder, const std::string& name, int rows, int cols) {
-  const formats::Tensor* tensor = BITTERN_TRY(
-      binder.Matrix(name, static_cast<std::size_t>(rows), static_cast<std::size_t>(cols)));
+Result<void> CheckMatrix(TensorBinder& binder, const ModelConfig& c,
+                         const formats::TensorSpec& spec, int layer) {
+  const std::string name = formats::TensorName(spec.id, layer);
+  const formats::Tensor* tensor =
+      BITTERN_TRY(binder.Matrix(name, SizeOf(c, spec.rows), SizeOf(c, spec.cols)));
   static_cast<void>(binder.Find(formats::TernaryOpener::ScaleTensorName(name)));
   if (quant::DefaultCodec(tensor->format) != nullptr) return {};
   Decisions ignored;
@@ -31,22 +35,11 @@ Result<void> CheckMatrix(TensorBinder& binder, const std::string& name, int rows
 
 /// The first thing that is wrong with a layer.
 Result<void> CheckLayer(TensorBinder& binder, const ModelConfig& c, int index) {
-  const std::string prefix = fmt::format("blk.{}.", index);
   LayerWeights norms;
-  BITTERN_TRY(CheckLayerIsThere(binder.checkpoint(), c, prefix));
-  BITTERN_TRY(BindNorms(binder, c, prefix, &norms));
-  const struct {
-    const char* name;
-    int rows, cols;
-  } kMatrices[] = {{"attn_q.weight", c.q_size(), c.hidden_size},
-                   {"attn_k.weight", c.kv_size(), c.hidden_size},
-                   {"attn_v.weight", c.kv_size(), c.hidden_size},
-                   {"attn_output.weight", c.hidden_size, c.q_size()},
-                   {"ffn_gate.weight", c.intermediate_size, c.hidden_size},
-                   {"ffn_up.weight", c.intermediate_size, c.hidden_size},
-                   {"ffn_down.weight", c.hidden_size, c.intermediate_size}};
-  for (const auto& [name, rows, cols] : kMatrices) {
-    BITTERN_TRY(CheckMatrix(binder, prefix + name, rows, cols));
+  BITTERN_TRY(CheckLayerIsThere(binder.checkpoint(), c, index));
+  BITTERN_TRY(BindNorms(binder, c, index, &norms));
+  for (const formats::TensorSpec& spec : formats::kNetworkTensors) {
+    if (spec.ternary() && HasTensor(c, spec)) BITTERN_TRY(CheckMatrix(binder, c, spec, index));
   }
   return {};
 }
@@ -57,9 +50,9 @@ class Checker {
       : checkpoint_(checkpoint), config_(config), binder_(checkpoint) {}
 
   std::vector<std::string> Check(bool read_values, Decisions* decisions) {
-    CheckDense("token_embd.weight", read_values);
-    Note(BindNorm(binder_, "output_norm.weight", static_cast<std::size_t>(config_.hidden_size)));
-    if (checkpoint_.Find("output.weight") != nullptr) CheckDense("output.weight", read_values);
+    CheckDense(TensorId::kTokenEmbd, read_values);
+    Note(BindNorm(binder_, config_, TensorId::kOutputNorm));
+    if (HeadTensor(checkpoint_) == TensorId::kOutput) CheckDense(TensorId::kOutput, read_values);
     Note(RopeFrequencies(binder_, config_));
     CheckLayers();
     // After a fault in a layer, the tensors that follow were not asked for. They may be used.
@@ -73,8 +66,8 @@ class Checker {
     if (!result) findings_.push_back(MessageAndHint(result.error()));
   }
 
-  void CheckDense(const char* name, bool read_values) {
-    const auto matrix = BindDense(binder_, name, config_);
+  void CheckDense(TensorId id, bool read_values) {
+    const auto matrix = BindDense(binder_, id, config_);
     Note(matrix);
     if (!matrix || !read_values) return;
     const auto [rows, first] = RowsNotFinite(*matrix);
@@ -82,7 +75,7 @@ class Checker {
     findings_.push_back(
         fmt::format("{}: {} of {} rows hold numbers that are not finite, the first is row {}; "
                     "logits will not be finite either",
-                    TensorPrefix(name), rows, matrix->rows, first));
+                    TensorPrefix(formats::TensorName(id)), rows, matrix->rows, first));
   }
 
   void CheckLayers() {

@@ -24,6 +24,8 @@
 namespace bittern::model {
 namespace {
 
+using formats::TensorId;
+
 constexpr std::size_t kRowsHashedAtOnce = 32;
 
 /// Scales as (how many weights in a row share one, which one): the grain of the file is gone.
@@ -133,15 +135,14 @@ class TaskList {
     auto opener = BITTERN_TRY(formats::TernaryOpener::Create(file, &ignored));
     TaskList list(model, std::move(opener));
     list.Add("config", [&model] { return HashConfig(model); });
-    BITTERN_TRY(list.Dense("token_embd", "token_embd.weight"));
+    BITTERN_TRY(list.Dense(TensorId::kTokenEmbd, TensorId::kTokenEmbd));
     for (int i = 0; i < model.config().num_layers; ++i) {
-      BITTERN_TRY(list.AddLayer(fmt::format("blk.{}.", i)));
+      for (const formats::TensorSpec& spec : formats::kNetworkTensors) {
+        if (spec.of_layer() && HasTensor(model.config(), spec)) BITTERN_TRY(list.Add(spec, i));
+      }
     }
-    const auto hidden = static_cast<std::size_t>(model.config().hidden_size);
-    auto final_norm = BITTERN_TRY(list.binder_.Vector("output_norm.weight", hidden));
-    list.Vector("output_norm", std::move(final_norm));
-    const bool tied = file.Find("output.weight") == nullptr;
-    BITTERN_TRY(list.Dense("output", tied ? "token_embd.weight" : "output.weight"));
+    BITTERN_TRY(list.Norm(TensorId::kOutputNorm, 0));
+    BITTERN_TRY(list.Dense(TensorId::kOutput, HeadTensor(file)));
     return list;
   }
   [[nodiscard]] const std::vector<Task>& tasks() const { return tasks_; }
@@ -154,45 +155,43 @@ class TaskList {
     tasks_.push_back({std::move(name), std::move(text)});
   }
 
-  void Vector(std::string name, std::vector<float> values) {
-    if (values.empty()) return;
-    Add(std::move(name), [values = std::move(values)] { return HashFloats(values); });
+  /// "blk.3.attn_q": a part's name.
+  static std::string PartOf(TensorId id, int layer) {
+    const std::string name = formats::TensorName(id, layer);
+    return name.substr(0, name.rfind('.'));
   }
 
-  Result<void> Dense(std::string name, const std::string& tensor) {
-    auto bound = BITTERN_TRY(BindDense(binder_, tensor, model_.config()));
-    const auto matrix = std::make_shared<const DenseMatrix>(std::move(bound));
-    Add(std::move(name), [matrix] { return HashDense(*matrix); });
+  Result<void> Add(const formats::TensorSpec& of_layer, int layer) {
+    return of_layer.ternary() ? Ternary(of_layer.id, layer) : Norm(of_layer.id, layer);
+  }
+
+  Result<void> Norm(TensorId id, int layer) {
+    auto values = BITTERN_TRY(BindNorm(binder_, model_.config(), id, layer));
+    Add(PartOf(id, layer), [values = std::move(values)] { return HashFloats(values); });
     return {};
   }
 
-  Result<void> Ternary(const std::string& name) {
+  /// A part that has another tensor's values where a head is tied.
+  Result<void> Dense(TensorId part, TensorId id) {
+    auto bound = BITTERN_TRY(BindDense(binder_, id, model_.config()));
+    const auto matrix = std::make_shared<const DenseMatrix>(std::move(bound));
+    Add(PartOf(part, 0), [matrix] { return HashDense(*matrix); });
+    return {};
+  }
+
+  Result<void> Ternary(TensorId id, int layer) {
     const formats::Checkpoint& file = model_.checkpoint();
-    const formats::Tensor* tensor = file.Find(name + ".weight");
-    if (tensor == nullptr) return Fail(ErrorCode::kInternal, name + ".weight is gone");
+    const std::string name = formats::TensorName(id, layer);
+    const formats::Tensor* tensor = file.Find(name);
+    if (tensor == nullptr) return Fail(ErrorCode::kInternal, name + " is gone");
     auto source = BITTERN_TRY(opener_.Open(*tensor));
-    Add(name, [&file, tensor, source = std::move(source)] {
+    Add(PartOf(id, layer), [&file, tensor, source = std::move(source)] {
       return HashTernary(file, *tensor, source).map_error([&](Error error) {
         error.message = TensorPrefix(tensor->name) + error.message;
         return error;
       });
     });
     return {};
-  }
-
-  Result<void> AddLayer(const std::string& prefix) {
-    LayerWeights layer;
-    BITTERN_TRY(BindNorms(binder_, model_.config(), prefix, &layer));
-    Vector(prefix + "attn_norm", std::move(layer.attn_norm));
-    for (const char* name : {"attn_q", "attn_k", "attn_v"}) BITTERN_TRY(Ternary(prefix + name));
-    Vector(prefix + "attn_q_norm", std::move(layer.q_norm));
-    Vector(prefix + "attn_k_norm", std::move(layer.k_norm));
-    Vector(prefix + "attn_sub_norm", std::move(layer.attn_sub_norm));
-    BITTERN_TRY(Ternary(prefix + "attn_output"));
-    Vector(prefix + "ffn_norm", std::move(layer.ffn_norm));
-    for (const char* name : {"ffn_gate", "ffn_up"}) BITTERN_TRY(Ternary(prefix + name));
-    Vector(prefix + "ffn_sub_norm", std::move(layer.ffn_sub_norm));
-    return Ternary(prefix + "ffn_down");
   }
 
   const Model& model_;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "formats/convert/row_order.hpp"
 #include "kernels/registry.hpp"
 #include "model/load/dead_neurons.hpp"
 #include "model/load/repack.hpp"
@@ -21,12 +22,12 @@
 namespace bittern::model {
 namespace {
 
-/// A ternary projection by the name of its tensor: "blk.3.attn_q" has ".weight" and, in files of
-/// architecture bitnet, sometimes a one-element ".scale".
+using formats::TensorId;
+
+/// A ternary projection of a layer: its tensor, beside which files of architecture bitnet sometimes
+/// have a one-element ".scale".
 struct Projection {
-  std::string name;
-  int rows;
-  bool rotated = false;  ///< q and k: their rows may be permuted (ArchitectureSpec::permuted_qk)
+  TensorId id;
   std::span<const std::uint32_t> rows_kept = {}, columns_kept = {};  ///< StackPart's
 };
 
@@ -41,23 +42,24 @@ struct Loader {
   HugeArena& arena;
 };
 
-Result<StackPart> OpenPart(Loader& loader, const Projection& projection, int cols) {
-  const std::string name = projection.name + ".weight";
+Result<StackPart> OpenPart(Loader& loader, int layer, const Projection& projection) {
+  const formats::TensorSpec& spec = formats::SpecOf(projection.id);
+  const std::string name = formats::TensorName(projection.id, layer);
   const formats::Tensor* tensor = BITTERN_TRY(loader.binder.Matrix(
-      name, static_cast<std::size_t>(projection.rows), static_cast<std::size_t>(cols)));
+      name, SizeOf(loader.config, spec.rows), SizeOf(loader.config, spec.cols)));
   static_cast<void>(loader.binder.Find(formats::TernaryOpener::ScaleTensorName(name)));
-  const bool permuted = projection.rotated && loader.config.permuted_qk;
+  const bool permuted = loader.config.permuted_qk && formats::HasRowOrder(name);
   auto source = BITTERN_TRY(loader.opener.Open(*tensor));
   return StackPart{tensor, std::move(source),
                    permuted ? static_cast<std::size_t>(loader.config.head_dim) : 0,
                    projection.rows_kept, projection.columns_kept};
 }
 
-Result<TernaryMatrix> LoadStack(Loader& loader, MatrixLayout layout,
-                                std::initializer_list<Projection> projections, int cols) {
+Result<TernaryMatrix> LoadStack(Loader& loader, MatrixLayout layout, int layer,
+                                std::initializer_list<Projection> projections) {
   std::vector<StackPart> parts;
   for (const Projection& projection : projections) {
-    parts.push_back(BITTERN_TRY(OpenPart(loader, projection, cols)));
+    parts.push_back(BITTERN_TRY(OpenPart(loader, layer, projection)));
   }
   const bool groups = loader.config.traits->grouped_activations;
   auto stacked = StackTernary(parts, layout, groups, loader.pool, loader.arena);
@@ -72,17 +74,15 @@ Result<TernaryMatrix> LoadStack(Loader& loader, MatrixLayout layout,
 }
 
 /// gate_proj, up_proj and down_proj, each in the layout from which its zeros can be left out.
-Result<void> LoadSkipping(Loader& loader, const std::string& prefix, LayerWeights* layer) {
-  const int hidden = loader.config.hidden_size, inner = loader.config.intermediate_size;
-  Projection gate{prefix + "ffn_gate", inner}, up{prefix + "ffn_up", inner};
-  Projection down{prefix + "ffn_down", hidden};
-  const StackPart gate_part = BITTERN_TRY(OpenPart(loader, gate, hidden));
+Result<void> LoadSkipping(Loader& loader, int index, LayerWeights* layer) {
+  Projection gate{TensorId::kFfnGate}, up{TensorId::kFfnUp}, down{TensorId::kFfnDown};
+  const StackPart gate_part = BITTERN_TRY(OpenPart(loader, index, gate));
   const auto dead = ZeroRows(gate_part.source, loader.pool);
   std::vector<std::uint32_t> kept = KeptNeurons(dead);
   gate.rows_kept = up.rows_kept = down.columns_kept = kept;
-  layer->gate_up_proj = BITTERN_TRY(LoadStack(loader, loader.layout, {gate}, hidden));
-  layer->up_proj = BITTERN_TRY(LoadStack(loader, MatrixLayout::kRows, {up}, hidden));
-  layer->down_proj = BITTERN_TRY(LoadStack(loader, MatrixLayout::kColumns, {down}, inner));
+  layer->gate_up_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {gate}));
+  layer->up_proj = BITTERN_TRY(LoadStack(loader, MatrixLayout::kRows, index, {up}));
+  layer->down_proj = BITTERN_TRY(LoadStack(loader, MatrixLayout::kColumns, index, {down}));
   layer->neurons = std::move(kept);
   return {};
 }
@@ -95,10 +95,9 @@ void KeepNormOfNeurons(LayerWeights* layer) {
   layer->ffn_sub_norm = std::move(kept);
 }
 
-Result<void> LoadFeedForward(Loader& loader, const std::string& prefix, LayerWeights* layer) {
-  const int hidden = loader.config.hidden_size, inner = loader.config.intermediate_size;
+Result<void> LoadFeedForward(Loader& loader, int index, LayerWeights* layer) {
   if (loader.skip_zeros) {
-    const auto done = LoadSkipping(loader, prefix, layer);
+    const auto done = LoadSkipping(loader, index, layer);
     // Only whole-row scales fit those layouts; what differs along a row is multiplied densely.
     if (done && !layer->gate_up_proj.grouped()) {
       KeepNormOfNeurons(layer);
@@ -108,27 +107,20 @@ Result<void> LoadFeedForward(Loader& loader, const std::string& prefix, LayerWei
     layer->up_proj = {};
     layer->neurons.clear();
   }
-  layer->gate_up_proj = BITTERN_TRY(LoadStack(
-      loader, loader.layout, {{prefix + "ffn_gate", inner}, {prefix + "ffn_up", inner}}, hidden));
-  layer->down_proj =
-      BITTERN_TRY(LoadStack(loader, loader.layout, {{prefix + "ffn_down", hidden}}, inner));
+  layer->gate_up_proj = BITTERN_TRY(
+      LoadStack(loader, loader.layout, index, {{TensorId::kFfnGate}, {TensorId::kFfnUp}}));
+  layer->down_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kFfnDown}}));
   return {};
 }
 
 Result<LayerWeights> LoadLayer(Loader& loader, int index) {
-  const ModelConfig& c = loader.config;
-  const std::string prefix = fmt::format("blk.{}.", index);
   LayerWeights layer;
-  BITTERN_TRY(CheckLayerIsThere(loader.binder.checkpoint(), c, prefix));
-  BITTERN_TRY(BindNorms(loader.binder, c, prefix, &layer));
-  layer.qkv_proj = BITTERN_TRY(LoadStack(loader, loader.layout,
-                                         {{prefix + "attn_q", c.q_size(), true},
-                                          {prefix + "attn_k", c.kv_size(), true},
-                                          {prefix + "attn_v", c.kv_size()}},
-                                         c.hidden_size));
-  layer.o_proj = BITTERN_TRY(
-      LoadStack(loader, loader.layout, {{prefix + "attn_output", c.hidden_size}}, c.q_size()));
-  BITTERN_TRY(LoadFeedForward(loader, prefix, &layer));
+  BITTERN_TRY(CheckLayerIsThere(loader.binder.checkpoint(), loader.config, index));
+  BITTERN_TRY(BindNorms(loader.binder, loader.config, index, &layer));
+  layer.qkv_proj = BITTERN_TRY(LoadStack(
+      loader, loader.layout, index, {{TensorId::kAttnQ}, {TensorId::kAttnK}, {TensorId::kAttnV}}));
+  layer.o_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kAttnOutput}}));
+  BITTERN_TRY(LoadFeedForward(loader, index, &layer));
   return layer;
 }
 
@@ -161,12 +153,13 @@ Result<void> MoveToMemory(const formats::Checkpoint& checkpoint, ThreadPool& poo
 
 /// An embedding in its place in the file, or in memory where it lies at an odd address: GGUF's
 /// alignment may be 1, and a safetensors header may have any length.
-Result<DenseMatrix> LoadDense(TensorBinder& binder, const std::string& name, const ModelConfig& c,
+Result<DenseMatrix> LoadDense(TensorBinder& binder, TensorId id, const ModelConfig& c,
                               ThreadPool& pool) {
-  DenseMatrix matrix = BITTERN_TRY(BindDense(binder, name, c));
+  DenseMatrix matrix = BITTERN_TRY(BindDense(binder, id, c));
   const std::size_t element = matrix.format == quant::WeightFormat::kF32 ? 4 : 2;
   if (reinterpret_cast<std::uintptr_t>(matrix.data) % element != 0) {
-    BITTERN_TRY(MoveToMemory(binder.checkpoint(), pool, TensorPrefix(name), &matrix));
+    BITTERN_TRY(
+        MoveToMemory(binder.checkpoint(), pool, TensorPrefix(formats::TensorName(id)), &matrix));
   }
   return matrix;
 }
@@ -239,14 +232,13 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   weights.kernels =
       std::make_shared<kernels::Kernels>(BITTERN_TRY(kernels::SelectKernelsForced(options.isa)));
   weights.vlut_gain = VlutGain(*weights.kernels, options);
-  weights.embedding = BITTERN_TRY(LoadDense(binder, "token_embd.weight", c, pool));
-  weights.final_norm =
-      BITTERN_TRY(BindNorm(binder, "output_norm.weight", static_cast<std::size_t>(c.hidden_size)));
-  const bool tied = checkpoint.Find("output.weight") == nullptr;
-  weights.lm_head =
-      BITTERN_TRY(LoadDense(binder, tied ? "token_embd.weight" : "output.weight", c, pool));
+  weights.embedding = BITTERN_TRY(LoadDense(binder, TensorId::kTokenEmbd, c, pool));
+  weights.final_norm = BITTERN_TRY(BindNorm(binder, c, TensorId::kOutputNorm));
+  const TensorId head = HeadTensor(checkpoint);
+  weights.lm_head = BITTERN_TRY(LoadDense(binder, head, c, pool));
   BITTERN_TRY(PrepareHead(checkpoint, options.head, pool, &weights, decisions));
-  decisions->push_back({"output head", tied ? "token_embd.weight" : "output.weight",
+  const bool tied = head != TensorId::kOutput;
+  decisions->push_back({"output head", formats::TensorName(head),
                         tied ? "the file has no output.weight" : "in the file", false});
   weights.inv_freq = BITTERN_TRY(RopeFrequencies(binder, c));
   auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));

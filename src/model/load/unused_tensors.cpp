@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "formats/network_tensors.hpp"
 #include "model/load/tensor_binder.hpp"
 
 namespace bittern::model {
@@ -46,7 +47,8 @@ Result<void> CheckLayers(const std::vector<std::string>& unused, const ModelConf
 }
 
 bool IsSubNorm(std::string_view name) {
-  return Contains(name, "attn_sub_norm.") || Contains(name, "ffn_sub_norm.");
+  const auto named = formats::ParseTensorName(name);
+  return named && named->spec->presence == formats::TensorPresence::kSubNorms;
 }
 
 /// The part that the network would lack without the tensor; nullopt: nothing.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Names and shapes come from the table of tensors (formats/network_tensors.def); the members of
+// LayerWeights that norms go to stand here.
 #include "model/load/weight_binding.hpp"
 
 #include <fmt/format.h>
@@ -11,27 +13,76 @@
 
 namespace bittern::model {
 
+using formats::TensorId;
+using formats::TensorName;
+
+namespace {
+
+/// The norms of a layer and the members that they go to.
+constexpr struct {
+  TensorId id;
+  std::vector<float> LayerWeights::* norm;
+} kNorms[] = {{TensorId::kAttnNorm, &LayerWeights::attn_norm},
+              {TensorId::kFfnNorm, &LayerWeights::ffn_norm},
+              {TensorId::kAttnSubNorm, &LayerWeights::attn_sub_norm},
+              {TensorId::kFfnSubNorm, &LayerWeights::ffn_sub_norm},
+              {TensorId::kAttnQNorm, &LayerWeights::q_norm},
+              {TensorId::kAttnKNorm, &LayerWeights::k_norm}};
+
+}  // namespace
+
+std::size_t SizeOf(const ModelConfig& c, formats::TensorSize size) noexcept {
+  const auto value = [&] {
+    switch (size) {
+      case formats::TensorSize::kHidden:
+        return c.hidden_size;
+      case formats::TensorSize::kInner:
+        return c.intermediate_size;
+      case formats::TensorSize::kQ:
+        return c.q_size();
+      case formats::TensorSize::kKv:
+        return c.kv_size();
+      case formats::TensorSize::kHead:
+        return c.head_dim;
+      case formats::TensorSize::kVocab:
+        return c.vocab_size;
+      case formats::TensorSize::kOne:
+        break;
+    }
+    return 1;
+  };
+  return static_cast<std::size_t>(value());
+}
+
+bool HasTensor(const ModelConfig& c, const formats::TensorSpec& spec) noexcept {
+  return spec.IsOf(*c.traits);
+}
+
 Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint, const ModelConfig& c,
-                               const std::string& prefix) {
-  const auto has = [&](const char* name) { return checkpoint.Find(prefix + name) != nullptr; };
-  if (has("attn_q.weight") || has("attn_norm.weight")) {
-    if (has("attn_q.weight") || !has("attn_qkv.weight")) return {};
+                               int layer) {
+  const auto has = [&](const std::string& name) { return checkpoint.Find(name) != nullptr; };
+  const std::string query = TensorName(TensorId::kAttnQ, layer);
+  const std::string norm = TensorName(TensorId::kAttnNorm, layer);
+  if (has(query) || has(norm)) {
+    const std::string fused = fmt::format("blk.{}.attn_qkv.weight", layer);
+    if (has(query) || !has(fused)) return {};
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("{}: q, k and v in one matrix are not supported; attn_q, attn_k and "
                             "attn_v expected",
-                            TensorPrefix(prefix + "attn_qkv.weight")));
+                            TensorPrefix(fused)));
   }
   return Fail(ErrorCode::kCorruptFile,
               fmt::format("{} and others of its layer are missing; {}.block_count is {}",
-                          TensorPrefix(prefix + "attn_norm.weight"), c.architecture, c.num_layers),
+                          TensorPrefix(norm), c.architecture, c.num_layers),
               fmt::format("if that is wrong, override_kv={}.block_count=int:N corrects it",
                           c.architecture));
 }
 
-Result<std::vector<float>> BindNorm(TensorBinder& binder, const std::string& name,
-                                    std::size_t size) {
+Result<std::vector<float>> BindNorm(TensorBinder& binder, const ModelConfig& c, TensorId id,
+                                    int layer) {
+  const std::string name = TensorName(id, layer);
   constexpr float kMost = 0x1p100f;
-  auto weights = BITTERN_TRY(binder.Vector(name, size));
+  auto weights = BITTERN_TRY(binder.Vector(name, SizeOf(c, formats::SpecOf(id).cols)));
   const auto large = std::ranges::find_if(weights, [](float w) { return std::fabs(w) > kMost; });
   if (large == weights.end()) return weights;
   return Fail(ErrorCode::kCorruptFile,
@@ -39,28 +90,25 @@ Result<std::vector<float>> BindNorm(TensorBinder& binder, const std::string& nam
                           TensorPrefix(name), large - weights.begin(), *large, kMost));
 }
 
-Result<void> BindNorms(TensorBinder& binder, const ModelConfig& c, const std::string& prefix,
-                       LayerWeights* layer) {
-  const auto hidden = static_cast<std::size_t>(c.hidden_size);
-  layer->attn_norm = BITTERN_TRY(BindNorm(binder, prefix + "attn_norm.weight", hidden));
-  layer->ffn_norm = BITTERN_TRY(BindNorm(binder, prefix + "ffn_norm.weight", hidden));
-  if (c.traits->sub_norms) {
-    layer->attn_sub_norm = BITTERN_TRY(
-        BindNorm(binder, prefix + "attn_sub_norm.weight", static_cast<std::size_t>(c.q_size())));
-    layer->ffn_sub_norm = BITTERN_TRY(BindNorm(binder, prefix + "ffn_sub_norm.weight",
-                                               static_cast<std::size_t>(c.intermediate_size)));
-  }
-  if (c.traits->head_norms) {
-    const auto head = static_cast<std::size_t>(c.head_dim);
-    layer->q_norm = BITTERN_TRY(BindNorm(binder, prefix + "attn_q_norm.weight", head));
-    layer->k_norm = BITTERN_TRY(BindNorm(binder, prefix + "attn_k_norm.weight", head));
+Result<void> BindNorms(TensorBinder& binder, const ModelConfig& c, int layer,
+                       LayerWeights* weights) {
+  for (const auto& [id, norm] : kNorms) {
+    if (!HasTensor(c, formats::SpecOf(id))) continue;
+    weights->*norm = BITTERN_TRY(BindNorm(binder, c, id, layer));
   }
   return {};
 }
 
-Result<DenseMatrix> BindDense(TensorBinder& binder, const std::string& name, const ModelConfig& c) {
-  const formats::Tensor* tensor = BITTERN_TRY(binder.Matrix(
-      name, static_cast<std::size_t>(c.vocab_size), static_cast<std::size_t>(c.hidden_size)));
+TensorId HeadTensor(const formats::Checkpoint& checkpoint) {
+  return checkpoint.Find(TensorName(TensorId::kOutput)) == nullptr ? TensorId::kTokenEmbd
+                                                                   : TensorId::kOutput;
+}
+
+Result<DenseMatrix> BindDense(TensorBinder& binder, TensorId id, const ModelConfig& c) {
+  const std::string name = TensorName(id);
+  const formats::TensorSpec& spec = formats::SpecOf(id);
+  const formats::Tensor* tensor =
+      BITTERN_TRY(binder.Matrix(name, SizeOf(c, spec.rows), SizeOf(c, spec.cols)));
   if (quant::DequantizeRowFor(tensor->format) == nullptr) {
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("{}: {} is not supported for embeddings", TensorPrefix(name),

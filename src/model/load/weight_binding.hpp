@@ -6,28 +6,38 @@
 #include <string>
 
 #include "base/decision.hpp"
+#include "formats/network_tensors.hpp"
 #include "model/config.hpp"
 #include "model/load/tensor_binder.hpp"
 #include "model/weights.hpp"
 
 namespace bittern::model {
 
+/// A size of the table of tensors (formats/network_tensors.hpp); kOne is 1.
+[[nodiscard]] std::size_t SizeOf(const ModelConfig& config, formats::TensorSize size) noexcept;
+
+/// Whether the network has the tensor; of kUntied, may have it.
+[[nodiscard]] bool HasTensor(const ModelConfig& config, const formats::TensorSpec& spec) noexcept;
+
 /// Error kCorruptFile, with the cure: the file has nothing of this layer. Error kUnsupported: q, k
-/// and v are one matrix. `prefix`: "blk.3.".
+/// and v are one matrix.
 [[nodiscard]] Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint,
-                                             const ModelConfig& config, const std::string& prefix);
+                                             const ModelConfig& config, int layer);
 
-/// The weights of a norm: |weight| <= 2^100, so that no normed value overflows. Errors as
-/// TensorBinder::Vector; kCorruptFile.
-[[nodiscard]] Result<std::vector<float>> BindNorm(TensorBinder& binder, const std::string& name,
-                                                  std::size_t size);
+/// The weights of a norm: |weight| <= 2^100, so that no normed value overflows. layer: of a norm of
+/// a layer. Errors as TensorBinder::Vector; kCorruptFile.
+[[nodiscard]] Result<std::vector<float>> BindNorm(TensorBinder& binder, const ModelConfig& config,
+                                                  formats::TensorId id, int layer = 0);
 
-/// The norms of one layer; `prefix`: "blk.3.".
-[[nodiscard]] Result<void> BindNorms(TensorBinder& binder, const ModelConfig& config,
-                                     const std::string& prefix, LayerWeights* layer);
+/// The norms of one layer.
+[[nodiscard]] Result<void> BindNorms(TensorBinder& binder, const ModelConfig& config, int layer,
+                                     LayerWeights* weights);
 
 /// The embedding or the head, in the file's memory, which may be at an odd address.
-[[nodiscard]] Result<DenseMatrix> BindDense(TensorBinder& binder, const std::string& name,
+[[nodiscard]] Result<DenseMatrix> BindDense(TensorBinder& binder, formats::TensorId id,
                                             const ModelConfig& config);
+
+/// The tensor that is the head: the embedding where the file has no other.
+[[nodiscard]] formats::TensorId HeadTensor(const formats::Checkpoint& checkpoint);
 
 }  // namespace bittern::model

@@ -97,7 +97,7 @@ void CompareTensors(const Certificate& expected, const Certificate& found,
                                      count == 1 ? "" : fmt::format(" (of {})", count)));
 }
 
-/// Where other tokens were run after a prompt, for want of anything better.
+/// A difference of the tokens after a prompt, for want of anything better.
 void ReportOtherTokens(const Certificate& expected, const Certificate& found,
                        std::vector<std::string>* differences) {
   for (std::size_t p = 0; p < expected.prompts.size(); ++p) {

@@ -13,8 +13,8 @@
 
 namespace bittern::proof {
 
-/// What one prompt gave. Operations are counted in the order of computing: embedding, the 13 of
-/// each layer, final_norm, head (model/trace.hpp).
+/// The results of one prompt. Operations are counted in the order of computing: embedding, the 13
+/// of each layer, final_norm, head (model/trace.hpp).
 struct PromptCertificate {
   std::string text;
   std::vector<std::int32_t> prompt_ids;
@@ -56,8 +56,8 @@ struct Certificate {
 /// "layer 2, down_proj", "embedding", "head".
 [[nodiscard]] std::string OperationName(std::size_t operation, int num_layers);
 
-/// What is wrong with `found`, most telling first; empty: nothing. Where both are full, the first
-/// entry names the first tensor, layer and operation that differ.
+/// Differences of `found`, most telling first; empty: none. If both are full, the first entry names
+/// the first tensor, layer and operation that differ.
 [[nodiscard]] std::vector<std::string> CompareCertificates(const Certificate& expected,
                                                            const Certificate& found);
 

@@ -14,7 +14,7 @@
 #include "base/hash.hpp"
 #include "model/forward/numerics.hpp"
 #include "model/trace.hpp"
-#include "proof/certificate/companions.hpp"
+#include "proof/certificate/background_load.hpp"
 #include "request/choice_names.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
@@ -190,7 +190,7 @@ Result<std::vector<PromptCertificate>> Encode(const runtime::LoadedModel& model,
   return prompts;
 }
 
-/// What the arithmetic is, besides the model: Certificate::code.
+/// The name of the arithmetic, besides the model: Certificate::code.
 std::string CodeHash(const std::vector<PromptCertificate>& prompts, model::KvType kv_type) {
   std::string text =
       fmt::format("numerics {}\nkv {}\ntokens {}\n", model::kNumericsVersion,
@@ -244,7 +244,7 @@ Result<void> CheckOrdinaryPath(const std::shared_ptr<const runtime::LoadedModel>
   Result<void> outcome;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     const PromptCertificate& prompt = prompts[i];
-    // Where other tokens were forced, the text is not the likeliest one.
+    // If other tokens were forced, the text is not the likeliest one.
     if (!std::ranges::equal(prompt.fed, std::span(prompt.ids).first(prompt.fed.size()))) continue;
     const auto compare = [&outcome, &prompt, i](const runtime::Completion& done) {
       if (!outcome) return;
@@ -283,7 +283,7 @@ Result<Certificate> Certify(const std::shared_ptr<const runtime::LoadedModel>& m
   certificate.prompts = BITTERN_TRY(Encode(*model, options));
   certificate.code = CodeHash(certificate.prompts, options.session.kv_type);
   auto session = BITTERN_TRY(CreateSession(model, certificate.prompts, options.session));
-  const auto companions = BITTERN_TRY(Companions::Start(model, options.companions));
+  const auto companions = BITTERN_TRY(BackgroundLoad::Start(model, options.companions));
   Hash128 logits, tokens;
   for (std::size_t i = 0; i < certificate.prompts.size(); ++i) {
     PromptCertificate& prompt = certificate.prompts[i];

@@ -22,7 +22,7 @@ inline constexpr int kCertificateTokens = 64;
 /// The prompts of every certificate that names no others: prose, UTF-8, code, and a long one.
 [[nodiscard]] std::span<const std::string_view> BuiltinPrompts() noexcept;
 
-/// What is done with the KV cache on the way. Logits do not depend on it.
+/// The treatment of the KV cache on the way. Logits do not depend on it.
 enum class CacheUse {
   kGrow,       ///< the prompt in chunks, then token by token
   kRecompute,  ///< the finished text once more, in chunks through an emptied cache

@@ -10,7 +10,7 @@
 
 namespace bittern::proof {
 
-/// What one check found.
+/// The result of one check.
 struct CheckOutcome {
   CheckState state = CheckState::kOk;
   std::string detail = {};
@@ -54,7 +54,7 @@ class CheckList {
 void CheckMachine(CheckList* list);
 /// Every kernel of this CPU against its scalar twin.
 void CheckKernels(CheckList* list);
-/// What is known of a model, and that all instruction sets agree on it.
+/// Checks a model against its known results, and that all instruction sets agree on it.
 void CheckModel(CheckList* list, const std::string& group, const Opener& open);
 
 }  // namespace bittern::proof

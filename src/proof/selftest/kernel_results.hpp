@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel computes from fixed inputs: the same for every instruction set, so a kernel is
+// The results of a kernel from fixed inputs: the same for every instruction set, so a kernel is
 // right if it gives what its scalar twin gives, to the bit.
 #pragma once
 
@@ -31,7 +31,7 @@ struct KernelResults {
   }
 };
 
-/// What differs, e.g. "gemv: 3 of 48 values differ"; empty: nothing.
+/// The differences, e.g. "gemv: 3 of 48 values differ"; empty: nothing.
 [[nodiscard]] std::string CompareResults(const KernelResults& expected, const KernelResults& found);
 
 /// Random numbers that are the same everywhere.

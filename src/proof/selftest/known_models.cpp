@@ -13,7 +13,7 @@
 namespace bittern::proof {
 namespace {
 
-/// Of this arithmetic, the built-in prompts and keys and values as f16.
+/// Results of this arithmetic, the built-in prompts and keys and values as f16.
 Certificate CertificateOf(std::string_view model, std::string_view logits,
                           std::string_view tokens) {
   Certificate certificate;

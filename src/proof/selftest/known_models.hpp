@@ -13,7 +13,7 @@
 
 namespace bittern::proof {
 
-/// What a model says where it takes the likeliest token each time.
+/// The text of a model that takes the likeliest token each time.
 struct KnownText {
   std::string_view prompt;
   bool chat;               ///< said in a conversation, by the model's template
@@ -31,7 +31,7 @@ struct KnownModel {
 
 /// A prompt after which small models repeat themselves.
 inline constexpr std::string_view kRelativityPrompt = "The theory of relativity states that";
-/// What the official 2B-4T model wrote after it, once; it then went on with the same.
+/// The text that the official 2B-4T model wrote after it, once; it then went on with the same.
 inline constexpr std::string_view kRelativityPassage =
     " The theory of relativity also states that the speed of light is constant and that time and "
     "space are relative.";

@@ -11,7 +11,7 @@
 namespace bittern::proof {
 namespace {
 
-// What machines of the last ten years do at least, when nothing else runs.
+// The least that machines of the last ten years do when nothing else runs.
 constexpr double kUsualBytes = 5e9;          // per second, all threads
 constexpr double kUsualMultiplyAdds = 1e10;  // per second and thread, by a vector kernel
 constexpr double kUsualClock = 1.2e9;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where every input of an operation is the same in both traces, any difference of its result beyond
+// If every input of an operation is the same in both traces, any difference of its result beyond
 // one rounding is its own. Where inputs differ, the operation may carry that on, somewhat enlarged:
 // int8 values flip by a step near ties, a softmax makes more of small differences. What exceeds
 // that is the operation's own fault. The factors are generous: programs that compute the same
@@ -20,7 +20,7 @@ constexpr double kSameFloats = 1e-5;  // two orders of adding floats
 constexpr double kSoftmax = 12;       // how much more a softmax makes of differences
 constexpr double kSeen = 1e-12;       // less than this is nothing
 
-/// What one rounding of the coarser of both programs is, as a share of a value.
+/// One rounding of the coarser of both programs, as a share of a value.
 double FloorOf(const Trace& a, const Trace& b) {
   const auto one = [](const std::string& precision) {
     if (precision == "bfloat16") return 4.0 / 256;
@@ -30,7 +30,7 @@ double FloorOf(const Trace& a, const Trace& b) {
   return std::max(one(a.precision), one(b.precision));
 }
 
-/// What attention may differ by where keys and values are kept in other types.
+/// The difference that attention may have if keys and values are kept in other types.
 double KvFloorOf(const Trace& a, const Trace& b) {
   if (a.kv == b.kv) return 0;
   return a.kv == "i8" || b.kv == "i8" ? 0.5 : 0.03;
@@ -53,7 +53,7 @@ class Comparer {
   /// The largest share of any input's distance.
   [[nodiscard]] double InputsOf(int layer, Operation operation, std::size_t position) const;
   [[nodiscard]] double Tolerance(int layer, Operation operation, std::size_t position) const;
-  /// What the residual stream is before the layer.
+  /// The operation that holds the residual stream before the layer.
   [[nodiscard]] double StreamBefore(int layer, std::size_t position) const {
     return layer == 0 ? Relative(-1, kEmbedding, position)
                       : Relative(layer - 1, kFfnResidual, position);

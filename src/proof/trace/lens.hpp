@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model would say if it ended after each layer: the residual stream through the last norm
-// and the head.
+// The words of a model that ends after each layer: the residual stream through the last norm and
+// the head.
 #pragma once
 
 #include <vector>

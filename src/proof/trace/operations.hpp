@@ -7,33 +7,21 @@
 #include <optional>
 #include <string_view>
 
+#include "model/trace_point.hpp"
+
 namespace bittern::proof {
 
+/// Points and inputs of model/operations.def, in its order: of a layer kAttnNorm to kFfnResidual.
 enum class Operation {
-  kEmbedding,
-  // Of a layer:
-  kAttnNorm,
-  kQkvInput,  ///< what q, k and v are made from: int8 / scale
-  kQkvProj,
-  kRope,
-  kAttention,
-  kAttnSubNorm,
-  kOInput,
-  kOProj,
-  kAttnResidual,
-  kFfnNorm,
-  kGateUpInput,
-  kGate,
-  kAct,
-  kFfnSubNorm,
-  kDownInput,
-  kDownProj,
-  kFfnResidual,
-  // After the layers:
-  kFinalNorm,
-  kHead,
+#define POINT(id, name) id,
+#define INPUT(id, name) id,
+#include "model/operations.def"
+#undef POINT
+#undef INPUT
 };
-inline constexpr std::size_t kNumOperations = 20, kNumLayerOperations = 17;
+inline constexpr std::size_t kNumOperations = static_cast<std::size_t>(Operation::kHead) + 1;
+inline constexpr std::size_t kNumLayerOperations =
+    model::kNumLayerPoints + (kNumOperations - model::kNumTracePoints);
 
 /// "attn_norm", "qkv_input", ...
 [[nodiscard]] std::string_view OperationName(Operation operation) noexcept;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The figures of a trace and of a comparison as the page draws them (report/page/trace.js).
 #include "proof/trace/page_json.hpp"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A word that names a folder is a dump; "isa=" and "kv=" run the model again; anything else is a
+// model to load.
 #include "proof/trace/subjects.hpp"
 
 #include <fmt/format.h>

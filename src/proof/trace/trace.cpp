@@ -23,10 +23,21 @@ using model::TracePlace;
 using model::TracePoint;
 
 constexpr std::array<std::string_view, kNumOperations> kNames = {
-    "embedding",  "attn_norm",     "qkv_input",    "qkv_proj",   "rope",
-    "attention",  "attn_sub_norm", "o_input",      "o_proj",     "attn_residual",
-    "ffn_norm",   "gate_up_input", "gate",         "act",        "ffn_sub_norm",
-    "down_input", "down_proj",     "ffn_residual", "final_norm", "head"};
+#define POINT(id, name) name,
+#define INPUT(id, name) name,
+#include "model/operations.def"
+#undef POINT
+#undef INPUT
+};
+
+/// The point of every operation; an input's is that of the operation before it.
+constexpr std::array<std::optional<TracePoint>, kNumOperations> kPoints = {
+#define POINT(id, name) TracePoint::id,
+#define INPUT(id, name) std::nullopt,
+#include "model/operations.def"
+#undef POINT
+#undef INPUT
+};
 
 /// The operation of a point, and what is quantised there.
 struct PointOperations {
@@ -35,41 +46,12 @@ struct PointOperations {
 };
 
 PointOperations OperationsOf(TracePoint point) {
-  switch (point) {
-    case TracePoint::kEmbedding:
-      return {Operation::kEmbedding, {}};
-    case TracePoint::kAttnNorm:
-      return {Operation::kAttnNorm, Operation::kQkvInput};
-    case TracePoint::kQkvProj:
-      return {Operation::kQkvProj, {}};
-    case TracePoint::kRope:
-      return {Operation::kRope, {}};
-    case TracePoint::kAttention:
-      return {Operation::kAttention, {}};
-    case TracePoint::kAttnSubNorm:
-      return {Operation::kAttnSubNorm, Operation::kOInput};
-    case TracePoint::kOProj:
-      return {Operation::kOProj, {}};
-    case TracePoint::kAttnResidual:
-      return {Operation::kAttnResidual, {}};
-    case TracePoint::kFfnNorm:
-      return {Operation::kFfnNorm, Operation::kGateUpInput};
-    case TracePoint::kGate:
-      return {Operation::kGate, {}};
-    case TracePoint::kAct:
-      return {Operation::kAct, {}};
-    case TracePoint::kFfnSubNorm:
-      return {Operation::kFfnSubNorm, Operation::kDownInput};
-    case TracePoint::kDownProj:
-      return {Operation::kDownProj, {}};
-    case TracePoint::kFfnResidual:
-      return {Operation::kFfnResidual, {}};
-    case TracePoint::kFinalNorm:
-      return {Operation::kFinalNorm, {}};
-    case TracePoint::kHead:
-      break;
+  const auto values = static_cast<std::size_t>(std::ranges::find(kPoints, point) - kPoints.begin());
+  PointOperations operations{static_cast<Operation>(values), std::nullopt};
+  if (values + 1 < kPoints.size() && !kPoints[values + 1]) {
+    operations.quantized = static_cast<Operation>(values + 1);
   }
-  return {Operation::kHead, {}};
+  return operations;
 }
 
 class TraceRecorder final : public model::Tracer {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a network computed for some tokens, operation by operation.
+// The values that a network computed for some tokens, operation by operation.
 #pragma once
 
 #include <array>

@@ -54,7 +54,7 @@ std::string ThoughtFold::Add(std::string_view text) {
   thoughts_ += waiting_.substr(0, end);
   const std::string rest = waiting_.substr(end + kThinkEnd.size());
   state_ = State::kAnswer;
-  waiting_ = thoughts_.empty() ? "" : "\n";
+  waiting_.assign(thoughts_.empty() ? 0 : 1, '\n');
   return Add(rest);
 }
 

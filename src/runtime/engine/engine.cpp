@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/machine.hpp"
+#include "runtime/execution_resources.hpp"
 #include "runtime/prompt_check.hpp"
 #include "runtime/sequence.hpp"
 #include "runtime/session_state.hpp"
@@ -97,7 +97,7 @@ struct Pass {
 }  // namespace
 
 struct Engine::Impl {
-  std::unique_ptr<Machine> machine;
+  std::unique_ptr<ExecutionResources> resources;
   PrefixCache prefixes;
   std::shared_ptr<SchedulingPolicy> policy;
   int context_length;
@@ -123,7 +123,7 @@ struct Engine::Impl {
 
 StepLimits Engine::Impl::Limits() {
   StepLimits now = limits;
-  now.free_pages = machine->pages().free_pages() + prefixes.evictable_pages();
+  now.free_pages = resources->pages().free_pages() + prefixes.evictable_pages();
   return now;
 }
 
@@ -258,7 +258,7 @@ std::vector<std::optional<Error>> Engine::Impl::Run(Pass* pass) {
     return !std::ranges::all_of(pass->jobs, [](const Job* job) { return job->wants_to_end(); });
   };
   const Clock::time_point begin = Clock::now();
-  const Result<void> done = RunParts(machine.get(), pass->parts, &watcher, &errors);
+  const Result<void> done = RunParts(resources.get(), pass->parts, &watcher, &errors);
   pass->seconds = SecondsBetween(begin, Clock::now());
   if (!done) {  // kCancelled: every job in the pass is
     const bool cancelled = done.error().code == ErrorCode::kCancelled;
@@ -313,16 +313,16 @@ Result<Engine> Engine::Create(std::shared_ptr<const LoadedModel> model,
   const int batch_size =
       std::max(1, static_cast<int>(std::min<std::int64_t>(
                       options.batch_size, std::int64_t{context} * options.max_sequences)));
-  auto machine =
-      BITTERN_TRY(Machine::Create(std::move(model), {.max_tokens = batch_size,
-                                                     .max_positions = context,
-                                                     .num_pages = num_pages,
-                                                     .num_threads = options.num_threads,
-                                                     .screened_rows = options.max_sequences,
-                                                     .kv_type = options.kv_type}));
-  model::KvPool* pages = &machine->pages();
+  auto resources = BITTERN_TRY(
+      ExecutionResources::Create(std::move(model), {.max_tokens = batch_size,
+                                                    .max_positions = context,
+                                                    .num_pages = num_pages,
+                                                    .num_threads = options.num_threads,
+                                                    .screened_rows = options.max_sequences,
+                                                    .kv_type = options.kv_type}));
+  model::KvPool* pages = &resources->pages();
   return Engine(std::unique_ptr<Impl>(
-      new Impl{.machine = std::move(machine),
+      new Impl{.resources = std::move(resources),
                .prefixes = PrefixCache(pages, options.prefix_cache ? num_pages : 0),
                .policy = options.policy ? options.policy : std::make_shared<FairPolicy>(),
                .context_length = context,
@@ -345,12 +345,12 @@ Result<SequenceId> Engine::Submit(Request request) {
       return next(text);
     };
   }
-  Generation generation = BITTERN_TRY(Generation::Create(impl_->machine->model(), request.options,
+  Generation generation = BITTERN_TRY(Generation::Create(impl_->resources->model(), request.options,
                                                          std::move(on_text), &impl_->drafts));
   generation.AddContext(request.prompt);
   const SequenceId id = impl_->next_id++;
   impl_->waiting.push_back(std::make_unique<Job>(
-      id, std::move(request), Sequence(&impl_->machine->pages(), impl_->context_length),
+      id, std::move(request), Sequence(&impl_->resources->pages(), impl_->context_length),
       std::move(generation)));
   *made = impl_->waiting.back().get();
   return id;
@@ -393,7 +393,7 @@ bool Engine::Step() {
 }
 
 std::string Engine::SavePrefix(std::span<const TokenId> tokens, int* saved) {
-  model::KvSequence known(&impl_->machine->pages());
+  model::KvSequence known(&impl_->resources->pages());
   *saved = impl_->prefixes.Attach(tokens, static_cast<int>(tokens.size()), &known);
   return WriteSessionState(model().model.config(), tokens.first(static_cast<std::size_t>(*saved)),
                            known);
@@ -406,7 +406,7 @@ Result<std::vector<TokenId>> Engine::RestorePrefix(std::span<const std::byte> by
                 "running sequences need the memory for keys and values; try again later");
   };
   const Sequence restored = BITTERN_TRY(Sequence::Restore(
-      bytes, model().model.config(), &impl_->machine->pages(), impl_->context_length, reserve));
+      bytes, model().model.config(), &impl_->resources->pages(), impl_->context_length, reserve));
   impl_->prefixes.Insert(restored.tokens(), restored.pages());
   return std::vector<TokenId>(restored.tokens().begin(), restored.tokens().end());
 }
@@ -415,7 +415,7 @@ int Engine::ErasePrefix(std::span<const TokenId> tokens) {
   std::vector<std::uint32_t> pages;
   int known = 0;
   {
-    model::KvSequence sequence(&impl_->machine->pages());
+    model::KvSequence sequence(&impl_->resources->pages());
     known = impl_->prefixes.Attach(tokens, static_cast<int>(tokens.size()), &sequence);
     pages.assign(sequence.pages().begin(), sequence.pages().end());
   }
@@ -427,7 +427,7 @@ std::size_t Engine::active() const noexcept {
   return impl_->running.size() + impl_->waiting.size();
 }
 EngineStats Engine::stats() const noexcept {
-  const model::KvPool& pages = impl_->machine->pages();
+  const model::KvPool& pages = impl_->resources->pages();
   return {.steps = impl_->steps,
           .rows = impl_->rows,
           .running = impl_->running.size(),
@@ -439,10 +439,10 @@ EngineStats Engine::stats() const noexcept {
           .prefix_cache = impl_->prefixes.stats()};
 }
 int Engine::context_length() const noexcept { return impl_->context_length; }
-int Engine::num_threads() const noexcept { return impl_->machine->threads().size(); }
-const LoadedModel& Engine::model() const noexcept { return impl_->machine->model(); }
+int Engine::num_threads() const noexcept { return impl_->resources->threads().size(); }
+const LoadedModel& Engine::model() const noexcept { return impl_->resources->model(); }
 void Engine::SetTracer(model::Tracer* tracer) noexcept {
-  impl_->machine->state().SetTracer(tracer);
+  impl_->resources->state().SetTracer(tracer);
 }
 
 }  // namespace bittern::runtime

@@ -13,7 +13,7 @@
 
 namespace bittern::runtime {
 
-struct MachineOptions {
+struct ExecutionOptions {
   int max_tokens = 512;   ///< of a pass
   int max_positions = 1;  ///< of a sequence
   int num_pages = 1;      ///< of all sequences
@@ -23,13 +23,13 @@ struct MachineOptions {
 };
 
 /// Not thread-safe; not movable, since sequences point at its pages.
-class Machine {
+class ExecutionResources {
  public:
   /// Errors: kOutOfMemory, kInvalidArgument, kIo (threads).
-  [[nodiscard]] static Result<std::unique_ptr<Machine>> Create(
-      std::shared_ptr<const LoadedModel> model, const MachineOptions& options);
-  Machine(const Machine&) = delete;
-  Machine& operator=(const Machine&) = delete;
+  [[nodiscard]] static Result<std::unique_ptr<ExecutionResources>> Create(
+      std::shared_ptr<const LoadedModel> model, const ExecutionOptions& options);
+  ExecutionResources(const ExecutionResources&) = delete;
+  ExecutionResources& operator=(const ExecutionResources&) = delete;
 
   /// model::Forward. Errors, with the sequences as they were: kCancelled if the watcher abandoned
   /// the pass, kCorruptFile if the mapped model file changed meanwhile.
@@ -46,8 +46,8 @@ class Machine {
   }
 
  private:
-  Machine(std::shared_ptr<const LoadedModel> model, ThreadPool threads, model::KvPool pages,
-          model::ForwardState state)
+  ExecutionResources(std::shared_ptr<const LoadedModel> model, ThreadPool threads,
+                     model::KvPool pages, model::ForwardState state)
       : model_(std::move(model)),
         threads_(std::move(threads)),
         pages_(std::move(pages)),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/machine.hpp"
+#include "runtime/execution_resources.hpp"
 
 #include <algorithm>
 
 namespace bittern::runtime {
 
-Result<std::unique_ptr<Machine>> Machine::Create(std::shared_ptr<const LoadedModel> model,
-                                                 const MachineOptions& options) {
+Result<std::unique_ptr<ExecutionResources>> ExecutionResources::Create(
+    std::shared_ptr<const LoadedModel> model, const ExecutionOptions& options) {
   const model::Model& network = model->model;
   auto threads = BITTERN_TRY(
       ThreadPool::Create(options.num_threads == 0 ? DefaultThreadCount() : options.num_threads));
@@ -16,11 +16,11 @@ Result<std::unique_ptr<Machine>> Machine::Create(std::shared_ptr<const LoadedMod
                                   model::kScreenVectors, model::kMostScreenVectors);
   auto state = BITTERN_TRY(model::ForwardState::Create(
       network, options.max_tokens, options.max_positions, threads.size(), vectors));
-  return std::unique_ptr<Machine>(
-      new Machine(std::move(model), std::move(threads), std::move(pages), std::move(state)));
+  return std::unique_ptr<ExecutionResources>(new ExecutionResources(
+      std::move(model), std::move(threads), std::move(pages), std::move(state)));
 }
 
-Result<void> Machine::Run(std::span<const model::Segment> segments) {
+Result<void> ExecutionResources::Run(std::span<const model::Segment> segments) {
   if (!model::Forward(model_->model, segments, state_, threads_)) {
     return Fail(ErrorCode::kCancelled, "cancelled while reading the prompt");
   }

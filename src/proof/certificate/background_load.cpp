@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "proof/certificate/companions.hpp"
+#include "proof/certificate/background_load.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 namespace bittern::proof {
 
-struct Companions::Impl {
+struct BackgroundLoad::Impl {
   ~Impl() {
     stop.store(true);
     for (std::thread& thread : threads) thread.join();
@@ -35,8 +35,8 @@ struct Companions::Impl {
   std::vector<std::thread> threads = {};
 };
 
-Result<Companions> Companions::Start(const std::shared_ptr<const runtime::LoadedModel>& model,
-                                     int count) {
+Result<BackgroundLoad> BackgroundLoad::Start(
+    const std::shared_ptr<const runtime::LoadedModel>& model, int count) {
   if (count < 0 || count > kMax) {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("0..{} sessions beside expected, {} found", kMax, count));
@@ -59,11 +59,11 @@ Result<Companions> Companions::Start(const std::shared_ptr<const runtime::Loaded
     }
   }
   for (int now; (now = impl->started.load()) < count;) impl->started.wait(now);
-  return Companions(std::move(impl));
+  return BackgroundLoad(std::move(impl));
 }
 
-Companions::Companions(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Companions::Companions(Companions&&) noexcept = default;
-Companions::~Companions() = default;
+BackgroundLoad::BackgroundLoad(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+BackgroundLoad::BackgroundLoad(BackgroundLoad&&) noexcept = default;
+BackgroundLoad::~BackgroundLoad() = default;
 
 }  // namespace bittern::proof

@@ -10,23 +10,23 @@
 namespace bittern::proof {
 
 /// Generates without end until destroyed; what it writes is thrown away.
-class Companions {
+class BackgroundLoad {
  public:
   static constexpr int kMax = 64;
 
   /// `count` sessions of one thread each, every one on tokens of its own. Returns when each has
   /// run its first token. Errors: kInvalidArgument (count outside 0..kMax), those of
   /// Session::Create, kIo (no more threads).
-  [[nodiscard]] static Result<Companions> Start(
+  [[nodiscard]] static Result<BackgroundLoad> Start(
       const std::shared_ptr<const runtime::LoadedModel>& model, int count);
-  Companions(Companions&&) noexcept;
-  Companions& operator=(Companions&&) = delete;
+  BackgroundLoad(BackgroundLoad&&) noexcept;
+  BackgroundLoad& operator=(BackgroundLoad&&) = delete;
   /// Stops and waits for all of them.
-  ~Companions();
+  ~BackgroundLoad();
 
  private:
   struct Impl;
-  explicit Companions(std::unique_ptr<Impl> impl);
+  explicit BackgroundLoad(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

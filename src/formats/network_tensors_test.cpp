@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/network_tensors.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace bittern::formats {
+namespace {
+
+TEST(NetworkTensors, EveryRowIsFoundByItsName) {
+  for (const TensorSpec& spec : kNetworkTensors) {
+    EXPECT_EQ(&SpecOf(spec.id), &spec);
+    EXPECT_EQ(FindWeight(TensorName(spec.id, 17)), &spec) << spec.gguf;
+  }
+}
+
+TEST(NetworkTensors, NoTwoRowsHaveAName) {
+  std::set<std::string_view> gguf, hf;
+  for (const TensorSpec& spec : kNetworkTensors) {
+    EXPECT_TRUE(gguf.insert(spec.gguf).second) << spec.gguf;
+    EXPECT_TRUE(hf.insert(spec.hf).second) << spec.hf;
+  }
+}
+
+TEST(NetworkTensors, NamesSayTheLayer) {
+  EXPECT_EQ(TensorName(TensorId::kAttnQ, 3), "blk.3.attn_q.weight");
+  EXPECT_EQ(TensorName(TensorId::kOutput, 3), "output.weight");
+  EXPECT_EQ(TensorKindName(TensorId::kAttnQ), "attn_q.weight");
+  const auto named = ParseTensorName("blk.12.attn_q.bias");
+  ASSERT_TRUE(named.has_value());
+  EXPECT_EQ(named->spec->id, TensorId::kAttnQ);
+  EXPECT_EQ(named->layer, "12");
+  EXPECT_EQ(named->part, ".bias");
+}
+
+TEST(NetworkTensors, OtherNamesAreNotFound) {
+  for (const char* name :
+       {"", "blk.", "blk.3", "blk.3.attn_q", "blk.x.attn_q.weight", "blk..attn_q.weight",
+        "attn_q.weight", "blk.3.output.weight", "blk.3.attn_qkv.weight", "blk.3.attn_q.bias",
+        "blk.3.attn_q.weight.weight", "output", "token_embd.scale"}) {
+    EXPECT_EQ(FindWeight(name), nullptr) << name;
+  }
+}
+
+TEST(NetworkTensors, TheArchitectureSaysWhichNormsThereAre) {
+  const ArchitectureSpec& bitnet = *FindArchitecture("bitnet-b1.58");
+  const ArchitectureSpec& qwen = *FindArchitecture("qwen3");
+  EXPECT_TRUE(SpecOf(TensorId::kFfnSubNorm).IsOf(bitnet));
+  EXPECT_FALSE(SpecOf(TensorId::kFfnSubNorm).IsOf(qwen));
+  EXPECT_FALSE(SpecOf(TensorId::kAttnQNorm).IsOf(bitnet));
+  EXPECT_TRUE(SpecOf(TensorId::kAttnQNorm).IsOf(qwen));
+  EXPECT_TRUE(SpecOf(TensorId::kOutput).IsOf(bitnet));
+}
+
+}  // namespace
+}  // namespace bittern::formats
