@@ -86,17 +86,18 @@ void RunGrouped(const kernels::Tile16Ops& ops, const std::vector<std::uint8_t>& 
   }
 }
 
-void RunRows(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& codes,
+/// Places below `end`, each 1 to `most` behind the one before, from 0.
+std::vector<std::uint32_t> RandomPlaces(std::size_t end, unsigned most, Random* random) {
+  std::vector<std::uint32_t> places;
+  for (std::size_t i = 0; i < end; i += 1 + (*random)() % most) {
+    places.push_back(static_cast<std::uint32_t>(i));
+  }
+  return places;
+}
+
+void RunRows(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& packed,
              std::size_t rows, Random* random, KernelResults* results) {
-  std::vector<std::uint8_t> packed(rows * kCols / 4);
-  for (std::size_t r = 0; r < rows; r += quant::kTileRows) {
-    quant::PackRows(codes.data() + r * kCols, quant::kTileRows, kCols,
-                    packed.data() + r * kCols / 4);
-  }
-  std::vector<std::uint32_t> live;
-  for (std::size_t r = 0; r < rows; r += 1 + (*random)() % 3) {
-    live.push_back(static_cast<std::uint32_t>(r));
-  }
+  const auto live = RandomPlaces(rows, 3, random);
   for (const auto& act : Activations(kCols, random)) {
     std::vector<std::int8_t> ordered(kernels::OrderedActs(kBlocks));
     ops.order_acts(act.data(), kBlocks, ordered.data());
@@ -113,13 +114,8 @@ void RunRows(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& cod
   results->Add("tile_of_rows", std::span<const std::uint8_t>(tile));
 }
 
-void RunColumns(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& codes,
+void RunColumns(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& packed,
                 std::size_t rows, Random* random, KernelResults* results) {
-  std::vector<std::uint8_t> packed(rows * kCols / 4);
-  for (std::size_t r = 0; r < rows; r += quant::kTileRows) {
-    quant::PackRows(codes.data() + r * kCols, quant::kTileRows, kCols,
-                    packed.data() + r * kCols / 4);
-  }
   const std::size_t panels = rows / quant::kPanelRows;
   const std::size_t column_bytes = panels * quant::kPanelLineBytes;
   std::vector<std::uint8_t> columns(kCols * column_bytes);
@@ -127,10 +123,7 @@ void RunColumns(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& 
     quant::PackPanel(packed.data() + p * quant::kPanelRows * kCols / 4, quant::kPanelRows, kBlocks,
                      columns.data() + p * quant::kPanelLineBytes, column_bytes);
   }
-  std::vector<std::uint32_t> live;
-  for (std::size_t c = 0; c < kCols; c += 1 + (*random)() % 4) {
-    live.push_back(static_cast<std::uint32_t>(c));
-  }
+  const auto live = RandomPlaces(kCols, 4, random);
   for (const std::size_t tokens : {1u, 3u, 4u}) {
     const auto acts = RandomBytes(tokens * kCols, random);
     std::vector<std::int32_t> sums(tokens * rows);
@@ -284,8 +277,12 @@ void RunSparse(const kernels::SparseOps& ops, KernelResults* results) {
   Random random(4);
   constexpr std::size_t kRows = 2 * quant::kPanelRows;
   const auto codes = RandomCodes(kRows * kCols, &random);
-  RunRows(ops, codes, kRows, &random, results);
-  RunColumns(ops, codes, kRows, &random, results);
+  std::vector<std::uint8_t> packed(codes.size() / 4);
+  for (std::size_t at = 0; at < codes.size(); at += quant::kTileRows * kCols) {
+    quant::PackRows(codes.data() + at, quant::kTileRows, kCols, packed.data() + at / 4);
+  }
+  RunRows(ops, packed, kRows, &random, results);
+  RunColumns(ops, packed, kRows, &random, results);
   for (const std::size_t size : {1u, 63u, 1000u}) {
     auto bytes = RandomBytes(size, &random);
     for (std::size_t i = 0; i < size; i += 1 + random() % 3) bytes[i] = 0;
