@@ -64,7 +64,7 @@ WRONG = [
 class OneRequest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(BITTERN, "-np", "4", "-t", "2")
+        cls.server = Server(BITTERN, "-np", "4", "-t", "2", "--strict")
 
     @classmethod
     def tearDownClass(cls):

@@ -37,7 +37,7 @@ class ServeTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server = Server(BITTERN, "-m", MODEL, "-np", "4", "-t", "2", "--metrics", "--alias", "kjv",
-                            "--log-format", "json")
+                            "--log-format", "json", "--strict")
         cls.chat = Server(BITTERN, "-np", "4", "-t", "2", "--api-key", "secret one", "--api-key", "two")
 
     @classmethod
@@ -169,6 +169,51 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(self.talk(again, "/v1/completions")[1]["choices"][0]["text"],
                          self.talk(CHAT)[1]["choices"][0]["message"]["content"])
 
+    def told(self, path, body, *ignored):
+        """A request as a client sends it is answered; the fields that had no effect are told."""
+        status, text, headers = self.chat.request("POST", path, body, {"Authorization": "Bearer secret one"})
+        self.assertEqual(status, 200, text)
+        self.assertEqual(headers.get("bittern-ignored", ""), ", ".join(ignored), body)
+        return json.loads(text) if text.startswith("{") else text
+
+    def test_fields_that_clients_send(self):
+        chat, plain = "/v1/chat/completions", self.talk(CHAT)[1]
+        user = CHAT["messages"][0]
+        part = {"type": "text", "text": user["content"], "role": "user", "refusal": None}
+        tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object", "properties": {}}}}
+        for more, *ignored in [
+                ({"temprature": 1, "n": 1}, "temprature"),
+                ({"messages": [{"role": "user", "content": [part]}]}, "messages[0].content[0].role"),
+                ({"messages": [{**user, "id": "m1", "createdAt": 5}]}, "messages[0].id", "messages[0].createdAt"),
+                ({"reasoning_effort": "low", "verbosity": "high", "thread": None}, "reasoning_effort", "verbosity"),
+                ({"web_search_options": {"x": 1}, "prediction": {"type": "content", "content": "x"}},
+                 "prediction", "web_search_options"),
+                ({"tools": [{"type": "web_search"}]}, "tools[0]"),
+                ({"a\r\nSet-Cookie: x": 1}, "a%0D%0ASet-Cookie%3A%20x"),
+                ({f"field{i}": 1 for i in range(100)}, *[f"field{i}" for i in range(32)])]:
+            answer = self.told(chat, {**CHAT, **more}, *ignored)
+            self.assertEqual(answer["choices"], plain["choices"], more)
+        self.told(chat, {**CHAT, "tools": [{**tool, "eager": True}, {"type": "custom", "name": "x"}],
+                         "tool_choice": "none"}, "tools[0].eager", "tools[1]")
+        said = {"model": "m", "max_tokens": 6, "messages": CHAT["messages"]}
+        self.told("/v1/messages", {**said, "thread": {"type": "create"}, "context_management": {"edits": []}},
+                  "thread", "context_management")
+        self.told("/v1/messages", {**said, "tools": [{"name": "look", "input_schema": {"type": "object"},
+                                                      "eager_input_streaming": True},
+                                                     {"type": "web_search_20250305", "name": "web_search"}],
+                                   "tool_choice": {"type": "none"}}, "tools[0].eager_input_streaming", "tools[1]")
+        self.told("/api/chat", {"messages": CHAT["messages"], "stream": False, "temperature": 0,
+                                "options": {"num_predict": 4, "tfs_z": 1}}, "options.tfs_z", "temperature")
+        self.told("/v1/responses", {"model": "m", "input": [{"type": "reasoning", "summary": []}, user],
+                                    "truncation": "auto", "max_output_tokens": 6,
+                                    "tools": [{"type": "local_shell"}, {"type": "namespace", "name": "n"}]},
+                  "truncation", "tools[0]", "tools[1]", "input[0]")
+        # A field that changes the answer and cannot be obeyed is refused all the same.
+        for more, param in [({"functions": [{"name": "f"}]}, "functions"), ({"guided_json": {"type": "object"}}, "guided_json"),
+                            ({"repetition_penalty": 1.5}, "repetition_penalty")]:
+            status, answer = self.talk({**CHAT, **more})
+            self.assertEqual((status, answer["error"].get("param")), (400, param), answer)
+
     def test_refusals(self):
         complete, chat = "/v1/completions", "/v1/chat/completions"
         self.refused(complete, {**TEXT, "temprature": 1}, "no such field", param="temprature")
@@ -190,8 +235,7 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(self.talk({**CHAT, "tools": [{"type": "function"}]})[1]["error"]["param"], "tools[0].function")
         for messages, param in (([], "messages"), ([{"role": "king", "content": ""}], "messages[0].role"),
                                 ([{"role": "user"}], "messages[0].content"),
-                                ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0].type"),
-                                ([{"role": "user", "content": "a", "x": 1}], "messages[0].x")):
+                                ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0].type")):
             status, answer = self.talk({"messages": messages})
             self.assertEqual((status, answer["error"]["param"]), (400, param), answer)
         error = self.refused(complete, {**TEXT, "prompt": "word " * 5000}, status=400)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each read marks its member as taken; Finish refuses the first one that is not.
+// Each read marks its member as taken; Finish looks for those that are not.
 #include "request/field_reader.hpp"
 
 #include <fmt/format.h>
@@ -46,6 +46,13 @@ tl::unexpected<Error> WrongField(std::string_view path, std::string_view expecte
               fmt::format("{}: {} expected, {} found", path, expected, Shown(found)));
 }
 
+void NoteUnread(UnreadFields* unread, std::string path) {
+  constexpr std::size_t kMost = 32, kLongest = 128;
+  if (unread->size() == kMost) return;
+  if (path.size() > kLongest) path = ReplaceInvalidUtf8(path.substr(0, kLongest)) + "...";
+  unread->push_back(std::move(path));
+}
+
 std::string FieldOfError(const Error& error) {
   if (error.code != ErrorCode::kInvalidArgument) return {};
   const std::size_t colon = error.message.find(": ");
@@ -73,9 +80,9 @@ Result<Json> ParseBody(std::string_view body) {
   return json;
 }
 
-Result<FieldReader> FieldReader::Open(const Json& object, std::string path) {
+Result<FieldReader> FieldReader::Open(const Json& object, std::string path, UnreadFields* unread) {
   if (object.AsObject() == nullptr) return WrongField(path, "an object", object);
-  return FieldReader(object, std::move(path));
+  return FieldReader(object, std::move(path), unread);
 }
 
 std::string FieldReader::PathOf(std::string_view key) const {
@@ -181,9 +188,22 @@ Result<void> FieldReader::OnlyNeutral(std::initializer_list<std::string_view> ke
   return {};
 }
 
+Result<void> FieldReader::ReadOver(std::initializer_list<std::string_view> keys) {
+  if (unread_ == nullptr) return OnlyNeutral(keys);
+  for (const std::string_view key : keys) {
+    const Json* value = Take(key);
+    if (value != nullptr && !IsNeutral(*value, 0)) NoteUnread(unread_, PathOf(key));
+  }
+  return {};
+}
+
 Result<void> FieldReader::Finish() const {
   for (const Json::Member& member : *object_->AsObject()) {
-    if (read_.contains(member.key)) continue;
+    if (read_.contains(member.key) || member.value.is_null()) continue;
+    if (unread_ != nullptr) {
+      NoteUnread(unread_, PathOf(member.key));
+      continue;
+    }
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("{}: there is no such field here", PathOf(member.key)));
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the members of a JSON object one by one, checks type and range, and refuses what nothing
-// has read: a misspelt "temprature" must not change an answer in silence. Every error names the
-// field by its path ("messages[2].content"), what was expected and what was found. A null counts as
-// absent.
+// Reads the members of a JSON object one by one, checks type and range, and finds the members that
+// nothing has read: a misspelt "temprature" must not change an answer in silence. A strict reader
+// refuses them; a lenient one lists them, for the client to be told. Every error names the field by
+// its path ("messages[2].content"), what was expected and what was found. A null counts as absent.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,23 @@ namespace bittern::request {
 /// Body of a request: one JSON object in UTF-8. Errors: kInvalidArgument.
 [[nodiscard]] Result<Json> ParseBody(std::string_view body);
 
+/// Paths of members that nothing has read.
+using UnreadFields = std::vector<std::string>;
+/// Adds a path; of a body with very many such members the first ones are kept.
+void NoteUnread(UnreadFields* unread, std::string path);
+
 /// Not thread-safe; the object outlives it. Targets are left alone where a field is absent.
 class FieldReader {
  public:
   /// Error kInvalidArgument: `object` is none. `path` is where it lies; empty for the body.
-  [[nodiscard]] static Result<FieldReader> Open(const Json& object, std::string path = {});
+  /// `unread` takes the members that nothing has read; null: they are refused.
+  [[nodiscard]] static Result<FieldReader> Open(const Json& object, std::string path = {},
+                                                UnreadFields* unread = nullptr);
+  /// The same for an object inside of this one.
+  [[nodiscard]] Result<FieldReader> Inside(const Json& object, std::string path) const {
+    return Open(object, std::move(path), unread_);
+  }
+  [[nodiscard]] UnreadFields* unread() const noexcept { return unread_; }
 
   /// Null if it is absent; counts as read.
   [[nodiscard]] const Json* Take(std::string_view key);
@@ -52,21 +64,26 @@ class FieldReader {
   /// -1 to 2^32 - 1.
   [[nodiscard]] Result<void> Seed(std::string_view key, std::uint32_t* to);
 
+  /// Fields that ask for something that is not offered, but whose answer is right without it: a
+  /// lenient reader lists them, a strict one takes them as OnlyNeutral.
+  [[nodiscard]] Result<void> ReadOver(std::initializer_list<std::string_view> keys);
   /// Fields that make no difference here.
   void Ignore(std::initializer_list<std::string_view> keys);
   /// Fields that are not supported yet, refused unless they say what happens anyway: null, false,
   /// "", [], {} or the number `neutral`.
   [[nodiscard]] Result<void> OnlyNeutral(std::initializer_list<std::string_view> keys,
                                          double neutral = 0);
-  /// Error: a member that was not read.
+  /// Lists the members that were not read. Error, of a strict reader: there is one.
   [[nodiscard]] Result<void> Finish() const;
 
  private:
   static constexpr double kAny = std::numeric_limits<float>::max();
-  FieldReader(const Json& object, std::string path) : object_(&object), path_(std::move(path)) {}
+  FieldReader(const Json& object, std::string path, UnreadFields* unread)
+      : object_(&object), path_(std::move(path)), unread_(unread) {}
 
   const Json* object_;
   std::string path_;
+  UnreadFields* unread_;
   std::set<std::string, std::less<>> read_;
 };
 

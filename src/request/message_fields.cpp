@@ -13,10 +13,10 @@ namespace bittern::request {
 namespace {
 
 /// A message as templates expect it.
-Result<Json> ReadMessage(const std::string& path, const Json& given) {
+Result<Json> ReadMessage(const std::string& path, const Json& given, UnreadFields* unread) {
   constexpr std::array<std::string_view, 6> kRoles = {"system",    "developer", "user",
                                                       "assistant", "tool",      "function"};
-  auto fields = BITTERN_TRY(FieldReader::Open(given, path));
+  auto fields = BITTERN_TRY(FieldReader::Open(given, path, unread));
   const Json* role = fields.Take("role");
   const bool known = role != nullptr && role->AsString() != nullptr &&
                      std::ranges::find(kRoles, *role->AsString()) != kRoles.end();
@@ -25,7 +25,7 @@ Result<Json> ReadMessage(const std::string& path, const Json& given) {
                       role == nullptr ? Json() : *role);
   }
   const Json* content = fields.Take("content");
-  std::string text = BITTERN_TRY(ReadContent(fields.PathOf("content"), content));
+  std::string text = BITTERN_TRY(ReadContent(fields.PathOf("content"), content, unread));
   if (content == nullptr && *role->AsString() != "assistant") {
     return Fail(ErrorCode::kInvalidArgument,
                 fields.PathOf("content") + ": a text expected, none found");
@@ -51,7 +51,8 @@ Result<Json> ReadMessage(const std::string& path, const Json& given) {
 
 }  // namespace
 
-Result<std::string> ReadContent(const std::string& path, const Json* content) {
+Result<std::string> ReadContent(const std::string& path, const Json* content,
+                                UnreadFields* unread) {
   if (content == nullptr || content->is_null()) return std::string();
   if (const std::string* text = content->AsString()) return *text;
   const Json::Array* parts = content->AsArray();
@@ -59,7 +60,7 @@ Result<std::string> ReadContent(const std::string& path, const Json* content) {
   std::string text;
   for (std::size_t i = 0; i < parts->size(); ++i) {
     const std::string part_path = fmt::format("{}[{}]", path, i);
-    auto part = BITTERN_TRY(FieldReader::Open((*parts)[i], part_path));
+    auto part = BITTERN_TRY(FieldReader::Open((*parts)[i], part_path, unread));
     std::string type, piece;
     BITTERN_TRY(part.Text("type", &type));
     constexpr std::array<std::string_view, 3> kText = {"text", "input_text", "output_text"};
@@ -80,14 +81,15 @@ Result<std::string> ReadContent(const std::string& path, const Json* content) {
   return text;
 }
 
-Result<Json::Array> ReadMessages(const std::string& path, const Json* given) {
+Result<Json::Array> ReadMessages(const std::string& path, const Json* given, UnreadFields* unread) {
   const Json::Array* list = given == nullptr ? nullptr : given->AsArray();
   if (list == nullptr || list->empty()) {
     return WrongField(path, "a list of messages", given == nullptr ? Json() : *given);
   }
   Json::Array messages;
   for (std::size_t i = 0; i < list->size(); ++i) {
-    messages.push_back(BITTERN_TRY(ReadMessage(fmt::format("{}[{}]", path, i), (*list)[i])));
+    messages.push_back(
+        BITTERN_TRY(ReadMessage(fmt::format("{}[{}]", path, i), (*list)[i], unread)));
   }
   return messages;
 }

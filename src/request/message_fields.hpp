@@ -11,10 +11,12 @@ namespace bittern::request {
 
 /// The messages of a conversation as templates expect them: contents in parts become one text,
 /// "developer" is "system".
-[[nodiscard]] Result<Json::Array> ReadMessages(const std::string& path, const Json* given);
+[[nodiscard]] Result<Json::Array> ReadMessages(const std::string& path, const Json* given,
+                                               UnreadFields* unread = nullptr);
 
 /// The text of a message: a text, nothing, or parts of which all are text.
-[[nodiscard]] Result<std::string> ReadContent(const std::string& path, const Json* content);
+[[nodiscard]] Result<std::string> ReadContent(const std::string& path, const Json* content,
+                                              UnreadFields* unread = nullptr);
 
 /// A message of a conversation.
 [[nodiscard]] Json MessageOf(std::string_view role, std::string content);

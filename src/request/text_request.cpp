@@ -19,7 +19,7 @@ namespace {
 Result<void> ReadStreamOptions(FieldReader* fields, TextRequest* request) {
   const Json* given = fields->Take("stream_options");
   if (given == nullptr) return {};
-  auto options = BITTERN_TRY(FieldReader::Open(*given, "stream_options"));
+  auto options = BITTERN_TRY(fields->Inside(*given, "stream_options"));
   BITTERN_TRY(options.Flag("include_usage", &request->include_usage));
   options.Ignore({"include_obfuscation"});
   return options.Finish();
@@ -73,6 +73,11 @@ Result<void> ReadSampling(FieldReader* fields, const Target& target, TextRequest
   BITTERN_TRY(ReadConstraint(fields, *target.model, &request->options.constraint));
   BITTERN_TRY(fields->OnlyNeutral(
       {"grammar_lazy", "grammar_triggers", "preserved_tokens", "lora", "t_max_predict_ms"}));
+  // Names of other servers for fields that change an answer.
+  BITTERN_TRY(fields->OnlyNeutral({"guided_json", "guided_regex", "guided_grammar", "guided_choice",
+                                   "structured_outputs", "logits_processors"}));
+  BITTERN_TRY(fields->OnlyNeutral({"repetition_penalty", "length_penalty"}, 1));
+  BITTERN_TRY(fields->ReadOver({"reasoning_effort"}));
   BITTERN_TRY(fields->Int("id_slot", -1, target.num_slots - 1, &request->slot));
   fields->Ignore({"cache_prompt", "n_keep", "n_discard", "n_cache_reuse", "backend_sampling",
                   "model", "user", "metadata", "store", "service_tier", "prompt_cache_key",
@@ -91,17 +96,17 @@ Result<void> ReadChoices(FieldReader* fields, std::string_view key, int* choices
 
 Result<TextRequest> ReadChat(const Target& target, const Json& body,
                              const runtime::GenerateOptions& defaults) {
-  auto fields = BITTERN_TRY(FieldReader::Open(body));
   TextRequest request{.options = defaults, .chat = true};
+  auto fields = BITTERN_TRY(FieldReader::Open(body, {}, target.strict ? nullptr : &request.unread));
   BITTERN_TRY(ReadCommon(&fields, target, &request));
   const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
-  auto messages = BITTERN_TRY(ReadMessages("messages", fields.Take("messages")));
+  auto messages = BITTERN_TRY(ReadMessages("messages", fields.Take("messages"), fields.unread()));
   auto more = BITTERN_TRY(ReadTemplateFields(&fields));
   auto prompt =
       BITTERN_TRY(RenderWithTools(std::move(messages), std::move(more), tools, target, &request));
   request.prompts.push_back(std::move(prompt.ids));
-  BITTERN_TRY(fields.OnlyNeutral({"functions", "function_call", "audio", "prediction",
-                                  "web_search_options", "reasoning_effort", "verbosity"}));
+  BITTERN_TRY(fields.OnlyNeutral({"functions", "function_call", "audio"}));
+  BITTERN_TRY(fields.ReadOver({"prediction", "web_search_options", "verbosity"}));
   std::vector<std::string> modalities;
   BITTERN_TRY(fields.Texts("modalities", 2, &modalities));
   if (std::ranges::any_of(modalities, [](const std::string& one) { return one != "text"; })) {
@@ -114,8 +119,8 @@ Result<TextRequest> ReadChat(const Target& target, const Json& body,
 
 Result<TextRequest> ReadCompletion(const Target& target, const Json& body,
                                    const runtime::GenerateOptions& defaults) {
-  auto fields = BITTERN_TRY(FieldReader::Open(body));
   TextRequest request{.options = defaults};
+  auto fields = BITTERN_TRY(FieldReader::Open(body, {}, target.strict ? nullptr : &request.unread));
   BITTERN_TRY(ReadCommon(&fields, target, &request));
   request.prompts = BITTERN_TRY(ReadPrompts(&fields, target.tokenizer()));
   if (request.sequences() > kMostSequences) {

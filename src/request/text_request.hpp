@@ -23,7 +23,8 @@ struct Target {
   /// How a conversation is written; null: `why_no_chat` says why not.
   const runtime::ChatPrompt* chat = nullptr;
   const Error* why_no_chat = nullptr;
-  int num_slots = 1;  ///< "id_slot" is below it
+  int num_slots = 1;   ///< "id_slot" is below it
+  bool strict = true;  ///< fields that nothing reads are refused; else TextRequest::unread
 
   [[nodiscard]] const tokenizer::Tokenizer& tokenizer() const noexcept { return model->tokenizer; }
 };
@@ -46,6 +47,7 @@ struct TextRequest {
   bool echo = false;           ///< the answer begins with the prompt
   bool chat = false;           ///< the body was a conversation
   int slot = -1;               ///< "id_slot"; -1: any
+  UnreadFields unread = {};    ///< fields of the body that nothing has read
 
   [[nodiscard]] std::size_t sequences() const noexcept {
     return prompts.size() * static_cast<std::size_t>(choices);

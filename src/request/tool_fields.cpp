@@ -51,10 +51,17 @@ Result<std::string> SchemaOf(const std::string& path, const Json* parameters) {
   return text;
 }
 
-Result<void> ReadTool(const std::string& path, const Json& given, ToolRequest* request) {
-  auto fields = BITTERN_TRY(FieldReader::Open(given, path));
+/// A lenient reader leaves tools of other kinds out (web search, a shell, ...): the model is not
+/// told of them, so it cannot call them.
+Result<void> ReadTool(const std::string& path, const Json& given, UnreadFields* unread,
+                      ToolRequest* request) {
+  auto fields = BITTERN_TRY(FieldReader::Open(given, path, unread));
   std::string type = "function";
   BITTERN_TRY(fields.Text("type", &type));
+  if (type != "function" && unread != nullptr) {
+    NoteUnread(unread, path);
+    return {};
+  }
   if (type != "function") return WrongField(fields.PathOf("type"), "\"function\"", Json(type));
   const Json* function = fields.Take("function");
   // In responses the members stand beside "type".
@@ -64,7 +71,7 @@ Result<void> ReadTool(const std::string& path, const Json& given, ToolRequest* r
                 fields.PathOf("function") + ": an object expected, none found");
   }
   const std::string inner_path = flat ? path : fields.PathOf("function");
-  auto inner = BITTERN_TRY(FieldReader::Open(flat ? given : *function, inner_path));
+  auto inner = BITTERN_TRY(fields.Inside(flat ? given : *function, inner_path));
   std::string name, description;
   BITTERN_TRY(inner.Text("name", &name));
   BITTERN_TRY(inner.Text("description", &description));
@@ -229,8 +236,8 @@ Result<ToolRequest> ReadTools(FieldReader* fields) {
                         *tools);
     }
     for (std::size_t i = 0; i < list->size(); ++i) {
-      BITTERN_TRY(
-          ReadTool(fmt::format("{}[{}]", fields->PathOf("tools"), i), (*list)[i], &request));
+      BITTERN_TRY(ReadTool(fmt::format("{}[{}]", fields->PathOf("tools"), i), (*list)[i],
+                           fields->unread(), &request));
     }
   }
   BITTERN_TRY(fields->Flag("parallel_tool_calls", &request.parallel));

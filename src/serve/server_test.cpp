@@ -45,6 +45,7 @@ std::unique_ptr<Service> MakeService(const std::string& file, int sequences, int
   options.model_path = kModels + file;
   options.version = "test";
   options.most_waiting = waiting;
+  options.strict = true;
   options.engine.max_sequences = sequences;
   options.engine.context_length = 256;
   options.engine.num_threads = 2;

@@ -45,7 +45,7 @@ struct ServeOptions {
   int parallel = 8;
   int queue = 256;
   int cache_mib = 2048;
-  bool no_slots = false, no_page = false, receipts = false;
+  bool no_slots = false, no_page = false, receipts = false, strict = false;
   std::string slot_save_path;
   std::string models_dir;
   int models_max = 4, models_mib = 0;
@@ -126,6 +126,7 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
   service.defaults = options.generate;
   service.most_waiting = options.queue;
   service.receipts = options.receipts;
+  service.strict = options.strict;
   service.slot_save_path = options.slot_save_path;
   service.chat_template = BITTERN_TRY(ReadChatTemplate(options.chat_template));
   TakeSamplingDefaults(*options.command, metadata, options.model.verbose,
@@ -271,6 +272,9 @@ void AddServerFlags(CLI::App* command, ServeOptions* options) {
       ->type_name("FOLDER");
   command->add_flag("--receipts", options->receipts,
                     "Every answer carries a receipt (docs/receipts.md)");
+  command->add_flag("--strict", options->strict,
+                    "Refuse fields of requests that nothing reads; without it they are read over "
+                    "and told in the header bittern-ignored");
   command->add_flag("--no-slots", options->no_slots, "Do not answer /slots");
   command->add_flag("--no-webui,--no-ui", options->no_page, "No page at /");
   CLI::Option* certificate =

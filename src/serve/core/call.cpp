@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/percent.hpp"
 #include "proof/receipt/receipt.hpp"
 #include "runtime/prompt_check.hpp"
 
@@ -15,6 +16,15 @@ namespace bittern::serve {
 namespace {
 
 std::uint64_t Microseconds(double seconds) { return static_cast<std::uint64_t>(seconds * 1e6); }
+
+/// The fields that had no effect, as a header may hold them.
+std::string NamesOf(const request::UnreadFields& unread) {
+  std::string names;
+  for (const std::string& path : unread) {
+    names += (names.empty() ? "" : ", ") + PercentEncoded(path, "-._~[]");
+  }
+  return names;
+}
 
 /// Held by the callbacks of its sequences.
 class Call : public std::enable_shared_from_this<Call> {
@@ -30,9 +40,11 @@ class Call : public std::enable_shared_from_this<Call> {
         stream_(request.stream),
         progress_(request.stream && (request.telemetry.timings || request.telemetry.progress)),
         receipt_(request.receipt),
-        slot_(request.slot) {}
+        slot_(request.slot),
+        ignored_(NamesOf(request.unread)) {}
 
   void Begin() {
+    if (!ignored_.empty()) exchange_->AddHeader("bittern-ignored", ignored_);
     if (!stream_) return;
     exchange_->Begin(shape_->StreamType(), shape_->Ping());
     exchange_->Write(shape_->Begin());
@@ -61,6 +73,7 @@ class Call : public std::enable_shared_from_this<Call> {
   std::vector<std::vector<TokenId>> prompts_ = {};  // where slots are saved
   bool stream_, progress_, receipt_, failed_ = false;
   int slot_;
+  std::string ignored_;  // fields of the request
 };
 
 runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> prompt,
@@ -169,7 +182,8 @@ void Call::Finish() {
     cached += outcome.timings.cached_tokens;
     predicted += outcome.predicted();
   }
-  exchange_->SetNote(fmt::format("prompt={} cached={} predicted={}", prompt, cached, predicted));
+  exchange_->SetNote(fmt::format("prompt={} cached={} predicted={}{}{}", prompt, cached, predicted,
+                                 ignored_.empty() ? "" : " ignored=", ignored_));
   if (exchange_->gone().load()) ++service_->counters().cancelled;
   if (failed_) return;
   if (stream_) {

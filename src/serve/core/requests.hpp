@@ -20,6 +20,7 @@ using request::kMostChoices;
 using request::kMostLogprobs;
 using request::kMostTools;
 using request::MessageOf;
+using request::NoteUnread;
 using request::OptionalConstraint;
 using request::OptionsJson;
 using request::ParseBody;
@@ -35,6 +36,7 @@ using request::ToolEvent;
 using request::ToolReading;
 using request::ToolRequest;
 using request::ToolStream;
+using request::UnreadFields;
 using request::WrongField;
 
 }  // namespace bittern::serve

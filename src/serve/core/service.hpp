@@ -32,6 +32,7 @@ struct ServiceOptions {
   std::string chat_template = {};   ///< as ChatPrompt::Create takes it
   bool receipts = false;            ///< every answer carries one
   std::string slot_save_path = {};  ///< folder of saved slots; empty: none
+  bool strict = false;              ///< refuse fields that nothing reads
 };
 
 /// Sums over all requests since the start. Any thread.
@@ -78,7 +79,12 @@ class Service {
     return {.model = model_.get(),
             .chat = chat(),
             .why_no_chat = no_chat_ ? &*no_chat_ : nullptr,
-            .num_slots = options_.engine.max_sequences};
+            .num_slots = options_.engine.max_sequences,
+            .strict = options_.strict};
+  }
+  /// The list for fields that nothing reads; null: they are refused.
+  [[nodiscard]] request::UnreadFields* UnreadOf(request::TextRequest* call) const noexcept {
+    return options_.strict ? nullptr : &call->unread;
   }
   [[nodiscard]] runtime::EngineThread& engine() noexcept { return *engine_; }
   [[nodiscard]] const ServiceOptions& options() const noexcept { return options_; }

@@ -38,7 +38,8 @@ Result<void> ReadCallBlock(FieldReader* block, Blocks* blocks) {
 Result<void> ReadResultBlock(FieldReader* block, Blocks* blocks) {
   std::string id;
   BITTERN_TRY(block->Text("tool_use_id", &id));
-  std::string text = BITTERN_TRY(ReadContent(block->PathOf("content"), block->Take("content")));
+  std::string text =
+      BITTERN_TRY(ReadContent(block->PathOf("content"), block->Take("content"), block->unread()));
   block->Ignore({"is_error"});
   Json::Object result = {
       {"role", Json("tool")}, {"content", Json(std::move(text))}, {"tool_call_id", Json(id)}};
@@ -46,7 +47,8 @@ Result<void> ReadResultBlock(FieldReader* block, Blocks* blocks) {
   return {};
 }
 
-Result<void> ReadBlock(const std::string& path, const Json& given, Blocks* blocks) {
+Result<void> ReadBlock(const std::string& path, const Json& given, UnreadFields* unread,
+                       Blocks* blocks) {
   const Json* type = given.Find("type");
   const std::string* name = type == nullptr ? nullptr : type->AsString();
   const bool call = name != nullptr && *name == "tool_use";
@@ -54,14 +56,15 @@ Result<void> ReadBlock(const std::string& path, const Json& given, Blocks* block
     blocks->text.push_back(given);
     return {};
   }
-  auto block = BITTERN_TRY(FieldReader::Open(given, path));
+  auto block = BITTERN_TRY(FieldReader::Open(given, path, unread));
   block.Ignore({"type", "cache_control", "caller"});
   BITTERN_TRY(call ? ReadCallBlock(&block, blocks) : ReadResultBlock(&block, blocks));
   return block.Finish();
 }
 
 /// A message with blocks of calls and results as several plain ones.
-Result<void> AddMessage(const std::string& path, const Json& given, Json::Array* messages) {
+Result<void> AddMessage(const std::string& path, const Json& given, UnreadFields* unread,
+                        Json::Array* messages) {
   const Json* content = given.Find("content");
   const Json::Array* list = content == nullptr ? nullptr : content->AsArray();
   if (list == nullptr) {
@@ -70,7 +73,7 @@ Result<void> AddMessage(const std::string& path, const Json& given, Json::Array*
   }
   Blocks blocks;
   for (std::size_t i = 0; i < list->size(); ++i) {
-    BITTERN_TRY(ReadBlock(fmt::format("{}.content[{}]", path, i), (*list)[i], &blocks));
+    BITTERN_TRY(ReadBlock(fmt::format("{}.content[{}]", path, i), (*list)[i], unread, &blocks));
   }
   for (Json& result : blocks.results) messages->push_back(std::move(result));
   if (blocks.text.empty() && blocks.calls.empty() && !blocks.results.empty()) return {};
@@ -89,25 +92,26 @@ Result<void> AddMessage(const std::string& path, const Json& given, Json::Array*
 Result<Json::Array> ReadTurns(FieldReader* fields) {
   Json::Array messages, turns;
   if (const Json* system = fields->Take("system")) {
-    std::string text = BITTERN_TRY(ReadContent("system", system));
+    std::string text = BITTERN_TRY(ReadContent("system", system, fields->unread()));
     if (!text.empty()) messages.push_back(MessageOf("system", std::move(text)));
   }
   const Json* given = fields->Take("messages");
   if (given != nullptr && given->AsArray() != nullptr) {
     for (std::size_t i = 0; i < given->AsArray()->size(); ++i) {
       const Json& turn = (*given->AsArray())[i];
-      BITTERN_TRY(AddMessage(fmt::format("messages[{}]", i), turn, &turns));
+      BITTERN_TRY(AddMessage(fmt::format("messages[{}]", i), turn, fields->unread(), &turns));
     }
   }
   const Json list =
       given == nullptr || given->AsArray() == nullptr ? Json() : Json(std::move(turns));
-  auto read = BITTERN_TRY(ReadMessages("messages", given == nullptr ? nullptr : &list));
+  auto read =
+      BITTERN_TRY(ReadMessages("messages", given == nullptr ? nullptr : &list, fields->unread()));
   for (Json& message : read) messages.push_back(std::move(message));
   return messages;
 }
 
-Result<void> ReadToolChoice(const Json& given, ToolRequest* request) {
-  auto choice = BITTERN_TRY(FieldReader::Open(given, "tool_choice"));
+Result<void> ReadToolChoice(const FieldReader& fields, const Json& given, ToolRequest* request) {
+  auto choice = BITTERN_TRY(fields.Inside(given, "tool_choice"));
   std::string type, name;
   bool single = false;
   BITTERN_TRY(choice.Text("type", &type));
@@ -134,7 +138,7 @@ Result<ToolRequest> ReadAnthropicTools(FieldReader* fields) {
     return WrongField("tools", fmt::format("a list of {} at most", kMostTools), *tools);
   }
   for (std::size_t i = 0; tools != nullptr && i < tools->AsArray()->size(); ++i) {
-    auto tool = BITTERN_TRY(FieldReader::Open((*tools->AsArray())[i], fmt::format("tools[{}]", i)));
+    auto tool = BITTERN_TRY(fields->Inside((*tools->AsArray())[i], fmt::format("tools[{}]", i)));
     std::string type = "custom", name, description;
     BITTERN_TRY(tool.Text("type", &type));
     BITTERN_TRY(tool.Text("name", &name));
@@ -142,12 +146,16 @@ Result<ToolRequest> ReadAnthropicTools(FieldReader* fields) {
     const Json* schema = tool.Take("input_schema");
     tool.Ignore({"cache_control", "strict"});
     BITTERN_TRY(tool.Finish());
+    if (type != "custom" && fields->unread() != nullptr) {  // tools of Anthropic's own servers
+      NoteUnread(fields->unread(), fmt::format("tools[{}]", i));
+      continue;
+    }
     if (type != "custom") return WrongField(tool.PathOf("type"), "\"custom\"", Json(type));
     BITTERN_TRY(AddTool(tool.PathOf("name"), tool.PathOf("input_schema"), name, description, schema,
                         &request));
   }
   if (const Json* choice = fields->Take("tool_choice")) {
-    BITTERN_TRY(ReadToolChoice(*choice, &request));
+    BITTERN_TRY(ReadToolChoice(*fields, *choice, &request));
   }
   return request;
 }
@@ -157,7 +165,7 @@ Result<void> ReadOutputConfig(FieldReader* fields, const Service& service,
                               OptionalConstraint* constraint) {
   const Json* given = fields->Take("output_config");
   if (given == nullptr) return {};
-  auto config = BITTERN_TRY(FieldReader::Open(*given, "output_config"));
+  auto config = BITTERN_TRY(fields->Inside(*given, "output_config"));
   config.Ignore({"effort"});
   if (const Json* format = config.Take("format")) {
     *constraint = BITTERN_TRY(ReadFormat("output_config.format", *format, false));

@@ -156,8 +156,8 @@ class MessagesShape : public AnswerShape {
 Result<void> Messages(Service* service, const ApiRequest& request,
                       const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
-  auto fields = BITTERN_TRY(FieldReader::Open(body));
   TextRequest call{.options = service->options().defaults};
+  auto fields = BITTERN_TRY(FieldReader::Open(body, {}, service->UnreadOf(&call)));
   if (!fields.Has("max_tokens")) {
     return Fail(ErrorCode::kInvalidArgument, "max_tokens: a whole number expected, none found");
   }
@@ -181,8 +181,8 @@ Result<void> Messages(Service* service, const ApiRequest& request,
 Result<void> CountMessageTokens(Service* service, const ApiRequest& request,
                                 const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
-  auto fields = BITTERN_TRY(FieldReader::Open(body));
   TextRequest call;
+  auto fields = BITTERN_TRY(FieldReader::Open(body, {}, service->UnreadOf(&call)));
   BITTERN_TRY(ReadAnthropic(&fields, *service, &call));
   BITTERN_TRY(fields.Finish());
   exchange->Reply({.body = Dump({{"input_tokens", call.prompts.front().size()}})});

@@ -170,8 +170,8 @@ Result<void> VerifyAll(Service* service, const std::vector<proof::ReadReceipt>& 
 Result<void> LlamaCompletion(Service* service, const ApiRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
-  auto fields = BITTERN_TRY(FieldReader::Open(body));
   TextRequest call{.prompts = {}, .options = service->options().defaults};
+  auto fields = BITTERN_TRY(FieldReader::Open(body, {}, service->UnreadOf(&call)));
   bool return_tokens = false;
   std::vector<std::string> only;
   BITTERN_TRY(ReadSampling(&fields, service->target(), &call));
@@ -251,13 +251,13 @@ Result<void> Detokenize(Service* service, const ApiRequest& request,
 Result<void> ApplyTemplate(Service* service, const ApiRequest& request,
                            const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
-  auto fields = BITTERN_TRY(FieldReader::Open(body));
+  TextRequest call;
+  auto fields = BITTERN_TRY(FieldReader::Open(body, {}, service->UnreadOf(&call)));
   const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
-  auto messages = BITTERN_TRY(ReadMessages("messages", fields.Take("messages")));
+  auto messages = BITTERN_TRY(ReadMessages("messages", fields.Take("messages"), fields.unread()));
   auto more = BITTERN_TRY(ReadTemplateFields(&fields));
   fields.Ignore({"model"});
   BITTERN_TRY(fields.Finish());
-  TextRequest call;
   const auto prompt = BITTERN_TRY(
       RenderWithTools(std::move(messages), std::move(more), tools, service->target(), &call));
   exchange->Reply({.body = Dump({{"prompt", prompt.text.bytes()}, {"tokens", prompt.ids}})});

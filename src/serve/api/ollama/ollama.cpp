@@ -134,7 +134,7 @@ class OllamaShape : public AnswerShape {
 Result<void> ReadOllamaOptions(FieldReader* fields, const Service& service, TextRequest* call) {
   const Json* given = fields->Take("options");
   if (given == nullptr) return {};
-  auto options = BITTERN_TRY(FieldReader::Open(*given, "options"));
+  auto options = BITTERN_TRY(fields->Inside(*given, "options"));
   int predict = call->options.max_tokens;
   BITTERN_TRY(options.Int("num_predict", -2, std::numeric_limits<int>::max(), &predict));
   BITTERN_TRY(ReadOptions(&options, service.tokenizer(), &call->options));
@@ -166,18 +166,17 @@ Result<void> ReadOllamaFormat(FieldReader* fields, const Service& service,
 }
 
 /// Fields of chat and generate.
-Result<TextRequest> ReadOllama(FieldReader* fields, const Service& service) {
-  TextRequest call;
-  call.options = service.options().defaults;
-  call.stream = true;
-  BITTERN_TRY(fields->Flag("stream", &call.stream));
-  BITTERN_TRY(fields->Flag("receipt", &call.receipt));
-  BITTERN_TRY(ReadOllamaOptions(fields, service, &call));
-  BITTERN_TRY(ReadOllamaFormat(fields, service, &call.options.constraint));
+Result<void> ReadOllama(FieldReader* fields, const Service& service, TextRequest* call) {
+  call->options = service.options().defaults;
+  call->stream = true;
+  BITTERN_TRY(fields->Flag("stream", &call->stream));
+  BITTERN_TRY(fields->Flag("receipt", &call->receipt));
+  BITTERN_TRY(ReadOllamaOptions(fields, service, call));
+  BITTERN_TRY(ReadOllamaFormat(fields, service, &call->options.constraint));
   BITTERN_TRY(fields->OnlyNeutral(
       {"think", "logprobs", "top_logprobs", "images", "suffix", "template", "context"}));
   fields->Ignore({"model", "keep_alive", "truncate", "shift"});
-  return call;
+  return {};
 }
 
 HttpReply OllamaList(const Models& models, bool only_loaded) {
@@ -247,8 +246,9 @@ Result<void> OllamaShow(Service* service, const ApiRequest&,
 Result<void> OllamaChat(Service* service, const ApiRequest& request,
                         const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
-  auto fields = BITTERN_TRY(FieldReader::Open(body));
-  TextRequest call = BITTERN_TRY(ReadOllama(&fields, *service));
+  TextRequest call;
+  auto fields = BITTERN_TRY(FieldReader::Open(body, {}, service->UnreadOf(&call)));
+  BITTERN_TRY(ReadOllama(&fields, *service, &call));
   const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
   const Json* given = fields.Take("messages");
   const bool empty = given == nullptr || (given->AsArray() && given->AsArray()->empty());
@@ -257,7 +257,7 @@ Result<void> OllamaChat(Service* service, const ApiRequest& request,
     exchange->Reply({.body = OllamaShape(*service, true).Loaded()});
     return {};
   }
-  auto messages = BITTERN_TRY(ReadMessages("messages", given));
+  auto messages = BITTERN_TRY(ReadMessages("messages", given, fields.unread()));
   auto prompt =
       BITTERN_TRY(RenderWithTools(std::move(messages), {}, tools, service->target(), &call));
   call.prompts.push_back(std::move(prompt.ids));
@@ -269,8 +269,9 @@ Result<void> OllamaChat(Service* service, const ApiRequest& request,
 Result<void> OllamaGenerate(Service* service, const ApiRequest& request,
                             const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
-  auto fields = BITTERN_TRY(FieldReader::Open(body));
-  TextRequest call = BITTERN_TRY(ReadOllama(&fields, *service));
+  TextRequest call;
+  auto fields = BITTERN_TRY(FieldReader::Open(body, {}, service->UnreadOf(&call)));
+  BITTERN_TRY(ReadOllama(&fields, *service, &call));
   auto shape = std::make_unique<OllamaShape>(*service, false);
   std::string prompt, system;
   bool raw = false;

@@ -44,7 +44,8 @@ Result<void> AddCall(FieldReader* item, Json::Array* messages) {
 Result<void> AddOutput(FieldReader* item, Json::Array* messages) {
   std::string id;
   BITTERN_TRY(item->Text("call_id", &id));
-  std::string text = BITTERN_TRY(ReadContent(item->PathOf("output"), item->Take("output")));
+  std::string text =
+      BITTERN_TRY(ReadContent(item->PathOf("output"), item->Take("output"), item->unread()));
   item->Ignore({"id", "status"});
   Json::Object message = {
       {"role", Json("tool")}, {"content", Json(std::move(text))}, {"tool_call_id", Json(id)}};
@@ -52,8 +53,9 @@ Result<void> AddOutput(FieldReader* item, Json::Array* messages) {
   return {};
 }
 
-Result<void> AddItem(const std::string& path, const Json& given, Json::Array* messages) {
-  auto item = BITTERN_TRY(FieldReader::Open(given, path));
+Result<void> AddItem(const std::string& path, const Json& given, UnreadFields* unread,
+                     Json::Array* messages) {
+  auto item = BITTERN_TRY(FieldReader::Open(given, path, unread));
   std::string type = "message";
   BITTERN_TRY(item.Text("type", &type));
   if (type == "function_call") {
@@ -67,6 +69,9 @@ Result<void> AddItem(const std::string& path, const Json& given, Json::Array* me
     }
     item.Ignore({"id", "status", "phase"});
     messages->push_back(Json(std::move(message)));
+  } else if (type == "reasoning" && unread != nullptr) {  // thoughts of an earlier answer
+    NoteUnread(unread, path);
+    return {};
   } else {
     return WrongField(item.PathOf("type"), "message, function_call or function_call_output",
                       Json(type));
@@ -90,17 +95,17 @@ Result<Json::Array> ReadInput(FieldReader* fields) {
   }
   const Json::Array& items = *input->AsArray();
   for (std::size_t i = 0; i < items.size(); ++i) {
-    BITTERN_TRY(AddItem(fmt::format("input[{}]", i), items[i], &messages));
+    BITTERN_TRY(AddItem(fmt::format("input[{}]", i), items[i], fields->unread(), &messages));
   }
   const Json list(Json::Value(std::move(messages)));
-  return ReadMessages("input", &list);
+  return ReadMessages("input", &list, fields->unread());
 }
 
 Result<void> ReadTextField(FieldReader* fields, const Service& service, ResponsesRequest* request) {
   const Json* given = fields->Take("text");
   request->told["text"] = Repeated(given, {{"format", {{"type", "text"}}}});
   if (given == nullptr) return {};
-  auto text = BITTERN_TRY(FieldReader::Open(*given, "text"));
+  auto text = BITTERN_TRY(fields->Inside(*given, "text"));
   text.Ignore({"verbosity"});
   const Json* format = text.Take("format");
   BITTERN_TRY(text.Finish());
@@ -122,7 +127,9 @@ Result<void> ReadUnstored(FieldReader* fields) {
   }
   std::string truncation = "disabled";
   BITTERN_TRY(fields->Text("truncation", &truncation));
-  if (truncation != "disabled") {
+  if (truncation == "auto" && fields->unread() != nullptr) {  // an input that fits is not cut
+    NoteUnread(fields->unread(), "truncation");
+  } else if (truncation != "disabled") {
     return WrongField("truncation", "\"disabled\" (nothing is cut)", Json(truncation));
   }
   return fields->OnlyNeutral({"background", "prompt", "max_tool_calls"});
@@ -131,9 +138,9 @@ Result<void> ReadUnstored(FieldReader* fields) {
 }  // namespace
 
 Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body) {
-  auto fields = BITTERN_TRY(FieldReader::Open(body));
   ResponsesRequest request;
   TextRequest& call = request.call;
+  auto fields = BITTERN_TRY(FieldReader::Open(body, {}, service.UnreadOf(&call)));
   call.options = service.options().defaults;
   BITTERN_TRY(ReadUnstored(&fields));
   for (const char* const key :
