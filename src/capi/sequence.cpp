@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of the C interface: a runtime::Session each. Forks share execution resources, so one mutex
-// guards them all; it is held for as long as a call works.
+// Sequences of the C interface: a runtime::Session each. Forks share execution resources, so one
+// mutex guards them all; it is held for as long as a call works.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sequence with execution resources of its own. Checks happen before any work, so a refused call leaves the
-// session as it was.
+// One sequence with execution resources of its own. Checks happen before any work, so a refused
+// call leaves the session as it was.
 #include "runtime/session.hpp"
 
 #include <fmt/format.h>
