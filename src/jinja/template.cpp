@@ -25,6 +25,7 @@ std::tm LocalNow() {
   return time;
 }
 
+/// A number without fraction and exponent is an integer, all others are floats.
 Result<Value> NumberFromJson(const Json& json) {
   if (const auto whole = json.AsUint()) {
     if (*whole <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {

@@ -23,6 +23,7 @@ bool SameKey(const Value& a, const Value& b) {
   return a.IsNone() && b.IsNone();
 }
 
+/// The nesting of something that holds values of nesting `inner`.
 Result<int> NestingAbove(int inner) {
   if (inner < kMaxNesting) return inner + 1;
   return Fail(ErrorCode::kUnsupported, fmt::format("lists nested deeper than {}", kMaxNesting));
@@ -86,6 +87,7 @@ int Value::Nesting() const noexcept {
   return 0;
 }
 
+/// The two tables stand in the order of ListKind and of Storage.
 std::string Value::TypeName() const {
   if (const List* list = AsList()) {
     constexpr const char* kNames[] = {"list",       "tuple",     "range",      "generator",

@@ -24,8 +24,8 @@ Result<std::string> ModelHash(const model::Model& model, int num_threads) {
 
 }  // namespace
 
-/// A template that the caller gave must be good. One of the model's file may be missing or wrong:
-/// then chat requests are refused, and all others work.
+/// A template that the caller gave must be good. Where the model gives no chat prompt, only chat
+/// requests are refused.
 Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::LoadedModel> model,
                                                  ServiceOptions options, Decisions* decisions) {
   std::unique_ptr<Service> service(new Service);
