@@ -51,6 +51,8 @@ Result<Json> ReadMessage(const std::string& path, const Json& given) {
 
 }  // namespace
 
+/// The parts are joined without anything between them. "input_text" and "output_text" are the names
+/// of /v1/responses.
 Result<std::string> ReadContent(const std::string& path, const Json* content) {
   if (content == nullptr || content->is_null()) return std::string();
   if (const std::string* text = content->AsString()) return *text;
@@ -96,6 +98,7 @@ Json MessageOf(std::string_view role, std::string content) {
   return {{"role", role}, {"content", std::move(content)}};
 }
 
+/// ChatPrompt takes the messages as one member among those of the request.
 Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages, Json::Object more,
                                                    const Target& target) {
   if (target.chat == nullptr) return tl::unexpected(*target.why_no_chat);
@@ -103,6 +106,7 @@ Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages, Json::O
   return target.chat->Apply(Json(std::move(more)), target.tokenizer());
 }
 
+/// Members that are for the template, as vLLM names them.
 Result<Json::Object> ReadTemplateFields(FieldReader* fields) {
   Json::Object more;
   for (const char* const key :

@@ -88,6 +88,7 @@ const SamplerOption* FindSamplerOption(std::string_view name) noexcept {
   return row == std::end(kRows) ? nullptr : row;
 }
 
+/// A name in braces that is no option is left out.
 std::string HelpOf(const SamplerOption& option,
                    const std::function<std::string(const SamplerOption& other)>& spelling) {
   std::string text;

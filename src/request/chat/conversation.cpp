@@ -7,6 +7,7 @@
 
 namespace bittern::request {
 
+/// Uses the constraint of one reply up. A drawn seed (-1) needs no step: each draw is another one.
 runtime::GenerateOptions Conversation::OptionsOfReply(const ReplyListener& listener) {
   runtime::GenerateOptions options = options_;
   if (auto constraint = std::exchange(next_constraint_, {})) options.constraint = constraint;
@@ -52,6 +53,7 @@ runtime::SavedChat Conversation::Saved() const {
           .settings = SettingsOf(options_)};
 }
 
+/// The settings are read into a copy, and kept only after the turns have been restored.
 Result<int> Conversation::Take(runtime::SavedChat saved, const SettingReader& read) {
   runtime::GenerateOptions options = options_;
   BITTERN_TRY(read(saved.settings, &options));
