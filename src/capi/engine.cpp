@@ -224,6 +224,7 @@ bittern_status bittern_engine_start(bittern_engine* engine) {
   });
 }
 
+/// The ids are copied, and may go when the call returns.
 bittern_status bittern_engine_submit(bittern_engine* engine, const int32_t* ids, size_t count,
                                      const bittern_options* options, bittern_text_fn on_text,
                                      bittern_done_fn on_done, void* user, uint64_t* request) {
@@ -295,6 +296,7 @@ bittern_status bittern_engine_run(bittern_engine* engine) {
   });
 }
 
+/// As they were after the last step, so the call waits for none.
 bittern_status bittern_engine_stats(bittern_engine* engine, bittern_result** result) {
   return Call([&]() -> Result<void> {
     const auto found = BITTERN_TRY(Find<EngineObject>(engine));

@@ -195,6 +195,7 @@ bittern_status bittern_model_load_memory(const void* data, size_t size, const ch
   });
 }
 
+/// The bytes are part of the program, so nothing is copied and nothing kept alive.
 bittern_status bittern_model_load_builtin(const bittern_options* options, bittern_model** model) {
   return Call([&]() -> Result<void> {
     BITTERN_TRY(NeedPointer(model, "model"));

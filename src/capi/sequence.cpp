@@ -141,6 +141,7 @@ Result<void> SetTokens(SequenceObject& sequence, std::span<const TokenId> ids) {
   return Eval(sequence, ids.subspan(common));
 }
 
+/// The work of bittern_sequence_generate, under the lock. A cancel is a result, not an error.
 Result<void> Generate(SequenceObject& sequence, const void* options, bittern_text_fn on_text,
                       void* user, bittern_result** result) {
   const Settings settings = BITTERN_TRY(SettingsOf(options));

@@ -25,6 +25,7 @@ Result<void> CheckFlags(std::uint32_t flags, std::uint32_t known) {
 using namespace bittern;        // NOLINT: the C functions below stand outside of any namespace
 using namespace bittern::capi;  // NOLINT
 
+/// Special tokens that a text contains are text, unless a flag asks to read them.
 bittern_status bittern_tokenize(const bittern_model* model, const char* text, size_t size,
                                 uint32_t flags, bittern_result** result) {
   return Call([&]() -> Result<void> {

@@ -315,6 +315,7 @@ Result<Value> Interpreter::EvaluateLogic(const Expr& expr) {
     return Refuse(fmt::format("a sign before '{}', which is no number", value.TypeName()));
   }
   const bool negative = expr.kind == ExprKind::kNegative;
+  // 0 - x is checked for overflow: the smallest integer has no opposite.
   if (const auto whole = value.AsInt()) {
     return BinaryOperation(negative ? "-" : "+", Value::Int(0), Value::Int(*whole), &budget_);
   }
@@ -398,6 +399,7 @@ Result<Value> Interpreter::Item(const Value& value, const Value& key) {
                            list->kind == ListKind::kTuple || list->kind == ListKind::kRange;
     const auto size = static_cast<std::int64_t>(
         BITTERN_TRY(indexable ? Length(value) : Result<std::size_t>(std::size_t{0})));
+    // The place of a character is found by walking over the text.
     BITTERN_TRY(budget_.Step(1 + (list == nullptr ? value.AsText()->size() / 64 : 0)));
     const std::int64_t at = *index < 0 ? *index + size : *index;
     if (at >= 0 && at < size) {
@@ -408,6 +410,7 @@ Result<Value> Interpreter::Item(const Value& value, const Value& key) {
       return Value::String(text.Substr(begin, width));
     }
   }
+  // Reached with an index out of range, a key that is missing, or a value without items.
   const Text shown = BITTERN_TRY(Repr(key, &budget_));
   return Value::Missing(
       fmt::format("'{} object' has no element {}", value.TypeName(), shown.bytes()));

@@ -341,6 +341,7 @@ Result<Value> GroupByFilter(Interpreter& interpreter, const Value& input,
   for (std::size_t begin = 0; begin < sorted.size();) {
     std::vector<Value> members;
     std::size_t end = begin;
+    // Sorted by key, so equal keys stand side by side.
     while (end < sorted.size()) {
       if (!BITTERN_TRY(Equals(keys[index(begin)], keys[index(end)], interpreter.budget()))) break;
       members.push_back(items[index(end++)]);
@@ -348,6 +349,7 @@ Result<Value> GroupByFilter(Interpreter& interpreter, const Value& input,
     const Value key = BITTERN_TRY(Follow(interpreter, items[index(begin)], path, given[1]));
     const Value list = BITTERN_TRY(MakeList(std::move(members)));
     const Value pair = BITTERN_TRY(MakeList({key, list}, ListKind::kTuple));
+    // A named tuple: group.grouper and group.list are its items.
     List group = *pair.AsList();
     group.names = {"grouper", "list"};
     groups.emplace_back(Value::Storage(std::make_shared<const List>(std::move(group))));

@@ -64,6 +64,7 @@ Result<Spec> ParseSpec(std::string_view text) {
     text.remove_prefix(1);
   }
   spec.alternate = Take(&text, '#');
+  // A zero before the width: zeros between sign and digits.
   if (Take(&text, '0') && spec.align == '\0') {
     spec.fill = '0';
     spec.align = '=';
@@ -387,10 +388,12 @@ Result<Text> PercentFormat(const Text& format, const Value& arguments, Budget* b
     } else if (spec.type != 's' && !value.AsNumber()) {
       return Refuse(fmt::format("%{} needs a number, '{}' found", spec.type, value.TypeName()));
     }
+    // Zeros are for numbers only.
     if (spec.type == 's' && spec.align == '=') {
       spec.align = '>';
       spec.fill = ' ';
     }
+    // %d cuts a fraction off, and keeps to 64 bits.
     if (std::string_view("diu").find(spec.type) != std::string_view::npos && !value.AsInt()) {
       value = Value::Int(
           static_cast<std::int64_t>(std::clamp(std::trunc(*value.AsNumber()), -9.2e18, 9.2e18)));

@@ -10,6 +10,7 @@
 namespace bittern::jinja {
 namespace {
 
+// By tm_wday and tm_mon, which count from 0.
 constexpr std::array<std::string_view, 7> kDays = {"Sunday",   "Monday", "Tuesday", "Wednesday",
                                                    "Thursday", "Friday", "Saturday"};
 constexpr std::array<std::string_view, 12> kMonths = {

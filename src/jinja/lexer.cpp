@@ -155,6 +155,7 @@ Result<bool> Lexer::ReadRaw() {
   if (!std::string_view(source_).substr(at).starts_with("%}")) return false;
   Advance(at - at_);
   EndTag(2, begin_sign, false);
+  // Every "{%" that is no {% endraw %} is part of the text.
   for (std::size_t tag = at_; (tag = source_.find("{%", tag)) != std::string::npos; tag += 2) {
     const char sign = SignAt(tag + 2);
     std::size_t end = tag + 2 + (sign != '\0' ? 1 : 0);
@@ -253,6 +254,7 @@ void Lexer::ReadNumber() {
   std::size_t size = 0;
   bool is_float = false;
   const std::string_view rest = Rest();
+  // "| 0x20" makes a letter small.
   const char base = rest.size() > 1 && rest[0] == '0' ? static_cast<char>(rest[1] | 0x20) : '\0';
   if (base == 'x' || base == 'o' || base == 'b') {
     size = 2;

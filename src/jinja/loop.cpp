@@ -93,6 +93,8 @@ std::optional<Value> Loop::Attribute(std::string_view name) const {
       return given.positional[at % given.positional.size()];
     });
   }
+  // Empty: never asked. Once asked it has an undefined value in front, so that a call without
+  // arguments is remembered, too.
   if (name == "changed") {
     return MakeFunction(
         "changed",

@@ -165,6 +165,7 @@ Result<Value> Slice(const Value& value, const Value& begin, const Value& end, co
       begin.IsNone() ? (backwards ? size - 1 : 0) : Bound(*begin.AsInt(), size, backwards);
   const std::int64_t to =
       end.IsNone() ? (backwards ? -1 : size) : Bound(*end.AsInt(), size, backwards);
+  // The usual slice of a text needs no value for each character.
   if (text != nullptr && stride == 1) {
     if (to <= from) return Value::String(Text());
     const std::size_t first = ByteOfCharacter(text->bytes(), static_cast<std::size_t>(from));

@@ -230,6 +230,7 @@ Result<ExprPtr> Parser::ParsePrimary() {
     if (name == "none" || name == "None") return node;
     node->kind = ExprKind::kName;
     node->name = name;
+    // A name inside of several macros counts for all of them.
     for (MacroDefinition* macro : macros_) {
       macro->uses_varargs |= name == "varargs";
       macro->uses_kwargs |= name == "kwargs";
@@ -342,6 +343,7 @@ Result<ExprPtr> Parser::ParseTest(ExprPtr node) {
   const bool is_word = kind == TokenKind::kName;
   if (IsOperator("(")) {
     test->arguments = BITTERN_TRY(ParseArguments());
+    // These words go on with the expression around, so they are no argument.
   } else if ((is_word && !IsName("else") && !IsName("or") && !IsName("and")) ||
              kind == TokenKind::kString || kind == TokenKind::kInteger ||
              kind == TokenKind::kFloat || IsOperator("[") || IsOperator("{")) {
@@ -377,6 +379,7 @@ Result<ExprPtr> Parser::ParseSubscript(ExprPtr node) {
   if (IsOperator(":")) {
     item->kind = ExprKind::kSlice;
     item->operands.resize(4);
+    // begin is operands[1]; end and step may be left out.
     for (std::size_t part = 2; part < 4 && SkipOperator(":"); ++part) {
       if (IsOperator(":") || IsOperator("]")) continue;
       item->operands[part] = BITTERN_TRY(ParseExpression());

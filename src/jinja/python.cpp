@@ -113,6 +113,7 @@ Result<bool> Contains(const Value& haystack, const Value& needle, Budget* budget
     BITTERN_TRY(budget->Step(1 + text->size() / 64));
     return text->bytes().find(needle.AsText()->bytes()) != std::string::npos;
   }
+  // Keys that are no strings are looked for among the items below.
   if (const Dict* dict = haystack.AsDict()) {
     if (const Text* name = needle.AsText()) return dict->Find(name->bytes()) != nullptr;
     if (needle.AsDict() != nullptr ||
@@ -167,6 +168,7 @@ Result<std::size_t> Length(const Value& value) {
               fmt::format("object of type '{}' has no len()", value.TypeName()));
 }
 
+/// A merge sort from the bottom up.
 Result<void> StableSort(std::vector<Value>* items, const LessFunction& less) {
   // Merges of growing runs: std::stable_sort would go on after an error, on an order that is none.
   std::vector<Value> merged(items->size());

@@ -93,12 +93,14 @@ Result<Text> AnyListRepr(const Value& value, const List& list, Budget* budget) {
   }
   Text inner = BITTERN_TRY(ListRepr(list, budget));
   if (list.kind == ListKind::kList || list.kind == ListKind::kTuple) return inner;
+  // A view: dict_items([('a', 1)]).
   Text out(value.TypeName() + "(");
   out.Append(inner);
   out.Append(")");
   return out;
 }
 
+/// {'a': 1}, in the order in which the keys were added.
 Result<Text> DictRepr(const Dict& dict, Budget* budget) {
   Text out("{");
   for (std::size_t i = 0; i < dict.entries.size(); ++i) {

@@ -104,6 +104,7 @@ const Value* Dict::Find(std::string_view key) const {
   return found == by_name.end() ? nullptr : &entries[found->second].second;
 }
 
+/// String keys are found by name. Others are few, and compared one by one.
 void Dict::Set(Value key, Value value) {
   if (const Text* name = key.AsText()) {
     const auto [place, added] = by_name.try_emplace(name->bytes(), entries.size());
@@ -136,6 +137,7 @@ Result<Value> MakeList(std::vector<Value> items, ListKind kind) {
       List{.kind = kind, .items = std::move(items), .nesting = nesting})));
 }
 
+/// Keys count as well: a tuple as a key may be nested.
 Result<Value> MakeDict(Dict dict) {
   int inner = 0;
   for (const auto& [key, value] : dict.entries) {

@@ -107,6 +107,7 @@ Result<void> FieldReader::Int(std::string_view key, std::int64_t least, std::int
   return {};
 }
 
+/// A number that no float can hold is out of range, too.
 Result<void> FieldReader::Float(std::string_view key, float* to, double least, double most) {
   const Json* value = Take(key);
   if (value == nullptr) return {};

@@ -26,6 +26,7 @@ Result<Json> ReadMessage(const std::string& path, const Json& given) {
   }
   const Json* content = fields.Take("content");
   std::string text = BITTERN_TRY(ReadContent(fields.PathOf("content"), content));
+  // An assistant's message may consist of calls alone.
   if (content == nullptr && *role->AsString() != "assistant") {
     return Fail(ErrorCode::kInvalidArgument,
                 fields.PathOf("content") + ": a text expected, none found");
@@ -42,6 +43,7 @@ Result<Json> ReadMessage(const std::string& path, const Json& given) {
   for (const char* const key : {"name", "tool_call_id", "reasoning_content"}) {
     if (const Json* value = fields.Take(key)) message.push_back({key, *value});
   }
+  // Ollama's name for it.
   if (const Json* name = fields.Take("tool_name")) message.push_back({"name", *name});
   fields.Ignore({"refusal", "annotations", "audio", "function_call", "thinking"});
   BITTERN_TRY(fields.OnlyNeutral({"images"}));

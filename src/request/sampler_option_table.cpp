@@ -14,6 +14,7 @@ constexpr double kMostInt = std::numeric_limits<int>::max();
 constexpr double kMostSeed = std::numeric_limits<std::uint32_t>::max();
 
 // Options that are no numbers come last; no bound of it is looked at.
+// A row: name, flags, placeholder, member, least, most, common, help.
 constexpr SamplerOption kRows[] = {
     {"seed", "s,seed", "N", &SamplerOptions::seed, -1, kMostSeed, true,
      "Seed of the random draw; -1 (or 4294967295, as in llama.cpp): a new one each time"},

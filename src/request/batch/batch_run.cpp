@@ -115,6 +115,7 @@ void BatchRun::Finish(const Job& job) {
   }
   if (options_.timings) result["timings"] = TimingsJson(job.timings);
   held_[job.place] = WriteBatchLine(job.name, std::move(result));
+  // In the order of the lines, or all at once.
   for (auto it = held_.begin();
        it != held_.end() && (options_.unordered || it->first == next_to_write_);
        it = held_.erase(it)) {

@@ -46,6 +46,7 @@ void Conversation::Clear() noexcept {
   retries_ = 0;
 }
 
+/// A constraint for the next reply only is not saved.
 runtime::SavedChat Conversation::Saved() const {
   return {.model = NameOfModel(),
           .system = chat_.system(),
@@ -74,6 +75,7 @@ Result<std::string> Conversation::LastMessage() const {
   return Fail(ErrorCode::kInvalidArgument, "nothing has been said yet");
 }
 
+/// A name of the wrong type counts as none.
 std::string Conversation::NameOfModel() const {
   const auto& checkpoint = model().model.checkpoint();
   const auto name = checkpoint.metadata().GetString("general.name");

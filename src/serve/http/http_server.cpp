@@ -190,6 +190,7 @@ class ConnectionSink final : public AnswerSink {
 /// Makes ready for a request. A parser reads one message only.
 void HttpConnection::NewRequest() {
   parser_.emplace();
+  // One put() may read head and body.
   parser_->eager(true);
   parser_->header_limit(static_cast<std::uint32_t>(server_->options.max_header_bytes));
   parser_->body_limit(server_->options.max_body_bytes);
@@ -266,6 +267,7 @@ void HttpConnection::Parse() {
         Send("HTTP/1.1 100 Continue\r\n\r\n");
       }
     }
+    // More bytes are needed; what is in buffer_ stays there.
     if (error || used == 0) return;
   }
 }
