@@ -9,6 +9,7 @@
 namespace bittern::capi {
 namespace {
 
+// KeepError casts codes to statuses, so both must have the same numbers.
 static_assert(static_cast<int>(ErrorCode::kInvalidArgument) == BITTERN_ERROR_ARGUMENT);
 static_assert(static_cast<int>(ErrorCode::kNotFound) == BITTERN_ERROR_NOT_FOUND);
 static_assert(static_cast<int>(ErrorCode::kIo) == BITTERN_ERROR_IO);
@@ -21,6 +22,7 @@ static_assert(static_cast<int>(ErrorCode::kInternal) == BITTERN_ERROR_INTERNAL);
 static_assert(static_cast<int>(kBadHandle) == BITTERN_ERROR_HANDLE);
 static_assert(static_cast<int>(kBusy) == BITTERN_ERROR_BUSY);
 
+/// The error of a thread's last call that failed. A call that succeeds leaves it alone.
 struct LastError {
   bittern_status status = BITTERN_OK;
   std::string message, hint;
@@ -41,6 +43,7 @@ bittern_status KeepError(const Error& error) noexcept {
   return last_error.status;
 }
 
+/// bad_alloc and length_error are memory that is missing; all others are defects, or a callback's.
 bittern_status KeepException() noexcept {
   try {
     throw;
@@ -64,6 +67,8 @@ Result<void> NeedArray(const void* pointer, std::size_t count, const char* name)
   return count == 0 ? Result<void>() : NeedPointer(pointer, name);
 }
 
+/// A mutex that a thread locks twice would wait for itself for ever: a callback that calls back is
+/// told instead.
 Result<std::unique_lock<std::mutex>> CheckedMutex::Enter(const char* what) {
   if (is_inside()) {
     return Fail(kBusy, std::string(what) + " is busy: this is a callback of a call of its own");
@@ -75,6 +80,7 @@ CheckedMutex::Inside::Inside(CheckedMutex* alone, std::unique_lock<std::mutex> l
     : alone_(alone), lock_(std::move(lock)) {
   alone_->owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
 }
+/// The owner is taken away before lock_ unlocks, or it could be the next thread's.
 CheckedMutex::Inside::~Inside() {
   alone_->owner_.store(std::thread::id(), std::memory_order_relaxed);
 }
@@ -91,6 +97,7 @@ using namespace bittern::capi;  // NOLINT
 int32_t bittern_version_number(void) { return BITTERN_VERSION_NUMBER; }
 const char* bittern_version(void) { return BITTERN_VERSION; }
 
+/// The names stand in the order of the numbers.
 const char* bittern_status_name(bittern_status status) {
   static constexpr const char* kNames[] = {"BITTERN_OK",
                                            "BITTERN_ERROR_ARGUMENT",

@@ -35,12 +35,15 @@ struct Job {
   std::optional<Error> error = {};
 };
 
+/// The model's own chat template. An error is kept, and told to the first request with messages.
 Result<runtime::ChatPrompt> ChatOf(const runtime::LoadedModel& model) {
   Decisions unused;
   return runtime::ChatPrompt::Create(model.model.checkpoint().metadata(), model.tokenizer, "",
                                      &unused);
 }
 
+/// An engine and the requests that have not ended. It lives during each step, so a callback may
+/// free its handle.
 class EngineObject : public Object {
  public:
   static constexpr int kKind = 5;
@@ -92,12 +95,15 @@ Result<void> EngineObject::Check(std::span<const runtime::TokenId> ids,
   return {};
 }
 
+/// The model as the readers of requests take it.
 request::Target EngineObject::target() const {
   return {.model = &model(),
           .chat = chat_ ? &*chat_ : nullptr,
           .why_no_chat = chat_ ? nullptr : &chat_.error()};
 }
 
+/// Only the first sequence streams: one text callback cannot tell several apart. The job has its
+/// number before the engine has its sequences, since they may end at once.
 Result<std::uint64_t> EngineObject::Submit(const std::shared_ptr<Job>& job,
                                            const std::function<bool(std::string_view)>& on_text) {
   const request::TextRequest& request = job->request;
@@ -133,6 +139,8 @@ void EngineObject::Cancel(std::uint64_t number) {
   if (found != jobs_.end()) found->second->cancel.store(true);
 }
 
+/// Keeps the result of one sequence. The last one that ends tells the caller, without the lock: the
+/// callback may submit and cancel.
 void EngineObject::TakeSequence(Job* job, std::size_t index,
                                 Result<runtime::GenerateResult> result) {
   if (!result) {
@@ -148,6 +156,7 @@ void EngineObject::TakeSequence(Job* job, std::size_t index,
   Done(*job);
 }
 
+/// Calls on_done once. An error is kept for this thread, which the callback runs on.
 void EngineObject::Done(const Job& job) {
   if (job.error) {
     job.on_done(job.user, job.number, KeepError(*job.error), nullptr);
@@ -172,6 +181,7 @@ Result<void> EngineObject::Start(const std::shared_ptr<EngineObject>& self) {
   return {};
 }
 
+/// Only one thread steps at a time, and no callback of a step may step.
 Result<bool> EngineObject::Step() {
   auto alone = BITTERN_TRY(alone_.Enter(kWhat));
   const CheckedMutex::Inside inside(&alone_, std::move(alone));
@@ -214,6 +224,7 @@ bittern_status bittern_engine_start(bittern_engine* engine) {
   });
 }
 
+/// The ids are copied, and may go when the call returns.
 bittern_status bittern_engine_submit(bittern_engine* engine, const int32_t* ids, size_t count,
                                      const bittern_options* options, bittern_text_fn on_text,
                                      bittern_done_fn on_done, void* user, uint64_t* request) {
@@ -235,6 +246,7 @@ bittern_status bittern_engine_submit(bittern_engine* engine, const int32_t* ids,
   });
 }
 
+/// The settings are the defaults; the body's fields win over them.
 bittern_status bittern_engine_submit_json(bittern_engine* engine, const char* body, size_t size,
                                           const bittern_options* options, bittern_text_fn on_text,
                                           bittern_done_fn on_done, void* user, uint64_t* request) {
@@ -274,6 +286,7 @@ bittern_status bittern_engine_step(bittern_engine* engine, int32_t* more) {
   });
 }
 
+/// Ends with an error where another thread starts the engine between two steps.
 bittern_status bittern_engine_run(bittern_engine* engine) {
   return Call([&]() -> Result<void> {
     const auto found = BITTERN_TRY(Find<EngineObject>(engine));
@@ -283,6 +296,7 @@ bittern_status bittern_engine_run(bittern_engine* engine) {
   });
 }
 
+/// As they were after the last step, so the call waits for none.
 bittern_status bittern_engine_stats(bittern_engine* engine, bittern_result** result) {
   return Call([&]() -> Result<void> {
     const auto found = BITTERN_TRY(Find<EngineObject>(engine));

@@ -10,6 +10,7 @@
 namespace bittern::capi {
 namespace {
 
+/// The live objects by their numbers. Many may look at the same time, one may change.
 struct Table {
   std::shared_mutex mutex;
   std::unordered_map<std::uintptr_t, std::shared_ptr<Object>> objects;
@@ -50,6 +51,7 @@ std::shared_ptr<Object> RemoveHandle(const void* handle, int kind) noexcept {
   return object;  // destroyed by the caller, without the lock
 }
 
+/// The pointer that it returns keeps the object alive until the call ends.
 Result<std::shared_ptr<Object>> FindHandle(const void* handle, int kind, const char* what) {
   if (handle == nullptr) return Fail(kBadHandle, std::string(what) + " expected, NULL found");
   Table& table = TheTable();

@@ -13,6 +13,7 @@
 #include "model/weights.hpp"
 #include "runtime/tune/layout_choice.hpp"
 
+// The model that is part of the library, put there by builtin_model.S.
 extern "C" {
 extern const std::byte bittern_builtin_model[];
 extern const std::byte bittern_builtin_model_end[];
@@ -40,6 +41,8 @@ class Progress {
   std::atomic<bool> stop_ = false;
 };
 
+/// The end of all three ways to load. `object` may hold the file's bytes already; the handle is
+/// given out only when all has gone well.
 Result<void> Load(Result<formats::Checkpoint> checkpoint, const void* options,
                   bittern_progress_fn function, void* user, std::shared_ptr<ModelObject> object,
                   bittern_model** model) {
@@ -57,6 +60,7 @@ Result<void> Load(Result<formats::Checkpoint> checkpoint, const void* options,
 
 Json ValueJson(const formats::MetaValue& value);
 
+/// An array of numbers. `raw` need not be aligned, so each is copied out.
 template <class T>
 Json NumbersJson(const formats::MetaArray& array) {
   Json list = Json::MakeArray();
@@ -68,6 +72,7 @@ Json NumbersJson(const formats::MetaArray& array) {
   return list;
 }
 
+/// An array of metadata: its numbers, or its texts. An array of arrays comes out empty.
 Json ArrayJson(const formats::MetaArray& array) {
   using formats::MetaType;
   switch (array.element_type) {
@@ -114,6 +119,7 @@ Json ValueJson(const formats::MetaValue& value) {
       value.value);
 }
 
+/// The object of bittern_model_info.
 Json InfoJson(const runtime::LoadedModel& loaded) {
   const model::Model& model = loaded.model;
   const model::Weights& weights = model.weights();
@@ -137,6 +143,7 @@ Json InfoJson(const runtime::LoadedModel& loaded) {
           {"decisions", std::move(decisions)}};
 }
 
+/// The number of that name; the error lists all names.
 Result<std::int64_t> NumberOf(const runtime::LoadedModel& loaded, std::string_view name) {
   const model::ModelConfig& config = loaded.model.config();
   const std::pair<std::string_view, std::int64_t> numbers[] = {
@@ -158,6 +165,7 @@ Result<std::int64_t> NumberOf(const runtime::LoadedModel& loaded, std::string_vi
 using namespace bittern;        // NOLINT: the C functions below stand outside of any namespace
 using namespace bittern::capi;  // NOLINT
 
+/// A bad options handle is told before the file is opened.
 bittern_status bittern_model_load(const char* path, const bittern_options* options,
                                   bittern_progress_fn progress, void* user, bittern_model** model) {
   return Call([&]() -> Result<void> {
@@ -169,6 +177,7 @@ bittern_status bittern_model_load(const char* path, const bittern_options* optio
   });
 }
 
+/// Copies the bytes: the caller's may go, and weights must be aligned.
 bittern_status bittern_model_load_memory(const void* data, size_t size, const char* name,
                                          const bittern_options* options,
                                          bittern_progress_fn progress, void* user,
@@ -186,6 +195,7 @@ bittern_status bittern_model_load_memory(const void* data, size_t size, const ch
   });
 }
 
+/// The bytes are part of the program, so nothing is copied and nothing kept alive.
 bittern_status bittern_model_load_builtin(const bittern_options* options, bittern_model** model) {
   return Call([&]() -> Result<void> {
     BITTERN_TRY(NeedPointer(model, "model"));
@@ -243,6 +253,7 @@ bittern_status bittern_model_metadata_key(const bittern_model* model, size_t ind
   });
 }
 
+/// A string is given as text as well, byte for byte: it need not be UTF-8.
 bittern_status bittern_model_metadata(const bittern_model* model, const char* key,
                                       bittern_result** result) {
   return Call([&]() -> Result<void> {

@@ -22,6 +22,7 @@
 namespace bittern::capi {
 namespace {
 
+/// The calls that a key is for, as bits.
 constexpr unsigned kModel = 1, kSequence = 2, kGenerate = 4, kConvert = 8, kPull = 16;
 constexpr double kMostInt = std::numeric_limits<int>::max();
 
@@ -39,6 +40,7 @@ struct Row {
   std::string_view description;
 };
 
+// Makers of rows, one for each type.
 constexpr Row Whole(std::string_view key, unsigned kinds, double least, double most,
                     std::string_view fallback, std::string_view description) {
   return {key, kinds, Type::kWhole, least, most, "", fallback, false, description};
@@ -56,6 +58,7 @@ constexpr Row Text(std::string_view key, unsigned kinds, std::string_view fallba
   return {key, kinds, Type::kText, 0, 0, "", fallback, repeated, description};
 }
 
+/// Every key but the sampler's, in the order in which bittern_options_describe lists them.
 constexpr auto kRows = std::to_array<Row>({
     Whole("threads", kModel | kSequence | kConvert, 0, ThreadPool::kMaxThreads, "0",
           "threads at most; 0: one per physical core that this process may use"),
@@ -133,12 +136,14 @@ constexpr std::pair<std::string_view, grammar::ConstraintKind> kConstraintKeys[]
     {"json_schema", grammar::ConstraintKind::kJsonSchema},
     {"regex", grammar::ConstraintKind::kRegex}};
 
+/// Spellings of a switch.
 constexpr std::string_view kOn[] = {"on", "1", "true"}, kOff[] = {"off", "0", "false"};
 
 bool IsOneOf(std::string_view value, std::span<const std::string_view> names) {
   return std::ranges::find(names, value) != names.end();
 }
 
+/// True if `value` is one of the words.
 bool IsChoice(std::string_view value, std::string_view choices) {
   while (!choices.empty()) {
     const std::size_t end = std::min(choices.find(' '), choices.size());
@@ -148,6 +153,7 @@ bool IsChoice(std::string_view value, std::string_view choices) {
   return false;
 }
 
+/// True if the row takes this value. Texts have checks of their own, such as CheckConstraintKey.
 bool Accepts(const Row& row, std::string_view value) {
   if (row.type == Type::kText) return true;
   if (row.type == Type::kSwitch) return IsOneOf(value, kOn) || IsOneOf(value, kOff);
@@ -157,6 +163,7 @@ bool Accepts(const Row& row, std::string_view value) {
          static_cast<double>(*number) <= row.most;
 }
 
+/// The words for what the row takes, in messages and descriptions.
 std::string Expected(const Row& row) {
   switch (row.type) {
     case Type::kWhole:
@@ -171,11 +178,13 @@ std::string Expected(const Row& row) {
   return "a text";
 }
 
+/// The value of a key; null if it is not set.
 const std::string* Last(const Settings& settings, std::string_view key) {
   const auto found = settings.find(key);
   return found == settings.end() ? nullptr : &found->second.back();
 }
 
+/// The values of a key that may be repeated.
 std::vector<std::string> All(const Settings& settings, std::string_view key) {
   const auto found = settings.find(key);
   return found == settings.end() ? std::vector<std::string>() : found->second;
@@ -202,6 +211,7 @@ model::KvType KvTypeOf(const Settings& settings) {
   return request::ChoiceByName(request::kKvTypes, name);
 }
 
+/// "ROWS,COLS,BM,BK,bm", five numbers above 0.
 Result<formats::ShapeTiling> TilingOf(std::string_view text) {
   std::size_t numbers[5] = {};
   std::string_view rest = text;
@@ -219,6 +229,7 @@ Result<formats::ShapeTiling> TilingOf(std::string_view text) {
   return formats::ShapeTiling{numbers[0], numbers[1], {numbers[2], numbers[3], numbers[4]}};
 }
 
+/// The one constraint that is set: CheckConstraintKey lets no second one in.
 std::optional<grammar::Constraint> ConstraintOf(const Settings& settings) {
   for (const auto& [key, kind] : kConstraintKeys) {
     const std::string* text = Last(settings, key);
@@ -262,6 +273,7 @@ Json RowJson(std::string_view key, unsigned kinds, std::string_view value,
           {"default", fallback}, {"repeated", repeated}, {"description", description}};
 }
 
+/// The JSON of bittern_options_describe: our own rows, then the sampler's.
 std::string Describe() {
   Json rows = Json::MakeArray();
   for (const Row& row : kRows) {
@@ -298,6 +310,7 @@ Result<bool> CheckValue(std::string_view key, std::string_view value, const Sett
 
 }  // namespace
 
+/// Checks without the lock, since a grammar may take long.
 Result<void> OptionsObject::Set(std::string_view key, std::string_view value) {
   const bool repeated = BITTERN_TRY(CheckValue(key, value, settings()));
   const std::lock_guard lock(mutex_);
@@ -318,6 +331,7 @@ Result<Settings> SettingsOf(const void* options) {
   return found->settings();
 }
 
+/// i2s_layout and tl_tiling are short ways to set two metadata keys of ours.
 std::vector<std::string> OverridesOf(const Settings& settings) {
   std::vector<std::string> overrides = All(settings, "override_kv");
   std::string layout;
@@ -330,6 +344,7 @@ std::vector<std::string> OverridesOf(const Settings& settings) {
   return overrides;
 }
 
+/// Connections and retries start from the hub's own defaults.
 PullOptions PullOptionsOf(const Settings& settings) {
   PullOptions options;
   Take(settings, "cache", &options.given.cache);
@@ -377,6 +392,7 @@ runtime::SessionOptions SessionOptionsOf(const Settings& settings) {
   return options;
 }
 
+/// As SessionOptionsOf, with the keys that only an engine has.
 runtime::EngineOptions EngineOptionsOf(const Settings& settings) {
   runtime::EngineOptions options{.kv_type = KvTypeOf(settings)};
   Take(settings, "context_length", &options.context_length);
@@ -394,6 +410,7 @@ bool WantsHidden(const Settings& settings) {
   return hidden;
 }
 
+/// The model's recommendations come first and only for keys that are not set; then the settings.
 Result<runtime::GenerateOptions> GenerateOptionsOf(const Settings& settings,
                                                    const runtime::LoadedModel* model) {
   runtime::GenerateOptions options{.max_tokens = 128};
@@ -421,6 +438,7 @@ Result<runtime::GenerateOptions> GenerateOptionsOf(const Settings& settings,
   return options;
 }
 
+/// 0 threads mean the default here, as everywhere in the interface.
 Result<formats::ConvertOptions> ConvertOptionsOf(const Settings& settings) {
   formats::ConvertOptions options{};
   Take(settings, "to", &options.to);
@@ -469,6 +487,7 @@ bittern_status bittern_options_set(bittern_options* options, const char* key, co
 
 void bittern_options_free(bittern_options* options) { RemoveHandle(options, OptionsObject::kKind); }
 
+/// The text is made once and never freed, as the header promises.
 const char* bittern_options_describe(void) {
   static const std::string* const text = new std::string(Describe());
   return text->c_str();

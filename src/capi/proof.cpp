@@ -11,6 +11,7 @@
 using namespace bittern;        // NOLINT: the C functions below stand outside of any namespace
 using namespace bittern::capi;  // NOLINT
 
+/// `progress` runs on this thread; a non-zero answer stops the work.
 bittern_status bittern_certify(const bittern_model* model, const bittern_options* options,
                                bittern_progress_fn progress, void* user, bittern_result** result) {
   return Call([&]() -> Result<void> {
@@ -34,6 +35,7 @@ bittern_status bittern_certify(const bittern_model* model, const bittern_options
   });
 }
 
+/// An output whose proof fails is not left behind.
 bittern_status bittern_convert(const char* input, const char* output,
                                const bittern_options* options, bittern_progress_fn progress,
                                void* user, bittern_result** result) {

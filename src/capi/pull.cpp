@@ -44,6 +44,7 @@ class PullTeller {
   [[nodiscard]] const std::vector<std::string>& notices() const noexcept { return notices_; }
 
  private:
+  /// Asks the caller's function every 50 ms at most; between, the last answer holds.
   bool IsCancelled() {
     constexpr std::chrono::milliseconds kBetween{50};
     const auto now = std::chrono::steady_clock::now();
@@ -67,6 +68,7 @@ class PullTeller {
 using namespace bittern;        // NOLINT: the C functions below stand outside of any namespace
 using namespace bittern::capi;  // NOLINT
 
+/// Without an environment no home folder is known, so `cache` must be set.
 bittern_status bittern_pull(const char* name, const char* const* environment,
                             const bittern_options* options, bittern_progress_fn progress,
                             void* user, bittern_result** result) {

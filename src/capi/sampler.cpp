@@ -10,6 +10,7 @@
 namespace bittern::capi {
 namespace {
 
+/// A sampler and the tokens that it remembers. Calls of several threads wait for each other.
 class SamplerObject : public Object {
  public:
   static constexpr int kKind = 6;
@@ -26,6 +27,7 @@ class SamplerObject : public Object {
 using namespace bittern;        // NOLINT: the C functions below stand outside of any namespace
 using namespace bittern::capi;  // NOLINT
 
+/// No model is known here, so no model's recommendation is used.
 bittern_status bittern_sampler_create(const bittern_options* options, bittern_sampler** sampler) {
   return Call([&]() -> Result<void> {
     BITTERN_TRY(NeedPointer(sampler, "sampler"));

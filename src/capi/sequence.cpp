@@ -15,6 +15,7 @@
 
 namespace bittern::capi {
 
+/// The C callback stops with non-zero, the layers below with false.
 std::function<bool(std::string_view)> TextCallback(bittern_text_fn on_text, void* user) {
   if (on_text == nullptr) return {};
   return [on_text, user](std::string_view text) {
@@ -43,6 +44,8 @@ using runtime::TokenId;
 /// Keeps the final norm of the last token whose logits were computed.
 class LastHidden : public model::Tracer {
  public:
+  /// The values of a token may come in several parts, in order. A new position, or more values than
+  /// a token has, begins anew.
   void OnValues(const model::TracePlace& place,
                 std::span<const std::byte> bytes) noexcept override {
     if (place.point != model::TracePoint::kFinalNorm) return;
@@ -67,6 +70,7 @@ class LastHidden : public model::Tracer {
   int position_ = -1;
 };
 
+/// A session, and the lock that it shares with all its forks.
 class SequenceObject : public Object {
  public:
   static constexpr int kKind = 4;
@@ -118,6 +122,8 @@ Result<void> Eval(SequenceObject& sequence, std::span<const TokenId> ids) {
   return sequence.session->Prefill(ids, &sequence.cancel);
 }
 
+/// Keeps the front that agrees and reads the rest. Where everything agrees the last token is read
+/// again, unless its logits are there.
 Result<void> SetTokens(SequenceObject& sequence, std::span<const TokenId> ids) {
   runtime::Session& session = *sequence.session;
   if (ids.empty()) {
@@ -135,6 +141,7 @@ Result<void> SetTokens(SequenceObject& sequence, std::span<const TokenId> ids) {
   return Eval(sequence, ids.subspan(common));
 }
 
+/// The work of bittern_sequence_generate, under the lock. A cancel is a result, not an error.
 Result<void> Generate(SequenceObject& sequence, const void* options, bittern_text_fn on_text,
                       void* user, bittern_result** result) {
   const Settings settings = BITTERN_TRY(SettingsOf(options));
@@ -146,6 +153,7 @@ Result<void> Generate(SequenceObject& sequence, const void* options, bittern_tex
   return {};
 }
 
+/// A sequence with a lock of its own; forks share it.
 Result<std::shared_ptr<SequenceObject>> Create(std::shared_ptr<ModelObject> model,
                                                const void* options) {
   const Settings settings = BITTERN_TRY(SettingsOf(options));
@@ -169,6 +177,7 @@ Result<void> GenerateOnce(std::shared_ptr<ModelObject> model, std::string_view t
   return {};
 }
 
+/// The error of asking for values that the last call did not make.
 Result<void> NothingComputed() {
   return Fail(ErrorCode::kNotFound, "the last call of this sequence has computed none");
 }
@@ -228,6 +237,7 @@ bittern_status bittern_sequence_set_tokens(bittern_sequence* sequence, const int
   });
 }
 
+/// A cancel keeps the tokens before the one at which the callback cancelled.
 bittern_status bittern_sequence_eval_all(bittern_sequence* sequence, const int32_t* ids,
                                          size_t count, bittern_logits_fn on_logits, void* user) {
   return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
@@ -266,6 +276,7 @@ bittern_status bittern_sequence_logits(const bittern_sequence* sequence, const f
   });
 }
 
+/// The position is compared, since another call may have moved the end.
 bittern_status bittern_sequence_hidden(const bittern_sequence* sequence, const float** hidden,
                                        size_t* count) {
   return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
@@ -319,6 +330,7 @@ bittern_status bittern_sequence_save(const bittern_sequence* sequence, bittern_r
   });
 }
 
+/// The format is that of bittern_sequence_save; a state that does not fit changes nothing.
 bittern_status bittern_sequence_restore(bittern_sequence* sequence, const void* state,
                                         size_t size) {
   return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
@@ -336,6 +348,7 @@ bittern_status bittern_sequence_generate(bittern_sequence* sequence, const bitte
   });
 }
 
+/// Takes no lock: the call that it ends holds it.
 bittern_status bittern_sequence_cancel(bittern_sequence* sequence) {
   return Call([&]() -> Result<void> {
     const auto found = BITTERN_TRY(Find<SequenceObject>(sequence));

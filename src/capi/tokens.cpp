@@ -12,6 +12,7 @@ namespace bittern::capi {
 
 namespace {
 
+/// Unknown bits are errors, so that a later version can give them a meaning.
 Result<void> CheckFlags(std::uint32_t flags, std::uint32_t known) {
   if ((flags & ~known) == 0) return {};
   return Fail(ErrorCode::kInvalidArgument,
@@ -24,6 +25,7 @@ Result<void> CheckFlags(std::uint32_t flags, std::uint32_t known) {
 using namespace bittern;        // NOLINT: the C functions below stand outside of any namespace
 using namespace bittern::capi;  // NOLINT
 
+/// Special tokens that a text contains are text, unless a flag asks to read them.
 bittern_status bittern_tokenize(const bittern_model* model, const char* text, size_t size,
                                 uint32_t flags, bittern_result** result) {
   return Call([&]() -> Result<void> {
@@ -40,6 +42,7 @@ bittern_status bittern_tokenize(const bittern_model* model, const char* text, si
   });
 }
 
+/// A stream decodes as generation does: bytes of a character may be spread over tokens.
 bittern_status bittern_detokenize(const bittern_model* model, const int32_t* ids, size_t count,
                                   uint32_t flags, bittern_result** result) {
   return Call([&]() -> Result<void> {
@@ -59,6 +62,7 @@ bittern_status bittern_detokenize(const bittern_model* model, const int32_t* ids
   });
 }
 
+/// An empty token gives "", never NULL.
 bittern_status bittern_token_bytes(const bittern_model* model, int32_t id, const char** bytes,
                                    size_t* size) {
   return Call([&]() -> Result<void> {
@@ -83,6 +87,7 @@ bittern_status bittern_token_is_end(const bittern_model* model, int32_t id, int3
   });
 }
 
+/// The template is compiled for each call. Take bittern_engine_submit_json to do it once.
 bittern_status bittern_apply_template(const bittern_model* model, const char* messages_json,
                                       size_t size, const char* chat_template,
                                       bittern_result** result) {

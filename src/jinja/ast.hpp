@@ -16,6 +16,7 @@ namespace bittern::jinja {
 struct Expr;
 using ExprPtr = std::unique_ptr<Expr>;
 
+/// The arguments of a call, a filter or a test, as they are written.
 struct CallArguments {
   std::vector<ExprPtr> positional;
   std::vector<std::pair<std::string, ExprPtr>> keywords;
@@ -45,6 +46,7 @@ enum class ExprKind : std::uint8_t {
   kConditional,  ///< operands[0] if operands[1] else operands[2], which may be null
 };
 
+/// One node. Which parts it uses: see ExprKind.
 struct Expr {
   ExprKind kind;
   int line;
@@ -66,6 +68,7 @@ struct Target {
   std::vector<Target> parts = {};
 };
 
+/// A parameter of a macro.
 struct Parameter {
   std::string name;
   ExprPtr default_value;  ///< null: none
@@ -76,6 +79,7 @@ struct MacroDefinition {
   std::string name;
   std::vector<Parameter> parameters;
   Block body;
+  // Its body names these variables. Only then may a call have arguments for them.
   bool uses_varargs = false, uses_kwargs = false, uses_caller = false;
 };
 
@@ -95,11 +99,13 @@ enum class StmtKind : std::uint8_t {
   kContinue,
 };
 
+/// `if` or `elif` with its body.
 struct Branch {
   ExprPtr test;
   Block body;
 };
 
+/// One statement. Which parts it uses: see StmtKind.
 struct Stmt {
   StmtKind kind;
   int line;

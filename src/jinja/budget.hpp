@@ -12,6 +12,7 @@
 
 namespace bittern::jinja {
 
+/// The bounds of one rendering. docs/chat-templates.md tells them to users.
 struct Limits {
   std::uint64_t max_steps = 5'000'000;              ///< nodes run and values walked over
   std::size_t max_bytes = std::size_t{512} << 20;   ///< made in all, garbage included

@@ -12,6 +12,8 @@
 namespace bittern::jinja {
 namespace {
 
+/// range(stop) or range(start, stop, step=1), all in memory at once. More than kMaxRange numbers
+/// are an error.
 Result<Value> Range(Interpreter& interpreter, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"start", "stop", "step"}, 1));
   for (const Value& value : given) {
@@ -36,12 +38,14 @@ Result<Value> Range(Interpreter& interpreter, const Arguments& arguments) {
   return MakeList(std::move(items), ListKind::kRange);
 }
 
+/// raise_exception(message), of transformers: ends the rendering with that message.
 Result<Value> RaiseException(Interpreter& interpreter, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"message"}, 1));
   const Text message = BITTERN_TRY(Str(given[0], interpreter.budget()));
   return Refuse(message.bytes());
 }
 
+/// strftime_now(format), of transformers. No byte of the format gives more than 32 of the result.
 Result<Value> StrftimeNow(Interpreter& interpreter, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"format"}, 1));
   const Text format = BITTERN_TRY(ToText(given[0]));
@@ -71,6 +75,7 @@ Result<void> AddMembers(const Value& from, Budget* budget, Dict* dict) {
   return {};
 }
 
+/// The arguments of dict(): members of one positional argument, then the keywords, which win.
 Result<Dict> DictOf(Interpreter& interpreter, const Arguments& arguments) {
   Dict dict;
   if (arguments.positional.size() > 1) return Refuse("one argument without a name at most");
@@ -81,11 +86,13 @@ Result<Dict> DictOf(Interpreter& interpreter, const Arguments& arguments) {
   return dict;
 }
 
+/// dict(mapping_or_pairs, **kwargs).
 Result<Value> NewDict(Interpreter& interpreter, const Arguments& arguments) {
   Dict dict = BITTERN_TRY(DictOf(interpreter, arguments));
   return MakeDict(std::move(dict));
 }
 
+/// namespace(...), with the arguments of dict(). Its keys are names, so they must be strings.
 Result<Value> NewNamespace(Interpreter& interpreter, const Arguments& arguments) {
   const Dict dict = BITTERN_TRY(DictOf(interpreter, arguments));
   std::vector<std::pair<std::string, Value>> members;
@@ -96,11 +103,13 @@ Result<Value> NewNamespace(Interpreter& interpreter, const Arguments& arguments)
   return interpreter.NewNamespace(std::move(members));
 }
 
+/// cycler(*items). Without items there would be nothing to give.
 Result<Value> NewCycler(Interpreter&, const Arguments& arguments) {
   if (arguments.positional.empty()) return Refuse("at least one item has to be provided");
   return MakeCycler(arguments.positional);
 }
 
+/// joiner(sep=", ").
 Result<Value> NewJoiner(Interpreter&, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"sep"}));
   return MakeJoiner(given[0].IsUndefined() ? Value::String(", ") : given[0]);
@@ -113,6 +122,7 @@ Value MakeFunction(std::string name, Builtin::Function function, int nesting) {
       std::make_shared<Builtin>(std::move(name), std::move(function), nesting))));
 }
 
+/// The first five are Jinja's, the last two are added by transformers.
 std::vector<std::pair<std::string, Value>> GlobalFunctions() {
   std::vector<std::pair<std::string, Value>> functions;
   const auto add = [&](const char* name, Builtin::Function function) {

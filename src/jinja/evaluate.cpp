@@ -39,6 +39,7 @@ std::string Construct(const Expr& expr) {
   }
 }
 
+/// True for values that Python can hash: a list or a dictionary cannot be a key.
 bool IsKey(const Value& value) {
   return value.AsDict() == nullptr &&
          (value.AsList() == nullptr || value.AsList()->kind == ListKind::kTuple);
@@ -52,6 +53,8 @@ Error UndefinedError(const Value& value) {
   return {ErrorCode::kInvalidArgument, told ? *undefined->why : "the value is undefined"};
 }
 
+/// Constants cost nothing. All others are charged a step and a level of depth, and an error that
+/// they meet is told with their line.
 Result<Value> Interpreter::Evaluate(const Expr& expr) {
   if (expr.kind == ExprKind::kConstant) return expr.constant;
   const Deeper deeper(&depth_);
@@ -68,6 +71,7 @@ Result<Value> Interpreter::Evaluate(const Expr& expr) {
   return tl::unexpected(Locate(expr.line, Construct(expr), std::move(value).error()));
 }
 
+/// Picks the function for the kind of node. Kinds with a few lines are evaluated here.
 Result<Value> Interpreter::EvaluateHere(const Expr& expr) {
   switch (expr.kind) {
     case ExprKind::kConstant:
@@ -120,11 +124,13 @@ Result<Value> Interpreter::EvaluateHere(const Expr& expr) {
   return EvaluateLogic(expr);
 }
 
+/// An unknown name is an undefined value and no error: templates ask `is defined`.
 Result<Value> Interpreter::EvaluateName(const Expr& expr) {
   const Value* value = scope_->Find(expr.name);
   return value != nullptr ? *value : Value::Missing(fmt::format("'{}' is undefined", expr.name));
 }
 
+/// From left to right, as Python does.
 Result<std::vector<Value>> Interpreter::EvaluateAll(const std::vector<ExprPtr>& exprs) {
   std::vector<Value> values;
   for (const ExprPtr& expr : exprs) {
@@ -134,6 +140,7 @@ Result<std::vector<Value>> Interpreter::EvaluateAll(const std::vector<ExprPtr>& 
   return values;
 }
 
+/// A key that is no string is looked for among all entries, so it costs as many steps.
 Result<Value> Interpreter::EvaluateDict(const Expr& expr) {
   const auto parts = BITTERN_TRY(EvaluateAll(expr.operands));
   Dict dict;
@@ -148,6 +155,7 @@ Result<Value> Interpreter::EvaluateDict(const Expr& expr) {
   return MakeDict(std::move(dict));
 }
 
+/// A part that is left out is None for Slice.
 Result<Value> Interpreter::EvaluateSlice(const Expr& expr) {
   std::vector<Value> parts;
   for (const ExprPtr& operand : expr.operands) {
@@ -160,6 +168,8 @@ Result<Value> Interpreter::EvaluateSlice(const Expr& expr) {
   return Slice(parts[0], parts[1], parts[2], parts[3], &budget_);
 }
 
+/// f(a, b=1, *list, **dict): the list is added to the positional ones, the dictionary to the
+/// keywords.
 Result<Arguments> Interpreter::EvaluateArguments(const CallArguments& given) {
   Arguments arguments;
   arguments.positional = BITTERN_TRY(EvaluateAll(given.positional));
@@ -194,6 +204,7 @@ Result<Value> Interpreter::Call(const Value& callee, const Arguments& arguments)
   return object->Call(*this, arguments);
 }
 
+/// `caller`: the body of a call block, which the macro gets as a keyword; null in expressions.
 Result<Value> Interpreter::EvaluateCall(const Expr& expr, const Value* caller) {
   const Value callee = BITTERN_TRY(Evaluate(*expr.operands[0]));
   Arguments arguments = BITTERN_TRY(EvaluateArguments(expr.arguments));
@@ -201,6 +212,7 @@ Result<Value> Interpreter::EvaluateCall(const Expr& expr, const Value* caller) {
   return Call(callee, arguments);
 }
 
+/// `input`: the text of a block, which the innermost filter takes; null in expressions.
 Result<Value> Interpreter::EvaluateFilter(const Expr& expr, const Value* input) {
   Value value;
   if (expr.operands[0] == nullptr) {
@@ -237,6 +249,8 @@ Result<bool> Interpreter::ApplyTest(std::string_view name, const Value& input,
   return test(*this, input, arguments);
 }
 
+/// `a < b < c` means a < b and b < c, with each operand evaluated at most once. `a <= b` is taken
+/// as not b < a.
 Result<Value> Interpreter::EvaluateCompare(const Expr& expr) {
   Value left = BITTERN_TRY(Evaluate(*expr.operands[0]));
   for (std::size_t i = 0; i < expr.operators.size(); ++i) {
@@ -264,6 +278,7 @@ Result<Value> Interpreter::EvaluateCompare(const Expr& expr) {
   return Value::Bool(true);
 }
 
+/// `~` turns its operands into strings. Undefined ones are empty.
 Result<Value> Interpreter::EvaluateConcat(const Expr& expr) {
   Text text;
   for (const ExprPtr& operand : expr.operands) {
@@ -275,6 +290,8 @@ Result<Value> Interpreter::EvaluateConcat(const Expr& expr) {
   return Value::String(std::move(text));
 }
 
+/// Conditionals, `and`, `or`, `not` and signs. As in Python, `and` and `or` give one of their
+/// operands, and evaluate no more of them than needed.
 Result<Value> Interpreter::EvaluateLogic(const Expr& expr) {
   if (expr.kind == ExprKind::kConditional) {
     const Value test = BITTERN_TRY(Evaluate(*expr.operands[1]));
@@ -298,12 +315,15 @@ Result<Value> Interpreter::EvaluateLogic(const Expr& expr) {
     return Refuse(fmt::format("a sign before '{}', which is no number", value.TypeName()));
   }
   const bool negative = expr.kind == ExprKind::kNegative;
+  // 0 - x is checked for overflow: the smallest integer has no opposite.
   if (const auto whole = value.AsInt()) {
     return BinaryOperation(negative ? "-" : "+", Value::Int(0), Value::Int(*whole), &budget_);
   }
   return Value::Float(negative ? -*value.AsNumber() : *value.AsNumber());
 }
 
+/// A method bound to its value; undefined where there is none. A method that is refused is a
+/// function that fails when it is called.
 Result<Value> Interpreter::Method(const Value& value, std::string_view name) {
   jinja::Method method = nullptr;
   if (value.AsText() != nullptr) method = FindStringMethod(name);
@@ -353,6 +373,8 @@ Result<Value> Interpreter::Attribute(const Value& value, std::string_view name) 
   return Value::Missing(fmt::format("'{} object' has no attribute '{}'", value.TypeName(), name));
 }
 
+/// An index out of range or a missing key is an undefined value, as in Jinja. Views and generators
+/// have no index.
 Result<Value> Interpreter::Item(const Value& value, const Value& key) {
   if (value.IsUndefined()) return tl::unexpected(UndefinedError(value));
   const Text* name = key.AsText();
@@ -377,6 +399,7 @@ Result<Value> Interpreter::Item(const Value& value, const Value& key) {
                            list->kind == ListKind::kTuple || list->kind == ListKind::kRange;
     const auto size = static_cast<std::int64_t>(
         BITTERN_TRY(indexable ? Length(value) : Result<std::size_t>(std::size_t{0})));
+    // The place of a character is found by walking over the text.
     BITTERN_TRY(budget_.Step(1 + (list == nullptr ? value.AsText()->size() / 64 : 0)));
     const std::int64_t at = *index < 0 ? *index + size : *index;
     if (at >= 0 && at < size) {
@@ -387,6 +410,7 @@ Result<Value> Interpreter::Item(const Value& value, const Value& key) {
       return Value::String(text.Substr(begin, width));
     }
   }
+  // Reached with an index out of range, a key that is missing, or a value without items.
   const Text shown = BITTERN_TRY(Repr(key, &budget_));
   return Value::Missing(
       fmt::format("'{} object' has no element {}", value.TypeName(), shown.bytes()));

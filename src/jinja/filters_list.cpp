@@ -31,6 +31,8 @@ std::vector<Value> AttributePath(const Value& attribute) {
   }
 }
 
+/// Looks the keys of `path` up, each in what the last one gave. `otherwise` takes the place of an
+/// undefined step, if it is not undefined itself.
 Result<Value> Follow(Interpreter& interpreter, Value value, const std::vector<Value>& path,
                      const Value& otherwise) {
   for (const Value& key : path) {
@@ -87,6 +89,7 @@ Result<std::vector<Value>> SortedBy(Interpreter& interpreter, const std::vector<
   return sorted;
 }
 
+/// The sort key of each item.
 Result<std::vector<Value>> KeysOf(Interpreter& interpreter, const std::vector<Value>& items,
                                   const Value& attribute, bool case_sensitive) {
   std::vector<Value> keys;
@@ -97,6 +100,8 @@ Result<std::vector<Value>> KeysOf(Interpreter& interpreter, const std::vector<Va
   return keys;
 }
 
+/// default(default_value="", boolean=false), short d: for undefined values, and with `boolean` for
+/// all that are false.
 Result<Value> DefaultFilter(Interpreter&, const Value& input, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"default_value", "boolean"}));
   const bool replaced = input.IsUndefined() || (Truth(given[1]) && !Truth(input));
@@ -105,21 +110,25 @@ Result<Value> DefaultFilter(Interpreter&, const Value& input, const Arguments& a
   return has_default && !given[0].IsUndefined() ? given[0] : Value::String(Text());
 }
 
+/// length, count: an undefined value has none, so 0; a number or a generator is an error.
 Result<Value> LengthFilter(Interpreter&, const Value& input, const Arguments&) {
   const std::size_t length = BITTERN_TRY(Length(input));
   return Value::Int(static_cast<std::int64_t>(length));
 }
 
+/// list: a string becomes its characters, a dictionary its keys.
 Result<Value> ListFilter(Interpreter& interpreter, const Value& input, const Arguments&) {
   auto items = BITTERN_TRY(Items(input, interpreter.budget()));
   return MakeList(std::move(items));
 }
 
+/// first: undefined for an empty input.
 Result<Value> FirstFilter(Interpreter& interpreter, const Value& input, const Arguments&) {
   const auto items = BITTERN_TRY(Items(input, interpreter.budget()));
   return items.empty() ? Value::Missing("No first item, sequence was empty.") : items.front();
 }
 
+/// last: Python's reversed() takes no generators, so what `map` and its like give is refused.
 Result<Value> LastFilter(Interpreter& interpreter, const Value& input, const Arguments&) {
   if (input.AsList() != nullptr && input.AsList()->kind == ListKind::kGenerator) {
     return Refuse("'generator' object is not reversible");
@@ -128,6 +137,7 @@ Result<Value> LastFilter(Interpreter& interpreter, const Value& input, const Arg
   return items.empty() ? Value::Missing("No last item, sequence was empty.") : items.back();
 }
 
+/// reverse: a string stays a string, everything else becomes a generator.
 Result<Value> ReverseFilter(Interpreter& interpreter, const Value& input, const Arguments&) {
   auto items = BITTERN_TRY(Items(input, interpreter.budget()));
   std::ranges::reverse(items);
@@ -137,6 +147,7 @@ Result<Value> ReverseFilter(Interpreter& interpreter, const Value& input, const 
   return Value::String(std::move(text));
 }
 
+/// join(d="", attribute=none): items become strings first.
 Result<Value> JoinFilter(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"d", "attribute"}));
   const auto items = BITTERN_TRY(Items(input, interpreter.budget()));
@@ -155,6 +166,7 @@ Result<Value> JoinFilter(Interpreter& interpreter, const Value& input, const Arg
   return Value::String(std::move(text));
 }
 
+/// items: pairs of key and value; no pairs for an undefined value.
 Result<Value> ItemsFilter(Interpreter& interpreter, const Value& input, const Arguments&) {
   std::vector<Value> pairs;
   if (input.IsUndefined()) return MakeList(pairs, ListKind::kGenerator);
@@ -168,6 +180,8 @@ Result<Value> ItemsFilter(Interpreter& interpreter, const Value& input, const Ar
   return MakeList(std::move(pairs), ListKind::kGenerator);
 }
 
+/// dictsort(case_sensitive=false, by="key", reverse=false): a list of pairs. `by` is "key" or
+/// "value".
 Result<Value> DictSortFilter(Interpreter& interpreter, const Value& input,
                              const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"case_sensitive", "by", "reverse"}));
@@ -187,6 +201,8 @@ Result<Value> DictSortFilter(Interpreter& interpreter, const Value& input,
   return MakeList(std::move(sorted));
 }
 
+/// sort(reverse=false, case_sensitive=false, attribute=none). `attribute` may be several with
+/// commas: "age,name".
 Result<Value> SortFilter(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"reverse", "case_sensitive", "attribute"}));
   const auto items = BITTERN_TRY(Items(input, interpreter.budget()));
@@ -195,6 +211,8 @@ Result<Value> SortFilter(Interpreter& interpreter, const Value& input, const Arg
   return MakeList(std::move(sorted));
 }
 
+/// unique(case_sensitive=false, attribute=none): the first item of each key, in their order. Keys
+/// are compared one by one, as not all values can be hashed; the budget bounds that.
 Result<Value> UniqueFilter(Interpreter& interpreter, const Value& input,
                            const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"case_sensitive", "attribute"}));
@@ -214,6 +232,8 @@ Result<Value> UniqueFilter(Interpreter& interpreter, const Value& input,
   return MakeList(std::move(kept), ListKind::kGenerator);
 }
 
+/// max and min (case_sensitive=false, attribute=none): the first of several that are equal;
+/// undefined for an empty input.
 template <bool kMax>
 Result<Value> ExtremeFilter(Interpreter& interpreter, const Value& input,
                             const Arguments& arguments) {
@@ -230,6 +250,7 @@ Result<Value> ExtremeFilter(Interpreter& interpreter, const Value& input,
   return items[best];
 }
 
+/// sum(attribute=none, start=0): `start` alone for an empty input.
 Result<Value> SumFilter(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"attribute", "start"}));
   const auto items = BITTERN_TRY(Items(input, interpreter.budget()));
@@ -249,6 +270,7 @@ Result<std::vector<Value>> ItemsIfTrue(Interpreter& interpreter, const Value& in
   return Items(input, interpreter.budget());
 }
 
+/// map(filter, *args), or without a positional argument map(attribute="a.b", default=none).
 Result<Value> MapFilter(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
   const auto items = BITTERN_TRY(ItemsIfTrue(interpreter, input));
   std::vector<Value> mapped;
@@ -300,6 +322,8 @@ Result<Value> SelectFilter(Interpreter& interpreter, const Value& input,
   return MakeList(std::move(kept), ListKind::kGenerator);
 }
 
+/// groupby(attribute, default=none, case_sensitive=false): a list of (grouper, list), sorted by
+/// grouper. Within a group the items keep their order, and its first item names it.
 Result<Value> GroupByFilter(Interpreter& interpreter, const Value& input,
                             const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"attribute", "default", "case_sensitive"}, 1));
@@ -317,6 +341,7 @@ Result<Value> GroupByFilter(Interpreter& interpreter, const Value& input,
   for (std::size_t begin = 0; begin < sorted.size();) {
     std::vector<Value> members;
     std::size_t end = begin;
+    // Sorted by key, so equal keys stand side by side.
     while (end < sorted.size()) {
       if (!BITTERN_TRY(Equals(keys[index(begin)], keys[index(end)], interpreter.budget()))) break;
       members.push_back(items[index(end++)]);
@@ -324,6 +349,7 @@ Result<Value> GroupByFilter(Interpreter& interpreter, const Value& input,
     const Value key = BITTERN_TRY(Follow(interpreter, items[index(begin)], path, given[1]));
     const Value list = BITTERN_TRY(MakeList(std::move(members)));
     const Value pair = BITTERN_TRY(MakeList({key, list}, ListKind::kTuple));
+    // A named tuple: group.grouper and group.list are its items.
     List group = *pair.AsList();
     group.names = {"grouper", "list"};
     groups.emplace_back(Value::Storage(std::make_shared<const List>(std::move(group))));
@@ -332,6 +358,8 @@ Result<Value> GroupByFilter(Interpreter& interpreter, const Value& input,
   return MakeList(std::move(groups));
 }
 
+/// batch(linecount, fill_with=none): rows of `linecount` items; the last one is filled up only if
+/// there is something to fill with.
 Result<Value> BatchFilter(Interpreter& interpreter, const Value& input,
                           const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"linecount", "fill_with"}, 1));
@@ -354,6 +382,8 @@ Result<Value> BatchFilter(Interpreter& interpreter, const Value& input,
   return MakeList(std::move(batches), ListKind::kGenerator);
 }
 
+/// slice(slices, fill_with=none): so many columns. The first ones are one item longer where the
+/// items do not divide evenly; the others may be filled up by one.
 Result<Value> SliceFilter(Interpreter& interpreter, const Value& input,
                           const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"slices", "fill_with"}, 1));
@@ -377,6 +407,7 @@ Result<Value> SliceFilter(Interpreter& interpreter, const Value& input,
   return MakeList(std::move(slices), ListKind::kGenerator);
 }
 
+/// attr(name): an attribute, never a member of a dictionary (`foo.bar` would find both).
 Result<Value> AttrFilter(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"name"}, 1));
   const Text name = BITTERN_TRY(ToText(given[0]));
@@ -386,6 +417,7 @@ Result<Value> AttrFilter(Interpreter& interpreter, const Value& input, const Arg
   return interpreter.Attribute(input, name.bytes());
 }
 
+/// Filters by name, aliases included.
 constexpr NamedFunction<Filter> kListFilters[] = {
     {"attr", AttrFilter},
     {"batch", BatchFilter},

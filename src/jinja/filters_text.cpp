@@ -16,6 +16,8 @@
 namespace bittern::jinja {
 namespace {
 
+/// tojson(ensure_ascii=false, indent=none, separators=none, sort_keys=false), as transformers has
+/// it, not Jinja. With an indent the item separator loses its blank, as json.dumps does.
 Result<Value> ToJsonFilter(Interpreter& interpreter, const Value& input,
                            const Arguments& arguments) {
   const auto given =
@@ -52,6 +54,7 @@ Result<Text> Soft(Interpreter& interpreter, const Value& input) {
   return text;
 }
 
+/// A filter without arguments that changes a string without looking beyond a run of one origin.
 template <std::string (*kChange)(std::string_view)>
 Result<Value> MapText(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
   BITTERN_TRY(Bind(arguments, {}));
@@ -61,6 +64,7 @@ Result<Value> MapText(Interpreter& interpreter, const Value& input, const Argume
   return Value::String(std::move(changed));
 }
 
+/// lower: a sigma at the end of a word has a form of its own.
 Result<Value> LowerFilter(Interpreter& interpreter, const Value& input,
                           const Arguments& arguments) {
   BITTERN_TRY(Bind(arguments, {}));
@@ -68,6 +72,7 @@ Result<Value> LowerFilter(Interpreter& interpreter, const Value& input,
   return Value::String(Lowered(text));
 }
 
+/// capitalize: the first character large, all others small.
 Result<Value> CapitalizeFilter(Interpreter& interpreter, const Value& input,
                                const Arguments& arguments) {
   BITTERN_TRY(Bind(arguments, {}));
@@ -75,6 +80,8 @@ Result<Value> CapitalizeFilter(Interpreter& interpreter, const Value& input,
   return Value::String(Capitalized(text));
 }
 
+/// title: Jinja's words begin after white space and any of "-({[<", so "it's" stays one word
+/// (Python's str.title() gives "It'S").
 Result<Value> TitleFilter(Interpreter& interpreter, const Value& input,
                           const Arguments& arguments) {
   BITTERN_TRY(Bind(arguments, {}));
@@ -101,6 +108,7 @@ Result<Value> TitleFilter(Interpreter& interpreter, const Value& input,
   return Value::String(std::move(out));
 }
 
+/// trim(chars=none): white space where no characters are given.
 Result<Value> TrimFilter(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"chars"}));
   const Text text = BITTERN_TRY(Soft(interpreter, input));
@@ -108,6 +116,7 @@ Result<Value> TrimFilter(Interpreter& interpreter, const Value& input, const Arg
   return Value::String(Strip(text, stripped, true, true));
 }
 
+/// replace(old, new, count=none): all of them without `count`.
 Result<Value> ReplaceFilter(Interpreter& interpreter, const Value& input,
                             const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"old", "new", "count"}, 2));
@@ -119,6 +128,8 @@ Result<Value> ReplaceFilter(Interpreter& interpreter, const Value& input,
   return Value::String(std::move(replaced));
 }
 
+/// indent(width=4, first=false, blank=false): all lines but the first, and no empty ones, unless
+/// asked for. `width` may be a string. The line end that is added makes an empty last line count.
 Result<Value> IndentFilter(Interpreter& interpreter, const Value& input,
                            const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"width", "first", "blank"}));
@@ -153,6 +164,7 @@ Result<Value> StringFilter(Interpreter& interpreter, const Value& input, const A
 /// Jinja's Markup is not modelled: safe changes nothing, escape gives a plain string.
 Result<Value> SafeFilter(Interpreter&, const Value& input, const Arguments&) { return input; }
 
+/// The five characters that Markup escapes, with its spellings.
 std::string EscapedHtml(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -164,6 +176,7 @@ std::string EscapedHtml(std::string_view text) {
   return out;
 }
 
+/// As urllib's quote, or in a query as quote_plus: a slash is coded there, a blank is "+".
 template <bool kInQuery>
 std::string UrlEncoded(std::string_view text) {
   if (!kInQuery) return PercentEncoded(text, "-._~/");
@@ -206,6 +219,7 @@ Result<Value> UrlEncodeFilter(Interpreter& interpreter, const Value& input,
   return Value::String(std::move(out));
 }
 
+/// format(*args, **kwargs): `"%s of %(b)s"|format(...)`, with either kind of argument.
 Result<Value> FormatFilter(Interpreter& interpreter, const Value& input,
                            const Arguments& arguments) {
   const Text format = BITTERN_TRY(Soft(interpreter, input));
@@ -221,6 +235,7 @@ Result<Value> FormatFilter(Interpreter& interpreter, const Value& input,
   return Value::String(std::move(text));
 }
 
+/// center(width=80), in characters.
 Result<Value> CenterFilter(Interpreter& interpreter, const Value& input,
                            const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"width"}));
@@ -230,6 +245,8 @@ Result<Value> CenterFilter(Interpreter& interpreter, const Value& input,
   return Value::String(std::move(padded));
 }
 
+/// truncate(length=255, killwords=false, end="...", leeway=5): a text up to `leeway` longer than
+/// `length` stays whole. The end counts as part of the length.
 Result<Value> TruncateFilter(Interpreter& interpreter, const Value& input,
                              const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"length", "killwords", "end", "leeway"}));
@@ -252,6 +269,7 @@ Result<Value> TruncateFilter(Interpreter& interpreter, const Value& input,
   return Value::String(std::move(cut));
 }
 
+/// wordcount: Jinja counts what its \w+ finds.
 Result<Value> WordCountFilter(Interpreter& interpreter, const Value& input, const Arguments&) {
   const Text text = BITTERN_TRY(Soft(interpreter, input));
   // Words are runs of letters, digits and underlines; beyond ASCII all but white space counts.
@@ -270,6 +288,7 @@ Result<Value> WordCountFilter(Interpreter& interpreter, const Value& input, cons
   return Value::Int(words);
 }
 
+/// int(default=0, base=10): "3.7" gives 3. The default is for texts that are no number, too.
 Result<Value> IntFilter(Interpreter&, const Value& input, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"default", "base"}));
   if (input.IsUndefined()) return tl::unexpected(UndefinedError(input));
@@ -288,6 +307,7 @@ Result<Value> IntFilter(Interpreter&, const Value& input, const Arguments& argum
   return Value::Int(static_cast<std::int64_t>(*number));
 }
 
+/// float(default=0.0).
 Result<Value> FloatFilter(Interpreter&, const Value& input, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"default"}));
   if (input.IsUndefined()) return tl::unexpected(UndefinedError(input));
@@ -297,6 +317,7 @@ Result<Value> FloatFilter(Interpreter&, const Value& input, const Arguments& arg
   return given[0].IsUndefined() ? Value::Float(0) : given[0];
 }
 
+/// abs. The smallest integer of 64 bits has no opposite, so it is an error.
 Result<Value> AbsFilter(Interpreter& interpreter, const Value& input, const Arguments&) {
   if (input.IsUndefined()) return tl::unexpected(UndefinedError(input));
   if (const auto whole = input.AsInt()) {
@@ -321,6 +342,8 @@ std::optional<std::int64_t> RoundWhole(std::int64_t number, std::int64_t places)
   return narrow == rounded ? std::optional(narrow) : std::nullopt;
 }
 
+/// round(precision=0, method="common"): "common" is Python's round(), half to even; "ceil" and
+/// "floor" always give a float.
 Result<Value> RoundFilter(Interpreter&, const Value& input, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"precision", "method"}));
   const std::int64_t precision = BITTERN_TRY(ToInt(given[0], 0));
@@ -343,6 +366,7 @@ Result<Value> RoundFilter(Interpreter&, const Value& input, const Arguments& arg
   return Value::Float(ParseFloat(text).value_or(number));
 }
 
+/// Filters by name, aliases included.
 constexpr NamedFunction<Filter> kTextFilters[] = {
     {"abs", AbsFilter},
     {"capitalize", CapitalizeFilter},

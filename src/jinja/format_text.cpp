@@ -22,6 +22,7 @@ struct Spec {
   std::int64_t width = 0, precision = -1;
 };
 
+/// Larger widths and precisions count as this one.
 constexpr std::int64_t kMaxWidth = 1'000'000;
 
 /// Digits at the front of *text; -1 if none, kMaxWidth at most.
@@ -34,12 +35,15 @@ std::int64_t TakeNumber(std::string_view* text) {
   return number;
 }
 
+/// Takes `c` from the front of *text, if it is there.
 bool Take(std::string_view* text, char c) {
   if (!text->starts_with(c)) return false;
   text->remove_prefix(1);
   return true;
 }
 
+/// Reads what is after the colon of "{:...}". A fill may be any one character, so the alignment is
+/// looked for behind it first.
 Result<Spec> ParseSpec(std::string_view text) {
   Spec spec;
   constexpr std::string_view kAligns = "<>^=";
@@ -60,6 +64,7 @@ Result<Spec> ParseSpec(std::string_view text) {
     text.remove_prefix(1);
   }
   spec.alternate = Take(&text, '#');
+  // A zero before the width: zeros between sign and digits.
   if (Take(&text, '0') && spec.align == '\0') {
     spec.fill = '0';
     spec.align = '=';
@@ -78,6 +83,7 @@ Result<Spec> ParseSpec(std::string_view text) {
   return spec;
 }
 
+/// Commas between groups of three digits of the whole part.
 std::string Grouped(std::string digits) {
   const std::size_t whole = std::min(digits.find_first_not_of("0123456789"), digits.size());
   for (std::size_t at = whole; at > 3; at -= 3) digits.insert(at - 3, 1, ',');
@@ -134,6 +140,7 @@ std::optional<std::string> DigitsOf(const Value& value, const Spec& spec) {
   }
 }
 
+/// With '=' the padding goes between sign and digits: "-0042".
 Result<Text> FormatNumber(const Value& value, const Spec& spec, Budget* budget) {
   auto digits = DigitsOf(value, spec);
   if (!digits) {
@@ -157,6 +164,8 @@ Result<Text> FormatNumber(const Value& value, const Spec& spec, Budget* budget) 
   return Pad(Text(sign + *digits), spec.width, spec.fill, align, budget);
 }
 
+/// Numbers are aligned to the right, all others to the left. True and False are written as words
+/// unless a type asks for the number. A precision cuts a text.
 Result<Text> FormatValue(const Value& value, const Spec& spec, Budget* budget) {
   const bool is_number = value.AsNumber() && (value.As<bool>() == nullptr || spec.type != '\0');
   if (is_number && spec.type != 's') return FormatNumber(value, spec, budget);
@@ -179,11 +188,15 @@ class Formatter {
   Formatter(Interpreter& interpreter, const Text& format, const Arguments& arguments)
       : interpreter_(interpreter), format_(format), arguments_(arguments) {}
 
+  /// The text between the fields is copied, with its marks.
   Result<Text> Run();
 
  private:
+  /// A field without its braces: "path!conversion:spec".
   Result<Text> Field(std::string_view field);
+  /// The argument of a number or a name; of the next number for "".
   Result<Value> Argument(std::string_view name);
+  /// The value at "0.name[key]".
   Result<Value> Lookup(std::string_view path);
 
   Interpreter& interpreter_;
@@ -316,12 +329,15 @@ Spec TakePercentSpec(std::string_view* rest) {
 
 }  // namespace
 
+/// str.format(*args, **kwargs). Fields inside of a field's spec are not supported.
 Result<Value> FormatMethod(Interpreter& interpreter, const Value& self,
                            const Arguments& arguments) {
   Text text = BITTERN_TRY(Formatter(interpreter, *self.AsText(), arguments).Run());
   return Value::String(std::move(text));
 }
 
+/// A tuple gives its items in turn, a dictionary is for "%(name)s", anything else is the one value.
+/// As in Python, values that are left over are an error.
 Result<Text> PercentFormat(const Text& format, const Value& arguments, Budget* budget) {
   const List* tuple = arguments.AsList();
   if (tuple != nullptr && tuple->kind != ListKind::kTuple) tuple = nullptr;
@@ -372,10 +388,12 @@ Result<Text> PercentFormat(const Text& format, const Value& arguments, Budget* b
     } else if (spec.type != 's' && !value.AsNumber()) {
       return Refuse(fmt::format("%{} needs a number, '{}' found", spec.type, value.TypeName()));
     }
+    // Zeros are for numbers only.
     if (spec.type == 's' && spec.align == '=') {
       spec.align = '>';
       spec.fill = ' ';
     }
+    // %d cuts a fraction off, and keeps to 64 bits.
     if (std::string_view("diu").find(spec.type) != std::string_view::npos && !value.AsInt()) {
       value = Value::Int(
           static_cast<std::int64_t>(std::clamp(std::trunc(*value.AsNumber()), -9.2e18, 9.2e18)));

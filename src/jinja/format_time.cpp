@@ -10,17 +10,21 @@
 namespace bittern::jinja {
 namespace {
 
+// By tm_wday and tm_mon, which count from 0.
 constexpr std::array<std::string_view, 7> kDays = {"Sunday",   "Monday", "Tuesday", "Wednesday",
                                                    "Thursday", "Friday", "Saturday"};
 constexpr std::array<std::string_view, 12> kMonths = {
     "January", "February", "March",     "April",   "May",      "June",
     "July",    "August",   "September", "October", "November", "December"};
 
+/// `pad`: '0', '_' for blanks, '-' for none, as glibc's flags %_d and %-d.
 std::string Number(int value, int width, char pad) {
   if (pad == '-') return fmt::format("{}", value);
   return pad == '_' ? fmt::format("{:{}}", value, width) : fmt::format("{:0{}}", value, width);
 }
 
+/// One directive. The time is local and knows no zone or fraction, as Python's datetime.now() in
+/// strftime_now: %z and %Z are empty. An unknown directive stays as it is.
 std::string Field(char letter, char pad, const std::tm& time) {
   const auto day = kDays[static_cast<std::size_t>(time.tm_wday) % 7];
   const auto month = kMonths[static_cast<std::size_t>(time.tm_mon) % 12];

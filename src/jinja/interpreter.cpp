@@ -34,6 +34,7 @@ class Macro : public Object {
 
 }  // namespace
 
+/// The innermost name counts.
 const Value* Scope::Find(std::string_view name) const {
   for (const Scope* scope = this; scope != nullptr; scope = scope->outer.get()) {
     for (const auto& [known, value] : scope->names) {
@@ -43,6 +44,7 @@ const Value* Scope::Find(std::string_view name) const {
   return nullptr;
 }
 
+/// Sets a name of this scope; the same name outside stays as it was.
 void Scope::Set(std::string_view name, Value value) {
   const auto found = std::ranges::find(names, name, [](const auto& each) { return each.first; });
   if (found != names.end()) {
@@ -52,11 +54,13 @@ void Scope::Set(std::string_view name, Value value) {
   }
 }
 
+/// Global functions lie in the outermost scope, so the template's names hide them.
 Interpreter::Interpreter(const Limits& limits, const std::tm& now)
     : budget_(limits), now_(now), scope_(std::make_shared<Scope>(nullptr)) {
   scope_->names = GlobalFunctions();
 }
 
+/// Breaks the cycles between values, so that all of them are freed.
 Interpreter::~Interpreter() {
   for (const auto& space : namespaces_) space->members.clear();
   for (const auto& scope : kept_scopes_) scope->names.clear();
@@ -71,6 +75,7 @@ Result<Text> Interpreter::Run(const Block& body, std::vector<std::pair<std::stri
   return output;
 }
 
+/// The first caller is the innermost node, and names the place best; later ones change nothing.
 Error Interpreter::Locate(int line, std::string_view construct, Error error) {
   if (std::exchange(located_, true)) return error;
   if (!construct.empty()) error.message = fmt::format("{}: {}", construct, error.message);
@@ -90,6 +95,7 @@ Result<Value> Interpreter::NewNamespace(std::vector<std::pair<std::string, Value
   return Value(Value::Storage(std::move(space)));
 }
 
+/// `{{ value }}`. The whole output may not be longer than one string.
 Result<void> Interpreter::Print(const Value& value) {
   if (const Text* text = value.AsText()) {
     BITTERN_TRY(budget_.Make(out_->size() + text->size() > budget_.limits().max_string
@@ -104,6 +110,7 @@ Result<void> Interpreter::Print(const Value& value) {
   return {};
 }
 
+/// Stops at `break` or `continue` and hands that on to the loop around.
 Result<Interpreter::Flow> Interpreter::RunBlock(const Block& block) {
   const Deeper deeper(&depth_);
   for (const Stmt& statement : block) {
@@ -113,6 +120,7 @@ Result<Interpreter::Flow> Interpreter::RunBlock(const Block& block) {
   return Flow::kNext;
 }
 
+/// Runs one statement. Errors without a place get this line and the tag's name.
 Result<Interpreter::Flow> Interpreter::RunStatement(const Stmt& statement) {
   const auto done = [&](std::string_view construct, Result<void> result) -> Result<Flow> {
     if (result.has_value()) return Flow::kNext;
@@ -166,6 +174,8 @@ Result<Interpreter::Flow> Interpreter::RunIf(const Stmt& statement) {
   return RunBlock(statement.else_body);
 }
 
+/// The items of `for x in list if test`. The test runs for all of them before the first round, so
+/// that loop.index and loop.length count only what is left.
 Result<std::vector<Value>> Interpreter::LoopItems(const Stmt& statement) {
   const Value iterable = BITTERN_TRY(Evaluate(*statement.expressions[0]));
   auto listed = Items(iterable, &budget_);
@@ -189,6 +199,7 @@ Result<std::vector<Value>> Interpreter::LoopItems(const Stmt& statement) {
   return items;
 }
 
+/// Each round has a new scope: what it sets is gone in the next. `else` runs if there are no items.
 Result<Interpreter::Flow> Interpreter::RunFor(const Stmt& statement) {
   std::vector<Value> items = BITTERN_TRY(LoopItems(statement));
   if (items.empty()) {
@@ -215,6 +226,7 @@ Result<Interpreter::Flow> Interpreter::RunFor(const Stmt& statement) {
   return Flow::kNext;
 }
 
+/// A name, a member of a namespace, or a tuple of targets, which takes apart a value that iterates.
 Result<void> Interpreter::Assign(const Target& target, const Value& value) {
   if (!target.member.empty()) {
     const Value* holder = scope_->Find(target.name);
@@ -260,6 +272,7 @@ Result<Text> Interpreter::Capture(const Block& block) {
   return text;
 }
 
+/// {% set x | filter %}text{% endset %}.
 Result<void> Interpreter::RunSetBlock(const Stmt& statement) {
   const Text text = BITTERN_TRY(Capture(statement.body));
   Value value = Value::String(text);
@@ -283,6 +296,7 @@ Result<void> Interpreter::RunMacro(const Stmt& statement) {
   return {};
 }
 
+/// {% call(item) macro(args) %}body{% endcall %}: the macro gets the body as caller().
 Result<void> Interpreter::RunCallBlock(const Stmt& statement) {
   BITTERN_TRY(KeepScope());
   const Value caller(Value::Storage(
@@ -291,6 +305,8 @@ Result<void> Interpreter::RunCallBlock(const Stmt& statement) {
   return Print(value);
 }
 
+/// All values are evaluated in the outer scope before any name is set: `with a=1, b=a` does not see
+/// the new a.
 Result<void> Interpreter::RunWith(const Stmt& statement) {
   const auto values = BITTERN_TRY(EvaluateAll(statement.expressions));
   const ScopePtr outer = scope_;
@@ -306,6 +322,9 @@ Result<void> Interpreter::RunWith(const Stmt& statement) {
   return {};
 }
 
+/// Runs a macro in the scope where it was defined, not where it is called. A default may use the
+/// parameters before it. Arguments beyond the parameters are errors, unless the body names varargs,
+/// kwargs or caller.
 Result<Value> Interpreter::CallMacro(const MacroDefinition& macro, const ScopePtr& scope,
                                      const Arguments& arguments) {
   const std::size_t count = macro.parameters.size();

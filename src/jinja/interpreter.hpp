@@ -60,6 +60,7 @@ class Interpreter {
   [[nodiscard]] Result<Value> NewNamespace(std::vector<std::pair<std::string, Value>> members);
 
  private:
+  /// How a block ended: at its end, or at a `break` or `continue` for the loop around.
   enum class Flow { kNext, kBreak, kContinue };
 
   /// Counts how deep the run is while it lives.
@@ -110,6 +111,8 @@ class Interpreter {
   /// Puts line and construct before a message that has none yet.
   [[nodiscard]] Error Locate(int line, std::string_view construct, Error error);
 
+  // scope_: the names at the place that runs. out_: the text that it prints to. located_: an error
+  // is on its way and has its line.
   Budget budget_;
   std::tm now_;
   ScopePtr scope_;

@@ -17,6 +17,7 @@ namespace bittern::jinja {
 namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+/// All bytes beyond ASCII count as letters: no operator has any.
 bool IsNameByte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || IsDigit(c) ||
          static_cast<unsigned char>(c) >= 0x80;
@@ -34,6 +35,7 @@ std::string NormalizedSource(std::string_view source) {
   return out;
 }
 
+/// One run over the source. at_ is the place of the next byte to read.
 class Lexer {
  public:
   explicit Lexer(std::string source) : source_(std::move(source)) {}
@@ -85,6 +87,8 @@ class Lexer {
   std::vector<Token> tokens_;
 };
 
+/// '-' takes all white space. Without a sign a block or comment takes the blanks of its own line
+/// (lstrip_blocks), and {{ takes nothing.
 std::string_view Lexer::CutBeforeTag(std::string_view data, char sign, bool is_print) const {
   if (sign == '-') {
     while (!data.empty()) {
@@ -117,6 +121,7 @@ std::size_t Lexer::SpaceSize(std::size_t from) const {
   return at - from;
 }
 
+/// Notes whether a line ended here: a tag that follows at once may then cut its blanks.
 void Lexer::EndTag(std::size_t letters, char sign, bool trims_newline) {
   std::size_t size = letters;
   if (sign == '-') {
@@ -128,6 +133,7 @@ void Lexer::EndTag(std::size_t letters, char sign, bool trims_newline) {
   Advance(size);
 }
 
+/// Called behind "{#" and its sign.
 Result<void> Lexer::SkipComment() {
   const std::size_t end = source_.find("#}", at_);
   if (end == std::string::npos) return tl::unexpected(ErrorHere("this comment {# does not end"));
@@ -137,6 +143,7 @@ Result<void> Lexer::SkipComment() {
   return {};
 }
 
+/// {% raw %}text{% endraw %}: the text is data, whatever stands in it.
 Result<bool> Lexer::ReadRaw() {
   // at_ is behind "{%" and its sign.
   std::size_t at = at_ + SpaceSize(at_);
@@ -148,6 +155,7 @@ Result<bool> Lexer::ReadRaw() {
   if (!std::string_view(source_).substr(at).starts_with("%}")) return false;
   Advance(at - at_);
   EndTag(2, begin_sign, false);
+  // Every "{%" that is no {% endraw %} is part of the text.
   for (std::size_t tag = at_; (tag = source_.find("{%", tag)) != std::string::npos; tag += 2) {
     const char sign = SignAt(tag + 2);
     std::size_t end = tag + 2 + (sign != '\0' ? 1 : 0);
@@ -177,6 +185,8 @@ bool Lexer::ReadTagEnd(bool is_print) {
   return true;
 }
 
+/// Reads tokens up to the end of {{ or {%. Letters like "}}" end it only where no bracket is open:
+/// they may close two dictionaries.
 Result<void> Lexer::ReadTag(bool is_print) {
   Add(is_print ? TokenKind::kPrintBegin : TokenKind::kBlockBegin, is_print ? "{{" : "{%");
   const int begin = line_;
@@ -192,6 +202,7 @@ Result<void> Lexer::ReadTag(bool is_print) {
   }
 }
 
+/// One token of a tag, or the white space before it.
 Result<void> Lexer::ReadInner() {
   if (const std::size_t space = SpaceSize(at_); space > 0) {
     Advance(space);
@@ -212,6 +223,7 @@ Result<void> Lexer::ReadInner() {
   return c == '\'' || c == '"' ? ReadString() : ReadOperator();
 }
 
+/// A string in either kind of quotes. It may hold line ends.
 Result<void> Lexer::ReadString() {
   const char quote = source_[at_];
   std::size_t end = at_ + 1;
@@ -224,6 +236,7 @@ Result<void> Lexer::ReadString() {
   return {};
 }
 
+/// The size of decimal digits from there, single underlines between them included.
 std::size_t Lexer::DigitsSize(std::size_t from) const {
   std::size_t at = from;
   while (at < source_.size()) {
@@ -235,10 +248,13 @@ std::size_t Lexer::DigitsSize(std::size_t from) const {
   return at - from;
 }
 
+/// 10, 1_000, 0x1f, 1.5, 2e-3. After a dot there is no fraction: in `a.0.1` each number is an
+/// index.
 void Lexer::ReadNumber() {
   std::size_t size = 0;
   bool is_float = false;
   const std::string_view rest = Rest();
+  // "| 0x20" makes a letter small.
   const char base = rest.size() > 1 && rest[0] == '0' ? static_cast<char>(rest[1] | 0x20) : '\0';
   if (base == 'x' || base == 'o' || base == 'b') {
     size = 2;
@@ -266,6 +282,7 @@ void Lexer::ReadNumber() {
   Advance(size);
 }
 
+/// Operators of two letters come first in the table. Brackets must close in their order.
 Result<void> Lexer::ReadOperator() {
   constexpr std::array<std::string_view, 26> kOperators = {
       "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
@@ -288,6 +305,7 @@ Result<void> Lexer::ReadOperator() {
   return tl::unexpected(ErrorHere(fmt::format("unexpected character '{}'", source_[at_])));
 }
 
+/// Looks for the next "{{", "{%" or "{#"; a single brace is data.
 Result<std::vector<Token>> Lexer::Run() {
   while (at_ < source_.size()) {
     std::size_t tag = at_;

@@ -13,12 +13,14 @@
 namespace bittern::jinja {
 namespace {
 
+/// How deep an object nests that holds these items.
 int NestingOf(const std::vector<Value>& items) {
   int nesting = 0;
   for (const Value& item : items) nesting = std::max(nesting, item.Nesting());
   return nesting + 1;
 }
 
+/// cycler(): current, next(), reset().
 class Cycler : public Object {
  public:
   explicit Cycler(std::vector<Value> items)
@@ -64,6 +66,8 @@ Loop::Loop(std::vector<Value> items)
 
 std::string Loop::Name() const { return fmt::format("LoopContext {}/{}", at_ + 1, items_.size()); }
 
+/// loop.index and so on, as Jinja's LoopContext has them. depth is always 1, since recursive loops
+/// are refused. The functions copy what they need: see the top of this file.
 std::optional<Value> Loop::Attribute(std::string_view name) const {
   const auto number = [](std::size_t value) {
     return Value::Int(static_cast<std::int64_t>(value));
@@ -89,6 +93,8 @@ std::optional<Value> Loop::Attribute(std::string_view name) const {
       return given.positional[at % given.positional.size()];
     });
   }
+  // Empty: never asked. Once asked it has an undefined value in front, so that a call without
+  // arguments is remembered, too.
   if (name == "changed") {
     return MakeFunction(
         "changed",

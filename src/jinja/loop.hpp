@@ -9,6 +9,7 @@
 
 namespace bittern::jinja {
 
+/// `loop` inside of a for: the items and which of them it is at.
 class Loop : public Object {
  public:
   explicit Loop(std::vector<Value> items);

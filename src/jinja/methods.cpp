@@ -15,6 +15,7 @@
 namespace bittern::jinja {
 namespace {
 
+/// str.strip(chars=None), lstrip, rstrip.
 template <bool kFront, bool kBack>
 Result<Value> StripMethod(Interpreter&, const Value& self, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"chars"}));
@@ -22,6 +23,7 @@ Result<Value> StripMethod(Interpreter&, const Value& self, const Arguments& argu
   return Value::String(Strip(*self.AsText(), stripped, kFront, kBack));
 }
 
+/// A method without arguments that changes a string without looking beyond a run of one origin.
 template <std::string (*kChange)(std::string_view)>
 Result<Value> MapMethod(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   BITTERN_TRY(Bind(arguments, {}));
@@ -31,6 +33,7 @@ Result<Value> MapMethod(Interpreter& interpreter, const Value& self, const Argum
   return Value::String(std::move(changed));
 }
 
+/// As MapMethod, for changes that depend on the letters around.
 template <Text (*kChange)(const Text&)>
 Result<Value> CaseMethod(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   BITTERN_TRY(Bind(arguments, {}));
@@ -57,12 +60,14 @@ bool IsDigit(char32_t c) {
            return c >= range.first && c <= range.second;
          });
 }
+/// Categories Nd, Nl and No. Python counts Chinese numerals as well.
 bool IsNumeric(char32_t c) {
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
   return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO;
 }
 bool IsAlnum(char32_t c) { return IsLetter(c) || IsNumeric(c); }
 
+/// str.isalpha() and its like: false for an empty string.
 template <bool (*kIs)(char32_t)>
 Result<Value> AllAre(Interpreter& interpreter, const Value& self, const Arguments&) {
   std::string_view rest = self.AsText()->bytes();
@@ -76,6 +81,7 @@ Result<Value> AllAre(Interpreter& interpreter, const Value& self, const Argument
   return Value::Bool(true);
 }
 
+/// str.isupper(), str.islower().
 template <bool kUpper>
 Result<Value> HasCase(Interpreter& interpreter, const Value& self, const Arguments&) {
   const bool holds = BITTERN_TRY(interpreter.ApplyTest(kUpper ? "upper" : "lower", self, {}));
@@ -96,6 +102,7 @@ std::vector<Text> SplitAt(const Text& text, const std::string& separator, std::i
   return parts;
 }
 
+/// As SplitAt, but the cuts that are allowed are the last ones.
 std::vector<Text> SplitAtFromRight(const Text& text, const std::string& separator,
                                    std::int64_t most) {
   std::vector<Text> parts;
@@ -129,6 +136,7 @@ std::vector<Text> SplitWords(const Text& text, std::int64_t most) {
   return parts;
 }
 
+/// As SplitWords, but the cuts that are allowed are the last ones.
 std::vector<Text> SplitWordsFromRight(const Text& text, std::int64_t most) {
   std::vector<Text> words = SplitWords(text, -1);
   if (most < 0 || static_cast<std::int64_t>(words.size()) <= most) return words;
@@ -150,6 +158,8 @@ Result<Value> ToList(std::vector<Text> parts, ListKind kind = ListKind::kList) {
   return MakeList(std::move(items), kind);
 }
 
+/// str.split(sep=None, maxsplit=-1), rsplit. Without a separator runs of white space separate, and
+/// there are no empty parts.
 template <bool kFromRight>
 Result<Value> SplitMethod(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"sep", "maxsplit"}));
@@ -171,6 +181,7 @@ Result<Value> SplitMethod(Interpreter& interpreter, const Value& self, const Arg
   return ToList(std::move(parts));
 }
 
+/// str.splitlines(keepends=False).
 Result<Value> SplitLinesMethod(Interpreter& interpreter, const Value& self,
                                const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"keepends"}));
@@ -178,6 +189,8 @@ Result<Value> SplitLinesMethod(Interpreter& interpreter, const Value& self,
   return ToList(SplitLines(*self.AsText(), Truth(given[0])));
 }
 
+/// str.partition(sep), rpartition: a tuple (before, sep, after). A text without the separator is
+/// the first of them, from the right the last.
 template <bool kFromRight>
 Result<Value> PartitionMethod(Interpreter& interpreter, const Value& self,
                               const Arguments& arguments) {
@@ -197,6 +210,7 @@ Result<Value> PartitionMethod(Interpreter& interpreter, const Value& self,
                 ListKind::kTuple);
 }
 
+/// str.startswith(prefix, start=None, end=None), endswith. The prefix may be a tuple of several.
 template <bool kAtEnd>
 Result<Value> StartsWith(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"prefix", "start", "end"}, 1));
@@ -221,6 +235,7 @@ Result<Value> StartsWith(Interpreter& interpreter, const Value& self, const Argu
   return Value::Bool(false);
 }
 
+/// str.replace(old, new, count=-1).
 Result<Value> ReplaceMethod(Interpreter& interpreter, const Value& self,
                             const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"old", "new", "count"}, 2));
@@ -232,6 +247,8 @@ Result<Value> ReplaceMethod(Interpreter& interpreter, const Value& self,
   return Value::String(std::move(text));
 }
 
+/// str.find(sub, start=None, end=None), rfind, index, rindex: a place in characters. Where there is
+/// none find gives -1, and index (kMustExist) fails.
 template <bool kFromRight, bool kMustExist>
 Result<Value> FindMethod(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"sub", "start", "end"}, 1));
@@ -261,6 +278,7 @@ Result<Value> FindMethod(Interpreter& interpreter, const Value& self, const Argu
   return Value::Int(-1);
 }
 
+/// str.count(sub), without overlaps. The empty string is found around every character.
 Result<Value> CountMethod(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"sub"}, 1));
   const Text needle = BITTERN_TRY(ToText(given[0]));
@@ -275,6 +293,7 @@ Result<Value> CountMethod(Interpreter& interpreter, const Value& self, const Arg
   return Value::Int(count);
 }
 
+/// str.join(iterable): unlike the filter `join` it takes strings only.
 Result<Value> JoinMethod(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"iterable"}, 1));
   const auto items = BITTERN_TRY(Items(given[0], interpreter.budget()));
@@ -289,6 +308,7 @@ Result<Value> JoinMethod(Interpreter& interpreter, const Value& self, const Argu
   return Value::String(std::move(text));
 }
 
+/// str.center(width, fillchar=" "), ljust, rjust.
 template <Align kAlign>
 Result<Value> PadMethod(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"width", "fillchar"}, 1));
@@ -299,6 +319,7 @@ Result<Value> PadMethod(Interpreter& interpreter, const Value& self, const Argum
   return Value::String(std::move(text));
 }
 
+/// str.zfill(width): the zeros go behind a sign.
 Result<Value> ZFillMethod(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"width"}, 1));
   const std::int64_t width = BITTERN_TRY(ToInt(given[0], 0));
@@ -312,6 +333,7 @@ Result<Value> ZFillMethod(Interpreter& interpreter, const Value& self, const Arg
   return Value::String(std::move(out));
 }
 
+/// str.expandtabs(tabsize=8). The blanks have the mark of the tab that they replace.
 Result<Value> ExpandTabs(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"tabsize"}));
   const std::int64_t size = BITTERN_TRY(ToInt(given[0], 8));
@@ -340,6 +362,7 @@ Result<Value> ExpandTabs(Interpreter& interpreter, const Value& self, const Argu
   return Value::String(std::move(out));
 }
 
+/// str.removeprefix(prefix), removesuffix.
 template <bool kSuffix>
 Result<Value> RemovePrefix(Interpreter&, const Value& self, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"prefix"}, 1));
@@ -351,6 +374,7 @@ Result<Value> RemovePrefix(Interpreter&, const Value& self, const Arguments& arg
   return Value::String(text.Substr(kSuffix ? 0 : part.size(), text.size() - part.size()));
 }
 
+/// Methods by name. A method of Python's str that is missing here stands in IsForeignMethod.
 constexpr NamedFunction<Method> kStringMethods[] = {
     {"capitalize", CaseMethod<Capitalized>},
     {"casefold", MapMethod<Casefolded>},
@@ -393,6 +417,7 @@ constexpr NamedFunction<Method> kStringMethods[] = {
     {"zfill", ZFillMethod},
 };
 
+/// dict.get(key, default=None).
 Result<Value> GetMethod(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"key", "default"}, 1));
   const Value otherwise = arguments.positional.size() > 1 ? given[1] : Value::Null();
@@ -405,6 +430,7 @@ Result<Value> GetMethod(Interpreter& interpreter, const Value& self, const Argum
   return member != nullptr ? *member : otherwise;
 }
 
+/// dict.items(), keys(), values(): views with a length, but without an index.
 template <ListKind kKind>
 Result<Value> ViewMethod(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
   BITTERN_TRY(Bind(arguments, {}));
@@ -421,6 +447,7 @@ Result<Value> ViewMethod(Interpreter& interpreter, const Value& self, const Argu
   return MakeList(std::move(items), kKind);
 }
 
+/// copy(): values never change, so the same one will do.
 Result<Value> CopyMethod(Interpreter&, const Value& self, const Arguments&) { return self; }
 
 constexpr NamedFunction<Method> kDictMethods[] = {{"copy", CopyMethod},
@@ -429,6 +456,7 @@ constexpr NamedFunction<Method> kDictMethods[] = {{"copy", CopyMethod},
                                                   {"keys", ViewMethod<ListKind::kKeys>},
                                                   {"values", ViewMethod<ListKind::kValues>}};
 
+/// list.count(value), list.index(value). index fails where there is none.
 template <bool kCount>
 Result<Value> CountOrIndex(Interpreter& interpreter, const Value& self,
                            const Arguments& arguments) {

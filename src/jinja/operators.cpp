@@ -13,6 +13,8 @@ namespace {
 
 tl::unexpected<Error> TooLarge() { return Refuse("an integer of more than 64 bits"); }
 
+/// A negative exponent gives a float, as in Python. Bases that cannot overflow are answered first;
+/// all others overflow within 64 steps, so the loop is short.
 Result<Value> Power(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0) {
     if (base == 0) return Refuse("zero to a negative power");
@@ -27,6 +29,7 @@ Result<Value> Power(std::int64_t base, std::int64_t exponent) {
   return Value::Int(result);
 }
 
+/// `/` always gives a float. -1 as a divisor is apart, since the smallest integer has no opposite.
 Result<Value> IntegerOperation(std::string_view op, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   if (op == "+")
@@ -45,6 +48,7 @@ Result<Value> IntegerOperation(std::string_view op, std::int64_t a, std::int64_t
   return Value::Int(rest + (rounds_up ? b : 0));
 }
 
+/// `%` has the sign of the divisor.
 Result<Value> FloatOperation(std::string_view op, double a, double b) {
   if (op == "+") return Value::Float(a + b);
   if (op == "-") return Value::Float(a - b);
@@ -64,6 +68,7 @@ Result<Value> FloatOperation(std::string_view op, double a, double b) {
   return Value::Float(std::floor(a / b));
 }
 
+/// text * n, list * n: empty for n < 1. Charged before anything is made.
 Result<Value> Repeat(const Value& value, std::int64_t count, Budget* budget) {
   const std::size_t times = static_cast<std::size_t>(std::max<std::int64_t>(count, 0));
   const Text* text = value.AsText();
@@ -85,12 +90,14 @@ Result<Value> Repeat(const Value& value, std::int64_t count, Budget* budget) {
   return MakeList(std::move(items), value.AsList()->kind);
 }
 
+/// True for the kinds of values that * can repeat and + can join.
 bool Repeats(const Value& value) {
   const List* list = value.AsList();
   return value.AsText() != nullptr ||
          (list != nullptr && (list->kind == ListKind::kList || list->kind == ListKind::kTuple));
 }
 
+/// a + b of two strings, lists or tuples.
 Result<Value> Join(const Value& a, const Value& b, Budget* budget) {
   if (a.AsText() != nullptr) {
     BITTERN_TRY(budget->Make(a.AsText()->size() + b.AsText()->size()));
@@ -113,6 +120,7 @@ std::int64_t Bound(std::int64_t at, std::int64_t size, bool backwards) {
 
 }  // namespace
 
+/// Booleans are the integers 0 and 1. `%` after a string fills its format.
 Result<Value> BinaryOperation(std::string_view op, const Value& a, const Value& b, Budget* budget) {
   if (a.IsUndefined() || b.IsUndefined()) {
     return tl::unexpected(UndefinedError(a.IsUndefined() ? a : b));
@@ -133,6 +141,7 @@ Result<Value> BinaryOperation(std::string_view op, const Value& a, const Value& 
                             b.TypeName()));
 }
 
+/// A piece of text without stride is cut out at once, all others item by item.
 Result<Value> Slice(const Value& value, const Value& begin, const Value& end, const Value& step,
                     Budget* budget) {
   if (value.IsUndefined()) return tl::unexpected(UndefinedError(value));
@@ -156,6 +165,7 @@ Result<Value> Slice(const Value& value, const Value& begin, const Value& end, co
       begin.IsNone() ? (backwards ? size - 1 : 0) : Bound(*begin.AsInt(), size, backwards);
   const std::int64_t to =
       end.IsNone() ? (backwards ? -1 : size) : Bound(*end.AsInt(), size, backwards);
+  // The usual slice of a text needs no value for each character.
   if (text != nullptr && stride == 1) {
     if (to <= from) return Value::String(Text());
     const std::size_t first = ByteOfCharacter(text->bytes(), static_cast<std::size_t>(from));

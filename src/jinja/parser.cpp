@@ -27,6 +27,7 @@ Error Parser::ErrorHere(std::string_view message) const {
   return ErrorInLine(Peek().line, ErrorCode::kCorruptFile, message);
 }
 
+/// "X expected, Y found" in the line of the next token.
 Error Parser::Expected(std::string_view what) const {
   const Token& token = Peek();
   const bool at_end = token.kind == TokenKind::kEnd;
@@ -87,6 +88,7 @@ Result<Block> Parser::ParseBody(std::initializer_list<std::string_view> ends) {
   }
 }
 
+/// Begins before the "%}" of the opening tag. Jinja lets a colon stand there.
 Result<Block> Parser::ParseBodyUntil(std::string_view end) {
   SkipOperator(":");
   BITTERN_TRY(Expect(TokenKind::kBlockEnd, "%}"));
@@ -95,6 +97,7 @@ Result<Block> Parser::ParseBodyUntil(std::string_view end) {
   return body;
 }
 
+/// Reads a tag from its first word on, without its "%}".
 Result<Stmt> Parser::ParseStatement() {
   const int line = Peek().line;
   if (depth_ >= kMaxDepth) {
@@ -130,6 +133,7 @@ Result<Stmt> Parser::ParseStatement() {
       ErrorInLine(line, ErrorCode::kCorruptFile, fmt::format("unknown tag {{% {} %}}", word)));
 }
 
+/// {% if a %}..{% elif b %}..{% else %}..{% endif %}
 Result<Stmt> Parser::ParseIf(int line) {
   Stmt result{.kind = StmtKind::kIf, .line = line};
   for (;;) {
@@ -148,6 +152,8 @@ Result<Stmt> Parser::ParseIf(int line) {
   }
 }
 
+/// {% for x in list if test %}..{% else %}..{% endfor %}. `else` is outside of the loop: a break in
+/// it belongs to the loop around.
 Result<Stmt> Parser::ParseFor(int line) {
   Stmt result{.kind = StmtKind::kFor, .line = line};
   result.targets.push_back(BITTERN_TRY(ParseTarget(false)));
@@ -174,6 +180,7 @@ Result<Stmt> Parser::ParseFor(int line) {
   return result;
 }
 
+/// {% set a, b = 1, 2 %}, {% set ns.x = 1 %}, or a block: {% set x | filter %}..{% endset %}
 Result<Stmt> Parser::ParseSet(int line) {
   Stmt result{.kind = StmtKind::kSet, .line = line};
   result.targets.push_back(BITTERN_TRY(ParseTarget(true)));
@@ -191,6 +198,7 @@ Result<Stmt> Parser::ParseSet(int line) {
   return result;
 }
 
+/// (a, b=1): as in Python, no parameter without a default follows one with a default.
 Result<std::vector<Parameter>> Parser::ParseParameters() {
   std::vector<Parameter> parameters;
   BITTERN_TRY(ExpectOperator("("));
@@ -212,6 +220,8 @@ Result<std::vector<Parameter>> Parser::ParseParameters() {
   return parameters;
 }
 
+/// Expressions in the body note in `macro` whether they name varargs, kwargs or caller. A break in
+/// the body does not reach a loop around the macro.
 Result<Block> Parser::ParseMacroBody(MacroDefinition* macro, std::string_view end) {
   macros_.push_back(macro);
   const int loops = std::exchange(loops_, 0);
@@ -221,6 +231,7 @@ Result<Block> Parser::ParseMacroBody(MacroDefinition* macro, std::string_view en
   return body;
 }
 
+/// {% macro name(a, b=1) %}..{% endmacro %}
 Result<Stmt> Parser::ParseMacro(int line) {
   Stmt result{.kind = StmtKind::kMacro, .line = line};
   result.macro = std::make_unique<MacroDefinition>();
@@ -230,6 +241,7 @@ Result<Stmt> Parser::ParseMacro(int line) {
   return result;
 }
 
+/// {% call(item) macro(args) %}..{% endcall %}: the parameters in front are those of caller().
 Result<Stmt> Parser::ParseCallBlock(int line) {
   Stmt result{.kind = StmtKind::kCallBlock, .line = line};
   result.macro = std::make_unique<MacroDefinition>();
@@ -245,6 +257,7 @@ Result<Stmt> Parser::ParseCallBlock(int line) {
   return result;
 }
 
+/// {% filter upper | trim %}..{% endfilter %}
 Result<Stmt> Parser::ParseFilterBlock(int line) {
   Stmt result{.kind = StmtKind::kFilterBlock, .line = line};
   ExprPtr filters = BITTERN_TRY(ParseOneFilter(nullptr));
@@ -256,6 +269,7 @@ Result<Stmt> Parser::ParseFilterBlock(int line) {
   return result;
 }
 
+/// {% with a = 1, b = 2 %}..{% endwith %}
 Result<Stmt> Parser::ParseWith(int line) {
   Stmt result{.kind = StmtKind::kWith, .line = line};
   while (Peek().kind != TokenKind::kBlockEnd) {
@@ -268,6 +282,8 @@ Result<Stmt> Parser::ParseWith(int line) {
   return result;
 }
 
+/// {% generation %} marks a model's answer for transformers' training masks; {% block name %} names
+/// a part for child templates. Here both only print their body.
 Result<Stmt> Parser::ParseScope(int line, std::string_view word) {
   Stmt result{.kind = StmtKind::kScope, .line = line};
   std::string name;
@@ -285,6 +301,7 @@ Result<Stmt> Parser::ParseScope(int line, std::string_view word) {
   return result;
 }
 
+/// {% print a, b %}
 Result<Stmt> Parser::ParsePrint(int line) {
   Stmt result{.kind = StmtKind::kPrint, .line = line};
   while (Peek().kind != TokenKind::kBlockEnd) {
@@ -294,6 +311,7 @@ Result<Stmt> Parser::ParsePrint(int line) {
   return result;
 }
 
+/// {% break %}, {% continue %}, of Jinja's loopcontrols, which transformers turns on.
 Result<Stmt> Parser::ParseLoopControl(int line, std::string_view word) {
   if (loops_ == 0) {
     return tl::unexpected(ErrorInLine(line, ErrorCode::kCorruptFile,
@@ -302,6 +320,7 @@ Result<Stmt> Parser::ParseLoopControl(int line, std::string_view word) {
   return Stmt{.kind = word == "break" ? StmtKind::kBreak : StmtKind::kContinue, .line = line};
 }
 
+/// A name, or a tuple in parentheses.
 Result<Target> Parser::ParseTargetPart() {
   if (SkipOperator("(")) {
     if (depth_ >= kMaxDepth) return tl::unexpected(ErrorHere("parentheses nested too deeply"));
@@ -321,6 +340,7 @@ Result<Target> Parser::ParseTargetPart() {
   return target;
 }
 
+/// a; a, b; (a, b), c; and with `may_be_member` ns.x. A comma may come last.
 Result<Target> Parser::ParseTarget(bool may_be_member) {
   if (may_be_member && IsOperator(".", 1)) {
     Target target;

@@ -32,6 +32,7 @@ Result<ExprPtr> Parser::Finish(ExprPtr node) const {
 
 Result<ExprPtr> Parser::ParseExpression() { return ParseConditional(); }
 
+/// a if b else c. All brackets come back to this level, so the recursion is bounded here.
 Result<ExprPtr> Parser::ParseConditional() {
   if (depth_ >= kMaxDepth) {
     return tl::unexpected(ErrorInLine(Peek().line, ErrorCode::kUnsupported,
@@ -58,6 +59,7 @@ Result<ExprPtr> Parser::ParseConditional() {
   return result;
 }
 
+/// a or b or c: one node with all operands.
 Result<ExprPtr> Parser::ParseOr() {
   ExprPtr left = BITTERN_TRY(ParseAnd());
   if (!IsName("or")) return left;
@@ -67,6 +69,7 @@ Result<ExprPtr> Parser::ParseOr() {
   return Finish(std::move(node));
 }
 
+/// a and b and c: one node with all operands.
 Result<ExprPtr> Parser::ParseAnd() {
   ExprPtr left = BITTERN_TRY(ParseNot());
   if (!IsName("and")) return left;
@@ -76,6 +79,8 @@ Result<ExprPtr> Parser::ParseAnd() {
   return Finish(std::move(node));
 }
 
+/// not not a. The words are counted first, since a function that calls itself for each of them
+/// could overflow the stack.
 Result<ExprPtr> Parser::ParseNot() {
   std::vector<int> lines;
   while (IsName("not")) lines.push_back(Next().line);
@@ -88,6 +93,7 @@ Result<ExprPtr> Parser::ParseNot() {
   return node;
 }
 
+/// a < b == c not in d: one node with all operands and operators.
 Result<ExprPtr> Parser::ParseCompare() {
   ExprPtr first = BITTERN_TRY(ParseSum());
   ExprPtr node = Make(ExprKind::kCompare, Peek().line);
@@ -130,6 +136,7 @@ Result<ExprPtr> Parser::ParseSum() {
   return ParseLeft(&Parser::ParseConcat, kOperators);
 }
 
+/// a ~ b ~ c. Jinja lets `~` bind tighter than + and looser than *.
 Result<ExprPtr> Parser::ParseConcat() {
   ExprPtr first = BITTERN_TRY(ParseProduct());
   if (!IsOperator("~")) return first;
@@ -144,6 +151,7 @@ Result<ExprPtr> Parser::ParseProduct() {
   return ParseLeft(&Parser::ParsePower, kOperators);
 }
 
+/// a ** b ** c is (a ** b) ** c, as in Jinja; Python groups from the right.
 Result<ExprPtr> Parser::ParsePower() {
   constexpr std::string_view kOperators[] = {"**"};
   const auto unary = [](Parser* parser) { return parser->ParseUnary(true); };
@@ -158,6 +166,7 @@ Result<ExprPtr> Parser::ParsePower() {
   return left;
 }
 
+/// -a.b[c](d) | filter. The signs are gathered first, for the reason of ParseNot.
 Result<ExprPtr> Parser::ParseUnary(bool with_filters) {
   std::vector<Token> signs;
   while (IsOperator("-") || IsOperator("+")) signs.push_back(Next());
@@ -172,6 +181,7 @@ Result<ExprPtr> Parser::ParseUnary(bool with_filters) {
   return with_filters ? ParseFilters(std::move(node)) : Result<ExprPtr>(std::move(node));
 }
 
+/// A number beyond 64 bits is an error here, before the template runs.
 Result<ExprPtr> Parser::ParseNumber() {
   const Token& token = Next();
   ExprPtr node = Make(ExprKind::kConstant, token.line);
@@ -197,6 +207,7 @@ Result<ExprPtr> Parser::ParseNumber() {
   return node;
 }
 
+/// A constant, name, or anything in brackets. Strings side by side are one, as in Python.
 Result<ExprPtr> Parser::ParsePrimary() {
   const Token& token = Peek();
   if (token.kind == TokenKind::kInteger || token.kind == TokenKind::kFloat) return ParseNumber();
@@ -219,6 +230,7 @@ Result<ExprPtr> Parser::ParsePrimary() {
     if (name == "none" || name == "None") return node;
     node->kind = ExprKind::kName;
     node->name = name;
+    // A name inside of several macros counts for all of them.
     for (MacroDefinition* macro : macros_) {
       macro->uses_varargs |= name == "varargs";
       macro->uses_kwargs |= name == "kwargs";
@@ -236,6 +248,7 @@ Result<ExprPtr> Parser::ParsePrimary() {
   return tl::unexpected(Expected("an expression"));
 }
 
+/// "a" alone is itself, "a," a tuple of one, "" in parentheses a tuple of none.
 Result<ExprPtr> Parser::ParseTuple(bool may_be_conditional, bool may_be_empty) {
   const int line = Peek().line;
   const auto at_end = [&] {
@@ -254,6 +267,7 @@ Result<ExprPtr> Parser::ParseTuple(bool may_be_conditional, bool may_be_empty) {
   return Finish(std::move(node));
 }
 
+/// [a, b]: a comma may come last.
 Result<ExprPtr> Parser::ParseListLiteral() {
   ExprPtr node = Make(ExprKind::kList, Next().line);
   while (!IsOperator("]")) {
@@ -265,6 +279,7 @@ Result<ExprPtr> Parser::ParseListLiteral() {
   return Finish(std::move(node));
 }
 
+/// {a: b, c: d}: a comma may come last.
 Result<ExprPtr> Parser::ParseDictLiteral() {
   ExprPtr node = Make(ExprKind::kDict, Next().line);
   while (!IsOperator("}")) {
@@ -278,6 +293,7 @@ Result<ExprPtr> Parser::ParseDictLiteral() {
   return Finish(std::move(node));
 }
 
+/// node.name, node[key], node(arguments), any number of them.
 Result<ExprPtr> Parser::ParsePostfix(ExprPtr node) {
   for (;;) {
     if (IsOperator(".") || IsOperator("[")) {
@@ -290,6 +306,7 @@ Result<ExprPtr> Parser::ParsePostfix(ExprPtr node) {
   }
 }
 
+/// node | filter, node is test, and calls of what those give.
 Result<ExprPtr> Parser::ParseFilters(ExprPtr node) {
   for (;;) {
     if (SkipOperator("|")) {
@@ -304,6 +321,7 @@ Result<ExprPtr> Parser::ParseFilters(ExprPtr node) {
   }
 }
 
+/// name or name(arguments), behind the bar. `node` is its input; null at the head of a block.
 Result<ExprPtr> Parser::ParseOneFilter(ExprPtr node) {
   ExprPtr filter = Make(ExprKind::kFilter, Peek().line);
   filter->name = BITTERN_TRY(ExpectName());
@@ -314,6 +332,7 @@ Result<ExprPtr> Parser::ParseOneFilter(ExprPtr node) {
   return Finish(std::move(filter));
 }
 
+/// node is not name argument. One argument may stand without parentheses: `x is divisibleby 3`.
 Result<ExprPtr> Parser::ParseTest(ExprPtr node) {
   const int line = Next().line;
   const bool negated = SkipName("not");
@@ -324,6 +343,7 @@ Result<ExprPtr> Parser::ParseTest(ExprPtr node) {
   const bool is_word = kind == TokenKind::kName;
   if (IsOperator("(")) {
     test->arguments = BITTERN_TRY(ParseArguments());
+    // These words go on with the expression around, so they are no argument.
   } else if ((is_word && !IsName("else") && !IsName("or") && !IsName("and")) ||
              kind == TokenKind::kString || kind == TokenKind::kInteger ||
              kind == TokenKind::kFloat || IsOperator("[") || IsOperator("{")) {
@@ -338,6 +358,7 @@ Result<ExprPtr> Parser::ParseTest(ExprPtr node) {
   return Finish(std::move(outer));
 }
 
+/// node.name, node.0 (an item), node[key], node[begin:end:step].
 Result<ExprPtr> Parser::ParseSubscript(ExprPtr node) {
   const int line = Peek().line;
   if (SkipOperator(".")) {
@@ -358,6 +379,7 @@ Result<ExprPtr> Parser::ParseSubscript(ExprPtr node) {
   if (IsOperator(":")) {
     item->kind = ExprKind::kSlice;
     item->operands.resize(4);
+    // begin is operands[1]; end and step may be left out.
     for (std::size_t part = 2; part < 4 && SkipOperator(":"); ++part) {
       if (IsOperator(":") || IsOperator("]")) continue;
       item->operands[part] = BITTERN_TRY(ParseExpression());
@@ -374,6 +396,7 @@ Result<ExprPtr> Parser::ParseCall(ExprPtr node) {
   return Finish(std::move(call));
 }
 
+/// (a, b=1, *list, **dict), in the order that Jinja asks for.
 Result<CallArguments> Parser::ParseArguments() {
   CallArguments arguments;
   BITTERN_TRY(ExpectOperator("("));

@@ -9,6 +9,7 @@
 namespace bittern::jinja {
 namespace {
 
+/// Python's TypeError.
 Error Unordered(const Value& a, const Value& b) {
   return {ErrorCode::kInvalidArgument,
           fmt::format("'<' not supported between '{}' and '{}'", a.TypeName(), b.TypeName())};
@@ -24,6 +25,7 @@ Result<bool> ListsEqual(const List& a, const List& b, Budget* budget) {
   return true;
 }
 
+/// The order of entries does not count.
 Result<bool> DictsEqual(const Dict& a, const Dict& b, Budget* budget) {
   if (a.entries.size() != b.entries.size()) return false;
   for (const auto& [key, value] : a.entries) {
@@ -41,6 +43,7 @@ Result<bool> DictsEqual(const Dict& a, const Dict& b, Budget* budget) {
   return true;
 }
 
+/// The first items that differ decide, else the lengths.
 Result<bool> ListLess(const List& a, const List& b, Budget* budget) {
   for (std::size_t i = 0; i < a.items.size() && i < b.items.size(); ++i) {
     if (BITTERN_TRY(Equals(a.items[i], b.items[i], budget))) continue;
@@ -51,6 +54,7 @@ Result<bool> ListLess(const List& a, const List& b, Budget* budget) {
 
 }  // namespace
 
+/// A generator is true even if it gives nothing: nobody has looked yet.
 bool Truth(const Value& value) {
   if (value.IsUndefined() || value.IsNone()) return false;
   if (const auto number = value.AsNumber()) return *number != 0;
@@ -62,6 +66,7 @@ bool Truth(const Value& value) {
   return true;
 }
 
+/// True equals 1 and 1 equals 1.0. A list and a tuple are never equal. Marks of texts do not count.
 Result<bool> Equals(const Value& a, const Value& b, Budget* budget) {
   BITTERN_TRY(budget->Step());
   if (a.AsInt() && b.AsInt()) return *a.AsInt() == *b.AsInt();
@@ -97,6 +102,7 @@ Result<bool> Less(const Value& a, const Value& b, Budget* budget) {
   return tl::unexpected(Unordered(a, b));
 }
 
+/// In a dictionary among its keys, in a string as a part, else among the items.
 Result<bool> Contains(const Value& haystack, const Value& needle, Budget* budget) {
   if (const Text* text = haystack.AsText()) {
     if (needle.AsText() == nullptr) {
@@ -107,6 +113,7 @@ Result<bool> Contains(const Value& haystack, const Value& needle, Budget* budget
     BITTERN_TRY(budget->Step(1 + text->size() / 64));
     return text->bytes().find(needle.AsText()->bytes()) != std::string::npos;
   }
+  // Keys that are no strings are looked for among the items below.
   if (const Dict* dict = haystack.AsDict()) {
     if (const Text* name = needle.AsText()) return dict->Find(name->bytes()) != nullptr;
     if (needle.AsDict() != nullptr ||
@@ -122,6 +129,7 @@ Result<bool> Contains(const Value& haystack, const Value& needle, Budget* budget
   return false;
 }
 
+/// A generator is empty the second time. An undefined value iterates over nothing, as in Jinja.
 Result<std::vector<Value>> Items(const Value& value, Budget* budget) {
   std::vector<Value> items;
   if (const List* list = value.AsList()) {
@@ -160,6 +168,7 @@ Result<std::size_t> Length(const Value& value) {
               fmt::format("object of type '{}' has no len()", value.TypeName()));
 }
 
+/// A merge sort from the bottom up.
 Result<void> StableSort(std::vector<Value>* items, const LessFunction& less) {
   // Merges of growing runs: std::stable_sort would go on after an error, on an order that is none.
   std::vector<Value> merged(items->size());

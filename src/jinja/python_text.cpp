@@ -11,6 +11,7 @@
 namespace bittern::jinja {
 namespace {
 
+/// str.isprintable() of one character: repr() escapes all others.
 bool IsPrintable(char32_t c) {
   if (c == ' ') return true;
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
@@ -28,6 +29,7 @@ bool IsPrintable(char32_t c) {
   }
 }
 
+/// One character (`bytes`: its UTF-8) as repr() writes it between such quotes.
 std::string EscapedCharacter(char32_t c, std::string_view bytes, char quote) {
   if (c == U'\n') return "\\n";
   if (c == U'\r') return "\\r";
@@ -39,6 +41,7 @@ std::string EscapedCharacter(char32_t c, std::string_view bytes, char quote) {
   return code < 0x10000 ? fmt::format("\\u{:04x}", code) : fmt::format("\\U{:08x}", code);
 }
 
+/// Characters of one origin, escaped for repr().
 std::string EscapedRun(std::string_view bytes, char quote) {
   std::string out;
   while (!bytes.empty()) {
@@ -49,6 +52,7 @@ std::string EscapedRun(std::string_view bytes, char quote) {
   return out;
 }
 
+/// 'text', or "text" where it holds single quotes only. The quotes are the template's own bytes.
 Text StringRepr(const Text& text) {
   const bool has_single = text.bytes().find('\'') != std::string::npos;
   const bool has_double = text.bytes().find('"') != std::string::npos;
@@ -59,6 +63,7 @@ Text StringRepr(const Text& text) {
   return out;
 }
 
+/// [a, b] or (a, b). A tuple of one has a comma: (a,).
 Result<Text> ListRepr(const List& list, Budget* budget) {
   const bool is_tuple = list.kind == ListKind::kTuple;
   Text out(is_tuple ? "(" : "[");
@@ -73,6 +78,7 @@ Result<Text> ListRepr(const List& list, Budget* budget) {
   return out;
 }
 
+/// A range keeps its numbers only, so the end that is shown may be another than the template wrote.
 Result<Text> AnyListRepr(const Value& value, const List& list, Budget* budget) {
   if (list.kind == ListKind::kGenerator) return Text("<generator object>");
   if (list.kind == ListKind::kRange) {
@@ -87,12 +93,14 @@ Result<Text> AnyListRepr(const Value& value, const List& list, Budget* budget) {
   }
   Text inner = BITTERN_TRY(ListRepr(list, budget));
   if (list.kind == ListKind::kList || list.kind == ListKind::kTuple) return inner;
+  // A view: dict_items([('a', 1)]).
   Text out(value.TypeName() + "(");
   out.Append(inner);
   out.Append(")");
   return out;
 }
 
+/// {'a': 1}, in the order in which the keys were added.
 Result<Text> DictRepr(const Dict& dict, Budget* budget) {
   Text out("{");
   for (std::size_t i = 0; i < dict.entries.size(); ++i) {
@@ -110,6 +118,7 @@ Result<Text> DictRepr(const Dict& dict, Budget* budget) {
 
 }  // namespace
 
+/// The shortest digits that read back as the same number; ".0" where it would look like an integer.
 std::string FloatRepr(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
@@ -128,6 +137,7 @@ Result<Text> Repr(const Value& value, Budget* budget) {
   return Str(value, budget);
 }
 
+/// None, True and False are written as Python does. An undefined value is nothing.
 Result<Text> Str(const Value& value, Budget* budget) {
   BITTERN_TRY(budget->Step());
   if (const Text* text = value.AsText()) return *text;
@@ -158,6 +168,7 @@ std::size_t ByteOfCharacter(std::string_view text, std::size_t index) {
   return at;
 }
 
+/// str.isspace() of one character: more than Unicode's White_Space, 28 to 31 included.
 bool IsSpace(char32_t c) {
   if ((c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85) return true;
   if (c < 0x80) return false;

@@ -31,6 +31,7 @@ std::pair<char32_t, int> TakeDigits(std::string_view* text, int most, int base) 
   return {code, count};
 }
 
+/// UTF-8 of a code point; U+FFFD where it has none.
 void AppendCode(char32_t code, std::string* out) {
   const bool is_scalar = code < 0x110000 && (code < 0xD800 || code > 0xDFFF);
   AppendUtf8(is_scalar ? code : U'\uFFFD', out);

@@ -11,6 +11,7 @@
 
 namespace bittern::jinja {
 
+/// The parsed template. Renderings only read it.
 struct Template::Impl {
   Block body;
   Limits limits;
@@ -18,6 +19,7 @@ struct Template::Impl {
 
 namespace {
 
+/// localtime_r, since other threads may render as well.
 std::tm LocalNow() {
   const std::time_t now = std::time(nullptr);
   std::tm time = {};
@@ -25,6 +27,7 @@ std::tm LocalNow() {
   return time;
 }
 
+/// A number without fraction and exponent is an integer, all others are floats.
 Result<Value> NumberFromJson(const Json& json) {
   if (const auto whole = json.AsUint()) {
     if (*whole <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
@@ -77,6 +80,7 @@ Result<Template> Template::Compile(std::string_view source, const Limits& limits
   return Template(std::make_unique<const Impl>(Impl{std::move(body), limits}));
 }
 
+/// Each rendering has an interpreter of its own, so a template keeps nothing between two of them.
 Result<Text> Template::Render(Names names, std::optional<std::tm> now) const {
   Interpreter interpreter(impl_->limits, now ? *now : LocalNow());
   return interpreter.Run(impl_->body, std::move(names));

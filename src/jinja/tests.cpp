@@ -12,6 +12,7 @@
 namespace bittern::jinja {
 namespace {
 
+/// A test without arguments, from a function of the value alone.
 template <class Predicate>
 constexpr Test Plain(Predicate) {
   return [](Interpreter&, const Value& value, const Arguments& arguments) -> Result<bool> {
@@ -20,6 +21,7 @@ constexpr Test Plain(Predicate) {
   };
 }
 
+/// True if value % divisor is `wanted`. Floats are allowed, as in Python.
 Result<bool> Remainder(const Value& value, std::int64_t divisor, std::int64_t wanted,
                        Budget* budget) {
   const Value rest = BITTERN_TRY(BinaryOperation("%", value, Value::Int(divisor), budget));
@@ -32,6 +34,7 @@ Result<bool> Even(Interpreter& interpreter, const Value& value, const Arguments&
 Result<bool> Odd(Interpreter& interpreter, const Value& value, const Arguments&) {
   return Remainder(value, 2, 1, interpreter.budget());
 }
+/// divisibleby(num).
 Result<bool> DivisibleBy(Interpreter& interpreter, const Value& value, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"num"}, 1));
   const std::int64_t divisor = BITTERN_TRY(ToInt(given[0], 0));
@@ -40,6 +43,7 @@ Result<bool> DivisibleBy(Interpreter& interpreter, const Value& value, const Arg
 
 enum class Order { kEqual, kLess, kGreater };
 
+/// The six comparisons: `a <= b` (kGreater, false) is not b < a.
 template <Order kOrder, bool kExpected>
 Result<bool> Compare(Interpreter& interpreter, const Value& value, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"b"}, 1));
@@ -55,11 +59,14 @@ Result<bool> Compare(Interpreter& interpreter, const Value& value, const Argumen
   return holds == kExpected;
 }
 
+/// in(seq).
 Result<bool> In(Interpreter& interpreter, const Value& value, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"seq"}, 1));
   return Contains(given[0], value, interpreter.budget());
 }
 
+/// sameas(other), Python's `is`: lists and dictionaries are compared by their place in memory.
+/// Other values have none of their own, so type and value decide.
 Result<bool> SameAs(Interpreter& interpreter, const Value& value, const Arguments& arguments) {
   const auto given = BITTERN_TRY(Bind(arguments, {"other"}, 1));
   if (value.TypeName() != given[0].TypeName()) return false;
@@ -68,6 +75,7 @@ Result<bool> SameAs(Interpreter& interpreter, const Value& value, const Argument
   return Equals(value, given[0], interpreter.budget());
 }
 
+/// sequence: what has a length and takes [...], as Jinja's test asks.
 bool IsSequence(const Value& value) {
   const List* list = value.AsList();
   if (list != nullptr) {
@@ -77,12 +85,14 @@ bool IsSequence(const Value& value) {
   return value.IsUndefined() || value.AsText() != nullptr || value.AsDict() != nullptr;
 }
 
+/// upper, lower: str(value).isupper() or islower().
 template <bool kUpper>
 Result<bool> HasCase(Interpreter& interpreter, const Value& value, const Arguments&) {
   const auto text = Str(value, interpreter.budget());
   return text.has_value() && IsAllOneCase(text->bytes(), kUpper);
 }
 
+/// filter, test: True if one of that name exists.
 template <bool kFilters>
 Result<bool> Exists(Interpreter&, const Value& value, const Arguments&) {
   const Text* name = value.AsText();
@@ -93,6 +103,7 @@ Result<bool> Exists(Interpreter&, const Value& value, const Arguments&) {
 constexpr auto kIsTrue = [](const Value& v) { return v.As<bool>() && *v.As<bool>(); };
 constexpr auto kIsFalse = [](const Value& v) { return v.As<bool>() && !*v.As<bool>(); };
 
+/// Tests by name. The signs ("<=") are names as well, for select("<=", 3).
 constexpr NamedFunction<Test> kTests[] = {
     {"!=", Compare<Order::kEqual, false>},
     {"<", Compare<Order::kLess, true>},

@@ -13,6 +13,7 @@
 namespace bittern::jinja {
 namespace {
 
+/// Without white space of ASCII at either end.
 std::string_view Stripped(std::string_view text) {
   const auto is_space = [](char c) { return IsSpace(static_cast<unsigned char>(c)); };
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
@@ -52,6 +53,7 @@ Result<std::function<bool(char32_t)>> StrippedCharacters(const Value& chars) {
       [set](char32_t c) { return set.find(c) != std::u32string::npos; });
 }
 
+/// The result is charged as it grows: a short text can become very long.
 Result<Text> Replace(const Text& text, const Text& old_text, const Text& new_text,
                      std::int64_t count, Budget* budget) {
   Text out;
@@ -81,6 +83,7 @@ Result<Text> Replace(const Text& text, const Text& old_text, const Text& new_tex
   return out;
 }
 
+/// The ends are those of str.splitlines(), more than \n and \r. "\r\n" is one.
 std::vector<Text> SplitLines(const Text& text, bool keep_ends) {
   std::vector<Text> lines;
   const std::string_view bytes = text.bytes();
@@ -103,6 +106,7 @@ std::vector<Text> SplitLines(const Text& text, bool keep_ends) {
   return lines;
 }
 
+/// For kCenter the odd blank goes left where both the gap and the width are odd, as in CPython.
 Result<Text> Pad(const Text& text, std::int64_t width, std::string_view fill, Align align,
                  Budget* budget) {
   const auto size = static_cast<std::int64_t>(CountCharacters(text.bytes()));
@@ -127,6 +131,7 @@ Result<Text> Pad(const Text& text, std::int64_t width, std::string_view fill, Al
   return out;
 }
 
+/// Takes a sign, underlines between digits, and 0x, 0o or 0b where the base is that one or 0.
 std::optional<std::int64_t> ParseInt(std::string_view text, int base) {
   text = Stripped(text);
   const bool negative = text.starts_with('-');
@@ -152,6 +157,7 @@ std::optional<std::int64_t> ParseInt(std::string_view text, int base) {
   return value;
 }
 
+/// Takes underlines between digits, "inf" and "nan", in any case.
 std::optional<double> ParseFloat(std::string_view text) {
   text = Stripped(text);
   if (text.starts_with('+')) text.remove_prefix(1);

@@ -18,6 +18,7 @@ std::string Escaped(std::string_view bytes, bool ascii) {
   return out;
 }
 
+/// Writes one value and those in it. `level`: how many lists and dictionaries are around it.
 class Writer {
  public:
   Writer(const JsonStyle& style, Budget* budget) : style_(style), budget_(budget) {}
@@ -31,11 +32,13 @@ class Writer {
   Result<void> WriteString(const Text& text);
   /// A plain value's letters; a key's are the same in quotes.
   Result<std::string> Plain(const Value& value) const;
+  /// A line end and the indent, if the style has one.
   void NewLine(int level) {
     if (!style_.indent) return;
     out.Append("\n");
     for (int i = 0; i < level; ++i) out.Append(*style_.indent);
   }
+  /// Writes what comes before an item, and charges for it, so that empty items are not free.
   Result<void> Separate(bool first, int level) {
     if (!first) out.Append(style_.item_separator);
     NewLine(level);
@@ -48,6 +51,7 @@ class Writer {
   Budget* budget_;
 };
 
+/// NaN and Infinity are no JSON, but json.dumps writes them.
 Result<std::string> Writer::Plain(const Value& value) const {
   if (value.IsNone()) return std::string("null");
   if (const auto* flag = value.As<bool>()) return std::string(*flag ? "true" : "false");
@@ -69,6 +73,7 @@ Result<void> Writer::WriteString(const Text& text) {
   return {};
 }
 
+/// An empty list is "[]", with an indent as well.
 Result<void> Writer::WriteList(const List& list, int level) {
   if (list.items.empty()) {
     out.Append("[]");
@@ -84,6 +89,8 @@ Result<void> Writer::WriteList(const List& list, int level) {
   return {};
 }
 
+/// sort_keys orders by bytes, which for UTF-8 is the order of code points. As json.dumps does, keys
+/// that are numbers, true, false or none are written as strings.
 Result<void> Writer::WriteDict(const Dict& dict, int level) {
   if (dict.entries.empty()) {
     out.Append("{}");
@@ -118,6 +125,7 @@ Result<void> Writer::WriteDict(const Dict& dict, int level) {
   return {};
 }
 
+/// Views, ranges and generators are refused, as by json.dumps.
 Result<void> Writer::Write(const Value& value, int level) {
   BITTERN_TRY(budget_->Step());
   if (const Text* text = value.AsText()) return WriteString(*text);

@@ -23,6 +23,7 @@ bool SameKey(const Value& a, const Value& b) {
   return a.IsNone() && b.IsNone();
 }
 
+/// The nesting of something that holds values of nesting `inner`.
 Result<int> NestingAbove(int inner) {
   if (inner < kMaxNesting) return inner + 1;
   return Fail(ErrorCode::kUnsupported, fmt::format("lists nested deeper than {}", kMaxNesting));
@@ -86,6 +87,7 @@ int Value::Nesting() const noexcept {
   return 0;
 }
 
+/// The two tables stand in the order of ListKind and of Storage.
 std::string Value::TypeName() const {
   if (const List* list = AsList()) {
     constexpr const char* kNames[] = {"list",       "tuple",     "range",      "generator",
@@ -102,6 +104,7 @@ const Value* Dict::Find(std::string_view key) const {
   return found == by_name.end() ? nullptr : &entries[found->second].second;
 }
 
+/// String keys are found by name. Others are few, and compared one by one.
 void Dict::Set(Value key, Value value) {
   if (const Text* name = key.AsText()) {
     const auto [place, added] = by_name.try_emplace(name->bytes(), entries.size());
@@ -134,6 +137,7 @@ Result<Value> MakeList(std::vector<Value> items, ListKind kind) {
       List{.kind = kind, .items = std::move(items), .nesting = nesting})));
 }
 
+/// Keys count as well: a tuple as a key may be nested.
 Result<Value> MakeDict(Dict dict) {
   int inner = 0;
   for (const auto& [key, value] : dict.entries) {

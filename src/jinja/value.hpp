@@ -31,11 +31,13 @@ struct Undefined {
 };
 struct None {};
 
+/// The arguments of a call, evaluated.
 struct Arguments {
   std::vector<Value> positional;
   std::vector<std::pair<std::string, Value>> keywords;
 };
 
+/// One value of a template. A copy costs no more than a shared pointer.
 class Value {
  public:
   using TextPtr = std::shared_ptr<const Text>;

@@ -11,8 +11,11 @@
 namespace bittern::request {
 namespace {
 
+/// Takes the place of minus infinity, as in OpenAI's answers.
 constexpr float kLeastLogprob = -9999;
 
+/// One token. "bytes" are there because a token may be a part of a character, which "token" cannot
+/// show.
 Json LogprobJson(const runtime::TokenLogprob& token, const tokenizer::Tokenizer& tokenizer) {
   const std::string_view bytes = tokenizer.TokenBytes(token.id, /*render_special=*/true);
   Json numbers = Json::MakeArray();
@@ -68,6 +71,7 @@ Json LogprobsJson(std::span<const runtime::TokenLogprobs> tokens,
   return list;
 }
 
+/// Rates of generation leave the first token out: its time is part of the prompt's.
 Json TimingsJson(const runtime::SequenceTimings& timings) {
   const int read = std::max(0, timings.read_tokens - timings.cached_tokens);
   const int predicted = timings.sampled_tokens;

@@ -12,6 +12,7 @@ namespace {
 using grammar::Constraint;
 using grammar::ConstraintKind;
 
+/// Names of kinds in settings and receipts.
 constexpr std::pair<std::string_view, ConstraintKind> kKinds[] = {
     {"grammar", ConstraintKind::kGbnf},         {"json_schema", ConstraintKind::kJsonSchema},
     {"regex", ConstraintKind::kRegex},          {"json_object", ConstraintKind::kJsonObject},
@@ -29,6 +30,8 @@ Result<void> TakeText(FieldReader* fields, std::string_view key, ConstraintKind 
 
 }  // namespace
 
+/// llama-server also takes a schema beside "json_object". "strict" has no effect: every schema is
+/// obeyed to the letter.
 Result<OptionalConstraint> ReadFormat(const std::string& path, const Json& format, bool wrapped) {
   auto fields = BITTERN_TRY(FieldReader::Open(format, path));
   std::string type;
@@ -56,6 +59,7 @@ Result<OptionalConstraint> ReadFormat(const std::string& path, const Json& forma
   return Constraint{ConstraintKind::kJsonSchema, grammar::JsonText(*schema)};
 }
 
+/// The model keeps compiled grammars, so that the answer need not compile it again.
 Result<void> CheckConstraint(const std::string& path, const runtime::LoadedModel& model,
                              const Constraint& constraint) {
   const auto compiled = model.grammars->Get(constraint);
@@ -63,6 +67,7 @@ Result<void> CheckConstraint(const std::string& path, const runtime::LoadedModel
   return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: {}", path, compiled.error().message));
 }
 
+/// Reads all four before it refuses: which of them stands first in the body does not count.
 Result<void> ReadConstraint(FieldReader* fields, const runtime::LoadedModel& model,
                             OptionalConstraint* constraint) {
   struct Given {

@@ -12,6 +12,7 @@
 namespace bittern::request {
 namespace {
 
+/// Bytes of a wrong value in an error message.
 constexpr std::size_t kMostShown = 60;
 
 std::string Shown(const Json& value) {
@@ -20,6 +21,7 @@ std::string Shown(const Json& value) {
   return text;
 }
 
+/// 3.0 and 3e0 count as whole numbers.
 Result<std::int64_t> WholeNumber(std::string_view path, const Json& value, std::int64_t least,
                                  std::int64_t most) {
   const auto number = value.AsNumber();
@@ -29,6 +31,7 @@ Result<std::int64_t> WholeNumber(std::string_view path, const Json& value, std::
   return WrongField(path, fmt::format("a whole number from {} to {}", least, most), value);
 }
 
+/// True for values that ask for nothing: see FieldReader::OnlyNeutral.
 bool IsNeutral(const Json& value, double neutral) {
   if (const auto flag = value.AsBool()) return !*flag;
   if (const auto number = value.AsNumber()) return *number == neutral;
@@ -53,6 +56,7 @@ void NoteUnread(UnreadFields* unread, std::string path) {
   unread->push_back(std::move(path));
 }
 
+/// The text before the first ": ", if it has the letters of a path only.
 std::string FieldOfError(const Error& error) {
   if (error.code != ErrorCode::kInvalidArgument) return {};
   const std::size_t colon = error.message.find(": ");
@@ -65,6 +69,7 @@ std::string FieldOfError(const Error& error) {
   return std::ranges::all_of(field, in_path) ? field : std::string();
 }
 
+/// The UTF-8 is checked here, once, so that no reader of a field has to.
 Result<Json> ParseBody(std::string_view body) {
   if (ReplaceInvalidUtf8(body) != body) {
     return Fail(ErrorCode::kInvalidArgument, "the body is not UTF-8");
@@ -89,6 +94,7 @@ std::string FieldReader::PathOf(std::string_view key) const {
   return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
 }
 
+/// A key that is absent is noted as well, which does no harm.
 const Json* FieldReader::Take(std::string_view key) {
   read_.emplace(key);
   const Json* value = object_->Find(key);
@@ -108,6 +114,7 @@ Result<void> FieldReader::Int(std::string_view key, std::int64_t least, std::int
   return {};
 }
 
+/// A number that no float can hold is out of range, too.
 Result<void> FieldReader::Float(std::string_view key, float* to, double least, double most) {
   const Json* value = Take(key);
   if (value == nullptr) return {};
@@ -138,6 +145,7 @@ Result<void> FieldReader::Text(std::string_view key, std::string* to) {
   return {};
 }
 
+/// A wrong list is an error, but the target has been cleared then.
 Result<void> FieldReader::Texts(std::string_view key, std::size_t most,
                                 std::vector<std::string>* to) {
   const Json* value = Take(key);
@@ -164,6 +172,7 @@ Result<void> FieldReader::Texts(std::string_view key, std::size_t most,
   return {};
 }
 
+/// -1 becomes 2^32 - 1, the sampler's sign for a drawn seed, as in llama.cpp.
 Result<void> FieldReader::Seed(std::string_view key, std::uint32_t* to) {
   const Json* value = Take(key);
   if (value == nullptr) return {};
@@ -199,9 +208,9 @@ Result<void> FieldReader::ReadOver(std::initializer_list<std::string_view> keys)
 
 Result<void> FieldReader::Finish() const {
   for (const Json::Member& member : *object_->AsObject()) {
-    if (read_.contains(member.key) || member.value.is_null()) continue;
+    if (read_.contains(member.key)) continue;
     if (unread_ != nullptr) {
-      NoteUnread(unread_, PathOf(member.key));
+      if (!member.value.is_null()) NoteUnread(unread_, PathOf(member.key));
       continue;
     }
     return Fail(ErrorCode::kInvalidArgument,

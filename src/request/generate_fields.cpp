@@ -9,6 +9,7 @@
 #include "request/sampler_option_json.hpp"
 
 namespace bittern::request {
+/// The order of members is part of the format: receipts are hashed as bytes.
 Json OptionsJson(const runtime::GenerateOptions& options) {
   const runtime::SamplerOptions& sampler = options.sampler;
   Json json = {{"max_tokens", options.max_tokens},
@@ -26,6 +27,7 @@ Json OptionsJson(const runtime::GenerateOptions& options) {
   return json;
 }
 
+/// A text or a list of texts.
 Result<void> ReadStops(FieldReader* fields, std::string_view key, std::vector<std::string>* stops) {
   BITTERN_TRY(fields->Texts(key, kMostStops, stops));
   for (const std::string& stop : *stops) {
@@ -37,6 +39,8 @@ Result<void> ReadStops(FieldReader* fields, std::string_view key, std::vector<st
   return {};
 }
 
+/// "n_predict" is llama-server's name, the other two are OpenAI's. Where several are given, the one
+/// that is later in the list counts.
 Result<void> ReadOptions(FieldReader* fields, const tokenizer::Tokenizer& tokenizer,
                          runtime::GenerateOptions* options) {
   for (const char* const key : {"n_predict", "max_tokens", "max_completion_tokens"}) {

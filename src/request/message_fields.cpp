@@ -26,6 +26,7 @@ Result<Json> ReadMessage(const std::string& path, const Json& given, UnreadField
   }
   const Json* content = fields.Take("content");
   std::string text = BITTERN_TRY(ReadContent(fields.PathOf("content"), content, unread));
+  // An assistant's message may consist of calls alone.
   if (content == nullptr && *role->AsString() != "assistant") {
     return Fail(ErrorCode::kInvalidArgument,
                 fields.PathOf("content") + ": a text expected, none found");
@@ -42,6 +43,7 @@ Result<Json> ReadMessage(const std::string& path, const Json& given, UnreadField
   for (const char* const key : {"name", "tool_call_id", "reasoning_content"}) {
     if (const Json* value = fields.Take(key)) message.push_back({key, *value});
   }
+  // Ollama's name for it.
   if (const Json* name = fields.Take("tool_name")) message.push_back({"name", *name});
   fields.Ignore({"refusal", "annotations", "audio", "function_call", "thinking"});
   BITTERN_TRY(fields.OnlyNeutral({"images"}));
@@ -51,6 +53,8 @@ Result<Json> ReadMessage(const std::string& path, const Json& given, UnreadField
 
 }  // namespace
 
+/// The parts are joined without anything between them. "input_text" and "output_text" are the names
+/// of /v1/responses.
 Result<std::string> ReadContent(const std::string& path, const Json* content,
                                 UnreadFields* unread) {
   if (content == nullptr || content->is_null()) return std::string();
@@ -98,6 +102,7 @@ Json MessageOf(std::string_view role, std::string content) {
   return {{"role", role}, {"content", std::move(content)}};
 }
 
+/// ChatPrompt takes the messages as one member among those of the request.
 Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages, Json::Object more,
                                                    const Target& target) {
   if (target.chat == nullptr) return tl::unexpected(*target.why_no_chat);
@@ -105,6 +110,7 @@ Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages, Json::O
   return target.chat->Apply(Json(std::move(more)), target.tokenizer());
 }
 
+/// Members that are for the template, as vLLM names them.
 Result<Json::Object> ReadTemplateFields(FieldReader* fields) {
   Json::Object more;
   for (const char* const key :

@@ -15,6 +15,7 @@ std::string NumberWords(double least, double most) {
   return most == kMostFloat ? "a number" : fmt::format("a number of {} to {}", least, most);
 }
 
+/// Cuts at a byte, and replaces control characters, so that a message stays one line.
 std::string QuotedText(std::string_view text) {
   constexpr std::size_t kMost = 60;
   std::string shown(text.substr(0, kMost));

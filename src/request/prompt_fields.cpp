@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::int64_t kMostTokenId = std::numeric_limits<int>::max();
 
+/// Adds the tokens of one part: a text, an id, or llama-server's {"prompt_string"}. BOS can stand
+/// before the first part only.
 Result<void> AddIds(const std::string& path, const Json& value,
                     const tokenizer::Tokenizer& tokenizer, std::vector<TokenId>* ids) {
   if (const std::string* text = value.AsString()) {
@@ -53,6 +55,8 @@ Result<std::vector<TokenId>> ReadPrompt(const std::string& path, const Json& val
 
 }  // namespace
 
+/// A list with a number in it is one prompt of mixed parts, any other list is several prompts. That
+/// is how llama-server tells them apart.
 Result<std::vector<std::vector<TokenId>>> ReadPrompts(FieldReader* fields,
                                                       const tokenizer::Tokenizer& tokenizer) {
   const bool has_ids = fields->Has("prompt_ids");

@@ -17,6 +17,7 @@ using runtime::SamplerStep;
 using runtime::TokenId;
 
 constexpr int kMostId = std::numeric_limits<int>::max();
+/// Elements of lists, at most.
 constexpr std::size_t kMostBiases = 4096, kMostBreakers = 64, kMostSteps = 64;
 
 /// The float as JSON should show it: 0.8f as 0.8, not as 0.800000011920929.
@@ -27,6 +28,7 @@ double Shortest(float value) {
   return number;
 }
 
+/// A number, or false for minus infinity, as llama-server has it.
 Result<float> BiasOf(const std::string& path, const Json& value) {
   if (value.AsBool() == false) return -std::numeric_limits<float>::infinity();
   const auto number = value.AsNumber();
@@ -53,6 +55,7 @@ Result<void> AddBias(const std::string& path, const Json& token, float bias,
   return {};
 }
 
+/// [[token, bias], ...], where a token is an id or a text.
 Result<void> ReadPairs(const std::string& path, const Json::Array& pairs,
                        const tokenizer::Tokenizer& tokenizer, std::vector<LogitBias>* biases) {
   for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -93,6 +96,7 @@ Result<void> ReadBiases(const std::string& path, const Json& value,
   return {};
 }
 
+/// ["top_k", "temperature"], or llama.cpp's letters in one text: "kt".
 Result<void> ReadSteps(const std::string& path, const Json& value,
                        std::vector<SamplerStep>* steps) {
   if (const std::string* letters = value.AsString()) {
@@ -153,10 +157,12 @@ struct JsonReader {
   }
 };
 
+/// One overload for each type of member, the inverse of JsonReader.
 Json JsonOf(float value) { return Shortest(value); }
 Json JsonOf(int value) { return value; }
 Json JsonOf(std::uint32_t value) { return value; }
 Json JsonOf(const std::vector<std::string>& texts) { return texts; }
+/// Pairs in their order, as ReadPairs takes them. JSON has no infinity, so false stands for it.
 Json JsonOf(const std::vector<LogitBias>& biases) {
   Json list = Json::MakeArray();
   for (const LogitBias& bias : biases) {

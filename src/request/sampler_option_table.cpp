@@ -14,6 +14,7 @@ constexpr double kMostInt = std::numeric_limits<int>::max();
 constexpr double kMostSeed = std::numeric_limits<std::uint32_t>::max();
 
 // Options that are no numbers come last; no bound of it is looked at.
+// A row: name, flags, placeholder, member, least, most, common, help.
 constexpr SamplerOption kRows[] = {
     {"seed", "s,seed", "N", &SamplerOptions::seed, -1, kMostSeed, true,
      "Seed of the random draw; -1 (or 4294967295, as in llama.cpp): a new one each time"},
@@ -88,6 +89,7 @@ const SamplerOption* FindSamplerOption(std::string_view name) noexcept {
   return row == std::end(kRows) ? nullptr : row;
 }
 
+/// A name in braces that is no option is left out.
 std::string HelpOf(const SamplerOption& option,
                    const std::function<std::string(const SamplerOption& other)>& spelling) {
   std::string text;

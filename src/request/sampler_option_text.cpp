@@ -18,6 +18,7 @@ using runtime::SamplerStep;
 
 constexpr std::string_view kBiasWords = "ID+BIAS or ID-BIAS, as in 15043-1.5 or 15043-inf,";
 
+/// The inverse of runtime::ParseSamplers.
 std::string ChainText(const std::vector<SamplerStep>& steps) {
   std::string text;
   for (const SamplerStep step : steps) {
@@ -32,6 +33,7 @@ struct TextSetter {
   std::span<const std::string> texts;
   SamplerOptions* to;
 
+  /// A bound that is none still keeps the number within a float: a double may be larger.
   Result<void> operator()(float SamplerOptions::* member) const {
     const auto number = ParseNumber<double>(texts.back());
     const double most = option.most == kAnyNumber ? kMostFloat : option.most;
@@ -55,6 +57,7 @@ struct TextSetter {
     }
     return {};
   }
+  /// Replaces the list, and names the first text that is no bias.
   Result<void> operator()(std::vector<LogitBias> SamplerOptions::* member) const {
     (to->*member).clear();
     for (const std::string& text : texts) {
@@ -70,6 +73,7 @@ struct TextSetter {
     return {};
   }
 
+  /// The last text as a whole number in the option's range, which fits the member.
   [[nodiscard]] Result<std::int64_t> Whole() const {
     const auto number = ParseNumber<std::int64_t>(texts.back());
     if (!number || static_cast<double>(*number) < option.least ||
@@ -83,6 +87,7 @@ struct TextSetter {
   }
 };
 
+/// The value that an untouched struct has, as a text; one function for each type of member.
 struct TextOfDefault {
   SamplerOptions options = {};
 
@@ -106,6 +111,7 @@ struct TextOfDefault {
 
 }  // namespace
 
+/// The number after the sign has none of its own: "15043--1" is no bias.
 std::optional<LogitBias> BiasOfText(std::string_view text) {
   const std::size_t sign = text.find_first_of("+-", 1);  // an id below 0 is told as such
   if (sign == std::string_view::npos) return std::nullopt;

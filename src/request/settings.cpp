@@ -17,9 +17,11 @@
 namespace bittern::request {
 namespace {
 
+/// The settings that are a constraint; at most one of them holds at a time.
 constexpr std::string_view kConstraintNames[] = {"grammar", "json_schema", "regex",
                                                  "response_format"};
 
+/// The error of a name that is none, with the closest one that is.
 tl::unexpected<Error> UnknownSetting(std::string_view name,
                                      const runtime::GenerateOptions& options) {
   std::vector<std::string> names;
@@ -38,6 +40,7 @@ bool IsConstraintSetting(std::string_view name) noexcept {
   return std::ranges::find(kConstraintNames, name) != std::end(kConstraintNames);
 }
 
+/// A constraint is written under the field that it can be read from again.
 Json SettingsOf(const runtime::GenerateOptions& options) {
   Json settings = {{"n_predict", options.max_tokens}};
   settings.Update(OptionsJson(options));
@@ -65,6 +68,7 @@ Json SettingsOf(const runtime::GenerateOptions& options) {
   return settings;
 }
 
+/// Reads an object with this one member as a request would be read, into a copy.
 Result<void> ReadSetting(std::string_view name, const Json& value,
                          const runtime::LoadedModel& model, runtime::GenerateOptions* options) {
   runtime::GenerateOptions changed = *options;

@@ -16,6 +16,7 @@
 namespace bittern::request {
 namespace {
 
+/// OpenAI's "stream_options". Events are not padded here, so there is no obfuscation to turn off.
 Result<void> ReadStreamOptions(FieldReader* fields, TextRequest* request) {
   const Json* given = fields->Take("stream_options");
   if (given == nullptr) return {};
@@ -56,10 +57,12 @@ Result<void> ReadCommon(FieldReader* fields, const Target& target, TextRequest* 
   return ReadStreamOptions(fields, request);
 }
 
+/// A seed that stands for a random one.
 constexpr std::uint32_t kDrawnSeed = 0xffffffffu;  // -1: the sampler draws one
 
 }  // namespace
 
+/// The modulus keeps a sum from becoming kDrawnSeed.
 runtime::GenerateOptions OptionsOfChoice(const TextRequest& request, std::size_t choice) {
   runtime::GenerateOptions options = request.options;
   std::uint32_t& seed = options.sampler.seed;
@@ -67,6 +70,8 @@ runtime::GenerateOptions OptionsOfChoice(const TextRequest& request, std::size_t
   return options;
 }
 
+/// Fields in OnlyNeutral would change the answer and are not supported: the value that changes
+/// nothing passes. Those in Ignore are hints, about caches and accounts.
 Result<void> ReadSampling(FieldReader* fields, const Target& target, TextRequest* request) {
   BITTERN_TRY(ReadOptions(fields, target.tokenizer(), &request->options));
   BITTERN_TRY(fields->Flag("receipt", &request->receipt));
@@ -94,6 +99,8 @@ Result<void> ReadChoices(FieldReader* fields, std::string_view key, int* choices
   return fields->Int(key, 1, kMostChoices, choices);
 }
 
+/// The sampling comes before the tools: RenderWithTools must see a constraint and a receipt that
+/// the request asks for.
 Result<TextRequest> ReadChat(const Target& target, const Json& body,
                              const runtime::GenerateOptions& defaults) {
   TextRequest request{.options = defaults, .chat = true};
@@ -117,6 +124,7 @@ Result<TextRequest> ReadChat(const Target& target, const Json& body,
   return request;
 }
 
+/// "best_of" and "suffix" are OpenAI's; only the values that change nothing are taken.
 Result<TextRequest> ReadCompletion(const Target& target, const Json& body,
                                    const runtime::GenerateOptions& defaults) {
   TextRequest request{.options = defaults};

@@ -35,6 +35,7 @@ struct TelemetryRequest {
   bool progress = false;  ///< "return_progress"
 };
 
+/// A request that was read and checked, whichever API it came by.
 struct TextRequest {
   std::vector<std::vector<TokenId>> prompts = {};
   int choices = 1;  ///< for each prompt; choice i of a prompt draws with seed + i

@@ -17,11 +17,13 @@ namespace {
 
 using Choice = ToolRequest::Choice;
 
+/// The member's text; null where it is absent or no text.
 const std::string* TextOf(const Json& json, std::string_view key) {
   const Json* value = json.Find(key);
   return value == nullptr ? nullptr : value->AsString();
 }
 
+/// A name that needs no escapes in JSON, so that it can be read up to the next quote.
 bool IsToolName(std::string_view name) {
   return !name.empty() && name.size() <= 128 && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -51,6 +53,7 @@ Result<std::string> SchemaOf(const std::string& path, const Json* parameters) {
   return text;
 }
 
+/// {"type": "function", "function": {"name", "description", "parameters"}}.
 /// A lenient reader leaves tools of other kinds out (web search, a shell, ...): the model is not
 /// told of them, so it cannot call them.
 Result<void> ReadTool(const std::string& path, const Json& given, UnreadFields* unread,
@@ -84,6 +87,7 @@ Result<void> ReadTool(const std::string& path, const Json& given, UnreadFields* 
                  request);
 }
 
+/// "auto", "none", "required" ("any" is Mistral's word for it), or one function by name.
 Result<void> ReadToolChoice(const std::string& path, const Json& given, ToolRequest* request) {
   if (const std::string* word = given.AsString()) {
     if (*word == "none") {
@@ -114,6 +118,7 @@ constexpr std::string_view kAfter =
     "To call one, write its name and arguments like this:\n<tool_call>\n{\"name\": \"...\", "
     "\"arguments\": {...}}\n</tool_call>\nResults come as <tool_response> in the next turn.";
 
+/// Replaces the content, which every message has.
 void SetContent(std::string text, Json::Object* message) {
   for (Json::Member& member : *message) {
     if (member.key == "content") member.value = Json(std::move(text));
@@ -192,6 +197,7 @@ bool IsControlTrigger(std::string_view trigger, const tokenizer::Tokenizer& toke
 
 }  // namespace
 
+/// The template sees the parameters as they were given, the grammar those of SchemaOf.
 Result<void> AddTool(const std::string& path, const std::string& schema_path,
                      const std::string& name, const std::string& description,
                      const Json* parameters, ToolRequest* request) {
@@ -216,6 +222,7 @@ Result<void> AddTool(const std::string& path, const std::string& schema_path,
   return {};
 }
 
+/// The template still shows all functions; only the grammar is left with one.
 Result<void> ChooseTool(const std::string& path, const std::string& name, ToolRequest* request) {
   const auto found = std::ranges::find(request->tools, name, &grammar::Tool::name);
   if (found == request->tools.end()) {
@@ -247,6 +254,7 @@ Result<ToolRequest> ReadTools(FieldReader* fields) {
   return request;
 }
 
+/// OpenAI sends arguments as a text of JSON, but templates write an object; Ollama sends an object.
 Result<Json> ReadToolCalls(const std::string& path, const Json& calls) {
   if (calls.AsArray() == nullptr) return WrongField(path, "a list of calls", calls);
   Json::Array all;
@@ -281,6 +289,9 @@ Result<Json> ReadToolCalls(const std::string& path, const Json& calls) {
   return Json(std::move(all));
 }
 
+/// A call that is required is begun in the prompt: its trigger is appended, so that the model can
+/// only go on with it. Where calls are optional and the trigger is a control token, the answer has
+/// no grammar, since none can pick such a token (`loose`); its text must then show the token.
 Result<runtime::RenderedPrompt> RenderWithTools(Json::Array messages, Json::Object more,
                                                 const ToolRequest& tools, const Target& target,
                                                 TextRequest* request) {

@@ -13,6 +13,7 @@
 namespace bittern::request {
 namespace {
 
+/// The beginning of a call as the grammar makes it, to the letter.
 constexpr std::string_view kHead = R"({"name": ")";
 constexpr std::string_view kSpaces = " \t\r\n";
 
@@ -25,12 +26,14 @@ std::size_t HeldBack(std::string_view text, std::string_view trigger) {
 
 }  // namespace
 
+/// A trigger in the prompt is no part of the answer, so the first call is open already.
 ToolStream::ToolStream(const ToolReading& reading) : reading_(reading) {
   if (reading.form == nullptr) return;
   key_ = fmt::format(R"(", "{}": )", reading.form->arguments_key);
   if (reading.triggered) state_ = State::kOpen;
 }
 
+/// Steps until a step needs more bytes.
 std::vector<ToolEvent> ToolStream::Feed(std::string_view text) {
   std::vector<ToolEvent> events;
   rest_ += text;
@@ -39,6 +42,7 @@ std::vector<ToolEvent> ToolStream::Feed(std::string_view text) {
   return events;
 }
 
+/// True if another step may be possible.
 bool ToolStream::Step(std::vector<ToolEvent>* events) {
   switch (state_) {
     case State::kText:
@@ -75,6 +79,7 @@ void ToolStream::AddContent(std::string_view text, std::vector<ToolEvent>* event
   if (!content.empty()) events->push_back({ToolEvent::Kind::kContent, 0, std::move(content)});
 }
 
+/// Outside of calls. A form without a trigger has calls only where the answer begins with '{'.
 bool ToolStream::StepText(std::vector<ToolEvent>* events) {
   if (rest_.empty()) return false;
   if (reading_.form == nullptr) {
@@ -107,6 +112,7 @@ bool ToolStream::Expect(std::string_view literal, State next) {
   return true;
 }
 
+/// Waits for the whole name: it is told at once. A name needs no escapes.
 bool ToolStream::StepName(std::vector<ToolEvent>* events) {
   const std::size_t end = rest_.find('"');
   if (end == std::string::npos) return false;
@@ -116,6 +122,7 @@ bool ToolStream::StepName(std::vector<ToolEvent>* events) {
   return true;
 }
 
+/// Gives arguments out as they come. They end where their brackets do, those in strings apart.
 bool ToolStream::StepArguments(std::vector<ToolEvent>* events) {
   if (rest_.empty()) return false;
   std::size_t size = 0;
@@ -183,6 +190,7 @@ void ToolStream::ReadLoose(std::vector<ToolEvent>* events) {
   }
 }
 
+/// Text that was held back as a possible trigger is content. A call that was cut gets no kEnd.
 std::vector<ToolEvent> ToolStream::Finish() {
   std::vector<ToolEvent> events;
   if (state_ == State::kText) {
@@ -196,6 +204,7 @@ std::vector<ToolEvent> ToolStream::Finish() {
   return events;
 }
 
+/// The same machine as for a stream, so that both find the same calls.
 ToolAnswerParts ReadToolAnswer(const ToolReading& reading, std::string_view text) {
   ToolStream stream(reading);
   ToolAnswerParts parts;

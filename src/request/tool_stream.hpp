@@ -31,6 +31,7 @@ struct FoundCall {
   std::string name, arguments;
 };
 
+/// How to find the calls in an answer.
 struct ToolReading {
   const grammar::ToolForm* form = nullptr;  ///< null: answers have no calls
   bool triggered = false;                   ///< the prompt ends with the trigger
@@ -49,6 +50,9 @@ class ToolStream {
   [[nodiscard]] bool any_call() const noexcept { return calls_ > 0; }
 
  private:
+  /// kText: outside of calls. kOpen: after the trigger, before the form's opening text. kHead to
+  /// kArguments: in a call, part by part. kAfter: behind its arguments. kLoose: all that follows is
+  /// calls without a grammar. kDone: nothing more is looked at.
   enum class State { kText, kOpen, kHead, kName, kKey, kArguments, kAfter, kLoose, kDone };
 
   [[nodiscard]] bool Step(std::vector<ToolEvent>* events);

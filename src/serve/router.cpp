@@ -19,7 +19,8 @@ Api (*const kApis[])() noexcept = {LlamaServerApi, OpenAiApi, AnthropicApi, Olla
 
 constexpr std::string_view kLatest = ":latest";  // Ollama's clients put it behind a name
 
-/// A pattern that ends with "/*" stands for one more part of a path.
+/// A pattern that ends with "/*" stands for one more part of a path: "/models/*" fits "/models/a"
+/// but neither "/models/" nor "/models/a/b".
 bool Fits(std::string_view pattern, std::string_view path) {
   if (!pattern.ends_with("/*")) return pattern == path;
   const std::string_view front = pattern.substr(0, pattern.size() - 1);
@@ -29,6 +30,7 @@ bool Fits(std::string_view pattern, std::string_view path) {
 
 }  // namespace
 
+/// HEAD is answered wherever GET is (RFC 9110 section 9.3.2). Commands are there only for `many`.
 EndpointMatch FindEndpoint(const HttpRequest& request, bool many) {
   EndpointMatch match;
   for (const auto api_of : kApis) {
@@ -57,6 +59,8 @@ HttpReply NoEndpointReply(const HttpRequest& request, const EndpointMatch& match
        .headers = {{"Allow", match.allowed}}});
 }
 
+/// A query is looked at before the body. A name that no model has is given back as it is: who looks
+/// it up can say so better.
 Result<std::string> ModelOfRequest(const Models& models, const ApiRequest& request) {
   std::string name = QueryValue(request.http.query, "model").value_or("");
   for (const char* const key : {"model", "name"}) {

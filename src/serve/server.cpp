@@ -30,6 +30,7 @@ struct Server::Impl {
   /// Finds the model that a request means, of several.
   void FindModel(Models* from, const std::shared_ptr<ApiRequest>& request,
                  const std::shared_ptr<Exchange>& exchange);
+  /// Lets the endpoint answer for the model that was found. By the worker's thread.
   void Run(Service* to, const ApiRequest& request, const std::shared_ptr<Exchange>& exchange) const;
   void RunQuick(Service* to, const Endpoint& endpoint, const HttpRequest& request,
                 const std::shared_ptr<Exchange>& exchange) const;
@@ -41,6 +42,7 @@ struct Server::Impl {
   ServerOptions options;
   Guard guard;
   std::optional<StaticFiles> files = {};
+  // Null until the model is there. The owners of both are below.
   std::atomic<Service*> ready{nullptr};
   std::atomic<Models*> many{nullptr};
   // Destroyed from the last: nothing may outlive what it posts to.
@@ -51,6 +53,8 @@ struct Server::Impl {
   std::thread thread = {};
 };
 
+/// By the thread of the sockets. Access checks come before anything else is told: first the origin,
+/// then the page and files (open to all), then the key.
 void Server::Impl::Handle(HttpRequest request, std::shared_ptr<Exchange> exchange) {
   exchange->AddHeader("X-Request-Id", NewId("req-"));
   for (auto& [name, value] : guard.CorsHeaders(request)) {
@@ -84,6 +88,8 @@ void Server::Impl::Handle(HttpRequest request, std::shared_ptr<Exchange> exchang
        std::move(exchange));
 }
 
+/// A body that its endpoint reads itself is parsed here too where several models are served, but
+/// only for the model's name.
 void Server::Impl::Read(std::shared_ptr<ApiRequest> request, std::shared_ptr<Exchange> exchange) {
   worker->Post([this, request = std::move(request), exchange = std::move(exchange)] {
     if (exchange->gone().load()) return;
@@ -100,6 +106,7 @@ void Server::Impl::Read(std::shared_ptr<ApiRequest> request, std::shared_ptr<Exc
   });
 }
 
+/// Files are read by the worker, since a disk may be slow. Only GET and HEAD ask for files.
 bool Server::Impl::ServeFile(const Endpoint* endpoint, const HttpRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const bool page = endpoint != nullptr && endpoint->page != nullptr;
@@ -116,6 +123,7 @@ bool Server::Impl::ServeFile(const Endpoint* endpoint, const HttpRequest& reques
   return true;
 }
 
+/// Answers from figures that are at hand. By either thread.
 void Server::Impl::RunQuick(Service* to, const Endpoint& endpoint, const HttpRequest& request,
                             const std::shared_ptr<Exchange>& exchange) const {
   const QuickContext context{.service = to,
@@ -134,6 +142,8 @@ void Server::Impl::Run(Service* to, const ApiRequest& request,
   if (!done.has_value()) Refuse(request, done.error(), exchange);
 }
 
+/// A command is for the set of models. Other requests wait for a lease, which the exchange keeps
+/// until its answer is made, and run on the worker's thread then.
 void Server::Impl::FindModel(Models* from, const std::shared_ptr<ApiRequest>& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const auto name = ModelOfRequest(*from, *request);
@@ -156,6 +166,7 @@ void Server::Impl::FindModel(Models* from, const std::shared_ptr<ApiRequest>& re
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
+/// The worker is there before the sockets' thread starts, since the first request needs it.
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   auto impl = std::make_unique<Impl>(std::move(options));
   if (!impl->options.folder.empty()) {
@@ -171,12 +182,14 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
+/// The sockets end first. Then the members go, the worker before the models and the service.
 Server::~Server() {
   Stop();
   Wait();
   if (impl_->models) impl_->models->Stop();  // it posts to the worker
 }
 
+/// The pointer is stored last: the thread of the sockets reads it without a lock.
 void Server::SetService(std::unique_ptr<Service> service) {
   impl_->service = std::move(service);
   impl_->ready.store(impl_->service.get());

@@ -14,6 +14,7 @@
 namespace bittern::jinja {
 namespace {
 
+/// A letter whose upper or title case is several letters, in UTF-8. Sorted by letter.
 struct SpecialCase {
   char32_t letter;
   std::string_view upper, title;
@@ -25,6 +26,7 @@ constexpr SpecialCase kSpecial[] = {
 #undef SPECIAL
 };
 
+/// Null for letters with plain rules.
 const SpecialCase* FindSpecial(char32_t c) {
   if (c < kSpecial[0].letter) return nullptr;
   const auto row = std::ranges::lower_bound(kSpecial, c, {}, &SpecialCase::letter);
@@ -128,6 +130,8 @@ bool IsFinalSigma(std::string_view text, std::size_t begin, std::size_t end) {
   return true;
 }
 
+/// Lower case of the character at [begin, end) of the text. Two letters are apart: the sigma, and
+/// İ, which becomes an i and a dot.
 void AppendLower(char32_t c, std::string_view text, std::size_t begin, std::size_t end,
                  std::string* out) {
   if (c == U'\u03A3') {
@@ -170,6 +174,7 @@ std::string Upper(std::string_view text) {
   return out;
 }
 
+/// Unicode's full case folding.
 std::string Casefolded(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -15,6 +15,7 @@ bool Text::AnyFromInput() const noexcept {
   return std::ranges::any_of(runs_, [](const Run& run) { return run.from_input(); });
 }
 
+/// Makes the last run longer where the origin is the same.
 void Text::Append(std::string_view bytes, Origin origin) {
   if (bytes.empty()) return;
   bytes_ += bytes;
@@ -27,6 +28,7 @@ void Text::Append(std::string_view bytes, Origin origin) {
 
 void Text::Append(const Text& other) { Append(other, 0, other.size()); }
 
+/// The first run that reaches beyond `begin` is found by bisection.
 void Text::Append(const Text& other, std::size_t begin, std::size_t size) {
   begin = std::min(begin, other.size());
   const std::size_t end = begin + std::min(size, other.size() - begin);

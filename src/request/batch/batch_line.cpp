@@ -24,6 +24,7 @@ Json BodyOf(Json line) {
   return line;
 }
 
+/// "custom_id", else "id", else the line's number. An id that is no text is kept as its JSON.
 std::string IdOf(const Json& line, std::size_t number) {
   for (const std::string_view field : {"custom_id", "id"}) {
     const Json* id = line.Find(field);
@@ -32,6 +33,7 @@ std::string IdOf(const Json& line, std::size_t number) {
   return std::to_string(number);
 }
 
+/// Checks here what the engine would refuse: an error belongs to its line, not to the run.
 Result<TextRequest> ReadBody(const Target& target, const Json& body,
                              const runtime::GenerateOptions& defaults) {
   TextRequest request = BITTERN_TRY(ReadTextRequest(target, body, defaults));
@@ -45,6 +47,7 @@ Result<TextRequest> ReadBody(const Target& target, const Json& body,
 
 }  // namespace
 
+/// The id is found first, so that a wrong line has its result under its own name.
 BatchLine ReadBatchLine(std::string_view line, std::size_t number, const Target& target,
                         const runtime::GenerateOptions& defaults) {
   auto parsed = Json::Parse(line, kLineLimits);
@@ -60,6 +63,7 @@ BatchLine ReadBatchLine(std::string_view line, std::size_t number, const Target&
   return read;
 }
 
+/// A result has an error or a finish reason; any other object with an id is something else.
 std::optional<BatchResultName> NameOfBatchResult(std::string_view line) {
   const auto parsed = Json::Parse(line, kLineLimits);
   if (!parsed || !parsed->is_object()) return std::nullopt;

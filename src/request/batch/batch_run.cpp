@@ -11,6 +11,8 @@
 
 namespace bittern::request {
 
+/// Notes the results that are there. A line that is no result stops the resuming: the file may be
+/// another one, which must not be written to.
 Result<void> BatchRun::Open() {
   const auto on_line = [&](std::string_view line, bool is_whole) {
     if (!is_whole) return BeginsBatchResult(line);
@@ -27,6 +29,8 @@ Result<void> BatchRun::Open() {
   results_ = BITTERN_TRY(ResultsFile::Open(options_.output, options_.resume, on_line));
   return {};
 }
+/// Results with line numbers must have the same id in this input. Results without them are counted
+/// by id.
 bool BatchRun::IsThere(const BatchLine& read) {
   if (const auto line = had_lines_.find(lines_.number()); line != had_lines_.end()) {
     if (line->second == read.id) return true;
@@ -66,6 +70,7 @@ void BatchRun::Feed() {
   }
 }
 
+/// A sequence that the engine refuses counts as ended, so that the others still end the job.
 void BatchRun::Start(const std::shared_ptr<Job>& job) {
   const auto choices = static_cast<std::size_t>(job->request.choices);
   job->left = job->request.sequences();
@@ -84,6 +89,7 @@ void BatchRun::Start(const std::shared_ptr<Job>& job) {
   }
 }
 
+/// The last sequence of a job that ends writes its line.
 void BatchRun::TakeSequence(Job* job, std::size_t index, runtime::Completion completion) {
   if (!completion.result) {
     job->error = std::move(completion.result).error();
@@ -95,6 +101,7 @@ void BatchRun::TakeSequence(Job* job, std::size_t index, runtime::Completion com
   if (--job->left == 0) Finish(*job);
 }
 
+/// Makes the line, then writes all lines whose turn it is. A cancelled job writes none.
 void BatchRun::Finish(const Job& job) {
   if (job.cancelled || !written_) return;  // a resumed run does it again
   ++done_;
@@ -108,6 +115,7 @@ void BatchRun::Finish(const Job& job) {
   }
   if (options_.timings) result["timings"] = TimingsJson(job.timings);
   held_[job.place] = WriteBatchLine(job.name, std::move(result));
+  // In the order of the lines, or all at once.
   for (auto it = held_.begin();
        it != held_.end() && (options_.unordered || it->first == next_to_write_);
        it = held_.erase(it)) {
@@ -117,6 +125,7 @@ void BatchRun::Finish(const Job& job) {
   }
 }
 
+/// The time left follows from this run's own speed, without the results that were there before.
 void BatchRun::TellProgress() const {
   const double seconds = Seconds();
   std::string text = fmt::format("{} done", resumed_ + done_);

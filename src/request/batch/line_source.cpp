@@ -9,12 +9,14 @@
 namespace bittern::request {
 namespace {
 
+/// A line of a file with Windows' line ends has its "\r" still.
 bool IsBlank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
 }  // namespace
 
+/// A file is read once for its number of lines. Standard input cannot be read twice.
 Result<LineSource> LineSource::Open(const std::string& path) {
   LineSource source;
   if (path == "-") return source;

@@ -7,6 +7,7 @@
 
 namespace bittern::request {
 
+/// Uses the constraint of one reply up. A drawn seed (-1) needs no step: each draw is another one.
 runtime::GenerateOptions Conversation::OptionsOfReply(const ReplyListener& listener) {
   runtime::GenerateOptions options = options_;
   if (auto constraint = std::exchange(next_constraint_, {})) options.constraint = constraint;
@@ -45,6 +46,7 @@ void Conversation::Clear() noexcept {
   retries_ = 0;
 }
 
+/// A constraint for the next reply only is not saved.
 runtime::SavedChat Conversation::Saved() const {
   return {.model = NameOfModel(),
           .system = chat_.system(),
@@ -52,6 +54,7 @@ runtime::SavedChat Conversation::Saved() const {
           .settings = SettingsOf(options_)};
 }
 
+/// The settings are read into a copy, and kept only after the turns have been restored.
 Result<int> Conversation::Take(runtime::SavedChat saved, const SettingReader& read) {
   runtime::GenerateOptions options = options_;
   BITTERN_TRY(read(saved.settings, &options));
@@ -72,6 +75,7 @@ Result<std::string> Conversation::LastMessage() const {
   return Fail(ErrorCode::kInvalidArgument, "nothing has been said yet");
 }
 
+/// A name of the wrong type counts as none.
 std::string Conversation::NameOfModel() const {
   const auto& checkpoint = model().model.checkpoint();
   const auto name = checkpoint.metadata().GetString("general.name");

@@ -7,6 +7,7 @@
 namespace bittern::serve {
 namespace {
 
+/// The HTTP status of an error. 503 means that the same request may succeed later.
 int StatusOf(ErrorCode code) {
   switch (code) {
     case ErrorCode::kInvalidArgument:

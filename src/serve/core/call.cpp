@@ -15,6 +15,7 @@
 namespace bittern::serve {
 namespace {
 
+/// The unit of the service's counters.
 std::uint64_t Microseconds(double seconds) { return static_cast<std::uint64_t>(seconds * 1e6); }
 
 /// The fields that had no effect, as a header may hold them.
@@ -43,18 +44,22 @@ class Call : public std::enable_shared_from_this<Call> {
         slot_(request.slot),
         ignored_(NamesOf(request.unread)) {}
 
+  /// By the thread that starts the call, before the engine has its requests.
   void Begin() {
     if (!ignored_.empty()) exchange_->AddHeader("bittern-ignored", ignored_);
     if (!stream_) return;
     exchange_->Begin(shape_->StreamType(), shape_->Ping());
     exchange_->Write(shape_->Begin());
   }
+  /// The request of sequence `index` for the engine. Call it for 0, 1, 2, ... in turn: each call
+  /// adds an element to the lists below.
   runtime::Request MakeRequest(std::size_t index, std::vector<TokenId> prompt,
                                const runtime::GenerateOptions& options);
 
  private:
   void PrepareReceipt(const runtime::Request& request);
   [[nodiscard]] std::string FinishReceipt(std::size_t index, const Outcome& outcome);
+  // By the engine's thread, until Finish.
   bool OnText(std::size_t index, std::string_view text);
   void OnProgress(std::size_t index, const runtime::SequenceTimings& so_far);
   void OnDone(std::size_t index, runtime::Completion completion);
@@ -76,6 +81,8 @@ class Call : public std::enable_shared_from_this<Call> {
   std::string ignored_;  // fields of the request
 };
 
+/// A receipt needs the log-probability of every token; 0 asks for them without alternatives. It
+/// takes the options as they were before that, so that logprobs do not change it.
 runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> prompt,
                                    const runtime::GenerateOptions& options) {
   active_.push_back(service_->AddActive(static_cast<int>(prompt.size())));
@@ -102,6 +109,7 @@ runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> promp
   return request;
 }
 
+/// Notes everything of a receipt that is known before the answer.
 void Call::PrepareReceipt(const runtime::Request& request) {
   receipts_.push_back({.model = service_->options().model_name,
                        .model_hash = service_->model_hash(),
@@ -111,6 +119,7 @@ void Call::PrepareReceipt(const runtime::Request& request) {
                        .options = request.options});
 }
 
+/// Adds the answer: the seed that was drawn, the tokens, and the chain of their log-probabilities.
 std::string Call::FinishReceipt(std::size_t index, const Outcome& outcome) {
   proof::Receipt& receipt = receipts_[index];
   receipt.options.sampler.seed = outcome.result.seed;
@@ -120,6 +129,8 @@ std::string Call::FinishReceipt(std::size_t index, const Outcome& outcome) {
   return proof::ReceiptText(receipt);
 }
 
+/// Hands out a piece and the tokens sampled since the last one. Always true: only a client that
+/// went away ends a sequence early.
 bool Call::OnText(std::size_t index, std::string_view text) {
   ++active_[index]->pieces;
   const TokenList tokens = std::exchange(pending_[index], {});
@@ -133,6 +144,8 @@ void Call::OnProgress(std::size_t index, const runtime::SequenceTimings& so_far)
   if (!told.empty()) exchange_->Write(told);
 }
 
+/// Adds a sequence to the sums of /metrics. By the engine's thread alone: most_tokens is read and
+/// written in two steps.
 void Call::Count(const Outcome& outcome) {
   ServiceCounters& counters = service_->counters();
   const auto prompt = static_cast<std::uint64_t>(outcome.timings.prompt_tokens);
@@ -147,6 +160,7 @@ void Call::Count(const Outcome& outcome) {
   counters.most_tokens = std::max(counters.most_tokens.load(), prompt + predicted);
 }
 
+/// A sequence has ended, with a result or an error. The last one ends the answer.
 void Call::OnDone(std::size_t index, runtime::Completion completion) {
   service_->RemoveActive(*active_[index]);
   --left_;
@@ -167,6 +181,7 @@ void Call::OnDone(std::size_t index, runtime::Completion completion) {
   if (left_ == 0) Finish();
 }
 
+/// The first error is the answer, or ends the stream. Other sequences of the call run on unseen.
 void Call::Fail(const Error& error) {
   if (std::exchange(failed_, true)) return;
   ++service_->counters().failed;
@@ -175,6 +190,7 @@ void Call::Fail(const Error& error) {
   exchange_->End();
 }
 
+/// Writes the note for the access log, then the answer. A failed call has answered already.
 void Call::Finish() {
   int prompt = 0, cached = 0, predicted = 0;
   for (const Outcome& outcome : outcomes_) {
@@ -194,6 +210,7 @@ void Call::Finish() {
   }
 }
 
+/// 503 with Retry-After: clients try again by themselves.
 ApiError QueueFull(std::size_t active) {
   return {.status = 503,
           .message = fmt::format("{} requests are running or waiting; try again later", active),
@@ -202,6 +219,7 @@ ApiError QueueFull(std::size_t active) {
 
 }  // namespace
 
+/// The sampler is created only to see whether its options are good.
 std::optional<ApiError> CheckCall(Service* service, const TextRequest& request) {
   const int context = service->engine().context_length();
   const int vocab_size = service->model().model.config().vocab_size;
@@ -221,6 +239,8 @@ std::optional<ApiError> CheckCall(Service* service, const TextRequest& request) 
   return std::nullopt;
 }
 
+/// Room for all sequences is reserved at once: a call never waits half started. Begin comes before
+/// Submit, or the engine's first piece could overtake the head of the stream.
 void StartCall(Service* service, TextRequest request, std::unique_ptr<AnswerShape> shape,
                std::shared_ptr<Exchange> exchange) {
   if (const auto wrong = CheckCall(service, request)) {

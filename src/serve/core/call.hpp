@@ -42,9 +42,12 @@ class AnswerShape {
 
   /// An error in place of the answer.
   [[nodiscard]] virtual HttpReply Refusal(const ApiError& error) const = 0;
-  // In a stream: bytes to send; may be empty.
+  /// The Content-Type of a stream.
   [[nodiscard]] virtual std::string StreamType() const { return "text/event-stream"; }
+  /// Keeps proxies and clients from giving a quiet stream up; empty: no pings.
   [[nodiscard]] virtual std::string Ping() const { return ":\n\n"; }
+  // Bytes to send in a stream; may be empty.
+  /// Before any sequence runs.
   [[nodiscard]] virtual std::string Begin() { return {}; }
   /// The time so far, where the request asks for telemetry: as a sequence first runs, as more of
   /// its prompt has been read, and before each piece.
@@ -54,8 +57,10 @@ class AnswerShape {
   /// `tokens`: those sampled since the last piece, where log-probabilities were asked for.
   [[nodiscard]] virtual std::string Piece(std::size_t choice, std::string_view text,
                                           const TokenList& tokens) = 0;
+  /// A sequence has ended. `tokens`: those since its last piece.
   [[nodiscard]] virtual std::string Finished(std::size_t choice, const Outcome& outcome,
                                              const TokenList& tokens) = 0;
+  /// All sequences have ended.
   [[nodiscard]] virtual std::string End(std::span<const Outcome> outcomes) = 0;
   /// An error in the middle of a stream.
   [[nodiscard]] virtual std::string Broken(const ApiError& error) {

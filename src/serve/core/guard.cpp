@@ -31,6 +31,8 @@ Guard::Guard(const ServerOptions& options)
       hosts_(options.host_names),
       is_loopback_(IsLoopback(options.http.host)) {}
 
+/// True if a page of that origin may call. "localhost" in the list stands for any loopback address
+/// and any port.
 bool Guard::Allows(std::string_view origin) const {
   const std::size_t scheme = origin.find("://");
   if (scheme != std::string_view::npos && IsLoopback(NameOf(origin.substr(scheme + 3))) &&
@@ -41,6 +43,8 @@ bool Guard::Allows(std::string_view origin) const {
          std::ranges::find(origins_, origin) != origins_.end();
 }
 
+/// Programs send no Origin as a rule, so a request without one passes. A page of the server itself
+/// has the same name in Origin and Host.
 std::optional<ApiError> Guard::CheckOrigin(const HttpRequest& request) const {
   const std::string_view host = request.Header("host"), origin = request.Header("origin");
   if (is_loopback_ && !host.empty()) {
@@ -59,6 +63,8 @@ std::optional<ApiError> Guard::CheckOrigin(const HttpRequest& request) const {
                   .param = "Origin"};
 }
 
+/// A key comes as "Authorization: Bearer KEY" (OpenAI) or "x-api-key" (Anthropic). All keys are
+/// compared, found or not, so that the time tells nothing.
 std::optional<ApiError> Guard::CheckKey(const HttpRequest& request) const {
   if (keys_.empty()) return std::nullopt;
   std::string_view given = request.Header("x-api-key");
@@ -74,6 +80,8 @@ std::optional<ApiError> Guard::CheckKey(const HttpRequest& request) const {
       .status = 401, .message = "Invalid API Key", .headers = {{"WWW-Authenticate", "Bearer"}}};
 }
 
+/// OPTIONS is a browser's question before a request: it learns the methods and headers that it may
+/// use. Vary keeps caches from giving one origin's answer to another.
 HttpHeaders Guard::CorsHeaders(const HttpRequest& request) const {
   const std::string_view origin = request.Header("origin");
   if (origin.empty() || !Allows(origin)) return {};

@@ -26,12 +26,14 @@ Models::Entry* Models::Find(const std::string& name) {
   return found == entries_.end() ? nullptr : &*found;
 }
 
+/// The lease has a deleter of its own: the model is not destroyed but given back.
 Models::Lease Models::LeaseOf(Entry* entry) {
   ++entry->users;
   entry->last_used = ++uses_;
   return {entry->service.get(), [this, entry](Service*) { Release(entry); }};
 }
 
+/// Wakes the loading thread where a model that became idle may make room.
 void Models::Release(Entry* entry) {
   const std::scoped_lock lock(mutex_);
   --entry->users;
@@ -50,6 +52,8 @@ void Models::Load(const std::string& name, std::shared_ptr<const std::atomic<boo
   Wait(name, true, std::move(gone), std::move(ready));
 }
 
+/// Answers now, or puts the request into the queue. The victim takes no new requests, so that it
+/// becomes idle. `ready` is called without the lock: it may call this object.
 void Models::Wait(const std::string& name, bool load, std::shared_ptr<const std::atomic<bool>> gone,
                   Ready ready) {
   std::unique_lock lock(mutex_);
@@ -73,6 +77,7 @@ void Models::Wait(const std::string& name, bool load, std::shared_ptr<const std:
   ready(std::move(answer));
 }
 
+/// Marks the model; the loading thread drops it when its last request is over.
 Result<void> Models::Unload(const std::string& name) {
   const std::scoped_lock lock(mutex_);
   Entry* const entry = Find(name);
@@ -84,6 +89,7 @@ Result<void> Models::Unload(const std::string& name) {
   return {};
 }
 
+/// A model that is being unloaded counts as loaded until it is gone.
 std::vector<ModelStatus> Models::status() const {
   const std::scoped_lock lock(mutex_);
   std::vector<ModelStatus> all;
@@ -110,6 +116,7 @@ Models::Entry* Models::Oldest(bool idle) {
   return oldest;
 }
 
+/// Counts what is loaded now, and `entry` beside it.
 bool Models::HasRoomFor(const Entry& entry) const {
   int loaded = 0;
   std::uint64_t bytes = entry.file.bytes;
@@ -137,6 +144,8 @@ void Models::Work() {
   }
 }
 
+/// In this order: drop a model that shall go and is idle; forget waiters whose clients are gone;
+/// make room for the first waiter; load its model. Only the first waiter counts, so none starves.
 bool Models::Step() {
   std::unique_ptr<Service> out;  // is destroyed, which may take a while, without the lock
   std::vector<Waiter> over;
@@ -170,6 +179,8 @@ bool Models::Step() {
   return true;
 }
 
+/// Loads a model, unless it is there already, and answers all who wait for it. The lock is free
+/// while files are read and while callbacks run. A failure is told to them and kept for status().
 void Models::LoadNow(Entry* entry) {
   std::unique_lock lock(mutex_);
   std::optional<Error> failure;

@@ -21,6 +21,7 @@
 
 namespace bittern::serve {
 
+/// A model that can be loaded.
 struct ModelFile {
   std::string name, path;
   std::uint64_t bytes = 0;  ///< that it takes when loaded
@@ -35,6 +36,7 @@ struct ModelsOptions {
 
 enum class ModelState { kUnloaded, kLoading, kLoaded };
 
+/// A model as /v1/models tells of it.
 struct ModelStatus {
   std::string name, path;
   std::uint64_t bytes = 0;
@@ -74,6 +76,7 @@ class Models {
   [[nodiscard]] std::uint64_t loads() const;  ///< since the start
 
  private:
+  /// A model and its state. All under the lock.
   struct Entry {
     ModelFile file;
     std::unique_ptr<Service> service = {};
@@ -82,6 +85,7 @@ class Models {
     bool loading = false, unloading = false;
     std::string failure = {};
   };
+  /// A request that waits for its model.
   struct Waiter {
     Entry* entry;
     std::shared_ptr<const std::atomic<bool>> gone;

@@ -8,6 +8,8 @@
 
 namespace bittern::serve {
 
+/// A folder with config.json (Hugging Face's form) is one model: nothing below it is searched. A
+/// file that cannot be measured is left out.
 Result<std::vector<ModelFile>> FindModels(const std::string& folder, std::uint64_t more_bytes) {
   namespace fs = std::filesystem;
   constexpr int kDeepest = 3;

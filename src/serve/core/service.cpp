@@ -10,10 +10,12 @@
 namespace bittern::serve {
 namespace {
 
+/// 0 in the options means: as many threads as the machine is good for.
 int ThreadsOf(const ServiceOptions& options) {
   return options.engine.num_threads > 0 ? options.engine.num_threads : DefaultThreadCount();
 }
 
+/// Hashes all weights. The threads are its own: the engine's do not exist yet.
 Result<std::string> ModelHash(const model::Model& model, int num_threads) {
   auto pool = BITTERN_TRY(ThreadPool::Create(num_threads));
   auto print = BITTERN_TRY(model::FingerprintOf(model, pool));
@@ -22,6 +24,8 @@ Result<std::string> ModelHash(const model::Model& model, int num_threads) {
 
 }  // namespace
 
+/// A template that the caller gave must be good. Where the model gives no chat prompt, only chat
+/// requests are refused.
 Result<std::unique_ptr<Service>> Service::Create(std::shared_ptr<const runtime::LoadedModel> model,
                                                  ServiceOptions options, Decisions* decisions) {
   std::unique_ptr<Service> service(new Service);
@@ -58,6 +62,7 @@ std::vector<runtime::TokenId> Service::SlotTokens(int slot) const {
   return index < slots_.size() ? slots_[index] : std::vector<runtime::TokenId>();
 }
 
+/// Shows a sequence in /slots until RemoveActive. Ids are never used again.
 std::shared_ptr<ActiveSequence> Service::AddActive(int prompt_tokens) {
   auto sequence = std::make_shared<ActiveSequence>();
   sequence->prompt_tokens = prompt_tokens;

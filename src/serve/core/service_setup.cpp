@@ -8,6 +8,7 @@
 
 namespace bittern::serve {
 
+/// Empty lines are no keys, and "\r" of Windows' line ends is no part of one.
 Result<std::vector<std::string>> ReadKeyFile(const std::string& path) {
   std::ifstream file(path);
   if (!file) return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: cannot be read", path));

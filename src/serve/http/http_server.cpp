@@ -31,6 +31,7 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 namespace {
+// Limits of a connection. kTick is how often deadlines are looked at.
 constexpr std::size_t kReadBytes = 8 << 10;
 constexpr std::size_t kMostAhead = 64 << 10;     // read of the next request during an answer
 constexpr std::size_t kMostLingered = 64 << 20;  // of a refused request, read and dropped
@@ -40,11 +41,15 @@ constexpr auto kTick = std::chrono::milliseconds(250);
 
 class HttpConnection;
 
+/// The listening socket, its timers and its connections. Run's thread alone uses them, except for
+/// `open` and `accepted`.
 struct HttpServer::Impl {
   Impl(const HttpServerOptions& made, Handler handle) : options(made), handler(std::move(handle)) {}
 
+  /// Waits for the next connection, unless there are as many as may be.
   void Accept();
   void OnAccept(const error_code& error, tcp::socket socket);
+  /// Calls OnTick of all connections, and itself again after kTick.
   void Tick();
   void EndIfDrained();
 
@@ -89,6 +94,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void SetNote(std::uint64_t number, std::string note);
 
  private:
+  /// kReading: a request is being read, or none has come yet. kAnswering: the handler has it.
+  /// kLingering: the answer is out, and what the client still sends is dropped.
   enum class State { kReading, kAnswering, kLingering, kClosed };
   using Parser = http::request_parser<http::string_body>;
 
@@ -117,13 +124,16 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::array<char, kReadBytes> scratch_;
   std::string buffer_;
   std::optional<Parser> parser_;
+  // A read is under way; a byte of the request has come; "Expect: 100-continue" was looked for.
   bool reading_ = false, began_ = false, continued_ = false;
   std::size_t lingered_ = 0;
   Clock::time_point deadline_ = {};
 
-  // The answer.
+  // The answer. number_ counts the requests: an exchange with another number is an old one and is
+  // not heard.
   std::uint64_t number_ = 0;
   std::weak_ptr<Exchange> exchange_;
+  // Bytes to send next, and bytes that the transport is sending.
   std::deque<std::string> out_ = {}, sending_ = {};
   bool writing_ = false, ending_ = false, keep_alive_ = true, chunked_ = false, is_head_ = false;
   bool streaming_ = false, is_old_ = false;
@@ -177,8 +187,10 @@ class ConnectionSink final : public AnswerSink {
   std::uint64_t number_;
 };
 
+/// Makes ready for a request. A parser reads one message only.
 void HttpConnection::NewRequest() {
   parser_.emplace();
+  // One put() may read head and body.
   parser_->eager(true);
   parser_->header_limit(static_cast<std::uint32_t>(server_->options.max_header_bytes));
   parser_->body_limit(server_->options.max_body_bytes);
@@ -188,6 +200,7 @@ void HttpConnection::NewRequest() {
   SetDeadline(server_->options.idle_s);
 }
 
+/// The handshake of TLS has the deadline of a request.
 void HttpConnection::Begin() {
   SetDeadline(server_->options.timeout_s);
   transport_->Begin([self = shared_from_this()](const error_code& error) {
@@ -197,6 +210,8 @@ void HttpConnection::Begin() {
   });
 }
 
+/// Goes on reading, unless the client has already sent much of the next request: then TCP makes it
+/// wait until the answer is out.
 void HttpConnection::Read() {
   if (reading_ || state_ == State::kClosed) return;
   if (state_ == State::kAnswering && buffer_.size() >= kMostAhead) return;
@@ -207,6 +222,7 @@ void HttpConnection::Read() {
                    });
 }
 
+/// An error or the end of the stream means that the client went away, also during an answer.
 void HttpConnection::OnRead(const error_code& error, std::size_t size) {
   reading_ = false;
   if (state_ == State::kClosed) return;
@@ -221,6 +237,8 @@ void HttpConnection::OnRead(const error_code& error, std::size_t size) {
   Read();
 }
 
+/// Parses what has been read, up to the end of the request. Requests sent ahead (pipelining, RFC
+/// 9112 section 9.3.2) stay in buffer_ until the answer is out.
 void HttpConnection::Parse() {
   while (state_ == State::kReading && !buffer_.empty()) {
     if (!began_) {
@@ -249,6 +267,7 @@ void HttpConnection::Parse() {
         Send("HTTP/1.1 100 Continue\r\n\r\n");
       }
     }
+    // More bytes are needed; what is in buffer_ stays there.
     if (error || used == 0) return;
   }
 }
@@ -265,6 +284,7 @@ void HttpConnection::Refuse(int status, std::string_view why) {
   Reply(number_, {.status = status, .body = ErrorBody(status, why)});
 }
 
+/// Hands a whole request to the handler. HTTP/1.0 knows no chunks; HEAD gets no body.
 void HttpConnection::Dispatch() {
   auto message = parser_->release();
   HttpRequest request{.method = std::string(message.method_string()),
@@ -294,6 +314,7 @@ void HttpConnection::Dispatch() {
   server_->handler(std::move(request), std::move(exchange));
 }
 
+/// The status line and the headers that every answer has, without the empty line at the end.
 std::string HttpConnection::Head(int status, const std::string& content_type) {
   std::string head =
       fmt::format("HTTP/1.1 {} {}\r\nServer: bittern\r\n", status, StatusText(status));
@@ -304,6 +325,7 @@ std::string HttpConnection::Head(int status, const std::string& content_type) {
   return head;
 }
 
+/// A whole answer. 204 and 304 have no body and no length (RFC 9110 section 8.6).
 void HttpConnection::Reply(std::uint64_t number, const HttpReply& reply) {
   if (!Answers(number)) return;
   headers_.insert(headers_.end(), reply.headers.begin(), reply.headers.end());
@@ -317,6 +339,8 @@ void HttpConnection::Reply(std::uint64_t number, const HttpReply& reply) {
   Send(std::move(bytes));
 }
 
+/// The head of a stream. With HTTP/1.0 the end of the connection is the end of the answer.
+/// X-Accel-Buffering tells nginx to pass each piece on at once.
 void HttpConnection::Begin(std::uint64_t number, const std::string& content_type,
                            std::string ping) {
   if (!Answers(number)) return;
@@ -330,12 +354,14 @@ void HttpConnection::Begin(std::uint64_t number, const std::string& content_type
   Send(head + "\r\n");
 }
 
+/// One chunk: its size in hexadecimal digits, then the bytes (RFC 9112 section 7.1).
 void HttpConnection::Piece(std::uint64_t number, std::string_view piece) {
   if (!Answers(number) || piece.empty() || is_head_) return;
   record_.bytes += piece.size();
   Send(chunked_ ? fmt::format("{:x}\r\n{}\r\n", piece.size(), piece) : std::string(piece));
 }
 
+/// An empty chunk ends a chunked answer.
 void HttpConnection::End(std::uint64_t number) {
   if (!Answers(number)) return;
   ending_ = true;
@@ -358,12 +384,15 @@ void HttpConnection::SetNote(std::uint64_t number, std::string note) {
   if (number == number_) record_.note = std::move(note);
 }
 
+/// Queues bytes. While a write is under way they wait, and go out together in the next one.
 void HttpConnection::Send(std::string bytes) {
   if (!bytes.empty()) out_.push_back(std::move(bytes));
   last_sent_ = Clock::now();
   if (!writing_) Flush();
 }
 
+/// Writes all that is queued, or ends the answer where nothing is left. The client has timeout_s to
+/// take it.
 void HttpConnection::Flush() {
   if (out_.empty()) {
     if (ending_) FinishAnswer();
@@ -409,6 +438,7 @@ void HttpConnection::FinishAnswer() {
   });
 }
 
+/// The client went away: its sequences stop at their next token, since they look at gone().
 void HttpConnection::Gone() {
   if (state_ == State::kAnswering) {
     if (const auto exchange = exchange_.lock()) exchange->SetGone();
@@ -417,6 +447,8 @@ void HttpConnection::Gone() {
   Close();
 }
 
+/// May free the last place of the server, so that it accepts again, or end a draining one. `self`
+/// keeps this alive until then.
 void HttpConnection::Close() {
   if (state_ == State::kClosed) return;
   if (const auto exchange = exchange_.lock()) exchange->SetGone();
@@ -429,6 +461,8 @@ void HttpConnection::Close() {
   server_->EndIfDrained();
 }
 
+/// While the model works there is no deadline, but a quiet stream gets a ping. A request that comes
+/// too slowly gets 408; a client that takes nothing of its answer is given up.
 void HttpConnection::OnTick(Clock::time_point now) {
   const bool waits_for_us = state_ == State::kAnswering && !writing_;
   if (waits_for_us) {
@@ -454,6 +488,7 @@ void HttpServer::Impl::Accept() {
   });
 }
 
+/// An error here is not the end of the server: it accepts again 50 ms later.
 void HttpServer::Impl::OnAccept(const error_code& error, tcp::socket socket) {
   if (draining) return;
   if (error) {  // no descriptor left, or the client gave up: later again
@@ -473,6 +508,7 @@ void HttpServer::Impl::OnAccept(const error_code& error, tcp::socket socket) {
   Accept();
 }
 
+/// The list is copied, since OnTick may close a connection.
 void HttpServer::Impl::Tick() {
   const Clock::time_point now = Clock::now();
   const std::vector<std::shared_ptr<HttpConnection>> all(connections.begin(), connections.end());
@@ -483,12 +519,14 @@ void HttpServer::Impl::Tick() {
   });
 }
 
+/// Ends Run once the last answer of a draining server is out.
 void HttpServer::Impl::EndIfDrained() {
   if (draining && connections.empty()) context.stop();
 }
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
+/// Run has returned. Connections go before the context that their sockets belong to.
 HttpServer::~HttpServer() {
   const auto connections = std::move(impl_->connections);
   impl_->connections.clear();
@@ -496,6 +534,8 @@ HttpServer::~HttpServer() {
   for (const auto& connection : connections) connection->Close();
 }
 
+/// No names are resolved: "localhost" is 127.0.0.1. SO_REUSEADDR lets a new server take the port
+/// while connections of the last one are still in TIME_WAIT.
 Result<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpServerOptions& options,
                                                        Handler handler) {
   error_code error;
@@ -527,6 +567,7 @@ void HttpServer::Run() {
   impl_->context.run();
 }
 
+/// Idle connections are closed now, the others after their answers.
 void HttpServer::Drain() {
   asio::post(impl_->context, [impl = impl_.get()] {
     impl->draining = true;

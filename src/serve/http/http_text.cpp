@@ -11,8 +11,10 @@
 namespace bittern::serve {
 namespace {
 
+/// tolower of ASCII only: the C library's depends on the locale.
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+/// A "+" in a query means a space. It must be replaced before %2B becomes "+".
 std::string DecodeQuery(std::string_view text) {
   std::string spaced(text);
   std::ranges::replace(spaced, '+', ' ');
@@ -36,6 +38,7 @@ bool IsToken(std::string_view text, std::string_view lower_case) {
   return LowerCase(text) == lower_case;
 }
 
+/// A name without "=" has an empty value. The first of several equal names counts.
 std::optional<std::string> QueryValue(std::string_view query, std::string_view name) {
   while (!query.empty()) {
     const std::string_view pair = query.substr(0, query.find('&'));
@@ -47,6 +50,7 @@ std::optional<std::string> QueryValue(std::string_view query, std::string_view n
   return std::nullopt;
 }
 
+/// Looks at every byte of `given`, and never ends early. A wrong length alone makes it false.
 bool SameSecret(std::string_view given, std::string_view secret) noexcept {
   if (secret.empty()) return false;
   unsigned differs = given.size() == secret.size() ? 0 : 1;
@@ -58,6 +62,7 @@ bool SameSecret(std::string_view given, std::string_view secret) noexcept {
   return differs == 0;
 }
 
+/// llama-server's names.
 std::string_view ErrorType(int status) noexcept {
   switch (status) {
     case 401:

@@ -16,8 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The longest file that is served: a reply is held in memory.
 constexpr std::uintmax_t kMostBytes = 64 << 20;
 
+/// A file's ending and the Content-Type that it means.
 struct Kind {
   std::string_view ending, type;
 };
@@ -44,6 +46,7 @@ constexpr Kind kKinds[] = {
     {".pdf", "application/pdf"},
 };
 
+/// An unknown ending is "application/octet-stream", which browsers save and do not show.
 std::string_view TypeOf(const fs::path& path) {
   const std::string ending = LowerCase(path.extension().string());
   for (const Kind& kind : kKinds) {
@@ -90,6 +93,8 @@ Result<StaticFiles> StaticFiles::Open(const std::string& folder) {
                           error ? error.message() : std::string("it is a file")));
 }
 
+/// The ETag is made of size and time. "no-cache" lets a browser keep a file but makes it ask each
+/// time; "nosniff" keeps it from guessing another type.
 HttpReply StaticFiles::Reply(std::string_view path, std::string_view known) const {
   const std::string decoded = PercentDecoded(path);
   if (!IsPlain(decoded)) return NotThere(404, path);

@@ -41,6 +41,7 @@ struct Tls::Impl {
 
 namespace {
 
+/// OpenSSL's stream over a socket. EndWriting sends close_notify (RFC 8446 section 6.1).
 class TlsTransport final : public Transport {
  public:
   TlsTransport(std::shared_ptr<const Tls> tls, tcp::socket socket)
@@ -68,6 +69,7 @@ class TlsTransport final : public Transport {
   asio::ssl::stream<tcp::socket> stream_;
 };
 
+/// OpenSSL's messages name no file, so the file is put before them.
 Result<void> CheckLoaded(const boost::system::error_code& error, const std::string& file,
                          std::string_view expected) {
   if (!error) return {};
@@ -77,6 +79,7 @@ Result<void> CheckLoaded(const boost::system::error_code& error, const std::stri
 
 }  // namespace
 
+/// The key comes last: OpenSSL checks it against the certificate as it is read.
 Result<std::shared_ptr<const Tls>> Tls::Load(const std::string& certificate_file,
                                              const std::string& key_file) {
   using Context = asio::ssl::context;

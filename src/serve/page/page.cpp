@@ -8,6 +8,7 @@
 
 #include "base/system_random.hpp"
 
+// The page's bytes, put into the program by page.S.
 extern "C" {
 extern const char bittern_page[];
 extern const char bittern_page_end[];
@@ -15,6 +16,8 @@ extern const char bittern_page_end[];
 
 namespace bittern::serve {
 
+/// Each reply has a new nonce. The policy lets only script and style with that nonce run, so a
+/// model's text that looks like HTML can do nothing.
 HttpReply PageReply() {
   constexpr std::string_view kPlace = "@NONCE@";
   const std::string nonce = fmt::format("{:08x}{:08x}{:08x}{:08x}", SystemRandom(), SystemRandom(),

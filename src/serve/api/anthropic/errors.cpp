@@ -6,6 +6,7 @@
 
 namespace bittern::serve {
 
+/// Two statuses have names of Anthropic's own; clients may retry after "overloaded_error".
 HttpReply AnthropicError(const ApiError& error) {
   std::string_view type = ErrorType(error.status);
   if (error.status == 500) type = "api_error";

@@ -18,6 +18,7 @@ struct Blocks {
   Json::Array text = {}, calls = {}, results = {};
 };
 
+/// {"type": "tool_use", "id", "name", "input"}: a call that the model made earlier.
 Result<void> ReadCallBlock(FieldReader* block, Blocks* blocks) {
   std::string id, name;
   BITTERN_TRY(block->Text("id", &id));
@@ -35,6 +36,7 @@ Result<void> ReadCallBlock(FieldReader* block, Blocks* blocks) {
   return {};
 }
 
+/// {"type": "tool_result", "tool_use_id", "content"}. "is_error" has no place in a template.
 Result<void> ReadResultBlock(FieldReader* block, Blocks* blocks) {
   std::string id;
   BITTERN_TRY(block->Text("tool_use_id", &id));
@@ -47,6 +49,8 @@ Result<void> ReadResultBlock(FieldReader* block, Blocks* blocks) {
   return {};
 }
 
+/// Sorts one block. A block that is neither a call nor a result counts as text; ReadMessages
+/// checks it later.
 Result<void> ReadBlock(const std::string& path, const Json& given, UnreadFields* unread,
                        Blocks* blocks) {
   const Json* type = given.Find("type");
@@ -110,6 +114,7 @@ Result<Json::Array> ReadTurns(FieldReader* fields) {
   return messages;
 }
 
+/// {"type": "auto" | "any" | "tool" | "none"}. "any" means that some tool must be called.
 Result<void> ReadToolChoice(const FieldReader& fields, const Json& given, ToolRequest* request) {
   auto choice = BITTERN_TRY(fields.Inside(given, "tool_choice"));
   std::string type, name;
@@ -131,6 +136,7 @@ Result<void> ReadToolChoice(const FieldReader& fields, const Json& given, ToolRe
   return {};
 }
 
+/// "tools" and "tool_choice". Only tools that the client runs itself ("custom") can be served.
 Result<ToolRequest> ReadAnthropicTools(FieldReader* fields) {
   ToolRequest request;
   const Json* tools = fields->Take("tools");
@@ -178,6 +184,7 @@ Result<void> ReadOutputConfig(FieldReader* fields, const Service& service,
 
 }  // namespace
 
+/// "output_config" is read first: RenderWithTools refuses tools beside a constraint.
 Result<void> ReadAnthropic(FieldReader* fields, const Service& service, TextRequest* request) {
   BITTERN_TRY(ReadOutputConfig(fields, service, &request->options.constraint));
   const ToolRequest tools = BITTERN_TRY(ReadAnthropicTools(fields));

@@ -14,10 +14,12 @@
 namespace bittern::serve {
 namespace {
 
+/// A server-sent event whose name is the object's "type", as Anthropic's clients expect.
 std::string NamedEvent(const Json& json) {
   return "event: " + json["type"].text() + "\n" + Event(json);
 }
 
+/// Anthropic's "stop_reason" of an answer without calls.
 std::string_view StopReason(const runtime::GenerateResult& result) {
   switch (result.finish) {
     case runtime::FinishReason::kLength:
@@ -31,6 +33,8 @@ std::string_view StopReason(const runtime::GenerateResult& result) {
   }
 }
 
+/// The answer of /v1/messages: blocks of text ("text") and of calls ("tool_use"), counted by
+/// blocks_. At most one block is open.
 class MessagesShape : public AnswerShape {
  public:
   MessagesShape(const Service& service, const TextRequest& request)
@@ -55,6 +59,8 @@ class MessagesShape : public AnswerShape {
   std::string Piece(std::size_t, std::string_view text, const TokenList&) override {
     return Events(stream_.Feed(text));
   }
+  /// Ends the stream: the open block, then "message_delta" with the reason and the usage, then
+  /// "message_stop".
   std::string Finished(std::size_t, const Outcome& outcome, const TokenList&) override {
     std::string text = Events(stream_.Finish());
     Json delta = {{"type", "message_delta"}, {"delta", Json::MakeObject()}};
@@ -95,6 +101,7 @@ class MessagesShape : public AnswerShape {
             {"name", name},
             {"input", Json::MakeObject()}};
   }
+  /// Begins a block, unless it would be text and text is open already.
   std::string OpenBlock(Json block) {
     const bool text = block["type"] == "text";
     if (open_ && text && open_text_) return {};
@@ -105,6 +112,7 @@ class MessagesShape : public AnswerShape {
                                 {"index", blocks_},
                                 {"content_block", std::move(block)}});
   }
+  /// Ends the open block; its number is used up.
   std::string CloseBlock() {
     if (!std::exchange(open_, false)) return {};
     return NamedEvent({{"type", "content_block_stop"}, {"index", blocks_++}});
@@ -113,6 +121,7 @@ class MessagesShape : public AnswerShape {
     return NamedEvent(
         {{"type", "content_block_delta"}, {"index", blocks_}, {"delta", std::move(delta)}});
   }
+  /// Turns what the tool reader found into events of blocks.
   std::string Events(const std::vector<ToolEvent>& events) {
     std::string text;
     for (const ToolEvent& event : events) {
@@ -130,12 +139,14 @@ class MessagesShape : public AnswerShape {
   [[nodiscard]] Json Outline() const {
     return {{"id", id_}, {"type", "message"}, {"role", "assistant"}, {"model", model_}};
   }
+  /// "tool_use" only where the calls are whole: a cut answer keeps the reason of the cut.
   static void AddStop(const runtime::GenerateResult& result, bool calls, Json* to) {
     const bool whole = result.finish == runtime::FinishReason::kEndOfText;
     (*to)["stop_reason"] = calls && whole ? "tool_use" : std::string(StopReason(result));
     (*to)["stop_sequence"] = nullptr;
     if (!result.stopping_word.empty()) (*to)["stop_sequence"] = result.stopping_word;
   }
+  /// Anthropic counts cached tokens apart: "input_tokens" are those that had to be computed.
   static Json Usage(const Outcome& outcome) {
     const int cached = outcome.timings.cached_tokens;
     return {{"input_tokens", outcome.timings.prompt_tokens - cached},
@@ -153,6 +164,7 @@ class MessagesShape : public AnswerShape {
 
 }  // namespace
 
+/// POST /v1/messages. "max_tokens" is required, as with Anthropic.
 Result<void> Messages(Service* service, const ApiRequest& request,
                       const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
@@ -178,6 +190,7 @@ Result<void> Messages(Service* service, const ApiRequest& request,
   return {};
 }
 
+/// POST /v1/messages/count_tokens. Fields that draw tokens are not accepted here.
 Result<void> CountMessageTokens(Service* service, const ApiRequest& request,
                                 const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;

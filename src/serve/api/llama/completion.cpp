@@ -17,6 +17,8 @@
 namespace bittern::serve {
 namespace {
 
+/// The answer of /completion. A stream ends with a chunk that has "stop": true and every field of a
+/// whole answer except its text. `only` has the paths of response_fields; streams ignore them.
 class LlamaShape : public AnswerShape {
  public:
   LlamaShape(const Service& service, const TextRequest& request, bool return_tokens,
@@ -37,11 +39,13 @@ class LlamaShape : public AnswerShape {
     event["prompt_progress"] = *progress;
     return Event(event);
   }
+  /// One chunk of a stream: the text since the last chunk.
   std::string Piece(std::size_t choice, std::string_view text, const TokenList& tokens) override {
     Json event = Chunk(choice, text);
     AddProbabilities(tokens, &event);
     return Event(event);
   }
+  /// The last chunk. Its text was sent in pieces before, so "content" is empty here.
   std::string Finished(std::size_t choice, const Outcome& outcome,
                        const TokenList& tokens) override {
     Json last = Result(choice, outcome);
@@ -51,6 +55,7 @@ class LlamaShape : public AnswerShape {
     return Event(last);
   }
   std::string End(std::span<const Outcome>) override { return {}; }
+  /// One object, or a list of objects where there are several prompts or choices.
   std::string Whole(std::span<const Outcome> outcomes) override {
     if (outcomes.size() == 1) return Dump(Wanted(Result(0, outcomes.front())));
     Json all = Json::MakeArray();
@@ -59,6 +64,8 @@ class LlamaShape : public AnswerShape {
   }
 
  private:
+  /// "id_slot" is always -1: a sequence is bound to no slot. `choice` counts over all prompts, each
+  /// with choices_ sequences.
   [[nodiscard]] Json Chunk(std::size_t choice, std::string_view text) const {
     Json event = {{"index", choice},
                   {"content", std::string(text)},
@@ -86,6 +93,7 @@ class LlamaShape : public AnswerShape {
     if (member == nullptr || slash == std::string_view::npos) return member;
     return FindPath(*member, path.substr(slash + 1));
   }
+  /// Adds "completion_probabilities" (n_probs), if they were asked for.
   void AddProbabilities(const TokenList& tokens, Json* to) const {
     if (options_.logprobs < 0) return;
     (*to)["completion_probabilities"] = LogprobsJson(tokens, service_.tokenizer());
@@ -100,8 +108,10 @@ class LlamaShape : public AnswerShape {
   std::vector<std::string> only_;
 };
 
+/// Names in "response_fields", at most.
 constexpr std::size_t kMostFields = 64;
 
+/// llama-server's "stop_type". A full context counts as "limit", too.
 std::string_view StopType(runtime::FinishReason reason) {
   switch (reason) {
     case runtime::FinishReason::kEndOfText:
@@ -115,6 +125,8 @@ std::string_view StopType(runtime::FinishReason reason) {
   }
 }
 
+/// The object of a sequence that has ended. "generation_settings" has the seed that was drawn, so
+/// that the client can ask for the same answer again.
 Json LlamaShape::Result(std::size_t choice, const Outcome& outcome) const {
   const std::vector<TokenId>& prompt = prompts_[choice / choices_];
   const runtime::GenerateResult& result = outcome.result;
@@ -167,6 +179,8 @@ Result<void> VerifyAll(Service* service, const std::vector<proof::ReadReceipt>& 
 
 }  // namespace
 
+/// POST /completion of llama-server. "n" and "n_cmpl" are two names of the same field. The fields
+/// of OnlyNeutral are errors unless they have the value that changes nothing.
 Result<void> LlamaCompletion(Service* service, const ApiRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
@@ -198,6 +212,8 @@ Result<void> LlamaCompletion(Service* service, const ApiRequest& request,
   return {};
 }
 
+/// POST /tokenize of llama-server: {"content"} becomes {"tokens"}. With "with_pieces" each token is
+/// {"id", "piece"}.
 Result<void> Tokenize(Service* service, const ApiRequest& request,
                       const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
@@ -223,6 +239,8 @@ Result<void> Tokenize(Service* service, const ApiRequest& request,
   return {};
 }
 
+/// POST /detokenize of llama-server: {"tokens"} becomes {"content"}. Bytes that are no UTF-8 become
+/// U+FFFD, since JSON cannot hold them.
 Result<void> Detokenize(Service* service, const ApiRequest& request,
                         const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
@@ -248,6 +266,8 @@ Result<void> Detokenize(Service* service, const ApiRequest& request,
   return {};
 }
 
+/// POST /apply-template of llama-server: {"prompt"}, the conversation as the model would read it;
+/// and "tokens", its ids, which llama-server does not give.
 Result<void> ApplyTemplate(Service* service, const ApiRequest& request,
                            const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
@@ -264,6 +284,8 @@ Result<void> ApplyTemplate(Service* service, const ApiRequest& request,
   return {};
 }
 
+/// POST /verify, of this server only. The body is a receipt, or an answer that holds receipts. They
+/// are replayed by the slow worker, since that takes as long as the answers did.
 Result<void> Verify(Service* service, const ApiRequest& request,
                     const std::shared_ptr<Exchange>& exchange) {
   const auto receipts = BITTERN_TRY(proof::ParseReceipts(request.http.body, service->tokenizer()));

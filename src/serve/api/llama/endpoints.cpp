@@ -10,6 +10,7 @@
 
 namespace bittern::serve {
 
+/// /health is open without a key, so that load balancers can ask it.
 Api LlamaServerApi() noexcept {
   static constexpr Endpoint kEndpoints[] = {
       {.method = "GET", .path = "/", .is_public = true, .page = PageReply},

@@ -10,6 +10,8 @@ constexpr const char* kDone = R"({"success":true})";
 
 }  // namespace
 
+/// POST /models/load, with {"model": name}. The first argument of Load shares the exchange: the
+/// loading thread drops the wish when its client is gone.
 Result<void> LoadModelCommand(Models* models, const std::string& name,
                               const std::shared_ptr<Exchange>& exchange) {
   models->Load(name, {exchange, &exchange->gone()}, [exchange](Result<Models::Lease> lease) {
@@ -19,6 +21,7 @@ Result<void> LoadModelCommand(Models* models, const std::string& name,
   return {};
 }
 
+/// POST /models/unload, with {"model": name}. A model that is not loaded is no error.
 Result<void> UnloadModelCommand(Models* models, const std::string& name,
                                 const std::shared_ptr<Exchange>& exchange) {
   BITTERN_TRY(models->Unload(name));

@@ -55,6 +55,7 @@ Result<void> WriteState(const SlotJob& job, const std::string& bytes) {
   return file.Commit();
 }
 
+/// ?action=save. The engine's thread copies the keys and values, the slow worker writes them.
 void Save(const SharedJob& job) {
   job->service->engine().Do([job](runtime::Engine* engine) {
     const std::vector<TokenId> tokens = job->service->SlotTokens(job->slot);
@@ -78,6 +79,8 @@ void Save(const SharedJob& job) {
   });
 }
 
+/// ?action=restore. The slow worker reads the file, the engine's thread checks the state and puts
+/// it into the prefix cache. A wrong file is the client's error (400), not the server's.
 void Restore(const SharedJob& job) {
   job->service->slow_worker().Post([job] {
     std::ifstream file(job->path, std::ios::binary);
@@ -104,6 +107,7 @@ void Restore(const SharedJob& job) {
   });
 }
 
+/// ?action=erase: the slot is forgotten, and its tokens leave the prefix cache.
 void Erase(const SharedJob& job) {
   job->service->engine().Do([job](runtime::Engine* engine) {
     const int erased = engine->ErasePrefix(job->service->SlotTokens(job->slot));
@@ -121,6 +125,7 @@ bool IsFileName(std::string_view name) {
          });
 }
 
+/// N of /slots/N. `slots`: how many there are.
 Result<int> SlotOf(const HttpRequest& request, int slots) {
   const std::string text = request.path.substr(request.path.rfind('/') + 1);
   int slot = -1;
@@ -133,6 +138,8 @@ Result<int> SlotOf(const HttpRequest& request, int slots) {
 
 }  // namespace
 
+/// POST /slots/N. "erase" needs no body and is answered first; the other two name a file of the
+/// folder that the server was started with.
 Result<void> SlotAction(Service* service, const ApiRequest& request,
                         const std::shared_ptr<Exchange>& exchange) {
   const std::string action = QueryValue(request.http.query, "action").value_or("");

@@ -14,12 +14,16 @@
 
 namespace bittern::serve {
 
+/// GET /health. Before a model is there the server itself answers 503.
 HttpReply Health(const QuickContext&) { return {.body = R"({"status":"ok"})"}; }
 
+/// A server of several models is healthy even when none is loaded.
 HttpReply HealthOfAll(const Models&, const HttpRequest&, const HttpStats&) {
   return {.body = R"({"status":"ok"})"};
 }
 
+/// GET /props of llama-server. "chat_template" is the template in the model's file; it may differ
+/// from the one in use, which an option of the server can replace.
 HttpReply Props(const QuickContext& context) {
   const Service& service = *context.service;
   const tokenizer::Tokenizer& tokenizer = service.tokenizer();
@@ -41,6 +45,8 @@ HttpReply Props(const QuickContext& context) {
            {"is_sleeping", false}})};
 }
 
+/// Sequences have no slots of their own here: those that have not ended fill the list from its
+/// front. Sequences beyond the number of slots are not shown.
 HttpReply Slots(const QuickContext& context) {
   if (!context.slots) {
     return OpenAiError(
@@ -68,6 +74,8 @@ HttpReply Slots(const QuickContext& context) {
   return {.body = Dump(list)};
 }
 
+/// GET /metrics, in Prometheus' text format 0.0.4. Names of llama-server are kept, so that its
+/// dashboards work.
 HttpReply Metrics(const QuickContext& context) {
   if (!context.metrics) {
     return OpenAiError(
@@ -130,6 +138,7 @@ HttpReply Metrics(const QuickContext& context) {
           .headers = {{"Process-Start-Time-Unix", std::to_string(service->started())}}};
 }
 
+/// GET /props as llama-server's router answers it: "role" is "router".
 HttpReply PropsOfAll(const Models& models, const HttpRequest&, const HttpStats&) {
   return {.body = Dump({{"role", "router"},
                         {"max_instances", models.options().most_loaded},
@@ -137,6 +146,7 @@ HttpReply PropsOfAll(const Models& models, const HttpRequest&, const HttpStats&)
                         {"build_info", "bittern"}})};
 }
 
+/// GET /metrics of a server of several models. The figures of one model are at ?model=NAME.
 HttpReply MetricsOfAll(const Models& models, const HttpRequest&, const HttpStats& http) {
   std::uint64_t loaded = 0, bytes = 0;
   for (const ModelStatus& model : models.status()) {

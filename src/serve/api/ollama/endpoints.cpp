@@ -6,6 +6,7 @@
 
 namespace bittern::serve {
 
+/// /api/tags is open without a key, as with llama-server.
 Api OllamaApi() noexcept {
   static constexpr Endpoint kEndpoints[] = {
       {.method = "GET",

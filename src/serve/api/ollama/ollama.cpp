@@ -18,6 +18,7 @@ namespace {
 /// The version whose requests are answered: clients look at it to know what they may ask.
 constexpr const char* kOllamaVersion = "0.18.3";
 
+/// UTC as RFC 3339 writes it: "2025-01-31T12:00:00Z".
 std::string TimeText(std::time_t time) {
   std::tm parts = {};
   char text[32] = {};
@@ -25,8 +26,10 @@ std::string TimeText(std::time_t time) {
   return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
+/// Ollama gives durations as whole nanoseconds.
 std::int64_t Nanoseconds(double seconds) { return static_cast<std::int64_t>(seconds * 1e9); }
 
+/// "details" of a model. Clients need the fields to be there; unknown ones are empty.
 Json Details(const Service& service) {
   const auto name = service.model().model.checkpoint().metadata().GetString("general.architecture");
   const std::string family = name.has_value() && *name ? std::string(**name) : "unknown";
@@ -34,6 +37,7 @@ Json Details(const Service& service) {
           {"families", {family}}, {"parameter_size", ""}, {"quantization_level", "ternary"}};
 }
 
+/// A model as /api/tags and /api/ps list it. "digest" is the hash of the weights.
 Json ModelEntry(const Service& service) {
   const std::string& name = service.options().model_name;
   return {{"name", name},
@@ -44,6 +48,8 @@ Json ModelEntry(const Service& service) {
           {"details", Details(service)}};
 }
 
+/// The answer of /api/chat (`chat`) or /api/generate. Every line has the same fields, and the last
+/// one also has "done": true and the times.
 class OllamaShape : public AnswerShape {
  public:
   OllamaShape(const Service& service, bool chat, const ToolReading& tools = {})
@@ -51,10 +57,12 @@ class OllamaShape : public AnswerShape {
 
   HttpReply Refusal(const ApiError& error) const override { return OllamaError(error); }
   std::string StreamType() const override { return "application/x-ndjson"; }
+  /// Clients read every line as JSON: a ping has no place between them.
   std::string Ping() const override { return {}; }
   std::string Piece(std::size_t, std::string_view text, const TokenList&) override {
     return Lines(stream_.Feed(text));
   }
+  /// The last line has no text: it was sent before.
   std::string Finished(std::size_t, const Outcome& outcome, const TokenList&) override {
     return Lines(stream_.Finish()) + Dump(Last("", outcome)) + "\n";
   }
@@ -100,6 +108,7 @@ class OllamaShape : public AnswerShape {
     }
     return lines;
   }
+  /// Fields of every line: "message" for a chat, "response" for generate.
   [[nodiscard]] Json Line(std::string text, bool done) const {
     Json line = {{"model", model_}, {"created_at", TimeText(std::time(nullptr))}};
     if (chat_) {
@@ -110,6 +119,7 @@ class OllamaShape : public AnswerShape {
     line["done"] = done;
     return line;
   }
+  /// A line with "done": true. "load_duration" is 0: the model is loaded before a request runs.
   [[nodiscard]] Json Last(std::string text, const Outcome& outcome) const {
     const runtime::SequenceTimings& timings = outcome.timings;
     Json line = Line(std::move(text), true);
@@ -131,6 +141,7 @@ class OllamaShape : public AnswerShape {
   FoundCall call_ = {};  // that is being read
 };
 
+/// "options". num_predict: -1 and -2 both mean no limit here (Ollama's -2 fills the context).
 Result<void> ReadOllamaOptions(FieldReader* fields, const Service& service, TextRequest* call) {
   const Json* given = fields->Take("options");
   if (given == nullptr) return {};
@@ -179,6 +190,7 @@ Result<void> ReadOllama(FieldReader* fields, const Service& service, TextRequest
   return {};
 }
 
+/// The list of /api/tags and /api/ps where several models are served.
 HttpReply OllamaList(const Models& models, bool only_loaded) {
   Json list = Json::MakeArray();
   for (const ModelStatus& model : models.status()) {
@@ -193,6 +205,7 @@ HttpReply OllamaList(const Models& models, bool only_loaded) {
 
 }  // namespace
 
+/// GET /api/version.
 HttpReply OllamaVersion(const QuickContext&) {
   return {.body = Dump({{"version", kOllamaVersion}})};
 }
@@ -209,10 +222,12 @@ HttpReply OllamaRunningOfAll(const Models& models, const HttpRequest&, const Htt
   return OllamaList(models, true);
 }
 
+/// GET /api/tags: the models that can be asked for.
 HttpReply OllamaTags(const QuickContext& context) {
   return {.body = Dump({{"models", Json::MakeArray({ModelEntry(*context.service)})}})};
 }
 
+/// GET /api/ps: the models in memory. "expires_at" is far away: nothing unloads the only model.
 HttpReply OllamaRunning(const QuickContext& context) {
   Json entry = ModelEntry(*context.service);
   entry["expires_at"] = "9999-12-31T23:59:59Z";
@@ -221,6 +236,8 @@ HttpReply OllamaRunning(const QuickContext& context) {
   return {.body = Dump({{"models", Json::MakeArray({std::move(entry)})}})};
 }
 
+/// POST /api/show: what clients look at before they use a model. "capabilities" tells them whether
+/// they may send tools.
 Result<void> OllamaShow(Service* service, const ApiRequest&,
                         const std::shared_ptr<Exchange>& exchange) {
   const auto& metadata = service->model().model.checkpoint().metadata();
@@ -243,6 +260,8 @@ Result<void> OllamaShow(Service* service, const ApiRequest&,
   return {};
 }
 
+/// POST /api/chat. A request without messages only loads the model; here it is loaded already, and
+/// the answer says so.
 Result<void> OllamaChat(Service* service, const ApiRequest& request,
                         const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
@@ -266,6 +285,8 @@ Result<void> OllamaChat(Service* service, const ApiRequest& request,
   return {};
 }
 
+/// POST /api/generate. "raw", or a model without a chat template: the prompt is taken as it is.
+/// Otherwise it becomes a user's message.
 Result<void> OllamaGenerate(Service* service, const ApiRequest& request,
                             const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
@@ -300,6 +321,7 @@ Result<void> OllamaGenerate(Service* service, const ApiRequest& request,
   return {};
 }
 
+/// POST /api/embed is there to give a clear error instead of 404.
 Result<void> OllamaEmbed(Service*, const ApiRequest&, const std::shared_ptr<Exchange>&) {
   return Fail(ErrorCode::kUnsupported, "this model makes text, no embeddings");
 }

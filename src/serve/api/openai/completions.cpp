@@ -22,6 +22,8 @@ struct OpenAiRequest {
   std::vector<EchoedPrompt> echoed = {};  ///< of each prompt
 };
 
+/// The answer of /v1/chat/completions and /v1/completions. `choice` counts over all prompts: those
+/// of prompt i are i * choices_ and the following.
 class OpenAiShape : public AnswerShape {
  public:
   OpenAiShape(const Service& service, const OpenAiRequest& request)
@@ -43,6 +45,7 @@ class OpenAiShape : public AnswerShape {
         carried_(sequences_) {}
 
   HttpReply Refusal(const ApiError& error) const override { return OpenAiError(error); }
+  /// Chat: the first chunk of each choice has the role. Text with "echo": it has the prompt.
   std::string Begin() override {
     std::string text;
     for (std::size_t i = 0; i < sequences_; ++i) {
@@ -67,6 +70,8 @@ class OpenAiShape : public AnswerShape {
     }
     return ToolChunks(choice, streams_[choice].Feed(text), tokens);
   }
+  /// The last chunk has an empty delta and the "finish_reason". With tools, text that was held back
+  /// as a possible call comes before it.
   std::string Finished(std::size_t choice, const Outcome& outcome,
                        const TokenList& tokens) override {
     std::string text;
@@ -82,6 +87,7 @@ class OpenAiShape : public AnswerShape {
     if (end.contains("timings")) end["timings"] = TimingsJson(outcome);
     return text + Event(end);
   }
+  /// With stream_options.include_usage a chunk without choices comes before the end mark.
   std::string End(std::span<const Outcome> outcomes) override {
     std::string text;
     if (include_usage_) {
@@ -103,6 +109,7 @@ class OpenAiShape : public AnswerShape {
   [[nodiscard]] std::string ToolChunks(std::size_t choice, const std::vector<ToolEvent>& events,
                                        const TokenList& tokens);
   [[nodiscard]] Json MessageOf(const runtime::GenerateResult& result, bool* calls) const;
+  /// Fields that every answer and every chunk of it have. "id" and "created" stay the same.
   [[nodiscard]] Json Outline(bool chunk) const {
     const char* const object = !chat_  ? "text_completion"
                                : chunk ? "chat.completion.chunk"
@@ -116,6 +123,7 @@ class OpenAiShape : public AnswerShape {
   [[nodiscard]] std::string Chunk(std::size_t choice, Json delta, const TokenList& tokens) {
     return Event(ChunkJson(choice, std::move(delta), tokens));
   }
+  /// A chunk with one choice. `delta` is a chat's; a text answer has its "content" as "text".
   [[nodiscard]] Json ChunkJson(std::size_t choice, Json delta, const TokenList& tokens) {
     Json part = {{"index", choice}};
     if (chat_) {
@@ -138,6 +146,7 @@ class OpenAiShape : public AnswerShape {
   [[nodiscard]] Json EchoLogprobs(std::size_t choice);
   [[nodiscard]] std::string TextChunk(std::size_t choice, const std::string& text,
                                       Json logprobs) const;
+  /// Adds "usage", and llama-server's "timings" where there is one sequence.
   void AddUsage(std::span<const Outcome> outcomes, Json* to) const {
     (*to)["usage"] = UsageJson(outcomes, choices_);
     if (outcomes.size() == 1) (*to)["timings"] = TimingsJson(outcomes.front());
@@ -156,11 +165,13 @@ class OpenAiShape : public AnswerShape {
   std::vector<TokenList> carried_;   // tokens whose text is held back
 };
 
+/// Code points of UTF-8 text: "text_offset" counts characters, not bytes.
 std::size_t CharactersOf(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+/// The first token has nothing before it, so its entries are null, as with OpenAI.
 Json OpenAiShape::EchoLogprobs(std::size_t choice) {
   const EchoedPrompt& echo = *EchoOf(choice);
   if (!logprobs_) return nullptr;
@@ -190,6 +201,7 @@ Json OpenAiShape::EchoLogprobs(std::size_t choice) {
           {"text_offset", std::move(offsets)}};
 }
 
+/// A chunk of a text answer with logprobs that are made already.
 std::string OpenAiShape::TextChunk(std::size_t choice, const std::string& text,
                                    Json logprobs) const {
   Json part = {{"index", choice},
@@ -252,6 +264,8 @@ std::string OpenAiShape::ToolChunks(std::size_t choice, const std::vector<ToolEv
   return text;
 }
 
+/// The message of a whole chat answer. `*calls`: whether it calls tools; "content" is null if there
+/// is nothing beside the calls.
 Json OpenAiShape::MessageOf(const runtime::GenerateResult& result, bool* calls) const {
   Json message = {{"role", "assistant"}, {"content", result.text}, {"refusal", nullptr}};
   if (tools_.form == nullptr) return message;
@@ -270,6 +284,7 @@ Json OpenAiShape::MessageOf(const runtime::GenerateResult& result, bool* calls) 
   return message;
 }
 
+/// The echoed prompt's logprobs are made before the answer's: both move the same text_offset.
 std::string OpenAiShape::Whole(std::span<const Outcome> outcomes) {
   Json answer = Outline(false);
   answer["choices"] = Json::MakeArray();
@@ -317,6 +332,7 @@ Result<void> StartEchoed(Service* service, OpenAiRequest read,
 
 }  // namespace
 
+/// POST /v1/chat/completions.
 Result<void> ChatCompletions(Service* service, const ApiRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
@@ -327,6 +343,8 @@ Result<void> ChatCompletions(Service* service, const ApiRequest& request,
   return {};
 }
 
+/// POST /v1/completions. An echo with logprobs needs a pass over the prompts before the answer can
+/// begin; the check comes first, so that a wrong request does not wait for it.
 Result<void> Completions(Service* service, const ApiRequest& request,
                          const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
@@ -348,6 +366,7 @@ Result<void> Completions(Service* service, const ApiRequest& request,
   return StartEchoed(service, std::move(read), exchange);
 }
 
+/// POST /v1/chat/completions/input_tokens, with the body of a chat request.
 Result<void> ChatInputTokens(Service* service, const ApiRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;

@@ -8,6 +8,8 @@
 
 namespace bittern::serve {
 
+/// Paths without "/v1" are llama-server's. "/completions" is missing: it is llama-server's own
+/// /completion.
 Api OpenAiApi() noexcept {
   static constexpr Endpoint kEndpoints[] = {
       {.method = "GET",

@@ -5,6 +5,7 @@
 
 namespace bittern::serve {
 
+/// "exceed_context_size_error" with its two numbers is llama-server's.
 HttpReply OpenAiError(const ApiError& error) {
   HttpReply reply = PlainErrorReply(error);
   if (!error.too_long) return reply;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One model is told from its service, several from their states: none of them has to be loaded.
 #include "serve/api/openai/models.hpp"
 
 #include <fmt/format.h>
@@ -16,6 +17,8 @@ std::string NameIn(const HttpRequest& request) {
   return PercentDecoded(request.path.substr(request.path.rfind('/') + 1));
 }
 
+/// The model as OpenAI lists it. "meta" is llama-server's: n_ctx_train is the length that the model
+/// was trained for, n_ctx the one that the server uses.
 Json ModelJson(const Service& service) {
   const model::ModelConfig& config = service.model().model.config();
   return {{"id", service.options().model_name},
@@ -28,6 +31,7 @@ Json ModelJson(const Service& service) {
             {"n_ctx", service.options().engine.context_length}}}};
 }
 
+/// Names as llama-server's router gives them in "status.value".
 std::string_view StateName(ModelState state) {
   switch (state) {
     case ModelState::kLoaded:
@@ -39,6 +43,7 @@ std::string_view StateName(ModelState state) {
   }
 }
 
+/// One of several models. "failed" tells why it could not be loaded the last time.
 Json ModelJson(const ModelStatus& model) {
   Json status = {{"value", StateName(model.state)}};
   if (!model.failure.empty()) status["failed"] = model.failure;
@@ -51,6 +56,7 @@ Json ModelJson(const ModelStatus& model) {
 
 }  // namespace
 
+/// "data" is OpenAI's list, "models" is the one that Ollama's clients look for at the same path.
 HttpReply ListModel(const QuickContext& context) {
   const Service& service = *context.service;
   const std::string& name = service.options().model_name;
@@ -65,6 +71,7 @@ HttpReply ListModel(const QuickContext& context) {
                         {"models", Json::MakeArray({other})}})};
 }
 
+/// GET /v1/models/NAME.
 HttpReply ShowModel(const QuickContext& context) {
   const Service& service = *context.service;
   const std::string name = NameIn(context.request);
@@ -84,6 +91,7 @@ HttpReply ListAllModels(const Models& models, const HttpRequest&, const HttpStat
   return {.body = Dump({{"object", "list"}, {"data", data}, {"models", other}})};
 }
 
+/// GET /v1/models/NAME. Tells about a model without loading it.
 HttpReply ShowOneOfModels(const Models& models, const HttpRequest& request, const HttpStats&) {
   const std::string name = NameIn(request);
   for (const ModelStatus& model : models.status()) {

@@ -14,6 +14,8 @@
 namespace bittern::serve {
 namespace {
 
+/// The answer of /v1/responses. A whole answer runs through the same events as a stream and keeps
+/// only the items that they leave behind, so the two cannot differ.
 class ResponsesShape : public AnswerShape {
  public:
   ResponsesShape(const Service& service, const ResponsesRequest& request)
@@ -28,6 +30,7 @@ class ResponsesShape : public AnswerShape {
         logprobs_(request.call.options.logprobs >= 0) {}
 
   HttpReply Refusal(const ApiError& error) const override { return OpenAiError(error); }
+  /// The two events that come before any item.
   std::string Begin() override {
     const Json response = Response("in_progress");
     return Named("response.created", {{"response", response}}) +
@@ -44,6 +47,7 @@ class ResponsesShape : public AnswerShape {
     Carry(tokens);
     return Events(stream_.Feed(text));
   }
+  /// Closes the open item and sends the whole response. An answer without text still has a message.
   std::string Finished(std::size_t, const Outcome& outcome, const TokenList& tokens) override {
     Carry(tokens);
     std::string text = Events(stream_.Finish());
@@ -58,6 +62,7 @@ class ResponsesShape : public AnswerShape {
     return text + Named(whole ? "response.completed" : "response.incomplete", std::move(members));
   }
   std::string End(std::span<const Outcome>) override { return {}; }
+  /// An "error" event ends the stream.
   std::string Broken(const ApiError& error) override {
     return Named("error",
                  {{"code", "server_error"}, {"message", error.message}, {"param", nullptr}});
@@ -76,19 +81,23 @@ class ResponsesShape : public AnswerShape {
   }
 
  private:
+  /// False: a limit cut the answer; its status is "incomplete".
   static bool IsWhole(const Outcome& outcome) {
     return OpenAiFinish(outcome.result.finish) != "length";
   }
+  /// An event with its name as "type". "sequence_number" counts all events of the stream from 0.
   [[nodiscard]] std::string Named(const std::string& type, Json members) {
     Json json = {{"type", type}, {"sequence_number", sequence_++}};
     json.Update(std::move(members));
     return "event: " + type + "\n" + Event(json);
   }
+  /// Keeps tokens until the next event with text tells them.
   void Carry(const TokenList& tokens) {
     if (!logprobs_) return;
     const Json list = LogprobsJson(tokens, tokenizer_);
     for (const Json& token : list.elements()) carried_.push_back(token);
   }
+  /// The response object as it stands: with the items so far, and the request's fields (told_).
   [[nodiscard]] Json Response(std::string_view status) const {
     Json json = {{"id", id_},
                  {"object", "response"},
@@ -107,6 +116,7 @@ class ResponsesShape : public AnswerShape {
     json.Update(told_);
     return json;
   }
+  /// Adds the fields that are known at the end only: "usage" and the reason of a cut.
   static void AddEnd(const Outcome& outcome, Json* response) {
     if (!IsWhole(outcome)) (*response)["incomplete_details"]["reason"] = "max_output_tokens";
     const int prompt = outcome.timings.prompt_tokens;
@@ -131,6 +141,7 @@ class ResponsesShape : public AnswerShape {
     json.Update(std::move(members));
     return Named(type, std::move(json));
   }
+  /// Adds an item to "output". It stays open until CloseItem.
   std::string OpenItem(Json item) {
     items_.push_back(item);
     open_ = true;
@@ -152,6 +163,7 @@ class ResponsesShape : public AnswerShape {
   bool logprobs_;
 };
 
+/// The one content part of a message.
 Json TextPart(std::string text, Json logprobs) {
   return {{"type", "output_text"},
           {"text", std::move(text)},
@@ -159,6 +171,7 @@ Json TextPart(std::string text, Json logprobs) {
           {"logprobs", std::move(logprobs)}};
 }
 
+/// Opens a message with one text part, unless one is open. Closes a call before it.
 std::string ResponsesShape::OpenMessage() {
   if (open_ && items_.back()["type"] == "message") return {};
   std::string text = CloseItem(true);
@@ -172,6 +185,7 @@ std::string ResponsesShape::OpenMessage() {
   return text + ItemEvent("response.content_part.added", {{"part", part}});
 }
 
+/// Opens a function_call item. "call_id" is the name by which the client's result refers to it.
 std::string ResponsesShape::OpenCall(const std::string& name) {
   std::string text = CloseItem(true);
   return text + OpenItem({{"id", NewId("fc_")},
@@ -182,6 +196,7 @@ std::string ResponsesShape::OpenCall(const std::string& name) {
                           {"arguments", ""}});
 }
 
+/// Ends the open item, if there is one: its parts first, then the item. `whole`: not cut.
 std::string ResponsesShape::CloseItem(bool whole) {
   if (!std::exchange(open_, false)) return {};
   Json& item = items_.back();
@@ -200,6 +215,7 @@ std::string ResponsesShape::CloseItem(bool whole) {
          Named("response.output_item.done", {{"output_index", items_.size() - 1}, {"item", item}});
 }
 
+/// Turns events of the tool reader into events of the API and grows the items with them.
 std::string ResponsesShape::Events(const std::vector<ToolEvent>& events) {
   std::string text;
   for (const ToolEvent& event : events) {
@@ -225,6 +241,7 @@ std::string ResponsesShape::Events(const std::vector<ToolEvent>& events) {
 
 }  // namespace
 
+/// POST /v1/responses.
 Result<void> Responses(Service* service, const ApiRequest& request,
                        const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
@@ -234,6 +251,7 @@ Result<void> Responses(Service* service, const ApiRequest& request,
   return {};
 }
 
+/// POST /v1/responses/input_tokens.
 Result<void> ResponseInputTokens(Service* service, const ApiRequest& request,
                                  const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;

@@ -13,6 +13,7 @@
 namespace bittern::serve {
 namespace {
 
+/// A field of the request as the answer repeats it, with OpenAI's default where it is missing.
 Json Repeated(const Json* value, Json otherwise) {
   return value == nullptr ? std::move(otherwise) : *value;
 }
@@ -41,6 +42,7 @@ Result<void> AddCall(FieldReader* item, Json::Array* messages) {
   return {};
 }
 
+/// A function_call_output item: a tool's result becomes a turn of its own.
 Result<void> AddOutput(FieldReader* item, Json::Array* messages) {
   std::string id;
   BITTERN_TRY(item->Text("call_id", &id));
@@ -53,6 +55,7 @@ Result<void> AddOutput(FieldReader* item, Json::Array* messages) {
   return {};
 }
 
+/// One item of "input". An item without "type" is a message.
 Result<void> AddItem(const std::string& path, const Json& given, UnreadFields* unread,
                      Json::Array* messages) {
   auto item = BITTERN_TRY(FieldReader::Open(given, path, unread));
@@ -101,6 +104,7 @@ Result<Json::Array> ReadInput(FieldReader* fields) {
   return ReadMessages("input", &list, fields->unread());
 }
 
+/// "text": its "format" may constrain the answer; "verbosity" has no effect here.
 Result<void> ReadTextField(FieldReader* fields, const Service& service, ResponsesRequest* request) {
   const Json* given = fields->Take("text");
   request->told["text"] = Repeated(given, {{"format", {{"type", "text"}}}});
@@ -137,6 +141,8 @@ Result<void> ReadUnstored(FieldReader* fields) {
 
 }  // namespace
 
+/// The fields that the answer repeats are copied into `told` before any is changed. Take marks a
+/// field as read but leaves it in the body, so the readers below find it again.
 Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body) {
   ResponsesRequest request;
   TextRequest& call = request.call;

@@ -23,6 +23,7 @@ std::string_view OpenAiFinish(runtime::FinishReason reason) noexcept {
   }
 }
 
+/// Adds counters that are there only if something was drafted, or forced by a constraint.
 Json TimingsJson(const Outcome& outcome) {
   Json json = request::TimingsJson(outcome.timings);
   if (outcome.result.drafted > 0) {
@@ -51,6 +52,7 @@ Json ReceiptJson(const Outcome& outcome) {
   return Json::Parse(outcome.receipt, {}).value_or(Json());
 }
 
+/// The counter makes names different within a process, the random digits between processes.
 std::string NewId(std::string_view prefix) {
   static std::atomic<std::uint32_t> next{0};
   return fmt::format("{}{:08x}{:08x}{:08x}", prefix, SystemRandom(), SystemRandom(), next++);

@@ -8,6 +8,7 @@
 
 namespace bittern::serve {
 
+/// The fields are those of llama-server's "prompt_progress": counts of tokens and milliseconds.
 std::optional<Json> Telemetry::Note(std::size_t choice, const runtime::SequenceTimings& so_far) {
   so_far_[choice] = so_far;
   if (!wanted_.progress || so_far.read_tokens <= told_[choice]) return std::nullopt;

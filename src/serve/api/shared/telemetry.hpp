@@ -11,6 +11,7 @@
 
 namespace bittern::serve {
 
+/// The figures of one request's sequences.
 class Telemetry {
  public:
   Telemetry(const TelemetryRequest& wanted, std::size_t sequences)
