@@ -76,6 +76,7 @@ class Planner {
   Planner(const Checkpoint& source, const ConvertOptions& options)
       : source_(source), options_(options) {}
 
+  /// Plans every tensor in the source's order; errors name the tensor.
   Result<ConvertPlan> Plan() {
     BITTERN_TRY(ReadOptions());
     plan_.from_order = BITTERN_TRY(RowOrderOf(source_.metadata()));

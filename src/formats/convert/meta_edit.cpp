@@ -52,6 +52,7 @@ Result<void> ReadPreamble(ByteReader& reader, GgufOutline* outline, std::uint64_
   return {};
 }
 
+/// Reads the keys and keeps the bytes of each, so that unchanged ones are copied as they are.
 Result<void> ReadEntries(std::span<const std::byte> bytes, std::uint64_t count, ByteReader& reader,
                          GgufOutline* outline) {
   std::unordered_set<std::string_view> seen;

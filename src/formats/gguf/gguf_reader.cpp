@@ -39,6 +39,7 @@ class GgufParser {
  public:
   explicit GgufParser(std::span<const std::byte> bytes) : bytes_(bytes), reader_(bytes) {}
 
+  /// Reads version, counts, keys, tensor table, in the order of the file.
   Result<GgufContents> Parse() {
     BITTERN_TRY(ReadVersion());
     BITTERN_TRY(ReadCounts());

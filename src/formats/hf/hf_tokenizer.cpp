@@ -30,6 +30,7 @@ Result<Json> ParseFile(std::optional<std::string_view> text, const char* name,
   return json;
 }
 
+/// Parses the four small files under the default limits; only tokenizer.json needs larger ones.
 Result<SmallFiles> ParseSmallFiles(const HfTokenizerTexts& texts) {
   SmallFiles files;
   files.tokenizer_config =

@@ -45,6 +45,7 @@ class CheckpointBuilder {
     return checkpoint;
   }
 
+  /// Moves a folder's contents in. The tensors view into `files_`, which move along.
   static Checkpoint FromHfFolder(HfFolderContents contents, std::string path) {
     Checkpoint checkpoint;
     checkpoint.files_ = std::move(contents.files);
