@@ -110,6 +110,7 @@ std::string TextOf(const CLI::Option& option) {
   return text;
 }
 
+/// The flags of a command by heading. If all stand under one, that is "Flags".
 std::vector<FlagGroup> FlagGroups(const CLI::App& app) {
   std::vector<FlagGroup> groups;
   for (const std::string_view name : kGroups) {

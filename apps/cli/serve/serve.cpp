@@ -86,6 +86,7 @@ class SignalWatch {
   [[nodiscard]] bool stopped() const { return count_.load() > 1; }
 
  private:
+  /// Runs on `thread_`. The destructor wakes it with a signal of its own after it has set `over_`.
   void Watch() {
     const sigset_t set = EndSignals();
     for (;;) {

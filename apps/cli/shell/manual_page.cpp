@@ -15,6 +15,7 @@
 namespace bittern::cli {
 namespace {
 
+/// A text that roff shows as it is.
 std::string Escaped(std::string_view text) {
   std::string out;
   bool line_begins = true;
