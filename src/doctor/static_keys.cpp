@@ -143,7 +143,7 @@ class KeyChecker {
     const auto heads = Number("attention.head_count");
     const auto said = Number("attention.key_length"), rotated = Number("rope.dimension_count");
     const std::uint64_t size = norm != nullptr                                 ? norm->shape[0]
-                               : said && q_rows % *said == 0                   ? *said
+                               : said && *said && q_rows % *said == 0          ? *said
                                : rotated && *rotated && q_rows % *rotated == 0 ? *rotated
                                : heads && *heads != 0 && q_rows % *heads == 0  ? q_rows / *heads
                                                                                : 0;
