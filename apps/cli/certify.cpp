@@ -49,6 +49,8 @@ Result<std::optional<AtomicFile>> CreateOutput(const std::string& path) {
   return BITTERN_TRY(AtomicFile::Create(path));
 }
 
+/// --check: compares with the closest of the expected certificates, and says in sentences what
+/// differs.
 int Check(const std::vector<proof::Certificate>& all, const std::string& name,
           const proof::Certificate& found) {
   const auto outcome = proof::CompareWithExpected(all, found);
@@ -64,6 +66,8 @@ int Check(const std::vector<proof::Certificate>& all, const std::string& name,
   return kExitDiffers;
 }
 
+/// Loads the model and makes its certificate. A full one that is expected goes along, so that the
+/// first operation that differs can be named.
 Result<proof::Certificate> Make(const CertifyCommandOptions& options,
                                 const std::vector<proof::Certificate>& expected) {
   proof::CertifyOptions certify;
@@ -85,12 +89,14 @@ Result<proof::Certificate> Make(const CertifyCommandOptions& options,
   return proof::Certify(model, certify);
 }
 
+/// Writes the file of --out, if there is one, with a hash for each operation.
 Result<void> WriteFull(std::optional<AtomicFile>* file, const proof::Certificate& certificate) {
   if (!*file) return {};
   BITTERN_TRY((*file)->Write(CertificateJson(certificate)));
   return (*file)->Commit();
 }
 
+/// All files are read or opened before the model is loaded.
 int CertifyCommand(const CertifyCommandOptions& options) {
   std::vector<proof::Certificate> expected;
   if (!options.check.empty()) {

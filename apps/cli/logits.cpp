@@ -58,11 +58,13 @@ Result<void> WriteAll(std::span<const runtime::TokenId> ids, runtime::Session* s
   return {};
 }
 
+/// The tokens of the prompt, and a session that has read none of them yet.
 struct Prepared {
   std::vector<runtime::TokenId> ids;
   runtime::Session session;
 };
 
+/// Reads the prompt before the model, as a wrong one should cost no time.
 Result<Prepared> Prepare(const LogitsOptions& options) {
   BITTERN_TRY(CheckContextOptions(options.context));
   const Prompt prompt = BITTERN_TRY(ReadPrompt(options.prompt));
@@ -83,6 +85,7 @@ Result<void> WriteZeros(const runtime::ZeroCounter& zeros, const std::string& pa
   return file.Close();
 }
 
+/// Runs the prompt and writes the logits as raw float32: of the last position, or of all.
 Result<void> Write(const LogitsOptions& options, Prepared* prepared) {
   auto file = BITTERN_TRY(OutputFile::Create(options.output));
   runtime::ZeroCounter zeros(prepared->session.model().model.config());
@@ -104,6 +107,7 @@ Result<void> Write(const LogitsOptions& options, Prepared* prepared) {
   return file.Close();
 }
 
+/// Says on standard error what was written, and the likeliest token.
 int LogitsCommand(const LogitsOptions& options) {
   Result<Prepared> prepared = Prepare(options);
   if (!prepared.has_value()) return Report(prepared.error());

@@ -106,6 +106,8 @@ void NoticeEnd(const runtime::GenerateResult& result) {
   }
 }
 
+/// Ends the text with a newline, then writes timings to standard error. Text that was interrupted
+/// is a success that ends early, told by the exit code alone.
 int RunCommand(const RunOptions& options) {
   StandardOutput out;
   const Result<Run> run = Generate(options, &out);

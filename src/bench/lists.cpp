@@ -21,11 +21,14 @@ std::optional<std::int32_t> TakeNumber(std::string_view* text) {
   return number;
 }
 
+/// Numbers from `first` to `last`: each is the one before plus `step`, or times `step`.
 struct Range {
   std::int32_t first = 0, last = 0, step = 1;
   bool multiplies = false;
 };
 
+/// "8", "1-4", "8-32+8" or "8-64*2", as llama-bench takes them. A step that does not move is
+/// refused.
 std::optional<Range> ParseRange(std::string_view text) {
   Range range;
   const auto first = TakeNumber(&text);

@@ -68,6 +68,7 @@ Result<void> Prepare(Session* session, const BenchResult& test) {
   return test.is_decode() ? StartGeneration(session) : Result<void>{};
 }
 
+/// Nanoseconds of one repetition; what Prepare does is not among them.
 Result<std::uint64_t> MeasureOnce(Session* session, const BenchResult& test) {
   BITTERN_TRY(Prepare(session, test));
   const auto start = std::chrono::steady_clock::now();
@@ -83,6 +84,8 @@ class Measurement {
   Measurement(Session* session, const MeasureOptions& options, const BenchListener& listener)
       : session_(session), options_(options), listener_(listener) {}
 
+  /// Runs the tests of each depth: prompts, then generations, then pairs, as llama-bench does. The
+  /// tokens before the tests are read once for a depth.
   Result<void> Run(const BenchPlan& plan, BenchResult test) {
     const model::Model& model = session_->model().model;
     if (options_.machine) {
@@ -118,6 +121,7 @@ class Measurement {
     return MachineFigures{bandwidth, rate};
   }
 
+  /// Measures one test and hands it to the listener. A test of no tokens is left out.
   Result<void> RunOne(int num_prompt, int num_gen, BenchResult* test) {
     if (num_prompt + num_gen == 0) return {};
     test->num_prompt = num_prompt;
@@ -133,6 +137,7 @@ class Measurement {
     return {};
   }
 
+  /// Warms up, then repeats. The meter counts the energy of all repetitions together.
   Result<void> Repeat(BenchResult* test) {
     const std::string name = TestName(*test);
     if (options_.warmup) {
@@ -163,6 +168,7 @@ int BenchPlan::context_length() const {
   return std::max(1, test) + *std::ranges::max_element(depths);
 }
 
+/// One session serves all tests; its size is that of the longest.
 Result<void> RunBench(const std::shared_ptr<const runtime::LoadedModel>& model,
                       const BenchPlan& plan, const MeasureOptions& options,
                       const BenchListener& listener) {

@@ -53,10 +53,13 @@ class PromptsFirst final : public runtime::SchedulingPolicy {
   std::optional<Clock::time_point> prompts_end_;
 };
 
+/// Seconds of both parts of a run.
 struct Times {
   double prompt_s = 0, gen_s = 0;
 };
 
+/// Runs `count` sequences at once. The prefix cache is off, and the prompts differ, so that every
+/// prompt is really read.
 Result<Times> MeasureMany(const std::shared_ptr<const runtime::LoadedModel>& model,
                           const ParallelBench& bench, int count) {
   const auto policy = std::make_shared<PromptsFirst>();
@@ -86,6 +89,7 @@ Result<Times> MeasureMany(const std::shared_ptr<const runtime::LoadedModel>& mod
                std::chrono::duration<double>(end - middle).count()};
 }
 
+/// A row in llama-batched-bench's columns, or a line of JSON with its names.
 std::string Row(const ParallelBench& bench, int count, const Times& times) {
   const double prompt = static_cast<double>(count) * bench.num_prompt;
   const double gen = static_cast<double>(count) * bench.num_gen;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int32_t kMostSequences = 4096;
 
+/// Refuses a list whose largest number is above the limit.
 Result<void> CheckLimit(const std::vector<std::int32_t>& numbers, std::string_view name,
                         int limit) {
   const int most = *std::ranges::max_element(numbers);
@@ -40,6 +41,8 @@ Result<ThreadedPlan> ParsePlan(const PlanTexts& texts, const PlanNames& names) {
       fmt::format("{}: 0 to {} expected, {} found", names.threads, ThreadPool::kMaxThreads, most));
 }
 
+/// Refuses tests that the model's context is too short for. A generation needs one position more
+/// than its tokens, for the one it starts from.
 Result<void> CheckPlan(const BenchPlan& plan, int context_length, const PlanNames& names) {
   BITTERN_TRY(CheckLimit(plan.prompts, names.prompts, context_length));
   BITTERN_TRY(CheckLimit(plan.gens, names.gens, context_length - 1));

@@ -19,6 +19,7 @@ struct Statistics {
   double mean = 0, deviation = 0;
 };
 
+/// Mean and sample standard deviation; one sample has a deviation of 0.
 Statistics Summarise(const std::vector<double>& samples) {
   const auto count = static_cast<double>(samples.size());
   Statistics statistics;
@@ -34,6 +35,7 @@ std::vector<double> Nanoseconds(const BenchResult& result) {
   return {result.samples_ns.begin(), result.samples_ns.end()};
 }
 
+/// Sizes as llama-bench prints them: MiB below 1 GiB.
 std::string HumanBytes(std::uint64_t bytes) {
   const auto b = static_cast<double>(bytes);
   return b < 0x1p30 ? fmt::format("{:.2f} MiB", b / 0x1p20) : fmt::format("{:.2f} GiB", b / 0x1p30);
@@ -44,6 +46,7 @@ std::string HumanCount(std::uint64_t count) {
   return n < 1e9 ? fmt::format("{:.2f} M", n / 1e6) : fmt::format("{:.2f} B", n / 1e9);
 }
 
+/// The table of llama-bench. The deviation follows the rate after a plus-minus sign.
 class MarkdownReport : public BenchReport {
  public:
   MarkdownReport(BenchSubject subject, BenchExtras extras)
@@ -103,6 +106,7 @@ Json Fields(const BenchSubject& subject, const BenchResult& result) {
           {"stddev_ts", rate.deviation}};
 }
 
+/// The same with the lists of all repetitions, which CSV leaves out.
 Json FieldsAndSamples(const BenchSubject& subject, const BenchResult& result) {
   Json json = Fields(subject, result);
   json["n_threads_used"] = result.threads_used;
@@ -177,6 +181,7 @@ std::unique_ptr<BenchReport> MakeBenchReport(const std::string& format, const Be
   return std::make_unique<MarkdownReport>(subject, extras);
 }
 
+/// The data of the page of --html: each test with its extras, and the advice.
 Json PageJson(const BenchSubject& subject, BenchExtras extras,
               const std::vector<BenchResult>& results) {
   extras.explain = extras.matrix = true;

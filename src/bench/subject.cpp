@@ -30,6 +30,7 @@ std::string ModelType(const model::Model& model) {
                      most == elements.end() ? "" : quant::InfoOf(most->first).name);
 }
 
+/// The kernel table's name of the operation that multiplies matrices of this layout.
 std::string_view OperationOf(model::MatrixLayout layout) {
   switch (layout) {
     case model::MatrixLayout::kTl1:
@@ -51,6 +52,7 @@ std::string ReasonOf(const Decisions& decisions) {
 
 }  // namespace
 
+/// The first layer stands for all: layouts and zero skipping are chosen for the whole model.
 Result<BenchSubject> DescribeSubject(const runtime::LoadedModel& loaded, model::KvType kv_type) {
   const model::Model& model = loaded.model;
   std::string isa = BITTERN_TRY(kernels::IsaInUse());

@@ -115,6 +115,8 @@ void Search::TakeStatic(const Checkpoint& file) {
   found_.edits.push_back(SetKey("ternary.layout", "str", name));
 }
 
+/// Takes a hypothesis as a finding. Later trials start from the file with its edit, so the probe is
+/// made anew.
 void Search::Keep(const Hypothesis& hypothesis, Probe probe, std::string evidence) {
   found_.findings.push_back({hypothesis.factor.substr(0, hypothesis.factor.find(':')),
                              hypothesis.cause, std::move(evidence), hypothesis.cure, true});

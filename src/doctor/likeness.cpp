@@ -62,6 +62,7 @@ class Comparing {
   }
 
  private:
+  /// Compares two tensors of one name; what differs becomes a sentence.
   void Compare(const Tensor& tensor, const Tensor& partner) {
     if (tensor.shape != partner.shape) {
       const bool turned =
@@ -163,6 +164,8 @@ std::string ElementOf(const MetaArray& array, std::size_t index) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// Says how two values differ; nullopt if they do not. Lists of one length are compared element by
+/// element.
 std::optional<std::string> DifferenceOf(const MetaValue& a, const MetaValue& b) {
   const auto *list = std::get_if<MetaArray>(&a.value), *list_b = std::get_if<MetaArray>(&b.value);
   if (list == nullptr || list_b == nullptr || list->count != list_b->count) {
@@ -196,6 +199,7 @@ std::map<std::string, const MetaValue*> KeysOf(const Checkpoint& file) {
   return keys;
 }
 
+/// Compares the keys of both files, in the order of their names.
 void CompareKeys(const Checkpoint& file, const Checkpoint& other, Likeness* found) {
   const auto here = KeysOf(file), there = KeysOf(other);
   std::set<std::string> names;
@@ -215,6 +219,7 @@ void CompareKeys(const Checkpoint& file, const Checkpoint& other, Likeness* foun
   }
 }
 
+/// One sentence about all tensors and keys.
 std::string SummaryOf(const Likeness& found) {
   if (found.unlike.empty()) {
     return found.unlike_keys.empty()

@@ -40,6 +40,7 @@ std::vector<TokenId> Shuffled(std::vector<TokenId> tokens, std::size_t first) {
 /// Texts of one kind are a group; their scores are put together.
 using Groups = std::vector<eval::ScoreGroup>;
 
+/// The built-in texts as items to score. All tokens but the first count.
 Groups PlainTexts(const runtime::LoadedModel& model, std::size_t limit, bool more) {
   Groups groups;
   for (std::size_t i = 0; i < kNumPlainTexts; ++i) {
@@ -137,6 +138,7 @@ double Probe::nats_of_all() const noexcept {
 
 namespace {
 
+/// The gain in nats per token on the text that `b` knows best, and whether it is more than chance.
 Gain GainWith(const Probe& a, const Probe& b, double least) noexcept {
   const std::vector<double>& before = a.texts[b.best()].nats;
   const std::vector<double>& after = b.texts[b.best()].nats;

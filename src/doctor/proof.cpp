@@ -40,6 +40,8 @@ bool IsSureOfWrong(const Probe& probe) noexcept {
   return excess.nats > kMostExcess + kExcessSigmas * excess.error;
 }
 
+/// A reason not to believe the cures that were found; empty if there is none. Many small gains,
+/// for one, may come from chance.
 std::string DoubtAbout(const std::vector<Step>& steps, const std::vector<PartCost>& costs) {
   const Probe& end = steps.back().after;
   const std::size_t text = end.best();

@@ -43,6 +43,8 @@ class KeyChecker {
  public:
   explicit KeyChecker(const Checkpoint& file) : file_(file) {}
 
+  /// Compares the keys with the tensors, whose shapes cannot lie. The architecture goes first: the
+  /// other keys have its name in front.
   std::vector<Cure> Check() {
     if (file_.Find("token_embd.weight") == nullptr ||
         file_.Find("blk.0.attn_q.weight") == nullptr) {
@@ -62,6 +64,7 @@ class KeyChecker {
         {{id, std::move(cause), std::move(evidence), std::move(cure), true}, {std::move(edit)}});
   }
 
+  /// The norms that are there tell the architecture.
   void CheckArchitecture() {
     architecture_ = TextAt(file_, "general.architecture");
     std::string why;
@@ -90,6 +93,7 @@ class KeyChecker {
     return NumberAt(file_, prefix + "." + key);
   }
 
+  /// Adds a cure unless the key holds the number that the tensors tell.
   void Expect(const std::string& key, std::uint64_t expected, const std::string& evidence) {
     const auto found = Number(key);
     if (found == expected) return;
@@ -101,6 +105,7 @@ class KeyChecker {
         SetKey(name, "int", fmt::format("{}", expected)));
   }
 
+  /// Layers, widths and vocabulary, counted on the tensors.
   void CheckSizes() {
     const Tensor& embedding = *file_.Find("token_embd.weight");
     const Tensor& query = *file_.Find("blk.0.attn_q.weight");
@@ -129,6 +134,7 @@ class KeyChecker {
         "transpose token_embd.weight", TurnMatrix("token_embd.weight", /*transpose=*/true));
   }
 
+  /// The size of a head: that of its norm, else the first key whose number divides the rows of q.
   void CheckHeads() {
     const std::uint64_t q_rows = file_.Find("blk.0.attn_q.weight")->shape[1];
     const Tensor* key = file_.Find("blk.0.attn_k.weight");
@@ -137,7 +143,7 @@ class KeyChecker {
     const auto heads = Number("attention.head_count");
     const auto said = Number("attention.key_length"), rotated = Number("rope.dimension_count");
     const std::uint64_t size = norm != nullptr                                 ? norm->shape[0]
-                               : said && q_rows % *said == 0                   ? *said
+                               : said && *said && q_rows % *said == 0          ? *said
                                : rotated && *rotated && q_rows % *rotated == 0 ? *rotated
                                : heads && *heads != 0 && q_rows % *heads == 0  ? q_rows / *heads
                                                                                : 0;
@@ -156,6 +162,7 @@ class KeyChecker {
     }
   }
 
+  /// Keys that no tensor tells: missing and impossible values are found.
   void CheckOthers() {
     constexpr double kUsualEps = 1e-5;
     const std::string& prefix = prefix_of_keys_.empty() ? architecture_ : prefix_of_keys_;

@@ -151,6 +151,7 @@ bool Agree(const std::vector<std::string>& anew, const std::vector<std::string>&
   return static_cast<double>(found) >= kLeastAgreed * static_cast<double>(merges.size());
 }
 
+/// The tokens, types and merges of a byte-level tokenizer; nullopt for other kinds.
 std::optional<Vocabulary> ReadVocabulary(const Checkpoint& file) {
   const auto kind = file.metadata().GetString("tokenizer.ggml.model");
   const auto tokens = file.metadata().GetStrings(kTokensKey);

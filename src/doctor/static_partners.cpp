@@ -134,6 +134,8 @@ struct LayerBonds {
   double zeros = 0;  ///< the better of gate and up with down
 };
 
+/// Measures how well gate, up and down of a layer go together; nullopt where one is missing or the
+/// shapes do not fit.
 std::optional<LayerBonds> BondsOf(const Checkpoint& file, formats::TernaryOpener* opener,
                                   int layer) {
   const auto find = [&](TensorId id) { return file.Find(TensorName(id, layer)); };

@@ -23,6 +23,7 @@ using formats::Tensor;
 
 constexpr std::size_t kMostNamed = 3;  // tensors that one finding names
 
+/// The first few names, and how many more there are.
 std::string Named(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), kMostNamed); ++i) {
@@ -98,6 +99,7 @@ void CheckEmpty(const Checkpoint& file, std::vector<Cure>* cures) {
                         Named(empty) + "."));
 }
 
+/// Finds scales that are no positive numbers, or all 1: then a converter has lost them.
 void CheckScales(const Checkpoint& file, std::vector<Cure>* cures) {
   std::vector<std::string> bad;
   std::size_t scaled = 0, ones = 0;

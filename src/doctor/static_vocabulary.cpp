@@ -62,6 +62,8 @@ Edit RespellTokens() {
   };
 }
 
+/// Finds normal tokens that no bytes spell: the vocabulary was written in another spelling. A few
+/// are let pass.
 void CheckSpelling(const Checkpoint& file, std::span<const std::string_view> tokens,
                    std::vector<Cure>* cures) {
   const auto types = TypesOf(file);
@@ -167,6 +169,7 @@ std::size_t CountOf(std::string_view text, std::string_view part) {
   return count;
 }
 
+/// Finds a chat template that ends in the middle.
 void CheckTemplate(const Checkpoint& file, std::vector<Cure>* cures) {
   constexpr std::string_view kKey = "tokenizer.chat_template";
   const auto text = file.metadata().GetString(kKey);

@@ -45,6 +45,7 @@ class Rows {
   [[nodiscard]] std::size_t rows() const { return tensor_->rows(); }
   [[nodiscard]] std::size_t cols() const { return tensor_->row_elements(); }
 
+  /// Reads one row: codes and scales of a ternary tensor, floats of any other.
   Result<void> Read(std::size_t row) {
     const std::size_t from = order_.empty() ? row : order_[row];
     if (source_) {

@@ -19,6 +19,8 @@ constexpr double kSense = 1.0;  // nats per token that the order of words must b
 /// models are often sure of the wrong thing, so that shuffled words cost them even more.
 constexpr double kMostNats = 0.65;
 
+/// Words the verdict that nothing certain can be said: random weights, or a fault that no reading
+/// cures.
 void CannotTell(const Evidence& evidence, Diagnosis* found) {
   found->verdict = Verdict::kCannotTell;
   const Probe& probe = *evidence.probe;
@@ -42,6 +44,7 @@ void CannotTell(const Evidence& evidence, Diagnosis* found) {
       probe.nats(), probe.nats() - probe.excess().nats, probe.uniform, probe.order_gain));
 }
 
+/// Says what was looked at, and what could not have been seen.
 void NothingFound(Diagnosis* found) {
   found->verdict = Verdict::kNothingFound;
   found->summary = "Nothing was found.";

@@ -9,6 +9,9 @@
 namespace bittern::eval {
 namespace {
 
+/// Context and answer are encoded together, so that tokens across the border are as in a text. The
+/// answer's first token is found by encoding the context alone, without blanks at its end. A
+/// context that is too long loses its front.
 Result<ScoreItem> TokensOfChoice(const Choice& choice, const tokenizer::Tokenizer& tokenizer,
                                  std::size_t most) {
   const std::size_t end = choice.context.find_last_not_of(" \t\n\r\f\v") + 1;  // npos + 1 is 0
@@ -39,6 +42,7 @@ Result<ScoreItem> TokensOfChoice(const Choice& choice, const tokenizer::Tokenize
   return item;
 }
 
+/// The index of the largest number; the first one where several are.
 std::size_t Largest(const std::vector<double>& values) {
   return static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
 }
@@ -55,6 +59,7 @@ Result<ScoreGroup> TokensOf(const Question& question, const tokenizer::Tokenizer
   return group;
 }
 
+/// `chosen` takes the likeliest answer (acc), `chosen_norm` the likeliest per character (acc_norm).
 Answer AnswerOf(const Question& question, const GroupScores& scores) {
   Answer answer;
   std::vector<double> by_length;

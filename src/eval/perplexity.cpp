@@ -30,6 +30,8 @@ double TextScore::nats_per_token() const noexcept {
 
 double TextScore::perplexity() const noexcept { return Exp(nats_per_token()); }
 
+/// One standard error of the perplexity, as llama-perplexity prints it: that of the mean, times the
+/// derivative of exp.
 double TextScore::perplexity_error() const noexcept {
   if (tokens < 2) return 0;
   const double mean = nats_per_token();

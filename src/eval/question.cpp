@@ -70,6 +70,7 @@ Result<std::size_t> Gold(const Json& object, std::initializer_list<std::string_v
   return Wrong(*fields.begin(), "the number of the right answer", nullptr);
 }
 
+/// Characters, not bytes: acc_norm of lm-evaluation-harness divides by len() of a Python string.
 std::size_t CharactersIn(std::string_view text) {
   std::size_t count = 0;
   for (; !text.empty(); ++count) text.remove_prefix(DecodeUtf8(text).size);
@@ -86,6 +87,7 @@ Question Ask(std::string kind, const std::string& context, const std::vector<std
   return question;
 }
 
+/// PIQA: {"goal", "sol1", "sol2", "label": 0 or 1}.
 Result<Question> Piqa(const Json& line) {
   const std::string goal = BITTERN_TRY(Text(line, "goal"));
   const std::string first = BITTERN_TRY(Text(line, "sol1"));
@@ -112,6 +114,7 @@ Result<Question> WinoGrande(const Json& line) {
   return question;
 }
 
+/// BoolQ: {"passage", "question", "label" or "answer"}; the answers are "no" and "yes".
 Result<Question> BoolQ(const Json& line) {
   const std::string passage = BITTERN_TRY(Text(line, "passage"));
   const std::string question = BITTERN_TRY(Text(line, "question"));
@@ -119,6 +122,8 @@ Result<Question> BoolQ(const Json& line) {
   return Ask("boolq", passage + "\nQuestion: " + question + "?\nAnswer:", {"no", "yes"}, gold);
 }
 
+/// HellaSwag: {"ctx_a", "ctx_b", "activity_label", "endings", "label"}, or "ctx" alone. Marks that
+/// WikiHow left in the texts are taken out.
 Result<Question> HellaSwag(const Json& line) {
   std::string context;
   if (line.Find("ctx_a") != nullptr) {
@@ -137,6 +142,7 @@ Result<Question> HellaSwag(const Json& line) {
   return Ask("hellaswag", WithoutWikiHowMarks(context), answers, gold);
 }
 
+/// ARC: {"question", "choices": {"text", "label"}, "answerKey"}; labels are letters or numbers.
 Result<Question> Arc(const Json& line) {
   const std::string question = BITTERN_TRY(TextOf(line, {"question", "question_stem"}));
   const Json& choices = *line.Find("choices");
@@ -169,6 +175,7 @@ Result<Question> Mmlu(const Json& line) {
   return Ask("mmlu", context + "Answer:", letters, gold);
 }
 
+/// Any other list of answers. The first field of each kind that is there counts.
 Result<Question> Other(const Json& line) {
   const std::string context = BITTERN_TRY(TextOf(line, {"query", "question", "context", "prompt"}));
   const auto answers = BITTERN_TRY(Texts(line.Find("choices"), "choices"));
@@ -216,6 +223,7 @@ Result<Question> Logged(const Json& line) {
   return question;
 }
 
+/// Tells the data set by its fields. The order matters, as some names stand in several sets.
 Result<Question> ReadObject(const Json& line) {
   const auto has = [&](std::string_view field) { return line.Find(field) != nullptr; };
   if (has("arguments")) return Logged(line);

@@ -21,6 +21,8 @@ constexpr float kDeepest = 16;  // below the best; what is less probable is cut 
 constexpr float kSteps = 65535;
 constexpr std::size_t kHeadWords = 4;  // two floats
 
+/// Reads the header: magic, then tokens of a window, size of the vocabulary, number of windows, as
+/// i32. The sizes must give exactly the file's length.
 Result<SavedShape> ReadShape(std::span<const std::byte> bytes) {
   if (bytes.size() < kHeaderBytes || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0) {
     return Fail(ErrorCode::kCorruptFile, "no file of saved logits: \"_logits_\" expected first");
@@ -62,6 +64,7 @@ std::string SavedHeader(const SavedShape& shape, std::span<const TokenId> tokens
   return text.append(reinterpret_cast<const char*>(tokens.data()), 4 * tokens.size());
 }
 
+/// A row is scale, least log-probability, then 16 bits a token: log p = least + scale * word.
 void PackLogits(std::span<const float> logits, std::span<std::uint16_t> row) noexcept {
   const auto [low, high] = std::ranges::minmax(logits);
   const float least = std::max(low, high - kDeepest);
@@ -77,6 +80,8 @@ void PackLogits(std::span<const float> logits, std::span<std::uint16_t> row) noe
   }
 }
 
+/// KL of this model from the saved one, in nats. Saved probabilities below e^-16 are left out, as
+/// llama-perplexity does.
 Divergence DivergenceOf(std::span<const float> logits, TokenId token,
                         std::span<const std::uint16_t> row) noexcept {
   float scale = 0, least = 0;

@@ -69,6 +69,8 @@ struct Target {
   std::size_t group, item, scored;
 };
 
+/// All groups of one call. `lanes_` and `open_` are touched by the planning thread only; threads of
+/// the team write scores, each target its own.
 class Scoring {
  public:
   Scoring(runtime::ExecutionResources& resources, std::span<const ScoreGroup> groups,
@@ -168,6 +170,7 @@ void Scoring::PlanParts() {
   }
 }
 
+/// Pages are reserved first. Admit has counted them, so a lack of pages is a fault of this program.
 Result<void> Scoring::RunPass() {
   for (const runtime::Part& part : parts_) {
     if (!part.sequence->pages().Reserve(static_cast<int>(part.tokens.size()))) {
@@ -183,6 +186,8 @@ Result<void> Scoring::RunPass() {
   return {};
 }
 
+/// Targets of one row lie side by side, so a thread sums a row up once for all its tokens. The
+/// score is -ln p in nats; rounding must not make it negative.
 void Scoring::ScoreRows() {
   const std::size_t width = resources_.vocab_size();
   resources_.threads().Run([&](Team& team) {
@@ -224,6 +229,8 @@ void Scoring::Fork(Lane* common) {
   }
 }
 
+/// Takes lanes out that have read everything. The lane of a common beginning starts those of the
+/// items before it lets the group go.
 void Scoring::EndLanes() {
   for (std::size_t i = 0; i < lanes_.size();) {
     if (lanes_[i].sequence.left_to_read() > 0) {
@@ -237,6 +244,7 @@ void Scoring::EndLanes() {
   }
 }
 
+/// Groups are reported in their order, also where a later one ends first.
 Result<ScoreStats> Scoring::Run(
     const std::function<Result<void>(std::size_t, const GroupScores&)>& on_group) {
   Admit();
@@ -259,6 +267,7 @@ Result<ScoreStats> Scoring::Run(
   return stats_;
 }
 
+/// An item needs a token before the first scored one, since that one's logits score it.
 Result<void> CheckItem(const ScoreItem& item, const model::ModelConfig& config) {
   if (item.first_scored < 1 || item.first_scored >= item.tokens.size()) {
     return Fail(ErrorCode::kInvalidArgument, "a text without a token to score");

@@ -9,6 +9,7 @@
 namespace bittern::eval {
 namespace {
 
+/// Refuses sizes that no window fits, and texts that are too short for the method.
 Result<void> CheckOptions(std::size_t num_tokens, const WindowOptions& options) {
   if (options.size < 2 || options.stride < 0 || options.stride > options.size) {
     return Fail(ErrorCode::kInvalidArgument,
@@ -30,6 +31,7 @@ Result<void> CheckOptions(std::size_t num_tokens, const WindowOptions& options) 
               fmt::format("a text of at least {} tokens expected, {} found", least, num_tokens));
 }
 
+/// Windows end to end, of which the second half is scored. A rest that fills no window is left out.
 std::vector<Window> Chunks(std::size_t num_tokens, std::size_t size) {
   std::vector<Window> windows;
   for (std::size_t begin = 0; begin + size <= num_tokens; begin += size) {
@@ -38,6 +40,7 @@ std::vector<Window> Chunks(std::size_t num_tokens, std::size_t size) {
   return windows;
 }
 
+/// Windows `stride` apart, each scoring its last `stride` tokens.
 std::vector<Window> Strided(std::size_t num_tokens, std::size_t size, std::size_t stride) {
   std::vector<Window> windows;
   for (std::size_t begin = 0; begin + size < num_tokens; begin += stride) {
@@ -82,6 +85,7 @@ Result<std::vector<Window>> CutWindows(std::size_t num_tokens, const WindowOptio
   return windows;
 }
 
+/// The first token of a window gives way to BOS, as in llama-perplexity.
 ScoreItem ItemOf(const Window& window, std::span<const TokenId> tokens, TokenId bos) {
   const auto part = tokens.subspan(window.begin, window.end - window.begin);
   ScoreItem item{.tokens = {part.begin(), part.end()},

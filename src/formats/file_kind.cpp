@@ -20,6 +20,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
+/// The first bytes of a kind of file, and why it is refused.
 struct Signature {
   std::string_view magic;
   ErrorCode code;
@@ -83,6 +84,7 @@ std::string_view SkipSpace(std::string_view head) {
   return head;
 }
 
+/// Shows how the text begins: often it is the message of a server.
 Error RefuseText(std::string_view head) {
   constexpr std::size_t kShown = 60;
   head = SkipSpace(head);
@@ -92,6 +94,7 @@ Error RefuseText(std::string_view head) {
   return {kCorrupt, fmt::format("a text file, not a model: {}", Quoted(head, kShown))};
 }
 
+/// True without control characters; bytes above 127 may be UTF-8.
 bool IsText(std::string_view head) {
   return std::all_of(head.begin(), head.end(), [](unsigned char c) {
     return c >= 0x20 || c == '\n' || c == '\r' || c == '\t';
@@ -106,6 +109,7 @@ bool LooksLikeGguf(std::span<const std::byte> bytes) noexcept {
          std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) == 0;
 }
 
+/// A length of 8 bytes that is plausible, then the brace of a JSON object.
 bool LooksLikeSafetensors(std::span<const std::byte> bytes) noexcept {
   ByteReader reader(bytes);
   const auto length = reader.Number<std::uint64_t>("");
@@ -167,6 +171,7 @@ struct ModelFiles {
   std::vector<std::string> ggufs, safetensors, pickles;
 };
 
+/// Looks at no more than 10,000 entries: a wrong folder may be a huge one.
 ModelFiles FindModelFiles(const std::filesystem::path& folder) {
   constexpr std::size_t kMaxSeen = 10000;
   ModelFiles files;

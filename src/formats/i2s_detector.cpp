@@ -88,6 +88,7 @@ Counts ColumnZeros(const Counts& places, TernaryLayout layout) {
   return zeros;
 }
 
+/// Mean and variance of counts.
 struct Moments {
   double mean = 0, variance = 0;
 };
@@ -126,6 +127,7 @@ struct FeedForward {
   const Tensor* down = nullptr;
 };
 
+/// The three matrices of a layer if they are I2_S and fit each other.
 std::optional<FeedForward> FindLayer(const Checkpoint& checkpoint, int layer) {
   const auto find = [&](TensorId id) -> const Tensor* {
     const Tensor* tensor = checkpoint.Find(TensorName(id, layer));
@@ -175,6 +177,7 @@ void AddLayer(const FeedForward& layer, I2sEvidence* evidence) {
 
 }  // namespace
 
+/// The layout whose correlation is far above chance and twice that of any other; else nullopt.
 std::optional<TernaryLayout> I2sEvidence::Layout() const {
   const auto best = std::ranges::max_element(correlation);
   const double least = std::max(
@@ -189,6 +192,8 @@ std::optional<TernaryLayout> I2sEvidence::Layout() const {
 
 bool I2sEvidence::LooksTrained() const { return dispersion >= kTrainedFrom; }
 
+/// A neuron that is nearly dead has zeros in its rows of gate and up and in its column of down.
+/// Only under the true layout do the two agree.
 I2sEvidence WeighI2sLayouts(const Checkpoint& checkpoint) {
   I2sEvidence evidence;
   int layers = 0;

@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::string_view kLayoutKey = "ternary.layout", kTilingKey = "ternary.tl.tiling";
 
+/// A value of the key ternary.layout, and the layout of I2_S that it names.
 struct LayoutName {
   std::string_view name;
   quant::TernaryLayout layout;
@@ -40,6 +41,7 @@ std::string_view LayoutNameOf(quant::TernaryLayout layout) {
   return "?";
 }
 
+/// The key of `tilings_`: a tiling belongs to a format and a shape.
 std::string ShapeKey(quant::WeightFormat format, std::size_t rows, std::size_t cols) {
   return fmt::format("{} {}x{}", quant::InfoOf(format).name, rows, cols);
 }
@@ -48,6 +50,7 @@ std::string Describe(const quant::TlTiling& t) {
   return fmt::format("BM {}, BK {}, bm {}", t.bm_rows, t.bk_cols, t.group_rows);
 }
 
+/// True for formats whose bytes depend on a tiling.
 bool HasLookupTable(quant::WeightFormat format) {
   return format == quant::WeightFormat::kTL1 || format == quant::WeightFormat::kTL2;
 }
@@ -86,6 +89,8 @@ std::size_t TernarySource::scales_per_row() const noexcept {
   return master_ ? 1 : codec_->ScalesPerRow(cols());
 }
 
+/// Masters are quantised as they are read. Other scales are multiplied by the tensor's factor; a
+/// product that is no positive number is refused here, before it spoils a forward pass.
 Result<void> TernarySource::ReadRows(std::size_t first, std::size_t count, std::uint8_t* codes,
                                      float* scales) const {
   if (master_) {
@@ -118,6 +123,7 @@ Result<TernaryOpener> TernaryOpener::Create(const Checkpoint& checkpoint, Decisi
   return opener;
 }
 
+/// Reads ternary.layout, which the file, the user's override or this program's converter has set.
 Result<void> TernaryOpener::ReadLayoutKey() {
   const auto value = BITTERN_TRY(checkpoint_->metadata().GetString(kLayoutKey));
   if (!value) return {};
@@ -155,6 +161,7 @@ Result<std::vector<std::int32_t>> ParseNumbers(std::string_view text) {
 
 }  // namespace
 
+/// Reads ternary.tl.tiling: five numbers a shape, as an array or as a text. They serve TL1 and TL2.
 Result<void> TernaryOpener::ReadTilingKey() {
   const MetaValue* value = checkpoint_->metadata().Find(kTilingKey);
   if (value == nullptr) return {};
@@ -180,6 +187,8 @@ Result<void> TernaryOpener::ReadTilingKey() {
   return {};
 }
 
+/// Runs once, at the first I2_S tensor, since weighing the layouts reads some layers. What is said
+/// is obeyed; the weights come next; the official file's layout is the last resort.
 void TernaryOpener::DecideI2sLayout() {
   if (i2s_decided_) return;
   i2s_decided_ = true;
@@ -212,6 +221,8 @@ void TernaryOpener::DecideI2sLayout() {
   }
 }
 
+/// True if a tensor of floats is quantised by its mean when it is read. Floats that are ternary
+/// already are kept where the configuration leaves it open.
 bool TernaryOpener::IsMaster(const Tensor& tensor, const TernarySource& source) {
   if (!tensor.quantize_absmean) return false;
   if (!HoldsTernary(source.codec(), source.view())) return true;
@@ -231,6 +242,8 @@ bool TernaryOpener::IsMaster(const Tensor& tensor, const TernarySource& source) 
   return !tensor.may_be_ternary;
 }
 
+/// The tiling of a shape: stated, found in the bytes, or bitnet.cpp's own. Found ones are kept, as
+/// all matrices of one shape share it.
 Result<quant::TlTiling> TernaryOpener::TilingOf(const Tensor& tensor) {
   const std::size_t rows = tensor.rows(), cols = tensor.row_elements();
   const std::string shape = ShapeKey(tensor.format, rows, cols);
@@ -263,6 +276,7 @@ std::string TernaryOpener::ScaleTensorName(const std::string& weight_name) {
   return weight_name.substr(0, weight_name.size() - kSuffix.size()) + ".scale";
 }
 
+/// The factor of all scales of a tensor: the one from its folder, times that of a tensor beside it.
 Result<float> TernaryOpener::MultiplierOf(const Tensor& tensor) const {
   float multiplier = tensor.scale;
   if (const Tensor* separate = checkpoint_->Find(ScaleTensorName(tensor.name))) {

@@ -55,6 +55,8 @@ void KeepFields(const HttpHead& earlier, HttpHead* head) {
   }
 }
 
+/// One question to the hub with all its redirects, pauses and retries. A retry begins at the first
+/// address again, since a signed address of another host may have ended.
 class Question {
  public:
   Question(HttpClient& client, const Settings& settings, const Watch& watch, std::string url,
@@ -67,6 +69,8 @@ class Question {
         most_(most),
         head_only_(head_only) {}
 
+  /// Asks until there is an answer that is not passing, or the retries are used up. Redirects are
+  /// no failures.
   Result<Answer> Ask() {
     for (int failures = 0;;) {
       TextReceiver receiver(most_);
@@ -101,6 +105,7 @@ class Question {
   }
 
  private:
+  /// One request and its answer. Looks ten times a second whether the user wants to stop.
   Result<void> Exchange(TextReceiver* receiver) {
     const seconds most = 10 * settings_.stall;
     BITTERN_TRY(client_.Start(
@@ -153,10 +158,13 @@ Result<Answer> AskHead(HttpClient& client, const Settings& settings, const Watch
   return Question(client, settings, watch, url, 4096, true).Ask();
 }
 
+/// 250 ms after the first failure, then twice as long each time, 16 s at most.
 milliseconds DelayAfter(int failures) noexcept {
   return milliseconds(250) * (1 << std::clamp(failures - 1, 0, 6));
 }
 
+/// Reads Retry-After of RFC 9110 section 10.2.3: seconds, or a date. A wait of more than
+/// kLongestWait is an error, since a user would think that the program hangs.
 Result<milliseconds> RetryAfter(const HttpHead& head) {
   const std::string text(head.Field("retry-after"));
   if (text.empty()) return milliseconds(0);
@@ -178,10 +186,13 @@ Result<milliseconds> RetryAfter(const HttpHead& head) {
                           wait, head.status, kLongestWait.count()));
 }
 
+/// Timeout, too many requests, and errors of the server but 501 and 505, which say "never".
 bool IsPassing(int status) noexcept {
   return status == 408 || status == 429 || (status >= 500 && status != 501 && status != 505);
 }
 
+/// Puts a refusal in words. The hub answers 401 for a repository that is not there as well, so the
+/// message names both reasons unless X-Error-Code tells.
 Error StatusError(const HttpHead& head, const Settings& settings, const std::string& repo,
                   const std::string& what) {
   const std::string_view code = head.Field("x-error-code");

@@ -27,6 +27,7 @@ tl::unexpected<Error> Failed(const fs::path& path, const char* action, const std
               fmt::format("{}: cannot {}: {}", path.string(), action, why.message()));
 }
 
+/// "USER/REPO" gives "models--USER--REPO", as huggingface_hub names its folders.
 std::string FolderName(const std::string& repo) {
   std::string name(kPrefix);
   for (const char c : repo) name += c == '/' ? std::string("--") : std::string(1, c);
@@ -78,6 +79,7 @@ fs::path Cache::Blob(const std::string& repo, const std::string& hash) const {
   return RepoFolder(repo) / "blobs" / hash;
 }
 
+/// The lock's place is huggingface_hub's.
 fs::path Cache::LockFile(const std::string& repo, const std::string& hash) const {
   return root_ / ".locks" / FolderName(repo) / (hash + ".lock");
 }
@@ -86,6 +88,7 @@ fs::path Cache::Snapshot(const std::string& repo, const std::string& commit) con
   return RepoFolder(repo) / "snapshots" / commit;
 }
 
+/// A branch or tag is a file below refs that holds its commit.
 std::optional<std::string> Cache::CommitOf(const std::string& repo,
                                            const std::string& revision) const {
   if (IsCommit(revision)) return revision;
@@ -117,6 +120,8 @@ Result<void> Cache::MakeFolders(const std::string& repo) const {
   return {};
 }
 
+/// Puts a link into the snapshot, relative, so that the cache can be moved. On a file system
+/// without links the file is moved there if it was just downloaded, else copied.
 Result<void> Cache::Link(const std::string& repo, const std::string& commit,
                          const std::string& path, const std::string& hash, bool fresh) const {
   const fs::path place = Snapshot(repo, commit) / path, blob = Blob(repo, hash);
@@ -155,6 +160,7 @@ Result<void> Cache::SetRevision(const std::string& repo, const std::string& revi
   return file.Commit();
 }
 
+/// Bytes are counted on files, not on links, so that a file in two snapshots counts once.
 std::vector<CachedRepo> Cache::Repos() const {
   std::vector<CachedRepo> repos;
   std::error_code failed;
@@ -189,6 +195,7 @@ std::vector<CachedRepo> Cache::Repos() const {
   return repos;
 }
 
+/// Tries every lock of the repository; one that is taken means that a download runs.
 Result<void> Cache::CheckIdle(const std::string& repo) const {
   std::error_code failed;
   for (auto it = fs::directory_iterator(LockFile(repo, "x").parent_path(), failed);
@@ -202,6 +209,8 @@ Result<void> Cache::CheckIdle(const std::string& repo) const {
   return {};
 }
 
+/// Removes the file from all snapshots, then its bytes unless another name links to them. Returns
+/// the bytes that became free.
 Result<std::uint64_t> Cache::RemoveFile(const std::string& repo, const std::string& file) const {
   const fs::path blobs = RepoFolder(repo) / "blobs";
   std::set<fs::path> targets, used;

@@ -66,6 +66,7 @@ std::pair<int, std::string> SplitName(const std::string& path) {
   return {split ? count : 0, path.substr(0, path.size() - kTail)};
 }
 
+/// The place of the file's format in kTernary by its name; one past the last for other names.
 std::size_t RankOf(const std::string& path) {
   const std::string name = Lower(path.substr(path.rfind('/') + 1));
   for (std::size_t i = 0; i < std::size(kTernary); ++i) {
@@ -74,6 +75,7 @@ std::size_t RankOf(const std::string& path) {
   return std::size(kTernary);
 }
 
+/// True for GGUF files that may be a model of their own.
 bool IsModel(const std::string& path) {
   const std::string lower = Lower(path);
   return lower.ends_with(".gguf") && std::ranges::none_of(kNoModel, [&](std::string_view word) {
@@ -106,6 +108,7 @@ std::vector<std::string> FolderFiles(std::span<const Candidate> files) {
   return found;
 }
 
+/// Refuses to guess between files that are equally good, and lists them.
 tl::unexpected<Error> Ambiguous(std::string_view what, const std::vector<const GgufModel*>& found) {
   std::vector<Candidate> list;
   for (const GgufModel* model : found) list.push_back({model->parts.front(), model->size});
@@ -114,6 +117,7 @@ tl::unexpected<Error> Ambiguous(std::string_view what, const std::vector<const G
                           ListFiles(list)));
 }
 
+/// Says that nothing fits, and lists the files that are there.
 tl::unexpected<Error> NothingFits(std::string_view wanted, std::span<const Candidate> files) {
   const std::string what =
       wanted.empty()
@@ -154,6 +158,7 @@ Result<Choice> ChooseNamed(std::span<const Candidate> files, const std::vector<G
 
 }  // namespace
 
+/// The models among the files. A split model counts once, and only if all its parts are there.
 std::vector<GgufModel> FindGgufs(std::span<const Candidate> files) {
   std::vector<GgufModel> found;
   std::map<std::string, std::pair<int, GgufModel>> split;  // by what the parts' names begin with
@@ -183,6 +188,7 @@ std::string SizeText(std::uint64_t bytes) {
   return fmt::format("{:.1f} MB", double(bytes) / 1e6);
 }
 
+/// A line for each file, for error messages: GGUF files first, then safetensors, then others.
 std::string ListFiles(std::span<const Candidate> files) {
   constexpr std::size_t kMostListed = 20;
   std::vector<const Candidate*> sorted;
@@ -203,6 +209,8 @@ std::string ListFiles(std::span<const Candidate> files) {
   return list;
 }
 
+/// Prefers the best ternary GGUF file; a folder of safetensors comes before GGUF files whose names
+/// name no ternary format.
 Result<Choice> Choose(std::span<const Candidate> files, std::string_view wanted) {
   const std::vector<GgufModel> ggufs = FindGgufs(files);
   if (!wanted.empty()) return ChooseNamed(files, ggufs, wanted);

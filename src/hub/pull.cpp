@@ -37,6 +37,7 @@ std::string HashOfTag(std::string_view tag) {
   return std::string(tag);
 }
 
+/// The path to open: the snapshot of a folder, else the first part of the file.
 fs::path ModelPath(const Cache& cache, const std::string& repo, const std::string& commit,
                    const Choice& choice) {
   const fs::path snapshot = cache.Snapshot(repo, commit);
@@ -67,6 +68,8 @@ class Puller {
     };
   }
 
+  /// The revision is set last: until then a search of the cache does not find a model that is there
+  /// in part.
   Result<Pulled> Run() {
     const auto start = std::chrono::steady_clock::now();
     client_ = BITTERN_TRY(HttpClient::Create(settings_.stall, settings_.ca_file));
@@ -93,6 +96,7 @@ class Puller {
                        PercentEncoded(path, kPathKeeps));
   }
 
+  /// Asks /api/models/REPO/revision/REVISION for the commit and the list of files.
   Result<RepoInfo> AskInfo() {
     const std::string url =
         fmt::format("{}/api/models/{}/revision/{}?blobs=true", settings_.endpoint, reference_.repo,
@@ -107,6 +111,8 @@ class Puller {
     return info;
   }
 
+  /// Chooses the files. Names that are no safe paths are counted in the error, as the wanted one
+  /// may be among them.
   Result<Choice> ChooseOf(const RepoInfo& info) const {
     std::vector<Candidate> files;
     for (const RepoFile& file : info.files) files.push_back({file.path, file.size});
@@ -120,6 +126,7 @@ class Puller {
     return tl::unexpected(std::move(error));
   }
 
+  /// Tells the listener what will be downloaded. `bytes_` has the files whose size is known.
   void Announce(const RepoInfo& info, const Choice& choice) {
     for (const std::string& path : choice.files) {
       bytes_ += std::ranges::find(info.files, path, &RepoFile::path)->size.value_or(0);
@@ -165,6 +172,7 @@ class Puller {
     return file;
   }
 
+  /// A size of up to 14 digits; nullopt for all other texts.
   static std::optional<std::uint64_t> ParseSize(std::string_view text) {
     if (text.empty() || text.size() > 14) return std::nullopt;
     std::uint64_t size = 0;
@@ -190,6 +198,8 @@ class Puller {
                                                      Name(path), settings_.endpoint, what));
   }
 
+  /// Gets one file unless it is there. The lock is taken before the blob is looked for, as another
+  /// program may be just writing it.
   Result<PulledFile> Fetch(const std::string& commit, const RepoFile& listed) {
     const RepoFile file = BITTERN_TRY(AskFile(commit, listed));
     const std::string& hash = file.sha256.empty() ? file.git_sha1 : file.sha256;
@@ -241,6 +251,7 @@ class Puller {
     return tl::unexpected(std::move(error));
   }
 
+  /// Passes progress on: of this file and of all.
   void Tell(const RepoFile& file, std::uint64_t done) const {
     if (!listener_.on_progress) return;
     listener_.on_progress({.file = file.path,
@@ -269,6 +280,7 @@ class Puller {
     return !fs::is_symlink(place, failed) || fs::read_symlink(place, failed).filename() == hash;
   }
 
+  /// Waits for another program that downloads the same file; says so once.
   Result<FileLock> Lock(const std::string& hash, const std::string& path) {
     const fs::path file = cache_.LockFile(reference_.repo, hash);
     for (bool said = false;; said = true) {
@@ -279,6 +291,7 @@ class Puller {
     }
   }
 
+  /// Refuses a download that the disk has no room for. If the room is not known, it goes on.
   static Result<void> CheckSpace(const fs::path& incomplete, std::uint64_t size) {
     std::error_code failed, missing;
     const auto space = fs::space(incomplete.parent_path(), failed);
@@ -303,6 +316,8 @@ class Puller {
 
 }  // namespace
 
+/// Looks for the model without the network. nullopt where a part of it is missing, so that a pull
+/// completes it.
 Result<std::optional<Pulled>> FindInCache(const Reference& reference, const Settings& settings) {
   const Cache cache(settings.cache);
   const auto commit = cache.CommitOf(reference.repo, reference.revision);
@@ -323,6 +338,7 @@ Result<std::optional<Pulled>> FindInCache(const Reference& reference, const Sett
   return found;
 }
 
+/// Offline, the cache is all there is.
 Result<Pulled> Pull(const Reference& reference, const Settings& settings,
                     const PullListener& listener) {
   if (!settings.offline) return Puller(reference, settings, listener).Run();

@@ -27,6 +27,7 @@ using std::chrono::milliseconds;
 constexpr int kMostCuts = 1000;  // of one file, however little each costs
 constexpr std::size_t kMostIgnored = std::size_t{1} << 20;
 
+/// A part of the file that one lane asks for. `held` has its bytes until it is the front.
 struct Chunk {
   std::uint64_t first = 0, size = 0, received = 0;
   std::vector<std::byte> held = {};
@@ -38,6 +39,7 @@ struct ContentRange {
   std::uint64_t first = 0, last = 0;
   std::optional<std::uint64_t> total;
 };
+/// Reads Content-Range of RFC 9110 section 14.4; nullopt for other units or forms.
 std::optional<ContentRange> ParseContentRange(std::string_view text) {
   constexpr std::string_view kUnit = "bytes ";
   if (!text.starts_with(kUnit)) return std::nullopt;
@@ -65,6 +67,7 @@ std::optional<ContentRange> ParseContentRange(std::string_view text) {
 /// The file as far as it is there: bytes in order, hashed.
 class Front {
  public:
+  /// A file that is longer than it should be is of no use, and begins anew.
   static Result<Front> Open(const TransferJob& job) {
     auto file = BITTERN_TRY(PartialFile::Open(job.incomplete));
     if (file.size() > job.size) BITTERN_TRY(file.Clear());
@@ -131,6 +134,7 @@ class Lane final : public HttpReceiver {
   std::size_t ignored = 0;  ///< bytes of bodies that are not the file
 };
 
+/// Shares a file out to the lanes. All on one thread: lanes are called while the client waits.
 class Download {
  public:
   Download(HttpClient& client, const Settings& settings, const Watch& watch, const TransferJob& job,
@@ -147,6 +151,7 @@ class Download {
   Download(const Download&) = delete;
   Download& operator=(const Download&) = delete;
 
+  /// Runs until the front is the whole file.
   Result<void> Run() {
     while (front_.size() < job_.size) {
       if (watch_.is_cancelled()) return Cancelled("interrupted");
@@ -162,14 +167,19 @@ class Download {
   // For lanes, while the client waits.
   [[nodiscard]] const TransferJob& job() const noexcept { return job_; }
   [[nodiscard]] bool is_single() const noexcept { return single_; }
+  /// Keeps the first error, which Run returns. False ends the exchange.
   bool Refuse(Error error) {
     if (!error_) error_ = std::move(error);
     return false;
   }
+  /// Notes that the server ignores ranges. Lanes may not be changed during a call of theirs, so Run
+  /// does the rest.
   bool RefuseRanges() {
     only_whole_ = true;
     return false;
   }
+  /// Takes bytes of a chunk: to the file if it is the front, else into memory. When the front is
+  /// whole, the chunks behind it follow as far as they are there.
   bool Take(Chunk& chunk, std::span<const std::byte> bytes) {
     if (bytes.size() > chunk.size - chunk.received) {
       return Refuse({ErrorCode::kCorruptFile,
@@ -236,6 +246,8 @@ class Download {
     return {};
   }
 
+  /// Gives the lane the next part of the file. False while the queue is full: the front is slow,
+  /// and more chunks would only fill the memory.
   bool NextChunk(Lane& lane) {
     const std::size_t most = lanes_.size() + 2;
     if (next_ >= job_.size || queue_.size() >= most) return false;
@@ -247,6 +259,7 @@ class Download {
     return true;
   }
 
+  /// Looks at how an exchange ended: redirect, done, cut short, passing failure, or refusal.
   Result<void> Judge(Lane& lane, const HttpEnd& how) {
     const int status = lane.head.status;
     if (IsRedirect(status) && (how.complete || how.worth_retrying)) {
@@ -272,6 +285,7 @@ class Download {
     return tl::unexpected(StatusError(lane.head, settings_, job_.repo, job_.name));
   }
 
+  /// Lets the lane wait, and begin at the first address again. Bytes that came are kept.
   Result<void> TryAgain(Lane& lane, const std::string& why, milliseconds least) {
     if (++lane.failures > settings_.retries || ++cuts_ > kMostCuts) {
       return Fail(ErrorCode::kIo,
@@ -299,6 +313,7 @@ class Download {
   int cuts_ = 0;
 };
 
+/// The answer must begin where it was asked to; it may end sooner.
 bool Lane::CheckRange(const HttpHead& answer) {
   const TransferJob& job = owner_.job();
   const auto range = ParseContentRange(answer.Field("content-range"));
@@ -313,6 +328,8 @@ bool Lane::CheckRange(const HttpHead& answer) {
                    end - 1, job.size, Quoted(answer.Field("content-range")))});
 }
 
+/// A 200 means the whole file. That is good for a file in one chunk; otherwise the server has no
+/// ranges, and the bytes that are there already are skipped.
 bool Lane::OnHead(const HttpHead& answer) {
   head = answer;
   const TransferJob& job = owner_.job();
@@ -332,6 +349,7 @@ bool Lane::OnHead(const HttpHead& answer) {
   return true;
 }
 
+/// Bodies of refusals are read to their end, up to a limit, so that the connection stays usable.
 bool Lane::OnBytes(std::span<const std::byte> bytes) {
   if (head.status != 200 && head.status != 206) {
     ignored += bytes.size();
@@ -363,6 +381,8 @@ Result<bool> Attempt(HttpClient& client, const Settings& settings, const Watch& 
 
 }  // namespace
 
+/// A wrong hash is tried once more only if an earlier run left bytes: these may have been the wrong
+/// ones.
 Result<void> Transfer(HttpClient& client, const Settings& settings, const Watch& watch,
                       const TransferJob& job) {
   bool went_on = false;

@@ -5,6 +5,8 @@
 
 namespace bittern::report {
 
+/// The answer to /stats. Tokens "kept" were in the cache from the turn before and were not read
+/// again.
 std::string ChatStatsText(const runtime::Chat& chat, const ChatTotals& totals) {
   std::string text;
   const runtime::TurnCost& cost = chat.last_cost();

@@ -13,12 +13,14 @@ namespace {
 
 std::string Megabytes(std::uint64_t bytes) { return fmt::format("{:.1f} MB", double(bytes) / 1e6); }
 
+/// How many scales the target keeps exactly, and the largest relative error of the others.
 std::string ScalesText(const formats::ScaleCounts& scales) {
   if (scales.rounded == 0) return fmt::format("all {} exact", scales.exact);
   return fmt::format("{} exact, {} rounded, by {:.2e} at most", scales.exact, scales.rounded,
                      scales.max_relative_error);
 }
 
+/// The lines of --prove. Both hashes are shown only where they differ.
 std::string ProofText(const formats::Proof& proof) {
   std::string text =
       fmt::format("proof: {} weights in {} tensors (-1 {}, 0 {}, +1 {}): ", proof.weights,
@@ -66,6 +68,7 @@ Json ProofJson(const formats::Proof& proof) {
 
 }  // namespace
 
+/// Two lines about files and weights, then notes, then the proof.
 std::string ConvertText(const ConvertSummary& summary) {
   const formats::ConvertReport& report = summary.report;
   std::string text = fmt::format("{} ({}, {}) -> {} ({}, {}) in {:.1f} s\n", summary.input,

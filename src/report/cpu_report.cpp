@@ -31,6 +31,7 @@ std::string StateOf(const KernelInfo& kernel, const KernelInfo& chosen, std::str
   return "slower";
 }
 
+/// The kernels of one operation, each with the reason why it is used or not.
 CpuReport::Operation OperationOf(std::string name, std::string what, const KernelInfo& chosen,
                                  bool (*belongs)(const KernelInfo&), std::string_view forced) {
   CpuReport::Operation operation{

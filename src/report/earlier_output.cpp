@@ -12,6 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The first 4096 bytes, where every kind of output names itself.
 std::string Head(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string head(4096, '\0');
@@ -30,6 +31,8 @@ bool StartsWithDoctype(std::string_view head) {
 
 }  // namespace
 
+/// Knows outputs by their beginning. Models, lines and numbers are never taken for ours: they are
+/// too dear to be replaced unasked.
 bool IsEarlierOutput(Holds holds, const fs::path& path) {
   const std::string head = Head(path);
   const auto has = [&](std::string_view text, std::size_t within) {
@@ -66,6 +69,7 @@ bool MayReplace(Holds holds, const fs::path& path) {
   return is_empty || IsEarlierOutput(holds, path);
 }
 
+/// The file in a folder that would be replaced and is not ours; empty if there is none.
 fs::path ForeignFileIn(Holds holds, const fs::path& folder) {
   std::error_code error;
   if (!fs::is_directory(folder, error)) return MayReplace(holds, folder) ? fs::path() : folder;
@@ -82,6 +86,7 @@ fs::path ForeignFileIn(Holds holds, const fs::path& folder) {
   return {};
 }
 
+/// Files that are there are compared by identity; others by their path.
 bool IsSameFile(const fs::path& a, const fs::path& b) {
   std::error_code error;
   if (fs::equivalent(a, b, error) && !error) return true;

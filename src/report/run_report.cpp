@@ -7,6 +7,7 @@
 
 namespace bittern::report {
 
+/// The object of `run --json`.
 Json RunJson(const RunReport& run, const Decisions& decisions) {
   Json json = {{"model", run.model->model.checkpoint().path()},
                {"prompt_ids", run.prompt_ids},
@@ -24,6 +25,7 @@ Json RunJson(const RunReport& run, const Decisions& decisions) {
   return json;
 }
 
+/// A reply of `chat --json`; n_past is the length of the context, as llama.cpp calls it.
 Json ReplyJson(std::string_view user, const runtime::GenerateResult& reply, bool with_logprobs,
                const runtime::Session& session) {
   Json json = {{"user", user},

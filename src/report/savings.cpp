@@ -16,6 +16,7 @@ double Share(std::uint64_t part, std::uint64_t all) {
   return all == 0 ? 0 : std::min(1.0, static_cast<double>(part) / static_cast<double>(all));
 }
 
+/// Shares of the rows that were read in spite of zero skipping and of the screened head.
 struct Shares {
   explicit Shares(const Savings& s)
       : up(Share(s.zeros.up_rows.live, s.zeros.up_rows.all)),
@@ -34,6 +35,7 @@ Savings SavingsOf(const runtime::Session& session) {
   return {session.skip_stats(), session.screen_stats()};
 }
 
+/// Lines below the timings; none for what the model does not have.
 std::string SavingsLines(const Savings& savings) {
   const Shares shares(savings);
   std::string lines;

@@ -13,6 +13,7 @@ namespace {
 
 double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
+/// A line in the form of llama.cpp's timings, which scripts read.
 std::string Line(std::string_view name, double seconds, int count, std::string_view unit) {
   return fmt::format(
       "{:>16} = {:10.2f} ms / {:5} {} ({:8.2f} ms per token, {:8.2f} tokens per second)\n", name,
@@ -38,6 +39,7 @@ std::string SpeculationLine(const runtime::Timings& timings) {
                      100 * Ratio(timings.accepted_tokens, timings.drafted_tokens));
 }
 
+/// The members are named as in llama-server's "timings".
 Json TimingsJson(const runtime::Timings& timings) {
   const double prompt_ms = 1e3 * timings.prompt_s, predicted_ms = 1e3 * timings.predicted_s;
   return {{"prompt_n", timings.prompt_tokens},

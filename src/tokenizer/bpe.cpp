@@ -12,12 +12,14 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
+/// Rank above, position below: the smallest entry is the best merge, the leftmost of equals.
 constexpr std::uint64_t QueueEntry(std::uint32_t rank, std::uint32_t position) {
   return std::uint64_t{rank} << 32 | position;
 }
 
 }  // namespace
 
+/// Merges a piece of text from its bytes upwards, the lowest rank first. Takes O(n log n).
 void BpeMerger::Append(std::string_view piece, std::vector<TokenId>* ids) {
   if (piece.empty()) return;
   Start(piece);
@@ -37,6 +39,7 @@ void BpeMerger::Append(std::string_view piece, std::vector<TokenId>* ids) {
   }
 }
 
+/// A byte without a token: left out, or the unknown token, one for a run of them if it fuses.
 void BpeMerger::AppendUnknown(std::string_view piece, Position position,
                               std::vector<TokenId>* ids) {
   loss_->Add(piece.substr(position, 1), unknown_.id != kNoToken);
@@ -47,6 +50,7 @@ void BpeMerger::AppendUnknown(std::string_view piece, Position position,
   if (!unknown_.fuses || !follows_one) ids->push_back(unknown_.id);
 }
 
+/// A symbol for each byte of the piece, and all merges of neighbours.
 void BpeMerger::Start(std::string_view piece) {
   symbols_.clear();
   queue_.clear();
@@ -72,6 +76,7 @@ void BpeMerger::Requeue(Position position) {
   std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
 }
 
+/// The symbol takes its neighbour over; both pairs that it is now part of are looked up anew.
 void BpeMerger::MergeWithNext(Position position) {
   Symbol& symbol = symbols_[position];
   Symbol& absorbed = symbols_[symbol.next];

@@ -22,6 +22,7 @@ class MergeParser {
  public:
   explicit MergeParser(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
 
+  /// Reads "left right"; both halves and their joined bytes must be tokens.
   Result<ParsedMerge> Parse(std::string_view text, std::size_t index) {
     // A token's spelling holds no space, but a first character may not be the separator.
     const std::size_t space = text.find(' ', 1);
@@ -59,6 +60,7 @@ class MergeParser {
 
 }  // namespace
 
+/// An open hash table that is at most half full. A pair that is listed twice keeps its first rank.
 Result<MergeTable> MergeTable::Build(std::span<const std::string_view> merges,
                                      const Vocabulary& vocabulary, Decisions* decisions) {
   if (merges.size() >= Merge::kNever) {

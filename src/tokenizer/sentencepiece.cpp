@@ -55,6 +55,7 @@ class SentencePieceMerger {
                       std::string_view text, EncodeLoss* loss)
       : model_(model), vocabulary_(vocabulary), text_(text), loss_(loss) {}
 
+  /// Merges the best pair until no neighbours make a token, then writes the ids.
   void Run(std::vector<TokenId>* ids) {
     Split();
     for (std::size_t i = 0; i + 1 < symbols_.size(); ++i) Queue(i);
@@ -98,6 +99,8 @@ class SentencePieceMerger {
 
   [[nodiscard]] bool HasNext(std::size_t i) const { return symbols_[i].next < symbols_.size(); }
 
+  /// Puts the pair that begins at `left` into the heap if it is a token. User-defined tokens never
+  /// merge.
   void Queue(std::size_t left) {
     if (!HasNext(left)) return;
     const Symbol& a = symbols_[left];
@@ -124,6 +127,7 @@ class SentencePieceMerger {
     if (left.previous != kNone) Queue(left.previous);
   }
 
+  /// Writes the token of a symbol; without one its bytes, or the unknown token.
   void Emit(const Symbol& symbol, std::vector<TokenId>* ids) {
     const std::string_view piece = text_.substr(symbol.begin, symbol.size);
     TokenId id = symbol.user_defined;
@@ -152,6 +156,8 @@ class SentencePieceMerger {
   bool in_unknown_ = false;
 };
 
+/// Scores become ranks once, so that the merger compares integers. Checks that any text can be
+/// encoded.
 Result<SentencePieceModel> SentencePieceModel::Build(const formats::Metadata& metadata,
                                                      std::span<const float> scores,
                                                      const Vocabulary& vocabulary) {

@@ -59,6 +59,7 @@ Result<void> AddListedEnds(const formats::Metadata& metadata, const Vocabulary& 
   return {};
 }
 
+/// Adds control tokens that are ends by their name.
 void AddNamedEnds(const Vocabulary& vocabulary, std::vector<TokenId>* ids) {
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
     if (vocabulary.type(id) != TokenType::kControl) continue;
@@ -68,6 +69,7 @@ void AddNamedEnds(const Vocabulary& vocabulary, std::vector<TokenId>* ids) {
 
 }  // namespace
 
+/// Takes every end that a key, the list or a name gives; each id once, sorted.
 Result<SpecialIds> ResolveSpecialIds(const formats::Metadata& metadata,
                                      const Vocabulary& vocabulary, Spelling spelling,
                                      Decisions* decisions) {
@@ -92,6 +94,8 @@ Result<SpecialIds> ResolveSpecialIds(const formats::Metadata& metadata,
   return ids;
 }
 
+/// add_bos_token of the file, else the default of the tokenizer's kind. A BOS that is wanted but
+/// not named is not added, and the user is told.
 Result<void> ResolveAddedEnds(const formats::Metadata& metadata, bool default_bos, SpecialIds* ids,
                               Decisions* decisions) {
   const auto in_file = BITTERN_TRY(metadata.GetBool("tokenizer.ggml.add_bos_token"));

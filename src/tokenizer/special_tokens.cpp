@@ -17,6 +17,7 @@ unsigned char ByteAt(std::string_view text, std::size_t i) {
 
 }  // namespace
 
+/// Tokens that are not valid UTF-8 are left out: a text cannot contain them.
 SpecialTokens::SpecialTokens(const Vocabulary& vocabulary, bool with_user_defined,
                              bool with_control) {
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
@@ -36,6 +37,7 @@ SpecialTokens::SpecialTokens(const Vocabulary& vocabulary, bool with_user_define
   entries_.erase(std::unique(entries_.begin(), entries_.end(), same_text), entries_.end());
 }
 
+/// The longest string that `text` begins with; null if none.
 const SpecialTokens::Entry* SpecialTokens::LongestAt(std::string_view text) const {
   const Entry* longest = nullptr;
   auto low = entries_.begin(), high = entries_.end();

@@ -11,6 +11,7 @@
 
 namespace bittern::tokenizer {
 
+/// A token may end inside a character; then all bytes but plain ASCII are shown as \xNN.
 std::string QuotedPiece(std::string_view bytes) {
   if (ReplaceInvalidUtf8(bytes) == bytes) return Quoted(bytes, bytes.size());
   std::string quoted = "\"";

@@ -33,6 +33,10 @@ def shifted(model):
     t.codes = t.codes[48:] + t.codes[:48]
 
 
+def key_length_zero(model):
+    model.keys[model.keys[b"general.architecture"][2] + b".attention.key_length"] = (4, None, 0)
+
+
 def untouched(model):
     model.keys[b"general.name"] = (8, None, b"another name")
 
@@ -46,6 +50,7 @@ CASES = [
     (KJV, faults_more.merges_reversed, {"curable"}, "merges"),
     (KJV, faults_more.codes_zero, {"incurable"}, "empty_matrix"),
     (KJV, shifted, {"incurable"}, "foreign_matrix"),
+    (KJV, key_length_zero, {"curable"}, None),  # once a division by zero
     (KJV, untouched, {"nothing_found"}, None),
     (LLAMA, faults_more.heads_doubled, {"curable"}, "heads"),
     (LLAMA, faults_more.merges_cut, {"curable"}, "merges"),
@@ -55,7 +60,7 @@ CASES = [
 ]
 if QUICK:
     CASES = [case for case in CASES if (case[0], case[1]) in (
-        (KJV, negated), (KJV, shifted), (KJV, untouched), (LLAMA, faults_more.merges_cut))]
+        (KJV, negated), (KJV, shifted), (KJV, key_length_zero), (KJV, untouched), (LLAMA, faults_more.merges_cut))]
 
 
 def check(measure, folder, fault, verdicts, finding):

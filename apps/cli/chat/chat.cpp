@@ -30,6 +30,8 @@ Commands at a terminal: /undo, /retry, /edit, /system, /save, /load, /set, /stat
 a reply; a second one leaves. In a pipe each line is a turn but /clear, /exit, /help and their other
 names, and only the replies go to standard output.)";
 
+/// Checks the flags, loads the model and makes the chat. The template comes from --chat-template,
+/// from --in-prefix and --in-suffix, else from the model's file.
 Result<runtime::Chat> OpenChat(const ChatOptions& options) {
   // Wrong values are told before a large model is loaded.
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
@@ -70,6 +72,7 @@ Result<runtime::Chat> OpenChat(const ChatOptions& options) {
   return runtime::Chat::Create(std::move(session), *std::move(prompt), std::move(chat_options));
 }
 
+/// Opens the chat, takes the saved conversation of --resume, and talks until the input ends.
 int ChatCommand(const ChatOptions& options) {
   auto chat = OpenChat(options);
   if (!chat.has_value()) return Report(chat.error());

@@ -16,6 +16,7 @@
 namespace bittern::cli {
 namespace {
 
+/// A setting of the saved file and another name for it.
 struct SettingName {
   std::string_view name, other;
 };
@@ -29,12 +30,14 @@ constexpr SettingName kShortNames[] = {{"n_predict", "n"},
 /// Settings beside the sampler's whose flag has another name than "--" and the name with dashes.
 constexpr SettingName kOtherFlags[] = {{"n_predict", "--predict"}, {"stop", "--reverse-prompt"}};
 
+/// "top_k" gives "--top-k".
 std::string WithDashes(std::string_view name) {
   std::string flag = "--" + std::string(name);
   for (char& c : flag) c = c == '_' ? '-' : c;
   return flag;
 }
 
+/// The flag that sets what the saved setting `name` sets.
 std::string FlagOfSetting(std::string_view name) {
   if (const auto* row = request::FindSamplerOption(name)) return FlagOf(*row);
   for (const SettingName& row : kOtherFlags) {
@@ -82,6 +85,7 @@ Result<void> TakeSavedSettings(const Json& settings, const CLI::App& command,
   return {};
 }
 
+/// The value of /set: JSON where it is JSON (a number, a list), else the text itself.
 Json TypedValue(std::string_view typed) {
   const auto value = Json::Parse(typed, {.max_depth = 100});
   return value ? Json(*value) : Json(typed);

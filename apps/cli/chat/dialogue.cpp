@@ -21,6 +21,7 @@
 namespace bittern::cli {
 namespace {
 
+/// Counts words for the line that shows a model's thinking; blanks divide them.
 std::size_t WordsOf(std::string_view text) {
   std::size_t words = 0;
   bool inside = false;
@@ -41,6 +42,8 @@ class ReplyWriter {
               bool silent)
       : out_(out), screen_(std::move(screen)), folds_(folds), silent_(silent) {}
 
+  /// Takes the next piece of the reply. While the model thinks, one line of progress stands for the
+  /// thoughts. False stops the reply: nobody reads standard output any more.
   bool Write(std::string_view text) {
     if (silent_ || !screen_) {
       progress_.Clear();
@@ -58,6 +61,7 @@ class ReplyWriter {
     return shown.empty() || out_->Write(shown);
   }
 
+  /// Shows what the screen held back, such as a half word of markdown.
   void Finish() {
     progress_.Clear();
     if (silent_ || !screen_) return;
@@ -86,6 +90,7 @@ class ReplyWriter {
 
 }  // namespace
 
+/// The model's own sampling values stand for flags that were not given.
 Dialogue::Dialogue(const ChatOptions& options, runtime::Chat chat)
     : options_(options), talk_(std::move(chat), options.generate), at_terminal_(IsTerminal(stdin)) {
   runtime::GenerateOptions* generate = talk_.mutable_options();
@@ -118,6 +123,7 @@ void Dialogue::Say(std::string_view text) const {
   PrintError("{}{}{}\n", colour ? "\x1b[2m" : "", text, colour ? "\x1b[0m" : "");
 }
 
+/// The first lines at a terminal: the model's name, and how to begin or where the talk stands.
 void Dialogue::Banner() const {
   const bool built_in = talk_.model().model.checkpoint().path().starts_with("built-in");
   PrintError("{}{} - /help lists the commands.\n", Printable(talk_.NameOfModel()),
@@ -132,6 +138,8 @@ void Dialogue::Banner() const {
                          : "Type a message and press Enter. Ctrl-D leaves.");
 }
 
+/// Ctrl-C drops the edit of a turn, or clears a half-typed line; on an empty line it asks once, and
+/// the second one leaves.
 Result<bool> Dialogue::EditLine(std::string* line) {
   for (bool asked = false;;) {
     const std::string text = to_edit_.value_or("");
@@ -152,6 +160,7 @@ Result<bool> Dialogue::EditLine(std::string* line) {
   }
 }
 
+/// A line from the editor, or from a pipe without its end: CR and spaces there are dropped.
 Result<bool> Dialogue::ReadLine(std::string* line) {
   if (terminal_) {
     if (!BITTERN_TRY(EditLine(line))) return false;
@@ -166,6 +175,8 @@ Result<bool> Dialogue::ReadLine(std::string* line) {
   return true;
 }
 
+/// Says why a turn failed. At a terminal a cancelled turn is no failure; a full context tells the
+/// way out.
 int Dialogue::ReportFailure(const Error& error) {
   if (error.code == ErrorCode::kCancelled) {
     PrintError("\nnotice: stopped while reading\n");
@@ -206,6 +217,8 @@ void Dialogue::Remark(const runtime::GenerateResult& reply) {
   Say(fmt::format("{:.1f} tokens/s", cost.written_tokens / cost.written_s));
 }
 
+/// Ctrl-C is caught while the reply runs, and given back before anything else is done. With --save
+/// the file is written after each reply, so that a crash loses one turn at most.
 int Dialogue::Answer(const std::string& line, bool replaces) {
   const std::atomic<bool>& interrupt = CatchInterrupt();
   const bool on_screen = terminal_.has_value() && IsTerminal(stdout) && !options_.json;
@@ -250,6 +263,8 @@ int Dialogue::Answer(const std::string& line, bool replaces) {
   return interrupted && !at_terminal_ ? kExitInterrupted : 0;
 }
 
+/// A failed turn ends a pipe with its exit code. At a terminal the talk goes on, unless the model
+/// itself is broken.
 int Dialogue::Run() {
   if (at_terminal_ && IsTerminal(stderr)) {
     Banner();

@@ -22,6 +22,7 @@ namespace bittern::cli {
 /// The table of commands: a name, and a function of the dialogue and of the words behind the name.
 struct ChatCommands {
   using Handled = Dialogue::Handled;
+  /// One command: its names without '/', divided by spaces, what may follow it, and its help.
   struct Row {
     const char *names, *argument, *help;
     bool in_pipes;
@@ -42,12 +43,14 @@ struct ChatCommands {
     return nullptr;
   }
 
+  /// /undo: the conversation without its last turn.
   static Result<Handled> Undo(Dialogue& d, const std::string&) {
     const auto turn = BITTERN_TRY(d.talk_.Undo());
     PrintError("notice: forgotten: {}; turns left: {}\n", Quoted(turn.user, 60),
                d.talk_.chat().turns().size());
     return Handled::kDone;
   }
+  /// /retry: says the last message again, in place of its turn.
   static Result<Handled> Retry(Dialogue& d, const std::string&) {
     const std::string message = BITTERN_TRY(d.talk_.LastMessage());
     if (d.talk_.options().sampler.temperature <= 0) {
@@ -56,6 +59,8 @@ struct ChatCommands {
     (void)d.Answer(message, /*replaces=*/true);
     return Handled::kDone;
   }
+  /// /edit [TEXT]: replaces the last message. Without TEXT the next line is read with the old
+  /// message in it.
   static Result<Handled> Edit(Dialogue& d, const std::string& text) {
     const std::string message = BITTERN_TRY(d.talk_.LastMessage());
     if (!text.empty()) {
@@ -65,6 +70,7 @@ struct ChatCommands {
     }
     return Handled::kDone;
   }
+  /// /system [TEXT]: shows or sets the system prompt; "off" removes it.
   static Result<Handled> System(Dialogue& d, const std::string& text) {
     if (text.empty()) {
       PrintError("{}\n", d.talk_.chat().system().empty()
@@ -77,11 +83,13 @@ struct ChatCommands {
                text == "off" ? "no system prompt" : "a new system prompt");
     return Handled::kDone;
   }
+  /// The file of /save and /load: the one given, else the last one that either used.
   static Result<std::string> FileOf(const Dialogue& d, const std::string& given) {
     if (!given.empty()) return given;
     if (!d.file_.empty()) return d.file_;
     return Fail(ErrorCode::kInvalidArgument, "the name of a file expected");
   }
+  /// /save [FILE]: a file of another kind is never replaced.
   static Result<Handled> Save(Dialogue& d, const std::string& given) {
     const std::string path = BITTERN_TRY(FileOf(d, given));
     BITTERN_TRY(CheckChatFile(path));
@@ -91,6 +99,7 @@ struct ChatCommands {
                Printable(path, 300));
     return Handled::kDone;
   }
+  /// /load [FILE]: takes the conversation and its settings.
   static Result<Handled> Load(Dialogue& d, const std::string& given) {
     const std::string path = BITTERN_TRY(FileOf(d, given));
     BITTERN_TRY(d.Resume(path));
@@ -99,6 +108,8 @@ struct ChatCommands {
                Printable(path, 300));
     return Handled::kDone;
   }
+  /// /set: all settings. /set NAME: one of them. /set NAME VALUE or NAME=VALUE: changes it from the
+  /// next reply on.
   static Result<Handled> Set(Dialogue& d, const std::string& text) {
     if (text.empty()) {
       const auto settings = request::SettingsOf(d.talk_.options());
@@ -139,6 +150,8 @@ struct ChatCommands {
     PrintError("{} tokens{}{}\n", ids.size(), ids.empty() ? "" : ": ", shown);
     return Handled::kDone;
   }
+  /// /json: constrains the next reply only. The argument is a schema if it begins with '{', else a
+  /// file with one; without it any JSON object will do.
   static Result<Handled> Json(Dialogue& d, const std::string& text) {
     using grammar::ConstraintKind;
     grammar::Constraint constraint{ConstraintKind::kJsonObject};
@@ -188,6 +201,7 @@ const ChatCommands::Row ChatCommands::kRows[] = {
     {"help ?", "", "shows this", true, Help},
     {nullptr, nullptr, nullptr, false, nullptr}};
 
+/// One line for each row of the table, then the keys of the line editor.
 std::string ChatCommandHelp() {
   std::string help;
   for (const ChatCommands::Row* row = ChatCommands::kRows; row->names != nullptr; ++row) {
@@ -201,6 +215,8 @@ std::string ChatCommandHelp() {
          "turn.\nCtrl-C stops a reply, clears a half-typed line, and leaves when pressed twice.\n";
 }
 
+/// A command that takes nothing but has words behind it is a turn in a pipe, a mistake at a
+/// terminal.
 Dialogue::Handled Dialogue::RunCommand(const std::string& line) {
   if (!line.starts_with('/')) return Handled::kTurn;
   const std::size_t end = std::min(line.find_first_of(" \n"), line.size());

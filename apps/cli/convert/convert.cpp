@@ -36,6 +36,7 @@ Codes and scales are carried over, never made anew; a target that cannot hold th
 and scales that it rounds are counted. Exit code 3: the proof found a difference; nothing is
 left under the output's name.)";
 
+/// The flags of the command; `convert` goes to the library.
 struct ConvertCommandOptions {
   std::string in, out;
   std::vector<std::string> overrides, tilings;
@@ -58,6 +59,7 @@ Result<formats::ShapeTiling> ParseTiling(const std::string& text) {
   return formats::ShapeTiling{n(0), n(1), {n(2), n(3), n(4)}};
 }
 
+/// Converts with a progress line; Ctrl-C cancels, and nothing is left under the output's name.
 Result<report::ConvertSummary> RunConvert(ConvertCommandOptions options) {
   const auto start = std::chrono::steady_clock::now();
   auto source = BITTERN_TRY(formats::Checkpoint::Open(options.in));
@@ -94,6 +96,7 @@ Result<report::ConvertSummary> RunConvert(ConvertCommandOptions options) {
   return summary;
 }
 
+/// Prints the summary. A failed proof is shown in it and makes the exit code 3.
 int ConvertCommand(const ConvertCommandOptions& options) {
   const auto summary = RunConvert(options);
   if (!summary) return ReportOutput(summary.error(), options.out);
@@ -108,6 +111,7 @@ int ConvertCommand(const ConvertCommandOptions& options) {
                 kExitRuntime);
 }
 
+/// Flags that say what is written.
 void AddTargetOptions(CLI::App& command, ConvertCommandOptions* options) {
   const auto strings = [](std::span<const std::string_view> names) {
     return std::vector<std::string>(names.begin(), names.end());

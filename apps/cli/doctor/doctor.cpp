@@ -45,6 +45,7 @@ struct DoctorOptions {
   bool json = false, overwrite = false;
 };
 
+/// The exit code tells a script the verdict; see kDoctorExample.
 int ExitCodeOfVerdict(doctor::Verdict verdict) {
   switch (verdict) {
     case doctor::Verdict::kHealthy:
@@ -60,6 +61,8 @@ int ExitCodeOfVerdict(doctor::Verdict verdict) {
   return kExitRuntime;
 }
 
+/// Writes the page of --html. The file is opened again for it; a file that cannot be opened gives a
+/// page without its tensors.
 Result<void> WritePage(const DoctorOptions& options, const doctor::Opener& open,
                        const Outcome& found) {
   const auto file = open();
@@ -71,6 +74,7 @@ Result<void> WritePage(const DoctorOptions& options, const doctor::Opener& open,
   return page.Close();
 }
 
+/// Runs the examination with a line of progress.
 Result<Outcome> ExamineShown(const DoctorOptions& options, const doctor::Opener& open) {
   ProgressLine progress;
   doctor::ExamineOptions examine = {
@@ -84,6 +88,7 @@ Result<Outcome> ExamineShown(const DoctorOptions& options, const doctor::Opener&
   return doctor::Examine(open, examine);
 }
 
+/// Each trial opens the model anew through `open`, since a trial changes its keys.
 Result<int> RunDoctor(DoctorOptions options) {
   options.path = BITTERN_TRY(LocalModel(options.path));
   const doctor::Opener open = [&] { return OpenModelFile(options.path); };

@@ -37,6 +37,7 @@ struct SelftestCommandOptions {
   bool json = false;
 };
 
+/// Exit codes: 0 right, kExitDiffers something is wrong, kExitIncomplete checks were skipped.
 int RunSelftestCommand(const SelftestCommandOptions& options) {
   const auto path = LocalModel(options.path);
   if (!path) return Report(path.error());

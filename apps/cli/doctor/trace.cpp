@@ -42,6 +42,8 @@ struct TraceCommandOptions {
   bool values = false, json = false;
 };
 
+/// Writes the folder of --dump and the page of --html. The dump has values only with --values,
+/// though comparing and drawing need them in memory.
 Result<void> WriteResults(const TraceCommandOptions& options, const proof::TracedSubject& traced,
                           const proof::TraceComparison* comparison, ProgressLine* progress) {
   if (!options.dump.empty()) {
@@ -59,6 +61,8 @@ Result<void> WriteResults(const TraceCommandOptions& options, const proof::Trace
   return file.Close();
 }
 
+/// Traces one subject, or the two of --compare. Prints the comparison, or the trace where no file
+/// was asked for.
 Result<int> RunTraceCommand(const TraceCommandOptions& options) {
   BITTERN_TRY(CheckContextOptions(options.context));
   ProgressLine progress;
@@ -98,6 +102,7 @@ Result<int> RunTraceCommand(const TraceCommandOptions& options) {
   return differs ? kExitDiffers : 0;
 }
 
+/// A trace alone has no JSON form, so --json without --compare is refused.
 int TraceCommand(const TraceCommandOptions& options) {
   if (options.json && options.compare.empty()) {
     return Report({ErrorCode::kInvalidArgument, "--json: prints what --compare finds; give both"});

@@ -44,6 +44,7 @@ std::string KindOf(const EvalOptions& options) {
   return options.job.input.ends_with(".jsonl") ? "choices" : "text";
 }
 
+/// The input without its last newline, which an editor put there.
 Result<std::string> ReadEvalInput(const EvalOptions& options) {
   std::string text =
       BITTERN_TRY(options.job.input == "-" ? ReadStandardInput() : ReadFileText(options.job.input));
@@ -51,6 +52,7 @@ Result<std::string> ReadEvalInput(const EvalOptions& options) {
   return text;
 }
 
+/// Scores the text or the questions and prints the summary. Ctrl-C cancels.
 Result<int> RunEval(EvalOptions options) {
   std::string text = BITTERN_TRY(ReadEvalInput(options));
   options.as = KindOf(options);
@@ -87,6 +89,7 @@ Result<int> RunEval(EvalOptions options) {
   return 0;
 }
 
+/// An interrupted run can go on where it was only if its lines went to a file.
 int EvalCommand(const EvalOptions& options) {
   const Result<int> exit_code = RunEval(options);
   if (exit_code) return *exit_code;
@@ -98,6 +101,7 @@ int EvalCommand(const EvalOptions& options) {
   return ReportOutput(exit_code.error(), options.job.output);
 }
 
+/// The input and how it is cut; names and meanings follow llama-perplexity.
 void AddEvalInput(CLI::App* command, EvalOptions* options) {
   command->add_option("file", options->job.input, "Text or questions; -: standard input")
       ->required()

@@ -52,6 +52,8 @@ struct ModelsOptions {
 /// Names of files need not be UTF-8; JSON must.
 std::string JsonLine(const Json& json) { return json.Dump() + "\n"; }
 
+/// Prints the text of an action, or its error. kIo is the network or the disk here, not a model
+/// file, hence another exit code.
 int PrintResult(const Result<std::string>& text) {
   if (!text && text.error().code == ErrorCode::kIo) return Report(text.error(), kExitRuntime);
   if (!text) return Report(text.error());
@@ -61,6 +63,7 @@ int PrintResult(const Result<std::string>& text) {
   return status ? 0 : Report(status.error(), kExitRuntime);
 }
 
+/// `pull NAME`: the path of the model, for $(...) in a shell.
 Result<std::string> RunPull(const PullOptions& options) {
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options.name));
   const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
@@ -72,6 +75,7 @@ Result<std::string> RunPull(const PullOptions& options) {
   return JsonLine(json);
 }
 
+/// `models`: the models of the cache.
 Result<std::string> RunList(const ModelsOptions& options) {
   const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
   const std::vector<hub::CachedModel> models = hub::ListModels(hub::Cache(settings.cache));
@@ -88,6 +92,7 @@ Result<std::string> RunKnown(const ModelsOptions& options) {
   return options.json ? JsonLine(hub::KnownModelsJson()) : hub::KnownModelsText();
 }
 
+/// `models du`: bytes of each repository on the disk.
 Result<std::string> RunUsage(const ModelsOptions& options) {
   const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
   const std::vector<hub::CachedRepo> repos = hub::Cache(settings.cache).Repos();
@@ -95,6 +100,7 @@ Result<std::string> RunUsage(const ModelsOptions& options) {
                       : hub::UsageText(settings.cache, repos);
 }
 
+/// `models rm NAME`: removes a repository, or one file of it with ":FILE".
 Result<std::string> RunRemove(const ModelsOptions& options) {
   const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options.name));

@@ -36,6 +36,7 @@ struct InspectOptions {
   bool cpu = false;
 };
 
+/// `inspect --cpu`: instruction sets and the kernel of each operation.
 Result<std::string> InspectCpu(bool json) {
   report::CpuReport found = BITTERN_TRY(report::MakeCpuReport());
   for (auto& operation : found.operations) {
@@ -44,6 +45,8 @@ Result<std::string> InspectCpu(bool json) {
   return json ? report::CpuReportJson(found).Dump(2) + "\n" : report::CpuReportText(found);
 }
 
+/// The report on a file. CheckUnchanged comes last: a file that changed meanwhile is reported as
+/// that.
 Result<std::string> Inspect(const InspectOptions& options) {
   if (options.cpu) return InspectCpu(options.json);
   auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));

@@ -23,12 +23,14 @@ namespace {
 constexpr std::string_view kTextFlags[] = {"--prompt",  "--reverse-prompt", "--system-prompt",
                                            "--grammar", "--json-schema",    "--regex"};
 
+/// The command `name` directly below `app`; null if there is none.
 const CLI::App* FindCommand(const CLI::App& app, const std::string& name) {
   const auto found =
       app.get_subcommands([&](const CLI::App* command) { return command->check_name(name); });
   return found.empty() ? nullptr : found.front();
 }
 
+/// All names that could have been meant, for "did you mean".
 std::vector<std::string> KnownNames(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::App* below : CommandsOf(command)) names.push_back(below->get_name());
@@ -62,6 +64,7 @@ const CLI::Option* FindOption(const CLI::App& command, const std::string& name) 
 
 bool TakesValue(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
+/// True if any text may follow, also one that looks like a flag.
 bool IsTextFlag(const CLI::Option& option) {
   return std::ranges::find(kTextFlags, option.get_name()) != std::end(kTextFlags);
 }
@@ -113,6 +116,7 @@ class Reader {
     positionals_.push_back(word);
   }
 
+  /// Our own flags come first, so that a name which both programs have means ours.
   Result<void> ReadFlag(const std::string& typed) {
     const Word word(typed);
     if (word.name == "--version") {
@@ -128,6 +132,8 @@ class Reader {
     return Unknown(word.name);
   }
 
+  /// Puts the flag and its value in CLI11's form. A value that is itself a flag of ours means that
+  /// the value was forgotten; numbers such as -1 pass.
   Result<void> ReadOwn(const CLI::Option& option, const Word& word) {
     out_.typed[option.get_name()] = word.name;
     const std::string name = option.get_name();
@@ -183,6 +189,8 @@ class Reader {
     }
   }
 
+  /// Drops a foreign flag with its value, or refuses it with the sentence of its row. A harmless
+  /// value makes it one to drop.
   Result<void> ReadForeign(const ForeignFlag& flag, const Word& word) {
     std::string value = word.value.value_or("");
     const bool more = !word.value && next_ < words_.size();
@@ -197,6 +205,7 @@ class Reader {
                                   command_.get_name(), flag.sentence));
   }
 
+  /// Refuses a flag, and names the closest one.
   tl::unexpected<Error> Unknown(const std::string& name) const {
     std::string message = fmt::format("flag \"{}\" is not known", name);
     // "-t4": a letter with its value behind it.

@@ -13,6 +13,7 @@ namespace {
 
 using grammar::ConstraintKind;
 
+/// A row for each flag: its names, the one shown in errors, and whether the value is a file.
 struct ConstraintFlag {
   const char* names;
   const char* shown;
@@ -35,6 +36,7 @@ constexpr ConstraintFlag kConstraintFlags[] = {
      "Write a text that matches this regular expression from end to end"},
 };
 
+/// The whole file. CLI11 turns the exception into an error of the flag.
 std::string ReadConstraintFile(const ConstraintFlag& flag, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -44,6 +46,8 @@ std::string ReadConstraintFile(const ConstraintFlag& flag, const std::string& pa
   return text;
 }
 
+/// Checks the constraint while flags are read, so that a wrong one is told before a model is
+/// loaded.
 void TakeConstraint(const ConstraintFlag& flag, const std::string& value,
                     runtime::GenerateOptions* options) {
   if (options->constraint) {

@@ -33,6 +33,7 @@ Result<formats::Checkpoint> OpenNamed(const std::string& name) {
 
 }  // namespace
 
+/// The order is: the flag, $BITTERN_MODEL, the built-in model.
 Result<formats::Checkpoint> OpenModelFile(const std::string& path) {
   if (!path.empty()) return OpenNamed(path);
   const char* named = std::getenv("BITTERN_MODEL");

@@ -11,6 +11,8 @@ std::string IsaOfUser() {
   return name == nullptr ? "" : name;
 }
 
+/// $XDG_CACHE_HOME, else ~/.cache, as the XDG base directory specification says; relative paths are
+/// ignored. Without either, nothing is remembered.
 runtime::LayoutCache LayoutCacheOfUser() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache != nullptr && cache[0] == '/') {

@@ -25,6 +25,8 @@ constexpr std::string_view kCommon = "Common flags", kOwn = "Flags of this comma
                            kSampling = "How the next token is picked", kExpert = "Expert flags";
 constexpr std::string_view kGroups[] = {kCommon, kOwn, kSampling, kExpert};
 
+/// A heading of the help and the flags below it. Each name stands between spaces, so that a search
+/// cannot find a part of a longer one.
 struct GroupOf {
   std::string_view group, names;
 };
@@ -40,6 +42,7 @@ constexpr GroupOf kGroupTable[] = {
      "--escape --context-policy --cache --beside --prompt-set --scale-type --tiling "},
 };
 
+/// The heading for a flag; the sampler's own table says which of its flags are common.
 std::string_view GroupOfOption(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) {
     const request::SamplerOption* row = SamplerOptionOfFlag("--" + name);
@@ -107,6 +110,7 @@ std::string TextOf(const CLI::Option& option) {
   return text;
 }
 
+/// The flags of a command by heading. If all stand under one, that is "Flags".
 std::vector<FlagGroup> FlagGroups(const CLI::App& app) {
   std::vector<FlagGroup> groups;
   for (const std::string_view name : kGroups) {
@@ -147,6 +151,7 @@ std::string NamesAndValue(const CLI::Option& flag) {
   return fmt::format("{}{}{}", fmt::join(NamesOf(flag), ", "), value.empty() ? "" : " ", value);
 }
 
+/// The text of --help: usage, arguments, commands, flags by group, examples.
 class HelpFormatter final : public CLI::FormatterBase {
  public:
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {

@@ -23,6 +23,7 @@ void AddTokenAndOffline(CLI::App& command) {
 
 }  // namespace
 
+/// --hf-repo and --hf-file may come in any order; each call makes the whole "hf:" path anew.
 void AddHubModelOptions(CLI::App& command, std::string* path) {
   struct Named {
     std::string repo, file;

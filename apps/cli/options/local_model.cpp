@@ -29,6 +29,7 @@ class InterruptWatch {
   const std::atomic<bool>& seen_;
 };
 
+/// Says what is going to be downloaded, and how much, before it begins.
 void ShowPlan(const hub::PullPlan& plan) {
   const std::string what = plan.files.size() == 1 ? Printable(plan.files.front(), 200)
                                                   : fmt::format("{} files", plan.files.size());
@@ -47,6 +48,7 @@ Result<hub::Settings> HubSettingsOfUser() {
   return hub::SettingsFrom(GivenByFlags(), [](const char* name) { return std::getenv(name); });
 }
 
+/// Downloads with a progress line for each file. Ctrl-C stops it; the next try goes on there.
 Result<hub::Pulled> PullShown(const hub::Reference& reference, const hub::Settings& settings) {
   const InterruptWatch interrupt;
   ProgressLine line;
@@ -69,6 +71,8 @@ Result<hub::Pulled> PullShown(const hub::Reference& reference, const hub::Settin
   return hub::Pull(reference, settings, listener);
 }
 
+/// A plain path stays as it is. A name of the hub is looked for in the cache first, so that a model
+/// that is there needs no network.
 Result<std::string> LocalModel(const std::string& path) {
   if (!path.starts_with(hub::kScheme)) return path;
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(path));

@@ -158,6 +158,7 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
 
 Result<std::string> IsaInUse() { return kernels::IsaInUse(); }
 
+/// from_chars, unlike CLI11's own check, refuses "4x", "0x10" and " 4".
 CLI::Validator WholeNumber(int least, int most) {
   const auto check = [least, most](const std::string& text) {
     std::int64_t number = 0;
@@ -182,6 +183,7 @@ CLI::Validator Number(double least, double most) {
   return {check, ""};
 }
 
+/// Case does not matter; the text becomes the name as the table spells it.
 CLI::Validator OneOf(std::vector<std::string> names) {
   const auto lower = [](std::string text) {
     std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -245,6 +247,7 @@ void AddContextOptions(CLI::App& command, ContextOptions* options) {
   AddBatchOptions(command, options);
 }
 
+/// Flags of a pass and of the cache, under llama.cpp's names.
 void AddBatchOptions(CLI::App& command, ContextOptions* options) {
   const CLI::Validator kv_types = OneOf({"f16", "f32", "q8_0", "i8"});
   command
@@ -280,6 +283,7 @@ Result<void> CheckContextOptions(const ContextOptions& options) {
                           options.type_k, options.type_v));
 }
 
+/// A context above the model's limit is cut, with a notice.
 Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options, int num_threads,
                                                  const runtime::LoadedModel& model) {
   BITTERN_TRY(CheckContextOptions(options));

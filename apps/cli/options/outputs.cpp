@@ -23,6 +23,7 @@ using report::IsEarlierOutput;
 using report::IsSameFile;
 using report::MayReplace;
 
+/// A flag or argument that names an output, and what such a file holds.
 struct OutputFlag {
   std::string_view command, flag;
   Holds holds;
@@ -53,6 +54,7 @@ std::vector<Output>& RunningOutputs() {
   return outputs;
 }
 
+/// The row for a flag of the running command; null if the flag writes nothing.
 const OutputFlag* FindOutputFlag(const Arguments& arguments, std::string_view flag) {
   const std::string& command = arguments.command->get_name();
   // With --kl-divergence the saved logits are read.
@@ -85,6 +87,7 @@ std::string OtherName(const Arguments& arguments) {
   return edits ? "-i changes a file in place" : "choose another name";
 }
 
+/// Compares one output with every other file that the command line or $BITTERN_MODEL names.
 Result<void> CheckAgainstOthers(const Output& output, const Arguments& arguments) {
   for (const Arguments::Value& value : arguments.values) {
     if (value.flag == output.flag->flag || GoesOn(output, value) || !CanLose(output.path)) continue;
@@ -121,6 +124,8 @@ std::string Instead(const Output& output, const Arguments& arguments) {
   return text;
 }
 
+/// Refuses to replace what is there, unless it is an earlier output of the same kind, the run goes
+/// on with it, or --force is given.
 Result<void> CheckReplaced(const Output& output, const Arguments& arguments) {
   const Holds holds = output.flag->holds;
   const bool forced =
@@ -150,6 +155,7 @@ void AddForceOption(CLI::App& command, const char* names) {
   command.add_flag(names)->description("Replace output files that are there");
 }
 
+/// All outputs are listed before the first check, as they are compared with each other.
 Result<void> CheckOutputs(const Arguments& arguments) {
   std::vector<Output>& outputs = RunningOutputs();
   outputs.clear();

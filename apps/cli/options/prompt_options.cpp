@@ -18,6 +18,7 @@ std::string WithoutLastNewline(std::string text) {
   return text;
 }
 
+/// -p, else -f, else a pipe. Only -p has escapes: a file or a pipe can hold the character itself.
 Result<std::string> ReadPromptText(const PromptOptions& options) {
   if (options.text_flag->count() > 0) {
     return options.no_escape ? options.text : Unescape(options.text);

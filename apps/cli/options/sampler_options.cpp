@@ -34,6 +34,7 @@ constexpr std::string_view kFirst[] = {"samplers",       "presence_penalty", "fr
                                        "xtc_threshold",  "dynatemp_range",   "dynatemp_exponent",
                                        "dry_multiplier", "dry_base",         "mirostat_eta"};
 
+/// The range that the flag checks; kFlagRanges goes before the table.
 FlagRange RangeOf(const SamplerOption& row) {
   const auto* const found = std::ranges::find(kFlagRanges, row.name, &FlagRange::name);
   if (found != std::end(kFlagRanges)) return *found;
@@ -41,6 +42,7 @@ FlagRange RangeOf(const SamplerOption& row) {
   return {row.name, row.least, row.most};
 }
 
+/// A seed of 32 bits, or -1 for a random one, as in llama.cpp.
 CLI::Validator SeedNumber() {
   const auto check = [](const std::string& text) {
     const auto seed = request::ParseNumber<std::int64_t>(text);
@@ -57,6 +59,7 @@ void TakeChain(Result<std::vector<runtime::SamplerStep>> read, runtime::SamplerO
   sampler->samplers = *std::move(read);
 }
 
+/// --dry-sequence-breaker: "none" is no breaker; alone, it leaves none.
 std::vector<std::string> Breakers(const std::vector<std::string>& texts) {
   std::vector<std::string> breakers;
   for (const std::string& text : texts) {
@@ -65,6 +68,7 @@ std::vector<std::string> Breakers(const std::vector<std::string>& texts) {
   return breakers;
 }
 
+/// --logit-bias ID+BIAS or ID-BIAS, as llama.cpp has it.
 runtime::LogitBias Bias(const std::string& text) {
   const auto bias = request::BiasOfText(text);
   if (bias) return *bias;
@@ -137,6 +141,7 @@ void AddSamplerLetters(CLI::App& command, runtime::SamplerOptions* sampler) {
 
 }  // namespace
 
+/// The member's type picks the operator() that makes the flag.
 void AddSamplerFlag(CLI::App& command, std::string_view name, SamplerOptions* sampler) {
   const SamplerOption& row = *request::FindSamplerOption(name);
   FlagAdder adder{command, row, fmt::format("{}", fmt::join(FlagsOf(row), ",")),

@@ -44,6 +44,7 @@ constexpr const char* kCompiler = __VERSION__;
 constexpr const char* kCompiler = "GCC " __VERSION__;
 #endif
 
+/// Tells the build, and the instruction set that $BITTERN_ISA forces.
 Json Versions() {
   return {{"bittern", BITTERN_VERSION},
           {"compiler", kCompiler},
@@ -51,6 +52,7 @@ Json Versions() {
           {"forced_instructions", kernels::ForcedIsa()}};
 }
 
+/// Gathers the parts. Texts with a private name in them are cleaned afterwards, all at once.
 Json Collect(const ReportOptions& options, const std::string& path) {
   ProgressLine progress;
   const auto say = [&](std::string_view what) { progress.ShowIfSlow(what); };
@@ -67,6 +69,8 @@ Json Collect(const ReportOptions& options, const std::string& path) {
                                .on_progress = say});
 }
 
+/// The output is opened before the work. A model that cannot be opened is a part of the report, not
+/// an error, unless the output would replace it.
 Result<void> WriteReport(const ReportOptions& options) {
   const char* named = std::getenv("BITTERN_MODEL");
   const std::string path = BITTERN_TRY(LocalModel(!options.path.empty() ? options.path

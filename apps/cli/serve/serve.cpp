@@ -34,6 +34,7 @@ Answers OpenAI's and llama-server's requests (docs/serving.md). The same request
 the same answer, whatever else runs. Flags give the values that a request leaves open. SIGTERM or
 Ctrl-C: no new connections, answers on their way are finished; a second one ends at once.)";
 
+/// The flags of the command. Sizes are in MiB, as typed.
 struct ServeOptions {
   const CLI::App* command = nullptr;
   ModelOptions model;
@@ -60,6 +61,7 @@ std::string UrlOf(const ServeOptions& options, const serve::Server& server) {
                      options.server.http.host, server.port());
 }
 
+/// The signals that end the server.
 sigset_t EndSignals() {
   sigset_t set;
   sigemptyset(&set);
@@ -84,6 +86,7 @@ class SignalWatch {
   [[nodiscard]] bool stopped() const { return count_.load() > 1; }
 
  private:
+  /// Runs on `thread_`. The destructor wakes it with a signal of its own after it has set `over_`.
   void Watch() {
     const sigset_t set = EndSignals();
     for (;;) {
@@ -110,12 +113,14 @@ class SignalWatch {
   std::thread thread_;
 };
 
+/// "model" in answers: --alias, else made from the file's name.
 std::string ServedName(const ServeOptions& options) {
   if (!options.alias.empty()) return options.alias;
   return serve::NameOfModelFile(options.model.path.empty() ? BITTERN_DEFAULT_MODEL_NAME
                                                            : options.model.path);
 }
 
+/// Loads one model and makes the service that answers for it; flags are the defaults of requests.
 Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options) {
   auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   const auto& metadata = model->model.checkpoint().metadata();
@@ -141,6 +146,7 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
   return made;
 }
 
+/// --models-dir: each model is loaded when a request names it, with the flags of all.
 Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
   if (!options.model.path.empty() || !options.alias.empty()) {
     return Fail(
@@ -174,6 +180,8 @@ Result<void> FindServedModel(ServeOptions* options) {
   return {};
 }
 
+/// The order matters: signals are blocked before any thread starts, so that only SignalWatch gets
+/// them; sockets listen before the model is loaded; the watch ends before the server does.
 Result<int> RunServe(ServeOptions options) {
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   BITTERN_TRY(CheckContextOptions(options.context));
@@ -219,6 +227,7 @@ Result<int> RunServe(ServeOptions options) {
   return watch.stopped() ? kExitInterrupted : 0;
 }
 
+/// A port that is taken is no fault of the model: kExitRuntime.
 int ServeCommand(const ServeOptions& options) {
   const Result<int> exit_code = RunServe(options);
   if (exit_code) return *exit_code;
@@ -226,6 +235,7 @@ int ServeCommand(const ServeOptions& options) {
   return socket ? Report(exit_code.error(), kExitRuntime) : Report(exit_code.error());
 }
 
+/// Flags of the HTTP server; the names are llama-server's where it has them.
 void AddServerFlags(CLI::App* command, ServeOptions* options) {
   serve::HttpServerOptions* http = &options->server.http;
   command->add_option("--host", http->host, "Address to listen at; 0.0.0.0: all of IPv4")
@@ -293,6 +303,7 @@ void AddServerFlags(CLI::App* command, ServeOptions* options) {
       ->type_name("FOLDER");
 }
 
+/// Flags for serving several models.
 void AddModelsFlags(CLI::App* command, ServeOptions* options) {
   command
       ->add_option("--models-dir", options->models_dir,
@@ -314,6 +325,7 @@ void AddModelsFlags(CLI::App* command, ServeOptions* options) {
                     "Only POST /models/load loads a model");
 }
 
+/// Flags that say who may call.
 void AddAccessFlags(CLI::App* command, ServeOptions* options) {
   command
       ->add_option("--api-key", options->server.api_keys,

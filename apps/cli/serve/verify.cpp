@@ -28,6 +28,7 @@ struct VerifyOptions {
   int num_threads = 0;
 };
 
+/// The whole file, or standard input for "-".
 Result<std::string> ReadReceiptFile(const std::string& path) {
   if (path == "-") return ReadStandardInput();
   const auto file = BITTERN_TRY(MappedFile::Open(path));
@@ -35,12 +36,14 @@ Result<std::string> ReadReceiptFile(const std::string& path) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
+/// The fingerprint of the weights, which a receipt names.
 Result<std::string> HashForReceipts(const model::Model& model, int num_threads) {
   auto pool = BITTERN_TRY(ThreadPool::Create(std::max(1, num_threads)));
   auto print = BITTERN_TRY(model::FingerprintOf(model, pool));
   return std::move(print.hash);
 }
 
+/// Replays each receipt of the file. One that differs makes the exit code kExitDiffers.
 Result<int> RunVerify(const VerifyOptions& options) {
   const std::string text = BITTERN_TRY(ReadReceiptFile(options.input));
   const auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));

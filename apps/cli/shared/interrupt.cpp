@@ -14,6 +14,7 @@ namespace {
 std::atomic<bool> interrupt_seen{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
+/// Cleans up, then lets the signal end the process as it would have.
 extern "C" void OnEnd(int signal) {
   RemoveTemporaryFiles();
   RestoreTerminal();
@@ -28,6 +29,7 @@ void EndOn(int signal) {
   sigaction(signal, &action, nullptr);
 }
 
+/// The first Ctrl-C sets the flag, and leaves OnEnd for the second.
 extern "C" void OnInterrupt(int signal) {
   interrupt_seen.store(true, std::memory_order_relaxed);
   EndOn(signal);

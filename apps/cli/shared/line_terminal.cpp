@@ -23,6 +23,7 @@ namespace {
 termios original = {};
 std::atomic<bool> taken{false};
 
+/// Does nothing: its only effect is that read() returns EINTR, after which the line is drawn anew.
 extern "C" void OnResize(int) {}
 
 std::size_t TerminalRows() noexcept {
@@ -54,6 +55,7 @@ void RestoreTerminal() noexcept {
   if (taken.exchange(false)) tcsetattr(STDIN_FILENO, TCSANOW, &original);
 }
 
+/// Saves the terminal's mode for RestoreTerminal, which also runs in signal handlers.
 Result<void> LineTerminal::Begin() {
   if (tcgetattr(STDIN_FILENO, &original) != 0) {
     return Fail(ErrorCode::kIo, fmt::format("standard input: {}", std::strerror(errno)));
@@ -69,6 +71,8 @@ Result<void> LineTerminal::Begin() {
 
 LineTerminal::~LineTerminal() { RestoreTerminal(); }
 
+/// Draws the line with one write, so that nothing flickers. `top_` is the first row shown of a text
+/// taller than the screen.
 void LineTerminal::Show(const std::string& prompt) {
   const std::size_t columns = TerminalColumns();
   const std::size_t height = std::max<std::size_t>(TerminalRows(), 2) - 1;
@@ -113,6 +117,8 @@ void LineTerminal::Leave() {
   SetMode(/*reads_line=*/false);
 }
 
+/// Reads keys until the line ends. "\x1b[?2004h" asks the terminal to mark pasted texts, whose
+/// newlines then do not end the line.
 Result<LineTerminal::Outcome> LineTerminal::Read(const std::string& prompt, std::string* line,
                                                  std::string_view text) {
   if (!text.empty()) edit_.SetText(text);

@@ -8,6 +8,8 @@
 
 namespace bittern::cli {
 
+/// Flushes after each text, so that a reply is seen as it is made. After an error nothing more is
+/// written.
 bool StandardOutput::Write(std::string_view text) {
   if (errno_ != 0) return false;
   errno = 0;
@@ -16,6 +18,7 @@ bool StandardOutput::Write(std::string_view text) {
   return errno_ == 0;
 }
 
+/// EPIPE is no error: the reader, such as `head`, has seen enough.
 Result<void> StandardOutput::Status() const {
   if (errno_ == 0 || errno_ == EPIPE) return {};
   return Fail(ErrorCode::kIo,

@@ -5,6 +5,7 @@
 
 namespace bittern::cli {
 
+/// The table has names without dashes, "temp,temperature"; one letter gets one dash.
 std::vector<std::string> FlagsOf(const request::SamplerOption& option) {
   std::vector<std::string> flags;
   std::string_view rest = option.flags;

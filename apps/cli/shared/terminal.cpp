@@ -18,6 +18,7 @@ void PrintError(std::string_view text) noexcept {
 
 bool IsTerminal(std::FILE* stream) noexcept { return isatty(fileno(stream)) == 1; }
 
+/// Follows no-color.org: NO_COLOR with any text in it means none.
 bool UsesColour(std::FILE* stream) noexcept {
   const char* no_colour = std::getenv("NO_COLOR");
   return (no_colour == nullptr || *no_colour == '\0') && IsTerminal(stream);

@@ -10,6 +10,7 @@
 namespace bittern::cli {
 namespace {
 
+/// An option as the library names it, and the flag that sets it here.
 struct OptionName {
   std::string_view key;
   std::string_view flag;
@@ -45,6 +46,7 @@ constexpr OptionName kOptionNames[] = {
     {"model=FILE", "-m FILE"},
 };
 
+/// True if a key that follows `c` is part of a longer name, or quoted from a file.
 bool IsPartOfWord(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-' ||
          c == '"';

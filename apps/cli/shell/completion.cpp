@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* kNotice = "# Made by `bittern completion {}`.\n";
 
+/// True for a placeholder such as FILE or DIR: the shell completes names of files there.
 bool IsFile(std::string_view value) {
   return std::ranges::any_of(
       std::initializer_list<std::string_view>{"FILE", "OUT", "IN", "DIR", "FOLDER"},
@@ -62,6 +63,7 @@ std::string Quoted(std::string_view text) {
   return out + "'";
 }
 
+/// The case of one command: flags that take files, flags that take other values, all words.
 std::string BashCase(const CLI::App& command) {
   const auto files = NamesWhere(command, [](const auto& flag) { return IsFile(ValueOf(flag)); });
   const auto others = NamesWhere(
@@ -78,6 +80,7 @@ std::string BashCase(const CLI::App& command) {
 /// A description as zsh and fish show it beside a flag: one sentence.
 std::string Short(const std::string& text) { return text.substr(0, text.find(": ")); }
 
+/// Lines for _arguments of zsh. '*' lets a flag come again; brackets and colons end parts there.
 std::string ZshFlag(const CLI::Option& flag) {
   std::string text = Short(flag.get_description());
   for (const char c : {'[', ']', ':'}) std::erase(text, c);
@@ -92,6 +95,7 @@ std::string ZshFlag(const CLI::Option& flag) {
   return lines;
 }
 
+/// A `complete` line of fish: -l for long names, -s for letters, -o for names such as -ctk.
 std::string FishFlag(std::string_view command, const CLI::Option& flag) {
   const std::string value = ValueOf(flag);
   std::string names;

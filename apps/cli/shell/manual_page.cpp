@@ -15,6 +15,7 @@
 namespace bittern::cli {
 namespace {
 
+/// A text that roff shows as it is.
 std::string Escaped(std::string_view text) {
   std::string out;
   bool line_begins = true;
@@ -39,12 +40,14 @@ std::string Item(const std::string& bold, const std::string& value, std::string_
   return item + "\n" + Escaped(text) + "\n";
 }
 
+/// A heading; man pages have them in capitals.
 std::string Section(std::string_view title) {
   std::string upper(title);
   for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   return fmt::format(".SH \"{}\"\n", Escaped(upper));
 }
 
+/// Arguments, then the flags in the groups of --help.
 std::string Flags(const CLI::App& command) {
   std::string text;
   for (const CLI::Option* place : Positionals(command)) {
@@ -103,6 +106,7 @@ std::string Action(const CLI::App& action) {
   return text;
 }
 
+/// The program's page names those of all commands, theirs the program's.
 std::string SeeAlso(const CLI::App& command) {
   std::string text = Section("See also");
   if (command.get_parent() != nullptr) return text + ".BR bittern (1)\n";

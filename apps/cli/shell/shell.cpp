@@ -60,6 +60,7 @@ Result<void> WritePages(const CLI::App& program, const std::filesystem::path& fo
   return {};
 }
 
+/// --dir writes all pages; otherwise one page goes to standard output, for `man -l -`.
 int ManCommand(const CLI::App& program, const std::string& name, const std::string& folder) {
   if (!folder.empty()) {
     const auto written = WritePages(program, folder);

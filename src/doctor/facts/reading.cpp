@@ -71,6 +71,8 @@ std::pair<std::string, std::string> SplitName(const std::string& name) {
   return {name.substr(0, dot + 1), name.substr(dot + 1)};
 }
 
+/// Sets a tensor's scale. That of I2_S lies behind the codes, so the bytes are copied first. A
+/// factor that the tensor has beside it is divided out.
 void SetScaleOf(Tensor* tensor, float scale, Draft* draft) {
   if (tensor->format == WeightFormat::kI2_S) {
     const auto bytes = draft->Own(tensor);

@@ -22,6 +22,7 @@ using formats::TensorKindName;
 using formats::TensorName;
 using quant::WeightFormat;
 
+/// Proposes each order of I2_S weights that the file does not state; its type id is one for all.
 void I2sLayouts(const Subject& s) {
   if (!s.HasI2s()) return;
   struct Layout {
@@ -192,6 +193,7 @@ void OddScales(const Subject& s) {
   }
 }
 
+/// Proposes the other activation: "bitnet" files are made with either.
 void Activations(const Subject& s) {
   const bool relu2 = s.config.activation == model::Activation::kRelu2;
   const std::string key = s.config.architecture + ".hidden_activation";
@@ -203,6 +205,7 @@ void Activations(const Subject& s) {
          SetKey(key, "str", relu2 ? "silu" : "relu2"), false});
 }
 
+/// Proposes the other order of q's and k's rows, and the usual bases of the rotation.
 void Rotations(const Subject& s) {
   s.Add({"rope_pairing",
          s.config.permuted_qk
@@ -310,6 +313,8 @@ void OutputHead(const Subject& s) {
          "leave output.weight out", DropTensor(TensorName(TensorId::kOutput)), true});
 }
 
+/// Proposes that two neighbours are exchanged. Only for small models, as there is a trial for each
+/// pair.
 void NeighbouringLayers(const Subject& s) {
   if (!s.small) return;
   for (int i = 0; i + 1 < s.config.num_layers; ++i) {

@@ -39,6 +39,7 @@ struct Exam {
   std::vector<ScoreGroup> groups;
 };
 
+/// Reads one line into both lists of the exam.
 Result<void> AddQuestion(const Job& job, std::string_view line, int context, Exam* exam) {
   exam->questions.push_back(BITTERN_TRY(ReadQuestion(line)));
   exam->groups.push_back(
@@ -46,6 +47,8 @@ Result<void> AddQuestion(const Job& job, std::string_view line, int context, Exa
   return {};
 }
 
+/// Reads all questions before the first is asked, so that a bad line costs no time. Blank lines are
+/// skipped; errors name the line.
 Result<Exam> ReadExam(const Job& job) {
   const int limit = job.model->model.config().context_length;
   const int wanted = job.options.window;
@@ -80,6 +83,7 @@ void CountAnswer(const Json& line, std::map<std::string, ExamTally>* tallies) {
   }
 }
 
+/// The shares of all questions and, where there are several kinds, of each kind.
 Json ExamSummary(Json subject, const std::map<std::string, ExamTally>& tallies) {
   AddShares(tallies.at(""), &subject);
   for (const auto& [kind, tally] : tallies) {
@@ -91,6 +95,7 @@ Json ExamSummary(Json subject, const std::map<std::string, ExamTally>& tallies) 
 
 }  // namespace
 
+/// Questions whose lines are in the output already are counted from there, not asked again.
 Result<Json> ScoreChoices(const Job& job) {
   const Exam exam = BITTERN_TRY(ReadExam(job));
   Json subject = {{"file", job.options.input}, {"model", job.model->model.checkpoint().path()}};

@@ -7,6 +7,8 @@
 
 namespace bittern::eval {
 
+/// The first line describes input and settings. A run goes on only if it is the same; a last line
+/// that was cut off is dropped.
 Result<ResultLines> ResultLines::Open(const JobOptions& options, const Json& subject) {
   ResultLines lines;
   if (options.output.empty()) {

@@ -11,6 +11,8 @@
 
 namespace bittern::eval {
 
+/// Without a file the object does nothing. Rows are stored by window, hence
+/// only windows of one size that lie end to end.
 Result<LogitsFile> LogitsFile::Open(const Job& job, const WindowOptions& options,
                                     std::span<const tokenizer::TokenId> tokens,
                                     std::size_t num_windows) {
@@ -48,6 +50,7 @@ Result<LogitsFile> LogitsFile::Open(const Job& job, const WindowOptions& options
   return logits;
 }
 
+/// The saved file must be of the same vocabulary, windows and tokens; it may have more windows.
 Result<void> LogitsFile::CheckBase(const Job& job,
                                    std::span<const tokenizer::TokenId> tokens) const {
   const SavedShape& saved = base_->shape();
@@ -68,6 +71,7 @@ Result<void> LogitsFile::CheckBase(const Job& job,
               fmt::format("{}: was made from another text than {}", path_, job.options.input));
 }
 
+/// The listener runs on any thread of the team and must not throw.
 std::function<void(const ScoredRow&)> LogitsFile::OnRow() {
   if (base_) {
     return [this](const ScoredRow& row) {
@@ -86,6 +90,7 @@ std::function<void(const ScoredRow&)> LogitsFile::OnRow() {
   };
 }
 
+/// Windows end in order, so the file is written front to back and memory holds a few windows.
 Result<void> LogitsFile::EndWindow(std::size_t window) {
   if (!file_) return {};
   for (std::vector<std::uint16_t>& row : rows_[window]) {
@@ -120,6 +125,7 @@ struct MeanOfRows {
 
 }  // namespace
 
+/// Ends the saved file, or adds the object "kl" to the summary.
 Result<void> LogitsFile::Finish(Json* summary) {
   if (file_) {
     BITTERN_TRY(file_->Close());

@@ -74,6 +74,7 @@ WindowOptions WindowsOf(const Job& job, std::size_t num_tokens) {
   return windows;
 }
 
+/// A window's line in the output. ReadWindowLine reads it where a run goes on.
 Json WindowLine(std::size_t index, const TextScore& score) {
   return {{"window", index},    {"tokens", score.tokens}, {"bytes", score.bytes},
           {"top1", score.best}, {"nats", score.nats},     {"squared_nats", score.squared_nats}};
@@ -94,6 +95,7 @@ struct TextSubject {
   std::vector<Window> windows;
 };
 
+/// Encodes the text, or reads its ids, and cuts it into windows.
 Result<TextSubject> MakeTextSubject(const Job& job) {
   TextSubject subject;
   if (job.options.ids) {
@@ -109,6 +111,7 @@ Result<TextSubject> MakeTextSubject(const Job& job) {
   return subject;
 }
 
+/// The settings that both the summary and the first line of the output have.
 Json EvalSettings(const Job& job, const TextSubject& subject) {
   return {{"file", job.options.input},
           {"model", job.model->model.checkpoint().path()},
@@ -132,6 +135,7 @@ Json TextSummary(Json settings, const TextScore& sum) {
 
 }  // namespace
 
+/// Windows whose lines are in the output already are added from there, not run again.
 Result<Json> ScoreText(const Job& job) {
   const TextSubject subject = BITTERN_TRY(MakeTextSubject(job));
   const auto& tokenizer = job.model->tokenizer;

@@ -36,6 +36,8 @@ constexpr std::string_view kTokenizerFiles[] = {"tokenizer.json",
                                                 "chat_template.jinja",
                                                 "generation_config.json"};
 
+/// Refuses an output that is the source, and a file that is there unless `overwrite` is set. A
+/// folder that is there is refused later, by AtomicFolder.
 Result<void> CheckOutput(const Checkpoint& source, const fs::path& out, bool to_folder,
                          bool overwrite) {
   std::error_code ignored;
@@ -48,6 +50,7 @@ Result<void> CheckOutput(const Checkpoint& source, const fs::path& out, bool to_
   return {};
 }
 
+/// The tensor table of the GGUF header. GGUF keeps the source's order of dimensions: columns first.
 std::vector<GgufTensor> GgufTensors(const ConvertPlan& plan) {
   std::vector<GgufTensor> tensors;
   for (const PlannedTensor& planned : plan.tensors) {
@@ -57,6 +60,7 @@ std::vector<GgufTensor> GgufTensors(const ConvertPlan& plan) {
   return tensors;
 }
 
+/// The dtype of a safetensors header. Packed ternary weights are bytes to that format.
 std::string_view DtypeOf(const PlannedTensor& planned) {
   switch (planned.format) {
     case quant::WeightFormat::kF32:
@@ -84,6 +88,7 @@ Result<void> WriteTextFile(const fs::path& path, std::string_view text) {
   return file.Commit();
 }
 
+/// Copies a small file through a mapping. Fails if the file changes while it is read.
 Result<void> CopyTextFile(const fs::path& from, const fs::path& to) {
   const MappedFile file = BITTERN_TRY(MappedFile::Open(from));
   const auto bytes = file.bytes();
@@ -99,12 +104,15 @@ fs::path HfFolderOf(const Checkpoint& source) {
   return path.extension() == ".safetensors" ? path.parent_path() / "." : fs::path();
 }
 
+/// One run of Convert. A plan is made first; then metadata and tensors go to a temporary place,
+/// which gets its name only after the proof and after the source is seen to be unchanged.
 class Conversion {
  public:
   Conversion(const Checkpoint& source, const fs::path& out, const ConvertOptions& options,
              ThreadPool pool)
       : source_(source), out_(out), options_(options), pool_(std::move(pool)) {}
 
+  /// Runs the conversion. A source that was changed meanwhile is the reason for any other error.
   Result<ConvertReport> Run() {
     auto done = Write();
     if (done || done.error().code == ErrorCode::kCancelled) return done;
@@ -142,6 +150,8 @@ class Conversion {
   ConvertReport report_;
 };
 
+/// Encodes all tensors into `sink`, in the plan's order. Progress of this step is 60% of the whole
+/// where a proof follows.
 Result<void> Conversion::WriteTensors(const TensorSink& sink) {
   const double share = options_.prove ? 0.6 : 1;
   const auto on_progress = [&](double done, std::string_view what) {
@@ -163,6 +173,7 @@ Result<void> Conversion::WriteTensors(const TensorSink& sink) {
 Result<bool> Conversion::ProvenBy(const fs::path& written) {
   if (!options_.prove) return true;
   const Checkpoint output = BITTERN_TRY(Checkpoint::Open(written));
+  // All ternary tensors of one output round their scales in one way, so any of them tells it.
   float (*stored_scale)(float) noexcept = nullptr;
   for (const PlannedTensor& tensor : plan_.tensors) {
     if (tensor.target.stored_scale != nullptr) stored_scale = tensor.target.stored_scale;
@@ -173,6 +184,8 @@ Result<bool> Conversion::ProvenBy(const fs::path& written) {
   return report_.proof->ok();
 }
 
+/// Writes one GGUF file. A failed proof is no error: the temporary file is dropped with `writer`,
+/// and the report tells of it.
 Result<void> Conversion::WriteGguf(const MetadataDraft& draft) {
   auto writer = BITTERN_TRY(GgufWriter::Create(out_, draft.entries(), GgufTensors(plan_)));
   BITTERN_TRY(WriteTensors([&](std::span<const std::byte> bytes) { return writer.Append(bytes); }));
@@ -184,6 +197,8 @@ Result<void> Conversion::WriteGguf(const MetadataDraft& draft) {
   return proven ? writer.Finish() : Result<void>();
 }
 
+/// Puts the tokenizer into `folder`: copies of the source's own files, or files made from GGUF's
+/// keys. A tokenizer that cannot be written is a note, not an error; the weights are still good.
 Result<void> Conversion::WriteTokenizer(const MetadataDraft& draft, const fs::path& folder) {
   const fs::path source_folder = HfFolderOf(source_);
   if (!source_folder.empty()) {
@@ -206,6 +221,8 @@ Result<void> Conversion::WriteTokenizer(const MetadataDraft& draft, const fs::pa
   return {};
 }
 
+/// Writes a Hugging Face folder: config files, tokenizer, then model.safetensors. The folder
+/// appears under its name as a whole or not at all.
 Result<void> Conversion::WriteFolder(const MetadataDraft& draft) {
   const bool tied = source_.Find("output.weight") == nullptr;
   const auto config_files = BITTERN_TRY(HfConfigFiles(draft, tied));

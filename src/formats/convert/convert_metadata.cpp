@@ -58,6 +58,8 @@ std::string_view HonestArchitecture(std::string_view architecture, std::string_v
   return fits_other ? other->name : architecture;
 }
 
+/// Writes ternary.tl.tiling: five numbers for each shape of a TL1 or TL2 matrix (rows, columns,
+/// rows of a tile, columns of a tile, rows of a group). A reader cannot cut the bytes without them.
 void SetTilings(const ConvertPlan& plan, MetadataDraft* draft) {
   std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
   std::vector<std::uint32_t> numbers;
@@ -74,6 +76,8 @@ void SetTilings(const ConvertPlan& plan, MetadataDraft* draft) {
   if (!numbers.empty()) draft->SetUint32s("ternary.tl.tiling", numbers);
 }
 
+/// True for the sizes of BitNet b1.58 2B-4T. Files of it without a chat template are given the
+/// model's.
 bool HasShapeOf2B4T(const MetadataDraft& draft, std::string_view architecture) {
   const auto is = [&](std::string_view key, std::uint64_t wanted) {
     return draft.Uint(fmt::format("{}.{}", architecture, key)) == wanted;
@@ -82,6 +86,8 @@ bool HasShapeOf2B4T(const MetadataDraft& draft, std::string_view architecture) {
          is("attention.head_count", 20) && is("attention.head_count_kv", 5);
 }
 
+/// Replaces bitnet.cpp's obsolete chat template, and adds the missing one of BitNet b1.58 2B-4T.
+/// Each change makes a note.
 void FixChatTemplate(std::string_view architecture, MetadataDraft* draft,
                      std::vector<std::string>* notes) {
   constexpr std::string_view kKey = "tokenizer.chat_template";
@@ -96,6 +102,7 @@ void FixChatTemplate(std::string_view architecture, MetadataDraft* draft,
   draft->SetString(kKey, std::string(BitnetChatTemplate()));
 }
 
+/// Writes down what the layers above found out. A key that is there wins over a hint.
 void ApplyHints(const MetadataHints& hints, std::string_view architecture, MetadataDraft* draft) {
   const std::string activation_key = fmt::format("{}.hidden_activation", architecture);
   if (hints.hidden_activation && draft->Find(activation_key) == nullptr) {

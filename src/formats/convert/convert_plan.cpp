@@ -24,6 +24,7 @@ using quant::WeightFormat;
 
 constexpr std::string_view kSafetensors = "safetensors";
 
+/// A value of the option `embeddings` and the format it stands for; "keep" is in no row.
 struct Embedding {
   std::string_view name;
   WeightFormat format;
@@ -34,6 +35,7 @@ constexpr Embedding kEmbeddings[] = {{"f32", WeightFormat::kF32},
                                      {"q8_0", WeightFormat::kQ8_0},
                                      {"q6_k", WeightFormat::kQ6_K}};
 
+/// True for the token embedding and the head: large plain matrices that `embeddings` is about.
 bool IsEmbedding(std::string_view name) {
   const TensorSpec* spec = FindWeight(name);
   return spec != nullptr && spec->kind == TensorKind::kDense;
@@ -44,10 +46,12 @@ bool IsFloat(WeightFormat format) {
          format == WeightFormat::kBF16;
 }
 
+/// True for the formats whose bytes depend on a tiling.
 bool IsLookupTable(WeightFormat format) {
   return format == WeightFormat::kTL1 || format == WeightFormat::kTL2;
 }
 
+/// The two ways a folder can store a scale; each gives the number that is read back.
 float AsBfloat(float value) noexcept { return BfloatToFloat(FloatToBfloat(value)); }
 float AsFloat(float value) noexcept { return value; }
 
@@ -65,11 +69,14 @@ bool FitsBfloat(const Tensor& tensor) {
   return true;
 }
 
+/// Goes over the source's tensors once and fills the plan. Nothing is written here, so every
+/// refusal comes before the first byte of output.
 class Planner {
  public:
   Planner(const Checkpoint& source, const ConvertOptions& options)
       : source_(source), options_(options) {}
 
+  /// Plans every tensor in the source's order; errors name the tensor.
   Result<ConvertPlan> Plan() {
     BITTERN_TRY(ReadOptions());
     plan_.from_order = BITTERN_TRY(RowOrderOf(source_.metadata()));
@@ -105,6 +112,8 @@ class Planner {
   ConvertPlan plan_;
 };
 
+/// Checks the names among the options. Safetensors have no quantised embeddings, so a folder takes
+/// the float formats only.
 Result<void> Planner::ReadOptions() {
   plan_.to_folder = options_.to == kSafetensors;
   if (std::ranges::find(ConvertTargets(), options_.to) == ConvertTargets().end()) {
@@ -135,6 +144,9 @@ Result<std::string> Planner::NameOf(const Tensor& tensor) const {
   return HfTensorName(tensor.name);
 }
 
+/// Sorts one tensor by its kind. A scale beside a projection is dropped, as it becomes part of the
+/// projection. A bias of q or k is refused where its rows would have to be permuted with the
+/// weight's.
 Result<void> Planner::PlanTensor(const Tensor& tensor) {
   if (IsScaleOfProjection(source_, tensor)) return {};
   if (IsProjection(tensor.name)) return PlanTernary(tensor);
@@ -146,6 +158,7 @@ Result<void> Planner::PlanTensor(const Tensor& tensor) {
   return PlanPlain(tensor);
 }
 
+/// The tiling of one shape: the one the caller gave, else the kernels' default for the format.
 Result<quant::TlTiling> Planner::Tiling(std::size_t rows, std::size_t cols) const {
   for (const ShapeTiling& given : options_.tilings) {
     if (given.rows == rows && given.cols == cols) return given.tiling;
@@ -156,6 +169,8 @@ Result<quant::TlTiling> Planner::Tiling(std::size_t rows, std::size_t cols) cons
                           plan_.codec->name, rows, cols));
 }
 
+/// The target of one ternary tensor: codec, tiling, the rounding of its scale in a folder, and the
+/// new order of rows. The codec's check refuses shapes that do not fit its blocks.
 Result<TernaryTarget> Planner::Target(const Tensor& tensor, const TernarySource& source) const {
   TernaryTarget target{.codec = plan_.codec, .row_order = {}};
   if (IsLookupTable(plan_.codec->format)) {
@@ -171,6 +186,8 @@ Result<TernaryTarget> Planner::Target(const Tensor& tensor, const TernarySource&
   return target;
 }
 
+/// Plans a projection. A folder gets a second tensor for its scale, "NAME_scale", as transformers'
+/// BitLinear has it; its value is known only when the weight has been encoded.
 Result<void> Planner::PlanTernary(const Tensor& tensor) {
   TernarySource source = BITTERN_TRY(opener_->Open(tensor));
   std::string name = BITTERN_TRY(NameOf(tensor));
@@ -197,6 +214,8 @@ Result<void> Planner::PlanTernary(const Tensor& tensor) {
   return {};
 }
 
+/// The format of a tensor that is not ternary: the option decides for embeddings; norms and biases
+/// follow the custom of the target.
 WeightFormat Planner::PlainFormat(const Tensor& tensor) {
   if (IsEmbedding(tensor.name)) {
     if (embeddings_) return *embeddings_;
@@ -211,6 +230,8 @@ WeightFormat Planner::PlainFormat(const Tensor& tensor) {
   return plan_.to_folder && FitsBfloat(tensor) ? WeightFormat::kBF16 : WeightFormat::kF32;
 }
 
+/// Plans a copy, or an encoding where the format changes. Safetensors name dimensions from the
+/// outermost, GGUF from the innermost, so the shape is turned around.
 Result<void> Planner::PlanPlain(const Tensor& tensor) {
   std::string name = BITTERN_TRY(NameOf(tensor));
   PlannedTensor planned{.kind = PlannedTensor::Kind::kCopy,

@@ -52,6 +52,7 @@ Result<void> ReadPreamble(ByteReader& reader, GgufOutline* outline, std::uint64_
   return {};
 }
 
+/// Reads the keys and keeps the bytes of each, so that unchanged ones are copied as they are.
 Result<void> ReadEntries(std::span<const std::byte> bytes, std::uint64_t count, ByteReader& reader,
                          GgufOutline* outline) {
   std::unordered_set<std::string_view> seen;
@@ -69,6 +70,8 @@ Result<void> ReadEntries(std::span<const std::byte> bytes, std::uint64_t count, 
   return {};
 }
 
+/// Steps over one row of the tensor table: name, dimensions, type and offset, none of which an edit
+/// needs.
 Result<void> SkipTensorInfo(ByteReader& reader) {
   BITTERN_TRY(ReadGgufString(reader, gguf_limits::kMaxKeyBytes, "tensor name"));
   const auto rank = BITTERN_TRY(reader.Number<std::uint32_t>("the number of dimensions"));
@@ -77,6 +80,8 @@ Result<void> SkipTensorInfo(ByteReader& reader) {
   return {};
 }
 
+/// The alignment of the data: general.alignment, else 32. Other integer types than u32 are fine
+/// here, as the value is never written anew.
 Result<std::uint64_t> AlignmentOf(const GgufOutline& outline) {
   const auto* entry = outline.Find(kAlignmentKey);
   if (entry == nullptr) return std::uint64_t{gguf_limits::kDefaultAlignment};
@@ -114,6 +119,8 @@ std::string NewHeader(const GgufOutline& outline, const MetadataDraft& draft,
   return out;
 }
 
+/// Applies one edit to the draft. kNotFound is for the removal of a key that is not there; the
+/// caller puts the file's name before it.
 Result<void> ApplyEdit(const MetaEdit& edit, MetadataDraft* draft) {
   if (edit.key == kAlignmentKey) {
     return Fail(
@@ -145,6 +152,7 @@ Result<std::string> CopyData(const MappedFile& from, std::span<const std::byte> 
   return hash.Hex();
 }
 
+/// The XXH3-128 of the data, as 32 hexadecimal digits. Pages are let go as it walks.
 std::string HashData(const MappedFile& file, std::span<const std::byte> data) {
   Hash128 hash;
   for (std::size_t at = 0; at < data.size(); at += kPieceBytes) {
@@ -187,6 +195,8 @@ Result<GgufOutline> ReadGgufOutline(std::span<const std::byte> bytes) {
 
 namespace {
 
+/// Builds the new header, copies the data and reads the copy back before it gets its name. `in` and
+/// `out` may be one path: the mapping keeps the old file until the rename.
 Result<MetaEditReport> EditFile(const MappedFile& file, const std::filesystem::path& in,
                                 const std::filesystem::path& out, std::span<const MetaEdit> edits,
                                 const std::function<bool(double)>& on_progress) {

@@ -55,6 +55,7 @@ class RowReader {
     return reader;
   }
 
+  /// Reads `count` rows from row `first` (in Hugging Face's order) into the two buffers.
   Result<void> Read(std::size_t first, std::size_t count) {
     codes_.resize(count * source_->cols());
     scales_.resize(count * source_->scales_per_row());
@@ -80,6 +81,8 @@ class RowReader {
   std::vector<float> scales_;
 };
 
+/// Compares two ternary tensors: codes must be equal, scales equal or rounded as the target stores
+/// them. Only the first problem is told in words; all are counted.
 class PairComparer {
  public:
   PairComparer(const Pair& pair, float (*stored_scale)(float) noexcept)
@@ -87,6 +90,7 @@ class PairComparer {
         stored_scale_(stored_scale != nullptr ? stored_scale
                                               : pair.out_source->codec().stored_scale) {}
 
+  /// Walks both tensors in blocks of rows, so that memory does not grow with the tensor.
   Result<Finding> Compare(const Checkpoint& in_file, const Checkpoint& out_file) {
     RowReader in = BITTERN_TRY(RowReader::Create(in_file, *pair_.in, *pair_.in_source));
     RowReader out = BITTERN_TRY(RowReader::Create(out_file, *pair_.out, *pair_.out_source));
@@ -109,12 +113,14 @@ class PairComparer {
   }
 
  private:
+  /// Keeps the first problem only.
   void Problem(std::string text) {
     if (finding_.part.first_problem.empty()) {
       finding_.part.first_problem = fmt::format("{}: {}", Quoted(pair_.in->name), text);
     }
   }
 
+  /// Counts the weights by value (a code is the weight plus 1) and each code that differs.
   void CompareCodes(std::size_t first_row, std::span<const std::uint8_t> in,
                     std::span<const std::uint8_t> out) {
     std::uint64_t counts[4] = {};
@@ -147,6 +153,7 @@ class PairComparer {
     }
   }
 
+  /// Compares one scale. Neighbours that share a pair of scales are one scale, and count once.
   void CompareScale(std::size_t row, std::size_t col, float in, float out) {
     if (in == last_in_ && out == last_out_) return;
     last_in_ = in;
@@ -187,6 +194,7 @@ class PlainComparer {
   }
 
  private:
+  /// Compares copies piece by piece and lets the pages of both files go.
   void CompareBytes() {
     const auto a = pair_.in->bytes, b = pair_.out->bytes;
     bool equal = a.size() == b.size();
@@ -203,6 +211,7 @@ class PlainComparer {
     }
   }
 
+  /// Decodes both sides row by row. A NaN becomes `worst` and stays it, so that Judge refuses it.
   void CompareValues(quant::DequantizeRowFn decode_in, quant::DequantizeRowFn decode_out) {
     const std::size_t rows = pair_.in->rows(), cols = pair_.in->row_elements();
     const std::size_t in_bytes = pair_.in->bytes.size() / rows;
@@ -234,6 +243,7 @@ class PlainComparer {
     return largest > 0 ? error / largest : error;
   }
 
+  /// Accepts a relative error that the coarsest embedding format may cause; see kMaxPlainError.
   void Judge(double worst) {
     if (worst == 0) {
       finding_.part.plain_equal = 1;
@@ -290,6 +300,8 @@ class Pairer {
   const Checkpoint &in_, &out_;
 };
 
+/// Adds the counts of one tensor to those of all. Pairs come in the order of their size, so the
+/// first problem is that of the largest tensor.
 void Join(const Proof& part, Proof* all) {
   all->tensors += part.tensors;
   all->weights += part.weights;
@@ -318,6 +330,7 @@ std::string CombinedHash(const std::map<std::string, std::string>& lines) {
   return hash.Hex();
 }
 
+/// Compares one pair on any thread of the pool, and lets the pages of both tensors go.
 Result<Finding> ComparePair(const Pair& pair, const Checkpoint& in, const Checkpoint& out,
                             float (*stored_scale)(float) noexcept) {
   try {

@@ -16,11 +16,15 @@ constexpr std::string_view kPairingKey = "bittern.rope_pairing";
 
 }  // namespace
 
+/// llama.cpp's converter permutes q and k of some architectures ("llama" among them), so that a
+/// rotated pair lies side by side. Other architectures keep the two halves of a head, as trained.
 RowOrder GgufRowOrder(std::string_view architecture) noexcept {
   const ArchitectureSpec* row = FindArchitecture(architecture);
   return row != nullptr && row->permuted_qk ? RowOrder::kNeighbours : RowOrder::kHalves;
 }
 
+/// The key that this program's folder reader sets comes first; GGUF files of others lack it, and
+/// there the architecture tells.
 Result<RowOrder> RowOrderOf(const Metadata& metadata) {
   if (const auto pairing = BITTERN_TRY(metadata.GetString(kPairingKey))) {
     if (*pairing == "neox") return RowOrder::kHalves;
@@ -31,6 +35,7 @@ Result<RowOrder> RowOrderOf(const Metadata& metadata) {
   return GgufRowOrder(BITTERN_TRY(metadata.GetString("general.architecture")).value_or(""));
 }
 
+/// Weights per head: `attention.key_length`, else the width divided by the number of heads.
 Result<std::size_t> HeadDimOf(const Metadata& metadata) {
   const std::string prefix(
       BITTERN_TRY(metadata.GetString("general.architecture")).value_or("unknown"));
@@ -52,6 +57,8 @@ bool HasRowOrder(std::string_view name) noexcept {
   return spec != nullptr && (spec->id == TensorId::kAttnQ || spec->id == TensorId::kAttnK);
 }
 
+/// Element r of the result is the row of the source that becomes row r. Within a head of size d,
+/// rows i and i + d/2 (halves) are the rotated pair that lies at 2i and 2i + 1 (neighbours).
 Result<std::vector<std::uint32_t>> RowPermutation(RowOrder from, RowOrder to, std::size_t rows,
                                                   std::size_t head_dim) {
   if (rows > std::numeric_limits<std::uint32_t>::max()) {

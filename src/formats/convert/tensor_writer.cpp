@@ -29,6 +29,7 @@ constexpr std::size_t kWriteBytes = std::size_t{4} << 20;
 /// From here on a number is infinite in binary16.
 constexpr float kHalfEnd = 65520;
 
+/// Puts the tensor's name before the message.
 Error InTensor(std::string_view name, Error error) {
   return Within(fmt::format("tensor {}", Quoted(name)), std::move(error));
 }
@@ -44,6 +45,7 @@ Result<EncodedTernary> EncodeNoThrow(const PlannedTensor& tensor) noexcept {
   }
 }
 
+/// True for formats whose numbers or block scales are binary16: their range ends at 65504.
 bool EndsWhereHalfEnds(quant::WeightFormat format) {
   return format == quant::WeightFormat::kF16 || format == quant::WeightFormat::kQ8_0 ||
          format == quant::WeightFormat::kQ6_K;
@@ -60,6 +62,7 @@ std::optional<float> FindMisfit(std::span<const float> row, quant::WeightFormat 
 
 }  // namespace
 
+/// Progress is counted in bytes of the source. A scale has no bytes of its own there.
 TensorWriter::TensorWriter(const Checkpoint& source, const ConvertPlan& plan, ThreadPool& pool,
                            const TensorSink& sink,
                            std::function<bool(double, std::string_view)> on_progress)
@@ -69,6 +72,7 @@ TensorWriter::TensorWriter(const Checkpoint& source, const ConvertPlan& plan, Th
   }
 }
 
+/// Reports progress; a listener that says no cancels the conversion.
 Result<void> TensorWriter::Advance(std::uint64_t bytes, std::string_view name) {
   done_bytes_ += bytes;
   if (on_progress_(double(done_bytes_) / double(std::max<std::uint64_t>(total_bytes_, 1)), name)) {
@@ -77,6 +81,8 @@ Result<void> TensorWriter::Advance(std::uint64_t bytes, std::string_view name) {
   return Fail(ErrorCode::kCancelled, "interrupted; nothing was written");
 }
 
+/// Writes the tensors in the plan's order. A run of ternary tensors goes in batches; others are cut
+/// into pieces by their own writers.
 Result<void> TensorWriter::WriteAll() {
   for (std::size_t i = 0; i < plan_.tensors.size();) {
     const PlannedTensor& tensor = plan_.tensors[i];
@@ -103,6 +109,8 @@ Result<void> TensorWriter::WriteAll() {
   return {};
 }
 
+/// One past the last tensor of the batch that begins at `first`: at most two a thread, and no more
+/// bytes than kBatchBytes. A batch has at least one tensor, however large.
 std::size_t TensorWriter::EndOfBatch(std::size_t first) const {
   const std::size_t most = 2 * static_cast<std::size_t>(pool_.size()) + 2;
   std::size_t bytes = 0, last = first;
@@ -115,6 +123,8 @@ std::size_t TensorWriter::EndOfBatch(std::size_t first) const {
   return last;
 }
 
+/// Encodes a batch, a tensor to a thread, then writes the results in order on the caller's thread.
+/// The scales are kept for the kScale tensors that come later in a folder.
 Result<void> TensorWriter::WriteTernary(std::size_t first, std::size_t last) {
   std::vector<std::optional<Result<EncodedTernary>>> encoded(last - first);
   std::atomic<std::size_t> next{0};
@@ -153,6 +163,8 @@ Result<void> TensorWriter::WriteCopy(const PlannedTensor& tensor) {
   return {};
 }
 
+/// Decodes and encodes rows in blocks of about kWriteBytes: threads share the rows of a block, then
+/// the caller's thread writes it. A number that the target cannot hold is refused, not clamped.
 Result<void> TensorWriter::WriteEncoded(const PlannedTensor& tensor) {
   ++written_.plain_tensors;
   const std::size_t rows = tensor.source->rows(), cols = tensor.source->row_elements();
@@ -190,6 +202,7 @@ Result<void> TensorWriter::WriteEncoded(const PlannedTensor& tensor) {
   return {};
 }
 
+/// Writes the one scale of a packed weight, which WriteTernary has met before (SortForFolder).
 Result<void> TensorWriter::WriteScale(const PlannedTensor& tensor) {
   std::byte bytes[sizeof(float)];
   quant::QuantizeRowFor(tensor.format)(&scales_.at(tensor.source), 1, bytes);

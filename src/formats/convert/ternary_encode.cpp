@@ -20,6 +20,7 @@ struct Unpacked {
   quant::TernaryScales scales;
 };
 
+/// Reads the whole tensor, one row at a time where rows change places. Empty `row_order`: as it is.
 Result<Unpacked> ReadAll(const TernarySource& source, std::span<const std::uint32_t> row_order) {
   const std::size_t rows = source.rows(), cols = source.cols(), per_row = source.scales_per_row();
   Unpacked all;
@@ -82,6 +83,7 @@ ScaleCounts& ScaleCounts::operator+=(const ScaleCounts& other) noexcept {
   return *this;
 }
 
+/// The memory that EncodeTernary needs: a byte for each code, scales of both sides, the result.
 std::size_t EncodeBytes(const TernarySource& source, const TernaryTarget& target) {
   const std::size_t weights = source.rows() * source.cols();
   const std::size_t scales =
@@ -90,6 +92,8 @@ std::size_t EncodeBytes(const TernarySource& source, const TernaryTarget& target
          target.codec->bytes(source.rows(), source.cols(), target.tiling);
 }
 
+/// Regrain turns the source's scales (of a tensor, row or group) into the target's, and refuses
+/// where two different scales would have to be one.
 Result<EncodedTernary> EncodeTernary(const TernarySource& source, const TernaryTarget& target) {
   const quant::TernaryCodec& codec = *target.codec;
   const std::size_t rows = source.rows(), cols = source.cols();

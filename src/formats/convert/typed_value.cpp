@@ -25,6 +25,7 @@ constexpr MetaType kScalarTypes[] = {MetaType::kU8,  MetaType::kI8,   MetaType::
                                      MetaType::kU64, MetaType::kI64,  MetaType::kF32,
                                      MetaType::kF64, MetaType::kBool, MetaType::kString};
 
+/// The smallest and largest value of an integer type; u64 needs the unsigned maximum.
 struct IntegerRange {
   std::int64_t min;
   std::uint64_t max;
@@ -67,6 +68,7 @@ std::optional<T> ParseNumber(std::string_view text) {
   return number;
 }
 
+/// A signed number within a range whose ends have different types.
 bool Fits(const IntegerRange& range, std::int64_t number) {
   return number < 0 ? number >= range.min : static_cast<std::uint64_t>(number) <= range.max;
 }
@@ -84,6 +86,7 @@ std::optional<MetaValue> ParseInteger(MetaType type, std::string_view text) {
   return MetaValue{type, *number};
 }
 
+/// A finite f32 or f64, or nullopt. An f32 is rounded here, so that the file holds what is shown.
 std::optional<MetaValue> ParseFloat(MetaType type, std::string_view text) {
   const auto number = ParseNumber<double>(text);
   if (!number || !std::isfinite(*number)) return std::nullopt;
@@ -95,6 +98,7 @@ std::optional<MetaValue> ParseFloat(MetaType type, std::string_view text) {
   return MetaValue{type, *number};
 }
 
+/// One value of any type but arrays. The draft takes the bytes of a string, as values are views.
 std::optional<MetaValue> ParseScalar(MetaType type, std::string_view text, MetadataDraft* draft) {
   if (type == MetaType::kString) return MetaValue{type, draft->Own(std::string(text))};
   if (type == MetaType::kBool) {
@@ -125,6 +129,8 @@ std::optional<std::string> ElementText(const Json& element, MetaType type) {
   return fmt::format("{}", *number);
 }
 
+/// TYPE[]:JSON. Numbers are kept as the bytes that GGUF has, strings as views that the draft owns.
+/// `whole` is the text as the user wrote it, for messages.
 Result<MetaValue> ParseArray(MetaType type, std::string_view whole, std::string_view text,
                              MetadataDraft* draft) {
   auto parsed = Json::Parse(text, {});
@@ -171,6 +177,7 @@ MetaType TypeFor(std::string_view name, std::string_view text, const MetaValue* 
 
 }  // namespace
 
+/// The colon that ends the type is the first one; the value may contain more.
 Result<void> SetTypedValue(std::string_view key, std::string_view text, MetadataDraft* draft) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) return Bad(text, "TYPE:VALUE expected");

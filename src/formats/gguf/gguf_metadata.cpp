@@ -42,6 +42,7 @@ std::uint64_t ScalarBytes(MetaType type) {
   return 0;
 }
 
+/// Type ids of GGUF run from 0 (u8) to 12 (f64).
 Result<MetaType> ReadType(ByteReader& reader, std::string_view what) {
   const std::uint64_t offset = reader.position();
   const auto id = BITTERN_TRY(reader.Number<std::uint32_t>(what));
@@ -52,6 +53,8 @@ Result<MetaType> ReadType(ByteReader& reader, std::string_view what) {
   return static_cast<MetaType>(id);
 }
 
+/// Refuses a count before memory is reserved for it: a damaged file may claim more elements than it
+/// has bytes.
 Result<void> CheckCount(const ByteReader& reader, std::uint64_t offset, std::uint64_t count,
                         std::uint64_t limit, std::uint64_t element_bytes) {
   if (count > limit) {
@@ -69,6 +72,7 @@ Result<void> CheckCount(const ByteReader& reader, std::uint64_t offset, std::uin
   return {};
 }
 
+/// Views into the file; the file must outlive them.
 Result<std::vector<std::string_view>> ReadStrings(ByteReader& reader, std::uint64_t count) {
   std::vector<std::string_view> strings;
   strings.reserve(count);
@@ -83,6 +87,8 @@ Result<std::vector<std::string_view>> ReadStrings(ByteReader& reader, std::uint6
   return strings;
 }
 
+/// An array is an element type, a count of 64 bits, and the elements without padding. Numbers stay
+/// as raw bytes, since vocabularies have hundreds of thousands.
 Result<MetaValue> ReadArray(ByteReader& reader) {
   MetaArray array;
   array.element_type = BITTERN_TRY(ReadType(reader, "array element type"));

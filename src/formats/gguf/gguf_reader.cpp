@@ -39,6 +39,7 @@ class GgufParser {
  public:
   explicit GgufParser(std::span<const std::byte> bytes) : bytes_(bytes), reader_(bytes) {}
 
+  /// Reads version, counts, keys, tensor table, in the order of the file.
   Result<GgufContents> Parse() {
     BITTERN_TRY(ReadVersion());
     BITTERN_TRY(ReadCounts());
@@ -73,6 +74,8 @@ class GgufParser {
   GgufContents contents_;
 };
 
+/// Reads the magic and the version. A big-endian file shows its version in the upper half of the
+/// number.
 Result<void> GgufParser::ReadVersion() {
   const auto magic = BITTERN_TRY(reader_.Chars(kMagic.size(), "the magic number"));
   if (magic != kMagic) {
@@ -98,6 +101,8 @@ Result<void> GgufParser::ReadVersion() {
   return {};
 }
 
+/// Reads both counts and checks that the file is long enough for them, so that nothing below
+/// reserves memory for numbers that a damaged file made up.
 Result<void> GgufParser::ReadCounts() {
   num_tensors_ = BITTERN_TRY(reader_.Number<std::uint64_t>("the tensor count"));
   if (num_tensors_ > kMaxTensors) {
@@ -119,6 +124,7 @@ Result<void> GgufParser::ReadCounts() {
   return {};
 }
 
+/// Reads one key and its value. Metadata::Add refuses a key that is there already.
 Result<void> GgufParser::ReadEntry(std::uint64_t index) {
   const std::uint64_t offset = reader_.position();
   auto key = ReadGgufString(reader_, kMaxKeyBytes, "key");
@@ -135,6 +141,7 @@ Result<void> GgufParser::ReadEntry(std::uint64_t index) {
   return contents_.metadata.Add(std::string(*key), *std::move(value));
 }
 
+/// The specification wants general.alignment as u32. It may be absent, which means 32.
 Result<void> GgufParser::ReadAlignment() {
   contents_.alignment = kDefaultAlignment;
   constexpr std::string_view kKey = "general.alignment";
@@ -153,6 +160,8 @@ Result<void> GgufParser::ReadAlignment() {
   return {};
 }
 
+/// Reads one row of the tensor table. The data is placed later: the alignment and the end of the
+/// table must be known for it.
 Result<void> GgufParser::ReadTensorInfo(std::uint64_t index) {
   const std::uint64_t at = reader_.position();
   auto name = ReadGgufString(reader_, kMaxTensorNameBytes, "name");
@@ -183,6 +192,7 @@ Result<void> GgufParser::ReadTensorInfo(std::uint64_t index) {
   return {};
 }
 
+/// Reads the dimensions, the innermost first. Rank 0 is a single number.
 Result<void> GgufParser::ReadShape(Tensor* tensor) {
   const std::uint64_t offset = reader_.position();
   const auto rank = BITTERN_TRY(reader_.Number<std::uint32_t>("the number of dimensions"));
@@ -223,6 +233,8 @@ std::string SupportedFormats() {
   return names;
 }
 
+/// Reads the type and computes the bytes of data. A type that is known but not read is refused by
+/// its name.
 Result<void> GgufParser::ReadFormat(Tensor* tensor) {
   const std::uint64_t offset = reader_.position();
   const auto id = BITTERN_TRY(reader_.Number<std::uint32_t>("the type"));
@@ -240,6 +252,8 @@ Result<void> GgufParser::ReadFormat(Tensor* tensor) {
   return {};
 }
 
+/// Checks one offset. Tensors must follow each other without gaps: a gap means that a size was
+/// computed for another format than the writer's.
 Result<void> GgufParser::PlaceTensor(std::uint64_t offset, std::uint64_t expected,
                                      std::uint64_t size, Tensor* tensor) {
   if (offset % contents_.alignment != 0) {
@@ -300,6 +314,8 @@ Result<void> GgufParser::ResolveSharedType(std::size_t index) {
   return {};
 }
 
+/// Gives every tensor its view. The data begins at the next multiple of the alignment after the
+/// tensor table.
 Result<void> GgufParser::PlaceTensors() {
   if (!CheckedRoundUp(reader_.position(), contents_.alignment, &contents_.data_start)) {
     return CorruptGguf("the header is longer than memory can address");

@@ -24,6 +24,7 @@ std::string PartSuffix(std::uint64_t index, std::uint64_t count) {
 
 }  // namespace
 
+/// The keys are those of llama.cpp's gguf-split. A count of 0 or 1 is a whole model.
 Result<std::optional<SplitPart>> ReadSplitPart(const Metadata& metadata) {
   SplitPart part;
   part.count = BITTERN_TRY(metadata.GetUint(kCountKey)).value_or(0);
@@ -42,6 +43,7 @@ Result<std::optional<SplitPart>> ReadSplitPart(const Metadata& metadata) {
   return part;
 }
 
+/// Only part 1 holds the metadata, so a user who names another part is told which file to give.
 Result<std::vector<std::filesystem::path>> SplitPartPaths(const std::filesystem::path& given,
                                                           const SplitPart& part) {
   const std::string name = given.filename().string();
@@ -67,6 +69,8 @@ Result<std::vector<std::filesystem::path>> SplitPartPaths(const std::filesystem:
   return paths;
 }
 
+/// Checks that part `index` belongs to the same split as the first, then moves its tensors to
+/// `all`.
 Result<void> AppendSplitPart(GgufContents part, std::uint64_t index, const SplitPart& first,
                              std::vector<Tensor>* all) {
   const auto found = BITTERN_TRY(ReadSplitPart(part.metadata));

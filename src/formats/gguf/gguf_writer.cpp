@@ -16,6 +16,7 @@
 namespace bittern::formats {
 namespace {
 
+/// GGUF is little-endian, as are the machines that this program runs on.
 template <class T>
 void AppendRaw(T number, std::string* out) {
   char bytes[sizeof number];
@@ -86,6 +87,7 @@ std::string Header(std::span<const Metadata::Entry> entries, std::span<const Ggu
   return out;
 }
 
+/// The alignment that the entries state, under the reader's rules; 32 where they state none.
 Result<std::uint64_t> AlignmentOf(std::span<const Metadata::Entry> entries) {
   for (const auto& entry : entries) {
     if (entry.key != "general.alignment") continue;
@@ -145,6 +147,7 @@ void AppendGgufPayload(const MetaValue& value, std::string* out) {
       value.value);
 }
 
+/// Tensors of no bytes at the front are over already, hence EndTensors.
 Result<GgufWriter> GgufWriter::Create(const std::filesystem::path& path,
                                       std::span<const Metadata::Entry> entries,
                                       std::vector<GgufTensor> tensors) {
@@ -157,6 +160,7 @@ Result<GgufWriter> GgufWriter::Create(const std::filesystem::path& path,
   return writer;
 }
 
+/// Pads each tensor that is complete and moves to the next one with bytes to come.
 Result<void> GgufWriter::EndTensors() {
   while (current_ < tensors_.size() && written_ == tensors_[current_].bytes) {
     const std::uint64_t past = file_.position() % alignment_;

@@ -36,6 +36,8 @@ tl::unexpected<Error> WrongType(std::string_view key, std::string_view expected,
   return CorruptConfig(fmt::format("{}: {} expected, {} found", key, expected, found.Shown()));
 }
 
+/// A size from 1 to 2^24; nullopt where the key is absent or null. The limit keeps products of two
+/// sizes far from overflow.
 Result<std::optional<std::uint64_t>> OptionalSize(const Json& json, std::string_view key) {
   const Json* value = Present(json, key);
   if (value == nullptr) return std::nullopt;
@@ -47,6 +49,7 @@ Result<std::optional<std::uint64_t>> OptionalSize(const Json& json, std::string_
   return *number;
 }
 
+/// A size that must be there.
 Result<std::uint64_t> Size(const Json& json, std::string_view key) {
   const auto value = BITTERN_TRY(OptionalSize(json, key));
   if (!value)
@@ -54,6 +57,7 @@ Result<std::uint64_t> Size(const Json& json, std::string_view key) {
   return *value;
 }
 
+/// A number that a float can hold; nullopt where the key is absent or null. NaN is refused too.
 Result<std::optional<float>> OptionalFloat(const Json& json, std::string_view key) {
   const Json* value = Present(json, key);
   if (value == nullptr) return std::nullopt;
@@ -90,6 +94,7 @@ Result<std::string> ReadClass(const Json& json) {
   return *(*array)[0].AsString();
 }
 
+/// hidden_act must be stated: it decides between architectures that share a class.
 Result<std::string> ReadActivation(const Json& json) {
   const auto activation = BITTERN_TRY(OptionalString(json, "hidden_act"));
   if (!activation) return CorruptConfig("hidden_act is missing");
@@ -257,6 +262,8 @@ Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
 
 }  // namespace
 
+/// The class is looked up twice: first alone, so that an unknown class is the reason for a refusal,
+/// then with the activation, which picks the row of the table.
 Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
   if (json.AsObject() == nullptr) return WrongType("config.json", "an object", json);
   const std::string name = BITTERN_TRY(ReadClass(json));

@@ -57,6 +57,8 @@ struct Weights {
   std::uint64_t data_start = 0;
 };
 
+/// Maps one file of weights and adds its tensors. A file of another kind (a pickle, an HTML page of
+/// a failed download) is refused by what it is.
 Result<void> AddFile(const fs::path& folder, const std::string& name, Weights* weights) {
   MappedFile file = BITTERN_TRY(MappedFile::Open(folder / name));
   if (!LooksLikeSafetensors(file.bytes())) {
@@ -137,6 +139,8 @@ std::string FolderName(const fs::path& folder) {
   return Printable((failed ? folder : whole).filename().string(), 255);
 }
 
+/// Reads whichever tokenizer files are there. The mappings live until the reader is done, since the
+/// texts are views into them.
 Result<void> ReadTokenizer(const fs::path& folder, const Json& config, std::uint64_t vocab_size,
                            Metadata* metadata) {
   std::vector<MappedFile> open;
@@ -161,6 +165,7 @@ bool LooksLikeHfFolder(const fs::path& folder) {
   return fs::exists(folder / kConfig, ignored);
 }
 
+/// config.json comes first: without it, neither names nor shapes of tensors mean anything.
 Result<HfFolderContents> OpenHfFolder(const fs::path& folder,
                                       const std::optional<fs::path>& weights_file) {
   const MappedFile config_file = BITTERN_TRY(MappedFile::Open(folder / kConfig));

@@ -8,6 +8,7 @@
 
 namespace bittern::formats {
 
+/// "blk.3.attn_q.weight" gives "model.layers.3.self_attn.q_proj.weight". The names are a table's.
 Result<std::string> HfTensorName(std::string_view gguf_name) {
   const auto named = ParseTensorName(gguf_name);
   if (!named || (named->part != ".weight" && named->part != ".bias")) {

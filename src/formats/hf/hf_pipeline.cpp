@@ -21,11 +21,13 @@ tl::unexpected<Error> Unsupported(std::string_view part, std::string_view found)
               fmt::format("{} {} is not supported", part, Quoted(found, 400)));
 }
 
+/// The text under `key`; empty where there is none.
 std::string_view StringOf(const Json& object, std::string_view key) {
   const Json* value = object.Find(key);
   return value == nullptr || value->AsString() == nullptr ? std::string_view() : *value->AsString();
 }
 
+/// The flag under `key`; `absent`, the library's default, where there is none.
 bool IsTrue(const Json& object, std::string_view key, bool absent) {
   const Json* value = object.Find(key);
   return value == nullptr ? absent : value->AsBool().value_or(absent);
@@ -56,6 +58,8 @@ Result<std::vector<const Json*>> StepsOf(const Json& json, std::string_view part
   return steps;
 }
 
+/// Reads what is done to a text before it is cut: NFC, the leading U+2581, spaces as U+2581. Other
+/// normalizers change the text in ways that no key of GGUF tells, so they are refused.
 Result<void> ReadNormalizer(const Json& json, HfPipeline* pipeline) {
   pipeline->prefix = HfPrefix::kNever;
   for (const Json* step : BITTERN_TRY(StepsOf(json, "normalizer", "normalizers"))) {
@@ -129,6 +133,8 @@ std::string_view PreNameOf(std::string_view line) {
   return {};
 }
 
+/// Reads Metaspace, the pre-tokenizer that puts U+2581 in place of spaces and, unless told not to,
+/// before the text.
 Result<void> ReadMetaspace(const Json& step, HfPipeline* pipeline) {
   const std::string_view scheme = StringOf(step, "prepend_scheme");
   if (StringOf(step, "replacement") != kUnderline) {
@@ -141,6 +147,8 @@ Result<void> ReadMetaspace(const Json& step, HfPipeline* pipeline) {
   return {};
 }
 
+/// Makes the line of words and finds GGUF's name for it. Without one, the name is "hf:" and the
+/// line itself, which the tokenizer reads as the steps.
 Result<void> ReadPreTokenizer(const Json& json, HfPipeline* pipeline) {
   const auto steps = BITTERN_TRY(StepsOf(json, "pre_tokenizer", "pretokenizers"));
   std::string line;
@@ -177,6 +185,8 @@ Result<bool> ReadTemplateEnd(const Json& processor, const Json& item,
   return true;
 }
 
+/// TemplateProcessing: BOS, text, EOS, where both tokens may be missing. The template for pairs of
+/// texts is not looked at.
 Result<void> ReadTemplate(const Json& processor, HfPipeline* pipeline) {
   const Json* single = processor.Find("single");
   const Json::Array* items = single == nullptr ? nullptr : single->AsArray();
@@ -192,6 +202,7 @@ Result<void> ReadTemplate(const Json& processor, HfPipeline* pipeline) {
   return {};
 }
 
+/// A file without a post-processor adds neither BOS nor EOS.
 Result<void> ReadPostProcessor(const Json& json, HfPipeline* pipeline) {
   pipeline->add_bos = false;
   pipeline->add_eos = false;
@@ -206,6 +217,7 @@ Result<void> ReadPostProcessor(const Json& json, HfPipeline* pipeline) {
   return {};
 }
 
+/// Decoders only undo what the tokenizer does anyway; one that does more is refused.
 Result<void> CheckDecoder(const Json& json, bool byte_level) {
   for (const Json* step : BITTERN_TRY(StepsOf(json, "decoder", "decoders"))) {
     const std::string_view type = StringOf(*step, "type");

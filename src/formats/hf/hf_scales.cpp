@@ -31,6 +31,7 @@ bool HasShapeOf2B4T(const HfConfig& c) {
          c.intermediate_size == 6912 && c.vocab_size == 128256;
 }
 
+/// A choice and its line for the list of decisions. `notable`: the user should see it unasked.
 HfScales Choice(bool multiplies, std::string reason, bool notable) {
   return {multiplies,
           {"weight_scale", multiplies ? "multiplies" : "divides", std::move(reason), notable}};
@@ -38,6 +39,9 @@ HfScales Choice(bool multiplies, std::string reason, bool notable) {
 
 }  // namespace
 
+/// transformers has two classes with the same tensors: "autobitlinear" multiplies by weight_scale,
+/// "bitlinear" divides by it. The stated class is followed even where the sizes of the scales speak
+/// against it; then the decision says so.
 HfScales ChooseHfScales(const HfConfig& config, std::span<const float> scales) {
   const auto by_size = MultipliesBySize(scales);
   if (config.linear_class) {

@@ -52,11 +52,13 @@ constexpr Part kParts[] = {
     {".rms_norm.weight", "_norm_in.weight"},
 };
 
+/// The name in GGUF's words of a tensor of the folder.
 struct Target {
   std::string name;
   const TensorSpec* projection = nullptr;  ///< set for the weight of one
 };
 
+/// Finds `name` among the modules of a layer or of the model: module and part must fill the name.
 std::optional<Target> FindIn(TensorPlace place, std::string_view name, const std::string& prefix) {
   for (const Module& module : kModules) {
     const TensorSpec& spec = SpecOf(module.id);
@@ -95,6 +97,8 @@ std::optional<std::uint64_t> TakeLayerNumber(std::string_view* rest) {
   return layer;
 }
 
+/// Maps a whole name. A layer beyond num_hidden_layers is an error of the file; a name in no table
+/// is a network that is not supported.
 Result<Target> MapName(const HfConfig& config, std::string_view name) {
   constexpr std::string_view kLayers = "model.layers.";
   std::optional<Target> target;
@@ -118,6 +122,7 @@ Result<Target> MapName(const HfConfig& config, std::string_view name) {
 /// Buffers that older exports contain and that follow from the configuration.
 bool IsDerived(std::string_view name) { return name.ends_with(".rotary_emb.inv_freq"); }
 
+/// The format of a float dtype; nullopt for all others.
 std::optional<quant::WeightFormat> FloatFormat(std::string_view dtype) {
   if (dtype == "F32") return quant::WeightFormat::kF32;
   if (dtype == "F16") return quant::WeightFormat::kF16;
@@ -148,6 +153,8 @@ class Mapper {
   Mapper(const HfConfig& config, std::span<const SafetensorsEntry> entries, Decisions* decisions)
       : config_(config), entries_(entries), decisions_(*decisions) {}
 
+  /// Maps every entry. A scale that no weight took at the end is refused: its weight is missing or
+  /// not packed.
   Result<std::vector<Tensor>> Map() {
     for (const SafetensorsEntry& entry : entries_) {
       if (entry.name.ends_with(kScaleSuffix)) scales_.emplace(entry.name, &entry);
@@ -184,6 +191,8 @@ class Mapper {
     decisions_.push_back(std::move(scales.decision));
   }
 
+  /// Adds one tensor, its dimensions turned around (GGUF names the innermost first). A head that
+  /// config.json calls tied is a copy of the embedding, and is skipped.
   Result<void> Add(const SafetensorsEntry& entry) {
     const Target target = BITTERN_TRY(MapName(config_, entry.name));
     if (target.name == TensorName(TensorId::kOutput) && config_.tied_head.value_or(false))
@@ -220,6 +229,8 @@ class Mapper {
                 fmt::format("type {} expected, {} found", expected, entry.dtype));
   }
 
+  /// Sets format and scale of a projection: U8 is packed ternary with a scale beside it; floats are
+  /// masters, or weights that are ternary already, as the configuration says.
   Result<void> SetProjection(const SafetensorsEntry& entry, std::uint64_t rows, Tensor* tensor) {
     if (entry.shape.size() != 2) {
       return CorruptTensor(fmt::format("two dimensions expected, {} found", entry.shape.size()));
@@ -247,6 +258,7 @@ class Mapper {
     return {};
   }
 
+  /// Four rows of weights share a row of bytes, so the number of rows comes from config.json.
   static Result<void> SetPacked(const SafetensorsEntry& entry, std::uint64_t rows, float scale,
                                 Tensor* tensor) {
     const std::uint64_t expected = quant::HfPackedRows(rows);
@@ -260,6 +272,7 @@ class Mapper {
     return {};
   }
 
+  /// A head that is missing is a tied one, unless config.json says that it is not tied.
   Result<void> CheckHead() const {
     if (config_.tied_head.value_or(true) || names_.contains(TensorName(TensorId::kOutput)))
       return {};

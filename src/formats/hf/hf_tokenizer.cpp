@@ -21,6 +21,7 @@ struct SmallFiles {
   Json tokenizer_config, added_tokens, special_tokens_map, generation_config;
 };
 
+/// A file's JSON; null where the file is absent. Errors carry the file's name.
 Result<Json> ParseFile(std::optional<std::string_view> text, const char* name,
                        const JsonLimits& limits) {
   if (!text) return Json();
@@ -29,6 +30,7 @@ Result<Json> ParseFile(std::optional<std::string_view> text, const char* name,
   return json;
 }
 
+/// Parses the four small files under the default limits; only tokenizer.json needs larger ones.
 Result<SmallFiles> ParseSmallFiles(const HfTokenizerTexts& texts) {
   SmallFiles files;
   files.tokenizer_config =
@@ -86,6 +88,8 @@ Result<void> AddDecoderTokens(const Json& tokenizer_config, HfVocabulary* vocabu
   return {};
 }
 
+/// Reads tokenizer.model, which is LLaMA-3's rank file or a SentencePiece model. Only the latter
+/// takes added tokens from the other files; the rank file's special tokens are fixed.
 Result<HfVocabulary> ReadModelFile(const HfTokenizerTexts& texts, const Json& tokenizer_json,
                                    const SmallFiles& files) {
   const bool is_ranks = LooksLikeRankFile(*texts.tokenizer_model);
@@ -152,10 +156,14 @@ Result<std::vector<std::uint64_t>> IdsOf(const Json& file, std::string_view key)
   return ids;
 }
 
+/// Ids from whichever file names them. The first of `eos` is EOS; the others end a text too.
 struct SpecialTokenIds {
   std::vector<std::uint64_t> bos, eos;  // empty: none
 };
 
+/// Looks for BOS and EOS in the order generation_config.json, config.json, tokenizer_config.json,
+/// special_tokens_map.json, then the tokenizer itself. generation_config.json is first because
+/// generate() of transformers stops at its ids.
 Result<SpecialTokenIds> FindSpecialTokens(const SmallFiles& files, const Json& config,
                                           const HfVocabulary& vocabulary) {
   SpecialTokenIds ids;
@@ -186,6 +194,7 @@ Result<SpecialTokenIds> FindSpecialTokens(const SmallFiles& files, const Json& c
   return ids;
 }
 
+/// Writes the ids as GGUF's keys: BOS, and up to three tokens that end a text.
 Result<void> WriteSpecialTokens(const SpecialTokenIds& ids, Metadata* metadata) {
   const auto uint = [](std::uint64_t id) { return static_cast<std::uint32_t>(id); };
   if (!ids.bos.empty()) {
@@ -238,6 +247,8 @@ Result<void> Pad(std::uint64_t vocab_size, HfVocabulary* vocabulary) {
   return {};
 }
 
+/// Writes tokens, types, and scores or merges. Flags that GGUF has no key for go under
+/// "bittern.tokenizer.".
 Result<void> WriteVocabulary(const HfVocabulary& vocabulary, Metadata* metadata) {
   BITTERN_TRY(metadata->AddString("tokenizer.ggml.model", vocabulary.model));
   if (!vocabulary.pre.empty()) {

@@ -42,6 +42,7 @@ Result<void> CheckModel(const Json& model) {
   return {};
 }
 
+/// model.vocab: {"token": id}. Ids may leave gaps, which added tokens or padding fill.
 Result<void> ReadVocab(const Json& model, HfVocabulary* vocabulary) {
   const Json* vocab = model.Find("vocab");
   if (vocab == nullptr || vocab->AsObject() == nullptr) {
@@ -88,6 +89,8 @@ Result<const Json::Array*> MergesOf(const Json& model) {
   return merges->AsArray();
 }
 
+/// Merges of a byte-level model, as "left right". A space inside a half would make the line
+/// ambiguous; byte-level spelling has none.
 Result<void> ReadMerges(const Json& model, HfVocabulary* vocabulary) {
   const Json::Array* merges = BITTERN_TRY(MergesOf(model));
   vocabulary->merges.reserve(merges->size());
@@ -114,6 +117,7 @@ class ScoreMaker {
     pairs_.assign(vocabulary_.tokens.size(), 0);
   }
 
+  /// Sets the score of each token that is made by merges to minus its rank among such tokens.
   Result<void> Make(const Json::Array& merges) {
     std::size_t last = ids_.size(), rank = 0;  // of the merge before
     for (std::size_t i = 0; i < merges.size(); ++i) {
@@ -141,6 +145,7 @@ class ScoreMaker {
   static constexpr float kUnmerged = -1e9f;
   static constexpr std::size_t kMaxTokenBytes = 256;
 
+  /// The list is no SentencePiece model's, so scores cannot say the same as the merges.
   static tl::unexpected<Error> Unordered(std::string_view token) {
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("the merges that make {} are not those of a SentencePiece model; "
@@ -148,6 +153,8 @@ class ScoreMaker {
                             Quoted(token)));
   }
 
+  /// Counts the cuts of each token into two tokens. SentencePiece would merge at every one of them,
+  /// so each must be in the list.
   Result<void> CheckAllPairs() const {
     for (const auto& [token, id] : ids_) {
       if (vocabulary_.types[id] != token_type::kNormal) continue;
@@ -194,6 +201,9 @@ void FindUnknown(const Json& model, HfVocabulary* vocabulary) {
   vocabulary->fuse_unknown = BoolOf(model, "fuse_unk").value_or(false);
 }
 
+/// One item of added_tokens: a token of its own, or a mark on a token of the vocabulary. The flags
+/// that eat spaces around a token are refused for tokens that users can type; for special ones they
+/// change only texts that contain those.
 Result<void> AddOne(const Json& added, HfVocabulary* vocabulary) {
   const Json* id = added.Find("id");
   const Json* content = added.Find("content");
@@ -225,6 +235,7 @@ Result<void> AddOne(const Json& added, HfVocabulary* vocabulary) {
 
 }  // namespace
 
+/// Ids come in any order, so the lists grow as needed. A second token with the same id is refused.
 Result<void> SetToken(std::uint64_t id, std::string_view token, std::int32_t type,
                       HfVocabulary* vocabulary) {
   if (id >= kMaxVocabulary) {
@@ -258,6 +269,8 @@ Result<void> AddAddedTokens(const Json& json, HfVocabulary* vocabulary) {
   return {};
 }
 
+/// A byte-level pipeline is GGUF's "gpt2", any other "llama". Added tokens of a "llama" come before
+/// the scores, since merges may make them; those of a "gpt2" come after the merges.
 Result<HfVocabulary> ReadTokenizerJson(const Json& json) {
   const HfPipeline pipeline = BITTERN_TRY(ReadHfPipeline(json));
   const Json* model = json.Find("model");

@@ -26,11 +26,14 @@ struct Vocabulary {
   std::optional<std::uint64_t> bos, eos;
 };
 
+/// The array under `key`; null where it is absent or no array.
 const MetaArray* ArrayOf(const MetadataDraft& metadata, std::string_view key) {
   const MetaValue* value = metadata.Find(key);
   return value == nullptr ? nullptr : std::get_if<MetaArray>(&value->value);
 }
 
+/// The numbers of an array with exactly `count` elements of T's size; empty otherwise. Copied,
+/// since the raw bytes in the file need not be aligned.
 template <class T>
 std::vector<T> NumbersOf(const MetadataDraft& metadata, std::string_view key, std::size_t count) {
   std::vector<T> numbers;
@@ -43,6 +46,7 @@ std::vector<T> NumbersOf(const MetadataDraft& metadata, std::string_view key, st
   return numbers;
 }
 
+/// Reads the keys that tokenizer.json is made of. A missing type means a normal token (1).
 Result<Vocabulary> ReadVocabulary(const MetadataDraft& metadata) {
   const MetaArray* tokens = ArrayOf(metadata, "tokenizer.ggml.tokens");
   if (tokens == nullptr || tokens->element_type != MetaType::kString) {
@@ -88,6 +92,7 @@ Json AddedTokens(const Vocabulary& vocabulary, bool with_unknown) {
   return list;
 }
 
+/// model.vocab: tokens to ids, without unused ones (the padding up to the model's rows).
 Json Vocab(const Vocabulary& vocabulary, bool with_added) {
   Json vocab = Json::MakeObject();
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
@@ -153,6 +158,7 @@ Json StepOf(std::string_view word) {
   return {{"type", type}, {"behavior", argument}};
 }
 
+/// The steps of the line, "word;word", as one object or a Sequence.
 Json PreTokenizer(std::string_view steps) {
   Json list = Json::MakeArray();
   while (!steps.empty()) {
@@ -171,6 +177,8 @@ bool Flag(const MetadataDraft& metadata, std::string_view key, bool absent) {
   return set == nullptr ? absent : *set;
 }
 
+/// TemplateProcessing that adds BOS and EOS as the keys say; null where neither is added. The
+/// template for pairs is required by the library.
 Json PostProcessor(const MetadataDraft& metadata, const Vocabulary& vocabulary,
                    bool add_bos_default) {
   const bool bos =
@@ -195,6 +203,7 @@ Json PostProcessor(const MetadataDraft& metadata, const Vocabulary& vocabulary,
           {"special_tokens", std::move(specials)}};
 }
 
+/// The members that every tokenizer.json begins with.
 Json Frame(Json added_tokens) {
   return {{"version", "1.0"},
           {"truncation", nullptr},
@@ -202,6 +211,8 @@ Json Frame(Json added_tokens) {
           {"added_tokens", std::move(added_tokens)}};
 }
 
+/// The model without vocabulary and merges. SentencePiece spells unknown characters as bytes and
+/// fuses neighbours that are unknown.
 Json BpeModel(bool sentencepiece, bool ignore_merges) {
   return {{"type", "BPE"},
           {"dropout", nullptr},
@@ -213,6 +224,7 @@ Json BpeModel(bool sentencepiece, bool ignore_merges) {
           {"ignore_merges", ignore_merges}};
 }
 
+/// tokenizer.json for "gpt2" keys: NFC where the model wants it, the pre-tokenizer, ByteLevel.
 Result<Json> ByteLevelTokenizer(const MetadataDraft& metadata, const Vocabulary& vocabulary) {
   const Pipeline pipeline = BITTERN_TRY(PipelineOf(metadata.Text("tokenizer.ggml.pre")));
   Json json = Frame(AddedTokens(vocabulary, false));
@@ -259,6 +271,8 @@ std::vector<std::string> MergesOfScores(const Vocabulary& vocabulary) {
   return merges;
 }
 
+/// tokenizer.json for "llama" keys, as transformers converts SentencePiece models: the normalizer
+/// puts U+2581 for spaces, the decoder takes it away again and joins the bytes.
 Result<Json> SentencePieceTokenizer(const MetadataDraft& metadata, const Vocabulary& vocabulary) {
   if (vocabulary.scores.empty()) {
     return Fail(ErrorCode::kCorruptFile, "tokenizer.ggml.scores is missing or too short");
@@ -292,6 +306,7 @@ Result<Json> SentencePieceTokenizer(const MetadataDraft& metadata, const Vocabul
   return json;
 }
 
+/// tokenizer_config.json. PreTrainedTokenizerFast takes all its rules from tokenizer.json.
 Json TokenizerConfig(const MetadataDraft& metadata, const Vocabulary& vocabulary) {
   Json config = Json::MakeObject();
   if (vocabulary.bos) config["bos_token"] = vocabulary.tokens[*vocabulary.bos];

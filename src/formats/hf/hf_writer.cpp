@@ -19,11 +19,14 @@ double Shortest(double value) {
   return std::strtod(fmt::format("{}", static_cast<float>(value)).c_str(), nullptr);
 }
 
+/// Turns the keys below "<architecture>." into config.json. Members come in the order of Config.
 class ConfigWriter {
  public:
   ConfigWriter(const MetadataDraft& metadata, const ArchitectureSpec& row)
       : metadata_(metadata), row_(row), prefix_(std::string(row.name) + ".") {}
 
+  /// The whole object. Scales multiply ("autobitlinear") because that is how the converter writes
+  /// them; torch_dtype is that of norms and embeddings.
   Result<Json> Config(bool tied) {
     config_["architectures"] = Json::MakeArray({row_.hf_classes[0]});
     config_["model_type"] = row_.hf_model_type;
@@ -69,6 +72,7 @@ class ConfigWriter {
     return Fail(ErrorCode::kCorruptFile,
                 fmt::format("metadata key {}{} is missing or no number", prefix_, key));
   }
+  /// rope_scaling in transformers' form, with the members that the keys have.
   void AddRopeScaling() {
     const std::string_view type = metadata_.Text(prefix_ + "rope.scaling.type");
     if (type.empty() || type == "none") return;
@@ -83,6 +87,7 @@ class ConfigWriter {
     }
     config_["rope_scaling"] = std::move(scaling);
   }
+  /// vocab_size and the ids of BOS and EOS, where they are known.
   void AddVocabulary() {
     const MetaValue* tokens = metadata_.Find("tokenizer.ggml.tokens");
     const auto* array = tokens == nullptr ? nullptr : std::get_if<MetaArray>(&tokens->value);
@@ -100,6 +105,8 @@ class ConfigWriter {
   Json config_ = Json::MakeObject();
 };
 
+/// generation_config.json: BOS, and every id that ends a text, each once. One id stands alone,
+/// several make an array, as generate() takes both.
 Json GenerationConfig(const MetadataDraft& metadata) {
   Json config = Json::MakeObject();
   if (const auto bos = metadata.Uint("tokenizer.ggml.bos_token_id")) config["bos_token_id"] = *bos;
@@ -126,6 +133,8 @@ std::string Text(const Json& json) { return json.Dump(2) + "\n"; }
 
 }  // namespace
 
+/// Refuses models that no class of transformers runs: rotated weights, and architectures without a
+/// class.
 Result<std::vector<TextFile>> HfConfigFiles(const MetadataDraft& metadata, bool tied) {
   for (const auto& entry : metadata.entries()) {
     if (!entry.key.starts_with("prism.hadamard.")) continue;

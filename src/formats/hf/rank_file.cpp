@@ -58,11 +58,13 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
   return bytes;
 }
 
+/// One line of the file, decoded.
 struct RankedToken {
   std::string bytes;
   std::uint64_t rank;
 };
 
+/// Reads "BASE64 RANK"; nullopt for any other line.
 std::optional<RankedToken> ParseLine(std::string_view line) {
   const std::size_t space = line.find(' ');
   if (space == std::string_view::npos) return std::nullopt;
@@ -122,6 +124,7 @@ bool LooksLikeRankFile(std::string_view bytes) noexcept {
   return ParseLine(bytes.substr(0, bytes.find('\n'))).has_value();
 }
 
+/// Ranks must count up from 0, since they are ids. The special tokens follow the last rank.
 Result<HfVocabulary> ReadRankFile(std::string_view text) {
   HfVocabulary vocabulary;
   vocabulary.model = "gpt2";

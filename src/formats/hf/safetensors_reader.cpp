@@ -27,6 +27,7 @@ tl::unexpected<Error> CorruptHeader(std::string message) {
   return Fail(ErrorCode::kCorruptFile, std::move(message));
 }
 
+/// A dtype and the bytes of one number.
 struct Dtype {
   std::string_view name;
   std::uint64_t bytes;
@@ -56,6 +57,7 @@ Result<const Json::Array*> ArrayOf(const Json& object, std::string_view key) {
   return array;
 }
 
+/// A shape or an offset; `key` is its name in messages.
 Result<std::uint64_t> UintOf(const Json& value, std::string_view key) {
   const auto number = value.AsUint();
   if (!number) {
@@ -65,6 +67,7 @@ Result<std::uint64_t> UintOf(const Json& value, std::string_view key) {
   return *number;
 }
 
+/// Reads the dimensions, the outermost first, and multiplies them with care.
 Result<void> ReadShape(const Json& object, SafetensorsEntry* entry) {
   const Json::Array* shape = BITTERN_TRY(ArrayOf(object, "shape"));
   if (shape->size() > kMaxRank) {
@@ -143,6 +146,8 @@ Result<void> CheckTiling(std::uint64_t data_bytes, SafetensorsContents* contents
       fmt::format("tensors cover {} of the {} bytes of data", expected, data_bytes));
 }
 
+/// True for a name that stays inside the folder: an index from a stranger must not open other
+/// files.
 bool IsPlainFileName(std::string_view name) {
   constexpr std::string_view kExtension = ".safetensors";
   if (name.size() <= kExtension.size() || name.size() > 255 || !name.ends_with(kExtension)) {
@@ -155,6 +160,7 @@ bool IsPlainFileName(std::string_view name) {
 
 }  // namespace
 
+/// The file is a length of 8 bytes, that many bytes of JSON, then the data.
 Result<SafetensorsContents> ParseSafetensors(std::span<const std::byte> bytes) {
   ByteReader reader(bytes);
   const auto length = BITTERN_TRY(reader.Number<std::uint64_t>("the header's length"));
@@ -190,6 +196,7 @@ Result<SafetensorsContents> ParseSafetensors(std::span<const std::byte> bytes) {
   return contents;
 }
 
+/// weight_map is {"tensor": "file"}. Other members, such as the total size, are not read.
 Result<std::vector<ShardedTensor>> ParseSafetensorsIndex(std::string_view text) {
   const JsonLimits limits{kMaxHeaderBytes, 8, 4 * safetensors_limits::kMaxTensors};
   const Json json = BITTERN_TRY(Json::Parse(text, limits));

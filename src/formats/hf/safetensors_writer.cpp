@@ -10,6 +10,7 @@
 namespace bittern::formats {
 namespace {
 
+/// The JSON header, filled with spaces so that the data begins at a multiple of 8.
 std::string Header(std::span<const SafetensorsTensor> tensors) {
   Json header = Json::MakeObject();
   header["__metadata__"] = {{"format", "pt"}};  // transformers insists on it
@@ -27,6 +28,7 @@ std::string Header(std::span<const SafetensorsTensor> tensors) {
 
 }  // namespace
 
+/// Writes length and header; the tensors' bytes must follow in the order of `tensors`.
 Result<SafetensorsWriter> SafetensorsWriter::Create(const std::filesystem::path& path,
                                                     std::span<const SafetensorsTensor> tensors) {
   const std::string header = Header(tensors);

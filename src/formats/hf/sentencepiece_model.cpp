@@ -44,6 +44,7 @@ class Message {
 
   [[nodiscard]] bool done() const { return reader_.remaining() == 0; }
 
+  /// Reads a field by its wire type: 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes.
   Result<Field> Next() {
     const std::uint64_t key = BITTERN_TRY(Varint());
     Field field{.number = key >> 3, .value = 0, .bytes = {}};
@@ -69,6 +70,7 @@ class Message {
   }
 
  private:
+  /// Seven bits a byte, the lowest first; the top bit says that more follow.
   Result<std::uint64_t> Varint() {
     std::uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -83,6 +85,7 @@ class Message {
   ByteReader reader_;
 };
 
+/// One SentencePiece message; its place in the list is its id.
 Result<void> ReadPiece(std::string_view bytes, HfVocabulary* vocabulary) {
   std::string_view piece;
   float score = 0;
@@ -113,6 +116,7 @@ std::optional<std::uint64_t> IdOf(const Field& field) {
   return id < 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(id));
 }
 
+/// Takes BOS and EOS. Refuses models that are not BPE, and spaces at the ends of words.
 Result<void> ReadTrainerSpec(std::string_view bytes, HfVocabulary* vocabulary) {
   std::uint64_t model_type = 1;
   // The format's defaults.
@@ -134,6 +138,7 @@ Result<void> ReadTrainerSpec(std::string_view bytes, HfVocabulary* vocabulary) {
                           model_type < std::size(kNames) ? kNames[model_type] : "?"));
 }
 
+/// Takes the leading space. Refuses rules that change a text in ways this tokenizer does not.
 Result<void> ReadNormalizerSpec(std::string_view bytes, HfVocabulary* vocabulary) {
   bool removes_spaces = true, escapes_spaces = true;  // the format's defaults
   vocabulary->add_space_prefix = true;
@@ -159,6 +164,7 @@ Result<void> ReadNormalizerSpec(std::string_view bytes, HfVocabulary* vocabulary
 
 }  // namespace
 
+/// The specs are read after all pieces: in the file they may stand in any order.
 Result<HfVocabulary> ReadSentencePieceModel(std::string_view bytes) {
   HfVocabulary vocabulary;
   vocabulary.model = "llama";

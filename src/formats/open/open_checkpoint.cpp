@@ -34,6 +34,7 @@ class CheckpointBuilder {
     return checkpoint;
   }
 
+  /// A model in memory. It has no file name, so parts of a split model could not be found.
   static Result<Checkpoint> FromGgufBytes(std::span<const std::byte> bytes, std::string path) {
     GgufContents contents = BITTERN_TRY(ParseGguf(bytes));
     if (BITTERN_TRY(ReadSplitPart(contents.metadata))) {
@@ -44,6 +45,7 @@ class CheckpointBuilder {
     return checkpoint;
   }
 
+  /// Moves a folder's contents in. The tensors view into `files_`, which move along.
   static Checkpoint FromHfFolder(HfFolderContents contents, std::string path) {
     Checkpoint checkpoint;
     checkpoint.files_ = std::move(contents.files);
@@ -67,6 +69,8 @@ class CheckpointBuilder {
     return checkpoint;
   }
 
+  /// Opens parts 2 and on, and adds their tensors. Keys of these parts are ignored,
+  /// except the split's own.
   static Result<void> OpenOtherParts(const std::filesystem::path& path, const SplitPart& split,
                                      std::vector<MappedFile>* files, std::vector<Tensor>* tensors) {
     const auto paths = BITTERN_TRY(SplitPartPaths(path, split));
@@ -89,6 +93,7 @@ class CheckpointBuilder {
 
 namespace {
 
+/// Opens a Hugging Face folder, and the named weight file of it where a user gave one.
 Result<Checkpoint> OpenFolder(const std::filesystem::path& folder,
                               const std::optional<std::filesystem::path>& file,
                               const std::string& shown) {
@@ -103,6 +108,8 @@ Result<Checkpoint> OpenFolder(const std::filesystem::path& folder,
 
 }  // namespace
 
+/// A .safetensors file beside a config.json means its folder. CheckUnchanged comes before a
+/// refusal: a file that is still being written looks damaged.
 Result<Checkpoint> Checkpoint::Open(const std::filesystem::path& path) {
   const std::string shown = path.string();
   std::error_code ignored;

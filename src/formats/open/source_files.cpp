@@ -34,6 +34,7 @@ bool InSourceFolder(const Checkpoint& source, const fs::path& out) {
 
 }  // namespace
 
+/// Files are compared by identity, not by name, so that links and other spellings do not fool it.
 Result<void> CheckNotSource(const Checkpoint& source, const fs::path& out) {
   std::error_code ignored;
   if (!fs::exists(out, ignored)) return {};

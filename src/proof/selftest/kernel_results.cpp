@@ -31,6 +31,7 @@ std::vector<std::vector<std::int8_t>> Activations(std::size_t count, Random* ran
           std::vector<std::int8_t>(count, -128)};
 }
 
+/// Random matrices of 16 rows, packed for tile16.
 std::vector<std::uint8_t> Tiles16(std::size_t tiles, Random* random) {
   std::vector<std::uint8_t> out(tiles * quant::TileBytes(kCols));
   for (std::size_t t = 0; t < tiles; ++t) {
@@ -41,6 +42,7 @@ std::vector<std::uint8_t> Tiles16(std::size_t tiles, Random* random) {
   return out;
 }
 
+/// A lookup-table kernel: tables are built of the activations, then multiplied.
 void RunLut(const LutOps& ops, LutKind kind, KernelResults* results) {
   Random random(3);
   constexpr std::size_t kTiles = 2, kRows = quant::kLutRows;
@@ -62,6 +64,7 @@ void RunLut(const LutOps& ops, LutKind kind, KernelResults* results) {
   }
 }
 
+/// Scales by groups of columns, one or two a block.
 void RunGrouped(const kernels::Tile16Ops& ops, const std::vector<std::uint8_t>& tiles,
                 std::span<const std::int8_t> act, Random* random, KernelResults* results) {
   constexpr std::size_t kTiles = 2, kGroups = kBlocks * 2;
@@ -95,6 +98,7 @@ std::vector<std::uint32_t> RandomPlaces(std::size_t end, unsigned most, Random* 
   return places;
 }
 
+/// Products with some rows only, under each hint about where the weights lie; then a tile of rows.
 void RunRows(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& packed,
              std::size_t rows, Random* random, KernelResults* results) {
   const auto live = RandomPlaces(rows, 3, random);
@@ -114,6 +118,7 @@ void RunRows(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& pac
   results->Add("tile_of_rows", std::span<const std::uint8_t>(tile));
 }
 
+/// Products with some columns only, for one to four tokens; then tiles made of columns.
 void RunColumns(const kernels::SparseOps& ops, const std::vector<std::uint8_t>& packed,
                 std::size_t rows, Random* random, KernelResults* results) {
   const std::size_t panels = rows / quant::kPanelRows;
@@ -153,6 +158,7 @@ std::vector<std::int8_t> RandomBytes(std::size_t count, Random* random) {
   return values;
 }
 
+/// Floats from -2 to 2 of 24 bits, about one in 16 a zero.
 std::vector<float> RandomFloats(std::size_t count, Random* random) {
   std::vector<float> values(count);
   for (float& value : values) {
@@ -163,6 +169,7 @@ std::vector<float> RandomFloats(std::size_t count, Random* random) {
   return values;
 }
 
+/// Compares bytes, so that NaN and the sign of zero count. Empty where all are the same.
 std::string CompareResults(const KernelResults& expected, const KernelResults& found) {
   std::string text;
   for (std::size_t i = 0; i < expected.parts.size(); ++i) {
@@ -184,6 +191,7 @@ std::string CompareResults(const KernelResults& expected, const KernelResults& f
   return text;
 }
 
+/// Sizes that fill no panel of tokens are among them: the padding must not change a sum.
 void RunTile16(const kernels::Tile16Ops& ops, KernelResults* results) {
   Random random(1);
   constexpr std::size_t kTiles = 3, kTokens = 11;
@@ -216,6 +224,7 @@ void RunTile16(const kernels::Tile16Ops& ops, KernelResults* results) {
   }
 }
 
+/// One to three tokens at a time, and the way back to tile16.
 void RunTile48(const kernels::Tile48Ops& ops, KernelResults* results) {
   Random random(2);
   constexpr std::size_t kTiles = 2, kRows = quant::kTile48Rows;
@@ -248,6 +257,7 @@ void RunTile48(const kernels::Tile48Ops& ops, KernelResults* results) {
   results->Add("to_tile16", std::span<const std::uint8_t>(made));
 }
 
+/// -128 is taken out of the activations, which this kernel does not allow.
 void RunVlut(const kernels::VlutOps& ops, KernelResults* results) {
   Random random(5);
   constexpr std::size_t kTiles = 3, kRows = kTiles * quant::kTileRows;
@@ -273,6 +283,7 @@ void RunVlut(const kernels::VlutOps& ops, KernelResults* results) {
 void RunTl1(const LutOps& ops, KernelResults* results) { RunLut(ops, LutKind::kTl1, results); }
 void RunTl2(const LutOps& ops, KernelResults* results) { RunLut(ops, LutKind::kTl2, results); }
 
+/// Rows, columns, and the two searches for what is not zero, at sizes around a vector's.
 void RunSparse(const kernels::SparseOps& ops, KernelResults* results) {
   Random random(4);
   constexpr std::size_t kRows = 2 * quant::kPanelRows;

@@ -67,12 +67,14 @@ class ModelChecks {
   std::string first_lines_;  // of the instruction set in use
 };
 
+/// Opens the file anew and loads it for one instruction set; "": the one in use.
 Result<Model> ModelChecks::LoadFor(std::string isa) const {
   auto file = BITTERN_TRY(open_());
   return LoadedModel::Load(std::move(file), {.num_threads = list_.options().num_threads,
                                              .weights = {.isa = std::move(isa)}});
 }
 
+/// Check "loading". All others need its model.
 CheckOutcome ModelChecks::Load() {
   auto model = LoadFor("");
   if (!model) return Failed(model.error());
@@ -84,6 +86,8 @@ CheckOutcome ModelChecks::Load() {
                                        static_cast<double>(model_->model.num_parameters()) / 1e6)};
 }
 
+/// Check "which model": by the file's hash, else, for small files, by the hash of the weights,
+/// which also finds a converted copy.
 CheckOutcome ModelChecks::Identify() {
   known_ = KnownByFile(model_->model.checkpoint());
   if (known_ == nullptr && bytes_ <= kSmallFile) {
@@ -101,6 +105,7 @@ CheckOutcome ModelChecks::Identify() {
   return {CheckState::kOk, fmt::format("{}, recognised by its hash", known_->name)};
 }
 
+/// Check "tokenizer": texts come back as they were; LLaMA-3's vocabulary must give the known ids.
 CheckOutcome ModelChecks::Tokens() {
   const tokenizer::Tokenizer& tokenizer = model_->tokenizer;
   std::size_t checked = 0, lossy = 0;
@@ -130,6 +135,7 @@ CheckOutcome ModelChecks::Tokens() {
                       lossy == 0 ? "" : fmt::format("; {} have bytes without tokens", lossy))};
 }
 
+/// The ids of a prompt: of the text as it is, or as one turn of a chat.
 Result<std::vector<TokenId>> ModelChecks::PromptIds(std::string_view text, bool chat) const {
   if (!chat) return model_->tokenizer.Encode(text);
   Decisions ignored;
@@ -144,6 +150,7 @@ Result<std::vector<TokenId>> ModelChecks::PromptIds(std::string_view text, bool 
   return std::move(rendered.ids);
 }
 
+/// All prompts run together in one engine, which is faster than one after the other.
 Result<std::vector<runtime::GenerateResult>> ModelChecks::Generate(
     const std::vector<std::vector<TokenId>>& prompts,
     const runtime::GenerateOptions& options) const {
@@ -168,6 +175,7 @@ Result<std::vector<runtime::GenerateResult>> ModelChecks::Generate(
   return texts;
 }
 
+/// Check "texts": a known model says what it is known to say, at temperature 0.
 CheckOutcome ModelChecks::Texts() {
   if (known_ == nullptr) return {CheckState::kSkipped, "no texts of this model are known"};
   std::vector<std::vector<TokenId>> prompts;
@@ -197,6 +205,8 @@ bool DetectsLoop(const tokenizer::Tokenizer& tokenizer, std::size_t times) {
   return loops;
 }
 
+/// Check "loop detector": a repeated passage is a loop, one that stands twice is none; a model that
+/// is known to loop is stopped.
 CheckOutcome ModelChecks::Loops() {
   constexpr std::size_t kEnough = runtime::LoopDetector::kTimes + 2;
   if (!DetectsLoop(model_->tokenizer, kEnough)) {
@@ -244,6 +254,8 @@ Result<std::string> ModelChecks::FirstLines(const Model& model) const {
   return hash.Hex();
 }
 
+/// Check "certificate": hashes of logits and tokens, equal to those of the repository. Also keeps
+/// the hashes that OneIsa compares with.
 CheckOutcome ModelChecks::GoldenCertificate() {
   auto first = FirstLines(model_);
   if (!first) return Failed(first.error());
@@ -261,6 +273,7 @@ CheckOutcome ModelChecks::GoldenCertificate() {
   return {CheckState::kOk, "logits and tokens of the known certificate"};
 }
 
+/// Check "certificate by ISA": each instruction set of this machine gives the same bits.
 CheckOutcome ModelChecks::OneIsa(kernels::Isa isa) {
   if (bytes_ > kSmallFile && isa == kernels::Isa::scalar) {
     return {CheckState::kSkipped, "too slow for a file of this size"};
@@ -276,6 +289,8 @@ CheckOutcome ModelChecks::OneIsa(kernels::Isa isa) {
   return {CheckState::kOk, "the same logits, to the bit"};
 }
 
+/// The model is dropped before the instruction sets, each of which loads it anew: two at a time
+/// could be too much memory.
 void ModelChecks::Run() {
   Add("loading", [this] { return Load(); });
   if (model_ == nullptr) return;

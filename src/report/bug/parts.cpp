@@ -40,6 +40,7 @@ std::string ValueInFile(const char* path, std::string_view name) {
   return "";
 }
 
+/// The first line of a file; empty if there is none.
 std::string LineOfFile(const char* path) {
   std::ifstream in(path);
   std::string line;
@@ -47,6 +48,7 @@ std::string LineOfFile(const char* path) {
   return line;
 }
 
+/// A line for each tensor: name, format, shape, and for ternary ones the counts of -1, 0 and +1.
 Json TensorLines(const InspectReport& report) {
   Json lines = Json::MakeArray();
   for (std::size_t i = 0; i < report.ternary.size(); ++i) {
@@ -97,6 +99,8 @@ Json KeysOf(const formats::Metadata& metadata) {
   return keys;
 }
 
+/// A short measurement: 128 tokens read and 32 written, or fewer where the context is small. The
+/// first reading only warms the caches.
 Result<Json> MeasureModel(const doctor::Opener& open, int num_threads) {
   auto file = BITTERN_TRY(open());
   const auto model =
@@ -131,6 +135,7 @@ Result<Json> MeasureModel(const doctor::Opener& open, int num_threads) {
               {"load_seconds", model->load_s}};
 }
 
+/// Writes JSON as indented lines for people; an object in an array becomes one line.
 void AddLines(const Json& value, const std::string& name, int depth, std::string* text) {
   const std::string indent(static_cast<std::size_t>(2 * depth), ' ');
   if (value.is_object() && !value.empty()) {

@@ -10,10 +10,13 @@
 namespace bittern::report {
 namespace {
 
+/// Bytes above 127 are parts of letters in UTF-8, so they count as such.
 bool IsWordByte(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c & 0x80) != 0;
 }
 
+/// Replaces every occurrence; with `word` only where it is no part of a longer word, since a user
+/// may be called "in".
 void ReplaceAll(std::string* text, const std::string& what, const std::string& with, bool word) {
   for (std::size_t at = text->find(what); at != std::string::npos; at = text->find(what, at)) {
     const std::size_t end = at + what.size();
@@ -58,6 +61,8 @@ std::string UserOfHome(const std::string& home) {
 
 }  // namespace
 
+/// The home folder, the names of users and of the host. Words of one letter would hit everything,
+/// and are left out.
 PrivateWords PrivateWords::OfThisMachine(
     const std::function<const char*(const char* name)>& variable) {
   const auto value_of = [&](const char* name) {
@@ -89,6 +94,7 @@ void PrivateWords::AddPath(const std::string& path) {
   texts.insert(texts.begin(), {path, last});
 }
 
+/// Whole paths go first: once a user's name in them was replaced, they would not be found.
 std::string WithoutPrivate(std::string text, const PrivateWords& words) {
   for (const auto& [what, with] : words.texts) ReplaceAll(&text, what, with, false);
   for (const char* begin : {"/home/", "/Users/", "\\Users\\", "/var/home/"}) {

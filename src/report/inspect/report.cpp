@@ -24,6 +24,7 @@ std::string ErrorText(const Error& error) {
   return error.hint.empty() ? error.message : error.message + "; " + error.hint;
 }
 
+/// Adds a tensor to the total of its format and to that of all.
 void AddTotals(const formats::Tensor& tensor, InspectReport* report) {
   const std::string_view name = quant::InfoOf(tensor.format).name;
   auto total = report->totals.begin();
@@ -102,6 +103,7 @@ std::optional<TernaryTensor> CountCodes(const formats::Tensor& tensor,
   return std::nullopt;
 }
 
+/// Adds a finding if the codes or scales of a ternary tensor cannot be right.
 void Judge(const formats::Tensor& tensor, const TernaryTensor& ternary, InspectReport* report) {
   const std::string name = Quoted(tensor.name);
   if (ternary.stats.invalid != 0) {

@@ -33,6 +33,8 @@ struct Partition {
   std::vector<std::vector<bool>> sets;  // by class: which sets have it; class 0 is none's
 };
 
+/// Cuts the code points at the borders of all sets. Runs that are members of the same sets share a
+/// class; a class is a byte, which limits their number.
 Result<Partition> MakePartition(const std::vector<CodePointSet>& sets) {
   std::vector<char32_t> borders = {0};
   for (const CodePointSet& set : sets) {
@@ -69,10 +71,12 @@ using NodeSet = std::string;
 
 }  // namespace
 
+/// Turns the nodes into tables: classes of characters, then states with their transitions.
 class RegexCompiler {
  public:
   RegexCompiler(RegexGraph graph, TextUnit unit) : graph_(std::move(graph)) { regex_.unit_ = unit; }
 
+  /// With \b in the expression each class counts twice as a symbol: after a word character or not.
   Result<Regex> Run() {
     for (const RegexNode& node : graph_.nodes) {
       regex_.sees_words_ = regex_.sees_words_ || node.kind == RegexNode::Kind::kWordBoundary;
