@@ -23,6 +23,8 @@ bool IsIn(const List& list, std::string_view name) {
   return std::ranges::find(list, name) != std::end(list);
 }
 
+/// Refuses keywords that would be ignored although they restrict values. A keyword whose value
+/// restricts nothing passes: `true` for unevaluated..., or an empty object.
 Result<void> CheckKeywords(const SchemaAt& at) {
   for (const auto& [key, value] : *at.schema->AsObject()) {
     if (!IsIn(kRefused, key)) continue;
@@ -125,6 +127,8 @@ bool EqualJson(const Json& a, const Json& b) {
   return true;
 }
 
+/// A number without a fraction is an integer however it is written: 1.0 is one (JSON
+/// Schema, 6.1.1).
 unsigned TypeOf(const Json& value) {
   if (value.is_null()) return kNullType;
   if (value.AsBool()) return kBooleanType;
