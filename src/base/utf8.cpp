@@ -9,6 +9,8 @@ struct Lead {
   unsigned char low, high;  // range of the second byte (Unicode table 3-7)
 };
 
+/// The ranges leave out overlong forms (0xc0, 0xe0, 0xf0), surrogates (0xed) and all above U+10FFFF
+/// (0xf4).
 constexpr Lead LeadOf(unsigned char byte) {
   if (byte < 0x80) return {1, 0, 0};
   if (byte < 0xc2) return {0, 0, 0};

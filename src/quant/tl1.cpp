@@ -47,6 +47,7 @@ class RowPlaces {
   std::size_t group_cols_, tile_cols_, sixteens_, groups_of_rows_, tile_, group_, sixteen_, lane_;
 };
 
+/// Refuses shapes that are no whole tiles, groups or sixteens.
 Result<void> Check(std::size_t rows, std::size_t cols, const TlTiling& t) {
   const auto fail = [&](std::string_view why) {
     return Fail(ErrorCode::kUnsupported,

@@ -16,6 +16,7 @@
 namespace bittern {
 namespace {
 
+/// The error of a system call by errno, with what helps against it where that is known.
 tl::unexpected<Error> Failed(const std::filesystem::path& path, std::string_view action, int code) {
   std::string message =
       fmt::format("{}: cannot {}: {}", path.string(), action, std::strerror(code));

@@ -50,6 +50,7 @@ Result<void> CheckRange(std::string_view name, float value, bool good, std::stri
               fmt::format("{}: {} expected, {} found", name, expected, value));
 }
 
+/// A bias may be -infinity (the token is forbidden), not +infinity. vocab_size 0: not known.
 Result<void> CheckBias(const LogitBias& entry, int vocab_size) {
   if (entry.id < 0 || (vocab_size > 0 && entry.id >= vocab_size)) {
     const auto range = vocab_size > 0 ? fmt::format("0..{}", vocab_size - 1) : "0 or more";
