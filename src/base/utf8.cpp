@@ -39,6 +39,8 @@ std::size_t AgreeingBytes(std::string_view text, const Lead& lead) {
 
 }  // namespace
 
+/// An invalid sequence is one step as long as its bytes agree with a character (the maximal subpart
+/// of Unicode, section 3.9), so each becomes one U+FFFD.
 Utf8Step DecodeUtf8(std::string_view text) noexcept {
   const auto first = static_cast<unsigned char>(text[0]);
   const Lead lead = LeadOf(first);

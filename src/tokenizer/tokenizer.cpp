@@ -212,6 +212,8 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
+/// `finish` comes last, since it moves the vocabulary: models and tables refer to it while they
+/// are built.
 Result<Tokenizer> Tokenizer::FromMetadata(const formats::Metadata& metadata, Decisions* decisions) {
   const Spelling spelling = BITTERN_TRY(ReadModel(metadata));
   auto [vocabulary, scores] = BITTERN_TRY(ReadVocabulary(metadata, spelling, decisions));
@@ -236,6 +238,8 @@ Result<Tokenizer> Tokenizer::FromMetadata(const formats::Metadata& metadata, Dec
   return finish(Impl::BytePairs{std::move(merges), std::move(pre), unknown}, true);
 }
 
+/// Encodes the stretches between special tokens. A stretch is cut at each of `cuts`, so that no
+/// merge crosses one.
 template <class Find>
 std::vector<TokenId> Tokenizer::EncodeAround(std::string_view text,
                                              std::span<const std::size_t> cuts,
@@ -296,6 +300,8 @@ std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOption
       text, {}, options, [&](std::size_t from) { return special.Find(text, from); }, loss);
 }
 
+/// The next special token is the nearer one of two: any inside trusted bytes, or a user-defined one
+/// anywhere. The longer one wins at the same byte.
 std::vector<TokenId> Tokenizer::EncodeTrusted(std::string_view text,
                                               std::span<const ByteRange> trusted, bool add_bos,
                                               std::span<const std::size_t> cuts,

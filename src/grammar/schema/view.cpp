@@ -268,6 +268,7 @@ std::optional<std::vector<const Json*>> ConstantsOf(const Json& schema) {
   return values;
 }
 
+/// `not` with a const or an enum and, at most, remarks beside it.
 std::optional<std::vector<const Json*>> ForbiddenConstants(const Json& schema) {
   const Json* negated = schema.Find("not");
   if (negated == nullptr || negated->AsObject() == nullptr) return std::nullopt;
@@ -280,6 +281,8 @@ std::optional<std::vector<const Json*>> ForbiddenConstants(const Json& schema) {
   return ConstantsOf(*negated);
 }
 
+/// Only beside "type": "string": a pattern holds for values of other types always, so `not` forbids
+/// all of these.
 const std::string* ForbiddenPattern(const Json& schema) {
   const Json* negated = schema.Find("not");
   const Json* type = schema.Find("type");
@@ -297,6 +300,7 @@ bool Demands(const Json& schema, std::string_view name) {
   });
 }
 
+/// RFC 6901: "~" becomes "~0" and "/" becomes "~1".
 std::string PointerKey(std::string key) {
   for (std::size_t i = 0; i < key.size(); ++i) {
     if (key[i] == '~' || key[i] == '/') key.replace(i, 1, key[i] == '~' ? "~0" : "~1"), ++i;
@@ -304,6 +308,7 @@ std::string PointerKey(std::string key) {
   return key;
 }
 
+/// False means only that it is not plain to see. `depth` limits the look into required properties.
 bool PlainlyEmpty(const Json& document, std::vector<SchemaAt> schemas, int depth) {
   auto expanded = Expand(document, std::move(schemas));
   if (!expanded) return false;
