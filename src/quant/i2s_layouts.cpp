@@ -54,6 +54,7 @@ void PackBlocks(const TernaryValues& values, std::byte* out) noexcept {
   StoreScaleTail(values.scales[0], bytes);
 }
 
+/// The row's place in its four tells which two bits of each byte are its own.
 void UnpackRow4(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
                 float* scales) noexcept {
   for (std::size_t row = first; row < first + count; ++row, codes += view.cols) {

@@ -84,6 +84,7 @@ void UnpackTl1(const TernaryView& view, std::size_t first, std::size_t count, st
   RepeatScale(LoadFloat(bytes + view.rows * view.cols / 4), count, scales);
 }
 
+/// Sets the bytes to 0 first: two pairs of a row share a byte.
 void PackTl1(const TernaryValues& values, std::byte* out) noexcept {
   std::uint8_t* bytes = AsBytes(out);
   std::memset(bytes, 0, values.rows * values.cols / 4);

@@ -105,6 +105,7 @@ std::size_t Tl2Bytes(std::size_t rows, std::size_t cols, const TlTiling&) {
 struct TripleCodes {
   std::uint8_t codes[3];
 };
+/// A triple is 9 a + 3 b + c - 13 of its codes: the index is its size, 0..13, the sign apart.
 constexpr std::array<TripleCodes, 32> MakeTriples() {
   std::array<TripleCodes, 32> table = {};
   for (int i = 0; i < 32; ++i) {

@@ -64,6 +64,7 @@ Result<Generation> Generation::Create(const LoadedModel& model, const GenerateOp
   return generation;
 }
 
+/// max_tokens 0 asks for no text at all: the generation has ended before it begins.
 Generation::Generation(const LoadedModel& model, const GenerateOptions& options, Sampler sampler,
                        std::function<bool(std::string_view)> on_text, DraftPolicy* policy)
     : model_(&model),

@@ -100,6 +100,8 @@ class Counter {
     return std::min(count, kWithoutEnd);
   }
 
+  /// A rule that calls itself counts as nothing inside itself, so the count ends and is too low at
+  /// most.
   std::uint64_t OfRule(RuleId id) {
     const Grammar::Rule& rule = grammar_.rules()[id];
     if (!rule.defined) return 0;

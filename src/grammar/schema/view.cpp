@@ -111,6 +111,7 @@ tl::unexpected<Error> Refuse(const std::string& pointer, std::string_view what) 
               fmt::format("schema at \"#{}\": {}", Shown(pointer), what));
 }
 
+/// Numbers by their value (1 equals 1.0), objects whatever the order of their members.
 bool EqualJson(const Json& a, const Json& b) {
   if (a.AsNumber() && b.AsNumber()) return *a.AsNumber() == *b.AsNumber();
   if (TypeOf(a) != TypeOf(b)) return false;
@@ -163,6 +164,8 @@ Result<unsigned> TypesOf(const SchemaAt& at) {
   return all;
 }
 
+/// A JSON pointer as a URI fragment (RFC 6901 section 6): `~0`, `~1` and %XX in keys, digits as
+/// places of lists. Other documents and `$anchor` names are refused.
 Result<SchemaAt> ResolveRef(const Json& document, const std::string& ref,
                             const std::string& pointer) {
   if (!ref.starts_with('#') || (ref.size() > 1 && ref[1] != '/')) {

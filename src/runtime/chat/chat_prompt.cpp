@@ -30,6 +30,7 @@ constexpr std::string_view kChatMl =
     "message['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
+/// The Jinja source of a form; one text for conversion and for runs in kBitNet's case.
 std::string_view SourceOf(ChatForm form) {
   switch (form) {
     case ChatForm::kBitNet:
