@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Large buffers are mapped, so that they can have huge pages; small ones come from the heap.
 #include "base/aligned_buffer.hpp"
 
 #include <sys/mman.h>
@@ -14,6 +15,8 @@ namespace {
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
+/// Fresh pages, which are zero. The start is at a huge page's border, so that the system can use
+/// huge pages for all of it.
 bool MapPages(std::size_t bytes, RawMemory* memory) {
   const std::size_t mapped = bytes + kHugePage;  // room to align the start
   void* base = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -29,6 +32,7 @@ bool MapPages(std::size_t bytes, RawMemory* memory) {
   return true;
 }
 
+/// Zeroed memory at a cache line's border.
 bool TakeFromHeap(std::size_t bytes, RawMemory* memory) {
   // One unit more than needed, so that an empty buffer still has an address.
   const std::size_t padded = (bytes / kCacheLine + 1) * kCacheLine;
@@ -41,6 +45,7 @@ bool TakeFromHeap(std::size_t bytes, RawMemory* memory) {
 
 }  // namespace
 
+/// A part of a HugeArena's chunk owns nothing: the chunk goes with its last part.
 RawMemory::~RawMemory() {
   if (part_of != nullptr) return;
   if (mapped_bytes != 0) {

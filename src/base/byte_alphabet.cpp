@@ -17,6 +17,8 @@ constexpr bool StandsForItself(unsigned byte) {
   return (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
 }
 
+/// GPT-2's bytes_to_unicode: printable bytes of Latin-1 stand for themselves, the other 68 get
+/// U+0100 and on, in order.
 constexpr std::array<char32_t, 256> MakeAlphabet() {
   std::array<char32_t, 256> alphabet{};
   char32_t stand_in = kFirstStandIn;

@@ -11,6 +11,7 @@
 namespace bittern {
 namespace {
 
+// Section 4.2.2.
 constexpr std::array<std::uint32_t, 64> kK = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -29,6 +30,7 @@ std::uint32_t BigEndian(const std::byte* bytes) noexcept {
 
 }  // namespace
 
+/// Takes in one block of 64 bytes (section 6.2.2).
 void Sha256::Block(const std::byte* block) noexcept {
   std::array<std::uint32_t, 64> w;
   for (std::size_t t = 0; t < 16; ++t) w[t] = BigEndian(block + 4 * t);
@@ -56,6 +58,7 @@ void Sha256::Block(const std::byte* block) noexcept {
   for (std::size_t i = 0; i < 8; ++i) state_[i] += added[i];
 }
 
+/// Whole blocks are read in place; a rest waits in rest_ for the next call.
 void Sha256::Add(std::span<const std::byte> bytes) noexcept {
   while (!bytes.empty()) {
     const std::size_t filled = size_ % 64;
@@ -73,6 +76,7 @@ void Sha256::Add(std::span<const std::byte> bytes) noexcept {
   }
 }
 
+/// Pads a copy (section 5.1.1: a bit 1, zeros, the length in bits), so more may be added later.
 std::string Sha256::Hex() const {
   Sha256 whole = *this;
   const std::uint64_t bits = size_ * 8;

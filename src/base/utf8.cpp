@@ -9,6 +9,8 @@ struct Lead {
   unsigned char low, high;  // range of the second byte (Unicode table 3-7)
 };
 
+/// The ranges leave out overlong forms (0xc0, 0xe0, 0xf0), surrogates (0xed) and all above U+10FFFF
+/// (0xf4).
 constexpr Lead LeadOf(unsigned char byte) {
   if (byte < 0x80) return {1, 0, 0};
   if (byte < 0xc2) return {0, 0, 0};
@@ -37,6 +39,8 @@ std::size_t AgreeingBytes(std::string_view text, const Lead& lead) {
 
 }  // namespace
 
+/// An invalid sequence is one step as long as its bytes agree with a character (the maximal subpart
+/// of Unicode, section 3.9), so each becomes one U+FFFD.
 Utf8Step DecodeUtf8(std::string_view text) noexcept {
   const auto first = static_cast<unsigned char>(text[0]);
   const Lead lead = LeadOf(first);

@@ -28,6 +28,7 @@ Result<Grammar> GrammarOf(const Constraint& constraint) {
   return ParseGbnf(constraint.text);
 }
 
+/// "json_object" with a schema beside it is llama-server's older form of "json_schema".
 Result<std::optional<Constraint>> ConstraintOfResponseFormat(std::string_view json) {
   const auto format = BITTERN_TRY(Json::Parse(json, {.max_depth = 200}));
   const Json* type = format.Find("type");
@@ -50,6 +51,8 @@ Result<void> CheckConstraint(const Constraint& constraint) {
   return {};
 }
 
+/// Two threads may compile the same constraint at once; the first to finish is kept. The one that
+/// was used least recently goes when there are too many.
 Result<std::shared_ptr<CompiledGrammar>> GrammarCache::Get(const Constraint& constraint) {
   {
     const std::lock_guard lock(mutex_);

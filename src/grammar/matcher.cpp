@@ -15,6 +15,7 @@
 namespace bittern::grammar {
 namespace {
 
+/// Sets the bits of [first, last), whole words at once.
 void FillBits(std::size_t first, std::size_t last, std::vector<std::uint64_t>* bits) {
   for (; first < last && first % 64 != 0; ++first) (*bits)[first / 64] |= 1ull << (first % 64);
   for (; first + 64 <= last; first += 64) (*bits)[first / 64] = ~0ull;
@@ -40,6 +41,8 @@ Result<std::shared_ptr<CompiledGrammar>> CompiledGrammar::Create(
       new CompiledGrammar(std::move(nfa), std::move(vocabulary)));
 }
 
+/// Drops all states and what is kept by state. The new epoch tells each matcher that its state's
+/// number means nothing now (Matcher::Sync).
 void CompiledGrammar::Forget() {
   automaton_.Clear();
   masks_.clear();
@@ -122,6 +125,8 @@ std::size_t CompiledGrammar::PlainRun(StateId state) {
   return plain_runs_[state];
 }
 
+/// Visits the tokens' trie in preorder with the automaton: states[d] is the state after the d bytes
+/// of the path. The mask is gathered by rank, where a subtree is one range, then turned to ids.
 TokenMask CompiledGrammar::Walk(StateId state) {
   const auto nodes = vocabulary_->nodes();
   const auto ids = vocabulary_->ids();
@@ -190,6 +195,7 @@ TokenMask CompiledGrammar::Walk(StateId state) {
   return mask;
 }
 
+/// The mask of a state, from the cache if it is there. Under the mutex.
 std::shared_ptr<const TokenMask> CompiledGrammar::MaskOf(StateId state) {
   const auto known = masks_.find(state);
   if (known != masks_.end()) return known->second;
@@ -239,6 +245,7 @@ const std::vector<TokenId>& CompiledGrammar::QuoteTokens() {
   return quote_tokens_;
 }
 
+/// Appends the tokens that are a beginning of `text`, itself included.
 void CompiledGrammar::TokensAlong(std::string_view text, std::vector<TokenId>* tokens) const {
   const auto nodes = vocabulary_->nodes();
   std::size_t at = 0, end = nodes.size();
@@ -285,6 +292,8 @@ bool Matcher::Repeats(std::string_view token) {
   return !Goes(after, {rests.begin(), rests.end()});
 }
 
+/// The mask without tokens that repeat a text of a list whose items must differ. It tries only
+/// tokens that could do so: those along a known text, and those with a quote.
 std::shared_ptr<const TokenMask> Matcher::WithoutRepeats(std::shared_ptr<const TokenMask> mask) {
   if (!grammar_->automaton_.nfa().has_marks()) return mask;
   std::vector<TokenId> doubtful, repeated;
@@ -328,6 +337,8 @@ std::shared_ptr<const TokenMask> Matcher::WithoutRepeats(std::shared_ptr<const T
   return rest;
 }
 
+/// Forgets the states when they hold half of what is allowed, so that one step does not fail for
+/// want of room; a matcher from before reads its text again from the start.
 void Matcher::Sync() {
   CompiledGrammar& grammar = *grammar_;
   if (grammar.automaton_.bytes() > Automaton::kMaxBytes / 2) grammar.Forget();
@@ -387,6 +398,7 @@ bool Matcher::complete() {
   return mask.has_value() && (*mask)->count == 0;
 }
 
+/// Follows the state as long as a single byte is possible, `most` bytes at most.
 std::string CompiledGrammar::ForcedBytes(StateId state, std::size_t most) {
   std::string forced;
   const Nfa& nfa = automaton_.nfa();
@@ -411,6 +423,7 @@ std::string CompiledGrammar::ForcedBytes(StateId state, std::size_t most) {
   return forced;
 }
 
+/// Follows the rule at Matcher::ForcedTokens; the answer is kept by state.
 std::vector<TokenId> CompiledGrammar::ForcedTokens(StateId state,
                                                    const tokenizer::Tokenizer& tokenizer) {
   const auto known = forced_.find(state);

@@ -14,6 +14,7 @@
 namespace bittern::grammar {
 namespace {
 
+/// Name, trigger, what opens, separates and closes calls, key of the arguments (ToolForm).
 constexpr ToolForm kForms[] = {
     {"hermes", "<tool_call>", "\n", "\n</tool_call>\n<tool_call>\n", "\n</tool_call>", "arguments"},
     {"mistral", "[TOOL_CALLS]", "[", ", ", "]", "arguments"},
@@ -51,6 +52,7 @@ ExprId TextWithout(std::string_view trigger, Grammar* grammar) {
   return grammar->Sequence({grammar->Repeat(piece, 0, kUnbounded), fronts});
 }
 
+/// {"name": NAME, "arguments": ...} with arguments that obey the tool's schema.
 Result<ExprId> OneCall(const Tool& tool, const ToolForm& form, Grammar* grammar) {
   const auto arguments = ParseJsonSchema(tool.parameters);
   if (!arguments.has_value()) return tl::unexpected(Within(tool.name, arguments.error()));
@@ -69,6 +71,7 @@ std::string TextOf(const Json& json, std::string_view key) {
   return value == nullptr || value->AsString() == nullptr ? std::string() : *value->AsString();
 }
 
+/// Names stand in the grammar as they are, so no character may need an escape in JSON.
 bool IsName(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -110,6 +113,8 @@ Result<ToolAnswer> ParseToolAnswer(std::string_view text) {
   return answer;
 }
 
+/// A form without a trigger is told by its first character: text beside calls does not begin
+/// with "{".
 Result<Grammar> ToolCallGrammar(const ToolAnswer& answer) {
   const ToolForm* form = FindToolForm(answer.form);
   if (form == nullptr) {

@@ -101,6 +101,7 @@ void VocabularyTrie::AddNodes(std::size_t first, std::size_t last, std::size_t d
   }
 }
 
+/// Fills Node::plain. A single token below that is not plain makes the whole subtree 0.
 void VocabularyTrie::MarkPlain() {
   for (Node& node : nodes_) {
     std::size_t most = 0;

@@ -37,12 +37,14 @@ struct Brain {
   static float Stored(float scale) noexcept { return BfloatToFloat(FloatToBfloat(scale)); }
 };
 
+/// The code of a weight in a row of this scale; kInvalidCode if it is no ternary weight.
 std::uint8_t CodeOf(float weight, float scale) noexcept {
   if (weight == scale && scale > 0) return 2;
   if (weight == -scale && scale > 0) return 0;
   return std::fabs(weight) < kZeroBelow ? kZeroCode : kInvalidCode;  // NaN: invalid
 }
 
+/// A row's scale is its largest magnitude; a row of zeros has scale 0.
 template <class Number>
 void UnpackRows(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
                 float* scales) noexcept {

@@ -7,6 +7,7 @@
 namespace bittern::quant {
 namespace {
 
+/// Row r is in the two bits 2 (r / row_dim) of byte row r % row_dim.
 void Unpack(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
             float* scales) noexcept {
   const std::uint8_t* bytes = AsBytes(view.bytes.data());

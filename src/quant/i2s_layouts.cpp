@@ -20,6 +20,7 @@ std::size_t Bytes(std::size_t rows, std::size_t cols, const TlTiling&) {
   return rows * cols / 4 + kScaleTailBytes;
 }
 
+/// The scale, first of the 32 bytes after the weights.
 float TailScale(const TernaryView& view) {
   return LoadFloat(AsBytes(view.bytes.data()) + view.rows * view.cols / 4);
 }
@@ -53,6 +54,7 @@ void PackBlocks(const TernaryValues& values, std::byte* out) noexcept {
   StoreScaleTail(values.scales[0], bytes);
 }
 
+/// The row's place in its four tells which two bits of each byte are its own.
 void UnpackRow4(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
                 float* scales) noexcept {
   for (std::size_t row = first; row < first + count; ++row, codes += view.cols) {
@@ -91,6 +93,7 @@ Result<void> CheckSequential(std::size_t rows, std::size_t cols, const TlTiling&
   return CheckMultiples("I2_S (sequential)", rows, 1, cols, 4);
 }
 
+/// The facts that all four layouts share.
 TernaryCodec Codec(TernaryLayout layout, std::string_view name,
                    Result<void> (*check)(std::size_t, std::size_t, const TlTiling&),
                    decltype(TernaryCodec::unpack) unpack, decltype(TernaryCodec::pack) pack) {

@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t kBnBlock = 64;
 constexpr std::size_t kIq2BlockBytes = 16, kIq1BlockBytes = 13;
 
+// A row with its scale in front.
 std::size_t Iq2RowBytes(std::size_t cols) { return 4 + cols / kBnBlock * kIq2BlockBytes; }
 std::size_t Iq1RowBytes(std::size_t cols) { return 2 + cols / kBnBlock * kIq1BlockBytes; }
 
@@ -56,6 +57,7 @@ void PackIq2(const TernaryValues& values, std::byte* out) noexcept {
   }
 }
 
+/// Rows of a group of four are found one by one, so any range of rows may be asked for.
 void UnpackR4(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
               float* scales) noexcept {
   for (std::size_t r = 0; r < count; ++r, codes += view.cols) {
@@ -94,6 +96,7 @@ constexpr Iq1Byte PlaceOf(std::size_t b) {
   return b == 12 ? Iq1Byte{15, 16, 4} : Iq1Byte{b / 3 * 16 + b % 3 * 5, 1, 5};
 }
 
+/// kTrits has the most significant digit first; here the first weight is the least significant.
 void UnpackIq1(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
                float* scales) noexcept {
   for (std::size_t r = 0; r < count; ++r) {

@@ -47,6 +47,7 @@ class RowPlaces {
   std::size_t group_cols_, tile_cols_, sixteens_, groups_of_rows_, tile_, group_, sixteen_, lane_;
 };
 
+/// Refuses shapes that are no whole tiles, groups or sixteens.
 Result<void> Check(std::size_t rows, std::size_t cols, const TlTiling& t) {
   const auto fail = [&](std::string_view why) {
     return Fail(ErrorCode::kUnsupported,
@@ -83,6 +84,7 @@ void UnpackTl1(const TernaryView& view, std::size_t first, std::size_t count, st
   RepeatScale(LoadFloat(bytes + view.rows * view.cols / 4), count, scales);
 }
 
+/// Sets the bytes to 0 first: two pairs of a row share a byte.
 void PackTl1(const TernaryValues& values, std::byte* out) noexcept {
   std::uint8_t* bytes = AsBytes(out);
   std::memset(bytes, 0, values.rows * values.cols / 4);

@@ -75,6 +75,8 @@ Tl2Places::Nibble Tl2Places::PairOf(std::size_t row, std::size_t t) const noexce
 
 namespace {
 
+/// Refuses shapes that the converter would not write. Its size assumes 256 columns of pairs at
+/// most; more would not fit.
 Result<void> CheckTl2(std::size_t rows, std::size_t cols, const TlTiling& t) {
   const auto fail = [&](std::string_view why) {
     return Fail(ErrorCode::kUnsupported, fmt::format("TL2: {} x {} in tiles of {} x {}: {}", rows,
@@ -103,6 +105,7 @@ std::size_t Tl2Bytes(std::size_t rows, std::size_t cols, const TlTiling&) {
 struct TripleCodes {
   std::uint8_t codes[3];
 };
+/// A triple is 9 a + 3 b + c - 13 of its codes: the index is its size, 0..13, the sign apart.
 constexpr std::array<TripleCodes, 32> MakeTriples() {
   std::array<TripleCodes, 32> table = {};
   for (int i = 0; i < 32; ++i) {
@@ -133,6 +136,7 @@ void UnpackEight(const std::uint8_t* bytes, unsigned signs, std::uint8_t* codes)
   }
 }
 
+/// One row's codes: triples up to three_cols, then pairs.
 void UnpackRow(const Tl2Places& places, const std::uint8_t* bytes, std::size_t row,
                std::size_t cols, std::uint8_t* codes) {
   const unsigned sign_shift = row % kRows / 16;
@@ -163,6 +167,7 @@ void SetBits(std::uint8_t* bytes, std::size_t at, unsigned value, unsigned shift
   bytes[at] = static_cast<std::uint8_t>(bytes[at] | value << shift);
 }
 
+/// The inverse of UnpackRow, into bytes that are 0 before: it only sets bits.
 void PackRow(const Tl2Places& places, const std::uint8_t* codes, std::size_t row, std::size_t cols,
              std::uint8_t* bytes) {
   for (std::size_t t = 0; t < places.three_cols() / 3; ++t, codes += 3) {

@@ -21,6 +21,7 @@
 namespace bittern::quant {
 namespace {
 
+/// A run of bytes whose digits are spread alike (see above).
 struct Stage {
   std::size_t first_byte, num_bytes, digits, first_weight;
 };

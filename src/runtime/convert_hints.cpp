@@ -13,6 +13,8 @@ namespace {
 /// End-of-turn tokens by name, the most telling first.
 constexpr std::string_view kTurnEnds[] = {"<|eot_id|>", "<|im_end|>", "<end_of_turn>", "<|end|>"};
 
+/// The token that ends a turn, where it is another one than EOS; GGUF has a key of its own for it
+/// (tokenizer.ggml.eot_token_id).
 std::optional<std::uint32_t> EndOfTurn(const tokenizer::Tokenizer& tokenizer) {
   for (const std::string_view name : kTurnEnds) {
     for (const tokenizer::TokenId id : tokenizer.end_of_generation_ids()) {
@@ -26,6 +28,8 @@ std::optional<std::uint32_t> EndOfTurn(const tokenizer::Tokenizer& tokenizer) {
 
 }  // namespace
 
+/// Reads a checkpoint's configuration and tokenizer as a run would, and notes what a run had to
+/// guess, so that the written file says it. What cannot be read is left out, with a decision.
 formats::MetadataHints HintsFor(const formats::Checkpoint& checkpoint, Decisions* decisions) {
   formats::MetadataHints hints;
   if (const auto config = model::ReadConfig(checkpoint, decisions)) {

@@ -15,6 +15,7 @@
 namespace bittern::runtime {
 namespace {
 
+/// A stop string that is not UTF-8 could never match: the text that is searched is UTF-8.
 Result<void> CheckStops(std::span<const std::string> stops) {
   for (const std::string& stop : stops) {
     if (ReplaceInvalidUtf8(stop) == stop) continue;
@@ -63,6 +64,7 @@ Result<Generation> Generation::Create(const LoadedModel& model, const GenerateOp
   return generation;
 }
 
+/// max_tokens 0 asks for no text at all: the generation has ended before it begins.
 Generation::Generation(const LoadedModel& model, const GenerateOptions& options, Sampler sampler,
                        std::function<bool(std::string_view)> on_text, DraftPolicy* policy)
     : model_(&model),
@@ -78,6 +80,8 @@ void Generation::AddContext(std::span<const TokenId> tokens) {
   context_.insert(context_.end(), tokens.begin(), tokens.end());
 }
 
+/// Samples rows as long as the draft agrees: row i + 1 was computed behind window[i + 1], so it is
+/// of use only if that very token was sampled from row i.
 Result<std::size_t> Generation::Sample(std::span<const TokenId> window, std::size_t first,
                                        const RowResults& rows,
                                        const std::function<void(std::size_t)>& on_row) {
@@ -202,6 +206,8 @@ void Generation::Accept(TokenId id) {
   stream_.Push(id);
 }
 
+/// The tokens of the next pass: the last one, then a draft. The draft is cut where the text would
+/// end anyway.
 const std::vector<TokenId>& Generation::NextWindow(std::size_t limit, bool may_draft) {
   window_.clear();
   const bool drafts = may_draft || options_.speculation == Speculation::kAlways;
@@ -223,6 +229,7 @@ const std::vector<TokenId>& Generation::NextWindow(std::size_t limit, bool may_d
   return window_;
 }
 
+/// Tells the policy what the pass has cost; a window without a draft was a plain step.
 void Generation::ObservePass(double seconds, std::size_t accepted) {
   if (window_.size() == 1) {
     policy_->ObserveStep(seconds);
@@ -231,6 +238,8 @@ void Generation::ObservePass(double seconds, std::size_t accepted) {
   }
 }
 
+/// Under a constraint a row's mask depends on the tokens before it, so only a single row is asked
+/// for in part.
 std::optional<RowRequest> Generation::Wanted(std::size_t rows) {
   if (matcher_) return rows == 1 ? WantedOfMask() : std::nullopt;
   if (rows > kMostScreenedDraft) return std::nullopt;

@@ -7,6 +7,7 @@
 
 namespace bittern::runtime {
 
+/// A request for single ids has one row (Generation::Wanted), so candidates[0] holds them.
 void RowResults::Prepare(std::size_t rows, const std::optional<RowRequest>& wanted,
                          std::size_t vocab_size, std::span<float> given, model::Segment* segment) {
   request = wanted;

@@ -47,6 +47,8 @@ void Sequence::EndText() noexcept {
   DropWaiting();
 }
 
+/// The part of the next pass: the prompt's tokens that wait, or the last token and its draft. Rows
+/// are the positions whose logits are wanted; they are the last ones of the part.
 Part Sequence::Plan(const PartLimits& limits) {
   const auto done = static_cast<std::size_t>(length());
   Part part{.sequence = this};
@@ -152,6 +154,8 @@ Result<Sequence> Sequence::Restore(
   return sequence;
 }
 
+/// One pass over parts of several sequences. A failure in one sequence's values is its own error
+/// and leaves the others alone.
 Result<void> RunParts(ExecutionResources* resources, std::span<const Part> parts,
                       const model::PassWatcher* watcher,
                       std::vector<std::optional<Error>>* errors) {

@@ -142,6 +142,7 @@ Result<void> Session::Impl::Read(const PromptWatch& watch,
   return {};
 }
 
+/// Runs the tokens; of a call that fails or is cancelled those that have run stay.
 Result<void> Session::Impl::Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
                                     const std::optional<RowRequest>& request) {
   BITTERN_TRY(Check(ids));
@@ -329,6 +330,7 @@ Result<Session> Session::Fork(int position) const {
 
 std::string Session::SaveState() const { return impl_->sequence.Save(model().model.config()); }
 
+/// Replaces the sequence only after everything was read; its last logits are not in the state.
 Result<void> Session::RestoreState(std::span<const std::byte> state) {
   const auto reserve = [](model::KvSequence* pages, int tokens) -> Result<void> {
     if (pages->Reserve(tokens)) return {};

@@ -40,6 +40,8 @@ std::string_view AsText(std::span<const std::byte> bytes) {
 
 }  // namespace
 
+/// The state, all numbers little-endian: magic (8 bytes), hash of all that follows (32 hexadecimal
+/// digits), identity (32), bytes of a page (u64), tokens (u32), their ids (i32 each), the pages.
 std::string WriteSessionState(const model::ModelConfig& config, std::span<const TokenId> tokens,
                               const model::KvSequence& sequence) {
   const model::KvPool& pool = sequence.pool();
@@ -62,6 +64,7 @@ std::string WriteSessionState(const model::ModelConfig& config, std::span<const 
   return state;
 }
 
+/// `pages` of the result points into `bytes`, so `bytes` must stay until ReadPages.
 Result<SessionState> ReadSessionState(std::span<const std::byte> bytes,
                                       const model::ModelConfig& config, const model::KvPool& pool) {
   ByteReader reader(bytes);
@@ -101,6 +104,7 @@ Result<SessionState> ReadSessionState(std::span<const std::byte> bytes,
   return state;
 }
 
+/// Copies the pages into those that the sequence has reserved. Cannot fail: all was checked before.
 void ReadPages(const SessionState& state, model::KvSequence* sequence) {
   const std::size_t page_bytes = sequence->pool().page_bytes();
   const std::size_t num_pages = state.pages.size() / page_bytes;

@@ -26,12 +26,14 @@ std::size_t ClassOf(std::size_t match_length) {
   return std::min<std::size_t>(3, match_length - std::min<std::size_t>(match_length, 2));
 }
 
+/// One step of an exponential moving average.
 void MoveTowards(double value, double share, double* average) {
   *average += share * (value - *average);
 }
 
 }  // namespace
 
+/// Multiplies by 2^64 / golden ratio for each token; the shift brings high bits down.
 std::size_t NgramIndex::Hash::operator()(const Ngram& ngram) const noexcept {
   std::uint64_t hash = 0;
   for (const TokenId id : ngram) {
@@ -41,6 +43,7 @@ std::size_t NgramIndex::Hash::operator()(const Ngram& ngram) const noexcept {
   return static_cast<std::size_t>(hash);
 }
 
+/// The last `length` tokens, the newest first, padded with -1: n-grams of all lengths share a map.
 NgramIndex::Ngram NgramIndex::Last(std::size_t length) const {
   Ngram ngram;
   ngram.fill(-1);
@@ -66,6 +69,7 @@ NgramIndex::Match NgramIndex::Find() const {
 
 DraftPolicy::DraftPolicy() : credit_(kFirstCredit), chance_{0.2, 0.35, 0.5, 0.65, 0.8, 0.9} {}
 
+/// Learns the cost of a plain step and earns a little credit: kAllowance of a step.
 void DraftPolicy::ObserveStep(double seconds) {
   if (steps_ < kStepsToLearn) {
     // The first step may pay for caches and pages; the cheapest of the first is the best guess.
@@ -83,6 +87,8 @@ void DraftPolicy::ObserveStep(double seconds) {
   }
 }
 
+/// Learns the cost of this size of batch. The credit rises by the steps that its tokens have saved
+/// and falls by what the batch has cost.
 void DraftPolicy::ObserveBatch(std::size_t batch, double seconds, std::size_t tokens) {
   if (steps_ == 0 || !(step_s_ > 0)) return;
   const double expected = Cost(batch);
@@ -104,6 +110,7 @@ double DraftPolicy::Chance(std::size_t match_length) const {
   return chance_[ClassOf(match_length)];
 }
 
+/// In plain steps; an estimate from the nearest size that was measured, if this one was not.
 double DraftPolicy::Cost(std::size_t batch) const {
   if (batch < 2) return 1;
   // A batch that has not been seen: from the next smaller one, else the next larger one: a batch
@@ -122,6 +129,8 @@ double DraftPolicy::Cost(std::size_t batch) const {
   return AssumedCost(batch);
 }
 
+/// The length with most expected tokens for its cost, if that is worth more than plain steps. It
+/// grows step by step: at most twice the longest draft so far and one more.
 std::size_t DraftPolicy::DraftLength(std::size_t match_length, std::size_t limit) const {
   if (match_length == 0 || steps_ < kStepsToLearn) return 0;
   std::size_t best = 0;
@@ -168,6 +177,7 @@ void Drafter::Accept(TokenId id) {
   }
 }
 
+/// The tokens that followed the earlier place which agrees with the end of the text.
 void Drafter::Draft(std::size_t limit, std::vector<TokenId>* draft) const {
   draft->clear();
   if (mode_ == Speculation::kOff || match_length_ == 0) return;

@@ -30,6 +30,7 @@ std::string KnownNames() {
   return names;
 }
 
+/// A row of the table of named pre-tokenizers, its patterns compiled.
 Result<PreTokenizer> FromRules(const formats::PreRules& rules) {
   PreTokenizer pre;
   pre.name = *rules.names.begin();
@@ -49,6 +50,7 @@ Result<Pass> PassOf(std::string_view pattern, TextUnit unit, SplitBehavior behav
   return Pass{std::move(regex), behavior, inverted, false};
 }
 
+/// By the names of Hugging Face's SplitDelimiterBehavior; Isolated if there is none.
 std::optional<SplitBehavior> BehaviorOf(std::string_view name) {
   if (name.empty() || name == "Isolated") return SplitBehavior::kIsolated;
   if (name == "Removed") return SplitBehavior::kRemoved;
@@ -138,11 +140,14 @@ Result<PreTokenizer> FromSteps(std::string_view name) {
   return pre;
 }
 
+/// True if BOS is LLaMA-3's <|begin_of_text|>, which tells the family.
 bool HasLlama3Bos(const Vocabulary& vocabulary, TokenId bos) {
   return bos != kNoToken && vocabulary.type(bos) == TokenType::kControl &&
          vocabulary.bytes(bos) == kLlama3Bos;
 }
 
+/// Files without tokenizer.ggml.pre: only LLaMA-3's can be told, by BOS. A wrong guess would give
+/// wrong tokens without an error.
 Result<PreTokenizer> ResolveAbsent(const Vocabulary& vocabulary, TokenId bos,
                                    Decisions* decisions) {
   if (!HasLlama3Bos(vocabulary, bos)) {
@@ -156,6 +161,8 @@ Result<PreTokenizer> ResolveAbsent(const Vocabulary& vocabulary, TokenId bos,
   return FromRules(*formats::FindPreRules("llama-bpe"));
 }
 
+/// The value of tokenizer.ggml.pre: a name that llama.cpp knows, or "hf:" and the steps of a
+/// tokenizer.json.
 Result<PreTokenizer> ResolveNamed(std::string_view name, Decisions* decisions) {
   PreTokenizer pre;
   if (name.starts_with(kFoldersPrefix)) {

@@ -43,6 +43,7 @@ struct Tokenizer::Impl {
 
 namespace {
 
+/// The family of the tokenizer, by GGUF's tokenizer.ggml.model.
 Result<Spelling> ReadModel(const formats::Metadata& metadata) {
   const auto model = BITTERN_TRY(metadata.GetString("tokenizer.ggml.model"));
   if (!model) {
@@ -57,6 +58,7 @@ Result<Spelling> ReadModel(const formats::Metadata& metadata) {
                           Quoted(*model)));
 }
 
+/// A list of strings that must be there; the views point into the metadata.
 Result<std::span<const std::string_view>> ReadStrings(const formats::Metadata& metadata,
                                                       std::string_view key) {
   const auto strings = BITTERN_TRY(metadata.GetStrings(key));
@@ -78,6 +80,7 @@ struct ScoredVocabulary {
   std::vector<float> scores;
 };
 
+/// Types and scores must be as many as tokens, if they are there. Without types the names tell.
 Result<ScoredVocabulary> ReadVocabulary(const formats::Metadata& metadata, Spelling spelling,
                                         Decisions* decisions) {
   const auto strings = BITTERN_TRY(ReadStrings(metadata, "tokenizer.ggml.tokens"));
@@ -121,6 +124,7 @@ Result<UnknownToken> ReadUnknown(const formats::Metadata& metadata, const Vocabu
   return unknown;
 }
 
+/// ASCII, which most text is, takes a short way.
 bool IsUtf8(std::string_view text) {
   while (!text.empty()) {
     const bool ascii = static_cast<unsigned char>(text[0]) < 0x80;
@@ -177,6 +181,8 @@ struct RepairedText {
   std::vector<std::size_t> cuts = {};
 };
 
+/// Repairs piece by piece from mark to mark, so that each mark's new place is known and no
+/// replacement character reaches over one.
 RepairedText Repair(std::string_view text, std::span<const ByteRange> trusted,
                     std::span<const std::size_t> cuts) {
   RepairedText repaired;
@@ -206,6 +212,8 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
+/// `finish` comes last, since it moves the vocabulary: models and tables refer to it while they
+/// are built.
 Result<Tokenizer> Tokenizer::FromMetadata(const formats::Metadata& metadata, Decisions* decisions) {
   const Spelling spelling = BITTERN_TRY(ReadModel(metadata));
   auto [vocabulary, scores] = BITTERN_TRY(ReadVocabulary(metadata, spelling, decisions));
@@ -230,6 +238,8 @@ Result<Tokenizer> Tokenizer::FromMetadata(const formats::Metadata& metadata, Dec
   return finish(Impl::BytePairs{std::move(merges), std::move(pre), unknown}, true);
 }
 
+/// Encodes the stretches between special tokens. A stretch is cut at each of `cuts`, so that no
+/// merge crosses one.
 template <class Find>
 std::vector<TokenId> Tokenizer::EncodeAround(std::string_view text,
                                              std::span<const std::size_t> cuts,
@@ -290,6 +300,8 @@ std::vector<TokenId> Tokenizer::Encode(std::string_view text, const EncodeOption
       text, {}, options, [&](std::size_t from) { return special.Find(text, from); }, loss);
 }
 
+/// The next special token is the nearer one of two: any inside trusted bytes, or a user-defined one
+/// anywhere. The longer one wins at the same byte.
 std::vector<TokenId> Tokenizer::EncodeTrusted(std::string_view text,
                                               std::span<const ByteRange> trusted, bool add_bos,
                                               std::span<const std::size_t> cuts,

@@ -42,6 +42,8 @@ TokenType TypeByName(std::string_view string, Spelling spelling) {
   return string == "<s>" || string == "</s>" ? TokenType::kControl : TokenType::kNormal;
 }
 
+/// The type of a token by tokenizer.ggml.token_type (the numbers of llama.cpp's llama_token_type),
+/// or by its name in files without types.
 Result<TokenType> TypeOf(std::string_view string, std::span<const std::int32_t> types,
                          Spelling spelling, std::size_t id) {
   if (types.empty()) return TypeByName(string, spelling);
@@ -77,6 +79,7 @@ struct Oddities {
   std::size_t unspelled = 0, duplicates = 0;
   TokenId first_unspelled = kNoToken, first_duplicate = kNoToken;
 
+  /// One decision for each kind of oddity, with the first id as an example.
   void Report(Decisions* decisions) const {
     if (unspelled != 0) {
       Note(decisions, fmt::format("{} tokens are only decoded, never encoded", unspelled),
@@ -127,6 +130,7 @@ Result<Vocabulary> Vocabulary::Build(std::span<const std::string_view> strings,
   return vocabulary;
 }
 
+/// Linear probing; the table has more than twice as many slots as tokens, so a free one comes soon.
 std::size_t Vocabulary::FindSlot(std::string_view wanted, std::uint32_t hash) const noexcept {
   const std::size_t mask = slots_.size() - 1;
   std::size_t i = hash & mask;
@@ -169,6 +173,8 @@ bool Vocabulary::AppendText(TokenId id, std::string_view string, TokenType type,
   return true;
 }
 
+/// Checks the tokens of single bytes, from which every text can be built. SentencePiece has all
+/// 256 or none; a byte-level vocabulary may lack some, with a note.
 Result<void> Vocabulary::FillByteTokens(Spelling spelling, Decisions* decisions) {
   if (spelling == Spelling::kUnderline) {
     const auto missing = std::ranges::count(byte_tokens_, kNoToken);

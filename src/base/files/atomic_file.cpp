@@ -23,6 +23,8 @@ using internal::ListedName;
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
+/// The error of a system call by errno. For a full disk it says how much is free, for EFBIG what
+/// limit was met.
 Error SystemError(const std::filesystem::path& path, std::string_view action, int code) {
   std::string message =
       fmt::format("{}: cannot {}: {}", path.string(), action, std::strerror(code));
@@ -102,6 +104,7 @@ Result<AtomicFile> AtomicFile::Create(const std::filesystem::path& path) {
   return AtomicFile(fd, std::move(target), std::move(temporary), std::move(listed));
 }
 
+/// write may take a part only, or be interrupted by a signal: both go on.
 Result<void> AtomicFile::Flush() {
   std::span<const std::byte> rest(buffer_);
   while (!rest.empty()) {

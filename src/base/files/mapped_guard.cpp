@@ -54,6 +54,8 @@ struct Chunk {
 };
 std::atomic<Chunk*> chunks{nullptr};
 
+/// Takes a free place, in a new chunk if there is none. Without a lock, since the signal handler
+/// may walk the chunks at any moment.
 RangePlace* TakePlace() {
   const auto take = [](Chunk* chunk) -> RangePlace* {
     for (RangePlace& place : chunk->places) {

@@ -16,6 +16,7 @@
 namespace bittern {
 namespace {
 
+/// The error of a system call by errno, with what helps against it where that is known.
 tl::unexpected<Error> Failed(const std::filesystem::path& path, std::string_view action, int code) {
   std::string message =
       fmt::format("{}: cannot {}: {}", path.string(), action, std::strerror(code));
@@ -42,6 +43,8 @@ PartialFile::~PartialFile() {
   if (fd_ >= 0) close(fd_);
 }
 
+/// O_NOFOLLOW refuses a link that another user put there; O_NONBLOCK keeps a pipe of that name from
+/// holding up the open.
 Result<PartialFile> PartialFile::Open(const std::filesystem::path& path) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   const int fd = open(path.c_str(), kFlags, 0666);
@@ -87,6 +90,8 @@ Result<void> PartialFile::Clear() {
   return {};
 }
 
+/// The bytes must be on the disk before the name is: after a crash the name would else stand for a
+/// file without its end. EINVAL: a file system without fsync.
 Result<void> PartialFile::FinishAs(const std::filesystem::path& path) {
   if (fsync(fd_) != 0 && errno != EINVAL) return Failed(path_, "write", errno);
   if (rename(path_.c_str(), path.c_str()) != 0) return Failed(path, "write", errno);
@@ -105,6 +110,7 @@ FileLock::~FileLock() {
   if (fd_ >= 0) close(fd_);
 }
 
+/// Asks for the lock without waiting.
 Result<std::optional<FileLock>> FileLock::Try(const std::filesystem::path& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd < 0) return Failed(path, "lock", errno);

@@ -51,6 +51,7 @@ void Drop(Place& place) {
   place.folder = nullptr;
 }
 
+/// Called by a signal handler: no lock and no memory, only atomics and `remove`.
 void RemoveListed(ListedName::Kind kind, int (*remove)(const char*)) noexcept {
   for (const Place& place : places) {
     if (place.listed.load(std::memory_order_acquire) && place.kind == kind) remove(place.name);
@@ -73,6 +74,7 @@ ListedName::~ListedName() {
   Drop(*place_);
 }
 
+/// The file takes a place of its own, which the folder's ListedName gives back.
 void MoveIntoFolder(const std::string& path) {
   const std::string_view parent = std::string_view(path).substr(0, path.find_last_of('/'));
   if (parent.size() == path.size()) return;

@@ -46,6 +46,7 @@ Result<long long> ReadLines(std::FILE* stream, const std::string& path,
 
 }  // namespace
 
+/// With `resume` the file is read first, then cut behind its last whole line.
 Result<ResultsFile> ResultsFile::Open(const std::string& path, bool resume, const OnLine& on_line) {
   if (path == "-") {
     if (!resume) return ResultsFile(stdout, "standard output", 0);
@@ -67,6 +68,7 @@ Result<ResultsFile> ResultsFile::Open(const std::string& path, bool resume, cons
   return file;
 }
 
+/// A line that was written in part (the disk is full) is cut off, so that a later run can go on.
 Result<void> ResultsFile::Write(std::string_view line) {
   std::FILE* const stream = stream_.get();
   if (std::fwrite(line.data(), 1, line.size(), stream) == line.size() && std::fflush(stream) == 0) {

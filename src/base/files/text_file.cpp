@@ -11,6 +11,7 @@
 namespace bittern {
 namespace {
 
+/// Reads up to the end, without asking for a size: pipes and /proc have none.
 Result<std::string> ReadAll(std::FILE* stream, std::string_view name) {
   std::string text;
   char buffer[4096];

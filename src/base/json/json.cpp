@@ -36,6 +36,8 @@ Json::Json(const char* text) : value_(std::string(text)) {}
 Json::Json(Array array) : value_(std::move(array)) {}
 Json::Json(Object object) : value_(std::move(object)) {}
 
+/// A list of pairs {"key", value} becomes an object, any other list an array. So an array of such
+/// pairs needs MakeArray.
 Json::Json(std::initializer_list<Part> parts) {
   if (parts.size() == 0) return;
   if (!std::ranges::all_of(parts, [](const Part& part) { return IsPair(part.value()); })) {
@@ -60,6 +62,7 @@ std::optional<bool> Json::AsBool() const noexcept {
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
+/// Whole numbers from 0 on are held as std::uint64_t, those below 0 as std::int64_t.
 std::optional<std::uint64_t> Json::AsUint() const noexcept {
   const auto* value = std::get_if<std::uint64_t>(&value_);
   return value == nullptr ? std::nullopt : std::optional(*value);
@@ -97,6 +100,7 @@ const std::string& Json::text() const noexcept {
 
 std::size_t Json::size() const noexcept { return elements().size() + members().size(); }
 
+/// Looks at each member in turn: objects keep their order, and are small.
 const Json* Json::Find(std::string_view key) const noexcept {
   const Object& object = members();
   const auto found = std::ranges::find(object, key, &Member::key);
@@ -107,6 +111,7 @@ Json* Json::Find(std::string_view key) noexcept {
   return const_cast<Json*>(std::as_const(*this).Find(key));
 }
 
+/// The member, or null: so json["a"]["b"] needs no check on the way.
 const Json& Json::operator[](std::string_view key) const noexcept {
   const Json* found = Find(key);
   return found == nullptr ? kNull : *found;
@@ -116,6 +121,7 @@ const Json& Json::ElementAt(std::size_t place) const noexcept {
   return place < elements().size() ? elements()[place] : kNull;
 }
 
+/// The member, which is added as null if it is missing. A value that is no object becomes one.
 Json& Json::operator[](std::string_view key) {
   if (Json* found = Find(key)) return *found;
   return Append(std::string(key), Json());
@@ -133,6 +139,7 @@ Json& Json::Append(std::string key, Json value) {
   return object.back().value;
 }
 
+/// Takes over the members of another object, in place of members with the same keys.
 void Json::Update(Json object) {
   if (auto* members = std::get_if<Object>(&object.value_)) {
     for (Member& member : *members) (*this)[member.key] = std::move(member.value);

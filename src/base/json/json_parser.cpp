@@ -39,6 +39,7 @@ class TreeBuilder {
     open_.back().key = std::move(name);
     return true;
   }
+  /// Called by the library at the first byte that does not fit.
   bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception& error) {
     // The library's text repeats position and token in its own words; keep what says why.
@@ -101,6 +102,8 @@ class TreeBuilder {
     return true;
   }
 
+  /// RFC 8259 (section 4) leaves open which of two equal keys counts, and readers differ; so such
+  /// an object is an error.
   bool CheckKeys(const Json::Object& object) {
     std::vector<std::string_view> keys;
     keys.reserve(object.size());

@@ -60,6 +60,7 @@ class Writer {
     out_.append(static_cast<std::size_t>(indent_ * level), ' ');
   }
 
+  /// The elements between brackets, each on a line of its own if there is an indent.
   template <class List, class WriteOne>
   void WriteAll(const List& list, std::string_view brackets, int level, const WriteOne& write_one) {
     out_ += brackets[0];

@@ -9,6 +9,7 @@
 namespace bittern {
 namespace {
 
+/// The fewest insertions, deletions and replacements of a byte that turn `a` into `b`.
 std::size_t EditDistance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> previous(b.size() + 1), current(b.size() + 1);
   std::iota(previous.begin(), previous.end(), std::size_t{0});

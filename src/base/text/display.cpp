@@ -11,6 +11,8 @@
 namespace bittern {
 namespace {
 
+/// Control characters, and those that turn the direction of writing: text from a file must not
+/// move the cursor of a terminal or hide what it says.
 bool IsInvisible(char32_t c) {
   const bool control = c < 0x20 || (c >= 0x7f && c < 0xa0);
   const bool direction = c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
@@ -18,6 +20,7 @@ bool IsInvisible(char32_t c) {
   return control || direction;
 }
 
+/// \n, \t, \r or \u{HEX}.
 void AppendEscape(char32_t c, std::string* out) {
   switch (c) {
     case '\n':
@@ -34,6 +37,8 @@ void AppendEscape(char32_t c, std::string* out) {
   }
 }
 
+/// The first characters that fit into `max_bytes` of the text, before they are escaped; "..." then
+/// stands for the rest.
 std::string Escape(std::string_view text, std::size_t max_bytes, bool quotes) {
   std::string out;
   std::size_t used = 0;

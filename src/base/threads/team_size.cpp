@@ -92,6 +92,8 @@ void TeamSize::Try(int size) noexcept {
   settled_ = false;
 }
 
+/// One more pass at the size on trial. The first one is not counted, since the
+/// change itself may slow it. A hopeless trial ends early.
 void TeamSize::GoOnTrying(const TeamPass& pass) noexcept {
   if (!settled_) {
     settled_ = true;
@@ -107,6 +109,8 @@ void TeamSize::GoOnTrying(const TeamPass& pass) noexcept {
   EndTrial(window_.mean() < usual_ * (trial_ < size_ ? kSmallerGain : kLargerGain), now);
 }
 
+/// Takes the size over if it is better, and goes on in the same direction after a hold. After each
+/// failure the hold doubles, and the next smaller trial is a larger step down.
 void TeamSize::EndTrial(bool better, double now) noexcept {
   smaller_next_ = better ? trial_ < size_ : trial_ > size_;
   if (better) {

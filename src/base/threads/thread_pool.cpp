@@ -112,6 +112,8 @@ struct PoolState {
         spins(SpinsFor(num_threads)),
         members(static_cast<std::size_t>(num_threads)) {}
 
+  /// The life of a thread of the pool: waits for a run and does its share if it is in the team. A
+  /// thread that the last run left out sleeps at once and does not spin.
   void Work(int index) noexcept {
     std::uint32_t seen = 0;
     bool wanted = true;  // in the last run; else there is no hurry

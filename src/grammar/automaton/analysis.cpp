@@ -13,6 +13,7 @@ namespace {
 
 using Kind = Expr::Kind;
 
+/// True if the empty text is one of the expression, by what is known of the rules so far.
 bool IsNullable(const Grammar& grammar, ExprId id, const std::vector<bool>& nullable) {
   const Expr& expr = grammar.expr(id);
   const auto of_part = [&](ExprId part) { return IsNullable(grammar, part, nullable); };
@@ -111,6 +112,7 @@ std::size_t SizeOf(const Grammar& grammar, ExprId id, const std::vector<std::siz
   return std::min(total, Analysis::kHuge);
 }
 
+/// Error kInvalidArgument names the first rule that is called but has no body.
 Result<void> CheckDefined(const Grammar& grammar) {
   for (const Grammar::Rule& rule : grammar.rules()) {
     if (rule.defined) continue;

@@ -62,6 +62,7 @@ Automaton::SetId Automaton::SetOf(std::vector<NodeId> nodes, NodeId end) {
   return known->second;
 }
 
+/// The set in which a rule begins; made once per rule.
 Automaton::SetId Automaton::StartSet(RuleId rule) {
   const auto found = start_sets_.find(rule);
   if (found != start_sets_.end()) return found->second;
@@ -71,6 +72,7 @@ Automaton::SetId Automaton::StartSet(RuleId rule) {
   return set;
 }
 
+/// The stack with `set` on top of `below`. Equal stacks have one number, so states can be compared.
 Automaton::StackId Automaton::Push(SetId set, StackId below) {
   const std::uint64_t key = (std::uint64_t{set} << 32) | below;
   const auto [known, is_new] = stack_ids_.emplace(key, static_cast<StackId>(stacks_.size()));
@@ -110,6 +112,7 @@ StateId Automaton::Close(std::vector<Place> places) {
   return StateOf(std::move(reading), accepting);
 }
 
+/// The number of a state with these places. Their order must not matter, so they are sorted first.
 StateId Automaton::StateOf(std::vector<Place> places, bool accepting) {
   if (places.empty() && !accepting) return kDead;
   std::ranges::sort(places);
@@ -135,6 +138,8 @@ StateId Automaton::start() {
   return start_;
 }
 
+/// The step that the table does not have yet. kTooMuch from a full table is not written down, so
+/// the step is tried again after Clear.
 StateId Automaton::Compute(StateId state, std::uint8_t byte_class) {
   if (bytes_ > kMaxBytes) return kTooMuch;
   const std::uint8_t byte = nfa_.byte_of_class(byte_class);

@@ -7,6 +7,7 @@
 
 namespace bittern::grammar {
 
+/// Sorts the ranges and joins those that touch or overlap.
 CharClass Normalised(CharClass ranges) {
   std::ranges::sort(ranges, {}, &CharRange::first);
   CharClass joined;
@@ -20,6 +21,7 @@ CharClass Normalised(CharClass ranges) {
   return joined;
 }
 
+/// All other characters up to kLastChar. The ranges must be normalised.
 CharClass Complement(const CharClass& ranges) {
   CharClass others;
   char32_t next = 0;
@@ -58,6 +60,7 @@ ExprId Grammar::Class(CharClass ranges) {
   return Add({.kind = Expr::Kind::kClass, .ranges = std::move(ranges)});
 }
 
+/// Leaves empty texts out, so that a caller may put optional parts as Empty().
 ExprId Grammar::Sequence(std::vector<ExprId> parts) {
   std::erase(parts, Empty());
   if (parts.empty()) return Empty();
@@ -77,6 +80,7 @@ ExprId Grammar::Repeat(ExprId part, std::uint32_t least, std::uint32_t most) {
   return Add({.kind = Expr::Kind::kRepeat, .parts = {part}, .least = least, .most = most});
 }
 
+/// Puts the body into a rule of its own, since marks belong to rules.
 ExprId Grammar::Marked(RuleMark mark, ExprId body) {
   const RuleId rule = AddRule(mark == RuleMark::kDiffers ? "differs" : "list-opens");
   Define(rule, body);
@@ -84,6 +88,7 @@ ExprId Grammar::Marked(RuleMark mark, ExprId body) {
   return Call(rule);
 }
 
+/// Copies all rules and expressions of `other`, their ids moved up, and calls its first rule.
 ExprId Grammar::Embed(const Grammar& other) {
   const auto rules = static_cast<RuleId>(rules_.size());
   const auto exprs = static_cast<ExprId>(exprs_.size());

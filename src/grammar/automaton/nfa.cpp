@@ -81,6 +81,8 @@ class NfaBuilder {
   bool full_ = false;
 };
 
+/// Adds nodes and edges so that a text of the expression leads from `from` to `to`. An expression
+/// that has no text at all adds nothing.
 void NfaBuilder::Emit(ExprId id, NodeId from, NodeId to) {
   const Expr& expr = grammar_.expr(id);
   if (full_ || !IsProductive(grammar_, id, analysis_.productive)) return;
@@ -135,6 +137,7 @@ void NfaBuilder::EmitClass(const CharClass& ranges, NodeId from, NodeId to) {
   }
 }
 
+/// Writes the part out `least` times, then as a loop, or as many optional parts as `most` allows.
 void NfaBuilder::EmitRepeat(const Expr& expr, NodeId from, NodeId to) {
   const ExprId part = expr.parts[0];
   const bool possible = IsProductive(grammar_, part, analysis_.productive);
@@ -159,6 +162,8 @@ void NfaBuilder::EmitRepeat(const Expr& expr, NodeId from, NodeId to) {
   Skip(from, to);
 }
 
+/// Writes a small rule out in place; any other becomes a call edge. Rules with a mark stay rules,
+/// since Automaton::InMarked finds the mark by the end of the rule.
 void NfaBuilder::EmitCall(RuleId rule, NodeId from, NodeId to) {
   const bool in_place = grammar_.rules()[rule].mark == RuleMark::kNone &&
                         !analysis_.recursive[rule] && analysis_.size[rule] <= kLargestInPlace &&
@@ -182,6 +187,7 @@ Result<Nfa> Nfa::Build(const Grammar& grammar) {
   return NfaBuilder(grammar, std::move(analysis)).Build();
 }
 
+/// Groups bytes that no edge tells apart: the automaton's table has a column for each class only.
 void Nfa::MakeClasses() {
   // A class ends wherever some edge begins or ends.
   std::array<bool, 257> cut{};

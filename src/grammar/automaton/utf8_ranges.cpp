@@ -11,6 +11,8 @@
 namespace bittern::grammar {
 namespace {
 
+/// Appends the sequences of a range whose characters all have encodings of the same length. It cuts
+/// off an incomplete beginning or end and calls itself for both pieces.
 void AppendSameLength(CharRange range, std::vector<ByteSequence>* sequences) {
   // Bytes behind the first hold six bits each.
   for (int bits = 6; bits <= 18; bits += 6) {

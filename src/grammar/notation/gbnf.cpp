@@ -48,6 +48,7 @@ class GbnfReader {
   [[nodiscard]] char Peek(std::size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
+  /// The error at the present place, by line and column (in bytes), both from 1.
   tl::unexpected<Error> Expected(std::string_view what) const {
     const std::string_view before = text_.substr(0, at_);
     const auto line = 1 + std::ranges::count(before, '\n');
@@ -75,6 +76,7 @@ class GbnfReader {
     }
   }
 
+  /// The rule of a name, which may be called before it is defined.
   RuleId RuleOf(std::string_view name) {
     const auto [known, is_new] = rules_.emplace(name, 0);
     if (is_new) known->second = grammar_.AddRule(std::string(name));
@@ -86,6 +88,7 @@ class GbnfReader {
     return text_.substr(begin, at_ - begin);
   }
 
+  /// name ::= choice, up to the end of the line.
   Result<void> ReadRule() {
     const std::string_view name = Name();
     if (name.empty()) return Expected("the name of a rule");
@@ -104,6 +107,8 @@ class GbnfReader {
     return {};
   }
 
+  /// Alternatives between `|`. Inside ( ... ), which is `nested`, they may go over line ends; else
+  /// a line end ends the rule unless the next line begins with `|`.
   Result<ExprId> ReadChoice(bool nested, int depth) {
     if (depth > kDeepestGrammar) {
       return Fail(ErrorCode::kInvalidArgument,
@@ -123,6 +128,7 @@ class GbnfReader {
     }
   }
 
+  /// Items with their repetitions, up to `|`, `)`, or a line end that is not inside ( ... ).
   Result<ExprId> ReadSequence(bool nested, int depth) {
     std::vector<ExprId> parts;
     for (;;) {
@@ -135,6 +141,8 @@ class GbnfReader {
     return grammar_.Sequence(std::move(parts));
   }
 
+  /// A "text", a [class], `.`, ( ... ) or the name of a rule. llama.cpp's token items, <...> and
+  /// !<...>, are refused: the automaton reads bytes.
   Result<ExprId> ReadItem(int depth) {
     const char c = Peek();
     if (c == '"') return ReadText();
@@ -159,6 +167,7 @@ class GbnfReader {
     return grammar_.Call(RuleOf(name));
   }
 
+  /// A code point of exactly so many digits; surrogates are refused, since UTF-8 has none.
   Result<char32_t> ReadHex(std::size_t digits) {
     char32_t value = 0;
     for (std::size_t i = 0; i < digits; ++i, ++at_) {
@@ -213,6 +222,7 @@ class GbnfReader {
     }
   }
 
+  /// "..." as bytes.
   Result<ExprId> ReadText() {
     ++at_;
     std::string bytes;
@@ -225,6 +235,7 @@ class GbnfReader {
     return grammar_.Bytes(bytes);
   }
 
+  /// [...] or [^...]. A `-` at an end is a character.
   Result<ExprId> ReadClass() {
     ++at_;
     const bool negated = Peek() == '^';
@@ -246,6 +257,7 @@ class GbnfReader {
     return grammar_.Class(negated ? Complement(ranges) : std::move(ranges));
   }
 
+  /// Digits of a count, nothing where there are none; stops growing just above the limit.
   std::optional<std::uint32_t> Number() {
     if (Peek() < '0' || Peek() > '9') return std::nullopt;
     std::uint32_t value = 0;

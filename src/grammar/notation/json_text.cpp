@@ -19,6 +19,7 @@ std::string EscapeOf(char32_t c) {
   return escaped;
 }
 
+/// Characters that are in both classes.
 CharClass Intersection(const CharClass& a, const CharClass& b) {
   CharClass both;
   for (const CharRange& x : a) {
@@ -70,6 +71,8 @@ std::string JsonText(const Json& value) {
   return "{" + joined + "}";
 }
 
+/// Calls the rule; makes it at the first use. It is added before its body, because values call
+/// arrays and objects, which call values.
 template <class Body>
 ExprId JsonRules::RuleFor(Which which, const char* name, const Body& body) {
   if (!made_[which]) {
@@ -121,6 +124,8 @@ ExprId JsonRules::Integer() {
   });
 }
 
+/// Numbers of RFC 8259 section 6 with at most 16 digits on each side of the point and two in the
+/// exponent: without these limits a model may write digits without end.
 ExprId JsonRules::Number() {
   return RuleFor(kNumber, "number", [&] {
     Grammar& g = *grammar_;

@@ -14,6 +14,7 @@
 namespace bittern::grammar {
 namespace {
 
+// Limits for patterns from strangers: levels of groups, bytes, and counts in {least,most}.
 constexpr int kDeepestPattern = 100;
 constexpr std::size_t kLongest = 20'000;
 constexpr std::uint32_t kMostPatternTimes = 10'000;
@@ -28,6 +29,8 @@ CharClass Spaces() {
 CharClass AnyButLineEnds() { return Complement({{0x0a, 0x0a}, {0x0d, 0x0d}, {0x2028, 0x2029}}); }
 CharClass AnyChar() { return {{0, kLastChar}}; }
 
+/// The class of `\d`, `\w`, `\s` and their contraries (ECMA-262, CharacterClassEscape), ASCII only
+/// for \d and \w; nothing for other letters.
 std::optional<CharClass> ClassOfLetter(char letter) {
   switch (letter) {
     case 'd':
@@ -47,6 +50,7 @@ std::optional<CharClass> ClassOfLetter(char letter) {
   }
 }
 
+/// Reads one pattern. at_ is the place of the next byte that is not read yet.
 class RegexReader {
  public:
   RegexReader(std::string_view text, const RegexOptions& options, Grammar* grammar)
@@ -78,10 +82,12 @@ class RegexReader {
                 fmt::format("place {} of the pattern: {} expected, {} found", at_ + 1, what,
                             found.empty() ? "the end" : '"' + found + '"'));
   }
+  /// The error for what ECMAScript has and an automaton cannot obey.
   tl::unexpected<Error> NotRegular(std::string_view what) const {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("place {} of the pattern: {} cannot be used here", at_ + 1, what));
   }
+  /// One character of a class; with options_.json as it stands in a JSON string.
   ExprId Chars(const CharClass& chars) {
     if (!options_.json) return grammar_.Class(chars);
     // Often the same class many times: its escapes are written once.
@@ -106,6 +112,8 @@ class RegexReader {
     return grammar_.Choice(std::move(choices));
   }
 
+  /// One alternative. A pattern that is searched for may have any text before and behind it, unless
+  /// `^` or `$` stands there.
   Result<ExprId> ReadSequence(int depth) {
     std::vector<ExprId> parts;
     bool from_start = false, to_end = false;
@@ -132,6 +140,7 @@ class RegexReader {
     return grammar_.Sequence(std::move(parts));
   }
 
+  /// A group, a class, `.`, an escape or a character, without the repetition behind it.
   Result<ExprId> ReadItem(int depth) {
     const char c = Peek();
     if (c == '(') return ReadGroup(depth);
@@ -156,6 +165,7 @@ class RegexReader {
     return Chars({{character, character}});
   }
 
+  /// ( ... ), (?: ... ) and (?<name> ... ) are the same here, since nothing is captured.
   Result<ExprId> ReadGroup(int depth) {
     ++at_;
     if (Take("?:")) {
@@ -171,6 +181,7 @@ class RegexReader {
     return inner;
   }
 
+  /// A code point of exactly so many digits. Surrogates are refused, pairs of them included.
   Result<char32_t> ReadHex(std::size_t digits) {
     char32_t value = 0;
     for (std::size_t i = 0; i < digits; ++i, ++at_) {
@@ -188,6 +199,9 @@ class RegexReader {
     return value;
   }
 
+  /// One character or escape. `\b` is a backspace inside [ ... ] only. Unknown escapes of letters
+  /// and digits are errors, as with ECMAScript's flag u; other escaped characters stand for
+  /// themselves.
   Result<char32_t> ReadChar(bool in_class) {
     if (Peek() != '\\') {
       const Utf8Step step = DecodeUtf8(text_.substr(at_));
@@ -241,6 +255,7 @@ class RegexReader {
     return step.code_point;
   }
 
+  /// [ ... ] or [^ ... ]. A `-` at an end, or before a class such as `\d`, is a character.
   Result<ExprId> ReadClass() {
     ++at_;
     const bool negated = Take("^");
@@ -271,6 +286,7 @@ class RegexReader {
     return Chars(negated ? Complement(ranges) : ranges);
   }
 
+  /// Digits of a count, nothing where there are none; stops growing just above the limit.
   std::optional<std::uint32_t> Number() {
     if (Peek() < '0' || Peek() > '9') return std::nullopt;
     std::uint32_t value = 0;
@@ -281,6 +297,7 @@ class RegexReader {
     return value;
   }
 
+  /// The item with the repetition that follows it: * + ? {n} {n,} {n,m}, greedy or lazy.
   Result<ExprId> ReadTimes(ExprId item) {
     std::uint32_t least = 0, most = kUnbounded;
     const std::size_t begin = at_;

@@ -28,6 +28,8 @@ SchemaAt SchemaCompiler::Differing(const std::string& pointer) {
   return {&DifferingMark(), pointer + "~differs"};
 }
 
+/// Lists, by minItems, maxItems, prefixItems, items (draft 7: additionalItems) and uniqueItems.
+/// `contains` is refused.
 Result<ExprId> SchemaCompiler::Arrays(const Schemas& all) {
   std::uint32_t least = 0, most = kUnbounded;
   std::size_t prefix = 0;
@@ -142,6 +144,9 @@ ExprId SchemaCompiler::SomeOf(const std::vector<std::string>& texts, std::uint32
   return g.Sequence({g.Bytes("["), rest[0], g.Bytes("]")});
 }
 
+/// Lists under uniqueItems. A choice of few constants becomes a grammar of its subsets; all else
+/// needs a text in each item that the matcher keeps apart (RuleMark::kDiffers). `unique` is the
+/// keyword's place, for errors.
 Result<ExprId> SchemaCompiler::DistinctItems(const Schemas& all, const std::string& unique,
                                              std::size_t prefix, std::uint32_t least,
                                              std::uint32_t most) {

@@ -198,6 +198,8 @@ Result<ExprId> SchemaCompiler::Dependencies(Schemas all, std::size_t which) {
   return Compile(Typed(std::move(all)));
 }
 
+/// Obeys the `not` of all[which] as a choice over the ways to break it. Refuses if none is left
+/// and some way could not be said; a way that cannot be compiled is left out.
 Result<ExprId> SchemaCompiler::Negated(Schemas all, std::size_t which) {
   const SchemaAt negated = {all[which].schema->Find("not"), all[which].pointer + "/not"};
   all[which].done |= kNotDone;

@@ -57,6 +57,8 @@ Result<ExprId> SchemaCompiler::Compile(std::vector<SchemaAt> schemas) {
   return compiled;
 }
 
+/// Finds or makes the rule of this set of schemas. The rule exists before its body is compiled, so
+/// a schema that refers to itself becomes a rule that calls itself. Refusals are kept by rule, too.
 Result<ExprId> SchemaCompiler::CompileExpanded(std::vector<SchemaAt> all) {
   std::string key;
   for (const SchemaAt& at : all) {
@@ -94,6 +96,7 @@ std::vector<SchemaCompiler::SchemaValue> SchemaCompiler::Forbidden(const Schemas
   return values;
 }
 
+/// A choice over the types that all schemas allow; constants have a way of their own.
 Result<ExprId> SchemaCompiler::Values(const std::vector<SchemaAt>& all) {
   unsigned types = kAllTypes;
   for (const SchemaAt& at : all) types &= BITTERN_TRY(TypesOf(at));
@@ -215,6 +218,8 @@ Result<bool> SchemaCompiler::Fits(const Schemas& all, const Json& value) {
   return true;
 }
 
+/// The value of a keyword that counts, such as minLength; 3.0 is a count, 3.5 is refused. Counts
+/// beyond 4e9 become 4e9.
 Result<std::uint32_t> SchemaCompiler::Count(const SchemaAt& at, const char* keyword,
                                             std::uint32_t otherwise) {
   const Json* value = at.schema->Find(keyword);
@@ -258,6 +263,7 @@ Result<std::vector<StringRule>> SchemaCompiler::StringRules(const Schemas& all) 
   return rules;
 }
 
+/// Strings in quotes, by minLength, maxLength, pattern, format and negated patterns together.
 Result<ExprId> SchemaCompiler::Strings(const Schemas& all) {
   std::uint32_t least = 0, most = kUnbounded;
   for (const SchemaAt& at : all) {
@@ -396,6 +402,8 @@ std::pair<std::uint64_t, std::uint64_t> SchemaCompiler::LengthsOf(ExprId id) con
   return {std::min(least, kMany), std::min(most, kMany)};
 }
 
+/// Numbers within the tightest of all bounds, those of integer formats such as int32 included.
+/// `whole`: only integers. multipleOf is obeyed alone or beside a lower bound of 0.
 Result<ExprId> SchemaCompiler::Numbers(const std::vector<SchemaAt>& all, bool whole) {
   NumberBounds bounds;
   std::optional<std::uint32_t> step;

@@ -122,6 +122,8 @@ Result<void> SchemaCompiler::NotObject(const SchemaAt& at, Negation* found) {
   return {};
 }
 
+/// Adds the contrary of each bound: `not` of "minimum: 3" is "exclusiveMaximum: 3". A bound whose
+/// contrary cannot be said sets found->all to false.
 void SchemaCompiler::NotBounds(const SchemaAt& at, Negation* found) {
   for (const NegatedBound& bound : kBounds) {
     const Json* value = at.schema->Find(bound.keyword);
@@ -146,6 +148,8 @@ void SchemaCompiler::NotBounds(const SchemaAt& at, Negation* found) {
   }
 }
 
+/// The ways in which a value can fail `at`: one for each keyword that it may break, at most
+/// kMostWays of them.
 Result<SchemaCompiler::Negation> SchemaCompiler::WaysOfNot(const SchemaAt& at) {
   Negation found;
   if (const auto allowed = at.schema->AsBool()) {

@@ -73,6 +73,8 @@ Result<std::vector<SchemaAt>> SchemaCompiler::SchemasOf(const Schemas& all,
   return together;
 }
 
+/// Declared and required properties in order, with the schemas that hold for each. A property that
+/// can have no value is left out; if it is required, no object is valid.
 Result<std::vector<SchemaCompiler::Property>> SchemaCompiler::Properties(const Schemas& all) {
   std::set<std::string> required;
   const std::vector<std::string> names = NamesOf(all, &required);
@@ -308,6 +310,9 @@ ExprId SchemaCompiler::MemberList(const std::vector<Property>& properties, ExprI
   return must || least > 0 ? list : g.Optional(list);
 }
 
+/// Objects with their members in the order of the schema. Members that the schema does not name
+/// come only if it speaks of them (additionalProperties, patternProperties, propertyNames) or names
+/// none.
 Result<ExprId> SchemaCompiler::Objects(const Schemas& all) {
   std::uint32_t least = 0, most = kUnbounded;
   bool closed = false, spoken_of = false, declared = false, patterned = false, named = false;

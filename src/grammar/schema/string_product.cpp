@@ -15,14 +15,17 @@
 namespace bittern::grammar {
 namespace {
 
+// Limits of one product: its states can be as many as the product of the automata's states.
 constexpr std::size_t kMostStates = 4000;
 constexpr std::size_t kMostSteps = 3'000'000;
 
+/// The product under construction: Add each rule, then Build once.
 class Product {
  public:
   Product(std::uint32_t least, std::uint32_t most, Grammar* grammar)
       : least_(least), most_(most), grammar_(grammar) {}
 
+  /// Builds the automaton of one rule and notes where its characters must be told apart.
   Result<void> Add(const StringRule& rule) {
     Grammar texts;
     const RuleId root = texts.AddRule("root");
@@ -37,6 +40,7 @@ class Product {
     return {};
   }
 
+  /// Goes through the states in the order they are met; Emit adds new ones at the end of states_.
   std::optional<ExprId> Build() {
     MakeClasses();
     std::vector<StateId> start;
@@ -65,6 +69,7 @@ class Product {
     }
   }
 
+  /// Turns the cuts into ranges. All characters of a range act alike, so Emit tries one of each.
   void MakeClasses() {
     cuts_.insert(cuts_.end(), {0, 0xd800, 0xe000, kLastChar + 1});
     std::ranges::sort(cuts_);
@@ -85,6 +90,8 @@ class Product {
     return known->second;
   }
 
+  /// True if a text may end in this state: all patterns match, no contrary one does, and it is long
+  /// enough. A dead automaton of a contrary pattern is fine: that pattern can never match.
   bool Accepts(const std::vector<StateId>& state) const {
     for (std::size_t i = 0; i < automata_.size(); ++i) {
       const bool matches = state[i] != kDead && automata_[i].accepting(state[i]);
@@ -114,6 +121,8 @@ class Product {
     return after;
   }
 
+  /// Defines the rule of a state: one choice for each state that follows it, with all the
+  /// characters that lead there, and the empty text if the state accepts.
   void Emit(std::size_t index) {
     const std::vector<StateId> state = states_[index]->first;
     std::map<RuleId, CharClass> next;

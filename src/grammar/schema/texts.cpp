@@ -8,6 +8,7 @@
 namespace bittern::grammar {
 namespace {
 
+/// Counts the texts of expressions and remembers the count of each rule.
 class Counter {
  public:
   explicit Counter(const Grammar& grammar) : grammar_(grammar) {}
@@ -47,6 +48,8 @@ class Counter {
     return 0;
   }
 
+  /// The least number of texts that the part marked kDiffers has, over all choices that have a
+  /// text.
   std::uint64_t Fresh(ExprId id) {
     const Expr& expr = grammar_.expr(id);
     std::uint64_t found = 0;
@@ -72,6 +75,9 @@ class Counter {
   }
 
  private:
+  /// Only a repeat of single characters is counted exactly, as characters to the power of `most`.
+  /// Of any other repeat the count is that of one part: two different splits may give the same
+  /// text.
   std::uint64_t Repeated(const Expr& expr) {
     if (expr.most == 0) return 1;
     const std::uint64_t one = Texts(expr.parts[0]);
@@ -94,6 +100,8 @@ class Counter {
     return std::min(count, kWithoutEnd);
   }
 
+  /// A rule that calls itself counts as nothing inside itself, so the count ends and is too low at
+  /// most.
   std::uint64_t OfRule(RuleId id) {
     const Grammar::Rule& rule = grammar_.rules()[id];
     if (!rule.defined) return 0;
@@ -108,6 +116,8 @@ class Counter {
   std::map<RuleId, std::uint64_t> texts_, fresh_;
 };
 
+/// Appends the texts of a choice of constants. False: there are more than kFew, or some part is no
+/// constant. `depth` counts the rules on the way, since rules may call themselves.
 bool AddTexts(const Grammar& grammar, ExprId id, int depth, std::vector<std::string>* texts) {
   constexpr std::size_t kFew = 300;
   const Expr& expr = grammar.expr(id);

@@ -23,6 +23,8 @@ bool IsIn(const List& list, std::string_view name) {
   return std::ranges::find(list, name) != std::end(list);
 }
 
+/// Refuses keywords that would be ignored although they restrict values. A keyword whose value
+/// restricts nothing passes: `true` for unevaluated..., or an empty object.
 Result<void> CheckKeywords(const SchemaAt& at) {
   for (const auto& [key, value] : *at.schema->AsObject()) {
     if (!IsIn(kRefused, key)) continue;
@@ -109,6 +111,7 @@ tl::unexpected<Error> Refuse(const std::string& pointer, std::string_view what) 
               fmt::format("schema at \"#{}\": {}", Shown(pointer), what));
 }
 
+/// Numbers by their value (1 equals 1.0), objects whatever the order of their members.
 bool EqualJson(const Json& a, const Json& b) {
   if (a.AsNumber() && b.AsNumber()) return *a.AsNumber() == *b.AsNumber();
   if (TypeOf(a) != TypeOf(b)) return false;
@@ -125,6 +128,8 @@ bool EqualJson(const Json& a, const Json& b) {
   return true;
 }
 
+/// A number without a fraction is an integer however it is written: 1.0 is one (JSON
+/// Schema, 6.1.1).
 unsigned TypeOf(const Json& value) {
   if (value.is_null()) return kNullType;
   if (value.AsBool()) return kBooleanType;
@@ -159,6 +164,8 @@ Result<unsigned> TypesOf(const SchemaAt& at) {
   return all;
 }
 
+/// A JSON pointer as a URI fragment (RFC 6901 section 6): `~0`, `~1` and %XX in keys, digits as
+/// places of lists. Other documents and `$anchor` names are refused.
 Result<SchemaAt> ResolveRef(const Json& document, const std::string& ref,
                             const std::string& pointer) {
   if (!ref.starts_with('#') || (ref.size() > 1 && ref[1] != '/')) {
@@ -264,6 +271,7 @@ std::optional<std::vector<const Json*>> ConstantsOf(const Json& schema) {
   return values;
 }
 
+/// `not` with a const or an enum and, at most, remarks beside it.
 std::optional<std::vector<const Json*>> ForbiddenConstants(const Json& schema) {
   const Json* negated = schema.Find("not");
   if (negated == nullptr || negated->AsObject() == nullptr) return std::nullopt;
@@ -276,6 +284,8 @@ std::optional<std::vector<const Json*>> ForbiddenConstants(const Json& schema) {
   return ConstantsOf(*negated);
 }
 
+/// Only beside "type": "string": a pattern holds for values of other types always, so `not` forbids
+/// all of these.
 const std::string* ForbiddenPattern(const Json& schema) {
   const Json* negated = schema.Find("not");
   const Json* type = schema.Find("type");
@@ -293,6 +303,7 @@ bool Demands(const Json& schema, std::string_view name) {
   });
 }
 
+/// RFC 6901: "~" becomes "~0" and "/" becomes "~1".
 std::string PointerKey(std::string key) {
   for (std::size_t i = 0; i < key.size(); ++i) {
     if (key[i] == '~' || key[i] == '/') key.replace(i, 1, key[i] == '~' ? "~0" : "~1"), ++i;
@@ -300,6 +311,7 @@ std::string PointerKey(std::string key) {
   return key;
 }
 
+/// False means only that it is not plain to see. `depth` limits the look into required properties.
 bool PlainlyEmpty(const Json& document, std::vector<SchemaAt> schemas, int depth) {
   auto expanded = Expand(document, std::move(schemas));
   if (!expanded) return false;

@@ -22,6 +22,7 @@ void DecodeF32(const std::byte* row, std::size_t n, float* out) noexcept {
   std::memcpy(out, row, n * sizeof(float));
 }
 
+/// Binary16 or bfloat16, by the function that widens one.
 template <float (*Widen)(std::uint16_t) noexcept>
 void Decode16(const std::byte* row, std::size_t n, float* out) noexcept {
   for (std::size_t i = 0; i < n; ++i) {
@@ -52,6 +53,8 @@ void DecodeTernary(const std::byte* row, std::size_t n, float* out) noexcept {
 
 }  // namespace
 
+/// The one list of formats that can be read row by row; null for others, such as those whose scale
+/// is at the end of the tensor.
 DequantizeRowFn DequantizeRowFor(WeightFormat format) noexcept {
   switch (format) {
     case WeightFormat::kF32:

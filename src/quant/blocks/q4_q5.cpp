@@ -18,6 +18,8 @@ float ReadHalf(const std::byte* p) {
   return HalfToFloat(half);
 }
 
+/// 32 weights of Q4_1, Q5_0 or Q5_1: kFive adds a fifth bit from a word of its own, kOffset a
+/// minimum `m` in place of the fixed 16.
 template <bool kFive, bool kOffset>
 void DecodeBlock(const std::byte* block, float* y) {
   const float d = ReadHalf(block), m = kOffset ? ReadHalf(block + kHalf) : 0;

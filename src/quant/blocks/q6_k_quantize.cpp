@@ -69,6 +69,7 @@ void PutCode(std::size_t i, unsigned code, std::uint8_t* block) noexcept {
   high = static_cast<std::uint8_t>(high | (code >> 4) << (2 * k));
 }
 
+/// 256 weights into a block: low bits, high bits, 16 scales of int8, then d as binary16.
 void QuantizeBlock(const float* in, std::uint8_t* block) noexcept {
   std::array<float, kQ6Groups> scales;
   for (std::size_t g = 0; g < kQ6Groups; ++g) scales[g] = GroupScale(in + g * kQ6Group);

@@ -35,6 +35,8 @@ void PackTl1Step(const PaddedCodes& codes, std::size_t col, std::uint8_t* out) n
   }
 }
 
+/// 24 columns of 32 rows as eight triples: two indices a byte, then a word of signs for the rows
+/// r and r + 16 together.
 void PackTl2Step(const PaddedCodes& codes, std::size_t col, std::uint8_t* out) noexcept {
   std::uint16_t signs[16] = {};
   std::memset(out, 0, LutStepBytes(LutKind::kTl2));

@@ -33,6 +33,8 @@ void PackNibbles(const std::int8_t* codes, std::size_t padded_cols, std::uint8_t
   }
 }
 
+/// Bit 3 of each code; the nibbles above hold bits 7 to 4. Bit f of byte b of a word is column
+/// c + 4 f + b.
 void PackBits(const std::int8_t* codes, std::size_t padded_cols, std::uint8_t* tile) noexcept {
   for (std::size_t r = 0; r < kTileRows; ++r) {
     const std::int8_t* row = codes + r * padded_cols;

@@ -93,6 +93,8 @@ Result<std::size_t> Chat::TurnsToDrop(std::string_view user, int reply_tokens) c
   return enough;
 }
 
+/// Renders everything, keeps the tokens that the session has already, runs the rest. A turn that
+/// fails leaves no trace in turns_; the session keeps only the common tokens.
 Result<GenerateResult> Chat::Say(std::string_view user, const GenerateOptions& options,
                                  const std::function<bool(std::string_view)>& on_text) {
   std::size_t drop = 0;

@@ -45,6 +45,7 @@ std::vector<Answer> AnswersIn(const Text& whole, std::span<const std::string_vie
   return answers;
 }
 
+/// The last bytes in the text that come from a message.
 LastSaid LastSaidIn(const Text& text) {
   LastSaid said;
   for (const Text::Run& run : text.runs()) {
@@ -73,6 +74,7 @@ struct Question {
   std::optional<std::string> text;  ///< nothing: it cannot be told
 };
 
+/// True if the byte at `at` goes on with a UTF-8 character: a text must not be cut there.
 bool IsInsideCharacter(std::string_view text, std::size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
 }
@@ -111,6 +113,8 @@ class Questions {
 
 }  // namespace
 
+/// An answer begins behind the words that ask for it: they are cut off the text between the message
+/// before it and its own first bytes.
 std::vector<std::size_t> FindAnswers(const Text& whole, std::span<const std::string_view> roles,
                                      const std::function<Result<Text>(std::size_t count)>& render) {
   std::vector<std::size_t> begins;

@@ -19,6 +19,7 @@ namespace {
 using jinja::Text;
 using jinja::Value;
 
+// The templates of ChatForm::kLlama3 and kChatMl. The tokenizer puts the first token before them.
 constexpr std::string_view kLlama3 =
     "{% for message in messages %}{{ '<|start_header_id|>' + message['role'] + "
     "'<|end_header_id|>\n\n' + (message['content'] | trim) + '<|eot_id|>' }}{% endfor %}"
@@ -29,6 +30,7 @@ constexpr std::string_view kChatMl =
     "message['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
 
+/// The Jinja source of a form; one text for conversion and for runs in kBitNet's case.
 std::string_view SourceOf(ChatForm form) {
   switch (form) {
     case ChatForm::kBitNet:
@@ -63,6 +65,8 @@ bool IsPlainWord(std::string_view text) {
   });
 }
 
+/// A message as a dict. Its texts carry their origin, so that what a user writes never becomes a
+/// control token; only a plain role name counts as the template's own.
 Result<Value> MessageValue(const Json& message, jinja::Origin origin) {
   if (message.AsObject() == nullptr) {
     return Fail(ErrorCode::kInvalidArgument,
@@ -78,6 +82,7 @@ Result<Value> MessageValue(const Json& message, jinja::Origin origin) {
   return jinja::MakeDict(std::move(dict));
 }
 
+/// The messages with Origin::Message(0), (1), ... by their place in the list.
 Result<std::vector<Value>> MessageValues(const Json* messages) {
   if (messages == nullptr || messages->AsArray() == nullptr) {
     return Fail(ErrorCode::kInvalidArgument,
@@ -92,6 +97,7 @@ Result<std::vector<Value>> MessageValues(const Json* messages) {
   return values;
 }
 
+/// A truth of the request; null counts as missing.
 Result<bool> Flag(const Json& request, std::string_view key, bool otherwise) {
   const Json* value = request.Find(key);
   if (value == nullptr || value->is_null()) return otherwise;
@@ -145,6 +151,7 @@ std::vector<std::string_view> RolesOf(const Json& messages) {
   return roles;
 }
 
+/// The bytes that the template itself wrote: control tokens are read in these only.
 std::vector<tokenizer::ByteRange> TrustedRanges(const Text& text) {
   std::vector<tokenizer::ByteRange> ranges;
   std::size_t begin = 0;
@@ -155,6 +162,8 @@ std::vector<tokenizer::ByteRange> TrustedRanges(const Text& text) {
   return ranges;
 }
 
+/// Gives the template `tools`, `documents` (None if missing, as apply_chat_template does) and each
+/// member of chat_template_kwargs under its own name.
 Result<void> AddNames(const Json& request, jinja::Names* names) {
   for (const char* key : {"tools", "documents"}) {
     const Json* given = request.Find(key);
@@ -186,6 +195,7 @@ std::vector<tokenizer::TokenId> EncodeTemplateText(const RenderedPrompt& prompt,
                                  /*add_bos=*/true, prompt.answers);
 }
 
+/// `chosen` is empty (the file's template), a name of a known form, or a template's source.
 Result<ChatPrompt> ChatPrompt::Create(const formats::Metadata& metadata,
                                       const tokenizer::Tokenizer& tokenizer,
                                       std::string_view chosen, Decisions* decisions) {
@@ -227,6 +237,8 @@ Result<ChatPrompt> ChatPrompt::Create(const formats::Metadata& metadata,
   return ChatPrompt(*std::move(compiled), std::move(source), std::move(tokens));
 }
 
+/// Renders once for the text, and by FindAnswers a few times more for the places where answers
+/// begin.
 Result<RenderedPrompt> ChatPrompt::Apply(const Json& request,
                                          const tokenizer::Tokenizer& tokenizer) const {
   const Json* messages = request.AsArray() != nullptr ? &request : request.Find("messages");

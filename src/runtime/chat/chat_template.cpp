@@ -31,6 +31,7 @@ struct Choice {
   bool notable = false;
 };
 
+/// The form whose marks stand in the file's template; nothing if it has none that is known.
 std::optional<Choice> ChooseByTemplate(std::string_view text, std::string_view architecture) {
   const auto has = [&](std::string_view mark) { return text.find(mark) != std::string_view::npos; };
   if (has("<|im_start|>")) return Choice{ChatForm::kChatMl, "tokenizer.chat_template"};
@@ -44,6 +45,7 @@ std::optional<Choice> ChooseByTemplate(std::string_view text, std::string_view a
   return std::nullopt;
 }
 
+/// The form whose control tokens are in the vocabulary, for files without a template.
 std::optional<Choice> ChooseByTokens(const tokenizer::Tokenizer& tokenizer,
                                      std::string_view architecture) {
   const auto has = [&](std::string_view name) { return HasToken(tokenizer, name); };

@@ -19,6 +19,7 @@ constexpr int kSavedVersion = 1;
 constexpr std::size_t kMostSavedDepth = 100;
 constexpr std::size_t kMostSavedBytes = std::size_t{256} << 20;
 
+/// The error of a member; `found` is shown up to 60 characters.
 tl::unexpected<Error> WrongMember(std::string_view where, std::string_view expected,
                                   const Json& found) {
   const std::string text = found.Dump();
@@ -42,6 +43,7 @@ Result<std::string> TextOf(const Json& object, const char* key, const std::strin
   return value.text();
 }
 
+/// The token ids of a reply; none is fine, since hand-written files have only texts.
 Result<std::vector<TokenId>> IdsOf(const Json& message, const std::string& where) {
   const Json& list = MemberOf(message, "ids");
   std::vector<TokenId> ids;
@@ -56,6 +58,7 @@ Result<std::vector<TokenId>> IdsOf(const Json& message, const std::string& where
   return ids;
 }
 
+/// A message of the assistant. A finish_reason that is missing or unknown becomes end_of_text.
 Result<GenerateResult> ReplyOf(const Json& message, const std::string& where) {
   GenerateResult reply{.ids = {},
                        .text = BITTERN_TRY(TextOf(message, "content", where, true)),

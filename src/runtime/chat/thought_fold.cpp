@@ -19,6 +19,9 @@ std::size_t TagBegun(std::string_view text, std::string_view tag) {
 
 }  // namespace
 
+/// Gives the part of `text` that belongs to the answer. waiting_ holds bytes that may turn out to
+/// begin a tag; in kAnswer a "\n" there means that blanks before the answer are still to be
+/// dropped.
 std::string ThoughtFold::Add(std::string_view text) {
   if (state_ == State::kAnswer) {
     // Blank lines between the thoughts and the answer belong to neither.

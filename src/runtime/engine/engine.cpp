@@ -55,6 +55,7 @@ struct Job {
     const int references = sequence.pages().pool().references(last);
     return references > 2 || (references == 2 && !prefixes.CanForget(last));
   }
+  /// The times up to `now`; phases that have not begun are 0.
   [[nodiscard]] SequenceTimings TimingsAt(Clock::time_point now) const noexcept {
     SequenceTimings so_far = timings;
     const Clock::time_point first_run = started.value_or(now);
@@ -96,6 +97,8 @@ struct Pass {
 
 }  // namespace
 
+/// A job is in `waiting` (by arrival) or in `running`, never in both. All of it belongs to the
+/// thread that calls Step.
 struct Engine::Impl {
   std::unique_ptr<ExecutionResources> resources;
   PrefixCache prefixes;
@@ -121,6 +124,7 @@ struct Engine::Impl {
   void EndIf(const std::function<bool(Job*, std::optional<Error>*)>& ended);
 };
 
+/// Pages that the prefix cache would give back count as free.
 StepLimits Engine::Impl::Limits() {
   StepLimits now = limits;
   now.free_pages = resources->pages().free_pages() + prefixes.evictable_pages();
@@ -159,6 +163,8 @@ void Engine::Impl::EndIf(const std::function<bool(Job*, std::optional<Error>*)>&
   for (auto& [job, error] : done) End(std::move(job), std::move(error));
 }
 
+/// Ends jobs that were cancelled, the waiting ones, too. on_done may call Submit, which changes
+/// `waiting`: so jobs are taken out first and reported afterwards.
 void Engine::Impl::EndCancelled() {
   const auto cancel = [](Job* job) {
     if (!job->wants_to_end()) return false;
@@ -174,6 +180,8 @@ void Engine::Impl::EndCancelled() {
   for (auto& job : done) End(std::move(job), std::nullopt);
 }
 
+/// Moves jobs from the queue to the running ones, strictly in order: a large one that does not fit
+/// holds up those behind it, so that it is not passed over for ever.
 void Engine::Impl::Admit() {
   while (!waiting.empty()) {
     Job& next = *waiting.front();
@@ -287,6 +295,8 @@ std::optional<Error> Engine::Impl::Absorb(Job* job, const Part& part, const Pass
   return std::nullopt;
 }
 
+/// Without cache_tokens there are pages for max_sequences full contexts; the bound of 2^24 pages
+/// keeps the products below in range.
 Result<Engine> Engine::Create(std::shared_ptr<const LoadedModel> model,
                               const EngineOptions& options) {
   const int limit = model->model.config().context_length;
@@ -334,6 +344,7 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
+/// The job is made after its generation, whose on_text needs it: `made` is filled in last.
 Result<SequenceId> Engine::Submit(Request request) {
   const model::ModelConfig& config = model().model.config();
   BITTERN_TRY(CheckPrompt(request.prompt, config.vocab_size, impl_->context_length));
@@ -365,6 +376,7 @@ void Engine::Cancel(SequenceId id) noexcept {
   }
 }
 
+/// In this order: end what was cancelled, admit, plan, make room, run one pass, end what is done.
 bool Engine::Step() {
   Impl& impl = *impl_;
   impl.EndCancelled();
@@ -411,6 +423,7 @@ Result<std::vector<TokenId>> Engine::RestorePrefix(std::span<const std::byte> by
   return std::vector<TokenId>(restored.tokens().begin(), restored.tokens().end());
 }
 
+/// Forgets the pages from the back: one with known pages behind it must stay.
 int Engine::ErasePrefix(std::span<const TokenId> tokens) {
   std::vector<std::uint32_t> pages;
   int known = 0;

@@ -26,6 +26,8 @@ struct EngineThread::State {
   bool stopping = false;
 };
 
+/// Submits requests. `active` was counted up by Reserve before; on_done counts it down, also for a
+/// request that the engine refuses.
 void EngineThread::State::TakeIn(std::vector<Request> requests) {
   for (Request& request : requests) {
     const auto on_done = [this, done = std::move(request.on_done)](Completion completion) {
@@ -39,6 +41,7 @@ void EngineThread::State::TakeIn(std::vector<Request> requests) {
   }
 }
 
+/// Runs tasks before requests, outside the mutex: callers wait for the mutex for moments only.
 bool EngineThread::State::Step() {
   std::vector<Request> fresh;
   std::vector<std::function<void(Engine*)>> due;
@@ -69,6 +72,7 @@ void EngineThread::Start(std::optional<std::weak_ptr<const void>> owner) {
   thread_ = std::thread(&EngineThread::Run, state_, std::move(owner));
 }
 
+/// Called by the thread itself (a callback destroyed the owner) it cannot join, so it detaches.
 void EngineThread::Stop() {
   {
     const std::lock_guard lock(state_->mutex);
@@ -84,6 +88,8 @@ void EngineThread::Stop() {
   }
 }
 
+/// The thread: sleeps while there is nothing to do, ends on `stopping` or when the owner is gone.
+/// It holds the owner during a step, so that callbacks find it alive.
 void EngineThread::Run(std::shared_ptr<State> state,
                        std::optional<std::weak_ptr<const void>> owner) {
   bool busy = false;

@@ -40,6 +40,8 @@ PrefixCache::Node* PrefixCache::BestChild(Node* node, std::span<const TokenId> t
   return best;
 }
 
+/// Goes down the tree a page at a time. The last page may be shared in part: the sequence then
+/// copies it before it writes.
 int PrefixCache::Attach(std::span<const TokenId> tokens, int limit, model::KvSequence* sequence) {
   stats_.asked_tokens += tokens.size();
   auto left = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(std::max(limit, 0))));
@@ -60,6 +62,8 @@ int PrefixCache::Attach(std::span<const TokenId> tokens, int limit, model::KvSeq
   return found;
 }
 
+/// Goes down as far as the tokens are known and adds the pages behind. A leaf that the new page
+/// goes beyond is replaced.
 void PrefixCache::Insert(std::span<const TokenId> tokens, const model::KvSequence& sequence) {
   Node* node = &root_;
   ++tick_;
@@ -80,6 +84,7 @@ void PrefixCache::Insert(std::span<const TokenId> tokens, const model::KvSequenc
   }
 }
 
+/// Adds a node, with a reference of its own to the page; null if there is no room for it.
 PrefixCache::Node* PrefixCache::AddChild(Node* node, std::span<const TokenId> tokens,
                                          std::uint32_t page) {
   // The path to the new node was used just now, so it is not what eviction takes first; where
@@ -101,6 +106,7 @@ PrefixCache::Node* PrefixCache::AddChild(Node* node, std::span<const TokenId> to
   return added;
 }
 
+/// Frees a leaf and gives back its reference to the page.
 void PrefixCache::Remove(Node* node) {
   pool_->Release(node->page);
   nodes_.erase(std::ranges::find(nodes_, node));
@@ -112,6 +118,8 @@ void PrefixCache::Remove(Node* node) {
   }
 }
 
+/// Only leaves go, since a page is of no use without those before it. A page with more than the
+/// cache's own reference is in use.
 bool PrefixCache::Evict() {
   Node* oldest = nullptr;
   for (Node* node : nodes_) {

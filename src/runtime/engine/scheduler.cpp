@@ -15,6 +15,7 @@ namespace {
 
 using model::PagesFor;
 
+/// New pages for `tokens` more tokens, one for a copy of a shared last page included.
 int PagesNeeded(const SequenceView& view, int tokens) {
   return std::max(0, PagesFor(view.length + tokens) - view.pages) + (view.copies_last ? 1 : 0);
 }
@@ -53,6 +54,7 @@ class PageBudget {
   [[nodiscard]] std::vector<std::size_t> preempted() && { return std::move(preempted_); }
 
  private:
+  /// Takes the pages of the youngest sequence that is younger than this one and not in the plan.
   bool PreemptYoungerThan(std::size_t index) {
     for (std::size_t i = by_age_.size(); i-- > 0;) {
       const std::size_t youngest = by_age_[i];
@@ -72,6 +74,7 @@ class PageBudget {
 
 }  // namespace
 
+/// Admits anything while nothing runs: no sequence would give pages back later.
 bool FairPolicy::Admits(int tokens, std::size_t running, const StepLimits& limits) const {
   if (running == 0) return true;
   if (running >= static_cast<std::size_t>(std::max(limits.max_sequences, 1))) return false;
@@ -137,6 +140,8 @@ std::vector<std::size_t> FairPolicy::Generating(std::span<const SequenceView> se
   return all;
 }
 
+/// Generating sequences first, one row each, then prompts, oldest first. Sequences that are not in
+/// `run` nor in `preempt` wait and keep their pages.
 StepPlan FairPolicy::Next(std::span<const SequenceView> sequences, const StepLimits& limits) {
   StepPlan plan;
   std::vector<std::size_t> reading;

@@ -55,7 +55,7 @@ class SchedulingPolicy {
   /// True if a waiting sequence of `tokens` tokens may join the `running` ones.
   [[nodiscard]] virtual bool Admits(int tokens, std::size_t running,
                                     const StepLimits& limits) const = 0;
-  /// The next step. At least one sequence runs if there is any. `step` counts up.
+  /// The next step. At least one sequence runs if there is any.
   [[nodiscard]] virtual StepPlan Next(std::span<const SequenceView> sequences,
                                       const StepLimits& limits) = 0;
   /// A step over `rows` rows took `seconds`.

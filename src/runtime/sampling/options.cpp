@@ -13,6 +13,7 @@
 namespace bittern::runtime {
 namespace {
 
+/// A step by its letter (llama.cpp's --sampler-seq) and by the names that --samplers takes.
 struct StepNames {
   SamplerStep step;
   char letter;
@@ -44,12 +45,14 @@ Result<void> CheckLeast(std::string_view name, int value, int least, std::string
               fmt::format("{}: {} expected, {} found", name, meaning, value));
 }
 
+/// `good` is the answer, false for NaN as well; the rest is for the message.
 Result<void> CheckRange(std::string_view name, float value, bool good, std::string_view expected) {
   if (good) return {};
   return Fail(ErrorCode::kInvalidArgument,
               fmt::format("{}: {} expected, {} found", name, expected, value));
 }
 
+/// A bias may be -infinity (the token is forbidden), not +infinity. vocab_size 0: not known.
 Result<void> CheckBias(const LogitBias& entry, int vocab_size) {
   if (entry.id < 0 || (vocab_size > 0 && entry.id >= vocab_size)) {
     const auto range = vocab_size > 0 ? fmt::format("0..{}", vocab_size - 1) : "0 or more";
@@ -85,6 +88,7 @@ Result<SamplerStep> SamplerStepByName(std::string_view name) {
               fmt::format("samplers: one of {} expected, \"{}\" found", known, name));
 }
 
+/// Names between semicolons: "top_k;temperature".
 Result<std::vector<SamplerStep>> ParseSamplers(std::string_view names) {
   std::vector<SamplerStep> steps;
   while (!names.empty()) {
@@ -95,6 +99,7 @@ Result<std::vector<SamplerStep>> ParseSamplers(std::string_view names) {
   return steps;
 }
 
+/// A letter for each step: "kt".
 Result<std::vector<SamplerStep>> ParseSamplerLetters(std::string_view letters) {
   std::vector<SamplerStep> steps;
   for (const char letter : letters) {
@@ -109,6 +114,7 @@ Result<std::vector<SamplerStep>> ParseSamplerLetters(std::string_view letters) {
   return steps;
 }
 
+/// First that all are finite numbers, then ranges: a comparison with NaN would tell nothing.
 Result<void> CheckSamplerOptions(const SamplerOptions& options, int vocab_size) {
   const std::pair<std::string_view, float> numbers[] = {
       {"temperature", options.temperature},

@@ -13,6 +13,7 @@ namespace {
 
 constexpr float kLargest = std::numeric_limits<float>::max();
 
+/// A token and how often it stands in the window.
 struct Counted {
   TokenId id;
   std::size_t count;
@@ -48,6 +49,7 @@ void ForEachNamed(std::span<const Entry> entries, Candidates* candidates, const 
   }
 }
 
+/// A penalty may go beyond the floats; an infinite logit would mean a forbidden token.
 float Bounded(double logit) noexcept {
   return static_cast<float>(
       std::clamp(logit, -static_cast<double>(kLargest), static_cast<double>(kLargest)));
@@ -72,6 +74,8 @@ void ApplyLogitBias(std::span<const LogitBias> biases, Candidates* candidates) {
                 [](const Candidate& candidate) { return candidate.logit < -kLargest; });
 }
 
+/// repeat divides a positive logit and multiplies a negative one, so both fall; frequency counts
+/// each occurrence, presence counts once.
 void ApplyPenalties(std::span<const TokenId> recent, const Penalties& penalties,
                     Candidates* candidates) {
   const std::vector<Counted> counted = Count(recent);
@@ -86,6 +90,8 @@ void ApplyPenalties(std::span<const TokenId> recent, const Penalties& penalties,
   });
 }
 
+/// For each earlier place whose text agrees with the end of the history: the token that followed
+/// there, and the length of the agreement, up to `longest`.
 std::vector<Repetition> FindRepetitions(std::span<const TokenId> history, std::size_t longest) {
   // Gusfield's Z algorithm over the reversed history: z[i] is how many tokens before position
   // size - i agree with the last ones.

@@ -54,6 +54,8 @@ Result<Sampler> Sampler::Create(const SamplerOptions& options,
   return Sampler(options, tokenizer);
 }
 
+/// Keeps only steps that can change something. adaptive-p comes last wherever the list has it,
+/// since it draws the token. keep_ becomes the longest history that a step looks at.
 Sampler::Sampler(const SamplerOptions& options, const tokenizer::Tokenizer* tokenizer)
     : options_(options),
       tokenizer_(tokenizer),
@@ -320,6 +322,8 @@ TokenId Sampler::Pick(double temperature) {
   return Draw(temperature, ToUniform(NextRandom(&random_state_)), candidates_);
 }
 
+/// Mirostat takes the place of the whole chain, as in llama.cpp; only biases and the temperature
+/// come before.
 TokenId Sampler::ChooseByMirostat() {
   const auto temperature = static_cast<double>(options_.temperature);
   const std::size_t vocab_size = tokenizer_ == nullptr

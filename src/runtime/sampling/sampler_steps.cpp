@@ -13,6 +13,8 @@ namespace {
 
 constexpr float kLargestFloat = std::numeric_limits<float>::max();
 
+/// The order of candidates: the highest logit first, the lower id among equals, so that no result
+/// depends on the sorting algorithm.
 bool Before(const Candidate& a, const Candidate& b) noexcept {
   return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
 }
@@ -119,6 +121,7 @@ tokenizer::TokenId Draw(double temperature, double uniform, const Candidates& ca
   return candidates[static_cast<std::size_t>(found - running.begin())].id;
 }
 
+/// SplitMix64 (Steele, Lea, Flood 2014).
 std::uint64_t NextRandom(std::uint64_t* state) noexcept {
   *state += 0x9e3779b97f4a7c15u;  // 2^64 / golden ratio, odd: the counter visits every value
   std::uint64_t z = *state;
@@ -127,6 +130,7 @@ std::uint64_t NextRandom(std::uint64_t* state) noexcept {
   return z ^ (z >> 31);
 }
 
+/// The top 53 bits as a fraction in [0, 1): as many as a double holds exactly.
 double ToUniform(std::uint64_t bits) noexcept { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
 }  // namespace bittern::runtime

@@ -7,6 +7,7 @@
 namespace bittern::runtime {
 namespace {
 
+/// Counts the gates that ReLU makes 0: negative ones, zeros and NaN.
 void CountGates(std::span<const std::byte> values, ZeroCounter::Layer* layer) {
   for (std::size_t i = 0; i + sizeof(float) <= values.size(); i += sizeof(float)) {
     float gate;
@@ -24,6 +25,8 @@ ZeroCounter::ZeroCounter(const model::ModelConfig& config)
   normed_bytes_ = config.traits->sub_norms ? inputs_ * sizeof(float) : 0;
 }
 
+/// The values of a place may come in several calls: read_ counts the bytes of this layer and
+/// position so far. After the norm's floats, if any, come the int8 inputs of down_proj.
 void ZeroCounter::OnValues(const model::TracePlace& place,
                            std::span<const std::byte> values) noexcept {
   const int layer = place.layer, position = place.position;

@@ -53,6 +53,7 @@ struct Operands {
                             panels.data(), sums.data(), kTokens, out.data(), kStride, codes.data());
     }
   }
+  /// The same product by vlut's look-up tables.
   void LookUp(const kernels::Kernels& kernels) {
     const kernels::VlutArgs args{.tiles = tiles.data(),
                                  .num_tiles = kTiles,
@@ -86,6 +87,8 @@ Result<double> MeasureVlutGain(ThreadPool& pool, const kernels::Kernels& kernels
   return gains[kRounds / 2];
 }
 
+/// Small models take the kernel's usual gain without a measurement, which would cost more than it
+/// gives.
 BatchKernelChoice ChooseBatchKernel(std::uint64_t ternary_bytes, const kernels::Kernels& kernels,
                                     ThreadPool& pool, const LayoutCache& cache) {
   const std::string of =

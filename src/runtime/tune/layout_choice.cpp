@@ -59,6 +59,7 @@ struct ProbeOperands {
                           3 * (range.end - range.begin), kProbeBlocks, act.data(), 0,
                           out.data() + range.begin * quant::kTile48Rows);
   }
+  /// The same multiplication by the kernel of tile48.
   void Run48(const kernels::Kernels& kernels, Range range) {
     const std::int32_t sum = 0;
     const kernels::Tile48Args args{
@@ -105,6 +106,7 @@ std::string MachineOf(const kernels::Kernels& kernels, int num_threads) {
 
 }  // namespace
 
+/// A quarter byte for each weight of the layers' matrices, whatever the file's own format is.
 std::uint64_t TernaryBytes(const formats::Checkpoint& checkpoint) {
   std::uint64_t weights = 0;
   for (const formats::Tensor& tensor : checkpoint.tensors()) {
@@ -114,6 +116,8 @@ std::uint64_t TernaryBytes(const formats::Checkpoint& checkpoint) {
   return weights / 4;
 }
 
+/// The median of a few rounds. Both layouts are timed in each round, so that a change of the clock
+/// meets both.
 Result<double> MeasureTile48Gain(ThreadPool& pool, const kernels::Kernels& kernels,
                                  std::size_t bytes) {
   auto operands = BITTERN_TRY(ProbeOperands::Create(pool, bytes));
@@ -139,6 +143,7 @@ std::optional<double> LayoutCache::Find(const std::string& machine) const {
   return std::nullopt;
 }
 
+/// Writes the file anew with this gain first; the oldest ones beyond kMaxMachines are dropped.
 bool LayoutCache::Keep(const std::string& machine, double gain) const {
   if (file_.empty()) return false;
   std::error_code error;
@@ -153,6 +158,8 @@ bool LayoutCache::Keep(const std::string& machine, double gain) const {
          file->Commit().has_value();
 }
 
+/// Measures only where tile48 can win: it needs a kernel beyond the plain one, and weights that do
+/// not stay in the caches.
 LayoutChoice ChooseLayout(std::uint64_t ternary_bytes, const kernels::Kernels& kernels,
                           ThreadPool& pool, const LayoutCache& cache) {
   const std::size_t cpu_cache = LastLevelCacheBytes();

@@ -35,6 +35,7 @@ std::uint64_t Sum(const std::uint64_t* words, std::size_t count) {
   return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
+/// The number in a file of /sys.
 std::optional<std::uint64_t> ReadNumber(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::uint64_t number = 0;
@@ -90,6 +91,7 @@ std::size_t ProbeBytes() {
   return available == 0 ? 256 * kMiB : std::clamp(available / 4, 16 * kMiB, 512 * kMiB);
 }
 
+/// The buffer should be far larger than the caches, or their speed is measured.
 Result<double> MeasureReadBandwidth(ThreadPool& pool, std::size_t bytes) {
   auto buffer = BITTERN_TRY(
       AlignedBuffer<std::uint64_t>::Create(bytes / 8, "the measurement of the bandwidth"));
@@ -112,6 +114,8 @@ Result<double> MeasureReadBandwidth(ThreadPool& pool, std::size_t bytes) {
   return Median(std::move(rates));
 }
 
+/// Each thread has operands of its own. The first runs wake the threads and raise the clock, and
+/// the next ones tell how many fill some 20 ms.
 Result<double> MeasureInt8Rate(ThreadPool& pool, const kernels::Kernels& kernels) {
   const kernels::Tile16Ops& ops = kernels.tile16();
   std::vector<GemmOperands> operands;
@@ -203,6 +207,7 @@ std::optional<EnergyMeter> EnergyMeter::Open(const std::filesystem::path& root) 
   return meter;
 }
 
+/// Counters wrap around at max_energy_range_uj, after minutes to hours at full power.
 std::optional<double> EnergyMeter::Take() {
   double joules = 0;
   for (Counter& counter : counters_) {

@@ -10,6 +10,7 @@
 namespace bittern::runtime {
 namespace {
 
+/// Adds the bytes and the multiply-adds of one matrix times one vector.
 void AddMatrix(const model::TernaryMatrix& matrix, TokenCost::Part* part) {
   part->ternary = true;
   part->bytes += matrix.tiles.size() + matrix.group_scales.size() * sizeof(float);
@@ -19,6 +20,7 @@ void AddMatrix(const model::TernaryMatrix& matrix, TokenCost::Part* part) {
   }
 }
 
+/// The floats of all norms' weights. Norms that a model does not have are empty.
 std::uint64_t NormFloats(const model::Weights& weights) {
   std::uint64_t floats = weights.final_norm.size();
   for (const model::LayerWeights& layer : weights.layers) {
@@ -91,6 +93,8 @@ std::uint64_t TokenCost::ternary_multiply_adds() const noexcept {
                          });
 }
 
+/// With skipped zeros the counts of up_proj and down_proj are scaled by the live share, if it was
+/// measured; else they are upper bounds (`at_most`).
 TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_type,
                       const model::ScreenStats& screen, const model::SkipStats& skip_stats) {
   const model::Weights& weights = model.weights();

@@ -35,6 +35,7 @@ constexpr std::array<std::string_view, 30> kCategoryNames = {
 /// The ranges of each category.
 using Categories = std::array<std::vector<Range>, kCategoryNames.size()>;
 
+/// Asks utf8proc about every code point, once for the program (AllCategories).
 Categories ReadCategories() {
   Categories categories;
   for (char32_t c = 0; c <= CodePointSet::kMax; ++c) {

@@ -102,6 +102,8 @@ class RegexCompiler {
     bool at_end = false, after_word = false;
   };
 
+  /// The class of each code point: a table for the first ones, sorted ranges for those above. For
+  /// byte-level text the table is by byte, through the byte alphabet.
   void FillClasses() {
     const auto& runs = partition_.runs;
     std::vector<std::uint8_t> bmp(kBmpSize);
@@ -190,6 +192,8 @@ class RegexCompiler {
 
   [[nodiscard]] std::size_t RowSize() const { return regex_.num_symbols_ + entries_.size(); }
 
+  /// Makes states until no row needs a new one. The number of states may grow exponentially with
+  /// the pattern, so entries and work are limited.
   Result<void> MakeStates() {
     const NodeSet nothing(graph_.nodes.size(), '\0');
     for (const bool after_word : {false, true}) {
@@ -208,6 +212,7 @@ class RegexCompiler {
     return {};
   }
 
+  /// The row of a state: the row before it for each symbol, then an action for each entry.
   void AddRow(std::size_t state) {
     const NodeSet& can = *states_[state];
     const std::size_t words = regex_.sees_words_ ? 2 : 1;
@@ -244,6 +249,7 @@ std::uint8_t Regex::ClassOfCodePoint(char32_t c) const noexcept {
   return astral_classes_[static_cast<std::size_t>(after - astral_firsts_.begin()) - 1];
 }
 
+/// The class of each byte; bytes behind the first one of a character get kInside.
 void Regex::Classify(std::string_view text, std::uint8_t* classes) const {
   const auto byte_at = [text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (unit_ == TextUnit::kByte) {

@@ -12,8 +12,11 @@ namespace {
 
 constexpr std::size_t kMaxNodes = 4096;
 
+/// Builds the graph from the back: each part is made when the node that follows it is known.
 class Builder {
  public:
+  /// Node 0 is the match. Order then lists the nodes so that those that take no character come
+  /// after the nodes they lead to.
   Result<RegexGraph> Run(const RegexTree& tree) {
     const NodeId match = BITTERN_TRY(Add({}));
     graph_.start = BITTERN_TRY(Emit(tree, match));
@@ -34,6 +37,7 @@ class Builder {
     return static_cast<NodeId>(graph_.nodes.size() - 1);
   }
 
+  /// The number of a set; equal sets share one.
   std::uint32_t SetId(const CodePointSet& set) {
     const auto found = std::ranges::find(graph_.sets, set);
     if (found == graph_.sets.end()) {
@@ -72,6 +76,7 @@ class Builder {
     return next;
   }
 
+  /// A chain of forks that prefer the earlier alternative.
   Result<NodeId> EmitAlternatives(const RegexTree& tree, NodeId next) {
     NodeId rest = BITTERN_TRY(Emit(tree.children.back(), next));
     for (std::size_t i = tree.children.size() - 1; i-- > 0;) {
@@ -81,11 +86,14 @@ class Builder {
     return rest;
   }
 
+  /// A choice of two ways, the first one preferred; `swapped` is for lazy repeats, which prefer to
+  /// stop.
   Result<NodeId> AddFork(NodeId first, NodeId other, bool swapped) {
     if (swapped) std::swap(first, other);
     return Add({.kind = RegexNode::Kind::kFork, .next = first, .other = other});
   }
 
+  /// The optional turns are made first, since they come last; then the `min` that must be.
   Result<NodeId> EmitRepeat(const RegexTree& tree, NodeId next) {
     const RegexTree& child = tree.children[0];
     NodeId rest = next;

@@ -83,6 +83,7 @@ class Parser {
                             Quoted(pattern_, 200), what, at_));
   }
 
+  /// Up to ")" or the end. The depth is limited because all functions here recurse.
   Result<RegexTree> Alternatives() {
     if (++depth_ > kMaxDepth) return Refuse("groups nested too deeply");
     std::vector<RegexTree> choices;
@@ -93,6 +94,7 @@ class Parser {
     return Join(Kind::kAlternate, std::move(choices));
   }
 
+  /// Atoms with their repeats, up to "|", ")" or the end.
   Result<RegexTree> Sequence() {
     std::vector<RegexTree> parts;
     while (!AtEnd() && Peek() != '|' && Peek() != ')') {
@@ -102,6 +104,8 @@ class Parser {
     return Join(Kind::kConcat, std::move(parts));
   }
 
+  /// The atom with the repeat behind it: * + ? {n} {n,} {n,m}, each perhaps lazy (?), the first
+  /// three perhaps possessive (+).
   Result<RegexTree> Repeated(RegexTree atom) {
     RegexTree repeat;
     repeat.kind = Kind::kRepeat;
@@ -145,6 +149,7 @@ class Parser {
     return Join(Kind::kConcat, std::move(parts));
   }
 
+  /// {n}, {n,} or {n,m}.
   Result<void> Count(RegexTree* repeat) {
     Accept("{");
     const auto least = Number();
@@ -157,6 +162,7 @@ class Parser {
     return {};
   }
 
+  /// Digits of a count; nothing where there are none, or more than kMaxRepeat.
   std::optional<int> Number() {
     if (Peek() < '0' || Peek() > '9') return std::nullopt;
     int value = 0;
@@ -167,6 +173,8 @@ class Parser {
     return value;
   }
 
+  /// A group, a set, an escape, a place or a character. `$` is the end or a place before any line
+  /// feed; `.` is all but the line feed.
   Result<RegexTree> Atom() {
     if (Accept("(")) return Group();
     if (Accept("[")) return Folded(BITTERN_TRY(Set()));
@@ -188,6 +196,7 @@ class Parser {
     return Folded(One(Next()));
   }
 
+  /// After "(": (?: ), (?i: ), (?= ), (?! ) or ( ), which captures nothing. Look-behind is refused.
   Result<RegexTree> Group() {
     const bool outer = ignores_case_;
     bool look = false, negated = false;
