@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan and Absorb are the two halves of a step that every driver shares; what a pass costs and who
-// may run is the driver's business.
+// Plan and Absorb are the two halves of a step, the same for every driver. A driver decides which
+// sequences run and how many tokens of each.
 #include "runtime/sequence.hpp"
 
 #include <fmt/format.h>

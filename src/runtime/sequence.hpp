@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One text on its way through the network: its tokens, the pages of those that have run, the head's
 // output for the last of them, and the generation that continues it. Session drives one, Engine and
-// eval's scorer drive many; all three do the same three things with it:
+// eval's scorer drive many. All three take the same three steps:
 //
 //   part = sequence.Plan(limits)        which tokens it runs next, and which logits it wants
 //   RunParts(resources, parts, ...)       one pass over the parts of any number of sequences
@@ -108,8 +108,8 @@ class Sequence {
 
   /// Tokens, keys and values of run_tokens() as bytes (session_state.hpp).
   [[nodiscard]] std::string Save(const model::ModelConfig& config) const;
-  /// A sequence from such bytes. `reserve` makes room for so many tokens. Errors: those of
-  /// ReadSessionState, kContextFull, `reserve`'s.
+  /// A sequence from such bytes. `reserve` makes room for so many tokens. Errors: kContextFull
+  /// (more tokens than context_length), those of ReadSessionState and of `reserve`.
   [[nodiscard]] static Result<Sequence> Restore(
       std::span<const std::byte> state, const model::ModelConfig& config, model::KvPool* pages,
       int context_length, const std::function<Result<void>(model::KvSequence*, int)>& reserve);
@@ -129,17 +129,17 @@ class Sequence {
   int context_length_;
   std::vector<TokenId> tokens_ = {};
   std::size_t shown_ = 0;       // tokens of run_tokens()
-  std::size_t text_begin_ = 0;  // tokens before those of the generation
+  std::size_t text_begin_ = 0;  // where the generation's tokens begin in tokens_
   int want_from_ = kLast;
   RowResults results_ = {};  // of the last pass
   std::size_t row_ = 0;
   std::optional<Generation> generation_ = {};
 };
 
-/// One pass. `errors` gets one entry a part: kInternal where a value of a token was not finite (a
-/// draft's rows are judged as they are sampled); the sequence is then as before that token. Errors
-/// as ExecutionResources::Run: then no sequence has changed. `watcher` may be null. REQUIRES: every
-/// part's pages are reserved.
+/// Runs one pass over the parts. `errors` gets one entry a part: kInternal if a value of a token
+/// was not finite; its sequence is then as before that token. Rows of a draft are checked later, by
+/// Sample. Errors as ExecutionResources::Run: then no sequence has changed. `watcher` may be null.
+/// REQUIRES: every part's pages are reserved.
 [[nodiscard]] Result<void> RunParts(ExecutionResources* resources, std::span<const Part> parts,
                                     const model::PassWatcher* watcher,
                                     std::vector<std::optional<Error>>* errors);
