@@ -196,7 +196,7 @@ class FaultsTest(unittest.TestCase):
         status, error = self.server.post("/v1/responses", {**ask, "previous_response_id": "resp_1"})
         self.assertEqual((status, error["error"]["param"]), (400, "previous_response_id"))
         self.assertIn("not stored", error["error"]["message"])
-        for change, param in (({"truncation": "auto"}, "truncation"), ({"input": []}, "input"), ({"background": True}, "background"),
+        for change, param in (({"truncation": "middle"}, "truncation"), ({"input": []}, "input"), ({"background": True}, "background"),
                               ({"input": [{"type": "item_reference"}]}, "input[0].type")):
             status, error = self.server.post("/v1/responses", {**ask, **change})
             self.assertEqual((status, error["error"]["param"]), (400, param), error)

@@ -90,6 +90,29 @@ TEST(EngineThread, ACancelReachesIt) {
   }
 }
 
+/// Who hears that the only request ended reads that none runs: from the callback on.
+TEST(EngineThread, TheStatisticsKnowTheEnd) {
+  struct Told {
+    Engine engine{"context_length", "256"};
+    std::string stats = {};
+    std::atomic<bool> ended = false;
+  } told;
+  Ok(bittern_engine_start(told.engine.handle));
+  const auto on_done = [](void* user, uint64_t, bittern_status, bittern_result* result) {
+    bittern_result_free(result);
+    auto& t = *static_cast<Told*>(user);
+    Ok(bittern_engine_stats(t.engine.handle, &result));
+    t.stats = JsonOf(result);
+    bittern_result_free(result);
+    t.ended.store(true);
+  };
+  const Options options("n_predict", "4");
+  Ok(bittern_engine_submit(told.engine.handle, Prompt().data(), Prompt().size(), options.handle,
+                           nullptr, on_done, &told, nullptr));
+  while (!told.ended.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_THAT(told.stats, HasSubstr("\"running\":0,\"waiting\":0"));
+}
+
 TEST(EngineThread, NoCallbackComesAfterItsEnd) {
   const Options endless("n_predict", "-1", "ignore_eos", "on");
   for (int i = 0; i < 10; ++i) {

@@ -14,6 +14,11 @@ struct EngineThread::State {
   /// Takes what has come in and runs a step. False if nothing is left to do.
   bool Step();
   void TakeIn(std::vector<Request> requests);
+  /// Tells other threads how things stand.
+  void Publish() {
+    const std::lock_guard lock(mutex);
+    stats = engine.stats();
+  }
 
   Engine engine;  // of the thread that steps
   const int max_sequences;
@@ -27,11 +32,13 @@ struct EngineThread::State {
 };
 
 /// Submits requests. `active` was counted up by Reserve before; on_done counts it down, also for a
-/// request that the engine refuses.
+/// request that the engine refuses. Who hears that a request ended must not read that it runs: the
+/// statistics are told first.
 void EngineThread::State::TakeIn(std::vector<Request> requests) {
   for (Request& request : requests) {
     const auto on_done = [this, done = std::move(request.on_done)](Completion completion) {
       --active;
+      Publish();
       if (done) done(std::move(completion));
     };
     request.on_done = on_done;
@@ -53,8 +60,8 @@ bool EngineThread::State::Step() {
   for (const auto& task : due) task(&engine);
   TakeIn(std::move(fresh));
   const bool more = engine.Step();
+  Publish();
   const std::lock_guard lock(mutex);
-  stats = engine.stats();
   return more || !inbox.empty() || !tasks.empty();
 }
 
