@@ -12,6 +12,7 @@ namespace {
 
 using capi_test::Done;
 using capi_test::Engine;
+using capi_test::JsonOf;
 using capi_test::Ok;
 using capi_test::Options;
 using capi_test::Prompt;
@@ -92,23 +93,24 @@ TEST(EngineThread, ACancelReachesIt) {
 
 /// Who hears that the only request ended reads that none runs: from the callback on.
 TEST(EngineThread, TheStatisticsKnowTheEnd) {
+  Engine engine("context_length", "256");
   struct Told {
-    Engine engine{"context_length", "256"};
+    bittern_engine* engine;
     std::string stats = {};
     std::atomic<bool> ended = false;
-  } told;
-  Ok(bittern_engine_start(told.engine.handle));
+  } told{engine.handle};
+  Ok(bittern_engine_start(engine.handle));
   const auto on_done = [](void* user, uint64_t, bittern_status, bittern_result* result) {
     bittern_result_free(result);
     auto& t = *static_cast<Told*>(user);
-    Ok(bittern_engine_stats(t.engine.handle, &result));
+    Ok(bittern_engine_stats(t.engine, &result));
     t.stats = JsonOf(result);
     bittern_result_free(result);
     t.ended.store(true);
   };
   const Options options("n_predict", "4");
-  Ok(bittern_engine_submit(told.engine.handle, Prompt().data(), Prompt().size(), options.handle,
-                           nullptr, on_done, &told, nullptr));
+  Ok(bittern_engine_submit(told.engine, Prompt().data(), Prompt().size(), options.handle, nullptr,
+                           on_done, &told, nullptr));
   while (!told.ended.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_THAT(told.stats, HasSubstr("\"running\":0,\"waiting\":0"));
 }

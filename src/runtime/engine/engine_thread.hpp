@@ -50,7 +50,8 @@ class EngineThread {
 
   /// Requests that have been reserved and have not ended. Any thread.
   [[nodiscard]] std::size_t active() const noexcept;
-  /// As it was after the last step or end of a request; requests in the queue count as waiting. Any thread.
+  /// As it was after the last step or end of a request; requests in the queue count as waiting.
+  /// Any thread.
   [[nodiscard]] EngineStats stats() const;
   [[nodiscard]] int context_length() const noexcept;
   [[nodiscard]] int max_sequences() const noexcept;
