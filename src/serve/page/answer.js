@@ -20,7 +20,7 @@ function messageOf(turn) {
   if (turn.role === "tool") return {role: "tool", tool_call_id: turn.call, content: turn.content};
   const message = {role: turn.role, content: wholeText(turn)};
   if (turn.calls) {
-    message.tool_calls = turn.calls.map(call => ({id: call.id, type: "function", function: {name: call.name, arguments: call.arguments}}));
+    message.tool_calls = turn.calls.map(({id, ...called}) => ({id, type: "function", function: called}));
   }
   return message;
 }
@@ -78,7 +78,8 @@ async function readStream(response, run) {
 function reasonOf(error) {
   return error instanceof TypeError ? "The server does not answer: the connection was lost." : error.message;
 }
-async function request(run, body) {
+async function request(run, path, goesOn) {
+  const body = requestBody(path, goesOn);
   const options = {method: "POST", headers: headers(), body, signal: run.abort.signal};
   const response = await fetch("v1/chat/completions", options);
   if (response.ok) return readStream(response, run);
@@ -89,7 +90,7 @@ async function request(run, body) {
 /** Has the model answer behind the turn `parent`, or go on with the answer `goesOn`. */
 async function answer(conversation, parent, goesOn = null) {
   if (runs.has(conversation.id)) return;
-  const body = requestBody(pathTo(conversation, goesOn ? goesOn.id : parent), !!goesOn);
+  const path = pathTo(conversation, goesOn ? goesOn.id : parent);
   const turn = goesOn ?? addTurn(conversation, parent, "assistant", "");
   Object.assign(turn, {state: "writing", about: {}, rev: turn.rev + 1});
   const run = {conversation, turn, abort: new AbortController(), progress: null, finish: ""};
@@ -98,7 +99,7 @@ async function answer(conversation, parent, goesOn = null) {
   channel?.postMessage({writes: turn.id});
   show();
   try {
-    await request(run, body);
+    await request(run, path, !!goesOn);
     turn.state = "done";
     say("The answer is complete.");
   } catch (error) {
@@ -126,7 +127,8 @@ async function end(run) {
 async function verify(receipt, control) {
   control.textContent = "Verifying…";
   try {
-    const response = await fetch("verify" + ofModel(), {method: "POST", headers: headers(), body: JSON.stringify(receipt)});
+    const options = {method: "POST", headers: headers(), body: JSON.stringify(receipt)};
+    const response = await fetch("verify" + ofModel(), options);
     const result = await response.json();
     control.textContent = response.ok ? (result.identical ? "Identical ✓" : "Not identical") : result.error.message;
     control.title = result.what || "";

@@ -24,7 +24,10 @@ async function countTokens(content) {
     return response.ok ? (await response.json()).tokens.length : undefined;
   } catch { return undefined; }
 }
-async function takeFiles(files) {
+let taking = Promise.resolve();
+/** Attaches files in the order in which they came. */
+function takeFiles(files) { return taking = taking.then(() => takeEach(files)); }
+async function takeEach(files) {
   for (const file of files) {
     try {
       const text = await textOf(file), tokens = await countTokens(text);
@@ -40,7 +43,8 @@ async function takeFiles(files) {
   $("input").focus();
 }
 function chip(file, control) {
-  return el("li", {}, el("span", {className: "name"}, file.name), el("span", {className: "about"}, bytesOf(sizeOf(file))), control ?? "");
+  const size = el("span", {className: "about"}, bytesOf(sizeOf(file)));
+  return el("li", {}, el("span", {className: "name"}, file.name), size, control ?? "");
 }
 function showChips() {
   const drop = file => { attached = attached.filter(one => one !== file); showChips(); keepBox(); $("input").focus(); };

@@ -85,11 +85,11 @@ function send() {
   const left = editing ? editing.draft : {text: "", files: []};
   editing = null;
   conversation.changed = Date.now();
-  if (conversation.gone) Object.assign(conversation, {gone: false, goneAt: Math.max(Date.now(), conversation.goneAt + 1)});
+  if (conversation.gone) setGone(conversation, false);
   if (!conversation.title) {
     Object.assign(conversation, {title: (text.trim() || turn.files[0].name).slice(0, 60), titled: Date.now()});
   }
-  note(conversation, turn);
+  note(conversation);
   keep(conversation);
   setAddress(conversation.id, true);
   setBox(left.text, left.files);

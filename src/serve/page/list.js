@@ -5,8 +5,8 @@ let listed = "";
 function showList() {
   const wanted = $("search").value.toLowerCase();
   const textOf = one => (one.title + [...one.turns.values()].map(turn => turn.content).join("\n")).toLowerCase();
-  const all = [...conversations.values()].filter(one => !one.gone && one.turns.size && (!wanted || textOf(one).includes(wanted)))
-    .sort((a, b) => b.changed - a.changed);
+  const all = [...conversations.values()].filter(one => !one.gone && one.turns.size)
+    .filter(one => !wanted || textOf(one).includes(wanted)).sort((a, b) => b.changed - a.changed);
   const sign = JSON.stringify(all.map(one => [one.id, one.title, one === current, runs.has(one.id)]));
   if (sign === listed || $("list").querySelector("input")) return;
   listed = sign;
@@ -20,7 +20,8 @@ function listNode(conversation) {
   const go = button(title, () => { open(conversation); closeSide(); }, {className: "open", "aria-label": title, title});
   if (conversation === current) go.setAttribute("aria-current", "true");
   if (runs.has(conversation.id)) go.append(" …");
-  const item = el("li", {}, go, button("✎", () => rename(conversation, item), {className: "plain", "aria-label": "Rename " + title}),
+  const item = el("li", {}, go,
+    button("✎", () => rename(conversation, item), {className: "plain", "aria-label": "Rename " + title}),
     button("✕", () => remove(conversation), {className: "plain drop", "aria-label": "Delete " + title}));
   return item;
 }
@@ -33,6 +34,7 @@ function rename(conversation, item) {
     done = true;
     if (keeps && field.value.trim() && field.value.trim() !== conversation.title) {
       Object.assign(conversation, {title: field.value.trim(), titled: Date.now()});
+      note(conversation);
       keep(conversation);
     }
     field.remove();

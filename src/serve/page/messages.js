@@ -22,7 +22,11 @@ function markOf(turn) {
 }
 /** "‹ 2/3 ›" where a turn has other versions; `versions` are all with its parent. */
 function stepper(turn, versions) {
-  const at = versions.indexOf(turn), go = to => { current.head = leafBelow(current, versions[to].id); keep(current); show(); };
+  const at = versions.indexOf(turn), go = to => {
+    current.head = leafBelow(current, versions[to].id);
+    keep(current);
+    show();
+  };
   return el("span", {className: "versions"},
     button("‹", () => go(at - 1), {"aria-label": "Previous version", disabled: at === 0}),
     el("span", {"aria-label": "Version " + (at + 1) + " of " + versions.length}, at + 1 + "/" + versions.length),
@@ -47,7 +51,7 @@ function nameOf(turn) {
 function messageNode(turn, versions, last) {
   const text = el("div", {className: "text"}), running = runs.get(current.id)?.turn === turn;
   if (turn.role === "assistant") markdown(turn.content, text); else text.append(turn.content);
-  const node = el("article", {className: turn.role}, el("h2", {className: "sr"}, nameOf(turn)), text);
+  const node = el("article", {className: turn.role}, el("h2", {className: turn.role === "tool" ? "" : "sr"}, nameOf(turn)), text);
   node.dataset.turn = turn.id;
   if (turn.files) text.before(el("ul", {className: "chips"}, ...turn.files.map(file => chip(file))));
   if (turn.calls) text.after(cards(turn, last));
@@ -62,7 +66,8 @@ function messageNode(turn, versions, last) {
 /** Everything that a message's look hangs on. */
 function signature(turn, versions, last) {
   const running = runs.get(current.id)?.turn === turn;
-  return JSON.stringify([turn.id, running ? "runs" : turn.rev, turn.state, runs.has(current.id), elsewhere.has(turn.id),
+  const grown = running ? "runs" : turn.rev;
+  return JSON.stringify([turn.id, grown, turn.state, runs.has(current.id), elsewhere.has(turn.id),
     versions.map(version => version.id), last]);
 }
 /** What stands below the messages: why there is no answer, and how to get one. */
@@ -72,8 +77,11 @@ function footNode(path) {
   if (last.role === "assistant" && !failure) return null;
   const parent = last.role === "assistant" ? last.parent : last.id;
   const ask = words => button(words, () => answer(current, parent));
-  if (!failure) return el("div", {className: "unanswered row"}, el("span", {}, "There is no answer yet."), ask("Answer"));
-  const broken = last.role === "assistant", leave = button("Close", () => { failures.delete(current.id); show(); });
+  if (!failure) {
+    return el("div", {className: "unanswered row"}, el("span", {}, "There is no answer yet."), ask("Answer"));
+  }
+  const broken = last.role === "assistant";
+  const leave = button("Close", () => { failures.delete(current.id); show(); });
   return el("div", {className: "failure", role: "alert"}, el("strong", {}, broken ? "The answer broke off" : "No answer"),
     el("p", {}, failure), el("div", {className: "row"}, broken ? "" : ask("Try again"), leave));
 }
@@ -155,6 +163,6 @@ function greeting() {
   const about = model.name ? model.name + " runs on this server's processor and reads up to "
     + model.context.toLocaleString("en") + " tokens at a time." : "";
   const use = text => { $("input").value = text; grow(); $("form").requestSubmit(); };
-  return el("section", {className: "greeting", "aria-label": "Start"}, el("h2", {}, "What do you want to ask?"), el("p", {}, about),
-    el("div", {className: "examples"}, ...EXAMPLES.map(text => button(text, () => use(text)))));
+  return el("section", {className: "greeting", "aria-label": "Start"}, el("h2", {}, "What do you want to ask?"),
+    el("p", {}, about), el("div", {className: "examples"}, ...EXAMPLES.map(text => button(text, () => use(text)))));
 }

@@ -13,10 +13,11 @@ const FIELDS = [
   {id: "seed", label: "Seed", step: WHOLE, min: 0, max: 4294967294, grey: "drawn"},
   {id: "theme", label: "Theme", choices: {system: "as the system", light: "light", dark: "dark"}},
   {id: "form_of", label: "The answer must be", wide: true,
-    choices: {"": "free", json_schema: "JSON of a schema", grammar: "of a grammar (GBNF)", regex: "of a regular expression"}},
+    choices: {"": "free", json_schema: "JSON of a schema", grammar: "of a grammar (GBNF)",
+      regex: "of a regular expression"}},
   {id: "form_text", label: "Schema, grammar or expression", rows: 4, wide: true, code: true},
-  {id: "tools", label: "Functions that the model may call (a JSON list, as OpenAI's “tools”)", rows: 4, wide: true, code: true,
-    grey: "[{\"name\": \"weather\", \"parameters\": {\"type\": \"object\", …}}]"},
+  {id: "tools", label: "Functions that the model may call (a JSON list, as OpenAI's “tools”)", rows: 4, wide: true,
+    code: true, grey: "[{\"name\": \"weather\", \"parameters\": {\"type\": \"object\", …}}]"},
   {id: "tool_choice", label: "Calls", choices: {auto: "as the model likes", required: "always", none: "never"}},
   {id: "key", label: "API key", password: true},
 ];
@@ -60,12 +61,16 @@ function problemOf(field) {
   if (field.step) {
     const {min, max, step} = field, wrong = input.validity;
     if (wrong.badInput) return "A number is expected.";
-    if (wrong.rangeUnderflow || wrong.rangeOverflow) return max === undefined ? "At least " + min + "." : "From " + min + " to " + max + ".";
+    const outside = wrong.rangeUnderflow || wrong.rangeOverflow;
+    if (outside) return max === undefined ? "At least " + min + "." : "From " + min + " to " + max + ".";
     if (wrong.stepMismatch && step === WHOLE) return "A whole number is expected.";
   }
   try {
     if (field.id === "tools" && value) readTools(value);
-    if (field.id === "form_text" && value && $("form_of").value === "json_schema") JSON.parse(value);
+    if (field.id === "form_text" && $("form_of").value) {
+      if (!value) return "It is empty.";
+      if ($("form_of").value === "json_schema") JSON.parse(value);
+    }
   } catch (error) { return "This is not right: " + error.message; }
   return "";
 }
@@ -82,7 +87,6 @@ function takeField(field) {
     keepSettings();
     applyTheme();
   }
-  if (field.id === "form_of") takeField(FIELDS.find(one => one.id === "form_text"));
   showForm();
 }
 function showForm() {
@@ -91,8 +95,14 @@ function showForm() {
 }
 function inputOf(field) {
   const props = {id: field.id, "aria-describedby": field.id + "-problem"};
-  if (field.choices) return el("select", props, ...Object.entries(field.choices).map(([value, words]) => el("option", {value}, words)));
-  if (field.rows) return el("textarea", {...props, rows: field.rows, placeholder: field.grey ?? "", className: field.code ? "code" : "", spellcheck: !field.code});
+  if (field.choices) {
+    const options = Object.entries(field.choices).map(([value, words]) => el("option", {value}, words));
+    return el("select", props, ...options);
+  }
+  if (field.rows) {
+    return el("textarea", {...props, rows: field.rows, placeholder: field.grey ?? "", spellcheck: !field.code,
+      className: field.code ? "code" : ""});
+  }
   if (field.password) return el("input", {...props, type: "password", autocomplete: "off"});
   const input = el("input", {...props, type: "number", step: field.step, min: field.min, placeholder: field.grey ?? ""});
   if (field.max !== undefined) input.max = field.max;

@@ -6,7 +6,8 @@ const KEYS = [["Enter", "send"], ["Shift + Enter", "a new line"], ["Escape", "ca
 
 function closeSide() { $("side").classList.remove("open"); $("menu").setAttribute("aria-expanded", "false"); }
 function openKeys() {
-  $("keys").querySelector("dl").replaceChildren(...KEYS.flatMap(([key, does]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, does)]));
+  const rows = KEYS.flatMap(([key, does]) => [el("dt", {}, el("kbd", {}, key)), el("dd", {}, does)]);
+  $("keys").querySelector("dl").replaceChildren(...rows);
   $("keys").showModal();
 }
 function editLast() {
@@ -14,8 +15,14 @@ function editLast() {
   if (turn && !runs.has(current.id)) edit(turn);
 }
 function keyInBox(event) {
-  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); $("form").requestSubmit(); }
-  if (event.key === "ArrowUp" && !$("input").value && !attached.length && !editing) { event.preventDefault(); editLast(); }
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    $("form").requestSubmit();
+  }
+  if (event.key === "ArrowUp" && !$("input").value && !attached.length && !editing) {
+    event.preventDefault();
+    editLast();
+  }
 }
 function keyAnywhere(event) {
   if (document.querySelector("dialog[open]")) return;
@@ -57,7 +64,7 @@ function listenForLeaving() {
   window.onpopstate = openAddressed;
   window.onpagehide = () => {
     for (const run of runs.values()) {
-      note(run.conversation, run.turn);
+      note({...run.conversation, head: run.turn.id});
       channel?.postMessage({ended: run.turn.id});
     }
   };
@@ -66,20 +73,26 @@ function listenForLeaving() {
   window.onstorage = event => { if (event.key === "bittern") { readSettings(); applyTheme(); } };
 }
 
+/** What the address names is open at once, with its draft; its messages come with the database. */
+function start() {
+  makeFields();
+  listen();
+  listenForLeaving();
+  if (addressId()) current.id = addressId();
+  opened = load().catch(() => { database = null; });
+  findModel();
+  loadBox();
+  show();
+  $("input").focus();
+  opened.then(() => {
+    takeNotes();
+    const kept = conversations.get(addressId());
+    channel?.postMessage({who: true});
+    if (kept && kept !== current && !kept.gone) open(kept); else if (addressId() && !kept) openAddressed(); else show();
+  });
+}
+
 readSettings();
 applyTheme();
-makeFields();
-listen();
-listenForLeaving();
-if (addressId()) current.id = addressId();
-const opened = load().catch(() => { database = null; });
-findModel();
-loadBox();
-show();
-$("input").focus();
-opened.then(() => {
-  takeNotes();
-  const kept = conversations.get(addressId());
-  channel?.postMessage({who: true});
-  if (kept && kept !== current && !kept.gone) open(kept); else if (addressId() && !kept) openAddressed(); else show();
-});
+// The markup is painted first. A tab in the background is not painted at all.
+if (document.hidden) start(); else requestAnimationFrame(() => setTimeout(start));

@@ -2,7 +2,7 @@
 // Conversations in IndexedDB, one record each. A save merges into what is there, within one transaction, so tabs never
 // overwrite each other; a channel tells other tabs. What must survive a page that goes at once is noted in localStorage
 // until it is saved: that is written before the call returns.
-let database = null;
+let database = null, opened = null;  // the second one is there when all is read
 const conversations = new Map();  // id: conversation, deleted ones too
 const channel = "BroadcastChannel" in window ? new BroadcastChannel("bittern") : null;
 const elsewhere = new Set();  // turns that another tab writes
@@ -48,10 +48,9 @@ function readAll() {
 function keepText(name, text) { try { localStorage.setItem(name, text); return true; } catch { return false; } }
 function forgetText(name) { try { localStorage.removeItem(name); } catch { /* there is none */ } }
 function readText(name) { try { return localStorage.getItem(name); } catch { return null; } }
-/** Notes one turn and the turns that lead to it, for a page that may go before they are saved. */
-function note(conversation, turn) {
-  if (isBlank(turn)) return;
-  const path = {...conversation, turns: new Map(pathTo(conversation, turn.id).map(one => [one.id, one])), head: turn.id};
+/** Notes a conversation down to its head, or that it was deleted, for a page that may go before it is saved. */
+function note(conversation) {
+  const path = {...conversation, turns: new Map(shownPath(conversation).map(one => [one.id, one]))};
   keepText(NOTE + conversation.id, JSON.stringify(pack(path)));
 }
 /** Takes over what tabs that went left behind. */
@@ -60,8 +59,8 @@ function takeNotes() {
   for (const name of names.filter(name => name.startsWith(NOTE))) {
     try {
       const left = adopt(JSON.parse(readText(name))), known = conversations.get(left.id);
-      if (known) merge(known, left); else conversations.set(left.id, left);
-      if ((known ?? left).turns.has(left.head) && !known?.gone) (known ?? left).head = left.head;
+      if (known) merge(known, left);
+      if (known?.turns.has(left.head)) known.head = left.head;
       keep(known ?? left);
     } catch { forgetText(name); }
   }
@@ -123,10 +122,13 @@ function keepSoon(conversation) {
 }
 function keepUnkept() { for (const conversation of unkept) keep(conversation); }
 
-/** Deletes a conversation: a mark stays, so that no other tab brings it back. */
-function mark(conversation, gone) {
+function setGone(conversation, gone) {
   Object.assign(conversation, {gone, goneAt: Math.max(Date.now(), conversation.goneAt + 1)});
-  forgetText(NOTE + conversation.id);
+}
+/** Deletes a conversation, or brings it back. A mark of it stays, so that no other tab undoes that. */
+function mark(conversation, gone) {
+  setGone(conversation, gone);
+  note(conversation);
   return keep(conversation);
 }
 

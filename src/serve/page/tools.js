@@ -7,11 +7,12 @@ function isWholeCall(call) { try { JSON.parse(call.arguments); return true; } ca
 function cards(turn, last) {
   const fields = [], open = last && turn.state === "done" && turn.calls.every(isWholeCall);
   const nodes = turn.calls.map(call => {
-    const field = el("textarea", {rows: 2, "aria-label": "Result of " + call.name, placeholder: "What " + call.name + " returned"});
+    const field = el("textarea", {rows: 2, "aria-label": "Result of " + call.name,
+      placeholder: "What " + call.name + " returned"});
     fields.push(field);
     return el("section", {className: "card", "aria-label": "Call of " + call.name},
-      el("h3", {}, "Calls ", el("code", {}, call.name)), el("pre", {tabIndex: 0, "aria-label": "Arguments"}, el("code", {}, pretty(call.arguments))),
-      open ? field : "");
+      el("h3", {}, "Calls ", el("code", {}, call.name)),
+      el("pre", {tabIndex: 0, "aria-label": "Arguments"}, el("code", {}, pretty(call.arguments))), open ? field : "");
   });
   const group = el("div", {className: "calls"}, ...nodes);
   if (open) group.append(button("Send results", () => sendResults(turn, fields.map(field => field.value)), {className: "main"}));
@@ -23,7 +24,7 @@ function sendResults(turn, results) {
   if (runs.has(conversation.id)) return;
   let parent = turn.id;
   turn.calls.forEach((call, i) => { parent = addTurn(conversation, parent, "tool", results[i], {call: call.id}).id; });
-  note(conversation, conversation.turns.get(parent));
+  note(conversation);
   keep(conversation);
   answer(conversation, parent);
 }

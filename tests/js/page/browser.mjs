@@ -47,7 +47,7 @@ export async function wire(target) {
     const { host, origin, ...rest } = request.headers;
     const forward = http.request(target + request.url, { method: request.method, headers: rest }, (answer) => {
       response.writeHead(answer.statusCode, answer.headers);
-      if (chat) trickle(answer, response); else answer.pipe(response);
+      if (chat) trickle(answer, response).catch(() => response.destroy()); else answer.pipe(response);
     });
     forward.on("error", () => response.destroy());
     response.on("close", () => forward.destroy());
