@@ -51,7 +51,8 @@ function nameOf(turn) {
 function messageNode(turn, versions, last) {
   const text = el("div", {className: "text"}), running = runs.get(current.id)?.turn === turn;
   if (turn.role === "assistant") markdown(turn.content, text); else text.append(turn.content);
-  const node = el("article", {className: turn.role}, el("h2", {className: turn.role === "tool" ? "" : "sr"}, nameOf(turn)), text);
+  const name = el("h2", {className: turn.role === "tool" ? "" : "sr"}, nameOf(turn));
+  const node = el("article", {className: turn.role}, name, text);
   node.dataset.turn = turn.id;
   if (turn.files) text.before(el("ul", {className: "chips"}, ...turn.files.map(file => chip(file))));
   if (turn.calls) text.after(cards(turn, last));
@@ -82,8 +83,9 @@ function footNode(path) {
   }
   const broken = last.role === "assistant";
   const leave = button("Close", () => { failures.delete(current.id); show(); });
-  return el("div", {className: "failure", role: "alert"}, el("strong", {}, broken ? "The answer broke off" : "No answer"),
-    el("p", {}, failure), el("div", {className: "row"}, broken ? "" : ask("Try again"), leave));
+  const head = el("strong", {}, broken ? "The answer broke off" : "No answer");
+  return el("div", {className: "failure", role: "alert"}, head, el("p", {}, failure),
+    el("div", {className: "row"}, broken ? "" : ask("Try again"), leave));
 }
 
 /** Makes the children of a node those of a list; what stays does not move. */
@@ -140,8 +142,9 @@ function draw(run) {
   const {progress, turn: {about}} = run;
   if (about.predicted) live.textContent = about.predicted + " tokens · " + about.speed.toFixed(1) + " tokens/s";
   else if (progress) {
-    live.replaceChildren("Reading the prompt: " + progress.processed + " of " + progress.total + " tokens ",
-      el("progress", {max: progress.total, value: progress.processed, "aria-label": "Share of the prompt that is read"}));
+    const {processed: value, total: max} = progress;
+    live.replaceChildren("Reading the prompt: " + value + " of " + max + " tokens ",
+      el("progress", {max, value, "aria-label": "Share of the prompt that is read"}));
   } else live.textContent = "Waiting…";
   if (stick) log.scrollTop = log.scrollHeight;
 }

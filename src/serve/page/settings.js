@@ -50,7 +50,10 @@ function settingsOfRequest() {
   if (text && settings.form_of === "json_schema") {
     body.response_format = {type: "json_schema", json_schema: {name: "answer", schema: JSON.parse(text)}};
   } else if (text && settings.form_of) body[settings.form_of] = text;
-  if (settings.tools) Object.assign(body, {tools: readTools(settings.tools), tool_choice: settings.tool_choice || "auto"});
+  if (settings.tools) {
+    body.tools = readTools(settings.tools);
+    body.tool_choice = settings.tool_choice || "auto";
+  }
   return body;
 }
 
@@ -104,7 +107,8 @@ function inputOf(field) {
       className: field.code ? "code" : ""});
   }
   if (field.password) return el("input", {...props, type: "password", autocomplete: "off"});
-  const input = el("input", {...props, type: "number", step: field.step, min: field.min, placeholder: field.grey ?? ""});
+  const {step, min, grey: placeholder = ""} = field;
+  const input = el("input", {...props, type: "number", step, min, placeholder});
   if (field.max !== undefined) input.max = field.max;
   return input;
 }

@@ -94,5 +94,5 @@ function start() {
 
 readSettings();
 applyTheme();
-// The markup is painted first. A tab in the background is not painted at all.
-if (document.hidden) start(); else requestAnimationFrame(() => setTimeout(start));
+// The markup is painted first: the second frame comes after it. A tab in the background is not painted at all.
+if (document.hidden) start(); else requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(start)));

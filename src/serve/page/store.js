@@ -53,10 +53,13 @@ function note(conversation) {
   const path = {...conversation, turns: new Map(shownPath(conversation).map(one => [one.id, one]))};
   keepText(NOTE + conversation.id, JSON.stringify(pack(path)));
 }
+/** The names of all texts that are kept; none where the browser forbids it. */
+function keptNames() {
+  try { return Array.from({length: localStorage.length}, (_, i) => localStorage.key(i)); } catch { return []; }
+}
 /** Takes over what tabs that went left behind. */
 function takeNotes() {
-  const names = Array.from({length: localStorage.length}, (_, i) => localStorage.key(i));
-  for (const name of names.filter(name => name.startsWith(NOTE))) {
+  for (const name of keptNames().filter(one => one.startsWith(NOTE))) {
     try {
       const left = adopt(JSON.parse(readText(name))), known = conversations.get(left.id);
       if (known) merge(known, left);
@@ -98,6 +101,8 @@ function write(conversation) {
       resolve(true);
     };
     transaction.onabort = () => {
+      // A full storage refuses even the mark of a deletion: the note has it, and the record makes room.
+      if (conversation.gone) records("readwrite")[1].delete(conversation.id);
       keptNot(conversation, problem ?? transaction.error);
       resolve(false);
     };
@@ -106,7 +111,7 @@ function write(conversation) {
 const unkept = new Set(), waiting = new Map();
 /** The open tab still has everything: it says so and tries again with the next change. */
 function keptNot(conversation, problem) {
-  if (!conversation.turns.size) return;
+  if (conversation.gone || !conversation.turns.size) return;
   unkept.add(conversation);
   const full = problem?.name === "QuotaExceededError";
   const reason = full ? "The browser's storage is full."

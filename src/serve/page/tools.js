@@ -15,7 +15,8 @@ function cards(turn, last) {
       el("pre", {tabIndex: 0, "aria-label": "Arguments"}, el("code", {}, pretty(call.arguments))), open ? field : "");
   });
   const group = el("div", {className: "calls"}, ...nodes);
-  if (open) group.append(button("Send results", () => sendResults(turn, fields.map(field => field.value)), {className: "main"}));
+  const sends = () => sendResults(turn, fields.map(field => field.value));
+  if (open) group.append(button("Send results", sends, {className: "main"}));
   return group;
 }
 /** The results go behind the call, then the model answers. */

@@ -49,7 +49,9 @@ function merge(into, other) {
     if (!mine) into.turns.set(turn.id, turn);
     else if (turn.rev > mine.rev) Object.assign(mine, turn);
   }
-  if (other.titled > into.titled || (!into.title && other.title)) Object.assign(into, {title: other.title, titled: other.titled});
+  if (other.titled > into.titled || (!into.title && other.title)) {
+    Object.assign(into, {title: other.title, titled: other.titled});
+  }
   if (other.goneAt > into.goneAt) Object.assign(into, {gone: other.gone, goneAt: other.goneAt});
   into.changed = Math.max(into.changed, other.changed);
   into.rev = Math.max(into.rev, other.rev);

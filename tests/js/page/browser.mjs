@@ -141,6 +141,15 @@ export async function exported(page) {
 export async function importText(page, text, name = "file.json") {
   await page.setInputFiles("#file", { name, mimeType: "application/json", buffer: Buffer.from(text) });
 }
+/** All that the database has, as a text. */
+export function kept(page) {
+  return page.evaluate(() => new Promise((resolve) => {
+    indexedDB.open("bittern").onsuccess = (event) => {
+      const all = event.target.result.transaction("conversations").objectStore("conversations").getAll();
+      all.onsuccess = () => resolve(JSON.stringify(all.result));
+    };
+  }));
+}
 export async function picture(page, name) {
   if (pictures) await page.screenshot({ path: pictures + "/" + name + ".png" });
 }

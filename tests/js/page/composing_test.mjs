@@ -2,7 +2,7 @@
 // What goes into a message and what stands around it: files, titles, deleting, the greeting, errors, keys, progress.
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
-import { ask, isReady, isWriting, newContext, noProblems, openPage, picture, say, serve, settle, stopAll, texts,
+import { ask, isReady, isWriting, kept, newContext, noProblems, openPage, picture, say, serve, settle, stopAll, texts,
   wire } from "./browser.mjs";
 
 const { url, control } = await wire(await serve());
@@ -80,13 +80,8 @@ test("a conversation is renamed, and deleted with a way back", async () => {
   await isReady(page);
   assert.equal(await page.locator("#list li").count(), 0);
   await page.waitForTimeout(300);
-  const kept = await page.evaluate(() => new Promise((resolve) => {
-    indexedDB.open("bittern").onsuccess = (event) => {
-      const all = event.target.result.transaction("conversations").objectStore("conversations").getAll();
-      all.onsuccess = () => resolve(JSON.stringify(all.result));
-    };
-  }));
-  assert.ok(!kept.includes("tern?") && !kept.includes("Birds"), kept);
+  const rest = await kept(page);
+  assert.ok(!rest.includes("tern?") && !rest.includes("Birds"), rest);
 });
 
 test("an empty page greets with the model and examples that can be asked", async () => {

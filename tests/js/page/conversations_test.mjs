@@ -2,7 +2,7 @@
 // Nothing that was said is lost: edits and versions, a reload in the middle, two tabs, a full storage, files.
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
-import { ask, exported, importText, isReady, isWriting, newContext, noProblems, openPage, picture, say, serve, set, settle,
+import { ask, exported, importText, isReady, isWriting, kept, newContext, noProblems, openPage, picture, say, serve, set, settle,
   stopAll, texts, wire } from "./browser.mjs";
 
 const { url, control } = await wire(await serve());
@@ -236,6 +236,8 @@ test("a deleted conversation stays deleted, whatever another tab saves, until it
 
 test("a full storage is told in plain words, and nothing is lost in the open tab", async () => {
   const page = await fresh();
+  await ask(page, "What is a gull?");
+  await page.click("#new");
   await page.evaluate(() => {
     window.put = IDBObjectStore.prototype.put;
     IDBObjectStore.prototype.put = () => { throw new DOMException("no", "QuotaExceededError"); };
@@ -246,13 +248,40 @@ test("a full storage is told in plain words, and nothing is lost in the open tab
   await picture(page, "full");
   await ask(page, "Where does it live?");
   assert.equal(await page.locator("article").count(), 4);
-  assert.equal((await exported(page)).conversations[0].turns.length, 4);
+  assert.deepEqual((await exported(page)).conversations.map((one) => one.turns.length).sort(), [2, 4]);
+  // The mark of a deletion is refused, too: the record goes all the same, and stays away.
+  await page.getByRole("button", { name: "Delete What is a gull?" }).click();
+  for (let i = 0; i < 40 && (await kept(page)).includes("gull?"); ++i) await page.waitForTimeout(100);
+  assert.ok(!(await kept(page)).includes("gull?"));
   await page.evaluate(() => { IDBObjectStore.prototype.put = window.put; });
   await ask(page, "What is a crab?");
   await told.waitFor({ state: "detached" });
   await page.reload();
   await isReady(page);
   assert.equal(await page.locator("article").count(), 6);
+  assert.equal(await page.locator("#list li").count(), 1);
+});
+
+test("a storage that is really full: what was refused is saved once there is room", async () => {
+  const context = await newContext();
+  const page = await openPage(context, url);
+  const browser = await context.newCDPSession(page);
+  const origin = new URL(url).origin;
+  await browser.send("Storage.overrideQuotaForOrigin", { origin, quotaSize: 300_000 });
+  await ask(page, "What is a tern?");
+  await page.click("#new");
+  control.refuse = () => ({ status: 400, message: "too long" });
+  const long = "A long question. ".repeat(40_000);
+  await ask(page, long);
+  const told = page.locator(".notice.bad", { hasText: "storage is full" });
+  await told.waitFor();
+  await browser.send("Storage.overrideQuotaForOrigin", { origin });
+  await page.getByRole("button", { name: "Delete What is a tern?" }).click();
+  await told.waitFor({ state: "detached" });
+  await page.reload();
+  await isReady(page);
+  assert.equal((await exported(page)).conversations.length, 1);
+  assert.equal((await exported(page)).conversations[0].turns[0].content, long);
 });
 
 test("the open conversation and every draft come back after a reload", async () => {
