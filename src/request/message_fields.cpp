@@ -107,7 +107,7 @@ Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages, Json::O
                                                    const Target& target) {
   if (target.chat == nullptr) return tl::unexpected(*target.why_no_chat);
   more.push_back({"messages", Json(std::move(messages))});
-  return target.chat->Apply(Json(std::move(more)), target.tokenizer());
+  return target.chat->Apply(Json(std::move(more)), target.tokenizer(), target.context_length);
 }
 
 /// Members that are for the template, as vLLM names them.

@@ -32,7 +32,8 @@ bool IsToolName(std::string_view name) {
 }
 
 /// The schema of a function's arguments: always of an object.
-Result<std::string> SchemaOf(const std::string& path, const Json* parameters) {
+Result<std::string> SchemaOf(const std::string& path, const Json* parameters,
+                             std::uint64_t* steps) {
   Json::Object schema;
   if (parameters != nullptr && parameters->AsObject() == nullptr) {
     return WrongField(path, "a JSON schema", *parameters);
@@ -46,7 +47,7 @@ Result<std::string> SchemaOf(const std::string& path, const Json* parameters) {
     return WrongField(path + ".type", "\"object\"", type->value);
   }
   const std::string text = grammar::JsonText(Json(std::move(schema)));
-  const auto parsed = grammar::ParseJsonSchema(text);
+  const auto parsed = grammar::ParseJsonSchema(text, steps);
   if (!parsed.has_value()) {
     return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: {}", path, parsed.error().message));
   }
@@ -208,7 +209,7 @@ Result<void> AddTool(const std::string& path, const std::string& schema_path,
   if (std::ranges::find(request->tools, name, &grammar::Tool::name) != request->tools.end()) {
     return WrongField(path, "another name for each function", Json(name));
   }
-  auto schema = BITTERN_TRY(SchemaOf(schema_path, parameters));
+  auto schema = BITTERN_TRY(SchemaOf(schema_path, parameters, &request->schema_steps));
   request->tools.push_back({name, std::move(schema)});
   Json::Object function;
   function.push_back({"name", Json(name)});
@@ -305,6 +306,7 @@ Result<runtime::RenderedPrompt> RenderWithTools(Json::Array messages, Json::Obje
     more.push_back({"tools", Json(tools.shown)});
   }
   auto prompt = BITTERN_TRY(RenderConversation(std::move(messages), std::move(more), target));
+  request->cut = prompt.cut;
   if (!tools.active()) return prompt;
   if (request->options.constraint) {
     return Fail(ErrorCode::kInvalidArgument,

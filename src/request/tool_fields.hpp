@@ -21,6 +21,7 @@ struct ToolRequest {
   std::vector<grammar::Tool> tools = {};  ///< those that may be called
   Choice choice = Choice::kAuto;
   bool parallel = true;
+  std::uint64_t schema_steps = 0;  ///< that reading the schemas has taken, of all functions
 
   [[nodiscard]] bool active() const noexcept { return !tools.empty() && choice != Choice::kNone; }
 };

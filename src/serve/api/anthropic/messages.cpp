@@ -183,7 +183,7 @@ Result<void> Messages(Service* service, const ApiRequest& request,
   BITTERN_TRY(ReadStops(&fields, "stop_sequences", &call.options.stops));
   BITTERN_TRY(fields.Flag("stream", &call.stream));
   BITTERN_TRY(fields.Flag("receipt", &call.receipt));
-  BITTERN_TRY(ReadAnthropic(&fields, *service, &call));
+  BITTERN_TRY(ReadAnthropic(&fields, service->target(), &call));
   BITTERN_TRY(fields.Finish());
   auto shape = std::make_unique<MessagesShape>(*service, call);
   StartCall(service, std::move(call), std::move(shape), exchange);
@@ -196,7 +196,7 @@ Result<void> CountMessageTokens(Service* service, const ApiRequest& request,
   const Json& body = request.body;
   TextRequest call;
   auto fields = BITTERN_TRY(FieldReader::Open(body, {}, service->UnreadOf(&call)));
-  BITTERN_TRY(ReadAnthropic(&fields, *service, &call));
+  BITTERN_TRY(ReadAnthropic(&fields, service->counting_target(), &call));
   BITTERN_TRY(fields.Finish());
   exchange->Reply({.body = Dump({{"input_tokens", call.prompts.front().size()}})});
   return {};
