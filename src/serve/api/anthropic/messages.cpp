@@ -50,7 +50,10 @@ class MessagesShape : public AnswerShape {
     Json message = Outline();
     message["content"] = Json::MakeArray();
     message["stop_reason"] = message["stop_sequence"] = nullptr;
-    message["usage"] = {{"input_tokens", prompt_tokens_}, {"output_tokens", 0}};
+    message["usage"] = {{"input_tokens", prompt_tokens_},
+                        {"cache_creation_input_tokens", 0},
+                        {"cache_read_input_tokens", 0},
+                        {"output_tokens", 0}};
     const std::string text =
         NamedEvent({{"type", "message_start"}, {"message", std::move(message)}});
     // With tools the first block may be a call.
@@ -82,9 +85,13 @@ class MessagesShape : public AnswerShape {
       message["content"].push_back(TextBlock(parts.content));
     }
     for (const FoundCall& call : parts.calls) {
+      auto input = CallArguments(call);
+      if (!input) {  // cut: it must not look like a call without arguments
+        message["content"].push_back(TextBlock(CutCallText(call)));
+        continue;
+      }
       Json block = CallBlock(call.name);
-      // A call that was cut has no whole input.
-      if (auto input = CallArguments(call)) block["input"] = *std::move(input);
+      block["input"] = *std::move(input);
       message["content"].push_back(std::move(block));
     }
     AddStop(outcome.result, !parts.calls.empty(), &message);
@@ -94,6 +101,9 @@ class MessagesShape : public AnswerShape {
   }
 
  private:
+  static std::string CutCallText(const FoundCall& call) {
+    return R"({"name": ")" + call.name + R"(", "input": )" + call.arguments;
+  }
   static Json TextBlock(std::string text) { return {{"type", "text"}, {"text", std::move(text)}}; }
   static Json CallBlock(const std::string& name) {
     return {{"type", "tool_use"},
