@@ -46,7 +46,7 @@ struct Endpoint {
   /// With several models: answers about all of them where a request names none with ?model=.
   HttpReply (*all)(const Models&, const HttpRequest&, const HttpStats&) = nullptr;
   bool needs_no_name = false;  ///< `all` answers whatever model is named
-  /// Answers by the worker's thread; an error becomes the answer.
+  /// Answers by one of the two readers' threads; an error becomes the answer.
   Result<void> (*run)(Service*, const ApiRequest&, const std::shared_ptr<Exchange>&) = nullptr;
   /// Is there only where several models are served; `name` is one of them, if it is known.
   Result<void> (*command)(Models*, const std::string& name,

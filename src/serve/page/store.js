@@ -95,8 +95,7 @@ function write(conversation) {
     };
     transaction.oncomplete = () => {
       if (noted && readText(NOTE + conversation.id) === noted) forgetText(NOTE + conversation.id);
-      unkept.delete(conversation);
-      if (!unkept.size) hush(KEPT_NOT);
+      needsNothing(conversation);
       channel?.postMessage({saved: conversation.id});
       resolve(true);
     };
@@ -109,9 +108,13 @@ function write(conversation) {
   });
 }
 const unkept = new Set(), waiting = new Map();
+function needsNothing(conversation) {
+  unkept.delete(conversation);
+  if (!unkept.size) hush(KEPT_NOT);
+}
 /** The open tab still has everything: it says so and tries again with the next change. */
 function keptNot(conversation, problem) {
-  if (conversation.gone || !conversation.turns.size) return;
+  if (conversation.gone || !conversation.turns.size) return needsNothing(conversation);
   unkept.add(conversation);
   const full = problem?.name === "QuotaExceededError";
   const reason = full ? "The browser's storage is full."

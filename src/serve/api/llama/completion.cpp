@@ -202,7 +202,7 @@ Result<void> LlamaCompletion(Service* service, const ApiRequest& request,
   int probs = 0;
   BITTERN_TRY(fields.Int("n_probs", 0, kMostLogprobs, &probs));
   if (probs > 0) call.options.logprobs = probs;
-  call.prompts = BITTERN_TRY(ReadPrompts(&fields, service->tokenizer()));
+  call.prompts = BITTERN_TRY(ReadPrompts(&fields, service->target(), &call.cut));
   BITTERN_TRY(ReadTelemetry(&fields, &call.telemetry));
   BITTERN_TRY(fields.OnlyNeutral({"n_indent", "verbose", "post_sampling_probs"}));
   fields.Ignore({"stream_options", "sse_ping_interval"});
@@ -211,6 +211,9 @@ Result<void> LlamaCompletion(Service* service, const ApiRequest& request,
   StartCall(service, std::move(call), std::move(shape), exchange);
   return {};
 }
+
+/// The most that /tokenize gives with "with_pieces": an answer of some 30 MB.
+constexpr std::size_t kMostPieces = 1'000'000;
 
 /// POST /tokenize of llama-server: {"content"} becomes {"tokens"}. With "with_pieces" each token is
 /// {"id", "piece"}.
@@ -226,16 +229,21 @@ Result<void> Tokenize(Service* service, const ApiRequest& request,
   BITTERN_TRY(fields.Flag("with_pieces", &with_pieces));
   BITTERN_TRY(fields.Finish());
   const tokenizer::Tokenizer& tokenizer = service->tokenizer();
-  Json tokens = Json::MakeArray();
-  for (const TokenId id :
-       tokenizer.Encode(content, {.add_bos = add_special, .parse_special = parse_special})) {
-    if (with_pieces) {
-      tokens.push_back({{"id", id}, {"piece", PieceJson(tokenizer.TokenBytes(id, true))}});
-    } else {
-      tokens.push_back(id);
-    }
+  const auto ids =
+      tokenizer.Encode(content, {.add_bos = add_special, .parse_special = parse_special});
+  if (with_pieces && ids.size() > kMostPieces) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("with_pieces: {} tokens at most expected, {} found; send the text in "
+                            "parts",
+                            kMostPieces, ids.size()));
   }
-  exchange->Reply({.body = Dump({{"tokens", std::move(tokens)}})});
+  std::string list;
+  for (const TokenId id : ids) {
+    list += list.empty() ? "" : ",";
+    list += with_pieces ? Dump({{"id", id}, {"piece", PieceJson(tokenizer.TokenBytes(id, true))}})
+                        : fmt::format("{}", id);
+  }
+  exchange->Reply({.body = fmt::format("{{\"tokens\":[{}]}}", list)});
   return {};
 }
 
@@ -278,8 +286,8 @@ Result<void> ApplyTemplate(Service* service, const ApiRequest& request,
   auto more = BITTERN_TRY(ReadTemplateFields(&fields));
   fields.Ignore({"model"});
   BITTERN_TRY(fields.Finish());
-  const auto prompt = BITTERN_TRY(
-      RenderWithTools(std::move(messages), std::move(more), tools, service->target(), &call));
+  const auto prompt = BITTERN_TRY(RenderWithTools(std::move(messages), std::move(more), tools,
+                                                  service->counting_target(), &call));
   exchange->Reply({.body = Dump({{"prompt", prompt.text.bytes()}, {"tokens", prompt.ids}})});
   return {};
 }

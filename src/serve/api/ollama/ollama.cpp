@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "grammar/notation/json_text.hpp"
+#include "runtime/prompt_check.hpp"
 #include "serve/api/ollama/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
 #include "serve/core/requests.hpp"
@@ -309,12 +310,16 @@ Result<void> OllamaGenerate(Service* service, const ApiRequest& request,
       return Fail(ErrorCode::kInvalidArgument,
                   "system: the prompt is taken as it is; leave it out");
     }
-    call.prompts.push_back(service->tokenizer().Encode(prompt, {.parse_special = true}));
+    auto read = runtime::ReadWithinContext(prompt, service->tokenizer(), {.parse_special = true},
+                                           service->engine().context_length());
+    call.cut = read.cut;
+    call.prompts.push_back(std::move(read.ids));
   } else {
     Json::Array messages;
     if (!system.empty()) messages.push_back(MessageOf("system", system));
     messages.push_back(MessageOf("user", prompt));
     auto rendered = BITTERN_TRY(RenderConversation(std::move(messages), {}, service->target()));
+    call.cut = rendered.cut;
     call.prompts.push_back(std::move(rendered.ids));
   }
   StartCall(service, std::move(call), std::move(shape), exchange);

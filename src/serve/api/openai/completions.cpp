@@ -371,7 +371,7 @@ Result<void> ChatInputTokens(Service* service, const ApiRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
   const TextRequest read =
-      BITTERN_TRY(ReadChat(service->target(), body, service->options().defaults));
+      BITTERN_TRY(ReadChat(service->counting_target(), body, service->options().defaults));
   exchange->Reply({.body = Dump({{"object", "response.input_tokens"},
                                  {"input_tokens", read.prompts.front().size()}})});
   return {};
