@@ -88,7 +88,7 @@ Result<std::string> ReadContent(const std::string& path, const Json* content,
 Result<Json::Array> ReadMessages(const std::string& path, const Json* given, UnreadFields* unread) {
   const Json::Array* list = given == nullptr ? nullptr : given->AsArray();
   if (list == nullptr || list->empty()) {
-    return WrongField(path, "a list of messages", given == nullptr ? Json() : *given);
+    return WrongField(path, "a list of one message or more", given == nullptr ? Json() : *given);
   }
   Json::Array messages;
   for (std::size_t i = 0; i < list->size(); ++i) {

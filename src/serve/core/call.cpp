@@ -292,6 +292,15 @@ void StartCall(Service* service, TextRequest request, std::unique_ptr<AnswerShap
   const std::size_t sequences = request.sequences();
   const ServiceOptions& options = service->options();
   const int most = options.engine.max_sequences + options.most_waiting;
+  if (sequences > static_cast<std::size_t>(most)) {  // trying again would not help
+    return exchange->Reply(
+        shape->Refusal({.status = 400,
+                        .message = fmt::format(
+                            "n: {} answers at most expected in one request here ({} slots and a "
+                            "queue of {}), {} found",
+                            most, options.engine.max_sequences, options.most_waiting, sequences),
+                        .param = "n"}));
+  }
   if (!service->engine().Reserve(sequences, static_cast<std::size_t>(most))) {
     ++service->counters().refused;
     return exchange->Reply(shape->Refusal(QueueFull(service->engine().active())));

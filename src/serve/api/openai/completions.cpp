@@ -135,6 +135,7 @@ class OpenAiShape : public AnswerShape {
     part["finish_reason"] = nullptr;
     Json chunk = Outline(true);
     chunk["choices"] = Json::MakeArray({std::move(part)});
+    if (include_usage_) chunk["usage"] = nullptr;  // the last chunk has it
     telemetry_.AddTimings(choice, &chunk);
     return chunk;
   }
