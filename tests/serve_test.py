@@ -452,6 +452,17 @@ class ServeTest(unittest.TestCase):
         self.assertEqual((status, error["type"], error["error"]["type"]), (400, "error", "invalid_request_error"))
         self.assertEqual(self.talk({"messages": CHAT["messages"]}, "/v1/messages")[0], 400)
 
+    def test_tokenizer_of_vllm(self):
+        """lm-evaluation-harness finds the tokenizer by itself."""
+        info = json.loads(self.server.get("/tokenizer_info")[1])
+        self.assertTrue(info["eos_token"])
+        ids = self.server.post("/tokenize", {"prompt": "In the", "add_special_tokens": False})[1]["tokens"]
+        self.assertEqual(ids, self.server.post("/tokenize", {"content": "In the"})[1]["tokens"])
+        whole = self.server.post("/tokenize", {"prompt": "In the"})[1]["tokens"]
+        self.assertEqual(whole, self.server.post("/tokenize", {"content": "In the", "add_special": True})[1]["tokens"])
+        self.assertEqual(self.server.post("/detokenize", {"tokens": ids})[1]["prompt"], "In the")
+        self.assertEqual(self.server.post("/tokenize", {"prompt": "a", "content": "b"})[0], 400)
+
     def test_ollama(self):
         server, options = self.server, {"seed": 3, "num_predict": 12, "temperature": 1.0}
         self.assertIn("version", json.loads(server.get("/api/version")[1]))

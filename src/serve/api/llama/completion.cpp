@@ -216,17 +216,24 @@ Result<void> LlamaCompletion(Service* service, const ApiRequest& request,
 constexpr std::size_t kMostPieces = 1'000'000;
 
 /// POST /tokenize of llama-server: {"content"} becomes {"tokens"}. With "with_pieces" each token is
-/// {"id", "piece"}.
+/// {"id", "piece"}. vLLM's names for the same are "prompt" and "add_special_tokens".
 Result<void> Tokenize(Service* service, const ApiRequest& request,
                       const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
   auto fields = BITTERN_TRY(FieldReader::Open(body));
   std::string content;
   bool add_special = false, parse_special = true, with_pieces = false;
+  if (fields.Has("prompt") && fields.Has("content")) {
+    return Fail(ErrorCode::kInvalidArgument, "prompt: one text expected, two found");
+  }
+  add_special = fields.Has("prompt");  // vLLM's default
   BITTERN_TRY(fields.Text("content", &content));
+  BITTERN_TRY(fields.Text("prompt", &content));
   BITTERN_TRY(fields.Flag("add_special", &add_special));
+  BITTERN_TRY(fields.Flag("add_special_tokens", &add_special));
   BITTERN_TRY(fields.Flag("parse_special", &parse_special));
   BITTERN_TRY(fields.Flag("with_pieces", &with_pieces));
+  fields.Ignore({"model"});
   BITTERN_TRY(fields.Finish());
   const tokenizer::Tokenizer& tokenizer = service->tokenizer();
   const auto ids =
@@ -247,13 +254,14 @@ Result<void> Tokenize(Service* service, const ApiRequest& request,
   return {};
 }
 
-/// POST /detokenize of llama-server: {"tokens"} becomes {"content"}. Bytes that are no UTF-8 become
-/// U+FFFD, since JSON cannot hold them.
+/// POST /detokenize of llama-server: {"tokens"} becomes {"content"} ("prompt" in vLLM). Bytes that
+/// are no UTF-8 become U+FFFD, since JSON cannot hold them.
 Result<void> Detokenize(Service* service, const ApiRequest& request,
                         const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
   auto fields = BITTERN_TRY(FieldReader::Open(body));
   const Json* tokens = fields.Take("tokens");
+  fields.Ignore({"model"});
   const Json::Array* list = tokens == nullptr ? nullptr : tokens->AsArray();
   if (list == nullptr) {
     return WrongField("tokens", "a list of token ids", tokens == nullptr ? Json() : *tokens);
@@ -270,7 +278,7 @@ Result<void> Detokenize(Service* service, const ApiRequest& request,
     ids.push_back(static_cast<TokenId>(*id));
   }
   const std::string text = ReplaceInvalidUtf8(service->tokenizer().Decode(ids, true));
-  exchange->Reply({.body = Dump({{"content", text}})});
+  exchange->Reply({.body = Dump({{"content", text}, {"prompt", text}})});
   return {};
 }
 
