@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text/percent.hpp"
 #include "serve/api/anthropic/endpoints.hpp"
 #include "serve/api/llama/endpoints.hpp"
 #include "serve/api/ollama/endpoints.hpp"
@@ -20,12 +21,12 @@ Api (*const kApis[])() noexcept = {LlamaServerApi, OpenAiApi, AnthropicApi, Olla
 constexpr std::string_view kLatest = ":latest";  // Ollama's clients put it behind a name
 
 /// A pattern that ends with "/*" stands for one more part of a path: "/models/*" fits "/models/a"
-/// but neither "/models/" nor "/models/a/b".
+/// and "/models/a%2Fb", but neither "/models/" nor "/models/a/b". `path` is as it was sent.
 bool Fits(std::string_view pattern, std::string_view path) {
-  if (!pattern.ends_with("/*")) return pattern == path;
-  const std::string_view front = pattern.substr(0, pattern.size() - 1);
-  return path.size() > front.size() && path.starts_with(front) &&
-         path.find('/', front.size()) == std::string_view::npos;
+  if (!pattern.ends_with("/*")) return pattern == PercentDecoded(path);
+  const std::size_t part = path.rfind('/') + 1;
+  return part < path.size() &&
+         pattern.substr(0, pattern.size() - 1) == PercentDecoded(path.substr(0, part));
 }
 
 }  // namespace
@@ -36,7 +37,7 @@ EndpointMatch FindEndpoint(const HttpRequest& request, bool many) {
   for (const auto api_of : kApis) {
     const Api api = api_of();
     for (const Endpoint& endpoint : api.endpoints) {
-      if (!Fits(endpoint.path, request.path) && endpoint.also != request.path) continue;
+      if (!Fits(endpoint.path, request.path) && !Fits(endpoint.also, request.path)) continue;
       if (endpoint.command != nullptr && !many) continue;
       const bool head = request.method == "HEAD" && endpoint.method == "GET";
       if (endpoint.method == request.method || head) {

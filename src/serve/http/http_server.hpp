@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP/1.1 over TCP: accepts connections, reads whole requests within limits, and sends answers
-// whole or in pieces. Boost's headers stay in the one file behind this one, since they take ten
-// seconds to compile. One thread runs Run(); everything an Exchange offers may be called by any
-// thread.
+// whole or in pieces. Boost's headers stay behind this one, since they take seconds to compile. One
+// thread runs Run(); everything an Exchange offers may be called by any thread.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
@@ -120,14 +120,19 @@ class Exchange {
 struct HttpServerOptions {
   std::string host = "127.0.0.1";  ///< an address, or "localhost"
   int port = 8080;                 ///< 0: any free one
+  /// Of all of a request that is no body; chunks may have extensions and trailers.
   std::size_t max_header_bytes = 32 << 10;
   std::size_t max_body_bytes = 16 << 20;
-  int timeout_s = 60;  ///< for a client to send a request, or to take the next part of an answer
-  int idle_s = 75;     ///< that a connection may be kept without a request
-  int ping_s = 15;     ///< without a piece until a ping
-  int max_connections = 4096;
+  /// For a client to send a request (from the connection on for the first byte of the first one),
+  /// or to take the next part of an answer.
+  int timeout_s = 60;
+  int idle_s = 75;             ///< that a connection may be kept without a request
+  int ping_s = 15;             ///< without a piece until a ping
+  int max_connections = 4096;  ///< where one more comes an idle one goes, or it gets 503
   std::shared_ptr<const Tls> tls = nullptr;                 ///< null: connections are not encrypted
   std::function<void(const AccessRecord&)> on_access = {};  ///< by the thread of Run
+  /// Writes the answer to a request that cannot be read; `path` may be empty. By the thread of Run.
+  std::function<HttpReply(std::string_view path, int status, std::string_view why)> refusal = {};
 };
 
 struct HttpStats {
@@ -162,6 +167,9 @@ class HttpServer {
   explicit HttpServer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110 section 5.6.7).
+[[nodiscard]] std::string HttpDate(std::time_t time);
 
 /// "OK", "Not Found", ...
 [[nodiscard]] std::string_view StatusText(int status) noexcept;
