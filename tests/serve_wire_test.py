@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Usage: serve_wire_test.py BITTERN   HTTP/1.1 by the RFC, in raw bytes and without a proxy in front: a table of requests,
 each with the answers that it gets, and whether the connection goes on afterwards. Then connections: limits, time, HTTP/1.0."""
+import json
 import re
 import resource
 import socket
@@ -295,6 +296,39 @@ class WireTest(unittest.TestCase):
         with self.client() as client:
             client.send(post(b"Expect: 100-continue\r\nContent-Length: 99999999\r\n"))
             self.assertTrue(client.read(1 << 20)[0].startswith(b"HTTP/1.1 413"))
+
+    def test_errors_of_each_door(self):
+        """Every error has the shape of the API whose path it is, also before a request is read."""
+        server = Server(BITTERN, "-t", "1", "--log-format", "none", "--api-key", "k", wait=False)
+        try:
+            for _ in range(600):
+                if server.get("/health")[0] == 200:
+                    break
+                time.sleep(0.05)
+            key = {"Authorization": "Bearer k"}
+            kinds = {
+                "/v1/messages": lambda e: (e["type"], set(e["error"])) == ("error", {"type", "message"}),
+                "/v1/messages/count_tokens": lambda e: (e["type"], set(e["error"])) == ("error", {"type", "message"}),
+                "/api/chat": lambda e: isinstance(e["error"], str) and set(e) == {"error"},
+                "/api/show": lambda e: isinstance(e["error"], str) and set(e) == {"error"},
+                "/v1/chat/completions": lambda e: set(e["error"]) == {"code", "message", "type", "param"},
+                "/completion": lambda e: set(e["error"]) == {"code", "message", "type", "param"},
+            }
+            for path, is_right in kinds.items():
+                below = path + "/none/such"
+                for status, method, at, headers, size in (
+                        (401, "POST", path, {}, 2), (401, "POST", path, {"x-api-key": "other"}, 2), (403, "POST", path, {**key, "Host": "evil.example"}, 2),
+                        (403, "POST", path, {**key, "Origin": "http://evil.example"}, 2), (404, "POST", below, key, 2), (405, "GET", path, key, 0),
+                        (405, "DELETE", path, key, 0), (401, "POST", below, {}, 2), (413, "POST", path, key, 17 << 20), (400, "POST", path, key, 1),
+                        (417, "POST", path, {**key, "Expect": "x"}, 2), (431, "POST", path, {**key, "X": "a" * 40000}, 2)):
+                    with self.subTest(path=path, status=status, headers=str(headers)[:80]):
+                        got, text, _ = server.request(method, at, {2: b"{}", 1: b"{", 0: None}.get(size, b" " * size), headers)
+                        self.assertEqual(got, status, text)
+                        if at == below and path.startswith(("/v1/chat", "/completion")):
+                            continue
+                        self.assertTrue(is_right(json.loads(text)), text)
+        finally:
+            server.stop()
 
     def test_endless_heads(self):
         """Bytes that are no body cost no memory, and are refused early."""

@@ -31,9 +31,19 @@ bool Fits(std::string_view pattern, std::string_view path) {
 
 }  // namespace
 
+ErrorShape ErrorShapeOf(std::string_view path) {
+  const std::string decoded = PercentDecoded(path);
+  for (const auto api_of : kApis) {
+    const Api api = api_of();
+    if (api.front.empty() || !decoded.starts_with(api.front)) continue;
+    if (decoded.size() == api.front.size() || decoded[api.front.size()] == '/') return api.error;
+  }
+  return PlainErrorReply;
+}
+
 /// HEAD is answered wherever GET is (RFC 9110 section 9.3.2). Commands are there only for `many`.
 EndpointMatch FindEndpoint(const HttpRequest& request, bool many) {
-  EndpointMatch match;
+  EndpointMatch match{.error = ErrorShapeOf(request.path)};
   for (const auto api_of : kApis) {
     const Api api = api_of();
     for (const Endpoint& endpoint : api.endpoints) {
@@ -51,10 +61,10 @@ EndpointMatch FindEndpoint(const HttpRequest& request, bool many) {
 
 HttpReply NoEndpointReply(const HttpRequest& request, const EndpointMatch& match) {
   if (match.allowed.empty()) {
-    return PlainErrorReply(
+    return match.error(
         {.status = 404, .message = fmt::format("there is nothing at {}", request.path)});
   }
-  return PlainErrorReply(
+  return match.error(
       {.status = 405,
        .message = fmt::format("{} takes {}, not {}", request.path, match.allowed, request.method),
        .headers = {{"Allow", match.allowed}}});

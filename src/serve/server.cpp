@@ -113,7 +113,8 @@ bool Server::Impl::ServeFile(const Endpoint* endpoint, const HttpRequest& reques
   if (!page && (endpoint != nullptr || !files)) return false;
   if (request.method != "GET" && request.method != "HEAD") return false;
   if (!files) {
-    exchange->Reply(options.page ? endpoint->page() : NoEndpointReply(request, {}));
+    exchange->Reply(options.page ? endpoint->page()
+                                 : NoEndpointReply(request, {.error = ErrorShapeOf(request.path)}));
     return true;
   }
   const std::string known(request.Header("if-none-match"));
@@ -172,9 +173,12 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   if (!impl->options.folder.empty()) {
     impl->files = BITTERN_TRY(StaticFiles::Open(impl->options.folder));
   }
+  HttpServerOptions http = impl->options.http;
+  http.refusal = [](std::string_view path, int status, std::string_view why) {
+    return ErrorShapeOf(path)({.status = status, .message = std::string(why)});
+  };
   impl->http = BITTERN_TRY(HttpServer::Listen(
-      impl->options.http,
-      [self = impl.get()](HttpRequest request, std::shared_ptr<Exchange> exchange) {
+      http, [self = impl.get()](HttpRequest request, std::shared_ptr<Exchange> exchange) {
         self->Handle(std::move(request), std::move(exchange));
       }));
   impl->worker = std::make_unique<Worker>();

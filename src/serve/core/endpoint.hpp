@@ -53,10 +53,12 @@ struct Endpoint {
                           const std::shared_ptr<Exchange>&) = nullptr;
 };
 
-/// The endpoints of one API, and how it writes errors.
+/// The endpoints of one API, and how it writes errors. All paths at `front` and below are its own,
+/// also those that it has no endpoint for; empty: none are.
 struct Api {
   ErrorShape error;
   std::span<const Endpoint> endpoints;
+  std::string_view front = {};
 };
 
 }  // namespace bittern::serve

@@ -15,7 +15,6 @@ namespace bittern::serve {
 
 namespace {
 // Limits of a connection.
-constexpr std::size_t kReadBytes = 8 << 10;
 constexpr std::size_t kMostAhead = 64 << 10;     // read of the next request during an answer
 constexpr std::size_t kMostLingered = 64 << 20;  // of a refused request, read and dropped
 constexpr int kLingerSeconds = 5;

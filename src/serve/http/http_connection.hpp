@@ -122,7 +122,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::unique_ptr<Transport> transport_;
   std::string peer_;
   State state_ = State::kReading;
-  std::array<char, kReadBytes> scratch_;
+  std::array<char, 8 << 10> scratch_;
   std::string buffer_;
   std::optional<RequestReader> reader_;
   // A read is under way; a byte of the request has come; "Expect: 100-continue" was looked for.

@@ -120,7 +120,7 @@ class Exchange {
 struct HttpServerOptions {
   std::string host = "127.0.0.1";  ///< an address, or "localhost"
   int port = 8080;                 ///< 0: any free one
-  /// Of all of a request that is no body; chunks may have extensions and trailers.
+  /// All of a request that is no body: its head, and what stands around chunks.
   std::size_t max_header_bytes = 32 << 10;
   std::size_t max_body_bytes = 16 << 20;
   /// For a client to send a request (from the connection on for the first byte of the first one),

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A line is checked as it comes. What belongs together (hosts, lengths, codings) is settled when
+// all lines are there.
 #include "serve/http/request_head.hpp"
 
 #include <fmt/format.h>

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMostOther = 200, kMostBody = 50;
 
-/// What became of some bytes: 0 is a whole request, -1 one that needs more, else the refusal.
+/// The end of some bytes. `status`: 0 is a whole request, -1 one that needs more, else a refusal.
 struct Outcome {
   int status = -1;
   std::size_t used = 0;

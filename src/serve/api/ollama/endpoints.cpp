@@ -30,7 +30,7 @@ Api OllamaApi() noexcept {
       {.method = "POST", .path = "/api/generate", .run = OllamaGenerate},
       {.method = "POST", .path = "/api/embed", .also = "/api/embeddings", .run = OllamaEmbed},
   };
-  return {.error = OllamaError, .endpoints = kEndpoints};
+  return {.error = OllamaError, .endpoints = kEndpoints, .front = "/api"};
 }
 
 }  // namespace bittern::serve
