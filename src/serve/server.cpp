@@ -74,6 +74,13 @@ void Server::Impl::Handle(HttpRequest request, std::shared_ptr<Exchange> exchang
   const Endpoint& endpoint = *match.endpoint;
   if (from != nullptr) {
     const bool named = !endpoint.needs_no_name && QueryValue(request.query, "model").has_value();
+    if (endpoint.lists) {
+      return worker->Post([this, from, all = endpoint.all, request = std::move(request),
+                           exchange = std::move(exchange)] {
+        from->Refresh();
+        exchange->Reply(all(*from, request, http->stats()));
+      });
+    }
     if (endpoint.all != nullptr && !named) {
       return exchange->Reply(endpoint.all(*from, request, http->stats()));
     }
@@ -143,16 +150,25 @@ void Server::Impl::Run(Service* to, const ApiRequest& request,
   if (!done.has_value()) Refuse(request, done.error(), exchange);
 }
 
-/// A command is for the set of models. Other requests wait for a lease, which the exchange keeps
-/// until its answer is made, and run on the worker's thread then.
+/// A command is for the set of models. A GET is answered by what is loaded: any web page can make a
+/// browser send one, and must not move models. Other requests wait for a lease, which the exchange
+/// keeps until its answer is made, and run on the worker's thread then.
 void Server::Impl::FindModel(Models* from, const std::shared_ptr<ApiRequest>& request,
                              const std::shared_ptr<Exchange>& exchange) {
+  from->Refresh();
   const auto name = ModelOfRequest(*from, *request);
   if (!name) return Refuse(*request, name.error(), exchange);
   if (request->endpoint->command != nullptr) {
     const Result<void> done = request->endpoint->command(from, *name, exchange);
     if (!done.has_value()) Refuse(*request, done.error(), exchange);
     return;
+  }
+  if (request->http.method != "POST") {
+    auto lease = from->UseLoaded(*name);
+    if (!lease.has_value()) return Refuse(*request, lease.error(), exchange);
+    Service* const to = lease->get();
+    exchange->Keep(*std::move(lease));
+    return Run(to, *request, exchange);
   }
   from->Use(*name, {exchange, &exchange->gone()},
             [this, request, exchange](Result<Models::Lease> lease) {

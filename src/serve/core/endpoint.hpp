@@ -45,6 +45,7 @@ struct Endpoint {
   HttpReply (*quick)(const QuickContext&) = nullptr;
   /// With several models: answers about all of them where a request names none with ?model=.
   HttpReply (*all)(const Models&, const HttpRequest&, const HttpStats&) = nullptr;
+  bool lists = false;          ///< `all` tells which models there are: their folder is read first
   bool needs_no_name = false;  ///< `all` answers whatever model is named
   /// Answers by the worker's thread; an error becomes the answer.
   Result<void> (*run)(Service*, const ApiRequest&, const std::shared_ptr<Exchange>&) = nullptr;

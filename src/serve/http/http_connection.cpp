@@ -52,6 +52,9 @@ class ConnectionSink final : public AnswerSink {
   void SetNote(std::string note) override {
     Post([note = std::move(note)](auto& to, auto number) { to.SetNote(number, note); });
   }
+  void SetUsage(RequestUsage usage) override {
+    Post([usage = std::move(usage)](auto& to, auto number) { to.SetUsage(number, usage); });
+  }
 
  private:
   template <class Task>
@@ -248,11 +251,17 @@ void HttpConnection::Abandon(std::uint64_t number) {
 }
 
 void HttpConnection::AddHeader(std::uint64_t number, std::string name, std::string value) {
-  if (Answers(number)) headers_.emplace_back(std::move(name), std::move(value));
+  if (!Answers(number)) return;
+  if (name == "X-Request-Id") record_.id = value;
+  headers_.emplace_back(std::move(name), std::move(value));
 }
 
 void HttpConnection::SetNote(std::uint64_t number, std::string note) {
   if (number == number_) record_.note = std::move(note);
+}
+
+void HttpConnection::SetUsage(std::uint64_t number, RequestUsage usage) {
+  if (number == number_) record_.usage = std::move(usage);
 }
 
 /// Queues bytes. While a write is under way they wait, and go out together in the next one.
@@ -288,6 +297,7 @@ void HttpConnection::OnWritten(const error_code& error) {
 
 void HttpConnection::Record(bool gone) {
   record_.gone = gone;
+  record_.time = std::chrono::system_clock::now();
   record_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
   if (server_->options.on_access) server_->options.on_access(record_);
 }

@@ -94,6 +94,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void Abandon(std::uint64_t number);
   void AddHeader(std::uint64_t number, std::string name, std::string value);
   void SetNote(std::uint64_t number, std::string note);
+  void SetUsage(std::uint64_t number, RequestUsage usage);
 
  private:
   /// kReading: a request is being read, or none has come yet. kAnswering: the handler has it.

@@ -5,11 +5,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +45,12 @@ struct HttpReply {
   HttpHeaders headers = {};
 };
 
+/// Tokens that a request took, for the log.
+struct RequestUsage {
+  std::string model = {};
+  int prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
+};
+
 /// The record of a request once its answer has been sent.
 struct AccessRecord {
   std::string peer, method, path;
@@ -51,6 +59,9 @@ struct AccessRecord {
   double seconds = 0;     ///< from the last byte of the request to the last of the answer
   bool gone = false;      ///< the client went away first
   std::string note = {};  ///< Exchange::SetNote
+  std::string id = {};    ///< X-Request-Id of the answer
+  std::optional<RequestUsage> usage = {};           ///< Exchange::SetUsage
+  std::chrono::system_clock::time_point time = {};  ///< when the answer was out
 };
 
 /// Takes what an Exchange is given: a connection, or a test. Any thread.
@@ -69,6 +80,7 @@ class AnswerSink {
   virtual void Abandon() = 0;
   virtual void AddHeader(std::string name, std::string value) = 0;
   virtual void SetNote(std::string note) = 0;
+  virtual void SetUsage(RequestUsage /*usage*/) {}
 };
 
 /// One request and its answer: Reply once, or Begin, Write as often as needed, End. What is sent
@@ -103,6 +115,8 @@ class Exchange {
   }
   /// A few words for the log.
   void SetNote(std::string note) { sink_->SetNote(std::move(note)); }
+  /// The model that answers and its tokens, for the log.
+  void SetUsage(RequestUsage usage) { sink_->SetUsage(std::move(usage)); }
   /// Held until the exchange is over and its answer made.
   void Keep(std::shared_ptr<const void> held) { held_ = std::move(held); }
   /// True once the client went away, for GenerateOptions::cancel.

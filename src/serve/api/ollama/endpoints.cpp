@@ -19,6 +19,7 @@ Api OllamaApi() noexcept {
        .is_public = true,
        .quick = OllamaTags,
        .all = OllamaTagsOfAll,
+       .lists = true,
        .needs_no_name = true},
       {.method = "GET",
        .path = "/api/ps",
