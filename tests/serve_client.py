@@ -11,9 +11,10 @@ import time
 class Server:
     """Starts `bittern serve` at a free port and waits until it is ready."""
 
-    def __init__(self, program, *flags, wait=True, env=None):
+    def __init__(self, program, *flags, wait=True, env=None, front=()):
+        """`front`: a program that starts the server, with its arguments."""
         self.log = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen([program, "serve", "--port", "0", *flags], stderr=self.log, env=env)
+        self.process = subprocess.Popen([*front, program, "serve", "--port", "0", *flags], stderr=self.log, env=env)
         self.port = self._port()
         if wait:
             self.wait_ready()

@@ -63,7 +63,7 @@ TEST(FieldReader, OtherKindsOfValues) {
   EXPECT_EQ(text, "old");
   EXPECT_EQ(Outcome("\"\"", &text, read_text), "");
   EXPECT_EQ(text, "");
-  EXPECT_EQ(Outcome("[]", &text, read_text), "f: a text expected, an array found");
+  EXPECT_EQ(Outcome("[]", &text, read_text), "f: a text expected, [] found");
 }
 
 TEST(FieldReader, TextsAreOneOrAFew) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text/percent.hpp"
 #include "serve/api/anthropic/endpoints.hpp"
 #include "serve/api/llama/endpoints.hpp"
 #include "serve/api/ollama/endpoints.hpp"
@@ -18,23 +19,33 @@ namespace {
 Api (*const kApis[])() noexcept = {LlamaServerApi, OpenAiApi, AnthropicApi, OllamaApi};
 
 /// A pattern that ends with "/*" stands for one more part of a path: "/models/*" fits "/models/a"
-/// but neither "/models/" nor "/models/a/b".
+/// and "/models/a%2Fb", but neither "/models/" nor "/models/a/b". `path` is as it was sent.
 bool Fits(std::string_view pattern, std::string_view path) {
-  if (!pattern.ends_with("/*")) return pattern == path;
-  const std::string_view front = pattern.substr(0, pattern.size() - 1);
-  return path.size() > front.size() && path.starts_with(front) &&
-         path.find('/', front.size()) == std::string_view::npos;
+  if (!pattern.ends_with("/*")) return pattern == PercentDecoded(path);
+  const std::size_t part = path.rfind('/') + 1;
+  return part < path.size() &&
+         pattern.substr(0, pattern.size() - 1) == PercentDecoded(path.substr(0, part));
 }
 
 }  // namespace
 
+ErrorShape ErrorShapeOf(std::string_view path) {
+  const std::string decoded = PercentDecoded(path);
+  for (const auto api_of : kApis) {
+    const Api api = api_of();
+    if (api.front.empty() || !decoded.starts_with(api.front)) continue;
+    if (decoded.size() == api.front.size() || decoded[api.front.size()] == '/') return api.error;
+  }
+  return PlainErrorReply;
+}
+
 /// HEAD is answered wherever GET is (RFC 9110 section 9.3.2). Commands are there only for `many`.
 EndpointMatch FindEndpoint(const HttpRequest& request, bool many) {
-  EndpointMatch match;
+  EndpointMatch match{.error = ErrorShapeOf(request.path)};
   for (const auto api_of : kApis) {
     const Api api = api_of();
     for (const Endpoint& endpoint : api.endpoints) {
-      if (!Fits(endpoint.path, request.path) && endpoint.also != request.path) continue;
+      if (!Fits(endpoint.path, request.path) && !Fits(endpoint.also, request.path)) continue;
       if (endpoint.command != nullptr && !many) continue;
       const bool head = request.method == "HEAD" && endpoint.method == "GET";
       if (endpoint.method == request.method || head) {
@@ -48,10 +59,10 @@ EndpointMatch FindEndpoint(const HttpRequest& request, bool many) {
 
 HttpReply NoEndpointReply(const HttpRequest& request, const EndpointMatch& match) {
   if (match.allowed.empty()) {
-    return PlainErrorReply(
+    return match.error(
         {.status = 404, .message = fmt::format("there is nothing at {}", request.path)});
   }
-  return PlainErrorReply(
+  return match.error(
       {.status = 405,
        .message = fmt::format("{} takes {}, not {}", request.path, match.allowed, request.method),
        .headers = {{"Allow", match.allowed}}});

@@ -11,9 +11,12 @@ namespace bittern::serve {
 
 struct EndpointMatch {
   const Endpoint* endpoint = nullptr;
-  ErrorShape error = PlainErrorReply;  ///< of the endpoint's API
+  ErrorShape error = PlainErrorReply;  ///< of the API that the path belongs to
   std::string allowed = {};            ///< methods of the path, where the request's is none of them
 };
+
+/// How errors are written to who asks for a path (as it was sent), there or not.
+[[nodiscard]] ErrorShape ErrorShapeOf(std::string_view path);
 
 /// `many`: several models are served.
 [[nodiscard]] EndpointMatch FindEndpoint(const HttpRequest& request, bool many);

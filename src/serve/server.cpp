@@ -12,6 +12,7 @@
 
 #include "serve/api/shared/json_text.hpp"
 #include "serve/core/guard.hpp"
+#include "serve/core/requests.hpp"
 #include "serve/core/worker.hpp"
 #include "serve/http/http_text.hpp"
 #include "serve/http/static_files.hpp"
@@ -98,6 +99,13 @@ void Server::Impl::Handle(HttpRequest request, std::shared_ptr<Exchange> exchang
   const Endpoint& endpoint = *match.endpoint;
   if (from != nullptr) {
     const bool named = !endpoint.needs_no_name && QueryValue(request.query, "model").has_value();
+    if (endpoint.lists) {
+      return reader->Post([this, from, all = endpoint.all, request = std::move(request),
+                           exchange = std::move(exchange)] {
+        from->Refresh();
+        exchange->Reply(all(*from, request, http->stats()));
+      });
+    }
     if (endpoint.all != nullptr && !named) {
       return exchange->Reply(endpoint.all(*from, request, http->stats()));
     }
@@ -151,7 +159,8 @@ bool Server::Impl::ServeFile(const Endpoint* endpoint, const HttpRequest& reques
   if (!page && (endpoint != nullptr || !files)) return false;
   if (request.method != "GET" && request.method != "HEAD") return false;
   if (!files) {
-    exchange->Reply(options.page ? endpoint->page() : NoEndpointReply(request, {}));
+    exchange->Reply(options.page ? endpoint->page()
+                                 : NoEndpointReply(request, {.error = ErrorShapeOf(request.path)}));
     return true;
   }
   const std::string known(request.Header("if-none-match"));
@@ -180,16 +189,25 @@ void Server::Impl::Run(Service* to, const ApiRequest& request,
   if (!done.has_value()) Refuse(request, done.error(), exchange);
 }
 
-/// A command is for the set of models. Other requests wait for a lease, which the exchange keeps
-/// until its answer is made, and run on a reader's thread then.
+/// A command is for the set of models. A GET is answered by what is loaded: any web page can make a
+/// browser send one, and must not move models. Other requests wait for a lease, which the exchange
+/// keeps until its answer is made, and run on a reader's thread then.
 void Server::Impl::FindModel(Models* from, const std::shared_ptr<ApiRequest>& request,
                              const std::shared_ptr<Exchange>& exchange) {
+  from->Refresh();
   const auto name = ModelOfRequest(*from, *request);
   if (!name) return Refuse(*request, name.error(), exchange);
   if (request->endpoint->command != nullptr) {
     const Result<void> done = request->endpoint->command(from, *name, exchange);
     if (!done.has_value()) Refuse(*request, done.error(), exchange);
     return;
+  }
+  if (request->http.method != "POST") {
+    auto lease = from->UseLoaded(*name);
+    if (!lease.has_value()) return Refuse(*request, lease.error(), exchange);
+    Service* const to = lease->get();
+    exchange->Keep(*std::move(lease));
+    return Run(to, *request, exchange);
   }
   from->Use(*name, {exchange, &exchange->gone()},
             [this, request, exchange](Result<Models::Lease> lease) {
@@ -208,9 +226,12 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   if (!impl->options.folder.empty()) {
     impl->files = BITTERN_TRY(StaticFiles::Open(impl->options.folder));
   }
+  HttpServerOptions http = impl->options.http;
+  http.refusal = [](std::string_view path, int status, std::string_view why) {
+    return ErrorShapeOf(path)({.status = status, .message = std::string(why)});
+  };
   impl->http = BITTERN_TRY(HttpServer::Listen(
-      impl->options.http,
-      [self = impl.get()](HttpRequest request, std::shared_ptr<Exchange> exchange) {
+      http, [self = impl.get()](HttpRequest request, std::shared_ptr<Exchange> exchange) {
         self->Handle(std::move(request), std::move(exchange));
       }));
   impl->reader = std::make_unique<Worker>();

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "cli/shared/commands.hpp"
 #include "cli/shared/terminal.hpp"
 #include "runtime/engine/cache_size.hpp"
+#include "serve/core/guard.hpp"
 #include "serve/core/models_folder.hpp"
 #include "serve/core/service_setup.hpp"
 #include "serve/http/access_log.hpp"
@@ -126,7 +128,10 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
   const auto& metadata = model->model.checkpoint().metadata();
   serve::ServiceOptions service;
   service.model_name = ServedName(options);
-  service.model_path = options.model.path;
+  // Without keys anyone may ask: the file's name says enough.
+  service.model_path = options.server.api_keys.empty()
+                           ? std::filesystem::path(options.model.path).filename().string()
+                           : options.model.path;
   service.version = BITTERN_VERSION;
   service.defaults = options.generate;
   service.most_waiting = options.queue;
@@ -153,20 +158,32 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
         ErrorCode::kInvalidArgument,
         "--models-dir serves several models, each under its own name: leave out -m, --alias");
   }
-  auto files = BITTERN_TRY(serve::FindModels(options.models_dir, BytesOf(options.cache_mib)));
+  const auto finder = [folder = options.models_dir, more = BytesOf(options.cache_mib)] {
+    return serve::FindModels(folder, more);
+  };
+  auto files = BITTERN_TRY(finder());
+  if (files.empty()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: models (*.gguf, or folders with config.json) expected, none found",
+                            options.models_dir));
+  }
   const std::size_t count = files.size();
   const auto maker = [options](const serve::ModelFile& file) {
     ServeOptions one = options;
     one.model.path = file.path;
     one.alias = file.name;
     PrintError("loading {}\n", file.name);
-    return LoadService(one);
+    auto made = LoadService(one);
+    if (!made.has_value()) PrintError("{}: {}\n", file.name, MessageAndHint(made.error()));
+    return made;
   };
   const serve::ModelsOptions limits{.most_loaded = options.models_max,
                                     .most_bytes = BytesOf(options.models_mib),
                                     .most_waiting = static_cast<std::size_t>(options.queue),
                                     .autoload = !options.no_models_autoload};
-  server->SetModels(std::make_unique<serve::Models>(std::move(files), maker, limits));
+  auto models = std::make_unique<serve::Models>(std::move(files), maker, limits);
+  models->SetFinder(finder);
+  server->SetModels(std::move(models));
   PrintError("ready: {} models at {}\n", count, UrlOf(options, *server));
   return {};
 }
@@ -178,6 +195,15 @@ Result<void> FindServedModel(ServeOptions* options) {
   options->model.path = BITTERN_TRY(LocalModel(options->model.path));
   if (options->alias.empty()) options->alias = reference.repo;
   return {};
+}
+
+/// A folder that is not there would be found at the first save.
+Result<void> CheckSlotFolder(const std::string& folder) {
+  std::error_code error;
+  if (folder.empty() || std::filesystem::is_directory(folder, error)) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: a folder expected ({})", folder,
+                          error ? error.message() : std::string("there is none")));
 }
 
 /// The order matters: signals are blocked before any thread starts, so that only SignalWatch gets
@@ -205,6 +231,11 @@ Result<int> RunServe(ServeOptions options) {
     options.server.http.on_access = [](const auto& record) {
       PrintError("{}", serve::AccessJson(record));
     };
+  }
+  BITTERN_TRY(CheckSlotFolder(options.slot_save_path));
+  if (options.server.api_keys.empty() && !serve::IsLoopbackHost(options.server.http.host)) {
+    PrintError("warning: anyone who reaches {} may use this server: --api-key-file asks for keys\n",
+               options.server.http.host);
   }
   const sigset_t set = EndSignals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);

@@ -25,11 +25,22 @@ int StatusOf(ErrorCode code) {
   }
 }
 
+/// Errors about files begin with the file's path; clients get its name only.
+std::string WithoutFolder(const Error& error) {
+  const bool about_file = error.code == ErrorCode::kCorruptFile || error.code == ErrorCode::kIo ||
+                          error.code == ErrorCode::kNotFound ||
+                          error.code == ErrorCode::kUnsupported;
+  const std::size_t end = about_file ? error.message.find(": ") : std::string::npos;
+  if (end == std::string::npos) return error.message;
+  const std::size_t slash = error.message.rfind('/', end);
+  return slash == std::string::npos ? error.message : error.message.substr(slash + 1);
+}
+
 }  // namespace
 
 ApiError ApiErrorOf(const Error& error) {
   return {.status = StatusOf(error.code),
-          .message = error.message,
+          .message = WithoutFolder(error),
           .param = request::FieldOfError(error)};
 }
 

@@ -233,6 +233,10 @@ void Call::Finish() {
     cached += outcome.timings.cached_tokens;
     predicted += outcome.predicted();
   }
+  exchange_->SetUsage({.model = service_->options().model_name,
+                       .prompt_tokens = prompt,
+                       .cached_tokens = cached,
+                       .completion_tokens = predicted});
   exchange_->SetNote(fmt::format("prompt={} cached={} predicted={}{}{}", prompt, cached, predicted,
                                  ignored_.empty() ? "" : " ignored=", ignored_));
   if (exchange_->gone().load()) ++service_->counters().cancelled;

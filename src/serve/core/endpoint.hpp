@@ -45,6 +45,7 @@ struct Endpoint {
   HttpReply (*quick)(const QuickContext&) = nullptr;
   /// With several models: answers about all of them where a request names none with ?model=.
   HttpReply (*all)(const Models&, const HttpRequest&, const HttpStats&) = nullptr;
+  bool lists = false;          ///< `all` tells which models there are: their folder is read first
   bool needs_no_name = false;  ///< `all` answers whatever model is named
   /// Answers by one of the two readers' threads; an error becomes the answer.
   Result<void> (*run)(Service*, const ApiRequest&, const std::shared_ptr<Exchange>&) = nullptr;
@@ -53,10 +54,12 @@ struct Endpoint {
                           const std::shared_ptr<Exchange>&) = nullptr;
 };
 
-/// The endpoints of one API, and how it writes errors.
+/// The endpoints of one API, and how it writes errors. All paths at `front` and below are its own,
+/// also those that it has no endpoint for; empty: none are.
 struct Api {
   ErrorShape error;
   std::span<const Endpoint> endpoints;
+  std::string_view front = {};
 };
 
 }  // namespace bittern::serve

@@ -25,6 +25,8 @@ std::string NameOf(std::string_view host) {
 
 }  // namespace
 
+bool IsLoopbackHost(std::string_view host) { return IsLoopback(host); }
+
 Guard::Guard(const ServerOptions& options)
     : keys_(options.api_keys),
       origins_(options.cors_origins),

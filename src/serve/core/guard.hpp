@@ -16,6 +16,9 @@ namespace bittern::serve {
 
 struct ServerOptions;
 
+/// True if only programs of the same machine reach an address to listen at.
+[[nodiscard]] bool IsLoopbackHost(std::string_view host);
+
 class Guard {
  public:
   explicit Guard(const ServerOptions& options);

@@ -9,6 +9,21 @@
 #include <utility>
 
 namespace bittern::serve {
+namespace {
+
+/// The error as clients may hear it: without the place of the file, and without its bytes, which
+/// need not be a model's. The maker logs the whole text.
+Error ForClients(std::string_view name, const Error& error) {
+  std::string_view why = "it could not be loaded";
+  if (error.code == ErrorCode::kCorruptFile) why = "its file is damaged, or no model";
+  if (error.code == ErrorCode::kUnsupported) why = "it needs what this program does not have";
+  if (error.code == ErrorCode::kOutOfMemory) why = "there is not enough memory";
+  if (error.code == ErrorCode::kIo) why = "its file cannot be read";
+  if (error.code == ErrorCode::kNotFound) why = "its file is gone";
+  return {error.code, fmt::format("model: \"{}\": {}; the server's log says more", name, why)};
+}
+
+}  // namespace
 
 Models::Models(std::vector<ModelFile> files, Maker maker, const ModelsOptions& options)
     : options_(options), maker_(std::move(maker)) {
@@ -77,6 +92,53 @@ void Models::Wait(const std::string& name, bool load, std::shared_ptr<const std:
   ready(std::move(answer));
 }
 
+Result<Models::Lease> Models::UseLoaded(const std::string& name) {
+  const std::scoped_lock lock(mutex_);
+  Entry* const entry = Find(name);
+  if (entry == nullptr) {
+    return Fail(ErrorCode::kNotFound, fmt::format("model: there is no \"{}\" here", name));
+  }
+  if (entry->service == nullptr || entry->unloading) {
+    return Fail(ErrorCode::kNotFound,
+                fmt::format("model: \"{}\" is not loaded, and a GET loads none; POST /models/load "
+                            "or a request for an answer does",
+                            name));
+  }
+  ++entry->users;
+  return Lease(entry->service.get(), [this, entry](Service*) { Release(entry); });
+}
+
+/// The folder is read without the lock. An entry stays where a lease, a waiter or the loading
+/// thread may point to it.
+void Models::Refresh() {
+  const auto now = std::chrono::steady_clock::now();
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!finder_ || now - refreshed_ < std::chrono::seconds(1)) return;
+    refreshed_ = now;
+  }
+  auto found = finder_();
+  if (!found.has_value()) return;  // the folder cannot be read just now
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(entries_, [&](Entry& entry) {
+    const auto is_it = [&](const ModelFile& file) { return file.name == entry.file.name; };
+    const auto file = std::ranges::find_if(*found, is_it);
+    if (file != found->end()) {
+      if (entry.service == nullptr && !entry.loading) entry.file = *file;
+      found->erase(file);
+      return false;
+    }
+    const bool waited =
+        std::ranges::any_of(queue_, [&](const Waiter& waiter) { return waiter.entry == &entry; });
+    if (entry.service == nullptr) return !entry.loading && !waited && entry.users == 0;
+    entry.unloading = true;
+    loader_->Post([this] { Work(); });
+    return false;
+  });
+  for (ModelFile& file : *found) entries_.push_back({.file = std::move(file)});
+  entries_.sort([](const Entry& a, const Entry& b) { return a.file.name < b.file.name; });
+}
+
 /// Marks the model; the loading thread drops it when its last request is over.
 Result<void> Models::Unload(const std::string& name) {
   const std::scoped_lock lock(mutex_);
@@ -97,7 +159,7 @@ std::vector<ModelStatus> Models::status() const {
     const ModelState state = entry.service != nullptr ? ModelState::kLoaded
                              : entry.loading          ? ModelState::kLoading
                                                       : ModelState::kUnloaded;
-    all.push_back({entry.file.name, entry.file.path, entry.file.bytes, state, entry.failure});
+    all.push_back({entry.file.name, entry.file.bytes, state, entry.failure});
   }
   return all;
 }
@@ -199,7 +261,7 @@ void Models::LoadNow(Entry* entry) {
     if (made.has_value()) {
       entry->service = *std::move(made);
     } else {
-      failure = std::move(made).error();
+      failure = ForClients(entry->file.name, made.error());
     }
   }
   entry->failure = failure ? failure->message : std::string();

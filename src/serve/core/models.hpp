@@ -5,6 +5,7 @@
 // so every wait ends. Requests for models that are not loaded wait in the order they came.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -38,7 +39,7 @@ enum class ModelState { kUnloaded, kLoading, kLoaded };
 
 /// A model as /v1/models tells of it.
 struct ModelStatus {
-  std::string name, path;
+  std::string name;
   std::uint64_t bytes = 0;
   ModelState state = ModelState::kUnloaded;
   std::string failure = {};  ///< why it could not be loaded the last time
@@ -50,6 +51,7 @@ class Models {
   using Maker = std::function<Result<std::unique_ptr<Service>>(const ModelFile&)>;
   /// Gives the model up when it is destroyed.
   using Lease = std::shared_ptr<Service>;
+  using Finder = std::function<Result<std::vector<ModelFile>>()>;
   using Ready = std::function<void(Result<Lease>)>;
 
   Models(std::vector<ModelFile> files, Maker maker, const ModelsOptions& options);
@@ -65,6 +67,14 @@ class Models {
   void Use(const std::string& name, std::shared_ptr<const std::atomic<bool>> gone, Ready ready);
   /// As Use, whatever `autoload` says.
   void Load(const std::string& name, std::shared_ptr<const std::atomic<bool>> gone, Ready ready);
+  /// As Use, but loads and drops nothing, and counts as no use. Error kNotFound also where the
+  /// model is not loaded.
+  [[nodiscard]] Result<Lease> UseLoaded(const std::string& name);
+  /// Sets what Refresh asks for the models that there are. Before anything else.
+  void SetFinder(Finder finder) { finder_ = std::move(finder); }
+  /// Takes models that were added, and forgets those that are gone and idle; what is loaded and
+  /// gone is dropped. Reads the folder, at most once a second.
+  void Refresh();
   /// Drops a model as soon as no request uses it. Error kNotFound: no such model.
   [[nodiscard]] Result<void> Unload(const std::string& name);
 
@@ -110,6 +120,8 @@ class Models {
 
   ModelsOptions options_;
   Maker maker_;
+  Finder finder_ = {};
+  std::chrono::steady_clock::time_point refreshed_ = {};
   mutable std::mutex mutex_;
   std::list<Entry> entries_;
   std::deque<Waiter> queue_ = {};

@@ -11,8 +11,8 @@
 namespace bittern::serve {
 
 /// GGUF files and folders with config.json, four levels deep and 4096 at most, named by their
-/// places below `folder`, sorted. `more_bytes`: what each takes beside its file. Error
-/// kInvalidArgument: the folder cannot be read, or there are none.
+/// places below `folder`, sorted. `more_bytes`: what each takes beside its file. Links
+/// that lead out of the folder are not there. Error kInvalidArgument: the folder cannot be read.
 [[nodiscard]] Result<std::vector<ModelFile>> FindModels(const std::string& folder,
                                                         std::uint64_t more_bytes);
 

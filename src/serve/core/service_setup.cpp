@@ -8,14 +8,16 @@
 
 namespace bittern::serve {
 
-/// Empty lines are no keys, and "\r" of Windows' line ends is no part of one.
+/// Blank lines and those that begin with "#" are no keys, and "\r" of Windows' line ends is no part
+/// of one.
 Result<std::vector<std::string>> ReadKeyFile(const std::string& path) {
   std::ifstream file(path);
   if (!file) return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: cannot be read", path));
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) keys.push_back(line);
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (first != std::string::npos && line[first] != '#') keys.push_back(line);
   }
   if (!keys.empty()) return keys;
   return Fail(ErrorCode::kInvalidArgument,

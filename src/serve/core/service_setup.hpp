@@ -10,8 +10,8 @@
 
 namespace bittern::serve {
 
-/// Keys that clients must send, one a line. Error kInvalidArgument: the file cannot be read, or
-/// holds none.
+/// Keys that clients must send, one a line; lines that begin with "#" are comments. Error
+/// kInvalidArgument: the file cannot be read, or holds none.
 [[nodiscard]] Result<std::vector<std::string>> ReadKeyFile(const std::string& path);
 
 /// The name under which answers tell a model: its file's or folder's, without ".gguf".

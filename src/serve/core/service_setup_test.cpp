@@ -11,9 +11,9 @@ namespace {
 
 TEST(ServiceSetup, KeysAreLines) {
   const std::string path = testing::TempDir() + "keys.txt";
-  std::ofstream(path, std::ios::binary) << "one\r\n\ntwo";
-  EXPECT_EQ(ReadKeyFile(path).value(), (std::vector<std::string>{"one", "two"}));
-  std::ofstream(path, std::ios::binary) << "\n";
+  std::ofstream(path, std::ios::binary) << "# of all\n  # more\none\r\n\n \t\ntwo#2";
+  EXPECT_EQ(ReadKeyFile(path).value(), (std::vector<std::string>{"one", "two#2"}));
+  std::ofstream(path, std::ios::binary) << "\n# key\n";
   EXPECT_FALSE(ReadKeyFile(path));
   std::remove(path.c_str());
   EXPECT_FALSE(ReadKeyFile(path));

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP/1.1 over TCP: accepts connections, reads whole requests within limits, and sends answers
-// whole or in pieces. Boost's headers stay in the one file behind this one, since they take ten
-// seconds to compile. One thread runs Run(); everything an Exchange offers may be called by any
-// thread.
+// whole or in pieces. Boost's headers stay behind this one, since they take seconds to compile. One
+// thread runs Run(); everything an Exchange offers may be called by any thread.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +45,12 @@ struct HttpReply {
   HttpHeaders headers = {};
 };
 
+/// Tokens that a request took, for the log.
+struct RequestUsage {
+  std::string model = {};
+  int prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
+};
+
 /// The record of a request once its answer has been sent.
 struct AccessRecord {
   std::string peer, method, path;
@@ -51,6 +59,9 @@ struct AccessRecord {
   double seconds = 0;     ///< from the last byte of the request to the last of the answer
   bool gone = false;      ///< the client went away first
   std::string note = {};  ///< Exchange::SetNote
+  std::string id = {};    ///< X-Request-Id of the answer
+  std::optional<RequestUsage> usage = {};           ///< Exchange::SetUsage
+  std::chrono::system_clock::time_point time = {};  ///< when the answer was out
 };
 
 /// Takes what an Exchange is given: a connection, or a test. Any thread.
@@ -69,6 +80,7 @@ class AnswerSink {
   virtual void Abandon() = 0;
   virtual void AddHeader(std::string name, std::string value) = 0;
   virtual void SetNote(std::string note) = 0;
+  virtual void SetUsage(RequestUsage /*usage*/) {}
 };
 
 /// One request and its answer: Reply once, or Begin, Write as often as needed, End. What is sent
@@ -103,6 +115,8 @@ class Exchange {
   }
   /// A few words for the log.
   void SetNote(std::string note) { sink_->SetNote(std::move(note)); }
+  /// The model that answers and its tokens, for the log.
+  void SetUsage(RequestUsage usage) { sink_->SetUsage(std::move(usage)); }
   /// Held until the exchange is over and its answer made.
   void Keep(std::shared_ptr<const void> held) { held_ = std::move(held); }
   /// True once the client went away, for GenerateOptions::cancel.
@@ -120,14 +134,19 @@ class Exchange {
 struct HttpServerOptions {
   std::string host = "127.0.0.1";  ///< an address, or "localhost"
   int port = 8080;                 ///< 0: any free one
+  /// All of a request that is no body: its head, and what stands around chunks.
   std::size_t max_header_bytes = 32 << 10;
   std::size_t max_body_bytes = 16 << 20;
-  int timeout_s = 60;  ///< for a client to send a request, or to take the next part of an answer
-  int idle_s = 75;     ///< that a connection may be kept without a request
-  int ping_s = 15;     ///< without a piece until a ping
-  int max_connections = 4096;
+  /// For a client to send a request (from the connection on for the first byte of the first one),
+  /// or to take the next part of an answer.
+  int timeout_s = 60;
+  int idle_s = 75;             ///< that a connection may be kept without a request
+  int ping_s = 15;             ///< without a piece until a ping
+  int max_connections = 4096;  ///< where one more comes an idle one goes, or it gets 503
   std::shared_ptr<const Tls> tls = nullptr;                 ///< null: connections are not encrypted
   std::function<void(const AccessRecord&)> on_access = {};  ///< by the thread of Run
+  /// Writes the answer to a request that cannot be read; `path` may be empty. By the thread of Run.
+  std::function<HttpReply(std::string_view path, int status, std::string_view why)> refusal = {};
 };
 
 struct HttpStats {
@@ -162,6 +181,9 @@ class HttpServer {
   explicit HttpServer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110 section 5.6.7).
+[[nodiscard]] std::string HttpDate(std::time_t time);
 
 /// "OK", "Not Found", ...
 [[nodiscard]] std::string_view StatusText(int status) noexcept;

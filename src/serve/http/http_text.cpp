@@ -2,6 +2,8 @@
 // Comparing secrets takes the same time wherever they differ.
 #include "serve/http/http_text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/json/json.hpp"
@@ -91,6 +93,17 @@ std::string ErrorBody(int status, std::string_view message, std::string_view par
   return Json{{"error", std::move(error)}}.Dump();
 }
 
+/// The names of days and months are those of the RFC, whatever the locale is.
+std::string HttpDate(std::time_t time) {
+  constexpr std::string_view kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  constexpr std::string_view kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  std::tm at = {};
+  if (gmtime_r(&time, &at) == nullptr) return "Thu, 01 Jan 1970 00:00:00 GMT";
+  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", kDays[at.tm_wday], at.tm_mday,
+                     kMonths[at.tm_mon], at.tm_year + 1900, at.tm_hour, at.tm_min, at.tm_sec);
+}
+
 std::string_view StatusText(int status) noexcept {
   switch (status) {
     case 200:
@@ -115,6 +128,8 @@ std::string_view StatusText(int status) noexcept {
       return "Content Too Large";
     case 415:
       return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
     case 431:
       return "Request Header Fields Too Large";
     case 500:
@@ -123,6 +138,8 @@ std::string_view StatusText(int status) noexcept {
       return "Not Implemented";
     case 503:
       return "Service Unavailable";
+    case 505:
+      return "HTTP Version Not Supported";
     default:
       return "Unknown";
   }

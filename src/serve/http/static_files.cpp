@@ -8,6 +8,7 @@
 #include <fstream>
 #include <optional>
 
+#include "base/files/resolved_below.hpp"
 #include "base/text/percent.hpp"
 #include "serve/http/http_text.hpp"
 
@@ -68,13 +69,10 @@ bool IsPlain(std::string_view path) {
 std::optional<fs::path> Find(const std::string& root, const std::string& path) {
   std::error_code error;
   fs::path place = fs::canonical(fs::path(root + path), error);
-  if (!error && fs::is_directory(place, error) && !error) {
-    place = fs::canonical(place / "index.html", error);
-  }
-  if (error) return std::nullopt;
-  const std::string front = root == "/" ? root : root + "/";
-  if (!place.string().starts_with(front) || !fs::is_regular_file(place, error)) return std::nullopt;
-  return place;
+  if (!error && fs::is_directory(place, error) && !error) place /= "index.html";
+  auto found = ResolvedBelow(root, place);
+  if (!found || !fs::is_regular_file(*found, error)) return std::nullopt;
+  return found;
 }
 
 HttpReply NotThere(int status, std::string_view path) {

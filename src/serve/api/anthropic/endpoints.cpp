@@ -11,7 +11,7 @@ Api AnthropicApi() noexcept {
       {.method = "POST", .path = "/v1/messages", .run = Messages},
       {.method = "POST", .path = "/v1/messages/count_tokens", .run = CountMessageTokens},
   };
-  return {.error = AnthropicError, .endpoints = kEndpoints};
+  return {.error = AnthropicError, .endpoints = kEndpoints, .front = "/v1/messages"};
 }
 
 }  // namespace bittern::serve

@@ -14,8 +14,13 @@
 
 namespace bittern::serve {
 
-/// GET /health. Before a model is there the server itself answers 503.
-HttpReply Health(const QuickContext&) { return {.body = R"({"status":"ok"})"}; }
+/// GET /health. Before a model is there the server itself answers 503. A model whose file was
+/// changed below it answers nothing any more, so a balancer must hear of it.
+HttpReply Health(const QuickContext& context) {
+  const auto unchanged = context.service->model().model.checkpoint().CheckUnchanged();
+  if (unchanged.has_value()) return {.body = R"({"status":"ok"})"};
+  return OpenAiError({.status = 503, .message = ApiErrorOf(unchanged.error()).message});
+}
 
 /// A server of several models is healthy even when none is loaded.
 HttpReply HealthOfAll(const Models&, const HttpRequest&, const HttpStats&) {
@@ -120,7 +125,7 @@ HttpReply Metrics(const QuickContext& context) {
   add("llamacpp:tokens_predicted_seconds_total", "counter", "Seconds spent generating.",
       predicted_s);
   add("llamacpp:n_decode_total", "counter", "Forward passes.", engine.steps);
-  add("llamacpp:n_tokens_max", "counter", "Most tokens of one sequence.",
+  add("llamacpp:n_tokens_max", "gauge", "Most tokens of one sequence.",
       counters.most_tokens.load());
   add("llamacpp:prompt_tokens_seconds", "gauge", "Prompt tokens a second of a sequence.",
       rate(counters.prompt_tokens, prompt_s));

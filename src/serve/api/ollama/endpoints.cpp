@@ -19,6 +19,7 @@ Api OllamaApi() noexcept {
        .is_public = true,
        .quick = OllamaTags,
        .all = OllamaTagsOfAll,
+       .lists = true,
        .needs_no_name = true},
       {.method = "GET",
        .path = "/api/ps",
@@ -30,7 +31,7 @@ Api OllamaApi() noexcept {
       {.method = "POST", .path = "/api/generate", .run = OllamaGenerate},
       {.method = "POST", .path = "/api/embed", .also = "/api/embeddings", .run = OllamaEmbed},
   };
-  return {.error = OllamaError, .endpoints = kEndpoints};
+  return {.error = OllamaError, .endpoints = kEndpoints, .front = "/api"};
 }
 
 }  // namespace bittern::serve

@@ -50,8 +50,7 @@ Json ModelJson(const ModelStatus& model) {
   return {{"id", model.name},
           {"object", "model"},
           {"owned_by", "bittern"},
-          {"status", std::move(status)},
-          {"path", model.path}};
+          {"status", std::move(status)}};
 }
 
 }  // namespace

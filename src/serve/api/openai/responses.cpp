@@ -10,6 +10,7 @@
 #include "serve/api/openai/responses_fields.hpp"
 #include "serve/api/shared/json_text.hpp"
 #include "serve/api/shared/telemetry.hpp"
+#include "serve/core/requests.hpp"
 
 namespace bittern::serve {
 namespace {

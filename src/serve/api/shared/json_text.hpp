@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/json/json.hpp"
+#include "request/answer_json.hpp"
 #include "serve/core/call.hpp"
-#include "serve/core/requests.hpp"
 
 namespace bittern::serve {
 

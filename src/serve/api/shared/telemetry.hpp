@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "serve/api/shared/json_text.hpp"
-#include "serve/core/requests.hpp"
 
 namespace bittern::serve {
 
 /// The figures of one request's sequences.
 class Telemetry {
  public:
-  Telemetry(const TelemetryRequest& wanted, std::size_t sequences)
+  Telemetry(const request::TelemetryRequest& wanted, std::size_t sequences)
       : wanted_(wanted), so_far_(sequences), told_(sequences, -1) {}
 
   /// Takes the times of a sequence. Returns the "prompt_progress" to send now, if it is wanted and
@@ -26,7 +25,7 @@ class Telemetry {
   void AddTimings(std::size_t choice, Json* chunk) const;
 
  private:
-  TelemetryRequest wanted_;
+  request::TelemetryRequest wanted_;
   std::vector<runtime::SequenceTimings> so_far_;  // of each sequence
   std::vector<int> told_;  // of each: tokens read, as the last progress said; -1: none
 };

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server with few connections: who goes and who is turned away.
+#include "serve/http/http_server.hpp"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <thread>
+
+namespace bittern::serve {
+namespace {
+
+/// A client at an address of its own below 127.0.0.0.
+class SocketClient {
+ public:
+  SocketClient(int port, const char* own) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in from = {}, to = {};
+    from.sin_family = to.sin_family = AF_INET;
+    (void)inet_pton(AF_INET, own, &from.sin_addr);
+    (void)inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+    to.sin_port = htons(static_cast<std::uint16_t>(port));
+    const timeval limit{.tv_sec = 10, .tv_usec = 0};
+    (void)setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    is_open_ = bind(fd_, reinterpret_cast<sockaddr*>(&from), sizeof(from)) == 0 &&
+               connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0;
+  }
+  SocketClient(const SocketClient&) = delete;
+  SocketClient& operator=(const SocketClient&) = delete;
+  ~SocketClient() { close(fd_); }
+
+  void Send(std::string_view path) const {
+    const std::string bytes = "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n";
+    (void)send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  /// The status of an answer; 0: the server closed; -1: nothing came for 10 s.
+  [[nodiscard]] int Status() const {
+    char bytes[4096];
+    const ssize_t size = recv(fd_, bytes, sizeof(bytes), 0);
+    if (size < 12) return size == 0 || errno == ECONNRESET ? 0 : -1;
+    return std::stoi(std::string(bytes + 9, 3));
+  }
+  [[nodiscard]] bool is_open() const { return is_open_; }
+
+ private:
+  int fd_;
+  bool is_open_ = false;
+};
+
+/// Answers "/now" at once and keeps the exchanges of all other paths.
+class FewConnections : public testing::Test {
+ protected:
+  void Start(int most) {
+    HttpServerOptions options{.port = 0, .max_connections = most};
+    auto made = HttpServer::Listen(options, [this](HttpRequest request, auto exchange) {
+      if (request.path == "/now") return exchange->Reply({.body = "{}"});
+      const std::scoped_lock lock(mutex_);
+      kept_.push_back(std::move(exchange));
+    });
+    ASSERT_TRUE(made.has_value());
+    server_ = *std::move(made);
+    thread_ = std::thread([this] { server_->Run(); });
+  }
+  void TearDown() override {
+    server_->Stop();
+    thread_.join();
+    kept_.clear();
+  }
+  std::unique_ptr<SocketClient> Client(const char* own = "127.0.0.1") {
+    const std::uint64_t before = server_->stats().accepted;
+    auto client = std::make_unique<SocketClient>(server_->port(), own);
+    EXPECT_TRUE(client->is_open());
+    for (int i = 0; i < 1000 && server_->stats().accepted == before; ++i) Nap();
+    return client;
+  }
+  void WaitForKept(std::size_t count) {
+    for (int i = 0; i < 1000; ++i, Nap()) {
+      const std::scoped_lock lock(mutex_);
+      if (kept_.size() == count) return;
+    }
+    FAIL() << "the requests do not arrive";
+  }
+  static void Nap() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
+
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Exchange>> kept_;
+  std::unique_ptr<HttpServer> server_;
+  std::thread thread_;
+};
+
+TEST_F(FewConnections, TheLongestIdleGivesWay) {
+  Start(3);
+  const auto busy = Client(), first = Client(), second = Client();
+  busy->Send("/kept");
+  WaitForKept(1);
+  first->Send("/now");  // it was used after the second came
+  EXPECT_EQ(first->Status(), 200);
+  const auto third = Client();
+  EXPECT_EQ(second->Status(), 0);
+  for (const SocketClient* one : {first.get(), third.get()}) {
+    one->Send("/now");
+    EXPECT_EQ(one->Status(), 200);
+  }
+  EXPECT_EQ(server_->stats().connections, 3U);
+}
+
+TEST_F(FewConnections, TheAddressWithMostGivesWay) {
+  Start(4);
+  const auto alone = Client("127.0.0.2");
+  const auto first = Client("127.0.0.3"), second = Client("127.0.0.3"), third = Client("127.0.0.3");
+  const auto newcomer = Client("127.0.0.3");
+  EXPECT_EQ(first->Status(), 0);
+  alone->Send("/now");
+  EXPECT_EQ(alone->Status(), 200);
+  second->Send("/now");
+  EXPECT_EQ(second->Status(), 200);
+}
+
+TEST_F(FewConnections, WithoutAnIdleOneANewcomerIsTold) {
+  Start(2);
+  const auto first = Client(), second = Client();
+  first->Send("/kept");
+  WaitForKept(1);
+  second->Send("/kept");
+  WaitForKept(2);
+  for (int i = 0; i < 5; ++i) {
+    const auto newcomer = Client();
+    EXPECT_EQ(newcomer->Status(), 503);
+    EXPECT_EQ(newcomer->Status(), 0);
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    kept_.front()->Reply({.body = "{}"});
+  }
+  EXPECT_EQ(first->Status(), 200);
+  const auto newcomer = Client();  // the one that was answered is idle now
+  newcomer->Send("/now");
+  EXPECT_EQ(newcomer->Status(), 200);
+}
+
+}  // namespace
+}  // namespace bittern::serve
