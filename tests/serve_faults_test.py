@@ -201,6 +201,17 @@ class FaultsTest(unittest.TestCase):
             status, error = self.server.post("/v1/responses", {**ask, **change})
             self.assertEqual((status, error["error"]["param"]), (400, param), error)
 
+    def test_more_answers_than_can_ever_run(self):
+        """Not 503: trying again would not help."""
+        small = Server(BITTERN, "-m", MODEL, "-np", "2", "--queue", "3", "--log-format", "none")
+        try:
+            status, error = small.post("/v1/completions", {"prompt": ["a"] * 3, "n": 2, "max_tokens": 1})
+            self.assertEqual((status, error["error"]["param"]), (400, "n"), error)
+            self.assertIn("5 answers at most", error["error"]["message"])
+            self.assertEqual(small.post("/v1/completions", {"prompt": ["a"] * 5, "max_tokens": 1})[0], 200)
+        finally:
+            self.assertEqual(small.stop(), 0)
+
     def test_slots(self):
         prompt = "In the beginning God created the heaven and the earth. " * 30
         ask = {"prompt": prompt, "n_predict": 4, "temperature": 0, "id_slot": 1}

@@ -87,6 +87,7 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(text_of(events), whole["choices"][0]["text"])
         self.assertEqual(events[-2]["choices"], [])
         self.assertEqual(events[-2]["usage"]["completion_tokens"], 12)
+        self.assertEqual([event["usage"] for event in events[:-2]], [None] * (len(events) - 2))
         self.assertEqual(events[-3]["choices"][0]["finish_reason"], "length")
         native = self.server.stream("/completion", {"prompt": TEXT["prompt"], "n_predict": 12, "seed": 3,
                                                     "temperature": 1.0, "stream": True})
@@ -440,6 +441,9 @@ class ServeTest(unittest.TestCase):
         names = [event[0].removeprefix("event: ") for event in events]
         self.assertEqual([names[0], names[1], *names[-3:]], ["message_start", "content_block_start",
                                                              "content_block_stop", "message_delta", "message_stop"])
+        start = json.loads(events[0][1])["message"]["usage"]
+        self.assertEqual(start, {"input_tokens": count["input_tokens"], "cache_creation_input_tokens": 0,
+                                 "cache_read_input_tokens": 0, "output_tokens": 0})
         deltas = [json.loads(event[1]) for event in events if "content_block_delta" in event[0]]
         self.assertEqual("".join(delta["delta"]["text"] for delta in deltas), whole["content"][0]["text"])
         system = {**body, "system": [{"type": "text", "text": "Be brief."}], "stop_sequences": [" "]}
@@ -448,11 +452,23 @@ class ServeTest(unittest.TestCase):
         self.assertEqual((status, error["type"], error["error"]["type"]), (400, "error", "invalid_request_error"))
         self.assertEqual(self.talk({"messages": CHAT["messages"]}, "/v1/messages")[0], 400)
 
+    def test_tokenizer_of_vllm(self):
+        """lm-evaluation-harness finds the tokenizer by itself."""
+        info = json.loads(self.server.get("/tokenizer_info")[1])
+        self.assertTrue(info["eos_token"])
+        ids = self.server.post("/tokenize", {"prompt": "In the", "add_special_tokens": False})[1]["tokens"]
+        self.assertEqual(ids, self.server.post("/tokenize", {"content": "In the"})[1]["tokens"])
+        whole = self.server.post("/tokenize", {"prompt": "In the"})[1]["tokens"]
+        self.assertEqual(whole, self.server.post("/tokenize", {"content": "In the", "add_special": True})[1]["tokens"])
+        self.assertEqual(self.server.post("/detokenize", {"tokens": ids})[1]["prompt"], "In the")
+        self.assertEqual(self.server.post("/tokenize", {"prompt": "a", "content": "b"})[0], 400)
+
     def test_ollama(self):
         server, options = self.server, {"seed": 3, "num_predict": 12, "temperature": 1.0}
         self.assertIn("version", json.loads(server.get("/api/version")[1]))
-        self.assertEqual(json.loads(server.get("/api/tags")[1])["models"][0]["name"], "kjv")
-        self.assertEqual(json.loads(server.get("/api/ps")[1])["models"][0]["name"], "kjv")
+        self.assertEqual(json.loads(server.get("/api/tags")[1])["models"][0]["name"], "kjv:latest")
+        self.assertGreater(json.loads(server.get("/api/tags")[1])["models"][0]["size"], 1_000_000)
+        self.assertEqual(json.loads(server.get("/api/ps")[1])["models"][0]["name"], "kjv:latest")
         show = server.post("/api/show", {"model": "kjv"})[1]
         self.assertTrue(any(key.endswith(".context_length") for key in show["model_info"]))
         body = {"model": "kjv", "prompt": TEXT["prompt"], "raw": True, "options": options, "stream": False}
@@ -492,8 +508,21 @@ class LifeTest(unittest.TestCase):
     def test_queue_is_bounded(self):
         server = Server(BITTERN, "-m", MODEL, "-np", "1", "--queue", "1", "-t", "1")
         try:
-            status, answer, headers = server.request("POST", "/v1/completions", {**TEXT, "n": 3})
-            self.assertEqual((status, headers.get("Retry-After")), (503, "1"), answer)
+            ended = threading.Event()
+            def keep_busy():
+                while not ended.is_set():
+                    server.post("/v1/completions", {**TEXT, "n": 2, "max_tokens": 100, "ignore_eos": True})
+            busy = threading.Thread(target=keep_busy)
+            busy.start()
+            refused = None
+            for _ in range(2000):
+                status, answer, headers = server.request("POST", "/v1/completions", {**TEXT, "n": 2, "max_tokens": 1})
+                if status != 200:
+                    refused = (status, headers.get("Retry-After"), answer)
+                    break
+            ended.set()
+            busy.join()
+            self.assertEqual(refused[:2], (503, "1"), refused)
             self.assertEqual(server.post("/v1/completions", {**TEXT, "n": 2})[0], 200)
         finally:
             self.assertEqual(server.stop(), 0)

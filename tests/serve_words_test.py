@@ -278,6 +278,70 @@ class ToolsTest(unittest.TestCase):
         led = self.ask("own", logit_bias=bias, max_tokens=120, temperature=0.3)
         self.assertTrue(led["message"].get("tool_calls") or led["message"]["content"])
 
+    def test_beside_a_schema(self):
+        """The answer is calls or JSON under the schema; agents with functions and an output type ask so."""
+        shape = {"type": "object", "properties": {"kind": {"enum": ["weather", "<tool_call>"]}, "days": {"type": "integer"}},
+                 "required": ["kind", "days"], "additionalProperties": False}
+        formats = {"type": "json_schema", "json_schema": {"name": "x", "schema": shape}}
+        seen = set()
+        for server, first in (("own", "<"), ("hermes", "<"), ("mistral", "[")):
+            lead = self.servers[server].post("/tokenize", {"content": first})[1]["tokens"][-1]
+            for seed in range(8):
+                more = {"seed": seed, "max_tokens": 220, "response_format": formats, "logit_bias": {str(lead): 20.0 * (seed % 2)}}
+                choice = self.ask(server, **more)
+                calls = choice["message"].get("tool_calls")
+                seen.add((server, bool(calls)))
+                events = self.servers[server].stream("/v1/chat/completions", {**self.ASK, **more, "stream": True})
+                content, streamed, finish = joined(events)
+                self.assertEqual((content or None, finish), (choice["message"]["content"], choice["finish_reason"]))
+                self.assertEqual([c["function"] for c in streamed], [c["function"] for c in calls or []])
+                if choice["finish_reason"] == "length":
+                    continue
+                for call in calls or []:
+                    check_call(call, self)
+                if not calls:
+                    self.assertEqual(list(json.loads(content)), ["kind", "days"])
+            self.assertTrue(self.ask(server, response_format=formats, tool_choice="required")["message"]["tool_calls"])
+            answer = self.ask(server, response_format=formats, tool_choice="none")["message"]["content"]
+            self.assertEqual(list(json.loads(answer)), ["kind", "days"])
+            self.assertTrue(self.ask(server, response_format={"type": "json_object"})["message"])
+        self.assertEqual(len(seen), 6, seen)
+        self.assertIn("cannot be kept apart", self.ask("llama3", want=400, response_format=formats)["message"])
+
+    def test_an_answer_that_was_begun(self):
+        """A last message of the assistant's is gone on with, at every door."""
+        server, begun = self.servers["own"], "A tern is a small slender"
+        said = [{"role": "user", "content": "What is a tern?"}, {"role": "assistant", "content": begun}]
+        ask = {"messages": said, "max_tokens": 12, "temperature": 0}
+        prompt = server.post("/apply-template", {"messages": said})[1]["prompt"]
+        self.assertTrue(prompt.endswith(begun), prompt)
+        text = server.post("/completion", {"prompt": prompt, "n_predict": 12, "temperature": 0})[1]["content"]
+        self.assertTrue(text)
+        self.assertEqual(server.post("/v1/chat/completions", ask)[1]["choices"][0]["message"]["content"], text)
+        self.assertEqual(server.post("/v1/messages", {**ask, "model": "x"})[1]["content"][0]["text"], text)
+        ollama = server.post("/api/chat", {"messages": said, "stream": False, "options": {"num_predict": 12, "temperature": 0}})[1]
+        self.assertEqual(ollama["message"]["content"], text)
+        other = server.post("/v1/chat/completions", {**ask, "add_generation_prompt": True})[1]["choices"][0]["message"]["content"]
+        self.assertNotEqual(other, text)
+
+    def test_a_call_that_was_cut(self):
+        """It does not look like a call without arguments, and the history may have it."""
+        server = self.servers["own"]
+        tool = {"name": "get_weather", "input_schema": WEATHER["function"]["parameters"]}
+        cut = server.post("/v1/messages", {"messages": self.ASK["messages"], "tools": [tool], "tool_choice": {"type": "any"},
+                                           "max_tokens": 32, "seed": 1, "model": "x"})[1]
+        self.assertEqual(cut["stop_reason"], "max_tokens", cut)
+        self.assertEqual([block["type"] for block in cut["content"]], ["text"], cut)
+        self.assertIn("get_weather", cut["content"][0]["text"])
+        choice = self.ask(tool_choice="required", max_tokens=32)
+        self.assertEqual(choice["finish_reason"], "length")
+        call = choice["message"]["tool_calls"][0]
+        with self.assertRaises(ValueError):
+            json.loads(call["function"]["arguments"])
+        history = self.ASK["messages"] + [choice["message"], {"role": "tool", "tool_call_id": call["id"], "content": "cut"}]
+        for name in self.servers:
+            self.assertTrue(self.ask(name, messages=history, max_tokens=5)["message"])
+
     def test_prompt(self):
         for server, words in (("own", ["You can call functions", '"name": "get_weather"', "<tool_call>"]),
                               ("hermes", ['"name": "get_weather"'])):
@@ -314,8 +378,8 @@ class ToolsTest(unittest.TestCase):
         self.assertEqual(self.ask(want=400, tool_choice=self.named("other"))["param"], "tool_choice")
         self.assertEqual(self.ask(want=400, tool_choice="sometimes")["param"], "tool_choice")
         self.assertEqual(self.ask(want=400, tools=None, tool_choice="required")["param"], "tool_choice")
-        self.assertEqual(self.ask(want=400, response_format={"type": "json_object"})["param"], "tools")
-        bad = [{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]}]
+        self.assertEqual(self.ask(want=400, grammar='root ::= "a"')["param"], "tools")
+        bad = [{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": "[1]"}}]}]
         self.assertEqual(self.ask(want=400, messages=bad)["param"], "messages[0].tool_calls[0].function.arguments")
 
     def test_anthropic(self):

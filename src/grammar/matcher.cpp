@@ -355,13 +355,18 @@ Result<std::shared_ptr<const TokenMask>> Matcher::Mask() {
     if (mask->count != 0 || mask->may_end) return mask;
   }
   if (state_ == kTooMuch || grammar_->beyond_limits_) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("grammar: it is too ambiguous or nests too deeply after {} bytes",
-                            text_.size()));
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format(
+            "what the answer must be (schema, grammar or expression) is too ambiguous or nests too "
+            "deeply after {} bytes",
+            text_.size()));
   }
   return Fail(
       ErrorCode::kInvalidArgument,
-      fmt::format("grammar: no token of the vocabulary goes on after {} bytes", text_.size()));
+      fmt::format("no token of the vocabulary goes on as the answer must (schema, grammar or "
+                  "expression) after {} bytes",
+                  text_.size()));
 }
 
 bool Matcher::AcceptBytes(std::string_view bytes) {

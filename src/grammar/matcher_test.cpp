@@ -110,7 +110,9 @@ TEST(Matcher, SaysWhereTheVocabularyCannotGoOn) {
   ASSERT_TRUE(matcher.Accept(0).has_value());
   const auto mask = matcher.Mask();
   ASSERT_FALSE(mask.has_value());
-  EXPECT_THAT(mask.error().message, HasSubstr("no token of the vocabulary"));
+  // It names no field: the request may have had a schema.
+  EXPECT_TRUE(mask.error().message.starts_with("no token of the vocabulary"))
+      << mask.error().message;
 }
 
 TEST(Utf8Ranges, AreTheCharactersOfTheRange) {

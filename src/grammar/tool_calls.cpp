@@ -92,9 +92,11 @@ std::string ToolAnswerText(const ToolAnswer& answer) {
     tools += fmt::format(R"({}{{"name": {}, "parameters": {}}})", tools.empty() ? "" : ", ",
                          QuotedJson(tool.name), tool.parameters);
   }
+  const std::string schema =
+      answer.schema.empty() ? "" : fmt::format(R"(, "schema": {})", answer.schema);
   return fmt::format(
-      R"({{"form": {}, "free": {}, "triggered": {}, "parallel": {}, "tools": [{}]}})",
-      QuotedJson(answer.form), answer.free, answer.triggered, answer.parallel, tools);
+      R"({{"form": {}, "free": {}, "triggered": {}, "parallel": {}, "tools": [{}]{}}})",
+      QuotedJson(answer.form), answer.free, answer.triggered, answer.parallel, tools, schema);
 }
 
 Result<ToolAnswer> ParseToolAnswer(std::string_view text) {
@@ -110,6 +112,7 @@ Result<ToolAnswer> ParseToolAnswer(std::string_view text) {
       answer.tools.push_back({TextOf(tool, "name"), parameters ? JsonText(*parameters) : "{}"});
     }
   }
+  if (const Json* schema = json.Find("schema")) answer.schema = JsonText(*schema);
   return answer;
 }
 
@@ -141,7 +144,10 @@ Result<Grammar> ToolCallGrammar(const ToolAnswer& answer) {
   const ExprId trigger = answer.triggered ? grammar.Empty() : grammar.Bytes(form->trigger);
   const ExprId answer_calls = grammar.Sequence(
       {trigger, grammar.Bytes(form->open), grammar.Call(call), more, grammar.Bytes(form->close)});
-  if (!answer.free) {
+  if (!answer.schema.empty()) {
+    const Grammar text = BITTERN_TRY(ParseJsonSchema(answer.schema));
+    grammar.Define(root, grammar.Choice({grammar.Embed(text), answer_calls}));
+  } else if (!answer.free) {
     grammar.Define(root, answer_calls);
   } else if (form->trigger.empty()) {
     const ExprId text = grammar.Sequence({NoneOf("{", &grammar), AnyText(&grammar)});

@@ -40,6 +40,8 @@ struct ToolAnswer {
   bool triggered = false;  ///< the prompt ends with the trigger
   bool parallel = true;    ///< more than one call, where the form has a separator
   std::vector<Tool> tools = {};
+  /// The schema of an answer without calls, if not empty. Calls stand alone then.
+  std::string schema = {};
 };
 
 /// As the text of a constraint kToolCalls, one line of JSON, and back.

@@ -37,7 +37,7 @@ Result<Json> ReadMessage(const std::string& path, const Json& given, UnreadField
   message.push_back({"content", Json(std::move(text))});
   if (const Json* calls = fields.Take("tool_calls");
       calls != nullptr && !(calls->AsArray() != nullptr && calls->AsArray()->empty())) {
-    auto read = BITTERN_TRY(ReadToolCalls(fields.PathOf("tool_calls"), *calls));
+    auto read = BITTERN_TRY(ReadToolCalls(fields.PathOf("tool_calls"), *calls, unread));
     message.push_back({"tool_calls", std::move(read)});
   }
   for (const char* const key : {"name", "tool_call_id", "reasoning_content"}) {
@@ -88,7 +88,7 @@ Result<std::string> ReadContent(const std::string& path, const Json* content,
 Result<Json::Array> ReadMessages(const std::string& path, const Json* given, UnreadFields* unread) {
   const Json::Array* list = given == nullptr ? nullptr : given->AsArray();
   if (list == nullptr || list->empty()) {
-    return WrongField(path, "a list of messages", given == nullptr ? Json() : *given);
+    return WrongField(path, "a list of one message or more", given == nullptr ? Json() : *given);
   }
   Json::Array messages;
   for (std::size_t i = 0; i < list->size(); ++i) {
@@ -102,12 +102,27 @@ Json MessageOf(std::string_view role, std::string content) {
   return {{"role", role}, {"content", std::move(content)}};
 }
 
+namespace {
+
+/// True if the conversation ends with the beginning of an answer.
+bool EndsWithAnswer(const Json::Array& messages) {
+  const Json& last = messages.back();
+  return last["role"].text() == "assistant" && last["tool_calls"].is_null() &&
+         !last["content"].text().empty();
+}
+
+}  // namespace
+
 /// ChatPrompt takes the messages as one member among those of the request.
 Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages, Json::Object more,
                                                    const Target& target) {
   if (target.chat == nullptr) return tl::unexpected(*target.why_no_chat);
+  const bool told = std::ranges::any_of(more, [](const Json::Member& member) {
+    return member.key == "continue_final_message" || member.key == "add_generation_prompt";
+  });
+  if (!told && EndsWithAnswer(messages)) more.push_back({"continue_final_message", Json(true)});
   more.push_back({"messages", Json(std::move(messages))});
-  return target.chat->Apply(Json(std::move(more)), target.tokenizer());
+  return target.chat->Apply(Json(std::move(more)), target.tokenizer(), target.context_length);
 }
 
 /// Members that are for the template, as vLLM names them.

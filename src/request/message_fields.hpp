@@ -24,8 +24,9 @@ namespace bittern::request {
 /// Members of a request that are for the template.
 [[nodiscard]] Result<Json::Object> ReadTemplateFields(FieldReader* fields);
 
-/// The prompt that messages are for the model; `more` are members of a request as ChatPrompt::Apply
-/// takes them. Errors: also kUnsupported (the model has no chat template).
+/// The prompt that messages are for the model. A last message of the assistant's is the beginning
+/// of the answer, unless `more` says otherwise. `more` are members of a request as
+/// ChatPrompt::Apply takes them. Errors: also kUnsupported (the model has no chat template).
 [[nodiscard]] Result<runtime::RenderedPrompt> RenderConversation(Json::Array messages,
                                                                  Json::Object more,
                                                                  const Target& target);

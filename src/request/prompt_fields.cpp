@@ -6,18 +6,27 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/prompt_check.hpp"
+
 namespace bittern::request {
 namespace {
 
 constexpr std::int64_t kMostTokenId = std::numeric_limits<int>::max();
 
-/// Adds the tokens of one part: a text, an id, or llama-server's {"prompt_string"}. BOS can stand
-/// before the first part only.
-Result<void> AddIds(const std::string& path, const Json& value,
-                    const tokenizer::Tokenizer& tokenizer, std::vector<TokenId>* ids) {
+/// Adds the tokens of a text. BOS can stand before the first part only.
+void AddText(std::string_view text, const Target& target, bool* cut, std::vector<TokenId>* ids) {
+  const auto read = runtime::ReadWithinContext(text, target.tokenizer(),
+                                               {.add_bos = ids->empty(), .parse_special = true},
+                                               target.context_length);
+  ids->insert(ids->end(), read.ids.begin(), read.ids.end());
+  *cut = *cut || read.cut;
+}
+
+/// Adds the tokens of one part: a text, an id, or llama-server's {"prompt_string"}.
+Result<void> AddIds(const std::string& path, const Json& value, const Target& target, bool* cut,
+                    std::vector<TokenId>* ids) {
   if (const std::string* text = value.AsString()) {
-    const auto more = tokenizer.Encode(*text, {.add_bos = ids->empty(), .parse_special = true});
-    ids->insert(ids->end(), more.begin(), more.end());
+    AddText(*text, target, cut, ids);
     return {};
   }
   const auto id = value.AsUint();
@@ -27,8 +36,7 @@ Result<void> AddIds(const std::string& path, const Json& value,
     BITTERN_TRY(fields.Text("prompt_string", &text));
     BITTERN_TRY(fields.OnlyNeutral({"multimodal_data"}));
     BITTERN_TRY(fields.Finish());
-    const auto more = tokenizer.Encode(text, {.add_bos = ids->empty(), .parse_special = true});
-    ids->insert(ids->end(), more.begin(), more.end());
+    AddText(text, target, cut, ids);
     return {};
   }
   if (!id || *id > static_cast<std::uint64_t>(kMostTokenId)) {
@@ -40,15 +48,15 @@ Result<void> AddIds(const std::string& path, const Json& value,
 
 /// One prompt: a text, or a list of ids and texts.
 Result<std::vector<TokenId>> ReadPrompt(const std::string& path, const Json& value,
-                                        const tokenizer::Tokenizer& tokenizer) {
+                                        const Target& target, bool* cut) {
   std::vector<TokenId> ids;
   const Json::Array* parts = value.AsArray();
   if (parts == nullptr) {
-    BITTERN_TRY(AddIds(path, value, tokenizer, &ids));
+    BITTERN_TRY(AddIds(path, value, target, cut, &ids));
     return ids;
   }
   for (std::size_t i = 0; i < parts->size(); ++i) {
-    BITTERN_TRY(AddIds(fmt::format("{}[{}]", path, i), (*parts)[i], tokenizer, &ids));
+    BITTERN_TRY(AddIds(fmt::format("{}[{}]", path, i), (*parts)[i], target, cut, &ids));
   }
   return ids;
 }
@@ -57,8 +65,8 @@ Result<std::vector<TokenId>> ReadPrompt(const std::string& path, const Json& val
 
 /// A list with a number in it is one prompt of mixed parts, any other list is several prompts. That
 /// is how llama-server tells them apart.
-Result<std::vector<std::vector<TokenId>>> ReadPrompts(FieldReader* fields,
-                                                      const tokenizer::Tokenizer& tokenizer) {
+Result<std::vector<std::vector<TokenId>>> ReadPrompts(FieldReader* fields, const Target& target,
+                                                      bool* cut) {
   const bool has_ids = fields->Has("prompt_ids");
   if (has_ids && fields->Has("prompt")) {
     return Fail(ErrorCode::kInvalidArgument, "prompt_ids: one prompt expected, two found");
@@ -75,7 +83,7 @@ Result<std::vector<std::vector<TokenId>>> ReadPrompts(FieldReader* fields,
   const Json::Array* list = value.AsArray();
   const auto is_id = [](const Json& part) { return part.AsNumber().has_value(); };
   if (list == nullptr || std::ranges::any_of(*list, is_id)) {
-    prompts.push_back(BITTERN_TRY(ReadPrompt(path, value, tokenizer)));
+    prompts.push_back(BITTERN_TRY(ReadPrompt(path, value, target, cut)));
     return prompts;
   }
   if (list->empty() || list->size() > static_cast<std::size_t>(kMostChoices)) {
@@ -84,7 +92,7 @@ Result<std::vector<std::vector<TokenId>>> ReadPrompts(FieldReader* fields,
   }
   for (std::size_t i = 0; i < list->size(); ++i) {
     prompts.push_back(
-        BITTERN_TRY(ReadPrompt(fmt::format("{}[{}]", path, i), (*list)[i], tokenizer)));
+        BITTERN_TRY(ReadPrompt(fmt::format("{}[{}]", path, i), (*list)[i], target, cut)));
   }
   return prompts;
 }

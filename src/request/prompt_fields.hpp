@@ -11,8 +11,10 @@ namespace bittern::request {
 
 /// "prompt" or "prompt_ids", one of which must be there: a text, a list of token ids (texts may
 /// stand between them), or a list of such prompts, kMostChoices at most. Texts are read with their
-/// control tokens. Errors: kInvalidArgument with the place.
-[[nodiscard]] Result<std::vector<std::vector<TokenId>>> ReadPrompts(
-    FieldReader* fields, const tokenizer::Tokenizer& tokenizer);
+/// control tokens; sets *cut where one was not read to its end, since it cannot fit the target's
+/// context. Errors: kInvalidArgument with the place.
+[[nodiscard]] Result<std::vector<std::vector<TokenId>>> ReadPrompts(FieldReader* fields,
+                                                                    const Target& target,
+                                                                    bool* cut);
 
 }  // namespace bittern::request

@@ -130,7 +130,7 @@ Result<TextRequest> ReadCompletion(const Target& target, const Json& body,
   TextRequest request{.options = defaults};
   auto fields = BITTERN_TRY(FieldReader::Open(body, {}, target.strict ? nullptr : &request.unread));
   BITTERN_TRY(ReadCommon(&fields, target, &request));
-  request.prompts = BITTERN_TRY(ReadPrompts(&fields, target.tokenizer()));
+  request.prompts = BITTERN_TRY(ReadPrompts(&fields, target, &request.cut));
   if (request.sequences() > kMostSequences) {
     return Fail(
         ErrorCode::kInvalidArgument,

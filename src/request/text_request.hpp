@@ -23,8 +23,9 @@ struct Target {
   /// How a conversation is written; null: `why_no_chat` says why not.
   const runtime::ChatPrompt* chat = nullptr;
   const Error* why_no_chat = nullptr;
-  int num_slots = 1;   ///< "id_slot" is below it
-  bool strict = true;  ///< fields that nothing reads are refused; else TextRequest::unread
+  int num_slots = 1;       ///< "id_slot" is below it
+  int context_length = 0;  ///< a text that cannot fit is not read to its end; 0: it is
+  bool strict = true;      ///< fields that nothing reads are refused; else TextRequest::unread
 
   [[nodiscard]] const tokenizer::Tokenizer& tokenizer() const noexcept { return model->tokenizer; }
 };
@@ -48,6 +49,7 @@ struct TextRequest {
   bool echo = false;           ///< the answer begins with the prompt
   bool chat = false;           ///< the body was a conversation
   int slot = -1;               ///< "id_slot"; -1: any
+  bool cut = false;            ///< a prompt was not read to its end: it is too long
   UnreadFields unread = {};    ///< fields of the body that nothing has read
 
   [[nodiscard]] std::size_t sequences() const noexcept {

@@ -32,7 +32,8 @@ bool IsToolName(std::string_view name) {
 }
 
 /// The schema of a function's arguments: always of an object.
-Result<std::string> SchemaOf(const std::string& path, const Json* parameters) {
+Result<std::string> SchemaOf(const std::string& path, const Json* parameters,
+                             std::uint64_t* steps) {
   Json::Object schema;
   if (parameters != nullptr && parameters->AsObject() == nullptr) {
     return WrongField(path, "a JSON schema", *parameters);
@@ -46,7 +47,7 @@ Result<std::string> SchemaOf(const std::string& path, const Json* parameters) {
     return WrongField(path + ".type", "\"object\"", type->value);
   }
   const std::string text = grammar::JsonText(Json(std::move(schema)));
-  const auto parsed = grammar::ParseJsonSchema(text);
+  const auto parsed = grammar::ParseJsonSchema(text, steps);
   if (!parsed.has_value()) {
     return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: {}", path, parsed.error().message));
   }
@@ -195,6 +196,23 @@ bool IsControlTrigger(std::string_view trigger, const tokenizer::Tokenizer& toke
   return ids.size() == 1 && tokenizer.IsControl(ids[0]);
 }
 
+/// The schema of an answer that is no call. JSON never begins as a trigger does, so one is told
+/// from the other by the first characters.
+Result<std::string> SchemaBesideTools(const grammar::Constraint& constraint,
+                                      const ToolReading& reading) {
+  if (reading.loose || reading.form->trigger.empty()) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "tools: calls in the form of this model's template cannot be kept apart from an "
+                "answer under a schema; leave one of them out");
+  }
+  if (constraint.kind == grammar::ConstraintKind::kJsonSchema) return constraint.text;
+  if (constraint.kind == grammar::ConstraintKind::kJsonObject) return R"({"type": "object"})";
+  return Fail(
+      ErrorCode::kInvalidArgument,
+      "tools: beside functions the answer can be kept to a JSON schema, not to a grammar or "
+      "a regular expression");
+}
+
 }  // namespace
 
 /// The template sees the parameters as they were given, the grammar those of SchemaOf.
@@ -208,7 +226,7 @@ Result<void> AddTool(const std::string& path, const std::string& schema_path,
   if (std::ranges::find(request->tools, name, &grammar::Tool::name) != request->tools.end()) {
     return WrongField(path, "another name for each function", Json(name));
   }
-  auto schema = BITTERN_TRY(SchemaOf(schema_path, parameters));
+  auto schema = BITTERN_TRY(SchemaOf(schema_path, parameters, &request->schema_steps));
   request->tools.push_back({name, std::move(schema)});
   Json::Object function;
   function.push_back({"name", Json(name)});
@@ -255,7 +273,7 @@ Result<ToolRequest> ReadTools(FieldReader* fields) {
 }
 
 /// OpenAI sends arguments as a text of JSON, but templates write an object; Ollama sends an object.
-Result<Json> ReadToolCalls(const std::string& path, const Json& calls) {
+Result<Json> ReadToolCalls(const std::string& path, const Json& calls, UnreadFields* unread) {
   if (calls.AsArray() == nullptr) return WrongField(path, "a list of calls", calls);
   Json::Array all;
   for (std::size_t i = 0; i < calls.AsArray()->size(); ++i) {
@@ -270,12 +288,12 @@ Result<Json> ReadToolCalls(const std::string& path, const Json& calls) {
     Json arguments = given == nullptr ? Json::MakeObject() : *given;
     if (const std::string* text = arguments.AsString()) {
       auto parsed = Json::Parse(text->empty() ? "{}" : *text, {.max_depth = 64});
-      if (!parsed.has_value() || parsed->AsObject() == nullptr) {
+      const bool cut = !parsed.has_value() && unread != nullptr;
+      if (!cut && (!parsed.has_value() || parsed->AsObject() == nullptr)) {
         return WrongField(at + ".arguments", "the JSON text of an object", arguments);
       }
-      arguments = *std::move(parsed);
-    }
-    if (arguments.AsObject() == nullptr) {
+      if (parsed.has_value()) arguments = *std::move(parsed);
+    } else if (arguments.AsObject() == nullptr) {
       return WrongField(at + ".arguments", "the JSON text of an object", arguments);
     }
     Json::Object inner = {{"name", Json(*TextOf(*function, "name"))},
@@ -305,15 +323,18 @@ Result<runtime::RenderedPrompt> RenderWithTools(Json::Array messages, Json::Obje
     more.push_back({"tools", Json(tools.shown)});
   }
   auto prompt = BITTERN_TRY(RenderConversation(std::move(messages), std::move(more), target));
+  request->cut = prompt.cut;
   if (!tools.active()) return prompt;
-  if (request->options.constraint) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "tools: the answer cannot be kept to a grammar or schema, too");
-  }
   const bool forced = tools.choice == Choice::kRequired;
   request->tools = {.form = form,
                     .triggered = forced,
                     .loose = !forced && IsControlTrigger(form->trigger, target.tokenizer())};
+  std::string schema;
+  if (const auto& constraint = request->options.constraint) {
+    schema = BITTERN_TRY(SchemaBesideTools(*constraint, request->tools));
+    if (forced) schema.clear();  // the answer is a call
+    request->tools.alone = !forced;
+  }
   if (forced && !form->trigger.empty()) {
     prompt.answers.push_back(prompt.text.size());  // the trigger is where the answer begins
     prompt.text.Append(form->trigger);
@@ -331,7 +352,8 @@ Result<runtime::RenderedPrompt> RenderWithTools(Json::Array messages, Json::Obje
                                    .free = !forced,
                                    .triggered = forced,
                                    .parallel = tools.parallel,
-                                   .tools = tools.tools};
+                                   .tools = tools.tools,
+                                   .schema = std::move(schema)};
   const grammar::Constraint constraint{grammar::ConstraintKind::kToolCalls,
                                        grammar::ToolAnswerText(answer)};
   const auto compiled = target.model->grammars->Get(constraint);

@@ -21,6 +21,7 @@ struct ToolRequest {
   std::vector<grammar::Tool> tools = {};  ///< those that may be called
   Choice choice = Choice::kAuto;
   bool parallel = true;
+  std::uint64_t schema_steps = 0;  ///< that reading the schemas has taken, of all functions
 
   [[nodiscard]] bool active() const noexcept { return !tools.empty() && choice != Choice::kNone; }
 };
@@ -41,12 +42,15 @@ inline constexpr std::size_t kMostTools = 128;
 [[nodiscard]] Result<void> ChooseTool(const std::string& path, const std::string& name,
                                       ToolRequest* request);
 
-/// "tool_calls" of an assistant's message, with arguments as objects, as templates expect them.
-[[nodiscard]] Result<Json> ReadToolCalls(const std::string& path, const Json& calls);
+/// "tool_calls" of an assistant's message, with arguments as objects, as templates expect them. A
+/// lenient reader (`unread`) takes arguments that were cut as the text that they are.
+[[nodiscard]] Result<Json> ReadToolCalls(const std::string& path, const Json& calls,
+                                         UnreadFields* unread);
 
 /// The prompt with what the model must know of functions, and the constraint of the answer.
-/// Messages with calls and results are written in the model's form. Errors as RenderConversation;
-/// a constraint beside functions.
+/// Messages with calls and results are written in the model's form. Beside a JSON schema the answer
+/// is calls or a text under the schema. Errors as RenderConversation; another constraint beside
+/// functions, or a form of calls that cannot be told from JSON.
 [[nodiscard]] Result<runtime::RenderedPrompt> RenderWithTools(Json::Array messages,
                                                               Json::Object more,
                                                               const ToolRequest& tools,

@@ -95,6 +95,11 @@ bool ToolStream::StepText(std::vector<ToolEvent>* events) {
     AddContent(std::exchange(rest_, {}), events);
     return false;
   }
+  const bool is_text = !rest_.starts_with(trigger.substr(0, rest_.size()));
+  if (reading_.alone && (began_ || is_text)) {
+    AddContent(std::exchange(rest_, {}), events);
+    return false;
+  }
   const std::size_t at = rest_.find(trigger);
   const std::size_t size = at == std::string::npos ? rest_.size() - HeldBack(rest_, trigger) : at;
   AddContent(std::string_view(rest_).substr(0, size), events);

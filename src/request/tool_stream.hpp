@@ -36,6 +36,7 @@ struct ToolReading {
   const grammar::ToolForm* form = nullptr;  ///< null: answers have no calls
   bool triggered = false;                   ///< the prompt ends with the trigger
   bool loose = false;                       ///< no grammar
+  bool alone = false;                       ///< an answer that begins with text has no calls
 };
 
 class ToolStream {

@@ -18,8 +18,6 @@ namespace {
 /// Every API of the server. A new one is a folder below api/ and a line here.
 Api (*const kApis[])() noexcept = {LlamaServerApi, OpenAiApi, AnthropicApi, OllamaApi};
 
-constexpr std::string_view kLatest = ":latest";  // Ollama's clients put it behind a name
-
 /// A pattern that ends with "/*" stands for one more part of a path: "/models/*" fits "/models/a"
 /// and "/models/a%2Fb", but neither "/models/" nor "/models/a/b". `path` is as it was sent.
 bool Fits(std::string_view pattern, std::string_view path) {

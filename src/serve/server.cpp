@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quick endpoints answer on the thread of the sockets; all others are queued for the reading
-// thread.
+// Quick endpoints answer on the thread of the sockets. All others are read by one of two threads:
+// small bodies by the one, large bodies and what takes compiling by the other, so that no request
+// that is quickly read waits for one that is not.
 #include "serve/server.hpp"
 
 #include <fmt/format.h>
@@ -17,6 +18,22 @@
 #include "serve/router.hpp"
 
 namespace bittern::serve {
+namespace {
+
+/// Bytes that are parsed, written as a prompt and tokenised within a few milliseconds.
+constexpr std::size_t kSmallBody = 64 << 10;
+
+/// True for what may take longer than a few milliseconds before it runs: a large body, and grammars
+/// that are to be compiled. The body may not have been parsed yet.
+bool IsSlowToRead(const ApiRequest& request) {
+  if (request.http.body.size() > kSmallBody) return true;
+  constexpr std::string_view kCompiled[] = {"grammar", "regex",  "json_schema",  "response_format",
+                                            "tools",   "format", "output_config"};
+  const auto is_given = [&](std::string_view key) { return !request.body[key].is_null(); };
+  return std::ranges::any_of(kCompiled, is_given) || !request.body["text"]["format"].is_null();
+}
+
+}  // namespace
 
 struct Server::Impl {
   explicit Impl(ServerOptions made) : options(std::move(made)), guard(options) {}
@@ -25,12 +42,19 @@ struct Server::Impl {
   /// A part of Handle: the page, or a file of the folder. False: the request asks for neither.
   bool ServeFile(const Endpoint* endpoint, const HttpRequest& request,
                  const std::shared_ptr<Exchange>& exchange);
-  /// Reads the body of a request, by the worker's thread, and lets its endpoint answer.
+  /// Chooses the thread for a request: it parses the body, then lets the endpoint answer.
   void Read(std::shared_ptr<ApiRequest> request, std::shared_ptr<Exchange> exchange);
+  void Parse(const std::shared_ptr<ApiRequest>& request, const std::shared_ptr<Exchange>& exchange);
+  /// Lets the endpoint answer on a thread, unless the client has gone by then.
+  void PostRun(Worker* by, Service* to, std::shared_ptr<ApiRequest> request,
+               std::shared_ptr<Exchange> exchange);
+  [[nodiscard]] Worker* ThreadOf(const ApiRequest& request) const {
+    return IsSlowToRead(request) ? slow_reader.get() : reader.get();
+  }
   /// Finds the model that a request means, of several.
   void FindModel(Models* from, const std::shared_ptr<ApiRequest>& request,
                  const std::shared_ptr<Exchange>& exchange);
-  /// Lets the endpoint answer for the model that was found. By the worker's thread.
+  /// Lets the endpoint answer for the model that was found. By either reader.
   void Run(Service* to, const ApiRequest& request, const std::shared_ptr<Exchange>& exchange) const;
   void RunQuick(Service* to, const Endpoint& endpoint, const HttpRequest& request,
                 const std::shared_ptr<Exchange>& exchange) const;
@@ -49,7 +73,7 @@ struct Server::Impl {
   std::unique_ptr<HttpServer> http = {};
   std::unique_ptr<Service> service = {};
   std::unique_ptr<Models> models = {};
-  std::unique_ptr<Worker> worker = {};
+  std::unique_ptr<Worker> reader = {}, slow_reader = {};
   std::thread thread = {};
 };
 
@@ -75,7 +99,7 @@ void Server::Impl::Handle(HttpRequest request, std::shared_ptr<Exchange> exchang
   if (from != nullptr) {
     const bool named = !endpoint.needs_no_name && QueryValue(request.query, "model").has_value();
     if (endpoint.lists) {
-      return worker->Post([this, from, all = endpoint.all, request = std::move(request),
+      return reader->Post([this, from, all = endpoint.all, request = std::move(request),
                            exchange = std::move(exchange)] {
         from->Refresh();
         exchange->Reply(all(*from, request, http->stats()));
@@ -98,22 +122,36 @@ void Server::Impl::Handle(HttpRequest request, std::shared_ptr<Exchange> exchang
 /// A body that its endpoint reads itself is parsed here too where several models are served, but
 /// only for the model's name.
 void Server::Impl::Read(std::shared_ptr<ApiRequest> request, std::shared_ptr<Exchange> exchange) {
-  worker->Post([this, request = std::move(request), exchange = std::move(exchange)] {
-    if (exchange->gone().load()) return;
-    const bool has_body = request->http.method == "POST";
-    if (has_body && !request->endpoint->raw_body) {
-      auto body = ParseBody(request->http.body);
-      if (!body.has_value()) return Refuse(*request, body.error(), exchange);
-      request->body = *std::move(body);
-    } else if (has_body && many.load() != nullptr) {
-      request->body = ParseBody(request->http.body).value_or(Json());  // may name the model
-    }
-    if (Models* const from = many.load()) return FindModel(from, request, exchange);
-    Run(ready.load(), *request, exchange);
+  Worker* const to = ThreadOf(*request);
+  to->Post([this, request = std::move(request), exchange = std::move(exchange)] {
+    if (!exchange->gone().load()) Parse(request, exchange);
   });
 }
 
-/// Files are read by the worker, since a disk may be slow. Only GET and HEAD ask for files.
+void Server::Impl::Parse(const std::shared_ptr<ApiRequest>& request,
+                         const std::shared_ptr<Exchange>& exchange) {
+  const bool was_slow = IsSlowToRead(*request);
+  const bool has_body = request->http.method == "POST";
+  if (has_body && !request->endpoint->raw_body) {
+    auto body = ParseBody(request->http.body);
+    if (!body.has_value()) return Refuse(*request, body.error(), exchange);
+    request->body = *std::move(body);
+  } else if (has_body && many.load() != nullptr) {
+    request->body = ParseBody(request->http.body).value_or(Json());  // may name the model
+  }
+  if (Models* const from = many.load()) return FindModel(from, request, exchange);
+  if (was_slow || !IsSlowToRead(*request)) return Run(ready.load(), *request, exchange);
+  PostRun(slow_reader.get(), ready.load(), request, exchange);
+}
+
+void Server::Impl::PostRun(Worker* by, Service* to, std::shared_ptr<ApiRequest> request,
+                           std::shared_ptr<Exchange> exchange) {
+  by->Post([this, to, request = std::move(request), exchange = std::move(exchange)] {
+    if (!exchange->gone().load()) Run(to, *request, exchange);
+  });
+}
+
+/// Files are read by the reader, since a disk may be slow. Only GET and HEAD ask for files.
 bool Server::Impl::ServeFile(const Endpoint* endpoint, const HttpRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const bool page = endpoint != nullptr && endpoint->page != nullptr;
@@ -125,7 +163,7 @@ bool Server::Impl::ServeFile(const Endpoint* endpoint, const HttpRequest& reques
     return true;
   }
   const std::string known(request.Header("if-none-match"));
-  worker->Post([this, exchange, path = request.path, known] {
+  reader->Post([this, exchange, path = request.path, known] {
     if (!exchange->gone().load()) exchange->Reply(files->Reply(path, known));
   });
   return true;
@@ -152,7 +190,7 @@ void Server::Impl::Run(Service* to, const ApiRequest& request,
 
 /// A command is for the set of models. A GET is answered by what is loaded: any web page can make a
 /// browser send one, and must not move models. Other requests wait for a lease, which the exchange
-/// keeps until its answer is made, and run on the worker's thread then.
+/// keeps until its answer is made, and run on a reader's thread then.
 void Server::Impl::FindModel(Models* from, const std::shared_ptr<ApiRequest>& request,
                              const std::shared_ptr<Exchange>& exchange) {
   from->Refresh();
@@ -175,15 +213,13 @@ void Server::Impl::FindModel(Models* from, const std::shared_ptr<ApiRequest>& re
               if (!lease.has_value()) return Refuse(*request, lease.error(), exchange);
               Service* const to = lease->get();
               exchange->Keep(*std::move(lease));
-              worker->Post([this, to, request, exchange] {
-                if (!exchange->gone().load()) Run(to, *request, exchange);
-              });
+              PostRun(ThreadOf(*request), to, request, exchange);
             });
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-/// The worker is there before the sockets' thread starts, since the first request needs it.
+/// The readers are there before the sockets' thread starts, since the first request needs it.
 Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   auto impl = std::make_unique<Impl>(std::move(options));
   if (!impl->options.folder.empty()) {
@@ -197,16 +233,18 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
       http, [self = impl.get()](HttpRequest request, std::shared_ptr<Exchange> exchange) {
         self->Handle(std::move(request), std::move(exchange));
       }));
-  impl->worker = std::make_unique<Worker>();
+  impl->reader = std::make_unique<Worker>();
+  impl->slow_reader = std::make_unique<Worker>();
   impl->thread = std::thread([self = impl.get()] { self->http->Run(); });
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
-/// The sockets end first. Then the members go, the worker before the models and the service.
+/// The sockets end first. Then the members go, the readers before the models and the service.
 Server::~Server() {
   Stop();
   Wait();
-  if (impl_->models) impl_->models->Stop();  // it posts to the worker
+  if (impl_->models) impl_->models->Stop();  // it posts to the readers
+  impl_->reader->Stop();                     // it posts to the slow one
 }
 
 /// The pointer is stored last: the thread of the sockets reads it without a lock.

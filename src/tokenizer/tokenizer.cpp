@@ -365,6 +365,14 @@ std::string_view Tokenizer::TokenBytes(TokenId id, bool render_special) const {
   return render_special ? impl_->vocabulary.bytes(id) : std::string_view();
 }
 
+std::size_t Tokenizer::longest_token() const noexcept {
+  std::size_t longest = 1;
+  for (TokenId id = 0; id < vocab_size(); ++id) {
+    longest = std::max(longest, TokenBytes(id, /*render_special=*/true).size());
+  }
+  return longest;
+}
+
 std::int32_t Tokenizer::vocab_size() const noexcept { return impl_->vocabulary.size(); }
 TokenId Tokenizer::bos_id() const noexcept { return impl_->ids.bos; }
 TokenId Tokenizer::eos_id() const noexcept { return impl_->ids.eos; }

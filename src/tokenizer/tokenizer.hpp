@@ -78,6 +78,8 @@ class Tokenizer {
   [[nodiscard]] std::string_view TokenBytes(TokenId id, bool render_special = false) const;
 
   [[nodiscard]] std::int32_t vocab_size() const noexcept;
+  /// Bytes of the longest token. Time: linear in the vocabulary.
+  [[nodiscard]] std::size_t longest_token() const noexcept;
   [[nodiscard]] TokenId bos_id() const noexcept;  ///< -1: none
   [[nodiscard]] TokenId eos_id() const noexcept;  ///< -1: none
   [[nodiscard]] bool adds_bos() const noexcept;

@@ -166,6 +166,8 @@ std::string Json::Shown() const {
   if (const auto* below = std::get_if<std::int64_t>(&value_)) return fmt::format("{}", *below);
   if (const auto* number = std::get_if<double>(&value_)) return fmt::format("{:#}", *number);
   if (const auto number = AsUint()) return fmt::format("{}", *number);
+  if (AsArray() != nullptr && AsArray()->empty()) return "[]";
+  if (AsObject() != nullptr && AsObject()->empty()) return "{}";
   return std::string(TypeName());
 }
 

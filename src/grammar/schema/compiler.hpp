@@ -12,6 +12,7 @@
 #include "grammar/automaton/automaton.hpp"
 #include "grammar/automaton/grammar.hpp"
 #include "grammar/notation/json_text.hpp"
+#include "grammar/schema/document.hpp"
 #include "grammar/schema/string_product.hpp"
 #include "grammar/schema/view.hpp"
 
@@ -26,7 +27,7 @@ namespace bittern::grammar {
 /// One document on its way into one grammar. `document` and `grammar` outlive it.
 class SchemaCompiler {
  public:
-  SchemaCompiler(const Json& document, Grammar& grammar)
+  SchemaCompiler(SchemaDocument* document, Grammar& grammar)
       : document_(document), grammar_(grammar), json_(&grammar) {}
 
   /// The values that are valid under all of these schemas.
@@ -34,7 +35,6 @@ class SchemaCompiler {
 
  private:
   static constexpr int kDeepest = 120;
-  static constexpr std::size_t kMostRules = 20'000;
   static constexpr std::uint32_t kMostTimes = 2000;   // characters that are counted
   static constexpr std::uint32_t kMostCounted = 100;  // characters beside a pattern
   static constexpr std::uint32_t kMostItems = 1000;   // items that are counted
@@ -131,11 +131,12 @@ class SchemaCompiler {
 
   std::map<std::string, Automaton> patterns_;  // of names
   std::map<std::string, Json> made_;           // by place
-  const Json& document_;
+  SchemaDocument* document_;
   Grammar& grammar_;
   JsonRules json_;
   std::map<std::string, RuleId> rules_;
   std::map<RuleId, Error> refused_;
+  std::size_t num_exprs_ = 0;  // of grammar_, that have been counted as work
   int depth_ = 0;
 };
 

@@ -66,9 +66,7 @@ Result<ExprId> SchemaCompiler::CompileExpanded(std::vector<SchemaAt> all) {
     key += fmt::format("{}\t{}\n", at.pointer, at.done);
   }
   if (all.empty()) return json_.Value();
-  if (rules_.size() > kMostRules) {
-    return Refuse(all[0].pointer, fmt::format("it has over {} parts", kMostRules));
-  }
+  document_->Spend(20 + key.size() / 32);
   const auto [known, is_new] = rules_.emplace(key, 0);
   if (const auto refused = refused_.find(known->second); !is_new && refused != refused_.end()) {
     return tl::unexpected(refused->second);
@@ -77,6 +75,8 @@ Result<ExprId> SchemaCompiler::CompileExpanded(std::vector<SchemaAt> all) {
   const RuleId rule = grammar_.AddRule("#" + all[0].pointer);
   known->second = rule;
   const auto body = Body(all);
+  document_->Spend((grammar_.num_exprs() - num_exprs_) / 2);
+  num_exprs_ = grammar_.num_exprs();
   grammar_.Define(rule, body ? *body : grammar_.Nothing());
   if (!body) {  // some other way may be left
     refused_.emplace(rule, body.error());
@@ -141,10 +141,7 @@ Result<ExprId> SchemaCompiler::Constants(const std::vector<SchemaAt>& all, unsig
       values = listed;
       return;
     }
-    std::erase_if(*values, [&](const Json* value) {
-      return std::ranges::none_of(listed,
-                                  [&](const Json* other) { return EqualJson(*value, *other); });
-    });
+    KeepListed(document_, listed, true, &*values);
   };
   for (const SchemaAt& at : all) {
     if (const Json* value = at.schema->Find("const")) intersect({value});
@@ -156,8 +153,9 @@ Result<ExprId> SchemaCompiler::Constants(const std::vector<SchemaAt>& all, unsig
     intersect(listed);
   }
   for (const SchemaValue& forbidden : Forbidden(all)) {
-    std::erase_if(*values, [&](const Json* value) { return EqualJson(*value, *forbidden.value); });
+    KeepListed(document_, {forbidden.value}, false, &*values);
   }
+  BITTERN_TRY(CheckWork(*document_, all[0].pointer));
   if (MustDiffer(all)) return grammar_.Nothing();
   unsigned found = 0;
   std::erase_if(*values, [&](const Json* value) { return (TypeOf(*value) & types) == 0; });
@@ -308,7 +306,10 @@ Result<ExprId> SchemaCompiler::StringsOfAll(const Schemas& all, std::vector<Stri
   rules.push_back({all[0].pointer, "[\\s\\S]*", false, false});
   // A shorter limit obeys a longer one.
   if (most != kUnbounded) most = std::min(most, std::max(least, kMostCounted));
-  const auto inner = BITTERN_TRY(StringProduct(rules, least, most, &grammar_));
+  std::uint64_t steps = 0;
+  const auto inner = BITTERN_TRY(StringProduct(rules, least, most, &grammar_, &steps));
+  document_->Spend(steps / SchemaDocument::kComparisons);
+  BITTERN_TRY(CheckWork(*document_, rules[0].pointer));
   if (!inner) {
     return Refuse(rules[0].pointer, rules.size() == 2
                                         ? "it cannot be obeyed beside minLength or maxLength"
@@ -473,7 +474,7 @@ Result<ExprId> SchemaCompiler::Numbers(const std::vector<SchemaAt>& all, bool wh
   return BoundedNumber(bounds, &grammar_);
 }
 
-Result<Grammar> ParseJsonSchema(std::string_view schema) {
+Result<Grammar> ParseJsonSchema(std::string_view schema, std::uint64_t* steps) {
   auto parsed = Json::Parse(
       schema, {.max_bytes = std::size_t{4} << 20, .max_depth = 200, .max_values = 200'000});
   if (!parsed) {
@@ -481,9 +482,12 @@ Result<Grammar> ParseJsonSchema(std::string_view schema) {
   }
   Grammar grammar;
   const RuleId root = grammar.AddRule("root");
-  SchemaCompiler compiler(*parsed, grammar);
+  SchemaDocument document(*parsed, steps == nullptr ? 0 : *steps);
+  SchemaCompiler compiler(&document, grammar);
   const ExprId body = BITTERN_TRY(compiler.Compile({{&*parsed, ""}}));
+  BITTERN_TRY(CheckWork(document, ""));  // what was left out for want of work would be missed
   grammar.Define(root, body);
+  if (steps != nullptr) *steps = document.steps();
   return grammar;
 }
 

@@ -4,14 +4,18 @@
 // less: one order of properties, one spacing.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "grammar/automaton/grammar.hpp"
 
 namespace bittern::grammar {
 
-/// Error kInvalidArgument: not JSON; a keyword that cannot be obeyed, by its JSON pointer.
-[[nodiscard]] Result<Grammar> ParseJsonSchema(std::string_view schema);
+/// Error kInvalidArgument: not JSON; a keyword that cannot be obeyed, by its JSON pointer; more
+/// work than SchemaDocument::kMostSteps. `steps`: what others of the same request have cost; this
+/// one is added.
+[[nodiscard]] Result<Grammar> ParseJsonSchema(std::string_view schema,
+                                              std::uint64_t* steps = nullptr);
 
 /// Any JSON object, as `response_format: {"type": "json_object"}` wants it.
 [[nodiscard]] Grammar JsonObjectGrammar();

@@ -160,7 +160,7 @@ Result<SchemaCompiler::Negation> SchemaCompiler::WaysOfNot(const SchemaAt& at) {
   if (const Json* ref = at.schema->Find("$ref")) {
     // Up to draft 7 nothing beside it counts, so its contrary alone is sure.
     if (ref->AsString() == nullptr) return Refuse(at.pointer + "/$ref", "a text expected");
-    const SchemaAt named = BITTERN_TRY(ResolveRef(document_, *ref->AsString(), at.pointer));
+    const SchemaAt named = BITTERN_TRY(ResolveRef(*document_, *ref->AsString(), at.pointer));
     found.ways = {{Not(named)}};
     found.all = at.schema->AsObject()->size() == 1;
     return found;

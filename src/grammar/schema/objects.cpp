@@ -50,6 +50,9 @@ Result<std::vector<SchemaAt>> SchemaCompiler::SchemasOf(const Schemas& all,
   Schemas together;
   for (const SchemaAt& at : all) {
     const Json* properties = at.schema->Find("properties");
+    const std::size_t size = properties == nullptr ? 0 : properties->AsObject()->size();
+    document_->Spend(1 + size / SchemaDocument::kLooks);
+    BITTERN_TRY(CheckWork(*document_, at.pointer));
     const Json* declared = properties == nullptr ? nullptr : properties->Find(name);
     // Beside no other schema, unevaluatedProperties says the same.
     const bool is_last = at.schema->Find("additionalProperties") == nullptr;
@@ -204,8 +207,11 @@ Result<bool> SchemaCompiler::Speaks(const std::string& pattern, const std::strin
     names.Define(root, *body);
     auto nfa = Nfa::Build(names);
     if (!nfa) return Refuse(pointer, nfa.error().message);
+    document_->Spend(nfa->num_nodes() / 4);
     known = patterns_.emplace(pattern, Automaton(std::move(*nfa))).first;
   }
+  document_->Spend(1 + name.size() / SchemaDocument::kComparisons);
+  BITTERN_TRY(CheckWork(*document_, pointer));
   Automaton& automaton = known->second;
   StateId state = automaton.start();
   for (const char byte : name) {

@@ -54,6 +54,9 @@ class Product {
     return grammar_->Call(first);
   }
 
+  /// Bytes that one automaton has read.
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+
  private:
   /// A new class begins at the first character of a range and behind its last one.
   void Cut(const Expr& expr) {
@@ -148,7 +151,7 @@ class Product {
   CharClass classes_;
   std::map<std::vector<StateId>, RuleId> rules_;
   std::vector<std::map<std::vector<StateId>, RuleId>::iterator> states_;
-  std::size_t steps_ = 0;
+  std::uint64_t steps_ = 0;
   bool too_much_ = false;
 };
 
@@ -156,10 +159,12 @@ class Product {
 
 Result<std::optional<ExprId>> StringProduct(const std::vector<StringRule>& rules,
                                             std::uint32_t least, std::uint32_t most,
-                                            Grammar* grammar) {
+                                            Grammar* grammar, std::uint64_t* steps) {
   Product product(least, most, grammar);
   for (const StringRule& rule : rules) BITTERN_TRY(product.Add(rule));
-  return product.Build();
+  const auto built = product.Build();
+  *steps = product.steps();
+  return built;
 }
 
 }  // namespace bittern::grammar

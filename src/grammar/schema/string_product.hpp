@@ -21,10 +21,10 @@ struct StringRule {
 };
 
 /// The texts as they stand in a JSON string, without its quotes, least to most characters long; one
-/// way of writing each. Nothing: it would be too large. Error kInvalidArgument: a pattern that
-/// cannot be read, with its place.
+/// way of writing each. Nothing: it would be too large. `steps` gets what it took: bytes that one
+/// automaton read. Error kInvalidArgument: a pattern that cannot be read, with its place.
 [[nodiscard]] Result<std::optional<ExprId>> StringProduct(const std::vector<StringRule>& rules,
                                                           std::uint32_t least, std::uint32_t most,
-                                                          Grammar* grammar);
+                                                          Grammar* grammar, std::uint64_t* steps);
 
 }  // namespace bittern::grammar

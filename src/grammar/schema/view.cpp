@@ -40,12 +40,13 @@ Result<void> CheckKeywords(const SchemaAt& at) {
   return {};
 }
 
+std::size_t SizeOf(const Json* object) {
+  return object == nullptr || object->AsObject() == nullptr ? 0 : object->AsObject()->size();
+}
+
 /// True if enum or const is present and no listed value is in all lists, of an allowed type and not
 /// forbidden.
-bool HasNoConstant(const std::vector<SchemaAt>& all, unsigned types) {
-  const auto is_in = [](const std::vector<const Json*>& list, const Json* value) {
-    return std::ranges::any_of(list, [&](const Json* other) { return EqualJson(*value, *other); });
-  };
+bool HasNoConstant(SchemaDocument* document, const std::vector<SchemaAt>& all, unsigned types) {
   std::optional<std::vector<const Json*>> left;
   for (const SchemaAt& at : all) {
     const auto listed = ConstantsOf(*at.schema);
@@ -53,25 +54,25 @@ bool HasNoConstant(const std::vector<SchemaAt>& all, unsigned types) {
     if (!left) {
       left = listed;
     } else {
-      std::erase_if(*left, [&](const Json* value) { return !is_in(*listed, value); });
+      KeepListed(document, *listed, true, &*left);
     }
   }
   if (!left) return false;
   std::erase_if(*left, [&](const Json* value) { return (TypeOf(*value) & types) == 0; });
   for (const SchemaAt& at : all) {
     const auto forbidden = ForbiddenConstants(*at.schema);
-    if (!forbidden) continue;
-    std::erase_if(*left, [&](const Json* value) { return is_in(*forbidden, value); });
+    if (forbidden) KeepListed(document, *forbidden, false, &*left);
   }
   return left->empty();
 }
 
 /// Whether no object under all these schemas can have a property.
-bool CannotHave(const Json& document, const std::vector<SchemaAt>& all, const std::string& name,
+bool CannotHave(SchemaDocument* document, const std::vector<SchemaAt>& all, const std::string& name,
                 int depth) {
   std::vector<SchemaAt> together;
   for (const SchemaAt& at : all) {
     const Json* properties = at.schema->Find("properties");
+    if (!document->Spend(1 + SizeOf(properties) / SchemaDocument::kLooks)) return false;
     const Json* declared = properties == nullptr ? nullptr : properties->Find(name);
     if (declared != nullptr) {
       together.push_back({declared, at.pointer + "/properties/" + PointerKey(name)});
@@ -166,13 +167,13 @@ Result<unsigned> TypesOf(const SchemaAt& at) {
 
 /// A JSON pointer as a URI fragment (RFC 6901 section 6): `~0`, `~1` and %XX in keys, digits as
 /// places of lists. Other documents and `$anchor` names are refused.
-Result<SchemaAt> ResolveRef(const Json& document, const std::string& ref,
+Result<SchemaAt> ResolveRef(const SchemaDocument& document, const std::string& ref,
                             const std::string& pointer) {
   if (!ref.starts_with('#') || (ref.size() > 1 && ref[1] != '/')) {
     return Refuse(pointer + "/$ref",
                   "a place in this schema (\"#/...\") expected, \"" + ref + "\" found");
   }
-  const Json* at = &document;
+  const Json* at = &document.root();
   std::string_view rest = std::string_view(ref).substr(1);
   while (!rest.empty()) {
     rest.remove_prefix(1);
@@ -222,7 +223,26 @@ Result<void> CheckUnevaluated(const std::vector<SchemaAt>& all) {
 
 }  // namespace
 
-Result<std::vector<SchemaAt>> Expand(const Json& document, std::vector<SchemaAt> schemas) {
+void KeepListed(SchemaDocument* document, const std::vector<const Json*>& listed, bool in,
+                std::vector<const Json*>* values) {
+  const std::size_t comparisons = listed.size() * values->size();
+  if (!document->Spend(comparisons / SchemaDocument::kComparisons)) return;
+  std::erase_if(*values, [&](const Json* value) {
+    return in == std::ranges::none_of(listed,
+                                      [&](const Json* other) { return EqualJson(*value, *other); });
+  });
+}
+
+Result<void> CheckWork(const SchemaDocument& document, const std::string& pointer) {
+  if (!document.spent()) return {};
+  return Refuse(pointer,
+                fmt::format("the schema takes more than {} steps of work to read; fewer choices "
+                            "(anyOf, oneOf, if, not) that hold together would be obeyed",
+                            SchemaDocument::kMostSteps));
+}
+
+/// The price of a schema: a step, and a look at each of its members for each keyword asked for.
+Result<std::vector<SchemaAt>> Expand(SchemaDocument* document, std::vector<SchemaAt> schemas) {
   std::vector<SchemaAt> found;
   std::set<const Json*> seen;
   while (!schemas.empty()) {
@@ -236,6 +256,8 @@ Result<std::vector<SchemaAt>> Expand(const Json& document, std::vector<SchemaAt>
       return Refuse(at.pointer, "a schema expected, " + at.schema->Shown() + " found");
     }
     if (!seen.insert(at.schema).second) continue;
+    document->Spend(1 + SizeOf(at.schema) / 16);
+    BITTERN_TRY(CheckWork(*document, at.pointer));
     if (seen.size() > kMostSchemas)
       return Refuse(at.pointer, "too many schemas hold together here");
     if (at.expanded) {
@@ -246,7 +268,7 @@ Result<std::vector<SchemaAt>> Expand(const Json& document, std::vector<SchemaAt>
     BITTERN_TRY(CheckKeywords(at));
     if (const Json* ref = at.schema->Find("$ref")) {
       if (ref->AsString() == nullptr) return Refuse(at.pointer + "/$ref", "a text expected");
-      schemas.push_back(BITTERN_TRY(ResolveRef(document, *ref->AsString(), at.pointer)));
+      schemas.push_back(BITTERN_TRY(ResolveRef(*document, *ref->AsString(), at.pointer)));
     }
     if (const Json* all = at.schema->Find("allOf")) {
       if (all->AsArray() == nullptr) return Refuse(at.pointer + "/allOf", "a list expected");
@@ -312,7 +334,7 @@ std::string PointerKey(std::string key) {
 }
 
 /// False means only that it is not plain to see. `depth` limits the look into required properties.
-bool PlainlyEmpty(const Json& document, std::vector<SchemaAt> schemas, int depth) {
+bool PlainlyEmpty(SchemaDocument* document, std::vector<SchemaAt> schemas, int depth) {
   auto expanded = Expand(document, std::move(schemas));
   if (!expanded) return false;
   // Up to draft 7 nothing counts beside a reference.
@@ -324,7 +346,7 @@ bool PlainlyEmpty(const Json& document, std::vector<SchemaAt> schemas, int depth
     if (!allowed) return false;
     types &= *allowed;
   }
-  if (types == 0 || HasNoConstant(*expanded, types)) return true;
+  if (types == 0 || HasNoConstant(document, *expanded, types)) return true;
   if (types != kObjectType || depth == 0) return false;
   std::set<std::string> demanded;
   for (const SchemaAt& at : *expanded) {

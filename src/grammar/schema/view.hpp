@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json/json.hpp"
+#include "grammar/schema/document.hpp"
 
 namespace bittern::grammar {
 
@@ -54,16 +55,27 @@ enum JsonType : unsigned {
 [[nodiscard]] Result<unsigned> TypesOf(const SchemaAt& at);
 
 /// The document's schema at "#/...". Errors kInvalidArgument: it is not in the document.
-[[nodiscard]] Result<SchemaAt> ResolveRef(const Json& document, const std::string& ref,
+[[nodiscard]] Result<SchemaAt> ResolveRef(const SchemaDocument& document, const std::string& ref,
                                           const std::string& pointer);
 
+/// Error kInvalidArgument: the document has cost more than it may.
+[[nodiscard]] Result<void> CheckWork(const SchemaDocument& document, const std::string& pointer);
+
 /// Replaces `$ref` and `allOf` by what they stand for, and checks that every keyword is known.
-[[nodiscard]] Result<std::vector<SchemaAt>> Expand(const Json& document,
+/// Errors also as CheckWork.
+[[nodiscard]] Result<std::vector<SchemaAt>> Expand(SchemaDocument* document,
                                                    std::vector<SchemaAt> schemas);
 
 /// Whether no value can be valid under all, so far as that is plain to see: by type, by constants,
 /// or by a property that one of them demands.
-[[nodiscard]] bool PlainlyEmpty(const Json& document, std::vector<SchemaAt> schemas, int depth = 3);
+/// Never plain once the document has cost more than it may.
+[[nodiscard]] bool PlainlyEmpty(SchemaDocument* document, std::vector<SchemaAt> schemas,
+                                int depth = 3);
+
+/// Leaves the values that are in the other list, or those that are not. Nothing is left out once
+/// the document has cost more than it may.
+void KeepListed(SchemaDocument* document, const std::vector<const Json*>& listed, bool in,
+                std::vector<const Json*>* values);
 
 /// The constants that a schema allows, if it lists them.
 [[nodiscard]] std::optional<std::vector<const Json*>> ConstantsOf(const Json& schema);

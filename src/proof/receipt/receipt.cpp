@@ -47,6 +47,18 @@ Result<void> ReadIds(FieldReader* fields, std::string_view key, std::vector<Toke
   return {};
 }
 
+/// The hash is over all members. One that was left out, or is null, would be read as its default.
+Result<void> RefuseMissing(const Json& given, const Json& whole, std::string_view path) {
+  for (const Json::Member& member : *whole.AsObject()) {
+    const Json* found = given.Find(member.key);
+    if (found != nullptr && found->is_null() == member.value.is_null()) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}{}: a receipt has all of its members; this one is missing", path,
+                            member.key));
+  }
+  return {};
+}
+
 Result<ReadReceipt> ReadOne(const Json& json, const tokenizer::Tokenizer& tokenizer) {
   auto fields = BITTERN_TRY(FieldReader::Open(json));
   ReadReceipt read;
@@ -73,7 +85,10 @@ Result<ReadReceipt> ReadOne(const Json& json, const tokenizer::Tokenizer& tokeni
     BITTERN_TRY(inner.Finish());
   }
   BITTERN_TRY(fields.Finish());
-  read.unchanged = hash == HashOf(ReceiptBody(receipt).Dump());
+  const Json body = ReceiptBody(receipt);
+  BITTERN_TRY(RefuseMissing(json, body, ""));
+  BITTERN_TRY(RefuseMissing(json["options"], body["options"], "options."));
+  read.unchanged = hash == HashOf(body.Dump());
   return read;
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json/json.hpp"
 #include "runtime/session.hpp"
 
 namespace bittern::proof {
@@ -119,6 +120,77 @@ TEST_F(ReceiptTest, ForgedOnesAreNot) {
   forged = good;
   forged.receipt.prompt[0] = 1 << 30;
   EXPECT_NE(Check(forged).what.find("outside the vocabulary"), std::string::npos);
+}
+
+/// A value changed in a first and a second way: another number, the other truth, a longer or an
+/// empty text or list, another type.
+Json Changed(const Json& value, bool second) {
+  if (second) return value.AsNumber() ? Json(*value.AsNumber() + 1) : Json();
+  if (const auto flag = value.AsBool()) return !*flag;
+  if (const auto* text = value.AsString()) return *text + "a";
+  if (value.AsArray() != nullptr) {
+    Json::Array list = *value.AsArray();
+    list.push_back(list.empty() ? Json("a") : list.front());
+    return Json(std::move(list));
+  }
+  const double number = value.AsNumber().value_or(0);
+  return number >= 1 ? Json(number - 1) : Json(number + 0.5);
+}
+
+/// All members of a receipt and of its options: changed, left out, or one more beside them. None
+/// passes with the old hash. With the hash computed anew a change passes only if the answer is
+/// that of the changed options, too.
+TEST_F(ReceiptTest, EveryMemberCounts) {
+  runtime::GenerateOptions options = Sampled(3);
+  options.stops = {"xyzzy"};
+  const ReadReceipt good = Make(options);
+  const Json whole = *Json::Parse(ReceiptText(good.receipt), {});
+  std::size_t changes = 0, passed = 0;
+  const auto check = [&](const Json& json, const std::string& what) {
+    ++changes;
+    const auto read = ParseReceipts(json.Dump(), model_->tokenizer);
+    EXPECT_TRUE(!read || !read->front().unchanged) << what;
+    if (!read) return;  // refused by name
+    ReadReceipt forged = read->front();
+    forged = ParseReceipts(ReceiptText(forged.receipt), model_->tokenizer)->front();
+    ASSERT_TRUE(forged.unchanged) << what;
+    ++changes;
+    const auto verdict = VerifyReceipt(model_, "h", forged, 1);
+    if (!verdict || !verdict->identical) return;
+    ++passed;
+    const ReadReceipt honest = Make(forged.receipt.options);
+    EXPECT_EQ(honest.receipt.ids, good.receipt.ids) << what;
+    EXPECT_EQ(honest.receipt.chain, good.receipt.chain) << what;
+    EXPECT_EQ(honest.receipt.finish, good.receipt.finish) << what;
+  };
+  for (const bool inner : {false, true}) {
+    const Json& from = inner ? whole["options"] : whole;
+    const auto with = [&](Json::Object members) {
+      if (!inner) return Json(std::move(members));
+      Json outer = whole;
+      outer["options"] = Json(std::move(members));
+      return outer;
+    };
+    for (std::size_t i = 0; i < from.AsObject()->size(); ++i) {
+      Json::Object changed = *from.AsObject(), without = changed;
+      const std::string name = changed[i].key;
+      if (name == "options" || name == "model") continue;  // below; only told
+      for (const bool second : {false, true}) {
+        Json::Object one = changed;
+        one[i].value = Changed(one[i].value, second);
+        check(with(one), name + " changed");
+      }
+      without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
+      check(with(without), name + " left out");
+    }
+    Json::Object more = *from.AsObject();
+    more.push_back({"more", Json(1)});
+    check(with(more), "one more");
+  }
+  EXPECT_GT(changes, 150u);
+  EXPECT_GT(passed, 0u);
+  EXPECT_LT(passed, changes / 4);
+  RecordProperty("changes", static_cast<int>(changes));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "jinja/python.hpp"
 #include "runtime/chat/chat_answers.hpp"
 #include "runtime/chat/chat_template.hpp"
+#include "runtime/prompt_check.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -162,6 +163,9 @@ std::vector<tokenizer::ByteRange> TrustedRanges(const Text& text) {
   return ranges;
 }
 
+/// Templates read a handful; each is looked for among the names of the template.
+constexpr std::size_t kMostKwargs = 64;
+
 /// Gives the template `tools`, `documents` (None if missing, as apply_chat_template does) and each
 /// member of chat_template_kwargs under its own name.
 Result<void> AddNames(const Json& request, jinja::Names* names) {
@@ -180,6 +184,11 @@ Result<void> AddNames(const Json& request, jinja::Names* names) {
         ErrorCode::kInvalidArgument,
         fmt::format("chat_template_kwargs: an object expected, {} found", more->TypeName()));
   }
+  if (more->AsObject()->size() > kMostKwargs) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("chat_template_kwargs: {} members at most expected, {} found",
+                            kMostKwargs, more->AsObject()->size()));
+  }
   for (const Json::Member& member : *more->AsObject()) {
     auto value = BITTERN_TRY(jinja::FromJson(member.value, jinja::Origin::Input()));
     names->emplace_back(member.key, std::move(value));
@@ -193,6 +202,18 @@ std::vector<tokenizer::TokenId> EncodeTemplateText(const RenderedPrompt& prompt,
                                                    const tokenizer::Tokenizer& tokenizer) {
   return tokenizer.EncodeTrusted(prompt.text.bytes(), TrustedRanges(prompt.text),
                                  /*add_bos=*/true, prompt.answers);
+}
+
+/// The beginning of a text that is too long for the context; nothing if it may fit.
+std::optional<RenderedPrompt> ChatPrompt::BeginningOf(const Text& text,
+                                                      const tokenizer::Tokenizer& tokenizer,
+                                                      int context_length) {
+  const std::size_t size = BeginningThatIsTooLong(text.bytes(), tokenizer, context_length).size();
+  if (size == text.bytes().size()) return std::nullopt;
+  RenderedPrompt prompt{.text = text.Substr(0, size), .cut = true};
+  prompt.ids = EncodeTemplateText(prompt, tokenizer);
+  if (prompt.ids.size() <= static_cast<std::size_t>(context_length)) return std::nullopt;
+  return prompt;
 }
 
 /// `chosen` is empty (the file's template), a name of a known form, or a template's source.
@@ -239,8 +260,8 @@ Result<ChatPrompt> ChatPrompt::Create(const formats::Metadata& metadata,
 
 /// Renders once for the text, and by FindAnswers a few times more for the places where answers
 /// begin.
-Result<RenderedPrompt> ChatPrompt::Apply(const Json& request,
-                                         const tokenizer::Tokenizer& tokenizer) const {
+Result<RenderedPrompt> ChatPrompt::Apply(const Json& request, const tokenizer::Tokenizer& tokenizer,
+                                         int context_length) const {
   const Json* messages = request.AsArray() != nullptr ? &request : request.Find("messages");
   const auto values = BITTERN_TRY(MessageValues(messages));
   const bool continues = BITTERN_TRY(Flag(request, "continue_final_message", false));
@@ -263,7 +284,8 @@ Result<RenderedPrompt> ChatPrompt::Apply(const Json& request,
   if (!text.has_value()) {
     return tl::unexpected(Within("chat template", std::move(text).error()));
   }
-  RenderedPrompt prompt{.text = *std::move(text), .answers = {}, .ids = {}};
+  if (auto beginning = BeginningOf(*text, tokenizer, context_length)) return *std::move(beginning);
+  RenderedPrompt prompt{.text = *std::move(text)};
   prompt.answers = FindAnswers(prompt.text, RolesOf(*messages), [&](std::size_t count) {
     return render(count, /*with_prompt=*/true);
   });

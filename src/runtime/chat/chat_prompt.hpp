@@ -20,8 +20,10 @@ namespace bittern::runtime {
 /// The text to read, and its tokens with BOS where the model wants one.
 struct RenderedPrompt {
   jinja::Text text;
-  std::vector<std::size_t> answers;  ///< bytes where answers began, ascending (chat_answers.hpp)
-  std::vector<tokenizer::TokenId> ids;
+  /// Bytes where answers began, ascending (chat_answers.hpp).
+  std::vector<std::size_t> answers = {};
+  std::vector<tokenizer::TokenId> ids = {};
+  bool cut = false;  ///< a beginning only, and too long for the context
 };
 
 /// The tokens of text and answers: bytes that the template wrote may be special tokens, bytes from
@@ -46,13 +48,18 @@ class ChatPrompt {
   /// (a message of the role "assistant") is tokenised from where its generation began, so that a
   /// conversation that grew by a turn gives the tokens it gave before and more. Errors:
   /// kInvalidArgument (another form; what the template refuses), kUnsupported (a limit).
+  /// A text that cannot fit `context_length` tokens is not read to its end; 0: it is.
   [[nodiscard]] Result<RenderedPrompt> Apply(const Json& request,
-                                             const tokenizer::Tokenizer& tokenizer) const;
+                                             const tokenizer::Tokenizer& tokenizer,
+                                             int context_length = 0) const;
 
   /// The template as it was written.
   [[nodiscard]] const std::string& source() const noexcept { return source_; }
 
  private:
+  static std::optional<RenderedPrompt> BeginningOf(const jinja::Text& text,
+                                                   const tokenizer::Tokenizer& tokenizer,
+                                                   int context_length);
   ChatPrompt(jinja::Template chat_template, std::string source, jinja::Names tokens)
       : template_(std::move(chat_template)),
         source_(std::move(source)),

@@ -27,6 +27,30 @@ std::string NamesOf(const request::UnreadFields& unread) {
   return names;
 }
 
+/// Log-probabilities that are written out at once: the engine's thread has no time for more.
+constexpr std::size_t kQuickEntries = 2'000;
+
+Error TooManyEntries() {
+  return {
+      ErrorCode::kInvalidArgument,
+      fmt::format("logprobs: {} log-probabilities at most expected in one answer; ask for fewer "
+                  "tokens, choices or alternatives, or for a stream",
+                  kMostEntries)};
+}
+
+/// Log-probabilities of a request that says how many tokens it wants; its answer may be shorter.
+std::size_t EntriesOf(const TextRequest& request, int context) {
+  if (request.stream || request.options.logprobs < 0) return 0;
+  std::size_t tokens = 0;
+  for (const auto& prompt : request.prompts) {
+    if (request.echo) tokens += prompt.size();
+    const int most = std::min(request.options.max_tokens, context);
+    tokens += static_cast<std::size_t>(std::max(most, 0));
+  }
+  return tokens * static_cast<std::size_t>(request.choices) *
+         static_cast<std::size_t>(request.options.logprobs + 1);
+}
+
 /// Held by the callbacks of its sequences.
 class Call : public std::enable_shared_from_this<Call> {
  public:
@@ -38,6 +62,7 @@ class Call : public std::enable_shared_from_this<Call> {
         outcomes_(sequences),
         pending_(sequences),
         left_(sequences),
+        entries_a_token_(static_cast<std::size_t>(request.options.logprobs + 1)),
         stream_(request.stream),
         progress_(request.stream && (request.telemetry.timings || request.telemetry.progress)),
         receipt_(request.receipt),
@@ -61,6 +86,7 @@ class Call : public std::enable_shared_from_this<Call> {
   [[nodiscard]] std::string FinishReceipt(std::size_t index, const Outcome& outcome);
   // By the engine's thread, until Finish.
   bool OnText(std::size_t index, std::string_view text);
+  void OnLogprobs(std::size_t index, const runtime::TokenLogprobs& token);
   void OnProgress(std::size_t index, const runtime::SequenceTimings& so_far);
   void OnDone(std::size_t index, runtime::Completion completion);
   void Count(const Outcome& outcome);
@@ -76,6 +102,7 @@ class Call : public std::enable_shared_from_this<Call> {
   std::vector<proof::Receipt> receipts_ = {};  // what is known before the answer
   std::size_t left_;
   std::vector<std::vector<TokenId>> prompts_ = {};  // where slots are saved
+  std::size_t entries_a_token_, entries_ = 0;       // log-probabilities of the answer so far
   bool stream_, progress_, receipt_, failed_ = false;
   int slot_;
   std::string ignored_;  // fields of the request
@@ -92,9 +119,9 @@ runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> promp
   request.options.cancel = &exchange_->gone();
   if (receipt_) request.options.logprobs = std::max(request.options.logprobs, 0);
   const auto self = shared_from_this();
-  if (stream_ && options.logprobs >= 0) {
+  if (options.logprobs >= 0) {
     request.options.on_logprobs = [self, index](const runtime::TokenLogprobs& token) {
-      self->pending_[index].push_back(token);
+      self->OnLogprobs(index, token);
     };
   }
   if (progress_) {
@@ -129,13 +156,20 @@ std::string Call::FinishReceipt(std::size_t index, const Outcome& outcome) {
   return proof::ReceiptText(receipt);
 }
 
-/// Hands out a piece and the tokens sampled since the last one. Always true: only a client that
-/// went away ends a sequence early.
+/// Kept for the next piece of a stream; counted for an answer that is given as a whole.
+void Call::OnLogprobs(std::size_t index, const runtime::TokenLogprobs& token) {
+  if (stream_) return pending_[index].push_back(token);
+  entries_ += entries_a_token_;
+  if (entries_ > kMostEntries) Fail(TooManyEntries());
+}
+
+/// Hands out a piece and the tokens sampled since the last one. False, which ends the sequence,
+/// once the call has failed.
 bool Call::OnText(std::size_t index, std::string_view text) {
   ++active_[index]->pieces;
   const TokenList tokens = std::exchange(pending_[index], {});
   if (stream_ && !failed_) exchange_->Write(shape_->Piece(index, text, tokens));
-  return true;
+  return !failed_;
 }
 
 void Call::OnProgress(std::size_t index, const runtime::SequenceTimings& so_far) {
@@ -185,7 +219,8 @@ void Call::OnDone(std::size_t index, runtime::Completion completion) {
   if (left_ == 0) Finish();
 }
 
-/// The first error is the answer, or ends the stream. Other sequences of the call run on unseen.
+/// The first error is the answer, or ends the stream. Other sequences of the call end with their
+/// next piece.
 void Call::Fail(const Error& error) {
   if (std::exchange(failed_, true)) return;
   ++service_->counters().failed;
@@ -214,7 +249,11 @@ void Call::Finish() {
     exchange_->Write(shape_->End(outcomes_));
     exchange_->End();
   } else {
-    exchange_->Reply({.body = shape_->Whole(outcomes_)});
+    const auto reply = [self = shared_from_this()] {
+      self->exchange_->Reply({.body = self->shape_->Whole(self->outcomes_)});
+    };
+    if (entries_ < kQuickEntries) return reply();
+    service_->slow_worker().Post(reply);
   }
 }
 
@@ -236,10 +275,12 @@ std::optional<ApiError> CheckCall(Service* service, const TextRequest& request) 
     if (fits) continue;
     ApiError error = ApiErrorOf(fits.error());
     if (fits.error().code == ErrorCode::kContextFull) {
+      if (request.cut) error.message = "at least: " + error.message;
       error.too_long = PromptTooLong{prompt.size(), context};
     }
     return error;
   }
+  if (EntriesOf(request, context) > kMostEntries) return ApiErrorOf(TooManyEntries());
   if (const auto checked = runtime::Sampler::Create(request.options.sampler, &service->tokenizer());
       !checked) {
     return ApiErrorOf(checked.error());
@@ -259,6 +300,15 @@ void StartCall(Service* service, TextRequest request, std::unique_ptr<AnswerShap
   const std::size_t sequences = request.sequences();
   const ServiceOptions& options = service->options();
   const int most = options.engine.max_sequences + options.most_waiting;
+  if (sequences > static_cast<std::size_t>(most)) {  // trying again would not help
+    return exchange->Reply(
+        shape->Refusal({.status = 400,
+                        .message = fmt::format(
+                            "n: {} answers at most expected in one request here ({} slots and a "
+                            "queue of {}), {} found",
+                            most, options.engine.max_sequences, options.most_waiting, sequences),
+                        .param = "n"}));
+  }
   if (!service->engine().Reserve(sequences, static_cast<std::size_t>(most))) {
     ++service->counters().refused;
     return exchange->Reply(shape->Refusal(QueueFull(service->engine().active())));

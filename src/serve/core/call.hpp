@@ -73,6 +73,9 @@ class AnswerShape {
 /// The error of a request whose prompts or sampler options are wrong.
 [[nodiscard]] std::optional<ApiError> CheckCall(Service* service, const TextRequest& request);
 
+/// Log-probabilities that an answer may hold that is given as a whole; in JSON they are some 25 MB.
+inline constexpr std::size_t kMostEntries = 250'000;
+
 /// Checks the request, queues its sequences and answers through `exchange` as they go, or with an
 /// error: prompts that do not fit, a full queue.
 void StartCall(Service* service, TextRequest request, std::unique_ptr<AnswerShape> shape,

@@ -47,7 +47,7 @@ struct Endpoint {
   HttpReply (*all)(const Models&, const HttpRequest&, const HttpStats&) = nullptr;
   bool lists = false;          ///< `all` tells which models there are: their folder is read first
   bool needs_no_name = false;  ///< `all` answers whatever model is named
-  /// Answers by the worker's thread; an error becomes the answer.
+  /// Answers by one of the two readers' threads; an error becomes the answer.
   Result<void> (*run)(Service*, const ApiRequest&, const std::shared_ptr<Exchange>&) = nullptr;
   /// Is there only where several models are served; `name` is one of them, if it is known.
   Result<void> (*command)(Models*, const std::string& name,

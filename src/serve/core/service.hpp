@@ -82,7 +82,14 @@ class Service {
             .chat = chat(),
             .why_no_chat = no_chat_ ? &*no_chat_ : nullptr,
             .num_slots = options_.engine.max_sequences,
+            .context_length = engine_->context_length(),
             .strict = options_.strict};
+  }
+  /// As target(), for counting tokens: a prompt that is too long is read to its end, too.
+  [[nodiscard]] request::Target counting_target() const noexcept {
+    request::Target whole = target();
+    whole.context_length = 0;
+    return whole;
   }
   /// The list for fields that nothing reads; null: they are refused.
   [[nodiscard]] request::UnreadFields* UnreadOf(request::TextRequest* call) const noexcept {

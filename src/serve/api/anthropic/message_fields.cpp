@@ -167,7 +167,7 @@ Result<ToolRequest> ReadAnthropicTools(FieldReader* fields) {
 }
 
 /// "output_config": a JSON schema for the answer.
-Result<void> ReadOutputConfig(FieldReader* fields, const Service& service,
+Result<void> ReadOutputConfig(FieldReader* fields, const request::Target& target,
                               OptionalConstraint* constraint) {
   const Json* given = fields->Take("output_config");
   if (given == nullptr) return {};
@@ -176,7 +176,7 @@ Result<void> ReadOutputConfig(FieldReader* fields, const Service& service,
   if (const Json* format = config.Take("format")) {
     *constraint = BITTERN_TRY(ReadFormat("output_config.format", *format, false));
     if (*constraint) {
-      BITTERN_TRY(CheckConstraint("output_config.format", service.model(), **constraint));
+      BITTERN_TRY(CheckConstraint("output_config.format", *target.model, **constraint));
     }
   }
   return config.Finish();
@@ -185,12 +185,12 @@ Result<void> ReadOutputConfig(FieldReader* fields, const Service& service,
 }  // namespace
 
 /// "output_config" is read first: RenderWithTools refuses tools beside a constraint.
-Result<void> ReadAnthropic(FieldReader* fields, const Service& service, TextRequest* request) {
-  BITTERN_TRY(ReadOutputConfig(fields, service, &request->options.constraint));
+Result<void> ReadAnthropic(FieldReader* fields, const request::Target& target,
+                           TextRequest* request) {
+  BITTERN_TRY(ReadOutputConfig(fields, target, &request->options.constraint));
   const ToolRequest tools = BITTERN_TRY(ReadAnthropicTools(fields));
   auto messages = BITTERN_TRY(ReadTurns(fields));
-  auto prompt =
-      BITTERN_TRY(RenderWithTools(std::move(messages), {}, tools, service.target(), request));
+  auto prompt = BITTERN_TRY(RenderWithTools(std::move(messages), {}, tools, target, request));
   request->prompts.push_back(std::move(prompt.ids));
   BITTERN_TRY(fields->OnlyNeutral({"mcp_servers", "container"}));
   if (const Json* thinking = fields->Take("thinking")) {

@@ -9,7 +9,7 @@ namespace bittern::serve {
 
 /// Everything but how tokens are drawn: system, messages, tools, output_config. The prompt is in
 /// `request->prompts`. Marks all such fields as read. Errors: kInvalidArgument with the field.
-[[nodiscard]] Result<void> ReadAnthropic(FieldReader* fields, const Service& service,
+[[nodiscard]] Result<void> ReadAnthropic(FieldReader* fields, const request::Target& target,
                                          TextRequest* request);
 
 }  // namespace bittern::serve

@@ -50,7 +50,10 @@ class MessagesShape : public AnswerShape {
     Json message = Outline();
     message["content"] = Json::MakeArray();
     message["stop_reason"] = message["stop_sequence"] = nullptr;
-    message["usage"] = {{"input_tokens", prompt_tokens_}, {"output_tokens", 0}};
+    message["usage"] = {{"input_tokens", prompt_tokens_},
+                        {"cache_creation_input_tokens", 0},
+                        {"cache_read_input_tokens", 0},
+                        {"output_tokens", 0}};
     const std::string text =
         NamedEvent({{"type", "message_start"}, {"message", std::move(message)}});
     // With tools the first block may be a call.
@@ -82,9 +85,13 @@ class MessagesShape : public AnswerShape {
       message["content"].push_back(TextBlock(parts.content));
     }
     for (const FoundCall& call : parts.calls) {
+      auto input = CallArguments(call);
+      if (!input) {  // cut: it must not look like a call without arguments
+        message["content"].push_back(TextBlock(CutCallText(call)));
+        continue;
+      }
       Json block = CallBlock(call.name);
-      // A call that was cut has no whole input.
-      if (auto input = CallArguments(call)) block["input"] = *std::move(input);
+      block["input"] = *std::move(input);
       message["content"].push_back(std::move(block));
     }
     AddStop(outcome.result, !parts.calls.empty(), &message);
@@ -94,6 +101,9 @@ class MessagesShape : public AnswerShape {
   }
 
  private:
+  static std::string CutCallText(const FoundCall& call) {
+    return R"({"name": ")" + call.name + R"(", "input": )" + call.arguments;
+  }
   static Json TextBlock(std::string text) { return {{"type", "text"}, {"text", std::move(text)}}; }
   static Json CallBlock(const std::string& name) {
     return {{"type", "tool_use"},
@@ -183,7 +193,7 @@ Result<void> Messages(Service* service, const ApiRequest& request,
   BITTERN_TRY(ReadStops(&fields, "stop_sequences", &call.options.stops));
   BITTERN_TRY(fields.Flag("stream", &call.stream));
   BITTERN_TRY(fields.Flag("receipt", &call.receipt));
-  BITTERN_TRY(ReadAnthropic(&fields, *service, &call));
+  BITTERN_TRY(ReadAnthropic(&fields, service->target(), &call));
   BITTERN_TRY(fields.Finish());
   auto shape = std::make_unique<MessagesShape>(*service, call);
   StartCall(service, std::move(call), std::move(shape), exchange);
@@ -196,7 +206,7 @@ Result<void> CountMessageTokens(Service* service, const ApiRequest& request,
   const Json& body = request.body;
   TextRequest call;
   auto fields = BITTERN_TRY(FieldReader::Open(body, {}, service->UnreadOf(&call)));
-  BITTERN_TRY(ReadAnthropic(&fields, *service, &call));
+  BITTERN_TRY(ReadAnthropic(&fields, service->counting_target(), &call));
   BITTERN_TRY(fields.Finish());
   exchange->Reply({.body = Dump({{"input_tokens", call.prompts.front().size()}})});
   return {};

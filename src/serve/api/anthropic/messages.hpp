@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Anthropic's /v1/messages and /v1/messages/count_tokens. Handlers run on the worker's thread.
+// Anthropic's /v1/messages and /v1/messages/count_tokens. Handlers run on a reader's thread.
 #pragma once
 
 #include <memory>

@@ -202,7 +202,7 @@ Result<void> LlamaCompletion(Service* service, const ApiRequest& request,
   int probs = 0;
   BITTERN_TRY(fields.Int("n_probs", 0, kMostLogprobs, &probs));
   if (probs > 0) call.options.logprobs = probs;
-  call.prompts = BITTERN_TRY(ReadPrompts(&fields, service->tokenizer()));
+  call.prompts = BITTERN_TRY(ReadPrompts(&fields, service->target(), &call.cut));
   BITTERN_TRY(ReadTelemetry(&fields, &call.telemetry));
   BITTERN_TRY(fields.OnlyNeutral({"n_indent", "verbose", "post_sampling_probs"}));
   fields.Ignore({"stream_options", "sse_ping_interval"});
@@ -212,40 +212,56 @@ Result<void> LlamaCompletion(Service* service, const ApiRequest& request,
   return {};
 }
 
+/// The most that /tokenize gives with "with_pieces": an answer of some 30 MB.
+constexpr std::size_t kMostPieces = 1'000'000;
+
 /// POST /tokenize of llama-server: {"content"} becomes {"tokens"}. With "with_pieces" each token is
-/// {"id", "piece"}.
+/// {"id", "piece"}. vLLM's names for the same are "prompt" and "add_special_tokens".
 Result<void> Tokenize(Service* service, const ApiRequest& request,
                       const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
   auto fields = BITTERN_TRY(FieldReader::Open(body));
   std::string content;
   bool add_special = false, parse_special = true, with_pieces = false;
+  if (fields.Has("prompt") && fields.Has("content")) {
+    return Fail(ErrorCode::kInvalidArgument, "prompt: one text expected, two found");
+  }
+  add_special = fields.Has("prompt");  // vLLM's default
   BITTERN_TRY(fields.Text("content", &content));
+  BITTERN_TRY(fields.Text("prompt", &content));
   BITTERN_TRY(fields.Flag("add_special", &add_special));
+  BITTERN_TRY(fields.Flag("add_special_tokens", &add_special));
   BITTERN_TRY(fields.Flag("parse_special", &parse_special));
   BITTERN_TRY(fields.Flag("with_pieces", &with_pieces));
+  fields.Ignore({"model"});
   BITTERN_TRY(fields.Finish());
   const tokenizer::Tokenizer& tokenizer = service->tokenizer();
-  Json tokens = Json::MakeArray();
-  for (const TokenId id :
-       tokenizer.Encode(content, {.add_bos = add_special, .parse_special = parse_special})) {
-    if (with_pieces) {
-      tokens.push_back({{"id", id}, {"piece", PieceJson(tokenizer.TokenBytes(id, true))}});
-    } else {
-      tokens.push_back(id);
-    }
+  const auto ids =
+      tokenizer.Encode(content, {.add_bos = add_special, .parse_special = parse_special});
+  if (with_pieces && ids.size() > kMostPieces) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("with_pieces: {} tokens at most expected, {} found; send the text in "
+                            "parts",
+                            kMostPieces, ids.size()));
   }
-  exchange->Reply({.body = Dump({{"tokens", std::move(tokens)}})});
+  std::string list;
+  for (const TokenId id : ids) {
+    list += list.empty() ? "" : ",";
+    list += with_pieces ? Dump({{"id", id}, {"piece", PieceJson(tokenizer.TokenBytes(id, true))}})
+                        : fmt::format("{}", id);
+  }
+  exchange->Reply({.body = fmt::format("{{\"tokens\":[{}]}}", list)});
   return {};
 }
 
-/// POST /detokenize of llama-server: {"tokens"} becomes {"content"}. Bytes that are no UTF-8 become
-/// U+FFFD, since JSON cannot hold them.
+/// POST /detokenize of llama-server: {"tokens"} becomes {"content"} ("prompt" in vLLM). Bytes that
+/// are no UTF-8 become U+FFFD, since JSON cannot hold them.
 Result<void> Detokenize(Service* service, const ApiRequest& request,
                         const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
   auto fields = BITTERN_TRY(FieldReader::Open(body));
   const Json* tokens = fields.Take("tokens");
+  fields.Ignore({"model"});
   const Json::Array* list = tokens == nullptr ? nullptr : tokens->AsArray();
   if (list == nullptr) {
     return WrongField("tokens", "a list of token ids", tokens == nullptr ? Json() : *tokens);
@@ -262,7 +278,7 @@ Result<void> Detokenize(Service* service, const ApiRequest& request,
     ids.push_back(static_cast<TokenId>(*id));
   }
   const std::string text = ReplaceInvalidUtf8(service->tokenizer().Decode(ids, true));
-  exchange->Reply({.body = Dump({{"content", text}})});
+  exchange->Reply({.body = Dump({{"content", text}, {"prompt", text}})});
   return {};
 }
 
@@ -278,8 +294,8 @@ Result<void> ApplyTemplate(Service* service, const ApiRequest& request,
   auto more = BITTERN_TRY(ReadTemplateFields(&fields));
   fields.Ignore({"model"});
   BITTERN_TRY(fields.Finish());
-  const auto prompt = BITTERN_TRY(
-      RenderWithTools(std::move(messages), std::move(more), tools, service->target(), &call));
+  const auto prompt = BITTERN_TRY(RenderWithTools(std::move(messages), std::move(more), tools,
+                                                  service->counting_target(), &call));
   exchange->Reply({.body = Dump({{"prompt", prompt.text.bytes()}, {"tokens", prompt.ids}})});
   return {};
 }

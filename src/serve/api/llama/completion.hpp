@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama-server's own doors: /completion, /tokenize, /detokenize, /apply-template; and /verify.
-// Handlers run on the worker's thread.
+// Handlers run on a reader's thread.
 #pragma once
 
 #include <memory>

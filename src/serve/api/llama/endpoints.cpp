@@ -22,6 +22,7 @@ Api LlamaServerApi() noexcept {
        .all = HealthOfAll,
        .needs_no_name = true},
       {.method = "GET", .path = "/props", .quick = Props, .all = PropsOfAll},
+      {.method = "GET", .path = "/tokenizer_info", .quick = TokenizerInfo},
       {.method = "GET", .path = "/slots", .quick = Slots},
       {.method = "POST", .path = "/slots/*", .raw_body = true, .run = SlotAction},
       {.method = "GET", .path = "/metrics", .quick = Metrics, .all = MetricsOfAll},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// POST /models/load and /models/unload of llama-server's router. By the worker's thread.
+// POST /models/load and /models/unload of llama-server's router. By a reader's thread.
 #pragma once
 
 #include "serve/core/endpoint.hpp"

@@ -51,6 +51,20 @@ HttpReply Props(const QuickContext& context) {
            {"is_sleeping", false}})};
 }
 
+/// GET /tokenizer_info of vLLM, which lm-evaluation-harness asks for.
+HttpReply TokenizerInfo(const QuickContext& context) {
+  const Service& service = *context.service;
+  const tokenizer::Tokenizer& tokenizer = service.tokenizer();
+  const auto text = [&](TokenId id) {
+    return id < 0 ? Json() : Json(std::string(tokenizer.TokenBytes(id, true)));
+  };
+  return {.body = Dump({{"bos_token", text(tokenizer.bos_id())},
+                        {"eos_token", text(tokenizer.eos_id())},
+                        {"chat_template", service.chat() ? Json(service.chat()->source()) : Json()},
+                        {"model_max_length", service.options().engine.context_length},
+                        {"vocab_size", tokenizer.vocab_size()}})};
+}
+
 /// Sequences have no slots of their own here: those that have not ended fill the list from its
 /// front. Sequences beyond the number of slots are not shown.
 HttpReply Slots(const QuickContext& context) {

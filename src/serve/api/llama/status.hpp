@@ -8,6 +8,7 @@ namespace bittern::serve {
 
 [[nodiscard]] HttpReply Health(const QuickContext& context);
 [[nodiscard]] HttpReply Props(const QuickContext& context);
+[[nodiscard]] HttpReply TokenizerInfo(const QuickContext& context);
 /// llama-server's slots: as many as sequences may run. ?fail_on_no_slot=1: 503 if none is free.
 [[nodiscard]] HttpReply Slots(const QuickContext& context);
 /// Prometheus' text, under llama-server's names and a few of our own.

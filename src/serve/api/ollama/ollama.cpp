@@ -8,6 +8,8 @@
 #include <optional>
 
 #include "grammar/notation/json_text.hpp"
+#include "runtime/prompt_check.hpp"
+#include "serve/api/ollama/endpoints.hpp"
 #include "serve/api/ollama/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
 #include "serve/core/requests.hpp"
@@ -39,11 +41,12 @@ Json Details(const Service& service) {
 
 /// A model as /api/tags and /api/ps list it. "digest" is the hash of the weights.
 Json ModelEntry(const Service& service) {
-  const std::string& name = service.options().model_name;
+  std::string name = service.options().model_name;
+  if (name.find(':') == name.npos) name += kLatest;
   return {{"name", name},
           {"model", name},
           {"modified_at", TimeText(service.started())},
-          {"size", 0},
+          {"size", service.model().model.checkpoint().file_bytes()},
           {"digest", service.model_hash()},
           {"details", Details(service)}};
 }
@@ -195,8 +198,9 @@ HttpReply OllamaList(const Models& models, bool only_loaded) {
   Json list = Json::MakeArray();
   for (const ModelStatus& model : models.status()) {
     if (only_loaded && model.state != ModelState::kLoaded) continue;
-    list.push_back({{"name", model.name},
-                    {"model", model.name},
+    const std::string name = model.name + std::string(kLatest);
+    list.push_back({{"name", name},
+                    {"model", name},
                     {"size", model.bytes},
                     {"details", {{"format", "gguf"}}}});
   }
@@ -309,12 +313,16 @@ Result<void> OllamaGenerate(Service* service, const ApiRequest& request,
       return Fail(ErrorCode::kInvalidArgument,
                   "system: the prompt is taken as it is; leave it out");
     }
-    call.prompts.push_back(service->tokenizer().Encode(prompt, {.parse_special = true}));
+    auto read = runtime::ReadWithinContext(prompt, service->tokenizer(), {.parse_special = true},
+                                           service->engine().context_length());
+    call.cut = read.cut;
+    call.prompts.push_back(std::move(read.ids));
   } else {
     Json::Array messages;
     if (!system.empty()) messages.push_back(MessageOf("system", system));
     messages.push_back(MessageOf("user", prompt));
     auto rendered = BITTERN_TRY(RenderConversation(std::move(messages), {}, service->target()));
+    call.cut = rendered.cut;
     call.prompts.push_back(std::move(rendered.ids));
   }
   StartCall(service, std::move(call), std::move(shape), exchange);

@@ -21,7 +21,7 @@ namespace bittern::serve {
 [[nodiscard]] HttpReply OllamaRunningOfAll(const Models& models, const HttpRequest& request,
                                            const HttpStats& http);
 
-// By the worker's thread.
+// By a reader's thread.
 [[nodiscard]] Result<void> OllamaShow(Service* service, const ApiRequest& request,
                                       const std::shared_ptr<Exchange>& exchange);
 [[nodiscard]] Result<void> OllamaChat(Service* service, const ApiRequest& request,

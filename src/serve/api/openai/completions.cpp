@@ -135,6 +135,7 @@ class OpenAiShape : public AnswerShape {
     part["finish_reason"] = nullptr;
     Json chunk = Outline(true);
     chunk["choices"] = Json::MakeArray({std::move(part)});
+    if (include_usage_) chunk["usage"] = nullptr;  // the last chunk has it
     telemetry_.AddTimings(choice, &chunk);
     return chunk;
   }
@@ -371,7 +372,7 @@ Result<void> ChatInputTokens(Service* service, const ApiRequest& request,
                              const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
   const TextRequest read =
-      BITTERN_TRY(ReadChat(service->target(), body, service->options().defaults));
+      BITTERN_TRY(ReadChat(service->counting_target(), body, service->options().defaults));
   exchange->Reply({.body = Dump({{"object", "response.input_tokens"},
                                  {"input_tokens", read.prompts.front().size()}})});
   return {};

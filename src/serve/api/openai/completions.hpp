@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenAI's /v1/chat/completions and /v1/completions. Handlers run on the worker's thread.
+// OpenAI's /v1/chat/completions and /v1/completions. Handlers run on a reader's thread.
 #pragma once
 
 #include <memory>

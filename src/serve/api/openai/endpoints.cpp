@@ -22,6 +22,7 @@ Api OpenAiApi() noexcept {
        .needs_no_name = true},
       {.method = "GET",
        .path = "/v1/models/*",
+       .is_public = true,
        .quick = ShowModel,
        .all = ShowOneOfModels,
        .lists = true,

@@ -245,7 +245,7 @@ std::string ResponsesShape::Events(const std::vector<ToolEvent>& events) {
 Result<void> Responses(Service* service, const ApiRequest& request,
                        const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
-  ResponsesRequest read = BITTERN_TRY(ReadResponses(*service, body));
+  ResponsesRequest read = BITTERN_TRY(ReadResponses(*service, service->target(), body));
   auto shape = std::make_unique<ResponsesShape>(*service, read);
   StartCall(service, std::move(read.call), std::move(shape), exchange);
   return {};
@@ -255,7 +255,8 @@ Result<void> Responses(Service* service, const ApiRequest& request,
 Result<void> ResponseInputTokens(Service* service, const ApiRequest& request,
                                  const std::shared_ptr<Exchange>& exchange) {
   const Json& body = request.body;
-  const ResponsesRequest read = BITTERN_TRY(ReadResponses(*service, body));
+  const ResponsesRequest read =
+      BITTERN_TRY(ReadResponses(*service, service->counting_target(), body));
   exchange->Reply({.body = Dump({{"object", "response.input_tokens"},
                                  {"input_tokens", read.call.prompts.front().size()}})});
   return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenAI's /v1/responses. Nothing is stored: a conversation comes whole with each request. Handlers
-// run on the worker's thread.
+// run on a reader's thread.
 #pragma once
 
 #include <memory>

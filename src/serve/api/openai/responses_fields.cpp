@@ -18,8 +18,32 @@ Json Repeated(const Json* value, Json otherwise) {
   return value == nullptr ? std::move(otherwise) : *value;
 }
 
-/// A call that the model made earlier, as an assistant's message; calls in a row share one.
-Result<void> AddCall(FieldReader* item, Json::Array* messages) {
+/// The input's items as messages. Calls in a row share one.
+class Conversation {
+ public:
+  void AddMessage(Json message) {
+    EndCalls();
+    messages_.push_back(std::move(message));
+  }
+  void AddCall(Json call) { calls_.push_back(std::move(call)); }
+  [[nodiscard]] Json::Array Take() {
+    EndCalls();
+    return std::move(messages_);
+  }
+
+ private:
+  void EndCalls() {
+    if (calls_.empty()) return;
+    messages_.push_back(Json(Json::Object{{"role", Json("assistant")},
+                                          {"content", Json("")},
+                                          {"tool_calls", Json(std::exchange(calls_, {}))}}));
+  }
+
+  Json::Array messages_, calls_;
+};
+
+/// A call that the model made earlier.
+Result<void> AddCall(FieldReader* item, Conversation* conversation) {
   std::string id, name, arguments;
   BITTERN_TRY(item->Text("call_id", &id));
   BITTERN_TRY(item->Text("name", &name));
@@ -27,23 +51,12 @@ Result<void> AddCall(FieldReader* item, Json::Array* messages) {
   item->Ignore({"id", "status"});
   Json::Object function = {{"name", Json(name)}, {"arguments", Json(arguments)}};
   Json::Object call = {{"id", Json(id)}, {"function", Json(std::move(function))}};
-  Json::Array calls;
-  if (!messages->empty()) {
-    const Json* before = messages->back().Find("tool_calls");
-    if (before != nullptr) {
-      calls = *before->AsArray();
-      messages->pop_back();
-    }
-  }
-  calls.push_back(Json(std::move(call)));
-  Json::Object message = {
-      {"role", Json("assistant")}, {"content", Json("")}, {"tool_calls", Json(std::move(calls))}};
-  messages->push_back(Json(std::move(message)));
+  conversation->AddCall(Json(std::move(call)));
   return {};
 }
 
 /// A function_call_output item: a tool's result becomes a turn of its own.
-Result<void> AddOutput(FieldReader* item, Json::Array* messages) {
+Result<void> AddOutput(FieldReader* item, Conversation* conversation) {
   std::string id;
   BITTERN_TRY(item->Text("call_id", &id));
   std::string text =
@@ -51,27 +64,27 @@ Result<void> AddOutput(FieldReader* item, Json::Array* messages) {
   item->Ignore({"id", "status"});
   Json::Object message = {
       {"role", Json("tool")}, {"content", Json(std::move(text))}, {"tool_call_id", Json(id)}};
-  messages->push_back(Json(std::move(message)));
+  conversation->AddMessage(Json(std::move(message)));
   return {};
 }
 
 /// One item of "input". An item without "type" is a message.
 Result<void> AddItem(const std::string& path, const Json& given, UnreadFields* unread,
-                     Json::Array* messages) {
+                     Conversation* conversation) {
   auto item = BITTERN_TRY(FieldReader::Open(given, path, unread));
   std::string type = "message";
   BITTERN_TRY(item.Text("type", &type));
   if (type == "function_call") {
-    BITTERN_TRY(AddCall(&item, messages));
+    BITTERN_TRY(AddCall(&item, conversation));
   } else if (type == "function_call_output") {
-    BITTERN_TRY(AddOutput(&item, messages));
+    BITTERN_TRY(AddOutput(&item, conversation));
   } else if (type == "message") {
     Json::Object message;
     for (const char* const key : {"role", "content"}) {
       if (const Json* value = item.Take(key)) message.push_back({key, *value});
     }
     item.Ignore({"id", "status", "phase"});
-    messages->push_back(Json(std::move(message)));
+    conversation->AddMessage(Json(std::move(message)));
   } else if (type == "reasoning" && unread != nullptr) {  // thoughts of an earlier answer
     NoteUnread(unread, path);
     return {};
@@ -84,23 +97,23 @@ Result<void> AddItem(const std::string& path, const Json& given, UnreadFields* u
 
 /// "instructions" and "input".
 Result<Json::Array> ReadInput(FieldReader* fields) {
-  Json::Array messages;
+  Conversation conversation;
   std::string instructions;
   BITTERN_TRY(fields->Text("instructions", &instructions));
-  if (!instructions.empty()) messages.push_back(MessageOf("system", instructions));
+  if (!instructions.empty()) conversation.AddMessage(MessageOf("system", instructions));
   const Json* input = fields->Take("input");
   if (input != nullptr && input->AsString() != nullptr) {
-    messages.push_back(MessageOf("user", *input->AsString()));
-    return messages;
+    conversation.AddMessage(MessageOf("user", *input->AsString()));
+    return conversation.Take();
   }
   if (input == nullptr || input->AsArray() == nullptr || input->AsArray()->empty()) {
     return WrongField("input", "a text or a list of items", input ? *input : Json());
   }
   const Json::Array& items = *input->AsArray();
   for (std::size_t i = 0; i < items.size(); ++i) {
-    BITTERN_TRY(AddItem(fmt::format("input[{}]", i), items[i], fields->unread(), &messages));
+    BITTERN_TRY(AddItem(fmt::format("input[{}]", i), items[i], fields->unread(), &conversation));
   }
-  const Json list(Json::Value(std::move(messages)));
+  const Json list(Json::Value(conversation.Take()));
   return ReadMessages("input", &list, fields->unread());
 }
 
@@ -143,7 +156,8 @@ Result<void> ReadUnstored(FieldReader* fields) {
 
 /// The fields that the answer repeats are copied into `told` before any is changed. Take marks a
 /// field as read but leaves it in the body, so the readers below find it again.
-Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body) {
+Result<ResponsesRequest> ReadResponses(const Service& service, const request::Target& target,
+                                       const Json& body) {
   ResponsesRequest request;
   TextRequest& call = request.call;
   auto fields = BITTERN_TRY(FieldReader::Open(body, {}, service.UnreadOf(&call)));
@@ -158,7 +172,7 @@ Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body)
   request.told["tools"] = Repeated(fields.Take("tools"), Json::MakeArray());
   request.told["tool_choice"] = Repeated(fields.Take("tool_choice"), "auto");
   request.told["parallel_tool_calls"] = Repeated(fields.Take("parallel_tool_calls"), true);
-  BITTERN_TRY(ReadSampling(&fields, service.target(), &call));
+  BITTERN_TRY(ReadSampling(&fields, target, &call));
   BITTERN_TRY(fields.Int("max_output_tokens", 1, std::numeric_limits<int>::max(),
                          &call.options.max_tokens));
   BITTERN_TRY(fields.Flag("stream", &call.stream));
@@ -170,8 +184,8 @@ Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body)
   const ToolRequest tools = BITTERN_TRY(ReadTools(&fields));
   auto messages = BITTERN_TRY(ReadInput(&fields));
   auto more = BITTERN_TRY(ReadTemplateFields(&fields));
-  auto prompt = BITTERN_TRY(
-      RenderWithTools(std::move(messages), std::move(more), tools, service.target(), &call));
+  auto prompt =
+      BITTERN_TRY(RenderWithTools(std::move(messages), std::move(more), tools, target, &call));
   call.prompts.push_back(std::move(prompt.ids));
   fields.Ignore({"include", "reasoning", "stream_options"});
   BITTERN_TRY(fields.Finish());

@@ -4,16 +4,18 @@
 
 #include <string>
 
-#include "serve/api/shared/telemetry.hpp"
-#include "serve/core/requests.hpp"
+#include "request/text_request.hpp"
+#include "serve/core/service.hpp"
 
 namespace bittern::serve {
 
 struct ResponsesRequest {
-  TextRequest call = {};
+  request::TextRequest call = {};
   Json told = {};  ///< members of the request that the answer repeats
 };
 
-[[nodiscard]] Result<ResponsesRequest> ReadResponses(const Service& service, const Json& body);
+[[nodiscard]] Result<ResponsesRequest> ReadResponses(const Service& service,
+                                                     const request::Target& target,
+                                                     const Json& body);
 
 }  // namespace bittern::serve
