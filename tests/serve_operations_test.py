@@ -147,6 +147,62 @@ class OperationsTest(unittest.TestCase):
             else:
                 self.assertTrue(line.startswith(stamp + " " + headers["X-Request-Id"] + " 127.0.0.1 POST"), line)
 
+    def check_metrics(self, text):
+        """The figures by name. Each is described once, before its lines, and has one type; buckets only grow."""
+        kinds, figures, current = {}, {}, None
+        for line in text.splitlines():
+            if line.startswith("# HELP "):
+                current = line.split()[2]
+                self.assertNotIn(current, kinds)
+                kinds[current] = None
+                self.assertGreater(len(line.split()), 3)
+            elif line.startswith("# TYPE "):
+                self.assertEqual(line.split()[2], current)
+                kinds[current] = line.split()[3]
+            else:
+                key, value = line.rsplit(" ", 1)
+                name = key.split("{")[0]
+                is_part = kinds[current] == "histogram" and re.sub("_(bucket|sum|count)$", "", name) == current
+                self.assertTrue(name == current or is_part, line)
+                self.assertNotIn(key, figures)
+                figures[key] = float(value)
+        for name, kind in kinds.items():
+            self.assertIn(kind, ("counter", "gauge", "histogram"), name)
+            self.assertEqual(name.endswith("_total"), kind == "counter", name)
+            if name.startswith("llamacpp:"):
+                self.assertEqual(figures[name], figures["bittern_" + name[9:]])
+            if kind == "histogram":
+                buckets = [value for key, value in figures.items() if key.startswith(name + "_bucket")]
+                self.assertEqual(buckets, sorted(buckets))
+                self.assertEqual(buckets[-1], figures[name + "_count"])
+        return figures
+
+    def test_metrics(self):
+        shutil.copy(MODEL, self.root / "a.gguf")
+        alone = self.serve("-m", MODEL, "--metrics", "--log-format", "none")
+        many = self.serve("--models-dir", str(self.root), "--metrics", "--log-format", "none")
+        for server, path in ((alone, "/metrics"), (many, "/metrics?model=a"), (many, "/metrics")):
+            for _ in range(3):
+                self.assertEqual(server.post("/v1/completions", {**ASK, "model": "a", "ignore_eos": True})[0], 200)
+            text = server.get(path)[1]
+            figures = self.check_metrics(text)
+            self.assertIn("bittern_build_info{version=", text)
+            self.assertGreater(figures["process_resident_memory_bytes"], 1 << 20)
+            self.assertGreater(figures["process_open_fds"], 3)
+            self.assertLess(abs(figures["process_start_time_seconds"] - time.time()), 100)
+            if path == "/metrics" and server is many:
+                continue
+            times = [figures[f"bittern_{name}_seconds_{end}"] for end in ("count", "sum")
+                     for name in ("queue_wait", "time_to_first_token", "request")]
+            self.assertEqual(times[:3], [3] * 3)
+            self.assertTrue(times[3] <= times[4] < times[5], times)
+            self.assertEqual(figures["bittern_tokens_predicted_total"], 9)
+            promtool = shutil.which("promtool")
+            if promtool:  # its only remark is the colon of llama-server's names
+                ours = re.sub(r"(?m)^(# (HELP|TYPE) )?llamacpp:.*\n", "", text)
+                run = subprocess.run([promtool, "check", "metrics"], input=ours, capture_output=True, text=True, check=False)
+                self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
     def test_start(self):
         """A folder for slots must be there; a server that everyone reaches says so."""
         run = subprocess.run([BITTERN, "serve", "-m", MODEL, "--port", "0", "--slot-save-path", "/no/such"], capture_output=True, text=True, check=False, timeout=60)

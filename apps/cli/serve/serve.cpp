@@ -180,6 +180,7 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
   const serve::ModelsOptions limits{.most_loaded = options.models_max,
                                     .most_bytes = BytesOf(options.models_mib),
                                     .most_waiting = static_cast<std::size_t>(options.queue),
+                                    .version = BITTERN_VERSION,
                                     .autoload = !options.no_models_autoload};
   auto models = std::make_unique<serve::Models>(std::move(files), maker, limits);
   models->SetFinder(finder);

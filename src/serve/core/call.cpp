@@ -191,6 +191,10 @@ void Call::Count(const Outcome& outcome) {
   counters.prompt_us += Microseconds(outcome.timings.prompt_s);
   counters.predicted_us += Microseconds(outcome.timings.predicted_s);
   counters.queued_us += Microseconds(outcome.timings.queued_s);
+  const double first = outcome.timings.queued_s + outcome.timings.prompt_s;
+  counters.queue_wait.Observe(outcome.timings.queued_s);
+  counters.first_token.Observe(first);
+  counters.whole.Observe(first + outcome.timings.predicted_s);
   counters.most_tokens = std::max(counters.most_tokens.load(), prompt + predicted);
 }
 

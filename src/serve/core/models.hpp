@@ -32,6 +32,7 @@ struct ModelsOptions {
   int most_loaded = 4;           ///< at the same time; >= 1
   std::uint64_t most_bytes = 0;  ///< of all that are loaded; 0: any
   std::size_t most_waiting = 256;
+  std::string version = {};  ///< of the program
   bool autoload = true;  ///< false: Use fails where the model is not loaded, Load must be called
 };
 

@@ -18,6 +18,7 @@
 #include "request/text_request.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/engine/engine_thread.hpp"
+#include "serve/core/histogram.hpp"
 #include "serve/core/worker.hpp"
 
 namespace bittern::serve {
@@ -40,7 +41,8 @@ struct ServiceCounters {
   std::atomic<std::uint64_t> requests{0}, refused{0}, cancelled{0}, failed{0};
   std::atomic<std::uint64_t> prompt_tokens{0}, cached_tokens{0}, predicted_tokens{0};
   std::atomic<std::uint64_t> prompt_us{0}, predicted_us{0}, queued_us{0};
-  std::atomic<std::uint64_t> most_tokens{0};  ///< of one sequence
+  std::atomic<std::uint64_t> most_tokens{0};                    ///< of one sequence
+  TimeHistogram queue_wait = {}, first_token = {}, whole = {};  ///< of sequences that ended well
 };
 
 /// A sequence that has not ended, as /slots shows it.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "serve/api/llama/metrics_text.hpp"
 #include "serve/api/openai/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
 #include "serve/core/requests.hpp"
@@ -103,10 +104,7 @@ HttpReply Metrics(const QuickContext& context) {
   Service* const service = context.service;
   const ServiceCounters& counters = service->counters();
   const runtime::EngineStats engine = service->engine().stats();
-  std::string text;
-  const auto add = [&](const char* name, const char* type, const char* help, auto value) {
-    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
-  };
+  MetricsText text;
   const auto seconds = [](const std::atomic<std::uint64_t>& us) {
     return static_cast<double>(us.load()) / 1e6;
   };
@@ -115,45 +113,52 @@ HttpReply Metrics(const QuickContext& context) {
   };
   const double prompt_s = seconds(counters.prompt_us), predicted_s = seconds(counters.predicted_us);
   const std::uint64_t active = service->engine().active();
-  add("llamacpp:prompt_tokens_total", "counter", "Prompt tokens computed.",
-      counters.prompt_tokens.load());
-  add("llamacpp:prompt_tokens_cached_total", "counter", "Prompt tokens found in the prefix cache.",
-      counters.cached_tokens.load());
-  add("llamacpp:prompt_seconds_total", "counter", "Seconds spent with prompts.", prompt_s);
-  add("llamacpp:tokens_predicted_total", "counter", "Tokens generated.",
-      counters.predicted_tokens.load());
-  add("llamacpp:tokens_predicted_seconds_total", "counter", "Seconds spent generating.",
-      predicted_s);
-  add("llamacpp:n_decode_total", "counter", "Forward passes.", engine.steps);
-  add("llamacpp:n_tokens_max", "gauge", "Most tokens of one sequence.",
-      counters.most_tokens.load());
-  add("llamacpp:prompt_tokens_seconds", "gauge", "Prompt tokens a second of a sequence.",
-      rate(counters.prompt_tokens, prompt_s));
-  add("llamacpp:predicted_tokens_seconds", "gauge", "Generated tokens a second of a sequence.",
-      rate(counters.predicted_tokens, predicted_s));
-  add("llamacpp:requests_processing", "gauge", "Sequences that run.", engine.running);
-  add("llamacpp:requests_deferred", "gauge", "Sequences that wait.",
-      active - std::min<std::uint64_t>(active, engine.running));
-  add("bittern_requests_total", "counter", "Requests taken.", counters.requests.load());
-  add("bittern_requests_refused_total", "counter", "Requests refused: the queue was full.",
-      counters.refused.load());
-  add("bittern_requests_cancelled_total", "counter", "Requests whose client went away.",
-      counters.cancelled.load());
-  add("bittern_requests_failed_total", "counter", "Requests that ended with an error.",
-      counters.failed.load());
-  add("bittern_queue_seconds_total", "counter", "Seconds that sequences waited.",
-      seconds(counters.queued_us));
-  add("bittern_rows_total", "counter", "Tokens run in forward passes.", engine.rows);
-  add("bittern_preemptions_total", "counter", "Sequences that gave their pages to older ones.",
-      engine.preemptions);
-  add("bittern_kv_pages", "gauge", "Pages of keys and values.", engine.pages);
-  add("bittern_kv_pages_free", "gauge", "Pages that are free.", engine.free_pages);
-  add("bittern_prefix_cache_bytes", "gauge", "Memory of the prefix cache.",
-      engine.prefix_cache.bytes);
-  add("bittern_connections", "gauge", "Connections that are open.", context.http.connections);
-  add("bittern_connections_total", "counter", "Connections accepted.", context.http.accepted);
+  text.AddBoth("prompt_tokens_total", "counter", "Prompt tokens computed.",
+               counters.prompt_tokens.load());
+  text.AddBoth("prompt_tokens_cached_total", "counter", "Prompt tokens found in the prefix cache.",
+               counters.cached_tokens.load());
+  text.AddBoth("prompt_seconds_total", "counter", "Seconds spent with prompts.", prompt_s);
+  text.AddBoth("tokens_predicted_total", "counter", "Tokens generated.",
+               counters.predicted_tokens.load());
+  text.AddBoth("tokens_predicted_seconds_total", "counter", "Seconds spent generating.",
+               predicted_s);
+  text.AddBoth("n_decode_total", "counter", "Forward passes.", engine.steps);
+  text.AddBoth("n_tokens_max", "gauge", "Most tokens of one sequence.",
+               counters.most_tokens.load());
+  text.AddBoth("prompt_tokens_seconds", "gauge", "Prompt tokens a second of a sequence.",
+               rate(counters.prompt_tokens, prompt_s));
+  text.AddBoth("predicted_tokens_seconds", "gauge", "Generated tokens a second of a sequence.",
+               rate(counters.predicted_tokens, predicted_s));
+  text.AddBoth("requests_processing", "gauge", "Sequences that run.", engine.running);
+  text.AddBoth("requests_deferred", "gauge", "Sequences that wait.",
+               active - std::min<std::uint64_t>(active, engine.running));
+  text.Add("bittern_requests_total", "counter", "Requests taken.", counters.requests.load());
+  text.Add("bittern_requests_refused_total", "counter", "Requests refused: the queue was full.",
+           counters.refused.load());
+  text.Add("bittern_requests_cancelled_total", "counter", "Requests whose client went away.",
+           counters.cancelled.load());
+  text.Add("bittern_requests_failed_total", "counter", "Requests that ended with an error.",
+           counters.failed.load());
+  text.Add("bittern_queue_seconds_total", "counter", "Seconds that sequences waited.",
+           seconds(counters.queued_us));
+  text.Add("bittern_rows_total", "counter", "Tokens run in forward passes.", engine.rows);
+  text.Add("bittern_preemptions_total", "counter", "Sequences that gave their pages to older ones.",
+           engine.preemptions);
+  text.Add("bittern_kv_pages", "gauge", "Pages of keys and values.", engine.pages);
+  text.Add("bittern_kv_pages_free", "gauge", "Pages that are free.", engine.free_pages);
+  text.Add("bittern_prefix_cache_bytes", "gauge", "Memory of the prefix cache.",
+           engine.prefix_cache.bytes);
+  text.Add("bittern_connections", "gauge", "Connections that are open.", context.http.connections);
+  text.Add("bittern_connections_total", "counter", "Connections accepted.", context.http.accepted);
+  text.AddTimes("bittern_time_to_first_token_seconds",
+                "From a request's place in the queue to its first token.", counters.first_token);
+  text.AddTimes("bittern_queue_wait_seconds", "Time before a sequence first ran.",
+                counters.queue_wait);
+  text.AddTimes("bittern_request_seconds", "From a request's place in the queue to its end.",
+                counters.whole);
+  text.AddProcess(service->options().version);
   return {.content_type = "text/plain; version=0.0.4",
-          .body = text,
+          .body = text.text(),
           .headers = {{"Process-Start-Time-Unix", std::to_string(service->started())}}};
 }
 
@@ -173,16 +178,15 @@ HttpReply MetricsOfAll(const Models& models, const HttpRequest&, const HttpStats
     ++loaded;
     bytes += model.bytes;
   }
-  std::string text;
-  const auto add = [&](const char* name, const char* type, const char* help, std::uint64_t value) {
-    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
-  };
-  add("bittern_models_loaded", "gauge", "Models that are loaded.", loaded);
-  add("bittern_models_bytes", "gauge", "Memory set aside for them.", bytes);
-  add("bittern_model_loads_total", "counter", "Models loaded since the start.", models.loads());
-  add("bittern_connections", "gauge", "Connections that are open.", http.connections);
-  add("bittern_connections_total", "counter", "Connections accepted.", http.accepted);
-  return {.content_type = "text/plain; version=0.0.4", .body = text};
+  MetricsText text;
+  text.Add("bittern_models_loaded", "gauge", "Models that are loaded.", loaded);
+  text.Add("bittern_models_bytes", "gauge", "Memory set aside for them.", bytes);
+  text.Add("bittern_model_loads_total", "counter", "Models loaded since the start.",
+           models.loads());
+  text.Add("bittern_connections", "gauge", "Connections that are open.", http.connections);
+  text.Add("bittern_connections_total", "counter", "Connections accepted.", http.accepted);
+  text.AddProcess(models.options().version);
+  return {.content_type = "text/plain; version=0.0.4", .body = text.text()};
 }
 
 }  // namespace bittern::serve

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures of this process, as Linux tells them. Any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace bittern {
+
+/// A figure that the system does not tell is 0.
+struct ProcessUsage {
+  double cpu_s = 0;       ///< of all threads
+  double start_time = 0;  ///< in seconds since 1970
+  std::uint64_t resident_bytes = 0, virtual_bytes = 0;
+  std::uint64_t open_files = 0, most_files = 0;  ///< descriptors
+};
+
+[[nodiscard]] ProcessUsage UsageOfProcess();
+
+}  // namespace bittern
