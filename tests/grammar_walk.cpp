@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes random texts that obey a constraint, with the vocabulary of the model that is named and no
 // model at all: for tests/grammar_oracle.py. A line {"kind", "text", "seed", "count", "budget"} of
-// standard input gives {"texts", "whole", "mask_us"} or {"error"}; {"accepts": [...]} in the
-// place of "count" gives {"accepted": [...]}.
+// standard input gives {"texts", "ids", "whole", "mask_us", "compile_us"} or {"error"};
+// {"accepts": [...]} in the place of "count" gives {"accepted": [...]}. With --vocabulary it prints
+// {"tokens", "ends"} of the model instead, the bytes of each token in hexadecimal digits.
+#include <fmt/format.h>
+
 #include <ctime>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -51,6 +54,7 @@ struct Picker {
 
 struct Text {
   std::string bytes;
+  std::vector<tokenizer::TokenId> ids = {};
   bool whole = false;
 };
 
@@ -78,12 +82,15 @@ Result<Text> Write(const std::shared_ptr<grammar::CompiledGrammar>& compiled, st
     const auto id = picker->Pick(allowed, compiled->vocabulary(), hurry);
     BITTERN_TRY(matcher.Accept(id));
     text.bytes += compiled->vocabulary().bytes(id);
+    text.ids.push_back(id);
   }
   return text;
 }
 
 Result<json> RunLine(const json& line, grammar::GrammarCache* cache) {
+  const double begin = CpuMicroseconds();
   const auto compiled = BITTERN_TRY(cache->Get({KindOf(line["kind"]), line["text"]}));
+  const double compile_us = CpuMicroseconds() - begin;
   if (line.contains("accepts")) {
     json accepted = json::array();
     for (const json& text : line["accepts"]) {
@@ -93,20 +100,41 @@ Result<json> RunLine(const json& line, grammar::GrammarCache* cache) {
     return json{{"accepted", std::move(accepted)}};
   }
   Picker picker{std::mt19937_64(line["seed"].get<std::uint64_t>())};
-  json texts = json::array(), whole = json::array();
+  json texts = json::array(), whole = json::array(), ids = json::array();
   std::vector<double> mask_us;
   for (int i = 0; i < line["count"].get<int>(); ++i) {
     const Text text = BITTERN_TRY(Write(compiled, line["budget"], &picker, &mask_us));
     texts.push_back(text.bytes);
+    ids.push_back(text.ids);
     whole.push_back(text.whole);
   }
-  return json{{"texts", std::move(texts)}, {"whole", std::move(whole)}, {"mask_us", mask_us}};
+  return json{{"texts", std::move(texts)},
+              {"ids", std::move(ids)},
+              {"whole", std::move(whole)},
+              {"mask_us", mask_us},
+              {"compile_us", compile_us}};
+}
+
+/// The vocabulary, for other programs that keep answers to a grammar.
+json VocabularyOf(const tokenizer::Tokenizer& tokenizer) {
+  json tokens = json::array(), ends = json::array();
+  for (tokenizer::TokenId id = 0; id < tokenizer.vocab_size(); ++id) {
+    std::string hex;
+    const bool control = tokenizer.IsControl(id) || tokenizer.IsEndOfGeneration(id);
+    for (const char byte : control ? std::string_view() : tokenizer.TokenBytes(id, false)) {
+      hex += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    }
+    tokens.push_back(hex);
+    if (tokenizer.IsEndOfGeneration(id)) ends.push_back(id);
+  }
+  return {{"tokens", std::move(tokens)}, {"ends", std::move(ends)}};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 1;
+  const bool vocabulary = argc == 3 && std::string(argv[2]) == "--vocabulary";
+  if (argc != 2 && !vocabulary) return 1;
   const auto checkpoint = formats::Checkpoint::Open(argv[1]);
   if (!checkpoint) {
     std::cerr << checkpoint.error().message << "\n";
@@ -117,6 +145,10 @@ int main(int argc, char** argv) {
   if (!tokenizer) {
     std::cerr << tokenizer.error().message << "\n";
     return 1;
+  }
+  if (vocabulary) {
+    std::cout << VocabularyOf(*tokenizer).dump() << std::endl;
+    return 0;
   }
   grammar::GrammarCache cache(*tokenizer);
   for (std::string line; std::getline(std::cin, line);) {

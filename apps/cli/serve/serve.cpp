@@ -363,7 +363,7 @@ void AddAccessFlags(CLI::App* command, ServeOptions* options) {
       ->add_option("--api-key", options->server.api_keys,
                    "A key that clients must send; may be repeated")
       ->type_name("KEY");
-  command->add_option("--api-key-file", options->key_file, "A file of keys, one a line")
+  command->add_option("--api-key-file", options->key_file, "A file of keys, one a line; a line that begins with # is a comment")
       ->type_name("FILE");
   command
       ->add_option("--cors-origin", options->server.cors_origins,
