@@ -7,7 +7,7 @@ import { runTests, startRecorder, startServer, writeBodies } from "./harness.mjs
 
 const [program, ...rest] = process.argv.slice(2);
 const folder = rest[0] === "--record" ? rest.splice(0, 2)[1] : undefined;
-const families = rest.length ? rest : ["sdk", "agents", "ai_sdk", "anthropic", "langchain", "others"];
+const families = rest.length ? rest : ["sdk", "agents", "ai_sdk", "anthropic", "langchain", "others", "programs"];
 
 const running = await startServer(program);
 let failures = 0;

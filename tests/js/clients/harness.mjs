@@ -25,11 +25,12 @@ export function startServer(program) {
 // Ids that the server drew change with each run, and long texts are other people's prompts.
 function smaller(value, key = "") {
   if (Array.isArray(value)) return value.map((item) => smaller(item));
+  if (key === "client_metadata") return {};  // Times and names of the machine.
   if (value && typeof value === "object") {
     return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, smaller(item, name)]));
   }
   if (typeof value !== "string" || key === "arguments") return value;
-  const plain = value.replace(/\b(call|msg|fc|resp|chatcmpl|toolu|req|rs)[-_][A-Za-z0-9_-]{8,}/g, "$1_1");
+  const plain = value.replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "1").replace(/<cwd>[^<]*/g, "<cwd>/").replace(/\b(call|msg|fc|resp|chatcmpl|toolu|req|rs)[-_][A-Za-z0-9_-]{8,}/g, "$1_1");
   return plain.length > kLongestText ? plain.slice(0, kLongestText) : plain;
 }
 
