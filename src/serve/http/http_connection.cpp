@@ -70,11 +70,20 @@ class ConnectionSink final : public AnswerSink {
   std::uint64_t number_;
 };
 
+bool HttpConnection::CountHeld() {
+  constexpr std::size_t kMuch = 64 << 10;
+  const bool closed = state_ == State::kClosed;
+  const std::size_t now = closed ? 0 : std::max(request_bytes_, reader_->body().size()) + unsent_;
+  server_->held += now - std::exchange(held_, now);
+  return held_ <= kMuch || server_->held <= server_->options.max_held_bytes;
+}
+
 /// Makes ready for a request. A reader reads one message only.
 void HttpConnection::NewRequest() {
   reader_.emplace(server_->options.max_header_bytes, server_->options.max_body_bytes);
   state_ = State::kReading;
   began_ = continued_ = ending_ = streaming_ = chunked_ = false;
+  request_bytes_ = 0;
   headers_.clear();
   idle_since_ = Clock::now();
   SetDeadline(server_->options.idle_s);
@@ -138,6 +147,10 @@ void HttpConnection::Parse() {
     SetDeadline(server_->options.timeout_s);
   }
   if (const HeadCheck& refusal = reader_->refusal()) return Refuse(refusal->status, refusal->why);
+  if (!CountHeld()) {
+    headers_.emplace_back("Retry-After", "1");
+    return Refuse(503, "the server holds as many bytes of requests as it may; try again later");
+  }
   if (reader_->done()) return Dispatch();
   if (reader_->waits() && !continued_) {
     continued_ = true;
@@ -156,6 +169,7 @@ void HttpConnection::Refuse(int status, std::string_view why) {
   started_ = Clock::now();
   is_old_ = head.is_old;
   is_head_ = head.method == "HEAD";
+  std::string().swap(reader_->body());
   record_ = {.peer = peer_,
              .method = head.target.empty() ? "-" : head.method,
              .path = path.empty() ? "-" : path};
@@ -167,6 +181,7 @@ void HttpConnection::Refuse(int status, std::string_view why) {
 /// Hands a whole request to the handler. HTTP/1.0 knows no chunks; HEAD gets no body.
 void HttpConnection::Dispatch() {
   RequestHead& head = reader_->head();
+  request_bytes_ = reader_->body().size();
   HttpRequest request{.method = std::move(head.method),
                       .path = std::move(head.target),
                       .query = {},
@@ -269,6 +284,8 @@ void HttpConnection::SetUsage(std::uint64_t number, RequestUsage usage) {
 
 /// Queues bytes. While a write is under way they wait, and go out together in the next one.
 void HttpConnection::Send(std::string bytes) {
+  unsent_ += bytes.size();
+  if (!CountHeld()) return Gone();
   if (!bytes.empty()) out_.push_back(std::move(bytes));
   last_sent_ = Clock::now();
   if (!writing_) Flush();
@@ -293,6 +310,8 @@ void HttpConnection::Flush() {
 
 void HttpConnection::OnWritten(const error_code& error) {
   writing_ = false;
+  for (const std::string& bytes : std::exchange(sending_, {})) unsent_ -= bytes.size();
+  (void)CountHeld();
   if (state_ == State::kClosed) return;
   if (error) return Gone();
   Flush();
@@ -336,6 +355,7 @@ void HttpConnection::Close() {
   if (state_ == State::kClosed) return;
   if (const auto exchange = exchange_.lock()) exchange->SetGone();
   state_ = State::kClosed;
+  (void)CountHeld();
   transport_->Close();
   const auto self = shared_from_this();
   server_->Remove(self);

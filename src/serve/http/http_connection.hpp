@@ -53,6 +53,7 @@ struct HttpServer::Impl {
   asio::steady_timer timer{context}, retry{context};
   std::set<std::shared_ptr<HttpConnection>> connections = {};
   std::unordered_map<std::string, std::size_t> of_peer = {};  // connections of an address
+  std::size_t held = 0;         // bytes of all connections: HttpServerOptions::max_held_bytes
   std::size_t turned_away = 0;  // of `connections`, those that get 503
   std::atomic<std::uint64_t> open{0}, accepted{0};
   bool draining = false, accepting = false;
@@ -113,6 +114,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void FinishAnswer();
   void Gone();
   void Record(bool gone);
+  /// Counts the bytes that the connection holds now. False: it holds much, and all hold too much.
+  [[nodiscard]] bool CountHeld();
   void SetDeadline(int seconds) { deadline_ = Clock::now() + std::chrono::seconds(seconds); }
   [[nodiscard]] std::string Head(int status, const std::string& content_type);
   [[nodiscard]] bool Answers(std::uint64_t number) const {
@@ -130,6 +133,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool reading_ = false, began_ = false, continued_ = false;
   bool turned_away_ = false;
   std::size_t lingered_ = 0;
+  // Bytes of the request that is being answered, of what is to be sent, and both as counted.
+  std::size_t request_bytes_ = 0, unsent_ = 0, held_ = 0;
   Clock::time_point deadline_ = {}, idle_since_ = {};
 
   // The answer. number_ counts the requests: an exchange with another number is an old one and is

@@ -140,8 +140,11 @@ struct HttpServerOptions {
   /// For a client to send a request (from the connection on for the first byte of the first one),
   /// or to take the next part of an answer.
   int timeout_s = 60;
-  int idle_s = 75;             ///< that a connection may be kept without a request
-  int ping_s = 15;             ///< without a piece until a ping
+  int idle_s = 75;  ///< that a connection may be kept without a request
+  int ping_s = 15;  ///< without a piece until a ping
+  /// Bodies until they are answered, and answers until they are taken, of all connections together.
+  /// Beyond it a request gets 503, and an answer that is not taken ends with its connection.
+  std::size_t max_held_bytes = std::size_t{512} << 20;
   int max_connections = 4096;  ///< where one more comes an idle one goes, or it gets 503
   std::shared_ptr<const Tls> tls = nullptr;                 ///< null: connections are not encrypted
   std::function<void(const AccessRecord&)> on_access = {};  ///< by the thread of Run

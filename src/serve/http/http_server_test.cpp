@@ -36,6 +36,13 @@ class SocketClient {
     const std::string bytes = "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n";
     (void)send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
+  void SendBytes(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+  }
   /// The status of an answer; 0: the server closed; -1: nothing came for 10 s.
   [[nodiscard]] int Status() const {
     char bytes[4096];
@@ -53,8 +60,8 @@ class SocketClient {
 /// Answers "/now" at once and keeps the exchanges of all other paths.
 class FewConnections : public testing::Test {
  protected:
-  void Start(int most) {
-    HttpServerOptions options{.port = 0, .max_connections = most};
+  void Start(int most, std::size_t held = std::size_t{1} << 30) {
+    HttpServerOptions options{.port = 0, .max_held_bytes = held, .max_connections = most};
     auto made = HttpServer::Listen(options, [this](HttpRequest request, auto exchange) {
       if (request.path == "/now") return exchange->Reply({.body = "{}"});
       const std::scoped_lock lock(mutex_);
@@ -82,6 +89,9 @@ class FewConnections : public testing::Test {
       if (kept_.size() == count) return;
     }
     FAIL() << "the requests do not arrive";
+  }
+  void WaitForNone() {
+    for (int i = 0; i < 1000 && server_->stats().connections != 0; ++i) Nap();
   }
   static void Nap() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
 
@@ -139,6 +149,53 @@ TEST_F(FewConnections, WithoutAnIdleOneANewcomerIsTold) {
   const auto newcomer = Client();  // the one that was answered is idle now
   newcomer->Send("/now");
   EXPECT_EQ(newcomer->Status(), 200);
+}
+
+/// Bodies are held until they are answered: of two clients that send much the second is refused,
+/// small requests are not, and what the first one held is free once it has gone.
+TEST_F(FewConnections, HoldSoManyBytes) {
+  Start(10, 1 << 20);
+  const auto post = [](const SocketClient& client, std::size_t size) {
+    client.SendBytes("POST /kept HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(size) +
+                     "\r\n\r\n" + std::string(size, 'x'));
+  };
+  {
+    const SocketClient first(server_->port(), "127.0.0.1");
+    post(first, 900'000);
+    WaitForKept(1);
+    const SocketClient second(server_->port(), "127.0.0.2");
+    post(second, 900'000);
+    EXPECT_EQ(second.Status(), 503);
+    const SocketClient small(server_->port(), "127.0.0.2");
+    small.Send("/now");
+    EXPECT_EQ(small.Status(), 200);
+  }
+  WaitForNone();
+  const SocketClient third(server_->port(), "127.0.0.2");
+  post(third, 900'000);
+  WaitForKept(2);
+}
+
+/// An answer that nobody takes ends with its connection once all hold too much.
+TEST_F(FewConnections, AnswersThatNobodyTakes) {
+  Start(10, 1 << 20);
+  const SocketClient client(server_->port(), "127.0.0.1");
+  client.Send("/kept");
+  WaitForKept(1);
+  std::shared_ptr<Exchange> exchange;
+  {
+    const std::scoped_lock lock(mutex_);
+    exchange = kept_.back();
+  }
+  exchange->Begin("text/plain", "");
+  for (int i = 0; i < 200 && !exchange->gone().load(); ++i) {
+    exchange->Write(std::string(100'000, 'x'));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_TRUE(exchange->gone().load());
+  const SocketClient other(server_->port(), "127.0.0.1");
+  other.Send("/now");
+  EXPECT_EQ(other.Status(), 200);
 }
 
 }  // namespace
