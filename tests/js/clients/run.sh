@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Unmodified npm clients against `bittern serve`: run.sh BITTERN. Installs the packages on first use and when the list changes; what cannot be
-# installed is skipped, visibly.
+# Unmodified npm clients against `bittern serve`: run.sh BITTERN. Installs the packages on first use and when their list
+# changes; what cannot be installed is skipped, visibly.
 set -u
 [ $# -eq 1 ] || { echo "usage: $0 PATH_OF_BITTERN" >&2; exit 2; }
 bittern=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
