@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Usage: serve_test.py BITTERN MODEL   `bittern serve`: every door, streams, errors, limits, cancelling,
 draining. Compares answers with each other and with `bittern run`."""
+import http.client
 import json
 import socket
 import subprocess
@@ -177,6 +178,30 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(headers.get("bittern-ignored", ""), ", ".join(ignored), body)
         return json.loads(text) if text.startswith("{") else text
 
+    def test_threads_of_anthropic(self):
+        """Nothing is stored: a thread is refused so that Anthropic's SDK goes on without one and sends all messages."""
+        said = {"model": "m", "max_tokens": 6, "messages": CHAT["messages"]}
+        for thread in ({"type": "create"}, {"type": "continue", "previous_message_id": "msg_1"}):
+            for path in ("/v1/messages", "/v1/messages/count_tokens"):
+                status, answer = self.server.post(path, {**said, "thread": thread})
+                self.assertEqual(status, 400, answer)
+                self.assertEqual(answer["error"]["details"],
+                                 {"error_code": "thread_unsupported_request", "unsupported": ["thread"]})
+        status, answer = self.server.post("/v1/messages", {**said, "thread": None})
+        self.assertEqual(status, 200, answer)
+        status, answer = self.server.post("/v1/messages", {**said, "top_p": 7})
+        self.assertNotIn("details", answer["error"])
+
+    def test_every_answer_has_its_headers(self):
+        """An answer by another thread does not overtake the headers that the thread of the sockets adds."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        for i in range(2000):
+            connection.request("POST", "/v1/chat/completions", json.dumps({**CHAT, "top_p": 7}))
+            answer = connection.getresponse()
+            answer.read()
+            self.assertIsNotNone(answer.getheader("X-Request-Id"), f"request {i}")
+        connection.close()
+
     def test_fields_that_clients_send(self):
         chat, plain = "/v1/chat/completions", self.talk(CHAT)[1]
         user = CHAT["messages"][0]
@@ -197,8 +222,7 @@ class ServeTest(unittest.TestCase):
         self.told(chat, {**CHAT, "tools": [{**tool, "eager": True}, {"type": "custom", "name": "x"}],
                          "tool_choice": "none"}, "tools[0].eager", "tools[1]")
         said = {"model": "m", "max_tokens": 6, "messages": CHAT["messages"]}
-        self.told("/v1/messages", {**said, "thread": {"type": "create"}, "context_management": {"edits": []}},
-                  "thread", "context_management")
+        self.told("/v1/messages", {**said, "context_management": {"edits": []}}, "context_management")
         self.told("/v1/messages", {**said, "tools": [{"name": "look", "input_schema": {"type": "object"},
                                                       "eager_input_streaming": True},
                                                      {"type": "web_search_20250305", "name": "web_search"}],

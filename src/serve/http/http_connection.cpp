@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 
 #include "serve/http/http_text.hpp"
@@ -44,10 +45,12 @@ class ConnectionSink final : public AnswerSink {
   void Abandon() override {
     Post([](auto& to, auto number) { to.Abandon(number); });
   }
+  /// At once where this is the thread of the sockets: what that thread posts to itself may be
+  /// overtaken by an answer that another thread posts, which would then miss its headers.
   void AddHeader(std::string name, std::string value) override {
-    Post([name = std::move(name), value = std::move(value)](auto& to, auto number) {
-      to.AddHeader(number, name, value);
-    });
+    asio::dispatch(connection_->context(),
+                   [to = connection_, number = number_, name = std::move(name),
+                    value = std::move(value)] { to->AddHeader(number, name, value); });
   }
   void SetNote(std::string note) override {
     Post([note = std::move(note)](auto& to, auto number) { to.SetNote(number, note); });

@@ -182,11 +182,21 @@ Result<void> ReadOutputConfig(FieldReader* fields, const request::Target& target
   return config.Finish();
 }
 
+/// "thread" asks for a conversation that the server keeps. Reading over it would lose all turns but
+/// the last; the error makes Anthropic's SDK send all of them (errors.cpp).
+Result<void> ReadThread(FieldReader* fields) {
+  const Json* thread = fields->Take("thread");
+  if (thread == nullptr || thread->is_null()) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              "thread: conversations are not stored here; send all messages without it");
+}
+
 }  // namespace
 
 /// "output_config" is read first: RenderWithTools refuses tools beside a constraint.
 Result<void> ReadAnthropic(FieldReader* fields, const request::Target& target,
                            TextRequest* request) {
+  BITTERN_TRY(ReadThread(fields));
   BITTERN_TRY(ReadOutputConfig(fields, target, &request->options.constraint));
   const ToolRequest tools = BITTERN_TRY(ReadAnthropicTools(fields));
   auto messages = BITTERN_TRY(ReadTurns(fields));
