@@ -203,6 +203,14 @@ class OperationsTest(unittest.TestCase):
                 run = subprocess.run([promtool, "check", "metrics"], input=ours, capture_output=True, text=True, check=False)
                 self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
 
+    def test_descriptors(self):
+        """Each connection has one; a shell's soft limit is raised as far as it may be."""
+        for limit, most in (("256:6000", 4096 + 256), ("256:1500", 1500)):
+            server = Server(BITTERN, *FLAGS, "--metrics", "--log-format", "none", front=("prlimit", f"--nofile={limit}"))
+            self.addCleanup(server.kill)
+            self.assertEqual(re.findall(r"^process_max_fds (\d+)", server.get("/metrics")[1], re.M), [str(most)])
+            self.assertEqual(server.stop(), 0)
+
     def test_start(self):
         """A folder for slots must be there; a server that everyone reaches says so."""
         run = subprocess.run([BITTERN, "serve", "-m", MODEL, "--port", "0", "--slot-save-path", "/no/such"], capture_output=True, text=True, check=False, timeout=60)

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -64,6 +65,16 @@ ProcessUsage UsageOfProcess() {
           .virtual_bytes = pages.all * page,
           .open_files = static_cast<std::uint64_t>(count),
           .most_files = files.rlim_cur};
+}
+
+std::uint64_t AllowOpenFiles(std::uint64_t wanted) {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const rlim_t raised = std::min<rlim_t>(wanted, limit.rlim_max);
+  if (raised <= limit.rlim_cur) return limit.rlim_cur;
+  limit.rlim_cur = raised;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) (void)getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
 }
 
 }  // namespace bittern

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Figures of this process, as Linux tells them. Any thread.
+// Figures and limits of this process, as Linux has them. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -15,5 +15,9 @@ struct ProcessUsage {
 };
 
 [[nodiscard]] ProcessUsage UsageOfProcess();
+
+/// Raises the soft limit of descriptors to `wanted`, as far as the hard limit lets it. Returns the
+/// limit that is in force then.
+std::uint64_t AllowOpenFiles(std::uint64_t wanted);
 
 }  // namespace bittern

@@ -10,6 +10,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/process_usage.hpp"
 #include "cli/chat/template_option.hpp"
 #include "cli/options/local_model.hpp"
 #include "cli/options/model_options.hpp"
@@ -62,6 +63,9 @@ std::string UrlOf(const ServeOptions& options, const serve::Server& server) {
   return fmt::format("{}://{}:{}", options.certificate.empty() ? "http" : "https",
                      options.server.http.host, server.port());
 }
+
+/// Descriptors beside those of connections: models, logs, saved slots.
+constexpr std::uint64_t kOtherFiles = 256;
 
 /// The signals that end the server.
 sigset_t EndSignals() {
@@ -238,6 +242,8 @@ Result<int> RunServe(ServeOptions options) {
     PrintError("warning: anyone who reaches {} may use this server: --api-key-file asks for keys\n",
                options.server.http.host);
   }
+  // Each connection has a descriptor; shells often allow 1024.
+  AllowOpenFiles(static_cast<std::uint64_t>(options.server.http.max_connections) + kOtherFiles);
   const sigset_t set = EndSignals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   auto server = BITTERN_TRY(serve::Server::Start(options.server));
@@ -363,7 +369,9 @@ void AddAccessFlags(CLI::App* command, ServeOptions* options) {
       ->add_option("--api-key", options->server.api_keys,
                    "A key that clients must send; may be repeated")
       ->type_name("KEY");
-  command->add_option("--api-key-file", options->key_file, "A file of keys, one a line; a line that begins with # is a comment")
+  command
+      ->add_option("--api-key-file", options->key_file,
+                   "A file of keys, one a line; a line that begins with # is a comment")
       ->type_name("FILE");
   command
       ->add_option("--cors-origin", options->server.cors_origins,

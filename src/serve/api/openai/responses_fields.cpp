@@ -187,7 +187,7 @@ Result<ResponsesRequest> ReadResponses(const Service& service, const request::Ta
   auto prompt =
       BITTERN_TRY(RenderWithTools(std::move(messages), std::move(more), tools, target, &call));
   call.prompts.push_back(std::move(prompt.ids));
-  fields.Ignore({"include", "reasoning", "stream_options"});
+  fields.Ignore({"include", "reasoning", "stream_options", "client_metadata"});
   BITTERN_TRY(fields.Finish());
   return request;
 }
