@@ -32,6 +32,16 @@ class Llguidance:
 
         class Vocabulary:
             eos_token_id, bos_token_id, special_token_ids = end, None, [end]
+            ids = {bytes(token): number for number, token in enumerate(tokens)}
+
+            def __call__(self, text):
+                """The longest token at each place."""
+                text, found = text if isinstance(text, bytes) else text.encode(), []
+                while text:
+                    size = next(n for n in range(min(len(text), 64), 0, -1) if text[:n] in self.ids)
+                    found.append(self.ids[text[:size]])
+                    text = text[size:]
+                return found
 
         vocabulary = Vocabulary()
         vocabulary.tokens = [bytes(t) for t in tokens]

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Usage: run.py BITTERN MODEL TESTS [TABLE]   llama.cpp's server tests (TESTS: their folder
-tools/server/tests, fetched, no part of this repository) against `bittern serve`, through conftest.py and
-openai.py beside this file. Writes every case that their default run has and what came of it to TABLE
+tools/server/tests, fetched, no part of this repository) against `bittern serve`, through conftest.py
+beside this file. Writes every case that their default run has and what came of it to TABLE
 (docs/server-tests.md); reasons.txt says why a case cannot pass. Fails where a case without a reason fails, or
 one with a reason passes.
 
 LOG, KEEP, SELECT and REPORTS in the environment: pytest's output, a folder for its report, what to run, and
-reports to make the table of. Needs Debian's python3-pytest, -pytest-timeout, -requests and -aiohttp."""
+reports to make the table of. Runs in an environment with the packages that their requirements.txt names, and
+pytest-timeout."""
 import collections
 import fnmatch
 import os
@@ -25,7 +26,7 @@ WARM = '"temperature": 1.0,\n            "cache_prompt": True,'
 
 HEAD = """# llama-server's tests
 
-llama.cpp's tests of its server (`tools/server/tests` at commit 3f545becc; no part of this repository) against `bittern serve`, by
+llama.cpp's tests of its server (`tools/server/tests` as llama-cpp-python 0.3.36 brings them; no part of this repository) against `bittern serve`, by
 `tests/llama_server/run.py BITTERN models/kjv-5m-i2s.gguf TESTS docs/server-tests.md`, which wrote this page. Their default
 run, without the cases marked slow, which want models of 1 to 8 GB.
 
@@ -43,8 +44,7 @@ def prepare(tests, folder):
     shutil.copytree(tests.parents[2] / "models" / "templates", folder / "models" / "templates")
     copy = folder / "tools" / "server" / "tests"
     shutil.copytree(tests, copy)
-    for name in ("conftest.py", "openai.py"):
-        shutil.copy(HERE / name, copy / name)
+    shutil.copy(HERE / "conftest.py", copy / "conftest.py")
     (copy / "wget.py").write_text("")  # they import it to download models
     (copy / "tmp").mkdir(exist_ok=True)
     completion = copy / "unit" / "test_completion.py"
