@@ -165,6 +165,7 @@ TEST(Texts, RefusalsNameTheTrouble) {
       {kRegex, "(?=a)", "look"},
       {kRegex, "(a)\\1", "back"},
       {kRegex, "\\bword", "word boundary"},
+      {kRegex, "ab{0,100000}", "at most 10000 repetitions expected, \"{0,10000\" found"},
       {kSchema, "{", "JSON"},
       {kSchema, R"({"type": "strin"})", "strin"},
       {kSchema, R"({"$ref": "#/nowhere"})", "nowhere"},

@@ -317,6 +317,7 @@ class RegexReader {
       if (!Take("}")) return Expected("\"}\"");
       if (least > most || least > kMostPatternTimes ||
           (most != kUnbounded && most > kMostPatternTimes)) {
+        at_ = begin;  // the error shows the repetition
         return Expected(fmt::format("least and most of at most {} repetitions", kMostPatternTimes));
       }
     } else {
