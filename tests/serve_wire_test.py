@@ -106,7 +106,7 @@ LINES = [  # request lines that are refused
     ("2.3", b"GET /health HTTP/1,1"), ("2.3", b"GET /health HTTPS/1.1"), ("2.3", b"GET /health HTTP/x.1"), ("2.3", b"GET /health HTTP/ 1.1"),
     ("3.2", b"GET health HTTP/1.1"), ("3.2", b"GET * HTTP/1.1"), ("3.2", b"GET /health\xe9 HTTP/1.1"), ("3.2", b"GET /health#top HTTP/1.1"),
     ("3.2", b"GET /\x7f HTTP/1.1"), ("3.2", b"GET /\x00 HTTP/1.1"), ("3.2.2", b"GET ftp://localhost/health HTTP/1.1"),
-    ("3.2.2", b"GET http:///health HTTP/1.1"), ("3.2.2", b"GET http://user@localhost/health HTTP/1.1"), ("3.2.2", b"GET http:/health HTTP/1.1"),
+    ("3.2.2", b"GET http:///health HTTP/1.1"), ("3.2.2", b"GET http://user@localhost/health HTTP/1.1"), ("3.2.2", b"GET http:/health HTTP/1.1"), ("3.2.2", b"GET http HTTP/1.1"), ("3.2.2", b"GET HTTPS HTTP/1.1"),
     ("3.2.2", b"GET http://localhost:x/health HTTP/1.1"),
 ]
 FIELDS = [  # fields beside which a request is refused

@@ -56,8 +56,8 @@ bool IsAuthority(std::string_view text) {
 
 /// "http://host/path" becomes "/path" with the header Host (RFC 9112 section 3.2.2).
 HeadCheck TakeAbsolute(std::string_view target, RequestHead* head) {
-  const std::size_t mark = std::min(target.find("://"), target.size());
-  const std::string scheme = LowerCase(target.substr(0, mark));
+  const std::size_t mark = target.find("://");
+  const std::string scheme = mark == target.npos ? "" : LowerCase(target.substr(0, mark));
   if (scheme != "http" && scheme != "https") return Bad("the target is no path");
   target.remove_prefix(mark + 3);
   const std::size_t end = std::min(target.find_first_of("/?"), target.size());
