@@ -106,6 +106,7 @@ namespace {
 
 /// True if the conversation ends with the beginning of an answer.
 bool EndsWithAnswer(const Json::Array& messages) {
+  if (messages.empty()) return false;
   const Json& last = messages.back();
   return last["role"].text() == "assistant" && last["tool_calls"].is_null() &&
          !last["content"].text().empty();

@@ -31,7 +31,7 @@ namespace bittern::runtime {
 /// Tokens of a text.
 struct ReadText {
   std::vector<tokenizer::TokenId> ids = {};
-  bool cut = false;  ///< `ids` are those of a beginning, and too many for the context
+  bool cut = false;  ///< only a beginning was read; it has too many tokens already
 };
 
 /// Reads no more of a text than tells that it is too long for the context; 0: all of it.

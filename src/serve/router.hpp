@@ -15,7 +15,7 @@ struct EndpointMatch {
   std::string allowed = {};            ///< methods of the path, where the request's is none of them
 };
 
-/// How errors are written to who asks for a path (as it was sent), there or not.
+/// The shape of errors at a path (as it was sent), also where nothing is there.
 [[nodiscard]] ErrorShape ErrorShapeOf(std::string_view path);
 
 /// `many`: several models are served.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quick endpoints answer on the thread of the sockets. All others are read by one of two threads:
-// small bodies by the one, large bodies and what takes compiling by the other, so that no request
-// that is quickly read waits for one that is not.
+// Quick endpoints answer on the thread of the sockets. Two threads read all other requests. One
+// takes small bodies. The other takes large bodies and grammars that are to be compiled. So a small
+// request never waits for a large one.
 #include "serve/server.hpp"
 
 #include <fmt/format.h>

@@ -91,7 +91,7 @@ TEST(EngineThread, ACancelReachesIt) {
   }
 }
 
-/// Who hears that the only request ended reads that none runs: from the callback on.
+/// Once on_done is called, the statistics do not count the request as running.
 TEST(EngineThread, TheStatisticsKnowTheEnd) {
   Engine engine("context_length", "256");
   struct Told {

@@ -275,7 +275,10 @@ std::optional<ApiError> CheckCall(Service* service, const TextRequest& request) 
     if (fits) continue;
     ApiError error = ApiErrorOf(fits.error());
     if (fits.error().code == ErrorCode::kContextFull) {
-      if (request.cut) error.message = "at least: " + error.message;
+      if (request.cut) {
+        error.message = fmt::format("the prompt has at least {} tokens, but the context holds {}",
+                                    prompt.size(), context);
+      }
       error.too_long = PromptTooLong{prompt.size(), context};
     }
     return error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server with few connections: who goes and who is turned away.
+// Limits of a server: connections, and bytes that all of them hold.
 #include "serve/http/http_server.hpp"
 
 #include <arpa/inet.h>
@@ -151,8 +151,8 @@ TEST_F(FewConnections, WithoutAnIdleOneANewcomerIsTold) {
   EXPECT_EQ(newcomer->Status(), 200);
 }
 
-/// Bodies are held until they are answered: of two clients that send much the second is refused,
-/// small requests are not, and what the first one held is free once it has gone.
+/// Bodies are held until they are answered. The second of two large ones is refused, a small request
+/// is not. The bytes are free once the first client has gone.
 TEST_F(FewConnections, HoldSoManyBytes) {
   Start(10, 1 << 20);
   const auto post = [](const SocketClient& client, std::size_t size) {
@@ -176,7 +176,7 @@ TEST_F(FewConnections, HoldSoManyBytes) {
   WaitForKept(2);
 }
 
-/// An answer that nobody takes ends with its connection once all hold too much.
+/// A client that does not read its answer loses the connection once all hold too much.
 TEST_F(FewConnections, AnswersThatNobodyTakes) {
   Start(10, 1 << 20);
   const SocketClient client(server_->port(), "127.0.0.1");
