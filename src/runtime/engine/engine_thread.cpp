@@ -32,8 +32,8 @@ struct EngineThread::State {
 };
 
 /// Submits requests. `active` was counted up by Reserve before; on_done counts it down, also for a
-/// request that the engine refuses. The statistics are published before on_done, so that its receiver
-/// does not read that the request still runs.
+/// request that the engine refuses. The statistics are published before on_done, so that its
+/// receiver does not read that the request still runs.
 void EngineThread::State::TakeIn(std::vector<Request> requests) {
   for (Request& request : requests) {
     const auto on_done = [this, done = std::move(request.on_done)](Completion completion) {

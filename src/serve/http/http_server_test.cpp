@@ -151,8 +151,8 @@ TEST_F(FewConnections, WithoutAnIdleOneANewcomerIsTold) {
   EXPECT_EQ(newcomer->Status(), 200);
 }
 
-/// Bodies are held until they are answered. The second of two large ones is refused, a small request
-/// is not. The bytes are free once the first client has gone.
+/// Bodies are held until they are answered. The second of two large ones is refused, a small
+/// request is not. The bytes are free once the first client has gone.
 TEST_F(FewConnections, HoldSoManyBytes) {
   Start(10, 1 << 20);
   const auto post = [](const SocketClient& client, std::size_t size) {
