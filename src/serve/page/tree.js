@@ -47,7 +47,7 @@ function merge(into, other) {
   for (const turn of other.turns.values()) {
     const mine = into.turns.get(turn.id);
     if (!mine) into.turns.set(turn.id, turn);
-    else if (turn.rev > mine.rev) Object.assign(mine, turn);
+    else if (turn.rev > mine.rev) Object.assign(mine, turn, {parent: mine.parent});  // a turn never moves
   }
   if (other.titled > into.titled || (!into.title && other.title)) {
     Object.assign(into, {title: other.title, titled: other.titled});
@@ -119,6 +119,7 @@ function adopt(raw, place = "the conversation") {
   const seen = new Set([null]);
   for (const turn of list) {
     if (!seen.has(turn.parent)) throw new Error(place + " has a turn without the one before it");
+    if (seen.has(turn.id)) throw new Error(place + " has two turns with one id");
     seen.add(turn.id);
   }
   conversation.head = conversation.turns.has(raw.head) ? raw.head : leafBelow(conversation, null);

@@ -83,8 +83,10 @@ test("a file of the older form is imported, twice the same; a broken one changes
   assert.deepEqual(await texts(page, "assistant"), ["Good day"]);
   assert.equal(await page.locator(".versions").count(), 0);
   const circle = [{ id: "a", parent: "b", role: "user", content: "x" }, { id: "b", parent: "a", role: "user", content: "y" }];
+  const twice = [{ id: "a", parent: null, role: "user", content: "x" }, { id: "a", parent: "a", role: "user", content: "y" }];
   const broken = ["", "{", "[]", "{}", JSON.stringify({ conversations: [old.conversations[0], { id: "two" }] }),
     JSON.stringify({ conversations: [{ id: "two", turns: circle }] }),
+    JSON.stringify({ conversations: [{ id: "two", turns: twice }] }),
     JSON.stringify({ conversations: [{ id: "two", messages: [{ role: "user" }] }] }),
     JSON.stringify({ conversations: [{ id: "two", turns: [{ id: "a", parent: null, role: "system", content: "x" }] }] })];
   for (const text of broken) {
