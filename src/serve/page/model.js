@@ -23,7 +23,12 @@ function showModel(props) {
 async function useModel() {
   $("model").textContent = "loading the model…";
   try {
-    const response = await fetch("props" + ofModel(), {headers: headers()});
+    let response = await fetch("props" + ofModel(), {headers: headers()});
+    if (response.status === 404) {  // a GET loads none
+      const load = await fetch("models/load", {method: "POST", headers: headers(), body: JSON.stringify(chosenModel())});
+      if (!load.ok) throw new Error((await load.json()).error.message);
+      response = await fetch("props" + ofModel(), {headers: headers()});
+    }
     const props = await response.json();
     if (!response.ok) throw new Error(props.error.message);
     showModel(props);
