@@ -16,6 +16,9 @@
  * - Nothing is printed, no exception leaves the library, no environment variable is read, and no
  *   file is written but those that a call names. bittern_pull reads the variables that it is given;
  *   libcurl, which does the downloads, looks for proxies by its own rules.
+ * - Models, options and results work in a child process (fork) as in its parent. Sequences, samplers
+ *   and engines belong to the process that made them: in another one every call gives
+ *   BITTERN_ERROR_UNSUPPORTED, and freeing them does nothing.
  * - A callback gets back the pointer it was given along. It may return non-zero to cancel; the call
  *   then ends early, in the way its description says. Callbacks must not free the handle of the
  *   call that they are made from, and must not throw or longjmp.
@@ -77,29 +80,6 @@ BITTERN_API const char* bittern_error_message(void);
 /** What may help, or "". Names settings as key=value. Lives as long as the message. */
 BITTERN_API const char* bittern_error_hint(void);
 
-/* ---- Options -------------------------------------------------------------------------------- *
- * A set of settings. NULL stands for an empty set wherever options are taken, and a setting that is
- * not in the set has its default. One set may hold settings of several kinds ("model", "sequence",
- * "generate", "convert", "pull"); a function looks at those of its own kind and passes over the
- * others.
- *
- * Threads: one at a time with a set that is being changed. Functions read a set while they run.
- */
-typedef struct bittern_options bittern_options;
-
-/** Makes an empty set. */
-BITTERN_API bittern_status bittern_options_create(bittern_options** options);
-/** Sets a key. A key that says "may be repeated" adds to what is there. Errors, with nothing
- * changed: BITTERN_ERROR_NOT_FOUND (no such key), BITTERN_ERROR_ARGUMENT (not a value of it; the
- * message says what is). */
-BITTERN_API bittern_status bittern_options_set(bittern_options* options, const char* key,
-                                               const char* value);
-/** Frees a set. */
-BITTERN_API void bittern_options_free(bittern_options* options);
-/** All keys as JSON: [{"key", "kinds", "value", "default", "repeated", "description"}, ...].
- * "value" says in words what is accepted. Lives forever. Any thread. */
-BITTERN_API const char* bittern_options_describe(void);
-
 /* ---- Results -------------------------------------------------------------------------------- *
  * What larger calls give back: a text, token ids, and everything else as a JSON object.
  *
@@ -119,6 +99,33 @@ BITTERN_API bittern_status bittern_result_json(const bittern_result* result, con
 /** Frees a result. */
 BITTERN_API void bittern_result_free(bittern_result* result);
 
+/* ---- Options -------------------------------------------------------------------------------- *
+ * A set of settings. NULL stands for an empty set wherever options are taken, and a setting that is
+ * not in the set has its default. One set may hold settings of several kinds ("model", "sequence",
+ * "generate", "convert", "pull"); a function looks at those of its own kind and passes over the
+ * others.
+ *
+ * Threads: one at a time with a set that is being changed. Functions read a set while they run.
+ */
+typedef struct bittern_options bittern_options;
+
+/** Makes an empty set. */
+BITTERN_API bittern_status bittern_options_create(bittern_options** options);
+/** The value of a key, as the result's text: what was set, else the default in words. The JSON:
+ * {"values": [...]}, all that were set. Error BITTERN_ERROR_NOT_FOUND: no such key. */
+BITTERN_API bittern_status bittern_options_get(const bittern_options* options, const char* key,
+                                               bittern_result** result);
+/** Sets a key. A key that says "may be repeated" adds to what is there. Errors, with nothing
+ * changed: BITTERN_ERROR_NOT_FOUND (no such key), BITTERN_ERROR_ARGUMENT (not a value of it; the
+ * message says what is). */
+BITTERN_API bittern_status bittern_options_set(bittern_options* options, const char* key,
+                                               const char* value);
+/** Frees a set. */
+BITTERN_API void bittern_options_free(bittern_options* options);
+/** All keys as JSON: [{"key", "kinds", "value", "default", "repeated", "description"}, ...].
+ * "value" says in words what is accepted. Lives forever. Any thread. */
+BITTERN_API const char* bittern_options_describe(void);
+
 /* ---- Callbacks ------------------------------------------------------------------------------ */
 
 /** Told the share of a long work that is done, 0 to 1. Non-zero cancels. */
@@ -126,6 +133,11 @@ typedef int32_t (*bittern_progress_fn)(void* user, double done);
 /** Gets new text as it is made: whole UTF-8 characters, not ended by a zero. Non-zero ends the
  * text; what was made until then is a result like any other. */
 typedef int32_t (*bittern_text_fn)(void* user, const char* text, size_t size);
+/** From inside a bittern_text_fn: more about the text that it was given. The result's text is that
+ * text; its ids are the tokens that were sampled since the last part (none where held back text
+ * comes out at the end); its JSON is {"logprobs": [...]} where the setting logprobs asks for them,
+ * one entry a token, else {}. Error BITTERN_ERROR_ARGUMENT: this thread is in no such callback. */
+BITTERN_API bittern_status bittern_text_part(bittern_result** result);
 
 /* ---- Models --------------------------------------------------------------------------------- *
  * A model with its tokenizer, loaded once and never changed. Whatever uses a model keeps what it
@@ -160,6 +172,13 @@ BITTERN_API void bittern_model_free(bittern_model* model);
  * "bos_id", "eos_id" (-1: none), "adds_bos" (0, 1). Error BITTERN_ERROR_NOT_FOUND: another name. */
 BITTERN_API bittern_status bittern_model_number(const bittern_model* model, const char* name,
                                                 int64_t* value);
+/** The memory that a sequence or an engine with these options would take beside the model, in the
+ * result's JSON: {"context_length", "pages", "page_bytes", "kv_bytes" (all pages), "scratch_bytes"
+ * (at most, for each call at the same time), "threads", "model_bytes" (the file's tensors)}.
+ * Settings: kind "sequence". Errors: as bittern_sequence_create. */
+BITTERN_API bittern_status bittern_model_memory(const bittern_model* model,
+                                                const bittern_options* options,
+                                                bittern_result** result);
 /** What is known about the model, in the result's JSON: {"path", "kind", "architecture", "name",
  * "bytes", "parameters", "isa", "layout", "load_s", "decisions": [{"subject", "choice", "reason",
  * "hint", "notable"}]}. */
@@ -215,12 +234,16 @@ BITTERN_API bittern_status bittern_apply_template(const bittern_model* model,
  *
  * Settings (kind "sequence"): context_length, kv_type, batch_size, threads, max_sequences, hidden.
  *
+ * A sequence has its tokens' memory for itself. It has threads only during a call: sequences of one
+ * model lend them to each other, so a thousand idle ones cost no thread.
+ *
  * Threads: any, one call at a time in all forks together; further ones wait.
  * bittern_sequence_cancel does not wait.
  */
 typedef struct bittern_sequence bittern_sequence;
 
-/** Makes an empty sequence. Memory for the whole context is reserved, and used as tokens come. */
+/** Makes an empty sequence. Addresses for the whole context are reserved, and memory is used as
+ * tokens come: 256 of them at a time ("page_bytes" of bittern_model_memory). */
 BITTERN_API bittern_status bittern_sequence_create(const bittern_model* model,
                                                    const bittern_options* options,
                                                    bittern_sequence** sequence);
@@ -249,9 +272,9 @@ typedef int32_t (*bittern_logits_fn)(void* user, size_t position, const float* l
 BITTERN_API bittern_status bittern_sequence_eval_all(bittern_sequence* sequence, const int32_t* ids,
                                                      size_t count, bittern_logits_fn on_logits,
                                                      void* user);
-/** The logits of the last position after bittern_sequence_eval or _set_tokens: float[count], in the
- * sequence's own memory, until its next call or a call of a fork. Error BITTERN_ERROR_NOT_FOUND:
- * the last call computed none. */
+/** The logits of the last position: float[count], in the sequence's own memory, until its next call.
+ * Where the last call left none (generate, fork, truncate, restore), the last token is run again.
+ * Error BITTERN_ERROR_ARGUMENT: the sequence holds no token. */
 BITTERN_API bittern_status bittern_sequence_logits(const bittern_sequence* sequence,
                                                    const float** logits, size_t* count);
 /** The last position's hidden state, after the final norm: float[count], as _logits. Needs the
@@ -260,8 +283,8 @@ BITTERN_API bittern_status bittern_sequence_hidden(const bittern_sequence* seque
                                                    const float** hidden, size_t* count);
 /** Forgets what lies behind the first `length` tokens; does nothing if there are not more. */
 BITTERN_API bittern_status bittern_sequence_truncate(bittern_sequence* sequence, size_t length);
-/** Makes another sequence with the first `length` tokens, sharing their memory. Error
- * BITTERN_ERROR_ARGUMENT: there are fewer. Forks have room together for max_sequences contexts. */
+/** Makes another sequence with the first `length` tokens, sharing their memory; it can be generated
+ * from at once. Error BITTERN_ERROR_ARGUMENT: there are fewer. Forks have room together for max_sequences contexts. */
 BITTERN_API bittern_status bittern_sequence_fork(const bittern_sequence* sequence, size_t length,
                                                  bittern_sequence** fork);
 /** The state as bytes, the result's text: to go on with in another process of this library. */
@@ -272,7 +295,7 @@ BITTERN_API bittern_status bittern_sequence_save(const bittern_sequence* sequenc
  * BITTERN_ERROR_CONTEXT_FULL. */
 BITTERN_API bittern_status bittern_sequence_restore(bittern_sequence* sequence, const void* state,
                                                     size_t size);
-/** Continues the text. Settings (kind "generate"): n_predict, stop, stop_on_loop, grammar,
+/** Continues the text from the last token held; it needs one. Settings (kind "generate"): n_predict, stop, stop_on_loop, grammar,
  * json_schema, regex, ignore_eos, special, speculation, and all settings of the draw, named as the
  * fields of a request over HTTP are: seed, temperature, dynatemp_range, dynatemp_exponent, top_k,
  * top_p, min_p, typical_p, top_n_sigma, min_keep, repeat_penalty, frequency_penalty,
@@ -307,14 +330,25 @@ BITTERN_API bittern_status bittern_generate(const bittern_model* model, const ch
 typedef struct bittern_sampler bittern_sampler;
 
 /** Makes a sampler with the settings of the draw (bittern_sequence_generate). It has no vocabulary:
- * dry_sequence_breakers make no difference to it. */
+ * dry_sequence_breakers make no difference to it. Error BITTERN_ERROR_ARGUMENT: also grammar,
+ * json_schema or regex, which it could not obey. */
 BITTERN_API bittern_status bittern_sampler_create(const bittern_options* options,
                                                   bittern_sampler** sampler);
+/** Makes one that has a model's vocabulary and recommendations, so that it obeys all settings of the
+ * draw and grammar, json_schema, regex and ignore_eos: it chooses as bittern_sequence_generate does.
+ * The grammar begins with the first choice. */
+BITTERN_API bittern_status bittern_sampler_create_for(const bittern_model* model,
+                                                      const bittern_options* options,
+                                                      bittern_sampler** sampler);
 /** Frees a sampler. */
 BITTERN_API void bittern_sampler_free(bittern_sampler* sampler);
-/** Tells it of a token in the text, for penalties; those that it chooses too. */
+/** Tells it of a token in the text: those of the prompt, and each one that was chosen. Error
+ * BITTERN_ERROR_ARGUMENT, with nothing changed: after the first choice, a token that the grammar
+ * does not allow. */
 BITTERN_API bittern_status bittern_sampler_accept(bittern_sampler* sampler, int32_t id);
-/** Chooses among float[count] logits. Error BITTERN_ERROR_INTERNAL: none of them is finite. */
+/** Chooses among float[count] logits; with a grammar, count is the model's vocab_size, and an end
+ * token is chosen where nothing may follow. Error BITTERN_ERROR_ARGUMENT: none of those that may be
+ * chosen is finite. */
 BITTERN_API bittern_status bittern_sampler_sample(bittern_sampler* sampler, const float* logits,
                                                   size_t count, int32_t* id);
 
@@ -342,9 +376,9 @@ typedef void (*bittern_done_fn)(void* user, uint64_t request, bittern_status sta
 BITTERN_API bittern_status bittern_engine_create(const bittern_model* model,
                                                  const bittern_options* options,
                                                  bittern_engine** engine);
-/** Frees an engine. Requests that have not ended are dropped: their on_done is not called. Waits
- * for the end of the step that the engine's own thread is in, unless a callback of that thread
- * calls. */
+/** Frees an engine. Waits for the end of the step that is on the way, unless a callback of that step
+ * calls. Then the on_done of each request that has not ended is told BITTERN_ERROR_CANCELLED, by
+ * this thread; after that no callback comes. */
 BITTERN_API void bittern_engine_free(bittern_engine* engine);
 /** Queues a request: `ids` to read, settings of kind "generate". `on_text` may be NULL. `request`
  * gets a number that no other request of this engine has; it may be NULL. Errors, with nothing
@@ -365,9 +399,8 @@ BITTERN_API bittern_status bittern_engine_submit_json(bittern_engine* engine, co
                                                       bittern_text_fn on_text,
                                                       bittern_done_fn on_done, void* user,
                                                       uint64_t* request);
-/** Ends a request in the next step: its on_done gets the text made until then, as a result with
- * finish_reason "cancelled", or BITTERN_ERROR_CANCELLED where there is none yet. Unknown numbers
- * are passed over. */
+/** Ends a request in the next step: its on_done gets the text made until then, which may be empty, as
+ * a result with finish_reason "cancelled". Unknown numbers are passed over. */
 BITTERN_API bittern_status bittern_engine_cancel(bittern_engine* engine, uint64_t request);
 /** Has the engine work by itself from here on, in a thread of its own, which then makes all
  * callbacks; bittern_engine_step and bittern_engine_run give BITTERN_ERROR_BUSY. Once.

@@ -72,17 +72,22 @@ test('a signal ends the reading of a long prompt', async () => {
   const begin = performance.now();
   await loaded.complete(prompt, settings);
   const full = performance.now() - begin;
-  const controller = new AbortController();
-  const sequence = await loaded.sequence({ threads: 1 });
-  const works = [loaded.complete(prompt, { ...settings, signal: controller.signal }),
-    sequence.eval(prompt, { signal: controller.signal }),
-    loaded.logits(prompt, { threads: 1, signal: controller.signal })];
-  await sleep(Math.min(10, full / 8));
-  const abort = performance.now();
-  controller.abort();
-  for (const result of await Promise.allSettled(works)) assert.equal(result.reason?.name, 'AbortError');
-  assert.ok(performance.now() - abort < full, `${performance.now() - abort} of ${full} ms`);
-  assert.ok(await sequence.length() < prompt.length);
+  let took = 0;
+  for (let i = 0; i < 5; ++i) {  // other programs may take a CPU away for as long as a prompt takes
+    const controller = new AbortController();
+    const sequence = await loaded.sequence({ threads: 1 });
+    const works = [loaded.complete(prompt, { ...settings, signal: controller.signal }),
+      sequence.eval(prompt, { signal: controller.signal }),
+      loaded.logits(prompt, { threads: 1, signal: controller.signal })];
+    await sleep(Math.min(10, full / 8));
+    const abort = performance.now();
+    controller.abort();
+    for (const result of await Promise.allSettled(works)) assert.equal(result.reason?.name, 'AbortError');
+    took = performance.now() - abort;
+    assert.ok(await sequence.length() < prompt.length);
+    if (took < full) break;
+  }
+  assert.ok(took < full, `${took} of ${full} ms`);
 });
 
 test('a signal that was aborted before', async () => {

@@ -35,7 +35,7 @@ test('forks and states', async () => {
 
 test('logits of one and of all positions', async () => {
   const sequence = await model.sequence();
-  await assert.rejects(sequence.logits(), { code: 'BITTERN_ERROR_NOT_FOUND' });
+  await assert.rejects(sequence.logits(), { code: 'BITTERN_ERROR_ARGUMENT' });
   await assert.rejects(sequence.hidden(), { code: 'BITTERN_ERROR_ARGUMENT' });
   const rows = await sequence.evalAll(ids);
   assert.equal(rows.length, ids.length);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large buffers are mapped, so that they can have huge pages; small ones come from the heap.
+// Large buffers are mapped, so that they can have huge pages. Middle ones are mapped too: what no
+// one touches costs nothing, and what is freed goes back to the system, while the heap keeps it.
+// Small ones come from the heap.
 #include "base/aligned_buffer.hpp"
 
 #include <sys/mman.h>
@@ -12,19 +14,29 @@
 namespace bittern::internal {
 namespace {
 
+thread_local std::size_t bytes_asked = 0;
+
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-/// Fresh pages, which are zero. The start is at a huge page's border, so that the system can use
-/// huge pages for all of it.
+/// From so many bytes on a buffer has pages of its own.
+constexpr std::size_t kMapped = std::size_t{64} << 10;
+
+/// Fresh pages, which are zero.
 bool MapPages(std::size_t bytes, RawMemory* memory) {
-  const std::size_t mapped = bytes + kHugePage;  // room to align the start
-  void* base = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return false;
-  const auto address = reinterpret_cast<std::uintptr_t>(base);
-  const std::uintptr_t aligned = (address + kHugePage - 1) & ~(kHugePage - 1);
   memory->allocation = base;
-  memory->mapped_bytes = mapped;
+  memory->mapped_bytes = bytes;
+  memory->data = static_cast<std::byte*>(base);
+  return true;
+}
+
+/// The same from a huge page's border on, so that the system can use huge pages for all of it.
+bool MapHugePages(std::size_t bytes, RawMemory* memory) {
+  if (!MapPages(bytes + kHugePage, memory)) return false;  // room to align the start
+  const auto address = reinterpret_cast<std::uintptr_t>(memory->allocation);
+  const std::uintptr_t aligned = (address + kHugePage - 1) & ~(kHugePage - 1);
   memory->data = reinterpret_cast<std::byte*>(aligned);
 #if defined(MADV_HUGEPAGE)
   madvise(memory->data, bytes, MADV_HUGEPAGE);  // a wish; refusal costs only speed
@@ -41,6 +53,11 @@ bool TakeFromHeap(std::size_t bytes, RawMemory* memory) {
   std::memset(memory->allocation, 0, padded);
   memory->data = static_cast<std::byte*>(memory->allocation);
   return true;
+}
+
+bool Take(std::size_t bytes, RawMemory* memory) {
+  if (bytes >= 2 * kHugePage) return MapHugePages(bytes, memory);
+  return bytes >= kMapped ? MapPages(bytes, memory) : TakeFromHeap(bytes, memory);
 }
 
 }  // namespace
@@ -67,18 +84,20 @@ Result<RawMemory> AllocateZeroed(std::size_t count, std::size_t element_bytes,
   std::size_t bytes = 0, with_margin = 0;
   RawMemory memory;
   if (__builtin_mul_overflow(count, element_bytes, &bytes) ||
-      __builtin_add_overflow(bytes, 2 * kHugePage, &with_margin) ||
-      !(bytes >= 2 * kHugePage ? MapPages(bytes, &memory) : TakeFromHeap(bytes, &memory))) {
+      __builtin_add_overflow(bytes, 2 * kHugePage, &with_margin) || !Take(bytes, &memory)) {
     return Fail(ErrorCode::kOutOfMemory, "cannot allocate " + std::to_string(count) + " x " +
                                              std::to_string(element_bytes) + " bytes for " +
                                              std::string(what));
   }
+  bytes_asked += bytes;
   return memory;
 }
 
 }  // namespace bittern::internal
 
 namespace bittern {
+
+std::size_t BytesAskedByThread() noexcept { return internal::bytes_asked; }
 
 Result<internal::RawMemory> HugeArena::Take(std::size_t count, std::size_t element_bytes,
                                             std::string_view what) {

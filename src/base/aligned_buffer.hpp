@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zeroed memory aligned for vectors, whose failure to come is a Result. Large buffers are fresh
-// pages of their own: untouched ones cost nothing, and the kernel is asked for huge pages,
-// because weights are streamed and TLB misses cost several percent.
+// Zeroed memory aligned for vectors, whose failure to come is a Result. Buffers from 64 KiB on are
+// fresh pages of their own: untouched ones cost nothing, freed ones go back to the system. From
+// 4 MiB on the kernel is asked for huge pages, because weights are streamed and TLB misses cost
+// several percent.
 #pragma once
 
 #include <cstddef>
@@ -34,11 +35,16 @@ struct RawMemory {
   void swap(RawMemory& other) noexcept;
 };
 
-/// count * element_bytes zero bytes, 64-byte aligned (2 MiB from 4 MiB on). kOutOfMemory.
+/// count * element_bytes zero bytes, 64-byte aligned (4 KiB from 64 KiB on, 2 MiB from 4 MiB on).
+/// kOutOfMemory.
 [[nodiscard]] Result<RawMemory> AllocateZeroed(std::size_t count, std::size_t element_bytes,
                                                std::string_view what);
 
 }  // namespace internal
+
+/// Bytes of all buffers that this thread has made, freed ones too: the difference of two calls is
+/// the memory that the work between them asked for.
+[[nodiscard]] std::size_t BytesAskedByThread() noexcept;
 
 /// Hands out parts of large chunks, so that buffers which are a few megabytes each still lie in
 /// huge pages, edge to edge. A chunk lives as long as any of its parts. Not thread-safe.

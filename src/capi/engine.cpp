@@ -12,6 +12,7 @@
 #include "base/json/json.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
+#include "capi/text_part.hpp"
 #include "request/answer_json.hpp"
 #include "request/text_request.hpp"
 #include "runtime/chat/chat_prompt.hpp"
@@ -33,6 +34,7 @@ struct Job {
   std::vector<runtime::GenerateResult> results = {};  // of each sequence
   std::size_t left = 0;
   std::optional<Error> error = {};
+  std::atomic<bool> dropped = false;  // the engine was freed; no callback comes any more
 };
 
 /// The model's own chat template. An error is kept, and told to the first request with messages.
@@ -50,16 +52,16 @@ class EngineObject : public Object {
   static constexpr const char* kWhat = "an engine";
 
   EngineObject(std::shared_ptr<ModelObject> of, std::unique_ptr<runtime::EngineThread> made)
-      : Object(kKind), model_(std::move(of)), engine_(std::move(made)) {}
+      : Object(kKind, /*of_process=*/true), model_(std::move(of)), engine_(std::move(made)) {}
 
   /// Has the engine step itself. `self`: this object. Error kBusy: it does already.
   [[nodiscard]] Result<void> Start(const std::shared_ptr<EngineObject>& self);
-  /// No callback comes any more once it returns, unless it is called by one.
-  void Stop() { engine_->Stop(); }
+  /// Ends all requests: their on_done are told before it returns, and no callback comes any more.
+  void Stop();
 
   /// Queues the sequences of job->request. Errors as Engine::Submit, with nothing queued.
   [[nodiscard]] Result<std::uint64_t> Submit(const std::shared_ptr<Job>& job,
-                                             const std::function<bool(std::string_view)>& on_text);
+                                             bittern_text_fn on_text);
   [[nodiscard]] request::Target target() const;
   void Cancel(std::uint64_t number);
   /// True if there is more to do. Error kBusy: another step is on the way, or the engine steps
@@ -81,7 +83,7 @@ class EngineObject : public Object {
   std::mutex mutex_;  // of what follows; held for moments only
   std::unordered_map<std::uint64_t, std::shared_ptr<Job>> jobs_;
   std::uint64_t next_ = 1;
-  bool started_ = false;
+  bool started_ = false, stopped_ = false;
   std::unique_ptr<runtime::EngineThread> engine_;  // last: its requests point at the rest
 };
 
@@ -102,10 +104,31 @@ request::Target EngineObject::target() const {
           .why_no_chat = chat_ ? nullptr : &chat_.error()};
 }
 
+/// Waits for the step on the way, unless a callback of it calls. Its other sequences then find that
+/// their requests are gone, and end.
+void EngineObject::Stop() {
+  engine_->Stop();
+  const auto step = alone_.Enter(kWhat);  // an error: this is a callback of the step
+  std::unordered_map<std::uint64_t, std::shared_ptr<Job>> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(dropped, jobs_);
+    stopped_ = true;
+  }
+  for (const auto& [number, job] : dropped) {
+    job->dropped.store(true);
+    job->cancel.store(true);
+  }
+  for (const auto& [number, job] : dropped) {
+    job->on_done(job->user, number, KeepError({ErrorCode::kCancelled, "the engine was freed"}),
+                 nullptr);
+  }
+}
+
 /// Only the first sequence streams: one text callback cannot tell several apart. The job has its
 /// number before the engine has its sequences, since they may end at once.
 Result<std::uint64_t> EngineObject::Submit(const std::shared_ptr<Job>& job,
-                                           const std::function<bool(std::string_view)>& on_text) {
+                                           bittern_text_fn on_text) {
   const request::TextRequest& request = job->request;
   for (const auto& prompt : request.prompts) BITTERN_TRY(Check(prompt, request.options));
   const auto choices = static_cast<std::size_t>(request.choices);
@@ -116,7 +139,13 @@ Result<std::uint64_t> EngineObject::Submit(const std::shared_ptr<Job>& job,
     runtime::Request sequence{.prompt = request.prompts[i / choices],
                               .options = request::OptionsOfChoice(request, i % choices)};
     sequence.options.cancel = &job->cancel;
-    if (i == 0) sequence.on_text = on_text;
+    if (i == 0 && on_text != nullptr) {
+      const auto parts = std::make_shared<TextParts>(model(), on_text, job->user);
+      TextParts::Watch(parts, &sequence.options);
+      sequence.on_text = [job, show = TextParts::Callback(parts)](std::string_view text) {
+        return !job->dropped.load() && show(text);
+      };
+    }
     sequence.on_done = [this, job, i](runtime::Completion completion) {
       TakeSequence(job.get(), i, std::move(completion.result));
     };
@@ -125,6 +154,7 @@ Result<std::uint64_t> EngineObject::Submit(const std::shared_ptr<Job>& job,
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
+    if (stopped_) return Fail(kBadHandle, "an engine expected, one found that is being freed");
     number = job->number = next_++;
     jobs_.emplace(number, job);
   }
@@ -151,7 +181,7 @@ void EngineObject::TakeSequence(Job* job, std::size_t index,
   if (--job->left > 0) return;
   {
     const std::lock_guard lock(mutex_);
-    jobs_.erase(job->number);
+    if (jobs_.erase(job->number) == 0) return;  // Stop has told it
   }
   Done(*job);
 }
@@ -240,7 +270,7 @@ bittern_status bittern_engine_submit(bittern_engine* engine, const int32_t* ids,
     job->user = user;
     job->request.prompts = {{span.begin(), span.end()}};
     job->request.options = std::move(generate);
-    const std::uint64_t number = BITTERN_TRY(found->Submit(job, TextCallback(on_text, user)));
+    const std::uint64_t number = BITTERN_TRY(found->Submit(job, on_text));
     if (request != nullptr) *request = number;
     return {};
   });
@@ -263,7 +293,7 @@ bittern_status bittern_engine_submit_json(bittern_engine* engine, const char* bo
     job->is_body = true;
     job->request = BITTERN_TRY(request::ReadTextRequest(found->target(), json, defaults));
     BITTERN_TRY(request::RefuseForServer(job->request));
-    const std::uint64_t number = BITTERN_TRY(found->Submit(job, TextCallback(on_text, user)));
+    const std::uint64_t number = BITTERN_TRY(found->Submit(job, on_text));
     if (request != nullptr) *request = number;
     return {};
   });

@@ -1,25 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
+// A table of live objects by their numbers. What belongs to the parent of this process stays in it,
+// so that it is told apart and never destroyed.
 #include "capi/handles.hpp"
 
 #include <atomic>
 #include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <unordered_map>
+
+#include "base/process_fork.hpp"
 
 namespace bittern::capi {
 namespace {
 
-/// The live objects by their numbers. Many may look at the same time, one may change.
+/// The live objects by their numbers. The mutex is held for moments only. It is no
+/// std::shared_mutex: glibc's cannot be unlocked by a child of the process that locked it.
 struct Table {
-  std::shared_mutex mutex;
+  std::mutex mutex;
   std::unordered_map<std::uintptr_t, std::shared_ptr<Object>> objects;
   std::uintptr_t next = 1;
 };
 
+/// Forks between the first process and this one.
+std::atomic<int> process_generation = 0;
+
+Table& TheTable();
+
 /// Never destroyed: other threads may still call while the process ends.
 Table& TheTable() {
-  static Table* const table = new Table;
+  static Table* const table = [] {
+    WatchForks([] { TheTable().mutex.lock(); }, [] { TheTable().mutex.unlock(); },
+               [] {
+                 ++process_generation;
+                 TheTable().mutex.unlock();
+               });
+    return new Table;
+  }();
   return *table;
 }
 
@@ -32,9 +48,16 @@ std::uintptr_t NumberOf(const void* handle) noexcept {
 
 }  // namespace
 
+Object::Object(int kind, bool of_process) noexcept
+    : kind_(kind), generation_(of_process ? process_generation.load() : -1) {}
+
+bool Object::is_of_parent() const noexcept {
+  return generation_ >= 0 && generation_ != process_generation.load();
+}
+
 void* AddHandle(std::shared_ptr<Object> object) {
   Table& table = TheTable();
-  const std::unique_lock lock(table.mutex);
+  const std::lock_guard lock(table.mutex);
   const std::uintptr_t number = table.next * kStep + kEnd;
   table.objects.emplace(number, std::move(object));
   ++table.next;
@@ -43,9 +66,10 @@ void* AddHandle(std::shared_ptr<Object> object) {
 
 std::shared_ptr<Object> RemoveHandle(const void* handle, int kind) noexcept {
   Table& table = TheTable();
-  const std::unique_lock lock(table.mutex);
+  const std::lock_guard lock(table.mutex);
   const auto found = table.objects.find(NumberOf(handle));
   if (found == table.objects.end() || found->second->kind() != kind) return nullptr;
+  if (found->second->is_of_parent()) return nullptr;  // it stays: to destroy it could wait for ever
   std::shared_ptr<Object> object = std::move(found->second);
   table.objects.erase(found);
   return object;  // destroyed by the caller, without the lock
@@ -55,7 +79,7 @@ std::shared_ptr<Object> RemoveHandle(const void* handle, int kind) noexcept {
 Result<std::shared_ptr<Object>> FindHandle(const void* handle, int kind, const char* what) {
   if (handle == nullptr) return Fail(kBadHandle, std::string(what) + " expected, NULL found");
   Table& table = TheTable();
-  const std::shared_lock lock(table.mutex);
+  const std::lock_guard lock(table.mutex);
   const auto found = table.objects.find(NumberOf(handle));
   if (found == table.objects.end()) {
     return Fail(kBadHandle,
@@ -63,6 +87,12 @@ Result<std::shared_ptr<Object>> FindHandle(const void* handle, int kind, const c
   }
   if (found->second->kind() != kind) {
     return Fail(kBadHandle, std::string(what) + " expected, a handle of another kind found");
+  }
+  if (found->second->is_of_parent()) {
+    return Fail(
+        ErrorCode::kUnsupported,
+        std::string(what) + " of this process expected, one found that was made before fork()",
+        "models, options and results work in both processes; make a new one of the model");
   }
   return found->second;
 }

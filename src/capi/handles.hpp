@@ -19,21 +19,28 @@ inline constexpr ErrorCode kBusy{11};
 /// The object behind a handle. Kinds are told apart by a number that each class has.
 class Object {
  public:
-  explicit Object(int kind) noexcept : kind_(kind) {}
+  /// `of_process`: a child process (fork) may not use it, since a thread of the parent may hold its
+  /// locks, or be needed for its work.
+  explicit Object(int kind, bool of_process = false) noexcept;
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
   virtual ~Object() = default;
   [[nodiscard]] int kind() const noexcept { return kind_; }
+  /// It was made by the parent of this process and may not be used here, nor destroyed.
+  [[nodiscard]] bool is_of_parent() const noexcept;
 
  private:
   int kind_;
+  int generation_;  // of the process that made it; -1: any process may use it
 };
 
 /// Puts an object into the table. Throws std::bad_alloc.
 [[nodiscard]] void* AddHandle(std::shared_ptr<Object> object);
-/// Takes a handle out of the table; null for one that is not there or of another kind.
+/// Takes a handle out of the table; null for one that is not there, of another kind or of the
+/// parent process.
 std::shared_ptr<Object> RemoveHandle(const void* handle, int kind) noexcept;
-/// Error kBadHandle says what is wrong; `what` names the kind.
+/// Errors: kBadHandle says what is wrong, kUnsupported: it is of the parent process; `what` names
+/// the kind.
 [[nodiscard]] Result<std::shared_ptr<Object>> FindHandle(const void* handle, int kind,
                                                          const char* what);
 

@@ -12,6 +12,7 @@
 #include "capi/call.hpp"
 #include "runtime/generate_options.hpp"
 #include "runtime/loaded_model.hpp"
+#include "runtime/workbench.hpp"
 
 namespace bittern::capi {
 
@@ -24,6 +25,8 @@ class ModelObject : public Object {
 
   AlignedBuffer<std::byte> memory;  ///< of bittern_model_load_memory; outlives `loaded`
   std::shared_ptr<const runtime::LoadedModel> loaded;
+  /// For the sequences of this model: threads and scratch memory are theirs during a call only.
+  std::shared_ptr<runtime::Workbenches> benches = std::make_shared<runtime::Workbenches>();
 };
 
 /// As spans of what C callers give; no elements where the pointer is NULL.
@@ -35,9 +38,5 @@ inline std::span<const runtime::TokenId> IdSpan(const std::int32_t* ids, std::si
 [[nodiscard]] std::shared_ptr<ResultObject> ResultOf(const runtime::GenerateResult& generated,
                                                      const runtime::LoadedModel& model,
                                                      bool logprobs);
-
-/// A text callback as the layers below call it; empty for NULL.
-[[nodiscard]] std::function<bool(std::string_view)> TextCallback(bittern_text_fn on_text,
-                                                                 void* user);
 
 }  // namespace bittern::capi

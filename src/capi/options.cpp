@@ -289,6 +289,22 @@ std::string Describe() {
   return rows.Dump(1);
 }
 
+/// Error kNotFound: there is no such key.
+tl::unexpected<Error> NoSuchKey(std::string_view key) {
+  return Fail(ErrorCode::kNotFound, fmt::format("there is no option {}", request::QuotedText(key)),
+              "bittern_options_describe() lists the keys");
+}
+
+/// The words for what holds where the key is not set.
+Result<std::string> DefaultOf(std::string_view key) {
+  if (const auto* option = request::FindSamplerOption(key); option != nullptr) {
+    return request::DefaultText(*option);
+  }
+  const auto row = std::ranges::find(kRows, key, &Row::key);
+  if (row == kRows.end()) return NoSuchKey(key);
+  return std::string(row->fallback);
+}
+
 /// Error as OptionsObject::Set; else whether several values of the key add up.
 Result<bool> CheckValue(std::string_view key, std::string_view value, const Settings& settings) {
   if (const auto* option = request::FindSamplerOption(key); option != nullptr) {
@@ -298,11 +314,7 @@ Result<bool> CheckValue(std::string_view key, std::string_view value, const Sett
     return request::TakesSeveral(*option);
   }
   const auto row = std::ranges::find(kRows, key, &Row::key);
-  if (row == kRows.end()) {
-    return Fail(ErrorCode::kNotFound,
-                fmt::format("there is no option {}", request::QuotedText(key)),
-                "bittern_options_describe() lists the keys");
-  }
+  if (row == kRows.end()) return NoSuchKey(key);
   if (!Accepts(*row, value)) return request::WrongText(key, Expected(*row), value);
   BITTERN_TRY(CheckConstraintKey(key, value, settings));
   return row->repeated;
@@ -482,6 +494,25 @@ bittern_status bittern_options_set(bittern_options* options, const char* key, co
     BITTERN_TRY(NeedPointer(key, "key"));
     BITTERN_TRY(NeedPointer(value, "value"));
     return found->Set(key, value);
+  });
+}
+
+bittern_status bittern_options_get(const bittern_options* options, const char* key,
+                                   bittern_result** result) {
+  return Call([&]() -> Result<void> {
+    BITTERN_TRY(NeedPointer(key, "key"));
+    BITTERN_TRY(NeedPointer(result, "result"));
+    const Settings settings = BITTERN_TRY(SettingsOf(options));
+    auto given = std::make_shared<ResultObject>();
+    given->text = BITTERN_TRY(DefaultOf(key));
+    Json values = Json::MakeArray();
+    for (const std::string& value : All(settings, key)) {
+      given->text = value;
+      values.push_back(value);
+    }
+    given->json = Json{{"values", std::move(values)}}.Dump();
+    Give(std::move(given), result);
+    return {};
   });
 }
 

@@ -9,19 +9,12 @@
 #include "base/json/json.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
+#include "capi/text_part.hpp"
 #include "model/trace.hpp"
 #include "request/answer_json.hpp"
 #include "runtime/prompt_check.hpp"
 
 namespace bittern::capi {
-
-/// The C callback stops with non-zero, the layers below with false.
-std::function<bool(std::string_view)> TextCallback(bittern_text_fn on_text, void* user) {
-  if (on_text == nullptr) return {};
-  return [on_text, user](std::string_view text) {
-    return on_text(user, text.data(), text.size()) == 0;
-  };
-}
 
 std::shared_ptr<ResultObject> ResultOf(const runtime::GenerateResult& generated,
                                        const runtime::LoadedModel& model, bool logprobs) {
@@ -78,7 +71,7 @@ class SequenceObject : public Object {
 
   SequenceObject(std::shared_ptr<ModelObject> of, std::shared_ptr<CheckedMutex> shared,
                  runtime::Session made, bool keeps_hidden)
-      : Object(kKind),
+      : Object(kKind, /*of_process=*/true),
         model(std::move(of)),
         alone(std::move(shared)),
         wants_hidden(keeps_hidden),
@@ -147,17 +140,26 @@ Result<void> Generate(SequenceObject& sequence, const void* options, bittern_tex
   const Settings settings = BITTERN_TRY(SettingsOf(options));
   auto generate = BITTERN_TRY(GenerateOptionsOf(settings, sequence.model->loaded.get()));
   generate.cancel = &sequence.cancel;
+  const auto parts = std::make_shared<TextParts>(*sequence.model->loaded, on_text, user);
+  TextParts::Watch(parts, &generate);
   const auto generated =
-      BITTERN_TRY(sequence.session->Generate(generate, TextCallback(on_text, user)));
+      BITTERN_TRY(sequence.session->Generate(generate, TextParts::Callback(parts)));
   Give(ResultOf(generated, *sequence.model->loaded, generate.logprobs >= 0), result);
   return {};
+}
+
+/// Borrows the model's threads for each call.
+Result<runtime::Session> NewSession(const ModelObject& model, const Settings& settings) {
+  runtime::SessionOptions options = SessionOptionsOf(settings);
+  options.lender = model.benches;
+  return runtime::Session::Create(model.loaded, options);
 }
 
 /// A sequence with a lock of its own; forks share it.
 Result<std::shared_ptr<SequenceObject>> Create(std::shared_ptr<ModelObject> model,
                                                const void* options) {
   const Settings settings = BITTERN_TRY(SettingsOf(options));
-  auto session = BITTERN_TRY(runtime::Session::Create(model->loaded, SessionOptionsOf(settings)));
+  auto session = BITTERN_TRY(NewSession(*model, settings));
   return std::make_shared<SequenceObject>(std::move(model), std::make_shared<CheckedMutex>(),
                                           std::move(session), WantsHidden(settings));
 }
@@ -167,19 +169,27 @@ Result<void> GenerateOnce(std::shared_ptr<ModelObject> model, std::string_view t
                           const void* options, bittern_text_fn on_text, void* user,
                           bittern_result** result) {
   const Settings settings = BITTERN_TRY(SettingsOf(options));
-  const auto generate = BITTERN_TRY(GenerateOptionsOf(settings, model->loaded.get()));
+  auto generate = BITTERN_TRY(GenerateOptionsOf(settings, model->loaded.get()));
   BITTERN_TRY(runtime::Sampler::Create(generate.sampler));
   const auto ids = model->loaded->tokenizer.Encode(text);
-  auto session = BITTERN_TRY(runtime::Session::Create(model->loaded, SessionOptionsOf(settings)));
+  auto session = BITTERN_TRY(NewSession(*model, settings));
   BITTERN_TRY(session.PrefillFor(ids, generate));
-  const auto generated = BITTERN_TRY(session.Generate(generate, TextCallback(on_text, user)));
+  const auto parts = std::make_shared<TextParts>(*model->loaded, on_text, user);
+  TextParts::Watch(parts, &generate);
+  const auto generated = BITTERN_TRY(session.Generate(generate, TextParts::Callback(parts)));
   Give(ResultOf(generated, *model->loaded, generate.logprobs >= 0), result);
   return {};
 }
 
-/// The error of asking for values that the last call did not make.
-Result<void> NothingComputed() {
-  return Fail(ErrorCode::kNotFound, "the last call of this sequence has computed none");
+/// Has the hidden state be the last position's, running its token again if need be. The position is
+/// compared, since another call may have moved the end.
+Result<void> NeedHidden(SequenceObject& object) {
+  BITTERN_TRY(object.session->NeedLogits());
+  const auto last = static_cast<int>(object.session->tokens().size()) - 1;
+  if (object.hidden.position() == last) return {};
+  const TokenId id = object.session->tokens().back();
+  object.session->Truncate(last);
+  return object.session->Prefill({&id, 1});
 }
 
 }  // namespace
@@ -268,15 +278,14 @@ bittern_status bittern_sequence_logits(const bittern_sequence* sequence, const f
   return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
     BITTERN_TRY(NeedPointer(logits, "logits"));
     BITTERN_TRY(NeedPointer(count, "count"));
+    BITTERN_TRY(object.session->NeedLogits());
     const auto values = object.session->logits();
-    if (values.empty()) return NothingComputed();
     *logits = values.data();
     *count = values.size();
     return {};
   });
 }
 
-/// The position is compared, since another call may have moved the end.
 bittern_status bittern_sequence_hidden(const bittern_sequence* sequence, const float** hidden,
                                        size_t* count) {
   return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
@@ -285,10 +294,7 @@ bittern_status bittern_sequence_hidden(const bittern_sequence* sequence, const f
     if (!object.wants_hidden) {
       return Fail(ErrorCode::kInvalidArgument, "the sequence was made without hidden=on");
     }
-    const auto last = static_cast<int>(object.session->tokens().size()) - 1;
-    if (object.session->logits().empty() || object.hidden.position() != last) {
-      return NothingComputed();
-    }
+    BITTERN_TRY(NeedHidden(object));
     *hidden = object.hidden.values().data();
     *count = object.hidden.values().size();
     return {};

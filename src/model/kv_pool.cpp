@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -38,19 +39,20 @@ Result<KvPool> KvPool::Create(const ModelConfig& config, int num_pages, KvType t
   pool.value_bytes_ = page * RoundUp16(dim) * element;
   const std::string what =
       fmt::format("the KV cache of {} tokens", std::int64_t{num_pages} * kPagePositions);
-  std::uint64_t pages = 0, key_bytes = 0, value_bytes = 0;
+  std::uint64_t blocks = 0, key_bytes = 0, value_bytes = 0;
   if (!CheckedMultiply(static_cast<std::uint64_t>(config.num_layers) *
                            static_cast<std::uint64_t>(config.num_kv_heads),
-                       static_cast<std::uint64_t>(num_pages), &pages) ||
-      !CheckedMultiply(pages, pool.key_bytes_, &key_bytes) ||
-      !CheckedMultiply(pages, pool.value_bytes_, &value_bytes)) {
+                       static_cast<std::uint64_t>(num_pages), &blocks) ||
+      blocks > std::numeric_limits<std::uint32_t>::max() ||
+      !CheckedMultiply(blocks, pool.key_bytes_, &key_bytes) ||
+      !CheckedMultiply(blocks, pool.value_bytes_, &value_bytes)) {
     return Fail(ErrorCode::kOutOfMemory, what + " exceeds memory");
   }
   pool.keys_ = BITTERN_TRY(AlignedBuffer<std::byte>::Create(key_bytes, what));
   pool.values_ = BITTERN_TRY(AlignedBuffer<std::byte>::Create(value_bytes, what));
   if (type == KvType::kI8) {
-    pool.key_scales_ = BITTERN_TRY(AlignedBuffer<float>::Create(pages * page, what));
-    pool.value_scales_ = BITTERN_TRY(AlignedBuffer<float>::Create(pages * page, what));
+    pool.key_scales_ = BITTERN_TRY(AlignedBuffer<float>::Create(blocks * page, what));
+    pool.value_scales_ = BITTERN_TRY(AlignedBuffer<float>::Create(blocks * page, what));
   }
   pool.references_.resize(static_cast<std::size_t>(num_pages));
   pool.free_.resize(static_cast<std::size_t>(num_pages));
@@ -59,18 +61,16 @@ Result<KvPool> KvPool::Create(const ModelConfig& config, int num_pages, KvType t
 }
 
 std::size_t KvPool::page_bytes() const noexcept {
-  const std::size_t heads = Head(num_layers_, 0);
   const std::size_t scales =
       type_ == KvType::kI8 ? 2 * static_cast<std::size_t>(kPagePositions) * sizeof(float) : 0;
-  return heads * (key_bytes_ + value_bytes_ + scales);
+  return num_heads() * (key_bytes_ + value_bytes_ + scales);
 }
 
 template <class Visit>
 void KvPool::ForEachPart(std::uint32_t page, const Visit& take) const {
-  const std::size_t num_pages = references_.size();
   const auto scale_bytes = static_cast<std::size_t>(kPagePositions) * sizeof(float);
-  for (std::size_t head = 0; head < Head(num_layers_, 0); ++head) {
-    const std::size_t at = head * num_pages + page;
+  for (std::size_t head = 0; head < num_heads(); ++head) {
+    const std::size_t at = BlocksBefore(page) + head;
     take(keys_.data() + at * key_bytes_, key_bytes_);
     take(values_.data() + at * value_bytes_, value_bytes_);
     if (type_ != KvType::kI8) continue;
@@ -113,9 +113,8 @@ void KvPool::Copy(std::uint32_t from, std::uint32_t to, int positions) noexcept 
   const auto count = static_cast<std::size_t>(positions);
   const std::size_t keys = key_bytes_ / page * ((count + kLanes - 1) / kLanes * kLanes);
   const std::size_t values = value_bytes_ / page * count;
-  const std::size_t num_pages = references_.size();
-  for (std::size_t head = 0; head < Head(num_layers_, 0); ++head) {
-    const std::size_t source = head * num_pages + from, target = head * num_pages + to;
+  for (std::size_t head = 0; head < num_heads(); ++head) {
+    const std::size_t source = BlocksBefore(from) + head, target = BlocksBefore(to) + head;
     std::memcpy(keys_.data() + target * key_bytes_, keys_.data() + source * key_bytes_, keys);
     std::memcpy(values_.data() + target * value_bytes_, values_.data() + source * value_bytes_,
                 values);
@@ -128,11 +127,13 @@ void KvPool::Copy(std::uint32_t from, std::uint32_t to, int positions) noexcept 
 KvSequence::KvSequence(KvSequence&& other) noexcept
     : pool_(other.pool_),
       pages_(std::exchange(other.pages_, {})),
+      blocks_(std::exchange(other.blocks_, {})),
       length_(std::exchange(other.length_, 0)) {}
 
 KvSequence& KvSequence::operator=(KvSequence&& other) noexcept {
   std::swap(pool_, other.pool_);
   std::swap(pages_, other.pages_);
+  std::swap(blocks_, other.blocks_);
   std::swap(length_, other.length_);
   return *this;
 }
@@ -150,18 +151,25 @@ bool KvSequence::Reserve(int count) {
   if (PagesNeeded(count) > pool_->free_pages()) return false;
   if (count <= 0) return true;
   if (length_ % kPagePositions != 0) {
-    std::uint32_t& last = pages_[static_cast<std::size_t>(length_ / kPagePositions)];
+    const auto at = static_cast<std::size_t>(length_ / kPagePositions);
+    const std::uint32_t last = pages_[at];
     if (pool_->references(last) > 1) {
       const std::uint32_t copy = pool_->Take();
       pool_->Copy(last, copy, length_ % kPagePositions);
       pool_->Release(last);
-      last = copy;
+      pages_[at] = copy;
+      blocks_[at] = pool_->BlocksBefore(copy);
     }
   }
   while (static_cast<int>(pages_.size()) < PagesFor(length_ + count)) {
-    pages_.push_back(pool_->Take());
+    Add(pool_->Take());
   }
   return true;
+}
+
+void KvSequence::Add(std::uint32_t page) {
+  pages_.push_back(page);
+  blocks_.push_back(pool_->BlocksBefore(page));
 }
 
 void KvSequence::Truncate(int length) noexcept {
@@ -170,6 +178,7 @@ void KvSequence::Truncate(int length) noexcept {
   while (static_cast<int>(pages_.size()) > PagesFor(length)) {
     pool_->Release(pages_.back());
     pages_.pop_back();
+    blocks_.pop_back();
   }
 }
 
@@ -177,13 +186,14 @@ KvSequence KvSequence::Fork(int length) const {
   KvSequence fork(pool_);
   fork.length_ = std::clamp(length, 0, length_);
   fork.pages_.assign(pages_.begin(), pages_.begin() + PagesFor(fork.length_));
+  fork.blocks_.assign(blocks_.begin(), blocks_.begin() + PagesFor(fork.length_));
   for (const std::uint32_t page : fork.pages_) pool_->Share(page);
   return fork;
 }
 
 void KvSequence::Append(std::uint32_t page, int positions) {
   pool_->Share(page);
-  pages_.push_back(page);
+  Add(page);
   length_ += positions;
 }
 

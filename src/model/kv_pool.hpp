@@ -28,18 +28,18 @@ inline constexpr int kPagePositions = static_cast<int>(kernels::kAttentionBlock)
   return positions / kPagePositions + (positions % kPagePositions != 0 ? 1 : 0);
 }
 
-/// The pages. Both tensors lie in the order in which the attention kernel walks them
-/// (docs/design/0002-attention.md):
-///   keys   [layer][kv_head][page][position / 16][head_dim][position % 16]
-///   values [layer][kv_head][page][position][head_dim padded to 16]
-/// and for kI8 what a step of each is worth: [layer][kv_head][page][position] twice.
-/// The lowest free page is taken first, so a sequence alone has its pages in a row. Memory is
-/// reserved at once and becomes resident as positions are written. Not thread-safe: pages are taken
-/// and released between forward passes. Must outlive its sequences and must not be moved while it
-/// has any.
+/// The pages. A page has a block for each head of each layer, in which both tensors lie in the
+/// order in which the attention kernel walks them (docs/design/0002-attention.md):
+///   keys   [page][layer][kv_head][position / 16][head_dim][position % 16]
+///   values [page][layer][kv_head][position][head_dim padded to 16]
+/// and for kI8 what a step of each is worth: [page][layer][kv_head][position] twice.
+/// Memory is reserved at once and becomes resident page by page: the page is outermost, and the
+/// lowest free one is taken first, so a short sequence touches the front of the memory only. Not
+/// thread-safe: pages are taken and released between forward passes. Must outlive its sequences and
+/// must not be moved while it has any.
 class KvPool {
  public:
-  /// Errors: kInvalidArgument (num_pages < 1), kOutOfMemory.
+  /// Errors: kInvalidArgument (num_pages < 1), kOutOfMemory (also: 2^32 blocks or more).
   [[nodiscard]] static Result<KvPool> Create(const ModelConfig& config, int num_pages, KvType type);
 
   [[nodiscard]] KvType type() const noexcept { return type_; }
@@ -62,19 +62,23 @@ class KvPool {
   void SavePage(std::uint32_t page, std::span<std::byte> bytes) const noexcept;
   void RestorePage(std::uint32_t page, std::span<const std::byte> bytes) noexcept;
 
-  /// Page 0 of a layer's keys or values of one key-value head.
+  /// Blocks that lie between the same head's blocks of page 0 and of `page`.
+  [[nodiscard]] std::uint32_t BlocksBefore(std::uint32_t page) const noexcept {
+    return page * static_cast<std::uint32_t>(num_heads());
+  }
+  /// The block of page 0 of a layer's keys or values of one key-value head.
   [[nodiscard]] std::byte* keys(int layer, int kv_head) noexcept {
-    return keys_.data() + Head(layer, kv_head) * references_.size() * key_bytes_;
+    return keys_.data() + Head(layer, kv_head) * key_bytes_;
   }
   [[nodiscard]] std::byte* values(int layer, int kv_head) noexcept {
-    return values_.data() + Head(layer, kv_head) * references_.size() * value_bytes_;
+    return values_.data() + Head(layer, kv_head) * value_bytes_;
   }
-  /// kI8 only: what a step is worth, by position, from page 0 on.
+  /// kI8 only: what a step is worth, by position, from the block of page 0 on.
   [[nodiscard]] float* key_scales(int layer, int kv_head) noexcept {
-    return key_scales_.data() + Head(layer, kv_head) * Positions();
+    return key_scales_.data() + Head(layer, kv_head) * static_cast<std::size_t>(kPagePositions);
   }
   [[nodiscard]] float* value_scales(int layer, int kv_head) noexcept {
-    return value_scales_.data() + Head(layer, kv_head) * Positions();
+    return value_scales_.data() + Head(layer, kv_head) * static_cast<std::size_t>(kPagePositions);
   }
 
  private:
@@ -82,9 +86,8 @@ class KvPool {
     return static_cast<std::size_t>(layer) * static_cast<std::size_t>(num_kv_heads_) +
            static_cast<std::size_t>(kv_head);
   }
-  [[nodiscard]] std::size_t Positions() const noexcept {
-    return references_.size() * static_cast<std::size_t>(kPagePositions);
-  }
+  /// Key-value heads of all layers: the blocks of a page.
+  [[nodiscard]] std::size_t num_heads() const noexcept { return Head(num_layers_, 0); }
 
   /// Calls take(data, bytes) for each part of a page, in one order.
   template <class Take>
@@ -92,7 +95,7 @@ class KvPool {
 
   int num_layers_ = 0, num_kv_heads_ = 0;
   KvType type_ = KvType::kF16;
-  std::size_t key_bytes_ = 0, value_bytes_ = 0;  // of one page of one head of one layer
+  std::size_t key_bytes_ = 0, value_bytes_ = 0;  // of a block
   AlignedBuffer<std::byte> keys_, values_;
   AlignedBuffer<float> key_scales_, value_scales_;  // kI8 only
   std::vector<int> references_;                     // (pages)
@@ -113,6 +116,8 @@ class KvSequence {
   [[nodiscard]] int length() const noexcept { return length_; }
   /// Page numbers, oldest positions first; beyond length() there may be reserved ones.
   [[nodiscard]] std::span<const std::uint32_t> pages() const noexcept { return pages_; }
+  /// KvPool::BlocksBefore of each: what a kernel finds positions by (kernels::AttentionArgs).
+  [[nodiscard]] std::span<const std::uint32_t> blocks() const noexcept { return blocks_; }
 
   /// Free pages that Reserve(count) would take.
   [[nodiscard]] int PagesNeeded(int count) const noexcept;
@@ -131,8 +136,11 @@ class KvSequence {
   void Append(std::uint32_t page, int positions);
 
  private:
+  /// Adds a page that this sequence has a reference to.
+  void Add(std::uint32_t page);
+
   KvPool* pool_;
-  std::vector<std::uint32_t> pages_;
+  std::vector<std::uint32_t> pages_, blocks_;  // the same number
   int length_ = 0;
 };
 

@@ -29,7 +29,7 @@ struct Written {
 
 std::size_t PlaceOf(const KvSequence& sequence, std::size_t position) {
   const auto page = static_cast<std::size_t>(kPagePositions);
-  return sequence.pages()[position / page] * page + position % page;
+  return sequence.blocks()[position / page] * page + position % page;
 }
 
 /// The places of one position's key and value in one head; value elements d of 24.

@@ -86,6 +86,7 @@ class ForwardState {
 
   struct Impl;
   [[nodiscard]] Impl& impl() noexcept { return *impl_; }
+  [[nodiscard]] const Impl& impl() const noexcept { return *impl_; }
 
  private:
   explicit ForwardState(std::unique_ptr<Impl> impl);
@@ -101,9 +102,9 @@ bool Forward(const Model& model, std::span<const Segment> segments, ForwardState
              ThreadPool& pool);
 
 /// Totals of zero skipping over the passes of a few tokens since this state was created.
-[[nodiscard]] SkipStats SkipStatsOf(ForwardState& state) noexcept;
+[[nodiscard]] SkipStats SkipStatsOf(const ForwardState& state) noexcept;
 
 /// Totals of the screen over all passes with this state.
-[[nodiscard]] ScreenStats ScreenStatsOf(ForwardState& state) noexcept;
+[[nodiscard]] ScreenStats ScreenStatsOf(const ForwardState& state) noexcept;
 
 }  // namespace bittern::model

@@ -35,8 +35,9 @@ struct GenerateOptions {
   const std::atomic<bool>* cancel = nullptr;  ///< checked once a token, and once a layer of prompts
   /// Receives the share of a long prompt that is read, 0 to 1; by any thread, one at a time.
   std::function<void(double)> on_prompt = {};
-  /// With logprobs: receives each token's, before its text.
-  std::function<void(const TokenLogprobs&)> on_logprobs = {};
+  /// Receives each token of the text before its text, with logprobs where they are asked for (else
+  /// null).
+  std::function<void(tokenizer::TokenId, const TokenLogprobs*)> on_token = {};
 };
 
 struct GenerateResult {

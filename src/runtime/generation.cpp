@@ -133,6 +133,7 @@ Result<void> Generation::Take(TokenId id) {
   ++sampled_;
   if (matcher_) BITTERN_TRY(matcher_->Accept(id));
   const bool loops = options_.stop_on_loop && loops_.Push(id);
+  if (options_.on_token) options_.on_token(id, options_.logprobs < 0 ? nullptr : &logprobs_.back());
   Accept(id);
   if (stream_.refused()) {
     finish_ = FinishReason::kCancelled;
@@ -172,10 +173,14 @@ Result<void> Generation::TakeForced() {
   return {};
 }
 
-/// The end tokens, if the text may end here: they may be picked although no mask holds them.
+std::span<const TokenId> EndTokensOf(const LoadedModel& model, const grammar::TokenMask& mask,
+                                     bool ignore_eos) {
+  const bool ends = mask.may_end && (!ignore_eos || mask.count == 0);
+  return ends ? model.tokenizer.end_of_generation_ids() : std::span<const TokenId>();
+}
+
 std::span<const TokenId> Generation::EndTokens(const grammar::TokenMask& mask) const {
-  const bool ends = mask.may_end && (!options_.ignore_eos || mask.count == 0);
-  return ends ? model_->tokenizer.end_of_generation_ids() : std::span<const TokenId>();
+  return EndTokensOf(*model_, mask, options_.ignore_eos);
 }
 
 /// Picks among the tokens that the constraint allows; one that ends the text is among them where
@@ -192,7 +197,6 @@ void Generation::TakeLogprobs(TokenId id, std::size_t row, const RowResults& row
   const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
   const auto logits = rows.logits.subspan(row * vocab_size, vocab_size);
   logprobs_.push_back(LogprobsOf(logits, id, options_.logprobs));
-  if (options_.on_logprobs) options_.on_logprobs(logprobs_.back());
 }
 
 void Generation::Accept(TokenId id) {

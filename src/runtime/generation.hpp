@@ -31,6 +31,11 @@ namespace bittern::runtime {
                                                                const Sampler& sampler,
                                                                std::size_t more = 0);
 
+/// The end tokens, if a text under a constraint may end here: they may be picked although no mask
+/// holds them. Live as long as the model.
+[[nodiscard]] std::span<const TokenId> EndTokensOf(const LoadedModel& model,
+                                                   const grammar::TokenMask& mask, bool ignore_eos);
+
 /// Rows of one sequence up to which screening pays; the whole head, read once for all, costs less
 /// than a scan for every few of more rows.
 inline constexpr std::size_t kMostScreenedDraft = 2 * model::kScreenVectors;

@@ -76,6 +76,12 @@ class Sequence {
   /// Logits are wanted of positions from `position` on; by default of the last known token.
   void WantFrom(int position) noexcept { want_from_ = position; }
   void WantLast() noexcept { want_from_ = kLast; }
+  /// Whether another sequence can see the last token's page, so that running it again takes a page.
+  [[nodiscard]] bool LastPageIsShared() const noexcept {
+    const int page = (length() - 1) / model::kPagePositions;
+    return length() > 0 &&
+           pages_.pool().references(pages_.pages()[static_cast<std::size_t>(page)]) > 1;
+  }
   /// Forgets all tokens from `position` on.
   void Truncate(int position) noexcept;
   /// Forgets the known tokens that have not run.

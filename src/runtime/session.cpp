@@ -88,6 +88,7 @@ struct Session::Impl {
   }
 
   Result<void> Check(std::span<const TokenId> ids) const;
+  [[nodiscard]] tl::unexpected<Error> NoPages() const;
   Result<void> Run(const Part& part, const model::PassWatcher* watcher);
   Result<void> Read(const PromptWatch& watch, const std::optional<RowRequest>& request);
   Result<void> Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
@@ -101,16 +102,19 @@ Result<void> Session::Impl::Check(std::span<const TokenId> ids) const {
                      sequence.tokens().size());
 }
 
+/// Happens only beside forks.
+tl::unexpected<Error> Session::Impl::NoPages() const {
+  return Fail(ErrorCode::kContextFull,
+              fmt::format("the sequences that share {} pages of {} tokens have used them up",
+                          resources->pages().num_pages(), model::kPagePositions),
+              "max_sequences=N reserves more");
+}
+
 /// One pass over a part. Error kInternal where the values of a token are not finite: the session is
 /// then as before that token. After any error nothing is known about the last position.
 Result<void> Session::Impl::Run(const Part& part, const model::PassWatcher* watcher) {
   last = Last::kNothing;
-  if (!sequence.pages().Reserve(static_cast<int>(part.tokens.size()))) {  // only beside forks
-    return Fail(ErrorCode::kContextFull,
-                fmt::format("the sequences that share {} pages of {} tokens have used them up",
-                            resources->pages().num_pages(), model::kPagePositions),
-                "max_sequences=N reserves more");
-  }
+  if (!sequence.pages().Reserve(static_cast<int>(part.tokens.size()))) return NoPages();
   std::vector<std::optional<Error>> errors;
   BITTERN_TRY(RunParts(resources.get(), {&part, 1}, watcher, &errors));
   if (errors[0]) return tl::unexpected(*std::move(errors[0]));
@@ -146,6 +150,7 @@ Result<void> Session::Impl::Read(const PromptWatch& watch,
 Result<void> Session::Impl::Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
                                     const std::optional<RowRequest>& request) {
   BITTERN_TRY(Check(ids));
+  const auto use = BITTERN_TRY(resources->Begin());
   const Stopwatch stopwatch(&timings.prompt_s);
   sequence.Append(ids);
   const Result<void> done = Read(watch, request);
@@ -157,10 +162,12 @@ Result<void> Session::Impl::Prefill(std::span<const TokenId> ids, const PromptWa
 Result<void> Session::Impl::Resume(const std::optional<RowRequest>& wanted) {
   if (last == Last::kLogits) return {};
   if (last == Last::kCandidates && sequence.results().request == wanted) return {};
-  if (last == Last::kNothing || sequence.tokens().empty()) {
+  if (sequence.tokens().empty()) {
     return Fail(ErrorCode::kInvalidArgument, "nothing to continue: run a prompt first");
   }
-  // The last position was read for another sampler: its token has to be run again.
+  // The last position was read for another sampler, by the session that this one was forked from,
+  // or before a truncation or restore: its token has to be run again.
+  if (sequence.LastPageIsShared() && resources->pages().free_pages() == 0) return NoPages();
   const TokenId id = sequence.tokens().back();
   sequence.Truncate(sequence.length() - 1);
   sequence.Append({&id, 1});
@@ -199,9 +206,11 @@ Result<void> Session::Impl::Decode(const GenerateOptions& options) {
   return {};
 }
 
-Result<Session> Session::Create(std::shared_ptr<const LoadedModel> model,
-                                const SessionOptions& options) {
-  const int limit = model->model.config().context_length;
+namespace {
+
+/// The options of the resources. Error kInvalidArgument: an option is out of range.
+Result<ExecutionOptions> ResourcesFor(const LoadedModel& model, const SessionOptions& options) {
+  const int limit = model.model.config().context_length;
   if (options.context_length < 0 || options.context_length > limit) {
     return Fail(ErrorCode::kInvalidArgument,
                 fmt::format("context length: 1..{} (the model's limit) or 0 for all expected, {} "
@@ -218,18 +227,40 @@ Result<Session> Session::Create(std::shared_ptr<const LoadedModel> model,
                             options.max_sequences));
   }
   const int capacity = options.context_length == 0 ? limit : options.context_length;
-  const int batch_size = std::min(options.batch_size, capacity);
-  std::shared_ptr<ExecutionResources> resources = BITTERN_TRY(ExecutionResources::Create(
-      std::move(model), {.max_tokens = batch_size,
-                         .max_positions = capacity,
-                         .num_pages = options.max_sequences * model::PagesFor(capacity),
-                         .num_threads = options.num_threads,
-                         .kv_type = options.kv_type}));
+  return ExecutionOptions{.max_tokens = std::min(options.batch_size, capacity),
+                          .max_positions = capacity,
+                          .num_pages = options.max_sequences * model::PagesFor(capacity),
+                          .num_threads = options.num_threads,
+                          .kv_type = options.kv_type,
+                          .lender = options.lender};
+}
+
+}  // namespace
+
+Result<SessionMemory> MemoryOf(const LoadedModel& model, const SessionOptions& options) {
+  const ExecutionOptions wanted = BITTERN_TRY(ResourcesFor(model, options));
+  const WorkbenchSize size = wanted.bench_size();
+  const auto page = BITTERN_TRY(model::KvPool::Create(model.model.config(), 1, options.kv_type));
+  const std::size_t before = BytesAskedByThread();
+  const auto scratch = BITTERN_TRY(model::ForwardState::Create(
+      model.model, size.max_tokens, size.max_positions, size.num_threads, size.screen_vectors));
+  return SessionMemory{.context_length = wanted.max_positions,
+                       .num_threads = size.num_threads,
+                       .pages = static_cast<std::size_t>(wanted.num_pages),
+                       .page_bytes = page.page_bytes(),
+                       .scratch_bytes = BytesAskedByThread() - before};
+}
+
+Result<Session> Session::Create(std::shared_ptr<const LoadedModel> model,
+                                const SessionOptions& options) {
+  const ExecutionOptions wanted = BITTERN_TRY(ResourcesFor(*model, options));
+  std::shared_ptr<ExecutionResources> resources =
+      BITTERN_TRY(ExecutionResources::Create(std::move(model), wanted));
   model::KvPool* pages = &resources->pages();
   return Session(
       std::unique_ptr<Impl>(new Impl{.resources = std::move(resources),
-                                     .sequence = Sequence(pages, capacity),
-                                     .batch_size = static_cast<std::size_t>(batch_size)}));
+                                     .sequence = Sequence(pages, wanted.max_positions),
+                                     .batch_size = static_cast<std::size_t>(wanted.max_tokens)}));
 }
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -257,6 +288,7 @@ Result<void> Session::PrefillAll(
     const std::function<void(int position, std::span<const float> logits)>& on_logits) {
   Impl& impl = *impl_;
   BITTERN_TRY(impl.Check(tokens));
+  const auto use = BITTERN_TRY(impl.resources->Begin());
   const Stopwatch stopwatch(&impl.timings.prompt_s);
   const std::size_t vocab_size = impl.resources->vocab_size();
   // Rows of 128k floats are half a megabyte each: few enough at a time to stay near the cache.
@@ -289,6 +321,7 @@ Result<GenerateResult> Session::Generate(const GenerateOptions& options,
   Generation generation =
       BITTERN_TRY(Generation::Create(impl_->model(), options, on_text, &impl_->policy));
   generation.AddContext(impl_->sequence.run_tokens());
+  const auto use = BITTERN_TRY(impl_->resources->Begin());
   BITTERN_TRY(impl_->Resume(generation.Wanted()));
   const Stopwatch stopwatch(&impl_->timings.predicted_s);
   const TextScope scope(&impl_->sequence, std::move(generation));
@@ -302,14 +335,21 @@ Result<GenerateResult> Session::Generate(const GenerateOptions& options,
   return made.Finish();
 }
 
+Result<void> Session::NeedLogits() {
+  if (impl_->last == Impl::Last::kLogits) return {};
+  const auto use = BITTERN_TRY(impl_->resources->Begin());
+  return impl_->Resume(std::nullopt);
+}
+
 std::span<const float> Session::logits() const noexcept {
   return impl_->last == Impl::Last::kLogits ? impl_->logits() : std::span<const float>();
 }
 std::span<const TokenId> Session::tokens() const noexcept { return impl_->sequence.run_tokens(); }
 int Session::context_length() const noexcept { return impl_->sequence.context_length(); }
-int Session::num_threads() const noexcept { return impl_->resources->threads().size(); }
+int Session::num_threads() const noexcept { return impl_->resources->num_threads(); }
 PassCounts Session::pass_counts() const noexcept {
-  return impl_->resources->threads().pass_counts();
+  const Workbench* bench = impl_->resources->bench();
+  return bench == nullptr ? PassCounts{} : bench->threads.pass_counts();
 }
 
 void Session::Truncate(int position) noexcept {
@@ -343,16 +383,16 @@ Result<void> Session::RestoreState(std::span<const std::byte> state) {
   return {};
 }
 
-void Session::SetTracer(model::Tracer* tracer) noexcept {
-  impl_->resources->state().SetTracer(tracer);
-}
+void Session::SetTracer(model::Tracer* tracer) noexcept { impl_->resources->SetTracer(tracer); }
 
 const Timings& Session::timings() const noexcept { return impl_->timings; }
 model::SkipStats Session::skip_stats() const noexcept {
-  return model::SkipStatsOf(impl_->resources->state());
+  const Workbench* bench = impl_->resources->bench();
+  return bench == nullptr ? model::SkipStats{} : model::SkipStatsOf(bench->state);
 }
 model::ScreenStats Session::screen_stats() const noexcept {
-  return model::ScreenStatsOf(impl_->resources->state());
+  const Workbench* bench = impl_->resources->bench();
+  return bench == nullptr ? model::ScreenStats{} : model::ScreenStatsOf(bench->state);
 }
 const LoadedModel& Session::model() const noexcept { return impl_->resources->model(); }
 

@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "runtime/generate_options.hpp"
 #include "runtime/loaded_model.hpp"
+#include "runtime/workbench.hpp"
 
 namespace bittern::runtime {
 
@@ -21,7 +22,22 @@ struct SessionOptions {
   int batch_size = 512;   ///< tokens per prefill chunk (-ub), >= 1
   int num_threads = 0;    ///< 0: DefaultThreadCount()
   int max_sequences = 1;  ///< full contexts that this session and its forks have pages for, 1..1024
+  /// Lends threads and scratch memory to each call; none: the session has its own.
+  std::shared_ptr<Workbenches> lender = {};
 };
+
+/// Memory that a session takes.
+struct SessionMemory {
+  int context_length = 0;
+  int num_threads = 0;            ///< during a call
+  std::size_t pages = 0;          ///< of all forks; resident as tokens come
+  std::size_t page_bytes = 0;     ///< of one
+  std::size_t scratch_bytes = 0;  ///< at most, with its threads
+};
+
+/// The memory that Session::Create with these options asks for. Errors: as there.
+[[nodiscard]] Result<SessionMemory> MemoryOf(const LoadedModel& model,
+                                             const SessionOptions& options);
 
 struct Timings {
   int prompt_tokens = 0;
@@ -33,8 +49,8 @@ struct Timings {
   int forced_tokens = 0;    ///< of the sampled ones, those that a constraint left no choice about
 };
 
-/// Not thread-safe; one per conversation. Holds threads, scratch memory and pages of its own;
-/// Engine shares them among many sequences.
+/// Not thread-safe; one per conversation. Holds pages, and threads and scratch memory unless they
+/// are lent; Engine shares them among many sequences.
 class Session {
  public:
   /// Allocates the whole KV cache. Errors: kOutOfMemory, kInvalidArgument (an option out of
@@ -67,9 +83,10 @@ class Session {
       const std::function<void(int position, std::span<const float> logits)>& on_logits);
 
   /// Decodes from logits() on until a stop condition. `on_text` gets whole UTF-8 characters;
-  /// returning false cancels. Needs a prompt first (kInvalidArgument otherwise; also for bad
-  /// sampler options and stop strings that are not UTF-8). The last token, and tokens that a
-  /// constraint forces, are not run through the model before another one is wanted: to go on
+  /// returning false cancels. Where the last position's results are not there (after Fork,
+  /// Truncate, RestoreState), its token is run again. Needs a token (kInvalidArgument otherwise;
+  /// also for bad sampler options and stop strings that are not UTF-8). The last token, and tokens
+  /// that a constraint forces, are not run through the model before another one is wanted: to go on
   /// afterwards, give Prefill what tokens() lacks.
   [[nodiscard]] Result<GenerateResult> Generate(
       const GenerateOptions& options, const std::function<bool(std::string_view)>& on_text);
@@ -78,12 +95,16 @@ class Session {
   /// Generate computed only the logits it needed (LoadOptions::head); valid until the
   /// next call.
   [[nodiscard]] std::span<const float> logits() const noexcept;
+  /// Has logits() hold the last position's, running its token again if need be. Errors:
+  /// kInvalidArgument (no token), kContextFull (the token's page is shared and no other one is
+  /// free).
+  [[nodiscard]] Result<void> NeedLogits();
   /// Tokens in the cache, oldest first.
   [[nodiscard]] std::span<const TokenId> tokens() const noexcept;
   [[nodiscard]] int context_length() const noexcept;
   [[nodiscard]] int num_threads() const noexcept;
   /// Forward passes of a few tokens: fewer than num_threads() may have worked on them where other
-  /// programs kept CPUs busy.
+  /// programs kept CPUs busy. Zeros where threads are lent, as for the totals below.
   [[nodiscard]] PassCounts pass_counts() const noexcept;
   /// Forgets everything after `position` tokens; logits() become empty.
   void Truncate(int position) noexcept;

@@ -145,9 +145,6 @@ TEST(Capi, ForksTruncationAndStatesKeepEveryBit) {
 
   bittern_sequence* fork = nullptr;
   Ok(bittern_sequence_fork(sequence.handle, prompt.size() - 1, &fork));
-  const float* nothing = nullptr;
-  size_t count = 0;
-  EXPECT_EQ(bittern_sequence_logits(fork, &nothing, &count), BITTERN_ERROR_NOT_FOUND);
   Ok(bittern_sequence_eval(fork, &prompt.back(), 1));
   EXPECT_EQ(LogitsOf(fork), logits);
   const int32_t other = 300;
@@ -223,7 +220,8 @@ TEST(Capi, LogitsOfAllPositionsAndHiddenStates) {
   ASSERT_EQ(static_cast<int64_t>(count), hidden_size);
   const std::vector<float> first(hidden, hidden + count);
   Ok(bittern_sequence_truncate(last.handle, prompt.size() - 1));
-  EXPECT_EQ(bittern_sequence_hidden(last.handle, &hidden, &count), BITTERN_ERROR_NOT_FOUND);
+  Ok(bittern_sequence_hidden(last.handle, &hidden, &count));  // reads the new last token again
+  EXPECT_NE(std::vector<float>(hidden, hidden + count), first);
   Ok(bittern_sequence_eval(last.handle, &prompt.back(), 1));
   Ok(bittern_sequence_hidden(last.handle, &hidden, &count));
   EXPECT_EQ(std::vector<float>(hidden, hidden + count), first);
@@ -349,7 +347,7 @@ TEST(Capi, SamplersChooseAsGenerateDoes) {
   EXPECT_EQ(ids, expected);
   const std::vector<float> none(8, NAN);
   int32_t id = -1;
-  EXPECT_EQ(bittern_sampler_sample(sampler, none.data(), none.size(), &id), BITTERN_ERROR_INTERNAL);
+  EXPECT_EQ(bittern_sampler_sample(sampler, none.data(), none.size(), &id), BITTERN_ERROR_ARGUMENT);
   EXPECT_EQ(id, -1);
   bittern_sampler_free(sampler);
 }

@@ -24,10 +24,10 @@ constexpr std::size_t kPositions = 16;  // positions that lie side by side in th
 
 std::size_t Size(int value) { return static_cast<std::size_t>(value); }
 
-/// The place of a position of a sequence, counted from page 0 of its pool.
+/// The place of a position of a sequence, counted from a head's block of page 0 of its pool.
 std::size_t PlaceOf(const KvSequence& sequence, std::size_t position) {
   constexpr std::size_t kPage = kernels::kAttentionBlock;
-  return sequence.pages()[position / kPage] * kPage + position % kPage;
+  return sequence.blocks()[position / kPage] * kPage + position % kPage;
 }
 
 /// Writes one token's key (a lane of a block of 16 positions) and value (a row) of one head.
@@ -143,7 +143,7 @@ kernels::AttentionArgs MakeArgs(const Attention& attention, const AttentionItem&
   args.values = pool.values(layer, kv_head);
   args.key_scales = scaled ? pool.key_scales(layer, kv_head) : nullptr;
   args.value_scales = scaled ? pool.value_scales(layer, kv_head) : nullptr;
-  args.pages = sequence.pages().data();
+  args.pages = sequence.blocks().data();
   args.scratch = context.scratch().attention.data();
   args.num_tokens = item.num_tokens;
   args.num_queries = item.num_queries;

@@ -83,13 +83,13 @@ bool Forward(const Model& model, std::span<const Segment> segments, ForwardState
   return true;
 }
 
-SkipStats SkipStatsOf(ForwardState& state) noexcept {
+SkipStats SkipStatsOf(const ForwardState& state) noexcept {
   SkipStats total;
   for (const auto& thread : state.impl().threads) total.Add(thread.skips);
   return total;
 }
 
-ScreenStats ScreenStatsOf(ForwardState& state) noexcept {
+ScreenStats ScreenStatsOf(const ForwardState& state) noexcept {
   ScreenStats total;
   for (const auto& thread : state.impl().screen.threads) {
     total.tokens += thread.stats.tokens;

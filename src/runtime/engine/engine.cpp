@@ -452,10 +452,10 @@ EngineStats Engine::stats() const noexcept {
           .prefix_cache = impl_->prefixes.stats()};
 }
 int Engine::context_length() const noexcept { return impl_->context_length; }
-int Engine::num_threads() const noexcept { return impl_->resources->threads().size(); }
+int Engine::num_threads() const noexcept { return impl_->resources->num_threads(); }
 const LoadedModel& Engine::model() const noexcept { return impl_->resources->model(); }
 void Engine::SetTracer(model::Tracer* tracer) noexcept {
-  impl_->resources->state().SetTracer(tracer);
+  impl_->resources->SetTracer(tracer);
 }
 
 }  // namespace bittern::runtime

@@ -120,8 +120,8 @@ runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> promp
   if (receipt_) request.options.logprobs = std::max(request.options.logprobs, 0);
   const auto self = shared_from_this();
   if (options.logprobs >= 0) {
-    request.options.on_logprobs = [self, index](const runtime::TokenLogprobs& token) {
-      self->OnLogprobs(index, token);
+    request.options.on_token = [self, index](TokenId, const runtime::TokenLogprobs* logprobs) {
+      if (logprobs != nullptr) self->OnLogprobs(index, *logprobs);
     };
   }
   if (progress_) {

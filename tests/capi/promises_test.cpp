@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// The edges that a reviewer tries: generation goes on after fork, truncate and restore; memory
+// comes and goes with tokens; a child process is told apart; every request hears of its end; a
+// sampler obeys its grammar; callbacks know their tokens.
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "capi/capi_support.hpp"
+
+namespace {
+
+using namespace capi_test;  // NOLINT: the helpers of this program
+using testing::HasSubstr;
+
+std::string Continue(bittern_sequence* sequence, const Options& options) {
+  bittern_result* result = nullptr;
+  Ok(bittern_sequence_generate(sequence, options.handle, nullptr, nullptr, &result));
+  std::string text = TextOf(result);
+  bittern_result_free(result);
+  return text;
+}
+
+const std::vector<std::vector<std::string>> kDraws = {
+    {"n_predict", "12", "temperature", "0"},
+    {"n_predict", "12", "temperature", "1", "seed", "5", "top_k", "0"},
+    {"n_predict", "12", "temperature", "0", "regex", "[a-z ]+"}};
+
+TEST(Promises, ForksTruncationsAndStatesGoOnGenerating) {
+  for (const auto& draw : kDraws) {
+    Options options;
+    for (size_t i = 0; i < draw.size(); i += 2) {
+      Ok(bittern_options_set(options.handle, draw[i].c_str(), draw[i + 1].c_str()));
+    }
+    Sequence expected;
+    Ok(bittern_sequence_eval(expected.handle, Prompt().data(), Prompt().size()));
+    bittern_result* state = nullptr;
+    Ok(bittern_sequence_save(expected.handle, &state));
+    const std::string text = Continue(expected.handle, options);
+    ASSERT_FALSE(text.empty());
+
+    Sequence sequence("max_sequences", "3");
+    Ok(bittern_sequence_eval(sequence.handle, Prompt().data(), Prompt().size()));
+    bittern_sequence* fork = nullptr;
+    Ok(bittern_sequence_fork(sequence.handle, Prompt().size(), &fork));
+    EXPECT_EQ(Continue(fork, options), text);
+    bittern_sequence_free(fork);
+    EXPECT_EQ(Continue(sequence.handle, options), text);  // the fork wrote into pages of its own
+    Ok(bittern_sequence_truncate(sequence.handle, Prompt().size()));
+    EXPECT_EQ(Continue(sequence.handle, options), text);
+
+    Sequence restored;
+    const std::string bytes = TextOf(state);
+    bittern_result_free(state);
+    Ok(bittern_sequence_restore(restored.handle, bytes.data(), bytes.size()));
+    EXPECT_EQ(Continue(restored.handle, options), text);
+  }
+}
+
+TEST(Promises, AnEmptySequenceHasNothingToContinue) {
+  Sequence sequence;
+  bittern_result* result = nullptr;
+  const float* logits = nullptr;
+  size_t count = 0;
+  EXPECT_EQ(bittern_sequence_generate(sequence.handle, nullptr, nullptr, nullptr, &result),
+            BITTERN_ERROR_ARGUMENT);
+  EXPECT_THAT(bittern_error_message(), HasSubstr("nothing to continue"));
+  EXPECT_EQ(bittern_sequence_logits(sequence.handle, &logits, &count), BITTERN_ERROR_ARGUMENT);
+  EXPECT_EQ(result, nullptr);
+}
+
+/// A fork of a full pool can be read; what would need a page is refused and takes nothing away.
+TEST(Promises, AForkWithoutAPageKeepsItsTokens) {
+  const Options options("context_length", "256", "max_sequences", "1");
+  bittern_sequence* sequence = nullptr;
+  Ok(bittern_sequence_create(Shared(), options.handle, &sequence));
+  Ok(bittern_sequence_eval(sequence, Prompt().data(), Prompt().size()));
+  bittern_sequence* fork = nullptr;
+  Ok(bittern_sequence_fork(sequence, Prompt().size(), &fork));
+  bittern_result* result = nullptr;
+  EXPECT_EQ(bittern_sequence_generate(fork, nullptr, nullptr, nullptr, &result),
+            BITTERN_ERROR_CONTEXT_FULL);
+  EXPECT_THAT(bittern_error_hint(), HasSubstr("max_sequences"));
+  size_t length = 0;
+  Ok(bittern_sequence_length(fork, &length));
+  EXPECT_EQ(length, Prompt().size());
+  bittern_sequence_free(sequence);
+  const Options greedy("n_predict", "12", "temperature", "0");
+  EXPECT_FALSE(Continue(fork, greedy).empty());
+  bittern_sequence_free(fork);
+}
+
+/// Resident bytes of this process.
+size_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  size_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+int ThreadsOfProcess() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word != "Threads:") continue;
+    int count = 0;
+    status >> count;
+    return count;
+  }
+  return -1;
+}
+
+size_t NumberIn(const std::string& json, const std::string& name) {
+  const size_t at = json.find("\"" + name + "\":");
+  return at == std::string::npos ? 0 : std::stoull(json.substr(at + name.size() + 3));
+}
+
+TEST(Promises, MemoryComesWithTokensAndGoes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers keep freed memory";
+#endif
+  constexpr size_t kCount = 1000, kMega = size_t{1} << 20;
+  bittern_result* result = nullptr;
+  Ok(bittern_model_memory(Shared(), nullptr, &result));
+  const size_t page = NumberIn(JsonOf(result), "page_bytes");
+  EXPECT_GT(NumberIn(JsonOf(result), "scratch_bytes"), 0u);
+  EXPECT_GT(NumberIn(JsonOf(result), "kv_bytes"), page);
+  bittern_result_free(result);
+  {
+    Sequence first;  // threads and scratch memory, which all share
+    Ok(bittern_sequence_eval(first.handle, Prompt().data(), Prompt().size()));
+  }
+  const size_t before = ResidentBytes();
+  const int threads = ThreadsOfProcess();
+  for (int round = 0; round < 2; ++round) {
+    std::vector<bittern_sequence*> all(kCount);
+    for (bittern_sequence*& sequence : all) {
+      Ok(bittern_sequence_create(Shared(), nullptr, &sequence));
+      Ok(bittern_sequence_eval(sequence, Prompt().data(), 1));
+    }
+    EXPECT_EQ(ThreadsOfProcess(), threads);
+    const size_t each = (ResidentBytes() - std::min(before, ResidentBytes())) / kCount;
+    EXPECT_LT(each, page + kMega) << "page_bytes " << page;
+    for (bittern_sequence* sequence : all) bittern_sequence_free(sequence);
+    EXPECT_LT(ResidentBytes(), before + 20 * kMega);
+  }
+}
+
+/// Runs `work` in a child process, which has ten seconds. Its exit code; -1: it did not end.
+template <class Work>
+int InChild(const Work& work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    _exit(work());
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Promises, AChildProcessIsTold) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer knows no fork with threads";
+#endif
+  Sequence sequence;
+  Engine engine;
+  Ok(bittern_engine_start(engine.handle));
+  const Options options("n_predict", "8", "temperature", "0");
+  Ok(bittern_sequence_eval(sequence.handle, Prompt().data(), Prompt().size()));
+  const auto child = [&] {
+    bittern_result* result = nullptr;
+    if (bittern_sequence_generate(sequence.handle, options.handle, nullptr, nullptr, &result) !=
+            BITTERN_ERROR_UNSUPPORTED ||
+        std::strstr(bittern_error_message(), "fork()") == nullptr) {
+      return 1;
+    }
+    int32_t more = 0;
+    if (bittern_engine_step(engine.handle, &more) != BITTERN_ERROR_UNSUPPORTED) return 2;
+    // The model works, with threads of its own.
+    if (bittern_generate(Shared(), kPrompt, std::strlen(kPrompt), options.handle, nullptr, nullptr,
+                         &result) != BITTERN_OK) {
+      return 3;
+    }
+    bittern_sequence_free(sequence.handle);  // neither waits for threads of the parent
+    bittern_engine_free(engine.handle);
+    return 0;
+  };
+  EXPECT_EQ(InChild(child), 0);
+  EXPECT_FALSE(Continue(sequence.handle, options).empty());  // the parent goes on
+  // Also while other threads use everything.
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> busy;
+  for (int i = 0; i < 3; ++i) {
+    busy.emplace_back([&] {
+      while (!stop.load()) {
+        bittern_result* result = nullptr;
+        Ok(bittern_generate(Shared(), kPrompt, std::strlen(kPrompt), options.handle, nullptr,
+                            nullptr, &result));
+        bittern_result_free(result);
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(InChild(child), 0);
+  stop.store(true);
+  for (std::thread& thread : busy) thread.join();
+}
+
+TEST(Promises, EveryRequestHearsOfItsEnd) {
+  for (const bool started : {false, true}) {
+    std::vector<Done> ends(5);
+    {
+      Engine engine("max_sequences", "2");
+      if (started) Ok(bittern_engine_start(engine.handle));
+      const Options endless("n_predict", "-1", "ignore_eos", "on");
+      for (Done& end : ends) {
+        Ok(bittern_engine_submit(engine.handle, Prompt().data(), Prompt().size(), endless.handle,
+                                 nullptr, Done::Callback, &end, nullptr));
+      }
+      int32_t more = 0;
+      if (!started) Ok(bittern_engine_step(engine.handle, &more));
+    }
+    for (const Done& end : ends) {
+      EXPECT_EQ(end.calls, 1);
+      EXPECT_EQ(end.status, BITTERN_ERROR_CANCELLED);
+    }
+  }
+}
+
+TEST(Promises, ACancelledRequestHasAResult) {
+  Engine engine;
+  Done done;
+  uint64_t request = 0;
+  Ok(bittern_engine_submit(engine.handle, Prompt().data(), Prompt().size(), nullptr, nullptr,
+                           Done::Callback, &done, &request));
+  Ok(bittern_engine_cancel(engine.handle, request));
+  Ok(bittern_engine_run(engine.handle));
+  EXPECT_EQ(done.calls, 1);
+  EXPECT_EQ(done.status, BITTERN_OK);
+  EXPECT_EQ(done.text, "");
+  EXPECT_THAT(done.json, HasSubstr("\"finish_reason\":\"cancelled\""));
+}
+
+TEST(Promises, ASamplerObeysItsGrammarOrRefuses) {
+  for (const auto& [key, value] : {std::pair{"regex", " [xyz]{4}"},
+                                   {"grammar", "root ::= \" no\" | \" yes\""},
+                                   {"json_schema", "{\"type\":\"boolean\"}"}}) {
+    for (const char* temperature : {"0", "1"}) {
+      const Options options(key, value, "temperature", temperature, "seed", "9", "n_predict", "40");
+      bittern_sampler* sampler = nullptr;
+      EXPECT_EQ(bittern_sampler_create(options.handle, &sampler), BITTERN_ERROR_ARGUMENT);
+      EXPECT_EQ(sampler, nullptr);
+      EXPECT_THAT(bittern_error_hint(), HasSubstr("bittern_sampler_create_for"));
+
+      Sequence whole, stepped;
+      Ok(bittern_sequence_eval(whole.handle, Prompt().data(), Prompt().size()));
+      bittern_result* result = nullptr;
+      Ok(bittern_sequence_generate(whole.handle, options.handle, nullptr, nullptr, &result));
+      const std::vector<int32_t> expected = IdsOf(result);
+      bittern_result_free(result);
+
+      Ok(bittern_sampler_create_for(Shared(), options.handle, &sampler));
+      for (const int32_t id : Prompt()) Ok(bittern_sampler_accept(sampler, id));
+      Ok(bittern_sequence_eval(stepped.handle, Prompt().data(), Prompt().size()));
+      std::vector<int32_t> ids;
+      int32_t ends = 0;
+      for (;;) {
+        const std::vector<float> logits = LogitsOf(stepped.handle);
+        int32_t id = -1;
+        Ok(bittern_sampler_sample(sampler, logits.data(), logits.size(), &id));
+        Ok(bittern_token_is_end(Shared(), id, &ends));
+        if (ends != 0 || ids.size() == 40) break;
+        EXPECT_EQ(bittern_sampler_accept(sampler, 0x7fffffff), BITTERN_ERROR_ARGUMENT);
+        Ok(bittern_sampler_accept(sampler, id));
+        ids.push_back(id);
+        Ok(bittern_sequence_eval(stepped.handle, &id, 1));
+      }
+      EXPECT_EQ(ids, expected) << key;
+      EXPECT_NE(ends, 0) << key;
+      const std::vector<float> nan(LogitsOf(stepped.handle).size(), std::nanf(""));
+      int32_t id = -1;
+      EXPECT_EQ(bittern_sampler_sample(sampler, nan.data(), nan.size(), &id),
+                BITTERN_ERROR_ARGUMENT);
+      EXPECT_EQ(bittern_sampler_sample(sampler, nan.data(), 7, &id), BITTERN_ERROR_ARGUMENT);
+      bittern_sampler_free(sampler);
+    }
+  }
+}
+
+/// Everything that a text callback was told.
+struct Parts {
+  static int32_t Callback(void* user, const char* text, size_t size) {
+    Parts& parts = *static_cast<Parts*>(user);
+    bittern_result* part = nullptr;
+    Ok(bittern_text_part(&part));
+    EXPECT_EQ(TextOf(part), std::string(text, size));
+    parts.text.append(text, size);
+    for (const int32_t id : IdsOf(part)) parts.ids.push_back(id);
+    const std::string json = JsonOf(part);
+    for (size_t at = 0; (at = json.find("\"logprob\"", at)) != std::string::npos; ++at) {
+      ++parts.logprobs;
+    }
+    bittern_result_free(part);
+    return 0;
+  }
+
+  std::string text;
+  std::vector<int32_t> ids;
+  size_t logprobs = 0;
+};
+
+TEST(Promises, CallbacksKnowTheirTokens) {
+  for (const char* logprobs : {"-1", "0"}) {
+    const Options options("n_predict", "12", "temperature", "0", "logprobs", logprobs);
+    Parts parts, queued;
+    bittern_result* result = nullptr;
+    Ok(bittern_generate(Shared(), kPrompt, std::strlen(kPrompt), options.handle, Parts::Callback,
+                        &parts, &result));
+    EXPECT_EQ(parts.text, TextOf(result));
+    EXPECT_EQ(parts.ids, IdsOf(result));
+    EXPECT_EQ(parts.logprobs, logprobs[0] == '0' ? parts.ids.size() : 0);
+    Engine engine;
+    const auto on_done = [](void*, uint64_t, bittern_status status, bittern_result* given) {
+      Ok(status);
+      bittern_result_free(given);
+    };
+    Ok(bittern_engine_submit(engine.handle, Prompt().data(), Prompt().size(), options.handle,
+                             Parts::Callback, on_done, &queued, nullptr));
+    Ok(bittern_engine_run(engine.handle));
+    EXPECT_EQ(queued.ids, parts.ids);
+    EXPECT_EQ(queued.logprobs, parts.logprobs);
+    bittern_result_free(result);
+  }
+  bittern_result* part = nullptr;
+  EXPECT_EQ(bittern_text_part(&part), BITTERN_ERROR_ARGUMENT);
+}
+
+TEST(Promises, OptionsCanBeRead) {
+  const Options options("seed", "7", "stop", "a", "stop", "b");
+  const auto read = [&](const char* key) {
+    bittern_result* result = nullptr;
+    Ok(bittern_options_get(options.handle, key, &result));
+    std::string said = TextOf(result) + " " + JsonOf(result);
+    bittern_result_free(result);
+    return said;
+  };
+  EXPECT_EQ(read("seed"), "7 {\"values\":[\"7\"]}");
+  EXPECT_EQ(read("stop"), "b {\"values\":[\"a\",\"b\"]}");
+  EXPECT_EQ(read("n_predict"), "128 {\"values\":[]}");
+  bittern_result* result = nullptr;
+  EXPECT_EQ(bittern_options_get(options.handle, "nothing", &result), BITTERN_ERROR_NOT_FOUND);
+  EXPECT_EQ(bittern_options_get(nullptr, "seed", &result), BITTERN_OK);  // an empty set
+  bittern_result_free(result);
+}
+
+}  // namespace
