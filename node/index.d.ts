@@ -410,8 +410,9 @@ export class Engine {
 
 /** Chooses tokens from logits that a program may change. */
 export class Sampler {
-  constructor(options?: SamplerSettings);
-  /** Tells it of a token in the text, for penalties. */
+  /** With a model it has its vocabulary and recommendations, and obeys grammars. */
+  constructor(options?: SamplerSettings, model?: Model);
+  /** Tells it of a token in the text: those of the prompt, and each one that was chosen. */
   accept(id: number): void;
   sample(logits: Float32Array): number;
   close(): void;

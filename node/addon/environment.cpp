@@ -4,6 +4,7 @@
 // call that runs.
 #include "environment.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 
@@ -99,17 +100,44 @@ napi_value Environment::Start(std::unique_ptr<Job> job) {
   }
   jobs_.emplace(started->number_, std::move(job));
   if (jobs_.size() == 1) napi_ref_threadsafe_function(env_, wake_);
-  try {
-    started->thread_ = std::thread(&Job::Run, started);
-  } catch (const std::exception&) {
-    const std::lock_guard lock(started->mutex_);
-    started->thread_ended_.store(true);
-    started->ended_ = true;
-    started->status_ = BITTERN_ERROR_MEMORY;
-    started->message_ = "no thread can be started";
-    started->Signal();
+  if (started->heavy) {
+    waiting_.push_back(started);
+    BeginWaiting();
+  } else {
+    Begin(started);
   }
   return pair;
+}
+
+void Environment::Begin(Job* job) {
+  try {
+    job->thread_ = std::thread(&Job::Run, job);
+  } catch (const std::exception&) {
+    const std::lock_guard lock(job->mutex_);
+    job->thread_ended_.store(true);
+    job->ended_ = true;
+    job->status_ = BITTERN_ERROR_MEMORY;
+    job->message_ = "no thread can be started";
+    job->Signal();
+  }
+}
+
+/// Begins as many of the jobs that wait as may run.
+void Environment::BeginWaiting() {
+  while (!waiting_.empty() && heavy_ < kMostHeavy) {
+    Job* const job = waiting_.front();
+    waiting_.pop_front();
+    ++heavy_;
+    Begin(job);
+  }
+}
+
+/// Ends a job that has not begun, as cancelled.
+void Environment::EndWaiting(Job* job) {
+  std::erase(waiting_, job);
+  ++heavy_;  // until it is settled, as one that ran
+  job->thread_ended_.store(true);
+  job->End(job->Cancelled());
 }
 
 void Environment::Cancel(std::uint64_t number) {
@@ -118,6 +146,7 @@ void Environment::Cancel(std::uint64_t number) {
   Job& job = *found->second;
   job.cancelled_.store(true);
   if (job.cancel) job.cancel();
+  if (std::ranges::find(waiting_, &job) != waiting_.end()) EndWaiting(&job);
 }
 
 void Environment::Wake(Job* job) noexcept {
@@ -173,6 +202,10 @@ void Environment::Settle(Job* job) {
   const auto found = jobs_.find(job->number_);
   const std::unique_ptr<Job> owned = std::move(found->second);
   jobs_.erase(found);
+  if (job->heavy) {
+    --heavy_;
+    BeginWaiting();
+  }
   if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
 
   napi_value value = nullptr;
@@ -197,6 +230,7 @@ void Environment::Settle(Job* job) {
 /// Cancels all jobs and waits for their ends. A cancel that comes before the call that it is meant
 /// for has no effect, so it is said again.
 void Environment::StopAll() noexcept {
+  while (!waiting_.empty()) EndWaiting(waiting_.front());
   for (auto& [number, job] : jobs_) {
     while (!job->Ended()) {
       for (auto& [other, running] : jobs_) {

@@ -52,7 +52,11 @@ class Environment {
   Environment& operator=(const Environment&) = delete;
   ~Environment();
 
-  /// Starts a job: [promise, number]. Null where an exception is pending.
+  /// Heavy jobs of this environment that run at the same time.
+  static constexpr int kMostHeavy = 4;
+
+  /// Starts a job, or has it wait for its turn: [promise, number]. Null where an exception is
+  /// pending.
   napi_value Start(std::unique_ptr<Job> job);
   /// Cancels a job that has not ended; other numbers are passed over.
   void Cancel(std::uint64_t number);
@@ -69,10 +73,15 @@ class Environment {
   void Tell(Job* job, const std::string& text, double progress);
   void Settle(Job* job);
   void StopAll() noexcept;
+  void Begin(Job* job);
+  void BeginWaiting();
+  void EndWaiting(Job* job);
 
   napi_env env_;
   napi_threadsafe_function wake_ = nullptr;
   std::unordered_map<std::uint64_t, std::unique_ptr<Job>> jobs_;
+  std::deque<Job*> waiting_;  // heavy ones, in the order in which they came
+  int heavy_ = 0;             // that run
   std::uint64_t next_ = 1;
   std::shared_ptr<Reaper> reaper_;  // null once the environment ends
 };

@@ -15,6 +15,7 @@ std::unique_ptr<Job> JobOfSequence(Arguments& arguments, bittern_sequence** sequ
     return nullptr;
   }
   job->cancel = [handle = *sequence] { bittern_sequence_cancel(handle); };
+  job->heavy = true;
   job->value = [](napi_env env, Job&) { return Undefined(env); };
   return job;
 }
@@ -121,6 +122,7 @@ napi_value Generate(Arguments& arguments, Environment& environment) {
     return nullptr;
   }
   auto own = std::make_shared<OwnSequence>();
+  job->heavy = true;
   job->cancel = [own] {
     bittern_sequence* const sequence = own->handle.load();
     if (sequence != nullptr) bittern_sequence_cancel(sequence);
@@ -165,15 +167,25 @@ napi_value Tokens(Arguments& arguments, Environment&) {
   return IdsOf(arguments.env(), result);
 }
 
-/// sequenceLogits(sequence), sequenceHidden(sequence) -> a Float32Array
+/// sequenceLogits(sequence), sequenceHidden(sequence): a Float32Array. The last token may have to be
+/// run again for them.
 template <bittern_status (*kCall)(const bittern_sequence*, const float**, std::size_t*)>
-napi_value Values(Arguments& arguments, Environment&) {
+napi_value Values(Arguments& arguments, Environment& environment) {
   bittern_sequence* sequence = nullptr;
-  const float* floats = nullptr;
-  std::size_t count = 0;
-  if (!arguments.Handle(0, Kind::kSequence, &sequence)) return nullptr;
-  if (kCall(sequence, &floats, &count) != BITTERN_OK) return ThrowLast(arguments.env());
-  return NewFloats(arguments.env(), floats, count);
+  auto job = JobOfSequence(arguments, &sequence);
+  if (job == nullptr) return nullptr;
+  auto values = std::make_shared<std::vector<float>>();
+  job->work = [sequence, values](Job&) {
+    const float* floats = nullptr;
+    std::size_t count = 0;
+    const bittern_status status = kCall(sequence, &floats, &count);
+    if (status == BITTERN_OK) values->assign(floats, floats + count);
+    return status;
+  };
+  job->value = [values](napi_env env, Job&) {
+    return NewFloats(env, values->data(), values->size());
+  };
+  return environment.Start(std::move(job));
 }
 
 /// A length of JavaScript; those that are none become the largest one.
@@ -234,14 +246,18 @@ napi_value Restore(Arguments& arguments, Environment& environment) {
   return environment.Start(std::move(job));
 }
 
-/// samplerCreate(settings) -> a sampler
+/// samplerCreate(settings), samplerCreateFor(settings, model) -> a sampler
+template <bool kHasModel>
 napi_value SamplerCreate(Arguments& arguments, Environment&) {
   std::shared_ptr<Options> options;
+  bittern_model* model = nullptr;
   bittern_sampler* sampler = nullptr;
   if (!arguments.Settings(0, &options)) return nullptr;
-  if (bittern_sampler_create(options->get(), &sampler) != BITTERN_OK) {
-    return ThrowLast(arguments.env());
-  }
+  if (kHasModel && !arguments.Handle(1, Kind::kModel, &model)) return nullptr;
+  const bittern_status status = kHasModel
+                                    ? bittern_sampler_create_for(model, options->get(), &sampler)
+                                    : bittern_sampler_create(options->get(), &sampler);
+  if (status != BITTERN_OK) return ThrowLast(arguments.env());
   return NewHandle(arguments.env(), Kind::kSampler, sampler);
 }
 
@@ -283,7 +299,8 @@ constexpr Row kRows[] = {{"generate", Generate},
                          {"sequenceFork", Fork},
                          {"sequenceSave", Save},
                          {"sequenceRestore", Restore},
-                         {"samplerCreate", SamplerCreate},
+                         {"samplerCreate", SamplerCreate<false>},
+                         {"samplerCreateFor", SamplerCreate<true>},
                          {"samplerAccept", SamplerAccept},
                          {"samplerSample", SamplerSample}};
 

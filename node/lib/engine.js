@@ -6,6 +6,7 @@ const { addon } = require('./addon.js');
 const { STATUS, fail, isFunction, object, prompt } = require('./errors.js');
 const { Generation, completion } = require('./generation.js');
 const { split } = require('./settings.js');
+const { uncloneable } = require('./uncloneable.js');
 const { Work, checkSignal } = require('./work.js');
 
 const PRIVATE = Symbol('made by this package');
@@ -20,6 +21,7 @@ class Engine {
 
   constructor(secret, handle, model) {
     if (secret !== PRIVATE) throw new TypeError('model.engine() makes engines');
+    uncloneable(this);
     this.#handle = handle;
     this.#model = model;
   }

@@ -13,10 +13,12 @@ const { answerOf, newEngine } = require('./engine.js');
 const { Generation, completion } = require('./generation.js');
 const { newSequence } = require('./sequence.js');
 const { isOf, split } = require('./settings.js');
+const { uncloneable } = require('./uncloneable.js');
 const { Progress, Work, checkSignal } = require('./work.js');
 
 const { STATUS, call, fail, shown, text } = check;
 const PRIVATE = Symbol('made by this package');
+const SHARED_SEQUENCES = 8;  // conversations that are answered at the same time; more wait
 
 /** Where the command line keeps which layout of weights is faster on this machine. */
 function layoutCache() {
@@ -50,9 +52,12 @@ function only(options, names) {
 class Model {
   #handle;
   #closed = false;
+  #shared = null;  // a promise of an engine, while some conversation is being answered
+  #users = 0;
 
   constructor(secret, handle) {
     if (secret !== PRIVATE) throw new TypeError('Model.load() makes models');
+    uncloneable(this);
     this.#handle = handle;
   }
 
@@ -94,6 +99,12 @@ class Model {
     const { progress, signal } = ofLoad;
     const file = await pull(name, { ...ofPull, progress, signal });
     return Model.load({ ...ofLoad, path: file });
+  }
+
+  /** The addon's handle. Error: the model is closed, or is none. */
+  static [PRIVATE](model) {
+    if (!(model instanceof Model)) throw new TypeError(`model: a Model expected, ${shown(model)} found`);
+    return model.#open();
   }
 
   #open() {
@@ -228,18 +239,17 @@ class Model {
     const streamed = flag(stream, 'stream', false);
     const said = JSON.parse(conversation(messages));
     const body = { max_tokens: -1, ...(Array.isArray(said) ? { messages: said } : said), ...rest };
-    const count = Number.isInteger(body.n) && body.n > 0 && body.n <= 128 ? body.n : 1;
     const { name, path: file } = this.info;
     const head = {
       id: `chatcmpl-${crypto.randomBytes(12).toString('hex')}`,
       created: Math.floor(Date.now() / 1000),
       model: name || file,
     };
-    const engine = await this.engine({ maxSequences: count });
-    const begin = answerOf(engine, body, [], signal);
-    if (streamed) return chunks(head, engine, begin, body);
+    checkSignal(signal);
+    if (streamed) return chunks(head, () => this.#share(), () => this.#unshare(), body, signal);
+    const engine = await this.#share();
     try {
-      const answer = JSON.parse((await begin(null).promise).json);
+      const answer = JSON.parse((await answerOf(engine, body, [], signal)(null).promise).json);
       const choices = answer.choices ?? [answer];
       const used = choices.reduce((sum, choice) => sum + choice.ids.length, 0);
       return {
@@ -258,8 +268,28 @@ class Model {
         },
       };
     } finally {
-      await engine.close();
+      this.#unshare();
     }
+  }
+
+  /** The engine of all conversations that are being answered. Each #share() has its #unshare(). */
+  async #share() {
+    ++this.#users;
+    try {
+      this.#shared ??= this.engine({ maxSequences: SHARED_SEQUENCES });
+      return await this.#shared;
+    } catch (error) {
+      this.#unshare();
+      throw error;
+    }
+  }
+
+  /** The last one gives the engine's memory and threads back. */
+  #unshare() {
+    if (--this.#users > 0) return;
+    const shared = this.#shared;
+    this.#shared = null;
+    shared.then((engine) => engine.close(), () => {});
   }
 
   /** The logits after a prompt. For those of growing texts, use a sequence. */
@@ -324,13 +354,14 @@ function openaiReason({ finish_reason: reason, tool_calls: calls }) {
   return reason === 'end_of_text' || reason === 'stop_string' ? 'stop' : 'length';
 }
 
-async function* chunks(head, engine, begin, body) {
+async function* chunks(head, share, unshare, body, signal) {
   const chunk = (delta, reason = null) => ({
     ...head,
     object: 'chat.completion.chunk',
     choices: [{ index: 0, delta, finish_reason: reason }],
   });
   const quiet = Boolean(body.tools?.length);  // calls are told when they are whole
+  const begin = answerOf(await share(), body, [], signal);
   try {
     let work = null;
     const generation = new Generation((listener) => {
@@ -349,7 +380,7 @@ async function* chunks(head, engine, begin, body) {
     }
     yield chunk({}, openaiReason(answer));
   } finally {
-    await engine.close();
+    unshare();
   }
 }
 
@@ -387,4 +418,4 @@ async function pull(name, options) {
   return found.text;
 }
 
-module.exports = { Model, convert, pull };
+module.exports = { Model, convert, handleOf: (model) => Model[PRIVATE](model), pull };

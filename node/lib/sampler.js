@@ -6,17 +6,25 @@ const { types } = require('node:util');
 
 const { addon } = require('./addon.js');
 const { STATUS, call, fail, id, shown, wrap } = require('./errors.js');
+const { handleOf } = require('./model.js');
 const { reword, split } = require('./settings.js');
+const { uncloneable } = require('./uncloneable.js');
 
-/** A sampler with the settings of a generation that concern it. */
+/**
+ * A sampler with the settings of a generation that concern it. With a model it has its vocabulary and
+ * recommendations, and obeys grammars: it chooses as the model's texts do.
+ */
 class Sampler {
   #handle;
   #closed = false;
 
-  constructor(options) {
+  constructor(options, model = null) {
+    uncloneable(this);
     const { settings } = split(options, ['generate'], [], 'a sampler');
+    const handle = model === null ? null : handleOf(model);
     try {
-      this.#handle = addon.samplerCreate(settings);
+      this.#handle = handle === null ? addon.samplerCreate(settings)
+        : addon.samplerCreateFor(settings, handle);
     } catch (error) {
       throw wrap(error, reword);
     }
@@ -27,7 +35,7 @@ class Sampler {
     return this.#handle;
   }
 
-  /** Tells it of a token in the text, for penalties; those that it chooses too. */
+  /** Tells it of a token in the text: those of the prompt, and each one that was chosen. */
   accept(token) {
     call(() => addon.samplerAccept(this.#open(), id(token, 'id')));
   }

@@ -8,6 +8,7 @@ const { addon } = require('./addon.js');
 const { STATUS, call, fail, ids, length, shown } = require('./errors.js');
 const { Generation, completion } = require('./generation.js');
 const { split } = require('./settings.js');
+const { uncloneable } = require('./uncloneable.js');
 const { Turn, Work, checkSignal } = require('./work.js');
 
 const PRIVATE = Symbol('made by this package');
@@ -24,6 +25,7 @@ class Sequence {
 
   constructor(secret, handle, turn) {
     if (secret !== PRIVATE) throw new TypeError('model.sequence() makes sequences');
+    uncloneable(this);
     this.#handle = handle;
     this.#turn = turn;
   }
@@ -88,12 +90,12 @@ class Sequence {
 
   /** The logits of the last position: a copy. */
   async logits() {
-    return this.#moment((handle) => addon.sequenceLogits(handle));
+    return this.#work((handle) => addon.sequenceLogits(handle)).promise;
   }
 
   /** The last position's hidden state after the final norm. Needs {hidden: true} at the beginning. */
   async hidden() {
-    return this.#moment((handle) => addon.sequenceHidden(handle));
+    return this.#work((handle) => addon.sequenceHidden(handle)).promise;
   }
 
   /** Forgets what lies behind the first `count` tokens. */

@@ -59,6 +59,13 @@ test('the tarball has what it needs and nothing that runs at installation', { sk
   const description = JSON.parse(fs.readFileSync(path.join(folder, 'node_modules/bittern/package.json')));
   for (const key of ['scripts', 'dependencies', 'optionalDependencies', 'gypfile']) assert.equal(description[key], undefined, key);
   assert.equal(description.version, bittern.version);
+  // npm refuses other machines than the addon is for.
+  assert.deepEqual([description.os, description.cpu, description.libc], [['linux'], [process.arch], ['glibc']]);
+});
+
+test('the sources alone cannot be packed', { skip }, () => {
+  const pack = () => execFileSync('npm', ['pack', '--dry-run'], { cwd: path.join(ROOT, 'node'), stdio: 'pipe' });
+  assert.throws(pack, /no addon here/);
 });
 
 test('without an addon for the platform it says so', () => {

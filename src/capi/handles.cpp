@@ -8,7 +8,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "base/process_fork.hpp"
+#include "base/threads/process_fork.hpp"
 
 namespace bittern::capi {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/process_fork.hpp"
+#include "base/threads/process_fork.hpp"
 
 namespace bittern::runtime {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/process_fork.hpp"
+#include "base/threads/process_fork.hpp"
 
 #include <pthread.h>
 
