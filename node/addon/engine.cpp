@@ -25,6 +25,7 @@ napi_value StartRequest(Environment& environment, std::unique_ptr<Job> job, bitt
                         Submit submit) {
   auto request = std::make_shared<Request>();
   job->ends_later = true;
+  job->heavy = true;
   job->cancel = [engine, request] {
     const std::uint64_t number = request->number.load();
     if (number != 0) bittern_engine_cancel(engine, number);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <utility>
 
 #include "values.hpp"
 
@@ -128,6 +129,7 @@ void Environment::BeginWaiting() {
     Job* const job = waiting_.front();
     waiting_.pop_front();
     ++heavy_;
+    job->has_place_ = true;
     Begin(job);
   }
 }
@@ -135,9 +137,14 @@ void Environment::BeginWaiting() {
 /// Ends a job that has not begun, as cancelled.
 void Environment::EndWaiting(Job* job) {
   std::erase(waiting_, job);
-  ++heavy_;  // until it is settled, as one that ran
   job->thread_ended_.store(true);
   job->End(job->Cancelled());
+}
+
+void Environment::LeavePlace(Job* job) {
+  if (!std::exchange(job->has_place_, false)) return;
+  --heavy_;
+  BeginWaiting();
 }
 
 void Environment::Cancel(std::uint64_t number) {
@@ -149,14 +156,16 @@ void Environment::Cancel(std::uint64_t number) {
   if (std::ranges::find(waiting_, &job) != waiting_.end()) EndWaiting(&job);
 }
 
-void Environment::Wake(Job* job) noexcept {
+void Environment::Wake(std::uint64_t number) noexcept {
   // Fails where the environment ends; OnClose() then waits for the caller's thread.
-  napi_call_threadsafe_function(wake_, job, napi_tsfn_nonblocking);
+  napi_call_threadsafe_function(wake_, reinterpret_cast<void*>(number), napi_tsfn_nonblocking);
 }
 
 void Environment::OnWake(napi_env env, napi_value, void* context, void* data) {
   if (env == nullptr) return;  // the environment ends
-  static_cast<Environment*>(context)->Look(static_cast<Job*>(data));
+  auto& environment = *static_cast<Environment*>(context);
+  const auto found = environment.jobs_.find(reinterpret_cast<std::uintptr_t>(data));
+  if (found != environment.jobs_.end()) environment.Look(found->second.get());
 }
 
 void Environment::OnClose(napi_env, void* data, void*) {
@@ -176,6 +185,7 @@ void Environment::Look(Job* job) {
     ended = job->ended_;
   }
   if (job->listener != nullptr) Tell(job, text, progress);
+  if (job->thread_ended_.load()) LeavePlace(job);
   if (ended) Settle(job);
 }
 
@@ -202,10 +212,7 @@ void Environment::Settle(Job* job) {
   const auto found = jobs_.find(job->number_);
   const std::unique_ptr<Job> owned = std::move(found->second);
   jobs_.erase(found);
-  if (job->heavy) {
-    --heavy_;
-    BeginWaiting();
-  }
+  LeavePlace(job);
   if (jobs_.empty()) napi_unref_threadsafe_function(env_, wake_);
 
   napi_value value = nullptr;

@@ -62,8 +62,9 @@ class Environment {
   void Cancel(std::uint64_t number);
   /// Frees handles, until the environment ends.
   [[nodiscard]] std::weak_ptr<Reaper> reaper() const noexcept { return reaper_; }
-  /// Has the loop look at a job. Any thread, with the job's mutex held.
-  void Wake(Job* job) noexcept;
+  /// Has the loop look at the job of that number, if it is not settled by then. Any thread, with
+  /// the job's mutex held.
+  void Wake(std::uint64_t number) noexcept;
 
  private:
   static void OnWake(napi_env env, napi_value function, void* context, void* data);
@@ -76,12 +77,13 @@ class Environment {
   void Begin(Job* job);
   void BeginWaiting();
   void EndWaiting(Job* job);
+  void LeavePlace(Job* job);
 
   napi_env env_;
   napi_threadsafe_function wake_ = nullptr;
   std::unordered_map<std::uint64_t, std::unique_ptr<Job>> jobs_;
   std::deque<Job*> waiting_;  // heavy ones, in the order in which they came
-  int heavy_ = 0;             // that run
+  int heavy_ = 0;             // whose threads run
   std::uint64_t next_ = 1;
   std::shared_ptr<Reaper> reaper_;  // null once the environment ends
 };

@@ -76,6 +76,8 @@ void Job::Run() noexcept {
   }
   if (status != BITTERN_OK || !ends_later) End(status);
   thread_ended_.store(true);
+  const std::lock_guard lock(mutex_);
+  if (heavy) Signal();  // its place is free
 }
 
 bool Job::Ended() noexcept {
@@ -87,7 +89,7 @@ bool Job::Ended() noexcept {
 void Job::Signal() noexcept {
   if (signalled_) return;
   signalled_ = true;
-  environment_->Wake(this);
+  environment_->Wake(number_);
 }
 
 }  // namespace bittern::node

@@ -2,8 +2,8 @@
 // A piece of work that JavaScript has asked for and that runs on a thread of its own, and the
 // promise that it settles. A thread for each, not libuv's pool: a text may be written for minutes,
 // and four of those would stop every file and name look-up of the process. Jobs that run the
-// network take turns (Environment::kMostHeavy): more at a time would share the same CPUs, and each
-// has memory of its own.
+// network or compile a request take turns (Environment::kMostHeavy): more at a time would share the
+// same CPUs, and each has memory of its own.
 //
 // "The loop" is the thread of the job's environment, the one that runs its JavaScript.
 #pragma once
@@ -69,7 +69,7 @@ class Job {
   /// and after the call.
   std::function<void()> cancel;
   bool ends_later = false;
-  /// It runs the network: it may have to wait until others have ended.
+  /// Its thread works hard: it may have to wait until threads of others have ended.
   bool heavy = false;
   /// A function of JavaScript that gets texts or shares of progress; may be null.
   napi_ref listener = nullptr;
@@ -102,6 +102,7 @@ class Job {
   void Signal() noexcept;  // with mutex_ held
 
   Environment* environment_ = nullptr;
+  bool has_place_ = false;  // among the heavy ones; used by the loop
   std::uint64_t number_ = 0;
   napi_deferred deferred_ = nullptr;
   std::thread thread_;

@@ -167,8 +167,8 @@ napi_value Tokens(Arguments& arguments, Environment&) {
   return IdsOf(arguments.env(), result);
 }
 
-/// sequenceLogits(sequence), sequenceHidden(sequence): a Float32Array. The last token may have to be
-/// run again for them.
+/// sequenceLogits(sequence), sequenceHidden(sequence): a Float32Array. The last token may have to
+/// be run again for them.
 template <bittern_status (*kCall)(const bittern_sequence*, const float**, std::size_t*)>
 napi_value Values(Arguments& arguments, Environment& environment) {
   bittern_sequence* sequence = nullptr;
