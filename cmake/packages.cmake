@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` puts beside the program, and the Debian packages that `cpack -G DEB` makes:
-# bittern, libbittern1, libbittern-dev. tools/release.sh makes all artefacts of a release.
+# bittern, libbittern0.1, libbittern-dev. tools/release.sh makes all artefacts of a release.
 include(GNUInstallDirs)
 set(BITTERN_MAINTAINER "Bittern developers <maintainers@bittern.invalid>" CACHE STRING
   "Who answers for the packages")
@@ -57,7 +57,7 @@ if(BITTERN_DEBIAN)
   foreach(component IN ITEMS program library development)
     set(package bittern)
     if(component STREQUAL library)
-      set(package libbittern1)
+      set(package libbittern0.1)
     elseif(component STREQUAL development)
       set(package libbittern-dev)
     endif()
@@ -86,7 +86,7 @@ if(BITTERN_HUB)
 endif()
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "${about}
 This package has the program.")
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libbittern1)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libbittern0.1)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 file(WRITE ${CMAKE_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/triggers)
@@ -94,7 +94,7 @@ set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "${about}
 This package has the shared library.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libbittern-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libbittern1 (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libbittern0.1 (= ${PROJECT_VERSION}), libutf8proc-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "${about}
 This package has headers, the static library, and what CMake and
 pkg-config want.")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # tools/release.sh [FOLDER]   Makes what a release consists of (default: build/release-files):
-#   bittern_*.deb, libbittern1_*.deb, libbittern-dev_*.deb
+#   bittern_*.deb, libbittern0.1_*.deb, libbittern-dev_*.deb
 #   bittern-VERSION-linux-x86_64.tar.gz   one static program, manual pages, completions
 #   bittern-VERSION.tgz   the npm package, where Node.js's headers and npm are there
 #   certificate.txt   what the built-in model answers, by the program of the tarball

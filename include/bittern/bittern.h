@@ -23,6 +23,10 @@
  *   then ends early, in the way its description says. Callbacks must not free the handle of the
  *   call that they are made from, and must not throw or longjmp.
  *
+ * Compatibility: before 1.0, programs built with version 0.y.z run with every later 0.y of the same
+ * y: functions, numbers and meanings stay, and new ones may come. A new y may change them; its shared
+ * library has another name (libbittern.so.0.y), so that both can be installed.
+ *
  * "Threads" says for each group which calls may be made at the same time. Where a call would have
  * to wait for another one of the same handle, it waits, but for calls from inside a callback of
  * that handle: those give BITTERN_ERROR_BUSY.

@@ -52,13 +52,35 @@ static=$(find "$work/root" -name libbittern.a)
 c++ -x c "${strict[@]}" -DBITTERN_STATIC -I"$work/root/include" "$source/examples/hello.c" -x none \
   "$static" -lutf8proc -pthread -o "$work/static"
 same "static library" "$("$work/static")" "$expected"
-# The code of docs/embedding.md.
+# The code of docs/embedding.md. First what it says about installation, word for word, by a user who
+# has no other settings.
 block() {  # block LANGUAGE: the page's code in it
   sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$source/docs/embedding.md" | sed '/^```/d'
 }
 block c >"$work/page.c"
 block cpp >"$work/page.cpp"
 block python >"$work/page.py"
+mkdir -p "$work/home/build"
+ln -s "$build" "$work/home/build/release"
+cp "$work/page.c" "$work/home/hello.c"
+sed '/^cmake -S/s/^cmake -S . -B build/cmake -G Ninja -S . -B build-cmake/; s/--build build$/--build build-cmake/' \
+  <(block sh) >"$work/home/install.sh"
+block cmake >"$work/home/CMakeLists.txt"
+(cd "$work/home" && env -i HOME="$work/home" PATH="$PATH" bash -e install.sh >"$work/log" 2>&1) ||
+  { cat "$work/log" >&2; fail "docs/embedding.md, Install"; }
+for program in hello hello-static build-cmake/hello; do
+  same "docs/embedding.md, $program" "$(env -i "$work/home/$program")" "$expected"
+done
+# A C project with the static library.
+sed -i s/Bittern::bittern/Bittern::static/ "$work/home/CMakeLists.txt"
+cmake -G Ninja -S "$work/home" -B "$work/home/c" -DCMAKE_PREFIX_PATH="$work/home/bittern" >"$work/log" 2>&1 &&
+  cmake --build "$work/home/c" >>"$work/log" 2>&1 || { cat "$work/log" >&2; fail "Bittern::static in C"; }
+same "Bittern::static in C" "$("$work/home/c/hello")" "$expected"
+# A program made for another minor version is not given this one.
+sed -i 's/find_package(Bittern/find_package(Bittern 0.0/' "$work/home/CMakeLists.txt"
+cmake -G Ninja -S "$work/home" -B "$work/home/d" -DCMAKE_PREFIX_PATH="$work/home/bittern" >"$work/log" 2>&1 &&
+  fail "find_package(Bittern 0.0) takes 0.1"
+grep -q "compatible with requested version" "$work/log" || { cat "$work/log" >&2; fail "find_package 0.0"; }
 library=$(dirname "$pc")
 for page in page.c page.cpp; do
   language=(-x c -std=c11)
