@@ -16,16 +16,16 @@
  * - Nothing is printed, no exception leaves the library, no environment variable is read, and no
  *   file is written but those that a call names. bittern_pull reads the variables that it is given;
  *   libcurl, which does the downloads, looks for proxies by its own rules.
- * - Models, options and results work in a child process (fork) as in its parent. Sequences, samplers
- *   and engines belong to the process that made them: in another one every call gives
+ * - Models, options and results work in a child process (fork) as in its parent. Sequences,
+ * samplers and engines belong to the process that made them: in another one every call gives
  *   BITTERN_ERROR_UNSUPPORTED, and freeing them does nothing.
  * - A callback gets back the pointer it was given along. It may return non-zero to cancel; the call
  *   then ends early, in the way its description says. Callbacks must not free the handle of the
  *   call that they are made from, and must not throw or longjmp.
  *
  * Compatibility: before 1.0, programs built with version 0.y.z run with every later 0.y of the same
- * y: functions, numbers and meanings stay, and new ones may come. A new y may change them; its shared
- * library has another name (libbittern.so.0.y), so that both can be installed.
+ * y: functions, numbers and meanings stay, and new ones may come. A new y may change them; its
+ * shared library has another name (libbittern.so.0.y), so that both can be installed.
  *
  * "Threads" says for each group which calls may be made at the same time. Where a call would have
  * to wait for another one of the same handle, it waits, but for calls from inside a callback of
@@ -97,6 +97,9 @@ BITTERN_API bittern_status bittern_result_text(const bittern_result* result, con
 /** The token ids; none where the call gives none. `ids` may be NULL. */
 BITTERN_API bittern_status bittern_result_ids(const bittern_result* result, const int32_t** ids,
                                               size_t* count);
+/** The floats; none where the call gives none. `floats` may be NULL. */
+BITTERN_API bittern_status bittern_result_floats(const bittern_result* result, const float** floats,
+                                                 size_t* count);
 /** The JSON object; its members are described where the result is made. `size` may be NULL. */
 BITTERN_API bittern_status bittern_result_json(const bittern_result* result, const char** json,
                                                size_t* size);
@@ -276,9 +279,15 @@ typedef int32_t (*bittern_logits_fn)(void* user, size_t position, const float* l
 BITTERN_API bittern_status bittern_sequence_eval_all(bittern_sequence* sequence, const int32_t* ids,
                                                      size_t count, bittern_logits_fn on_logits,
                                                      void* user);
-/** The logits of the last position: float[count], in the sequence's own memory, until its next call.
- * Where the last call left none (generate, fork, truncate, restore), the last token is run again.
- * Error BITTERN_ERROR_ARGUMENT: the sequence holds no token. */
+/** As bittern_sequence_eval, giving out the hidden state of every position after the final norm, in
+ * order. The head of the network is left out, so that it costs less than bittern_sequence_eval_all.
+ * A callback that returns non-zero ends it with BITTERN_ERROR_CANCELLED and a part of them read. */
+BITTERN_API bittern_status bittern_sequence_eval_hidden(bittern_sequence* sequence,
+                                                        const int32_t* ids, size_t count,
+                                                        bittern_logits_fn on_hidden, void* user);
+/** The logits of the last position: float[count], in the sequence's own memory, until its next
+ * call. Where the last call left none (generate, fork, truncate, restore), the last token is run
+ * again. Error BITTERN_ERROR_ARGUMENT: the sequence holds no token. */
 BITTERN_API bittern_status bittern_sequence_logits(const bittern_sequence* sequence,
                                                    const float** logits, size_t* count);
 /** The last position's hidden state, after the final norm: float[count], as _logits. Needs the
@@ -288,7 +297,8 @@ BITTERN_API bittern_status bittern_sequence_hidden(const bittern_sequence* seque
 /** Forgets what lies behind the first `length` tokens; does nothing if there are not more. */
 BITTERN_API bittern_status bittern_sequence_truncate(bittern_sequence* sequence, size_t length);
 /** Makes another sequence with the first `length` tokens, sharing their memory; it can be generated
- * from at once. Error BITTERN_ERROR_ARGUMENT: there are fewer. Forks have room together for max_sequences contexts. */
+ * from at once. Error BITTERN_ERROR_ARGUMENT: there are fewer. Forks have room together for
+ * max_sequences contexts. */
 BITTERN_API bittern_status bittern_sequence_fork(const bittern_sequence* sequence, size_t length,
                                                  bittern_sequence** fork);
 /** The state as bytes, the result's text: to go on with in another process of this library. */
@@ -299,18 +309,19 @@ BITTERN_API bittern_status bittern_sequence_save(const bittern_sequence* sequenc
  * BITTERN_ERROR_CONTEXT_FULL. */
 BITTERN_API bittern_status bittern_sequence_restore(bittern_sequence* sequence, const void* state,
                                                     size_t size);
-/** Continues the text from the last token held; it needs one. Settings (kind "generate"): n_predict, stop, stop_on_loop, grammar,
- * json_schema, regex, ignore_eos, special, speculation, and all settings of the draw, named as the
- * fields of a request over HTTP are: seed, temperature, dynatemp_range, dynatemp_exponent, top_k,
- * top_p, min_p, typical_p, top_n_sigma, min_keep, repeat_penalty, frequency_penalty,
- * presence_penalty, repeat_last_n, dry_multiplier, dry_base, dry_allowed_length,
- * dry_penalty_last_n, dry_sequence_breakers, xtc_probability, xtc_threshold, mirostat,
- * mirostat_tau, mirostat_eta, adaptive_target, adaptive_decay, logit_bias ("15043+1.5",
+/** Continues the text from the last token held; it needs one. Settings (kind "generate"):
+ * n_predict, stop, stop_on_loop, grammar, json_schema, regex, ignore_eos, special, speculation, and
+ * all settings of the draw, named as the fields of a request over HTTP are: seed, temperature,
+ * dynatemp_range, dynatemp_exponent, top_k, top_p, min_p, typical_p, top_n_sigma, min_keep,
+ * repeat_penalty, frequency_penalty, presence_penalty, repeat_last_n, dry_multiplier, dry_base,
+ * dry_allowed_length, dry_penalty_last_n, dry_sequence_breakers, xtc_probability, xtc_threshold,
+ * mirostat, mirostat_tau, mirostat_eta, adaptive_target, adaptive_decay, logit_bias ("15043+1.5",
  * "15043-inf"; may be repeated) and samplers ("penalties;top_k;temperature"). Those that are not
  * set are what the model's file recommends, else what bittern_options_describe() says. `on_text`
  * may be NULL. The result has the new text, its ids, and {"finish_reason": "length", "end_of_text",
- * "stop_string", "context_full", "cancelled" or "loop", "seed", "drafted", "accepted"}. A cancel is
- * a result, not an error. */
+ * "stop_string", "context_full", "cancelled" or "loop", "seed", "drafted", "accepted"}, and
+ * "logprobs" and "receipt" where these settings ask for them. A cancel is a result, not an error.
+ */
 BITTERN_API bittern_status bittern_sequence_generate(bittern_sequence* sequence,
                                                      const bittern_options* options,
                                                      bittern_text_fn on_text, void* user,
@@ -326,6 +337,18 @@ BITTERN_API bittern_status bittern_generate(const bittern_model* model, const ch
                                             bittern_text_fn on_text, void* user,
                                             bittern_result** result);
 
+/** A text as one vector, the result's floats (hidden_size of them): the final norms of its
+ * positions, pooled. Settings (kind "embed"): pooling (last, first, mean), normalize; and kind
+ * "sequence". Errors: as bittern_sequence_eval. Any thread. */
+BITTERN_API bittern_status bittern_embed(const bittern_model* model, const int32_t* ids,
+                                         size_t count, const bittern_options* options,
+                                         bittern_result** result);
+/** The calls of functions in a text that the model has made, as its template writes them: the
+ * result's text is what stands beside them, its JSON {"tool_calls": [{"id", "type", "function":
+ * {"name", "arguments"}}]}. Any thread. */
+BITTERN_API bittern_status bittern_parse_answer(const bittern_model* model, const char* text,
+                                                size_t size, bittern_result** result);
+
 /* ---- Sampling ------------------------------------------------------------------------------- *
  * For programs that choose tokens themselves, from logits that they may change.
  *
@@ -338,9 +361,9 @@ typedef struct bittern_sampler bittern_sampler;
  * json_schema or regex, which it could not obey. */
 BITTERN_API bittern_status bittern_sampler_create(const bittern_options* options,
                                                   bittern_sampler** sampler);
-/** Makes one that has a model's vocabulary and recommendations, so that it obeys all settings of the
- * draw and grammar, json_schema, regex and ignore_eos: it chooses as bittern_sequence_generate does.
- * The grammar begins with the first choice. */
+/** Makes one that has a model's vocabulary and recommendations, so that it obeys all settings of
+ * the draw and grammar, json_schema, regex and ignore_eos: it chooses as bittern_sequence_generate
+ * does. The grammar begins with the first choice. */
 BITTERN_API bittern_status bittern_sampler_create_for(const bittern_model* model,
                                                       const bittern_options* options,
                                                       bittern_sampler** sampler);
@@ -380,9 +403,9 @@ typedef void (*bittern_done_fn)(void* user, uint64_t request, bittern_status sta
 BITTERN_API bittern_status bittern_engine_create(const bittern_model* model,
                                                  const bittern_options* options,
                                                  bittern_engine** engine);
-/** Frees an engine. Waits for the end of the step that is on the way, unless a callback of that step
- * calls. Then the on_done of each request that has not ended is told BITTERN_ERROR_CANCELLED, by
- * this thread; after that no callback comes. */
+/** Frees an engine. Waits for the end of the step that is on the way, unless a callback of that
+ * step calls. Then the on_done of each request that has not ended is told BITTERN_ERROR_CANCELLED,
+ * by this thread; after that no callback comes. */
 BITTERN_API void bittern_engine_free(bittern_engine* engine);
 /** Queues a request: `ids` to read, settings of kind "generate". `on_text` may be NULL. `request`
  * gets a number that no other request of this engine has; it may be NULL. Errors, with nothing
@@ -403,8 +426,8 @@ BITTERN_API bittern_status bittern_engine_submit_json(bittern_engine* engine, co
                                                       bittern_text_fn on_text,
                                                       bittern_done_fn on_done, void* user,
                                                       uint64_t* request);
-/** Ends a request in the next step: its on_done gets the text made until then, which may be empty, as
- * a result with finish_reason "cancelled". Unknown numbers are passed over. */
+/** Ends a request in the next step: its on_done gets the text made until then, which may be empty,
+ * as a result with finish_reason "cancelled". Unknown numbers are passed over. */
 BITTERN_API bittern_status bittern_engine_cancel(bittern_engine* engine, uint64_t request);
 /** Has the engine work by itself from here on, in a thread of its own, which then makes all
  * callbacks; bittern_engine_step and bittern_engine_run give BITTERN_ERROR_BUSY. Once.
@@ -430,6 +453,36 @@ BITTERN_API bittern_status bittern_certify(const bittern_model* model,
                                            const bittern_options* options,
                                            bittern_progress_fn progress, void* user,
                                            bittern_result** result);
+/** Replays the answers that receipts stand for: a receipt, or a JSON text that holds some, of any
+ * program of Bittern on any machine. JSON: {"identical", "what"}: whether this model gives exactly
+ * these answers, and in words what was compared or what differs. Settings: threads. Error
+ * BITTERN_ERROR_ARGUMENT: no receipt. */
+BITTERN_API bittern_status bittern_verify(const bittern_model* model, const char* receipts,
+                                          size_t size, const bittern_options* options,
+                                          bittern_result** result);
+/** How well the model predicts a text: JSON {"perplexity", "perplexity_error", "bits_per_byte",
+ * "nats_per_token", "top1", "tokens", "windows", ...} (docs/eval.md). Settings (kind "score"):
+ * window, stride, most, every_token, threads; kv_type and batch_size. Error
+ * BITTERN_ERROR_CANCELLED. */
+BITTERN_API bittern_status bittern_score_text(const bittern_model* model, const char* text,
+                                              size_t size, const bittern_options* options,
+                                              bittern_progress_fn progress, void* user,
+                                              bittern_result** result);
+/** How many multiple-choice questions it answers rightly: JSON {"questions", "acc", "acc_error",
+ * "acc_norm", ...}. `lines`: a question a line, as `bittern eval` takes them. */
+BITTERN_API bittern_status bittern_score_choices(const bittern_model* model, const char* lines,
+                                                 size_t size, const bittern_options* options,
+                                                 bittern_progress_fn progress, void* user,
+                                                 bittern_result** result);
+/** What a model file or folder contains, without loading it: JSON as `bittern inspect --json`
+ * prints it. Settings: override_kv, i2s_layout, tl_tiling. */
+BITTERN_API bittern_status bittern_inspect(const char* path, const bittern_options* options,
+                                           bittern_result** result);
+/** Why a model talks nonsense: JSON as `bittern doctor --json` prints it ({"verdict", "summary",
+ * "findings", ...}). Settings (kind "doctor"): fix, like, overwrite, threads; override_kv. Takes up
+ * to a minute. A file that cannot be read as a model is a verdict, not an error. */
+BITTERN_API bittern_status bittern_doctor(const char* path, const bittern_options* options,
+                                          bittern_result** result);
 /** Converts a model file or folder to another format. Settings (kind "convert"): to (needed),
  * embeddings, scale_type, prove, overwrite, threads, override_kv, i2s_layout, tl_tiling. The
  * result's JSON: {"kind", "bytes", "ternary_tensors", "ternary_weights", "plain_tensors",

@@ -54,11 +54,17 @@ class [[nodiscard]] Expected {
     if (!has_value()) throw Exception(error());
     return std::get<0>(state_);
   }
+  const T& value() const& {
+    if (!has_value()) throw Exception(error());
+    return std::get<0>(state_);
+  }
   T&& value() && { return std::move(value()); }
   /// REQUIRES: has_value().
   T& operator*() & noexcept { return *std::get_if<0>(&state_); }
+  const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
   T&& operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
   T* operator->() noexcept { return std::get_if<0>(&state_); }
+  const T* operator->() const noexcept { return std::get_if<0>(&state_); }
   /// REQUIRES: !has_value().
   [[nodiscard]] const Error& error() const { return std::get<1>(state_); }
 
@@ -97,8 +103,26 @@ inline int32_t OnText(void* user, const char* text, size_t size) {
 
 }  // namespace internal
 
-/// Gets new text; false ends it. Must not throw.
+/// Gets new text; false ends it. Must not throw. TextPart() says more about the text.
 using OnText = internal::TextFunction;
+
+/// Gets the logits, or the hidden state, of a position, valid during the call; false ends the work.
+/// Must not throw.
+using OnRow = std::function<bool(size_t position, std::span<const float> values)>;
+
+/// Told the share that is done, 0 to 1; false ends the work. Must not throw.
+using OnProgress = std::function<bool(double done)>;
+
+namespace internal {
+inline int32_t OnRowOf(void* user, size_t position, const float* values, size_t count) {
+  const auto& function = *static_cast<const OnRow*>(user);
+  return !function || function(position, {values, count}) ? 0 : 1;
+}
+inline int32_t OnProgressOf(void* user, double done) {
+  const auto& function = *static_cast<const OnProgress*>(user);
+  return !function || function(done) ? 0 : 1;
+}
+}  // namespace internal
 
 /// The result of a larger call. Any number of threads.
 class Result {
@@ -115,6 +139,12 @@ class Result {
     size_t count = 0;
     static_cast<void>(bittern_result_ids(handle_.get(), &ids, &count));
     return {ids, count};
+  }
+  [[nodiscard]] std::span<const float> floats() const noexcept {
+    const float* floats = nullptr;
+    size_t count = 0;
+    static_cast<void>(bittern_result_floats(handle_.get(), &floats, &count));
+    return {floats, count};
   }
   [[nodiscard]] std::string_view json() const noexcept {
     const char* json = "{}";
@@ -136,6 +166,9 @@ Expected<Result> Give(Function function, Args... args) {
   return Result(result);
 }
 }  // namespace internal
+
+/// From inside an OnText: the text that it was given, with ids and log-probabilities.
+[[nodiscard]] inline Expected<Result> TextPart() { return internal::Give(bittern_text_part); }
 
 /// Settings by key. Made from pairs: Options::Of({{"temperature", "0"}}).
 class Options {
@@ -159,34 +192,60 @@ class Options {
     return internal::Check(
         bittern_options_set(handle_.get(), std::string(key).c_str(), std::string(value).c_str()));
   }
+  /// The value of a key, or what holds where it is not set: the result's text.
+  [[nodiscard]] Expected<Result> Get(const std::string& key) const {
+    return internal::Give(bittern_options_get, get(), key.c_str());
+  }
   [[nodiscard]] const bittern_options* get() const noexcept { return handle_.get(); }
 
  private:
   internal::Handle<bittern_options, bittern_options_free> handle_;
 };
 
-/// Told the share that is done, 0 to 1; false ends the work. Must not throw.
-using OnProgress = std::function<bool(double done)>;
-
 /// Finds a model by its name in the cache, or fetches it: the result's text is its path.
 /// `environment`: as `environ`; null: none.
 [[nodiscard]] inline Expected<Result> Pull(const std::string& name, const char* const* environment,
                                            const Options& options = {},
                                            OnProgress on_progress = {}) {
-  constexpr bittern_progress_fn kTell = [](void* user, double done) -> int32_t {
-    const auto& function = *static_cast<const OnProgress*>(user);
-    return !function || function(done) ? 0 : 1;
-  };
-  return internal::Give(bittern_pull, name.c_str(), environment, options.get(), kTell,
-                        static_cast<void*>(&on_progress));
+  return internal::Give(bittern_pull, name.c_str(), environment, options.get(),
+                        internal::OnProgressOf, static_cast<void*>(&on_progress));
+}
+
+/// Converts a model file or folder to another format (option "to").
+[[nodiscard]] inline Expected<Result> Convert(const std::string& input, const std::string& output,
+                                              const Options& options, OnProgress on_progress = {}) {
+  return internal::Give(bittern_convert, input.c_str(), output.c_str(), options.get(),
+                        internal::OnProgressOf, static_cast<void*>(&on_progress));
+}
+
+/// A file's contents, or why its model talks nonsense: JSON.
+[[nodiscard]] inline Expected<Result> Inspect(const std::string& path,
+                                              const Options& options = {}) {
+  return internal::Give(bittern_inspect, path.c_str(), options.get());
+}
+[[nodiscard]] inline Expected<Result> Doctor(const std::string& path, const Options& options = {}) {
+  return internal::Give(bittern_doctor, path.c_str(), options.get());
 }
 
 /// A model with its tokenizer. Any number of threads.
 class Model {
  public:
-  static Expected<Model> Load(const std::string& path, const Options& options = {}) {
+  static Expected<Model> Load(const std::string& path, const Options& options = {},
+                              OnProgress on_progress = {}) {
     bittern_model* model = nullptr;
-    if (bittern_model_load(path.c_str(), options.get(), nullptr, nullptr, &model) != BITTERN_OK) {
+    if (bittern_model_load(path.c_str(), options.get(), internal::OnProgressOf, &on_progress,
+                           &model) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return Model(model);
+  }
+  /// From a GGUF file in memory, which is copied. `name` stands in messages where a path would.
+  static Expected<Model> LoadMemory(std::span<const std::byte> bytes,
+                                    const std::string& name = "memory", const Options& options = {},
+                                    OnProgress on_progress = {}) {
+    bittern_model* model = nullptr;
+    if (bittern_model_load_memory(bytes.data(), bytes.size(), name.c_str(), options.get(),
+                                  internal::OnProgressOf, &on_progress, &model) != BITTERN_OK) {
       return internal::LastError();
     }
     return Model(model);
@@ -230,9 +289,51 @@ class Model {
     return internal::Give(bittern_generate, get(), text.data(), text.size(), options.get(),
                           internal::OnText, static_cast<void*>(&on_text));
   }
-  [[nodiscard]] Expected<Result> Certify(const Options& options = {}) const {
-    return internal::Give(bittern_certify, get(), options.get(), bittern_progress_fn{},
-                          static_cast<void*>(nullptr));
+  /// The bytes of one token; they live as long as the model.
+  [[nodiscard]] Expected<std::string_view> TokenBytes(int32_t id) const {
+    const char* bytes = nullptr;
+    size_t size = 0;
+    if (bittern_token_bytes(get(), id, &bytes, &size) != BITTERN_OK) return internal::LastError();
+    return std::string_view(bytes, size);
+  }
+  [[nodiscard]] Expected<bool> TokenIsEnd(int32_t id) const {
+    int32_t is_end = 0;
+    if (bittern_token_is_end(get(), id, &is_end) != BITTERN_OK) return internal::LastError();
+    return is_end != 0;
+  }
+  /// The memory that a sequence or an engine would take: JSON.
+  [[nodiscard]] Expected<Result> Memory(const Options& options = {}) const {
+    return internal::Give(bittern_model_memory, get(), options.get());
+  }
+  /// A text as one vector: the result's floats.
+  [[nodiscard]] Expected<Result> Embed(std::span<const int32_t> ids,
+                                       const Options& options = {}) const {
+    return internal::Give(bittern_embed, get(), ids.data(), ids.size(), options.get());
+  }
+  /// The calls of functions in a text that the model has made.
+  [[nodiscard]] Expected<Result> ParseAnswer(std::string_view text) const {
+    return internal::Give(bittern_parse_answer, get(), text.data(), text.size());
+  }
+  [[nodiscard]] Expected<Result> Certify(const Options& options = {},
+                                         OnProgress on_progress = {}) const {
+    return internal::Give(bittern_certify, get(), options.get(), internal::OnProgressOf,
+                          static_cast<void*>(&on_progress));
+  }
+  /// Replays the answers that receipts stand for: JSON.
+  [[nodiscard]] Expected<Result> Verify(std::string_view receipts,
+                                        const Options& options = {}) const {
+    return internal::Give(bittern_verify, get(), receipts.data(), receipts.size(), options.get());
+  }
+  /// Perplexity of a text; the share of questions that are answered rightly: JSON.
+  [[nodiscard]] Expected<Result> ScoreText(std::string_view text, const Options& options = {},
+                                           OnProgress on_progress = {}) const {
+    return internal::Give(bittern_score_text, get(), text.data(), text.size(), options.get(),
+                          internal::OnProgressOf, static_cast<void*>(&on_progress));
+  }
+  [[nodiscard]] Expected<Result> ScoreChoices(std::string_view lines, const Options& options = {},
+                                              OnProgress on_progress = {}) const {
+    return internal::Give(bittern_score_choices, get(), lines.data(), lines.size(), options.get(),
+                          internal::OnProgressOf, static_cast<void*>(&on_progress));
   }
   [[nodiscard]] const bittern_model* get() const noexcept { return handle_.get(); }
 
@@ -256,6 +357,22 @@ class Sequence {
   }
   Expected<Nothing> SetTokens(std::span<const int32_t> ids) {
     return internal::Check(bittern_sequence_set_tokens(handle_.get(), ids.data(), ids.size()));
+  }
+  /// As Eval, giving out the logits, or the hidden state, of each position in order.
+  Expected<Nothing> EvalAll(std::span<const int32_t> ids, OnRow on_logits) {
+    return internal::Check(bittern_sequence_eval_all(handle_.get(), ids.data(), ids.size(),
+                                                     internal::OnRowOf, &on_logits));
+  }
+  Expected<Nothing> EvalHidden(std::span<const int32_t> ids, OnRow on_hidden) {
+    return internal::Check(bittern_sequence_eval_hidden(handle_.get(), ids.data(), ids.size(),
+                                                        internal::OnRowOf, &on_hidden));
+  }
+  [[nodiscard]] Expected<size_t> Length() const {
+    size_t length = 0;
+    if (bittern_sequence_length(handle_.get(), &length) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return length;
   }
   [[nodiscard]] Expected<Result> Tokens() const {
     return internal::Give(bittern_sequence_tokens, handle_.get());
@@ -303,6 +420,41 @@ class Sequence {
   internal::Handle<bittern_sequence, bittern_sequence_free> handle_;
 };
 
+/// Chooses tokens from logits that a program may change. One call at a time; further ones wait.
+class Sampler {
+ public:
+  /// With the settings of the draw, and no vocabulary.
+  static Expected<Sampler> Create(const Options& options = {}) {
+    bittern_sampler* sampler = nullptr;
+    if (bittern_sampler_create(options.get(), &sampler) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return Sampler(sampler);
+  }
+  /// With the model's vocabulary and recommendations: it obeys grammars, too.
+  static Expected<Sampler> Create(const Model& model, const Options& options = {}) {
+    bittern_sampler* sampler = nullptr;
+    if (bittern_sampler_create_for(model.get(), options.get(), &sampler) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return Sampler(sampler);
+  }
+  Expected<Nothing> Accept(int32_t id) {
+    return internal::Check(bittern_sampler_accept(handle_.get(), id));
+  }
+  Expected<int32_t> Sample(std::span<const float> logits) {
+    int32_t id = 0;
+    if (bittern_sampler_sample(handle_.get(), logits.data(), logits.size(), &id) != BITTERN_OK) {
+      return internal::LastError();
+    }
+    return id;
+  }
+
+ private:
+  explicit Sampler(bittern_sampler* sampler) noexcept : handle_(sampler) {}
+  internal::Handle<bittern_sampler, bittern_sampler_free> handle_;
+};
+
 /// Many requests on one model.
 class Engine {
  public:
@@ -316,8 +468,8 @@ class Engine {
     }
     return Engine(engine);
   }
-  /// Callbacks are kept until the request has ended; those of an engine that is destroyed before
-  /// are lost with their memory.
+  /// Callbacks are kept until on_done was told; an engine that is destroyed before tells them
+  /// BITTERN_ERROR_CANCELLED.
   Expected<uint64_t> Submit(std::span<const int32_t> ids, const Options& options, OnDone on_done,
                             OnText on_text = {}) {
     auto callbacks = std::make_unique<Callbacks>(Callbacks{std::move(on_text), std::move(on_done)});

@@ -73,6 +73,7 @@ class ResultObject : public Object {
 
   std::string text;
   std::vector<std::int32_t> ids;
+  std::vector<float> floats;
   std::string json = "{}";
 };
 

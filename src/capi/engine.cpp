@@ -32,6 +32,7 @@ struct Job {
   request::TextRequest request = {};
   bool is_body = false;                               // it came as JSON, and its answer goes so
   std::vector<runtime::GenerateResult> results = {};  // of each sequence
+  std::vector<proof::Receipt> receipts = {};          // of each, where they were asked for
   std::size_t left = 0;
   std::optional<Error> error = {};
   std::atomic<bool> dropped = false;  // the engine was freed; no callback comes any more
@@ -51,8 +52,12 @@ class EngineObject : public Object {
   static constexpr int kKind = 5;
   static constexpr const char* kWhat = "an engine";
 
-  EngineObject(std::shared_ptr<ModelObject> of, std::unique_ptr<runtime::EngineThread> made)
-      : Object(kKind, /*of_process=*/true), model_(std::move(of)), engine_(std::move(made)) {}
+  EngineObject(std::shared_ptr<ModelObject> of, std::unique_ptr<runtime::EngineThread> made,
+               model::KvType kv_type)
+      : Object(kKind, /*of_process=*/true),
+        model_(std::move(of)),
+        kv_type_(kv_type),
+        engine_(std::move(made)) {}
 
   /// Has the engine step itself. `self`: this object. Error kBusy: it does already.
   [[nodiscard]] Result<void> Start(const std::shared_ptr<EngineObject>& self);
@@ -84,6 +89,7 @@ class EngineObject : public Object {
   std::unordered_map<std::uint64_t, std::shared_ptr<Job>> jobs_;
   std::uint64_t next_ = 1;
   bool started_ = false, stopped_ = false;
+  model::KvType kv_type_;
   std::unique_ptr<runtime::EngineThread> engine_;  // last: its requests point at the rest
 };
 
@@ -138,6 +144,11 @@ Result<std::uint64_t> EngineObject::Submit(const std::shared_ptr<Job>& job,
   for (std::size_t i = 0; i < job->left; ++i) {
     runtime::Request sequence{.prompt = request.prompts[i / choices],
                               .options = request::OptionsOfChoice(request, i % choices)};
+    if (request.receipt) {
+      job->receipts.push_back(BITTERN_TRY(BeginReceipt(*model_, sequence.prompt, sequence.options,
+                                                       kv_type_, engine_->context_length())));
+      proof::WantReceipt(&sequence.options);
+    }
     sequence.options.cancel = &job->cancel;
     if (i == 0 && on_text != nullptr) {
       const auto parts = std::make_shared<TextParts>(model(), on_text, job->user);
@@ -193,9 +204,15 @@ void EngineObject::Done(const Job& job) {
     return;
   }
   const bool logprobs = job.request.options.logprobs >= 0 && !job.is_body;
-  auto result = ResultOf(job.results.front(), model(), logprobs);
+  std::vector<std::string> receipts;
+  for (std::size_t i = 0; i < job.receipts.size(); ++i) {
+    receipts.push_back(proof::FinishReceipt(job.receipts[i], job.results[i]));
+  }
+  auto result =
+      ResultOf(job.results.front(), model(), logprobs, receipts.empty() ? "" : receipts.front());
   if (job.is_body) {
-    result->json = request::AnswerJson(job.request, job.results, model().tokenizer).Dump();
+    result->json =
+        request::AnswerJson(job.request, job.results, model().tokenizer, receipts).Dump();
   }
   bittern_result* given = nullptr;
   Give(std::move(result), &given);
@@ -234,10 +251,10 @@ bittern_status bittern_engine_create(const bittern_model* model, const bittern_o
     auto found = BITTERN_TRY(Find<ModelObject>(model));
     BITTERN_TRY(NeedPointer(engine, "engine"));
     const Settings settings = BITTERN_TRY(SettingsOf(options));
-    auto made =
-        BITTERN_TRY(runtime::EngineThread::Create(found->loaded, EngineOptionsOf(settings)));
-    *engine = static_cast<bittern_engine*>(
-        AddHandle(std::make_shared<EngineObject>(std::move(found), std::move(made))));
+    const runtime::EngineOptions wanted = EngineOptionsOf(settings);
+    auto made = BITTERN_TRY(runtime::EngineThread::Create(found->loaded, wanted));
+    *engine = static_cast<bittern_engine*>(AddHandle(
+        std::make_shared<EngineObject>(std::move(found), std::move(made), wanted.kv_type)));
     return {};
   });
 }
@@ -270,6 +287,7 @@ bittern_status bittern_engine_submit(bittern_engine* engine, const int32_t* ids,
     job->user = user;
     job->request.prompts = {{span.begin(), span.end()}};
     job->request.options = std::move(generate);
+    job->request.receipt = WantsReceipt(settings);
     const std::uint64_t number = BITTERN_TRY(found->Submit(job, on_text));
     if (request != nullptr) *request = number;
     return {};
@@ -293,6 +311,7 @@ bittern_status bittern_engine_submit_json(bittern_engine* engine, const char* bo
     job->is_body = true;
     job->request = BITTERN_TRY(request::ReadTextRequest(found->target(), json, defaults));
     BITTERN_TRY(request::RefuseForServer(job->request));
+    job->request.receipt = job->request.receipt || WantsReceipt(settings);
     const std::uint64_t number = BITTERN_TRY(found->Submit(job, on_text));
     if (request != nullptr) *request = number;
     return {};

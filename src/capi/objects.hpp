@@ -4,12 +4,14 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
 #include "capi/call.hpp"
+#include "proof/receipt/receipt.hpp"
 #include "runtime/generate_options.hpp"
 #include "runtime/loaded_model.hpp"
 #include "runtime/workbench.hpp"
@@ -23,10 +25,18 @@ class ModelObject : public Object {
   static constexpr const char* kWhat = "a model";
   ModelObject() : Object(kKind) {}
 
+  /// The fingerprint of the weights, which receipts name. The first call reads them all. Errors:
+  /// those of model::FingerprintOf.
+  [[nodiscard]] Result<std::string> Hash() const;
+
   AlignedBuffer<std::byte> memory;  ///< of bittern_model_load_memory; outlives `loaded`
   std::shared_ptr<const runtime::LoadedModel> loaded;
   /// For the sequences of this model: threads and scratch memory are theirs during a call only.
   std::shared_ptr<runtime::Workbenches> benches = std::make_shared<runtime::Workbenches>();
+
+ private:
+  mutable std::mutex hash_mutex_;
+  mutable std::string hash_;
 };
 
 /// As spans of what C callers give; no elements where the pointer is NULL.
@@ -34,9 +44,16 @@ inline std::span<const runtime::TokenId> IdSpan(const std::int32_t* ids, std::si
   return {ids, count};
 }
 
-/// Text, ids and {"finish_reason", ...} of a generation; `logprobs`: with "logprobs".
+/// Text, ids and {"finish_reason", ...} of a generation; `logprobs`: with "logprobs"; `receipt`: a
+/// JSON text, or empty.
 [[nodiscard]] std::shared_ptr<ResultObject> ResultOf(const runtime::GenerateResult& generated,
                                                      const runtime::LoadedModel& model,
-                                                     bool logprobs);
+                                                     bool logprobs, const std::string& receipt);
+
+/// All of a receipt that is known before the answer.
+[[nodiscard]] Result<proof::Receipt> BeginReceipt(const ModelObject& model,
+                                                  std::span<const runtime::TokenId> prompt,
+                                                  const runtime::GenerateOptions& options,
+                                                  model::KvType kv_type, int context_length);
 
 }  // namespace bittern::capi

@@ -23,7 +23,8 @@ namespace bittern::capi {
 namespace {
 
 /// The calls that a key is for, as bits.
-constexpr unsigned kModel = 1, kSequence = 2, kGenerate = 4, kConvert = 8, kPull = 16;
+constexpr unsigned kModel = 1, kSequence = 2, kGenerate = 4, kConvert = 8, kPull = 16, kScore = 32,
+                   kDoctor = 64, kEmbed = 128;
 constexpr double kMostInt = std::numeric_limits<int>::max();
 
 enum class Type { kWhole, kSwitch, kChoice, kText };
@@ -60,8 +61,8 @@ constexpr Row Text(std::string_view key, unsigned kinds, std::string_view fallba
 
 /// Every key but the sampler's, in the order in which bittern_options_describe lists them.
 constexpr auto kRows = std::to_array<Row>({
-    Whole("threads", kModel | kSequence | kConvert, 0, ThreadPool::kMaxThreads, "0",
-          "threads at most; 0: one per physical core that this process may use"),
+    Whole("threads", kModel | kSequence | kConvert | kScore | kDoctor, 0, ThreadPool::kMaxThreads,
+          "0", "threads at most; 0: one per physical core that this process may use"),
     Choice("kernel", kModel, "auto tile16 tile48 tl1 tl2", "auto",
            "how ternary matrices are multiplied: same bits, other speed and memory"),
     Choice("head", kModel, "auto exact screened", "auto",
@@ -107,6 +108,8 @@ constexpr auto kRows = std::to_array<Row>({
     Whole("logprobs", kGenerate, -1, request::kMostLogprobs, "-1",
           "0 or more: the result has the log-probability of each new token, and of so many best "
           "ones beside it; -1: none"),
+    Switch("receipt", kGenerate, "off",
+           "the result has a receipt, which bittern_verify replays on any machine"),
     Choice("speculation", kGenerate, "ngram off always", "ngram",
            "guess tokens from repetitions and check them together: same text, other speed"),
     Text("to", kConvert, "", false, "format of the ternary weights: i2_s, tq2_0, safetensors, ..."),
@@ -114,7 +117,18 @@ constexpr auto kRows = std::to_array<Row>({
     Choice("scale_type", kConvert, "bf16 f32", "bf16", "how safetensors keep scales"),
     Text("tiling", kConvert, "", true, "ROWS,COLS,BM,BK,bm: tiling that tl1 or tl2 gets"),
     Switch("prove", kConvert, "off", "read the output back and compare every weight"),
-    Switch("overwrite", kConvert, "off", "replace a file that is there"),
+    Switch("overwrite", kConvert | kDoctor, "off", "replace a file that is there"),
+    Choice("pooling", kEmbed, "last first mean", "last", "the positions of a text that count"),
+    Switch("normalize", kEmbed, "off", "vectors of length 1"),
+    Whole("window", kScore, 0, kMostInt, "0",
+          "tokens of a window; 0: 512 for texts, the model's limit for questions"),
+    Whole("stride", kScore, 0, kMostInt, "0",
+          "tokens from one window to the next; 0: they lie end to end"),
+    Whole("most", kScore, -1, kMostInt, "-1", "windows or questions at most; -1: all"),
+    Switch("every_token", kScore, "off", "score every token of a text but the first once"),
+    Text("fix", kDoctor, "", false,
+         "where to write the model with all that can be put right put right; empty: nowhere"),
+    Text("like", kDoctor, "", false, "a healthy file or folder to compare with"),
     Text("cache", kPull, "", false,
          "folder of downloaded models; empty: HF_HUB_CACHE or what else Hugging Face's programs "
          "use"),
@@ -260,11 +274,9 @@ Result<void> CheckConstraintKey(std::string_view key, std::string_view value,
 /// The entry of one key in bittern_options_describe().
 Json RowJson(std::string_view key, unsigned kinds, std::string_view value,
              std::string_view fallback, bool repeated, std::string_view description) {
-  constexpr std::pair<unsigned, std::string_view> kNames[] = {{kModel, "model"},
-                                                              {kSequence, "sequence"},
-                                                              {kGenerate, "generate"},
-                                                              {kConvert, "convert"},
-                                                              {kPull, "pull"}};
+  constexpr std::pair<unsigned, std::string_view> kNames[] = {
+      {kModel, "model"}, {kSequence, "sequence"}, {kGenerate, "generate"}, {kConvert, "convert"},
+      {kPull, "pull"},   {kScore, "score"},       {kDoctor, "doctor"},     {kEmbed, "embed"}};
   auto names = Json::MakeArray();
   for (const auto& [kind, name] : kNames) {
     if ((kinds & kind) != 0) names.push_back(name);
@@ -414,6 +426,41 @@ runtime::EngineOptions EngineOptionsOf(const Settings& settings) {
   Take(settings, "cache_tokens", &options.cache_tokens);
   Take(settings, "prefix_cache", &options.prefix_cache);
   return options;
+}
+
+eval::JobOptions ScoreSettingsOf(const Settings& settings) {
+  eval::JobOptions options;
+  options.input = "text";
+  Take(settings, "window", &options.window);
+  Take(settings, "stride", &options.stride);
+  Take(settings, "most", &options.most);
+  Take(settings, "every_token", &options.every_token);
+  return options;
+}
+
+DoctorSettings DoctorSettingsOf(const Settings& settings) {
+  DoctorSettings options;
+  Take(settings, "fix", &options.fix);
+  Take(settings, "like", &options.like);
+  Take(settings, "overwrite", &options.overwrite);
+  Take(settings, "threads", &options.num_threads);
+  return options;
+}
+
+EmbedSettings EmbedSettingsOf(const Settings& settings) {
+  EmbedSettings options;
+  std::string pooling = "last";
+  Take(settings, "pooling", &pooling);
+  if (pooling == "first") options.pooling = runtime::Pooling::kFirst;
+  if (pooling == "mean") options.pooling = runtime::Pooling::kMean;
+  Take(settings, "normalize", &options.normalize);
+  return options;
+}
+
+bool WantsReceipt(const Settings& settings) {
+  bool receipt = false;
+  Take(settings, "receipt", &receipt);
+  return receipt;
 }
 
 bool WantsHidden(const Settings& settings) {

@@ -14,11 +14,13 @@
 
 #include "base/result.hpp"
 #include "capi/handles.hpp"
+#include "eval/job/job.hpp"
 #include "formats/convert/convert.hpp"
 #include "hub/settings.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/loaded_model.hpp"
 #include "runtime/session.hpp"
+#include "runtime/tracers/pooled_hidden.hpp"
 
 namespace bittern::capi {
 
@@ -49,6 +51,21 @@ class OptionsObject : public Object {
     const Settings& settings, std::unique_ptr<runtime::LayoutCache>* cache);
 [[nodiscard]] runtime::SessionOptions SessionOptionsOf(const Settings& settings);
 [[nodiscard]] runtime::EngineOptions EngineOptionsOf(const Settings& settings);
+/// Windows and questions of a score.
+[[nodiscard]] eval::JobOptions ScoreSettingsOf(const Settings& settings);
+struct DoctorSettings {
+  std::string fix, like;
+  bool overwrite = false;
+  int num_threads = 0;
+};
+[[nodiscard]] DoctorSettings DoctorSettingsOf(const Settings& settings);
+struct EmbedSettings {
+  runtime::Pooling pooling = runtime::Pooling::kLast;
+  bool normalize = false;
+};
+[[nodiscard]] EmbedSettings EmbedSettingsOf(const Settings& settings);
+/// True if receipt=on.
+[[nodiscard]] bool WantsReceipt(const Settings& settings);
 /// True if hidden=on.
 [[nodiscard]] bool WantsHidden(const Settings& settings);
 /// The sampler options of the settings; the model file's recommendation fills gaps. `model` may be

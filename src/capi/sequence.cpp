@@ -17,7 +17,8 @@
 namespace bittern::capi {
 
 std::shared_ptr<ResultObject> ResultOf(const runtime::GenerateResult& generated,
-                                       const runtime::LoadedModel& model, bool logprobs) {
+                                       const runtime::LoadedModel& model, bool logprobs,
+                                       const std::string& receipt) {
   auto result = std::make_shared<ResultObject>();
   result->text = generated.text;
   result->ids = generated.ids;
@@ -26,6 +27,7 @@ std::shared_ptr<ResultObject> ResultOf(const runtime::GenerateResult& generated,
                {"drafted", generated.drafted},
                {"accepted", generated.accepted}};
   if (logprobs) json["logprobs"] = request::LogprobsJson(generated.logprobs, model.tokenizer);
+  if (!receipt.empty()) json["receipt"] = Json::Parse(receipt, {}).value_or(Json());
   result->json = json.Dump();
   return result;
 }
@@ -61,6 +63,34 @@ class LastHidden : public model::Tracer {
   std::vector<float> values_;
   std::size_t filled_ = 0;
   int position_ = -1;
+};
+
+/// Hands out the final norm of each position as it comes.
+class EachHidden : public model::Tracer {
+ public:
+  EachHidden(bittern_logits_fn on_hidden, void* user, std::size_t size)
+      : on_hidden_(on_hidden), user_(user), values_(size) {}
+
+  /// The values of a token may come in several parts, in order.
+  void OnValues(const model::TracePlace& place,
+                std::span<const std::byte> bytes) noexcept override {
+    if (place.point != model::TracePoint::kFinalNorm || cancel_.load()) return;
+    const std::size_t room = (values_.size() - filled_) * sizeof(float);
+    std::memcpy(values_.data() + filled_, bytes.data(), std::min(bytes.size(), room));
+    filled_ += std::min(bytes.size(), room) / sizeof(float);
+    if (filled_ < values_.size()) return;
+    filled_ = 0;
+    const auto position = static_cast<std::size_t>(place.position);
+    if (on_hidden_(user_, position, values_.data(), values_.size()) != 0) cancel_.store(true);
+  }
+  [[nodiscard]] const std::atomic<bool>* cancel() const noexcept { return &cancel_; }
+
+ private:
+  bittern_logits_fn on_hidden_;
+  void* user_;
+  std::vector<float> values_;
+  std::size_t filled_ = 0;
+  std::atomic<bool> cancel_ = false;
 };
 
 /// A session, and the lock that it shares with all its forks.
@@ -111,6 +141,10 @@ bittern_status CallAlone(const bittern_sequence* handle, const Work& work) noexc
   });
 }
 
+std::size_t HiddenSize(const SequenceObject& sequence) {
+  return static_cast<std::size_t>(sequence.model->loaded->model.config().hidden_size);
+}
+
 Result<void> Eval(SequenceObject& sequence, std::span<const TokenId> ids) {
   return sequence.session->Prefill(ids, &sequence.cancel);
 }
@@ -134,6 +168,23 @@ Result<void> SetTokens(SequenceObject& sequence, std::span<const TokenId> ids) {
   return Eval(sequence, ids.subspan(common));
 }
 
+/// Generates, and makes the result with what the settings ask for.
+Result<void> GenerateWith(runtime::Session& session, const ModelObject& model,
+                          runtime::GenerateOptions generate, const Settings& settings,
+                          const std::shared_ptr<TextParts>& parts, bittern_result** result) {
+  std::optional<proof::Receipt> receipt;
+  const bool logprobs = generate.logprobs >= 0;
+  if (WantsReceipt(settings)) {
+    receipt = BITTERN_TRY(BeginReceipt(model, session.tokens(), generate, session.kv_type(),
+                                       session.context_length()));
+    proof::WantReceipt(&generate);
+  }
+  const auto generated = BITTERN_TRY(session.Generate(generate, TextParts::Callback(parts)));
+  const std::string text = receipt ? proof::FinishReceipt(*receipt, generated) : "";
+  Give(ResultOf(generated, *model.loaded, logprobs, text), result);
+  return {};
+}
+
 /// The work of bittern_sequence_generate, under the lock. A cancel is a result, not an error.
 Result<void> Generate(SequenceObject& sequence, const void* options, bittern_text_fn on_text,
                       void* user, bittern_result** result) {
@@ -142,10 +193,8 @@ Result<void> Generate(SequenceObject& sequence, const void* options, bittern_tex
   generate.cancel = &sequence.cancel;
   const auto parts = std::make_shared<TextParts>(*sequence.model->loaded, on_text, user);
   TextParts::Watch(parts, &generate);
-  const auto generated =
-      BITTERN_TRY(sequence.session->Generate(generate, TextParts::Callback(parts)));
-  Give(ResultOf(generated, *sequence.model->loaded, generate.logprobs >= 0), result);
-  return {};
+  return GenerateWith(*sequence.session, *sequence.model, std::move(generate), settings, parts,
+                      result);
 }
 
 /// Borrows the model's threads for each call.
@@ -176,9 +225,7 @@ Result<void> GenerateOnce(std::shared_ptr<ModelObject> model, std::string_view t
   BITTERN_TRY(session.PrefillFor(ids, generate));
   const auto parts = std::make_shared<TextParts>(*model->loaded, on_text, user);
   TextParts::Watch(parts, &generate);
-  const auto generated = BITTERN_TRY(session.Generate(generate, TextParts::Callback(parts)));
-  Give(ResultOf(generated, *model->loaded, generate.logprobs >= 0), result);
-  return {};
+  return GenerateWith(session, *model, std::move(generate), settings, parts, result);
 }
 
 /// Has the hidden state be the last position's, running its token again if need be. The position is
@@ -270,6 +317,23 @@ bittern_status bittern_sequence_eval_all(bittern_sequence* sequence, const int32
       if (cancelled) object.session->Truncate(kept);
     }
     return cancelled ? Fail(ErrorCode::kCancelled, "cancelled while reading") : Result<void>();
+  });
+}
+
+/// A single logit is asked for, since the final norm is computed for rows with logits.
+bittern_status bittern_sequence_eval_hidden(bittern_sequence* sequence, const int32_t* ids,
+                                            size_t count, bittern_logits_fn on_hidden, void* user) {
+  return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
+    BITTERN_TRY(NeedArray(ids, count, "ids"));
+    BITTERN_TRY(NeedPointer(reinterpret_cast<const void*>(on_hidden), "on_hidden"));
+    EachHidden tracer(on_hidden, user, HiddenSize(object));
+    object.session->SetTracer(&tracer);
+    auto done = object.session->PrefillRows(IdSpan(ids, count), {.ids = {0}}, tracer.cancel());
+    object.session->SetTracer(object.wants_hidden ? &object.hidden : nullptr);
+    if (done && tracer.cancel()->load()) {
+      return Fail(ErrorCode::kCancelled, "cancelled while reading");
+    }
+    return done;
   });
 }
 

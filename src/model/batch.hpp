@@ -32,9 +32,8 @@ struct Segment {
   /// With a request: the tokens that may be candidates, a bit for each of the vocabulary, the
   /// lowest first; none: all may.
   std::span<const std::uint64_t> allowed = {};
-  /// In place of a request, with one row: only the logits of these tokens (ascending, inside the
-  /// vocabulary), to candidates[0], whose logits have room for them. They are those of all logits,
-  /// bit for bit.
+  /// In place of a request: only the logits of these tokens (ascending, inside the vocabulary), to
+  /// candidates (rows), whose logits have room for them. They are those of all logits, bit for bit.
   std::span<const std::int32_t> ids = {};
   int tag = 0;  ///< given to a tracer, which tells sequences apart by it
 };

@@ -45,13 +45,7 @@ Json SequenceJson(const TextRequest& request, std::size_t number,
   if (request.tools.form == nullptr) return json;
   const ToolAnswerParts parts = ReadToolAnswer(request.tools, result.text);
   json["text"] = parts.content;
-  json["tool_calls"] = Json::MakeArray();
-  for (const FoundCall& call : parts.calls) {
-    json["tool_calls"].push_back(
-        {{"id", fmt::format("call_{}_{}", number, json["tool_calls"].size())},
-         {"type", "function"},
-         {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
-  }
+  json["tool_calls"] = ToolCallsJson(parts.calls, number);
   return json;
 }
 
@@ -96,14 +90,27 @@ std::optional<Json> CallArguments(const FoundCall& call) {
   return arguments ? std::optional(*std::move(arguments)) : std::nullopt;
 }
 
+Json ToolCallsJson(std::span<const FoundCall> calls, std::size_t number) {
+  Json list = Json::MakeArray();
+  for (const FoundCall& call : calls) {
+    list.push_back({{"id", fmt::format("call_{}_{}", number, list.size())},
+                    {"type", "function"},
+                    {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+  }
+  return list;
+}
+
 Json AnswerJson(const TextRequest& request, std::span<const runtime::GenerateResult> results,
-                const tokenizer::Tokenizer& tokenizer) {
-  Json answer = SequenceJson(request, 0, results.front(), tokenizer);
+                const tokenizer::Tokenizer& tokenizer, std::span<const std::string> receipts) {
+  const auto one = [&](std::size_t i) {
+    Json json = SequenceJson(request, i, results[i], tokenizer);
+    if (!receipts.empty()) json["receipt"] = Json::Parse(receipts[i], {}).value_or(Json());
+    return json;
+  };
+  Json answer = one(0);
   if (results.size() == 1) return answer;
   Json choices = Json::MakeArray({answer});
-  for (std::size_t i = 1; i < results.size(); ++i) {
-    choices.push_back(SequenceJson(request, i, results[i], tokenizer));
-  }
+  for (std::size_t i = 1; i < results.size(); ++i) choices.push_back(one(i));
   answer["choices"] = std::move(choices);
   return answer;
 }

@@ -23,12 +23,18 @@ namespace bittern::request {
 /// The arguments of a call; nothing where it was cut.
 [[nodiscard]] std::optional<Json> CallArguments(const FoundCall& call);
 
+/// Calls in OpenAI's form: [{"id", "type", "function": {"name", "arguments"}}]. `number`: of the
+/// answer, which ids are named after.
+[[nodiscard]] Json ToolCallsJson(std::span<const FoundCall> calls, std::size_t number);
+
 /// The answers of all sequences of a request, as batch files and the library give them: {"ids",
 /// "text", "finish_reason", "prompt_tokens", "seed"} of the first one, with "logprobs" ({"content":
 /// LogprobsJson}) and "tool_calls" ([{"id", "type", "function": {"name", "arguments"}}]) where they
-/// were asked for. With several sequences "choices" lists all. The same for the same results.
+/// were asked for, and its receipt where `receipts` (JSON texts) has one for each result. With
+/// several sequences "choices" lists all. The same for the same results.
 [[nodiscard]] Json AnswerJson(const TextRequest& request,
                               std::span<const runtime::GenerateResult> results,
-                              const tokenizer::Tokenizer& tokenizer);
+                              const tokenizer::Tokenizer& tokenizer,
+                              std::span<const std::string> receipts = {});
 
 }  // namespace bittern::request

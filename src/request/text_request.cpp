@@ -154,10 +154,6 @@ Result<TextRequest> ReadTextRequest(const Target& target, const Json& body,
 }
 
 Result<void> RefuseForServer(const TextRequest& request) {
-  if (request.receipt) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "receipt: not made here; the server's answers have it");
-  }
   if (request.echo && request.options.logprobs >= 0) {
     return Fail(ErrorCode::kInvalidArgument, "echo: not with logprobs here; the server has both");
   }

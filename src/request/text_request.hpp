@@ -78,7 +78,7 @@ inline constexpr int kMostChoices = 128, kMostLogprobs = 100;
 [[nodiscard]] Result<TextRequest> ReadTextRequest(const Target& target, const Json& body,
                                                   const runtime::GenerateOptions& defaults);
 
-/// Refuses what only the server makes: receipts, and "echo" with log-probabilities.
+/// Refuses what only the server makes: "echo" with log-probabilities.
 [[nodiscard]] Result<void> RefuseForServer(const TextRequest& request);
 
 // Parts of requests, for other shapes.

@@ -362,4 +362,11 @@ Result<runtime::RenderedPrompt> RenderWithTools(Json::Array messages, Json::Obje
   return prompt;
 }
 
+ToolReading ReadingOfText(const Target& target) {
+  const grammar::ToolForm* form =
+      target.chat == nullptr ? nullptr : FormOfTemplate(target.chat->source());
+  if (form == nullptr) form = grammar::FindToolForm("hermes");
+  return {.form = form, .loose = IsControlTrigger(form->trigger, target.tokenizer())};
+}
+
 }  // namespace bittern::request

@@ -57,4 +57,7 @@ inline constexpr std::size_t kMostTools = 128;
                                                               const Target& target,
                                                               TextRequest* request);
 
+/// How to find calls in a text of a model that nothing is known about but its template.
+[[nodiscard]] ToolReading ReadingOfText(const Target& target);
+
 }  // namespace bittern::request

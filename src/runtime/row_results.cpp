@@ -7,7 +7,7 @@
 
 namespace bittern::runtime {
 
-/// A request for single ids has one row (Generation::Wanted), so candidates[0] holds them.
+/// Rows of a request for single ids have room for their logits.
 void RowResults::Prepare(std::size_t rows, const std::optional<RowRequest>& wanted,
                          std::size_t vocab_size, std::span<float> given, model::Segment* segment) {
   request = wanted;
@@ -20,9 +20,10 @@ void RowResults::Prepare(std::size_t rows, const std::optional<RowRequest>& want
     segment->ids = request->ids;
     if (candidates.size() < rows) candidates.resize(rows);
     segment->candidates = std::span(candidates).first(rows);
-    if (!request->ids.empty()) {
-      candidates[0].ids = request->ids;
-      candidates[0].logits.resize(request->ids.size());
+    if (request->ids.empty()) return;
+    for (model::CandidateLogits& row : segment->candidates) {
+      row.ids = request->ids;
+      row.logits.resize(request->ids.size());
     }
     return;
   }

@@ -316,6 +316,31 @@ Result<void> Session::PrefillAll(
   return done;
 }
 
+Result<void> Session::PrefillRows(std::span<const TokenId> tokens, const RowRequest& request,
+                                  const std::atomic<bool>* cancel) {
+  Impl& impl = *impl_;
+  BITTERN_TRY(impl.Check(tokens));
+  const auto use = BITTERN_TRY(impl.resources->Begin());
+  const Stopwatch stopwatch(&impl.timings.prompt_s);
+  Sequence& sequence = impl.sequence;
+  sequence.WantFrom(sequence.length());
+  sequence.Append(tokens);
+  Result<void> done;
+  while (done && sequence.left_to_read() > 0) {
+    if (Cancelled(cancel)) {
+      done = Abandoned();
+      break;
+    }
+    Part part = sequence.Plan({.tokens = impl.batch_size});
+    part.request = request;
+    impl.timings.prompt_tokens += static_cast<int>(part.tokens.size());
+    done = impl.Run(part, nullptr);
+  }
+  sequence.WantLast();
+  sequence.DropWaiting();
+  return done;
+}
+
 Result<GenerateResult> Session::Generate(const GenerateOptions& options,
                                          const std::function<bool(std::string_view)>& on_text) {
   Generation generation =
@@ -346,6 +371,7 @@ std::span<const float> Session::logits() const noexcept {
 }
 std::span<const TokenId> Session::tokens() const noexcept { return impl_->sequence.run_tokens(); }
 int Session::context_length() const noexcept { return impl_->sequence.context_length(); }
+model::KvType Session::kv_type() const noexcept { return impl_->resources->pages().type(); }
 int Session::num_threads() const noexcept { return impl_->resources->num_threads(); }
 PassCounts Session::pass_counts() const noexcept {
   const Workbench* bench = impl_->resources->bench();

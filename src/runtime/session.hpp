@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "runtime/generate_options.hpp"
 #include "runtime/loaded_model.hpp"
+#include "runtime/row_results.hpp"
 #include "runtime/workbench.hpp"
 
 namespace bittern::runtime {
@@ -82,6 +83,11 @@ class Session {
       std::span<const TokenId> tokens,
       const std::function<void(int position, std::span<const float> logits)>& on_logits);
 
+  /// As Prefill, computing of each position the logits of `request` only: for a tracer that wants
+  /// what lies before the head. logits() become empty.
+  [[nodiscard]] Result<void> PrefillRows(std::span<const TokenId> tokens, const RowRequest& request,
+                                         const std::atomic<bool>* cancel = nullptr);
+
   /// Decodes from logits() on until a stop condition. `on_text` gets whole UTF-8 characters;
   /// returning false cancels. Where the last position's results are not there (after Fork,
   /// Truncate, RestoreState), its token is run again. Needs a token (kInvalidArgument otherwise;
@@ -103,6 +109,7 @@ class Session {
   [[nodiscard]] std::span<const TokenId> tokens() const noexcept;
   [[nodiscard]] int context_length() const noexcept;
   [[nodiscard]] int num_threads() const noexcept;
+  [[nodiscard]] model::KvType kv_type() const noexcept;
   /// Forward passes of a few tokens: fewer than num_threads() may have worked on them where other
   /// programs kept CPUs busy. Zeros where threads are lent, as for the totals below.
   [[nodiscard]] PassCounts pass_counts() const noexcept;

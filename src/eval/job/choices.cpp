@@ -116,7 +116,9 @@ Result<Json> ScoreChoices(const Job& job) {
                        {"chosen_norm", answer.chosen_norm},
                        {"log_likelihoods", answer.log_likelihoods}};
     CountAnswer(line, &tallies);
-    job.on_progress(ProgressText(job, "questions", index + 1, first, exam.questions.size()));
+    job.Tell(first + index + 1, exam.questions.size(), [&] {
+      return ProgressText(job, "questions", index + 1, first, exam.questions.size());
+    });
     return lines.Write(line);
   };
   const auto stats =

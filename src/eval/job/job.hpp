@@ -38,9 +38,17 @@ struct Job {
   std::shared_ptr<const runtime::LoadedModel> model;
   std::string text;  ///< a text, token ids, or a question a line
   ScoreOptions score;
-  std::function<void(std::string_view)> on_progress;  ///< "12 of 60 windows, 31 s left"
-  std::function<void(std::string_view)> on_notice;    ///< a sentence; options are key=value
+  std::function<void(std::string_view)> on_progress;  ///< "12 of 60 windows, 31 s left"; or none
+  std::function<void(double)> on_share = {};          ///< of the work that is done; or none
+  std::function<void(std::string_view)> on_notice;    ///< a sentence; options are key=value; or none
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+
+  /// Tells whoever listens that `done` of `all` are done.
+  template <class Words>
+  void Tell(std::size_t done, std::size_t all, const Words& words) const {
+    if (on_progress) on_progress(words());
+    if (on_share) on_share(static_cast<double>(done) / static_cast<double>(all));
+  }
 
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -157,9 +157,11 @@ Result<Json> ScoreText(const Job& job) {
     const auto scored = std::span(groups[index][0].tokens).subspan(groups[index][0].first_scored);
     const TextScore score = SumOf(scores[0], scored, tokenizer);
     sum.Add(score);
-    job.on_progress(fmt::format(
-        "{}, perplexity {:.4f}",
-        ProgressText(job, "windows", index + 1, first, subject.windows.size()), sum.perplexity()));
+    job.Tell(first + index + 1, subject.windows.size(), [&] {
+      return fmt::format("{}, perplexity {:.4f}",
+                         ProgressText(job, "windows", index + 1, first, subject.windows.size()),
+                         sum.perplexity());
+    });
     BITTERN_TRY(logits.EndWindow(index));
     return lines.Write(WindowLine(first + index, score));
   };

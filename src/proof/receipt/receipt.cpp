@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "base/hash.hpp"
@@ -138,6 +139,18 @@ Result<std::vector<ReadReceipt>> ParseReceipts(std::string_view text,
   }
   if (!all.empty()) return all;
   return Fail(ErrorCode::kInvalidArgument, "a receipt expected, or an answer with one; none found");
+}
+
+void WantReceipt(runtime::GenerateOptions* options) {
+  options->logprobs = std::max(options->logprobs, 0);
+}
+
+std::string FinishReceipt(Receipt receipt, const runtime::GenerateResult& result) {
+  receipt.options.sampler.seed = result.seed;
+  receipt.ids = result.ids;
+  receipt.finish = runtime::FinishReasonName(result.finish);
+  receipt.chain = ChainOf(result.logprobs);
+  return ReceiptText(receipt);
 }
 
 }  // namespace bittern::proof

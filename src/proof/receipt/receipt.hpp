@@ -39,6 +39,13 @@ struct Receipt {
 /// One line of JSON; its last member "hash" is over all the others.
 [[nodiscard]] std::string ReceiptText(const Receipt& receipt);
 
+/// Asks for what a receipt is made of: the log-probability of every token. The receipt has the
+/// options as they were before.
+void WantReceipt(runtime::GenerateOptions* options);
+/// Adds the answer to what was known before it: the seed that was drawn, the tokens, and the chain of
+/// their log-probabilities. ReceiptText of the whole.
+[[nodiscard]] std::string FinishReceipt(Receipt receipt, const runtime::GenerateResult& result);
+
 /// A receipt that was read.
 struct ReadReceipt {
   Receipt receipt;
@@ -61,5 +68,10 @@ struct ReplayVerdict {
 [[nodiscard]] Result<ReplayVerdict> VerifyReceipt(
     const std::shared_ptr<const runtime::LoadedModel>& model, std::string_view model_hash,
     const ReadReceipt& read, int num_threads);
+
+/// The same for several: identical if all are, else in the words of the first that is not.
+[[nodiscard]] Result<ReplayVerdict> VerifyReceipts(
+    const std::shared_ptr<const runtime::LoadedModel>& model, std::string_view model_hash,
+    const std::vector<ReadReceipt>& read, int num_threads);
 
 }  // namespace bittern::proof

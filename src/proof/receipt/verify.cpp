@@ -160,4 +160,16 @@ Result<ReplayVerdict> VerifyReceipt(const std::shared_ptr<const runtime::LoadedM
   return replay->Finish();
 }
 
+Result<ReplayVerdict> VerifyReceipts(const std::shared_ptr<const runtime::LoadedModel>& model,
+                                     std::string_view model_hash,
+                                     const std::vector<ReadReceipt>& read, int num_threads) {
+  ReplayVerdict all{.identical = true, .what = ""};
+  for (const ReadReceipt& receipt : read) {
+    auto verdict = BITTERN_TRY(VerifyReceipt(model, model_hash, receipt, num_threads));
+    if (all.what.empty() || (all.identical && !verdict.identical)) all.what = verdict.what;
+    all.identical = all.identical && verdict.identical;
+  }
+  return all;
+}
+
 }  // namespace bittern::proof

@@ -42,6 +42,10 @@ Result<TextRequest> ReadBody(const Target& target, const Json& body,
     return Fail(ErrorCode::kInvalidArgument, "prompt: at least one token expected, none found");
   }
   BITTERN_TRY(RefuseForServer(request));
+  if (request.receipt) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "receipt: not made here; answers of the server and of the library have it");
+  }
   return request;
 }
 

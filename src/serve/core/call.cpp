@@ -83,7 +83,6 @@ class Call : public std::enable_shared_from_this<Call> {
 
  private:
   void PrepareReceipt(const runtime::Request& request);
-  [[nodiscard]] std::string FinishReceipt(std::size_t index, const Outcome& outcome);
   // By the engine's thread, until Finish.
   bool OnText(std::size_t index, std::string_view text);
   void OnLogprobs(std::size_t index, const runtime::TokenLogprobs& token);
@@ -108,8 +107,6 @@ class Call : public std::enable_shared_from_this<Call> {
   std::string ignored_;  // fields of the request
 };
 
-/// A receipt needs the log-probability of every token; 0 asks for them without alternatives. It
-/// takes the options as they were before that, so that logprobs do not change it.
 runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> prompt,
                                    const runtime::GenerateOptions& options) {
   active_.push_back(service_->AddActive(static_cast<int>(prompt.size())));
@@ -117,7 +114,7 @@ runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> promp
   runtime::Request request{.prompt = std::move(prompt), .options = options};
   if (receipt_) PrepareReceipt(request);
   request.options.cancel = &exchange_->gone();
-  if (receipt_) request.options.logprobs = std::max(request.options.logprobs, 0);
+  if (receipt_) proof::WantReceipt(&request.options);
   const auto self = shared_from_this();
   if (options.logprobs >= 0) {
     request.options.on_token = [self, index](TokenId, const runtime::TokenLogprobs* logprobs) {
@@ -144,16 +141,6 @@ void Call::PrepareReceipt(const runtime::Request& request) {
                        .context_length = service_->engine().context_length(),
                        .prompt = request.prompt,
                        .options = request.options});
-}
-
-/// Adds the answer: the seed that was drawn, the tokens, and the chain of their log-probabilities.
-std::string Call::FinishReceipt(std::size_t index, const Outcome& outcome) {
-  proof::Receipt& receipt = receipts_[index];
-  receipt.options.sampler.seed = outcome.result.seed;
-  receipt.ids = outcome.result.ids;
-  receipt.finish = runtime::FinishReasonName(outcome.result.finish);
-  receipt.chain = proof::ChainOf(outcome.result.logprobs);
-  return proof::ReceiptText(receipt);
 }
 
 /// Kept for the next piece of a stream; counted for an answer that is given as a whole.
@@ -208,7 +195,7 @@ void Call::OnDone(std::size_t index, runtime::Completion completion) {
     Outcome& outcome = outcomes_[index];
     outcome = {*std::move(completion.result), completion.timings};
     Count(outcome);
-    if (receipt_) outcome.receipt = FinishReceipt(index, outcome);
+    if (receipt_) outcome.receipt = proof::FinishReceipt(std::move(receipts_[index]), outcome.result);
     if (!prompts_.empty()) {
       std::vector<TokenId> tokens = std::move(prompts_[index]);
       tokens.insert(tokens.end(), outcome.result.ids.begin(), outcome.result.ids.end());

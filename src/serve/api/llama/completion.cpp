@@ -164,16 +164,10 @@ Json PieceJson(std::string_view bytes) {
 /// Takes as long as reading the answers does.
 Result<void> VerifyAll(Service* service, const std::vector<proof::ReadReceipt>& receipts,
                        const std::shared_ptr<Exchange>& exchange) {
-  bool identical = true;
-  std::string what;
-  for (const proof::ReadReceipt& receipt : receipts) {
-    const auto verdict =
-        BITTERN_TRY(proof::VerifyReceipt(service->shared_model(), service->model_hash(), receipt,
-                                         service->options().engine.num_threads));
-    if (what.empty() || (identical && !verdict.identical)) what = verdict.what;
-    identical = identical && verdict.identical;
-  }
-  exchange->Reply({.body = Dump({{"identical", identical}, {"what", what}})});
+  const auto verdict =
+      BITTERN_TRY(proof::VerifyReceipts(service->shared_model(), service->model_hash(), receipts,
+                                        service->options().engine.num_threads));
+  exchange->Reply({.body = Dump({{"identical", verdict.identical}, {"what", verdict.what}})});
   return {};
 }
 
