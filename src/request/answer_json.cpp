@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/portable_math.hpp"
 #include "base/utf8.hpp"
 
 namespace bittern::request {
@@ -14,16 +15,39 @@ namespace {
 /// Takes the place of minus infinity, as in OpenAI's answers.
 constexpr float kLeastLogprob = -9999;
 
-/// One token. "bytes" are there because a token may be a part of a character, which "token" cannot
-/// show.
-Json LogprobJson(const runtime::TokenLogprob& token, const tokenizer::Tokenizer& tokenizer) {
+/// A token without a number. "bytes" are there because a token may be a part of a character, which
+/// "token" cannot show.
+Json TokenJson(const runtime::TokenLogprob& token, const tokenizer::Tokenizer& tokenizer) {
   const std::string_view bytes = tokenizer.TokenBytes(token.id, /*render_special=*/true);
   Json numbers = Json::MakeArray();
   for (const char c : bytes) numbers.push_back(static_cast<unsigned char>(c));
-  return {{"id", token.id},
-          {"token", bytes},
-          {"bytes", std::move(numbers)},
-          {"logprob", std::max(token.logprob, kLeastLogprob)}};
+  return {{"id", token.id}, {"token", bytes}, {"bytes", std::move(numbers)}};
+}
+
+Json LogprobJson(const runtime::TokenLogprob& token, const tokenizer::Tokenizer& tokenizer) {
+  Json json = TokenJson(token, tokenizer);
+  json["logprob"] = std::max(token.logprob, kLeastLogprob);
+  return json;
+}
+
+Json ProbabilityJson(const runtime::TokenLogprob& token, const tokenizer::Tokenizer& tokenizer) {
+  Json json = TokenJson(token, tokenizer);
+  json["prob"] = Exp(static_cast<double>(token.logprob));
+  return json;
+}
+
+/// A list of tokens, each with those beside it under the name `top`; `one` writes a token.
+Json TokensJson(std::span<const runtime::TokenLogprobs> tokens,
+                const tokenizer::Tokenizer& tokenizer, const char* top,
+                decltype(LogprobJson)* one) {
+  Json list = Json::MakeArray();
+  for (const runtime::TokenLogprobs& token : tokens) {
+    Json json = one(token.picked, tokenizer);
+    json[top] = Json::MakeArray();
+    for (const runtime::TokenLogprob& other : token.top) json[top].push_back(one(other, tokenizer));
+    list.push_back(std::move(json));
+  }
+  return list;
 }
 
 /// `number`: of the sequence; calls are named after it, so that the same request gives the same
@@ -59,16 +83,12 @@ Json SequenceJson(const TextRequest& request, std::size_t number,
 
 Json LogprobsJson(std::span<const runtime::TokenLogprobs> tokens,
                   const tokenizer::Tokenizer& tokenizer) {
-  Json list = Json::MakeArray();
-  for (const runtime::TokenLogprobs& token : tokens) {
-    Json one = LogprobJson(token.picked, tokenizer);
-    one["top_logprobs"] = Json::MakeArray();
-    for (const runtime::TokenLogprob& top : token.top) {
-      one["top_logprobs"].push_back(LogprobJson(top, tokenizer));
-    }
-    list.push_back(std::move(one));
-  }
-  return list;
+  return TokensJson(tokens, tokenizer, "top_logprobs", &LogprobJson);
+}
+
+Json ProbabilitiesJson(std::span<const runtime::TokenLogprobs> tokens,
+                       const tokenizer::Tokenizer& tokenizer) {
+  return TokensJson(tokens, tokenizer, "top_probs", &ProbabilityJson);
 }
 
 /// Rates of generation leave the first token out: its time is part of the prompt's.

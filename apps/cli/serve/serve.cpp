@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -44,7 +45,10 @@ struct ServeOptions {
   ContextOptions context;
   runtime::GenerateOptions generate;
   serve::ServerOptions server;
-  std::string alias, chat_template, key_file, log_format = "text";
+  std::string alias;  ///< as typed: NAME,NAME,...
+  std::vector<std::string>
+      names;  ///< of the model: the first is its own, the others are taken, too
+  std::string chat_template, key_file, log_format = "text";
   int num_threads = 0;
   int parallel = 8;
   int queue = 256;
@@ -119,11 +123,25 @@ class SignalWatch {
   std::thread thread_;
 };
 
-/// "model" in answers: --alias, else made from the file's name.
-std::string ServedName(const ServeOptions& options) {
-  if (!options.alias.empty()) return options.alias;
-  return serve::NameOfModelFile(options.model.path.empty() ? BITTERN_DEFAULT_MODEL_NAME
-                                                           : options.model.path);
+/// The names in --alias, else one that is made from the file's name. A name twice counts once.
+Result<std::vector<std::string>> AliasNames(const ServeOptions& options) {
+  if (options.alias.empty()) {
+    return std::vector{serve::NameOfModelFile(
+        options.model.path.empty() ? BITTERN_DEFAULT_MODEL_NAME : options.model.path)};
+  }
+  std::vector<std::string> names;
+  for (std::size_t from = 0; from <= options.alias.size();) {
+    const std::size_t comma = std::min(options.alias.find(',', from), options.alias.size());
+    std::string name = options.alias.substr(from, comma - from);
+    from = comma + 1;
+    if (name.empty()) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("--alias: names with commas between them expected, \"{}\" found",
+                              options.alias));
+    }
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+  }
+  return names;
 }
 
 /// Loads one model and makes the service that answers for it; flags are the defaults of requests.
@@ -131,7 +149,8 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
   auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   const auto& metadata = model->model.checkpoint().metadata();
   serve::ServiceOptions service;
-  service.model_name = ServedName(options);
+  service.model_name = options.names.front();
+  service.aliases.assign(options.names.begin() + 1, options.names.end());
   // Without keys anyone may ask: the file's name says enough.
   service.model_path = options.server.api_keys.empty()
                            ? std::filesystem::path(options.model.path).filename().string()
@@ -141,6 +160,7 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
   service.most_waiting = options.queue;
   service.receipts = options.receipts;
   service.strict = options.strict;
+  service.verbose = options.model.verbose;
   service.slot_save_path = options.slot_save_path;
   service.chat_template = BITTERN_TRY(ReadChatTemplate(options.chat_template));
   TakeSamplingDefaults(*options.command, metadata, options.model.verbose,
@@ -175,7 +195,7 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
   const auto maker = [options](const serve::ModelFile& file) {
     ServeOptions one = options;
     one.model.path = file.path;
-    one.alias = file.name;
+    one.names = {file.name};
     PrintError("loading {}\n", file.name);
     auto made = LoadService(one);
     if (!made.has_value()) PrintError("{}: {}\n", file.name, MessageAndHint(made.error()));
@@ -221,6 +241,7 @@ Result<int> RunServe(ServeOptions options) {
     options.server.api_keys.insert(options.server.api_keys.end(), keys.begin(), keys.end());
   }
   BITTERN_TRY(FindServedModel(&options));
+  options.names = BITTERN_TRY(AliasNames(options));
   options.server.slots = !options.no_slots;
   options.server.page = !options.no_page;
   if (!options.certificate.empty()) {
@@ -259,7 +280,7 @@ Result<int> RunServe(ServeOptions options) {
   const int context = service->options().engine.context_length;
   server->SetService(std::move(service));
   watch.SetReady();
-  PrintError("ready: {} at {}, {} requests at a time, {} tokens each\n", ServedName(options),
+  PrintError("ready: {} at {}, {} requests at a time, {} tokens each\n", options.names.front(),
              UrlOf(options, *server), options.parallel, context);
   server->Wait();
   return watch.stopped() ? kExitInterrupted : 0;
@@ -304,7 +325,9 @@ void AddServerFlags(CLI::App* command, ServeOptions* options) {
       ->check(WholeNumber(1, 1 << 20))
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("-a,--alias", options->alias, "Name of the model in answers")
+  command
+      ->add_option("-a,--alias", options->alias,
+                   "Name of the model in answers; further names, after commas, are taken, too")
       ->type_name("NAME");
   AddChatTemplateOption(*command, &options->chat_template);
   command

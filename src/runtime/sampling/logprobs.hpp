@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How probable the model found a token: log-softmax of the logits as the model gave them, before
 // biases, penalties, masks and temperature. OpenAI's and llama.cpp's servers mean the same number.
+// Or how probable the draw was, after all of these: llama.cpp's "post_sampling_probs".
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "runtime/sampling/sampler.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace bittern::runtime {
@@ -25,5 +27,10 @@ struct TokenLogprobs {
 /// by ascending id: the same on every machine.
 [[nodiscard]] TokenLogprobs LogprobsOf(std::span<const float> logits, tokenizer::TokenId id,
                                        int count);
+
+/// The same of a draw: `drawn_from` is Sampler::LastCandidates() of it, in any order. Tokens of
+/// probability 0 are left out; as `id` such a one has minus infinity.
+[[nodiscard]] TokenLogprobs LogprobsOfDraw(std::span<const TokenProbability> drawn_from,
+                                           tokenizer::TokenId id, int count);
 
 }  // namespace bittern::runtime

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text/percent.hpp"
 #include "serve/api/openai/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
@@ -25,6 +27,7 @@ Json ModelJson(const Service& service) {
           {"object", "model"},
           {"created", service.started()},
           {"owned_by", "bittern"},
+          {"aliases", service.options().aliases},
           {"meta",
            {{"n_vocab", config.vocab_size},
             {"n_ctx_train", config.context_length},
@@ -74,7 +77,10 @@ HttpReply ListModel(const QuickContext& context) {
 HttpReply ShowModel(const QuickContext& context) {
   const Service& service = *context.service;
   const std::string name = NameIn(context.request);
-  if (name == service.options().model_name) return {.body = Dump(ModelJson(service))};
+  const auto& aliases = service.options().aliases;
+  const bool known =
+      name == service.options().model_name || std::ranges::find(aliases, name) != aliases.end();
+  if (known) return {.body = Dump(ModelJson(service))};
   return OpenAiError({.status = 404,
                       .message = fmt::format("model: \"{}\" is served here, \"{}\" is not",
                                              service.options().model_name, name),
