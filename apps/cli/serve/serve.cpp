@@ -187,9 +187,11 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
   };
   auto files = BITTERN_TRY(finder());
   if (files.empty()) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("{}: models (*.gguf, or folders with config.json) expected, none found",
-                            options.models_dir));
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("--models-dir {}: models (*.gguf, or folders with config.json) expected, "
+                    "none found",
+                    options.models_dir));
   }
   const std::size_t count = files.size();
   const auto maker = [options](const serve::ModelFile& file) {
@@ -222,13 +224,26 @@ Result<void> FindServedModel(ServeOptions* options) {
   return {};
 }
 
-/// A folder that is not there would be found at the first save.
-Result<void> CheckSlotFolder(const std::string& folder) {
-  std::error_code error;
-  if (folder.empty() || std::filesystem::is_directory(folder, error)) return {};
-  return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("{}: a folder expected ({})", folder,
-                          error ? error.message() : std::string("there is none")));
+/// A folder that is not there would be found at the first use, in words of the library, which knows
+/// no flags.
+Result<void> CheckFolders(const ServeOptions& options) {
+  const std::pair<const char*, const std::string*> kFolders[] = {
+      {"--path", &options.server.folder},
+      {"--slot-save-path", &options.slot_save_path},
+      {"--models-dir", &options.models_dir}};
+  for (const auto& [flag, folder] : kFolders) {
+    std::error_code error;
+    if (folder->empty()) continue;
+    const auto status = std::filesystem::status(*folder, error);
+    if (std::filesystem::is_directory(status)) continue;
+    const bool none = status.type() == std::filesystem::file_type::not_found;
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} {}: a folder expected, {} found", flag, *folder,
+                            none    ? "nothing"
+                            : error ? error.message()
+                                    : "something else"));
+  }
+  return {};
 }
 
 /// The order matters: signals are blocked before any thread starts, so that only SignalWatch gets
@@ -258,7 +273,7 @@ Result<int> RunServe(ServeOptions options) {
       PrintError("{}", serve::AccessJson(record));
     };
   }
-  BITTERN_TRY(CheckSlotFolder(options.slot_save_path));
+  BITTERN_TRY(CheckFolders(options));
   if (options.server.api_keys.empty() && !serve::IsLoopbackHost(options.server.http.host)) {
     PrintError("warning: anyone who reaches {} may use this server: --api-key-file asks for keys\n",
                options.server.http.host);
