@@ -137,6 +137,7 @@ Result<std::uint64_t> EngineObject::Submit(const std::shared_ptr<Job>& job,
   std::vector<runtime::Request> sequences;
   for (std::size_t i = 0; i < job->left; ++i) {
     runtime::Request sequence{.prompt = request.prompts[i / choices],
+                              .turn = static_cast<int>(i),
                               .options = request::OptionsOfChoice(request, i % choices)};
     sequence.options.cancel = &job->cancel;
     if (i == 0 && on_text != nullptr) {

@@ -114,7 +114,8 @@ runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> promp
                                    const runtime::GenerateOptions& options) {
   active_.push_back(service_->AddActive(static_cast<int>(prompt.size())));
   if (!service_->options().slot_save_path.empty()) prompts_.push_back(prompt);
-  runtime::Request request{.prompt = std::move(prompt), .options = options};
+  runtime::Request request{
+      .prompt = std::move(prompt), .turn = static_cast<int>(index), .options = options};
   if (receipt_) PrepareReceipt(request);
   request.options.cancel = &exchange_->gone();
   if (receipt_) request.options.logprobs = std::max(request.options.logprobs, 0);
