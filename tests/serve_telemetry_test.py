@@ -173,6 +173,14 @@ class TelemetryTest(unittest.TestCase):
                         {"xtc_probability": 1.0, "xtc_threshold": 0.05}, {"grammar": 'root ::= ("ab" | "cd")+'}):
             self.draws(**options)
 
+    def test_receipt_of_a_draw(self):
+        """A receipt is of the model's own numbers."""
+        answers = [self.server.post("/completion", {"prompt": "In the", "n_predict": 6, "seed": 5, "n_probs": 2, "receipt": True,
+                                                    "post_sampling_probs": draw})[1] for draw in (False, True)]
+        self.assertEqual(answers[0]["receipt"], answers[1]["receipt"])
+        status, verdict = self.server.post("/verify", answers[1]["receipt"])
+        self.assertEqual((status, verdict["identical"]), (200, True), verdict)
+
     def test_verbose(self):
         for path in ("/v1/completions", "/v1/chat/completions"):
             body = {**self.DOORS[path], "seed": 3, "ignore_eos": True, "verbose": True, "logprobs": path == "/v1/chat/completions" or 0}

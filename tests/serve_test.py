@@ -64,7 +64,7 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(self.server.get("/health"), (200, '{"status":"ok"}'))
         models = json.loads(self.server.get("/v1/models")[1])
         self.assertEqual(models["data"][0]["id"], "kjv")
-        self.assertEqual(models["data"][0]["aliases"], ["king", "v 1"])
+        self.assertEqual(models["data"][0]["aliases"], ["kjv", "king", "v 1"])
         for name in ("kjv", "king", "v%201"):
             self.assertEqual(json.loads(self.server.get("/v1/models/" + name)[1])["id"], "kjv", name)
         for name in ("kjv", "king"):

@@ -36,17 +36,11 @@ Json ProbabilityJson(const runtime::TokenLogprob& token, const tokenizer::Tokeni
   return json;
 }
 
-/// A list of tokens, each with those beside it under the name `top`; `one` writes a token.
-Json TokensJson(std::span<const runtime::TokenLogprobs> tokens,
-                const tokenizer::Tokenizer& tokenizer, const char* top,
-                decltype(LogprobJson)* one) {
+/// A list of numbers of tokens; `one` writes a token.
+Json ListOf(std::span<const runtime::TokenLogprob> tokens, const tokenizer::Tokenizer& tokenizer,
+            decltype(LogprobJson)* one) {
   Json list = Json::MakeArray();
-  for (const runtime::TokenLogprobs& token : tokens) {
-    Json json = one(token.picked, tokenizer);
-    json[top] = Json::MakeArray();
-    for (const runtime::TokenLogprob& other : token.top) json[top].push_back(one(other, tokenizer));
-    list.push_back(std::move(json));
-  }
+  for (const runtime::TokenLogprob& token : tokens) list.push_back(one(token, tokenizer));
   return list;
 }
 
@@ -83,12 +77,25 @@ Json SequenceJson(const TextRequest& request, std::size_t number,
 
 Json LogprobsJson(std::span<const runtime::TokenLogprobs> tokens,
                   const tokenizer::Tokenizer& tokenizer) {
-  return TokensJson(tokens, tokenizer, "top_logprobs", &LogprobJson);
+  Json list = Json::MakeArray();
+  for (const runtime::TokenLogprobs& token : tokens) {
+    Json one = LogprobJson(token.picked, tokenizer);
+    one["top_logprobs"] = ListOf(token.top, tokenizer, &LogprobJson);
+    list.push_back(std::move(one));
+  }
+  return list;
 }
 
 Json ProbabilitiesJson(std::span<const runtime::TokenLogprobs> tokens,
                        const tokenizer::Tokenizer& tokenizer) {
-  return TokensJson(tokens, tokenizer, "top_probs", &ProbabilityJson);
+  Json list = Json::MakeArray();
+  for (const runtime::TokenLogprobs& token : tokens) {
+    const std::span draw(token.draw);
+    Json one = ProbabilityJson(draw.front(), tokenizer);
+    one["top_probs"] = ListOf(draw.subspan(1), tokenizer, &ProbabilityJson);
+    list.push_back(std::move(one));
+  }
+  return list;
 }
 
 /// Rates of generation leave the first token out: its time is part of the prompt's.

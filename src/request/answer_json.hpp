@@ -17,8 +17,9 @@ namespace bittern::request {
 [[nodiscard]] Json LogprobsJson(std::span<const runtime::TokenLogprobs> tokens,
                                 const tokenizer::Tokenizer& tokenizer);
 
-/// llama-server's list of the same tokens by their probabilities: [{"id", "token", "bytes", "prob",
-/// "top_probs": [...]}].
+/// llama-server's list of the same tokens with the probabilities of their draws
+/// (TokenLogprobs::draw):
+/// [{"id", "token", "bytes", "prob", "top_probs": [...]}].
 [[nodiscard]] Json ProbabilitiesJson(std::span<const runtime::TokenLogprobs> tokens,
                                      const tokenizer::Tokenizer& tokenizer);
 

@@ -181,16 +181,16 @@ TEST(Logprobs, AreTheLogOfTheSoftmax) {
 
 TEST(Logprobs, OfTheDrawAreBestFirstWithoutWhatCannotBeDrawn) {
   const std::vector<TokenProbability> draw = {{7, 0.25}, {5, 0.0}, {9, 0.5}, {2, 0.25}};
-  const TokenLogprobs found = LogprobsOfDraw(draw, 7, 9);
-  EXPECT_EQ(found.picked.id, 7);
-  EXPECT_NEAR(found.picked.logprob, std::log(0.25), 1e-6);
-  ASSERT_EQ(found.top.size(), 3u);
-  EXPECT_EQ(found.top[0].id, 9);
-  EXPECT_EQ(found.top[1].id, 2);
-  EXPECT_EQ(found.top[2].id, 7);
-  EXPECT_EQ(LogprobsOfDraw(draw, 9, 1).top.size(), 1u);
-  EXPECT_TRUE(LogprobsOfDraw(draw, 9, 0).top.empty());
-  EXPECT_TRUE(std::isinf(LogprobsOfDraw(draw, 5, 0).picked.logprob));
+  const std::vector<TokenLogprob> found = LogprobsOfDraw(draw, 7, 9);
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[0].id, 7);
+  EXPECT_NEAR(found[0].logprob, std::log(0.25), 1e-6);
+  EXPECT_EQ(found[1].id, 9);
+  EXPECT_EQ(found[2].id, 2);
+  EXPECT_EQ(found[3].id, 7);
+  EXPECT_EQ(LogprobsOfDraw(draw, 9, 1).size(), 2u);
+  EXPECT_EQ(LogprobsOfDraw(draw, 9, 0).size(), 1u);
+  EXPECT_TRUE(std::isinf(LogprobsOfDraw(draw, 5, 0)[0].logprob));
 }
 
 }  // namespace

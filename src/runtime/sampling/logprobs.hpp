@@ -20,7 +20,8 @@ struct TokenLogprob {
 /// A token that was picked, and the most probable ones at its place.
 struct TokenLogprobs {
   TokenLogprob picked = {};
-  std::vector<TokenLogprob> top = {};  ///< best first, equals by ascending id
+  std::vector<TokenLogprob> top = {};   ///< best first, equals by ascending id
+  std::vector<TokenLogprob> draw = {};  ///< LogprobsOfDraw, where it was asked for
 };
 
 /// `logits` are finite, `id` is one of theirs; the `count` best, or all there are. Sums in double
@@ -28,9 +29,10 @@ struct TokenLogprobs {
 [[nodiscard]] TokenLogprobs LogprobsOf(std::span<const float> logits, tokenizer::TokenId id,
                                        int count);
 
-/// The same of a draw: `drawn_from` is Sampler::LastCandidates() of it, in any order. Tokens of
-/// probability 0 are left out; as `id` such a one has minus infinity.
-[[nodiscard]] TokenLogprobs LogprobsOfDraw(std::span<const TokenProbability> drawn_from,
-                                           tokenizer::TokenId id, int count);
+/// How probable the draw was: of `id`, and then of the `count` best. `drawn_from` is
+/// Sampler::LastCandidates() of it, in any order. Tokens of probability 0 are left out; as `id`
+/// such a one has minus infinity.
+[[nodiscard]] std::vector<TokenLogprob> LogprobsOfDraw(std::span<const TokenProbability> drawn_from,
+                                                       tokenizer::TokenId id, int count);
 
 }  // namespace bittern::runtime

@@ -22,12 +22,14 @@ std::string NameIn(const HttpRequest& request) {
 /// The model as OpenAI lists it. "meta" is llama-server's: n_ctx_train is the length that the model
 /// was trained for, n_ctx the one that the server uses.
 Json ModelJson(const Service& service) {
+  Json aliases = Json::MakeArray({service.options().model_name});
+  for (const std::string& name : service.options().aliases) aliases.push_back(name);
   const model::ModelConfig& config = service.model().model.config();
   return {{"id", service.options().model_name},
           {"object", "model"},
           {"created", service.started()},
           {"owned_by", "bittern"},
-          {"aliases", service.options().aliases},
+          {"aliases", std::move(aliases)},
           {"meta",
            {{"n_vocab", config.vocab_size},
             {"n_ctx_train", config.context_length},
