@@ -12,7 +12,7 @@
 
 #include "grammar/constraint.hpp"
 #include "runtime/sampling/logprobs.hpp"
-#include "runtime/sampling/sampler.hpp"
+#include "runtime/sampling/options.hpp"
 #include "runtime/speculation.hpp"
 
 namespace bittern::runtime {

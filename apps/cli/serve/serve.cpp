@@ -19,6 +19,7 @@
 #include "cli/shared/commands.hpp"
 #include "cli/shared/terminal.hpp"
 #include "runtime/engine/cache_size.hpp"
+#include "runtime/sampling/sampler.hpp"
 #include "serve/core/guard.hpp"
 #include "serve/core/models_folder.hpp"
 #include "serve/core/service_setup.hpp"

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/portable_math.hpp"
+#include "runtime/sampling/sampler.hpp"
 #include "runtime/sampling/sampler_steps.hpp"
 
 namespace bittern::runtime {

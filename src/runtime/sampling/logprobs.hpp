@@ -7,10 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "runtime/sampling/sampler.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace bittern::runtime {
+
+struct TokenProbability;
 
 struct TokenLogprob {
   tokenizer::TokenId id = 0;

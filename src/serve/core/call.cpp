@@ -11,6 +11,7 @@
 #include "base/text/percent.hpp"
 #include "proof/receipt/receipt.hpp"
 #include "runtime/prompt_check.hpp"
+#include "runtime/sampling/sampler.hpp"
 
 namespace bittern::serve {
 namespace {
