@@ -11,9 +11,11 @@
 #include "grammar/tool_calls.hpp"
 #include "request/constraint_fields.hpp"
 #include "request/field_reader.hpp"
+#include "request/generate_fields.hpp"
 #include "request/message_fields.hpp"
 #include "request/tool_fields.hpp"
 #include "request/tool_stream.hpp"
+#include "serve/http/http_text.hpp"
 
 namespace {
 
@@ -80,7 +82,7 @@ void ReadAnswer(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size > 4000) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  (void)request::QueryValue(text, "action");
+  (void)serve::QueryValue(text, "action");
   ReadAnswer(text);
   const auto body = request::ParseBody(text);
   if (!body) {

@@ -12,6 +12,7 @@
 #include "grammar/compiled_grammar.hpp"
 #include "grammar/matcher.hpp"
 #include "runtime/engine/engine.hpp"
+#include "runtime/sampling/sampler.hpp"
 #include "runtime/session.hpp"
 
 namespace bittern::runtime {

@@ -10,6 +10,7 @@
 #include "base/json/json.hpp"
 #include "request/generate_fields.hpp"
 #include "runtime/loaded_model.hpp"
+#include "runtime/sampling/sampler.hpp"
 
 namespace {
 

@@ -77,7 +77,7 @@ class PathTest(unittest.TestCase):
         self.assertEqual(self.server.post("/completion", TEXT, {"X-Api-Key": "k"})[0], 200)
         run = subprocess.run([BITTERN, "serve", "-m", MODEL, "--port", "0", "--path", "/no/such"], capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 1, run.stderr)
-        self.assertIn("/no/such: a folder expected", run.stderr)
+        self.assertIn("--path /no/such: a folder expected", run.stderr)
 
 
 class ModelsTest(unittest.TestCase):

@@ -212,10 +212,13 @@ class OperationsTest(unittest.TestCase):
             self.assertEqual(server.stop(), 0)
 
     def test_start(self):
-        """A folder for slots must be there; a server that everyone reaches says so."""
-        run = subprocess.run([BITTERN, "serve", "-m", MODEL, "--port", "0", "--slot-save-path", "/no/such"], capture_output=True, text=True, check=False, timeout=60)
-        self.assertNotEqual(run.returncode, 0)
-        self.assertIn("/no/such: a folder expected", run.stderr)
+        """Folders must be there, and errors name their flag; a server that everyone reaches says so."""
+        with tempfile.TemporaryDirectory() as empty:
+            for flag, folder, words in (("--slot-save-path", "/no/such", "a folder expected, nothing found"), ("--path", MODEL, "a folder expected, something else found"),
+                                        ("--models-dir", "/no/such", "a folder expected, nothing found"), ("--models-dir", empty, "models (*.gguf, or folders with config.json) expected, none found")):
+                run = subprocess.run([BITTERN, "serve", "--port", "0", flag, folder], capture_output=True, text=True, check=False, timeout=60)
+                self.assertNotEqual(run.returncode, 0)
+                self.assertIn(f"{flag} {folder}: {words}", run.stderr)
         for flags, warns in ((("--host", "0.0.0.0"), 1), (("--host", "0.0.0.0", "--api-key", "k"), 0), (("--host", "127.0.0.1"), 0), (("--host", "localhost"), 0)):
             server = self.serve("-m", MODEL, "--log-format", "none", *flags)
             self.assertEqual(server.output().count("warning: anyone who reaches"), warns, flags)

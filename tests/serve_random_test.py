@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Usage: serve_random_test.py BITTERN [COUNT] [CLIENTS] [ISA...]   random requests to `bittern serve`: all
-doors, samplers, constraints, streamed or not, shared prefixes, clients that go away. Each is asked alone, then
-all by CLIENTS at once, then after a restart with other threads, slots and memory, then with each ISA of
-BITTERN_ISA: what comes must be the same bytes, but for ids, times and what the cache held. One receipt of
-each kind of answer is verified. RANDOM_SEED names another set."""
+doors, samplers, constraints, functions, streamed or not, shared prefixes, clients that go away. Each is asked
+alone, then all by CLIENTS at once, then after a restart with other threads, slots and memory, then with each ISA
+of BITTERN_ISA: what comes must be the same bytes, but for ids, times and what the cache held. Calls in whole
+answers of chats must be as the request has them. One receipt of each kind of answer is verified. RANDOM_SEED names
+another set."""
 import atexit
 import http.client
 import json
@@ -26,8 +27,18 @@ SEED = int(os.environ.get("RANDOM_SEED", "1"))
 WORDS = "what is a tern gull river law of the mind that moves in water and Wärme 水 🐦 house \n {\"a\": 1} stone".split(" ")
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 12}, "legs": {"type": "integer",
           "minimum": 0, "maximum": 9}}, "required": ["name", "legs"], "additionalProperties": False}
-CHANGING = {"id", "created", "created_at", "timings", "cached_tokens", "tokens_cached", "cache_read_input_tokens",
+CHANGING = {"id", "item_id", "call_id", "created", "created_at", "timings", "cached_tokens", "tokens_cached", "cache_read_input_tokens",
             "input_tokens", "total_duration", "load_duration", "prompt_eval_duration", "eval_duration"}
+
+
+LAMP = {"type": "object", "properties": {"on": {"type": "boolean"}, "at": {"type": "array", "maxItems": 2, "items": {
+        "type": "integer", "minimum": 0, "maximum": 99}}}, "required": ["on"], "additionalProperties": False}
+CITY = {"type": "object", "properties": {"city": {"enum": ["Rom", "Wien", "水"]}}, "required": ["city"]}
+# Functions by name, with their parameters and whether arguments are such.
+FUNCTIONS = {"find": (SCHEMA, lambda a: a.keys() == {"name", "legs"} and len(a["name"]) <= 12 and a["legs"] in range(10)),
+             "weather": (CITY, lambda a: a["city"] in ("Rom", "Wien", "水")),
+             "lamp_2": (LAMP, lambda a: {"on"} <= a.keys() <= {"on", "at"} and isinstance(a["on"], bool)
+                        and len(a.get("at", [])) <= 2 and all(one in range(100) for one in a.get("at", [])))}
 
 
 def text(rng, least, most):
@@ -51,9 +62,50 @@ def sampling(rng):
     return fields
 
 
+def functions(rng, shape):
+    """Fields with functions and how they may be called, as the door of this shape writes them."""
+    tools = [{"name": name, "description": text(rng, 1, 6), "parameters": FUNCTIONS[name][0]}
+             for name in rng.sample(sorted(FUNCTIONS), rng.randint(1, 3))]
+    choice, parallel = rng.choice(["auto", "required", "required", "named", "none", None]), rng.choice([True, False, None])
+    if shape == "messages":
+        written = {"required": {"type": "any"}, "named": {"type": "tool", "name": tools[0]["name"]}}.get(choice, {"type": choice})
+        if parallel is not None and choice in ("auto", "required", "named"):
+            written["disable_parallel_tool_use"] = not parallel
+        body = {"tools": [{"input_schema" if name == "parameters" else name: tool[name] for name in tool} for tool in tools]}
+        return {**body, **({"tool_choice": written} if choice else {})}
+    if shape == "ollama":
+        return {"tools": [{"type": "function", "function": tool} for tool in tools]}
+    named = {"type": "function", "name": tools[0]["name"]}
+    if shape == "responses":
+        body = {"tools": [{"type": "function", **tool} for tool in tools]}
+    else:
+        body = {"tools": [{"type": "function", "function": tool} for tool in tools]}
+        named = {"type": "function", "function": {"name": tools[0]["name"]}}
+    if choice:
+        body["tool_choice"] = named if choice == "named" else choice
+    return body if parallel is None else {**body, "parallel_tool_calls": parallel}
+
+
+def chat_elsewhere(rng, kind, prompt, count, stream):
+    """A conversation at Anthropic's door, at Ollama's or at OpenAI's responses, with functions or without."""
+    drawn, body = sampling(rng), functions(rng, kind) if rng.random() < 0.4 else {}
+    count += 60 if "tools" in body else 0  # a call is long
+    messages = [{"role": "user", "content": prompt}]
+    if kind == "ollama":
+        options = {name: drawn[name] for name in ("temperature", "seed", "top_k", "top_p", "repeat_penalty", "stop") if name in drawn}
+        return "/api/chat", {**body, "model": "m", "messages": messages, "stream": stream, "options": {**options, "num_predict": count}}
+    body.update({name: drawn[name] for name in ("temperature", "seed", "top_k", "top_p") if name in drawn})
+    body["stream"] = stream
+    if kind == "responses":
+        return "/v1/responses", {**body, "input": prompt, "max_output_tokens": count}
+    body["temperature"] = min(body["temperature"], 1.0)
+    return "/v1/messages", {**body, "max_tokens": count, "messages": messages}
+
+
 def request(rng, prefixes):
     """(path, body)"""
-    kind = rng.choice(["native", "native", "completions", "completions", "chat", "chat", "chat", "messages", "generate"])
+    kind = rng.choice(["native", "native", "completions", "completions", "chat", "chat", "chat", "chat", "messages", "responses",
+                       "ollama", "generate"])
     prompt = rng.choice(prefixes) + text(rng, 1, 12)
     body, count = sampling(rng), rng.randint(1, 40)
     stream = rng.random() < 0.5
@@ -62,11 +114,13 @@ def request(rng, prefixes):
         options = {name: value for name, value in body.items() if name not in names}
         return "/api/generate", {"model": "m", "prompt": prompt, "raw": True, "stream": stream,
                                  "options": {**options, "num_predict": count}}
+    if kind in ("messages", "responses", "ollama"):
+        return chat_elsewhere(rng, kind, prompt, count, stream)
     constraint = rng.random()
-    if kind == "messages":
-        body = {name: body[name] for name in ("temperature", "seed", "top_k", "top_p") if name in body}
-        body["temperature"] = min(body["temperature"], 1.0)
-        return "/v1/messages", {**body, "max_tokens": count, "stream": stream, "messages": [{"role": "user", "content": prompt}]}
+    if kind == "chat" and rng.random() < 0.4:
+        body.update(functions(rng, kind))
+        count += 60  # a call is long
+        constraint = rng.choice([0, 1])  # a schema beside functions, or none; grammars are refused there
     if constraint < 0.1:
         body["json_schema"] = SCHEMA
     elif constraint < 0.2:
@@ -108,6 +162,8 @@ def choice_of(piece):
     """Pieces of several choices of one request come as the engine runs them: each choice has its order."""
     if not isinstance(piece, dict) or "stop_reason" in piece:
         return 1 << 30
+    if "type" in piece:  # an event of Anthropic's or of responses: these have one choice
+        return 0
     choices = piece.get("choices", [piece])
     return choices[0].get("index", 0) if choices else 1 << 30
 
@@ -195,6 +251,30 @@ def compare(name, requests, alone, answers, cuts):
     print(f"{name}: {len(requests)} answers, {len(cuts)} of them cut by the client: the same bytes", flush=True)
 
 
+def check_calls(requests, answers):
+    """Counts the calls in whole answers of chats; each is what its request allows."""
+    counts = {"auto": 0, "required": 0, "named": 0}
+    for (path, body), answer in zip(requests, answers):
+        if path != "/v1/chat/completions" or body["stream"] or answer[0] != 200 or "tools" not in body:
+            continue
+        choice = body.get("tool_choice", "auto")
+        offered = [tool["function"]["name"] for tool in body["tools"]]
+        if isinstance(choice, dict):
+            choice, offered = "named", [choice["function"]["name"]]
+        for one in answer[1]["choices"]:
+            calls = [call["function"] for call in one["message"].get("tool_calls") or []]
+            if one["finish_reason"] == "length":  # the last call is cut
+                calls = calls[:-1]
+            elif choice in ("required", "named") and "json_schema" not in body:
+                assert calls or one["finish_reason"] == "stop" and "stop" in body, (body, one)
+            assert choice != "none" or not calls, (body, one)
+            assert len(calls) <= 1 or choice != "named" and body.get("parallel_tool_calls", True), (body, one)
+            for call in calls:
+                assert call["name"] in offered and FUNCTIONS[call["name"]][1](json.loads(call["arguments"])), (body, one)
+                counts[choice] += 1
+    print(f"calls that are as asked: {counts}", flush=True)
+
+
 def receipts(value):
     if isinstance(value, dict):
         if "bittern_receipt" in value:
@@ -222,6 +302,7 @@ def main():
     good = sum(answer[0] == 200 for answer in alone)
     print(f"alone: {good} answers, {COUNT - good} refused (statuses {sorted({answer[0] for answer in alone})})", flush=True)
     assert good > 0.9 * COUNT, [(one, answer) for one, answer in zip(requests, alone) if answer[0] != 200][:3]
+    check_calls(requests, alone)
     runs = [("beside others", ["-np", "16", "-t", "2"], None), ("restarted", ["-np", "64", "-t", "1", "--cache-mib", "8"], None),
             *((f"BITTERN_ISA={isa}", ["-np", "16", "-t", "3"], {**os.environ, "BITTERN_ISA": isa}) for isa in ISAS)]
     for name, flags, env in runs:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Usage: serve_telemetry_test.py BITTERN   What streams of `bittern serve` tell beside their text: "timings_per_token"
-and "return_progress"."""
+"""Usage: serve_telemetry_test.py BITTERN   What answers of `bittern serve` tell beside their text: "timings_per_token"
+and "return_progress" in streams, "verbose", "post_sampling_probs"."""
+import math
 import json
 import sys
 import unittest
@@ -136,8 +137,74 @@ class TelemetryTest(unittest.TestCase):
             for field in self.ASKED:
                 status, answer = self.server.post(path, {**self.DOORS[path], field: 1})
                 self.assertEqual((status, answer["error"]["param"]), (400, field))
-        answer = self.server.post("/completion", {"prompt": "a", "post_sampling_probs": True})[1]
-        self.assertEqual(answer["error"]["param"], "post_sampling_probs")
+        for path, field in (("/completion", "post_sampling_probs"), ("/v1/completions", "verbose"), ("/v1/chat/completions", "verbose")):
+            status, answer = self.server.post(path, {**self.DOORS[path], field: "yes"})
+            self.assertEqual((status, answer["error"]["param"]), (400, field))
+
+    def draws(self, **more):
+        """The tokens of an answer with the probabilities that they were drawn with."""
+        body = {"prompt": "In the", "n_predict": 6, "seed": 5, "ignore_eos": True, "n_probs": 4, "post_sampling_probs": True, **more}
+        whole = self.server.post("/completion", body)[1]
+        streamed = [t for e in self.ask("/completion", **{**body, "n_predict": 6}) for t in e.get("completion_probabilities", [])]
+        self.assertEqual(streamed, whole["completion_probabilities"])
+        plain = self.server.post("/completion", {**body, "post_sampling_probs": False})[1]
+        self.assertEqual([t["id"] for t in plain["completion_probabilities"]], [t["id"] for t in streamed])
+        self.assertEqual(len(streamed), 6)
+        for token in streamed:
+            self.assertEqual(set(token), {"id", "token", "bytes", "prob", "top_probs"})
+            top = [one["prob"] for one in token["top_probs"]]
+            self.assertEqual(top, sorted(top, reverse=True))
+            self.assertTrue(top and all(0 < one <= 1 for one in [*top, token["prob"]]), token)
+            self.assertLess(sum(top), 1 + 1e-6)
+        return streamed, plain["completion_probabilities"]
+
+    def test_probabilities_of_the_draw(self):
+        for one in self.draws(temperature=0)[0]:
+            self.assertEqual([one["prob"], *[t["prob"] for t in one["top_probs"]]], [1, 1])
+        for one in self.draws(top_k=3, top_p=1, min_p=0, temperature=1.5)[0]:
+            self.assertEqual(len(one["top_probs"]), 3)
+            self.assertAlmostEqual(sum(t["prob"] for t in one["top_probs"]), 1, places=6)
+            self.assertIn(one["prob"], [t["prob"] for t in one["top_probs"] if t["id"] == one["id"]])
+        plain_draw = {"top_k": 0, "top_p": 1, "min_p": 0, "temperature": 1, "repeat_penalty": 1}
+        for draw, model in zip(*self.draws(**plain_draw)):  # nothing changes the model's own
+            self.assertAlmostEqual(draw["prob"], math.exp(model["logprob"]), places=5)
+            self.assertEqual([t["id"] for t in draw["top_probs"]], [t["id"] for t in model["top_logprobs"]])
+        for options in ({"mirostat": 2}, {"adaptive_target": 0.5, "samplers": ["top_k", "temperature", "adaptive_p"]},
+                        {"xtc_probability": 1.0, "xtc_threshold": 0.05}, {"grammar": 'root ::= ("ab" | "cd")+'}):
+            self.draws(**options)
+
+    def test_receipt_of_a_draw(self):
+        """A receipt is of the model's own numbers."""
+        answers = [self.server.post("/completion", {"prompt": "In the", "n_predict": 6, "seed": 5, "n_probs": 2, "receipt": True,
+                                                    "post_sampling_probs": draw})[1] for draw in (False, True)]
+        self.assertEqual(answers[0]["receipt"], answers[1]["receipt"])
+        status, verdict = self.server.post("/verify", answers[1]["receipt"])
+        self.assertEqual((status, verdict["identical"]), (200, True), verdict)
+
+    def test_verbose(self):
+        for path in ("/v1/completions", "/v1/chat/completions"):
+            body = {**self.DOORS[path], "seed": 3, "ignore_eos": True, "verbose": True, "logprobs": path == "/v1/chat/completions" or 0}
+            answer = self.server.post(path, body)[1]
+            told, choice = answer["__verbose"], answer["choices"][0]
+            self.assertEqual(told["content"], choice["text"] if "text" in choice else choice["message"]["content"])
+            self.assertIn(self.LONG.strip(), told["prompt"])
+            self.assertEqual((told["generation_settings"]["seed"], told["tokens_predicted"]), (3, 8))
+            self.assertNotIn("completion_probabilities", told)  # the answer has them
+            again = self.server.post("/completion", {"prompt": told["prompt"], "n_predict": 8, "seed": 3, "ignore_eos": True,
+                                                     "return_tokens": True})[1]
+            for name in ("content", "tokens", "stop_type", "tokens_evaluated", "generation_settings"):
+                self.assertEqual(told[name], again[name], name)
+            events = self.ask(path, verbose=True)
+            self.assertEqual([i for i, e in enumerate(events) if "__verbose" in e], [len(events) - 1])
+            self.assertEqual(events[-1]["__verbose"]["tokens"], told["tokens"])
+            both = self.server.post(path, {**body, "n": 2})[1]
+            self.assertEqual([one["index"] for one in both["__verbose"]], [0, 1])
+            self.assertNotIn("__verbose", self.server.post(path, {**body, "verbose": False})[1])
+        server = Server(BITTERN, "--verbose", "-t", "1")
+        body = {"prompt": "a", "max_tokens": 1}
+        self.assertIn("__verbose", server.post("/v1/completions", body)[1])
+        self.assertNotIn("__verbose", server.post("/v1/completions", {**body, "verbose": False})[1])
+        self.assertEqual(server.stop(), 0)
 
 
 if __name__ == "__main__":

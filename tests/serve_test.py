@@ -37,7 +37,7 @@ def delta_of(events, index=0):
 class ServeTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server(BITTERN, "-m", MODEL, "-np", "4", "-t", "2", "--metrics", "--alias", "kjv",
+        cls.server = Server(BITTERN, "-m", MODEL, "-np", "4", "-t", "2", "--metrics", "--alias", "kjv,king,king,v 1",
                             "--log-format", "json", "--strict")
         cls.chat = Server(BITTERN, "-np", "4", "-t", "2", "--api-key", "secret one", "--api-key", "two")
 
@@ -64,7 +64,11 @@ class ServeTest(unittest.TestCase):
         self.assertEqual(self.server.get("/health"), (200, '{"status":"ok"}'))
         models = json.loads(self.server.get("/v1/models")[1])
         self.assertEqual(models["data"][0]["id"], "kjv")
-        self.assertEqual(self.server.get("/v1/models/kjv")[0], 200)
+        self.assertEqual(models["data"][0]["aliases"], ["kjv", "king", "v 1"])
+        for name in ("kjv", "king", "v%201"):
+            self.assertEqual(json.loads(self.server.get("/v1/models/" + name)[1])["id"], "kjv", name)
+        for name in ("kjv", "king"):
+            self.assertEqual(self.server.post("/v1/completions", {**TEXT, "model": name})[1]["model"], "kjv")
         self.assertEqual(self.server.get("/v1/models/other")[0], 404)
         props = json.loads(self.server.get("/props")[1])
         self.assertEqual(props["total_slots"], 4)

@@ -4,6 +4,7 @@
 import http.client
 import json
 import pathlib
+import shutil
 import socket
 import ssl
 import subprocess
@@ -113,6 +114,38 @@ class TlsTest(unittest.TestCase):
         context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
         with socket.create_connection(("127.0.0.1", self.server.port)) as raw, self.assertRaises((ssl.SSLError, OSError)):
             context.wrap_socket(raw)
+
+    def test_versions_as_openssl_sees_them(self):
+        for flag, version in (("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3"), ("-tls1_1", None)):
+            shown = subprocess.run(
+                ["openssl", "s_client", "-connect", f"127.0.0.1:{self.server.port}", flag, "-CAfile", self.folder / "cert.pem",
+                 "-verify_ip", "127.0.0.1", "-verify_return_error", "-cipher", "ALL:@SECLEVEL=0", "-quiet", "-no_ign_eof", "-brief"],
+                input="GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n" if version else "",
+                capture_output=True, text=True, timeout=60)
+            if version is None:
+                self.assertNotEqual(shown.returncode, 0, shown)
+                self.assertNotIn("Protocol version", shown.stderr)
+                continue
+            self.assertIn(f"Protocol version: {version}", shown.stderr)
+            self.assertIn("Verification: OK", shown.stderr)
+
+    @unittest.skipUnless(shutil.which("curl"), "no curl")
+    def test_curl(self):
+        def curl(*words):
+            done = subprocess.run(["curl", "-sS", "--max-time", "20", *words], capture_output=True, text=True)
+            return done.returncode, done.stdout, done.stderr
+
+        at, trusted = f"127.0.0.1:{self.server.port}", ["--cacert", str(self.folder / "cert.pem")]
+        for version in ("1.2", "1.3"):
+            self.assertEqual(curl(*trusted, "--tlsv" + version, "--tls-max", version, f"https://{at}/health")[:2],
+                             (0, '{"status":"ok"}'), version)
+        code, _, error = curl(*trusted, "--ciphers", "DEFAULT@SECLEVEL=0", "--tls-max", "1.1", f"https://{at}/health")
+        self.assertEqual(code, 35, error)
+        make_certificate(self.folder, "wrong-")
+        code, _, error = curl("--cacert", str(self.folder / "wrong-cert.pem"), f"https://{at}/health")
+        self.assertEqual(code, 60, error)
+        code, text, error = curl("-d", json.dumps(CHAT), "-w", " %{http_code}", f"http://{at}/v1/chat/completions")
+        self.assertEqual((code, text), (0, "this port answers https:// only, the request was http://\n 400"), error)
 
     def test_plain_http_and_noise_end_and_harm_nobody(self):
         for noise in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\0" * 70000, b"\0" * 5000):

@@ -33,7 +33,7 @@ BELOW = {  # folder: what it may include besides itself
     "report": {"base", "quant", "formats", "tokenizer", "kernels", "model", "runtime", "request",
                "doctor", "proof"},
     "capi": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
-             "runtime", "hub", "request", "proof"},
+             "runtime", "hub", "request", "proof", "eval", "doctor", "report"},
     "serve": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",
               "runtime", "request", "proof"},
     "cli": {"base", "quant", "formats", "tokenizer", "jinja", "grammar", "kernels", "model",

@@ -221,6 +221,9 @@ check_arm64() {
   step "kernels (arm64, later cores)" side_by_side arm64_kernels neoverse-n1 max
   step "certificates (arm64, three cores)" \
     tools/certify_matrix.sh build/dev/apps/cli/bittern arm64
+  step "receipts (made here, verified by arm64)" python3 tests/serve_receipts_test.py \
+    build/dev/apps/cli/bittern models/kjv-5m-i2s.gguf 10 0 \
+    "qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu cortex-a53 build/arm64/apps/cli/bittern"
 }
 
 # The README's two commands on machines with nothing installed. Takes an hour and more.

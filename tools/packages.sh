@@ -17,6 +17,10 @@ fi
 # shellcheck disable=SC2034
 CHECK_ALL_PACKAGES=("${CHECK_PACKAGES[@]}" clang-19 libclang-rt-19-dev shellcheck universal-ctags
   libsentencepiece-dev python3-torch python3-numpy libopenblas0-pthread)
+# tests/serve_clock_test.py.
+CHECK_ALL_PACKAGES+=(libfaketime)
+# tests/js/page; another browser is not looked for.
+CHECK_ALL_PACKAGES+=(chromium)
 # tests/js; where node came from elsewhere it stays.
 command -v npm >/dev/null || CHECK_ALL_PACKAGES+=(nodejs npm)
 

@@ -18,6 +18,7 @@
 #include "cli/shared/wording.hpp"
 #include "report/run_report.hpp"
 #include "report/timings.hpp"
+#include "runtime/sampling/sampler.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -143,6 +143,7 @@ Result<std::uint64_t> EngineObject::Submit(const std::shared_ptr<Job>& job,
   std::vector<runtime::Request> sequences;
   for (std::size_t i = 0; i < job->left; ++i) {
     runtime::Request sequence{.prompt = request.prompts[i / choices],
+                              .turn = static_cast<int>(i),
                               .options = request::OptionsOfChoice(request, i % choices)};
     if (request.receipt) {
       job->receipts.push_back(BITTERN_TRY(BeginReceipt(*model_, sequence.prompt, sequence.options,

@@ -43,8 +43,10 @@ bittern_status Score(const bittern_model* model, const char* text, size_t size,
     job.on_share = [&](double done) {
       if (progress != nullptr && progress(user, done) != 0) cancel.store(true);
     };
+    const Json score = BITTERN_TRY(kScore(job));
+    if (cancel.load()) return Fail(ErrorCode::kCancelled, "cancelled");  // in the last part
     auto given = std::make_shared<ResultObject>();
-    given->json = BITTERN_TRY(kScore(job)).Dump();
+    given->json = score.Dump();
     Give(std::move(given), result);
     return {};
   });
@@ -57,7 +59,8 @@ Result<std::string> ModelObject::Hash() const {
   const std::lock_guard lock(hash_mutex_);
   if (hash_.empty()) {
     auto pool = BITTERN_TRY(ThreadPool::Create(DefaultThreadCount()));
-    hash_ = BITTERN_TRY(model::FingerprintOf(loaded->model, pool)).hash;
+    auto print = BITTERN_TRY(model::FingerprintOf(loaded->model, pool));
+    hash_ = std::move(print.hash);
   }
   return hash_;
 }

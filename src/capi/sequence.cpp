@@ -13,6 +13,7 @@
 #include "model/trace.hpp"
 #include "request/answer_json.hpp"
 #include "runtime/prompt_check.hpp"
+#include "runtime/sampling/sampler.hpp"
 
 namespace bittern::capi {
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/portable_math.hpp"
 #include "base/utf8.hpp"
 
 namespace bittern::request {
@@ -14,16 +15,33 @@ namespace {
 /// Takes the place of minus infinity, as in OpenAI's answers.
 constexpr float kLeastLogprob = -9999;
 
-/// One token. "bytes" are there because a token may be a part of a character, which "token" cannot
-/// show.
-Json LogprobJson(const runtime::TokenLogprob& token, const tokenizer::Tokenizer& tokenizer) {
+/// A token without a number. "bytes" are there because a token may be a part of a character, which
+/// "token" cannot show.
+Json TokenJson(const runtime::TokenLogprob& token, const tokenizer::Tokenizer& tokenizer) {
   const std::string_view bytes = tokenizer.TokenBytes(token.id, /*render_special=*/true);
   Json numbers = Json::MakeArray();
   for (const char c : bytes) numbers.push_back(static_cast<unsigned char>(c));
-  return {{"id", token.id},
-          {"token", bytes},
-          {"bytes", std::move(numbers)},
-          {"logprob", std::max(token.logprob, kLeastLogprob)}};
+  return {{"id", token.id}, {"token", bytes}, {"bytes", std::move(numbers)}};
+}
+
+Json LogprobJson(const runtime::TokenLogprob& token, const tokenizer::Tokenizer& tokenizer) {
+  Json json = TokenJson(token, tokenizer);
+  json["logprob"] = std::max(token.logprob, kLeastLogprob);
+  return json;
+}
+
+Json ProbabilityJson(const runtime::TokenLogprob& token, const tokenizer::Tokenizer& tokenizer) {
+  Json json = TokenJson(token, tokenizer);
+  json["prob"] = Exp(static_cast<double>(token.logprob));
+  return json;
+}
+
+/// A list of numbers of tokens; `one` writes a token.
+Json ListOf(std::span<const runtime::TokenLogprob> tokens, const tokenizer::Tokenizer& tokenizer,
+            decltype(LogprobJson)* one) {
+  Json list = Json::MakeArray();
+  for (const runtime::TokenLogprob& token : tokens) list.push_back(one(token, tokenizer));
+  return list;
 }
 
 /// `number`: of the sequence; calls are named after it, so that the same request gives the same
@@ -56,10 +74,19 @@ Json LogprobsJson(std::span<const runtime::TokenLogprobs> tokens,
   Json list = Json::MakeArray();
   for (const runtime::TokenLogprobs& token : tokens) {
     Json one = LogprobJson(token.picked, tokenizer);
-    one["top_logprobs"] = Json::MakeArray();
-    for (const runtime::TokenLogprob& top : token.top) {
-      one["top_logprobs"].push_back(LogprobJson(top, tokenizer));
-    }
+    one["top_logprobs"] = ListOf(token.top, tokenizer, &LogprobJson);
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+Json ProbabilitiesJson(std::span<const runtime::TokenLogprobs> tokens,
+                       const tokenizer::Tokenizer& tokenizer) {
+  Json list = Json::MakeArray();
+  for (const runtime::TokenLogprobs& token : tokens) {
+    const std::span draw(token.draw);
+    Json one = ProbabilityJson(draw.front(), tokenizer);
+    one["top_probs"] = ListOf(draw.subspan(1), tokenizer, &ProbabilityJson);
     list.push_back(std::move(one));
   }
   return list;

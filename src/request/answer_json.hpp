@@ -17,6 +17,12 @@ namespace bittern::request {
 [[nodiscard]] Json LogprobsJson(std::span<const runtime::TokenLogprobs> tokens,
                                 const tokenizer::Tokenizer& tokenizer);
 
+/// llama-server's list of the same tokens with the probabilities of their draws
+/// (TokenLogprobs::draw):
+/// [{"id", "token", "bytes", "prob", "top_probs": [...]}].
+[[nodiscard]] Json ProbabilitiesJson(std::span<const runtime::TokenLogprobs> tokens,
+                                     const tokenizer::Tokenizer& tokenizer);
+
 /// llama-server's "timings" of a sequence so far, in milliseconds and tokens a second.
 [[nodiscard]] Json TimingsJson(const runtime::SequenceTimings& so_far);
 

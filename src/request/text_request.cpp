@@ -53,6 +53,8 @@ Result<void> ReadCommon(FieldReader* fields, const Target& target, TextRequest* 
   BITTERN_TRY(ReadLogprobs(fields, &request->options));
   BITTERN_TRY(ReadChoices(fields, "n", &request->choices));
   BITTERN_TRY(fields->Flag("stream", &request->stream));
+  request->verbose = target.verbose;
+  BITTERN_TRY(fields->Flag("verbose", &request->verbose));
   BITTERN_TRY(ReadTelemetry(fields, &request->telemetry));
   return ReadStreamOptions(fields, request);
 }
@@ -154,6 +156,10 @@ Result<TextRequest> ReadTextRequest(const Target& target, const Json& body,
 }
 
 Result<void> RefuseForServer(const TextRequest& request) {
+  if (request.verbose) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "verbose: not told here; the server's answers have it");
+  }
   if (request.echo && request.options.logprobs >= 0) {
     return Fail(ErrorCode::kInvalidArgument, "echo: not with logprobs here; the server has both");
   }

@@ -26,6 +26,7 @@ struct Target {
   int num_slots = 1;       ///< "id_slot" is below it
   int context_length = 0;  ///< a text that cannot fit is not read to its end; 0: it is
   bool strict = true;      ///< fields that nothing reads are refused; else TextRequest::unread
+  bool verbose = false;    ///< what a body leaves open
 
   [[nodiscard]] const tokenizer::Tokenizer& tokenizer() const noexcept { return model->tokenizer; }
 };
@@ -47,6 +48,7 @@ struct TextRequest {
   bool include_usage = false;  ///< a stream ends with its usage
   bool receipt = false;        ///< the answer carries one
   bool echo = false;           ///< the answer begins with the prompt
+  bool verbose = false;        ///< the answer tells its prompt and settings, too
   bool chat = false;           ///< the body was a conversation
   int slot = -1;               ///< "id_slot"; -1: any
   bool cut = false;            ///< a prompt was not read to its end: it is too long
@@ -78,7 +80,7 @@ inline constexpr int kMostChoices = 128, kMostLogprobs = 100;
 [[nodiscard]] Result<TextRequest> ReadTextRequest(const Target& target, const Json& body,
                                                   const runtime::GenerateOptions& defaults);
 
-/// Refuses what only the server makes: "echo" with log-probabilities.
+/// Refuses what only the server makes: "verbose", and "echo" with log-probabilities.
 [[nodiscard]] Result<void> RefuseForServer(const TextRequest& request);
 
 // Parts of requests, for other shapes.

@@ -12,7 +12,7 @@
 
 #include "grammar/constraint.hpp"
 #include "runtime/sampling/logprobs.hpp"
-#include "runtime/sampling/sampler.hpp"
+#include "runtime/sampling/options.hpp"
 #include "runtime/speculation.hpp"
 
 namespace bittern::runtime {
@@ -29,8 +29,9 @@ struct GenerateOptions {
   /// it cannot be obeyed.
   std::optional<grammar::Constraint> constraint = {};
   bool render_special = false;
-  bool stop_on_loop = false;  ///< end a text that repeats itself (sampling/loop_detector.hpp)
-  int logprobs = -1;          ///< >= 0: tell how probable each token was, and so many best ones
+  bool stop_on_loop = false;      ///< end a text that repeats itself (sampling/loop_detector.hpp)
+  int logprobs = -1;              ///< >= 0: tell how probable each token was, and so many best ones
+  bool logprobs_of_draw = false;  ///< with logprobs: those of the draw, too
   Speculation speculation = Speculation::kNgram;  ///< changes the time, never a token
   const std::atomic<bool>* cancel = nullptr;  ///< checked once a token, and once a layer of prompts
   /// Receives the share of a long prompt that is read, 0 to 1; by any thread, one at a time.

@@ -197,6 +197,9 @@ void Generation::TakeLogprobs(TokenId id, std::size_t row, const RowResults& row
   const auto vocab_size = static_cast<std::size_t>(model_->model.config().vocab_size);
   const auto logits = rows.logits.subspan(row * vocab_size, vocab_size);
   logprobs_.push_back(LogprobsOf(logits, id, options_.logprobs));
+  if (options_.logprobs_of_draw) {
+    logprobs_.back().draw = LogprobsOfDraw(sampler_.LastCandidates(), id, options_.logprobs);
+  }
 }
 
 void Generation::Accept(TokenId id) {

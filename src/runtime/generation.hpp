@@ -19,6 +19,7 @@
 #include "runtime/loaded_model.hpp"
 #include "runtime/row_results.hpp"
 #include "runtime/sampling/loop_detector.hpp"
+#include "runtime/sampling/sampler.hpp"
 #include "runtime/text_stream.hpp"
 
 namespace bittern::runtime {

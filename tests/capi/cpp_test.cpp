@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ header: every function of it once, and what its types promise.
+// The C++ header: every function of it once, and the promises of its types.
 #include <gmock/gmock.h>
 
 #include <bittern/bittern.hpp>

@@ -14,7 +14,7 @@ import utils
 
 BITTERN, MODEL = os.environ["BITTERN"], os.environ["BITTERN_MODEL"]
 DROPPED = {"--hf-repo": 1, "--hf-file": 1, "--offline": 0, "--tags": 1, "--sleep-idle-seconds": 1}
-RENAMED = {"--no-ui": "--no-webui", "--cors-origins": "--cors-origin"}
+RENAMED = {"--no-ui": "--no-webui", "--backend_sampling": "--backend-sampling", "--cors-origins": "--cors-origin"}
 # llama-server takes ChatML where a model has no template, and any text for a template. Written out, since our
 # built-in ones want their control tokens in the vocabulary.
 CHATML = ("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"

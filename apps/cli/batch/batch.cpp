@@ -16,6 +16,7 @@
 #include "request/batch/batch_run.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/engine/cache_size.hpp"
+#include "runtime/sampling/sampler.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -17,6 +17,7 @@
 #include "cli/options/sampling_options.hpp"
 #include "cli/shared/commands.hpp"
 #include "runtime/chat/chosen_template.hpp"
+#include "runtime/sampling/sampler.hpp"
 
 namespace bittern::cli {
 namespace {

@@ -85,6 +85,7 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
      "-nkvo "
      "--no-kv-offload -nopo --no-op-offload --op-offload -cmoe --cpu-moe --swa-full -dio -ndio "
      "--direct-io --no-direct-io --no-host -kvu --kv-unified --no-kv-unified -cb --cont-batching "
+     "-bs --backend-sampling "
      "-nocb --no-cont-batching -rtr --run-time-repack -fmoe --fused-moe --check-tensors",
      kIgnored, kNone},
     {"-fa --flash-attn -fit --fit", kIgnored, kSwitch},

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "cli/shared/commands.hpp"
 #include "cli/shared/terminal.hpp"
 #include "runtime/engine/cache_size.hpp"
+#include "runtime/sampling/sampler.hpp"
 #include "serve/core/guard.hpp"
 #include "serve/core/models_folder.hpp"
 #include "serve/core/service_setup.hpp"
@@ -44,7 +46,10 @@ struct ServeOptions {
   ContextOptions context;
   runtime::GenerateOptions generate;
   serve::ServerOptions server;
-  std::string alias, chat_template, key_file, log_format = "text";
+  std::string alias;  ///< as typed: NAME,NAME,...
+  std::vector<std::string>
+      names;  ///< of the model: the first is its own, the others are taken, too
+  std::string chat_template, key_file, log_format = "text";
   int num_threads = 0;
   int parallel = 8;
   int queue = 256;
@@ -119,11 +124,25 @@ class SignalWatch {
   std::thread thread_;
 };
 
-/// "model" in answers: --alias, else made from the file's name.
-std::string ServedName(const ServeOptions& options) {
-  if (!options.alias.empty()) return options.alias;
-  return serve::NameOfModelFile(options.model.path.empty() ? BITTERN_DEFAULT_MODEL_NAME
-                                                           : options.model.path);
+/// The names in --alias, else one that is made from the file's name. A name twice counts once.
+Result<std::vector<std::string>> AliasNames(const ServeOptions& options) {
+  if (options.alias.empty()) {
+    return std::vector{serve::NameOfModelFile(
+        options.model.path.empty() ? BITTERN_DEFAULT_MODEL_NAME : options.model.path)};
+  }
+  std::vector<std::string> names;
+  for (std::size_t from = 0; from <= options.alias.size();) {
+    const std::size_t comma = std::min(options.alias.find(',', from), options.alias.size());
+    std::string name = options.alias.substr(from, comma - from);
+    from = comma + 1;
+    if (name.empty()) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  fmt::format("--alias: names with commas between them expected, \"{}\" found",
+                              options.alias));
+    }
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+  }
+  return names;
 }
 
 /// Loads one model and makes the service that answers for it; flags are the defaults of requests.
@@ -131,7 +150,8 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
   auto model = BITTERN_TRY(LoadModel(options.model, options.num_threads));
   const auto& metadata = model->model.checkpoint().metadata();
   serve::ServiceOptions service;
-  service.model_name = ServedName(options);
+  service.model_name = options.names.front();
+  service.aliases.assign(options.names.begin() + 1, options.names.end());
   // Without keys anyone may ask: the file's name says enough.
   service.model_path = options.server.api_keys.empty()
                            ? std::filesystem::path(options.model.path).filename().string()
@@ -141,6 +161,7 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
   service.most_waiting = options.queue;
   service.receipts = options.receipts;
   service.strict = options.strict;
+  service.verbose = options.model.verbose;
   service.slot_save_path = options.slot_save_path;
   service.chat_template = BITTERN_TRY(ReadChatTemplate(options.chat_template));
   TakeSamplingDefaults(*options.command, metadata, options.model.verbose,
@@ -167,15 +188,17 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
   };
   auto files = BITTERN_TRY(finder());
   if (files.empty()) {
-    return Fail(ErrorCode::kInvalidArgument,
-                fmt::format("{}: models (*.gguf, or folders with config.json) expected, none found",
-                            options.models_dir));
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("--models-dir {}: models (*.gguf, or folders with config.json) expected, "
+                    "none found",
+                    options.models_dir));
   }
   const std::size_t count = files.size();
   const auto maker = [options](const serve::ModelFile& file) {
     ServeOptions one = options;
     one.model.path = file.path;
-    one.alias = file.name;
+    one.names = {file.name};
     PrintError("loading {}\n", file.name);
     auto made = LoadService(one);
     if (!made.has_value()) PrintError("{}: {}\n", file.name, MessageAndHint(made.error()));
@@ -202,13 +225,26 @@ Result<void> FindServedModel(ServeOptions* options) {
   return {};
 }
 
-/// A folder that is not there would be found at the first save.
-Result<void> CheckSlotFolder(const std::string& folder) {
-  std::error_code error;
-  if (folder.empty() || std::filesystem::is_directory(folder, error)) return {};
-  return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("{}: a folder expected ({})", folder,
-                          error ? error.message() : std::string("there is none")));
+/// A folder that is not there would be found at the first use, in words of the library, which knows
+/// no flags.
+Result<void> CheckFolders(const ServeOptions& options) {
+  const std::pair<const char*, const std::string*> kFolders[] = {
+      {"--path", &options.server.folder},
+      {"--slot-save-path", &options.slot_save_path},
+      {"--models-dir", &options.models_dir}};
+  for (const auto& [flag, folder] : kFolders) {
+    std::error_code error;
+    if (folder->empty()) continue;
+    const auto status = std::filesystem::status(*folder, error);
+    if (std::filesystem::is_directory(status)) continue;
+    const bool none = status.type() == std::filesystem::file_type::not_found;
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} {}: a folder expected, {} found", flag, *folder,
+                            none    ? "nothing"
+                            : error ? error.message()
+                                    : "something else"));
+  }
+  return {};
 }
 
 /// The order matters: signals are blocked before any thread starts, so that only SignalWatch gets
@@ -221,6 +257,7 @@ Result<int> RunServe(ServeOptions options) {
     options.server.api_keys.insert(options.server.api_keys.end(), keys.begin(), keys.end());
   }
   BITTERN_TRY(FindServedModel(&options));
+  options.names = BITTERN_TRY(AliasNames(options));
   options.server.slots = !options.no_slots;
   options.server.page = !options.no_page;
   if (!options.certificate.empty()) {
@@ -237,7 +274,7 @@ Result<int> RunServe(ServeOptions options) {
       PrintError("{}", serve::AccessJson(record));
     };
   }
-  BITTERN_TRY(CheckSlotFolder(options.slot_save_path));
+  BITTERN_TRY(CheckFolders(options));
   if (options.server.api_keys.empty() && !serve::IsLoopbackHost(options.server.http.host)) {
     PrintError("warning: anyone who reaches {} may use this server: --api-key-file asks for keys\n",
                options.server.http.host);
@@ -259,7 +296,7 @@ Result<int> RunServe(ServeOptions options) {
   const int context = service->options().engine.context_length;
   server->SetService(std::move(service));
   watch.SetReady();
-  PrintError("ready: {} at {}, {} requests at a time, {} tokens each\n", ServedName(options),
+  PrintError("ready: {} at {}, {} requests at a time, {} tokens each\n", options.names.front(),
              UrlOf(options, *server), options.parallel, context);
   server->Wait();
   return watch.stopped() ? kExitInterrupted : 0;
@@ -304,7 +341,9 @@ void AddServerFlags(CLI::App* command, ServeOptions* options) {
       ->check(WholeNumber(1, 1 << 20))
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("-a,--alias", options->alias, "Name of the model in answers")
+  command
+      ->add_option("-a,--alias", options->alias,
+                   "Name of the model in answers; further names, after commas, are taken, too")
       ->type_name("NAME");
   AddChatTemplateOption(*command, &options->chat_template);
   command

@@ -58,7 +58,8 @@ WindowOptions WindowsOf(const Job& job, std::size_t num_tokens) {
   WindowOptions windows{
       .size = std::min(wanted, limit), .stride = options.stride, .most = options.most};
   if (options.window > limit) {
-    job.on_notice(fmt::format("window={} is above the model's limit; using {}", wanted, limit));
+    if (job.on_notice)
+      job.on_notice(fmt::format("window={} is above the model's limit; using {}", wanted, limit));
   }
   if (options.every_token) {
     windows.method = WindowMethod::kEveryToken;
@@ -67,9 +68,10 @@ WindowOptions WindowsOf(const Job& job, std::size_t num_tokens) {
     windows.size = std::min(windows.size, limit - options.stride / 2);
   } else if (num_tokens < static_cast<std::size_t>(windows.size)) {
     windows.method = WindowMethod::kEveryToken;
-    job.on_notice(
-        fmt::format("{} tokens are fewer than a window of {}; every token but the first counts",
-                    num_tokens, windows.size));
+    if (job.on_notice)
+      job.on_notice(
+          fmt::format("{} tokens are fewer than a window of {}; every token but the first counts",
+                      num_tokens, windows.size));
   }
   return windows;
 }

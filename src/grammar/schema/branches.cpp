@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "base/json/json.hpp"
 #include "grammar/schema/compiler.hpp"
+#include "grammar/schema/discriminator.hpp"
 
 namespace bittern::grammar {
 namespace {
@@ -81,11 +83,13 @@ Result<ExprId> SchemaCompiler::Branches(Schemas all, std::size_t which, bool one
   for (const Json& branch : *branches.AsArray()) {
     parts.push_back({&branch, fmt::format("{}/{}", pointer, parts.size())});
   }
+  std::optional<Discriminator> discriminator;
+  if (one) discriminator.emplace(document_, parts);
   std::vector<Schemas> ways;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Schemas way = {parts[i]};
     if (one && !PlainlyEmpty(document_, Together(all, way))) {
-      const Schemas excluded = BITTERN_TRY(Excluded(all, parts, i));
+      const Schemas excluded = BITTERN_TRY(Excluded(all, parts, *discriminator, i));
       way = Together(std::move(way), excluded);
     }
     ways.push_back(std::move(way));
@@ -119,6 +123,7 @@ SchemaCompiler::Schemas SchemaCompiler::Typed(Schemas all) {
 /// Schemas that make a value of branch `which` of a `oneOf` fail the other branches; for objects:
 /// it lacks a property they require. Error: none tells them apart.
 Result<SchemaCompiler::Schemas> SchemaCompiler::Excluded(const Schemas& all, const Schemas& parts,
+                                                         const Discriminator& discriminator,
                                                          std::size_t which) {
   unsigned types = kAllTypes;
   const auto required = [&](Schemas schemas, bool surely) -> Result<std::set<std::string>> {
@@ -137,8 +142,8 @@ Result<SchemaCompiler::Schemas> SchemaCompiler::Excluded(const Schemas& all, con
   };
   Schemas excluded;
   const Schemas here = Together(all, {parts[which]});
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i == which || PlainlyEmpty(document_, Together(here, {parts[i]}))) continue;
+  for (const std::size_t i : discriminator.RivalsOf(which)) {
+    if (PlainlyEmpty(document_, Together(here, {parts[i]}))) continue;
     const std::set<std::string> theirs = BITTERN_TRY(required({parts[i]}, true));
     const std::set<std::string> own = BITTERN_TRY(required(here, false));
     const auto name =

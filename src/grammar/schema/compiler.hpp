@@ -18,6 +18,8 @@
 
 namespace bittern::grammar {
 
+class Discriminator;
+
 /// A schema of all values of some types; whole numbers and fractions come together, or whole ones.
 [[nodiscard]] Json OfTypes(unsigned types);
 
@@ -68,7 +70,7 @@ class SchemaCompiler {
   [[nodiscard]] Result<ExprId> Branches(Schemas all, std::size_t which, bool one,
                                         const Json& branches);
   [[nodiscard]] Result<Schemas> Excluded(const Schemas& all, const Schemas& parts,
-                                         std::size_t which);
+                                         const Discriminator& discriminator, std::size_t which);
   [[nodiscard]] Result<ExprId> Condition(Schemas all, std::size_t which);
   [[nodiscard]] Result<ExprId> Dependencies(Schemas all, std::size_t which);
   [[nodiscard]] Result<ExprId> Negated(Schemas all, std::size_t which);

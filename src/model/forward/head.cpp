@@ -116,6 +116,7 @@ void ComputeLogits(const Context& context) {
   const std::span<const HeadRow> chosen = context.state.chosen_rows;
   if (!chosen.empty()) {
     ComputeChosen(context, chosen, NormForHead(context, chosen));
+    TraceLogits(context, chosen);
   }
 }
 

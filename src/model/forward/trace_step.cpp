@@ -213,6 +213,7 @@ void RecordLogits(const Context& context, std::span<const HeadRow> rows) {
   for (std::size_t i = 0; i < rows.size() && context.team.index() == 0; ++i) {
     Recorder(context, nullptr, TracePoint::kFinalNorm, rows[i].token)
         .Floats(context.state.normed.row(i), hidden);
+    if (rows[i].segment->logits.empty()) continue;  // only some of them were computed
     Recorder(context, nullptr, TracePoint::kHead, rows[i].token)
         .Floats(rows[i].segment->logits.data() + rows[i].index * vocab, vocab);
   }

@@ -25,7 +25,8 @@ inline void TraceShares(const Context& context, const LayerWeights* layer, Trace
   internal::RecordStep(context, layer, point);
 }
 
-/// Shows the final norm and all logits of some rows, after the head. On all threads.
+/// Shows the final norm of some rows, and their logits where all were computed, after the head. On
+/// all threads.
 inline void TraceLogits(const Context& context, std::span<const HeadRow> rows) {
   if (context.state.tracer != nullptr) internal::RecordLogits(context, rows);
 }

@@ -39,7 +39,7 @@ struct Job {
     return cancelled || (cancel != nullptr && cancel->load(std::memory_order_relaxed));
   }
   [[nodiscard]] SequenceView View(const PrefixCache& prefixes) const noexcept {
-    return {.arrival = id,
+    return {.arrival = arrival,
             .length = sequence.length(),
             .left_to_read = sequence.left_to_read(),
             .pages = static_cast<int>(sequence.pages().pages().size()),
@@ -78,7 +78,12 @@ struct Job {
     TellProgress(now);
   }
 
+  /// Which of two waiting jobs joins first.
+  [[nodiscard]] std::pair<std::uint64_t, SequenceId> place() const noexcept { return {turn, id}; }
+
   SequenceId id;
+  std::uint64_t turn = 0;     // of joining
+  std::uint64_t arrival = 0;  // counts those that joined; 0: it never did
   Request request;
   Sequence sequence;
   bool cancelled = false;
@@ -97,7 +102,7 @@ struct Pass {
 
 }  // namespace
 
-/// A job is in `waiting` (by arrival) or in `running`, never in both. All of it belongs to the
+/// A job is in `waiting` (by place) or in `running`, never in both. All of it belongs to the
 /// thread that calls Step.
 struct Engine::Impl {
   std::unique_ptr<ExecutionResources> resources;
@@ -109,11 +114,14 @@ struct Engine::Impl {
   std::vector<std::unique_ptr<Job>> running = {};
   DraftPolicy drafts = {};
   SequenceId next_id = 1;
+  std::uint64_t turn = 0,
+                arrivals = 0;  // the last one that joined for the first time; how many did
   std::uint64_t steps = 0, rows = 0, preemptions = 0;
 
   [[nodiscard]] StepLimits Limits();
   void EndCancelled();
   void Admit();
+  void Queue(std::unique_ptr<Job> job);
   void Preempt(const std::vector<std::size_t>& indices);
   [[nodiscard]] bool Reserve(model::KvSequence* pages, int tokens);
   [[nodiscard]] Pass MakePass(const StepPlan& plan);
@@ -180,6 +188,13 @@ void Engine::Impl::EndCancelled() {
   for (auto& job : done) End(std::move(job), std::nullopt);
 }
 
+/// Puts a job to its place in the queue.
+void Engine::Impl::Queue(std::unique_ptr<Job> job) {
+  const auto place = std::ranges::upper_bound(waiting, job->place(), {},
+                                              [](const auto& other) { return other->place(); });
+  waiting.insert(place, std::move(job));
+}
+
 /// Moves jobs from the queue to the running ones, strictly in order: a large one that does not fit
 /// holds up those behind it, so that it is not passed over for ever.
 void Engine::Impl::Admit() {
@@ -192,6 +207,8 @@ void Engine::Impl::Admit() {
     const int found = prefixes.Attach(next.sequence.tokens(), most, &next.sequence.pages());
     next.sequence.NotePages();
     if (!next.started) {
+      turn = next.turn;
+      next.arrival = ++arrivals;
       next.started = Clock::now();
       next.timings.prompt_tokens = static_cast<int>(next.request.prompt.size());
       next.timings.cached_tokens = found;
@@ -203,7 +220,7 @@ void Engine::Impl::Admit() {
   }
 }
 
-/// Sends running jobs back to the queue, in the order in which they came.
+/// Sends running jobs back to the front of the queue, in the order in which they joined.
 void Engine::Impl::Preempt(const std::vector<std::size_t>& indices) {
   for (const std::size_t i : indices) {
     std::unique_ptr<Job>& job = running[i];
@@ -212,9 +229,7 @@ void Engine::Impl::Preempt(const std::vector<std::size_t>& indices) {
     job->sequence.Unload();
     ++job->timings.preemptions;
     ++preemptions;
-    const auto place =
-        std::ranges::upper_bound(waiting, job->id, {}, [](const auto& other) { return other->id; });
-    waiting.insert(place, std::move(job));
+    Queue(std::move(job));
   }
   std::erase(running, nullptr);
 }
@@ -344,7 +359,8 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
-/// The job is made after its generation, whose on_text needs it: `made` is filled in last.
+/// The job is made after its generation, whose on_text needs it: `made` is filled in last. Turns
+/// count from the next one, so that those who wait for theirs are not passed over for ever.
 Result<SequenceId> Engine::Submit(Request request) {
   const model::ModelConfig& config = model().model.config();
   BITTERN_TRY(CheckPrompt(request.prompt, config.vocab_size, impl_->context_length));
@@ -360,10 +376,13 @@ Result<SequenceId> Engine::Submit(Request request) {
                                                          std::move(on_text), &impl_->drafts));
   generation.AddContext(request.prompt);
   const SequenceId id = impl_->next_id++;
-  impl_->waiting.push_back(std::make_unique<Job>(
-      id, std::move(request), Sequence(&impl_->resources->pages(), impl_->context_length),
-      std::move(generation)));
-  *made = impl_->waiting.back().get();
+  const auto turn = static_cast<std::uint64_t>(std::max(request.turn, 0));
+  auto job = std::make_unique<Job>(id, std::move(request),
+                                   Sequence(&impl_->resources->pages(), impl_->context_length),
+                                   std::move(generation));
+  job->turn = impl_->turn + 1 + turn;
+  *made = job.get();
+  impl_->Queue(std::move(job));
   return id;
 }
 
@@ -391,7 +410,7 @@ bool Engine::Step() {
   if (pass.jobs.empty() && impl.running.size() > 1) {
     // Pages that sequences share are not free when one of them gives them up: take more.
     const auto youngest =
-        std::ranges::max_element(impl.running, {}, [](const auto& job) { return job->id; });
+        std::ranges::max_element(impl.running, {}, [](const auto& job) { return job->arrival; });
     impl.Preempt({static_cast<std::size_t>(youngest - impl.running.begin())});
   }
   std::vector<std::optional<Error>> errors = impl.Run(&pass);

@@ -56,6 +56,8 @@ struct Completion {
 
 struct Request {
   std::vector<TokenId> prompt;
+  /// Its place, >= 0, among the sequences of one client: those take turns with other clients'.
+  int turn = 0;
   /// options.on_prompt is not called.
   GenerateOptions options = {};
   /// Whole UTF-8 characters, as they come; false cancels. May be empty.

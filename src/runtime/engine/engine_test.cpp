@@ -458,6 +458,29 @@ TEST(Engine, CancellingTakesEffectInTheMiddleOfALongPrompt) {
   EXPECT_LE(engine.stats().rows, 64u);
 }
 
+/// A request of four sequences, then two of one, then one that comes while those run.
+TEST(Engine, SequencesOfOneRequestTakeTurnsWithOthers) {
+  Engine engine =
+      Engine::Create(MakeModel(false, nullptr), {.max_sequences = 1, .num_threads = 1}).value();
+  std::string order;
+  std::function<void(char, int)> submit = [&](char name, int turn) {
+    Request request{.prompt = {1, 5, 6}, .turn = turn, .options = {.max_tokens = 3}};
+    request.options.ignore_eos = true;
+    request.on_done = [&, name](const Completion& completion) {
+      EXPECT_TRUE(completion.result.has_value());
+      order += name;
+      if (name == 'b') submit('d', 0);
+    };
+    EXPECT_TRUE(engine.Submit(std::move(request)).has_value());
+  };
+  for (int turn = 0; turn < 4; ++turn) submit('a', turn);
+  EXPECT_TRUE(engine.Step());
+  submit('b', 0);
+  submit('c', 0);
+  engine.RunAll();
+  EXPECT_EQ(order, "aabcada");
+}
+
 TEST(Engine, RefusesWhatItCannotRun) {
   const auto model = MakeModel(false, "");
   Engine engine = Engine::Create(model, {.max_sequences = 2, .context_length = 100}).value();

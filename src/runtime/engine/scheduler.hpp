@@ -3,7 +3,8 @@
 // sequences, and knows no clock, so a simulation can drive it (scheduler_test.cpp).
 //
 // The rules:
-//   1. Sequences join in the order in which they came.
+//   1. Sequences join in the order in which they came; those of one request take turns with
+//      others (Request::turn).
 //   2. Sequences that generate run one token each. Where fewer of them make more tokens per second
 //      (nine rows can cost more than eight and a half do twice), the step takes that many, in
 //      turn.
@@ -24,7 +25,7 @@ namespace bittern::runtime {
 
 /// A running sequence, as the policy sees it.
 struct SequenceView {
-  std::uint64_t arrival;  ///< smaller is older; unique
+  std::uint64_t arrival;  ///< in the order of joining; smaller is older; unique
   int length;             ///< positions in its pages
   int left_to_read;       ///< prompt tokens that have not run; 0: it generates
   int pages;              ///< held

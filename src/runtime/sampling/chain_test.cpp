@@ -179,5 +179,19 @@ TEST(Logprobs, AreTheLogOfTheSoftmax) {
   EXPECT_EQ(LogprobsOf(logits, 0, 9).top.size(), 4u);
 }
 
+TEST(Logprobs, OfTheDrawAreBestFirstWithoutWhatCannotBeDrawn) {
+  const std::vector<TokenProbability> draw = {{7, 0.25}, {5, 0.0}, {9, 0.5}, {2, 0.25}};
+  const std::vector<TokenLogprob> found = LogprobsOfDraw(draw, 7, 9);
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[0].id, 7);
+  EXPECT_NEAR(found[0].logprob, std::log(0.25), 1e-6);
+  EXPECT_EQ(found[1].id, 9);
+  EXPECT_EQ(found[2].id, 2);
+  EXPECT_EQ(found[3].id, 7);
+  EXPECT_EQ(LogprobsOfDraw(draw, 9, 1).size(), 2u);
+  EXPECT_EQ(LogprobsOfDraw(draw, 9, 0).size(), 1u);
+  EXPECT_TRUE(std::isinf(LogprobsOfDraw(draw, 5, 0)[0].logprob));
+}
+
 }  // namespace
 }  // namespace bittern::runtime

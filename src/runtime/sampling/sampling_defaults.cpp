@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "runtime/sampling/sampler.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 
 #include <fmt/format.h>

@@ -11,6 +11,7 @@
 #include "base/text/percent.hpp"
 #include "proof/receipt/receipt.hpp"
 #include "runtime/prompt_check.hpp"
+#include "runtime/sampling/sampler.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -111,7 +112,8 @@ runtime::Request Call::MakeRequest(std::size_t index, std::vector<TokenId> promp
                                    const runtime::GenerateOptions& options) {
   active_.push_back(service_->AddActive(static_cast<int>(prompt.size())));
   if (!service_->options().slot_save_path.empty()) prompts_.push_back(prompt);
-  runtime::Request request{.prompt = std::move(prompt), .options = options};
+  runtime::Request request{
+      .prompt = std::move(prompt), .turn = static_cast<int>(index), .options = options};
   if (receipt_) PrepareReceipt(request);
   request.options.cancel = &exchange_->gone();
   if (receipt_) proof::WantReceipt(&request.options);

@@ -29,11 +29,13 @@ struct ServiceOptions {
   std::string version;  ///< of the program
   runtime::GenerateOptions defaults = {};
   runtime::EngineOptions engine = {};
-  int most_waiting = 64;            ///< requests beyond those that run at the same time
-  std::string chat_template = {};   ///< as ChatPrompt::Create takes it
-  bool receipts = false;            ///< every answer carries one
-  std::string slot_save_path = {};  ///< folder of saved slots; empty: none
-  bool strict = false;              ///< refuse fields that nothing reads
+  int most_waiting = 64;                  ///< requests beyond those that run at the same time
+  std::string chat_template = {};         ///< as ChatPrompt::Create takes it
+  bool receipts = false;                  ///< every answer carries one
+  std::string slot_save_path = {};        ///< folder of saved slots; empty: none
+  bool strict = false;                    ///< refuse fields that nothing reads
+  bool verbose = false;                   ///< what a request's "verbose" is where it leaves it open
+  std::vector<std::string> aliases = {};  ///< further names of the model
 };
 
 /// Sums over all requests since the start. Any thread.
@@ -83,7 +85,8 @@ class Service {
             .why_no_chat = no_chat_ ? &*no_chat_ : nullptr,
             .num_slots = options_.engine.max_sequences,
             .context_length = engine_->context_length(),
-            .strict = options_.strict};
+            .strict = options_.strict,
+            .verbose = options_.verbose};
   }
   /// As target(), for counting tokens: a prompt that is too long is read to its end, too.
   [[nodiscard]] request::Target counting_target() const noexcept {

@@ -41,6 +41,16 @@ struct Tls::Impl {
 
 namespace {
 
+/// The answer to a client that speaks HTTP without TLS, which would see only a closed connection.
+constexpr std::string_view kHttpsOnly =
+    "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 57\r\n"
+    "Connection: close\r\n\r\nthis port answers https:// only, the request was http://\n";
+
+bool IsPlainHttp(const boost::system::error_code& error) {
+  return error.category() == asio::error::get_ssl_category() &&
+         ERR_GET_REASON(static_cast<unsigned long>(error.value())) == SSL_R_HTTP_REQUEST;
+}
+
 /// OpenSSL's stream over a socket. EndWriting sends close_notify (RFC 8446 section 6.1).
 class TlsTransport final : public Transport {
  public:
@@ -48,7 +58,10 @@ class TlsTransport final : public Transport {
       : tls_(std::move(tls)), stream_(std::move(socket), tls_->impl().context) {}
 
   void Begin(Done done) override {
-    stream_.async_handshake(asio::ssl::stream_base::server, std::move(done));
+    stream_.async_handshake(asio::ssl::stream_base::server,
+                            [this, done = std::move(done)](const ErrorCode& error) {
+                              return IsPlainHttp(error) ? EndPlain(done, error) : done(error);
+                            });
   }
   void Read(asio::mutable_buffer into, DoneReading done) override {
     stream_.async_read_some(into, std::move(done));
@@ -65,6 +78,16 @@ class TlsTransport final : public Transport {
   }
 
  private:
+  /// Says that this is the wrong port for HTTP; `done` gets `error`.
+  void EndPlain(const Done& done, const ErrorCode& error) {
+    asio::async_write(stream_.next_layer(), asio::buffer(kHttpsOnly),
+                      [this, done, error](const ErrorCode&, std::size_t) {
+                        ErrorCode ignored;
+                        (void)stream_.next_layer().shutdown(tcp::socket::shutdown_send, ignored);
+                        done(error);
+                      });
+  }
+
   std::shared_ptr<const Tls> tls_;
   asio::ssl::stream<tcp::socket> stream_;
 };

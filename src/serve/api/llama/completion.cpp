@@ -11,6 +11,7 @@
 #include "serve/api/llama/status.hpp"
 #include "serve/api/openai/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
+#include "serve/api/shared/native_answer.hpp"
 #include "serve/api/shared/telemetry.hpp"
 #include "serve/core/requests.hpp"
 
@@ -23,12 +24,9 @@ class LlamaShape : public AnswerShape {
  public:
   LlamaShape(const Service& service, const TextRequest& request, bool return_tokens,
              std::vector<std::string> only)
-      : service_(service),
-        prompts_(request.prompts),
-        options_(request.options),
-        choices_(static_cast<std::size_t>(request.choices)),
-        telemetry_(request.telemetry, request.prompts.size() * choices_),
-        return_tokens_(return_tokens),
+      : native_(service, request,
+                {.tokens = return_tokens, .probabilities = true, .receipt = true}),
+        telemetry_(request.telemetry, request.sequences()),
         only_(std::move(only)) {}
 
   HttpReply Refusal(const ApiError& error) const override { return OpenAiError(error); }
@@ -42,41 +40,39 @@ class LlamaShape : public AnswerShape {
   /// One chunk of a stream: the text since the last chunk.
   std::string Piece(std::size_t choice, std::string_view text, const TokenList& tokens) override {
     Json event = Chunk(choice, text);
-    AddProbabilities(tokens, &event);
+    native_.AddProbabilities(tokens, &event);
     return Event(event);
   }
   /// The last chunk. Its text was sent in pieces before, so "content" is empty here.
   std::string Finished(std::size_t choice, const Outcome& outcome,
                        const TokenList& tokens) override {
-    Json last = Result(choice, outcome);
+    Json last = native_.Of(choice, outcome);
     last["content"] = "";
     last.Erase("completion_probabilities");
-    if (!tokens.empty()) AddProbabilities(tokens, &last);
+    if (!tokens.empty()) native_.AddProbabilities(tokens, &last);
     return Event(last);
   }
   std::string End(std::span<const Outcome>) override { return {}; }
   /// One object, or a list of objects where there are several prompts or choices.
   std::string Whole(std::span<const Outcome> outcomes) override {
-    if (outcomes.size() == 1) return Dump(Wanted(Result(0, outcomes.front())));
-    Json all = Json::MakeArray();
-    for (std::size_t i = 0; i < outcomes.size(); ++i) all.push_back(Wanted(Result(i, outcomes[i])));
-    return Dump(all);
+    Json all = native_.OfAll(outcomes);
+    if (outcomes.size() == 1) return Dump(Wanted(std::move(all)));
+    Json wanted = Json::MakeArray();
+    for (const Json& one : all.elements()) wanted.push_back(Wanted(one));
+    return Dump(wanted);
   }
 
  private:
-  /// "id_slot" is always -1: a sequence is bound to no slot. `choice` counts over all prompts, each
-  /// with choices_ sequences.
   [[nodiscard]] Json Chunk(std::size_t choice, std::string_view text) const {
     Json event = {{"index", choice},
                   {"content", std::string(text)},
                   {"tokens", Json::MakeArray()},
                   {"stop", false},
                   {"id_slot", -1},
-                  {"tokens_evaluated", prompts_[choice / choices_].size()}};
+                  {"tokens_evaluated", native_.PromptOf(choice).size()}};
     telemetry_.AddTimings(choice, &event);
     return event;
   }
-  [[nodiscard]] Json Result(std::size_t choice, const Outcome& outcome) const;
   /// The fields of response_fields ("timings/prompt_n"), each under its path; none asked for: all.
   [[nodiscard]] Json Wanted(Json result) const {
     if (only_.empty()) return result;
@@ -93,65 +89,14 @@ class LlamaShape : public AnswerShape {
     if (member == nullptr || slash == std::string_view::npos) return member;
     return FindPath(*member, path.substr(slash + 1));
   }
-  /// Adds "completion_probabilities" (n_probs), if they were asked for.
-  void AddProbabilities(const TokenList& tokens, Json* to) const {
-    if (options_.logprobs < 0) return;
-    (*to)["completion_probabilities"] = LogprobsJson(tokens, service_.tokenizer());
-  }
 
-  const Service& service_;
-  std::vector<std::vector<TokenId>> prompts_;
-  runtime::GenerateOptions options_;
-  std::size_t choices_;
+  NativeAnswer native_;
   Telemetry telemetry_;
-  bool return_tokens_;
   std::vector<std::string> only_;
 };
 
 /// Names in "response_fields", at most.
 constexpr std::size_t kMostFields = 64;
-
-/// llama-server's "stop_type". A full context counts as "limit", too.
-std::string_view StopType(runtime::FinishReason reason) {
-  switch (reason) {
-    case runtime::FinishReason::kEndOfText:
-      return "eos";
-    case runtime::FinishReason::kStopString:
-      return "word";
-    case runtime::FinishReason::kCancelled:
-      return "none";
-    default:
-      return "limit";
-  }
-}
-
-/// The object of a sequence that has ended. "generation_settings" has the seed that was drawn, so
-/// that the client can ask for the same answer again.
-Json LlamaShape::Result(std::size_t choice, const Outcome& outcome) const {
-  const std::vector<TokenId>& prompt = prompts_[choice / choices_];
-  const runtime::GenerateResult& result = outcome.result;
-  runtime::GenerateOptions settings = options_;
-  settings.sampler.seed = result.seed;
-  Json json = {{"index", choice},
-               {"content", result.text},
-               {"tokens", return_tokens_ ? Json(result.ids) : Json::MakeArray()},
-               {"id_slot", -1},
-               {"stop", true},
-               {"model", service_.options().model_name},
-               {"tokens_predicted", outcome.predicted()},
-               {"tokens_evaluated", prompt.size()},
-               {"generation_settings", OptionsJson(settings)},
-               {"prompt", service_.tokenizer().Decode(prompt, true)},
-               {"has_new_line", result.text.find('\n') != std::string::npos},
-               {"truncated", result.finish == runtime::FinishReason::kContextFull},
-               {"stop_type", StopType(result.finish)},
-               {"stopping_word", result.stopping_word},
-               {"tokens_cached", prompt.size() + result.ids.size()},
-               {"timings", TimingsJson(outcome)}};
-  AddProbabilities(result.logprobs, &json);
-  if (!outcome.receipt.empty()) json["receipt"] = ReceiptJson(outcome);
-  return json;
-}
 
 /// A token's bytes: text where they are UTF-8, else a list of numbers.
 Json PieceJson(std::string_view bytes) {
@@ -198,8 +143,10 @@ Result<void> LlamaCompletion(Service* service, const ApiRequest& request,
   if (probs > 0) call.options.logprobs = probs;
   call.prompts = BITTERN_TRY(ReadPrompts(&fields, service->target(), &call.cut));
   BITTERN_TRY(ReadTelemetry(&fields, &call.telemetry));
-  BITTERN_TRY(fields.OnlyNeutral({"n_indent", "verbose", "post_sampling_probs"}));
+  BITTERN_TRY(fields.Flag("post_sampling_probs", &call.options.logprobs_of_draw));
+  BITTERN_TRY(fields.OnlyNeutral({"n_indent"}));
   fields.Ignore({"stream_options", "sse_ping_interval"});
+  fields.Ignore({"verbose"});  // at OpenAI's doors it adds what this door answers with
   BITTERN_TRY(fields.Finish());
   auto shape = std::make_unique<LlamaShape>(*service, call, return_tokens, std::move(only));
   StartCall(service, std::move(call), std::move(shape), exchange);

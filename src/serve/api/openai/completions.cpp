@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <ctime>
+#include <optional>
 #include <utility>
 
 #include "base/utf8.hpp"
 #include "serve/api/openai/echo.hpp"
 #include "serve/api/openai/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
+#include "serve/api/shared/native_answer.hpp"
 #include "serve/api/shared/telemetry.hpp"
 #include "serve/core/requests.hpp"
 
@@ -42,7 +44,9 @@ class OpenAiShape : public AnswerShape {
         echoed_(request.echoed),
         tools_(request.call.tools),
         streams_(sequences_, ToolStream(request.call.tools)),
-        carried_(sequences_) {}
+        carried_(sequences_) {
+    if (request.call.verbose) native_.emplace(service, request.call, NativeParts{.tokens = true});
+  }
 
   HttpReply Refusal(const ApiError& error) const override { return OpenAiError(error); }
   /// Chat: the first chunk of each choice has the role. Text with "echo": it has the prompt.
@@ -85,6 +89,7 @@ class OpenAiShape : public AnswerShape {
     part["finish_reason"] = FinishOf(outcome, streams_[choice].any_call());
     if (!outcome.receipt.empty()) part["receipt"] = ReceiptJson(outcome);
     if (end.contains("timings")) end["timings"] = TimingsJson(outcome);
+    if (native_) end["__verbose"] = native_->Of(choice, outcome);
     return text + Event(end);
   }
   /// With stream_options.include_usage a chunk without choices comes before the end mark.
@@ -162,8 +167,9 @@ class OpenAiShape : public AnswerShape {
   bool chat_, include_usage_, logprobs_;
   std::vector<EchoedPrompt> echoed_;
   ToolReading tools_;
-  std::vector<ToolStream> streams_;  // of each sequence
-  std::vector<TokenList> carried_;   // tokens whose text is held back
+  std::vector<ToolStream> streams_;          // of each sequence
+  std::vector<TokenList> carried_;           // tokens whose text is held back
+  std::optional<NativeAnswer> native_ = {};  // "verbose": told beside the answer
 };
 
 /// Code points of UTF-8 text: "text_offset" counts characters, not bytes.
@@ -313,6 +319,7 @@ std::string OpenAiShape::Whole(std::span<const Outcome> outcomes) {
     answer["choices"].push_back(std::move(choice));
   }
   AddUsage(outcomes, &answer);
+  if (native_) answer["__verbose"] = native_->OfAll(outcomes);
   return Dump(answer);
 }
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text/percent.hpp"
 #include "serve/api/openai/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
@@ -20,11 +22,14 @@ std::string NameIn(const HttpRequest& request) {
 /// The model as OpenAI lists it. "meta" is llama-server's: n_ctx_train is the length that the model
 /// was trained for, n_ctx the one that the server uses.
 Json ModelJson(const Service& service) {
+  Json aliases = Json::MakeArray({service.options().model_name});
+  for (const std::string& name : service.options().aliases) aliases.push_back(name);
   const model::ModelConfig& config = service.model().model.config();
   return {{"id", service.options().model_name},
           {"object", "model"},
           {"created", service.started()},
           {"owned_by", "bittern"},
+          {"aliases", std::move(aliases)},
           {"meta",
            {{"n_vocab", config.vocab_size},
             {"n_ctx_train", config.context_length},
@@ -74,7 +79,10 @@ HttpReply ListModel(const QuickContext& context) {
 HttpReply ShowModel(const QuickContext& context) {
   const Service& service = *context.service;
   const std::string name = NameIn(context.request);
-  if (name == service.options().model_name) return {.body = Dump(ModelJson(service))};
+  const auto& aliases = service.options().aliases;
+  const bool known =
+      name == service.options().model_name || std::ranges::find(aliases, name) != aliases.end();
+  if (known) return {.body = Dump(ModelJson(service))};
   return OpenAiError({.status = 404,
                       .message = fmt::format("model: \"{}\" is served here, \"{}\" is not",
                                              service.options().model_name, name),
