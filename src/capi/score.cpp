@@ -70,8 +70,9 @@ Result<proof::Receipt> BeginReceipt(const ModelObject& model,
                                     std::span<const runtime::TokenId> prompt,
                                     const runtime::GenerateOptions& options, model::KvType kv_type,
                                     int context_length) {
+  std::string hash = BITTERN_TRY(model.Hash());
   return proof::Receipt{.model = model.loaded->model.config().name,
-                        .model_hash = BITTERN_TRY(model.Hash()),
+                        .model_hash = std::move(hash),
                         .arithmetic = proof::ArithmeticName(kv_type),
                         .context_length = context_length,
                         .prompt = {prompt.begin(), prompt.end()},
