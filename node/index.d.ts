@@ -128,6 +128,35 @@ export interface TextSettings extends SamplerSettings {
   /** 0 or more: log-probabilities of the new tokens, and of so many best ones beside each. */
   logprobs?: number;
   speculation?: 'ngram' | 'off' | 'always';
+  /** The answer has a receipt, which verify() replays on any machine. */
+  receipt?: boolean;
+}
+
+export interface EmbedSettings {
+  /** The positions of a text that count. Default: the last one. */
+  pooling?: 'last' | 'first' | 'mean';
+  /** Vectors of length 1. Default: false. */
+  normalize?: boolean;
+}
+
+export interface ScoreSettings {
+  /** Tokens of a window. Default: 512 for texts, the model's limit for questions. */
+  window?: number;
+  /** Tokens from one window to the next. Default: they lie end to end. */
+  stride?: number;
+  /** Windows or questions at most. Default: all. */
+  most?: number;
+  /** Score every token of a text but the first once. */
+  everyToken?: boolean;
+}
+
+export interface DoctorSettings {
+  /** Where to write the model with all that can be put right put right. */
+  fix?: string;
+  /** A healthy file or folder to compare with. */
+  like?: string;
+  overwrite?: boolean;
+  threads?: number;
 }
 
 export interface ConvertSettings {
@@ -169,6 +198,8 @@ export interface Completion {
   drafted: number;
   accepted: number;
   logprobs?: TokenLogprobs[];
+  /** Where {receipt: true} asked for one: what verify() takes. */
+  receipt?: Record<string, unknown>;
 }
 
 /** A token and its log-probability (natural logarithm; -9999: it cannot be). */
@@ -338,8 +369,16 @@ export class Model {
 
   /** The logits after a prompt: vocabSize floats. */
   logits(prompt: Prompt, options?: SequenceSettings & Cancellable): Promise<Float32Array>;
-  /** The last position's hidden state after the final norm: hiddenSize floats. */
-  embedding(prompt: Prompt, options?: Omit<SequenceSettings, 'hidden'> & Cancellable): Promise<Float32Array>;
+  /** A text as one vector: hidden states after the final norm, pooled; hiddenSize floats. */
+  embedding(prompt: Prompt, options?: EmbedSettings & Omit<SequenceSettings, 'hidden'> & Cancellable): Promise<Float32Array>;
+  /** The calls of functions in a text that the model has made. */
+  parseAnswer(text: string | Uint8Array): { text: string; toolCalls: ToolCall[] };
+  /** Perplexity of a text, and more. */
+  scoreText(text: string | Uint8Array, options?: ScoreSettings & SequenceSettings & Progressing & Cancellable): Promise<Record<string, unknown> & { perplexity: number }>;
+  /** The share of multiple-choice questions (a JSON object a line) that it answers rightly. */
+  scoreChoices(lines: string | Uint8Array, options?: ScoreSettings & SequenceSettings & Progressing & Cancellable): Promise<Record<string, unknown> & { acc: number }>;
+  /** Replays the answers that receipts stand for: a text or an object that holds some. */
+  verify(receipts: string | Uint8Array | object): Promise<{ identical: boolean; what: string }>;
   sequence(options?: SequenceSettings): Promise<Sequence>;
   engine(options?: EngineSettings): Promise<Engine>;
   /** The line that is the same on every machine where the model answers alike. */
@@ -427,6 +466,12 @@ export interface ConvertReport {
   plainTensors: number;
   notes: string[];
 }
+
+/** A file's contents, without loading it, as `bittern inspect --json` prints it. */
+export function inspect(source: string | URL, options?: Pick<ModelSettings, 'overrideKv' | 'i2sLayout' | 'tlTiling'>): Promise<Record<string, unknown>>;
+
+/** Why a model talks nonsense, as `bittern doctor --json` prints it. */
+export function doctor(source: string | URL, options?: DoctorSettings & Pick<ModelSettings, 'overrideKv' | 'i2sLayout' | 'tlTiling'>): Promise<Record<string, unknown> & { verdict: string; summary: string }>;
 
 /** Converts a model file or folder. The output gets its name when it is complete. */
 export function convert(source: string | URL, target: string | URL, options: ConvertSettings & Progressing & Cancellable): Promise<ConvertReport>;

@@ -3,6 +3,6 @@
 import bittern from './index.js';
 
 export const {
-  BitternError, Engine, Generation, Model, Sampler, Sequence, convert, options, pull, version,
+  BitternError, Engine, Generation, Model, Sampler, Sequence, convert, doctor, inspect, options, pull, version,
 } = bittern;
 export default bittern;

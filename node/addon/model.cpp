@@ -200,6 +200,89 @@ napi_value Certify(Arguments& arguments, Environment& environment) {
   return environment.Start(std::move(job));
 }
 
+/// scoreText(model, text, settings, listener), scoreChoices(...): JSON
+template <bittern_status (*kCall)(const bittern_model*, const char*, std::size_t,
+                                  const bittern_options*, bittern_progress_fn, void*,
+                                  bittern_result**)>
+napi_value Score(Arguments& arguments, Environment& environment) {
+  bittern_model* model = nullptr;
+  std::shared_ptr<Options> options;
+  std::string text;
+  auto job = JobOfModel(arguments, &model, JsonOf);
+  if (job == nullptr || !arguments.Bytes(1, &text) || !arguments.Settings(2, &options) ||
+      !arguments.Listener(3, job.get())) {
+    return nullptr;
+  }
+  job->heavy = true;
+  job->work = [=, text = std::move(text)](Job& running) {
+    return kCall(model, text.data(), text.size(), options->get(), &Job::OnProgress, &running,
+                 running.result.out());
+  };
+  return environment.Start(std::move(job));
+}
+
+/// verify(model, receipts, settings): JSON
+napi_value Verify(Arguments& arguments, Environment& environment) {
+  bittern_model* model = nullptr;
+  std::shared_ptr<Options> options;
+  std::string text;
+  auto job = JobOfModel(arguments, &model, JsonOf);
+  if (job == nullptr || !arguments.Bytes(1, &text) || !arguments.Settings(2, &options)) {
+    return nullptr;
+  }
+  job->heavy = true;
+  job->work = [=, text = std::move(text)](Job& running) {
+    return bittern_verify(model, text.data(), text.size(), options->get(), running.result.out());
+  };
+  return environment.Start(std::move(job));
+}
+
+/// embed(model, ids, settings): a Float32Array
+napi_value Embed(Arguments& arguments, Environment& environment) {
+  bittern_model* model = nullptr;
+  std::shared_ptr<Options> options;
+  std::vector<std::int32_t> ids;
+  auto job = JobOfModel(arguments, &model, [](napi_env env, const Result& result) -> napi_value {
+    const float* floats = nullptr;
+    std::size_t count = 0;
+    if (bittern_result_floats(result.get(), &floats, &count) != BITTERN_OK) return ThrowLast(env);
+    return NewFloats(env, floats, count);
+  });
+  if (job == nullptr || !arguments.Ids(1, &ids) || !arguments.Settings(2, &options)) return nullptr;
+  job->heavy = true;
+  job->work = [=, ids = std::move(ids)](Job& running) {
+    if (running.cancelled()) return running.Cancelled();
+    return bittern_embed(model, Data(ids), ids.size(), options->get(), running.result.out());
+  };
+  return environment.Start(std::move(job));
+}
+
+/// parseAnswer(model, text) -> {text, ids, json}
+napi_value ParseAnswer(Arguments& arguments, Environment&) {
+  bittern_model* model = nullptr;
+  std::string text;
+  Result result;
+  if (!arguments.Handle(0, Kind::kModel, &model) || !arguments.Bytes(1, &text)) return nullptr;
+  if (bittern_parse_answer(model, text.data(), text.size(), result.out()) != BITTERN_OK) {
+    return ThrowLast(arguments.env());
+  }
+  return AllOf(arguments.env(), result);
+}
+
+/// inspect(path, settings), doctor(path, settings): JSON
+template <bittern_status (*kCall)(const char*, const bittern_options*, bittern_result**)>
+napi_value Examine(Arguments& arguments, Environment& environment) {
+  auto job = std::make_unique<Job>();
+  std::shared_ptr<Options> options;
+  std::string path;
+  if (!arguments.Text(0, &path) || !arguments.Settings(1, &options)) return nullptr;
+  job->work = [=](Job& running) {
+    return kCall(path.c_str(), options->get(), running.result.out());
+  };
+  job->value = [](napi_env env, Job& done) { return JsonOf(env, done.result); };
+  return environment.Start(std::move(job));
+}
+
 /// convert(source, target, settings, listener): JSON
 napi_value Convert(Arguments& arguments, Environment& environment) {
   auto job = std::make_unique<Job>();
@@ -282,6 +365,13 @@ constexpr Row kRows[] = {
     {"tokenBytes", TokenBytes},
     {"tokenIsEnd", TokenIsEnd},
     {"certify", Certify},
+    {"scoreText", Score<bittern_score_text>},
+    {"scoreChoices", Score<bittern_score_choices>},
+    {"verify", Verify},
+    {"embed", Embed},
+    {"parseAnswer", ParseAnswer},
+    {"inspect", Examine<bittern_inspect>},
+    {"doctor", Examine<bittern_doctor>},
     {"convert", Convert},
     {"pull", Pull},
     {"sequenceCreate", Create<Kind::kSequence, bittern_sequence, bittern_sequence_create>},

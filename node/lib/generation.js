@@ -6,9 +6,9 @@ const { STATUS, fail } = require('./errors.js');
 
 /** What the addon gives for a whole text. */
 function completion({ text, ids, json }) {
-  const { finish_reason: finishReason, seed, drafted, accepted, logprobs } = JSON.parse(json);
+  const { finish_reason: finishReason, seed, drafted, accepted, logprobs, receipt } = JSON.parse(json);
   return { text, ids: Array.from(ids), finishReason, seed, drafted, accepted,
-    ...(logprobs === undefined ? {} : { logprobs }) };
+    ...(logprobs === undefined ? {} : { logprobs }), ...(receipt === undefined ? {} : { receipt }) };
 }
 
 /**

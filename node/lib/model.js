@@ -297,9 +297,48 @@ class Model {
     return this.#last(given, options, {}, (sequence) => sequence.logits());
   }
 
-  /** The last position's hidden state after the final norm: hiddenSize floats that stand for a text. */
+  /** A text as one vector: hidden states after the final norm, pooled ({pooling, normalize}). */
   async embedding(given, options) {
-    return this.#last(given, options, { hidden: true }, (sequence) => sequence.hidden());
+    const { settings, rest } = split(options, ['embed', 'sequence'], ['signal'], 'an embedding');
+    const signal = checkSignal(rest.signal);
+    const source = check.prompt(given);
+    const ids = types.isInt32Array(source) ? source : await this.tokenize(source);
+    const handle = this.#open();
+    return new Work(() => addon.embed(handle, check.ids(ids, 'ids'), settings), { signal }).promise;
+  }
+
+  /** The calls of functions in a text that the model has made: {text, toolCalls}. */
+  parseAnswer(text) {
+    const { text: content, json } = call(() => addon.parseAnswer(this.#open(), check.textOrBytes(text, 'text')));
+    return { text: content, toolCalls: JSON.parse(json).tool_calls };
+  }
+
+  /** Perplexity of a text, and more. */
+  async scoreText(text, options) {
+    return this.#score(addon.scoreText, check.textOrBytes(text, 'text'), options);
+  }
+
+  /** The share of multiple-choice questions (a JSON object a line) that it answers rightly. */
+  async scoreChoices(lines, options) {
+    return this.#score(addon.scoreChoices, check.textOrBytes(lines, 'lines'), options);
+  }
+
+  async #score(score, source, options) {
+    const { settings, rest } = split(options, ['score', 'sequence'], ['progress', 'signal'], 'a score');
+    const progress = new Progress(check.isFunction(rest.progress, 'progress'));
+    const signal = checkSignal(rest.signal);
+    const handle = this.#open();
+    return JSON.parse(await progress.of(
+      new Work(() => score(handle, source, settings, progress.listener), { signal })));
+  }
+
+  /** Replays the answers that receipts stand for (a text or an object that holds some): {identical, what}. */
+  async verify(receipts) {
+    const source = receipts !== null && typeof receipts === 'object' && !types.isUint8Array(receipts)
+      ? JSON.stringify(receipts) : receipts;
+    const text = check.textOrBytes(source, 'receipts');
+    const handle = this.#open();
+    return JSON.parse(await new Work(() => addon.verify(handle, text, [])).promise);
   }
 
   async #last(given, options, more, take) {
@@ -384,6 +423,20 @@ async function* chunks(head, share, unshare, body, signal) {
   }
 }
 
+/** A file's contents, without loading it: an object as `bittern inspect --json` prints it. */
+async function inspect(source, options) {
+  const { settings } = split(options, ['model'], [], 'inspect');
+  const from = check.path(source, 'source');
+  return JSON.parse(await new Work(() => addon.inspect(from, settings)).promise);
+}
+
+/** Why a model talks nonsense: an object as `bittern doctor --json` prints it. */
+async function doctor(source, options) {
+  const { settings } = split(options, ['doctor', 'model'], [], 'doctor');
+  const from = check.path(source, 'source');
+  return JSON.parse(await new Work(() => addon.doctor(from, settings)).promise);
+}
+
 /** Converts a model file or folder to another format: convert('m.gguf', 'out.gguf', {to: 'tq2_0'}). */
 async function convert(source, target, options) {
   const { settings, rest } = split(options, ['convert'], ['progress', 'signal'], 'convert');
@@ -418,4 +471,4 @@ async function pull(name, options) {
   return found.text;
 }
 
-module.exports = { Model, convert, handleOf: (model) => Model[PRIVATE](model), pull };
+module.exports = { Model, convert, doctor, inspect, handleOf: (model) => Model[PRIVATE](model), pull };
