@@ -16,14 +16,14 @@ import json
 from . import _library
 from ._engine import Engine
 from ._library import (ArgumentError, BitternError, CancelledError, ContextFullError, FileError,
-                       NotFoundError, OutOfMemoryError)
+                       MissingFileError, NotFoundError, OutOfMemoryError, UnknownSettingError)
 from ._model import Model, Text
 from ._sequence import Sequence
 from ._work import convert, pull
 
 __all__ = ["ArgumentError", "BitternError", "CancelledError", "ContextFullError", "Engine",
-           "FileError", "Model", "NotFoundError", "OutOfMemoryError", "Sequence", "Text", "convert",
-           "options", "pull"]
+           "FileError", "MissingFileError", "Model", "NotFoundError", "OutOfMemoryError", "Sequence",
+           "Text", "UnknownSettingError", "convert", "options", "pull"]
 __version__ = _library.lib.bittern_version().decode()
 
 

@@ -2,7 +2,11 @@
 """The C interface (bittern.h) through ctypes: declarations, errors and callbacks. ctypes releases
 the GIL while a function runs. Any thread."""
 import ctypes
+import difflib
+import errno
+import json
 import math
+import operator
 import os
 from ctypes import (CFUNCTYPE, POINTER, byref, c_char_p, c_double, c_float, c_int32, c_int64,
                     c_size_t, c_uint32, c_uint64, c_void_p)
@@ -78,11 +82,15 @@ CANCELLED = 8
 
 
 class BitternError(Exception):
-    """Something failed. `status` is a number of bittern.h, `hint` what may help ("" if nothing)."""
+    """Something failed. `status` is a number of bittern.h, `hint` what may help ("" if nothing).
+    Errors can be pickled, so they reach the parent of a pool's process."""
 
     def __init__(self, status, message, hint=""):
         super().__init__(f"{message} ({hint})" if hint else message)
         self.status, self.message, self.hint = status, message, hint
+
+    def __reduce__(self):
+        return type(self), (self.status, self.message, self.hint), self.__dict__
 
 
 class ArgumentError(BitternError, ValueError):
@@ -93,8 +101,23 @@ class NotFoundError(BitternError, LookupError):
     """A file, key or name does not exist."""
 
 
+class UnknownSettingError(NotFoundError, TypeError):
+    """A keyword argument is no setting."""
+
+
 class FileError(BitternError, OSError):
     """The operating system refused, or a file is damaged or not supported."""
+
+    def __str__(self):
+        return BitternError.__str__(self)
+
+
+class MissingFileError(NotFoundError, FileNotFoundError):
+    """A file or folder does not exist; `errno` is ENOENT."""
+
+    def __init__(self, status, message, hint=""):
+        super().__init__(status, message, hint)
+        self.errno = errno.ENOENT
 
     def __str__(self):
         return BitternError.__str__(self)
@@ -112,15 +135,30 @@ class CancelledError(BitternError):
     """The caller asked to stop."""
 
 
-_ERRORS = {1: ArgumentError, 2: NotFoundError, 3: FileError, 4: FileError, 5: FileError,
+NOT_FOUND = 2
+_ERRORS = {1: ArgumentError, NOT_FOUND: NotFoundError, 3: FileError, 4: FileError, 5: FileError,
            6: OutOfMemoryError, 7: ContextFullError, CANCELLED: CancelledError}
+_OF_FILES = ("bittern_model_load", "bittern_convert")  # NOT_FOUND of these: a file
 
 
-def last_error(status):
-    """The error of the calling thread's last call."""
+def _setting_hint(message):
+    """What helps with the wrong name in a message: the name that is nearest, and the list."""
+    keys = [row["key"] for row in json.loads(lib.bittern_options_describe())]
+    near = difflib.get_close_matches(message.split('"')[1], keys, 1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    return f"{meant}bittern.options() lists the settings"
+
+
+def last_error(status, name=""):
+    """The error of the calling thread's last call, which was of the function `name`."""
     message = lib.bittern_error_message().decode("utf-8", "replace")
     hint = lib.bittern_error_hint().decode("utf-8", "replace")
-    return _ERRORS.get(status, BitternError)(status, message, hint)
+    if status == NOT_FOUND and name == "bittern_options_set":
+        return UnknownSettingError(status, message, _setting_hint(message))
+    kind = _ERRORS.get(status, BitternError)
+    if status == NOT_FOUND and name in _OF_FILES:
+        kind = MissingFileError
+    return kind(status, message, hint)
 
 
 def call(name, *arguments):
@@ -128,7 +166,7 @@ def call(name, *arguments):
     values = [a.value if isinstance(a, Handle) else a for a in arguments]
     status = getattr(lib, name)(*values)
     if status != 0:
-        raise last_error(status)
+        raise last_error(status, name)
 
 
 class Handle:
@@ -157,6 +195,8 @@ def _values(key, value):
     if key == "logit_bias" and isinstance(value, dict):
         biases = [(token, -math.inf if bias is False else bias) for token, bias in value.items()]
         return [f"{token}{bias:+}" for token, bias in biases]
+    if key == "json_schema" and isinstance(value, (dict, bool)):
+        return [json.dumps(value)]
     if not isinstance(value, (list, tuple)):
         return [value]
     if key == "samplers":
@@ -166,28 +206,47 @@ def _values(key, value):
     return value
 
 
+def _setting_text(key, value):
+    """A value as the C interface takes it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (dict, set, frozenset, bytes, bytearray, list, tuple)):
+        raise TypeError(f"{key}: a text, a number or a bool expected, {type(value).__name__} found")
+    text = str(value)
+    if "\0" in text:
+        raise ArgumentError(1, f"{key}: a text without zero characters expected")
+    return text
+
+
 def options(settings):
     """A set of settings from a dict: bools, numbers, texts, lists for repeated keys and samplers,
-    and a dict of token ids for logit_bias (False forbids a token)."""
+    a dict of token ids for logit_bias (False forbids a token), a dict for json_schema."""
     handle = make("options", "bittern_options_create")
     for key, value in settings.items():
         if value is None:
             continue
         for one in _values(key, value):
-            text = ("on" if one else "off") if isinstance(one, bool) else str(one)
-            if "\0" in text:
-                raise ArgumentError(1, f"{key}: a text without zero characters expected")
+            text = _setting_text(key, one)
             call("bittern_options_set", handle.value, key.encode(), text.encode())
     return handle
 
 
 def array(ids):
     """ids as int32_t[]; the second is their number."""
-    ids = list(ids)
+    ids = [operator.index(number) for number in ids]
     for number in ids:
         if not -2**31 <= number < 2**31:
             raise ArgumentError(1, f"a token id expected, {number} found")
     return (c_int32 * len(ids))(*ids), len(ids)
+
+
+def text_bytes(text):
+    """A str or bytes as bytes. Raises TypeError for all else: bytes(5) would be five zeros."""
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogatepass")
+    if isinstance(text, (bytes, bytearray, memoryview)):
+        return bytes(text)
+    raise TypeError(f"a text (str or bytes) expected, {type(text).__name__} found")
 
 
 def result_text(handle):

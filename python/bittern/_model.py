@@ -109,7 +109,7 @@ class Model:
     def tokenize(self, text, *, bos=True, special=False):
         """The ids of a text (str or bytes): with BOS where the model wants one; `special` reads
         special tokens written in the text as such."""
-        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+        data = c.text_bytes(text)
         flags = (1 if bos else 0) | (2 if special else 0)
         return c.result_ids(c.make("result", "bittern_tokenize", self.handle, data, len(data),
                                    flags))

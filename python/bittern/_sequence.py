@@ -96,7 +96,7 @@ class Sequence:
 
     def logits(self):
         """The last position's logits: a NumPy float32 array over the library's own memory, not a
-        copy. Valid until the next call of this sequence or a fork."""
+        copy, read-only. Valid until the next call of this sequence or a fork."""
         return self._floats("bittern_sequence_logits")
 
     def hidden(self):
@@ -159,4 +159,4 @@ class Sequence:
         memory = (ctypes.c_float * count.value).from_address(
             ctypes.addressof(floats.contents))
         memory.owner = self  # the array keeps `memory`, which keeps the sequence
-        return numpy.frombuffer(memory, dtype=numpy.float32)
+        return numpy.frombuffer(memoryview(memory).toreadonly(), dtype=numpy.float32)
