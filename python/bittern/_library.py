@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C interface (bittern.h) through ctypes: declarations, errors and callbacks. ctypes releases
 the GIL while a function runs. Any thread."""
+from __future__ import annotations
+
 import ctypes
 import difflib
 import errno
@@ -10,6 +12,7 @@ import operator
 import os
 from ctypes import (CFUNCTYPE, POINTER, byref, c_char_p, c_double, c_float, c_int32, c_int64,
                     c_size_t, c_uint32, c_uint64, c_void_p)
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Type, Union
 
 _NAME = "libbittern.so"
 lib = ctypes.CDLL(os.environ.get("BITTERN_LIBRARY")
@@ -85,11 +88,11 @@ class BitternError(Exception):
     """Something failed. `status` is a number of bittern.h, `hint` what may help ("" if nothing).
     Errors can be pickled, so they reach the parent of a pool's process."""
 
-    def __init__(self, status, message, hint=""):
+    def __init__(self, status: int, message: str, hint: str = "") -> None:
         super().__init__(f"{message} ({hint})" if hint else message)
         self.status, self.message, self.hint = status, message, hint
 
-    def __reduce__(self):
+    def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), (self.status, self.message, self.hint), self.__dict__
 
 
@@ -108,18 +111,18 @@ class UnknownSettingError(NotFoundError, TypeError):
 class FileError(BitternError, OSError):
     """The operating system refused, or a file is damaged or not supported."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return BitternError.__str__(self)
 
 
 class MissingFileError(NotFoundError, FileNotFoundError):
     """A file or folder does not exist; `errno` is ENOENT."""
 
-    def __init__(self, status, message, hint=""):
+    def __init__(self, status: int, message: str, hint: str = "") -> None:
         super().__init__(status, message, hint)
         self.errno = errno.ENOENT
 
-    def __str__(self):
+    def __str__(self) -> str:
         return BitternError.__str__(self)
 
 
@@ -136,12 +139,17 @@ class CancelledError(BitternError):
 
 
 NOT_FOUND = 2
-_ERRORS = {1: ArgumentError, NOT_FOUND: NotFoundError, 3: FileError, 4: FileError, 5: FileError,
-           6: OutOfMemoryError, 7: ContextFullError, CANCELLED: CancelledError}
+_ERRORS: Dict[int, Type[BitternError]] = {
+    1: ArgumentError, NOT_FOUND: NotFoundError, 3: FileError, 4: FileError, 5: FileError,
+    6: OutOfMemoryError, 7: ContextFullError, CANCELLED: CancelledError}
 _OF_FILES = ("bittern_model_load", "bittern_convert")  # NOT_FOUND of these: a file
 
 
-def _setting_hint(message):
+def _word(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
+
+
+def _setting_hint(message: str) -> str:
     """What helps with the wrong name in a message: the name that is nearest, and the list."""
     keys = [row["key"] for row in json.loads(lib.bittern_options_describe())]
     near = difflib.get_close_matches(message.split('"')[1], keys, 1)
@@ -149,10 +157,10 @@ def _setting_hint(message):
     return f"{meant}bittern.options() lists the settings"
 
 
-def last_error(status, name=""):
+def last_error(status: int, name: str = "") -> BitternError:
     """The error of the calling thread's last call, which was of the function `name`."""
-    message = lib.bittern_error_message().decode("utf-8", "replace")
-    hint = lib.bittern_error_hint().decode("utf-8", "replace")
+    message = _word(lib.bittern_error_message())
+    hint = _word(lib.bittern_error_hint())
     if status == NOT_FOUND and name == "bittern_options_set":
         return UnknownSettingError(status, message, _setting_hint(message))
     kind = _ERRORS.get(status, BitternError)
@@ -161,7 +169,7 @@ def last_error(status, name=""):
     return kind(status, message, hint)
 
 
-def call(name, *arguments):
+def call(name: str, *arguments: Any) -> None:
     """Calls a function that returns a status; raises what it says. Handles live as long as it."""
     values = [a.value if isinstance(a, Handle) else a for a in arguments]
     status = getattr(lib, name)(*values)
@@ -170,27 +178,30 @@ def call(name, *arguments):
 
 
 class Handle:
-    """A handle that is freed with its object."""
+    """A handle that is freed with its object, but not in a process that was forked: the threads to
+    wait for are not there."""
 
-    def __init__(self, kind, value):
+    def __init__(self, kind: str, value: Optional[int]) -> None:
         self._free, self.value = getattr(lib, f"bittern_{kind}_free"), value
+        self._process = os.getpid()
 
-    def close(self):
+    def close(self) -> None:
+        """Frees it now."""
         value, self.value = self.value, None
-        if value is not None:
+        if value is not None and self._process == os.getpid():
             self._free(value)
 
     __del__ = close
 
 
-def make(kind, name, *arguments):
+def make(kind: str, name: str, *arguments: Any) -> Handle:
     """Calls a function whose last argument is a new handle."""
     value = c_void_p()
     call(name, *arguments, byref(value))
     return Handle(kind, value.value)
 
 
-def _values(key, value):
+def _values(key: str, value: Any) -> Iterable[Any]:
     """The values of a key, one for each time that it is set."""
     if key == "logit_bias" and isinstance(value, dict):
         biases = [(token, -math.inf if bias is False else bias) for token, bias in value.items()]
@@ -206,7 +217,7 @@ def _values(key, value):
     return value
 
 
-def _setting_text(key, value):
+def _setting_text(key: str, value: Any) -> str:
     """A value as the C interface takes it."""
     if isinstance(value, bool):
         return "on" if value else "off"
@@ -218,7 +229,7 @@ def _setting_text(key, value):
     return text
 
 
-def options(settings):
+def options(settings: Dict[str, Any]) -> Handle:
     """A set of settings from a dict: bools, numbers, texts, lists for repeated keys and samplers,
     a dict of token ids for logit_bias (False forbids a token), a dict for json_schema."""
     handle = make("options", "bittern_options_create")
@@ -231,7 +242,7 @@ def options(settings):
     return handle
 
 
-def array(ids):
+def array(ids: Iterable[int]) -> Tuple[Any, int]:
     """ids as int32_t[]; the second is their number."""
     ids = [operator.index(number) for number in ids]
     for number in ids:
@@ -240,7 +251,7 @@ def array(ids):
     return (c_int32 * len(ids))(*ids), len(ids)
 
 
-def text_bytes(text):
+def text_bytes(text: Union[str, bytes]) -> bytes:
     """A str or bytes as bytes. Raises TypeError for all else: bytes(5) would be five zeros."""
     if isinstance(text, str):
         return text.encode("utf-8", "surrogatepass")
@@ -249,32 +260,40 @@ def text_bytes(text):
     raise TypeError(f"a text (str or bytes) expected, {type(text).__name__} found")
 
 
-def result_text(handle):
+def tokenize(model: Handle, text: Union[str, bytes], *, bos: bool = True,
+             special: bool = False) -> List[int]:
+    """The ids of a text."""
+    data = text_bytes(text)
+    return result_ids(make("result", "bittern_tokenize", model, data, len(data),
+                           (1 if bos else 0) | (2 if special else 0)))
+
+
+def result_text(handle: Handle) -> bytes:
     """The text's bytes."""
     text, size = c_void_p(), c_size_t()
     call("bittern_result_text", handle.value, byref(text), byref(size))
     return ctypes.string_at(text, size.value)
 
 
-def result_json(handle):
+def result_json(handle: Handle) -> str:
     text, size = c_void_p(), c_size_t()
     call("bittern_result_json", handle.value, byref(text), byref(size))
     return ctypes.string_at(text, size.value).decode("utf-8")
 
 
-def result_ids(handle):
+def result_ids(handle: Handle) -> List[int]:
     ids, count = _ids(), c_size_t()
     call("bittern_result_ids", handle.value, byref(ids), byref(count))
     return ids[:count.value]
 
 
-def environment():
+def environment() -> Any:
     """The variables of this process as C's `environ` has them."""
     texts = [key + b"=" + value for key, value in os.environb.items()]
     return (c_char_p * (len(texts) + 1))(*texts, None)
 
 
-def path_bytes(path):
+def path_bytes(path: Any) -> bytes:
     """A file's name as the system spells it."""
     name = os.fsencode(path)
     if b"\0" in name:

@@ -46,7 +46,7 @@ def _metadata():
     readme = (HERE / "README.md").read_text(encoding="utf-8")
     return (f"Metadata-Version: 2.1\nName: {NAME}\nVersion: {VERSION}\n"
             "Summary: Ternary language models (BitNet b1.58) on CPUs\nLicense: Apache-2.0\n"
-            "Requires-Python: >=3.8\nProvides-Extra: numpy\n"
+            "Requires-Python: >=3.9\nProvides-Extra: numpy\n"
             "Requires-Dist: numpy; extra == 'numpy'\n"
             "Description-Content-Type: text/markdown\n\n" + readme)
 

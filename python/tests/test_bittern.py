@@ -144,27 +144,6 @@ class Texts(unittest.TestCase):
                          json.loads(run("tokenize", "-p", "A tern is", "--json"))["ids"])
         self.assertIn("What?", MODEL.apply_template([{"role": "user", "content": "What?"}])[0])
 
-    def test_engine(self):
-        prompts = ["A tern is", "On the", "The sea", "A dog is"] * 4
-        with bittern.Engine(MODEL, max_sequences=5) as engine:
-            seen = []
-            first = engine.submit(prompts[0], on_text=seen.append, **GREEDY)
-            futures = [first] + [engine.submit(prompt, **GREEDY) for prompt in prompts[1:]]
-            for prompt, future in zip(prompts, futures):
-                self.assertEqual(future.result(60), MODEL.generate(prompt, **GREEDY))
-            self.assertEqual("".join(seen), first.result())
-            endless = engine.submit("On", n_predict=-1, ignore_eos=True)
-            endless.cancel()
-            try:  # what was made until then, or an error where that is nothing
-                self.assertEqual(endless.result(60).finish_reason, "cancelled")
-            except bittern.CancelledError:
-                pass
-            self.assertEqual(engine.stats["running"], 0)
-            with self.assertRaises(bittern.ArgumentError):
-                engine.submit([-1])
-        with self.assertRaises(bittern.ArgumentError):
-            engine.submit("too late")
-
 
 class Sequences(unittest.TestCase):
     def test_forks_and_states(self):
