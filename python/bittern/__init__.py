@@ -22,11 +22,12 @@ from ._files import convert, pull
 from ._library import (ArgumentError, BitternError, CancelledError, ContextFullError, FileError,
                        MissingFileError, NotFoundError, OutOfMemoryError, UnknownSettingError)
 from ._model import Model
+from ._sampler import Sampler
 from ._sequence import Sequence, Text
 
 __all__ = ["ArgumentError", "BitternError", "CancelledError", "ContextFullError", "Engine",
            "FileError", "Future", "MissingFileError", "Model", "NotFoundError", "OutOfMemoryError",
-           "Sequence", "Text", "UnknownSettingError", "convert", "options", "pull"]
+           "Sampler", "Sequence", "Text", "UnknownSettingError", "convert", "options", "pull"]
 __version__: str = _library.lib.bittern_version().decode()
 
 

@@ -58,6 +58,9 @@ _SIGNATURES = {  # arguments of the functions that return a status
     "bittern_sequence_restore": [c_void_p, c_char_p, c_size_t],
     "bittern_sequence_generate": [c_void_p, c_void_p, TextFn, c_void_p, POINTER(c_void_p)],
     "bittern_sequence_cancel": [c_void_p],
+    "bittern_sampler_create": [c_void_p, POINTER(c_void_p)],
+    "bittern_sampler_accept": [c_void_p, c_int32],
+    "bittern_sampler_sample": [c_void_p, POINTER(c_float), c_size_t, _ids],
     "bittern_engine_create": [c_void_p, c_void_p, POINTER(c_void_p)],
     "bittern_engine_submit": [c_void_p, _ids, c_size_t, c_void_p, TextFn, DoneFn, c_void_p,
                               POINTER(c_uint64)],
@@ -73,7 +76,7 @@ _SIGNATURES = {  # arguments of the functions that return a status
 for _name, _arguments in _SIGNATURES.items():
     getattr(lib, _name).argtypes = _arguments
     getattr(lib, _name).restype = c_int32
-for _name in ("options", "result", "model", "sequence", "engine"):
+for _name in ("options", "result", "model", "sequence", "sampler", "engine"):
     getattr(lib, f"bittern_{_name}_free").argtypes = [c_void_p]
     getattr(lib, f"bittern_{_name}_free").restype = None
 for _name in ("bittern_version", "bittern_error_message", "bittern_error_hint",

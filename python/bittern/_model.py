@@ -53,14 +53,32 @@ class Model:
                  **settings: Any) -> None:
         settings.setdefault("layout_cache", _layout_cache())
         chosen = c.options(settings)
-        self._lock = threading.Lock()
-        self._engine: Optional[Tuple[int, Engine]] = None  # of a process
         if path is None:
-            self._handle = c.make("model", "bittern_model_load_builtin", chosen)
+            self._begin(c.make("model", "bittern_model_load_builtin", chosen))
             return
         cancel = Cancel(progress)
-        self._handle = cancel.run(lambda: c.make("model", "bittern_model_load", c.path_bytes(path),
-                                                 chosen, cancel.function, None))
+        self._begin(cancel.run(lambda: c.make("model", "bittern_model_load", c.path_bytes(path),
+                                              chosen, cancel.function, None)))
+
+    def _begin(self, handle: c.Handle) -> None:
+        self._handle = handle
+        self._lock = threading.Lock()
+        self._engine: Optional[Tuple[int, Engine]] = None  # of a process
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, name: str = "a GGUF file in memory",
+                   progress: Progress = None, **settings: Any) -> Model:
+        """The model of a GGUF file that lies in memory; its bytes are copied. name: stands in
+        messages where a path would. progress and settings: as of a file, without layout_cache."""
+        if isinstance(data, str):
+            raise TypeError("the bytes of a file expected, str found: a path goes to Model()")
+        file = c.text_bytes(data)
+        model = cls.__new__(cls)
+        cancel, chosen = Cancel(progress), c.options(settings)
+        model._begin(cancel.run(lambda: c.make(
+            "model", "bittern_model_load_memory", file, len(file), c.path_bytes(name), chosen,
+            cancel.function, None)))
+        return model
 
     @classmethod
     def from_pretrained(cls, name: str, *, progress: Progress = None, **settings: Any) -> Model:
@@ -89,6 +107,13 @@ class Model:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        if self._handle.value is None:
+            return "<bittern.Model, closed>"
+        info = self.info
+        return (f"<bittern.Model {self.name!r}: {info['architecture']}, {info['kind']}, "
+                f"{info['parameters'] / 1e6:.1f} million parameters>")
 
     # -- what is known ---------------------------------------------------------------------------
 
@@ -157,6 +182,19 @@ class Model:
         result = c.make("result", "bittern_detokenize", self.handle, *c.array(ids),
                         1 if special else 0)
         return c.result_text(result).decode("utf-8")
+
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes of one token as they are, special ones too: parts of characters are possible."""
+        data, size = ctypes.c_void_p(), ctypes.c_size_t()
+        c.call("bittern_token_bytes", self.handle, c.array([token])[0][0], ctypes.byref(data),
+               ctypes.byref(size))
+        return ctypes.string_at(data, size.value) if data else b""
+
+    def token_is_end(self, token: int) -> bool:
+        """Whether a token ends what the model says."""
+        is_end = ctypes.c_int32()
+        c.call("bittern_token_is_end", self.handle, c.array([token])[0][0], ctypes.byref(is_end))
+        return is_end.value != 0
 
     def apply_template(self, messages: Union[List[Dict[str, Any]], Dict[str, Any]], *,
                        chat_template: Optional[str] = None) -> Tuple[str, List[int]]:

@@ -182,6 +182,64 @@ class Sequences(unittest.TestCase):
             numpy.testing.assert_array_equal(numpy.fromfile(file.name, numpy.float32), logits)
 
 
+class Pieces(unittest.TestCase):
+    def test_tokens_one_by_one(self):
+        ids = MODEL.tokenize("A tern is, \U0001f426", bos=False)
+        self.assertEqual(b"".join(MODEL.token_bytes(one) for one in ids).decode(),
+                         "A tern is, \U0001f426")
+        self.assertTrue(MODEL.token_is_end(MODEL.eos_id))
+        self.assertFalse(MODEL.token_is_end(ids[0]))
+        with self.assertRaises(bittern.ArgumentError):
+            MODEL.token_bytes(10**6)
+
+    @unittest.skipIf(numpy is None, "needs NumPy")
+    def test_own_draws(self):
+        settings = {"temperature": 1.2, "seed": 5, "repeat_penalty": 1.3}
+        text = MODEL.generate("On the", n_predict=20, ignore_eos=True, logit_bias={MODEL.eos_id: False},
+                              **settings)
+        sampler, sequence = bittern.Sampler(logit_bias={MODEL.eos_id: False}, **settings), MODEL.sequence()
+        ids = MODEL.tokenize("On the")
+        sequence.eval(ids)
+        for token in ids:
+            sampler.accept(token)
+        for wanted in text.ids:
+            chosen = sampler.sample(sequence.logits())
+            self.assertEqual(chosen, wanted)
+            sampler.accept(chosen)
+            sequence.eval([chosen])
+        self.assertEqual(bittern.Sampler(temperature=0).sample([0.5, 2, 1]), 1)
+        with self.assertRaises(bittern.BitternError):
+            bittern.Sampler().sample([float("nan")])
+        with self.assertRaises(TypeError):
+            bittern.Sampler(temprature=1)
+
+    def test_from_bytes(self):
+        path = os.path.join(os.path.dirname(__file__), "../../models/kjv-5m-i2s.gguf")
+        with open(path, "rb") as file:
+            data = file.read()
+        with bittern.Model.from_bytes(data) as model, bittern.Model(path) as other:
+            self.assertEqual(model.generate("In the", **GREEDY), other.generate("In the", **GREEDY))
+        with self.assertRaisesRegex(bittern.FileError, "^the name"):
+            bittern.Model.from_bytes(data[:1000], name="the name")
+        with self.assertRaises(TypeError):
+            bittern.Model.from_bytes(path)
+
+    def test_repr(self):
+        model = bittern.Model()
+        self.assertRegex(repr(model), r"^<bittern\.Model '.+': bitnet-b1\.58, .*, \d+\.\d million parameters>$")
+        model.close()
+        self.assertEqual(repr(model), "<bittern.Model, closed>")
+
+    @unittest.skipIf(numpy is None, "needs NumPy")
+    def test_examples(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../examples")
+        for name, given, wanted in [("chat", "What is a tern?\n", "tern"), ("logprobs", None, "%"),
+                                    ("hidden", None, "1.00")]:
+            done = subprocess.run([sys.executable, os.path.join(folder, name + ".py")], input=given,
+                                  capture_output=True, text=True, check=True, timeout=60)
+            self.assertIn(wanted, done.stdout)
+
+
 class Rest(unittest.TestCase):
     def test_what_is_known(self):
         self.assertEqual(MODEL.metadata("general.architecture"), "bitnet-b1.58")

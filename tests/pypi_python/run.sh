@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The Python package beside packages of others: run.sh BUILD_FOLDER. They are installed into an
+# environment in the build folder on first use; what cannot be installed is skipped, visibly.
+set -eu
+[ $# -eq 1 ] || { echo "usage: $0 BUILD_FOLDER" >&2; exit 2; }
+build=$(cd "$1" && pwd)
+cd "$(dirname "$0")"
+# shellcheck source=tests/pypi_environment.sh
+. ../pypi_environment.sh
+environment=$(cd ../.. && pwd)/build/pypi-python
+
+why=$(pypi_environment "$environment") || { echo "Python package: SKIPPED ($why)"; exit 0; }
+BITTERN_LIBRARY=$build/src/capi/libbittern.so
+PYTHONPATH=$(cd ../../python && pwd)
+export BITTERN_LIBRARY PYTHONPATH
+python=$environment/bin/python
+
+echo "-- types"
+MYPYPATH=$PYTHONPATH "$python" -m mypy --strict --cache-dir "$environment/mypy" \
+  ../../python/bittern ../../python/examples/*.py
+echo "-- tests with NumPy"
+"$python" ../../python/tests/test_bittern.py "$build/apps/cli/bittern" Pieces Sequences
