@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import difflib
 import errno
+import importlib.util
 import json
 import math
 import operator
@@ -14,9 +15,20 @@ from ctypes import (CFUNCTYPE, POINTER, byref, c_char_p, c_double, c_float, c_in
                     c_size_t, c_uint32, c_uint64, c_void_p)
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Type, Union
 
-_NAME = "libbittern.so"
-lib = ctypes.CDLL(os.environ.get("BITTERN_LIBRARY")
-                  or os.path.join(os.path.dirname(os.path.abspath(__file__)), _NAME))
+
+def _path() -> str:
+    """The shared library: that of BITTERN_LIBRARY, of this folder, or of an editable install."""
+    given = os.environ.get("BITTERN_LIBRARY")
+    if given:
+        return given
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libbittern.so")
+    editable = importlib.util.find_spec("_bittern_editable")
+    if not os.path.exists(beside) and editable is not None and editable.origin is not None:
+        return os.path.join(os.path.dirname(editable.origin), "libbittern.so")
+    return beside
+
+
+lib = ctypes.CDLL(_path())
 
 ProgressFn = CFUNCTYPE(c_int32, c_void_p, c_double)
 TextFn = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_size_t)

@@ -21,3 +21,7 @@ MYPYPATH=$PYTHONPATH "$python" -m mypy --strict --cache-dir "$environment/mypy" 
   ../../python/bittern ../../python/examples/*.py
 echo "-- tests with NumPy"
 "$python" ../../python/tests/test_bittern.py "$build/apps/cli/bittern" Pieces Sequences
+echo "-- pip: editable, and the whole build from a read-only source distribution"
+"$python" ../../python/tests/test_pip.py "$build/apps/cli/bittern" Pip.test_editable
+env -u BITTERN_LIBRARY -u PYTHONPATH "$python" ../../python/tests/test_pip.py \
+  "$build/apps/cli/bittern" Pip
