@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional, Tuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Tuple, TypeVar, Union
 
 from . import _library as c
 from ._sequence import Text
@@ -148,6 +148,13 @@ class Future(concurrent.futures.Future[T]):
             return False
         self.stop()
         return True
+
+
+def text_part_logprobs() -> List[Dict[str, Any]]:
+    """Inside on_text: the log-probabilities of the tokens since the last part."""
+    part = json.loads(c.result_json(c.make("result", "bittern_text_part")))
+    found: List[Dict[str, Any]] = part.get("logprobs", [])
+    return found
 
 
 class _Job:

@@ -124,6 +124,14 @@ class Model:
             c.result_json(c.make("result", "bittern_model_info", self.handle)))
         return info
 
+    def memory(self, **settings: Any) -> Dict[str, Any]:
+        """What a sequence or an engine with these settings would take beside the model: a dict with
+        "context_length", "pages", "page_bytes", "kv_bytes", "scratch_bytes", "threads",
+        "model_bytes"."""
+        sizes: Dict[str, Any] = json.loads(c.result_json(
+            c.make("result", "bittern_model_memory", self.handle, c.options(settings))))
+        return sizes
+
     def _number(self, name: bytes) -> int:
         value = ctypes.c_int64()
         c.call("bittern_model_number", self.handle, name, ctypes.byref(value))
@@ -265,6 +273,35 @@ class Model:
         answer = _completions.Chat(self.name, body)
         engine = self._shared_engine()
         return answer.stream(engine) if stream else answer.whole(engine)
+
+    @overload
+    def create_completion(self, prompt: Prompt, *, stream: Literal[False] = False,
+                          **request: Any) -> Dict[str, Any]: ...
+
+    @overload
+    def create_completion(self, prompt: Prompt, *, stream: Literal[True],
+                          **request: Any) -> Iterator[Dict[str, Any]]: ...
+
+    def create_completion(self, prompt: Prompt, *, stream: bool = False, **request: Any
+                          ) -> Union[Dict[str, Any], Iterator[Dict[str, Any]]]:
+        """A prompt (a text or ids) that goes on, in OpenAI's shape of completions: max_tokens,
+        temperature, stop, logprobs (a number), echo, n, ... as the server takes them. With
+        stream=True its chunks."""
+        answer = self.completion(prompt, request)
+        engine = self._shared_engine()
+        return answer.stream(engine) if stream else answer.whole(engine)
+
+    def completion(self, prompt: Prompt, request: Dict[str, Any]) -> _completions.Completion:
+        """The answer of create_completion(), to be asked of an engine."""
+        text = prompt if isinstance(prompt, str) else None
+        ids = None if text is not None else self._ids(prompt)
+        echo = request.get("echo") and (text if ids is None else self.detokenize(ids))
+        rest = {key: value for key, value in request.items() if key != "echo"}
+        body = _completions.body_of(rest, prompt=text if ids is None else ids)
+        if echo and "logprobs" in body:
+            raise c.ArgumentError(1, "echo: not with logprobs, which the prompt would need, too",
+                                  "Sequence.logits_of_all() gives the logits of a prompt")
+        return _completions.Completion(self.name, body, echo or "")
 
     @property
     def name(self) -> str:

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Iterable, Tuple, Union
+from typing import TYPE_CHECKING, Any, Iterable, Optional, Tuple, Union
 
 from . import _library as c
 
 if TYPE_CHECKING:
+    from ._model import Model
     from ._sequence import Floats
 
 
 class Sampler:
     """Chooses tokens from logits, which may have been changed.
 
-        sampler = bittern.Sampler(temperature=0.8, top_k=40, seed=1)
+        sampler = bittern.Sampler(model, temperature=0.8, top_k=40, seed=1)
         sequence.eval([sampler.sample(sequence.logits())])
 
     Any thread, one call at a time; further ones wait. settings: those of the draw (see
-    bittern.options()). It has no vocabulary: dry_sequence_breakers make no difference.
+    bittern.options()). With a model it obeys grammar, json_schema, regex and ignore_eos, too, has the
+    model's recommendations, and chooses as Sequence.generate does. Without one it has no vocabulary,
+    so dry_sequence_breakers make no difference.
     """
 
-    def __init__(self, **settings: Any) -> None:
-        self._handle = c.make("sampler", "bittern_sampler_create", c.options(settings))
+    def __init__(self, model: Optional[Model] = None, **settings: Any) -> None:
+        chosen = c.options(settings)
+        self._handle = (c.make("sampler", "bittern_sampler_create", chosen) if model is None else
+                        c.make("sampler", "bittern_sampler_create_for", model.handle, chosen))
 
     def accept(self, token: int) -> None:
-        """Tells it of a token in the text, for penalties; those that it chooses too."""
+        """Tells it of a token in the text: those of the prompt, and each one that was chosen. Raises
+        ArgumentError for one that the grammar does not allow."""
         c.call("bittern_sampler_accept", self._handle, c.array([token])[0][0])
 
     def sample(self, logits: Union[Floats, Iterable[float]]) -> int:

@@ -208,6 +208,18 @@ class Pieces(unittest.TestCase):
             sampler.accept(chosen)
             sequence.eval([chosen])
         self.assertEqual(bittern.Sampler(temperature=0).sample([0.5, 2, 1]), 1)
+        with self.assertRaises(bittern.ArgumentError):
+            bittern.Sampler(regex="[ab]+")
+        of_model, text = bittern.Sampler(MODEL, regex=" [abc]{3}", **settings), b""
+        sequence.set_tokens(ids)
+        while True:
+            chosen = of_model.sample(sequence.logits())
+            if MODEL.token_is_end(chosen):
+                break
+            of_model.accept(chosen)
+            text += MODEL.token_bytes(chosen)
+            sequence.eval([chosen])
+        self.assertRegex(text.decode(), "^ [abc]{3}$")
         with self.assertRaises(bittern.BitternError):
             bittern.Sampler().sample([float("nan")])
         with self.assertRaises(TypeError):
@@ -223,6 +235,12 @@ class Pieces(unittest.TestCase):
             bittern.Model.from_bytes(data[:1000], name="the name")
         with self.assertRaises(TypeError):
             bittern.Model.from_bytes(path)
+
+    def test_memory(self):
+        one, four = MODEL.memory(context_length=512), MODEL.memory(context_length=512, max_sequences=4)
+        self.assertEqual(four["kv_bytes"], 4 * one["kv_bytes"])
+        with self.assertRaises(TypeError):
+            MODEL.memory(size=1)
 
     def test_repr(self):
         model = bittern.Model()

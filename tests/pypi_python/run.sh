@@ -21,6 +21,15 @@ MYPYPATH=$PYTHONPATH "$python" -m mypy --strict --cache-dir "$environment/mypy" 
   ../../python/bittern ../../python/examples/*.py
 echo "-- tests with NumPy"
 "$python" ../../python/tests/test_bittern.py "$build/apps/cli/bittern" Pieces Sequences
+"$python" ../../python/tests/test_llama_cpp.py "$build/apps/cli/bittern"
+echo "-- llama-cpp-python's signatures and examples"
+archive=$environment/llama_cpp_python-0.3.36.tar.gz
+if [ -e "$archive" ] || "$python" -m pip download -q --no-deps --no-binary :all: --no-build-isolation \
+    -d "$environment" llama-cpp-python==0.3.36 2>"$environment/pip.log"; then
+  "$python" llama_cpp_python.py "$archive" ../../models/pocket-2-i2s.gguf
+else
+  echo "llama-cpp-python: SKIPPED (its sources cannot be had: $environment/pip.log)"
+fi
 echo "-- pip: editable, and the whole build from a read-only source distribution"
 "$python" ../../python/tests/test_pip.py "$build/apps/cli/bittern" Pip.test_editable
 env -u BITTERN_LIBRARY -u PYTHONPATH "$python" ../../python/tests/test_pip.py \
