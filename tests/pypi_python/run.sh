@@ -17,7 +17,7 @@ export BITTERN_LIBRARY PYTHONPATH
 python=$environment/bin/python
 
 echo "-- types"
-MYPYPATH=$PYTHONPATH "$python" -m mypy --strict --cache-dir "$environment/mypy" \
+MYPYPATH=$PYTHONPATH "$python" -m mypy --strict --config-file ../../python/pyproject.toml --cache-dir "$environment/mypy" \
   ../../python/bittern ../../python/examples/*.py
 echo "-- tests with NumPy"
 "$python" ../../python/tests/test_bittern.py "$build/apps/cli/bittern" Pieces Sequences
@@ -30,6 +30,8 @@ if [ -e "$archive" ] || "$python" -m pip download -q --no-deps --no-binary :all:
 else
   echo "llama-cpp-python: SKIPPED (its sources cannot be had: $environment/pip.log)"
 fi
+echo "-- lm-evaluation-harness"
+"$python" -W ignore lm_eval_test.py "$build/apps/cli/bittern"
 echo "-- pip: editable, and the whole build from a read-only source distribution"
 "$python" ../../python/tests/test_pip.py "$build/apps/cli/bittern" Pip.test_editable
 env -u BITTERN_LIBRARY -u PYTHONPATH "$python" ../../python/tests/test_pip.py \
