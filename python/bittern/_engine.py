@@ -134,8 +134,8 @@ class Future(concurrent.futures.Future[T]):
             self._request, self._ended = None, True
 
     def stop(self) -> None:
-        """Ends the request: result() gives the text made until then, with the finish_reason
-        "cancelled", or raises bittern.CancelledError where there is none. Any thread."""
+        """Ends the request: result() gives the text made until then, which may be empty, with the
+        finish_reason "cancelled". Any thread."""
         with self._known:
             self._wanted = True
             if self._request is not None:

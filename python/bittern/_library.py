@@ -196,17 +196,15 @@ def call(name: str, *arguments: Any) -> None:
 
 
 class Handle:
-    """A handle that is freed with its object, but not in a process that was forked: the threads to
-    wait for are not there."""
+    """A handle that is freed with its object."""
 
     def __init__(self, kind: str, value: Optional[int]) -> None:
         self._free, self.value = getattr(lib, f"bittern_{kind}_free"), value
-        self._process = os.getpid()
 
     def close(self) -> None:
         """Frees it now."""
         value, self.value = self.value, None
-        if value is not None and self._process == os.getpid():
+        if value is not None:
             self._free(value)
 
     __del__ = close

@@ -137,8 +137,10 @@ class Llama:
         pattern as "*i2_s.gguf", of which the longest plain part has to fit. kwargs: as Llama()."""
         _refuse({"additional_files": additional_files, "local_dir": local_dir},
                 {"additional_files": None, "local_dir": None})
-        part = max(re.split(r"[*?]", filename or ""), key=len)
-        name = f"{repo_id}:{part.strip('-_.')}" if part else repo_id
+        part = filename or ""
+        if re.search(r"[*?]", part):
+            part = max(re.split(r"[*?]", part.removesuffix(".gguf")), key=len).strip("-_.")
+        name = f"{repo_id}:{part}" if part else repo_id
         return cls(pull(name, update=False, cache=cache_dir and os.fspath(cache_dir)), **kwargs)
 
     # -- texts -----------------------------------------------------------------------------------

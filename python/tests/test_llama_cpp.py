@@ -6,6 +6,7 @@ Answers in OpenAI's shape, by a Model and by llama-cpp-python's names."""
 import pickle
 import sys
 import unittest
+import unittest.mock
 import warnings
 
 import bittern
@@ -124,6 +125,12 @@ class Names(unittest.TestCase):
             self.assertEqual(other.model.apply_template([{"role": "system", "content": "S"}, *USER])[0],
                              other.model.detokenize([other.token_bos()], special=True) * (other.token_bos() >= 0)
                              + "[INST] <<SYS>>\nS\n<</SYS>>\n\nWhat is a tern? [/INST]")
+
+    def test_from_pretrained(self):
+        for filename, name in [("*i2_s.gguf", "a/b:i2_s"), ("m-tq2_0.gguf", "a/b:m-tq2_0.gguf"), (None, "a/b")]:
+            with unittest.mock.patch("bittern.llama_cpp.pull", return_value=None) as pull:
+                Llama.from_pretrained("a/b", filename, cache_dir="/c", n_ctx=64).close()
+            pull.assert_called_once_with(name, update=False, cache="/c")
 
     def test_the_same_seed(self):
         ask = {"max_tokens": 20, "temperature": 1.5}
