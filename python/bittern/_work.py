@@ -52,6 +52,14 @@ class Workers:
                     self._waiting.remove(work)
                     raise
 
+    def drop(self, work: Callable[[], None]) -> bool:
+        """Takes back a work that has not begun; False: it has."""
+        with self._lock:
+            if work not in self._waiting:
+                return False
+            self._waiting.remove(work)
+            return True
+
     def _run(self) -> None:
         while True:
             with self._lock:
@@ -73,9 +81,10 @@ def _own_thread(work: Callable[[], None]) -> None:
     threading.Thread(target=work, daemon=True).start()
 
 
-def _until(ended: threading.Event, cancel: Callable[[], Any]) -> None:
-    """Cancels until it has ended: a cancel before the library's call begins is not seen by it."""
-    while not ended.is_set():
+def _stop(work: Callable[[], None], ended: threading.Event, cancel: Callable[[], Any]) -> None:
+    """Takes a work back, or cancels it until it has ended: a cancel before the library's call begins
+    is not seen by it."""
+    while not ended.is_set() and not workers.drop(work):
         cancel()
         ended.wait(0.05)
 
@@ -102,7 +111,7 @@ def interruptible(work: Callable[[], T], cancel: Callable[[], Any], *, bounded: 
     try:
         ended.wait()
     except BaseException:
-        _until(ended, cancel)
+        _stop(run, ended, cancel)
         raise
     if error is not None:
         raise error
@@ -133,7 +142,7 @@ def pieces(work: Callable[[Put], Any], cancel: Callable[[], Any]) -> Iterator[st
                 return
             yield part
     finally:
-        _until(ended, cancel)
+        _stop(run, ended, cancel)
 
 
 def _tell(loop: asyncio.AbstractEventLoop, function: Callable[..., Any], *arguments: Any) -> None:
@@ -173,7 +182,7 @@ async def async_pieces(work: Callable[[Put], Any],
                 return
             yield part
     finally:
-        while not ended.is_set():
+        while not ended.is_set() and not workers.drop(run):
             cancel()
             await asyncio.sleep(0.02)
 
@@ -202,7 +211,8 @@ async def awaited(work: Callable[[], T], cancel: Callable[[], Any]) -> T:
     try:
         return await future
     except asyncio.CancelledError:
-        cancel()
+        if not workers.drop(run):
+            cancel()
         raise
 
 

@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 import weakref
 
 import bittern
@@ -35,6 +36,11 @@ def until(true, seconds=20):
     while not true() and time.monotonic() < end:
         time.sleep(0.01)
     return true()
+
+
+def slow(sequence, chosen, put=None):
+    """A text that takes long, and knows of no cancel."""
+    time.sleep(3)
 
 
 class Engines(unittest.TestCase):
@@ -184,6 +190,27 @@ class ManyCalls(unittest.TestCase):
         begin = time.monotonic()
         self.assertEqual(MODEL.generate("A tern is", **GREEDY).finish_reason, "end_of_text")
         self.assertLess(time.monotonic() - begin, 10)
+
+    def test_a_stream_that_waits_is_left(self):
+        """It does not wait for the eight that work."""
+        async def read(stream):
+            async for _ in stream:
+                pass
+
+        async def main():
+            tasks = [asyncio.ensure_future(read(MODEL.stream_async("On", **ENDLESS)))
+                     for _ in range(12)]
+            await asyncio.sleep(0.3)
+            for task in tasks[8:]:
+                task.cancel()
+            await asyncio.wait(tasks[8:], timeout=30)
+            ended = [task.done() for task in tasks]
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            return ended
+        with unittest.mock.patch.object(bittern._sequence.Sequence, "_generate", slow):
+            self.assertEqual(asyncio.run(main()), [False] * 8 + [True] * 4)
 
     def test_after_a_fork(self):
         model = bittern.Model()
