@@ -164,6 +164,19 @@ class FaultsTest(unittest.TestCase):
         self.assertIn("receipt", self.server.post("/completion", {"prompt": "In", "n_predict": 2})[1])
         self.assertIn("receipt", self.server.post("/api/generate", {"prompt": "In", "raw": True, "stream": False, "options": {"num_predict": 2}})[1])
 
+    def test_echo_of_a_text_that_ends(self):
+        """Evaluation programs ask for one token and take its entry away: it is there, too, where it is the end."""
+        end = json.loads(self.server.get("/tokenizer_info")[1])["eos_token"]
+        end_id = self.server.post("/tokenize", {"content": end, "parse_special": True})[1]["tokens"][0]
+        ids = self.server.post("/tokenize", {"content": "And he said", "add_special": True})[1]["tokens"]
+        ask = {"prompt": ids, "echo": True, "logprobs": 1, "max_tokens": 1, "logit_bias": {str(end_id): 100}}
+        choice = self.server.post("/v1/completions", ask)[1]["choices"][0]
+        self.assertEqual((choice["text"], choice["finish_reason"]), ("And he said", "stop"))
+        self.assertEqual({key: len(values) for key, values in choice["logprobs"].items()},
+                         dict.fromkeys(("tokens", "token_logprobs", "top_logprobs", "text_offset"), len(ids) + 1))
+        self.assertEqual(choice["logprobs"]["tokens"][-1], end)
+        self.assertLess(choice["logprobs"]["token_logprobs"][-1], 0)
+
     def test_echo(self):
         plain = self.server.post("/v1/completions", {**TEXT, "logprobs": 2})[1]["choices"][0]
         echo = self.server.post("/v1/completions", {**TEXT, "logprobs": 2, "echo": True})[1]["choices"][0]

@@ -333,7 +333,10 @@ TEST(PrefillFor, IsForgottenWithItsTokens) {
   Session session = ScreenedSession();
   ASSERT_TRUE(session.PrefillFor(Prompt(), Greedy(4)).has_value());
   session.Truncate(1);
-  EXPECT_FALSE(session.Generate(Greedy(4), nullptr).has_value());
+  Session fresh = ScreenedSession();
+  ASSERT_TRUE(fresh.Prefill(std::span(Prompt()).first(1)).has_value());
+  EXPECT_EQ(Continue(&session, Greedy(4)).ids, Continue(&fresh, Greedy(4)).ids);
+  session.Truncate(1);
   EXPECT_FALSE(session.PrefillFor(Prompt(), {.sampler = {.repeat_penalty = 0}}).has_value());
   EXPECT_EQ(session.tokens().size(), 1u);
   EXPECT_FALSE(session.PrefillFor({}, Greedy(4)).has_value());

@@ -11,22 +11,27 @@
 Settings are keyword arguments; options() lists them. The same request gives the same text as the
 command line, on every machine.
 """
+from __future__ import annotations
+
 import json
+from typing import Any, Dict, List
 
 from . import _library
-from ._engine import Engine
+from ._engine import Engine, Future
+from ._files import convert, pull
 from ._library import (ArgumentError, BitternError, CancelledError, ContextFullError, FileError,
-                       NotFoundError, OutOfMemoryError)
-from ._model import Model, Text
-from ._sequence import Sequence
-from ._work import convert, pull
+                       MissingFileError, NotFoundError, OutOfMemoryError, UnknownSettingError)
+from ._model import Model
+from ._sampler import Sampler
+from ._sequence import Sequence, Text
 
 __all__ = ["ArgumentError", "BitternError", "CancelledError", "ContextFullError", "Engine",
-           "FileError", "Model", "NotFoundError", "OutOfMemoryError", "Sequence", "Text", "convert",
-           "options", "pull"]
-__version__ = _library.lib.bittern_version().decode()
+           "FileError", "Future", "MissingFileError", "Model", "NotFoundError", "OutOfMemoryError",
+           "Sampler", "Sequence", "Text", "UnknownSettingError", "convert", "options", "pull"]
+__version__: str = _library.lib.bittern_version().decode()
 
 
-def options():
+def options() -> List[Dict[str, Any]]:
     """All settings: a list of dicts with "key", "kinds", "value", "default", "description"."""
-    return json.loads(_library.lib.bittern_options_describe())
+    rows: List[Dict[str, Any]] = json.loads(_library.lib.bittern_options_describe())
+    return rows

@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many requests at the same time on one model."""
+from __future__ import annotations
+
 import atexit
 import concurrent.futures
 import ctypes
+import itertools
 import json
+import os
 import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Tuple, TypeVar, Union
 
 from . import _library as c
 from ._sequence import Text
+
+if TYPE_CHECKING:
+    from ._model import Model
+
+T = TypeVar("T")
+OnText = Optional[Callable[[str], Any]]
 
 
 class Engine:
@@ -17,30 +28,30 @@ class Engine:
             futures = [engine.submit(p, n_predict=40) for p in prompts]
             texts = [f.result() for f in futures]
 
-    submit gives a concurrent.futures.Future (asyncio.wrap_future awaits one); its cancel() ends the
-    request, with the text made until then or a CancelledError. Any thread. settings: context_length, kv_type, batch_size, threads, max_sequences,
-    cache_tokens, prefix_cache.
+    submit gives a Future (asyncio.wrap_future awaits one). An engine that nobody holds ends when its
+    last request has ended. Any thread. settings: context_length, kv_type, batch_size, threads,
+    max_sequences, cache_tokens, prefix_cache.
     """
 
-    def __init__(self, model, **settings):
-        self._model = model
+    def __init__(self, model: Model, **settings: Any) -> None:
+        self._model = model.handle
         self._lock = threading.Lock()
-        self._jobs = {}  # by number: a job from its submission to its end
-        self._next = 1  # ctypes gives 0 back as None
-        self._thread = None  # the one that makes callbacks
+        self._thread: Optional[int] = None  # the one that makes callbacks
         self._closed = False
-        self._callbacks = c.TextFn(self._take), c.TextFn(), c.DoneFn(self._finish)
         self._handle = c.make("engine", "bittern_engine_create", model.handle,
                               c.options(settings))
         c.call("bittern_engine_start", self._handle)
 
-    def submit(self, prompt, *, on_text=None, **settings):
+    def submit(self, prompt: Union[str, bytes, Iterable[int]], *, on_text: OnText = None,
+               **settings: Any) -> Future[Text]:
         """Queues a prompt (a text or ids). on_text(part) is called by the engine's thread with new
-        text; False ends it."""
-        ids = (self._model.tokenize(prompt) if isinstance(prompt, (str, bytes)) else list(prompt))
+        text; False ends it, and so does an error, which the future then raises."""
+        ids = (c.tokenize(self._model, prompt) if isinstance(prompt, (str, bytes))
+               else list(prompt))
         return self._submit("bittern_engine_submit", c.array(ids), on_text, settings, Text.of)
 
-    def answer(self, body, *, on_text=None, **settings):
+    def answer(self, body: Union[Dict[str, Any], bytes], *, on_text: OnText = None,
+               **settings: Any) -> Future[Dict[str, Any]]:
         """Queues a request as the server takes it: a dict with "messages" or "prompt", "tools",
         "response_format", "logprobs", "n", "stop", "temperature", ...; `settings` for what it leaves
         open. Gives a future of a dict: "text", "ids", "finish_reason", "prompt_tokens", "seed", and
@@ -49,111 +60,155 @@ class Engine:
         return self._submit("bittern_engine_submit_json", (text, len(text)), on_text, settings,
                             lambda result: json.loads(c.result_json(result)))
 
-    def _submit(self, function, given, on_text, settings, read):
+    def _submit(self, function: str, given: Tuple[Any, int], on_text: OnText,
+                settings: Dict[str, Any], read: Callable[[c.Handle], Any]) -> Future[Any]:
         chosen = c.options(settings)
-        job = _Job(on_text, read)
-        take, no_take, done = self._callbacks
+        job = _Job(self, on_text, read)
         request = ctypes.c_uint64()
         with self._lock:
             if self._closed:
                 raise c.ArgumentError(1, "the engine is closed")
-            number = self._next
-            self._next += 1
-            self._jobs[number] = job
-            _working.add(self)
+            number = next(_numbers)
+            _jobs[number] = job
         try:
-            c.call(function, self._handle, *given, chosen, no_take if on_text is None else take,
-                   done, number, ctypes.byref(request))
+            c.call(function, self._handle, *given, chosen, _no_take if on_text is None else _take,
+                   _finish, number, ctypes.byref(request))
         except BaseException:
-            self._end(number)
+            del _jobs[number]
             raise
         job.future.start(self._handle, request.value)
         return job.future
 
     @property
-    def stats(self):
+    def stats(self) -> Dict[str, Any]:
         """Steps, running and waiting requests, pages, and the prefix cache, as a dict."""
-        return json.loads(c.result_json(c.make("result", "bittern_engine_stats",
-                                               self._handle)))
+        stats: Dict[str, Any] = json.loads(
+            c.result_json(c.make("result", "bittern_engine_stats", self._handle)))
+        return stats
 
-    def close(self):
+    def close(self) -> None:
         """Cancels what has not ended and gives the memory back. Not from a callback."""
         if threading.get_ident() == self._thread:
             raise RuntimeError("close() of an engine cannot wait for its own callback")
         with self._lock:
             self._closed = True
-            jobs = list(self._jobs.values())
-        for job in jobs:
-            job.future.cancel()
-        concurrent.futures.wait([job.future for job in jobs])
+        futures = [job.future for job in list(_jobs.values()) if job.engine is self]
+        for future in futures:
+            future.cancel()
+        concurrent.futures.wait(futures)
         self._handle.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Engine:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _end(self, number):
-        with self._lock:
-            job = self._jobs.pop(number)
-            if not self._jobs:
-                _working.discard(self)
-            return job
-
-    # The two callbacks of the engine's thread; `number` says whose.
-
-    def _take(self, number, text, size):
+    def called_back(self) -> None:
+        """Notes the thread that makes callbacks."""
         self._thread = threading.get_ident()
-        part = ctypes.string_at(text, size).decode("utf-8")
-        return 1 if self._jobs[number].on_text(part) is False else 0
-
-    def _finish(self, number, _, status, result):
-        self._thread = threading.get_ident()
-        job = self._end(number)
-        if status != 0:
-            job.future.set_exception(c.last_error(status))
-            return
-        job.future.set_result(job.read(c.Handle("result", result)))
 
 
-class _Job:
-    def __init__(self, on_text, read):
-        self.on_text = on_text
-        self.read = read
-        self.future = _Future()
+class Future(concurrent.futures.Future[T]):
+    """A future of an engine's request. cancel() ends the request and drops its text; stop() ends
+    it and keeps the text made until then."""
 
-
-class _Future(concurrent.futures.Future):
-    """A future whose cancel() ends the request; done() tells when it has ended."""
-
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self._known = threading.Lock()
-        self._request = None  # (engine, number), once it is queued
-        self._wanted = False
+        self._request: Optional[Tuple[c.Handle, int]] = None  # once it is queued
+        self._wanted = self._ended = False
 
-    def start(self, engine, number):
+    def start(self, engine: c.Handle, number: int) -> None:
+        """Tells which request it is; by Engine only."""
         with self._known:
+            if self._ended:
+                return
             self._request = engine, number
             if self._wanted:
                 c.call("bittern_engine_cancel", engine, number)
 
-    def cancel(self):
-        if self.done():
-            return False
+    def end(self) -> None:
+        """Lets go of the engine; by Engine only."""
+        with self._known:
+            self._request, self._ended = None, True
+
+    def stop(self) -> None:
+        """Ends the request: result() gives the text made until then, which may be empty, with the
+        finish_reason "cancelled". Any thread."""
         with self._known:
             self._wanted = True
             if self._request is not None:
                 c.call("bittern_engine_cancel", *self._request)
+
+    def cancel(self) -> bool:
+        """Ends the request; cancelled() is true and result() raises CancelledError. False, and
+        nothing happens, where it has ended."""
+        if not super().cancel():
+            return False
+        self.stop()
         return True
 
 
-_working = set()  # engines with requests that have not ended: they live as long
+def text_part_logprobs() -> List[Dict[str, Any]]:
+    """Inside on_text: the log-probabilities of the tokens since the last part."""
+    part = json.loads(c.result_json(c.make("result", "bittern_text_part")))
+    found: List[Dict[str, Any]] = part.get("logprobs", [])
+    return found
+
+
+class _Job:
+    """A request from its submission to its end. It keeps its engine alive."""
+
+    def __init__(self, engine: Engine, on_text: OnText, read: Callable[[c.Handle], Any]) -> None:
+        self.engine = engine
+        self.on_text = on_text
+        self.read = read
+        self.future: Future[Any] = Future()
+        self.error: Optional[BaseException] = None  # of on_text
+
+
+# The two callbacks of all engines' threads: `number` says whose. They live as long as the process,
+# so that no thread returns into one that is gone. Numbers begin at 1: ctypes gives 0 back as None.
+_jobs: Dict[int, _Job] = {}
+_numbers = itertools.count(1)
+
+
+def _take_text(number: int, text: int, size: int) -> int:
+    job = _jobs[number]
+    job.engine.called_back()
+    try:
+        assert job.on_text is not None
+        return 1 if job.on_text(ctypes.string_at(text, size).decode("utf-8")) is False else 0
+    except BaseException as error:  # pylint: disable=broad-except  # the future's
+        job.error = error
+        return 1
+
+
+def _finish_job(number: int, _: int, status: int, result: int) -> None:
+    job = _jobs[number]
+    job.engine.called_back()
+    job.future.end()
+    given = c.Handle("result", result)
+    error = c.last_error(status) if status != 0 else None
+    if job.future.set_running_or_notify_cancel():
+        try:
+            if job.error is not None or error is not None:
+                job.future.set_exception(job.error or error)
+            else:
+                job.future.set_result(job.read(given))
+        except BaseException as raised:  # pylint: disable=broad-except  # handed on
+            job.future.set_exception(raised)
+    del _jobs[number]
+
+
+_take, _no_take, _finish = c.TextFn(_take_text), c.TextFn(), c.DoneFn(_finish_job)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_jobs.clear)  # their threads are the parent's
 
 
 @atexit.register
-def _close_all():
+def _close_all() -> None:
     """No thread of an engine may call Python once it ends."""
-    for engine in list(_working):
-        engine.close()
+    for job in list(_jobs.values()):
+        job.engine.close()

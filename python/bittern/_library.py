@@ -1,15 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C interface (bittern.h) through ctypes: declarations, errors and callbacks. ctypes releases
 the GIL while a function runs. Any thread."""
+from __future__ import annotations
+
 import ctypes
+import difflib
+import errno
+import importlib.util
+import json
 import math
+import operator
 import os
 from ctypes import (CFUNCTYPE, POINTER, byref, c_char_p, c_double, c_float, c_int32, c_int64,
                     c_size_t, c_uint32, c_uint64, c_void_p)
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Type, Union
 
-_NAME = "libbittern.so"
-lib = ctypes.CDLL(os.environ.get("BITTERN_LIBRARY")
-                  or os.path.join(os.path.dirname(os.path.abspath(__file__)), _NAME))
+
+def _path() -> str:
+    """The shared library: that of BITTERN_LIBRARY, of this folder, or of an editable install."""
+    given = os.environ.get("BITTERN_LIBRARY")
+    if given:
+        return given
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libbittern.so")
+    editable = importlib.util.find_spec("_bittern_editable")
+    if not os.path.exists(beside) and editable is not None and editable.origin is not None:
+        return os.path.join(os.path.dirname(editable.origin), "libbittern.so")
+    return beside
+
+
+lib = ctypes.CDLL(_path())
 
 ProgressFn = CFUNCTYPE(c_int32, c_void_p, c_double)
 TextFn = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_size_t)
@@ -23,6 +42,8 @@ _SIGNATURES = {  # arguments of the functions that return a status
     "bittern_result_text": [c_void_p, POINTER(c_void_p), POINTER(c_size_t)],
     "bittern_result_ids": [c_void_p, POINTER(_ids), POINTER(c_size_t)],
     "bittern_result_json": [c_void_p, POINTER(c_void_p), POINTER(c_size_t)],
+    "bittern_text_part": [POINTER(c_void_p)],
+    "bittern_model_memory": [c_void_p, c_void_p, POINTER(c_void_p)],
     "bittern_model_load": [c_char_p, c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],
     "bittern_model_load_memory": [c_char_p, c_size_t, c_char_p, c_void_p, ProgressFn, c_void_p,
                                   POINTER(c_void_p)],
@@ -51,6 +72,10 @@ _SIGNATURES = {  # arguments of the functions that return a status
     "bittern_sequence_restore": [c_void_p, c_char_p, c_size_t],
     "bittern_sequence_generate": [c_void_p, c_void_p, TextFn, c_void_p, POINTER(c_void_p)],
     "bittern_sequence_cancel": [c_void_p],
+    "bittern_sampler_create": [c_void_p, POINTER(c_void_p)],
+    "bittern_sampler_create_for": [c_void_p, c_void_p, POINTER(c_void_p)],
+    "bittern_sampler_accept": [c_void_p, c_int32],
+    "bittern_sampler_sample": [c_void_p, POINTER(c_float), c_size_t, _ids],
     "bittern_engine_create": [c_void_p, c_void_p, POINTER(c_void_p)],
     "bittern_engine_submit": [c_void_p, _ids, c_size_t, c_void_p, TextFn, DoneFn, c_void_p,
                               POINTER(c_uint64)],
@@ -66,7 +91,7 @@ _SIGNATURES = {  # arguments of the functions that return a status
 for _name, _arguments in _SIGNATURES.items():
     getattr(lib, _name).argtypes = _arguments
     getattr(lib, _name).restype = c_int32
-for _name in ("options", "result", "model", "sequence", "engine"):
+for _name in ("options", "result", "model", "sequence", "sampler", "engine"):
     getattr(lib, f"bittern_{_name}_free").argtypes = [c_void_p]
     getattr(lib, f"bittern_{_name}_free").restype = None
 for _name in ("bittern_version", "bittern_error_message", "bittern_error_hint",
@@ -78,11 +103,15 @@ CANCELLED = 8
 
 
 class BitternError(Exception):
-    """Something failed. `status` is a number of bittern.h, `hint` what may help ("" if nothing)."""
+    """Something failed. `status` is a number of bittern.h, `hint` what may help ("" if nothing).
+    Errors can be pickled, so they reach the parent of a pool's process."""
 
-    def __init__(self, status, message, hint=""):
+    def __init__(self, status: int, message: str, hint: str = "") -> None:
         super().__init__(f"{message} ({hint})" if hint else message)
         self.status, self.message, self.hint = status, message, hint
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self.status, self.message, self.hint), self.__dict__
 
 
 class ArgumentError(BitternError, ValueError):
@@ -93,10 +122,25 @@ class NotFoundError(BitternError, LookupError):
     """A file, key or name does not exist."""
 
 
+class UnknownSettingError(NotFoundError, TypeError):
+    """A keyword argument is no setting."""
+
+
 class FileError(BitternError, OSError):
     """The operating system refused, or a file is damaged or not supported."""
 
-    def __str__(self):
+    def __str__(self) -> str:
+        return BitternError.__str__(self)
+
+
+class MissingFileError(NotFoundError, FileNotFoundError):
+    """A file or folder does not exist; `errno` is ENOENT."""
+
+    def __init__(self, status: int, message: str, hint: str = "") -> None:
+        super().__init__(status, message, hint)
+        self.errno = errno.ENOENT
+
+    def __str__(self) -> str:
         return BitternError.__str__(self)
 
 
@@ -112,32 +156,53 @@ class CancelledError(BitternError):
     """The caller asked to stop."""
 
 
-_ERRORS = {1: ArgumentError, 2: NotFoundError, 3: FileError, 4: FileError, 5: FileError,
-           6: OutOfMemoryError, 7: ContextFullError, CANCELLED: CancelledError}
+NOT_FOUND = 2
+_ERRORS: Dict[int, Type[BitternError]] = {
+    1: ArgumentError, NOT_FOUND: NotFoundError, 3: FileError, 4: FileError, 5: FileError,
+    6: OutOfMemoryError, 7: ContextFullError, CANCELLED: CancelledError}
+_OF_FILES = ("bittern_model_load", "bittern_convert")  # NOT_FOUND of these: a file
 
 
-def last_error(status):
-    """The error of the calling thread's last call."""
-    message = lib.bittern_error_message().decode("utf-8", "replace")
-    hint = lib.bittern_error_hint().decode("utf-8", "replace")
-    return _ERRORS.get(status, BitternError)(status, message, hint)
+def _word(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
 
 
-def call(name, *arguments):
+def _setting_hint(message: str) -> str:
+    """What helps with the wrong name in a message: the name that is nearest, and the list."""
+    keys = [row["key"] for row in json.loads(lib.bittern_options_describe())]
+    near = difflib.get_close_matches(message.split('"')[1], keys, 1)
+    meant = f"did you mean {near[0]}? " if near else ""
+    return f"{meant}bittern.options() lists the settings"
+
+
+def last_error(status: int, name: str = "") -> BitternError:
+    """The error of the calling thread's last call, which was of the function `name`."""
+    message = _word(lib.bittern_error_message())
+    hint = _word(lib.bittern_error_hint())
+    if status == NOT_FOUND and name == "bittern_options_set":
+        return UnknownSettingError(status, message, _setting_hint(message))
+    kind = _ERRORS.get(status, BitternError)
+    if status == NOT_FOUND and name in _OF_FILES:
+        kind = MissingFileError
+    return kind(status, message, hint)
+
+
+def call(name: str, *arguments: Any) -> None:
     """Calls a function that returns a status; raises what it says. Handles live as long as it."""
     values = [a.value if isinstance(a, Handle) else a for a in arguments]
     status = getattr(lib, name)(*values)
     if status != 0:
-        raise last_error(status)
+        raise last_error(status, name)
 
 
 class Handle:
     """A handle that is freed with its object."""
 
-    def __init__(self, kind, value):
+    def __init__(self, kind: str, value: Optional[int]) -> None:
         self._free, self.value = getattr(lib, f"bittern_{kind}_free"), value
 
-    def close(self):
+    def close(self) -> None:
+        """Frees it now."""
         value, self.value = self.value, None
         if value is not None:
             self._free(value)
@@ -145,18 +210,20 @@ class Handle:
     __del__ = close
 
 
-def make(kind, name, *arguments):
+def make(kind: str, name: str, *arguments: Any) -> Handle:
     """Calls a function whose last argument is a new handle."""
     value = c_void_p()
     call(name, *arguments, byref(value))
     return Handle(kind, value.value)
 
 
-def _values(key, value):
+def _values(key: str, value: Any) -> Iterable[Any]:
     """The values of a key, one for each time that it is set."""
     if key == "logit_bias" and isinstance(value, dict):
         biases = [(token, -math.inf if bias is False else bias) for token, bias in value.items()]
         return [f"{token}{bias:+}" for token, bias in biases]
+    if key == "json_schema" and isinstance(value, (dict, bool)):
+        return [json.dumps(value)]
     if not isinstance(value, (list, tuple)):
         return [value]
     if key == "samplers":
@@ -166,56 +233,83 @@ def _values(key, value):
     return value
 
 
-def options(settings):
+def _setting_text(key: str, value: Any) -> str:
+    """A value as the C interface takes it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, (dict, set, frozenset, bytes, bytearray, list, tuple)):
+        raise TypeError(f"{key}: a text, a number or a bool expected, {type(value).__name__} found")
+    text = str(value)
+    if "\0" in text:
+        raise ArgumentError(1, f"{key}: a text without zero characters expected")
+    return text
+
+
+def options(settings: Dict[str, Any]) -> Handle:
     """A set of settings from a dict: bools, numbers, texts, lists for repeated keys and samplers,
-    and a dict of token ids for logit_bias (False forbids a token)."""
+    a dict of token ids for logit_bias (False forbids a token), a dict for json_schema."""
     handle = make("options", "bittern_options_create")
     for key, value in settings.items():
         if value is None:
             continue
         for one in _values(key, value):
-            text = ("on" if one else "off") if isinstance(one, bool) else str(one)
-            if "\0" in text:
-                raise ArgumentError(1, f"{key}: a text without zero characters expected")
+            text = _setting_text(key, one)
             call("bittern_options_set", handle.value, key.encode(), text.encode())
     return handle
 
 
-def array(ids):
+def array(ids: Iterable[int]) -> Tuple[Any, int]:
     """ids as int32_t[]; the second is their number."""
-    ids = list(ids)
+    ids = [operator.index(number) for number in ids]
     for number in ids:
         if not -2**31 <= number < 2**31:
             raise ArgumentError(1, f"a token id expected, {number} found")
     return (c_int32 * len(ids))(*ids), len(ids)
 
 
-def result_text(handle):
+def text_bytes(text: Union[str, bytes]) -> bytes:
+    """A str or bytes as bytes. Raises TypeError for all else: bytes(5) would be five zeros."""
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogatepass")
+    if isinstance(text, (bytes, bytearray, memoryview)):
+        return bytes(text)
+    raise TypeError(f"a text (str or bytes) expected, {type(text).__name__} found")
+
+
+def tokenize(model: Handle, text: Union[str, bytes], *, bos: bool = True,
+             special: bool = False) -> List[int]:
+    """The ids of a text."""
+    data = text_bytes(text)
+    return result_ids(make("result", "bittern_tokenize", model, data, len(data),
+                           (1 if bos else 0) | (2 if special else 0)))
+
+
+def result_text(handle: Handle) -> bytes:
     """The text's bytes."""
     text, size = c_void_p(), c_size_t()
     call("bittern_result_text", handle.value, byref(text), byref(size))
     return ctypes.string_at(text, size.value)
 
 
-def result_json(handle):
+def result_json(handle: Handle) -> str:
     text, size = c_void_p(), c_size_t()
     call("bittern_result_json", handle.value, byref(text), byref(size))
     return ctypes.string_at(text, size.value).decode("utf-8")
 
 
-def result_ids(handle):
+def result_ids(handle: Handle) -> List[int]:
     ids, count = _ids(), c_size_t()
     call("bittern_result_ids", handle.value, byref(ids), byref(count))
     return ids[:count.value]
 
 
-def environment():
+def environment() -> Any:
     """The variables of this process as C's `environ` has them."""
     texts = [key + b"=" + value for key, value in os.environb.items()]
     return (c_char_p * (len(texts) + 1))(*texts, None)
 
 
-def path_bytes(path):
+def path_bytes(path: Any) -> bytes:
     """A file's name as the system spells it."""
     name = os.fsencode(path)
     if b"\0" in name:

@@ -1,54 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model with its tokenizer, and the short ways to use it."""
-import asyncio
+from __future__ import annotations
+
 import ctypes
 import json
 import os
-import time
+import threading
+from typing import (TYPE_CHECKING, Any, AsyncIterator, Dict, Iterable, Iterator, List, Optional,
+                    Tuple, Union, overload)
 
+from . import _completions
 from . import _library as c
-from ._sequence import Sequence, Text
-from ._work import Cancel, async_pieces, interruptible, pieces, pull
+from ._engine import Engine
+from ._files import Path, pull
+from ._sequence import Call, Sequence, Text
+from ._work import Cancel, Progress, async_pieces, awaited, interruptible, pieces
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from ._sequence import Floats
+
+Prompt = Union[str, bytes, Iterable[int]]
+Messages = Union[str, List[Dict[str, Any]]]
 
 _SEQUENCE_KEYS = ("context_length", "kv_type", "batch_size", "threads", "max_sequences", "hidden")
-
-
 _PULL_KEYS = ("cache", "endpoint", "token", "offline", "update", "connections", "retries")
 
 
-def _layout_cache():
+def _layout_cache() -> Optional[str]:
     """Where the command line keeps which layout of weights is faster on this machine."""
     folder = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.path.join(folder, "bittern", "layouts.json") if os.path.isabs(folder) else None
 
 
-def _split(settings):
+def _split(settings: Dict[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
     """The settings of a sequence, and those of a generation."""
-    of_sequence = {key: settings.pop(key) for key in _SEQUENCE_KEYS if key in settings}
-    return of_sequence, settings
+    of_sequence = {key: value for key, value in settings.items() if key in _SEQUENCE_KEYS}
+    return of_sequence, {key: value for key, value in settings.items() if key not in of_sequence}
 
 
 class Model:
     """A GGUF file, a Hugging Face folder, or without a path the small built-in model.
 
-    Any number of threads may use one. settings: threads, kernel, batch_kernel, head, zero_skip, isa, override_kv
+    Any number of threads may use one; of generate(), stream() and their kind 8 work at the same time,
+    further ones wait. settings: threads, kernel, batch_kernel, head, zero_skip, isa, override_kv
     (a list), layout_cache. progress(done) is told 0 to 1 while loading and may return False to
     stop.
     """
 
-    def __init__(self, path=None, *, progress=None, **settings):
+    def __init__(self, path: Optional[Path] = None, *, progress: Progress = None,
+                 **settings: Any) -> None:
         settings.setdefault("layout_cache", _layout_cache())
         chosen = c.options(settings)
         if path is None:
-            self._handle = c.make("model", "bittern_model_load_builtin", chosen)
+            self._begin(c.make("model", "bittern_model_load_builtin", chosen))
             return
         cancel = Cancel(progress)
-        self._handle = interruptible(
-            lambda: c.make("model", "bittern_model_load", c.path_bytes(path), chosen,
-                           cancel.function, None), cancel)
+        self._begin(cancel.run(lambda: c.make("model", "bittern_model_load", c.path_bytes(path),
+                                              chosen, cancel.function, None)))
+
+    def _begin(self, handle: c.Handle) -> None:
+        self._handle = handle
+        self._lock = threading.Lock()
+        self._engine: Optional[Tuple[int, Engine]] = None  # of a process
 
     @classmethod
-    def from_pretrained(cls, name, *, progress=None, **settings):
+    def from_bytes(cls, data: bytes, *, name: str = "a GGUF file in memory",
+                   progress: Progress = None, **settings: Any) -> Model:
+        """The model of a GGUF file that lies in memory; its bytes are copied. name: stands in
+        messages where a path would. progress and settings: as of a file, without layout_cache."""
+        if isinstance(data, str):
+            raise TypeError("the bytes of a file expected, str found: a path goes to Model()")
+        file = c.text_bytes(data)
+        model = cls.__new__(cls)
+        cancel, chosen = Cancel(progress), c.options(settings)
+        model._begin(cancel.run(lambda: c.make(
+            "model", "bittern_model_load_memory", file, len(file), c.path_bytes(name), chosen,
+            cancel.function, None)))
+        return model
+
+    @classmethod
+    def from_pretrained(cls, name: str, *, progress: Progress = None, **settings: Any) -> Model:
         """The model of a name, as pull() takes it: from the cache, or downloaded where it is not
         there. settings: those of pull() and those of a model. progress(done) is told 0 to 1 of the
         download, then again of the loading."""
@@ -57,70 +90,122 @@ class Model:
                    progress=progress, **settings)
 
     @property
-    def handle(self):
+    def handle(self) -> c.Handle:
         """The handle, for the C interface."""
         return self._handle
 
-    def close(self):
+    def close(self) -> None:
         """Gives the memory back now; sequences and engines keep what they need."""
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is not None and engine[0] == os.getpid():
+            engine[1].close()
         self._handle.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Model:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        if self._handle.value is None:
+            return "<bittern.Model, closed>"
+        info = self.info
+        return (f"<bittern.Model {self.name!r}: {info['architecture']}, {info['kind']}, "
+                f"{info['parameters'] / 1e6:.1f} million parameters>")
 
     # -- what is known ---------------------------------------------------------------------------
 
     @property
-    def info(self):
+    def info(self) -> Dict[str, Any]:
         """Path, architecture, sizes and decisions, as a dict."""
-        return json.loads(c.result_json(c.make("result", "bittern_model_info", self.handle)))
+        info: Dict[str, Any] = json.loads(
+            c.result_json(c.make("result", "bittern_model_info", self.handle)))
+        return info
 
-    def _number(self, name):
+    def memory(self, **settings: Any) -> Dict[str, Any]:
+        """What a sequence or an engine with these settings would take beside the model: a dict with
+        "context_length", "pages", "page_bytes", "kv_bytes", "scratch_bytes", "threads",
+        "model_bytes"."""
+        sizes: Dict[str, Any] = json.loads(c.result_json(
+            c.make("result", "bittern_model_memory", self.handle, c.options(settings))))
+        return sizes
+
+    def _number(self, name: bytes) -> int:
         value = ctypes.c_int64()
         c.call("bittern_model_number", self.handle, name, ctypes.byref(value))
         return value.value
 
-    vocab_size = property(lambda self: self._number(b"vocab_size"))
-    context_length = property(lambda self: self._number(b"context_length"))
-    hidden_size = property(lambda self: self._number(b"hidden_size"))
-    bos_id = property(lambda self: self._number(b"bos_id"))
-    eos_id = property(lambda self: self._number(b"eos_id"))
+    @property
+    def vocab_size(self) -> int:
+        """Number of token ids."""
+        return self._number(b"vocab_size")
 
-    def metadata(self, key):
+    @property
+    def context_length(self) -> int:
+        """Tokens of a text at most."""
+        return self._number(b"context_length")
+
+    @property
+    def hidden_size(self) -> int:
+        """Numbers of a hidden state."""
+        return self._number(b"hidden_size")
+
+    @property
+    def bos_id(self) -> int:
+        """The id of BOS; -1: there is none."""
+        return self._number(b"bos_id")
+
+    @property
+    def eos_id(self) -> int:
+        """The id of EOS; -1: there is none."""
+        return self._number(b"eos_id")
+
+    def metadata(self, key: str) -> Any:
         """A metadata value of the file. Raises NotFoundError where there is none."""
         result = c.make("result", "bittern_model_metadata", self.handle, key.encode())
         return json.loads(c.result_json(result))["value"]
 
-    def metadata_keys(self):
+    def metadata_keys(self) -> List[str]:
         """The file's metadata keys, in its order."""
         count, key = ctypes.c_size_t(), ctypes.c_char_p()
         c.call("bittern_model_metadata_count", self.handle, ctypes.byref(count))
         keys = []
         for index in range(count.value):
             c.call("bittern_model_metadata_key", self.handle, index, ctypes.byref(key))
-            keys.append(key.value.decode("utf-8", "replace"))
+            keys.append((key.value or b"").decode("utf-8", "replace"))
         return keys
 
     # -- tokens ----------------------------------------------------------------------------------
 
-    def tokenize(self, text, *, bos=True, special=False):
+    def tokenize(self, text: Union[str, bytes], *, bos: bool = True,
+                 special: bool = False) -> List[int]:
         """The ids of a text (str or bytes): with BOS where the model wants one; `special` reads
         special tokens written in the text as such."""
-        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
-        flags = (1 if bos else 0) | (2 if special else 0)
-        return c.result_ids(c.make("result", "bittern_tokenize", self.handle, data, len(data),
-                                   flags))
+        return c.tokenize(self.handle, text, bos=bos, special=special)
 
-    def detokenize(self, ids, *, special=False):
+    def detokenize(self, ids: Iterable[int], *, special: bool = False) -> str:
         """The text of ids."""
         result = c.make("result", "bittern_detokenize", self.handle, *c.array(ids),
                         1 if special else 0)
         return c.result_text(result).decode("utf-8")
 
-    def apply_template(self, messages, *, chat_template=None):
+    def token_bytes(self, token: int) -> bytes:
+        """The bytes of one token as they are, special ones too: parts of characters are possible."""
+        data, size = ctypes.c_void_p(), ctypes.c_size_t()
+        c.call("bittern_token_bytes", self.handle, c.array([token])[0][0], ctypes.byref(data),
+               ctypes.byref(size))
+        return ctypes.string_at(data, size.value) if data else b""
+
+    def token_is_end(self, token: int) -> bool:
+        """Whether a token ends what the model says."""
+        is_end = ctypes.c_int32()
+        c.call("bittern_token_is_end", self.handle, c.array([token])[0][0], ctypes.byref(is_end))
+        return is_end.value != 0
+
+    def apply_template(self, messages: Union[List[Dict[str, Any]], Dict[str, Any]], *,
+                       chat_template: Optional[str] = None) -> Tuple[str, List[int]]:
         """A conversation (a list of {"role", "content"}, or a dict with "messages" and further
         names) as the model reads it: (text, ids)."""
         data = json.dumps(messages).encode()
@@ -130,136 +215,128 @@ class Model:
 
     # -- texts -----------------------------------------------------------------------------------
 
-    def sequence(self, **settings):
+    def sequence(self, **settings: Any) -> Sequence:
         """An empty Sequence."""
         return Sequence(self, **settings)
 
-    def generate(self, prompt, **settings):
+    def generate(self, prompt: Prompt, **settings: Any) -> Text:
         """Continues a prompt (a text or ids): a Text, which is a str with ids and finish_reason."""
-        sequence, rest = self._prompted(prompt, settings)
-        return sequence.generate(**rest)
+        call = self._call(prompt, settings)
+        return interruptible(call.run, call.cancel, bounded=True)
 
-    def stream(self, prompt, **settings):
+    def stream(self, prompt: Prompt, **settings: Any) -> Iterator[str]:
         """As generate, yielding new text as it comes."""
-        ids, of_sequence, chosen = self._prepared(prompt, settings)
-        sequence = Sequence(self, **of_sequence)
-        return pieces(lambda put: _read_and_go(sequence, ids, chosen, put), sequence.cancel)
+        call = self._call(prompt, settings)
+        return pieces(call.run, call.cancel)
 
-    def stream_async(self, prompt, **settings):
+    def stream_async(self, prompt: Prompt, **settings: Any) -> AsyncIterator[str]:
         """As stream, for `async for`."""
-        ids, of_sequence, chosen = self._prepared(prompt, settings)
-        sequence = Sequence(self, **of_sequence)
-        return async_pieces(lambda put: _read_and_go(sequence, ids, chosen, put), sequence.cancel)
+        call = self._call(prompt, settings)
+        return async_pieces(call.run, call.cancel)
 
-    async def generate_async(self, prompt, **settings):
+    async def generate_async(self, prompt: Prompt, **settings: Any) -> Text:
         """As generate, in an event loop."""
-        ids, of_sequence, chosen = self._prepared(prompt, settings)
-        sequence = Sequence(self, **of_sequence)
-        loop = asyncio.get_running_loop()
-        try:
-            return await loop.run_in_executor(None,
-                                              lambda: _read_and_go(sequence, ids, chosen, None))
-        except asyncio.CancelledError:
-            sequence.cancel()
-            raise
+        call = self._call(prompt, settings)
+        return await awaited(call.run, call.cancel)
 
-    def chat(self, messages, *, chat_template=None, stream=False, **settings):
+    @overload
+    def chat(self, messages: Messages, *, chat_template: Optional[str] = None,
+             stream: Literal[False] = False, **settings: Any) -> Text: ...
+
+    @overload
+    def chat(self, messages: Messages, *, chat_template: Optional[str] = None,
+             stream: Literal[True], **settings: Any) -> Iterator[str]: ...
+
+    def chat(self, messages: Messages, *, chat_template: Optional[str] = None,
+             stream: bool = False, **settings: Any) -> Union[Text, Iterator[str]]:
         """The reply to a conversation: a Text, or with stream=True its parts."""
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
         _, ids = self.apply_template(messages, chat_template=chat_template)
         return self.stream(ids, **settings) if stream else self.generate(ids, **settings)
 
-    def create_chat_completion(self, messages, *, stream=False, **request):
+    @overload
+    def create_chat_completion(self, messages: Messages, *, stream: Literal[False] = False,
+                               **request: Any) -> Dict[str, Any]: ...
+
+    @overload
+    def create_chat_completion(self, messages: Messages, *, stream: Literal[True],
+                               **request: Any) -> Iterator[Dict[str, Any]]: ...
+
+    def create_chat_completion(self, messages: Messages, *, stream: bool = False, **request: Any
+                               ) -> Union[Dict[str, Any], Iterator[Dict[str, Any]]]:
         """The answer to a request in OpenAI's shape: max_tokens, temperature, stop, tools,
         response_format, logprobs, n, ... as the server takes them. With stream=True its chunks."""
-        from ._engine import Engine
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
-        body = {"max_tokens": -1, **{key: value for key, value in request.items()
-                                     if value is not None}, "messages": messages}
-        count = body.get("n", 1)
-        head = {"id": f"chatcmpl-{os.urandom(12).hex()}", "created": int(time.time()),
-                "model": self.info["name"] or self.info["path"]}
-        engine = Engine(self, max_sequences=count if isinstance(count, int) and 0 < count <= 128 else 1)
-        if stream:
-            return _chunks(head, engine, body)
-        with engine:
-            answer = engine.answer(body).result()
-        choices = answer.get("choices", [answer])
-        used = sum(len(choice["ids"]) for choice in choices)
-        return {**head, "object": "chat.completion",
-                "choices": [_choice(index, choice) for index, choice in enumerate(choices)],
-                "usage": {"prompt_tokens": answer["prompt_tokens"], "completion_tokens": used,
-                          "total_tokens": answer["prompt_tokens"] + used}}
+        body = _completions.body_of(request, messages=messages)
+        answer = _completions.Chat(self.name, body)
+        engine = self._shared_engine()
+        return answer.stream(engine) if stream else answer.whole(engine)
 
-    def logits(self, prompt, **settings):
+    @overload
+    def create_completion(self, prompt: Prompt, *, stream: Literal[False] = False,
+                          **request: Any) -> Dict[str, Any]: ...
+
+    @overload
+    def create_completion(self, prompt: Prompt, *, stream: Literal[True],
+                          **request: Any) -> Iterator[Dict[str, Any]]: ...
+
+    def create_completion(self, prompt: Prompt, *, stream: bool = False, **request: Any
+                          ) -> Union[Dict[str, Any], Iterator[Dict[str, Any]]]:
+        """A prompt (a text or ids) that goes on, in OpenAI's shape of completions: max_tokens,
+        temperature, stop, logprobs (a number), echo, n, ... as the server takes them. With
+        stream=True its chunks."""
+        answer = self.completion(prompt, request)
+        engine = self._shared_engine()
+        return answer.stream(engine) if stream else answer.whole(engine)
+
+    def completion(self, prompt: Prompt, request: Dict[str, Any]) -> _completions.Completion:
+        """The answer of create_completion(), to be asked of an engine."""
+        text = prompt if isinstance(prompt, str) else None
+        ids = None if text is not None else self._ids(prompt)
+        echo = request.get("echo") and (text if ids is None else self.detokenize(ids))
+        rest = {key: value for key, value in request.items() if key != "echo"}
+        body = _completions.body_of(rest, prompt=text if ids is None else ids)
+        if echo and "logprobs" in body:
+            raise c.ArgumentError(1, "echo: not with logprobs, which the prompt would need, too",
+                                  "Sequence.logits_of_all() gives the logits of a prompt")
+        return _completions.Completion(self.name, body, echo or "")
+
+    @property
+    def name(self) -> str:
+        """The model's name, else its path."""
+        info = self.info
+        return str(info["name"] or info["path"])
+
+    def _shared_engine(self) -> Engine:
+        """The engine of all create_...completion() of this process: four answers at the same time,
+        further ones wait; the beginning of a conversation is not read again."""
+        with self._lock:
+            if self._engine is None or self._engine[0] != os.getpid():
+                self._engine = os.getpid(), Engine(self, max_sequences=4)
+            return self._engine[1]
+
+    def logits(self, prompt: Prompt, **settings: Any) -> Floats:
         """The logits after a prompt (a text or ids): a NumPy array of vocab_size floats. For those
         of growing texts, use a Sequence."""
-        sequence, _ = self._prompted(prompt, settings)
-        return sequence.logits()
-
-    def certify(self, *, progress=None, **settings):
-        """The line that is the same on every machine where the model answers alike."""
-        cancel = Cancel(progress)
-        chosen = c.options(settings)
-        result = interruptible(
-            lambda: c.make("result", "bittern_certify", self.handle, chosen,
-                           cancel.function, None), cancel)
-        return c.result_text(result).decode()
-
-    def _ids(self, prompt):
-        return self.tokenize(prompt) if isinstance(prompt, (str, bytes)) else list(prompt)
-
-    def _prepared(self, prompt, settings):
-        of_sequence, rest = _split(dict(settings))
-        return self._ids(prompt), of_sequence, c.options(rest)
-
-    def _prompted(self, prompt, settings):
-        of_sequence, rest = _split(dict(settings))
+        of_sequence, rest = _split(settings)
         c.options(rest)  # wrong ones are told before the work
         sequence = Sequence(self, **of_sequence)
         sequence.eval(self._ids(prompt))
-        return sequence, rest
+        return sequence.logits()
 
+    def certify(self, *, progress: Progress = None, **settings: Any) -> str:
+        """The line that is the same on every machine where the model answers alike."""
+        cancel = Cancel(progress)
+        chosen = c.options(settings)
+        result = cancel.run(lambda: c.make("result", "bittern_certify", self.handle, chosen,
+                                           cancel.function, None))
+        return c.result_text(result).decode()
 
-def _read_and_go(sequence, ids, chosen, put):
-    c.call("bittern_sequence_eval", sequence._handle, *c.array(ids))
-    return sequence._generate(chosen, put)
+    def _ids(self, prompt: Prompt) -> List[int]:
+        return self.tokenize(prompt) if isinstance(prompt, (str, bytes)) else list(prompt)
 
-
-def _openai_reason(choice):
-    if choice.get("tool_calls"):
-        return "tool_calls"
-    return {"end_of_text": "stop", "stop_string": "stop"}.get(choice["finish_reason"], "length")
-
-
-def _choice(index, choice):
-    message = {"role": "assistant", "content": choice["text"]}
-    if choice.get("tool_calls"):
-        message["tool_calls"] = choice["tool_calls"]
-    logprobs = {"logprobs": choice["logprobs"]} if "logprobs" in choice else {}
-    return {"index": index, "finish_reason": _openai_reason(choice), "message": message, **logprobs}
-
-
-def _chunks(head, engine, body):
-    def chunk(delta, reason=None):
-        return {**head, "object": "chat.completion.chunk",
-                "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
-    ended, quiet = {}, bool(body.get("tools"))  # calls are told when they are whole
-
-    def run(put):
-        future = ended["future"] = engine.answer(body, on_text=None if quiet else put)
-        return future.result()
-    with engine:
-        yield chunk({"role": "assistant"})
-        for part in pieces(run, lambda: ended["future"].cancel()):
-            yield chunk({"content": part})
-        answer = ended["future"].result()
-        if quiet:
-            calls = [{"index": index, **call} for index, call in enumerate(answer["tool_calls"])]
-            yield chunk({"content": answer["text"], **({"tool_calls": calls} if calls else {})})
-        yield chunk({}, _openai_reason(answer))
-
-
-__all__ = ["Model", "Text"]
+    def _call(self, prompt: Prompt, settings: Dict[str, Any]) -> Call:
+        of_sequence, rest = _split(settings)
+        return Call(self, self._ids(prompt), of_sequence, c.options(rest))

@@ -144,27 +144,6 @@ class Texts(unittest.TestCase):
                          json.loads(run("tokenize", "-p", "A tern is", "--json"))["ids"])
         self.assertIn("What?", MODEL.apply_template([{"role": "user", "content": "What?"}])[0])
 
-    def test_engine(self):
-        prompts = ["A tern is", "On the", "The sea", "A dog is"] * 4
-        with bittern.Engine(MODEL, max_sequences=5) as engine:
-            seen = []
-            first = engine.submit(prompts[0], on_text=seen.append, **GREEDY)
-            futures = [first] + [engine.submit(prompt, **GREEDY) for prompt in prompts[1:]]
-            for prompt, future in zip(prompts, futures):
-                self.assertEqual(future.result(60), MODEL.generate(prompt, **GREEDY))
-            self.assertEqual("".join(seen), first.result())
-            endless = engine.submit("On", n_predict=-1, ignore_eos=True)
-            endless.cancel()
-            try:  # what was made until then, or an error where that is nothing
-                self.assertEqual(endless.result(60).finish_reason, "cancelled")
-            except bittern.CancelledError:
-                pass
-            self.assertEqual(engine.stats["running"], 0)
-            with self.assertRaises(bittern.ArgumentError):
-                engine.submit([-1])
-        with self.assertRaises(bittern.ArgumentError):
-            engine.submit("too late")
-
 
 class Sequences(unittest.TestCase):
     def test_forks_and_states(self):
@@ -175,11 +154,9 @@ class Sequences(unittest.TestCase):
         fork = sequence.fork()
         state = sequence.save()
         text = sequence.generate(**GREEDY)
-        fork.set_tokens(ids)
         self.assertEqual(fork.generate(**GREEDY), text)
         other = MODEL.sequence()
         other.restore(state)
-        other.set_tokens(ids)
         self.assertEqual("".join(other.stream(**GREEDY)), text)
         with self.assertRaises(bittern.FileError):
             other.restore(state[:-1])
@@ -203,21 +180,83 @@ class Sequences(unittest.TestCase):
             numpy.testing.assert_array_equal(numpy.fromfile(file.name, numpy.float32), logits)
 
 
-class Rest(unittest.TestCase):
-    def test_errors(self):
-        for error, work in [
-                (bittern.NotFoundError, lambda: bittern.Model("/no/such/file")),
-                (bittern.NotFoundError, lambda: MODEL.generate("x", temprature=1)),
-                (ValueError, lambda: MODEL.generate("x", temperature="warm")),
-                (ValueError, lambda: MODEL.generate([2**40])),
-                (ValueError, lambda: MODEL.generate([10**6])),
-                (ValueError, lambda: MODEL.generate("x", stop="a\0b")),
-                (bittern.ContextFullError,
-                 lambda: MODEL.generate([5] * 9, context_length=8)),
-                (LookupError, lambda: MODEL.metadata("no.such.key"))]:
-            with self.assertRaises(error):
-                work()
+class Pieces(unittest.TestCase):
+    def test_tokens_one_by_one(self):
+        ids = MODEL.tokenize("A tern is, \U0001f426", bos=False)
+        self.assertEqual(b"".join(MODEL.token_bytes(one) for one in ids).decode(),
+                         "A tern is, \U0001f426")
+        self.assertTrue(MODEL.token_is_end(MODEL.eos_id))
+        self.assertFalse(MODEL.token_is_end(ids[0]))
+        with self.assertRaises(bittern.ArgumentError):
+            MODEL.token_bytes(10**6)
 
+    @unittest.skipIf(numpy is None, "needs NumPy")
+    def test_own_draws(self):
+        settings = {"temperature": 1.2, "seed": 5, "repeat_penalty": 1.3}
+        text = MODEL.generate("On the", n_predict=20, ignore_eos=True, logit_bias={MODEL.eos_id: False},
+                              **settings)
+        sampler, sequence = bittern.Sampler(logit_bias={MODEL.eos_id: False}, **settings), MODEL.sequence()
+        ids = MODEL.tokenize("On the")
+        sequence.eval(ids)
+        for token in ids:
+            sampler.accept(token)
+        for wanted in text.ids:
+            chosen = sampler.sample(sequence.logits())
+            self.assertEqual(chosen, wanted)
+            sampler.accept(chosen)
+            sequence.eval([chosen])
+        self.assertEqual(bittern.Sampler(temperature=0).sample([0.5, 2, 1]), 1)
+        with self.assertRaises(bittern.ArgumentError):
+            bittern.Sampler(regex="[ab]+")
+        of_model, text = bittern.Sampler(MODEL, regex=" [abc]{3}", **settings), b""
+        sequence.set_tokens(ids)
+        while True:
+            chosen = of_model.sample(sequence.logits())
+            if MODEL.token_is_end(chosen):
+                break
+            of_model.accept(chosen)
+            text += MODEL.token_bytes(chosen)
+            sequence.eval([chosen])
+        self.assertRegex(text.decode(), "^ [abc]{3}$")
+        with self.assertRaises(bittern.BitternError):
+            bittern.Sampler().sample([float("nan")])
+        with self.assertRaises(TypeError):
+            bittern.Sampler(temprature=1)
+
+    def test_from_bytes(self):
+        path = os.path.join(os.path.dirname(__file__), "../../models/kjv-5m-i2s.gguf")
+        with open(path, "rb") as file:
+            data = file.read()
+        with bittern.Model.from_bytes(data) as model, bittern.Model(path) as other:
+            self.assertEqual(model.generate("In the", **GREEDY), other.generate("In the", **GREEDY))
+        with self.assertRaisesRegex(bittern.FileError, "^the name"):
+            bittern.Model.from_bytes(data[:1000], name="the name")
+        with self.assertRaises(TypeError):
+            bittern.Model.from_bytes(path)
+
+    def test_memory(self):
+        one, four = MODEL.memory(context_length=512), MODEL.memory(context_length=512, max_sequences=4)
+        self.assertEqual(four["kv_bytes"], 4 * one["kv_bytes"])
+        with self.assertRaises(TypeError):
+            MODEL.memory(size=1)
+
+    def test_repr(self):
+        model = bittern.Model()
+        self.assertRegex(repr(model), r"^<bittern\.Model '.+': bitnet-b1\.58, .*, \d+\.\d million parameters>$")
+        model.close()
+        self.assertEqual(repr(model), "<bittern.Model, closed>")
+
+    @unittest.skipIf(numpy is None, "needs NumPy")
+    def test_examples(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../examples")
+        for name, given, wanted in [("chat", "What is a tern?\n", "tern"), ("logprobs", None, "%"),
+                                    ("hidden", None, "1.00")]:
+            done = subprocess.run([sys.executable, os.path.join(folder, name + ".py")], input=given,
+                                  capture_output=True, text=True, check=True, timeout=60)
+            self.assertIn(wanted, done.stdout)
+
+
+class Rest(unittest.TestCase):
     def test_what_is_known(self):
         self.assertEqual(MODEL.metadata("general.architecture"), "bitnet-b1.58")
         self.assertEqual(MODEL.info["architecture"], "bitnet-b1.58")

@@ -291,7 +291,9 @@ Json OpenAiShape::MessageOf(const runtime::GenerateResult& result, bool* calls) 
   return message;
 }
 
-/// The echoed prompt's logprobs are made before the answer's: both move the same text_offset.
+/// The echoed prompt's logprobs are made before the answer's: both move the same text_offset. A
+/// text that ends at once has the token that ends it there: programs that score prompts ask for one
+/// token and take the last entry away.
 std::string OpenAiShape::Whole(std::span<const Outcome> outcomes) {
   Json answer = Outline(false);
   answer["choices"] = Json::MakeArray();
@@ -306,7 +308,10 @@ std::string OpenAiShape::Whole(std::span<const Outcome> outcomes) {
     }
     const EchoedPrompt* echo = EchoOf(i);
     Json front = echo == nullptr ? Json() : EchoLogprobs(i);
-    choice["logprobs"] = Logprobs(i, result.logprobs);
+    const bool ends_at_once = !front.is_null() && result.ids.empty() &&
+                              result.finish == runtime::FinishReason::kEndOfText;
+    choice["logprobs"] =
+        Logprobs(i, ends_at_once ? TokenList{echo->logprobs.back()} : result.logprobs);
     if (echo != nullptr) choice["text"] = echo->text + result.text;
     if (!front.is_null()) {
       for (const auto& name : {"tokens", "token_logprobs", "top_logprobs", "text_offset"}) {

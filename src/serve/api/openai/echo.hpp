@@ -14,8 +14,9 @@ namespace bittern::serve {
 struct EchoedPrompt {
   std::string text;
   std::vector<TokenId> ids;
-  /// The log-probabilities of ids[1], ids[2], ..., each after those before it. Empty: not asked
-  /// for.
+  /// The log-probabilities of ids[1], ids[2], ..., each after those before it, and last of the
+  /// likeliest token that ends the text there (none where the model has no such token). Empty: not
+  /// asked for.
   TokenList logprobs = {};
 };
 
