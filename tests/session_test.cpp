@@ -334,7 +334,8 @@ TEST(PrefillFor, IsForgottenWithItsTokens) {
   ASSERT_TRUE(session.PrefillFor(Prompt(), Greedy(4)).has_value());
   session.Truncate(1);
   Session fresh = ScreenedSession();
-  ASSERT_TRUE(fresh.Prefill(std::span(Prompt()).first(1)).has_value());
+  const std::vector<TokenId> ids = Prompt();
+  ASSERT_TRUE(fresh.Prefill(std::span(ids).first(1)).has_value());
   EXPECT_EQ(Continue(&session, Greedy(4)).ids, Continue(&fresh, Greedy(4)).ids);
   session.Truncate(1);
   EXPECT_FALSE(session.PrefillFor(Prompt(), {.sampler = {.repeat_penalty = 0}}).has_value());
