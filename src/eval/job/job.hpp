@@ -40,7 +40,7 @@ struct Job {
   ScoreOptions score;
   std::function<void(std::string_view)> on_progress;  ///< "12 of 60 windows, 31 s left"; or none
   std::function<void(double)> on_share = {};          ///< of the work that is done; or none
-  std::function<void(std::string_view)> on_notice;    ///< a sentence; options are key=value; or none
+  std::function<void(std::string_view)> on_notice;  ///< a sentence; options are key=value; or none
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 
   /// Tells whoever listens that `done` of `all` are done.

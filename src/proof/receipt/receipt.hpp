@@ -42,8 +42,8 @@ struct Receipt {
 /// Asks for what a receipt is made of: the log-probability of every token. The receipt has the
 /// options as they were before.
 void WantReceipt(runtime::GenerateOptions* options);
-/// Adds the answer to what was known before it: the seed that was drawn, the tokens, and the chain of
-/// their log-probabilities. ReceiptText of the whole.
+/// Adds the answer to what was known before it: the seed that was drawn, the tokens, and the chain
+/// of their log-probabilities. ReceiptText of the whole.
 [[nodiscard]] std::string FinishReceipt(Receipt receipt, const runtime::GenerateResult& result);
 
 /// A receipt that was read.

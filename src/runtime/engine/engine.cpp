@@ -473,8 +473,6 @@ EngineStats Engine::stats() const noexcept {
 int Engine::context_length() const noexcept { return impl_->context_length; }
 int Engine::num_threads() const noexcept { return impl_->resources->num_threads(); }
 const LoadedModel& Engine::model() const noexcept { return impl_->resources->model(); }
-void Engine::SetTracer(model::Tracer* tracer) noexcept {
-  impl_->resources->SetTracer(tracer);
-}
+void Engine::SetTracer(model::Tracer* tracer) noexcept { impl_->resources->SetTracer(tracer); }
 
 }  // namespace bittern::runtime

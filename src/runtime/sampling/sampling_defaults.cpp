@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/sampling/sampler.hpp"
 #include "runtime/sampling/sampling_defaults.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
+
+#include "runtime/sampling/sampler.hpp"
 
 namespace bittern::runtime {
 namespace {

@@ -197,7 +197,8 @@ void Call::OnDone(std::size_t index, runtime::Completion completion) {
     Outcome& outcome = outcomes_[index];
     outcome = {*std::move(completion.result), completion.timings};
     Count(outcome);
-    if (receipt_) outcome.receipt = proof::FinishReceipt(std::move(receipts_[index]), outcome.result);
+    if (receipt_)
+      outcome.receipt = proof::FinishReceipt(std::move(receipts_[index]), outcome.result);
     if (!prompts_.empty()) {
       std::vector<TokenId> tokens = std::move(prompts_[index]);
       tokens.insert(tokens.end(), outcome.result.ids.begin(), outcome.result.ids.end());
