@@ -18,7 +18,7 @@ from typing import Any, Dict, List
 
 from . import _library
 from ._engine import Engine, Future
-from ._files import convert, pull
+from ._files import convert, doctor, inspect, pull
 from ._library import (ArgumentError, BitternError, CancelledError, ContextFullError, FileError,
                        MissingFileError, NotFoundError, OutOfMemoryError, UnknownSettingError)
 from ._model import Model
@@ -27,7 +27,8 @@ from ._sequence import Sequence, Text
 
 __all__ = ["ArgumentError", "BitternError", "CancelledError", "ContextFullError", "Engine",
            "FileError", "Future", "MissingFileError", "Model", "NotFoundError", "OutOfMemoryError",
-           "Sampler", "Sequence", "Text", "UnknownSettingError", "convert", "options", "pull"]
+           "Sampler", "Sequence", "Text", "UnknownSettingError", "convert", "doctor", "inspect",
+           "options", "pull"]
 __version__: str = _library.lib.bittern_version().decode()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model files: conversion, and models by name."""
+"""Model files: looked at, mended and converted, and models by name."""
 from __future__ import annotations
 
 import json
@@ -10,6 +10,27 @@ from . import _library as c
 from ._work import Cancel, Progress
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+
+
+def inspect(source: Path, **settings: Any) -> Dict[str, Any]:
+    """What a model file or folder contains, without loading it: as `bittern inspect --json` has it.
+
+    settings: override_kv, i2s_layout, tl_tiling.
+    """
+    found: Dict[str, Any] = json.loads(c.result_json(
+        c.make("result", "bittern_inspect", c.path_bytes(source), c.options(settings))))
+    return found
+
+
+def doctor(source: Path, **settings: Any) -> Dict[str, Any]:
+    """Why a model talks nonsense: a dict with "verdict", "summary", "findings", ...
+
+    settings: fix (where to write a mended file), like (a healthy file), overwrite, threads,
+    override_kv.
+    """
+    found: Dict[str, Any] = json.loads(c.result_json(
+        c.make("result", "bittern_doctor", c.path_bytes(source), c.options(settings))))
+    return found
 
 
 def convert(source: Path, target: Path, to: str, *, progress: Progress = None,

@@ -42,6 +42,7 @@ _SIGNATURES = {  # arguments of the functions that return a status
     "bittern_result_text": [c_void_p, POINTER(c_void_p), POINTER(c_size_t)],
     "bittern_result_ids": [c_void_p, POINTER(_ids), POINTER(c_size_t)],
     "bittern_result_json": [c_void_p, POINTER(c_void_p), POINTER(c_size_t)],
+    "bittern_result_floats": [c_void_p, POINTER(POINTER(c_float)), POINTER(c_size_t)],
     "bittern_text_part": [POINTER(c_void_p)],
     "bittern_model_memory": [c_void_p, c_void_p, POINTER(c_void_p)],
     "bittern_model_load": [c_char_p, c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],
@@ -85,6 +86,15 @@ _SIGNATURES = {  # arguments of the functions that return a status
     "bittern_engine_start": [c_void_p],
     "bittern_engine_stats": [c_void_p, POINTER(c_void_p)],
     "bittern_certify": [c_void_p, c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],
+    "bittern_verify": [c_void_p, c_char_p, c_size_t, c_void_p, POINTER(c_void_p)],
+    "bittern_score_text": [c_void_p, c_char_p, c_size_t, c_void_p, ProgressFn, c_void_p,
+                           POINTER(c_void_p)],
+    "bittern_score_choices": [c_void_p, c_char_p, c_size_t, c_void_p, ProgressFn, c_void_p,
+                              POINTER(c_void_p)],
+    "bittern_embed": [c_void_p, _ids, c_size_t, c_void_p, POINTER(c_void_p)],
+    "bittern_parse_answer": [c_void_p, c_char_p, c_size_t, POINTER(c_void_p)],
+    "bittern_inspect": [c_char_p, c_void_p, POINTER(c_void_p)],
+    "bittern_doctor": [c_char_p, c_void_p, POINTER(c_void_p)],
     "bittern_pull": [c_char_p, POINTER(c_char_p), c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],
     "bittern_convert": [c_char_p, c_char_p, c_void_p, ProgressFn, c_void_p, POINTER(c_void_p)],
 }
@@ -160,7 +170,7 @@ NOT_FOUND = 2
 _ERRORS: Dict[int, Type[BitternError]] = {
     1: ArgumentError, NOT_FOUND: NotFoundError, 3: FileError, 4: FileError, 5: FileError,
     6: OutOfMemoryError, 7: ContextFullError, CANCELLED: CancelledError}
-_OF_FILES = ("bittern_model_load", "bittern_convert")  # NOT_FOUND of these: a file
+_OF_FILES = ("bittern_model_load", "bittern_convert", "bittern_inspect")  # NOT_FOUND of these: a file
 
 
 def _word(text: bytes) -> str:
@@ -289,6 +299,14 @@ def result_text(handle: Handle) -> bytes:
     text, size = c_void_p(), c_size_t()
     call("bittern_result_text", handle.value, byref(text), byref(size))
     return ctypes.string_at(text, size.value)
+
+
+def result_floats(result: Handle) -> Any:
+    """The floats of a result: a NumPy array of its own."""
+    import numpy
+    floats, count = POINTER(c_float)(), c_size_t()
+    call("bittern_result_floats", result, byref(floats), byref(count))
+    return numpy.ctypeslib.as_array(floats, (count.value,)).copy()
 
 
 def result_json(handle: Handle) -> str:

@@ -13,6 +13,7 @@ from . import _completions
 from . import _library as c
 from ._engine import Engine
 from ._files import Path, pull
+from ._proof import Provable
 from ._sequence import Call, Sequence, Text
 from ._work import Cancel, Progress, async_pieces, awaited, interruptible, pieces
 
@@ -40,7 +41,7 @@ def _split(settings: Dict[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
     return of_sequence, {key: value for key, value in settings.items() if key not in of_sequence}
 
 
-class Model:
+class Model(Provable):
     """A GGUF file, a Hugging Face folder, or without a path the small built-in model.
 
     Any number of threads may use one; of generate(), stream() and their kind 8 work at the same time,
@@ -326,13 +327,12 @@ class Model:
         sequence.eval(self._ids(prompt))
         return sequence.logits()
 
-    def certify(self, *, progress: Progress = None, **settings: Any) -> str:
-        """The line that is the same on every machine where the model answers alike."""
-        cancel = Cancel(progress)
-        chosen = c.options(settings)
-        result = cancel.run(lambda: c.make("result", "bittern_certify", self.handle, chosen,
-                                           cancel.function, None))
-        return c.result_text(result).decode()
+    def embedding(self, prompt: Prompt, **settings: Any) -> Floats:
+        """A text as one vector: its hidden states after the final norm, pooled; a NumPy array.
+
+        settings: pooling ("last", "first", "mean"), normalize, and those of a sequence.
+        """
+        return self._pooled(self._ids(prompt), settings)
 
     def _ids(self, prompt: Prompt) -> List[int]:
         return self.tokenize(prompt) if isinstance(prompt, (str, bytes)) else list(prompt)

@@ -28,6 +28,7 @@ class Text(str):
     drafted: int
     accepted: int
     logprobs: Dict[str, Any]  # where they were asked for (logprobs=0 or more)
+    receipt: Dict[str, Any]  # where one was asked for (receipt=True): Model.verify() takes it
 
     @classmethod
     def of(cls, result: c.Handle) -> Text:
