@@ -30,7 +30,10 @@ def _bytes(text: Union[str, bytes], name: str) -> bytes:
 class Provable:
     """The part of Model that is about proof, scores and vectors."""
 
-    handle: c.Handle
+    @property
+    def handle(self) -> c.Handle:
+        """The model's handle, for the C interface."""
+        raise NotImplementedError
 
     def certify(self, *, progress: Progress = None, **settings: Any) -> str:
         """The line that is the same on every machine where the model answers alike."""
@@ -72,7 +75,8 @@ class Provable:
     def _pooled(self, ids: Iterable[int], settings: Dict[str, Any]) -> Floats:
         values, count = c.array(ids)
         result = c.make("result", "bittern_embed", self.handle, values, count, c.options(settings))
-        return c.result_floats(result)
+        floats: Floats = c.result_floats(result)
+        return floats
 
     def parse_answer(self, text: Union[str, bytes]) -> Tuple[str, List[Dict[str, Any]]]:
         """The calls of functions in a text that the model has made: the text beside them, and the
