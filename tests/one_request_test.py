@@ -153,6 +153,38 @@ class OneRequest(unittest.TestCase):
         self.assertEqual([call["function"] for call in found],
                          [call["function"] for call in calls["choices"][0]["message"]["tool_calls"]])
 
+    def test_receipts(self):
+        """One receipt at every door, but for the name that a server goes by."""
+        if not LIBRARY or not NODE_PACKAGE:
+            self.skipTest("no library or no package was given")
+        body = {"prompt": "A tern is", "max_tokens": 9, "temperature": 1, "seed": 3, "receipt": True}
+        script = f"""
+          const {{ Model }} = require({json.dumps(os.path.realpath(NODE_PACKAGE))});
+          (async () => {{
+            const model = await Model.load();
+            const engine = await model.engine();
+            const {{ receipt }} = await engine.answer({json.dumps(body)});
+            const text = await model.complete('A tern is', {{ nPredict: 9, temperature: 1, seed: 3, receipt: true }});
+            await engine.close();
+            process.stdout.write(JSON.stringify([receipt, text.receipt]));
+          }})();"""
+        done = subprocess.run(["node", "-e", script], capture_output=True, text=True, timeout=300, check=True)
+        node, node_text = json.loads(done.stdout)
+        os.environ["BITTERN_LIBRARY"] = LIBRARY
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+        import bittern
+        model = bittern.Model()
+        with bittern.Engine(model) as engine:
+            python = engine.answer(body).result()["receipt"]
+        text = model.generate("A tern is", n_predict=9, temperature=1, seed=3, receipt=True)
+        served = self.ask(body)[1]["choices"][0]["receipt"]
+        for other in (node, node_text, text.receipt):
+            self.assertEqual(other, python)
+        for name in ("model", "hash"):
+            del served[name]
+        self.assertEqual(served, {k: v for k, v in python.items() if k not in ("model", "hash")})
+        self.assertTrue(model.verify(python)["identical"])
+
     def test_node(self):
         if not NODE_PACKAGE:
             self.skipTest("no package was given")
