@@ -39,6 +39,24 @@ install(FILES ${shell_files}/_bittern DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/s
 install(FILES ${shell_files}/bittern.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
 
+# The notices go wherever a part of the engine goes.
+foreach(component IN ITEMS program library development)
+  install(CODE "
+    if(NOT EXISTS \"${BITTERN_PYTHON}\")
+      message(FATAL_ERROR \"python3 expected, which writes the notices of linked libraries; none found (Debian: python3)\")
+    endif()
+    execute_process(COMMAND \"${BITTERN_PYTHON}\" \"${PROJECT_SOURCE_DIR}/tools/notices.py\" program
+      OUTPUT_FILE \"${CMAKE_BINARY_DIR}/NOTICES\" COMMAND_ERROR_IS_FATAL ANY)
+    " COMPONENT ${component})
+  if(NOT BITTERN_DEBIAN)
+    install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${CMAKE_BINARY_DIR}/NOTICES
+      DESTINATION share/doc/bittern COMPONENT ${component})
+  endif()
+endforeach()
+if(NOT BITTERN_DEBIAN)
+  install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION share/doc/bittern COMPONENT program)
+endif()
+
 if(BITTERN_DEBIAN)
   # The unit is not enabled: it wants /etc/bittern/keys first (docs/install.md).
   file(READ ${PROJECT_SOURCE_DIR}/deploy/bittern.service unit)
@@ -62,6 +80,7 @@ if(BITTERN_DEBIAN)
       set(package libbittern-dev)
     endif()
     install(FILES ${CMAKE_BINARY_DIR}/changelog.gz ${PROJECT_SOURCE_DIR}/deploy/copyright
+      ${CMAKE_BINARY_DIR}/NOTICES
       DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
   endforeach()
 endif()

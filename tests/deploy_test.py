@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Usage: deploy_test.py BITTERN   The files of deploy/: read by the programs they are for, where these are installed,
-and compared with what the server has: its flags, its metrics, its packages. With haproxy: three replicas, one killed."""
+and compared with what the server has: its flags, its metrics, its packages, what is linked in. With haproxy: three
+replicas, one killed."""
 import json
 import os
 import re
@@ -15,13 +16,32 @@ import unittest
 from serve_client import Server
 
 BITTERN = os.path.abspath(sys.argv[1])
+BUILD = os.path.dirname(os.path.dirname(os.path.dirname(BITTERN)))
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, TOP + "/tools")
 DEPLOY = TOP + "/deploy"
 
 
 def text_of(name):
     with open(f"{DEPLOY}/{name}") as file:
         return file.read()
+
+
+def packages_of(files):
+    """The Debian packages that these files belong to."""
+    owners = subprocess.run(["dpkg-query", "-S", *files], capture_output=True, text=True).stdout
+    return {line.split(":")[0] for line in owners.splitlines()}
+
+
+def built_from():
+    """Headers and archives of the system that the program is made of, by what the build noted."""
+    deps = subprocess.run(["ninja", "-C", BUILD, "-t", "deps"], capture_output=True, text=True).stdout
+    files = set()
+    for part in deps.split("\n\n"):
+        if not re.search(r"CMakeFiles/\w*_(test|bench)\.dir/|^(tests|node|fuzz)/", part.strip().split(":")[0]):
+            files.update(re.findall(r"^    (/usr/(?:include|lib)/\S+)", part, re.M))
+    inputs = subprocess.run(["ninja", "-C", BUILD, "-t", "query", "apps/cli/bittern"], capture_output=True, text=True).stdout
+    return files | set(re.findall(r"(/usr/lib\S+\.a)\b", inputs))
 
 
 def need(program):
@@ -60,6 +80,42 @@ class DeployTest(unittest.TestCase):
             if package != "ccache":
                 self.assertIn(package, text_of("Containerfile"))
         self.assertRegex(text_of("Containerfile"), r"\nUSER [1-9]")
+
+    def test_what_is_linked_is_named(self):
+        """Every package that a header or an archive of the program comes from is in the list of what is linked; every
+        notice is one of a licence that asks for it."""
+        import notices
+        need("ninja")
+        need("dpkg-query")
+        found = packages_of(built_from())
+        if "libfmt-dev" not in found:
+            raise unittest.SkipTest("not a build of ninja's against Debian's packages")
+        # libcurl is loaded where it is there; intrinsics and the kernel's headers leave nothing.
+        found -= {name for name in found if re.match(r"libcurl4-|linux-libc-|lib(gcc|clang)-", name)}
+        found = {re.sub(r"^libboost[\d.]+-dev", "libboost-dev", name) for name in found}
+        self.assertLessEqual(found, set(notices.LINKED))
+        for held in notices.LINKED.values():
+            self.assertEqual(bool(held.notice), held.licence.startswith(("MIT", "BSD-")), held)
+            if held.notice:
+                self.assertIn(text_of("notices/" + held.notice), notices.notices("program"))
+        self.assertEqual({held.notice for held in notices.LINKED.values()} - {""}, set(os.listdir(DEPLOY + "/notices")))
+
+    def test_installed_notices(self):
+        import notices
+        with tempfile.TemporaryDirectory() as folder:
+            self.passes("cmake", "--install", BUILD, "--prefix", folder, "--component", "program")
+            with open(folder + "/share/doc/bittern/NOTICES") as file:
+                self.assertEqual(file.read(), notices.notices("program"))
+            self.assertEqual(sorted(os.listdir(folder + "/share/doc/bittern")), ["LICENSE", "NOTICES", "README.md"])
+
+    def test_list_of_materials(self):
+        """Another program is another document, the same one the same; it says both licences of the model."""
+        make = lambda name: json.loads(self.passes(TOP + "/tools/sbom.py", "0.1.0", f"{TOP}/{name}"))
+        one, again, other = make("LICENSE"), make("LICENSE"), make("README.md")
+        self.assertEqual(one, again)
+        self.assertNotEqual(one["documentNamespace"], other["documentNamespace"])
+        self.assertEqual(one["packages"][0]["licenseDeclared"], "Apache-2.0 AND LicenseRef-WordNet-3.0")
+        self.assertIn("Princeton", one["hasExtractedLicensingInfos"][0]["extractedText"])
 
     def test_metrics_exist(self):
         server = Server(BITTERN, "--metrics", "-t", "1", "--log-format", "none")

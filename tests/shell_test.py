@@ -5,6 +5,7 @@ installed accept them.
 
 usage: shell_test.py BITTERN
 """
+import os
 import pathlib
 import re
 import shutil
@@ -59,6 +60,36 @@ def bash(folder):
     check(not complete(folder, ["bittern", "run", "--temp", "mo"]), "bash: --temp gives files")
     check("model.gguf" in complete(folder, ["bittern", "inspect", "mo"]), "bash: inspect gives no files")
     check("set" in complete(folder, ["bittern", "meta", "se"]), "bash: no actions of meta")
+    check(complete(folder, ["bittern", "run", "-ctk", ""]) == {"f16", "f32", "q8_0", "i8"}, "bash: values of -ctk")
+    check(complete(folder, ["bittern", "eval", "--as", "ch"]) == {"choices"}, "bash: values of --as")
+    check(known() <= complete(folder, ["bittern", "pull", ""]), "bash: known models after pull")
+    check(known() <= complete(folder, ["bittern", "run", "-hf", ""]), "bash: known models after -hf")
+    check(complete(folder, ["bittern", "pull", "mo"]) == set(), "bash: files after pull")
+    check(complete(folder, ["bittern", "models", ""]) == {"rm", "du"}, "bash: files after models")
+    check(complete(folder, ["bittern", "completion", ""]) == {"bash", "zsh", "fish"}, "bash: files after completion")
+    check(complete(folder, ["bittern", "man", "ser"]) == {"serve"}, "bash: commands after man")
+
+
+def known():
+    return {line.split()[0] for line in run(BITTERN, "models", "--known").stdout.splitlines()}
+
+
+def fish(folder):
+    """The same, by a shell that completes a line without a terminal."""
+    if not shutil.which("fish"):
+        return
+    script = folder / "bittern.fish"
+    script.write_text(run(BITTERN, "completion", "fish").stdout)
+
+    def complete_fish(line):
+        done = run("fish", "-c", "source %s; complete -C '%s'" % (script, line), cwd=folder,
+                   env=os.environ | {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config")})
+        return {row.split("\t")[0] for row in done.stdout.splitlines()}
+    check(complete_fish("bittern run --cache-type-k ") == {"f16", "f32", "q8_0", "i8"}, "fish: values of --cache-type-k")
+    check(complete_fish("bittern models ") == {"rm", "du"}, "fish: files after models")
+    check(complete_fish("bittern completion ") == {"bash", "zsh", "fish"}, "fish: files after completion")
+    check(complete_fish("bittern pull ") == known(), "fish: known models after pull")
+    check("model.gguf" in complete_fish("bittern inspect mo"), "fish: inspect gives no files")
 
 
 def others():
@@ -66,11 +97,13 @@ def others():
         text = run(BITTERN, "completion", shell).stdout
         for command in commands():
             check(command in text, "%s: %s is missing" % (shell, command))
+        check("f16 f32 q8_0 i8" in text, "%s: values of --cache-type-k" % shell)
+        check(all(name in text for name in known()), "%s: known models" % shell)
         if shutil.which(shell):
             done = run(shell, check_flag, "/dev/stdin", input=text)
             check(done.returncode == 0, "%s: %s" % (shell, done.stderr))
     wrong = run(BITTERN, "completion", "tcsh")
-    check(wrong.returncode == 1 and "bash, zsh or fish" in wrong.stderr, "tcsh: %s" % wrong.stderr)
+    check(wrong.returncode == 1 and "one of bash, zsh, fish expected" in wrong.stderr, "tcsh: %s" % wrong.stderr)
 
 
 def pages(folder):
@@ -95,6 +128,7 @@ def pages(folder):
 with tempfile.TemporaryDirectory() as scratch:
     bash(pathlib.Path(scratch))
     others()
+    fish(pathlib.Path(scratch))
     pages(pathlib.Path(scratch))
 for problem in problems:
     print(problem)

@@ -1,40 +1,59 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Prints the notices that go with a binary: WordNet's, and those of the libraries that are compiled or
-linked into it (deploy/notices).
+linked into it (deploy/notices). sbom.py lists the same libraries.
 
 usage: tools/notices.py library|program
 """
 import pathlib
 import sys
+from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LIBRARY = {  # file in deploy/notices: what it is
-    "fmt": "{fmt}",
-    "nlohmann-json": "JSON for Modern C++",
-    "utf8proc": "utf8proc",
-    "xxhash": "xxHash",
+
+
+class Linked(NamedTuple):
+    """A library that is compiled or linked in."""
+    licence: str  # in SPDX's words
+    notice: str = ""  # file in deploy/notices; empty where the licence asks for nothing in binaries
+    title: str = ""
+    program_only: bool = False  # not in libbittern
+
+
+# By Debian package. Boost's licence, CC0 and GCC's exception ask for nothing in binaries; OpenSSL's
+# licence is Bittern's own.
+LINKED = {
+    "libfmt-dev": Linked("MIT", "fmt", "{fmt}"),
+    "nlohmann-json3-dev": Linked("MIT", "nlohmann-json", "JSON for Modern C++"),
+    "libutf8proc-dev": Linked("MIT", "utf8proc", "utf8proc"),
+    "libxxhash-dev": Linked("BSD-2-Clause", "xxhash", "xxHash"),
+    "libcli11-dev": Linked("BSD-3-Clause", "cli11", "CLI11", program_only=True),
+    "libexpected-dev": Linked("CC0-1.0"),
+    "libboost-dev": Linked("BSL-1.0", program_only=True),
+    "libssl-dev": Linked("Apache-2.0", program_only=True),
+    "libstdc++-12-dev": Linked("GPL-3.0-or-later WITH GCC-exception-3.1"),
+    "libc6-dev": Linked("LGPL-2.1-or-later"),
 }
-PROGRAM = {**LIBRARY, "cli11": "CLI11"}
 
 
-def notices(held):
-    """The text. Boost's licence and CC0 (expected) ask for nothing in binaries, OpenSSL's licence is
-    Bittern's own."""
+def wordnet_licence():
+    return (ROOT / "models" / "WORDNET-LICENSE").read_text(encoding="utf-8")
+
+
+def notices(kind):
+    """The text for a "library" or a "program"."""
     parts = [("Bittern", "Bittern is under the Apache License 2.0 (the file LICENSE beside this one).\n"
               "The parts below came from others and are under their own terms.\n"),
-             ("The built-in model was trained on texts of WordNet 3.0",
-              (ROOT / "models" / "WORDNET-LICENSE").read_text(encoding="utf-8"))]
-    parts += [(what, (ROOT / "deploy" / "notices" / name).read_text(encoding="utf-8"))
-              for name, what in held.items()]
+             ("The built-in model was trained on texts of WordNet 3.0", wordnet_licence())]
+    parts += [(held.title, (ROOT / "deploy" / "notices" / held.notice).read_text(encoding="utf-8"))
+              for held in LINKED.values() if held.notice and (kind == "program" or not held.program_only)]
     return "\n".join(f"{title}\n{'-' * len(title)}\n\n{text}" for title, text in parts)
 
 
 def main():
-    kinds = {"library": LIBRARY, "program": PROGRAM}
-    if len(sys.argv) != 2 or sys.argv[1] not in kinds:
+    if len(sys.argv) != 2 or sys.argv[1] not in ("library", "program"):
         sys.exit(__doc__.split("\n\n")[-1].strip())
-    sys.stdout.write(notices(kinds[sys.argv[1]]))
+    sys.stdout.write(notices(sys.argv[1]))
 
 
 if __name__ == "__main__":

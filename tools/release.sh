@@ -14,7 +14,7 @@ out=$(realpath -m "${1:-build/release-files}")
 cd "$(dirname "$0")/.."
 # shellcheck source=tools/packages.sh
 source tools/packages.sh
-mapfile -t missing < <(missing_packages "${BUILD_PACKAGES[@]}" dpkg-dev file)
+mapfile -t missing < <(missing_packages "${BUILD_PACKAGES[@]}" dpkg-dev file python3)
 install_packages "${missing[@]}"
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CMakeLists.txt)
@@ -59,6 +59,6 @@ fi
 
 program=build/static/$name/bin/bittern
 "$program" certify > "$out/certificate.txt"
-tools/sbom.py "$version" > "$out/sbom.spdx.json"
+tools/sbom.py "$version" "$program" > "$out/sbom.spdx.json"
 (cd "$out" && sha256sum -- * > SHA256SUMS)
 echo "done: $out"

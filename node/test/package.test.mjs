@@ -54,6 +54,8 @@ test('the tarball installs offline and runs', { skip }, () => {
 test('the tarball has what it needs and nothing that runs at installation', { skip }, () => {
   const names = tarball.files.map((file) => file.path);
   assert.ok(names.includes(`prebuilds/${process.platform}-${process.arch}/bittern.node`));
+  const notices = fs.readFileSync(path.join(PACKAGE, 'NOTICES'), 'utf8');
+  assert.ok(names.includes('NOTICES') && notices.includes('Princeton University') && notices.includes('Unicode, Inc.'));
   for (const name of ['LICENSE', 'README.md', 'index.js', 'index.mjs', 'index.d.ts', 'index.d.mts']) assert.ok(names.includes(name), name);
   assert.ok(names.every((name) => !/test|\.cpp|\.gyp|CMake/.test(name)), names.join(' '));
   const description = JSON.parse(fs.readFileSync(path.join(folder, 'node_modules/bittern/package.json')));

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr seconds kLongestWait{120};
+constexpr seconds kLongestWait{300};
 
 /// Keeps a short body.
 class TextReceiver final : public HttpReceiver {

@@ -155,6 +155,10 @@ Result<void> Cache::SetRevision(const std::string& repo, const std::string& revi
   std::error_code failed;
   fs::create_directories(path.parent_path(), failed);
   if (failed) return Failed(path.parent_path(), "make the folder", failed);
+  // A link here is none of huggingface_hub's; the file that it names is left alone.
+  if (fs::is_symlink(path, failed) && !fs::remove(path, failed)) {
+    return Failed(path, "replace", failed);
+  }
   AtomicFile file = BITTERN_TRY(AtomicFile::Create(path));
   BITTERN_TRY(file.Write(commit));
   return file.Commit();

@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <span>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/files/partial_file.hpp"
 #include "base/text/display.hpp"
@@ -17,6 +19,7 @@
 #include "hub/ask.hpp"
 #include "hub/cache.hpp"
 #include "hub/choice.hpp"
+#include "hub/digest.hpp"
 #include "hub/http.hpp"
 #include "hub/known_models.hpp"
 #include "hub/repo_info.hpp"
@@ -205,12 +208,18 @@ class Puller {
     const std::string& hash = file.sha256.empty() ? file.git_sha1 : file.sha256;
     NoticeUnknown(file);
     PulledFile pulled{.path = file.path, .size = *file.size, .hash = hash};
-    if (IsThere(cache_.Snapshot(reference_.repo, commit) / file.path, *file.size, hash)) {
-      return pulled;
+    const fs::path place = cache_.Snapshot(reference_.repo, commit) / file.path;
+    bool wrong = false;  // of the blob, which then need not be hashed again
+    if (IsThere(place, *file.size, hash)) {
+      const bool same = BITTERN_TRY(IsAsSaid(place, file));
+      if (same) return pulled;
+      wrong = IsLink(place);
     }
     const FileLock lock = BITTERN_TRY(Lock(hash, file.path));
     const fs::path blob = cache_.Blob(reference_.repo, hash);
-    if (!HasSize(blob, *file.size)) {
+    bool good = !wrong && HasSize(blob, *file.size);
+    if (good) good = BITTERN_TRY(IsAsSaid(blob, file));
+    if (!good) {
       pulled.received = BITTERN_TRY(TransferTo(blob, commit, file));
       pulled.fetched = true;
     }
@@ -277,7 +286,32 @@ class Puller {
   static bool IsThere(const fs::path& place, std::uint64_t size, const std::string& hash) {
     std::error_code failed;
     if (!HasSize(place, size)) return false;
-    return !fs::is_symlink(place, failed) || fs::read_symlink(place, failed).filename() == hash;
+    return !IsLink(place) || fs::read_symlink(place, failed).filename() == hash;
+  }
+  static bool IsLink(const fs::path& path) {
+    std::error_code failed;
+    return fs::is_symlink(path, failed);
+  }
+
+  /// Hashes a file of the cache where that was asked for, and says how it is. True without a look
+  /// where it was not.
+  [[nodiscard]] Result<bool> IsAsSaid(const fs::path& path, const RepoFile& file) const {
+    if (!settings_.check) return true;
+    const bool large = !file.sha256.empty();
+    Digest digest =
+        BITTERN_TRY(Digest::Create(large ? DigestKind::kSha256 : DigestKind::kGitBlob, *file.size));
+    std::ifstream bytes(path, std::ios::binary);
+    std::vector<char> buffer(std::size_t{4} << 20);
+    do {
+      if (watch_.is_cancelled()) return Cancelled("interrupted");
+      bytes.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+      digest.Add(std::as_bytes(std::span(buffer).first(static_cast<std::size_t>(bytes.gcount()))));
+    } while (bytes);
+    const bool same = digest.Finish() == (large ? file.sha256 : file.git_sha1);
+    watch_.say(same ? fmt::format("checked {}: its hash is the hub's", Name(file.path))
+                    : fmt::format("{}: the cache has other bytes than the hub; fetching it anew",
+                                  Name(file.path)));
+    return same;
   }
 
   /// Waits for another program that downloads the same file; says so once.
@@ -342,6 +376,13 @@ Result<std::optional<Pulled>> FindInCache(const Reference& reference, const Sett
 Result<Pulled> Pull(const Reference& reference, const Settings& settings,
                     const PullListener& listener) {
   if (!settings.offline) return Puller(reference, settings, listener).Run();
+  if (settings.check) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: a check needs the hub, which says the hashes; offline, it is not "
+                            "asked",
+                            RepoText(reference)),
+                "check without offline=true and HF_HUB_OFFLINE");
+  }
   auto found = BITTERN_TRY(FindInCache(reference, settings));
   if (found) return *std::move(found);
   return Fail(

@@ -31,10 +31,11 @@ class Environment {
     }
     return {};
   }
-  /// "~/x" as huggingface_hub reads it.
+  /// "~/x", "$NAME/x" and "${NAME}/x" as huggingface_hub reads them: a home first, then variables;
+  /// one that is not set stays as it stands.
   [[nodiscard]] fs::path Expanded(const std::string& path) const {
-    if (path != "~" && !path.starts_with("~/")) return path;
-    return fs::path(Variable({"HOME"})) / (path.size() > 2 ? path.substr(2) : "");
+    if (path != "~" && !path.starts_with("~/")) return WithVariables(path);
+    return WithVariables(Variable({"HOME"}) + path.substr(1));
   }
   /// HF_HOME or what stands for it; empty without a home.
   [[nodiscard]] fs::path HomeOfHub() const {
@@ -47,6 +48,27 @@ class Environment {
   }
 
  private:
+  [[nodiscard]] std::string WithVariables(std::string_view text) const {
+    constexpr std::string_view kLetters =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+    std::string out;
+    while (!text.empty()) {
+      const std::size_t dollar = std::min(text.find('$'), text.size());
+      out += text.substr(0, dollar);
+      text.remove_prefix(dollar);
+      if (text.empty()) break;
+      const bool braced = text.substr(1).starts_with('{');
+      const std::size_t first = braced ? 2 : 1;
+      std::size_t end = braced ? text.find('}', first) : text.find_first_not_of(kLetters, first);
+      if (end == std::string_view::npos) end = braced ? first : text.size();
+      const std::string name(text.substr(first, end - first));
+      const std::size_t used = end + (braced && end > first ? 1 : 0);
+      const char* value = name.empty() || !variables_ ? nullptr : variables_(name.c_str());
+      out += value != nullptr ? std::string_view(value) : text.substr(0, used);
+      text.remove_prefix(used);
+    }
+    return out;
+  }
   const Variables& variables_;
 };
 
@@ -62,11 +84,11 @@ std::string Stripped(const std::string& text) {
 }
 
 std::string TokenOfUser(const Environment& environment, const fs::path& home) {
+  if (IsTrue(environment.Variable({"HF_HUB_DISABLE_IMPLICIT_TOKEN"}))) return {};
   if (std::string token = environment.Variable({"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"});
       !token.empty()) {
     return Stripped(token);
   }
-  if (IsTrue(environment.Variable({"HF_HUB_DISABLE_IMPLICIT_TOKEN"}))) return {};
   const std::string named = environment.Variable({"HF_TOKEN_PATH"});
   if (named.empty() && home.empty()) return {};
   std::ifstream file(named.empty() ? home / "token" : environment.Expanded(named));

@@ -46,6 +46,28 @@ TEST(Settings, HomesInOrder) {
   EXPECT_EQ(SettingsWith({{"HF_HOME", "/f"}, {"HF_HUB_CACHE", "/g"}})->cache, "/g");
 }
 
+TEST(Settings, VariablesInPaths) {
+  const auto cache = [](const std::string& path) {
+    return SettingsWith({{"HOME", "/h"}, {"A_1", "a$HOME"}, {"HF_HUB_CACHE", path}})
+        ->cache.string();
+  };
+  EXPECT_EQ(cache("$HOME/x"), "/h/x");
+  EXPECT_EQ(cache("~/x"), "/h/x");
+  EXPECT_EQ(cache("~"), "/h");
+  EXPECT_EQ(cache("~/${A_1}/$A_1-$A_12"), "/h/a$HOME/a$HOME-$A_12");  // once, and what is not set
+  EXPECT_EQ(cache("/$/${/${}/a$"), "/$/${/${}/a$");
+  EXPECT_EQ(SettingsWith({{"HOME", "/h"}, {"HF_HOME", "$HOME/f"}})->cache, "/h/f/hub");
+}
+
+TEST(Settings, NoTokenUnlessGiven) {
+  const std::map<std::string, std::string> variables = {
+      {"HOME", "/h"}, {"HF_TOKEN", "hf_one"}, {"HF_HUB_DISABLE_IMPLICIT_TOKEN", "1"}};
+  EXPECT_EQ(SettingsWith(variables)->token, "");
+  const Given given = {
+      .endpoint = {}, .token = "hf_two", .cache = {}, .connections = {}, .retries = {}};
+  EXPECT_EQ(SettingsWith(variables, given)->token, "hf_two");
+}
+
 TEST(Settings, Refusals) {
   EXPECT_FALSE(SettingsFrom({}, {}));  // no folder for models
   EXPECT_FALSE(SettingsWith({{"HOME", "/h"}, {"HF_ENDPOINT", "ftp://x"}}));

@@ -24,7 +24,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr int kMostCuts = 1000;  // of one file, however little each costs
+constexpr int kMostCuts = 1000;          // of one file, however little each costs
+constexpr std::uint64_t kSlowest = 256;  // bytes per second of a connection; fewer are a stall
 constexpr std::size_t kMostIgnored = std::size_t{1} << 20;
 
 /// A part of the file that one lane asks for. `held` has its bytes until it is the front.
@@ -129,9 +130,12 @@ class Lane final : public HttpReceiver {
   std::optional<HttpEnd> how;  ///< of an exchange that is over and was not looked at
   bool running = false;
   Clock::time_point not_before = {};
-  int failures = 0;         ///< in a row without a byte
-  std::uint64_t skip = 0;   ///< bytes to come that are there already
-  std::size_t ignored = 0;  ///< bytes of bodies that are not the file
+  int failures = 0;              ///< in a row without a byte
+  Clock::time_point since = {};  ///< when `recent` was begun
+  std::uint64_t recent = 0;      ///< bytes since then
+  int slow = 0;                  ///< exchanges in a row that were ended as too slow
+  std::uint64_t skip = 0;        ///< bytes to come that are there already
+  std::size_t ignored = 0;       ///< bytes of bodies that are not the file
 };
 
 /// Shares a file out to the lanes. All on one thread: lanes are called while the client waits.
@@ -228,7 +232,8 @@ class Download {
       const HttpEnd how = *std::exchange(lane.how, std::nullopt);
       BITTERN_TRY(Judge(lane, how));
     }
-    if (lane.running || Clock::now() < lane.not_before) return {};
+    if (lane.running) return CheckSpeed(lane);
+    if (Clock::now() < lane.not_before) return {};
     if (lane.chunk && lane.chunk->is_whole()) lane.chunk.reset();
     if (!lane.chunk && !NextChunk(lane)) return {};
     const Chunk& chunk = *lane.chunk;
@@ -243,7 +248,26 @@ class Download {
                                .last = end - 1},
                               &lane));
     lane.running = true;
+    lane.since = Clock::now();
+    lane.recent = 0;
     return {};
+  }
+
+  /// Ends an exchange that brings next to nothing; one that brings nothing ends by itself.
+  Result<void> CheckSpeed(Lane& lane) {
+    const auto time = 2 * settings_.stall;
+    if (Clock::now() - lane.since < time) return {};
+    const bool slow = lane.recent < kSlowest * static_cast<std::uint64_t>(time.count());
+    lane.since = Clock::now();
+    lane.recent = 0;
+    if (!slow) lane.slow = 0;
+    if (!slow) return {};
+    client_.Cancel(&lane);
+    lane.running = false;
+    lane.failures = lane.slow++;
+    return TryAgain(
+        lane, fmt::format("fewer than {} bytes per second came for {} s", kSlowest, time.count()),
+        milliseconds(0));
   }
 
   /// Gives the lane the next part of the file. False while the queue is full: the front is slow,
@@ -265,7 +289,10 @@ class Download {
     if (IsRedirect(status) && (how.complete || how.worth_retrying)) {
       return lane.route.Follow(std::string(lane.head.Field("location")));
     }
-    if ((status == 200 || status == 206) && lane.chunk->is_whole()) return {};
+    if ((status == 200 || status == 206) && lane.chunk->is_whole()) {
+      lane.slow = 0;
+      return {};
+    }
     if (status == 0 || status == 200 || status == 206) {
       if (!how.complete && !how.worth_retrying) {
         return Fail(ErrorCode::kIo, fmt::format("{}: {}", job_.name, how.trouble));
@@ -351,6 +378,7 @@ bool Lane::OnHead(const HttpHead& answer) {
 
 /// Bodies of refusals are read to their end, up to a limit, so that the connection stays usable.
 bool Lane::OnBytes(std::span<const std::byte> bytes) {
+  recent += bytes.size();
   if (head.status != 200 && head.status != 206) {
     ignored += bytes.size();
     return ignored <= kMostIgnored;

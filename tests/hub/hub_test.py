@@ -143,6 +143,7 @@ class Networks(HubTest):
         (self.folder / ".cache" / "huggingface" / "token").write_text("hf_secret\n")
         self.pull("user/gated")
         self.pull("user/gated", code=2, HF_HUB_DISABLE_IMPLICIT_TOKEN="1")
+        self.pull("user/gated", code=2, HF_HUB_DISABLE_IMPLICIT_TOKEN="1", HF_TOKEN="hf_secret")
         self.pull("user/gated", "--hf-token", "hf_secret", HF_HUB_DISABLE_IMPLICIT_TOKEN="1")
         self.assertIn("characters", self.pull("user/gated", code=1, HF_TOKEN="a\nX-Evil: 1").stderr)
 

@@ -40,6 +40,7 @@ constexpr const char* kModelsExamples = R"(Examples:
 
 struct PullOptions {
   std::string name;
+  bool check = false;
   bool json = false;
 };
 
@@ -66,7 +67,8 @@ int PrintResult(const Result<std::string>& text) {
 /// `pull NAME`: the path of the model, for $(...) in a shell.
 Result<std::string> RunPull(const PullOptions& options) {
   const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options.name));
-  const hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
+  hub::Settings settings = BITTERN_TRY(HubSettingsOfUser());
+  settings.check = options.check;
   const hub::Pulled pulled = BITTERN_TRY(PullShown(reference, settings));
   PrintError("{}\n", hub::PulledText(pulled));
   if (!options.json) return pulled.path.string() + "\n";
@@ -134,6 +136,8 @@ void AddPull(CLI::App& app, int* exit_code) {
       ->required();
   AddHubOptions(*command);
   AddTransferOptions(*command);
+  command->add_flag("--check", options->check,
+                    "Hash the files that are there, and fetch anew those with wrong bytes");
   AddJson(*command, &options->json);
   command->footer(kPullExamples);
   command->callback([options, exit_code] { *exit_code = PrintResult(RunPull(*options)); });

@@ -99,7 +99,16 @@ std::vector<std::string> NamesOf(const CLI::Option& flag) {
 }
 
 std::string ValueOf(const CLI::Option& flag) {
-  return flag.get_items_expected_max() > 0 ? flag.get_type_name() : "";
+  if (flag.get_items_expected_max() == 0) return "";
+  const std::string value = flag.get_type_name();
+  return value.substr(0, value.find(fmt::format(":{}", kChoices)));
+}
+
+/// CLI11 shows validators only behind the name of the value: "TYPE:one of f16 f32".
+std::string ChoicesOf(const CLI::Option& option) {
+  const std::string value = option.get_type_name(), mark = fmt::format(":{}", kChoices);
+  const std::size_t found = value.find(mark);
+  return found == std::string::npos ? "" : value.substr(found + mark.size());
 }
 
 std::string TextOf(const CLI::Option& option) {

@@ -36,6 +36,11 @@ struct FlagGroup {
 /// The name of a flag's value, "FILE"; empty where it takes none.
 [[nodiscard]] std::string ValueOf(const CLI::Option& flag);
 
+/// Stands in front of a validator's names, with spaces between them, where it takes no others.
+inline constexpr std::string_view kChoices = "one of ";
+/// The values that an option takes, between spaces; empty where it takes others, too.
+[[nodiscard]] std::string ChoicesOf(const CLI::Option& option);
+
 /// Its line in --help, with its default.
 [[nodiscard]] std::string TextOf(const CLI::Option& option);
 

@@ -17,6 +17,7 @@
 #include "base/threads/thread_pool.hpp"
 #include "cli/options/default_model.hpp"
 #include "cli/options/environment.hpp"
+#include "cli/options/help.hpp"
 #include "cli/options/hub_options.hpp"
 #include "cli/shared/terminal.hpp"
 #include "cli/shared/wording.hpp"
@@ -189,6 +190,7 @@ CLI::Validator OneOf(std::vector<std::string> names) {
     std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
     return text;
   };
+  const std::vector<std::string> spelled = names;
   const auto check = [names = std::move(names), lower](std::string& text) {
     const auto same = [&](const std::string& name) { return lower(name) == lower(text); };
     const auto found = std::ranges::find_if(names, same);
@@ -198,7 +200,7 @@ CLI::Validator OneOf(std::vector<std::string> names) {
     text = *found;
     return std::string();
   };
-  return {check, ""};
+  return {check, fmt::format("{}{}", kChoices, fmt::join(spelled, " "))};  // ChoicesOf reads it
 }
 
 CLI::Validator FileName() {

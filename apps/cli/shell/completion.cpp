@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three scripts say the same: after `bittern` come commands, after a command its flags and,
-// where a word is a file, files. Values of other kinds are not guessed.
+// The three scripts say the same: after `bittern` come commands, after a command its flags, its
+// words and, where it takes a file, files; after a flag the values that it takes. Values of other
+// kinds are not guessed.
 #include "cli/shell/completion.hpp"
 
 #include <fmt/format.h>
@@ -12,17 +13,30 @@
 #include <vector>
 
 #include "cli/options/help.hpp"
+#include "hub/known_models.hpp"
 
 namespace bittern::cli {
 namespace {
 
 constexpr const char* kNotice = "# Made by `bittern completion {}`.\n";
 
-/// True for a placeholder such as FILE or DIR: the shell completes names of files there.
+/// True for a placeholder such as FILE or NAME|FILE: the shell completes names of files there.
 bool IsFile(std::string_view value) {
-  return std::ranges::any_of(
-      std::initializer_list<std::string_view>{"FILE", "OUT", "IN", "DIR", "FOLDER"},
-      [&](std::string_view kind) { return value.find(kind) != std::string_view::npos; });
+  constexpr std::string_view kKinds[] = {"FILE",   "OUT",   "IN",   "DIR",
+                                         "FOLDER", "MODEL", "file", "input"};
+  value.remove_prefix(value.rfind('|') + 1);
+  return std::ranges::find(kKinds, value) != std::end(kKinds);
+}
+
+std::string NamesOfKnownModels() {
+  std::string names;
+  for (const hub::KnownModel& model : hub::KnownModels()) names += fmt::format(" {}", model.name);
+  return names.substr(std::min<std::size_t>(1, names.size()));
+}
+
+/// The values of a flag, between spaces; empty where they are not known.
+std::string ValuesOf(const CLI::Option& flag) {
+  return flag.check_name("--hf-repo") ? NamesOfKnownModels() : ChoicesOf(flag);
 }
 
 std::vector<const CLI::Option*> FlagsOf(const CLI::App& command) {
@@ -50,6 +64,28 @@ std::vector<std::string> NamesOfCommands(const CLI::App& app) {
   return names;
 }
 
+/// The words that may stand after a command without a flag.
+struct Places {
+  std::string words;        ///< actions, and values that are known, between spaces
+  bool takes_file = false;  ///< of the command or of an action
+};
+
+Places PlacesOf(const CLI::App& program, const CLI::App& command) {
+  Places places{.words = fmt::format("{}", fmt::join(NamesOfCommands(command), " "))};
+  for (const CLI::App* action : CommandsOf(command)) {
+    places.takes_file |= PlacesOf(program, *action).takes_file;
+  }
+  for (const CLI::Option* place : Positionals(command)) {
+    const std::string name = place->get_name(true);
+    places.takes_file |= IsFile(name);
+    if (name == "COMMAND")
+      places.words = fmt::format("{}", fmt::join(NamesOfCommands(program), " "));
+    if (const std::string choices = ChoicesOf(*place); !choices.empty()) places.words = choices;
+  }
+  if (command.get_name() == "pull") places.words = NamesOfKnownModels();
+  return places;
+}
+
 /// Text between single quotes of a shell.
 std::string Quoted(std::string_view text) {
   std::string out = "'";
@@ -63,18 +99,30 @@ std::string Quoted(std::string_view text) {
   return out + "'";
 }
 
-/// The case of one command: flags that take files, flags that take other values, all words.
-std::string BashCase(const CLI::App& command) {
+/// Lines that set `choices` after a flag with known values.
+std::string BashChoices(const CLI::App& command) {
+  std::string lines;
+  for (const CLI::Option* flag : FlagsOf(command)) {
+    if (ValuesOf(*flag).empty()) continue;
+    lines += fmt::format("        {}) choices='{}' ;;\n", fmt::join(NamesOf(*flag), "|"),
+                         ValuesOf(*flag));
+  }
+  return lines.empty() ? "" : fmt::format("      case $before in\n{}      esac\n", lines);
+}
+
+/// The case of one command: flags that take files, flags that take other values, all flags, and
+/// what may stand without one.
+std::string BashCase(const CLI::App& program, const CLI::App& command) {
   const auto files = NamesWhere(command, [](const auto& flag) { return IsFile(ValueOf(flag)); });
   const auto others = NamesWhere(
       command, [](const auto& flag) { return !ValueOf(flag).empty() && !IsFile(ValueOf(flag)); });
-  std::vector<std::string> words = NamesOfCommands(command);  // actions
-  for (std::string& name : NamesWhere(command, [](const auto&) { return true; })) {
-    words.push_back(std::move(name));
-  }
+  const auto flags = NamesWhere(command, [](const auto&) { return true; });
+  const Places places = PlacesOf(program, command);
   return fmt::format(
-      "    {})\n      files=' {} '\n      values=' {} '\n      words='{}'\n      ;;\n",
-      command.get_name(), fmt::join(files, " "), fmt::join(others, " "), fmt::join(words, " "));
+      "    {})\n      files=' {} '\n      values=' {} '\n      flags='{}'\n      words='{}'\n"
+      "      file={}\n{}      ;;\n",
+      command.get_name(), fmt::join(files, " "), fmt::join(others, " "), fmt::join(flags, " "),
+      places.words, places.takes_file ? "yes" : "", BashChoices(command));
 }
 
 /// A description as zsh and fish show it beside a flag: one sentence.
@@ -84,10 +132,13 @@ std::string Short(const std::string& text) { return text.substr(0, text.find(": 
 std::string ZshFlag(const CLI::Option& flag) {
   std::string text = Short(flag.get_description());
   for (const char c : {'[', ']', ':'}) std::erase(text, c);
-  const std::string value = ValueOf(flag);
-  const std::string takes = value.empty() ? ""
-                                          : fmt::format(":{}:{}", IsFile(value) ? "file" : "value",
-                                                        IsFile(value) ? "_files" : " ");
+  const std::string value = ValueOf(flag), values = ValuesOf(flag);
+  std::string takes;
+  if (!values.empty()) {
+    takes = fmt::format(":value:({})", values);
+  } else if (!value.empty()) {
+    takes = IsFile(value) ? ":file:_files" : ":value: ";
+  }
   std::string lines;
   for (const std::string& name : NamesOf(flag)) {
     lines += fmt::format("        {} \\\n", Quoted(fmt::format("*{}[{}]{}", name, text, takes)));
@@ -108,7 +159,9 @@ std::string FishFlag(std::string_view command, const CLI::Option& flag) {
       names += " -o " + name.substr(1);
     }
   }
-  const char* takes = value.empty() ? "" : IsFile(value) ? " -r -F" : " -x";
+  const std::string values = ValuesOf(flag);
+  std::string takes = value.empty() ? "" : IsFile(value) ? " -r -F" : " -x";
+  if (!values.empty()) takes = fmt::format(" -x -a {}", Quoted(values));
   return fmt::format("complete -c bittern -n '__fish_seen_subcommand_from {}'{}{} -d {}\n", command,
                      names, takes, Quoted(Short(flag.get_description())));
 }
@@ -117,10 +170,11 @@ std::string FishFlag(std::string_view command, const CLI::Option& flag) {
 
 std::string BashCompletion(const CLI::App& program) {
   std::string cases;
-  for (const CLI::App* command : CommandsOf(program)) cases += BashCase(*command);
+  for (const CLI::App* command : CommandsOf(program)) cases += BashCase(program, *command);
   return fmt::format(kNotice, "bash") +
          R"(_bittern() {
-  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} files values words
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
+  local files values flags words file choices
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
     mapfile -t COMPREPLY < <(compgen -W ')" +
@@ -133,14 +187,16 @@ std::string BashCompletion(const CLI::App& program) {
          R"(    *) return ;;
   esac
   compopt -o filenames
-  if [[ $files == *" $before "* ]]; then
+  if [[ $choices ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
+  elif [[ $files == *" $before "* ]]; then
     mapfile -t COMPREPLY < <(compgen -f -- "$word")
   elif [[ $values == *" $before "* ]]; then
     COMPREPLY=()
   elif [[ $word == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+    mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")
   else
-    mapfile -t COMPREPLY < <(compgen -f -- "$word"; compgen -W "${words//-*/}" -- "$word")
+    mapfile -t COMPREPLY < <([[ $file ]] && compgen -f -- "$word"; compgen -W "$words" -- "$word")
   fi
 }
 complete -F _bittern bittern
@@ -155,11 +211,12 @@ std::string ZshCompletion(const CLI::App& program) {
     commands += fmt::format("      {}\n", Quoted(command->get_name() + ":" + text));
     cases += fmt::format("    {})\n      _arguments \\\n", command->get_name());
     for (const CLI::Option* flag : FlagsOf(*command)) cases += ZshFlag(*flag);
-    const auto actions = NamesOfCommands(*command);
-    if (!actions.empty()) {
-      cases += fmt::format("        '1:action:({})' \\\n", fmt::join(actions, " "));
+    const Places places = PlacesOf(program, *command);
+    if (!places.words.empty()) {
+      cases += fmt::format("        '1:word:({})' \\\n", places.words);
     }
-    cases += "        '*:file:_files'\n      ;;\n";
+    cases += places.takes_file ? "        '*:file:_files'\n" : "        '*: : '\n";
+    cases += "      ;;\n";
   }
   return "#compdef bittern\n" + fmt::format(kNotice, "zsh") +
          "_bittern() {\n  if (( CURRENT == 2 )); then\n    local -a commands\n    commands=(\n" +
@@ -180,10 +237,14 @@ std::string FishCompletion(const CLI::App& program) {
     for (const CLI::Option* flag : FlagsOf(*command)) {
       text += FishFlag(command->get_name(), *flag);
     }
-    const auto actions = NamesOfCommands(*command);
-    if (!actions.empty()) {
+    const Places places = PlacesOf(program, *command);
+    if (!places.takes_file) {
+      text += fmt::format("complete -c bittern -n '__fish_seen_subcommand_from {}' -f\n",
+                          command->get_name());
+    }
+    if (!places.words.empty()) {
       text += fmt::format("complete -c bittern -n '__fish_seen_subcommand_from {}' -a '{}'\n",
-                          command->get_name(), fmt::join(actions, " "));
+                          command->get_name(), places.words);
     }
   }
   return text;

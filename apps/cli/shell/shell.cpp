@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/options/help.hpp"
+#include "cli/options/model_options.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/output.hpp"
@@ -25,17 +26,14 @@ int PrintManual(const std::string& text) {
   return status ? 0 : Report(status.error(), kExitRuntime);
 }
 
-Result<std::string> CompletionFor(const CLI::App& program, const std::string& shell) {
+std::string CompletionFor(const CLI::App& program, const std::string& shell) {
   if (shell == "bash") return BashCompletion(program);
   if (shell == "zsh") return ZshCompletion(program);
-  if (shell == "fish") return FishCompletion(program);
-  return Fail(ErrorCode::kInvalidArgument,
-              fmt::format("SHELL: bash, zsh or fish expected, \"{}\" found", shell));
+  return FishCompletion(program);
 }
 
 int CompletionCommand(const CLI::App& program, const std::string& shell) {
-  const auto text = CompletionFor(program, shell);
-  return text ? PrintManual(*text) : Report(text.error());
+  return PrintManual(CompletionFor(program, shell));
 }
 
 Result<void> WriteFile(const std::filesystem::path& path, const std::string& text) {
@@ -81,7 +79,10 @@ void AddShell(CLI::App& app, int* exit_code) {
       app.add_subcommand("completion", "Print a script that completes commands in a shell");
   completion->footer("Example:\n  source <(bittern completion bash)");
   const auto shell = std::make_shared<std::string>();
-  completion->add_option("SHELL", *shell, "bash, zsh or fish")->required()->type_name("");
+  completion->add_option("SHELL", *shell, "bash, zsh or fish")
+      ->required()
+      ->type_name("")
+      ->check(OneOf({"bash", "zsh", "fish"}));
   completion->callback([&app, shell, exit_code] { *exit_code = CompletionCommand(app, *shell); });
 
   CLI::App* man = app.add_subcommand("man", "Print a manual page");
