@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "base/text/display.hpp"
 #include "cli/shared/interrupt.hpp"
@@ -84,7 +85,8 @@ bool& YesByFlag() noexcept {
 Result<std::optional<hub::Reference>> ModelNamedBy(const std::string& path) {
   std::error_code ignored;
   if (path.starts_with(hub::kScheme)) {
-    return std::optional(BITTERN_TRY(hub::ParseReference(path)));
+    hub::Reference reference = BITTERN_TRY(hub::ParseReference(path));
+    return std::optional(std::move(reference));
   }
   if (std::filesystem::exists(path, ignored)) return std::nullopt;
   return hub::ReferenceNotPath(path);

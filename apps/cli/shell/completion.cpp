@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/options/first_words.hpp"
 #include "cli/options/help.hpp"
 
 namespace bittern::cli {
@@ -50,6 +51,21 @@ std::vector<std::string> NamesOfCommands(const CLI::App& app) {
   return names;
 }
 
+/// The words that stand for a command: its name, and those of other programs.
+std::vector<std::string> WordsOf(const CLI::App& command) {
+  std::vector<std::string> words = OtherWordsOf(command.get_name());
+  words.insert(words.begin(), command.get_name());
+  return words;
+}
+
+std::vector<std::string> WordsOfCommands(const CLI::App& program) {
+  std::vector<std::string> words;
+  for (const CLI::App* command : CommandsOf(program)) {
+    for (std::string& word : WordsOf(*command)) words.push_back(std::move(word));
+  }
+  return words;
+}
+
 /// Text between single quotes of a shell.
 std::string Quoted(std::string_view text) {
   std::string out = "'";
@@ -74,7 +90,8 @@ std::string BashCase(const CLI::App& command) {
   }
   return fmt::format(
       "    {})\n      files=' {} '\n      values=' {} '\n      words='{}'\n      ;;\n",
-      command.get_name(), fmt::join(files, " "), fmt::join(others, " "), fmt::join(words, " "));
+      fmt::join(WordsOf(command), "|"), fmt::join(files, " "), fmt::join(others, " "),
+      fmt::join(words, " "));
 }
 
 /// A description as zsh and fish show it beside a flag: one sentence.
@@ -124,7 +141,7 @@ std::string BashCompletion(const CLI::App& program) {
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
     mapfile -t COMPREPLY < <(compgen -W ')" +
-         fmt::format("{}", fmt::join(NamesOfCommands(program), " ")) +
+         fmt::format("{}", fmt::join(WordsOfCommands(program), " ")) +
          R"( --help --version' -- "$word")
     return
   fi
@@ -152,8 +169,10 @@ std::string ZshCompletion(const CLI::App& program) {
   for (const CLI::App* command : CommandsOf(program)) {
     std::string text = command->get_description();
     std::erase(text, ':');
-    commands += fmt::format("      {}\n", Quoted(command->get_name() + ":" + text));
-    cases += fmt::format("    {})\n      _arguments \\\n", command->get_name());
+    for (const std::string& word : WordsOf(*command)) {
+      commands += fmt::format("      {}\n", Quoted(word + ":" + text));
+    }
+    cases += fmt::format("    {})\n      _arguments \\\n", fmt::join(WordsOf(*command), "|"));
     for (const CLI::Option* flag : FlagsOf(*command)) cases += ZshFlag(*flag);
     const auto actions = NamesOfCommands(*command);
     if (!actions.empty()) {
@@ -175,15 +194,18 @@ std::string FishCompletion(const CLI::App& program) {
   std::string text = fmt::format(kNotice, "fish");
   text += "complete -c bittern -n __fish_use_subcommand -f\n";
   for (const CLI::App* command : CommandsOf(program)) {
-    text += fmt::format("complete -c bittern -n __fish_use_subcommand -a {} -d {}\n",
-                        command->get_name(), Quoted(command->get_description()));
+    const std::vector<std::string> words = WordsOf(*command);
+    for (const std::string& word : words) {
+      text += fmt::format("complete -c bittern -n __fish_use_subcommand -a {} -d {}\n", word,
+                          Quoted(command->get_description()));
+    }
     for (const CLI::Option* flag : FlagsOf(*command)) {
-      text += FishFlag(command->get_name(), *flag);
+      text += FishFlag(fmt::format("{}", fmt::join(words, " ")), *flag);
     }
     const auto actions = NamesOfCommands(*command);
     if (!actions.empty()) {
       text += fmt::format("complete -c bittern -n '__fish_seen_subcommand_from {}' -a '{}'\n",
-                          command->get_name(), fmt::join(actions, " "));
+                          fmt::join(words, " "), fmt::join(actions, " "));
     }
   }
   return text;
