@@ -17,6 +17,7 @@
 #include "base/standard_streams.hpp"
 #include "cli/options/arguments.hpp"
 #include "cli/options/environment.hpp"
+#include "cli/options/first_words.hpp"
 #include "cli/options/help.hpp"
 #include "cli/options/outputs.hpp"
 #include "cli/shared/commands.hpp"
@@ -34,7 +35,8 @@ constexpr const char* kProgramFooter = R"(Example:
   bittern run -p "A tern is" --temp 0
 
 Without a model, $BITTERN_MODEL is used, else the small built-in model.
-`bittern COMMAND --help` lists the flags of a command.
+`bittern COMMAND --help` lists the flags of a command. Words of Ollama and llama.cpp:
+list (models), show (inspect), quantize (convert), perplexity (eval).
 
 Exit codes:
   0    done
@@ -109,9 +111,12 @@ int Main(std::span<const std::string> words) {
   AddMeta(app, &exit_code);
   AddPull(app, &exit_code);
   AddModels(app, &exit_code);
+  AddRemove(app, &exit_code);
   AddLogits(app, &exit_code);
+  AddEmbed(app, &exit_code);
   AddBatch(app, &exit_code);
   AddServe(app, &exit_code);
+  AddServers(app, &exit_code);
   AddVerify(app, &exit_code);
   AddBench(app, &exit_code);
   AddCertify(app, &exit_code);
@@ -126,6 +131,9 @@ int Main(std::span<const std::string> words) {
     PrintError("{}", app.help());
     return kExitUsage;
   }
+  const auto ours = InOurWords(app, words);
+  if (!ours) return ReportUsage(app, app, ours.error());
+  words = *ours;
   auto arguments = ReadArguments(app, words);
   if (!arguments.has_value()) {
     return ReportUsage(app, NamedCommand(app, words), arguments.error());

@@ -2,7 +2,9 @@
 #include "hub/known_models.hpp"
 
 #include <algorithm>
+#include <vector>
 
+#include "base/text/closest_name.hpp"
 #include "hub/reference.hpp"
 
 namespace bittern::hub {
@@ -22,6 +24,13 @@ std::span<const KnownModel> KnownModels() noexcept { return kModels; }
 const KnownModel* FindKnownModel(std::string_view name) noexcept {
   const auto* found = std::ranges::find(kModels, Lower(name), &KnownModel::name);
   return found == std::end(kModels) ? nullptr : found;
+}
+
+std::string ClosestKnownName(std::string_view typed) {
+  if (typed.find('/') != std::string_view::npos) return {};
+  std::vector<std::string> names;
+  for (const KnownModel& model : kModels) names.emplace_back(model.name);
+  return ClosestName(Lower(typed), names);
 }
 
 const KnownModel* FindKnownFile(std::string_view repo, std::string_view file) noexcept {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace bittern::hub {
@@ -21,6 +22,8 @@ struct KnownModel {
 [[nodiscard]] std::span<const KnownModel> KnownModels() noexcept;
 /// Null if no model has this short name (in any letters).
 [[nodiscard]] const KnownModel* FindKnownModel(std::string_view name) noexcept;
+/// The short name that is closest to `typed`; empty if none is close, or `typed` has a slash.
+[[nodiscard]] std::string ClosestKnownName(std::string_view typed);
 /// The row of a file; null if there is none.
 [[nodiscard]] const KnownModel* FindKnownFile(std::string_view repo,
                                               std::string_view file) noexcept;

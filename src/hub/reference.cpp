@@ -32,11 +32,13 @@ tl::unexpected<Error> BadName(std::string_view text) {
   for (const KnownModel& model : KnownModels()) {
     known += fmt::format("{}{}", known.empty() ? "" : ", ", model.name);
   }
+  const std::string closest = ClosestKnownName(text);
   return Fail(
       ErrorCode::kInvalidArgument,
       fmt::format("a model's name as USER/REPO or USER/REPO:FILE expected, or one of {}; {} "
                   "found",
-                  known, Quoted(text)));
+                  known, Quoted(text)),
+      closest.empty() ? "" : fmt::format("did you mean {}?", closest));
 }
 
 /// Takes "PREFIX" off the front; true if it was there.
@@ -145,6 +147,21 @@ Result<Reference> ParseReference(std::string_view text) {
     BITTERN_TRY(ReadAddressRest(rest.substr(end + 1), text, &reference));
   }
   return Checked(std::move(reference), text);
+}
+
+/// A file in a folder, "models/tern.gguf", would pass for USER/REPO but for its end.
+std::optional<Reference> ReferenceNotPath(std::string_view text) {
+  if (text.starts_with(kScheme) || text.ends_with('/')) return std::nullopt;
+  const std::string lower = Lower(text);
+  const bool ends_as_file = lower.ends_with(".gguf") || lower.ends_with(".safetensors") ||
+                            lower.ends_with(".bin") || lower.ends_with(".json");
+  if (ends_as_file && text.find(':') == std::string_view::npos && !lower.starts_with("hf.co/") &&
+      !lower.starts_with("huggingface.co/")) {
+    return std::nullopt;
+  }
+  auto reference = ParseReference(text);
+  if (!reference) return std::nullopt;
+  return *std::move(reference);
 }
 
 }  // namespace bittern::hub

@@ -4,6 +4,7 @@
 // here. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,11 @@ struct Reference {
 
 /// Error kInvalidArgument says what is wrong and what a name looks like.
 [[nodiscard]] Result<Reference> ParseReference(std::string_view text);
+
+/// The reference that `text` is where a path could stand as well: a short name, USER/REPO, an
+/// address of the hub. Nothing for what is rather a path: with an end such as ".gguf" and no ':'
+/// before it, or a slash at its end.
+[[nodiscard]] std::optional<Reference> ReferenceNotPath(std::string_view text);
 
 /// "USER/REPO", with "@REVISION" where it is not main.
 [[nodiscard]] std::string RepoText(const Reference& reference);

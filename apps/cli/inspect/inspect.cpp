@@ -79,9 +79,10 @@ void AddInspect(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("inspect", "Show what a model file contains");
   const auto options = std::make_shared<InspectOptions>();
   command
-      ->add_option("-m,--model,MODEL", options->path,
-                   "Model: a GGUF file or a Hugging Face folder, with or without -m; without it "
-                   "$BITTERN_MODEL, else the built-in model")
+      ->add_option(
+          "-m,--model,MODEL", options->path,
+          "Model: a GGUF file, a Hugging Face folder or a name, with or without -m; without it "
+          "$BITTERN_MODEL, else the built-in model")
       ->type_name("FILE")
       ->check(FileName());
   AddHubModelOptions(*command, &options->path);

@@ -14,6 +14,7 @@
 #include "base/text/closest_name.hpp"
 #include "cli/options/foreign_flags.hpp"
 #include "cli/options/help.hpp"
+#include "hub/known_models.hpp"
 #include "hub/reference.hpp"
 
 namespace bittern::cli {
@@ -243,13 +244,15 @@ class Reader {
     }
     std::error_code ignored;
     if (!wants_model || positionals_.empty() || positionals_[0].empty() ||
-        positionals_[0].starts_with(hub::kScheme) ||
+        positionals_[0].starts_with(hub::kScheme) || hub::ReferenceNotPath(positionals_[0]) ||
         std::filesystem::exists(positionals_[0], ignored)) {
       return {};
     }
+    const std::string closest = hub::ClosestKnownName(positionals_[0]);
     return Fail(ErrorCode::kNotFound,
                 fmt::format("{}: there is no such model file{}", positionals_[0],
-                            has_prompt ? " (a prompt needs -p before it: -p \"TEXT\")" : ""));
+                            has_prompt ? " (a prompt needs -p before it: -p \"TEXT\")" : ""),
+                closest.empty() ? "" : fmt::format("did you mean the model {}?", closest));
   }
 
   const CLI::App& command_;

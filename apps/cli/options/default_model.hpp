@@ -14,7 +14,7 @@ namespace bittern::cli {
 [[nodiscard]] Result<formats::Checkpoint> OpenBuiltinModel();
 
 /// The file at `path`; if that is empty, the one $BITTERN_MODEL names; else the built-in model.
-/// Either may be a name, hf://USER/REPO (cli/hub/local_model.hpp). Errors as Checkpoint::Open,
+/// Either may be a name (cli/options/local_model.hpp). Errors as Checkpoint::Open,
 /// LocalModel.
 [[nodiscard]] Result<formats::Checkpoint> OpenModelFile(const std::string& path);
 

@@ -26,6 +26,7 @@ constexpr std::string_view kChat = "to talk with a model use `bittern chat`";
 constexpr std::string_view kOneAnswer =
     "to get one answer use `echo \"QUESTION\" | bittern chat -m FILE`";
 constexpr std::string_view kSystem = "only `bittern chat` has a system prompt: -sys TEXT";
+constexpr std::string_view kEmbed = "`bittern embed` prints the vectors of texts";
 constexpr std::string_view kQuantized =
     "`bittern convert` keeps ternary weights as they are and quantizes nothing";
 
@@ -48,6 +49,10 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
     {"--progress", kIgnored, kNone, "bench"},
     {"-embd --embeddings", kRefused, kOne, "bench", "there are no embeddings to measure", "0"},
     {"-fitp -fitt -fitc", kIgnored, kOne, "bench"},
+    {"--modelfile --license --parameters --system --template", kRefused, kNone, "inspect",
+     "`bittern meta get FILE KEY` prints one value, e.g. of tokenizer.chat_template or "
+     "general.license"},
+    {"-f --file", kRefused, kOne, "embed", "use `bittern embed < FILE`, a text a line"},
     {"-f --file", kRefused, kOne, "tokenize", "use `bittern tokenize < FILE`"},
     {"--stdin", kRefused, kNone, "tokenize",
      "leave it out: without a text, standard input is read"},
@@ -132,14 +137,15 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
     {"--verbose-prompt", kRefused, kNone, "", "`bittern tokenize TEXT` shows the tokens of a text"},
     {"--list-devices", kRefused, kNone, "", "`bittern inspect --cpu` shows what this CPU has"},
     {"-np --parallel -ns --sequences", kRefused, kOne, "", "one sequence is run at a time", "1"},
-    {"--embedding --embeddings -embd", kRefused, kNone, "", "there are no embeddings yet"},
-    {"--pooling", kRefused, kOne, "", "there are no embeddings yet", "none"},
+    {"--embedding --embeddings -embd", kRefused, kNone, "", kEmbed},
+    {"--pooling", kRefused, kOne, "", kEmbed, "none"},
     {"--mmproj --image --audio", kRefused, kOne, "", "ternary models here read text only"},
     {"-pg", kRefused, kOne, "", "`bittern bench -pg PROMPT,GEN` measures both together"},
 });
 
-/// True if `list` has `word` between its spaces.
-bool Has(std::string_view list, std::string_view word) noexcept {
+}  // namespace
+
+bool HasWord(std::string_view list, std::string_view word) noexcept {
   if (word.empty()) return false;
   while (!list.empty()) {
     const std::size_t end = std::min(list.find(' '), list.size());
@@ -149,24 +155,24 @@ bool Has(std::string_view list, std::string_view word) noexcept {
   return false;
 }
 
-}  // namespace
-
-bool ForeignFlag::IsHarmless(std::string_view text) const noexcept { return Has(harmless, text); }
+bool ForeignFlag::IsHarmless(std::string_view text) const noexcept {
+  return HasWord(harmless, text);
+}
 
 std::span<const ForeignFlag> ForeignFlags() noexcept { return kFlags; }
 
 const ForeignFlag* FindForeignFlag(std::string_view flag, std::string_view command,
                                    bool runs_model) noexcept {
   const auto fits = [&](const ForeignFlag& row) {
-    const bool here = row.commands.empty() ? runs_model : Has(row.commands, command);
-    return here && Has(row.names, flag);
+    const bool here = row.commands.empty() ? runs_model : HasWord(row.commands, command);
+    return here && HasWord(row.names, flag);
   };
   const auto row = std::ranges::find_if(kFlags, fits);
   return row == kFlags.end() ? nullptr : &*row;
 }
 
 bool IsSwitchWord(std::string_view word) noexcept {
-  return Has("on off auto 0 1 true false enabled disabled", word);
+  return HasWord("on off auto 0 1 true false enabled disabled", word);
 }
 
 }  // namespace bittern::cli

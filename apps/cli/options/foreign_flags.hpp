@@ -35,6 +35,9 @@ struct ForeignFlag {
   [[nodiscard]] bool IsHarmless(std::string_view text) const noexcept;
 };
 
+/// True if `list`, whose parts stand between spaces, has `word`.
+[[nodiscard]] bool HasWord(std::string_view list, std::string_view word) noexcept;
+
 /// All rows; the first one that fits a name and a command holds.
 [[nodiscard]] std::span<const ForeignFlag> ForeignFlags() noexcept;
 

@@ -56,6 +56,9 @@ void AddHubModelOptions(CLI::App& command, std::string* path) {
       ->type_name("PATH")
       ->needs(repo);
   AddTokenAndOffline(command);
+  command.add_flag("-y,--yes", YesByFlag(),
+                   "Download a model that stands by its name in a file's place and is not here, "
+                   "without a question");
 }
 
 void AddHubOptions(CLI::App& command) {

@@ -8,7 +8,8 @@
 
 namespace bittern::cli {
 
-/// --hf-repo, --hf-file, --hf-token, --offline: as llama.cpp has them. *path becomes hf://NAME.
+/// --hf-repo, --hf-file, --hf-token, --offline, as llama.cpp has them, and --yes. *path becomes
+/// hf://NAME.
 void AddHubModelOptions(CLI::App& command, std::string* path);
 /// --endpoint, --hf-token, --offline
 void AddHubOptions(CLI::App& command);

@@ -101,7 +101,7 @@ void AddFileOptions(CLI::App& command, std::vector<std::string>* overrides) {
 void AddModelOptions(CLI::App& command, ModelOptions* options, bool takes_argument) {
   command
       .add_option(takes_argument ? "-m,--model,MODEL" : "-m,--model", options->path,
-                  fmt::format("Model: a GGUF file or a Hugging Face folder{}; without it "
+                  fmt::format("Model: a GGUF file, a Hugging Face folder or a name{}; without it "
                               "$BITTERN_MODEL, else the built-in model",
                               takes_argument ? ", with or without -m" : ""))
       ->type_name("FILE")

@@ -218,10 +218,9 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
 
 /// A model by name is pulled before anything listens; it is served under its repository's name.
 Result<void> FindServedModel(ServeOptions* options) {
-  if (!options->model.path.starts_with(hub::kScheme)) return {};
-  const hub::Reference reference = BITTERN_TRY(hub::ParseReference(options->model.path));
+  const auto reference = BITTERN_TRY(ModelNamedBy(options->model.path));
   options->model.path = BITTERN_TRY(LocalModel(options->model.path));
-  if (options->alias.empty()) options->alias = reference.repo;
+  if (reference && options->alias.empty()) options->alias = reference->repo;
   return {};
 }
 

@@ -45,6 +45,9 @@ void AddConvert(CLI::App& app, int* exit_code);   // convert/convert.cpp
 void AddMeta(CLI::App& app, int* exit_code);      // meta.cpp
 void AddPull(CLI::App& app, int* exit_code);      // hub/commands.cpp
 void AddModels(CLI::App& app, int* exit_code);    // hub/commands.cpp
+void AddRemove(CLI::App& app, int* exit_code);    // hub/remove.cpp: rm
+void AddServers(CLI::App& app, int* exit_code);   // serve/servers.cpp: ps
+void AddEmbed(CLI::App& app, int* exit_code);     // embed.cpp
 void AddTokenize(CLI::App& app, int* exit_code);  // tokenize.cpp: tokenize and detokenize
 void AddApplyTemplate(CLI::App& app, int* exit_code);
 void AddShell(CLI::App& app, int* exit_code);  // shell/shell.cpp: completion and man

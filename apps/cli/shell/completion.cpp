@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/options/first_words.hpp"
 #include "cli/options/help.hpp"
 #include "hub/known_models.hpp"
 
@@ -86,6 +87,21 @@ Places PlacesOf(const CLI::App& program, const CLI::App& command) {
   return places;
 }
 
+/// The words that stand for a command: its name, and those of other programs.
+std::vector<std::string> WordsOf(const CLI::App& command) {
+  std::vector<std::string> words = OtherWordsOf(command.get_name());
+  words.insert(words.begin(), command.get_name());
+  return words;
+}
+
+std::vector<std::string> WordsOfCommands(const CLI::App& program) {
+  std::vector<std::string> words;
+  for (const CLI::App* command : CommandsOf(program)) {
+    for (std::string& word : WordsOf(*command)) words.push_back(std::move(word));
+  }
+  return words;
+}
+
 /// Text between single quotes of a shell.
 std::string Quoted(std::string_view text) {
   std::string out = "'";
@@ -121,8 +137,8 @@ std::string BashCase(const CLI::App& program, const CLI::App& command) {
   return fmt::format(
       "    {})\n      files=' {} '\n      values=' {} '\n      flags='{}'\n      words='{}'\n"
       "      file={}\n{}      ;;\n",
-      command.get_name(), fmt::join(files, " "), fmt::join(others, " "), fmt::join(flags, " "),
-      places.words, places.takes_file ? "yes" : "", BashChoices(command));
+      fmt::join(WordsOf(command), "|"), fmt::join(files, " "), fmt::join(others, " "),
+      fmt::join(flags, " "), places.words, places.takes_file ? "yes" : "", BashChoices(command));
 }
 
 /// A description as zsh and fish show it beside a flag: one sentence.
@@ -178,7 +194,7 @@ std::string BashCompletion(const CLI::App& program) {
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
     mapfile -t COMPREPLY < <(compgen -W ')" +
-         fmt::format("{}", fmt::join(NamesOfCommands(program), " ")) +
+         fmt::format("{}", fmt::join(WordsOfCommands(program), " ")) +
          R"( --help --version' -- "$word")
     return
   fi
@@ -208,8 +224,10 @@ std::string ZshCompletion(const CLI::App& program) {
   for (const CLI::App* command : CommandsOf(program)) {
     std::string text = command->get_description();
     std::erase(text, ':');
-    commands += fmt::format("      {}\n", Quoted(command->get_name() + ":" + text));
-    cases += fmt::format("    {})\n      _arguments \\\n", command->get_name());
+    for (const std::string& word : WordsOf(*command)) {
+      commands += fmt::format("      {}\n", Quoted(word + ":" + text));
+    }
+    cases += fmt::format("    {})\n      _arguments \\\n", fmt::join(WordsOf(*command), "|"));
     for (const CLI::Option* flag : FlagsOf(*command)) cases += ZshFlag(*flag);
     const Places places = PlacesOf(program, *command);
     if (!places.words.empty()) {
@@ -232,10 +250,13 @@ std::string FishCompletion(const CLI::App& program) {
   std::string text = fmt::format(kNotice, "fish");
   text += "complete -c bittern -n __fish_use_subcommand -f\n";
   for (const CLI::App* command : CommandsOf(program)) {
-    text += fmt::format("complete -c bittern -n __fish_use_subcommand -a {} -d {}\n",
-                        command->get_name(), Quoted(command->get_description()));
+    const std::vector<std::string> words = WordsOf(*command);
+    for (const std::string& word : words) {
+      text += fmt::format("complete -c bittern -n __fish_use_subcommand -a {} -d {}\n", word,
+                          Quoted(command->get_description()));
+    }
     for (const CLI::Option* flag : FlagsOf(*command)) {
-      text += FishFlag(command->get_name(), *flag);
+      text += FishFlag(fmt::format("{}", fmt::join(words, " ")), *flag);
     }
     const Places places = PlacesOf(program, *command);
     if (!places.takes_file) {
@@ -244,7 +265,11 @@ std::string FishCompletion(const CLI::App& program) {
     }
     if (!places.words.empty()) {
       text += fmt::format("complete -c bittern -n '__fish_seen_subcommand_from {}' -a '{}'\n",
+<<<<<<< HEAD
                           command->get_name(), places.words);
+=======
+                          fmt::join(words, " "), fmt::join(actions, " "));
+>>>>>>> h42
     }
   }
   return text;
