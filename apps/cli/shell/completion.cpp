@@ -261,15 +261,11 @@ std::string FishCompletion(const CLI::App& program) {
     const Places places = PlacesOf(program, *command);
     if (!places.takes_file) {
       text += fmt::format("complete -c bittern -n '__fish_seen_subcommand_from {}' -f\n",
-                          command->get_name());
+                          fmt::join(words, " "));
     }
     if (!places.words.empty()) {
       text += fmt::format("complete -c bittern -n '__fish_seen_subcommand_from {}' -a '{}'\n",
-<<<<<<< HEAD
-                          command->get_name(), places.words);
-=======
-                          fmt::join(words, " "), fmt::join(actions, " "));
->>>>>>> h42
+                          fmt::join(words, " "), places.words);
     }
   }
   return text;
