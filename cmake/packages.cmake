@@ -4,7 +4,6 @@
 include(GNUInstallDirs)
 set(BITTERN_MAINTAINER "Bittern developers <maintainers@bittern.invalid>" CACHE STRING
   "Who answers for the packages")
-option(BITTERN_DEBIAN "Install what only Debian packages have: unit, copyright, changelog" OFF)
 
 # Manual pages and completions are made by the program itself, so they say what it says.
 set(shell_files ${CMAKE_BINARY_DIR}/shell)

@@ -24,3 +24,9 @@ if(BITTERN_SANITIZE)
   endif()
   add_link_options(-fsanitize=${BITTERN_SANITIZE})
 endif()
+if(BITTERN_DEBIAN)
+  # Debian's hardening: calls of libc that know their buffers check them, and what the loader has
+  # bound cannot be written.
+  add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  add_link_options(-Wl,-z,relro,-z,now)
+endif()

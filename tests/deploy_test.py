@@ -100,6 +100,21 @@ class DeployTest(unittest.TestCase):
                 self.assertIn(text_of("notices/" + held.notice), notices.notices("program"))
         self.assertEqual({held.notice for held in notices.LINKED.values()} - {""}, set(os.listdir(DEPLOY + "/notices")))
 
+    def test_packages_are_hardened(self):
+        need("ninja")
+        with tempfile.TemporaryDirectory() as folder:
+            self.passes("cmake", "-S", TOP, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DBITTERN_TESTS=OFF",
+                        "-DBITTERN_DEBIAN=ON")
+            with open(folder + "/compile_commands.json") as file:
+                for command in json.load(file):
+                    self.assertIn("-D_FORTIFY_SOURCE=2", command["command"])
+            links = subprocess.run(["ninja", "-C", folder, "-t", "commands", "bittern", "bittern_shared"],
+                                   capture_output=True, text=True).stdout
+            links = [line for line in links.splitlines() if re.search(r"-o (apps/cli/bittern|\S+\.so\S*) ", line)]
+            self.assertEqual(len(links), 2)
+            for line in links:
+                self.assertIn("-Wl,-z,relro,-z,now", line)
+
     def test_installed_notices(self):
         import notices
         with tempfile.TemporaryDirectory() as folder:
