@@ -286,5 +286,39 @@ class Vectors(FirstWords):
         self.assertIn("line 2", said)
 
 
+class Scripts(FirstWords):
+    def test_quiet(self):
+        loud = self.run_bittern("run", str(MODEL), *WORDS, "-ngl", "99", "--override-kv", "no.key=int:1")
+        for part in ("notice: ", "decision: ", "tokens per second"):
+            self.assertIn(part, loud.stderr)
+        for flag in ("--quiet", "--log-disable"):
+            done = self.run_bittern("run", str(MODEL), *WORDS, "-ngl", "99", "--override-kv", "no.key=int:1", flag, "-v",
+                                    LLAMA_ARG_CTX_SIZE="64")
+            self.assertEqual((done.stdout, done.stderr), (loud.stdout, ""), flag)
+        self.assertIn("error: ", self.run_bittern("run", "--quiet", "-m", "/no/such", *WORDS, code=2).stderr)
+        self.assertIn("error: ", self.run_bittern("run", "--quiet", "--no-such-flag", code=1).stderr)
+
+    def test_quiet_elsewhere(self):
+        text, lines = self.folder / "text.txt", self.folder / "lines.jsonl"
+        text.write_text("In the beginning God created the heaven and the earth. " * 40)
+        lines.write_text('{"prompt": "In the", "n_predict": 3}\n')
+        for words in (("eval", str(text)), ("batch", str(lines)), ("chat", "-n", "3")):
+            done = self.run_bittern(*words, "-m", str(MODEL), "--quiet", "--mlock")
+            self.assertEqual(done.stderr, "", words)
+            loud = self.run_bittern(*words, "-m", str(MODEL), "--mlock")
+            self.assertEqual(done.stdout if words[0] != "eval" else "", loud.stdout if words[0] != "eval" else "", words)
+            self.assertIn("notice: ", loud.stderr)
+
+    def test_variables_of_llama_cpp_are_named(self):
+        done = self.run_bittern("run", str(MODEL), *WORDS, LLAMA_ARG_CTX_SIZE="64", LLAMA_ARG_MODEL="x.gguf",
+                                LLAMA_ARG_N_PREDICT="3", LLAMA_ARG_FLASH_ATTN="on", LLAMA_ARG_TOP_K="")
+        notices = [line for line in done.stderr.splitlines() if "LLAMA_ARG" in line]
+        self.assertEqual(notices, ["notice: $LLAMA_ARG_CTX_SIZE, $LLAMA_ARG_FLASH_ATTN, $LLAMA_ARG_MODEL, "
+                                   "$LLAMA_ARG_N_PREDICT are not read here; use -c, -m, -n"])
+        one = self.run_bittern("inspect", str(MODEL), LLAMA_ARG_PORT="1").stderr
+        self.assertIn("notice: $LLAMA_ARG_PORT is not read here\n", one)
+        self.assertNotIn("LLAMA_ARG", self.run_bittern("models", LLAMA_ARG_MODEL="x").stderr)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2 if os.environ.get("VERBOSE") else 1)

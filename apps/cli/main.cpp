@@ -141,7 +141,11 @@ int Main(std::span<const std::string> words) {
   if (arguments->wants_version) return PrintText(std::string(kVersion) + "\n");
   if (const auto checked = CheckOutputs(*arguments); !checked) return Report(checked.error());
   try {
-    PrintError("{}", IgnoredNotice(*arguments));
+    SetQuiet(arguments->typed.contains("--quiet"));
+    PrintRemark("{}", IgnoredNotice(*arguments));
+    if (arguments->command->get_option_no_throw("--model") != nullptr) {
+      PrintRemark("{}", UnreadVariablesNotice(*arguments->command));
+    }
     std::ranges::reverse(arguments->words);  // CLI11 takes them from the back
     app.parse(arguments->words);
   } catch (const CLI::CallForVersion&) {

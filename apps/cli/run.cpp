@@ -62,8 +62,8 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
   auto session = BITTERN_TRY(runtime::Session::Create(run.model, session_options));
   if (options.model.verbose) {
     const std::string isa = BITTERN_TRY(IsaInUse());
-    PrintError("system: n_threads = {} | n_ctx = {} | isa = {}\n", session.num_threads(),
-               session.context_length(), isa);
+    PrintRemark("system: n_threads = {} | n_ctx = {} | isa = {}\n", session.num_threads(),
+                session.context_length(), isa);
   }
   runtime::GenerateOptions generate = options.generate;
   TakeSamplingDefaults(*options.command, run.model->model.checkpoint().metadata(),
@@ -95,13 +95,13 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
 /// Why there is less text than was asked for, where that is not plain to see.
 void NoticeEnd(const runtime::GenerateResult& result) {
   if (result.finish == runtime::FinishReason::kContextFull) {
-    PrintError("notice: the context is full\n");
+    PrintRemark("notice: the context is full\n");
   }
   if (result.finish == runtime::FinishReason::kLoop) {
-    PrintError("notice: stopped because the text repeats itself\n");
+    PrintRemark("notice: stopped because the text repeats itself\n");
   }
   if (result.finish == runtime::FinishReason::kEndOfText && result.ids.empty()) {
-    PrintError(
+    PrintRemark(
         "notice: the model ended the text right here. To ask a question use `bittern chat`; to "
         "continue anyway add --ignore-eos.\n");
   }
@@ -121,10 +121,11 @@ int RunCommand(const RunOptions& options) {
   }
   if (!options.json) {
     NoticeEnd(run->result);
-    PrintError("\n{}", report::TimingsFooter(run->timings, run->model->load_s));
+    PrintRemark("\n{}", report::TimingsFooter(run->timings, run->model->load_s));
     if (options.model.verbose) {
-      PrintError("{}{}", report::SpeculationLine(run->timings), report::SavingsLines(run->savings));
-      PrintError(
+      PrintRemark("{}{}", report::SpeculationLine(run->timings),
+                  report::SavingsLines(run->savings));
+      PrintRemark(
           "{:>16} = {:.1f} of {} on average{}\n", "threads", run->threads_used, run->threads,
           run->threads_used < 0.99 * run->threads ? " (CPUs shared with other programs)" : "");
     }

@@ -77,7 +77,7 @@ Result<int> RunBatch(const BatchOptions& options) {
   const auto done = run.Run();
   progress.Clear();
   BITTERN_TRY(done);
-  for (const std::string& line : run.Summary()) PrintError("{}\n", line);
+  for (const std::string& line : run.Summary()) PrintRemark("{}\n", line);
   if (!CatchInterrupt().load()) return 0;
   PrintError("interrupted: --resume goes on where this stopped\n");
   return kExitInterrupted;

@@ -83,7 +83,7 @@ Result<void> RunTests(const BenchOptions& options, const bench::BenchPlan& plan,
                                 progress.Clear();
                                 if (const std::string held_up = bench::HeldUpText(test);
                                     !held_up.empty()) {
-                                  PrintError("notice: {}\n", held_up);
+                                  PrintRemark("notice: {}\n", held_up);
                                 }
                                 run->out->Write(run->report->Row(test));
                                 run->results.push_back(test);

@@ -111,7 +111,7 @@ Result<void> Dialogue::Resume(const std::string& path) {
   if (!foreign.has_value()) return tl::unexpected(Within(path, foreign.error()));
   file_ = path;
   if (*foreign > 0) {
-    PrintError(
+    PrintRemark(
         "notice: {} of {} replies have the tokens of another vocabulary; they are read anew\n",
         *foreign, talk_.chat().turns().size());
   }
@@ -120,7 +120,7 @@ Result<void> Dialogue::Resume(const std::string& path) {
 
 void Dialogue::Say(std::string_view text) const {
   const bool colour = UsesColour(stderr);
-  PrintError("{}{}{}\n", colour ? "\x1b[2m" : "", text, colour ? "\x1b[0m" : "");
+  PrintRemark("{}{}{}\n", colour ? "\x1b[2m" : "", text, colour ? "\x1b[0m" : "");
 }
 
 /// The first lines at a terminal: the model's name, and how to begin or where the talk stands.
@@ -179,7 +179,7 @@ Result<bool> Dialogue::ReadLine(std::string* line) {
 /// way out.
 int Dialogue::ReportFailure(const Error& error) {
   if (error.code == ErrorCode::kCancelled) {
-    PrintError("\nnotice: stopped while reading\n");
+    PrintRemark("\nnotice: stopped while reading\n");
     return at_terminal_ ? 0 : kExitInterrupted;
   }
   if (error.code != ErrorCode::kContextFull) return Report(error);
@@ -197,19 +197,19 @@ int Dialogue::ReportFailure(const Error& error) {
 
 void Dialogue::Remark(const runtime::GenerateResult& reply) {
   if (reply.finish == runtime::FinishReason::kLength) {
-    PrintError("notice: the reply was cut after {} tokens; -n N allows more\n", reply.ids.size());
+    PrintRemark("notice: the reply was cut after {} tokens; -n N allows more\n", reply.ids.size());
   }
   if (reply.finish == runtime::FinishReason::kContextFull) {
-    PrintError(
+    PrintRemark(
         "notice: the reply was cut because the context is full; /clear starts a new "
         "conversation\n");
   }
   if (reply.finish == runtime::FinishReason::kLoop) {
-    PrintError("notice: the reply was stopped because it repeats itself\n");
+    PrintRemark("notice: the reply was stopped because it repeats itself\n");
   }
   if (talk_.chat().dropped_turns() > 0 && !std::exchange(told_of_drop_, true)) {
-    PrintError("notice: the context of {} tokens is full; the oldest turns are being forgotten\n",
-               talk_.chat().session().context_length());
+    PrintRemark("notice: the context of {} tokens is full; the oldest turns are being forgotten\n",
+                talk_.chat().session().context_length());
   }
   if (!terminal_) return;
   const runtime::TurnCost& cost = talk_.chat().last_cost();

@@ -72,7 +72,7 @@ Result<int> RunEval(EvalOptions options) {
                 .num_threads = options.num_threads,
                 .cancel = &CatchInterrupt()},
       .on_progress = [&](std::string_view what) { progress.ShowIfSlow(what); },
-      .on_notice = [](std::string_view what) { PrintError("notice: {}\n", WordOptions(what)); }};
+      .on_notice = [](std::string_view what) { PrintRemark("notice: {}\n", WordOptions(what)); }};
   if (options.as == "choices" && (!options.job.logits.empty() || options.job.compare_logits)) {
     return Fail(ErrorCode::kInvalidArgument, "--kl-divergence-base: goes with texts");
   }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cli/shared/cli11.hpp"
 #include "runtime/tune/layout_choice.hpp"
 
 namespace bittern::cli {
@@ -14,5 +15,9 @@ namespace bittern::cli {
 /// $XDG_CACHE_HOME/bittern/layouts.json, else ~/.cache/bittern/layouts.json, else a cache that
 /// keeps nothing.
 [[nodiscard]] runtime::LayoutCache LayoutCacheOfUser();
+
+/// "notice: $LLAMA_ARG_CTX_SIZE is not read; use -c\n" for all variables that begin with LLAMA_ARG_
+/// and have a value, with the flags of `command` that do what they do in llama.cpp; "" without one.
+[[nodiscard]] std::string UnreadVariablesNotice(const CLI::App& command);
 
 }  // namespace bittern::cli

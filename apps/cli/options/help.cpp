@@ -31,7 +31,8 @@ struct GroupOf {
   std::string_view group, names;
 };
 constexpr GroupOf kGroupTable[] = {
-    {kCommon, " --model --prompt --predict --threads --system-prompt --ctx-size --verbose --help "},
+    {kCommon,
+     " --model --prompt --predict --threads --system-prompt --ctx-size --verbose --quiet --help "},
     {kSampling,
      " --ignore-eos --sampling-seq --stop-on-loop "
      "--grammar --grammar-file --json-schema --json-schema-file --regex "},

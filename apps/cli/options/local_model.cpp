@@ -39,8 +39,8 @@ class InterruptWatch {
 void ShowPlan(const hub::PullPlan& plan) {
   const std::string what = plan.files.size() == 1 ? Printable(plan.files.front(), 200)
                                                   : fmt::format("{} files", plan.files.size());
-  PrintError("{} at {}: {}, {}{}\n", plan.name, plan.commit.substr(0, 8), what,
-             hub::SizeText(plan.bytes), plan.why.empty() ? "" : fmt::format(" ({})", plan.why));
+  PrintRemark("{} at {}: {}, {}{}\n", plan.name, plan.commit.substr(0, 8), what,
+              hub::SizeText(plan.bytes), plan.why.empty() ? "" : fmt::format(" ({})", plan.why));
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ Result<hub::Pulled> PullShown(const hub::Reference& reference, const hub::Settin
   listener.is_cancelled = [&] { return interrupt.seen(); };
   listener.on_notice = [&](const std::string& sentence) {
     line.Clear();
-    PrintError("notice: {}\n", sentence);
+    PrintRemark("notice: {}\n", sentence);
   };
   listener.on_plan = ShowPlan;
   listener.on_progress = [&](const hub::PullProgress& progress) {

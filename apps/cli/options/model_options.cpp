@@ -84,8 +84,8 @@ void AddLayoutOptions(CLI::App& command, std::vector<std::string>* overrides) {
 void PrintDecisions(const Decisions& decisions, bool all) {
   for (const Decision& decision : decisions) {
     if (!decision.notable && !all) continue;
-    PrintError("decision: {} = {} ({})\n", WordOptions(decision.subject), decision.choice,
-               WordReason(decision));
+    PrintRemark("decision: {} = {} ({})\n", WordOptions(decision.subject), decision.choice,
+                WordReason(decision));
   }
 }
 
@@ -108,6 +108,8 @@ void AddModelOptions(CLI::App& command, ModelOptions* options, bool takes_argume
       ->check(FileName());
   AddHubModelOptions(command, &options->path);
   command.add_flag("-v,--verbose", options->verbose, "Print every decision and the CPU path used");
+  command.add_flag("--quiet,--log-disable", options->quiet,
+                   "Print no decisions, notices, timings and progress; errors stay");
   AddFileOptions(command, &options->overrides);
 }
 
@@ -128,8 +130,8 @@ void NoticeUnreadOverrides(const std::vector<std::string>& overrides,
   for (const std::string& text : overrides) {
     const std::string key = text.substr(0, text.find('='));
     if (metadata.WasRead(key)) continue;
-    PrintError("notice: nothing reads the key {} with this model; override \"{}\" has no effect\n",
-               key, text);
+    PrintRemark("notice: nothing reads the key {} with this model; override \"{}\" has no effect\n",
+                key, text);
   }
 }
 
@@ -291,8 +293,8 @@ Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options, 
   BITTERN_TRY(CheckContextOptions(options));
   const int limit = model.model.config().context_length;
   if (options.context_length > limit) {
-    PrintError("notice: -c {} is above the model's limit; using {}\n", options.context_length,
-               limit);
+    PrintRemark("notice: -c {} is above the model's limit; using {}\n", options.context_length,
+                limit);
   }
   return runtime::SessionOptions{.context_length = std::min(options.context_length, limit),
                                  .kv_type = KvTypeOf(options),

@@ -26,8 +26,10 @@ struct ModelOptions {
   model::SkipMode zero_skip = model::SkipMode::kAuto;
   model::BatchKernel batch_kernel = model::BatchKernel::kAuto;
   bool verbose = false;
+  bool quiet = false;  ///< main.cpp has obeyed it: SetQuiet
 };
-/// -m, -v, and those of AddFileOptions. With `takes_argument` the file may also stand without -m.
+/// -m, -v, --quiet, and those of AddFileOptions. With `takes_argument` the
+/// file may also stand without -m.
 void AddModelOptions(CLI::App& command, ModelOptions* options, bool takes_argument);
 /// --kernel, --batch-kernel, --head, --zero-skip, for commands that run the network.
 void AddComputeOptions(CLI::App& command, ModelOptions* options);

@@ -32,7 +32,7 @@ Result<tokenizer::Tokenizer> OpenTokenizer(const ModelOptions& options) {
 }
 
 void ReportLoss(const tokenizer::EncodeLoss& loss) {
-  if (loss.num_bytes != 0) PrintError("note: {}\n", tokenizer::LossText(loss));
+  if (loss.num_bytes != 0) PrintRemark("note: {}\n", tokenizer::LossText(loss));
 }
 
 int ExitCodeOf(const Error& error) noexcept {

@@ -199,7 +199,7 @@ Result<void> ServeModels(const ServeOptions& options, serve::Server* server) {
     ServeOptions one = options;
     one.model.path = file.path;
     one.names = {file.name};
-    PrintError("loading {}\n", file.name);
+    PrintRemark("loading {}\n", file.name);
     auto made = LoadService(one);
     if (!made.has_value()) PrintError("{}: {}\n", file.name, MessageAndHint(made.error()));
     return made;
@@ -284,7 +284,7 @@ Result<int> RunServe(ServeOptions options) {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   auto server = BITTERN_TRY(serve::Server::Start(options.server));
   SignalWatch watch(server.get());
-  PrintError("loading the model; {}/health tells when it is ready\n", UrlOf(options, *server));
+  PrintRemark("loading the model; {}/health tells when it is ready\n", UrlOf(options, *server));
   if (!options.models_dir.empty()) {
     BITTERN_TRY(ServeModels(options, server.get()));
     watch.SetReady();

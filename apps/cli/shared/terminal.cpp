@@ -11,6 +11,17 @@
 #include "cli/shared/wording.hpp"
 
 namespace bittern::cli {
+namespace {
+
+bool quiet_by_flag = false;
+
+}  // namespace
+
+void SetQuiet(bool quiet) noexcept { quiet_by_flag = quiet; }
+
+void PrintRemark(std::string_view text) noexcept {
+  if (!quiet_by_flag) PrintError(text);
+}
 
 void PrintError(std::string_view text) noexcept {
   if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) std::clearerr(stderr);
@@ -25,7 +36,7 @@ bool UsesColour(std::FILE* stream) noexcept {
 }
 
 void ProgressLine::Show(std::string_view text) {
-  if (!IsTerminal(stderr)) return;
+  if (quiet_by_flag || !IsTerminal(stderr)) return;
   PrintError("\r\x1b[K{}", text);
   shown_ = true;
 }

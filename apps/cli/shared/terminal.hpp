@@ -19,6 +19,18 @@ void PrintError(fmt::format_string<Args...> format, Args&&... args) {
   PrintError(std::string_view(fmt::format(format, std::forward<Args>(args)...)));
 }
 
+/// --quiet: from now on PrintRemark and ProgressLine show nothing. Main thread, before other
+/// threads.
+void SetQuiet(bool quiet) noexcept;
+
+/// PrintError of what a person may do without: decisions, notices, timings. Nothing after
+/// SetQuiet(true); errors, answers to a person's commands and addresses of servers are no remarks.
+void PrintRemark(std::string_view text) noexcept;
+template <class... Args>
+void PrintRemark(fmt::format_string<Args...> format, Args&&... args) {
+  PrintRemark(std::string_view(fmt::format(format, std::forward<Args>(args)...)));
+}
+
 /// True if `stream` is a terminal.
 [[nodiscard]] bool IsTerminal(std::FILE* stream) noexcept;
 
