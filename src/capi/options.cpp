@@ -12,6 +12,7 @@
 #include "base/json/json.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "capi/call.hpp"
+#include "model/matrix_layout.hpp"
 #include "request/choice_names.hpp"
 #include "request/option_text.hpp"
 #include "request/sampler_option_text.hpp"

@@ -11,6 +11,7 @@
 
 #include "base/json/json.hpp"
 #include "eval/scorer.hpp"
+#include "model/matrix_layout.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 
 namespace bittern::doctor {

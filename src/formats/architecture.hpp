@@ -37,6 +37,9 @@ struct ArchitectureSpec {
   /// Activations are quantised in groups of 64 columns instead of whole tokens: for networks that
   /// were not trained with quantised activations.
   bool grouped_activations;
+  /// Most layers have a recurrent state in place of keys and values (model/forward/delta.hpp), and
+  /// attention has a gate, whose rows stand in attn_q, behind those of each head's query.
+  bool delta_layers;
   /// The pre-tokenizer of its byte-level vocabularies; empty: the vocabulary has to tell.
   std::string_view pre;
 };

@@ -24,16 +24,49 @@ enum class TensorId : std::uint8_t {
 /// Once in the file, or once in every layer.
 enum class TensorPlace : std::uint8_t { kModel, kLayer };
 
-/// kNorm: a vector of floats. kTernary: a projection, in any ternary format. kDense: rows of the
-/// embedding or the head, in any format of floats.
-enum class TensorKind : std::uint8_t { kNorm, kTernary, kDense };
+/// kNorm, kValues: a vector of floats; the names of kValues are whole. kTernary: a projection, in
+/// any ternary format. kDense: rows of the embedding or the head, in any format of floats. kFloats:
+/// a small matrix of floats.
+enum class TensorKind : std::uint8_t { kNorm, kValues, kTernary, kDense, kFloats };
 
-/// A size by what it is in the configuration: hidden_size, intermediate_size, q_size, kv_size,
-/// head_dim, vocab_size. kOne: of a vector's rows.
-enum class TensorSize : std::uint8_t { kOne, kHidden, kInner, kQ, kKv, kHead, kVocab };
+/// Floats of a layer that are no norm.
+[[nodiscard]] constexpr bool IsFloats(TensorKind kind) noexcept {
+  return kind == TensorKind::kValues || kind == TensorKind::kFloats;
+}
 
-/// kSubNorms, kHeadNorms: where ArchitectureSpec says so. kUntied: any file may have it.
-enum class TensorPresence : std::uint8_t { kAlways, kSubNorms, kHeadNorms, kUntied };
+/// A size by what it is in the configuration: hidden_size, intermediate_size, q_size, the rows of
+/// attn_q (with those of a gate, where there is one), kv_size, head_dim, vocab_size; of delta
+/// layers (model::DeltaShape) mix_size, value_size, value_heads, head_dim, taps. kOne: of a
+/// vector's rows.
+enum class TensorSize : std::uint8_t {
+  kOne,
+  kHidden,
+  kInner,
+  kQ,
+  kQRows,
+  kKv,
+  kHead,
+  kVocab,
+  kMix,
+  kDeltaValue,
+  kDeltaHeads,
+  kDeltaHead,
+  kTaps
+};
+
+/// kSubNorms, kHeadNorms, kDelta: where ArchitectureSpec says so. kUntied: any file may have it.
+/// kAttention, kHeadNorms: in layers with keys and values. kDelta: in the other ones. kFfnNorm,
+/// kPostNorm: two names of one norm; networks with delta layers have the second.
+enum class TensorPresence : std::uint8_t {
+  kAlways,
+  kAttention,
+  kSubNorms,
+  kHeadNorms,
+  kDelta,
+  kFfnNorm,
+  kPostNorm,
+  kUntied
+};
 
 struct TensorSpec {
   TensorId id;
@@ -47,9 +80,28 @@ struct TensorSpec {
   [[nodiscard]] constexpr bool ternary() const noexcept { return kind == TensorKind::kTernary; }
   /// Whether a network of this architecture reads the tensor where a file has it.
   [[nodiscard]] constexpr bool IsOf(const ArchitectureSpec& architecture) const noexcept {
-    return presence == TensorPresence::kSubNorms    ? architecture.sub_norms
-           : presence == TensorPresence::kHeadNorms ? architecture.head_norms
-                                                    : true;
+    switch (presence) {
+      case TensorPresence::kSubNorms:
+        return architecture.sub_norms;
+      case TensorPresence::kHeadNorms:
+        return architecture.head_norms;
+      case TensorPresence::kDelta:
+      case TensorPresence::kPostNorm:
+        return architecture.delta_layers;
+      case TensorPresence::kFfnNorm:
+        return !architecture.delta_layers;
+      case TensorPresence::kAlways:
+      case TensorPresence::kAttention:
+      case TensorPresence::kUntied:
+        break;
+    }
+    return true;
+  }
+  /// Whether a layer has it, in a network that has it: a delta layer, or one with keys and values.
+  [[nodiscard]] constexpr bool IsOfLayer(bool delta) const noexcept {
+    if (presence == TensorPresence::kDelta) return delta;
+    return !delta ||
+           (presence != TensorPresence::kAttention && presence != TensorPresence::kHeadNorms);
   }
 };
 
@@ -87,7 +139,7 @@ struct NamedTensor {
 };
 [[nodiscard]] std::optional<NamedTensor> ParseTensorName(std::string_view gguf_name) noexcept;
 
-/// The row of a weight ("blk.3.attn_q.weight"); null: not in the table.
+/// The row of a weight ("blk.3.attn_q.weight", "blk.3.ssm_a"); null: not in the table.
 [[nodiscard]] const TensorSpec* FindWeight(std::string_view gguf_name) noexcept;
 
 }  // namespace bittern::formats

@@ -19,6 +19,7 @@ TEST(NetworkTensors, NoTwoRowsHaveAName) {
   std::set<std::string_view> gguf, hf;
   for (const TensorSpec& spec : kNetworkTensors) {
     EXPECT_TRUE(gguf.insert(spec.gguf).second) << spec.gguf;
+    if (spec.id == TensorId::kPostNorm) continue;  // kFfnNorm in folders
     EXPECT_TRUE(hf.insert(spec.hf).second) << spec.hf;
   }
 }
@@ -37,8 +38,9 @@ TEST(NetworkTensors, NamesSayTheLayer) {
 TEST(NetworkTensors, OtherNamesAreNotFound) {
   for (const char* name :
        {"", "blk.", "blk.3", "blk.3.attn_q", "blk.x.attn_q.weight", "blk..attn_q.weight",
-        "attn_q.weight", "blk.3.output.weight", "blk.3.attn_qkv.weight", "blk.3.attn_q.bias",
-        "blk.3.attn_q.weight.weight", "output", "token_embd.scale"}) {
+        "attn_q.weight", "blk.3.output.weight", "blk.3.attn_qkv.bias", "blk.3.attn_q.bias",
+        "blk.3.attn_q.weight.weight", "output", "token_embd.scale", "blk.3.ssm_a.weight", "ssm_a",
+        "blk.3.ssm_dt"}) {
     EXPECT_EQ(FindWeight(name), nullptr) << name;
   }
 }
@@ -51,6 +53,19 @@ TEST(NetworkTensors, TheArchitectureSaysWhichNormsThereAre) {
   EXPECT_FALSE(SpecOf(TensorId::kAttnQNorm).IsOf(bitnet));
   EXPECT_TRUE(SpecOf(TensorId::kAttnQNorm).IsOf(qwen));
   EXPECT_TRUE(SpecOf(TensorId::kOutput).IsOf(bitnet));
+}
+
+TEST(NetworkTensors, LayersDifferWhereANetworkHasDeltaLayers) {
+  const ArchitectureSpec& bonsai = *FindArchitecture("qwen35");
+  EXPECT_FALSE(SpecOf(TensorId::kSsmA).IsOf(*FindArchitecture("qwen3")));
+  EXPECT_TRUE(SpecOf(TensorId::kSsmA).IsOf(bonsai));
+  EXPECT_TRUE(SpecOf(TensorId::kSsmA).IsOfLayer(true));
+  EXPECT_FALSE(SpecOf(TensorId::kSsmA).IsOfLayer(false));
+  EXPECT_FALSE(SpecOf(TensorId::kAttnQ).IsOfLayer(true));
+  EXPECT_FALSE(SpecOf(TensorId::kAttnQNorm).IsOfLayer(true));
+  EXPECT_TRUE(SpecOf(TensorId::kFfnDown).IsOfLayer(true));
+  EXPECT_FALSE(SpecOf(TensorId::kFfnNorm).IsOf(bonsai));
+  EXPECT_TRUE(SpecOf(TensorId::kPostNorm).IsOf(bonsai));
 }
 
 }  // namespace

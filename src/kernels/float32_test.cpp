@@ -111,6 +111,12 @@ TEST_P(Float32, RopeBits) {
   });
 }
 
+TEST_P(Float32, SigmoidBits) {
+  ExpectSameBits([](const FloatOps& o, float* a, float* b, std::size_t n, float* out) {
+    o.sigmoid_mul(a, b, n, out);
+  });
+}
+
 TEST_P(Float32, QuantizeBits) {
   for (bool wild : {false, true}) {
     for (std::size_t n : kLengths) {

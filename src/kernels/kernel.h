@@ -239,6 +239,29 @@ struct AttentionArgs {
   KvElement element;
 };
 
+/// One token's step of a causal convolution, channel by channel, and SiLU:
+/// out[c] = silu(sum over tap of rows[tap][c] * weights[tap][c]), taps in their order.
+struct ConvArgs {
+  const float* const* rows;  ///< [num_taps]: the inputs of the tokens before, and the token's own
+  const float* weights;      ///< [num_taps][size]
+  size_t num_taps, size;
+  float* out;  ///< [size]; none of the rows
+};
+
+/// The gated delta rule of one head, token by token (arXiv:2412.06464, eq. 10):
+///   S = decay * S;   S = S + k (rate * (v - S^T k))^T;   out = S^T q
+struct DeltaArgs {
+  float* state;                          ///< S: [key_dim][value_dim]
+  const float *queries, *keys, *values;  ///< a token's, `stride` apart
+  size_t stride;
+  const float *decays, *rates;  ///< a token's, gate_stride apart
+  size_t gate_stride;
+  float* out;  ///< a token's [value_dim], out_stride apart
+  size_t out_stride;
+  size_t num_tokens, key_dim;
+  size_t value_dim;  ///< a multiple of 16
+};
+
 /// A row of floats as 8-bit codes, and what its first 4, 5 and 7 bits lose: Euclidean norms in
 /// float, each sum rounded n / 16 + 4 times (a bound made of them is widened by that).
 struct ScreenRow {
@@ -314,6 +337,12 @@ struct FloatOps {
   void (*widen_half)(const uint16_t* x, size_t n, float* out);
   /// out[i] = exp(x[i]), 0 below -87.3; exposed for tests.
   void (*exp)(const float* x, size_t n, float* out);
+  /// out[i] = x[i] / (1 + exp(-gate[i])). out may be gate or x.
+  void (*sigmoid_mul)(const float* gate, const float* x, size_t n, float* out);
+  /// As ConvArgs says.
+  void (*conv_silu)(const ConvArgs* args);
+  /// As DeltaArgs says, for every token.
+  void (*delta_rule)(const DeltaArgs* args);
 };
 
 /// A line of kernels.def: one operation on one instruction set. The table of that operation is set,

@@ -115,7 +115,7 @@ Result<RopeScaling> ReadRopeScaling(const formats::Metadata& metadata, const Key
   return scaling;
 }
 
-Result<void> CheckHeads(const formats::Metadata& metadata, const ModelConfig& c) {
+Result<void> CheckHeads(const ModelConfig& c) {
   const std::string prefix = c.architecture + ".";
   if (c.num_heads % c.num_kv_heads != 0) {
     return Fail(ErrorCode::kCorruptFile,
@@ -135,12 +135,75 @@ Result<void> CheckHeads(const formats::Metadata& metadata, const ModelConfig& c)
                             "(attention.key_length): expected up to {}, found {}",
                             prefix, c.num_heads, c.head_dim, kMaxSize, q_size));
   }
-  const auto rotated = BITTERN_TRY(metadata.GetUint(prefix + "rope.dimension_count"));
-  if (rotated && *rotated != static_cast<std::uint64_t>(c.head_dim)) {
+  return {};
+}
+
+/// The elements of a head that are rotated: all, but where the architecture leaves some as they
+/// are.
+Result<int> ReadRotatedDim(const formats::Metadata& metadata, const ModelConfig& c) {
+  const std::string key = c.architecture + ".rope.dimension_count";
+  const auto rotated = BITTERN_TRY(metadata.GetUint(key));
+  const auto whole = static_cast<std::uint64_t>(c.head_dim);
+  if (!rotated || *rotated == whole) return c.head_dim;
+  if (!c.traits->delta_layers) {
     return Fail(ErrorCode::kUnsupported,
-                fmt::format("{}rope.dimension_count {} differs from the head size {}: partial "
-                            "rotation is not supported",
-                            prefix, *rotated, c.head_dim));
+                fmt::format("{} {} differs from the head size {}: partial rotation is not "
+                            "supported",
+                            key, *rotated, c.head_dim));
+  }
+  if (*rotated < 2 || *rotated > whole || *rotated % 2 != 0) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("metadata key {}: expected an even number up to the head size {}, "
+                            "found {}",
+                            key, c.head_dim, *rotated));
+  }
+  return static_cast<int>(*rotated);
+}
+
+/// The places of delta layers, and their shape. Layers that only guess further tokens are counted
+/// in block_count and left out.
+Result<void> ReadDelta(const KeyReader& keys, Decisions* decisions, ModelConfig* c) {
+  constexpr int kInterval = 4, kLanes = 16;
+  constexpr std::uint64_t kMaxTaps = 64, kMaxHeadDim = 4096;
+  c->num_draft_layers =
+      BITTERN_TRY(keys.OptionalInt("nextn_predict_layers", kMaxLayers)).value_or(0);
+  if (c->num_draft_layers >= c->num_layers) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{0}.nextn_predict_layers: expected less than {0}.block_count {1}, "
+                            "found {2}",
+                            c->architecture, c->num_layers, c->num_draft_layers));
+  }
+  c->num_layers -= c->num_draft_layers;
+  if (c->num_draft_layers > 0) {
+    decisions->push_back({c->architecture + ".nextn_predict_layers",
+                          fmt::format("{} left out", c->num_draft_layers),
+                          "such layers only guess tokens ahead; the answers are the same", false});
+  }
+  c->attention_interval =
+      BITTERN_TRY(keys.OptionalInt("full_attention_interval", kMaxLayers)).value_or(kInterval);
+  DeltaShape& delta = c->delta;
+  delta.taps = BITTERN_TRY(keys.Int("ssm.conv_kernel", kMaxTaps));
+  delta.head_dim = BITTERN_TRY(keys.Int("ssm.state_size", kMaxHeadDim));
+  delta.key_heads = BITTERN_TRY(keys.Int("ssm.group_count", kMaxSize));
+  delta.value_heads = BITTERN_TRY(keys.Int("ssm.time_step_rank", kMaxSize));
+  const auto fail = [&](std::string_view what) {
+    return Fail(ErrorCode::kCorruptFile, fmt::format("{}.ssm.{}", c->architecture, what));
+  };
+  if (delta.head_dim % kLanes != 0) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{}.ssm.state_size: expected a multiple of {}, found {}",
+                            c->architecture, kLanes, delta.head_dim));
+  }
+  if (delta.value_heads % delta.key_heads != 0) {
+    return fail(fmt::format("time_step_rank: expected a multiple of group_count {}, found {}",
+                            delta.key_heads, delta.value_heads));
+  }
+  const std::uint64_t values =
+      static_cast<std::uint64_t>(delta.value_heads) * static_cast<std::uint64_t>(delta.head_dim);
+  const int inner = BITTERN_TRY(keys.Int("ssm.inner_size", kMaxSize));
+  if (values != static_cast<std::uint64_t>(inner)) {
+    return fail(fmt::format("inner_size: expected time_step_rank {} times state_size {}, found {}",
+                            delta.value_heads, delta.head_dim, inner));
   }
   return {};
 }
@@ -182,7 +245,9 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
                 fmt::format("attention.value_length {} differs from the key length {}",
                             *value_length, c.head_dim));
   }
-  BITTERN_TRY(CheckHeads(metadata, c));
+  BITTERN_TRY(CheckHeads(c));
+  c.rotated_dim = BITTERN_TRY(ReadRotatedDim(metadata, c));
+  if (c.traits->delta_layers) BITTERN_TRY(ReadDelta(keys, decisions, &c));
   c.rope_scaling = BITTERN_TRY(ReadRopeScaling(metadata, keys, c.architecture + "."));
 
   // The embedding's shape is the truth about the vocabulary; the key, if present, must agree.

@@ -25,6 +25,24 @@ struct RopeScaling {
   double original_context = 0;  ///< llama3: over which turns are counted
 };
 
+/// A delta layer: so many heads of so many elements, and a convolution of `taps` tokens in front.
+/// Each key head serves value_heads / key_heads value heads: value head h has key head h %
+/// key_heads.
+struct DeltaShape {
+  int key_heads = 0, value_heads = 0, head_dim = 0, taps = 0;
+
+  [[nodiscard]] int key_size() const noexcept { return key_heads * head_dim; }
+  [[nodiscard]] int value_size() const noexcept { return value_heads * head_dim; }
+  /// Queries, keys and values, which the convolution mixes.
+  [[nodiscard]] int mix_size() const noexcept { return 2 * key_size() + value_size(); }
+  /// Floats of a layer's state: a matrix a value head, then the last taps - 1 inputs of the
+  /// convolution.
+  [[nodiscard]] std::size_t state_size() const noexcept {
+    return static_cast<std::size_t>(value_size()) * static_cast<std::size_t>(head_dim) +
+           static_cast<std::size_t>(taps - 1) * static_cast<std::size_t>(mix_size());
+  }
+};
+
 struct ModelConfig {
   std::string architecture;                  ///< general.architecture, e.g. "bitnet-b1.58"
   const ArchitectureSpec* traits = nullptr;  ///< its row of the table, which lives forever
@@ -32,11 +50,15 @@ struct ModelConfig {
   int hidden_size = 0;
   int intermediate_size = 0;
   int num_layers = 0;
+  int num_draft_layers = 0;  ///< behind them in the file: layers that guess tokens, not used
   int num_heads = 0;
   int num_kv_heads = 0;
   int head_dim = 0;
   int vocab_size = 0;
   int context_length = 0;
+  int rotated_dim = 0;         ///< elements of a head that RoPE rotates: the first ones
+  int attention_interval = 1;  ///< the last of so many layers has keys and values
+  DeltaShape delta;            ///< of the others
   float rms_norm_eps = 0;
   double rope_theta = 0;
   RopeScaling rope_scaling;
@@ -46,6 +68,17 @@ struct ModelConfig {
 
   [[nodiscard]] int q_size() const noexcept { return num_heads * head_dim; }
   [[nodiscard]] int kv_size() const noexcept { return num_kv_heads * head_dim; }
+  /// Whether a layer has a recurrent state in place of keys and values.
+  [[nodiscard]] bool IsDelta(int layer) const noexcept {
+    return (layer + 1) % attention_interval != 0;
+  }
+  /// Layers with keys and values, and those with a state; of each kind, the layers before `layer`.
+  [[nodiscard]] int num_kv_layers() const noexcept { return KvLayersBefore(num_layers); }
+  [[nodiscard]] int KvLayersBefore(int layer) const noexcept { return layer / attention_interval; }
+  [[nodiscard]] int num_delta_layers() const noexcept { return DeltaLayersBefore(num_layers); }
+  [[nodiscard]] int DeltaLayersBefore(int layer) const noexcept {
+    return layer - KvLayersBefore(layer);
+  }
 };
 
 /// Reads and checks every hyperparameter; resolves the activation (formats: explicit key, then

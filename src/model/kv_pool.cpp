@@ -32,7 +32,9 @@ Result<KvPool> KvPool::Create(const ModelConfig& config, int num_pages, KvType t
   const auto dim = static_cast<std::size_t>(config.head_dim);
   const auto page = static_cast<std::size_t>(kPagePositions);
   KvPool pool;
-  pool.num_layers_ = config.num_layers;
+  pool.num_layers_ = config.num_kv_layers();
+  pool.num_states_ = static_cast<std::size_t>(config.num_delta_layers());
+  pool.layer_state_ = pool.num_states_ == 0 ? 0 : config.delta.state_size();
   pool.num_kv_heads_ = config.num_kv_heads;
   pool.type_ = type;
   pool.key_bytes_ = page * dim * element;
@@ -40,7 +42,7 @@ Result<KvPool> KvPool::Create(const ModelConfig& config, int num_pages, KvType t
   const std::string what =
       fmt::format("the KV cache of {} tokens", std::int64_t{num_pages} * kPagePositions);
   std::uint64_t blocks = 0, key_bytes = 0, value_bytes = 0;
-  if (!CheckedMultiply(static_cast<std::uint64_t>(config.num_layers) *
+  if (!CheckedMultiply(static_cast<std::uint64_t>(pool.num_layers_) *
                            static_cast<std::uint64_t>(config.num_kv_heads),
                        static_cast<std::uint64_t>(num_pages), &blocks) ||
       blocks > std::numeric_limits<std::uint32_t>::max() ||
@@ -128,12 +130,14 @@ KvSequence::KvSequence(KvSequence&& other) noexcept
     : pool_(other.pool_),
       pages_(std::exchange(other.pages_, {})),
       blocks_(std::exchange(other.blocks_, {})),
+      state_(std::exchange(other.state_, {})),
       length_(std::exchange(other.length_, 0)) {}
 
 KvSequence& KvSequence::operator=(KvSequence&& other) noexcept {
   std::swap(pool_, other.pool_);
   std::swap(pages_, other.pages_);
   std::swap(blocks_, other.blocks_);
+  std::swap(state_, other.state_);
   std::swap(length_, other.length_);
   return *this;
 }
@@ -150,6 +154,11 @@ int KvSequence::PagesNeeded(int count) const noexcept {
 bool KvSequence::Reserve(int count) {
   if (PagesNeeded(count) > pool_->free_pages()) return false;
   if (count <= 0) return true;
+  if (recurrent() && state_.size() == 0) {
+    auto state = AlignedBuffer<float>::Create(pool_->state_size(), "the state of a sequence");
+    if (!state) return false;
+    state_ = *std::move(state);
+  }
   if (length_ % kPagePositions != 0) {
     const auto at = static_cast<std::size_t>(length_ / kPagePositions);
     const std::uint32_t last = pages_[at];
@@ -174,6 +183,8 @@ void KvSequence::Add(std::uint32_t page) {
 
 void KvSequence::Truncate(int length) noexcept {
   if (length < 0 || length > length_) return;
+  if (recurrent() && length < length_) length = 0;
+  if (length == 0) state_ = {};
   length_ = length;
   while (static_cast<int>(pages_.size()) > PagesFor(length)) {
     pool_->Release(pages_.back());
@@ -185,6 +196,14 @@ void KvSequence::Truncate(int length) noexcept {
 KvSequence KvSequence::Fork(int length) const {
   KvSequence fork(pool_);
   fork.length_ = std::clamp(length, 0, length_);
+  if (recurrent()) {
+    if (fork.length_ < length_) fork.length_ = 0;
+    auto state = AlignedBuffer<float>::Create(pool_->state_size(), "the state of a sequence");
+    if (!state) fork.length_ = 0;
+    if (fork.length_ == 0) return fork;
+    fork.state_ = *std::move(state);
+    std::ranges::copy(state_.span(), fork.state_.data());
+  }
   fork.pages_.assign(pages_.begin(), pages_.begin() + PagesFor(fork.length_));
   fork.blocks_.assign(blocks_.begin(), blocks_.begin() + PagesFor(fork.length_));
   for (const std::uint32_t page : fork.pages_) pool_->Share(page);

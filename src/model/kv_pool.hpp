@@ -39,6 +39,8 @@ inline constexpr int kPagePositions = static_cast<int>(kernels::kAttentionBlock)
 /// must not be moved while it has any.
 class KvPool {
  public:
+  friend class KvSequence;
+
   /// Errors: kInvalidArgument (num_pages < 1), kOutOfMemory (also: 2^32 blocks or more).
   [[nodiscard]] static Result<KvPool> Create(const ModelConfig& config, int num_pages, KvType type);
 
@@ -46,6 +48,8 @@ class KvPool {
   [[nodiscard]] int num_pages() const noexcept { return static_cast<int>(references_.size()); }
   [[nodiscard]] int free_pages() const noexcept { return static_cast<int>(free_.size()); }
   [[nodiscard]] std::size_t page_bytes() const noexcept;
+  /// Floats of a sequence's recurrent state, of all delta layers; 0: the network has none.
+  [[nodiscard]] std::size_t state_size() const noexcept { return num_states_ * layer_state_; }
 
   /// Takes a free page, with one reference. REQUIRES: free_pages() > 0.
   [[nodiscard]] std::uint32_t Take() noexcept;
@@ -93,7 +97,8 @@ class KvPool {
   template <class Take>
   void ForEachPart(std::uint32_t page, const Take& take) const;
 
-  int num_layers_ = 0, num_kv_heads_ = 0;
+  int num_layers_ = 0, num_kv_heads_ = 0;         // layers with keys and values
+  std::size_t num_states_ = 0, layer_state_ = 0;  // delta layers, and floats of one's state
   KvType type_ = KvType::kF16;
   std::size_t key_bytes_ = 0, value_bytes_ = 0;  // of a block
   AlignedBuffer<std::byte> keys_, values_;
@@ -104,6 +109,10 @@ class KvPool {
 
 /// The positions of one sequence: a list of pages and a length. Writing needs Reserve first, which
 /// also gives the sequence a page of its own to write into. Not thread-safe.
+///
+/// Where the network has delta layers, a sequence also has a recurrent state, which knows all of
+/// its positions and cannot forget some of them: Truncate and Fork then keep all positions or none,
+/// and who wants fewer reads them again (runtime::Sequence does).
 class KvSequence {
  public:
   /// Empty. `pool` outlives it.
@@ -119,17 +128,30 @@ class KvSequence {
   /// KvPool::BlocksBefore of each: what a kernel finds positions by (kernels::AttentionArgs).
   [[nodiscard]] std::span<const std::uint32_t> blocks() const noexcept { return blocks_; }
 
+  /// The state of delta layer `index` (of those alone), DeltaShape::state_size() floats. REQUIRES:
+  /// reserved.
+  [[nodiscard]] float* state(int index) noexcept {
+    return state_.data() + static_cast<std::size_t>(index) * pool_->layer_state_;
+  }
+  /// All of it; empty where there is none, or nothing was reserved yet.
+  [[nodiscard]] std::span<const float> state() const noexcept {
+    return {state_.data(), state_.size()};
+  }
+  [[nodiscard]] std::span<float> state() noexcept { return {state_.data(), state_.size()}; }
+  [[nodiscard]] bool recurrent() const noexcept { return pool_->state_size() != 0; }
+
   /// Free pages that Reserve(count) would take.
   [[nodiscard]] int PagesNeeded(int count) const noexcept;
   /// Makes room for `count` positions after length(). False, with nothing changed, if the pool has
-  /// fewer than PagesNeeded(count) free pages.
+  /// fewer than PagesNeeded(count) free pages, or there is no memory for the state.
   [[nodiscard]] bool Reserve(int count);
   /// Counts `count` more positions, whose keys and values have been written. REQUIRES: reserved.
   void Extend(int count) noexcept { length_ += count; }
-  /// Forgets positions from `length` on and releases the pages that held only such positions. Does
-  /// nothing if there are not more.
+  /// Forgets positions from `length` on and releases the pages that held only such positions; with
+  /// a recurrent state, forgets all. Does nothing if there are not more.
   void Truncate(int length) noexcept;
-  /// Another sequence with the first `length` (0..length()) positions of this one, in shared pages.
+  /// Another sequence with the first `length` (0..length()) positions of this one, in shared pages;
+  /// with a recurrent state, an empty one unless that is all of them.
   [[nodiscard]] KvSequence Fork(int length) const;
   /// Appends a shared page of which the first `positions` (1..kPagePositions) count. REQUIRES:
   /// length() is a multiple of kPagePositions and pages() holds nothing beyond it.
@@ -141,6 +163,7 @@ class KvSequence {
 
   KvPool* pool_;
   std::vector<std::uint32_t> pages_, blocks_;  // the same number
+  AlignedBuffer<float> state_;                 // after length_ positions
   int length_ = 0;
 };
 

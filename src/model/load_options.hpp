@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "model/matrix_layout.hpp"
-
 namespace bittern::model {
+
+enum class MatrixLayout : std::uint8_t;  // matrix_layout.hpp
 
 /// How the output head is computed where only the best logits are wanted (screened_head.hpp).
 enum class HeadMode : std::uint8_t {

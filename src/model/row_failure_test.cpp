@@ -12,6 +12,7 @@
 
 #include "kernels/instruction_sets.hpp"
 #include "model/load/check_weights.hpp"
+#include "model/matrix_layout.hpp"
 #include "model/model.hpp"
 #include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"

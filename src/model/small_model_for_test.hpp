@@ -25,7 +25,8 @@
 namespace bittern::model {
 
 /// 2 layers, hidden 256, FFN 512, 2 heads, 1 KV head, vocabulary 300, of any architecture; its
-/// ternary tensors are I2_S, one scale each, until Recode.
+/// ternary tensors are I2_S, one scale each, until Recode. The first layer of qwen35 is a delta
+/// layer of 2 key heads and 4 value heads of 32.
 class SmallModel {
  public:
   using Bytes = std::vector<std::byte>;
@@ -43,26 +44,61 @@ class SmallModel {
             {"feed_forward_length", kFfn},
             {"attention.head_count", 2},
             {"attention.head_count_kv", 1}};
+    if (architecture == "qwen35") AddDeltaKeys();
     AddFloats("token_embd.weight", {kHidden, kVocab}, 0.05f);
     for (int i = 0; i < 2; ++i) {
       const std::string p = "blk." + std::to_string(i) + ".";
       AddFloats(p + "attn_norm.weight", {kHidden}, 0.1f, 1);
       if (sub_norms) AddFloats(p + "attn_sub_norm.weight", {kHidden}, 0.1f, 1);
-      AddFloats(p + "ffn_norm.weight", {kHidden}, 0.1f, 1);
+      const bool recurrent = architecture == "qwen35";
+      AddFloats(p + (recurrent ? "post_attention_norm.weight" : "ffn_norm.weight"), {kHidden}, 0.1f,
+                1);
       if (sub_norms) AddFloats(p + "ffn_sub_norm.weight", {kFfn}, 0.1f, 1);
-      if (architecture == "qwen3") {
-        AddFloats(p + "attn_q_norm.weight", {kHidden / 2}, 0.1f, 1);
-        AddFloats(p + "attn_k_norm.weight", {kHidden / 2}, 0.1f, 1);
+      if (recurrent && i == 0) {
+        AddDelta(p);
+      } else {
+        AddAttention(p);
       }
-      AddTernary(p + "attn_q.weight", kHidden, kHidden);
-      AddTernary(p + "attn_k.weight", kHidden, kHidden / 2);
-      AddTernary(p + "attn_v.weight", kHidden, kHidden / 2);
-      AddTernary(p + "attn_output.weight", kHidden, kHidden);
       AddTernary(p + "ffn_gate.weight", kHidden, kFfn);
       AddTernary(p + "ffn_up.weight", kHidden, kFfn);
       AddTernary(p + "ffn_down.weight", kFfn, kHidden);
     }
     AddFloats("output_norm.weight", {kHidden}, 0.1f, 1);
+  }
+
+  void AddAttention(const std::string& p) {
+    const bool gated = architecture == "qwen35";
+    if (architecture == "qwen3" || gated) {
+      AddFloats(p + "attn_q_norm.weight", {kHidden / 2}, 0.1f, 1);
+      AddFloats(p + "attn_k_norm.weight", {kHidden / 2}, 0.1f, 1);
+    }
+    AddTernary(p + "attn_q.weight", kHidden, gated ? 2 * kHidden : kHidden);
+    AddTernary(p + "attn_k.weight", kHidden, kHidden / 2);
+    AddTernary(p + "attn_v.weight", kHidden, kHidden / 2);
+    AddTernary(p + "attn_output.weight", kHidden, kHidden);
+  }
+
+  void AddDeltaKeys() {
+    keys["full_attention_interval"] = 2;
+    keys["rope.dimension_count"] = 64;
+    keys["ssm.conv_kernel"] = kTaps;
+    keys["ssm.state_size"] = kDeltaDim;
+    keys["ssm.group_count"] = 2;
+    keys["ssm.time_step_rank"] = kDeltaHeads;
+    keys["ssm.inner_size"] = kDeltaHeads * kDeltaDim;
+  }
+
+  void AddDelta(const std::string& p) {
+    constexpr std::uint64_t kMix = (2 * 2 + kDeltaHeads) * kDeltaDim;
+    AddTernary(p + "attn_qkv.weight", kHidden, kMix);
+    AddTernary(p + "attn_gate.weight", kHidden, kDeltaHeads * kDeltaDim);
+    AddFloats(p + "ssm_beta.weight", {kHidden, kDeltaHeads}, 0.06f);
+    AddFloats(p + "ssm_alpha.weight", {kHidden, kDeltaHeads}, 0.06f);
+    AddFloats(p + "ssm_conv1d.weight", {kTaps, kMix}, 0.5f, 0.1f);
+    AddFloats(p + "ssm_dt.bias", {kDeltaHeads}, 1, -1);
+    AddFloats(p + "ssm_a", {kDeltaHeads}, 0.1f, -0.5f);
+    AddFloats(p + "ssm_norm.weight", {kDeltaDim}, 0.1f, 1);
+    AddTernary(p + "ssm_out.weight", kDeltaHeads * kDeltaDim, kHidden);
   }
 
   void AddFloats(const std::string& name, std::vector<std::uint64_t> shape, float spread,
@@ -172,6 +208,7 @@ class SmallModel {
   }
 
   static constexpr std::uint64_t kHidden = 256, kFfn = 512, kVocab = 300;
+  static constexpr std::uint32_t kTaps = 4, kDeltaDim = 32, kDeltaHeads = 4;
   std::string architecture;
   std::map<std::string, std::uint32_t> keys;
   std::map<std::string, std::string> texts;

@@ -60,12 +60,26 @@ struct TernaryMatrix {
   [[nodiscard]] std::size_t padded_rows() const noexcept { return num_tiles * TileRows(layout); }
 };
 
+/// The weights of a delta layer beside its projections (model/forward/delta.hpp).
+struct DeltaWeights {
+  std::vector<float> gates;  // (2 value_heads, hidden_size): of the rates, then of the decays
+  std::vector<float> conv;   // (taps, mix_size)
+  std::vector<float> step_bias, decay_scale;  // (value_heads) each; decay_scale is not above 0
+  // (head_dim) each, all the same: what a vector with a root mean square of 1 is multiplied by to
+  // have a length of 1 / sqrt(head_dim), or of 1.
+  std::vector<float> query_unit, key_unit;
+};
+
 struct LayerWeights {
   std::vector<float> attn_norm;       // (hidden_size)
-  TernaryMatrix qkv_proj;             // (q_size + 2 kv_size, hidden_size): parts q, k, v
+  TernaryMatrix qkv_proj;             // (q_size + 2 kv_size, hidden_size): parts q, k, v, and the
+                                      // gate (q_size) where attention has one; of a delta layer
+                                      // (mix_size + value_size, hidden_size): mix, gate
   std::vector<float> q_norm, k_norm;  // (head_dim) each; empty where the network has none
   std::vector<float> attn_sub_norm;   // (q_size); may be empty
-  TernaryMatrix o_proj;               // (hidden_size, q_size)
+  TernaryMatrix o_proj;               // (hidden_size, q_size); of a delta layer value_size
+  DeltaWeights delta;                 // of a delta layer; else empty
+  std::vector<float> delta_norm;      // (head_dim of a delta layer)
   std::vector<float> ffn_norm;        // (hidden_size)
   TernaryMatrix gate_up_proj;         // (2 intermediate_size, hidden_size): parts gate, up; or
                                       // the gate alone, where zeros are skipped
@@ -77,7 +91,9 @@ struct LayerWeights {
   /// belong to neurons[i].
   std::vector<std::uint32_t> neurons;
 
-  /// Zeros of the gate and of down_proj's input are left out (model/forward/sparse_down.hpp).
+  [[nodiscard]] bool is_delta() const noexcept { return !delta.gates.empty(); }
+  /// Zeros of the gate and of down_proj's input are left out
+  /// (model/forward/sparse_down.hpp).
   [[nodiscard]] bool skips_zeros() const noexcept { return up_proj.num_tiles != 0; }
   /// Neurons of the feed-forward part that are kept.
   [[nodiscard]] std::size_t num_neurons() const noexcept { return gate_up_proj.parts[0].rows; }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/json/json.hpp"
+#include "model/matrix_layout.hpp"
 #include "quant/layouts/tile16.hpp"
 
 namespace bittern::report {

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "kernels/registry.hpp"
+#include "model/matrix_layout.hpp"
 #include "runtime/tune/batch_kernel_choice.hpp"
 #include "runtime/vocabulary_check.hpp"
 

@@ -32,7 +32,7 @@ Sequence Sequence::Fork(int position) const {
   Sequence fork(&pages_.pool(), context_length_);
   fork.pages_ = pages_.Fork(position);
   fork.tokens_.assign(tokens_.begin(), tokens_.begin() + position);
-  fork.NotePages();
+  fork.shown_ = fork.tokens_.size();
   return fork;
 }
 
@@ -54,7 +54,9 @@ Part Sequence::Plan(const PartLimits& limits) {
   Part part{.sequence = this};
   if (left_to_read() == 0) {
     const std::size_t room = static_cast<std::size_t>(context_length_) - done;
-    part.tokens = generation_->NextWindow(std::min(limits.tokens, room), limits.may_draft);
+    // A recurrent state cannot take back a guess that did not come true.
+    const std::size_t most = pages_.recurrent() ? 1 : std::min(limits.tokens, room);
+    part.tokens = generation_->NextWindow(most, limits.may_draft);
     part.drafts = true;
     part.rows = part.tokens.size();
   } else {
@@ -150,7 +152,7 @@ Result<Sequence> Sequence::Restore(
   BITTERN_TRY(reserve(&sequence.pages_, static_cast<int>(read.tokens.size())));
   ReadPages(read, &sequence.pages_);
   sequence.tokens_ = std::move(read.tokens);
-  sequence.NotePages();
+  sequence.shown_ = sequence.tokens_.size();
   return sequence;
 }
 

@@ -84,8 +84,11 @@ class Sequence {
   }
   /// Forgets all tokens from `position` on.
   void Truncate(int position) noexcept;
-  /// Forgets the known tokens that have not run.
-  void DropWaiting() noexcept { Truncate(length()); }
+  /// Forgets the known tokens that have not run. With a recurrent state those that have run may
+  /// wait to be read again: they stay.
+  void DropWaiting() noexcept {
+    Truncate(pages_.recurrent() ? static_cast<int>(shown_) : length());
+  }
   /// Gives all pages back; every known token has to run again.
   void Unload() noexcept;
   /// Counts positions as run that were put into pages().

@@ -93,6 +93,7 @@ struct Session::Impl {
   Result<void> Read(const PromptWatch& watch, const std::optional<RowRequest>& request);
   Result<void> Prefill(std::span<const TokenId> ids, const PromptWatch& watch,
                        const std::optional<RowRequest>& request);
+  Result<void> CatchUp();
   Result<void> Resume(const std::optional<RowRequest>& wanted);
   Result<void> Decode(const GenerateOptions& options);
 };
@@ -158,6 +159,15 @@ Result<void> Session::Impl::Prefill(std::span<const TokenId> ids, const PromptWa
   return done;
 }
 
+/// Runs all tokens that wait: one, or after a truncation of a recurrent state all of them.
+Result<void> Session::Impl::CatchUp() {
+  Result<void> done;
+  while (done && sequence.left_to_read() > 0) {
+    done = Run(sequence.Plan({.tokens = batch_size}), nullptr);
+  }
+  return done;
+}
+
 /// Makes the results those that the first token is sampled from.
 Result<void> Session::Impl::Resume(const std::optional<RowRequest>& wanted) {
   if (last == Last::kLogits) return {};
@@ -169,9 +179,9 @@ Result<void> Session::Impl::Resume(const std::optional<RowRequest>& wanted) {
   // or before a truncation or restore: its token has to be run again.
   if (sequence.LastPageIsShared() && resources->pages().free_pages() == 0) return NoPages();
   const TokenId id = sequence.tokens().back();
-  sequence.Truncate(sequence.length() - 1);
+  sequence.Truncate(static_cast<int>(sequence.tokens().size()) - 1);
   sequence.Append({&id, 1});
-  const Result<void> done = Run(sequence.Plan({}), nullptr);
+  const Result<void> done = CatchUp();
   sequence.DropWaiting();
   if (done) last = Last::kLogits;
   return done;
@@ -248,6 +258,7 @@ Result<SessionMemory> MemoryOf(const LoadedModel& model, const SessionOptions& o
                        .num_threads = size.num_threads,
                        .pages = static_cast<std::size_t>(wanted.num_pages),
                        .page_bytes = page.page_bytes(),
+                       .state_bytes = page.state_size() * sizeof(float),
                        .scratch_bytes = BytesAskedByThread() - before};
 }
 
@@ -296,6 +307,7 @@ Result<void> Session::PrefillAll(
   const std::size_t rows =
       std::clamp<std::size_t>(kMaxFloats / vocab_size, 1, std::min(impl.batch_size, tokens.size()));
   Sequence& sequence = impl.sequence;
+  BITTERN_TRY(impl.CatchUp());
   sequence.WantFrom(sequence.length());
   sequence.Append(tokens);
   Result<void> done;
@@ -304,7 +316,7 @@ Result<void> Session::PrefillAll(
     done = impl.Run(sequence.Plan({.tokens = rows}), nullptr);
     if (done) impl.last = Impl::Last::kLogits;
     // Rows before the first bad one are given out, whatever the size of chunks.
-    const int good = sequence.length() - position;
+    const int good = static_cast<int>(sequence.run_tokens().size()) - position;
     impl.timings.prompt_tokens += good;
     for (int i = 0; i < good; ++i) {
       on_logits(position + i, sequence.results().logits.subspan(
@@ -323,6 +335,7 @@ Result<void> Session::PrefillRows(std::span<const TokenId> tokens, const RowRequ
   const auto use = BITTERN_TRY(impl.resources->Begin());
   const Stopwatch stopwatch(&impl.timings.prompt_s);
   Sequence& sequence = impl.sequence;
+  BITTERN_TRY(impl.CatchUp());
   sequence.WantFrom(sequence.length());
   sequence.Append(tokens);
   Result<void> done;
@@ -379,15 +392,15 @@ PassCounts Session::pass_counts() const noexcept {
 }
 
 void Session::Truncate(int position) noexcept {
-  if (position < 0 || position >= impl_->sequence.length()) return;
+  if (position < 0 || position >= static_cast<int>(tokens().size())) return;
   impl_->sequence.Truncate(position);
   impl_->last = Impl::Last::kNothing;
 }
 
 Result<Session> Session::Fork(int position) const {
-  if (position < 0 || position > impl_->sequence.length()) {
-    return Fail(ErrorCode::kInvalidArgument, fmt::format("a position of 0 to {} expected, {} found",
-                                                         impl_->sequence.length(), position));
+  if (position < 0 || position > static_cast<int>(tokens().size())) {
+    return Fail(ErrorCode::kInvalidArgument,
+                fmt::format("a position of 0 to {} expected, {} found", tokens().size(), position));
   }
   return Session(std::unique_ptr<Impl>(new Impl{.resources = impl_->resources,
                                                 .sequence = impl_->sequence.Fork(position),

@@ -33,6 +33,7 @@ struct SessionMemory {
   int num_threads = 0;            ///< during a call
   std::size_t pages = 0;          ///< of all forks; resident as tokens come
   std::size_t page_bytes = 0;     ///< of one
+  std::size_t state_bytes = 0;    ///< of a sequence's recurrent state; 0: none
   std::size_t scratch_bytes = 0;  ///< at most, with its threads
 };
 

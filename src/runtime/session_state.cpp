@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -41,7 +42,9 @@ std::string_view AsText(std::span<const std::byte> bytes) {
 }  // namespace
 
 /// The state, all numbers little-endian: magic (8 bytes), hash of all that follows (32 hexadecimal
-/// digits), identity (32), bytes of a page (u64), tokens (u32), their ids (i32 each), the pages.
+/// digits), identity (32), bytes of a page (u64), tokens (u32), their ids (i32 each), the pages,
+/// the recurrent state where the network has one (float32). Pages and state are left out where the
+/// tokens wait to be read again.
 std::string WriteSessionState(const model::ModelConfig& config, std::span<const TokenId> tokens,
                               const model::KvSequence& sequence) {
   const model::KvPool& pool = sequence.pool();
@@ -53,8 +56,10 @@ std::string WriteSessionState(const model::ModelConfig& config, std::span<const 
   AppendNumber(static_cast<std::uint32_t>(tokens.size()), &state);
   for (const TokenId id : tokens) AppendNumber<std::int32_t>(id, &state);
   const std::size_t begin = state.size();
-  state.resize(begin + num_pages * pool.page_bytes());
+  const std::span<const std::byte> recurrent = std::as_bytes(sequence.state());
+  state.resize(begin + num_pages * pool.page_bytes() + recurrent.size());
   const std::span<std::byte> pages = std::as_writable_bytes(std::span(state)).subspan(begin);
+  std::ranges::copy(recurrent, pages.last(recurrent.size()).begin());
   for (std::size_t i = 0; i < num_pages; ++i) {
     pool.SavePage(sequence.pages()[i], pages.subspan(i * pool.page_bytes(), pool.page_bytes()));
   }
@@ -95,12 +100,15 @@ Result<SessionState> ReadSessionState(std::span<const std::byte> bytes,
   }
   const std::uint64_t num_pages =
       count / model::kPagePositions + (count % model::kPagePositions != 0);
-  if (page_bytes != pool.page_bytes() || reader.remaining() != num_pages * page_bytes) {
+  const std::uint64_t recurrent = count == 0 ? 0 : pool.state_size() * sizeof(float);
+  if (recurrent != 0 && reader.remaining() == 0) return state;
+  if (page_bytes != pool.page_bytes() || reader.remaining() != num_pages * page_bytes + recurrent) {
     return Fail(ErrorCode::kCorruptFile,
                 fmt::format("the state has {} bytes of keys and values, {} expected",
-                            reader.remaining(), num_pages * pool.page_bytes()));
+                            reader.remaining(), num_pages * pool.page_bytes() + recurrent));
   }
-  state.pages = BITTERN_TRY(reader.Bytes(reader.remaining(), "pages"));
+  state.pages = BITTERN_TRY(reader.Bytes(num_pages * page_bytes, "pages"));
+  state.recurrent = BITTERN_TRY(reader.Bytes(recurrent, "recurrent state"));
   return state;
 }
 
@@ -111,6 +119,10 @@ void ReadPages(const SessionState& state, model::KvSequence* sequence) {
   for (std::size_t i = 0; i < num_pages; ++i) {
     sequence->pool().RestorePage(sequence->pages()[i],
                                  state.pages.subspan(i * page_bytes, page_bytes));
+  }
+  if (sequence->recurrent()) {
+    if (state.recurrent.empty()) return;
+    std::ranges::copy(state.recurrent, std::as_writable_bytes(sequence->state()).begin());
   }
   sequence->Extend(static_cast<int>(state.tokens.size()));
 }

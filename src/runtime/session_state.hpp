@@ -21,10 +21,11 @@ namespace bittern::runtime {
 /// How every state begins.
 inline constexpr std::string_view kSessionStateMagic = "BTRNSTA1";
 
-/// A state that was read and checked; `pages` views into it.
+/// A state that was read and checked; views into it. Of a recurrent network whose tokens wait to be
+/// read, both are empty.
 struct SessionState {
   std::vector<tokenizer::TokenId> tokens;
-  std::span<const std::byte> pages;
+  std::span<const std::byte> pages, recurrent;
 };
 
 /// The bytes of a sequence whose positions hold `tokens`.

@@ -32,6 +32,7 @@ DENSE = ["f32", "f16", "bf16", "q8_0", "q6_k", "q4_0", "q4_1", "q5_0", "q5_1", "
          "iq4_nl"]
 HALF_SCALES = ["tq1_0", "tq2_0", "q2_0", "pq2_0", "ptq1_0", "q1_0", "iq1_bn", "f16"]
 MATRICES = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"]
+DELTA_MATRICES = ["attn_qkv", "attn_gate", "ssm_out"]
 KINDS = ["zero", "onehot", "ones", "duplicate"]
 GOOD = 0.9999       # cosine that is asked for
 ROUNDING = 3e-7     # what float32 makes of a value, relatively
@@ -58,6 +59,15 @@ def shape(rng):
     return hidden, ffn, heads, kv_heads, head_dim
 
 
+def recurrent(rng, head_dim):
+    """The shape of delta layers, and what else their networks have."""
+    key_heads = rng.choice([1, 1, 2, 3, 4])
+    return {"interval": rng.choice([1, 2, 2, 3, 4, 4, 9]), "taps": rng.choice([1, 2, 3, 4, 4, 4, 9]),
+            "delta_dim": 16 * rng.choice([1, 1, 2, 3, 4, 8]), "key_heads": key_heads,
+            "value_heads": key_heads * rng.choice([1, 1, 2, 3]),
+            "rotated_dim": rng.choice([head_dim, 2 * rng.randint(1, head_dim // 2)])}
+
+
 def exponent(rng, most):
     return 10 ** rng.uniform(-most, most)
 
@@ -65,7 +75,7 @@ def exponent(rng, most):
 def describe(seed):
     rng = random.Random(seed)
     hidden, ffn, heads, kv_heads, head_dim = shape(rng)
-    architecture = rng.choice(["bitnet-b1.58"] * 4 + ["bitnet", "bitnet-25", "llama", "qwen3"])
+    architecture = rng.choice(["bitnet-b1.58"] * 4 + ["bitnet", "bitnet-25", "llama", "qwen3"] + ["qwen35"] * 2)
     layers = rng.choice([1, 1, 2, 2, 3, 4])
     vocab = rng.choice([258, 259, 263, 271, 272, 300, 333, 333, 513, rng.randint(258, 1500)])
     wild = rng.random() < 0.3
@@ -77,8 +87,15 @@ def describe(seed):
     layout = rng.choice(LAYOUTS)
     if layout in HALF_SCALES:
         scales = {m: min(max(s, 1e-7), 6e4) for m, s in scales.items()}
+    delta = {}
+    if architecture == "qwen35":
+        delta = recurrent(rng, head_dim)
+        width["ssm_out"] = delta["value_heads"] * delta["delta_dim"]
+        for m in DELTA_MATRICES:
+            scales[m] = 1.2 / width.get(m, hidden) ** 0.5 * rng.uniform(0.5, 3)
+        layers = rng.choice([1, 2, 3, 4, 5])
     spec = {
-        "seed": seed, "architecture": architecture,
+        **delta, "seed": seed, "architecture": architecture,
         "activation": rng.choice(["", "relu2", "silu"]) if architecture == "bitnet" else "",
         "layers": layers, "hidden": hidden, "ffn": ffn, "heads": heads, "kv_heads": kv_heads,
         "head_dim": head_dim, "vocab": vocab,

@@ -44,38 +44,64 @@ float FloatOf(const Json& spec, const char* key) { return spec[key].get<float>()
 
 OddModel::OddModel(const Json& spec) : spec_(spec), rng_(spec["seed"].get<std::uint32_t>()) {
   const std::string architecture = spec["architecture"];
-  const auto size = [&](const char* key) { return spec[key].get<std::size_t>(); };
-  const std::size_t hidden = size("hidden"), ffn = size("ffn"), head_dim = size("head_dim");
-  const std::size_t q_size = size("heads") * head_dim, kv_size = size("kv_heads") * head_dim;
+  const std::size_t hidden = Size("hidden"), ffn = Size("ffn");
   for (const Json& special : spec["rows"]) rows_[{special[0], special[1]}] = special[2];
-  const bool sub_norms = architecture.starts_with("bitnet");
+  const bool recurrent = architecture == "qwen35";
   AddKeys(spec);
-  AddVocabulary(size("vocab"));
-  AddDense("token_embd.weight", spec["embedding"], size("vocab"), hidden);
-  if (spec["head"] != "tied") AddDense("output.weight", spec["head"], size("vocab"), hidden);
+  AddVocabulary(Size("vocab"));
+  AddDense("token_embd.weight", spec["embedding"], Size("vocab"), hidden);
+  if (spec["head"] != "tied") AddDense("output.weight", spec["head"], Size("vocab"), hidden);
   AddNorm("output_norm.weight", hidden, 1);
   const float norm = FloatOf(spec, "norm_scale");
-  for (std::size_t i = 0; i < size("layers"); ++i) {
+  for (std::size_t i = 0; i < Size("layers"); ++i) {
     const std::string p = "blk." + std::to_string(i) + ".";
     AddNorm(p + "attn_norm.weight", hidden, norm);
-    AddNorm(p + "ffn_norm.weight", hidden, norm);
-    if (sub_norms) {
-      AddNorm(p + "attn_sub_norm.weight", q_size, norm);
+    AddNorm(p + (recurrent ? "post_attention_norm.weight" : "ffn_norm.weight"), hidden, norm);
+    if (architecture.starts_with("bitnet")) {
+      AddNorm(p + "attn_sub_norm.weight", Size("heads") * Size("head_dim"), norm);
       AddNorm(p + "ffn_sub_norm.weight", ffn, norm);
     }
-    if (architecture == "qwen3") {
-      AddNorm(p + "attn_q_norm.weight", head_dim, norm);
-      AddNorm(p + "attn_k_norm.weight", head_dim, norm);
+    if (recurrent && (i + 1) % Size("interval") != 0) {
+      AddDelta(p);
+    } else {
+      AddAttention(p);
     }
-    AddTernary(p + "attn_q.weight", q_size, hidden);
-    AddTernary(p + "attn_k.weight", kv_size, hidden);
-    AddTernary(p + "attn_v.weight", kv_size, hidden);
-    AddTernary(p + "attn_output.weight", hidden, q_size);
     AddTernary(p + "ffn_gate.weight", ffn, hidden);
     AddTernary(p + "ffn_up.weight", ffn, hidden);
     AddTernary(p + "ffn_down.weight", hidden, ffn);
   }
   if (!tilings_.empty()) builder_.AddArray("ternary.tl.tiling", tilings_);
+}
+
+void OddModel::AddAttention(const std::string& p) {
+  const std::string architecture = spec_["architecture"];
+  const std::size_t hidden = Size("hidden"), head_dim = Size("head_dim");
+  const std::size_t q_size = Size("heads") * head_dim, kv_size = Size("kv_heads") * head_dim;
+  const float norm = FloatOf(spec_, "norm_scale");
+  const bool gated = architecture == "qwen35";
+  if (architecture == "qwen3" || gated) {
+    AddNorm(p + "attn_q_norm.weight", head_dim, norm);
+    AddNorm(p + "attn_k_norm.weight", head_dim, norm);
+  }
+  AddTernary(p + "attn_q.weight", gated ? 2 * q_size : q_size, hidden);
+  AddTernary(p + "attn_k.weight", kv_size, hidden);
+  AddTernary(p + "attn_v.weight", kv_size, hidden);
+  AddTernary(p + "attn_output.weight", hidden, q_size);
+}
+
+void OddModel::AddDelta(const std::string& p) {
+  const std::size_t hidden = Size("hidden"), heads = Size("value_heads"), dim = Size("delta_dim");
+  const std::size_t mix = (2 * Size("key_heads") + heads) * dim;
+  const float across = 1 / std::sqrt(static_cast<float>(hidden));
+  AddTernary(p + "attn_qkv.weight", mix, hidden);
+  AddTernary(p + "attn_gate.weight", heads * dim, hidden);
+  AddFloats(p + "ssm_beta.weight", heads, hidden, 0, across);
+  AddFloats(p + "ssm_alpha.weight", heads, hidden, 0, across);
+  AddFloats(p + "ssm_conv1d.weight", mix, Size("taps"), 0.1f, 0.5f);
+  AddFloats(p + "ssm_dt.bias", 1, heads, -1, 1);
+  AddFloats(p + "ssm_a", 1, heads, -1, 0.2f);
+  AddNorm(p + "ssm_norm.weight", dim, FloatOf(spec_, "norm_scale"));
+  AddTernary(p + "ssm_out.weight", hidden, heads * dim);
 }
 
 std::string OddModel::KindOf(const std::string& tensor, std::size_t row) const {
@@ -95,9 +121,21 @@ void OddModel::AddKeys(const Json& spec) {
                                                           {"attention.head_count_kv", "kv_heads"},
                                                           {"attention.key_length", "head_dim"},
                                                           {"attention.value_length", "head_dim"},
-                                                          {"rope.dimension_count", "head_dim"},
                                                           {"vocab_size", "vocab"}};
   for (const auto& [key, name] : kNumbers) builder_.Add(a + key, spec[name].get<std::uint32_t>());
+  const bool recurrent = architecture == "qwen35";
+  builder_.Add(a + "rope.dimension_count",
+               spec[recurrent ? "rotated_dim" : "head_dim"].get<std::uint32_t>());
+  if (recurrent) {
+    const std::pair<const char*, const char*> kDelta[] = {{"full_attention_interval", "interval"},
+                                                          {"ssm.conv_kernel", "taps"},
+                                                          {"ssm.state_size", "delta_dim"},
+                                                          {"ssm.group_count", "key_heads"},
+                                                          {"ssm.time_step_rank", "value_heads"}};
+    for (const auto& [key, name] : kDelta) builder_.Add(a + key, spec[name].get<std::uint32_t>());
+    const auto inner = Size("value_heads") * Size("delta_dim");
+    builder_.Add(a + "ssm.inner_size", static_cast<std::uint32_t>(inner));
+  }
   builder_.Add(a + "context_length", 512u);
   builder_.Add(a + "attention.layer_norm_rms_epsilon", FloatOf(spec, "eps"));
   builder_.Add(a + "rope.freq_base", FloatOf(spec, "theta"));
@@ -142,13 +180,20 @@ void OddModel::Keep(const std::string& name, std::size_t rows, std::size_t cols,
 }
 
 void OddModel::AddNorm(const std::string& name, std::size_t size, float scale) {
-  std::normal_distribution<float> normal(1, 0.1f);
-  std::vector<float> values(size);
-  for (float& value : values) value = scale * normal(rng_);
-  std::vector<std::byte> data(size * sizeof(float));
+  AddFloats(name, 1, size, scale, 0.1f * scale);
+}
+
+void OddModel::AddFloats(const std::string& name, std::size_t rows, std::size_t cols, float mean,
+                         float deviation) {
+  std::normal_distribution<float> normal(0, 1);
+  std::vector<float> values(rows * cols);
+  for (float& value : values) value = mean + deviation * normal(rng_);
+  std::vector<std::byte> data(values.size() * sizeof(float));
   std::memcpy(data.data(), values.data(), data.size());
-  Keep(name, 1, size, 0, values.data(), data.size(), {});
-  builder_.AddTensor(name, static_cast<std::uint32_t>(WeightFormat::kF32), {size}, std::move(data));
+  Keep(name, rows, cols, 0, values.data(), data.size(), {});
+  std::vector<std::uint64_t> shape{cols};
+  if (rows > 1) shape.push_back(rows);
+  builder_.AddTensor(name, static_cast<std::uint32_t>(WeightFormat::kF32), shape, std::move(data));
 }
 
 void OddModel::AddDense(const std::string& name, std::string format, std::size_t rows,

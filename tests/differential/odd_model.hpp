@@ -35,11 +35,17 @@ class OddModel {
   void AddKeys(const Json& spec);
   void AddVocabulary(std::size_t size);
   void AddNorm(const std::string& name, std::size_t size, float scale);
+  /// Floats around `mean`.
+  void AddFloats(const std::string& name, std::size_t rows, std::size_t cols, float mean,
+                 float deviation);
+  void AddAttention(const std::string& layer);
+  void AddDelta(const std::string& layer);
   void AddDense(const std::string& name, std::string format, std::size_t rows, std::size_t cols);
   void AddTernary(const std::string& name, std::size_t rows, std::size_t cols);
   void Keep(const std::string& name, std::size_t rows, std::size_t cols, std::size_t group_cols,
             const void* weights, std::size_t weight_bytes, const std::vector<float>& scales);
 
+  [[nodiscard]] std::size_t Size(const char* key) const { return spec_[key].get<std::size_t>(); }
   [[nodiscard]] std::string KindOf(const std::string& tensor, std::size_t row) const;
 
   const Json& spec_;

@@ -39,7 +39,7 @@ class Oracle:
             self.tensors[t["name"]] = (codes.astype(np.float64), scales.astype(np.float64)
                                        .reshape(rows, groups), group)
         self.eps = float(np.float32(spec["eps"]))
-        self.grouped = spec["architecture"] == "qwen3"  # activations in groups of 64 columns
+        self.grouped = spec["architecture"] in ("qwen3", "qwen35")  # activations in groups of 64 columns
         self.neighbours = spec["architecture"] == "llama"  # pairs that RoPE turns
         relu2 = spec["architecture"] in ("bitnet-b1.58", "bitnet-25")
         self.relu2 = spec["activation"] == "relu2" or (spec["activation"] == "" and relu2)
@@ -81,6 +81,10 @@ class Oracle:
         return self.shaken(out)
 
     def rope(self, x):
+        rotated = self.spec.get("rotated_dim", x.shape[-1])
+        return np.concatenate([self.rotate(x[..., :rotated]), x[..., rotated:]], -1)
+
+    def rotate(self, x):
         half = x.shape[-1] // 2
         frequency = float(np.float32(self.spec["theta"])) ** (-np.arange(half) / half)
         angles = np.arange(len(x))[:, None] * frequency
@@ -103,6 +107,45 @@ class Oracle:
         mixed = np.einsum("hqk,khd->qhd", scores, np.repeat(v, group, 1))
         return self.shaken(mixed.reshape(len(q), -1))
 
+    def attend(self, h, name):
+        """Attention and the matrix behind it."""
+        dim = self.spec["head_dim"]
+        q, k, v = (self.linear(h, name + "attn_" + p).reshape(len(h[0]), -1, dim) for p in "qkv")
+        gate = None
+        if self.spec["architecture"] == "qwen35":  # each head's query, then its gate
+            q, gate = q[:, 0::2], q[:, 1::2]
+        q, k = self.norm(q, name + "attn_q_norm"), self.norm(k, name + "attn_k_norm")
+        a = self.attention(self.rope(q), self.rope(k), v)
+        if gate is not None:
+            a = self.shaken(a / (1 + np.exp(np.minimum(-gate.reshape(a.shape), 700))))
+        return self.linear(self.quantised(self.norm(a, name + "attn_sub_norm")), name + "attn_output")
+
+    def delta(self, x, h, name):
+        """A gated delta layer: x is the normed input, h the same as int8."""
+        spec, count = self.spec, len(x)
+        dim, heads, keys = spec["delta_dim"], spec["value_heads"], spec["key_heads"]
+        silu = lambda v: v / (1 + np.exp(np.minimum(-v, 700)))
+        mix, z = self.linear(h, name + "attn_qkv"), self.linear(h, name + "attn_gate")
+        rate = 1 / (1 + np.exp(-(x @ self.tensors[name + "ssm_beta.weight"].T)))
+        step = x @ self.tensors[name + "ssm_alpha.weight"].T + self.tensors[name + "ssm_dt.bias"]
+        decay = self.shaken(np.exp(self.tensors[name + "ssm_a"] * np.logaddexp(0, step)))
+        taps = spec["taps"]
+        past = np.concatenate([np.zeros((taps - 1, mix.shape[1])), mix])
+        conv = self.tensors[name + "ssm_conv1d.weight"]
+        mixed = self.shaken(silu(sum(past[i:i + count] * conv[:, i] for i in range(taps))))
+        q, k, v = np.split(mixed.reshape(count, -1, dim), [keys, 2 * keys], 1)
+        unit = lambda a: a / np.sqrt((a * a).sum(-1, keepdims=True) + 1e-6)
+        q, k = self.shaken(unit(q)) / np.sqrt(dim), self.shaken(unit(k))
+        state, out = np.zeros((heads, dim, dim)), np.empty((count, heads, dim))
+        which = np.arange(heads) % keys
+        for t in range(count):
+            state *= decay[t][:, None, None]
+            change = rate[t][:, None] * (v[t] - np.einsum("hkv,hk->hv", state, k[t][which]))
+            state = self.shaken(state + np.einsum("hk,hv->hkv", k[t][which], change))
+            out[t] = np.einsum("hkv,hk->hv", state, q[t][which])
+        out = self.norm(self.shaken(out), name + "ssm_norm").reshape(count, -1) * silu(z)
+        return self.linear(self.quantised(self.shaken(out)), name + "ssm_out")
+
     def gated(self, gate, up):
         if self.relu2:
             squares = self.facts.see(np.maximum(gate, 0) ** 2)
@@ -120,15 +163,12 @@ class Oracle:
         x = self.shaken(self.tensors["token_embd.weight"][ids])
         for i in range(spec["layers"]):
             name = "blk.%d." % i
-            h = self.quantised(self.norm(x, name + "attn_norm"))
-            q, k, v = (self.linear(h, name + "attn_" + p).reshape(len(ids), -1, spec["head_dim"])
-                       for p in "qkv")
-            q, k = self.norm(q, name + "attn_q_norm"), self.norm(k, name + "attn_k_norm")
-            a = self.attention(self.rope(q), self.rope(k), v)
-            a = self.linear(self.quantised(self.norm(a, name + "attn_sub_norm")),
-                            name + "attn_output")
-            x = self.shaken(x + a)
-            h = self.quantised(self.norm(x, name + "ffn_norm"))
+            normed = self.norm(x, name + "attn_norm")
+            h = self.quantised(normed)
+            recurrent = name + "ssm_a" in self.tensors
+            x = self.shaken(x + (self.delta(normed, h, name) if recurrent else self.attend(h, name)))
+            post = "post_attention_norm" if spec["architecture"] == "qwen35" else "ffn_norm"
+            h = self.quantised(self.norm(x, name + post))
             f = self.gated(self.linear(h, name + "ffn_gate"), self.linear(h, name + "ffn_up"))
             f = self.quantised(self.norm(f, name + "ffn_sub_norm"))
             x = self.shaken(x + self.linear(f, name + "ffn_down"))

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/matrix_layout.hpp"
 #include "runtime/session.hpp"
 
 namespace bittern::differential {

@@ -22,6 +22,7 @@
 #include "cli/shared/terminal.hpp"
 #include "cli/shared/wording.hpp"
 #include "kernels/instruction_sets.hpp"
+#include "model/matrix_layout.hpp"
 #include "request/choice_names.hpp"
 
 namespace bittern::cli {

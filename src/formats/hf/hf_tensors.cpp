@@ -77,6 +77,7 @@ std::optional<Target> FindIn(TensorPlace place, std::string_view name, const std
 std::uint64_t RowsOf(const HfConfig& config, const TensorSpec& projection) {
   switch (projection.rows) {
     case TensorSize::kQ:
+    case TensorSize::kQRows:
       return config.q_size;
     case TensorSize::kKv:
       return config.kv_size;

@@ -30,6 +30,9 @@ std::size_t PlaceOf(const KvSequence& sequence, std::size_t position) {
   return sequence.blocks()[position / kPage] * kPage + position % kPage;
 }
 
+/// A layer's number among those with keys and values.
+int LayerOf(const Context& context, int layer) { return context.config.KvLayersBefore(layer); }
+
 /// Writes one token's key (a lane of a block of 16 positions) and value (a row) of one head.
 template <class Element>
 void Append(Element* keys, Element* values, std::size_t position, std::size_t dim,
@@ -45,8 +48,8 @@ void AppendToCache(const Context& context, int layer, int kv_head, std::size_t t
   const KvSequence& sequence = *context.segment(token).sequence;
   KvPool& pool = sequence.pool();
   const std::size_t position = PlaceOf(sequence, context.position(token));
-  std::byte* keys = pool.keys(layer, kv_head);
-  std::byte* values = pool.values(layer, kv_head);
+  std::byte* keys = pool.keys(LayerOf(context, layer), kv_head);
+  std::byte* values = pool.values(LayerOf(context, layer), kv_head);
   if (pool.type() == KvType::kF32) {
     Append(reinterpret_cast<float*>(keys), reinterpret_cast<float*>(values), position, dim, key,
            value);
@@ -59,9 +62,9 @@ void AppendToCache(const Context& context, int layer, int kv_head, std::size_t t
   } else {
     auto* bytes = reinterpret_cast<std::int8_t*>(context.scratch().half_row.data());
     std::int32_t sum;
-    pool.key_scales(layer, kv_head)[position] =
+    pool.key_scales(LayerOf(context, layer), kv_head)[position] =
         1 / context.floats().quantize_absmax(key, dim, bytes, &sum);
-    pool.value_scales(layer, kv_head)[position] =
+    pool.value_scales(LayerOf(context, layer), kv_head)[position] =
         1 / context.floats().quantize_absmax(value, dim, bytes + dim, &sum);
     Append(reinterpret_cast<std::int8_t*>(keys), reinterpret_cast<std::int8_t*>(values), position,
            dim, bytes, bytes + dim);
@@ -91,7 +94,7 @@ void RotateAndAppend(const Attention& attention, std::size_t token) {
   const auto& [context, weights, layer, qkv, attended] = attention;
   const ModelConfig& c = context.config;
   const TernaryMatrix& projection = weights.qkv_proj;
-  const std::size_t dim = Size(c.head_dim), half = dim / 2;
+  const std::size_t dim = Size(c.head_dim), half = Size(c.rotated_dim) / 2;
   float* row = qkv.row(token);
   const float* cosine = context.state.cosine.row(token);
   const float* sine = context.state.sine.row(token);
@@ -111,6 +114,14 @@ void RotateAndAppend(const Attention& attention, std::size_t token) {
     context.floats().rope(key, cosine, sine, half);
     AppendToCache(context, layer, h, token, key, v + Size(h) * dim);
   }
+}
+
+/// The gate of networks that have one, in place.
+void GateToken(const Attention& attention, std::size_t token) {
+  const auto& [context, weights, layer, qkv, attended] = attention;
+  const float* gate = qkv.row(token) + weights.qkv_proj.parts[3].first_row;
+  float* row = attended.row(token);
+  context.floats().sigmoid_mul(gate, row, Size(context.config.q_size()), row);
 }
 
 kernels::KvElement ElementOf(KvType type) {
@@ -139,10 +150,10 @@ kernels::AttentionArgs MakeArgs(const Attention& attention, const AttentionItem&
   args.queries =
       qkv.row(item.first_token) + weights.qkv_proj.parts[0].first_row + item.first_query * dim;
   args.out = attended.row(item.first_token) + item.first_query * dim;
-  args.keys = pool.keys(layer, kv_head);
-  args.values = pool.values(layer, kv_head);
-  args.key_scales = scaled ? pool.key_scales(layer, kv_head) : nullptr;
-  args.value_scales = scaled ? pool.value_scales(layer, kv_head) : nullptr;
+  args.keys = pool.keys(LayerOf(context, layer), kv_head);
+  args.values = pool.values(LayerOf(context, layer), kv_head);
+  args.key_scales = scaled ? pool.key_scales(LayerOf(context, layer), kv_head) : nullptr;
+  args.value_scales = scaled ? pool.value_scales(LayerOf(context, layer), kv_head) : nullptr;
   args.pages = sequence.blocks().data();
   args.scratch = context.scratch().attention.data();
   args.num_tokens = item.num_tokens;
@@ -317,6 +328,9 @@ void Attend(const Context& context, const LayerWeights& layer, FloatRows qkv, Fl
     AttendSplit(attention);
   } else {
     AttendBatch(attention);
+  }
+  if (layer.qkv_proj.parts.size() > 3) {
+    ForTokens(context, context.num_tokens, [&](std::size_t token) { GateToken(attention, token); });
   }
   TraceShares(context, &layer, TracePoint::kAttention);
 }

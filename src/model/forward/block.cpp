@@ -4,11 +4,13 @@
 //   a = attention(q, k, v of norm(h));   h += o_proj(sub_norm(a))
 //   h += feed_forward(norm(h))           (feed_forward.hpp)
 //
-// Networks without sub-norms (architecture.hpp) quantise a as it is.
+// Networks without sub-norms (architecture.hpp) quantise a as it is. A delta layer has a recurrent
+// state in place of attention (delta.hpp).
 // Every projection quantises its input per token (linear.hpp); nothing else is quantised.
 #include "model/forward/block.hpp"
 
 #include "model/forward/attention.hpp"
+#include "model/forward/delta.hpp"
 #include "model/forward/feed_forward.hpp"
 #include "model/forward/norm.hpp"
 #include "model/forward/steps.hpp"
@@ -38,11 +40,14 @@ void RunBlock(const Context& context, int index) {
   const QuantizedRows ffn_input = context.Quantized(rows.hidden.stride);
 
   StepOfTokens(context, layer, {TracePoint::kAttnNorm}, [&](std::size_t token) {
-    NormAndQuantize(context, token, rows.hidden, layer.attn_norm, QkvInput(layer, index),
-                    qkv_input);
+    const ProjectionInput place = QkvInput(layer, index);
+    const float* normed =
+        NormAndQuantize(context, token, rows.hidden, layer.attn_norm, place, qkv_input);
+    if (layer.is_delta()) ComputeDeltaGates(context, token, layer, normed);
   });
   Project(context, layer, TracePoint::kQkvProj, qkv_input, layer.qkv_proj, rows.qkv);
-  Attend(context, layer, rows.qkv, rows.attended);
+  const auto mix = layer.is_delta() ? RunDelta : Attend;
+  mix(context, layer, rows.qkv, rows.attended);
   StepOfTokens(context, layer, {TracePoint::kAttnSubNorm}, [&](std::size_t token) {
     NormAndQuantize(context, token, rows.attended, layer.attn_sub_norm, OInput(layer, index),
                     o_input);

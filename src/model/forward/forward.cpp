@@ -76,7 +76,13 @@ bool Forward(const Model& model, std::span<const Segment> segments, ForwardState
     const Context context{model.config(), model.weights(), segments, impl, num_tokens, team};
     if (RunLayers(context)) ComputeLogits(context);
   });
-  if (impl.abandoned) return false;
+  if (impl.abandoned) {
+    // Some layers have moved the states on.
+    for (const Segment& segment : segments) {
+      if (segment.sequence->recurrent()) segment.sequence->Truncate(0);
+    }
+    return false;
+  }
   for (const Segment& segment : segments) {
     segment.sequence->Extend(static_cast<int>(segment.tokens.size()));
   }

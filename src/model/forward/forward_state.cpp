@@ -153,8 +153,9 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   shapes.threads = static_cast<std::size_t>(num_threads);
   constexpr std::size_t kPanel = kernels::kPanelTokens;
   shapes.padded_tokens = (tokens + kPanel - 1) / kPanel * kPanel;
-  const std::size_t widest_input = shapes.widest_input = std::max(
-      {PaddedCols(c.hidden_size), PaddedCols(c.intermediate_size), PaddedCols(c.q_size())});
+  const std::size_t widest_input = shapes.widest_input =
+      std::max({PaddedCols(c.hidden_size), PaddedCols(c.intermediate_size), PaddedCols(c.q_size()),
+                PaddedCols(c.delta.value_size())});
   shapes.positions = static_cast<std::size_t>(max_positions);
   shapes.layout = model.weights().layers.front().qkv_proj.layout;
   AddRows(model.weights().layers, &shapes);
@@ -167,11 +168,16 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
     return FloatRows{impl->float_memory.back().data(), stride};
   };
   const auto hidden = static_cast<std::size_t>(c.hidden_size);
-  const auto half = static_cast<std::size_t>(c.head_dim / 2);
+  const auto half = static_cast<std::size_t>(c.rotated_dim / 2);
   impl->hidden = BITTERN_TRY(rows(hidden));
   impl->normed = BITTERN_TRY(rows(widest_input));
   impl->qkv = BITTERN_TRY(rows(shapes.qkv_rows));
-  impl->attended = BITTERN_TRY(rows(static_cast<std::size_t>(c.q_size())));
+  impl->attended =
+      BITTERN_TRY(rows(static_cast<std::size_t>(std::max(c.q_size(), c.delta.value_size()))));
+  if (c.num_delta_layers() != 0) {
+    impl->mixed = BITTERN_TRY(rows(static_cast<std::size_t>(c.delta.mix_size())));
+    impl->delta_gates = BITTERN_TRY(rows(2 * static_cast<std::size_t>(c.delta.value_heads)));
+  }
   impl->gate_up = BITTERN_TRY(rows(shapes.gate_rows));
   if (shapes.up_rows != 0) impl->up = BITTERN_TRY(rows(shapes.up_rows));
   impl->projected = BITTERN_TRY(rows(shapes.projected_rows));

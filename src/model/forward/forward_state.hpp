@@ -83,7 +83,9 @@ struct ForwardState::Impl {
   FloatRows hidden;                                // (N, hidden_size): the residual stream
   FloatRows normed;             // (N, hidden_size or intermediate_size): for the head and tracers
   FloatRows qkv;                // (N, rows of qkv_proj)
-  FloatRows attended;           // (N, q_size)
+  FloatRows attended;           // (N, q_size or value_size of delta layers)
+  FloatRows mixed;              // (N, mix_size), where there are delta layers
+  FloatRows delta_gates;        // (N, 2 value_heads): decays, then rates
   FloatRows gate_up;            // (N, rows of gate_up_proj)
   FloatRows up;                 // (N, rows of up_proj), where zeros are skipped
   FloatRows projected;          // (N, rows of o_proj or down_proj)

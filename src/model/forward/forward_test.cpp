@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "model/matrix_layout.hpp"
 #include "model/model.hpp"
 #include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"

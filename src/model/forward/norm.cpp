@@ -18,12 +18,13 @@ const float* Norm(const Context& context, std::size_t token, const float* input,
   return normed;
 }
 
-void NormAndQuantize(const Context& context, std::size_t token, FloatRows input,
-                     const std::vector<float>& weight, const ProjectionInput& place,
-                     const QuantizedRows& out) {
+const float* NormAndQuantize(const Context& context, std::size_t token, FloatRows input,
+                             const std::vector<float>& weight, const ProjectionInput& place,
+                             const QuantizedRows& out) {
   const float* normed =
       Norm(context, token, input.row(token), weight, out.cols, out.cols, place.from);
   QuantizeToken(context, token, normed, place, out);
+  return normed;
 }
 
 }  // namespace bittern::model

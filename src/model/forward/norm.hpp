@@ -17,8 +17,9 @@ const float* Norm(const Context& context, std::size_t token, const float* input,
                   const RowFailure& from);
 
 /// Norm and quantisation of a token's row that has all its elements, ready for a projection.
-void NormAndQuantize(const Context& context, std::size_t token, FloatRows input,
-                     const std::vector<float>& weight, const ProjectionInput& place,
-                     const QuantizedRows& out);
+/// Returns the normed row, as Norm does.
+const float* NormAndQuantize(const Context& context, std::size_t token, FloatRows input,
+                             const std::vector<float>& weight, const ProjectionInput& place,
+                             const QuantizedRows& out);
 
 }  // namespace bittern::model

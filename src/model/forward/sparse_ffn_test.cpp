@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "model/matrix_layout.hpp"
 #include "model/model.hpp"
 #include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"

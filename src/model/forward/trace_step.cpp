@@ -137,9 +137,10 @@ std::span<float> FloatsOf(const Context& context, const LayerWeights* layer, Tra
     case TracePoint::kQkvProj:
       return row(state.qkv, layer->qkv_proj.padded_rows());
     case TracePoint::kRope:
-      return row(state.qkv, state.attended.stride);
+      return layer->is_delta() ? row(state.mixed, state.mixed.stride)
+                               : row(state.qkv, layer->o_proj.cols);
     case TracePoint::kAttention:
-      return row(state.attended, state.attended.stride);
+      return row(state.attended, layer->o_proj.cols);
     case TracePoint::kOProj:
     case TracePoint::kDownProj:
       return row(state.projected, state.hidden.stride);
@@ -176,8 +177,9 @@ void RecordToken(const Context& context, const LayerWeights* layer, TracePoint p
     case TracePoint::kDownProj:
       return record.Floats(floats.data(), floats.size());
     case TracePoint::kQkvProj:
-      return record.Parts(state.qkv, layer->qkv_proj, 3);
+      return record.Parts(state.qkv, layer->qkv_proj, layer->qkv_proj.parts.size());
     case TracePoint::kRope:
+      if (layer->is_delta()) return record.Floats(floats.data(), floats.size());
       return record.Parts(state.qkv, layer->qkv_proj, 2);
     case TracePoint::kGate:
     case TracePoint::kAct:

@@ -39,7 +39,9 @@ Result<void> CheckLayer(TensorBinder& binder, const ModelConfig& c, int index) {
   BITTERN_TRY(CheckLayerIsThere(binder.checkpoint(), c, index));
   BITTERN_TRY(BindNorms(binder, c, index, &norms));
   for (const formats::TensorSpec& spec : formats::kNetworkTensors) {
-    if (spec.ternary() && HasTensor(c, spec)) BITTERN_TRY(CheckMatrix(binder, c, spec, index));
+    if (!spec.of_layer() || !HasTensor(c, spec, index)) continue;
+    if (spec.ternary()) BITTERN_TRY(CheckMatrix(binder, c, spec, index));
+    if (formats::IsFloats(spec.kind)) BITTERN_TRY(BindFloats(binder, c, spec.id, index));
   }
   return {};
 }

@@ -111,12 +111,16 @@ Result<std::string> HashDense(const DenseMatrix& matrix) {
 /// Everything of the configuration that a float or its order depends on.
 std::string HashConfig(const Model& model) {
   const ModelConfig& c = model.config();
+  const DeltaShape& d = c.delta;
+  const std::string delta = fmt::format(" delta {} {} {} {} {}", c.attention_interval, d.key_heads,
+                                        d.value_heads, d.head_dim, d.taps);
   return fmt::format(
-      "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}",
+      "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}{}",
       c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim,
       c.vocab_size, std::bit_cast<std::uint32_t>(c.rms_norm_eps),
       formats::ActivationName(c.activation), c.traits->sub_norms, c.traits->head_norms,
-      c.traits->grouped_activations, HashOf(std::as_bytes(std::span(model.weights().inv_freq))));
+      c.traits->grouped_activations, HashOf(std::as_bytes(std::span(model.weights().inv_freq))),
+      c.traits->delta_layers ? delta : "");
 }
 
 /// A part of the fingerprint before it is computed.
@@ -138,7 +142,7 @@ class TaskList {
     BITTERN_TRY(list.Dense(TensorId::kTokenEmbd, TensorId::kTokenEmbd));
     for (int i = 0; i < model.config().num_layers; ++i) {
       for (const formats::TensorSpec& spec : formats::kNetworkTensors) {
-        if (spec.of_layer() && HasTensor(model.config(), spec)) BITTERN_TRY(list.Add(spec, i));
+        if (spec.of_layer() && HasTensor(model.config(), spec, i)) BITTERN_TRY(list.Add(spec, i));
       }
     }
     BITTERN_TRY(list.Norm(TensorId::kOutputNorm, 0));
@@ -157,12 +161,16 @@ class TaskList {
 
   /// "blk.3.attn_q": a part's name.
   static std::string PartOf(TensorId id, int layer) {
-    const std::string name = formats::TensorName(id, layer);
-    return name.substr(0, name.rfind('.'));
+    const formats::TensorSpec& spec = formats::SpecOf(id);
+    return spec.of_layer() ? fmt::format("blk.{}.{}", layer, spec.gguf) : std::string(spec.gguf);
   }
 
   Result<void> Add(const formats::TensorSpec& of_layer, int layer) {
-    return of_layer.ternary() ? Ternary(of_layer.id, layer) : Norm(of_layer.id, layer);
+    if (of_layer.ternary()) return Ternary(of_layer.id, layer);
+    if (of_layer.kind == formats::TensorKind::kNorm) return Norm(of_layer.id, layer);
+    auto values = BITTERN_TRY(BindFloats(binder_, model_.config(), of_layer.id, layer));
+    Add(PartOf(of_layer.id, layer), [values = std::move(values)] { return HashFloats(values); });
+    return {};
   }
 
   Result<void> Norm(TensorId id, int layer) {

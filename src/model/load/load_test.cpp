@@ -277,6 +277,47 @@ TEST(ModelLoad, SeparateScaleMultiplies) {
   EXPECT_EQ(loaded.model->weights().layers[1].qkv_proj.parts[1].scale, 0.125f);
 }
 
+TEST(ModelLoad, DeltaLayersAreCheckedByName) {
+  EXPECT_EQ(Why(SmallModel("qwen35")), "loaded");
+  const std::pair<const char*, std::uint32_t> kWrong[] = {
+      {"ssm.inner_size", 127},      {"ssm.inner_size", 256},     {"ssm.time_step_rank", 3},
+      {"ssm.state_size", 40},       {"ssm.state_size", 0},       {"ssm.conv_kernel", 0},
+      {"ssm.conv_kernel", 65},      {"ssm.group_count", 0},      {"full_attention_interval", 0},
+      {"rope.dimension_count", 63}, {"rope.dimension_count", 0}, {"rope.dimension_count", 130}};
+  for (const auto& [key, value] : kWrong) {
+    SmallModel small("qwen35");
+    small.keys[key] = value;
+    EXPECT_THAT(Why(small), HasSubstr(std::string("qwen35.") + key)) << value;
+    if (std::string_view(key).starts_with("ssm.")) {
+      small.keys.erase(key);
+      EXPECT_THAT(Why(small), HasSubstr(std::string("qwen35.") + key));
+    }
+  }
+  for (const char* name :
+       {"blk.0.attn_qkv.weight", "blk.0.attn_gate.weight", "blk.0.ssm_beta.weight",
+        "blk.0.ssm_alpha.weight", "blk.0.ssm_conv1d.weight", "blk.0.ssm_dt.bias", "blk.0.ssm_a",
+        "blk.0.ssm_norm.weight", "blk.0.ssm_out.weight", "blk.0.post_attention_norm.weight"}) {
+    SmallModel small("qwen35");
+    small.tensors.erase(name);
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(name), HasSubstr("missing")));
+  }
+  SmallModel grows("qwen35");
+  grows.SetFloat("blk.0.ssm_a", 2, 0.5f);
+  EXPECT_THAT(Why(grows), AllOf(HasSubstr("blk.0.ssm_a"), HasSubstr("element 2")));
+  for (const char* name :
+       {"blk.0.ssm_beta.weight", "blk.0.ssm_conv1d.weight", "blk.0.ssm_dt.bias"}) {
+    SmallModel small("qwen35");
+    small.SetFloat(name, 1, NAN);
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(name), HasSubstr("element 1")));
+  }
+  SmallModel shape("qwen35");
+  shape.AddFloats("blk.0.ssm_conv1d.weight", {3, 256}, 0.5f);
+  EXPECT_THAT(Why(shape), AllOf(HasSubstr("ssm_conv1d"), HasSubstr("256 rows of 4")));
+  SmallModel other("qwen3");
+  other.AddFloats("blk.0.ssm_a", {4}, 0.1f, -1);
+  EXPECT_THAT(Why(other), HasSubstr("blk.0.ssm_a"));
+}
+
 TEST(Activation, ArchitectureBitnetGoesByTheVocabulary) {
   const auto activation = [](const char* tokenizer, const char* first_token) {
     formats::GgufBuilder builder;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <initializer_list>
 
@@ -113,13 +114,70 @@ Result<void> LoadFeedForward(Loader& loader, int index, LayerWeights* layer) {
   return {};
 }
 
+/// The rows of attn_q that are queries (`gate` 0) or their gates (1): head by head, the queries
+/// first.
+std::vector<std::uint32_t> QueryRows(const ModelConfig& c, std::uint32_t gate) {
+  const auto dim = static_cast<std::uint32_t>(c.head_dim);
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t head = 0; head < static_cast<std::uint32_t>(c.num_heads); ++head) {
+    for (std::uint32_t i = 0; i < dim; ++i) rows.push_back((2 * head + gate) * dim + i);
+  }
+  return rows;
+}
+
+Result<void> LoadAttention(Loader& loader, int index, LayerWeights* layer) {
+  std::vector<std::uint32_t> query_rows, gate_rows;
+  if (loader.config.traits->delta_layers) {
+    query_rows = QueryRows(loader.config, 0);
+    gate_rows = QueryRows(loader.config, 1);
+  }
+  const Projection query{TensorId::kAttnQ, query_rows}, gate{TensorId::kAttnQ, gate_rows};
+  const Projection key{TensorId::kAttnK}, value{TensorId::kAttnV};
+  layer->qkv_proj = BITTERN_TRY(
+      gate_rows.empty() ? LoadStack(loader, loader.layout, index, {query, key, value})
+                        : LoadStack(loader, loader.layout, index, {query, key, value, gate}));
+  layer->o_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kAttnOutput}}));
+  return {};
+}
+
+Result<void> LoadDelta(Loader& loader, int index, LayerWeights* layer) {
+  const auto floats = [&](TensorId id) {
+    return BindFloats(loader.binder, loader.config, id, index);
+  };
+  DeltaWeights& delta = layer->delta;
+  delta.gates = BITTERN_TRY(floats(TensorId::kSsmBeta));
+  const auto steps = BITTERN_TRY(floats(TensorId::kSsmAlpha));
+  delta.gates.insert(delta.gates.end(), steps.begin(), steps.end());
+  const auto conv = BITTERN_TRY(floats(TensorId::kSsmConv));  // (mix_size, taps)
+  const auto taps = static_cast<std::size_t>(loader.config.delta.taps);
+  delta.conv.resize(conv.size());
+  for (std::size_t i = 0; i < conv.size(); ++i) {
+    delta.conv[i % taps * (conv.size() / taps) + i / taps] = conv[i];
+  }
+  const auto dim = static_cast<std::size_t>(loader.config.delta.head_dim);
+  delta.query_unit.assign(dim, 1 / static_cast<float>(dim));
+  delta.key_unit.assign(dim, 1 / std::sqrt(static_cast<float>(dim)));
+  delta.step_bias = BITTERN_TRY(floats(TensorId::kSsmDt));
+  delta.decay_scale = BITTERN_TRY(floats(TensorId::kSsmA));
+  const auto grows = std::ranges::find_if(delta.decay_scale, [](float a) { return a > 0; });
+  if (grows != delta.decay_scale.end()) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{}: element {} is {}, expected at most 0 (a state that decays)",
+                            TensorPrefix(formats::TensorName(TensorId::kSsmA, index)),
+                            grows - delta.decay_scale.begin(), *grows));
+  }
+  layer->qkv_proj = BITTERN_TRY(
+      LoadStack(loader, loader.layout, index, {{TensorId::kAttnQkv}, {TensorId::kAttnGate}}));
+  layer->o_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kSsmOut}}));
+  return {};
+}
+
 Result<LayerWeights> LoadLayer(Loader& loader, int index) {
   LayerWeights layer;
   BITTERN_TRY(CheckLayerIsThere(loader.binder.checkpoint(), loader.config, index));
   BITTERN_TRY(BindNorms(loader.binder, loader.config, index, &layer));
-  layer.qkv_proj = BITTERN_TRY(LoadStack(
-      loader, loader.layout, index, {{TensorId::kAttnQ}, {TensorId::kAttnK}, {TensorId::kAttnV}}));
-  layer.o_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kAttnOutput}}));
+  BITTERN_TRY(loader.config.IsDelta(index) ? LoadDelta(loader, index, &layer)
+                                           : LoadAttention(loader, index, &layer));
   BITTERN_TRY(LoadFeedForward(loader, index, &layer));
   return layer;
 }

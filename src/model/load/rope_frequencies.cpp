@@ -28,11 +28,11 @@ double StretchedFrequency(double frequency, const RopeScaling& scaling) noexcept
 }
 
 Result<std::vector<double>> RopeFrequencies(TensorBinder& binder, const ModelConfig& c) {
-  const auto half = static_cast<std::size_t>(c.head_dim / 2);
+  const auto half = static_cast<std::size_t>(c.rotated_dim / 2);
   std::vector<double> frequencies(half);
   const double log_theta = Log(c.rope_theta);
   for (std::size_t i = 0; i < half; ++i) {
-    const double plain = Exp(-log_theta * static_cast<double>(2 * i) / c.head_dim);
+    const double plain = Exp(-log_theta * static_cast<double>(2 * i) / c.rotated_dim);
     frequencies[i] = StretchedFrequency(plain, c.rope_scaling);
   }
   if (binder.checkpoint().Find("rope_freqs.weight") == nullptr) return frequencies;

@@ -34,7 +34,7 @@ Result<void> CheckLayers(const std::vector<std::string>& unused, const ModelConf
   const std::string* highest = nullptr;
   for (const std::string& name : unused) {
     const int layer = LayerOf(name).value_or(-1);
-    if (layer < c.num_layers) continue;
+    if (layer < c.num_layers + c.num_draft_layers) continue;
     if (highest == nullptr || layer > *LayerOf(*highest)) highest = &name;
   }
   if (highest == nullptr) return {};
@@ -53,6 +53,10 @@ bool IsSubNorm(std::string_view name) {
 
 /// The part that the network would lack without the tensor; nullopt: nothing.
 std::optional<std::string> WhyNeeded(std::string_view name, const ModelConfig& c) {
+  const formats::TensorSpec* spec = formats::FindWeight(name);
+  if (spec != nullptr && spec->presence == formats::TensorPresence::kDelta) {
+    return "of a layer with a recurrent state, which this network does not have there";
+  }
   if (name.ends_with(".bias")) return "a bias, which no supported network has";
   if (IsSubNorm(name)) {
     return fmt::format("a norm that general.architecture {} does not have; BitNet models do",
@@ -80,6 +84,8 @@ Result<void> ReportUnusedTensors(const std::vector<std::string>& unused, const M
                                  Decisions* decisions) {
   BITTERN_TRY(CheckLayers(unused, config));
   for (const std::string& name : unused) {
+    if (LayerOf(name).value_or(-1) >= config.num_layers)
+      continue;  // reported with the configuration
     if (const auto why = WhyNeeded(name, config)) {
       return Fail(ErrorCode::kUnsupported,
                   fmt::format("{} is part of a network that is not supported: it is {}",

@@ -27,7 +27,9 @@ constexpr struct {
               {TensorId::kAttnSubNorm, &LayerWeights::attn_sub_norm},
               {TensorId::kFfnSubNorm, &LayerWeights::ffn_sub_norm},
               {TensorId::kAttnQNorm, &LayerWeights::q_norm},
-              {TensorId::kAttnKNorm, &LayerWeights::k_norm}};
+              {TensorId::kAttnKNorm, &LayerWeights::k_norm},
+              {TensorId::kPostNorm, &LayerWeights::ffn_norm},
+              {TensorId::kSsmNorm, &LayerWeights::delta_norm}};
 
 }  // namespace
 
@@ -40,6 +42,18 @@ std::size_t SizeOf(const ModelConfig& c, formats::TensorSize size) noexcept {
         return c.intermediate_size;
       case formats::TensorSize::kQ:
         return c.q_size();
+      case formats::TensorSize::kQRows:
+        return c.traits->delta_layers ? 2 * c.q_size() : c.q_size();
+      case formats::TensorSize::kMix:
+        return c.delta.mix_size();
+      case formats::TensorSize::kDeltaValue:
+        return c.delta.value_size();
+      case formats::TensorSize::kDeltaHeads:
+        return c.delta.value_heads;
+      case formats::TensorSize::kDeltaHead:
+        return c.delta.head_dim;
+      case formats::TensorSize::kTaps:
+        return c.delta.taps;
       case formats::TensorSize::kKv:
         return c.kv_size();
       case formats::TensorSize::kHead:
@@ -54,8 +68,8 @@ std::size_t SizeOf(const ModelConfig& c, formats::TensorSize size) noexcept {
   return static_cast<std::size_t>(value());
 }
 
-bool HasTensor(const ModelConfig& c, const formats::TensorSpec& spec) noexcept {
-  return spec.IsOf(*c.traits);
+bool HasTensor(const ModelConfig& c, const formats::TensorSpec& spec, int layer) noexcept {
+  return spec.IsOf(*c.traits) && (!spec.of_layer() || spec.IsOfLayer(c.IsDelta(layer)));
 }
 
 Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint, const ModelConfig& c,
@@ -65,7 +79,7 @@ Result<void> CheckLayerIsThere(const formats::Checkpoint& checkpoint, const Mode
   const std::string norm = TensorName(TensorId::kAttnNorm, layer);
   if (has(query) || has(norm)) {
     const std::string fused = fmt::format("blk.{}.attn_qkv.weight", layer);
-    if (has(query) || !has(fused)) return {};
+    if (has(query) || !has(fused) || c.IsDelta(layer)) return {};
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("{}: q, k and v in one matrix are not supported; attn_q, attn_k and "
                             "attn_v expected",
@@ -90,10 +104,33 @@ Result<std::vector<float>> BindNorm(TensorBinder& binder, const ModelConfig& c, 
                           TensorPrefix(name), large - weights.begin(), *large, kMost));
 }
 
+Result<std::vector<float>> BindFloats(TensorBinder& binder, const ModelConfig& c, TensorId id,
+                                      int layer) {
+  const formats::TensorSpec& spec = formats::SpecOf(id);
+  const std::string name = TensorName(id, layer);
+  const std::size_t rows = SizeOf(c, spec.rows), cols = SizeOf(c, spec.cols);
+  const formats::Tensor* tensor = BITTERN_TRY(binder.Matrix(name, rows, cols));
+  const auto dequantize = quant::DequantizeRowFor(tensor->format);
+  if (dequantize == nullptr) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{}: expected numbers of any format but ternary ones, found {}",
+                            TensorPrefix(name), quant::InfoOf(tensor->format).name));
+  }
+  std::vector<float> values(rows * cols);
+  const std::size_t row_bytes = tensor->bytes.size() / rows;
+  for (std::size_t row = 0; row < rows; ++row) {
+    dequantize(tensor->bytes.data() + row * row_bytes, cols, values.data() + row * cols);
+  }
+  const auto bad = std::ranges::find_if(values, [](float v) { return !std::isfinite(v); });
+  if (bad == values.end()) return values;
+  return Fail(ErrorCode::kCorruptFile, fmt::format("{}: element {} is {}, expected a finite number",
+                                                   TensorPrefix(name), bad - values.begin(), *bad));
+}
+
 Result<void> BindNorms(TensorBinder& binder, const ModelConfig& c, int layer,
                        LayerWeights* weights) {
   for (const auto& [id, norm] : kNorms) {
-    if (!HasTensor(c, formats::SpecOf(id))) continue;
+    if (!HasTensor(c, formats::SpecOf(id), layer)) continue;
     weights->*norm = BITTERN_TRY(BindNorm(binder, c, id, layer));
   }
   return {};

@@ -16,8 +16,9 @@ namespace bittern::model {
 /// A size of the table of tensors (formats/network_tensors.hpp); kOne is 1.
 [[nodiscard]] std::size_t SizeOf(const ModelConfig& config, formats::TensorSize size) noexcept;
 
-/// Whether the network has the tensor; of kUntied, may have it.
-[[nodiscard]] bool HasTensor(const ModelConfig& config, const formats::TensorSpec& spec) noexcept;
+/// Whether the network has the tensor, in this layer; of kUntied, may have it.
+[[nodiscard]] bool HasTensor(const ModelConfig& config, const formats::TensorSpec& spec,
+                             int layer = 0) noexcept;
 
 /// Error kCorruptFile, with the cure: the file has nothing of this layer. Error kUnsupported: q, k
 /// and v are one matrix.
@@ -28,6 +29,11 @@ namespace bittern::model {
 /// a layer. Errors as TensorBinder::Vector; kCorruptFile.
 [[nodiscard]] Result<std::vector<float>> BindNorm(TensorBinder& binder, const ModelConfig& config,
                                                   formats::TensorId id, int layer = 0);
+
+/// A small matrix or vector of floats of a layer (TensorKind::kFloats, kValues), row by row; every
+/// one must be finite. Errors: kCorruptFile, kUnsupported.
+[[nodiscard]] Result<std::vector<float>> BindFloats(TensorBinder& binder, const ModelConfig& config,
+                                                    formats::TensorId id, int layer);
 
 /// The norms of one layer.
 [[nodiscard]] Result<void> BindNorms(TensorBinder& binder, const ModelConfig& config, int layer,

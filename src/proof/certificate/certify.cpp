@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/hash.hpp"
-#include "model/forward/numerics.hpp"
+#include "model/numerics.hpp"
 #include "model/trace.hpp"
 #include "proof/certificate/background_load.hpp"
 #include "request/choice_names.hpp"

@@ -8,7 +8,7 @@
 #include <bit>
 
 #include "base/hash.hpp"
-#include "model/forward/numerics.hpp"
+#include "model/numerics.hpp"
 #include "request/choice_names.hpp"
 #include "request/constraint_fields.hpp"
 #include "request/generate_fields.hpp"

@@ -128,6 +128,44 @@ void RunDots(const FloatOps& ops, std::size_t n, Random* random, KernelResults* 
   results->Add("screen_row", Floats(facts));
 }
 
+/// Recurrent layers: three tokens of a convolution, then of a head.
+void RunRecurrent(const FloatOps& ops, Random* random, KernelResults* results) {
+  constexpr std::size_t kTaps = 4, kKeyDim = 24, kValueDim = 48, kTokens = 3;
+  constexpr std::size_t kSize = 2 * kKeyDim + kValueDim;
+  const auto inputs = RandomFloats((kTaps - 1 + kTokens) * kSize, random);
+  const auto weights = RandomFloats(kTaps * kSize, random);
+  std::vector<float> mixed(kTokens * kSize);
+  for (std::size_t token = 0; token < kTokens; ++token) {
+    const float* rows[kTaps];
+    for (std::size_t tap = 0; tap < kTaps; ++tap) rows[tap] = &inputs[(token + tap) * kSize];
+    const kernels::ConvArgs args{.rows = rows,
+                                 .weights = weights.data(),
+                                 .num_taps = kTaps,
+                                 .size = kSize,
+                                 .out = &mixed[token * kSize]};
+    ops.conv_silu(&args);
+  }
+  results->Add("conv_silu", Floats(mixed));
+  const float decays[kTokens] = {0.9f, 0.5f, 1}, rates[kTokens] = {0.3f, 0.7f, 0.01f};
+  std::vector<float> state = RandomFloats(kKeyDim * kValueDim, random), out(kTokens * kValueDim);
+  const kernels::DeltaArgs args{.state = state.data(),
+                                .queries = mixed.data(),
+                                .keys = mixed.data() + kKeyDim,
+                                .values = mixed.data() + 2 * kKeyDim,
+                                .stride = kSize,
+                                .decays = decays,
+                                .rates = rates,
+                                .gate_stride = 1,
+                                .out = out.data(),
+                                .out_stride = kValueDim,
+                                .num_tokens = kTokens,
+                                .key_dim = kKeyDim,
+                                .value_dim = kValueDim};
+  ops.delta_rule(&args);
+  results->Add("delta_rule", Floats(out));
+  results->Add("delta_rule", Floats(state));
+}
+
 void RunVectors(const FloatOps& ops, std::size_t n, Random* random, KernelResults* results) {
   const auto x = RandomFloats(n, random), y = RandomFloats(n, random);
   std::vector<float> out(n);
@@ -147,6 +185,8 @@ void RunVectors(const FloatOps& ops, std::size_t n, Random* random, KernelResult
   results->Add("silu_mul", Floats(out));
   ops.exp(x.data(), n, out.data());
   results->Add("exp", Floats(out));
+  ops.sigmoid_mul(x.data(), y.data(), n, out.data());
+  results->Add("sigmoid_mul", Floats(out));
   out = x;
   ops.round_half(out.data(), n);
   results->Add("round_half", Floats(out));
@@ -198,6 +238,7 @@ void RunFloat32(const FloatOps& ops, KernelResults* results) {
        {kernels::KvElement::kF32, kernels::KvElement::kF16, kernels::KvElement::kI8}) {
     RunAttention(ops, element, &random, results);
   }
+  RunRecurrent(ops, &random, results);
 }
 
 }  // namespace bittern::proof

@@ -91,7 +91,9 @@ class TraceRecorder final : public model::Tracer {
  private:
   /// Inputs of the projection behind the place.
   [[nodiscard]] std::size_t QuantizedSize() const {
-    const int size = place_.point == TracePoint::kAttnSubNorm  ? config_.q_size()
+    const bool delta = place_.layer >= 0 && config_.IsDelta(place_.layer);
+    const int mixer = delta ? config_.delta.value_size() : config_.q_size();
+    const int size = place_.point == TracePoint::kAttnSubNorm  ? mixer
                      : place_.point == TracePoint::kFfnSubNorm ? config_.intermediate_size
                                                                : config_.hidden_size;
     return static_cast<std::size_t>(size);

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/text/display.hpp"
+#include "formats/network_tensors.hpp"
 #include "formats/ternary_source.hpp"
 #include "model/config.hpp"
 #include "model/load/check_weights.hpp"
@@ -41,6 +42,8 @@ void AddTotals(const formats::Tensor& tensor, InspectReport* report) {
 
 /// Whether a tensor is one of those that hold ternary weights in some format: a layer's matrix.
 bool MayBeTernary(const formats::Tensor& tensor) {
+  const formats::TensorSpec* spec = formats::FindWeight(tensor.name);
+  if (spec != nullptr && !spec->ternary()) return false;
   return tensor.rank == 2 && tensor.name.starts_with("blk.") && tensor.name.ends_with(".weight") &&
          quant::DefaultCodec(tensor.format) != nullptr;
 }

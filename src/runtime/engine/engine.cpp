@@ -346,12 +346,13 @@ Result<Engine> Engine::Create(std::shared_ptr<const LoadedModel> model,
                                                     .screened_rows = options.max_sequences,
                                                     .kv_type = options.kv_type}));
   model::KvPool* pages = &resources->pages();
-  return Engine(std::unique_ptr<Impl>(
-      new Impl{.resources = std::move(resources),
-               .prefixes = PrefixCache(pages, options.prefix_cache ? num_pages : 0),
-               .policy = options.policy ? options.policy : std::make_shared<FairPolicy>(),
-               .context_length = context,
-               .limits = {.max_tokens = batch_size, .max_sequences = options.max_sequences}}));
+  return Engine(std::unique_ptr<Impl>(new Impl{
+      .resources = std::move(resources),
+      .prefixes =
+          PrefixCache(pages, options.prefix_cache && pages->state_size() == 0 ? num_pages : 0),
+      .policy = options.policy ? options.policy : std::make_shared<FairPolicy>(),
+      .context_length = context,
+      .limits = {.max_tokens = batch_size, .max_sequences = options.max_sequences}}));
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

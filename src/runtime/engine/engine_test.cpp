@@ -24,12 +24,14 @@ using model::SmallModel;
 
 constexpr int kContext = 700;
 
-/// A model with a vocabulary; grouped: with scales that differ along its rows.
-std::shared_ptr<const LoadedModel> MakeModel(bool grouped, const char* isa) {
-  SmallModel small(grouped ? "qwen3" : "bitnet-b1.58");
+constexpr const char* kPlain = "bitnet-b1.58";
+
+/// A model with a vocabulary; of qwen3 with scales that differ along its rows.
+std::shared_ptr<const LoadedModel> MakeModel(const std::string& architecture, const char* isa) {
+  SmallModel small(architecture);
   small.keys["context_length"] = kContext;
   small.AddTokenizer();
-  if (grouped) {
+  if (architecture == "qwen3") {
     small.Recode(
         *quant::DefaultCodec(quant::WeightFormat::kTQ2_0),
         [](std::size_t r, std::size_t g) { return 0.0625f * static_cast<float>(1 + (r + g) % 3); });
@@ -251,11 +253,11 @@ unsigned NumScripts() {
   return text == nullptr ? 12 : static_cast<unsigned>(std::atoi(text));
 }
 
-class EngineScripts : public testing::TestWithParam<std::tuple<bool, const char*>> {};
+class EngineScripts : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(EngineScripts, EverySequenceGivesWhatItGivesAlone) {
-  const auto [grouped, isa] = GetParam();
-  const auto model = MakeModel(grouped, isa);
+  const auto [architecture, isa] = GetParam();
+  const auto model = MakeModel(architecture, isa);
   std::uint64_t preemptions = 0, found = 0;
   for (unsigned seed = 1; seed <= NumScripts(); ++seed) {
     std::mt19937 rng(seed);
@@ -283,19 +285,24 @@ TEST_P(EngineScripts, EverySequenceGivesWhatItGivesAlone) {
   }
   std::printf("  %llu preemptions, %llu tokens found in the prefix cache\n",
               static_cast<unsigned long long>(preemptions), static_cast<unsigned long long>(found));
-  EXPECT_GT(found, 0u);
+  EXPECT_EQ(found > 0, model->model.config().num_delta_layers() == 0);
+  EXPECT_GT(preemptions, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EngineScripts,
-                         testing::Combine(testing::Bool(), testing::Values("", "scalar")),
+                         testing::Combine(testing::Values(kPlain, "qwen3", "qwen35"),
+                                          testing::Values("", "scalar")),
                          [](const auto& kind) {
+                           const std::string name(std::get<0>(kind.param));
                            const std::string isa(std::get<1>(kind.param));
-                           return std::string(std::get<0>(kind.param) ? "Grouped" : "Plain") +
+                           return (name == kPlain    ? std::string("Plain")
+                                   : name == "qwen3" ? std::string("Grouped")
+                                                     : std::string("Recurrent")) +
                                   (isa.empty() ? "Native" : "Scalar");
                          });
 
 TEST(Engine, HiddenStatesOfEveryPositionAreThoseOfTheSequenceAlone) {
-  const auto model = MakeModel(false, "");
+  const auto model = MakeModel(kPlain, "");
   std::mt19937 rng(3);
   std::vector<Script> scripts;
   for (int i = 0; i < 6; ++i) {
@@ -330,7 +337,7 @@ TEST(Engine, HiddenStatesOfEveryPositionAreThoseOfTheSequenceAlone) {
 }
 
 TEST(Engine, SequencesThatGiveTheirPagesAwayLoseNothing) {
-  const auto model = MakeModel(false, "");
+  const auto model = MakeModel(kPlain, "");
   std::mt19937 rng(5);
   std::vector<Script> scripts(6);
   std::vector<GenerateResult> alone;
@@ -354,7 +361,7 @@ TEST(Engine, SequencesThatGiveTheirPagesAwayLoseNothing) {
 }
 
 TEST(Engine, APromptSeenBeforeIsReadFromItsEnd) {
-  const auto model = MakeModel(false, "");
+  const auto model = MakeModel(kPlain, "");
   Engine engine =
       Engine::Create(model, {.max_sequences = 2, .context_length = kContext, .num_threads = 1})
           .value();
@@ -391,7 +398,7 @@ TEST(Engine, APromptSeenBeforeIsReadFromItsEnd) {
 // A prompt that begins with a known page shares it; where no page is left to copy it to, the prefix
 // cache must give it up.
 TEST(Engine, APoolWithoutASparePageServesPromptsThatShareTheirBeginning) {
-  const auto model = MakeModel(false, "");
+  const auto model = MakeModel(kPlain, "");
   for (const int context : {256, 512}) {
     Engine engine =
         Engine::Create(model, {.max_sequences = 1, .context_length = context, .num_threads = 1})
@@ -418,7 +425,7 @@ TEST(Engine, APoolWithoutASparePageServesPromptsThatShareTheirBeginning) {
 // A server with one slot hung on this: the page that both begin with could not be written, since
 // the prefix cache held another page behind it.
 TEST(Engine, APoolWithoutASparePageServesAPromptThatLeavesALongerOneEarly) {
-  const auto model = MakeModel(false, nullptr);
+  const auto model = MakeModel(kPlain, nullptr);
   EngineOptions options{.max_sequences = 1, .context_length = 512, .num_threads = 1};
   options.cache_tokens = 512;
   auto engine = Engine::Create(model, options);
@@ -439,7 +446,7 @@ TEST(Engine, APoolWithoutASparePageServesAPromptThatLeavesALongerOneEarly) {
 }
 
 TEST(Engine, CancellingTakesEffectInTheMiddleOfALongPrompt) {
-  const auto model = MakeModel(false, "");
+  const auto model = MakeModel(kPlain, "");
   Engine engine =
       Engine::Create(
           model,
@@ -461,7 +468,7 @@ TEST(Engine, CancellingTakesEffectInTheMiddleOfALongPrompt) {
 /// A request of four sequences, then two of one, then one that comes while those run.
 TEST(Engine, SequencesOfOneRequestTakeTurnsWithOthers) {
   Engine engine =
-      Engine::Create(MakeModel(false, nullptr), {.max_sequences = 1, .num_threads = 1}).value();
+      Engine::Create(MakeModel(kPlain, nullptr), {.max_sequences = 1, .num_threads = 1}).value();
   std::string order;
   std::function<void(char, int)> submit = [&](char name, int turn) {
     Request request{.prompt = {1, 5, 6}, .turn = turn, .options = {.max_tokens = 3}};
@@ -482,7 +489,7 @@ TEST(Engine, SequencesOfOneRequestTakeTurnsWithOthers) {
 }
 
 TEST(Engine, RefusesWhatItCannotRun) {
-  const auto model = MakeModel(false, "");
+  const auto model = MakeModel(kPlain, "");
   Engine engine = Engine::Create(model, {.max_sequences = 2, .context_length = 100}).value();
   const auto code = [&](Request request) {
     const auto id = engine.Submit(std::move(request));

@@ -11,6 +11,7 @@
 
 #include "base/aligned_buffer.hpp"
 #include "kernels/registry.hpp"
+#include "model/matrix_layout.hpp"
 #include "quant/layouts/tile16.hpp"
 #include "runtime/tune/machine_probe.hpp"
 

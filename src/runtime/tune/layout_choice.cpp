@@ -16,6 +16,7 @@
 #include "base/files/atomic_file.hpp"
 #include "base/json/json.hpp"
 #include "kernels/registry.hpp"
+#include "model/matrix_layout.hpp"
 #include "quant/layouts/tile48.hpp"
 #include "runtime/tune/machine_probe.hpp"
 

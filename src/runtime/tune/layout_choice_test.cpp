@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "kernels/registry.hpp"
+#include "model/matrix_layout.hpp"
 
 namespace bittern::runtime {
 namespace {

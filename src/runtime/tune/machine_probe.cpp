@@ -10,6 +10,7 @@
 
 #include "base/aligned_buffer.hpp"
 #include "kernels/registry.hpp"
+#include "model/matrix_layout.hpp"
 #include "quant/layouts/tile16.hpp"
 
 namespace bittern::runtime {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "base/threads/thread_pool.hpp"
-#include "model/forward/numerics.hpp"
 #include "model/load/fingerprint.hpp"
+#include "model/numerics.hpp"
 
 namespace bittern::serve {
 namespace {

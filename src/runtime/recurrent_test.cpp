@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions of a network with a recurrent state: whatever is forgotten, copied, saved or abandoned
+// on the way, the logits are those of a session that has read the same tokens once.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "model/small_model_for_test.hpp"
+#include "runtime/session.hpp"
+
+namespace bittern::runtime {
+namespace {
+
+constexpr int kContext = 600;
+
+std::shared_ptr<const LoadedModel> Recurrent() {
+  static const std::shared_ptr<const LoadedModel> model = [] {
+    model::SmallModel small("qwen35");
+    small.keys["context_length"] = kContext;
+    small.AddTokenizer();
+    const auto path = small.Write();
+    auto loaded = LoadedModel::Load(path, {.num_threads = 1});
+    std::filesystem::remove(path);
+    if (!loaded) throw std::runtime_error(loaded.error().message);
+    return *loaded;
+  }();
+  return model;
+}
+
+Session MakeSession(int batch_size = 512, int num_threads = 1) {
+  return Session::Create(Recurrent(),
+                         {.batch_size = batch_size, .num_threads = num_threads, .max_sequences = 8})
+      .value();
+}
+
+std::vector<TokenId> RandomTokens(std::size_t count, unsigned seed) {
+  std::mt19937 rng(seed);
+  std::vector<TokenId> tokens(count);
+  for (TokenId& token : tokens) token = static_cast<TokenId>(rng() % 256);
+  return tokens;
+}
+
+std::vector<float> Logits(Session* session) {
+  const auto needed = session->NeedLogits();
+  EXPECT_TRUE(needed.has_value()) << needed.error().message;
+  return {session->logits().begin(), session->logits().end()};
+}
+
+std::vector<TokenId> TokensOf(const Session& session) {
+  return {session.tokens().begin(), session.tokens().end()};
+}
+
+/// The logits after these tokens, read at once by a session of its own.
+const std::vector<float>& Once(const std::vector<TokenId>& tokens) {
+  static std::map<std::vector<TokenId>, std::vector<float>> known;
+  std::vector<float>& logits = known[tokens];
+  if (logits.empty()) {
+    Session session = MakeSession();
+    EXPECT_TRUE(session.Prefill(tokens).has_value());
+    logits = Logits(&session);
+  }
+  return logits;
+}
+
+TEST(Recurrent, ChunksAndThreadsChangeNoBit) {
+  const auto tokens = RandomTokens(300, 1);
+  for (const int batch_size : {1, 2, 3, 7, 64, 257}) {
+    Session session = MakeSession(batch_size, batch_size % 3 + 1);
+    ASSERT_TRUE(session.Prefill(tokens).has_value());
+    EXPECT_EQ(Logits(&session), Once(tokens)) << batch_size;
+  }
+}
+
+TEST(Recurrent, ATruncatedSessionReadsAgain) {
+  const auto tokens = RandomTokens(40, 2);
+  Session session = MakeSession(16);
+  ASSERT_TRUE(session.Prefill(tokens).has_value());
+  for (const std::size_t length : {39u, 33u, 16u, 15u, 1u}) {
+    session.Truncate(static_cast<int>(length));
+    const std::vector<TokenId> left(tokens.begin(),
+                                    tokens.begin() + static_cast<std::ptrdiff_t>(length));
+    EXPECT_EQ(TokensOf(session), left);
+    EXPECT_EQ(Logits(&session), Once(left)) << length;
+    EXPECT_EQ(TokensOf(session), left);
+  }
+  // Twice in a row, then on.
+  session.Truncate(1);
+  ASSERT_TRUE(session.Prefill(std::vector<TokenId>(tokens.begin() + 1, tokens.end())).has_value());
+  session.Truncate(20);
+  session.Truncate(10);
+  std::vector<int> positions;
+  ASSERT_TRUE(session
+                  .PrefillAll(std::vector<TokenId>(tokens.begin() + 10, tokens.begin() + 12),
+                              [&](int position, std::span<const float> logits) {
+                                positions.push_back(position);
+                                const std::vector<TokenId> until(tokens.begin(),
+                                                                 tokens.begin() + position + 1);
+                                EXPECT_EQ(std::vector<float>(logits.begin(), logits.end()),
+                                          Once(until));
+                              })
+                  .has_value());
+  EXPECT_EQ(positions, (std::vector<int>{10, 11}));
+}
+
+TEST(Recurrent, RandomForksTruncationsAndStates) {
+  std::mt19937 rng(3);
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(rng()) % n; };
+  std::vector<Session> sessions;
+  std::vector<std::vector<TokenId>> texts(1);
+  sessions.push_back(MakeSession(17));
+  for (int step = 0; step < 150; ++step) {
+    const std::size_t at = below(sessions.size());
+    Session& session = sessions[at];
+    std::vector<TokenId>& text = texts[at];
+    const std::size_t length = below(text.size() + 1);
+    switch (below(5)) {
+      case 0:
+        if (sessions.size() >= 6) break;
+        sessions.push_back(session.Fork(static_cast<int>(length)).value());
+        texts.emplace_back(texts[at].begin(),
+                           texts[at].begin() + static_cast<std::ptrdiff_t>(length));
+        break;
+      case 1:
+        session.Truncate(static_cast<int>(length));
+        text.resize(length);
+        break;
+      case 2: {
+        const std::string state = session.SaveState();
+        const std::size_t to = below(sessions.size());
+        const auto restored =
+            sessions[to].RestoreState(std::as_bytes(std::span(state.data(), state.size())));
+        ASSERT_TRUE(restored.has_value()) << restored.error().message;
+        texts[to] = texts[at];
+        break;
+      }
+      default: {
+        if (text.size() > 80) break;
+        const auto more = RandomTokens(1 + below(20), static_cast<unsigned>(rng()));
+        ASSERT_TRUE(session.Prefill(more).has_value());
+        text.insert(text.end(), more.begin(), more.end());
+      }
+    }
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+      ASSERT_EQ(TokensOf(sessions[i]), texts[i]) << step;
+    }
+    const std::size_t one = below(sessions.size());
+    if (texts[one].empty()) continue;
+    ASSERT_EQ(Logits(&sessions[one]), Once(texts[one])) << step;
+  }
+}
+
+TEST(Recurrent, AnAbandonedPassLeavesNoTrace) {
+  const auto tokens = RandomTokens(60, 4);
+  Session session = MakeSession();
+  const std::vector<TokenId> first(tokens.begin(), tokens.begin() + 20);
+  const std::vector<TokenId> rest(tokens.begin() + 20, tokens.end());
+  ASSERT_TRUE(session.Prefill(first).has_value());
+  std::atomic<bool> cancel = false;
+  GenerateOptions options{.max_tokens = 1, .cancel = &cancel};
+  options.on_prompt = [&](double done) { cancel = done > 0; };  // after the first layer
+  const auto read = session.PrefillFor(rest, options);
+  ASSERT_FALSE(read.has_value());
+  EXPECT_EQ(read.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(TokensOf(session), first);
+  EXPECT_EQ(Logits(&session), Once(first));
+  ASSERT_TRUE(session.Prefill(rest).has_value());
+  EXPECT_EQ(Logits(&session), Once(tokens));
+}
+
+TEST(Recurrent, DraftsAreNotMade) {
+  const std::vector<TokenId> tokens(48, 7);  // repeats itself: there is something to draft
+  Session session = MakeSession();
+  ASSERT_TRUE(session.Prefill(tokens).has_value());
+  const auto result = session.Generate({.max_tokens = 40,
+                                        .sampler = {.temperature = 0},
+                                        .ignore_eos = true,
+                                        .speculation = Speculation::kAlways},
+                                       nullptr);
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->ids.size(), 40u);
+  EXPECT_EQ(session.timings().drafted_tokens, 0);
+  std::vector<TokenId> all = TokensOf(session);
+  EXPECT_EQ(Logits(&session), Once(all));
+}
+
+TEST(Recurrent, AStateIsOfAKnownSize) {
+  const auto memory = MemoryOf(*Recurrent(), {}).value();
+  EXPECT_EQ(memory.state_bytes, 4u * (4 * 32 * 32 + 3 * (2 * 2 + 4) * 32));
+  // Keys and values of one layer of two: 256 positions, one head of 128, two bytes each.
+  EXPECT_EQ(memory.page_bytes, 2u * 256 * 128 * 2);
+}
+
+}  // namespace
+}  // namespace bittern::runtime
