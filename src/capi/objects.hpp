@@ -31,7 +31,7 @@ class ModelObject : public Object {
 
   AlignedBuffer<std::byte> memory;  ///< of bittern_model_load_memory; outlives `loaded`
   std::shared_ptr<const runtime::LoadedModel> loaded;
-  /// For the sequences of this model: threads and scratch memory are theirs during a call only.
+  /// Threads and scratch memory. A sequence of this model borrows them during a call.
   std::shared_ptr<runtime::Workbenches> benches = std::make_shared<runtime::Workbenches>();
 
  private:

@@ -219,6 +219,20 @@ void Take(const Settings& settings, std::string_view key, T* value) {
   }
 }
 
+/// Take() of each key and its place, in turn.
+template <class T, class... Rest>
+void TakeAll(const Settings& settings, std::string_view key, T* value, Rest... rest) {
+  Take(settings, key, value);
+  if constexpr (sizeof...(rest) > 0) TakeAll(settings, rest...);
+}
+
+/// The sizes that sequences and engines have.
+template <class Options>
+void TakeSizes(const Settings& settings, Options* options) {
+  TakeAll(settings, "context_length", &options->context_length, "batch_size", &options->batch_size,
+          "threads", &options->num_threads, "max_sequences", &options->max_sequences);
+}
+
 model::KvType KvTypeOf(const Settings& settings) {
   std::string name;
   Take(settings, "kv_type", &name);
@@ -371,11 +385,8 @@ std::vector<std::string> OverridesOf(const Settings& settings) {
 /// Connections and retries start from the hub's own defaults.
 PullOptions PullOptionsOf(const Settings& settings) {
   PullOptions options;
-  Take(settings, "cache", &options.given.cache);
-  Take(settings, "endpoint", &options.given.endpoint);
-  Take(settings, "token", &options.given.token);
-  Take(settings, "offline", &options.given.offline);
-  Take(settings, "update", &options.update);
+  TakeAll(settings, "cache", &options.given.cache, "endpoint", &options.given.endpoint, "token",
+          &options.given.token, "offline", &options.given.offline, "update", &options.update);
   hub::Settings defaults;
   Take(settings, "connections", &defaults.connections);
   Take(settings, "retries", &defaults.retries);
@@ -409,41 +420,30 @@ Result<runtime::LoadOptions> LoadOptionsOf(const Settings& settings,
 
 runtime::SessionOptions SessionOptionsOf(const Settings& settings) {
   runtime::SessionOptions options{.kv_type = KvTypeOf(settings)};
-  Take(settings, "context_length", &options.context_length);
-  Take(settings, "batch_size", &options.batch_size);
-  Take(settings, "threads", &options.num_threads);
-  Take(settings, "max_sequences", &options.max_sequences);
+  TakeSizes(settings, &options);
   return options;
 }
 
 /// As SessionOptionsOf, with the keys that only an engine has.
 runtime::EngineOptions EngineOptionsOf(const Settings& settings) {
   runtime::EngineOptions options{.kv_type = KvTypeOf(settings)};
-  Take(settings, "context_length", &options.context_length);
-  Take(settings, "batch_size", &options.batch_size);
-  Take(settings, "threads", &options.num_threads);
-  Take(settings, "max_sequences", &options.max_sequences);
-  Take(settings, "cache_tokens", &options.cache_tokens);
-  Take(settings, "prefix_cache", &options.prefix_cache);
+  TakeSizes(settings, &options);
+  TakeAll(settings, "cache_tokens", &options.cache_tokens, "prefix_cache", &options.prefix_cache);
   return options;
 }
 
 eval::JobOptions ScoreSettingsOf(const Settings& settings) {
   eval::JobOptions options;
   options.input = "text";
-  Take(settings, "window", &options.window);
-  Take(settings, "stride", &options.stride);
-  Take(settings, "most", &options.most);
-  Take(settings, "every_token", &options.every_token);
+  TakeAll(settings, "window", &options.window, "stride", &options.stride, "most", &options.most,
+          "every_token", &options.every_token);
   return options;
 }
 
 DoctorSettings DoctorSettingsOf(const Settings& settings) {
   DoctorSettings options;
-  Take(settings, "fix", &options.fix);
-  Take(settings, "like", &options.like);
-  Take(settings, "overwrite", &options.overwrite);
-  Take(settings, "threads", &options.num_threads);
+  TakeAll(settings, "fix", &options.fix, "like", &options.like, "overwrite", &options.overwrite,
+          "threads", &options.num_threads);
   return options;
 }
 

@@ -440,7 +440,7 @@ TEST(Misuse, FreedWhileInUse) {
   EXPECT_EQ(bittern_sequence_truncate(sequence, 0), BITTERN_ERROR_HANDLE);
 }
 
-TEST(Misuse, EngineCancelEndsARequestOnce) {
+TEST(Misuse, EngineCancelEndsARequestOnceWithAResult) {
   Engine engine;
   Done done;
   uint64_t request = 0;
@@ -451,6 +451,7 @@ TEST(Misuse, EngineCancelEndsARequestOnce) {
   Ok(bittern_engine_run(engine.handle));
   EXPECT_EQ(done.calls, 1);
   EXPECT_EQ(done.status, BITTERN_OK);
+  EXPECT_EQ(done.text, "");
   EXPECT_THAT(done.json, HasSubstr("\"finish_reason\":\"cancelled\""));
 }
 

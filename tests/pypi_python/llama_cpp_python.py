@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bittern.llama_cpp beside llama-cpp-python's source distribution, which is read and not built: the
-methods and arguments of its class Llama, and the examples of its README, run with a model of ours.
+"""bittern.llama_cpp beside llama-cpp-python. Its source distribution is read, not built. The test
+compares the methods and arguments of its class Llama, and runs the examples of its README.
 
 usage: llama_cpp_python.py ARCHIVE MODEL
 """
