@@ -108,8 +108,10 @@ class Job {
   std::atomic<bool> thread_ended_ = false;
   std::atomic<bool> cancelled_ = false;
 
-  std::mutex mutex_;  // of what follows; held for moments only
-  std::string text_;  // whole characters that the listener has not got yet
+  std::mutex mutex_;               // of what follows; held for moments only
+  std::string text_;               // whole characters that the listener has not got yet
+  std::vector<std::int32_t> ids_;  // the tokens of that text
+  std::string parts_;              // what bittern_text_part told of it: JSON objects, with commas
   std::chrono::steady_clock::time_point told_;  // when text last had the loop come
   double progress_ = -1;
   bool signalled_ = false;  // the loop will come

@@ -52,7 +52,8 @@ class _Number(property):
         super().__init__(read, doc=meaning)
 
     if TYPE_CHECKING:
-        def __get__(self, model: Any, owner: Optional[type] = None) -> int: ...
+        def __get__(  # type: ignore[override]
+            self, model: Any, owner: Optional[type] = None, /) -> int: ...
 
 
 class Model(Provable):
@@ -323,6 +324,20 @@ class Model(Provable):
         settings: pooling ("last", "first", "mean"), normalize, and those of a sequence.
         """
         return self._pooled(self._ids(prompt), settings)
+
+    def vector(self, prompt: Prompt, **settings: Any) -> List[float]:
+        """As embedding, as a list: without NumPy."""
+        return self._vector(self._ids(prompt), settings)
+
+    def trace(self, prompt: Prompt, folder: Optional[Path] = None, **settings: Any) -> str:
+        """What each operation computes for a prompt: a line each, for its last token. folder: gets
+        the trace of all tokens, as `bittern trace --dump` writes it.
+
+        settings: values (write all values, too), kv_type, threads.
+        """
+        return c.result_text(c.make(
+            "result", "bittern_trace", self.handle, *c.array(self._ids(prompt)),
+            None if folder is None else c.path_bytes(folder), c.options(settings))).decode()
 
     def _ids(self, prompt: Prompt) -> List[int]:
         return self.tokenize(prompt) if isinstance(prompt, (str, bytes)) else list(prompt)

@@ -24,7 +24,7 @@ namespace {
 
 /// The calls that a key is for, as bits.
 constexpr unsigned kModel = 1, kSequence = 2, kGenerate = 4, kConvert = 8, kPull = 16, kScore = 32,
-                   kDoctor = 64, kEmbed = 128;
+                   kDoctor = 64, kEmbed = 128, kTrace = 256;
 constexpr double kMostInt = std::numeric_limits<int>::max();
 
 enum class Type { kWhole, kSwitch, kChoice, kText };
@@ -120,6 +120,7 @@ constexpr auto kRows = std::to_array<Row>({
     Switch("overwrite", kConvert | kDoctor, "off", "replace a file that is there"),
     Choice("pooling", kEmbed, "last first mean", "last", "the positions of a text that count"),
     Switch("normalize", kEmbed, "off", "vectors of length 1"),
+    Switch("values", kTrace, "off", "write all values beside the facts, as .npy files"),
     Whole("window", kScore, 0, kMostInt, "0",
           "tokens of a window; 0: 512 for texts, the model's limit for questions"),
     Whole("stride", kScore, 0, kMostInt, "0",
@@ -219,6 +220,13 @@ void Take(const Settings& settings, std::string_view key, T* value) {
   }
 }
 
+/// True if a switch that is off by default is on.
+bool IsOn(const Settings& settings, std::string_view key) {
+  bool on = false;
+  Take(settings, key, &on);
+  return on;
+}
+
 /// Take() of each key and its place, in turn.
 template <class T, class... Rest>
 void TakeAll(const Settings& settings, std::string_view key, T* value, Rest... rest) {
@@ -289,8 +297,9 @@ Result<void> CheckConstraintKey(std::string_view key, std::string_view value,
 Json RowJson(std::string_view key, unsigned kinds, std::string_view value,
              std::string_view fallback, bool repeated, std::string_view description) {
   constexpr std::pair<unsigned, std::string_view> kNames[] = {
-      {kModel, "model"}, {kSequence, "sequence"}, {kGenerate, "generate"}, {kConvert, "convert"},
-      {kPull, "pull"},   {kScore, "score"},       {kDoctor, "doctor"},     {kEmbed, "embed"}};
+      {kModel, "model"},     {kSequence, "sequence"}, {kGenerate, "generate"},
+      {kConvert, "convert"}, {kPull, "pull"},         {kScore, "score"},
+      {kDoctor, "doctor"},   {kEmbed, "embed"},       {kTrace, "trace"}};
   auto names = Json::MakeArray();
   for (const auto& [kind, name] : kNames) {
     if ((kinds & kind) != 0) names.push_back(name);
@@ -457,17 +466,9 @@ EmbedSettings EmbedSettingsOf(const Settings& settings) {
   return options;
 }
 
-bool WantsReceipt(const Settings& settings) {
-  bool receipt = false;
-  Take(settings, "receipt", &receipt);
-  return receipt;
-}
-
-bool WantsHidden(const Settings& settings) {
-  bool hidden = false;
-  Take(settings, "hidden", &hidden);
-  return hidden;
-}
+bool WantsHidden(const Settings& settings) { return IsOn(settings, "hidden"); }
+bool WantsReceipt(const Settings& settings) { return IsOn(settings, "receipt"); }
+bool WantsValues(const Settings& settings) { return IsOn(settings, "values"); }
 
 /// The model's recommendations come first and only for keys that are not set; then the settings.
 Result<runtime::GenerateOptions> GenerateOptionsOf(const Settings& settings,
