@@ -417,6 +417,8 @@ export class Sequence {
   setTokens(ids: Ids, options?: Cancellable): Promise<void>;
   /** Reads ids and gives the logits of each: vocabSize floats a token. */
   evalAll(ids: Ids, options?: Cancellable): Promise<Float32Array[]>;
+  /** Reads ids and gives the hidden state of each: hiddenSize floats a token. */
+  evalHidden(ids: Ids, options?: Cancellable): Promise<Float32Array[]>;
   /** The logits of the last position. */
   logits(): Promise<Float32Array>;
   /** The last hidden state; needs {hidden: true}. */

@@ -35,6 +35,9 @@ test('vectors', async () => {
   const sequence = await model.sequence({ hidden: true });
   await sequence.eval(await model.tokenize('A tern is'));
   assert.deepEqual(last, await sequence.hidden());
+  const rows = await (await model.sequence()).evalHidden(await model.tokenize('A tern is'));
+  assert.equal(rows.length, (await model.tokenize('A tern is')).length);
+  assert.deepEqual(rows.at(-1), last);
   const mean = await model.embedding('A tern is', { pooling: 'mean', normalize: true });
   assert.ok(Math.abs(mean.reduce((sum, value) => sum + value * value, 0) - 1) < 1e-5);
 });

@@ -66,6 +66,7 @@ _SIGNATURES = {  # arguments of the functions that return a status
     "bittern_sequence_eval": [c_void_p, _ids, c_size_t],
     "bittern_sequence_set_tokens": [c_void_p, _ids, c_size_t],
     "bittern_sequence_eval_all": [c_void_p, _ids, c_size_t, LogitsFn, c_void_p],
+    "bittern_sequence_eval_hidden": [c_void_p, _ids, c_size_t, LogitsFn, c_void_p],
     "bittern_sequence_logits": [c_void_p, POINTER(POINTER(c_float)), POINTER(c_size_t)],
     "bittern_sequence_hidden": [c_void_p, POINTER(POINTER(c_float)), POINTER(c_size_t)],
     "bittern_sequence_truncate": [c_void_p, c_size_t],

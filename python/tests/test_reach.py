@@ -50,6 +50,7 @@ class Reach(unittest.TestCase):
         for token in ids:
             sequence.eval([token])
             rows.append(sequence.hidden().copy())
+        self.assertTrue((MODEL.sequence().hidden_of_all(ids) == numpy.stack(rows)).all())
         self.assertTrue((MODEL.embedding("A tern is") == rows[-1]).all())
         self.assertTrue((MODEL.embedding(ids, pooling="first") == rows[0]).all())
         mean = MODEL.embedding(ids, pooling="mean")
