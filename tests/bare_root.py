@@ -213,6 +213,9 @@ def library(folder, case, build):
 
 
 def node(folder, case, build):
+    if not os.path.isdir(f"{build}/node/package") or not shutil.which("npm"):
+        say(f"{case}: SKIPPED: {build}/node/package is not built, or npm is not there")
+        return
     root = Root(folder, case)
     try:
         output("npm", "pack", "--silent", "--pack-destination", f"{root.path}/root", f"{build}/node/package")
@@ -254,7 +257,7 @@ def main():
         else:
             CASES[case](options.work)
         if not options.keep:
-            shutil.rmtree(os.path.join(options.work, case))
+            shutil.rmtree(os.path.join(options.work, case), ignore_errors=True)
     say(f"bare roots: {len(cases)} cases, {len(set(failures))} failed")
     return 1 if failures else 0
 
