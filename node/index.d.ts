@@ -8,7 +8,7 @@ export const version: string;
 /** A setting, as options() lists it. */
 export interface OptionDescription {
   key: string;
-  kinds: ('model' | 'sequence' | 'generate' | 'convert' | 'pull')[];
+  kinds: ('model' | 'sequence' | 'generate' | 'convert' | 'pull' | 'score' | 'doctor' | 'embed' | 'trace')[];
   value: string;
   default: string;
   /** An array may be given. */
@@ -150,6 +150,11 @@ export interface ScoreSettings {
   everyToken?: boolean;
 }
 
+export interface TraceSettings {
+  /** Write all values beside the facts, as .npy files. */
+  values?: boolean;
+}
+
 export interface DoctorSettings {
   /** Where to write the model with all that can be put right put right. */
   fix?: string;
@@ -239,6 +244,14 @@ export interface TextAnswer {
   choices?: Omit<TextAnswer, 'choices'>[];
 }
 
+/** A piece of a text with the tokens that were chosen since the piece before. */
+export interface TextPart {
+  text: string;
+  ids: number[];
+  /** Where the setting logprobs asks for them: one a token. */
+  logprobs?: Completion['logprobs'];
+}
+
 /**
  * A text that is being written: pieces of whole characters, as they come. It begins when the first
  * piece or `result` is asked for. Leaving the loop ends it.
@@ -247,6 +260,8 @@ export class Generation implements AsyncIterableIterator<string> {
   private constructor();
   /** All of the text. */
   readonly result: Promise<Completion>;
+  /** The same pieces with their tokens. Read either these or the texts alone. */
+  parts(): AsyncIterableIterator<TextPart>;
   /** Ends the text; `result` has what was made until then. */
   cancel(): void;
   next(): Promise<IteratorResult<string, undefined>>;
@@ -381,6 +396,9 @@ export class Model {
   verify(receipts: string | Uint8Array | object): Promise<{ identical: boolean; what: string }>;
   sequence(options?: SequenceSettings): Promise<Sequence>;
   engine(options?: EngineSettings): Promise<Engine>;
+  /** What each operation computes for a prompt: a line each, for its last token. `folder` gets the
+   * trace of all tokens, as `bittern trace --dump` writes it. */
+  trace(prompt: Prompt, options?: Pick<SequenceSettings, 'threads' | 'kvType'> & TraceSettings & { folder?: string | URL } & Cancellable): Promise<string>;
   /** The line that is the same on every machine where the model answers alike. */
   certify(options?: Pick<SequenceSettings, 'threads' | 'batchSize' | 'kvType'> & Progressing & Cancellable): Promise<string>;
   /** Gives the memory back; sequences and engines keep what they need. */
@@ -399,6 +417,8 @@ export class Sequence {
   setTokens(ids: Ids, options?: Cancellable): Promise<void>;
   /** Reads ids and gives the logits of each: vocabSize floats a token. */
   evalAll(ids: Ids, options?: Cancellable): Promise<Float32Array[]>;
+  /** Reads ids and gives the hidden state of each: hiddenSize floats a token. */
+  evalHidden(ids: Ids, options?: Cancellable): Promise<Float32Array[]>;
   /** The logits of the last position. */
   logits(): Promise<Float32Array>;
   /** The last hidden state; needs {hidden: true}. */
@@ -466,6 +486,15 @@ export interface ConvertReport {
   plainTensors: number;
   notes: string[];
 }
+
+/** Something that the library decided or doubts. */
+export interface LogEntry {
+  level: 'warning' | 'info';
+  message: string;
+}
+
+/** Has a listener told of all models of this process, in place of the one before; null: nobody. */
+export function setLog(listener: ((entry: LogEntry) => unknown) | null): void;
 
 /** A file's contents, without loading it, as `bittern inspect --json` prints it. */
 export function inspect(source: string | URL, options?: Pick<ModelSettings, 'overrideKv' | 'i2sLayout' | 'tlTiling'>): Promise<Record<string, unknown>>;

@@ -7,11 +7,11 @@ const { BitternError } = require('./lib/errors.js');
 const { options } = require('./lib/settings.js');
 const { Engine } = require('./lib/engine.js');
 const { Generation } = require('./lib/generation.js');
-const { Model, convert, doctor, inspect, pull } = require('./lib/model.js');
+const { Model, convert, doctor, inspect, pull, setLog } = require('./lib/model.js');
 const { Sampler } = require('./lib/sampler.js');
 const { Sequence } = require('./lib/sequence.js');
 
 module.exports = {
-  BitternError, Engine, Generation, Model, Sampler, Sequence, convert, doctor, inspect, options, pull,
+  BitternError, Engine, Generation, Model, Sampler, Sequence, convert, doctor, inspect, options, pull, setLog,
   version: addon.version(),
 };

@@ -3,6 +3,7 @@
 import bittern from './index.js';
 
 export const {
-  BitternError, Engine, Generation, Model, Sampler, Sequence, convert, doctor, inspect, options, pull, version,
+  BitternError, Engine, Generation, Model, Sampler, Sequence, convert, doctor, inspect, options, pull, setLog,
+  version,
 } = bittern;
 export default bittern;

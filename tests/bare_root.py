@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The README's two commands where nothing is installed: bare Debian 12 roots made by debootstrap, as root.
 
-Usage: bare_root.py [--keep] [--work FOLDER] [CASE...]     (all cases without CASE)
+Usage: bare_root.py [--keep] [--work FOLDER] [--build FOLDER] [CASE...]     (all cases without CASE)
   archive-run    `./bittern run`, then `./check`, from `git archive`
   archive-check  `./check` first, from `git archive`
   clone-run      the same two from a clone, with git installed
   clone-check
   no-network     both commands say what to do
   no-rights      both commands, as a user who may not install, say what to do
+  library        the installed library and the commands of docs/embedding.md: first with a compiler for C alone, then
+                 static, with one for C++. --build names the build folder that is installed
+  node           the npm package of that build folder, where there is Node.js and no compiler
 
 Each command runs at a terminal; nothing that is silent for more than 10 seconds passes. Prints seconds and packages.
 Roots are made anew for each case in FOLDER (/var/tmp/bittern-roots); compiled files are shared between the cases."""
@@ -65,7 +68,7 @@ def make_base(folder):
 class Root:
     """A copy of the bare root with the sources in /src/bittern."""
 
-    def __init__(self, folder, name, kind):
+    def __init__(self, folder, name, kind=None):
         self.path = os.path.join(folder, name)
         self.unmount()
         shutil.rmtree(self.path, ignore_errors=True)
@@ -80,6 +83,8 @@ class Root:
             output("mount", *words)
         shutil.copy("/etc/resolv.conf", f"{self.path}/etc/resolv.conf")
         os.makedirs(f"{self.path}/src")
+        if kind is None:
+            return
         if kind == "clone":
             output("git", "clone", "-q", "--no-hardlinks", SOURCE, self.source)
             self.run(["sh", "-c", "apt-get -qq update && apt-get -qq -y install --no-install-recommends git"], place="/")
@@ -166,29 +171,94 @@ def refused(folder, case, **how):
         root.unmount()
 
 
+def blocks(language):
+    """The code in that language of docs/embedding.md."""
+    with open(f"{SOURCE}/docs/embedding.md", encoding="utf-8") as page:
+        return re.findall(rf"^```{language}\n(.*?)^```$", page.read(), re.M | re.S)
+
+
+def succeed(root, case, command, wanted=""):
+    """Runs a command by the shell in the root's home."""
+    status, text, _, seconds = root.run(["sh", "-ec", command], place="/root")
+    say(f"{case}: {command.strip().splitlines()[-1]}: exit code {status}, {seconds:.0f} s")
+    check(case, status == 0 and wanted in text, f"{command}: {text[-3000:]}")
+
+
+def install(root, case, *packages):
+    succeed(root, case, f"apt-get -qq update && apt-get -qq -y install --no-install-recommends {' '.join(packages)}")
+
+
+def library(folder, case, build):
+    """The page's commands, word for word, but for the first, whose build folder lies outside of the root."""
+    root = Root(folder, case)
+    home = f"{root.path}/root"
+    try:
+        output("cmake", "--install", build, "--prefix", f"{home}/bittern")
+        pkg_config, cmake = blocks("sh")[1:3]
+        shared, static = pkg_config.splitlines()[1:]
+        export = pkg_config.splitlines()[0]
+        for name, language in (("hello.c", "c"), ("CMakeLists.txt", "cmake")):
+            with open(f"{home}/{name}", "w", encoding="utf-8") as file:
+                file.write(blocks(language)[0])
+        install(root, case, "gcc", "libc6-dev", "cmake", "make", "pkg-config")
+        succeed(root, case, "! command -v c++")
+        succeed(root, case, f"{export}\n{shared}\n./hello", GOOD[len("A tern is"):])
+        succeed(root, case, f"{cmake}\nbuild/hello", GOOD[len("A tern is"):])
+        install(root, case, "g++", "libutf8proc-dev")
+        succeed(root, case, f"{export}\n{static}\n./hello-static", GOOD[len("A tern is"):])
+        succeed(root, case, "sed -i s/Bittern::bittern/Bittern::static/ CMakeLists.txt && rm -r build\n"
+                f"{cmake}\nbuild/hello", GOOD[len("A tern is"):])
+    finally:
+        root.unmount()
+
+
+def node(folder, case, build):
+    if not os.path.isdir(f"{build}/node/package") or not shutil.which("npm"):
+        say(f"{case}: SKIPPED: {build}/node/package is not built, or npm is not there")
+        return
+    root = Root(folder, case)
+    try:
+        output("npm", "pack", "--silent", "--pack-destination", f"{root.path}/root", f"{build}/node/package")
+        install(root, case, "nodejs")
+        succeed(root, case, "! command -v cc")
+        # npm itself would bring 400 packages: it unpacks the tarball in the same way.
+        succeed(root, case, "mkdir -p node_modules && tar xzf bittern-*.tgz -C node_modules && "
+                "mv node_modules/package node_modules/bittern\n"
+                "node -e \"require('bittern').Model.load().then((m) => m.complete('A tern is', {nPredict: 20}))"
+                ".then(({text}) => console.log(text))\"", GOOD[len("A tern is"):])
+    finally:
+        root.unmount()
+
+
 CASES = {"archive-run": lambda folder: in_order(folder, "archive-run", "archive", ["run", "check"]),
          "archive-check": lambda folder: in_order(folder, "archive-check", "archive", ["check"]),
          "clone-run": lambda folder: in_order(folder, "clone-run", "clone", ["run", "check"]),
          "clone-check": lambda folder: in_order(folder, "clone-check", "clone", ["check"]),
          "no-network": lambda folder: refused(folder, "no-network", before=["unshare", "-n"]),
          "no-rights": lambda folder: refused(folder, "no-rights", user="1000:1000")}
+WITH_BUILD = {"library": library, "node": node}  # cases that take what was built here
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--work", default="/var/tmp/bittern-roots")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--build", default=f"{SOURCE}/build/release")
     parser.add_argument("cases", nargs="*", metavar="CASE")
     options = parser.parse_args()
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
         say("bare roots SKIPPED: they need root's rights and debootstrap")
         return 0
     os.makedirs(options.work, exist_ok=True)
-    for case in options.cases or CASES:
-        CASES[case](options.work)
+    cases = options.cases or [*CASES, *WITH_BUILD]
+    for case in cases:
+        if case in WITH_BUILD:
+            WITH_BUILD[case](options.work, case, os.path.abspath(options.build))
+        else:
+            CASES[case](options.work)
         if not options.keep:
-            shutil.rmtree(os.path.join(options.work, case))
-    say(f"bare roots: {len(options.cases or CASES)} cases, {len(set(failures))} failed")
+            shutil.rmtree(os.path.join(options.work, case), ignore_errors=True)
+    say(f"bare roots: {len(cases)} cases, {len(set(failures))} failed")
     return 1 if failures else 0
 
 

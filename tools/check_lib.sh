@@ -226,14 +226,15 @@ check_arm64() {
     "qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu cortex-a53 build/arm64/apps/cli/bittern"
 }
 
-# The README's two commands on machines with nothing installed. Takes an hour and more.
+# The README's two commands on machines with nothing installed, and the library and the npm package of
+# build/dev there. Takes an hour and more.
 check_bare_roots() {
   if [ "$(id -u)" -ne 0 ]; then
     printf '== bare roots SKIPPED: they need root\n'
     return
   fi
   install_or_say debootstrap || return 0
-  step "bare Debian 12 roots" python3 tests/bare_root.py
+  step "bare Debian 12 roots" python3 tests/bare_root.py --build build/dev
 }
 
 # The program as built for every x86-64, on CPUs with SSE4.1, without it, and with AVX2.

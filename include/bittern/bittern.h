@@ -133,6 +133,18 @@ BITTERN_API void bittern_options_free(bittern_options* options);
  * "value" says in words what is accepted. Lives forever. Any thread. */
 BITTERN_API const char* bittern_options_describe(void);
 
+/* ---- Log ------------------------------------------------------------------------------------ */
+
+#define BITTERN_LOG_WARNING 1 /**< a guess about a model, an answer of the hub: worth a look */
+#define BITTERN_LOG_INFO 2    /**< what was decided while a model was loaded, and why */
+
+/** Gets a sentence, which also ends with a zero. `level`: BITTERN_LOG_...; pass over other ones.
+ * Called by the thread whose call it is about, at any time during the call. */
+typedef void (*bittern_log_fn)(void* user, int32_t level, const char* text, size_t size);
+/** Sets the listener of this process in place of the one before; NULL: none, as at the beginning.
+ * Any thread. A call of the former listener that runs in another thread may end after this one. */
+BITTERN_API bittern_status bittern_set_log(bittern_log_fn function, void* user);
+
 /* ---- Callbacks ------------------------------------------------------------------------------ */
 
 /** Told the share of a long work that is done, 0 to 1. Non-zero cancels. */
@@ -483,6 +495,14 @@ BITTERN_API bittern_status bittern_inspect(const char* path, const bittern_optio
  * to a minute. A file that cannot be read as a model is a verdict, not an error. */
 BITTERN_API bittern_status bittern_doctor(const char* path, const bittern_options* options,
                                           bittern_result** result);
+/** Runs ids through the model. The result's text has a line for each operation, with what it
+ * computed for the last id. `folder`: NULL, or a folder for the trace of all ids, which is made
+ * where it is not there: `bittern trace --dump` writes the same (docs/trace.md). Settings: values
+ * (kind "trace"), kv_type, threads. Errors: BITTERN_ERROR_ARGUMENT (also: the folder's trace.json
+ * is not of an earlier trace), BITTERN_ERROR_IO, BITTERN_ERROR_CONTEXT_FULL. */
+BITTERN_API bittern_status bittern_trace(const bittern_model* model, const int32_t* ids,
+                                         size_t count, const char* folder,
+                                         const bittern_options* options, bittern_result** result);
 /** Converts a model file or folder to another format. Settings (kind "convert"): to (needed),
  * embeddings, scale_type, prove, overwrite, threads, override_kv, i2s_layout, tl_tiling. The
  * result's JSON: {"kind", "bytes", "ternary_tensors", "ternary_weights", "plain_tensors",

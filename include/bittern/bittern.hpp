@@ -310,6 +310,13 @@ class Model {
                                        const Options& options = {}) const {
     return internal::Give(bittern_embed, get(), ids.data(), ids.size(), options.get());
   }
+  /// A line for each operation, with what it computed: a text. `folder`: empty, or where the trace
+  /// is written.
+  [[nodiscard]] Expected<Result> Trace(std::span<const int32_t> ids, const std::string& folder = {},
+                                       const Options& options = {}) const {
+    return internal::Give(bittern_trace, get(), ids.data(), ids.size(),
+                          folder.empty() ? nullptr : folder.c_str(), options.get());
+  }
   /// The calls of functions in a text that the model has made.
   [[nodiscard]] Expected<Result> ParseAnswer(std::string_view text) const {
     return internal::Give(bittern_parse_answer, get(), text.data(), text.size());

@@ -75,7 +75,7 @@ extern "C" NAPI_MODULE_EXPORT napi_value napi_register_module_v1(napi_env env, n
   try {
     const bool ok = Environment::Create(env) && Add(env, exports, kRows) &&
                     Add(env, exports, ModelFunctions()) && Add(env, exports, SequenceFunctions()) &&
-                    Add(env, exports, EngineFunctions());
+                    Add(env, exports, EngineFunctions()) && Add(env, exports, LogFunctions());
     if (ok) return exports;
   } catch (const std::exception&) {  // out of memory: as below
   }

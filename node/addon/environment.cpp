@@ -174,31 +174,38 @@ void Environment::OnClose(napi_env, void* data, void*) {
 
 /// Takes what a job has to tell.
 void Environment::Look(Job* job) {
-  std::string text;
-  double progress = -1;
+  Told told;
   bool ended = false;
   {
     const std::lock_guard lock(job->mutex_);
     job->signalled_ = false;
-    text.swap(job->text_);
-    std::swap(progress, job->progress_);
+    told.text.swap(job->text_);
+    told.ids.swap(job->ids_);
+    told.parts.swap(job->parts_);
+    std::swap(told.progress, job->progress_);
     ended = job->ended_;
   }
-  if (job->listener != nullptr) Tell(job, text, progress);
+  if (job->listener != nullptr) Tell(job, told);
   if (job->thread_ended_.load()) LeavePlace(job);
   if (ended) Settle(job);
 }
 
-void Environment::Tell(Job* job, const std::string& text, double progress) {
+/// The listener gets (text, ids, parts), or the share of progress.
+void Environment::Tell(Job* job, const Told& told) {
   napi_value listener = nullptr, undefined = nullptr, value = nullptr, answer = nullptr;
   if (napi_get_reference_value(env_, job->listener, &listener) != napi_ok ||
       napi_get_undefined(env_, &undefined) != napi_ok) {
     return;
   }
-  if (!text.empty() && napi_create_string_utf8(env_, text.data(), text.size(), &value) == napi_ok) {
-    napi_call_function(env_, undefined, listener, 1, &value, &answer);
+  if (!told.text.empty()) {
+    napi_value values[] = {NewText(env_, told.text.data(), told.text.size()),
+                           NewIds(env_, told.ids.data(), told.ids.size()),
+                           NewText(env_, told.parts.data(), told.parts.size())};
+    if (std::ranges::find(values, nullptr) == std::end(values)) {
+      napi_call_function(env_, undefined, listener, std::size(values), values, &answer);
+    }
   }
-  if (progress >= 0 && napi_create_double(env_, progress, &value) == napi_ok) {
+  if (told.progress >= 0 && napi_create_double(env_, told.progress, &value) == napi_ok) {
     napi_call_function(env_, undefined, listener, 1, &value, &answer);
   }
   bool pending = false;

@@ -70,8 +70,16 @@ class Environment {
   static void OnWake(napi_env env, napi_value function, void* context, void* data);
   static void OnClose(napi_env env, void* data, void* hint);
 
+  /// The news of a job for its listener.
+  struct Told {
+    std::string text = {};
+    std::vector<std::int32_t> ids = {};
+    std::string parts = {};
+    double progress = -1;
+  };
+
   void Look(Job* job);
-  void Tell(Job* job, const std::string& text, double progress);
+  void Tell(Job* job, const Told& told);
   void Settle(Job* job);
   void StopAll() noexcept;
   void Begin(Job* job);

@@ -20,6 +20,7 @@ struct Row {
 std::span<const Row> ModelFunctions();
 std::span<const Row> SequenceFunctions();
 std::span<const Row> EngineFunctions();
+std::span<const Row> LogFunctions();
 
 /// The ids of a prompt; a text's begin with BOS where the model wants one. A job's thread.
 bittern_status IdsOfPrompt(const bittern_model* model, const Prompt& prompt,

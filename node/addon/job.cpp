@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The thread of a job puts texts, shares and its end under the job's mutex; the loop takes them.
 #include "job.hpp"
 
 #include "environment.hpp"
@@ -15,9 +16,21 @@ std::int32_t Job::OnProgress(void* user, double done) {
 
 bool Job::PutText(const char* text, std::size_t size) noexcept {
   if (listener != nullptr) {
+    Result part;
+    const std::int32_t* ids = nullptr;
+    const char* json = nullptr;
+    std::size_t count = 0;
+    if (bittern_text_part(part.out()) != BITTERN_OK ||
+        bittern_result_ids(part.get(), &ids, &count) != BITTERN_OK ||
+        bittern_result_json(part.get(), &json, nullptr) != BITTERN_OK) {
+      return false;  // no memory
+    }
     const std::lock_guard lock(mutex_);
     try {
       text_.append(text, size);
+      ids_.insert(ids_.end(), ids, ids + count);
+      if (!parts_.empty()) parts_ += ',';
+      parts_ += json;
     } catch (...) {  // no memory
       return false;
     }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A piece of work that JavaScript has asked for and that runs on a thread of its own, and the
-// promise that it settles. A thread for each, not libuv's pool: a text may be written for minutes,
-// and four of those would stop every file and name look-up of the process. Jobs that run the
-// network or compile a request take turns (Environment::kMostHeavy): more at a time would share the
-// same CPUs, and each has memory of its own.
+// A job is work that JavaScript asked for, with its promise. Each job has a thread of its own. It
+// does not use libuv's pool of four threads: four long texts there would stop every file access and
+// name look-up of the process. Jobs that run the network or compile a request take turns
+// (Environment::kMostHeavy): each needs memory, and all share the same CPUs.
 //
 // "The loop" is the thread of the job's environment, the one that runs its JavaScript.
 #pragma once
@@ -26,7 +25,7 @@ namespace bittern::node {
 
 class Environment;
 
-/// A result of the library, freed with its holder. Any one thread.
+/// Owns a result of the library. One thread at a time.
 class Result {
  public:
   Result() = default;
@@ -60,8 +59,8 @@ class Job {
   Job& operator=(const Job&) = delete;
 
   // -- set by the loop before the job starts --
-  /// The work, on the job's thread. Where it is BITTERN_OK and `ends_later` is set, End() is called
-  /// by another thread, which may be at any time.
+  /// The work, on the job's thread. With `ends_later`, another thread calls End() once the work is
+  /// BITTERN_OK; that may be at any time.
   std::function<bittern_status(Job&)> work;
   /// Makes the value of the promise; by the loop. A null: an exception is pending.
   std::function<napi_value(napi_env, Job&)> value;
@@ -109,8 +108,10 @@ class Job {
   std::atomic<bool> thread_ended_ = false;
   std::atomic<bool> cancelled_ = false;
 
-  std::mutex mutex_;  // of what follows; held for moments only
-  std::string text_;  // whole characters that the listener has not got yet
+  std::mutex mutex_;               // of what follows; held for moments only
+  std::string text_;               // whole characters that the listener has not got yet
+  std::vector<std::int32_t> ids_;  // the tokens of that text
+  std::string parts_;              // what bittern_text_part told of it: JSON objects, with commas
   std::chrono::steady_clock::time_point told_;  // when text last had the loop come
   double progress_ = -1;
   bool signalled_ = false;  // the loop will come

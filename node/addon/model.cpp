@@ -257,6 +257,26 @@ napi_value Embed(Arguments& arguments, Environment& environment) {
   return environment.Start(std::move(job));
 }
 
+/// trace(model, ids, folder or "", settings): a text
+napi_value Trace(Arguments& arguments, Environment& environment) {
+  bittern_model* model = nullptr;
+  std::shared_ptr<Options> options;
+  std::vector<std::int32_t> ids;
+  std::string folder;
+  auto job = JobOfModel(arguments, &model, TextOf);
+  if (job == nullptr || !arguments.Ids(1, &ids) || !arguments.Text(2, &folder) ||
+      !arguments.Settings(3, &options)) {
+    return nullptr;
+  }
+  job->heavy = true;
+  job->work = [=, ids = std::move(ids)](Job& running) {
+    if (running.cancelled()) return running.Cancelled();
+    return bittern_trace(model, Data(ids), ids.size(), folder.empty() ? nullptr : folder.c_str(),
+                         options->get(), running.result.out());
+  };
+  return environment.Start(std::move(job));
+}
+
 /// parseAnswer(model, text) -> {text, ids, json}
 napi_value ParseAnswer(Arguments& arguments, Environment&) {
   bittern_model* model = nullptr;
@@ -369,6 +389,7 @@ constexpr Row kRows[] = {
     {"scoreChoices", Score<bittern_score_choices>},
     {"verify", Verify},
     {"embed", Embed},
+    {"trace", Trace},
     {"parseAnswer", ParseAnswer},
     {"inspect", Examine<bittern_inspect>},
     {"doctor", Examine<bittern_doctor>},

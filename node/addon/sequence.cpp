@@ -33,7 +33,7 @@ napi_value Read(Arguments& arguments, Environment& environment) {
   return environment.Start(std::move(job));
 }
 
-/// The logits of several positions.
+/// The logits or hidden states of several positions.
 struct Rows {
   Job* job = nullptr;
   std::vector<std::vector<float>> rows;
@@ -50,7 +50,9 @@ struct Rows {
   }
 };
 
-/// sequenceEvalAll(sequence, ids): an array of Float32Array
+/// sequenceEvalAll(sequence, ids), sequenceEvalHidden(sequence, ids): an array of Float32Array
+template <bittern_status (*kCall)(bittern_sequence*, const std::int32_t*, std::size_t,
+                                  bittern_logits_fn, void*)>
 napi_value EvalAll(Arguments& arguments, Environment& environment) {
   bittern_sequence* sequence = nullptr;
   std::vector<std::int32_t> ids;
@@ -60,8 +62,7 @@ napi_value EvalAll(Arguments& arguments, Environment& environment) {
   job->work = [sequence, rows, ids = std::move(ids)](Job& running) {
     if (running.cancelled()) return running.Cancelled();
     rows->job = &running;
-    const bittern_status status =
-        bittern_sequence_eval_all(sequence, Data(ids), ids.size(), &Rows::Take, rows.get());
+    const bittern_status status = kCall(sequence, Data(ids), ids.size(), &Rows::Take, rows.get());
     if (rows->no_memory) throw std::bad_alloc();  // the job's thread makes an error of it
     return status;
   };
@@ -289,7 +290,8 @@ napi_value SamplerSample(Arguments& arguments, Environment&) {
 constexpr Row kRows[] = {{"generate", Generate},
                          {"sequenceEval", Read<bittern_sequence_eval>},
                          {"sequenceSetTokens", Read<bittern_sequence_set_tokens>},
-                         {"sequenceEvalAll", EvalAll},
+                         {"sequenceEvalAll", EvalAll<bittern_sequence_eval_all>},
+                         {"sequenceEvalHidden", EvalAll<bittern_sequence_eval_hidden>},
                          {"sequenceGenerate", SequenceGenerate},
                          {"sequenceLength", Length},
                          {"sequenceTokens", Tokens},

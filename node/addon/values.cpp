@@ -190,12 +190,20 @@ bool Arguments::Keep(std::size_t index, Job* job) const {
   return true;
 }
 
-bool Arguments::Listener(std::size_t index, Job* job) const {
+bool Arguments::Function(std::size_t index, napi_value* function) const {
+  *function = nullptr;
   if (IsNothing(index)) return true;
   napi_valuetype type = napi_undefined;
   napi_typeof(env_, values_[index], &type);
   if (type != napi_function) return Wrong(index, "a function");
-  return napi_create_reference(env_, values_[index], 1, &job->listener) == napi_ok;
+  *function = values_[index];
+  return true;
+}
+
+bool Arguments::Listener(std::size_t index, Job* job) const {
+  napi_value function = nullptr;
+  if (!Function(index, &function)) return false;
+  return function == nullptr || napi_create_reference(env_, function, 1, &job->listener) == napi_ok;
 }
 
 napi_value NewHandle(napi_env env, Kind kind, void* handle) {

@@ -64,6 +64,8 @@ class Arguments {
   }
   /// Keeps the argument alive as long as the job.
   [[nodiscard]] bool Keep(std::size_t index, Job* job) const;
+  /// A function, or null for nothing.
+  [[nodiscard]] bool Function(std::size_t index, napi_value* function) const;
   /// A function for the job to call, or nothing.
   [[nodiscard]] bool Listener(std::size_t index, Job* job) const;
   /// Frees the handle now.

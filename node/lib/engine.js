@@ -56,7 +56,8 @@ class Engine {
   /** A request as the server takes it: an object with "messages" or "prompt". The answer is one, too. */
   async answer(body, options) {
     const { settings, rest } = split(options, ['generate'], ['signal', 'onText'], 'a request');
-    const listener = isFunction(rest.onText, 'onText') ?? null;
+    const onText = isFunction(rest.onText, 'onText') ?? null;
+    const listener = onText && ((piece) => onText(piece));
     return JSON.parse((await this.#answer(body, settings, rest.signal)(listener).promise).json);
   }
 

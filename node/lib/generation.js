@@ -11,6 +11,8 @@ function completion({ text, ids, json }) {
     ...(logprobs === undefined ? {} : { logprobs }), ...(receipt === undefined ? {} : { receipt }) };
 }
 
+const noPart = () => ({ text: '', ids: [] });
+
 /**
  * An async iterable of pieces of text, each of whole characters. The text is begun when the first
  * piece or `result` is asked for; pieces that come faster than they are read, or than 250 a second, are
@@ -20,7 +22,7 @@ class Generation {
   #begin;
   #work = null;
   #result = null;
-  #text = '';
+  #part = noPart();  // that nobody has read
   #ended = false;
   #error = null;
   #changed = null;  // {promise, resolve} while somebody waits
@@ -45,8 +47,12 @@ class Generation {
   #start() {
     if (this.#result !== null) return;
     try {
-      this.#work = this.#begin((piece) => {
-        this.#text += piece;
+      this.#work = this.#begin((text, ids, told) => {
+        this.#part.text += text;
+        this.#part.ids.push(...ids);
+        for (const { logprobs } of JSON.parse(`[${told}]`)) {
+          if (logprobs !== undefined) (this.#part.logprobs ??= []).push(...logprobs);
+        }
         this.#change();
       });
       this.#result = this.#work.promise.then(completion);
@@ -75,11 +81,28 @@ class Generation {
   }
 
   async next() {
+    const { value, done } = await this.#next();
+    return { value: value?.text, done };
+  }
+
+  /**
+   * The same pieces with their tokens: {text, ids}, and logprobs where the setting asks for them. Read
+   * either these or the texts alone.
+   */
+  parts() {
+    return {
+      next: () => this.#next(),
+      return: (value) => this.return(value),
+      [Symbol.asyncIterator]() { return this; },
+    };
+  }
+
+  async #next() {
     this.#start();
-    while (this.#text === '' && !this.#ended) await this.#wait();
-    if (this.#text !== '') {
-      const value = this.#text;
-      this.#text = '';
+    while (this.#part.text === '' && !this.#ended) await this.#wait();
+    if (this.#part.text !== '') {
+      const value = this.#part;
+      this.#part = noPart();
       return { value, done: false };
     }
     if (this.#error !== null) {
@@ -98,7 +121,7 @@ class Generation {
     }
     this.#work?.cancel();
     while (!this.#ended) await this.#wait();
-    this.#text = '';
+    this.#part = noPart();
     this.#error = null;
     return { value, done: true };
   }

@@ -307,6 +307,20 @@ class Model {
     return new Work(() => addon.embed(handle, check.ids(ids, 'ids'), settings), { signal }).promise;
   }
 
+  /**
+   * What each operation computes for a prompt: a line each, for its last token. `folder` gets the trace
+   * of all tokens, as `bittern trace --dump` writes it.
+   */
+  async trace(given, options) {
+    const { settings, rest } = split(options, ['trace', 'sequence'], ['folder', 'signal'], 'a trace');
+    const signal = checkSignal(rest.signal);
+    const folder = rest.folder === undefined ? '' : check.path(rest.folder, 'folder');
+    const source = check.prompt(given);
+    const ids = types.isInt32Array(source) ? source : await this.tokenize(source);
+    const handle = this.#open();
+    return new Work(() => addon.trace(handle, check.ids(ids, 'ids'), folder, settings), { signal }).promise;
+  }
+
   /** The calls of functions in a text that the model has made: {text, toolCalls}. */
   parseAnswer(text) {
     const { text: content, json } = call(() => addon.parseAnswer(this.#open(), check.textOrBytes(text, 'text')));
@@ -471,4 +485,16 @@ async function pull(name, options) {
   return found.text;
 }
 
-module.exports = { Model, convert, doctor, inspect, handleOf: (model) => Model[PRIVATE](model), pull };
+const LEVELS = { 1: 'warning', 2: 'info' };
+
+/** Has listener({level, message}) told what the library decides and doubts; null: nobody. */
+function setLog(listener) {
+  const tell = check.isFunction(listener, 'listener');
+  // A microtask: what the listener throws is an uncaught exception, not lost.
+  call(() => addon.setLog(tell === null ? null : (level, message) => queueMicrotask(
+    () => tell({ level: LEVELS[level] ?? 'info', message }))));
+}
+
+module.exports = {
+  Model, convert, doctor, inspect, handleOf: (model) => Model[PRIVATE](model), pull, setLog,
+};

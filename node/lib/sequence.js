@@ -88,6 +88,12 @@ class Sequence {
     return this.#work((handle) => addon.sequenceEvalAll(handle, list), options).promise;
   }
 
+  /** Reads ids and gives the hidden state of each after the final norm. */
+  async evalHidden(tokens, options) {
+    const list = ids(tokens, 'ids');
+    return this.#work((handle) => addon.sequenceEvalHidden(handle, list), options).promise;
+  }
+
   /** The logits of the last position: a copy. */
   async logits() {
     return this.#work((handle) => addon.sequenceLogits(handle)).promise;

@@ -12,7 +12,9 @@ export const ENTRY = pathToFileURL(path.join(PACKAGE, 'index.mjs')).href;
 export const MODELS = fileURLToPath(new URL('../../models/', import.meta.url));
 
 export const bittern = (await import(ENTRY)).default;
-export const { BitternError, Engine, Generation, Model, Sampler, Sequence, convert, doctor, inspect, options, pull } = bittern;
+export const {
+  BitternError, Engine, Generation, Model, Sampler, Sequence, convert, doctor, inspect, options, pull, setLog,
+} = bittern;
 
 /** Standard output of the command line. */
 export function run(args, input) {

@@ -10,13 +10,15 @@
 
 Settings are keyword arguments; options() lists them. The same request gives the same text as the
 command line, on every machine.
+
+What the library decides and doubts goes to the logger "bittern" of the module logging.
 """
 from __future__ import annotations
 
 import json
 from typing import Any, Dict, List
 
-from . import _library
+from . import _library, _log
 from ._engine import Engine, Future
 from ._files import convert, doctor, inspect, pull
 from ._library import (ArgumentError, BitternError, CancelledError, ContextFullError, FileError,
@@ -30,6 +32,8 @@ __all__ = ["ArgumentError", "BitternError", "CancelledError", "ContextFullError"
            "Sampler", "Sequence", "Text", "UnknownSettingError", "convert", "doctor", "inspect",
            "options", "pull"]
 __version__: str = _library.lib.bittern_version().decode()
+
+_log.begin()
 
 
 def options() -> List[Dict[str, Any]]:

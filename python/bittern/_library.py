@@ -34,6 +34,7 @@ ProgressFn = CFUNCTYPE(c_int32, c_void_p, c_double)
 TextFn = CFUNCTYPE(c_int32, c_void_p, c_void_p, c_size_t)
 LogitsFn = CFUNCTYPE(c_int32, c_void_p, c_size_t, POINTER(c_float), c_size_t)
 DoneFn = CFUNCTYPE(None, c_void_p, c_uint64, c_int32, c_void_p)
+LogFn = CFUNCTYPE(None, c_void_p, c_int32, c_void_p, c_size_t)
 
 _ids = POINTER(c_int32)
 _SIGNATURES = {  # arguments of the functions that return a status
@@ -65,6 +66,7 @@ _SIGNATURES = {  # arguments of the functions that return a status
     "bittern_sequence_eval": [c_void_p, _ids, c_size_t],
     "bittern_sequence_set_tokens": [c_void_p, _ids, c_size_t],
     "bittern_sequence_eval_all": [c_void_p, _ids, c_size_t, LogitsFn, c_void_p],
+    "bittern_sequence_eval_hidden": [c_void_p, _ids, c_size_t, LogitsFn, c_void_p],
     "bittern_sequence_logits": [c_void_p, POINTER(POINTER(c_float)), POINTER(c_size_t)],
     "bittern_sequence_hidden": [c_void_p, POINTER(POINTER(c_float)), POINTER(c_size_t)],
     "bittern_sequence_truncate": [c_void_p, c_size_t],
@@ -91,6 +93,8 @@ _SIGNATURES = {  # arguments of the functions that return a status
                            POINTER(c_void_p)],
     "bittern_score_choices": [c_void_p, c_char_p, c_size_t, c_void_p, ProgressFn, c_void_p,
                               POINTER(c_void_p)],
+    "bittern_set_log": [LogFn, c_void_p],
+    "bittern_trace": [c_void_p, _ids, c_size_t, c_char_p, c_void_p, POINTER(c_void_p)],
     "bittern_embed": [c_void_p, _ids, c_size_t, c_void_p, POINTER(c_void_p)],
     "bittern_parse_answer": [c_void_p, c_char_p, c_size_t, POINTER(c_void_p)],
     "bittern_inspect": [c_char_p, c_void_p, POINTER(c_void_p)],
@@ -301,7 +305,13 @@ def result_text(handle: Handle) -> bytes:
     return ctypes.string_at(text, size.value)
 
 
-def result_floats(result: Handle) -> Any:
+def result_floats(result: Handle) -> List[float]:
+    floats, count = POINTER(c_float)(), c_size_t()
+    call("bittern_result_floats", result, byref(floats), byref(count))
+    return floats[:count.value]
+
+
+def result_array(result: Handle) -> Any:
     """The floats of a result: a NumPy array of its own."""
     import numpy
     floats, count = POINTER(c_float)(), c_size_t()

@@ -41,6 +41,21 @@ def _split(settings: Dict[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
     return of_sequence, {key: value for key, value in settings.items() if key not in of_sequence}
 
 
+class _Number(property):
+    """A number of the model as a property."""
+
+    def __init__(self, name: str, meaning: str) -> None:
+        def read(model: Model) -> int:
+            value = ctypes.c_int64()
+            c.call("bittern_model_number", model.handle, name.encode(), ctypes.byref(value))
+            return value.value
+        super().__init__(read, doc=meaning)
+
+    if TYPE_CHECKING:
+        def __get__(  # type: ignore[override]
+            self, model: Any, owner: Optional[type] = None, /) -> int: ...
+
+
 class Model(Provable):
     """A GGUF file, a Hugging Face folder, or without a path the small built-in model.
 
@@ -133,35 +148,11 @@ class Model(Provable):
             c.make("result", "bittern_model_memory", self.handle, c.options(settings))))
         return sizes
 
-    def _number(self, name: bytes) -> int:
-        value = ctypes.c_int64()
-        c.call("bittern_model_number", self.handle, name, ctypes.byref(value))
-        return value.value
-
-    @property
-    def vocab_size(self) -> int:
-        """Number of token ids."""
-        return self._number(b"vocab_size")
-
-    @property
-    def context_length(self) -> int:
-        """Tokens of a text at most."""
-        return self._number(b"context_length")
-
-    @property
-    def hidden_size(self) -> int:
-        """Numbers of a hidden state."""
-        return self._number(b"hidden_size")
-
-    @property
-    def bos_id(self) -> int:
-        """The id of BOS; -1: there is none."""
-        return self._number(b"bos_id")
-
-    @property
-    def eos_id(self) -> int:
-        """The id of EOS; -1: there is none."""
-        return self._number(b"eos_id")
+    vocab_size = _Number("vocab_size", "Number of token ids.")
+    context_length = _Number("context_length", "Tokens of a text at most.")
+    hidden_size = _Number("hidden_size", "Numbers of a hidden state.")
+    bos_id = _Number("bos_id", "The id of BOS; -1: there is none.")
+    eos_id = _Number("eos_id", "The id of EOS; -1: there is none.")
 
     def metadata(self, key: str) -> Any:
         """A metadata value of the file. Raises NotFoundError where there is none."""
@@ -333,6 +324,20 @@ class Model(Provable):
         settings: pooling ("last", "first", "mean"), normalize, and those of a sequence.
         """
         return self._pooled(self._ids(prompt), settings)
+
+    def vector(self, prompt: Prompt, **settings: Any) -> List[float]:
+        """As embedding, as a list: without NumPy."""
+        return self._vector(self._ids(prompt), settings)
+
+    def trace(self, prompt: Prompt, folder: Optional[Path] = None, **settings: Any) -> str:
+        """What each operation computes for a prompt: a line each, for its last token. folder: gets
+        the trace of all tokens, as `bittern trace --dump` writes it.
+
+        settings: values (write all values, too), kv_type, threads.
+        """
+        return c.result_text(c.make(
+            "result", "bittern_trace", self.handle, *c.array(self._ids(prompt)),
+            None if folder is None else c.path_bytes(folder), c.options(settings))).decode()
 
     def _ids(self, prompt: Prompt) -> List[int]:
         return self.tokenize(prompt) if isinstance(prompt, (str, bytes)) else list(prompt)

@@ -73,10 +73,15 @@ class Provable:
                                                  chosen, cancel.function, None)))
 
     def _pooled(self, ids: Iterable[int], settings: Dict[str, Any]) -> Floats:
-        values, count = c.array(ids)
-        result = c.make("result", "bittern_embed", self.handle, values, count, c.options(settings))
-        floats: Floats = c.result_floats(result)
+        floats: Floats = c.result_array(self._embed(ids, settings))
         return floats
+
+    def _vector(self, ids: Iterable[int], settings: Dict[str, Any]) -> List[float]:
+        return c.result_floats(self._embed(ids, settings))
+
+    def _embed(self, ids: Iterable[int], settings: Dict[str, Any]) -> c.Handle:
+        values, count = c.array(ids)
+        return c.make("result", "bittern_embed", self.handle, values, count, c.options(settings))
 
     def parse_answer(self, text: Union[str, bytes]) -> Tuple[str, List[Dict[str, Any]]]:
         """The calls of functions in a text that the model has made: the text beside them, and the

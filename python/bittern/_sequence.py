@@ -118,14 +118,22 @@ class Sequence:
 
     def logits_of_all(self, ids: Iterable[int]) -> Floats:
         """Reads ids and returns the logits of each: a NumPy array (len(ids), vocab_size)."""
+        return self._rows("bittern_sequence_eval_all", ids)
+
+    def hidden_of_all(self, ids: Iterable[int]) -> Floats:
+        """Reads ids and returns the hidden state of each after the final norm: a NumPy array
+        (len(ids), hidden_size)."""
+        return self._rows("bittern_sequence_eval_hidden", ids)
+
+    def _rows(self, name: str, ids: Iterable[int]) -> Floats:
         import numpy
         rows: List[Floats] = []
         values, count = c.array(ids)
 
-        def take(_: Any, position: int, logits: Any, size: int) -> int:
-            rows.append(numpy.ctypeslib.as_array(logits, (size,)).copy())
+        def take(_: Any, position: int, row: Any, size: int) -> int:
+            rows.append(numpy.ctypeslib.as_array(row, (size,)).copy())
             return 0
-        self._run("bittern_sequence_eval_all", values, count, c.LogitsFn(take), None)
+        self._run(name, values, count, c.LogitsFn(take), None)
         return numpy.stack(rows)
 
     def generate(self, **settings: Any) -> Text:

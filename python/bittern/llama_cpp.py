@@ -15,7 +15,7 @@ import json
 import os
 import re
 import warnings
-from typing import Any, Dict, Generator, Iterable, Iterator, List, Optional, Union
+from typing import Any, Dict, Generator, Iterable, Iterator, List, Optional, Tuple, Union
 
 from . import _completions
 from . import _library as c
@@ -31,10 +31,11 @@ Stop = Optional[Union[str, List[str]]]
 
 RANDOM_SEED = 0xFFFFFFFF
 _KV_TYPES = {0: "f32", 1: "f16"}  # numbers of ggml's types
+_POOLINGS = {-1: "mean", 1: "mean", 2: "first", 3: "last"}  # numbers of llama.cpp's types
 # Arguments of the constructor and the value that says nothing.
 _GPU = {"n_gpu_layers": 0, "split_mode": 1, "main_gpu": 0, "tensor_split": None, "offload_kqv": True,
         "flash_attn": False, "op_offload": None}
-_REFUSED = {"vocab_only": False, "rope_scaling_type": -1, "pooling_type": -1, "attention_type": -1,
+_REFUSED = {"vocab_only": False, "rope_scaling_type": -1, "attention_type": -1,
             "rope_freq_base": 0.0, "rope_freq_scale": 0.0, "yarn_ext_factor": -1.0,
             "yarn_attn_factor": 1.0, "yarn_beta_fast": 32.0, "yarn_beta_slow": 1.0,
             "yarn_orig_ctx": 0, "lora_base": None, "lora_scale": 1.0, "lora_path": None,
@@ -115,6 +116,10 @@ class Llama:
         on_gpu = [name for name, value in _GPU.items() if given[name] != value]
         if on_gpu:
             warnings.warn(f"{', '.join(on_gpu)}: Bittern runs on the CPU; read over", stacklevel=2)
+        if pooling_type not in _POOLINGS:
+            raise c.ArgumentError(1, "pooling_type: -1 or 1 (mean), 2 (first) or 3 (last) expected, "
+                                  f"{pooling_type} found")
+        self._pooling = _POOLINGS[pooling_type]
         overrides = _overrides(kv_overrides or {}, chat_format)
         self.model = Model(model_path, override_kv=overrides, threads=n_threads)
         self.model_path = model_path
@@ -200,14 +205,32 @@ class Llama:
 
     def create_embedding(self, input: Union[str, List[str]],  # pylint: disable=redefined-builtin
                          model: Optional[str] = None) -> Json:
-        """No model that Bittern runs makes embeddings yet: raises BitternError."""
-        raise _no_embeddings("create_embedding")
+        """Texts as vectors, in OpenAI's shape. The models that Bittern runs are made to go on with
+        texts, not to compare them. A vector is the mean of the hidden states of all tokens after the
+        final norm, or what pooling_type says. It is less apt for a search than one of a model
+        that is made for embeddings."""
+        vectors, count = self._vectors(input if isinstance(input, list) else [input], False, True)
+        data = [{"object": "embedding", "embedding": vector, "index": index}
+                for index, vector in enumerate(vectors)]
+        return {"object": "list", "data": data, "model": model or self.model.name,
+                "usage": {"prompt_tokens": count, "total_tokens": count}}
 
     def embed(self, input: Union[str, List[str]],  # pylint: disable=redefined-builtin
-              normalize: bool = False, truncate: bool = True, return_count: bool = False
-              ) -> List[float]:
-        """No model that Bittern runs makes embeddings yet: raises BitternError."""
-        raise _no_embeddings("embed")
+              normalize: bool = False, truncate: bool = True, return_count: bool = False) -> Any:
+        """The vector of a text, or a list of them for a list, as create_embedding has them.
+        normalize: to length 1. truncate: a text that is longer than n_ctx is cut; else it is an
+        error. return_count: (what is returned, number of tokens)."""
+        vectors, count = self._vectors(input if isinstance(input, list) else [input], normalize,
+                                       truncate)
+        given = vectors if isinstance(input, list) else vectors[0]
+        return (given, count) if return_count else given
+
+    def _vectors(self, texts: List[str], normalize: bool, truncate: bool
+                 ) -> Tuple[List[List[float]], int]:
+        """A vector for each text, and the tokens of all of them."""
+        ids = [self.model.tokenize(text)[:self.n_ctx() if truncate else None] for text in texts]
+        return [self.model.vector(one, pooling=self._pooling, normalize=normalize, **self._sizes)
+                for one in ids], sum(map(len, ids))
 
     # -- tokens ----------------------------------------------------------------------------------
 
@@ -351,11 +374,6 @@ def _kv_type(type_k: Optional[int], type_v: Optional[int]) -> Optional[str]:
         raise c.ArgumentError(1, "type_k, type_v: both 1 (f16) or both 0 (f32) expected, "
                               f"{type_k} and {type_v} found")
     return _KV_TYPES[type_k]
-
-
-def _no_embeddings(method: str) -> c.BitternError:
-    return c.BitternError(5, f"{method}: no model that Bittern runs makes embeddings yet",
-                          "Sequence.hidden() gives the last hidden state")
 
 
 __all__ = ["Llama", "LlamaGrammar", "LlamaState"]

@@ -85,6 +85,7 @@ class Completions(unittest.TestCase):
                 ("tfs_z", lambda: LLAMA("x", tfs_z=0.5)),
                 ("logits_processor", lambda: LLAMA("x", logits_processor=[len])),
                 ("rope_freq_base", lambda: Llama(rope_freq_base=1.0)),
+                ("pooling_type", lambda: Llama(pooling_type=4)),
                 ("lora_path", lambda: Llama(lora_path="x")),
                 ("type_k", lambda: Llama(type_k=8, type_v=8)),
                 ("chat_format", lambda: Llama(chat_format="vicuna"))]:
@@ -92,8 +93,39 @@ class Completions(unittest.TestCase):
                 work()
         with self.assertRaises(TypeError):
             Llama(n_contexts=5)
-        with self.assertRaisesRegex(bittern.BitternError, "no model that Bittern runs makes embeddings yet"):
-            LLAMA.create_embedding("x")
+
+
+class Embeddings(unittest.TestCase):
+    TEXTS = ["A tern is a bird.", "x"]
+
+    def test_shape(self):
+        answer = LLAMA.create_embedding(self.TEXTS)
+        count = sum(len(MODEL.tokenize(text)) for text in self.TEXTS)
+        self.assertEqual({key: value for key, value in answer.items() if key != "data"},
+                         {"object": "list", "model": MODEL.name,
+                          "usage": {"prompt_tokens": count, "total_tokens": count}})
+        self.assertEqual([(row["object"], row["index"], len(row["embedding"])) for row in answer["data"]],
+                         [("embedding", 0, MODEL.hidden_size), ("embedding", 1, MODEL.hidden_size)])
+        self.assertEqual(LLAMA.create_embedding("x", model="m")["data"][0]["embedding"],
+                         answer["data"][1]["embedding"])
+
+    def test_values(self):
+        of_list, count = LLAMA.embed(self.TEXTS, return_count=True)
+        self.assertEqual(of_list[0], LLAMA.embed(self.TEXTS[0]))
+        self.assertEqual(of_list[0], MODEL.vector(self.TEXTS[0], pooling="mean"))
+        self.assertEqual(count, LLAMA.create_embedding(self.TEXTS)["usage"]["total_tokens"])
+        unit = LLAMA.embed("x", normalize=True)
+        self.assertAlmostEqual(sum(value * value for value in unit), 1, 5)
+        with Llama(pooling_type=3) as last:
+            self.assertEqual(last.embed("A tern is"), MODEL.vector("A tern is"))
+
+    def test_long_texts(self):
+        text = "A tern is a bird. " * 20
+        with Llama(n_ctx=16) as small:
+            cut = MODEL.tokenize(text)[:16]
+            self.assertEqual(small.embed(text), MODEL.vector(cut, pooling="mean"))
+            with self.assertRaises(bittern.ContextFullError):
+                small.embed(text, truncate=False)
 
 
 class Names(unittest.TestCase):

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The rest of the program from Python: receipts, scores, vectors, inspect, doctor, calls in a text."""
+import contextlib
 import json
+import logging
 import os
+import pathlib
 import sys
+import tempfile
 import unittest
 
 import bittern
@@ -46,12 +50,36 @@ class Reach(unittest.TestCase):
         for token in ids:
             sequence.eval([token])
             rows.append(sequence.hidden().copy())
+        self.assertTrue((MODEL.sequence().hidden_of_all(ids) == numpy.stack(rows)).all())
         self.assertTrue((MODEL.embedding("A tern is") == rows[-1]).all())
         self.assertTrue((MODEL.embedding(ids, pooling="first") == rows[0]).all())
         mean = MODEL.embedding(ids, pooling="mean")
         want = numpy.stack(rows).astype(numpy.float64).sum(0) / len(rows)
         self.assertLess(abs(mean - want).max(), 1e-6)
         self.assertAlmostEqual(float((MODEL.embedding(ids, normalize=True) ** 2).sum()), 1, 5)
+
+    def test_trace(self):
+        with tempfile.TemporaryDirectory() as place:
+            folder = pathlib.Path(place, "trace")
+            text = MODEL.trace("A tern is", folder)
+            self.assertIn("attn_norm", text)
+            self.assertEqual(MODEL.trace(MODEL.tokenize("A tern is")), text)
+            self.assertEqual(json.loads((folder / "trace.json").read_text())["tokens"], MODEL.tokenize("A tern is"))
+            self.assertFalse((folder / "values").exists())
+            MODEL.trace("A tern is", folder, values=True)
+            self.assertTrue((folder / "values" / "embedding.npy").exists())
+            (folder / "trace.json").write_text("kept")
+            with self.assertRaisesRegex(bittern.ArgumentError, "trace.json found"):
+                MODEL.trace("A tern is", folder)
+
+    def test_log(self):
+        with self.assertLogs("bittern", logging.INFO) as heard:
+            bittern.Model()
+            MODEL.score_text("A tern is a bird.", window=100000)
+        self.assertEqual({record.levelname for record in heard.records}, {"INFO", "WARNING"})
+        self.assertTrue(any("window=100000" in line for line in heard.output))
+        with self.assertNoLogs("bittern", logging.INFO) if hasattr(self, "assertNoLogs") else contextlib.nullcontext():
+            MODEL.generate("A tern is", n_predict=2)
 
     def test_files(self):
         self.assertTrue(bittern.inspect(POCKET)["tensors"])

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/json/json.hpp"
+#include "capi/log.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
 #include "formats/checkpoint.hpp"
@@ -54,6 +55,7 @@ Result<void> Load(Result<formats::Checkpoint> checkpoint, const void* options,
   load.weights.cancel = progress.stop();
   auto opened = BITTERN_TRY(std::move(checkpoint));
   object->loaded = BITTERN_TRY(runtime::LoadedModel::Load(std::move(opened), load));
+  LogDecisions(object->loaded->decisions);
   *model = static_cast<bittern_model*>(AddHandle(std::move(object)));
   return {};
 }

@@ -2,6 +2,7 @@
 // The objects behind handles that several files here use.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -31,7 +32,9 @@ class ModelObject : public Object {
 
   AlignedBuffer<std::byte> memory;  ///< of bittern_model_load_memory; outlives `loaded`
   std::shared_ptr<const runtime::LoadedModel> loaded;
-  /// For the sequences of this model: threads and scratch memory are theirs during a call only.
+  /// Set once the choice of a chat template was logged.
+  mutable std::atomic<bool> chat_logged = false;
+  /// Threads and scratch memory. A sequence of this model borrows them during a call.
   std::shared_ptr<runtime::Workbenches> benches = std::make_shared<runtime::Workbenches>();
 
  private:

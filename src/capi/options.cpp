@@ -25,7 +25,7 @@ namespace {
 
 /// The calls that a key is for, as bits.
 constexpr unsigned kModel = 1, kSequence = 2, kGenerate = 4, kConvert = 8, kPull = 16, kScore = 32,
-                   kDoctor = 64, kEmbed = 128;
+                   kDoctor = 64, kEmbed = 128, kTrace = 256;
 constexpr double kMostInt = std::numeric_limits<int>::max();
 
 enum class Type { kWhole, kSwitch, kChoice, kText };
@@ -121,6 +121,7 @@ constexpr auto kRows = std::to_array<Row>({
     Switch("overwrite", kConvert | kDoctor, "off", "replace a file that is there"),
     Choice("pooling", kEmbed, "last first mean", "last", "the positions of a text that count"),
     Switch("normalize", kEmbed, "off", "vectors of length 1"),
+    Switch("values", kTrace, "off", "write all values beside the facts, as .npy files"),
     Whole("window", kScore, 0, kMostInt, "0",
           "tokens of a window; 0: 512 for texts, the model's limit for questions"),
     Whole("stride", kScore, 0, kMostInt, "0",
@@ -220,6 +221,27 @@ void Take(const Settings& settings, std::string_view key, T* value) {
   }
 }
 
+/// True if a switch that is off by default is on.
+bool IsOn(const Settings& settings, std::string_view key) {
+  bool on = false;
+  Take(settings, key, &on);
+  return on;
+}
+
+/// Take() of each key and its place, in turn.
+template <class T, class... Rest>
+void TakeAll(const Settings& settings, std::string_view key, T* value, Rest... rest) {
+  Take(settings, key, value);
+  if constexpr (sizeof...(rest) > 0) TakeAll(settings, rest...);
+}
+
+/// The sizes that sequences and engines have.
+template <class Options>
+void TakeSizes(const Settings& settings, Options* options) {
+  TakeAll(settings, "context_length", &options->context_length, "batch_size", &options->batch_size,
+          "threads", &options->num_threads, "max_sequences", &options->max_sequences);
+}
+
 model::KvType KvTypeOf(const Settings& settings) {
   std::string name;
   Take(settings, "kv_type", &name);
@@ -276,8 +298,9 @@ Result<void> CheckConstraintKey(std::string_view key, std::string_view value,
 Json RowJson(std::string_view key, unsigned kinds, std::string_view value,
              std::string_view fallback, bool repeated, std::string_view description) {
   constexpr std::pair<unsigned, std::string_view> kNames[] = {
-      {kModel, "model"}, {kSequence, "sequence"}, {kGenerate, "generate"}, {kConvert, "convert"},
-      {kPull, "pull"},   {kScore, "score"},       {kDoctor, "doctor"},     {kEmbed, "embed"}};
+      {kModel, "model"},     {kSequence, "sequence"}, {kGenerate, "generate"},
+      {kConvert, "convert"}, {kPull, "pull"},         {kScore, "score"},
+      {kDoctor, "doctor"},   {kEmbed, "embed"},       {kTrace, "trace"}};
   auto names = Json::MakeArray();
   for (const auto& [kind, name] : kNames) {
     if ((kinds & kind) != 0) names.push_back(name);
@@ -372,11 +395,8 @@ std::vector<std::string> OverridesOf(const Settings& settings) {
 /// Connections and retries start from the hub's own defaults.
 PullOptions PullOptionsOf(const Settings& settings) {
   PullOptions options;
-  Take(settings, "cache", &options.given.cache);
-  Take(settings, "endpoint", &options.given.endpoint);
-  Take(settings, "token", &options.given.token);
-  Take(settings, "offline", &options.given.offline);
-  Take(settings, "update", &options.update);
+  TakeAll(settings, "cache", &options.given.cache, "endpoint", &options.given.endpoint, "token",
+          &options.given.token, "offline", &options.given.offline, "update", &options.update);
   hub::Settings defaults;
   Take(settings, "connections", &defaults.connections);
   Take(settings, "retries", &defaults.retries);
@@ -410,41 +430,30 @@ Result<runtime::LoadOptions> LoadOptionsOf(const Settings& settings,
 
 runtime::SessionOptions SessionOptionsOf(const Settings& settings) {
   runtime::SessionOptions options{.kv_type = KvTypeOf(settings)};
-  Take(settings, "context_length", &options.context_length);
-  Take(settings, "batch_size", &options.batch_size);
-  Take(settings, "threads", &options.num_threads);
-  Take(settings, "max_sequences", &options.max_sequences);
+  TakeSizes(settings, &options);
   return options;
 }
 
 /// As SessionOptionsOf, with the keys that only an engine has.
 runtime::EngineOptions EngineOptionsOf(const Settings& settings) {
   runtime::EngineOptions options{.kv_type = KvTypeOf(settings)};
-  Take(settings, "context_length", &options.context_length);
-  Take(settings, "batch_size", &options.batch_size);
-  Take(settings, "threads", &options.num_threads);
-  Take(settings, "max_sequences", &options.max_sequences);
-  Take(settings, "cache_tokens", &options.cache_tokens);
-  Take(settings, "prefix_cache", &options.prefix_cache);
+  TakeSizes(settings, &options);
+  TakeAll(settings, "cache_tokens", &options.cache_tokens, "prefix_cache", &options.prefix_cache);
   return options;
 }
 
 eval::JobOptions ScoreSettingsOf(const Settings& settings) {
   eval::JobOptions options;
   options.input = "text";
-  Take(settings, "window", &options.window);
-  Take(settings, "stride", &options.stride);
-  Take(settings, "most", &options.most);
-  Take(settings, "every_token", &options.every_token);
+  TakeAll(settings, "window", &options.window, "stride", &options.stride, "most", &options.most,
+          "every_token", &options.every_token);
   return options;
 }
 
 DoctorSettings DoctorSettingsOf(const Settings& settings) {
   DoctorSettings options;
-  Take(settings, "fix", &options.fix);
-  Take(settings, "like", &options.like);
-  Take(settings, "overwrite", &options.overwrite);
-  Take(settings, "threads", &options.num_threads);
+  TakeAll(settings, "fix", &options.fix, "like", &options.like, "overwrite", &options.overwrite,
+          "threads", &options.num_threads);
   return options;
 }
 
@@ -458,17 +467,9 @@ EmbedSettings EmbedSettingsOf(const Settings& settings) {
   return options;
 }
 
-bool WantsReceipt(const Settings& settings) {
-  bool receipt = false;
-  Take(settings, "receipt", &receipt);
-  return receipt;
-}
-
-bool WantsHidden(const Settings& settings) {
-  bool hidden = false;
-  Take(settings, "hidden", &hidden);
-  return hidden;
-}
+bool WantsHidden(const Settings& settings) { return IsOn(settings, "hidden"); }
+bool WantsReceipt(const Settings& settings) { return IsOn(settings, "receipt"); }
+bool WantsValues(const Settings& settings) { return IsOn(settings, "values"); }
 
 /// The model's recommendations come first and only for keys that are not set; then the settings.
 Result<runtime::GenerateOptions> GenerateOptionsOf(const Settings& settings,

@@ -68,6 +68,8 @@ struct EmbedSettings {
 [[nodiscard]] bool WantsReceipt(const Settings& settings);
 /// True if hidden=on.
 [[nodiscard]] bool WantsHidden(const Settings& settings);
+/// True if values=on.
+[[nodiscard]] bool WantsValues(const Settings& settings);
 /// The sampler options of the settings; the model file's recommendation fills gaps. `model` may be
 /// null.
 [[nodiscard]] Result<runtime::GenerateOptions> GenerateOptionsOf(const Settings& settings,

@@ -2,6 +2,7 @@
 // Certificates and conversions of the C interface.
 
 #include "base/json/json.hpp"
+#include "capi/log.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
 #include "formats/convert/convert.hpp"
@@ -49,8 +50,9 @@ bittern_status bittern_convert(const char* input, const char* output,
     for (const std::string& text : OverridesOf(settings)) {
       BITTERN_TRY(source.metadata().Override(text));
     }
-    Decisions unused;
-    convert.hints = runtime::HintsFor(source, &unused);
+    Decisions decisions;
+    convert.hints = runtime::HintsFor(source, &decisions);
+    LogDecisions(decisions);
     convert.on_progress = [&](double done, std::string_view) {
       return progress == nullptr || progress(user, done) == 0;
     };

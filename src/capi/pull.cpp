@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/json/json.hpp"
+#include "capi/log.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
 #include "hub/lists/pulled_json.hpp"
@@ -33,7 +34,10 @@ class PullTeller {
   [[nodiscard]] hub::PullListener listener() {
     hub::PullListener listener;
     listener.is_cancelled = [this] { return IsCancelled(); };
-    listener.on_notice = [this](const std::string& text) { notices_.push_back(text); };
+    listener.on_notice = [this](const std::string& text) {
+      notices_.push_back(text);
+      Log(BITTERN_LOG_WARNING, text);
+    };
     listener.on_progress = [this](const hub::PullProgress& progress) {
       if (progress.bytes > 0) {
         share_ = static_cast<double>(progress.all_done) / static_cast<double>(progress.bytes);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/threads/thread_pool.hpp"
+#include "capi/log.hpp"
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
 #include "eval/job/job.hpp"
@@ -17,15 +18,16 @@ namespace {
 eval::Job JobOf(const ModelObject& model, std::string_view text, const Settings& settings,
                 std::atomic<bool>* cancel) {
   const runtime::SessionOptions session = SessionOptionsOf(settings);
-  return {.options = ScoreSettingsOf(settings),
-          .model = model.loaded,
-          .text = std::string(text),
-          .score = {.kv_type = session.kv_type,
-                    .batch_size = session.batch_size,
-                    .num_threads = session.num_threads,
-                    .cancel = cancel},
-          .on_progress = {},
-          .on_notice = {}};
+  return {
+      .options = ScoreSettingsOf(settings),
+      .model = model.loaded,
+      .text = std::string(text),
+      .score = {.kv_type = session.kv_type,
+                .batch_size = session.batch_size,
+                .num_threads = session.num_threads,
+                .cancel = cancel},
+      .on_progress = {},
+      .on_notice = [](std::string_view notice) { Log(BITTERN_LOG_WARNING, std::string(notice)); }};
 }
 
 /// Runs ScoreText or ScoreChoices.

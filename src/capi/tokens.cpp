@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json/json.hpp"
+#include "capi/log.hpp"
 #include "capi/objects.hpp"
 #include "runtime/chat/chat_prompt.hpp"
 #include "runtime/prompt_check.hpp"
@@ -100,10 +101,11 @@ bittern_status bittern_apply_template(const bittern_model* model, const char* me
     if (!request) {
       return Fail(ErrorCode::kInvalidArgument, "messages_json: " + request.error().message);
     }
-    Decisions unused;
+    Decisions decisions;
     const auto prompt = BITTERN_TRY(
         runtime::ChatPrompt::Create(loaded.model.checkpoint().metadata(), loaded.tokenizer,
-                                    chat_template == nullptr ? "" : chat_template, &unused));
+                                    chat_template == nullptr ? "" : chat_template, &decisions));
+    if (!decisions.empty() && !found->chat_logged.exchange(true)) LogDecisions(decisions);
     auto rendered = BITTERN_TRY(prompt.Apply(*request, loaded.tokenizer));
     auto given = std::make_shared<ResultObject>();
     given->text = rendered.text.bytes();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pull looks into the cache, asks the hub for what is missing, chooses the files, and fetches
-// each under a lock on its name in the cache.
+// A pull has four steps. It looks into the cache. It asks the hub for the list of files. It chooses
+// files. It fetches each one while it holds a lock on the file's name in the cache.
 #include "hub/pull.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input and output of one forward pass: consecutive tokens of any number of sequences, and the
-// logits that each wants. The result of a token depends on the tokens before it in its own sequence
-// and on nothing else: not on the other segments, the order of segments, or how a sequence is cut
-// into passes.
+// The input and output of one forward pass. A pass has segments: consecutive tokens of one
+// sequence, and the logits that are wanted of them. A token's result depends only on the tokens
+// before it in its own sequence. Other segments, their order and the cuts between passes change
+// nothing.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ struct Segment {
   /// empty if the logits of its token are not finite.
   std::optional<CandidateRequest> request = {};
   std::span<CandidateLogits> candidates = {};
-  /// With a request: the tokens that may be candidates, a bit for each of the vocabulary, the
-  /// lowest first; none: all may.
+  /// With a request: a bit for each token of the vocabulary, the lowest first. It is set where the
+  /// token may be a candidate. Empty: all may be.
   std::span<const std::uint64_t> allowed = {};
   /// In place of a request: only the logits of these tokens (ascending, inside the vocabulary), to
   /// candidates (rows), whose logits have room for them. They are those of all logits, bit for bit.

@@ -28,15 +28,15 @@ inline constexpr int kPagePositions = static_cast<int>(kernels::kAttentionBlock)
   return positions / kPagePositions + (positions % kPagePositions != 0 ? 1 : 0);
 }
 
-/// The pages. A page has a block for each head of each layer, in which both tensors lie in the
-/// order in which the attention kernel walks them (docs/design/0002-attention.md):
+/// The pages. A page has a block for each head of each layer. Both tensors lie in it in the order
+/// in which the attention kernel reads them (docs/design/0002-attention.md):
 ///   keys   [page][layer][kv_head][position / 16][head_dim][position % 16]
 ///   values [page][layer][kv_head][position][head_dim padded to 16]
-/// and for kI8 what a step of each is worth: [page][layer][kv_head][position] twice.
-/// Memory is reserved at once and becomes resident page by page: the page is outermost, and the
-/// lowest free one is taken first, so a short sequence touches the front of the memory only. Not
-/// thread-safe: pages are taken and released between forward passes. Must outlive its sequences and
-/// must not be moved while it has any.
+/// kI8 adds the scale of each key and each value: [page][layer][kv_head][position], twice.
+/// Address space is reserved at once. Memory becomes resident page by page, the lowest free page
+/// first. So a short sequence touches only the front.
+/// Not thread-safe: pages are taken and released between forward passes. The pool outlives its
+/// sequences. It must not be moved while it has any.
 class KvPool {
  public:
   friend class KvSequence;

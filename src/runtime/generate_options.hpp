@@ -29,15 +29,15 @@ struct GenerateOptions {
   /// it cannot be obeyed.
   std::optional<grammar::Constraint> constraint = {};
   bool render_special = false;
-  bool stop_on_loop = false;      ///< end a text that repeats itself (sampling/loop_detector.hpp)
-  int logprobs = -1;              ///< >= 0: tell how probable each token was, and so many best ones
-  bool logprobs_of_draw = false;  ///< with logprobs: those of the draw, too
+  bool stop_on_loop = false;  ///< end a text that repeats itself (sampling/loop_detector.hpp)
+  /// 0 or more: give the log-probability of each token, and of this many best ones beside it.
+  int logprobs = -1;
+  bool logprobs_of_draw = false;                  ///< with logprobs: give the draw's, too
   Speculation speculation = Speculation::kNgram;  ///< changes the time, never a token
   const std::atomic<bool>* cancel = nullptr;  ///< checked once a token, and once a layer of prompts
   /// Receives the share of a long prompt that is read, 0 to 1; by any thread, one at a time.
   std::function<void(double)> on_prompt = {};
-  /// Receives each token of the text before its text, with logprobs where they are asked for (else
-  /// null).
+  /// Receives each token, before on_text receives its text. The second is null without `logprobs`.
   std::function<void(tokenizer::TokenId, const TokenLogprobs*)> on_token = {};
 };
 

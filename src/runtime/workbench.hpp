@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads and scratch memory of forward passes. An engine has its own for as long as it lives.
-// Sessions that are idle most of the time borrow: a thousand of them then cost a thousand times
-// their pages, and no thread.
+// Threads and scratch memory of forward passes. An engine has a workbench of its own. Sessions
+// borrow one during a call, because most sessions are idle most of the time. So an idle session
+// costs its pages only, and no thread.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ struct Workbench {
                                                                  const WorkbenchSize& size);
 };
 
-/// The workbenches of one model that nobody uses at the moment. Any thread. A child process (fork)
-/// finds none: their threads live in the parent.
+/// The idle workbenches of one model. Any thread. After fork the child has none, because their
+/// threads live in the parent.
 class Workbenches {
  public:
   Workbenches() = default;

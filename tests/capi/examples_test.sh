@@ -52,8 +52,8 @@ static=$(find "$work/root" -name libbittern.a)
 c++ -x c "${strict[@]}" -DBITTERN_STATIC -I"$work/root/include" "$source/examples/hello.c" -x none \
   "$static" -lutf8proc -pthread -o "$work/static"
 same "static library" "$("$work/static")" "$expected"
-# The code of docs/embedding.md. First what it says about installation, word for word, by a user who
-# has no other settings.
+# The code of docs/embedding.md. Its commands of installation run first, word for word, in an empty
+# environment.
 block() {  # block LANGUAGE: the page's code in it
   sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$source/docs/embedding.md" | sed '/^```/d'
 }

@@ -89,6 +89,7 @@ std::vector<Function> Functions() {
       WITH(bittern_generate, bittern_model, "x", 1, nullptr, nullptr, nullptr, &out->result),
       WITH(bittern_engine_create, bittern_model, nullptr, &out->engine),
       WITH(bittern_embed, bittern_model, kIds, 2, nullptr, &out->result),
+      WITH(bittern_trace, bittern_model, kIds, 2, nullptr, nullptr, &out->result),
       WITH(bittern_parse_answer, bittern_model, "x", 1, &out->result),
       WITH(bittern_verify, bittern_model, "{}", 2, nullptr, &out->result),
       WITH(bittern_score_text, bittern_model, "x", 1, nullptr, nullptr, nullptr, &out->result),
@@ -265,6 +266,8 @@ TEST(Misuse, MissingPointers) {
                                  nullptr, nullptr, Done::Callback, nullptr, nullptr),
       bittern_engine_stats(engine.handle, nullptr),
       bittern_certify(Shared(), nullptr, nullptr, nullptr, nullptr),
+      bittern_trace(Shared(), nullptr, 1, nullptr, nullptr, &result),
+      bittern_trace(Shared(), &id, 1, nullptr, nullptr, nullptr),
       bittern_convert(nullptr, "x", nullptr, nullptr, nullptr, &result),
       bittern_convert("x", nullptr, nullptr, nullptr, nullptr, &result),
       bittern_convert("x", "y", nullptr, nullptr, nullptr, nullptr),
@@ -440,7 +443,7 @@ TEST(Misuse, FreedWhileInUse) {
   EXPECT_EQ(bittern_sequence_truncate(sequence, 0), BITTERN_ERROR_HANDLE);
 }
 
-TEST(Misuse, EngineCancelEndsARequestOnce) {
+TEST(Misuse, EngineCancelEndsARequestOnceWithAResult) {
   Engine engine;
   Done done;
   uint64_t request = 0;
@@ -451,6 +454,7 @@ TEST(Misuse, EngineCancelEndsARequestOnce) {
   Ok(bittern_engine_run(engine.handle));
   EXPECT_EQ(done.calls, 1);
   EXPECT_EQ(done.status, BITTERN_OK);
+  EXPECT_EQ(done.text, "");
   EXPECT_THAT(done.json, HasSubstr("\"finish_reason\":\"cancelled\""));
 }
 

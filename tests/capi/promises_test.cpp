@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The edges that a reviewer tries: generation goes on after fork, truncate and restore; memory
-// comes and goes with tokens; a child process is told apart; every request hears of its end; a
-// sampler obeys its grammar; callbacks know their tokens.
+// The promises of bittern.h at their edges. Generation goes on after fork, truncate and restore.
+// Memory comes and goes with tokens. A child process is refused. Each request's on_done is called
+// once. A sampler obeys its grammar. Callbacks know their tokens.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -230,20 +230,6 @@ TEST(Promises, EveryRequestHearsOfItsEnd) {
       EXPECT_EQ(end.status, BITTERN_ERROR_CANCELLED);
     }
   }
-}
-
-TEST(Promises, ACancelledRequestHasAResult) {
-  Engine engine;
-  Done done;
-  uint64_t request = 0;
-  Ok(bittern_engine_submit(engine.handle, Prompt().data(), Prompt().size(), nullptr, nullptr,
-                           Done::Callback, &done, &request));
-  Ok(bittern_engine_cancel(engine.handle, request));
-  Ok(bittern_engine_run(engine.handle));
-  EXPECT_EQ(done.calls, 1);
-  EXPECT_EQ(done.status, BITTERN_OK);
-  EXPECT_EQ(done.text, "");
-  EXPECT_THAT(done.json, HasSubstr("\"finish_reason\":\"cancelled\""));
 }
 
 TEST(Promises, ASamplerObeysItsGrammarOrRefuses) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "capi/capi_support.hpp"
@@ -145,6 +146,72 @@ TEST(Reach, ScoresAreThoseOfEval) {
   bittern_result_free(result);
   EXPECT_EQ(bittern_score_choices(Shared(), "x", 1, nullptr, nullptr, nullptr, &result),
             BITTERN_ERROR_ARGUMENT);
+}
+
+TEST(Reach, ATraceIsThatOfTheProgram) {
+  const std::string folder = testing::TempDir() + "bittern-trace";
+  std::filesystem::remove_all(folder);
+  bittern_result* result = nullptr;
+  const auto trace = [&](const char* to, const Options& options) {
+    Ok(bittern_trace(Shared(), Prompt().data(), Prompt().size(), to, options.handle, &result));
+    std::string text = TextOf(result);
+    bittern_result_free(result);
+    return text;
+  };
+  const std::string text = trace(nullptr, Options());
+  EXPECT_THAT(text, HasSubstr("attn_norm"));
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  EXPECT_EQ(trace(folder.c_str(), Options()), text);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/trace.json"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/values"));
+  trace(folder.c_str(), Options("values", "on"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/values/embedding.npy"));
+  EXPECT_NE(trace(nullptr, Options("kv_type", "i8")), text);
+  // A file of somebody else is left alone.
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder + "/trace.json") << "kept";
+  EXPECT_EQ(
+      bittern_trace(Shared(), Prompt().data(), Prompt().size(), folder.c_str(), nullptr, &result),
+      BITTERN_ERROR_ARGUMENT);
+  EXPECT_EQ(std::filesystem::file_size(folder + "/trace.json"), 4);
+  std::filesystem::remove_all(folder);
+}
+
+/// Decisions of a load come while it runs, by its thread; a listener may be exchanged and taken
+/// away.
+TEST(Reach, ALogListenerHearsOfDecisions) {
+  struct Heard {
+    std::vector<std::pair<int32_t, std::string>> said;
+  } first, second;
+  const auto listen = [](void* user, int32_t level, const char* text, size_t size) {
+    EXPECT_EQ(std::strlen(text), size);
+    static_cast<Heard*>(user)->said.emplace_back(level, text);
+  };
+  const auto load = [](const Options& options) {
+    bittern_model* model = nullptr;
+    Ok(bittern_model_load_builtin(options.handle, &model));
+    bittern_model_free(model);
+  };
+  Ok(bittern_set_log(listen, &first));
+  load(Options());
+  EXPECT_FALSE(first.said.empty());
+  for (const auto& [level, text] : first.said) EXPECT_EQ(level, BITTERN_LOG_INFO) << text;
+  Ok(bittern_set_log(listen, &second));
+  const size_t before = first.said.size();
+  load(Options());
+  EXPECT_EQ(first.said.size(), before);
+  const Options wide("window", "100000");
+  bittern_result* result = nullptr;
+  Ok(bittern_score_text(Shared(), kPrompt, std::strlen(kPrompt), wide.handle, nullptr, nullptr,
+                        &result));
+  bittern_result_free(result);
+  EXPECT_THAT(second.said,
+              testing::Contains(testing::Pair(BITTERN_LOG_WARNING, HasSubstr("window=100000"))));
+  Ok(bittern_set_log(nullptr, nullptr));
+  const size_t all = second.said.size();
+  load(Options());
+  EXPECT_EQ(second.said.size(), all);
 }
 
 TEST(Reach, InspectAndDoctor) {

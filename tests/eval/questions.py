@@ -4,7 +4,8 @@
 
   questions.py make COUNT FILE                                   questions of all kinds, from a seed
   questions.py compare QUESTIONS ANSWERS SUMMARY BITTERN COUNT   the first COUNT answers against
-      `bittern logits --all`, one choice after the other; acc and acc_norm against all answers
+      `bittern logits --all`, one choice after the other; acc and acc_norm against all answers.
+      With a .gguf file in place of BITTERN the logits are those of the Python package
 
 The oracle writes the texts of lm-evaluation-harness on its own and shares no code with Bittern.
 """
@@ -84,25 +85,58 @@ def requests(q):
     return after(q["query"], q["choices"]), q["gold"]
 
 
-def likelihood(bittern, context, continuation):
-    def ids(text):
-        return [int(x) for x in subprocess.run([bittern, "tokenize", text, "--ids"], capture_output=True,
+class Program:
+    """Ids and logits by the command line."""
+
+    def __init__(self, bittern):
+        self.bittern = bittern
+
+    def ids(self, text):
+        return [int(x) for x in subprocess.run([self.bittern, "tokenize", text, "--ids"], capture_output=True,
                                                check=True, text=True).stdout.split()]
-    begin, whole = ids(context), ids(context + continuation)
-    with tempfile.NamedTemporaryFile() as out:
-        subprocess.run([bittern, "logits", "--all", "-o", out.name, "--prompt-ids",
-                        ",".join(map(str, whole[:-1]))], capture_output=True, check=True)
-        raw = open(out.name, "rb").read()
-    width = len(raw) // 4 // (len(whole) - 1)
+
+    def rows(self, ids, first):
+        """The logits after each id from the first one on."""
+        with tempfile.NamedTemporaryFile() as out:
+            subprocess.run([self.bittern, "logits", "--all", "-o", out.name, "--prompt-ids",
+                            ",".join(map(str, ids))], capture_output=True, check=True)
+            raw = open(out.name, "rb").read()
+        width = len(raw) // 4 // len(ids)
+        return [struct.unpack_from(f"<{width}f", raw, 4 * width * i) for i in range(first, len(ids))]
+
+
+class Package:
+    """The same by the Python package: fast enough for hundreds of questions."""
+
+    def __init__(self, model):
+        import bittern
+        self.model = bittern.Model(model)
+
+    def ids(self, text):
+        return self.model.tokenize(text, special=True)
+
+    def rows(self, ids, first):
+        with self.model.sequence() as sequence:
+            sequence.eval(ids[:first + 1])
+            found = [sequence.logits().tolist()]
+            for token in ids[first + 1:]:
+                sequence.eval([token])
+                found.append(sequence.logits().tolist())
+            return found
+
+
+def likelihood(door, context, continuation):
+    begin, whole = door.ids(context), door.ids(context + continuation)
+    first = len(begin) - 1
     total = 0.0
-    for position in range(len(begin) - 1, len(whole) - 1):
-        row = struct.unpack_from(f"<{width}f", raw, 4 * width * position)
+    for position, row in enumerate(door.rows(whole[:-1], first), first):
         largest = max(row)
         total += row[whole[position + 1]] - largest - math.log(sum(math.exp(x - largest) for x in row))
     return total
 
 
 def compare(questions, answers, summary, bittern, count):
+    door = Package(bittern) if bittern.endswith(".gguf") else Program(bittern)
     lines = [json.loads(line) for line in open(answers, encoding="utf-8")][1:]
     asked = [json.loads(line) for line in open(questions, encoding="utf-8")]
     assert len(lines) == len(asked)
@@ -113,7 +147,7 @@ def compare(questions, answers, summary, bittern, count):
         assert line["gold"] == gold and len(found) == len(choices), (i, line)
         if i < count:
             for (context, continuation, _), value in zip(choices, found):
-                expected = likelihood(bittern, context, continuation)
+                expected = likelihood(door, context, continuation)
                 assert abs(expected - value) < 1e-4, (i, context, continuation, expected, value)
         by_length = [value / size for value, (_, _, size) in zip(found, choices)]
         right += found.index(max(found)) == gold

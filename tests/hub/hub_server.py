@@ -52,6 +52,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def sort(self, path):
         if self.server.role == "cdn":
             return "blob", path.removeprefix("/blob/")
+        if path.startswith("/api/models/") and "/tree/" in path:
+            return "tree", path.removeprefix("/api/models/")
         if path.startswith("/api/models/"):
             return "list", path.removeprefix("/api/models/")
         if "/resolve/" in path:
@@ -94,6 +96,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.send(404, b"{}", X_Error_Code="RevisionNotFound")
         self.send(200, json.dumps(hub.listing(repo)).encode(), Content_Type="application/json")
 
+    def give_tree(self):
+        """The list as huggingface_hub asks for it."""
+        repo, _, revision = self.what.partition("/tree/")
+        hub = self.server.hub
+        if repo not in hub.repos or revision not in ("main", COMMIT) or not self.may_read(repo):
+            return self.refuse(repo)
+        files = [{"type": "file", "path": entry["rfilename"], "size": entry["size"], "oid": entry["blobId"]}
+                 | ({"lfs": {**entry["lfs"], "oid": entry["lfs"]["sha256"]}} if "lfs" in entry else {})
+                 for entry in hub.listing(repo)["siblings"]]
+        self.send(200, json.dumps(files).encode(), Content_Type="application/json")
+
     def give_file(self):
         hub = self.server.hub
         repo, _, rest = self.what.partition("/resolve/")
@@ -101,7 +114,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if repo not in hub.repos or not self.may_read(repo):
             return self.refuse(repo)
         data = hub.repos[repo]["files"].get(path)
-        if data is None or revision != COMMIT:
+        if data is None or revision not in ("main", COMMIT):
             return self.send(404, b"Entry not found", X_Error_Code="EntryNotFound", X_Repo_Commit=COMMIT)
         if len(data) < LARGE:
             return self.send(200, data, ETag='"%s"' % git_sha1(data), X_Repo_Commit=COMMIT)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bittern.llama_cpp beside llama-cpp-python's source distribution, which is read and not built: the
-methods and arguments of its class Llama, and the examples of its README, run with a model of ours.
+"""bittern.llama_cpp beside llama-cpp-python. Its source distribution is read, not built. The test
+compares the methods and arguments of its class Llama, and runs the examples of its README.
 
 usage: llama_cpp_python.py ARCHIVE MODEL
 """
@@ -20,11 +20,11 @@ LACKING = {
     "ctx": "a pointer of llama.cpp", "model": "here it is the bittern.Model",
     "eval_logits": "Sequence.logits()", "sample": "generate()", "tokenizer": "tokenize(), detokenize()",
     "create_chat_completion_openai_v1": "create_chat_completion()",
-    "pooling_type": "for embeddings", "logits_to_logprobs": "NumPy", "longest_token_prefix": "an inner helper"}
+    "pooling_type": "an argument of the constructor", "logits_to_logprobs": "NumPy", "longest_token_prefix": "an inner helper"}
 # Examples of the README that cannot run here: a word of theirs, and why.
 SKIPPED = {"Llava15ChatHandler": "images", "Qwen25VLChatHandler": "images", "MTMDChatHandler": "images",
            "from_pretrained": "the network", "LlamaPromptLookupDecoding": "Bittern guesses by itself",
-           "llama_cpp.llama_": "the low-level interface", "embedding=True": "no embeddings yet",
+           "llama_cpp.llama_": "the low-level interface",
            "image_to_base64": "images"}
 
 

@@ -30,6 +30,15 @@ if [ -e "$archive" ] || "$python" -m pip download -q --no-deps --no-binary :all:
 else
   echo "llama-cpp-python: SKIPPED (its sources cannot be had: $environment/pip.log)"
 fi
+echo "-- huggingface_hub: one cache with \`bittern pull\`"
+"$python" -W ignore hub_cache_test.py "$build/apps/cli/bittern" ../../models/kjv-5m-i2s.gguf
+echo "-- multiple choice: 500 questions by the logits of the package"
+questions=$environment/questions.jsonl
+"$python" ../eval/questions.py make 500 "$questions"
+"$build/apps/cli/bittern" eval -m ../../models/kjv-5m-i2s.gguf "$questions" --json --force \
+  -o "$environment/answers.jsonl" >"$environment/summary.json"
+"$python" ../eval/questions.py compare "$questions" "$environment/answers.jsonl" \
+  "$environment/summary.json" ../../models/kjv-5m-i2s.gguf 500
 echo "-- lm-evaluation-harness"
 "$python" -W ignore lm_eval_test.py "$build/apps/cli/bittern"
 echo "-- pip: editable, and the whole build from a read-only source distribution"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches are grouped by the constants that one property may have; only those of a group, and
-// those without such a constant, are compared in pairs.
+// Branches of a `oneOf` that one property tells apart. Each constant of the property makes a group.
+// Pairs are compared within a group only. A branch without a constant is compared with all.
 #include "grammar/schema/discriminator.hpp"
 
 #include <fmt/format.h>

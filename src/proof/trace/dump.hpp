@@ -10,7 +10,7 @@
 
 namespace bittern::proof {
 
-/// Makes the folder if it is not there. Errors: kIo; kInvalidArgument where it holds other files.
+/// Makes the folder if it is not there and replaces files of these names in it. Error: kIo.
 [[nodiscard]] Result<void> WriteDump(const Trace& trace, const std::filesystem::path& folder);
 
 /// The inverse. Errors: kNotFound, kIo, kCorruptFile; they name the file.

@@ -360,8 +360,8 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
-/// The job is made after its generation, whose on_text needs it: `made` is filled in last. Turns
-/// count from the next one, so that those who wait for theirs are not passed over for ever.
+/// The generation's on_text needs the job, but the job is made after the generation. So `made` is
+/// filled in last. A new request gets the next turn, so it never overtakes those that wait.
 Result<SequenceId> Engine::Submit(Request request) {
   const model::ModelConfig& config = model().model.config();
   BITTERN_TRY(CheckPrompt(request.prompt, config.vocab_size, impl_->context_length));

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sequences a step runs, and how many tokens of each. A pure policy: it sees numbers, not
-// sequences, and knows no clock, so a simulation can drive it (scheduler_test.cpp).
+// The scheduler chooses the sequences of a step, and how many tokens of each it runs. It sees
+// numbers only and reads no clock. So a simulation can test it (scheduler_test.cpp).
 //
 // The rules:
 //   1. Sequences join in the order in which they came; those of one request take turns with
 //      others (Request::turn).
-//   2. Sequences that generate run one token each. Where fewer of them make more tokens per second
-//      (nine rows can cost more than eight and a half do twice), the step takes that many, in
-//      turn.
-//   3. Prompts fill the step up, the oldest first, as long as the step takes at most kSlowdown
-//      times what it would take without them; more where more sequences read than generate.
-//   4. A sequence that needs a page where none is left takes it from the youngest sequence, which
-//      goes back to the queue and computes its tokens again later. So the oldest always proceeds.
+//   2. Sequences that generate run one token each. Fewer rows sometimes make more tokens per
+//   second:
+//      nine rows can cost much more than eight. Then a step runs fewer sequences, and they take
+//      turns.
+//   3. Prompts fill the step up, the oldest first. The step may take kSlowdown times as long as
+//      without them, and longer where more sequences read than generate.
+//   4. Where no page is left, a sequence takes one from the youngest sequence. That one goes back
+//   to
+//      the queue and computes its tokens again later. So the oldest always proceeds.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How probable the model found a token: log-softmax of the logits as the model gave them, before
-// biases, penalties, masks and temperature. OpenAI's and llama.cpp's servers mean the same number.
-// Or how probable the draw was, after all of these: llama.cpp's "post_sampling_probs".
+// Two kinds of log-probability. The model's is the log-softmax of its logits, before biases,
+// penalties, masks and temperature; OpenAI's and llama.cpp's servers give the same number. The
+// draw's is taken after all of these: llama.cpp's "post_sampling_probs".
 #pragma once
 
 #include <span>
@@ -25,14 +25,14 @@ struct TokenLogprobs {
   std::vector<TokenLogprob> draw = {};  ///< LogprobsOfDraw, where it was asked for
 };
 
-/// `logits` are finite, `id` is one of theirs; the `count` best, or all there are. Sums in double
-/// by ascending id: the same on every machine.
+/// The log-probability of `id` and of the `count` best tokens. `logits` are finite. Sums are taken
+/// in double, by ascending id: they are the same on every machine.
 [[nodiscard]] TokenLogprobs LogprobsOf(std::span<const float> logits, tokenizer::TokenId id,
                                        int count);
 
-/// How probable the draw was: of `id`, and then of the `count` best. `drawn_from` is
-/// Sampler::LastCandidates() of it, in any order. Tokens of probability 0 are left out; as `id`
-/// such a one has minus infinity.
+/// The draw's log-probability of `id`, then of the `count` best tokens. `drawn_from` is
+/// Sampler::LastCandidates() of that draw, in any order. Best tokens of probability 0 are left out;
+/// an `id` of probability 0 has minus infinity.
 [[nodiscard]] std::vector<TokenLogprob> LogprobsOfDraw(std::span<const TokenProbability> drawn_from,
                                                        tokenizer::TokenId id, int count);
 
