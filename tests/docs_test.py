@@ -97,7 +97,7 @@ class Pages(HubTest):
         self.make_garbage()
         for transcript in sorted((DOCS / "pictures").glob("*.txt")):
             steps = []
-            for line in read(transcript).splitlines():
+            for line in read(transcript).splitlines()[1:]:  # behind the licence
                 if line.startswith("$ "):
                     steps.append((line[2:], []))
                 else:

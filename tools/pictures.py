@@ -99,7 +99,8 @@ def main():
     check, stale = "--check" in sys.argv, []
     drawn = {PICTURES / "speed.svg": bars()}
     for transcript in sorted(PICTURES.glob("*.txt")):
-        drawn[transcript.with_suffix(".svg")] = terminal(transcript.read_text(encoding="utf-8"))
+        _licence, _, text = transcript.read_text(encoding="utf-8").partition("\n")
+        drawn[transcript.with_suffix(".svg")] = terminal(text)
     for path, picture in drawn.items():
         if path.exists() and path.read_text(encoding="utf-8") == picture:
             continue
