@@ -194,8 +194,8 @@ void WriteSummary(const InspectReport& report, Writer* out) {
   out->Line("format      {}", formats);
   if (summary.context_length > 0) {
     out->Line("context     {} tokens", summary.context_length);
-    out->Line("memory      {} of weights, and {} for a full context",
-              Decimal(summary.weight_bytes), Decimal(summary.context_bytes));
+    out->Line("memory      {} of weights, and {} for a full context", Decimal(summary.weight_bytes),
+              Decimal(summary.context_bytes));
   }
   out->Line("runs here   {}\n", summary.runs
                                     ? std::string("yes")
