@@ -72,7 +72,7 @@ def paste(text):
 
 
 def test_editing():
-    start("-n", "20")
+    start("-n", "20", "-v")
     wait("the banner", shows("/help lists the commands"))
     keys("What is a tn")
     keys("Left")
@@ -179,7 +179,7 @@ def reply_to(text):
 
 def test_commands(folder):
     saved = os.path.join(folder, "a chat.json")
-    start("-n", "24", columns=100, rows=40)
+    start("-n", "24", "-v", columns=100, rows=40)
     for command in ("/undo", "/retry", "/edit"):
         say(command, f"{command} before anything is said", shows(f"{command}: nothing has been said"))
     say("What is a tern?", "a reply", answered("What is a tern?"))
@@ -231,7 +231,7 @@ def test_commands(folder):
     keys("C-d")
     wait("left", shows("LEFT 0"))
     # On another instruction set.
-    start("-n", "24", "--resume", f"'{saved}'", columns=100, rows=40, isa="scalar", temp=())
+    start("-n", "24", "-v", "--resume", f"'{saved}'", columns=100, rows=40, isa="scalar", temp=())
     wait("what was resumed", shows("3 turns resumed; the last one was: And now?"))
     say("Go on.", "the next reply on another ISA", answered("Go on."))
     if reply_to("Go on.") != expected:
@@ -279,6 +279,29 @@ def test_styles(folder):
         failures.append(f"a pipe gets the reply as it is: {out!r}")
 
 
+def test_words():
+    """The ways out that a stranger needs."""
+    start("-n", "5", columns=120, rows=40)
+    wait("a model by name", shows("bittern chat -hf bitnet-2b (1.2 GB, once)"))
+    say("exit", "how to leave", shows("(/exit or Ctrl-D leaves)"))
+    wait("and the answer", last_is(">"))
+    say("/json", "a form", shows("the next reply is a JSON object"))
+    say("/json off", "taken back", shows("the next reply is free"))
+    say("What is a tern?", "the way to more tokens", shows("after 5 tokens; /set n_predict N allows more"))
+    if "not whole" in screen():
+        failures.append("a free reply is not called cut")
+    say('/json {"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}', "a schema", shows("JSON of this schema"))
+    say("hello", "a cut reply", shows("is not whole"))
+    say("/set temperature abc", "one pair of quotes", shows('"abc" found'))
+    if '""abc""' in screen():
+        failures.append("two pairs of quotes")
+    say("/tokens W\u00f6", "half letters as bytes", shows("<C3>"))
+    if "tokens/s" in screen():
+        failures.append("a rate of a few tokens")
+    keys("C-d")
+    wait("left", shows("LEFT 0"))
+
+
 if shutil.which("tmux") is None:
     print("SKIPPED: no tmux")
     sys.exit(0)
@@ -287,6 +310,7 @@ try:
     test_long()
     test_turns()
     test_interrupt()
+    test_words()
     with tempfile.TemporaryDirectory() as scratch:
         test_commands(scratch)
         test_styles(scratch)

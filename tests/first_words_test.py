@@ -198,6 +198,120 @@ class Habits(FirstWords):
             self.assertIn(f"bittern {command}", self.run_bittern(command, "--help").stdout)
 
 
+# What is typed, exit code, and what the error names: the way out. "@m" is the model, "@o" a file to write.
+WAYS_OUT = [
+    ("-m FILE -p TEXT", 1, "`bittern run -m FILE -p TEXT`"),
+    ("run -m @m The", 1, '-p "The"'),
+    ("run -p x --max-tokens 5", 1, "use -n N"),
+    ("run -p x --stop x", 1, "use -r TEXT"),
+    ("chat --system x", 1, "use -sys TEXT"),
+    ("run -p x --format json", 1, "--json"),
+    ("run -p x --max-model-len 9", 1, "use -c N"),
+    ("serve --served-model-name x", 1, "use -a NAME"),
+    ("run -p x -ins", 1, "bittern chat"),
+    ("bench --json", 1, "use -o json"),
+    ("run -p x --json-schema person.json", 1, "--json-schema-file person.json"),
+    ("convert @m @o --to q4_k_m", 1, "no other format holds them"),
+    ("models list", 1, "`bittern models` alone lists"),
+    ("meta list", 1, "did you mean ls?"),
+    ("run -m @m -p x --override-kv tokenizer.ggml.pre=str:llama-bp", 1, "did you mean llama-bpe?"),
+    ("inspect @m --tensor blk.0.attn_q.weigh", 2, "did you mean blk.0.attn_q.weight?"),
+]
+
+
+class Messages(FirstWords):
+    def test_ways_out(self):
+        for line, code, part in WAYS_OUT:
+            words = [{"@m": str(MODEL), "@o": str(self.folder / "out.gguf")}.get(w, w) for w in line.split()]
+            with self.subTest(line):
+                self.assertIn(part, self.run_bittern(*words, code=code).stderr)
+
+    def test_no_guess_without_a_letter_in_common(self):
+        for words in (("eval", "-q"), ("xx",), ("run", "-Q")):
+            self.assertNotIn("did you mean", self.run_bittern(*words, code=1).stderr)
+
+    def test_values_of_switches(self):
+        self.run_bittern("run", str(MODEL), *WORDS, "--color", "always", "--tensor-parallel-size", "1", "--dtype", "auto")
+
+    def test_a_schema_that_is_cut(self):
+        schema = '{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}'
+        cut = self.run_bittern("run", "-p", "x", "--json-schema", schema, "-n", "5", code=6)
+        self.assertIn("notice: the JSON is not whole: it ends after 5 tokens; -n N allows more\n", cut.stderr)
+        told = json.loads(self.run_bittern("run", "-p", "x", "--json-schema", schema, "-n", "5", "--json", code=6).stdout)
+        self.assertEqual((told["cut"], told["finish_reason"]), (True, "length"))
+        whole = self.run_bittern("run", "-p", "x", "--regex", "(yes|no)", "--json")
+        self.assertIs(json.loads(whole.stdout)["cut"], False)
+        self.run_bittern("run", "-p", "x", "--regex", "[a-z]*", "-n", "2")  # may end anywhere
+
+    def test_a_loop_is_told(self):
+        words = ("run", str(MODEL), "-p", "In the beginning", "--temp", "0")
+        for part in ("repeats itself", "--stop-on-loop", "--repeat-penalty", "bittern doctor"):
+            self.assertIn(part, self.run_bittern(*words, "-n", "200").stderr)
+        self.assertNotIn("repeats itself", self.run_bittern(*words, "-n", "20").stderr)
+
+    def test_an_unsupported_model(self):
+        odd = self.folder / "odd.gguf"
+        self.run_bittern("meta", "set", str(MODEL), "general.architecture", "str:gemma3", "-o", str(odd))
+        said = self.run_bittern("run", str(odd), "-p", "x", code=2).stderr
+        self.assertIn('architecture "gemma3" is not supported', said)
+        self.assertIn(f"`bittern doctor {odd}`", said)
+        bare = self.folder / "bare.gguf"  # the kind goes before a tokenizer that is missing
+        self.run_bittern("meta", "rm", str(odd), "tokenizer.ggml.model", "-o", str(bare))
+        self.assertIn("architecture", self.run_bittern("run", str(bare), "-p", "x", code=2).stderr)
+        folder = self.folder / "weights"
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(b"x")
+        said = self.run_bittern("doctor", str(folder), code=12).stdout
+        self.assertIn("unsupported", said)
+        self.assertIn("fetch config.json", said)
+        self.assertNotIn("incurable", said)
+
+    def test_written_files_are_told(self):
+        page = self.folder / "page.html"
+        for words in (("trace", "-m", str(MODEL), "-p", "x", "--html"), ("bench", str(MODEL), "-p", "4", "-n", "2", "-r", "1", "--html"),
+                      ("certify", str(MODEL), "--force", "--out")):
+            self.assertIn(f"notice: {page} written\n", self.run_bittern(*words, str(page)).stderr, words)
+        self.assertNotIn("written", self.run_bittern("certify", str(MODEL), "--out", "/no/such/file", code=3).stderr)
+
+    def test_no_network(self):
+        env = {"HF_ENDPOINT": "http://no-such-host.invalid"}
+        said = self.run_bittern("pull", REPO, code=3, **env).stderr
+        self.assertEqual(said.count("trying again"), 1)
+        self.assertNotIn("blobs=true", said)
+        for part in ("--offline", "-m FILE"):
+            self.assertIn(part, said)
+
+    def test_examples_of_templates(self):
+        for line in self.run_bittern("apply-template", "--help").stdout.split("Example:\n")[1].strip().splitlines():
+            line = line.strip().replace("bittern ", f"{BITTERN} ")
+            subprocess.run(["bash", "-o", "pipefail", "-c", line], check=True, env=self.env(), capture_output=True)
+
+    def test_what_one_wants_to_know_comes_first(self):
+        said = self.run_bittern("inspect", str(MODEL)).stdout.splitlines()
+        self.assertEqual(said[0], "name        kjv-5m")
+        self.assertEqual([line.split("  ")[0] for line in said[:6]], ["name", "model", "format", "context", "memory", "runs here"])
+        told = json.loads(self.run_bittern("inspect", str(MODEL), "--json").stdout)["summary"]
+        self.assertEqual((told["name"], told["context_length"], told["runs"]), ("kjv-5m", 512, True))
+        self.assertEqual(told["context_bytes"], 2 * 2 * 512 * 6 * 128)
+        odd = self.folder / "odd.gguf"
+        self.run_bittern("meta", "set", str(MODEL), "general.architecture", "str:gemma3", "-o", str(odd))
+        self.assertIn("bittern doctor", self.run_bittern("inspect", str(odd)).stdout.split("\n\n")[0])
+
+    def test_the_first_weights(self):
+        for name in ("i2_s", "tq2_0", "i2_s:arm-64"):  # the same codes in every layout
+            copy = self.folder / f"{name.replace(':', '-')}.gguf"
+            self.run_bittern("convert", str(MODEL), str(copy), "--to", name)
+            told = json.loads(self.run_bittern("inspect", str(copy), "--tensor", "blk.0.attn_q.weight", "--head", "300",
+                                               "--json").stdout)
+            self.assertEqual(len(told["codes"]), 300)
+            first = told["codes"] if name == "i2_s" else first
+            self.assertEqual(told["codes"], first)
+            self.assertEqual(set(first), {-1, 0, 1})
+        told = json.loads(self.run_bittern("inspect", str(MODEL), "--tensor", "blk.0.attn_norm.weight", "--json").stdout)
+        self.assertEqual(len(told["values"]), 64)
+        self.assertIn("scale of", self.run_bittern("inspect", str(MODEL), "--tensor", "blk.0.attn_q.weight").stdout)
+
+
 class Removal(FirstWords):
     def test_the_question_and_yes(self):
         self.pull(REPO)

@@ -91,6 +91,7 @@ def main():
         programs["meta"].update(flags_in_help(help_of("meta", action)))
     for action in ("rm", "du"):
         programs["models"].update(flags_in_help(help_of("models", action)))
+    own = {}
     for name in programs:
         if "Example" not in help_of(name):
             problems.append(f"{name} --help has no example")
@@ -104,6 +105,7 @@ def main():
         for flag in programs[name]:
             if flag not in named and flag not in ("-h", "--help"):
                 problems.append(f"{name}: {flag} is not in the manual")
+        own[name] = {flag for flags, _ in table_rows(by_title[titles[0]]) for flag in flags}
         both = " and " in titles[0]
         for flags, default in table_rows(by_title[titles[0]]):
             for flag in flags:
@@ -118,6 +120,8 @@ def main():
             if not here:
                 problems.append(f"the manual has {flag}, no command has")
             for name in here:
+                if flag in own.get(name, ()):  # a flag of that name with a meaning of its own
+                    continue
                 value = programs[name][flag]
                 if default and value and name != "bench" and not same_default(default, value):
                     problems.append(f"{name}: {flag}: {default} in the manual, {value} in the program")

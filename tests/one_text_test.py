@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(ROOT, "python"))
 import bittern  # noqa: E402
 
 CONVERSATIONS = [
-    ["What is a tern?", "Is it a bird?", "What is the opposite of hot?", "What is 2+2?"],
+    ["What is a tern?", "Is it a bird?", "What is the opposite of hot?", "What is a bittern?"],
     ["hi", "What is a dog?", "Is it an animal?", "thanks"],
     ["define bird", "use it in a sentence", "What is another word for happy?"],
     ["What is a book?", "is it an animal?", "and a cat?", "tell me more"],

@@ -69,7 +69,7 @@ void AddApplyTemplate(CLI::App& app, int* exit_code) {
       app.add_subcommand("apply-template", "Show a conversation as a model reads it");
   command->footer(
       "Example:\n  echo '[{\"role\":\"user\",\"content\":\"Hi\"}]' | bittern apply-template "
-      "--json\n  echo Hi | bittern apply-template --chat-template chatml");
+      "--json\n  echo Hi | bittern apply-template --chat-template bitnet");
   const auto options = std::make_shared<ApplyOptions>();
   AddModelOptions(*command, &options->model, /*takes_argument=*/false);
   AddChatTemplateOption(*command, &options->chat_template);

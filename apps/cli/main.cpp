@@ -45,9 +45,10 @@ Exit codes:
   3    anything else: memory, a full context, output that cannot be written
   4    certify --check, verify, selftest, trace: not what was expected
   5    selftest: nothing has failed, but checks were skipped for want of time
+  6    run: the text was cut before its grammar or schema was done
   10   doctor: something is wrong with the model and can be put right
   11   doctor: something of the model is lost
-  12   doctor: cannot tell
+  12   doctor: cannot tell, or the model is of a kind that is not supported
   130  interrupted by Ctrl-C)";
 
 /// Why `text` is not the number that an option takes.
@@ -156,6 +157,7 @@ int Main(std::span<const std::string> words) {
     const std::string message = arguments->AsTyped(WithoutJargon(error.what()));
     return ReportUsage(app, *arguments->command, {ErrorCode::kInvalidArgument, message});
   }
+  if (exit_code == 0 || exit_code > kExitRuntime) SayWritten();
   return exit_code;
 }
 

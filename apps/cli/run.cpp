@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/json/json.hpp"
+#include "cli/options/constraint_options.hpp"
 #include "cli/options/model_options.hpp"
 #include "cli/options/sampler_options.hpp"
 #include "cli/options/sampling_options.hpp"
@@ -18,6 +19,7 @@
 #include "cli/shared/wording.hpp"
 #include "report/run_report.hpp"
 #include "report/timings.hpp"
+#include "runtime/sampling/loop_detector.hpp"
 #include "runtime/sampling/sampler.hpp"
 
 namespace bittern::cli {
@@ -93,7 +95,17 @@ Result<Run> Generate(const RunOptions& options, StandardOutput* out) {
 }
 
 /// Why there is less text than was asked for, where that is not plain to see.
-void NoticeEnd(const runtime::GenerateResult& result) {
+void NoticeEnd(const runtime::GenerateResult& result, const runtime::GenerateOptions& asked) {
+  if (result.cut) {
+    const bool by_length = result.finish == runtime::FinishReason::kLength;
+    PrintRemark("notice: {} is not whole: it ends after {} tokens{}\n",
+                NameOfConstrained(asked.constraint), result.ids.size(),
+                by_length ? "; -n N allows more" : "");
+  }
+  if (!result.cut && result.finish == runtime::FinishReason::kLength &&
+      runtime::LoopDetector::EndsInLoop(result.ids)) {
+    PrintRemark("notice: the text repeats itself; {}\n", kOutOfLoop);
+  }
   if (result.finish == runtime::FinishReason::kContextFull) {
     PrintRemark("notice: the context is full\n");
   }
@@ -120,7 +132,7 @@ int RunCommand(const RunOptions& options) {
     return Report(written.error(), kExitRuntime);
   }
   if (!options.json) {
-    NoticeEnd(run->result);
+    NoticeEnd(run->result, options.generate);
     PrintRemark("\n{}", report::TimingsFooter(run->timings, run->model->load_s));
     if (options.model.verbose) {
       PrintRemark("{}{}", report::SpeculationLine(run->timings),
@@ -132,7 +144,7 @@ int RunCommand(const RunOptions& options) {
   }
   const bool interrupted =
       run->result.finish == runtime::FinishReason::kCancelled && CatchInterrupt().load();
-  return interrupted ? kExitInterrupted : 0;
+  return interrupted ? kExitInterrupted : run->result.cut ? kExitCut : 0;
 }
 
 }  // namespace

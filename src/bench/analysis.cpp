@@ -29,6 +29,9 @@ std::uint64_t BytesOfPart(const BenchResult& result, std::string_view name) {
 
 double Percent(double part, double whole) { return whole > 0 ? 100 * part / whole : 0; }
 
+/// Shares of the memory roof from which memory alone, or mostly, limits decode.
+constexpr double kMemoryLimits = 0.95, kMemoryCounts = 0.6;
+
 void AdviseOnDecode(const BenchSubject& subject, const BenchResult& result,
                     std::vector<std::string>* advice) {
   const std::optional<Roof> roof = MemoryRoof(result);
@@ -36,17 +39,23 @@ void AdviseOnDecode(const BenchSubject& subject, const BenchResult& result,
   const auto bytes = static_cast<double>(result.cost.bytes());
   const auto head = static_cast<double>(BytesOfPart(result, "output head"));
   const auto full_kv = static_cast<double>(subject.full_kv_bytes);
-  const bool cached = bytes < static_cast<double>(subject.cache_bytes);  // 0: not known
+  const bool cached = FitsInCache(subject, result);
   if (cached) {
     advice->push_back(fmt::format(
         "What one token reads ({}) fits in the last-level cache ({}): decode is limited by compute "
         "and thread synchronisation here, not by memory.",
         DecimalBytes(bytes), DecimalBytes(static_cast<double>(subject.cache_bytes))));
-  } else if (roof->fraction >= 0.8) {
+  } else if (roof->fraction >= kMemoryLimits) {
     advice->push_back(fmt::format(
         "Decode reaches {:.0f} % of this machine's memory bandwidth: faster memory or fewer bytes "
         "per token would help, faster arithmetic would not.",
         100 * roof->fraction));
+  } else if (roof->fraction >= kMemoryCounts) {
+    advice->push_back(fmt::format(
+        "Decode reaches {:.0f} % of this machine's memory bandwidth: memory limits most of it, "
+        "computing and waiting for threads take the rest. From {:.0f} % on it would be memory "
+        "alone.",
+        100 * roof->fraction, 100 * kMemoryLimits));
   } else {
     advice->push_back(fmt::format(
         "Decode reaches {:.0f} % of this machine's memory bandwidth, so something other than "
@@ -91,6 +100,10 @@ void AdviseOnPrefill(const BenchResult& result, std::vector<std::string>* advice
 }
 
 }  // namespace
+
+bool FitsInCache(const BenchSubject& subject, const BenchResult& result) {
+  return result.is_decode() && result.cost.bytes() < subject.cache_bytes;  // 0: not known
+}
 
 std::string TestName(const BenchResult& result) {
   const std::string depth = result.depth == 0 ? "" : fmt::format(" @ d{}", result.depth);

@@ -24,6 +24,8 @@ struct Roof {
   double limit = 0;     ///< tokens per second at most, if nothing else cost time
   double fraction = 0;  ///< of it reached; above 1 where the weights lie in cache
 };
+/// True for decode whose bytes of a token fit the last-level cache, so that memory is no limit.
+[[nodiscard]] bool FitsInCache(const BenchSubject& subject, const BenchResult& result);
 /// Decode: bandwidth / bytes of a token. Nothing for prefill or where nothing was measured.
 [[nodiscard]] std::optional<Roof> MemoryRoof(const BenchResult& result);
 /// Prefill: int8 rate / multiply-adds of a token. Nothing for decode.

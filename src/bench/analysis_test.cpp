@@ -12,6 +12,7 @@
 namespace bittern::bench {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -124,6 +125,15 @@ TEST(BenchAnalysis, AdviceFollowsTheFigures) {
   EXPECT_THAT(cached, HasSubstr("isa=avx2"));
   EXPECT_THAT(cached, HasSubstr("kernel=tl2"));
   EXPECT_THAT(cached, Not(HasSubstr("cores may be used")));
+  // 79 % is memory for the most part, 96 % memory alone; the cache has no roof.
+  EXPECT_THAT(say(Subject(), {Decode(2, {kSecond * 50 / 79})}),
+              HasSubstr("memory limits most of it"));
+  EXPECT_THAT(say(Subject(), {Decode(2, {kSecond * 50 / 96})}),
+              HasSubstr("faster memory or fewer"));
+  EXPECT_TRUE(FitsInCache(other, Decode(2, {kSecond})));
+  EXPECT_FALSE(FitsInCache(Subject(), Decode(2, {kSecond})));
+  EXPECT_THAT(ExtrasText(other, {.explain = true}, {Decode(2, {kSecond})}),
+              AllOf(HasSubstr("memory is no limit"), Not(HasSubstr("of the roof"))));
   EXPECT_TRUE(Advice(other, {}).empty() == false);  // what does not depend on results stays
 }
 

@@ -28,7 +28,7 @@ std::string ByteTable(const BenchResult& result) {
 }
 
 /// One line for each thread count's rulers, one for each test beside them.
-std::string Roofs(const std::vector<BenchResult>& results) {
+std::string Roofs(const BenchSubject& subject, const std::vector<BenchResult>& results) {
   std::string text;
   int threads = 0;
   for (const BenchResult& result : results) {
@@ -43,11 +43,12 @@ std::string Roofs(const std::vector<BenchResult>& results) {
     }
     if (const auto roof = MemoryRoof(result)) {
       text += fmt::format(
-          "  {}: {:.2f} tokens/s (median), reads {}/s, {:.0f} % of the roof of "
-          "{:.2f} tokens/s\n",
-          TestName(result), MedianRate(result),
-          DecimalBytes(MedianRate(result) * static_cast<double>(result.cost.bytes())),
-          100 * roof->fraction, roof->limit);
+          "  {}: {:.2f} tokens/s (median), reads {}/s, ", TestName(result), MedianRate(result),
+          DecimalBytes(MedianRate(result) * static_cast<double>(result.cost.bytes())));
+      text += FitsInCache(subject, result)
+                  ? std::string("which the cache holds: memory is no limit\n")
+                  : fmt::format("{:.0f} % of the roof of {:.2f} tokens/s\n", 100 * roof->fraction,
+                                roof->limit);
     }
     if (const auto roof = ArithmeticRoof(result)) {
       const auto work = static_cast<double>(result.cost.ternary_multiply_adds());
@@ -90,7 +91,7 @@ std::string Explanation(const BenchSubject& subject, const Wording& word,
   }
   const auto decode = std::ranges::find_if(results, &BenchResult::is_decode);
   if (decode != results.end()) text += ByteTable(*decode);
-  text += Roofs(results) + Energy(results);
+  text += Roofs(subject, results) + Energy(results);
   for (const std::string& sentence : Advice(subject, results, word)) text += "- " + sentence + "\n";
   return text;
 }
@@ -155,6 +156,7 @@ Json ExplainJson(const BenchSubject& subject, const Wording& word,
     json["read_bandwidth"] = result.machine->read_bandwidth;
     json["int8_rate"] = result.machine->int8_rate;
   }
+  json["fits_in_cache"] = FitsInCache(subject, result);
   json["multiply_adds_per_token"] = result.cost.ternary_multiply_adds();
   if (const auto roof = MemoryRoof(result)) {
     json["context"] = result.context();

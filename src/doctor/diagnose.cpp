@@ -318,12 +318,23 @@ void Search::NameHarm() {
   evidence_.lost = true;
 }
 
+/// A model that does not run: of another kind, or damaged.
+Finding FindingOfNoRun(const std::vector<Finding>& findings, const std::string& error) {
+  const bool other_kind =
+      std::ranges::find(findings, "architecture", &Finding::id) != findings.end();
+  if (other_kind || error.find("not supported") != std::string::npos) {
+    return {kUnsupportedId, "The model is of a kind that Bittern does not run.", error + ".",
+            "docs/models.md lists the models that run here", false};
+  }
+  return {"does_not_run", "The model does not run.", error + ".", "fetch or make the file again",
+          false};
+}
+
 void Search::TryFactors() {
   now_ = trials_.Run({}, {.order = true});
   if (!now_) TryToLoad();
   if (!now_) {
-    found_.findings.push_back({"does_not_run", "The model does not run.",
-                               trials_.last_error() + ".", "fetch or make the file again", false});
+    found_.findings.push_back(FindingOfNoRun(found_.findings, trials_.last_error()));
     evidence_.lost = true;
     return;
   }

@@ -9,6 +9,9 @@
 
 namespace bittern::doctor {
 
+/// The finding of Verdict::kUnsupported.
+inline constexpr const char* kUnsupportedId = "unsupported";
+
 /// Why the file could not be opened at all, told by the reader's error and the file's first bytes.
 [[nodiscard]] Finding FindingOfUnreadable(const std::string& path, const Error& error);
 

@@ -32,7 +32,16 @@ Finding FindingOfUnreadable(const std::string& path, const Error& error) {
     finding.id = "not_a_model";
     finding.cause = "This is not the model but what stands in its place.";
     finding.cure = "fetch the file itself";
-  } else if (Says(error, "expected first") || Says(error, "not supported")) {
+  } else if (Says(error, "config.json")) {
+    finding.id = kUnsupportedId;
+    finding.cause = "The folder has weights, but not the config.json that says what they are.";
+    finding.cure = "fetch config.json and tokenizer.json of the same model into the folder";
+  } else if (Says(error, "not supported") ||
+             (error.code == ErrorCode::kUnsupported && !Says(error, "type "))) {
+    finding.id = kUnsupportedId;
+    finding.cause = "The file is of a kind that Bittern does not run.";
+    finding.cure = "docs/models.md lists the models that run here";
+  } else if (Says(error, "expected first")) {
     finding.id = "magic";
     finding.cause = "The file is no model file, or of a kind that is not read.";
   } else if (Says(error, "data offset") || Says(error, "type ")) {

@@ -10,6 +10,7 @@
 
 #include "doctor/likeness.hpp"
 #include "doctor/proof.hpp"
+#include "doctor/static_checks.hpp"
 
 namespace bittern::doctor {
 namespace {
@@ -76,6 +77,8 @@ std::string_view VerdictName(Verdict verdict) noexcept {
       return "curable";
     case Verdict::kIncurable:
       return "incurable";
+    case Verdict::kUnsupported:
+      return "unsupported";
     case Verdict::kCannotTell:
       return "cannot_tell";
   }
@@ -84,9 +87,10 @@ std::string_view VerdictName(Verdict verdict) noexcept {
 
 void Judge(const Evidence& evidence, Diagnosis* found) {
   if (evidence.lost) {
-    found->verdict = Verdict::kIncurable;
     const auto worst = std::ranges::find(found->findings, false, &Finding::curable);
     std::rotate(found->findings.begin(), worst, worst + 1);
+    found->verdict =
+        found->findings.front().id == kUnsupportedId ? Verdict::kUnsupported : Verdict::kIncurable;
     found->summary = found->findings.front().cause;
   } else if (!evidence.known_as.empty() && found->findings.empty()) {
     found->verdict = Verdict::kHealthy;

@@ -96,7 +96,7 @@ class Question {
         wait = BITTERN_TRY(RetryAfter(head));
         why = fmt::format("the hub answered with status {}", head.status);
       }
-      if (++failures > settings_.retries) return Unreachable(why);
+      if (++failures > Retries(receiver.how)) return Unreachable(why);
       wait = std::max(wait, DelayAfter(failures));
       watch_.say(fmt::format("{}; trying again in {:.1f} s", why, double(wait.count()) / 1e3));
       BITTERN_TRY(Pause(watch_, wait));
@@ -131,9 +131,15 @@ class Question {
     return true;
   }
 
+  /// A name that has no address is asked for twice: most often there is no network.
+  [[nodiscard]] int Retries(const HttpEnd& how) const {
+    return how.no_address ? std::min(settings_.retries, 1) : settings_.retries;
+  }
+
   tl::unexpected<Error> Unreachable(const std::string& why) const {
-    return Fail(ErrorCode::kIo, fmt::format("{}: {}", Printable(url_, 200), why),
-                "offline=true uses what was downloaded before");
+    const std::string address = url_.substr(0, url_.find('?'));
+    return Fail(ErrorCode::kIo, fmt::format("{}: {}", Printable(address, 200), why),
+                "offline=true uses what was downloaded before, model=FILE a file that is here");
   }
 
   HttpClient& client_;

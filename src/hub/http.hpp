@@ -43,6 +43,7 @@ struct HttpHead {
 struct HttpEnd {
   bool complete = false;        ///< the whole answer came, as long as its head said
   bool worth_retrying = false;  ///< if not complete: the network, not the address, was the cause
+  bool no_address = false;      ///< if not complete: the host's name has none
   std::string trouble = {};     ///< if not complete: why
 };
 

@@ -256,7 +256,8 @@ class CurlClient final : public HttpClient {
       exchanges_.erase(found);
       Curl().multi_remove_handle(multi_, exchange->easy.get());
       HttpEnd end{.complete = code == CURLE_OK && exchange->head_done,
-                  .worth_retrying = !exchange->stopped && IsWorthRetrying(code)};
+                  .worth_retrying = !exchange->stopped && IsWorthRetrying(code),
+                  .no_address = code == CURLE_COULDNT_RESOLVE_HOST};
       if (!end.complete) {
         const char* text = exchange->trouble[0] != '\0' ? exchange->trouble
                            : code == CURLE_OK           ? "the answer has no whole head"

@@ -45,6 +45,8 @@ struct GenerateResult {
   std::vector<TokenId> ids;  ///< without the end token
   std::string text;          ///< exactly what on_text was given
   FinishReason finish = FinishReason::kLength;
+  bool cut =
+      false;  ///< the constraint asks for more: the text is only the beginning of a whole one
   std::string stopping_word = {};  ///< the stop string that ended the text
   std::uint32_t seed = 0;
   int drafted = 0, accepted = 0;  ///< tokens guessed and run before they were sampled; of those,

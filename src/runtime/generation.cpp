@@ -285,6 +285,7 @@ GenerateResult Generation::Finish() {
   return {.ids = ids_,
           .text = stream_.text(),
           .finish = finish_.value_or(FinishReason::kCancelled),
+          .cut = matcher_ && !matcher_->accepting(),
           .stopping_word = stream_.stopping_word(),
           .seed = sampler_.seed(),
           .drafted = drafted_,

@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "formats/architecture.hpp"
 #include "kernels/registry.hpp"
 #include "model/matrix_layout.hpp"
 #include "runtime/tune/batch_kernel_choice.hpp"
@@ -54,6 +55,8 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint check
   for (const std::string& text : options.overrides) {
     BITTERN_TRY(checkpoint.metadata().Override(text));
   }
+  // A model of another kind often has another tokenizer, too; the kind is what matters.
+  BITTERN_TRY(formats::ArchitectureOf(checkpoint.metadata()));
   Decisions decisions;
   auto read = tokenizer::Tokenizer::FromMetadata(checkpoint.metadata(), &decisions);
   BITTERN_TRY(checkpoint.CheckUnchanged());

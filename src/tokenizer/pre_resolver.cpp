@@ -8,7 +8,9 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "base/text/closest_name.hpp"
 #include "base/text/display.hpp"
 #include "formats/pre_rules.hpp"
 
@@ -20,12 +22,10 @@ constexpr std::string_view kLlama3Bos = "<|begin_of_text|>";
 constexpr std::string_view kFoldersPrefix = "hf:";
 
 /// All names, for a message.
-std::string KnownNames() {
-  std::string names;
+std::vector<std::string> KnownNames() {
+  std::vector<std::string> names;
   for (const formats::PreRules& rules : formats::AllPreRules()) {
-    for (const std::string_view name : rules.names) {
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
-    }
+    for (const std::string_view name : rules.names) names.emplace_back(name);
   }
   return names;
 }
@@ -170,8 +170,12 @@ Result<PreTokenizer> ResolveNamed(std::string_view name, Decisions* decisions) {
   } else if (const formats::PreRules* rules = formats::FindPreRules(name)) {
     pre = BITTERN_TRY(FromRules(*rules));
   } else {
+    const std::vector<std::string> names = KnownNames();
+    const std::string closest = ClosestName(std::string(name), names);
     return Fail(ErrorCode::kUnsupported,
-                fmt::format("{} is {}; this build supports {}", kKey, Quoted(name), KnownNames()));
+                fmt::format("{} is {}, which is none of the {} names of docs/tokenizer.md{}", kKey,
+                            Quoted(name), names.size(),
+                            closest.empty() ? "" : fmt::format("; did you mean {}?", closest)));
   }
   // Tools disagree on falcon3; those that write ternary files of it use these rules.
   const bool disputed = name == "falcon3";

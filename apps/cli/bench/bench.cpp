@@ -81,10 +81,6 @@ Result<void> RunTests(const BenchOptions& options, const bench::BenchPlan& plan,
                           .on_result =
                               [&](const BenchResult& test) {
                                 progress.Clear();
-                                if (const std::string held_up = bench::HeldUpText(test);
-                                    !held_up.empty()) {
-                                  PrintRemark("notice: {}\n", held_up);
-                                }
                                 run->out->Write(run->report->Row(test));
                                 run->results.push_back(test);
                               }});
@@ -108,6 +104,11 @@ Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
     BITTERN_TRY(RunTests(options, plan, num_threads, &run));
   }
   out->Write(run.report->End());
+  for (const BenchResult& test : run.results) {  // behind the table, which they would tear
+    if (const std::string held_up = bench::HeldUpText(test); !held_up.empty()) {
+      PrintRemark("notice: {}\n", held_up);
+    }
+  }
   if (options.html.empty()) return std::string();
   return report::HtmlPage(report::PageKind::kBench, bench::PageJson(subject, extras, run.results));
 }

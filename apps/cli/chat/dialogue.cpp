@@ -11,12 +11,15 @@
 
 #include "base/text/display.hpp"
 #include "cli/chat/chat_settings.hpp"
+#include "cli/options/constraint_options.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/interrupt.hpp"
 #include "cli/shared/terminal.hpp"
 #include "console/reply_screen.hpp"
+#include "hub/known_models.hpp"
 #include "report/run_report.hpp"
+#include "runtime/sampling/loop_detector.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -88,6 +91,12 @@ class ReplyWriter {
   bool folds_, silent_, thinking_ = false;
 };
 
+/// A word by which other programs are left; here it is a turn.
+bool IsWordToLeave(std::string_view line) {
+  constexpr std::string_view kWords[] = {"exit", "quit", "bye", "stop"};
+  return std::ranges::find(kWords, line) != std::end(kWords);
+}
+
 }  // namespace
 
 /// The model's own sampling values stand for flags that were not given.
@@ -133,8 +142,11 @@ void Dialogue::Banner() const {
                Printable(talk_.chat().turns().back().user, 60));
     return;
   }
+  const hub::KnownModel& real = hub::KnownModels().front();
   PrintError("{}\n", built_in
-                         ? "Try: What is a tern?   For a real conversation: bittern chat -m FILE"
+                         ? fmt::format("Try: What is a tern?   For a real conversation: bittern "
+                                       "chat -hf {} ({:.1f} GB, once)",
+                                       real.name, static_cast<double>(real.bytes) / 1e9)
                          : "Type a message and press Enter. Ctrl-D leaves.");
 }
 
@@ -197,8 +209,14 @@ int Dialogue::ReportFailure(const Error& error) {
 
 void Dialogue::Remark(const runtime::GenerateResult& reply) {
   if (reply.finish == runtime::FinishReason::kLength) {
-    PrintRemark("notice: the reply was cut after {} tokens; -n N allows more\n", reply.ids.size());
+    PrintRemark("notice: the reply was cut after {} tokens; {} allows more\n", reply.ids.size(),
+                terminal_ ? "/set n_predict N" : "-n N");
+    if (!reply.cut && runtime::LoopDetector::EndsInLoop(reply.ids)) {
+      PrintRemark("notice: the reply repeats itself; {}\n", kOutOfLoop);
+    }
   }
+  if (reply.cut)
+    PrintRemark("notice: what was asked for is not whole: only its beginning is here\n");
   if (reply.finish == runtime::FinishReason::kContextFull) {
     PrintRemark(
         "notice: the reply was cut because the context is full; /clear starts a new "
@@ -213,7 +231,9 @@ void Dialogue::Remark(const runtime::GenerateResult& reply) {
   }
   if (!terminal_) return;
   const runtime::TurnCost& cost = talk_.chat().last_cost();
-  if (cost.written_s <= 0 || cost.written_tokens <= 1) return;
+  constexpr int kLeastTold = 20;  // fewer say nothing about speed
+  if (cost.written_s <= 0 || cost.written_tokens < (options_.model.verbose ? 2 : kLeastTold))
+    return;
   Say(fmt::format("{:.1f} tokens/s", cost.written_tokens / cost.written_s));
 }
 
@@ -277,6 +297,7 @@ int Dialogue::Run() {
     if (!read.has_value()) return Report(read.error());
     if (!*read) return 0;
     const bool replaces = std::exchange(to_edit_, std::nullopt).has_value();
+    if (terminal_ && IsWordToLeave(line)) Say("(/exit or Ctrl-D leaves)");
     const Handled handled = replaces ? Handled::kTurn : RunCommand(line);
     if (handled == Handled::kLeave) return 0;
     if (handled == Handled::kDone || line.empty()) {

@@ -8,6 +8,7 @@
 
 #include "base/json/json.hpp"
 #include "base/text/display.hpp"
+#include "base/utf8.hpp"
 #include "cli/chat/chat_settings.hpp"
 #include "cli/chat/dialogue.hpp"
 #include "cli/options/model_options.hpp"
@@ -18,6 +19,20 @@
 #include "request/settings.hpp"
 
 namespace bittern::cli {
+namespace {
+
+/// The text of a token in quotes; a part of a letter as its bytes, "<C3>".
+std::string ShownBytes(std::string_view bytes) {
+  if (ReplaceInvalidUtf8(bytes) == bytes) return Quoted(bytes, 40);
+  std::string shown;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    shown += byte < 0x80 ? Printable(std::string_view(&c, 1)) : fmt::format("<{:02X}>", byte);
+  }
+  return shown;
+}
+
+}  // namespace
 
 /// The table of commands: a name, and a function of the dialogue and of the words behind the name.
 struct ChatCommands {
@@ -145,7 +160,7 @@ struct ChatCommands {
     std::string shown;
     for (const runtime::TokenId id : ids) {
       shown += fmt::format("{}{} {}", shown.empty() ? "" : "  ", id,
-                           Quoted(tokenizer.TokenBytes(id, true), 40));
+                           ShownBytes(tokenizer.TokenBytes(id, true)));
     }
     PrintError("{} tokens{}{}\n", ids.size(), ids.empty() ? "" : ": ", shown);
     return Handled::kDone;
@@ -154,6 +169,11 @@ struct ChatCommands {
   /// file with one; without it any JSON object will do.
   static Result<Handled> Json(Dialogue& d, const std::string& text) {
     using grammar::ConstraintKind;
+    if (text == "off") {
+      d.talk_.ConstrainNothing();
+      PrintError("notice: the next reply is free\n");
+      return Handled::kDone;
+    }
     grammar::Constraint constraint{ConstraintKind::kJsonObject};
     if (text.starts_with('{')) {
       constraint = {ConstraintKind::kJsonSchema, text};
@@ -194,7 +214,7 @@ const ChatCommands::Row ChatCommands::kRows[] = {
      Set},
     {"stats", "", "tokens read anew, kept and written, and how fast", false, Stats},
     {"tokens", "[TEXT]", "the tokens of the last reply, or of a text", false, Tokens},
-    {"json", "[SCHEMA|FILE]", "the next reply is JSON, of this schema", false, Json},
+    {"json", "[SCHEMA|FILE]", "the next reply is JSON, of this schema; off: free", false, Json},
     {"thoughts", "", "what a model thought before its last reply", false, Thoughts},
     {"clear reset", "", "forgets what was said; the system prompt stays", true, Clear},
     {"exit quit bye", "", "leaves (also Ctrl-D)", true, Exit},

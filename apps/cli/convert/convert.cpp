@@ -111,6 +111,9 @@ int ConvertCommand(const ConvertCommandOptions& options) {
                 kExitRuntime);
 }
 
+constexpr const char* kOnlyTernary =
+    ": ternary weights are carried over, and no other format holds them";
+
 /// Flags that say what is written.
 void AddTargetOptions(CLI::App& command, ConvertCommandOptions* options) {
   const auto strings = [](std::span<const std::string_view> names) {
@@ -122,7 +125,7 @@ void AddTargetOptions(CLI::App& command, ConvertCommandOptions* options) {
                               fmt::join(formats::ConvertTargets(), ", ")))
       ->type_name("FORMAT")
       ->required()
-      ->transform(OneOf(strings(formats::ConvertTargets())));
+      ->transform(OneOf(strings(formats::ConvertTargets()), kOnlyTernary));
   command
       .add_option("--embeddings", options->convert.embeddings,
                   fmt::format("Format of embedding and output head: {} (default: keep)",

@@ -34,8 +34,8 @@ constexpr const char* kDoctorExample = R"(Examples:
   bittern doctor model.gguf --json | jq .verdict
 
 Exit codes: 0 nothing was found, or the file is known to be healthy (--json tells which), 10 something
-is wrong and can be put right, 11 something is lost, 12 cannot tell (random weights, or a fault that is
-not known). --fix writes OUT only with 10.)";
+is wrong and can be put right, 11 something is lost, 12 cannot tell (random weights, a fault that is
+not known, or a model of a kind that is not supported). --fix writes OUT only with 10.)";
 
 constexpr int kExitCurable = 10, kExitIncurable = 11, kExitCannotTell = 12;
 
@@ -55,6 +55,7 @@ int ExitCodeOfVerdict(doctor::Verdict verdict) {
       return kExitCurable;
     case doctor::Verdict::kIncurable:
       return kExitIncurable;
+    case doctor::Verdict::kUnsupported:
     case doctor::Verdict::kCannotTell:
       return kExitCannotTell;
   }

@@ -14,6 +14,7 @@
 #include "cli/shared/terminal.hpp"
 #include "cli/shared/wording.hpp"
 #include "report/cpu_report.hpp"
+#include "report/inspect/tensor_head.hpp"
 #include "report/inspect/text.hpp"
 
 namespace bittern::cli {
@@ -23,6 +24,7 @@ constexpr const char* kInspectExamples = R"(Examples:
   bittern inspect ggml-model-i2_s.gguf
   bittern inspect model.gguf --tensors
   bittern inspect model.gguf --json | jq .total.parameters
+  bittern inspect model.gguf --tensor blk.0.attn_q.weight --head 64
   bittern inspect --cpu
 
 A file with findings is still a success of `inspect`: look at "findings".)";
@@ -34,6 +36,8 @@ struct InspectOptions {
   bool tensors = false;
   bool no_codes = false;
   bool cpu = false;
+  std::string tensor;  ///< its first weights are wanted
+  int head = 64;
 };
 
 /// `inspect --cpu`: instruction sets and the kernel of each operation.
@@ -52,6 +56,16 @@ Result<std::string> Inspect(const InspectOptions& options) {
   auto checkpoint = BITTERN_TRY(OpenModelFile(options.path));
   for (const std::string& text : options.overrides) {
     BITTERN_TRY(checkpoint.metadata().Override(text));
+  }
+  if (!options.tensor.empty()) {
+    Decisions decisions;
+    const auto head = BITTERN_TRY(report::HeadOf(
+        checkpoint, options.tensor, static_cast<std::size_t>(options.head), &decisions));
+    BITTERN_TRY(checkpoint.CheckUnchanged());
+    WordDecisions(&decisions);
+    PrintDecisions(decisions, false);
+    return options.json ? report::TensorHeadJson(head).Dump(2) + "\n"
+                        : report::TensorHeadText(head);
   }
   report::InspectReport report = report::MakeInspectReport(checkpoint, !options.no_codes);
   for (std::string& finding : report.findings) finding = WordOptions(finding);
@@ -88,6 +102,14 @@ void AddInspect(CLI::App& app, int* exit_code) {
   AddHubModelOptions(*command, &options->path);
   command->add_flag("--json", options->json, "Print one JSON object with everything");
   command->add_flag("--tensors", options->tensors, "List every tensor");
+  command
+      ->add_option("--tensor", options->tensor,
+                   "Show the first weights of this tensor instead: codes and scale, or numbers")
+      ->type_name("NAME");
+  command->add_option("--head", options->head, "How many weights --tensor shows")
+      ->type_name("N")
+      ->check(WholeNumber(1, 1 << 20))
+      ->capture_default_str();
   command->add_flag("--no-codes", options->no_codes,
                     "Do not read the ternary weights to count them");
   command->add_flag("--cpu", options->cpu,

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/text/closest_name.hpp"
+#include "base/text/display.hpp"
 #include "cli/options/foreign_flags.hpp"
 #include "cli/options/help.hpp"
 #include "hub/known_models.hpp"
@@ -239,8 +240,10 @@ class Reader {
       return UsageError(fmt::format("unexpected argument \"{}\"{}", positionals_[places], hint));
     }
     if (wants_model && !positionals_.empty() && out_.typed.contains("--model")) {
-      return UsageError(fmt::format("the model is given more than once: {} and \"{}\"",
-                                    out_.typed.at("--model"), positionals_[0]));
+      return UsageError(fmt::format(
+          "the model is given more than once: {} and \"{}\"{}", out_.typed.at("--model"),
+          positionals_[0],
+          has_prompt ? fmt::format("; for a prompt use -p \"{}\"", positionals_[0]) : ""));
     }
     std::error_code ignored;
     if (!wants_model || positionals_.empty() || positionals_[0].empty() ||
@@ -263,15 +266,42 @@ class Reader {
   std::vector<std::string> positionals_ = {};
 };
 
+/// Words as a shell takes them, a blank before each.
+std::string InShell(std::span<const std::string> words) {
+  std::string text;
+  for (const std::string& word : words) {
+    const bool plain =
+        !word.empty() && word.find_first_of(" \t\n'\"$`\\*?&|;<>(){}[]!#~") == std::string::npos;
+    text += plain ? " " + word : " " + Quoted(word, 200);
+  }
+  return text;
+}
+
+/// A word behind a command of several actions that is none of them.
+tl::unexpected<Error> UnknownAction(const CLI::App& command, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* below : CommandsOf(command)) names.push_back(below->get_name());
+  std::string message =
+      fmt::format("action \"{}\" is not known; one of {} expected", word, fmt::join(names, ", "));
+  if (const std::string closest = ClosestName(word, names); !closest.empty()) {
+    message += fmt::format("; did you mean {}?", closest);
+  }
+  if (command.get_require_subcommand_min() == 0) {
+    message += fmt::format("; `bittern {}` alone lists", command.get_name());
+  }
+  return UsageError(std::move(message));
+}
+
 /// A first word that names no command.
-tl::unexpected<Error> UnknownCommand(const CLI::App& app, const std::string& word) {
+tl::unexpected<Error> UnknownCommand(const CLI::App& app, std::span<const std::string> words) {
+  const std::string& word = words[0];
   if (IsFlag(word)) {
     const std::string name = Word(word).name;
     const CLI::App* run = FindCommand(app, "run");
     const ForeignFlag* foreign = FindForeignFlag(WithDashes(name), "run", true);
     if (run != nullptr && (foreign != nullptr || FindOption(*run, name) != nullptr)) {
       return UsageError(
-          fmt::format("{} needs a command before it, e.g. `bittern run {}`", name, name));
+          fmt::format("{} needs a command before it: `bittern run{}`", name, InShell(words)));
     }
     return UsageError(fmt::format("flag \"{}\" is not known", name));
   }
@@ -322,13 +352,13 @@ Result<Arguments> ReadArguments(const CLI::App& app, std::span<const std::string
   }
   const CLI::App& command = NamedCommand(app, words);
   arguments.command = &command;
-  if (&command == &app) return UnknownCommand(app, first);
+  if (&command == &app) return UnknownCommand(app, words);
   for (const CLI::App* level = &command; level != &app; level = level->get_parent()) {
     arguments.words.push_back(words.front());
     words = words.subspan(1);
   }
   if (!CommandsOf(command).empty() && !words.empty() && !IsFlag(words[0])) {
-    return UsageError(fmt::format("action \"{}\" is not known", words[0]));
+    return UnknownAction(command, words[0]);
   }
   BITTERN_TRY(Reader(command, words, &arguments).Read());
   return arguments;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -46,6 +47,15 @@ std::string ReadConstraintFile(const ConstraintFlag& flag, const std::string& pa
   return text;
 }
 
+/// The flag for a file, where a text that is refused is the name of one.
+std::string FileInstead(const ConstraintFlag& flag, const std::string& value) {
+  std::error_code ignored;
+  const bool names_file = value.ends_with(".json") || value.ends_with(".gbnf") ||
+                          std::filesystem::exists(value, ignored);
+  if (flag.is_file || flag.kind == ConstraintKind::kRegex || !names_file) return {};
+  return fmt::format("; to read a file use {}-file {}", flag.shown, value);
+}
+
 /// Checks the constraint while flags are read, so that a wrong one is told before a model is
 /// loaded.
 void TakeConstraint(const ConstraintFlag& flag, const std::string& value,
@@ -56,12 +66,24 @@ void TakeConstraint(const ConstraintFlag& flag, const std::string& value,
   }
   grammar::Constraint constraint{flag.kind, flag.is_file ? ReadConstraintFile(flag, value) : value};
   if (const auto checked = grammar::CheckConstraint(constraint); !checked) {
-    throw CLI::ValidationError(flag.shown, checked.error().message);
+    throw CLI::ValidationError(flag.shown, checked.error().message + FileInstead(flag, value));
   }
   options->constraint = std::move(constraint);
 }
 
 }  // namespace
+
+std::string_view NameOfConstrained(const std::optional<grammar::Constraint>& constraint) noexcept {
+  if (!constraint) return "the text";
+  switch (constraint->kind) {
+    case ConstraintKind::kGbnf:
+      return "the text of the grammar";
+    case ConstraintKind::kRegex:
+      return "the text of the regular expression";
+    default:
+      return "the JSON";
+  }
+}
 
 void AddConstraintOptions(CLI::App& command, runtime::GenerateOptions* options) {
   for (const ConstraintFlag& flag : kConstraintFlags) {

@@ -79,6 +79,21 @@ constexpr auto kFlags = std::to_array<ForeignFlag>({
     {"--models-preset", kRefused, kOne, "serve", "use --models-dir FOLDER"},
     {"--models-autoload", kIgnored, kNone, "serve"},
 
+    {"--system", kRefused, kOne, "chat", "use -sys TEXT"},
+    {"--served-model-name", kRefused, kOne, "serve", "use -a NAME"},
+    {"--json", kRefused, kNone, "bench", "use -o json"},
+    {"--format", kRefused, kOne, "bench", "use -o FORMAT: md, csv, json or jsonl"},
+
+    // Names of Ollama, vLLM and the APIs.
+    {"--max-tokens --max-new-tokens --num-predict", kRefused, kOne, "", "use -n N"},
+    {"--max-model-len --num-ctx", kRefused, kOne, "", "use -c N"},
+    {"--stop", kRefused, kOne, "", "use -r TEXT"},
+    {"--system", kRefused, kOne, "", kSystem},
+    {"--format", kRefused, kOne, "",
+     "--json prints one JSON object; --json-schema SCHEMA makes the text JSON"},
+    {"-ins --instruct", kRefused, kNone, "", kChat},
+    {"--tensor-parallel-size -tp --gpu-memory-utilization --dtype", kIgnored, kOne},
+
     // Speed, memory and messages elsewhere: nothing to do here.
     {"-ngl --gpu-layers --n-gpu-layers -ngld --gpu-layers-draft -tb --threads-batch -tbd "
      "--threads-batch-draft --numa --prio --prio-batch --poll --poll-batch -C --cpu-mask -Cr "
@@ -172,7 +187,7 @@ const ForeignFlag* FindForeignFlag(std::string_view flag, std::string_view comma
 }
 
 bool IsSwitchWord(std::string_view word) noexcept {
-  return HasWord("on off auto 0 1 true false enabled disabled", word);
+  return HasWord("on off auto always never 0 1 true false enabled disabled", word);
 }
 
 }  // namespace bittern::cli

@@ -136,6 +136,16 @@ void NoticeUnreadOverrides(const std::vector<std::string>& overrides,
   }
 }
 
+/// The error of a file that does not load, with the command that looks into it.
+Error WithDoctor(const std::string& path, Error error) {
+  const bool of_file =
+      error.code == ErrorCode::kCorruptFile || error.code == ErrorCode::kUnsupported;
+  if (!of_file) return error;
+  error.hint += fmt::format("{}`bittern doctor {}` says why, and what mends it",
+                            error.hint.empty() ? "" : "; ", path);
+  return error;
+}
+
 Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions& options,
                                                               int num_threads) {
   const auto layout = BITTERN_TRY(model::ParseMatrixLayout(options.kernel));
@@ -156,7 +166,8 @@ Result<std::shared_ptr<const runtime::LoadedModel>> LoadModel(const ModelOptions
                                                        .on_progress = show},
                                            .layout_cache = &layouts});
   progress.Clear();
-  if (model.has_value()) PrintDecisions((*model)->decisions, options.verbose);
+  if (!model.has_value()) return tl::unexpected(WithDoctor(path, std::move(model).error()));
+  PrintDecisions((*model)->decisions, options.verbose);
   return model;
 }
 
@@ -188,17 +199,17 @@ CLI::Validator Number(double least, double most) {
 }
 
 /// Case does not matter; the text becomes the name as the table spells it.
-CLI::Validator OneOf(std::vector<std::string> names) {
+CLI::Validator OneOf(std::vector<std::string> names, std::string why) {
   const auto lower = [](std::string text) {
     std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
     return text;
   };
   const std::vector<std::string> spelled = names;
-  const auto check = [names = std::move(names), lower](std::string& text) {
+  const auto check = [names = std::move(names), why = std::move(why), lower](std::string& text) {
     const auto same = [&](const std::string& name) { return lower(name) == lower(text); };
     const auto found = std::ranges::find_if(names, same);
     if (found == names.end()) {
-      return fmt::format("one of {} expected, \"{}\" found", fmt::join(names, ", "), text);
+      return fmt::format("one of {} expected, \"{}\" found{}", fmt::join(names, ", "), text, why);
     }
     text = *found;
     return std::string();

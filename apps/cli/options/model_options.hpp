@@ -61,8 +61,9 @@ inline constexpr double kAnyNumber = std::numeric_limits<float>::max();
 /// Finite numbers of `least` to `most`.
 [[nodiscard]] CLI::Validator Number(double least = -kAnyNumber, double most = kAnyNumber);
 
-/// One of these names, in capitals or not; the value becomes the name as it is here.
-[[nodiscard]] CLI::Validator OneOf(std::vector<std::string> names);
+/// One of these names, in capitals or not; the value becomes the name as it is here. `why` ends the
+/// error.
+[[nodiscard]] CLI::Validator OneOf(std::vector<std::string> names, std::string why = {});
 
 /// A file's name, not an empty text.
 [[nodiscard]] CLI::Validator FileName();

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/text/display.hpp"
+#include "cli/shared/terminal.hpp"
 #include "formats/open/source_files.hpp"
 #include "report/earlier_output.hpp"
 
@@ -166,6 +168,17 @@ Result<void> CheckOutputs(const Arguments& arguments) {
   for (const Output& output : outputs) BITTERN_TRY(CheckAgainstOthers(output, arguments));
   for (const Output& output : outputs) BITTERN_TRY(CheckReplaced(output, arguments));
   return {};
+}
+
+void SayWritten() {
+  for (const Output& output : RunningOutputs()) {
+    const Holds holds = output.flag->holds;
+    const bool silent = holds == Holds::kPage || holds == Holds::kReport ||
+                        holds == Holds::kCertificate || holds == Holds::kTrace;
+    if (silent && output.path != "-" && CanLose(output.path)) {
+      PrintRemark("notice: {} written\n", Printable(output.path, 300));
+    }
+  }
 }
 
 Result<void> CheckNoOutputIs(const formats::Checkpoint& model) {

@@ -19,6 +19,10 @@ namespace bittern::cli {
 /// that is no earlier output of this kind.
 [[nodiscard]] Result<void> CheckOutputs(const Arguments& arguments);
 
+/// One notice for each page, report, certificate and trace that the command has written, for a
+/// command that has ended well; other outputs are told by their commands.
+void SayWritten();
+
 /// Error kInvalidArgument where an output of the running command is one of the model's own files:
 /// a part of a split model, a file of its folder. For models as they are opened.
 [[nodiscard]] Result<void> CheckNoOutputIs(const formats::Checkpoint& model);

@@ -11,11 +11,12 @@
 namespace bittern::cli {
 
 /// Exit codes, also written in `bittern --help`.
-inline constexpr int kExitUsage = 1;          ///< a wrong flag or value
-inline constexpr int kExitModel = 2;          ///< the model file is missing, corrupt or unsupported
-inline constexpr int kExitRuntime = 3;        ///< everything else: memory, full context, I/O
-inline constexpr int kExitDiffers = 4;        ///< certify --check: not what was expected
-inline constexpr int kExitIncomplete = 5;     ///< selftest: nothing failed, but not all was checked
+inline constexpr int kExitUsage = 1;       ///< a wrong flag or value
+inline constexpr int kExitModel = 2;       ///< the model file is missing, corrupt or unsupported
+inline constexpr int kExitRuntime = 3;     ///< everything else: memory, full context, I/O
+inline constexpr int kExitDiffers = 4;     ///< certify --check: not what was expected
+inline constexpr int kExitIncomplete = 5;  ///< selftest: nothing failed, but not all was checked
+inline constexpr int kExitCut = 6;  ///< run: the text is cut before its grammar or schema is done
 inline constexpr int kExitInterrupted = 130;  ///< Ctrl-C, as shells report it
 
 /// Prints "error: message" to stderr (red on a terminal) and returns `exit_code`.

@@ -44,6 +44,7 @@ constexpr OptionName kOptionNames[] = {
     {"endpoint=URL", "--endpoint"},
     {"offline=true", "--offline"},
     {"model=FILE", "-m FILE"},
+    {"tensors=true", "--tensors"},
 };
 
 /// True if a key that follows `c` is part of a longer name, or quoted from a file.

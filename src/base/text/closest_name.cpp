@@ -24,6 +24,11 @@ std::size_t EditDistance(const std::string& a, const std::string& b) {
   return previous.back();
 }
 
+/// Without the dashes of a flag.
+std::size_t LettersOf(const std::string& name) {
+  return name.size() - std::min(name.find_first_not_of('-'), name.size());
+}
+
 }  // namespace
 
 std::string ClosestName(const std::string& typed, std::span<const std::string> names) {
@@ -31,7 +36,9 @@ std::string ClosestName(const std::string& typed, std::span<const std::string> n
   std::size_t fewest = std::max<std::size_t>(typed.size() / 3, 2) + 1;
   for (const std::string& name : names) {
     const std::size_t edits = EditDistance(typed, name);
-    if (edits >= fewest) continue;
+    // Names that share nothing but their dashes are no guess.
+    const std::size_t letters = std::max(LettersOf(typed), LettersOf(name));
+    if (edits >= fewest || edits >= letters) continue;
     fewest = edits;
     closest = name;
   }

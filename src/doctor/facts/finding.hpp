@@ -16,6 +16,7 @@ enum class Verdict {
   kNothingFound,  ///< nothing was found, which is less than that nothing is wrong
   kCurable,       ///< something is wrong, and what puts it right is known
   kIncurable,     ///< something is lost; only another copy of the file helps
+  kUnsupported,   ///< the file may be whole; it is of a kind that is not read
   kCannotTell,    ///< no reading makes sense: random weights, or a fault that is not known
 };
 [[nodiscard]] std::string_view VerdictName(Verdict verdict) noexcept;

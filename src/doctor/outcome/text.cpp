@@ -70,8 +70,9 @@ std::string OutcomeText(const Outcome& found, const Wording& word) {
   if (diagnosis.nats_after) {
     text += fmt::format(
         "\n  {:.2f} nats per token of the built-in text that the model knows best; {} "
-        "trials in {:.1f} s\n",
-        *diagnosis.nats_after, diagnosis.trials, diagnosis.seconds);
+        "{} in {:.1f} s\n",
+        *diagnosis.nats_after, diagnosis.trials, diagnosis.trials == 1 ? "trial" : "trials",
+        diagnosis.seconds);
   }
   return text;
 }

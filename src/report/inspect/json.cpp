@@ -49,6 +49,20 @@ Json TensorsJson(const InspectReport& report) {
   return list;
 }
 
+Json SummaryJson(const InspectReport& report) {
+  Json formats = Json::MakeArray();
+  for (const FormatTotal& total : report.totals) formats.push_back(total.format);
+  const InspectSummary& summary = report.summary;
+  return {{"name", summary.name},
+          {"architecture", summary.architecture},
+          {"parameters", report.total.parameters},
+          {"formats", std::move(formats)},
+          {"context_length", summary.context_length},
+          {"weight_bytes", summary.weight_bytes},
+          {"context_bytes", summary.context_bytes},
+          {"runs", summary.runs}};
+}
+
 }  // namespace
 
 Json InspectJson(const InspectReport& report) {
@@ -59,6 +73,7 @@ Json InspectJson(const InspectReport& report) {
                  {"kind", checkpoint.kind()},
                  {"file_bytes", checkpoint.file_bytes()},
                  {"data_start", checkpoint.data_start()},
+                 {"summary", SummaryJson(report)},
                  {"metadata", MetadataJson(checkpoint.metadata())},
                  {"total", TotalJson(report.total)},
                  {"formats", std::move(formats_json)},

@@ -121,9 +121,34 @@ void Judge(const formats::Tensor& tensor, const TernaryTensor& ternary, InspectR
   }
 }
 
+/// The bytes of a tensor in memory: ternary weights are kept in two bits each, whatever the file's
+/// format.
+std::uint64_t BytesInMemory(const formats::Tensor& tensor) {
+  return MayBeTernary(tensor) ? tensor.num_elements() / 4 : tensor.bytes.size();
+}
+
+void Summarize(const Result<model::ModelConfig>& config, InspectReport* report) {
+  InspectSummary& summary = report->summary;
+  const auto text = [&](const char* key) {
+    const auto value = report->checkpoint->metadata().GetString(key);
+    return value.has_value() && value->has_value() ? std::string(**value) : std::string();
+  };
+  summary.name = text("general.name");
+  summary.architecture = text("general.architecture");
+  for (const formats::Tensor& tensor : report->checkpoint->tensors()) {
+    summary.weight_bytes += BytesInMemory(tensor);
+  }
+  if (!config) return;
+  summary.context_length = config->context_length;
+  const auto values = static_cast<std::uint64_t>(config->num_layers) *
+                      static_cast<std::uint64_t>(config->kv_size()) * 2;
+  summary.context_bytes = values * 2 * static_cast<std::uint64_t>(config->context_length);
+}
+
 /// Asks the layers above what they would make of the file.
 void Resolve(InspectReport* report) {
   const auto config = model::ReadConfig(*report->checkpoint, &report->decisions);
+  Summarize(config, report);
   if (!config) {
     report->findings.push_back("model: " + ErrorText(config.error()));
   } else {
@@ -158,6 +183,7 @@ InspectReport MakeInspectReport(const formats::Checkpoint& checkpoint, bool coun
     Judge(tensor, *report.ternary[i], &report);
   }
   Resolve(&report);
+  report.summary.runs = report.findings.empty() && !checkpoint.tensors().empty();
   return report;
 }
 

@@ -28,11 +28,22 @@ struct FormatTotal {
   std::uint64_t tensors = 0, parameters = 0, bytes = 0;
 };
 
+/// The answers that one wants first.
+struct InspectSummary {
+  std::string name;  ///< general.name; may be empty
+  std::string architecture;
+  int context_length = 0;           ///< 0: not known
+  std::uint64_t weight_bytes = 0;   ///< in memory: two bits for each ternary weight
+  std::uint64_t context_bytes = 0;  ///< keys and values of the whole context, as f16
+  bool runs = false;                ///< nothing that a run would refuse was found
+};
+
 /// One file. Entry i of `ternary` belongs to tensor i of the checkpoint, whose life it shares.
 struct InspectReport {
   const formats::Checkpoint* checkpoint = nullptr;
   std::vector<FormatTotal> totals;  ///< in order of appearance
   FormatTotal total;
+  InspectSummary summary;
   bool counted_codes = false;
   std::vector<std::optional<TernaryTensor>> ternary;
   quant::TernaryStats ternary_total;

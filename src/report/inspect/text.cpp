@@ -166,11 +166,49 @@ void WriteVerdict(const InspectReport& report, Writer* out) {
   if (report.findings.empty()) out->Line("  none");
 }
 
+/// "5.78 million", "2.41 billion".
+std::string InWords(std::uint64_t number) {
+  const auto value = static_cast<double>(number);
+  if (value >= 1e9) return fmt::format("{:.2f} billion", value / 1e9);
+  if (value >= 1e6) return fmt::format("{:.2f} million", value / 1e6);
+  return Grouped(number);
+}
+
+/// "1.19 GB", as sizes of downloads are told.
+std::string Decimal(std::uint64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  return size >= 1e9 ? fmt::format("{:.2f} GB", size / 1e9) : fmt::format("{:.1f} MB", size / 1e6);
+}
+
+/// The answers that one wants first.
+void WriteSummary(const InspectReport& report, Writer* out) {
+  const InspectSummary& summary = report.summary;
+  std::string formats;
+  for (const FormatTotal& total : report.totals) {
+    formats +=
+        fmt::format("{}{} ({})", formats.empty() ? "" : ", ", total.format, Decimal(total.bytes));
+  }
+  if (!summary.name.empty()) out->Line("name        {}", Printable(summary.name));
+  out->Line("model       {}, {} parameters", Printable(summary.architecture),
+            InWords(report.total.parameters));
+  out->Line("format      {}", formats);
+  if (summary.context_length > 0) {
+    out->Line("context     {} tokens", summary.context_length);
+    out->Line("memory      {} of weights, and {} for a full context", Decimal(summary.weight_bytes),
+              Decimal(summary.context_bytes));
+  }
+  out->Line("runs here   {}\n", summary.runs
+                                    ? std::string("yes")
+                                    : "no, or not rightly: see the findings at the end; `bittern "
+                                      "doctor FILE` says what mends it");
+}
+
 }  // namespace
 
 std::string InspectText(const InspectReport& report, bool list_tensors, bool colour) {
   const formats::Checkpoint& checkpoint = *report.checkpoint;
   Writer out(colour);
+  WriteSummary(report, &out);
   out.Line("file  {}", Printable(checkpoint.path(), 4096));
   out.Line("kind  {}", checkpoint.kind());
   out.Line("size  {} ({} bytes)", SizeText(checkpoint.file_bytes()),

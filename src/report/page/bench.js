@@ -50,7 +50,8 @@ function showTiles() {
   }
   if (!decode) return;
   const share = decode.explain.roof_fraction, price = decode.price_per_million_tokens;
-  if (share !== undefined) tile(percent(share), "of the memory roof, decode" + (share > 1.2 ? ": from cache" : ""));
+  if (decode.explain.fits_in_cache) tile("fits in cache", "what a token reads: memory is no limit");
+  else if (share !== undefined) tile(percent(share), "of the memory roof, decode");
   if (price !== undefined) tile(digits(price, 3), `per million tokens written, at ${decode.price_per_hour} an hour`);
 }
 
@@ -139,7 +140,7 @@ function showScaling() {
 function showResults() {
   const columns = [["test", test => test.test], ["threads", test => test.n_threads], ["tokens/s, median", test => test.rate.toFixed(2)],
     ["least", test => Math.min(...test.samples_ts).toFixed(2)], ["most", test => Math.max(...test.samples_ts).toFixed(2)],
-    ["of the roof", test => test.explain.roof_fraction === undefined ? "" : percent(test.explain.roof_fraction)]];
+    ["of the roof", test => test.explain.fits_in_cache ? "in cache" : test.explain.roof_fraction === undefined ? "" : percent(test.explain.roof_fraction)]];
   const with_price = data.tests.some(test => test.price_per_million_tokens !== undefined);
   if (with_price) columns.push(["price of a million", test => digits(test.price_per_million_tokens, 4)]);
   const joules = test => test.explain.joules_per_token;

@@ -45,6 +45,8 @@ class Conversation {
   /// Holds for the next reply, in place of that of the settings. Errors as
   /// grammar::CheckConstraint.
   [[nodiscard]] Result<void> ConstrainNext(grammar::Constraint constraint);
+  /// The next reply is free again.
+  void ConstrainNothing() noexcept { next_constraint_.reset(); }
 
   /// As those of runtime::Chat.
   [[nodiscard]] Result<runtime::ChatTurn> Undo();

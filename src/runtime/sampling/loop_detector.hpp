@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "tokenizer/tokenizer.hpp"
@@ -28,6 +29,14 @@ class LoopDetector {
       loops = loops || (covered >= kTimes * period && covered >= kLeast);
     }
     ids_.push_back(id);
+    return loops;
+  }
+
+  /// True if a text of these tokens ends in a loop.
+  [[nodiscard]] static bool EndsInLoop(std::span<const tokenizer::TokenId> ids) {
+    LoopDetector detector;
+    bool loops = false;
+    for (const tokenizer::TokenId id : ids) loops = detector.Push(id);
     return loops;
   }
 

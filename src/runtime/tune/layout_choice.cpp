@@ -167,8 +167,12 @@ LayoutChoice ChooseLayout(std::uint64_t ternary_bytes, const kernels::Kernels& k
   if (kernels.tile48_info->isa == kernels::Isa::scalar) {
     return {MatrixLayout::kTile16, "there is no kernel for tile48 but the plain one"};
   }
-  if (ternary_bytes < std::max<std::uint64_t>(2 * cpu_cache, 64 * kMiB)) {
-    return {MatrixLayout::kTile16, "the weights are not much larger than the caches"};
+  const std::uint64_t least = std::max<std::uint64_t>(2 * cpu_cache, 64 * kMiB);
+  if (ternary_bytes < least) {
+    return {MatrixLayout::kTile16,
+            fmt::format("the ternary weights, {} MB, are less than {} MB, so that caches hold much "
+                        "of them",
+                        ternary_bytes / 1'000'000, least / 1'000'000)};
   }
   const std::string machine = MachineOf(kernels, pool.size());
   const auto known = cache.Find(machine);
