@@ -192,9 +192,10 @@ BITTERN_API void bittern_model_free(bittern_model* model);
 BITTERN_API bittern_status bittern_model_number(const bittern_model* model, const char* name,
                                                 int64_t* value);
 /** The memory that a sequence or an engine with these options would take beside the model, in the
- * result's JSON: {"context_length", "pages", "page_bytes", "kv_bytes" (all pages), "scratch_bytes"
- * (at most, for each call at the same time), "threads", "model_bytes" (the file's tensors)}.
- * Settings: kind "sequence". Errors: as bittern_sequence_create. */
+ * result's JSON: {"context_length", "pages", "page_bytes", "kv_bytes" (all pages), "state_bytes"
+ * (of a sequence of a network with delta layers; else 0), "scratch_bytes" (at most, for each call
+ * at the same time), "threads", "model_bytes" (the file's tensors)}. Settings: kind "sequence".
+ * Errors: as bittern_sequence_create. */
 BITTERN_API bittern_status bittern_model_memory(const bittern_model* model,
                                                 const bittern_options* options,
                                                 bittern_result** result);

@@ -142,7 +142,7 @@ class Model(Provable):
 
     def memory(self, **settings: Any) -> Dict[str, Any]:
         """What a sequence or an engine with these settings would take beside the model: a dict with
-        "context_length", "pages", "page_bytes", "kv_bytes", "scratch_bytes", "threads",
+        "context_length", "pages", "page_bytes", "kv_bytes", "state_bytes", "scratch_bytes", "threads",
         "model_bytes"."""
         sizes: Dict[str, Any] = json.loads(c.result_json(
             c.make("result", "bittern_model_memory", self.handle, c.options(settings))))

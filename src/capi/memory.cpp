@@ -14,6 +14,7 @@ Json MemoryJson(const ModelObject& model, const runtime::SessionMemory& memory) 
           {"pages", memory.pages},
           {"page_bytes", memory.page_bytes},
           {"kv_bytes", memory.pages * memory.page_bytes},
+          {"state_bytes", memory.state_bytes},
           {"scratch_bytes", memory.scratch_bytes},
           {"threads", memory.num_threads},
           {"model_bytes", model.loaded->model.tensor_bytes()}};

@@ -140,9 +140,11 @@ void Summarize(const Result<model::ModelConfig>& config, InspectReport* report) 
   }
   if (!config) return;
   summary.context_length = config->context_length;
-  const auto values = static_cast<std::uint64_t>(config->num_layers) *
+  const auto values = static_cast<std::uint64_t>(config->num_kv_layers()) *
                       static_cast<std::uint64_t>(config->kv_size()) * 2;
-  summary.context_bytes = values * 2 * static_cast<std::uint64_t>(config->context_length);
+  const auto state = static_cast<std::uint64_t>(config->num_delta_layers()) *
+                     config->delta.state_size() * sizeof(float);
+  summary.context_bytes = values * 2 * static_cast<std::uint64_t>(config->context_length) + state;
 }
 
 /// Asks the layers above what they would make of the file.

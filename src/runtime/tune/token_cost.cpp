@@ -26,7 +26,7 @@ std::uint64_t NormFloats(const model::Weights& weights) {
   for (const model::LayerWeights& layer : weights.layers) {
     for (const std::vector<float>* norm :
          {&layer.attn_norm, &layer.q_norm, &layer.k_norm, &layer.attn_sub_norm, &layer.ffn_norm,
-          &layer.ffn_sub_norm}) {
+          &layer.ffn_sub_norm, &layer.delta_norm}) {
       floats += norm->size();
     }
   }
@@ -37,7 +37,7 @@ std::uint64_t NormFloats(const model::Weights& weights) {
 /// share them.
 TokenCost::Part KvPart(const model::ModelConfig& config, int position, model::KvType kv_type) {
   const std::uint64_t rows =  // a key or a value of one position and layer
-      2 * static_cast<std::uint64_t>(config.num_layers) *
+      2 * static_cast<std::uint64_t>(config.num_kv_layers()) *
       (static_cast<std::uint64_t>(position) + 1);
   const bool int8 = kv_type == model::KvType::kI8;
   const std::uint64_t element = int8 ? 1 : kv_type == model::KvType::kF16 ? 2 : 4;
@@ -45,6 +45,21 @@ TokenCost::Part KvPart(const model::ModelConfig& config, int position, model::Kv
       int8 ? static_cast<std::uint64_t>(config.num_kv_heads) * sizeof(float) : 0;
   return {"KV cache", rows * (static_cast<std::uint64_t>(config.kv_size()) * element + scales),
           rows * static_cast<std::uint64_t>(config.q_size()), false};
+}
+
+/// The recurrent states of delta layers, which are read and written twice each, and the floats
+/// beside their projections.
+TokenCost::Part StatePart(const model::ModelConfig& config) {
+  const model::DeltaShape& delta = config.delta;
+  const auto layers = static_cast<std::uint64_t>(config.num_delta_layers());
+  const std::uint64_t matrix =
+      static_cast<std::uint64_t>(delta.value_size()) * static_cast<std::uint64_t>(delta.head_dim);
+  const std::uint64_t gates = 2 * static_cast<std::uint64_t>(delta.value_heads) *
+                              static_cast<std::uint64_t>(config.hidden_size);
+  const std::uint64_t conv =
+      static_cast<std::uint64_t>(delta.taps) * static_cast<std::uint64_t>(delta.mix_size());
+  return {"recurrent state", layers * (4 * matrix + gates + 2 * conv) * sizeof(float),
+          layers * (4 * matrix + gates + conv), false};
 }
 
 /// The live share of a number, where that was counted.
@@ -116,6 +131,7 @@ TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_
   const TokenCost::Part embedding{.name = "embedding row", .bytes = weights.embedding.row_bytes};
   const TokenCost::Part norms{.name = "norms", .bytes = NormFloats(weights) * sizeof(float)};
   TokenCost cost{{embedding, norms, qkv, KvPart(model.config(), position, kv_type), o, gate}};
+  if (model.config().num_delta_layers() != 0) cost.parts.push_back(StatePart(model.config()));
   if (skips) cost.parts.push_back(up);
   cost.parts.push_back(down);
   AddHead(weights, screen, &cost);

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A model with recurrent layers through the commands: recurrent_cli_test.py BITTERN. One certificate on every
+instruction set, with any number of threads, in any format."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = sys.argv.pop(1)
+
+
+def bittern(*arguments, isa=None, code=0, **options):
+    """Standard output of a command that ends with `code`."""
+    env = {**os.environ, **({"BITTERN_ISA": isa} if isa else {})}
+    run = subprocess.run([PROGRAM, *map(str, arguments)], env=env, capture_output=True, text=True, check=False, **options)
+    if run.returncode != code:
+        raise AssertionError("%s: exit code %d\n%s" % (arguments, run.returncode, run.stderr))
+    return run.stdout
+
+
+class RecurrentTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.path = pathlib.Path(cls.folder.name)
+        cls.model = cls.path / "model.gguf"
+        subprocess.run([sys.executable, ROOT / "tools/synth_model.py", "--arch", "qwen35", cls.model], check=True)
+        cls.line = bittern("certify", cls.model)
+
+    def test_the_generator_repeats_itself(self):
+        again = self.path / "again.gguf"
+        subprocess.run([sys.executable, ROOT / "tools/synth_model.py", "--arch", "qwen35", again], check=True)
+        self.assertEqual(again.read_bytes(), self.model.read_bytes())
+
+    def test_one_certificate(self):
+        for isa in ("scalar", None):  # any machine has these two
+            for threads in (1, 2, 3):
+                self.assertEqual(bittern("certify", self.model, "-t", threads, isa=isa), self.line)
+
+    def test_conversion_keeps_it(self):
+        for form in ("i2_s:row4", "f32", "tq1_0"):
+            other = self.path / "other.gguf"
+            bittern("convert", self.model, other, "--to", form)
+            self.assertEqual(bittern("certify", other), self.line, form)
+            other.unlink()
+
+    def test_texts_are_the_same_however_they_are_cut(self):
+        want = bittern("run", self.model, "-p", "abcdefgh" * 40, "-n", "20", "--temp", "0")
+        for flags in (["-ub", "1"], ["-ub", "7"], ["-t", "1"], ["-c", "400"]):
+            self.assertEqual(bittern("run", self.model, "-p", "abcdefgh" * 40, "-n", "20", "--temp", "0", *flags), want)
+
+    def test_inspect_says_what_it_takes(self):
+        summary = json.loads(bittern("inspect", self.model, "--json"))["summary"]
+        state = 6 * (4 * 64 * 64 + 3 * (2 * 2 + 4) * 64) * 4
+        keys = 2 * 2 * 2 * 64 * 2 * 2048
+        self.assertEqual(summary["context_bytes"], keys + state)
+
+    def test_a_rotated_model_is_refused_by_name(self):
+        run = subprocess.run([PROGRAM, "run", self.model, "-p", "x", "-n", "1", "--override-kv",
+                              "prism.hadamard.version=int:1"], capture_output=True, text=True, check=False)
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn("prism.hadamard.version", run.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

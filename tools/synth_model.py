@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a GGUF of random ternary weights in the shape of a public model: to time, to load, to try
+limits of memory. What it says is noise.
+
+  synth_model.py --arch qwen35 [--size tiny|full] [--type q2_0|pq2_0] [--seed N] OUT.gguf
+
+  qwen35   tiny: 8 layers, 5 MB; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
+           minute). Types as the released files have them: matrices, embedding and head in --type,
+           the small matrices of delta layers in BF16, all else in F32.
+
+The same arguments give the same bytes. Needs nothing but Python.
+"""
+import argparse
+import random
+import struct
+
+F32, BF16, Q2_0, PQ2_0 = 0, 30, 42, 142
+U32, I32, FLOAT, STRING, ARRAY = 4, 5, 6, 8, 9
+BLOCKS = {"q2_0": (Q2_0, 64), "pq2_0": (PQ2_0, 128)}  # type, weights behind a scale
+ALIGNMENT = 32
+CHUNK = 1 << 24  # bytes of codes that are drawn at a time
+TERNARY = bytes(sum((b // 3 ** i % 3) << 2 * i for i in range(4)) for b in range(256))  # four codes 0..2
+
+QWEN35 = {
+    "tiny": dict(layers=8, hidden=256, ffn=512, heads=4, kv_heads=2, head_dim=64, rotated=16, vocab=512,
+                 key_heads=2, value_heads=4, state=64, context=2048),
+    "full": dict(layers=64, hidden=5120, ffn=17408, heads=24, kv_heads=4, head_dim=256, rotated=64,
+                 vocab=248320, key_heads=16, value_heads=48, state=128, context=262144),
+}
+TEMPLATE = ("{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
+            "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
+
+
+def spelling():
+    """How GPT-2's vocabularies spell each byte."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [b for b in range(256) if b not in plain]
+    return {**{b: chr(b) for b in plain}, **{b: chr(256 + i) for i, b in enumerate(others)}}
+
+
+def string(text):
+    raw = text.encode()
+    return struct.pack("<Q", len(raw)) + raw
+
+
+def vocabulary(size):
+    """256 bytes, one merge, then words that stand for nothing; the last two open and end a turn."""
+    names = spelling()
+    tokens = [names[b] for b in range(256)] + [names[97] + names[98]]
+    tokens += ["<extra_%d>" % i for i in range(len(tokens), size - 2)] + ["<|im_start|>", "<|im_end|>"]
+    return tokens, [1] * 257 + [3] * (size - 257)
+
+
+def qwen35_tensors(s):
+    """(name, columns, rows or None, kind) of each tensor; kind: matrix, small, or the mean of floats."""
+    mix = (2 * s["key_heads"] + s["value_heads"]) * s["state"]
+    inner, hidden, q = s["value_heads"] * s["state"], s["hidden"], s["heads"] * s["head_dim"]
+    yield "token_embd.weight", hidden, s["vocab"], "matrix"
+    for i in range(s["layers"]):
+        p = "blk.%d." % i
+        yield p + "attn_norm.weight", hidden, None, 1
+        if (i + 1) % 4:
+            yield p + "attn_qkv.weight", hidden, mix, "matrix"
+            yield p + "attn_gate.weight", hidden, inner, "matrix"
+            yield p + "ssm_beta.weight", hidden, s["value_heads"], "small"
+            yield p + "ssm_alpha.weight", hidden, s["value_heads"], "small"
+            yield p + "ssm_conv1d.weight", 4, mix, 0.2
+            yield p + "ssm_dt.bias", s["value_heads"], None, -1
+            yield p + "ssm_a", s["value_heads"], None, -0.5
+            yield p + "ssm_norm.weight", s["state"], None, 1
+            yield p + "ssm_out.weight", inner, hidden, "matrix"
+        else:
+            yield p + "attn_q.weight", hidden, 2 * q, "matrix"
+            yield p + "attn_k.weight", hidden, s["kv_heads"] * s["head_dim"], "matrix"
+            yield p + "attn_v.weight", hidden, s["kv_heads"] * s["head_dim"], "matrix"
+            yield p + "attn_q_norm.weight", s["head_dim"], None, 1
+            yield p + "attn_k_norm.weight", s["head_dim"], None, 1
+            yield p + "attn_output.weight", q, hidden, "matrix"
+        yield p + "post_attention_norm.weight", hidden, None, 1
+        yield p + "ffn_gate.weight", hidden, s["ffn"], "matrix"
+        yield p + "ffn_up.weight", hidden, s["ffn"], "matrix"
+        yield p + "ffn_down.weight", s["ffn"], hidden, "matrix"
+    yield "output_norm.weight", hidden, None, 1
+    yield "output.weight", hidden, s["vocab"], "matrix"
+
+
+def qwen35_keys(s):
+    numbers = {
+        "block_count": s["layers"], "context_length": s["context"], "embedding_length": s["hidden"],
+        "feed_forward_length": s["ffn"], "attention.head_count": s["heads"],
+        "attention.head_count_kv": s["kv_heads"], "attention.key_length": s["head_dim"],
+        "attention.value_length": s["head_dim"], "rope.dimension_count": s["rotated"],
+        "full_attention_interval": 4, "ssm.conv_kernel": 4, "ssm.state_size": s["state"],
+        "ssm.group_count": s["key_heads"], "ssm.time_step_rank": s["value_heads"],
+        "ssm.inner_size": s["value_heads"] * s["state"]}
+    keys = [("qwen35." + name, U32, value) for name, value in numbers.items()]
+    keys += [("qwen35.attention.layer_norm_rms_epsilon", FLOAT, 1e-6), ("qwen35.rope.freq_base", FLOAT, 1e7)]
+    return keys
+
+
+def all_keys(s):
+    tokens, types = vocabulary(s["vocab"])
+    return [("general.architecture", STRING, "qwen35"), ("general.name", STRING, "synthetic noise"),
+            *qwen35_keys(s), ("tokenizer.ggml.model", STRING, "gpt2"), ("tokenizer.ggml.pre", STRING, "qwen35"),
+            ("tokenizer.ggml.tokens", (ARRAY, STRING), tokens), ("tokenizer.ggml.token_type", (ARRAY, I32), types),
+            ("tokenizer.ggml.merges", (ARRAY, STRING), ["a b"]),
+            ("tokenizer.ggml.eos_token_id", U32, s["vocab"] - 1),
+            ("tokenizer.chat_template", STRING, TEMPLATE)]
+
+
+def value(kind, content):
+    return string(content) if kind == STRING else struct.pack({U32: "<I", I32: "<i", FLOAT: "<f"}[kind], content)
+
+
+def packed_key(name, kind, content):
+    if not isinstance(kind, tuple):
+        return string(name) + struct.pack("<I", kind) + value(kind, content)
+    head = string(name) + struct.pack("<IIQ", ARRAY, kind[1], len(content))
+    return head + b"".join(value(kind[1], item) for item in content)
+
+
+class Writer:
+    def __init__(self, matrix_type, seed):
+        self.type, self.group = BLOCKS[matrix_type]
+        self.random = random.Random(seed)
+
+    def type_of(self, kind):
+        return self.type if kind == "matrix" else BF16 if kind == "small" else F32
+
+    def size(self, cols, rows, kind):
+        count = cols * (rows or 1)
+        if kind == "matrix":
+            return count // self.group * (2 + self.group // 4)
+        return count * (2 if kind == "small" else 4)
+
+    def matrix(self, cols, rows):
+        """Blocks with one scale, that keeps sums of a row near 1."""
+        scale = struct.pack("<e", (1.5 / cols) ** 0.5)
+        bytes_of_block = self.group // 4
+        left = cols * rows // 4
+        while left:
+            count = min(left, CHUNK)
+            codes = self.random.randbytes(count).translate(TERNARY)
+            blocks = bytearray(count // bytes_of_block * (2 + bytes_of_block))
+            step = 2 + bytes_of_block
+            blocks[0::step], blocks[1::step] = scale[:1] * (count // bytes_of_block), scale[1:] * (count // bytes_of_block)
+            for i in range(bytes_of_block):
+                blocks[2 + i::step] = codes[i::bytes_of_block]
+            yield bytes(blocks)
+            left -= count
+
+    def parts(self, cols, rows, kind):
+        """The bytes of a tensor, a part at a time."""
+        if kind == "matrix":
+            return self.matrix(cols, rows)
+        count, mean = cols * (rows or 1), 0 if kind == "small" else kind
+        spread = cols ** -0.5 if kind == "small" else 0.1
+        floats = struct.pack("<%df" % count, *(mean + spread * (2 * self.random.random() - 1) for _ in range(count)))
+        if kind != "small":
+            return [floats]
+        halves = bytearray(2 * count)
+        halves[0::2], halves[1::2] = floats[2::4], floats[3::4]
+        return [bytes(halves)]
+
+    def write(self, path, keys, tensors):
+        tensors = list(tensors)
+        head = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(keys)) + b"".join(packed_key(*k) for k in keys)
+        padded, offset = lambda n: -(-n // ALIGNMENT) * ALIGNMENT, 0
+        for name, cols, rows, kind in tensors:
+            shape = [cols] if rows is None else [cols, rows]
+            head += string(name) + struct.pack("<I%dQ" % len(shape), len(shape), *shape)
+            head += struct.pack("<IQ", self.type_of(kind), offset)
+            offset += padded(self.size(cols, rows, kind))
+        with open(path, "wb") as out:
+            out.write(head + bytes(padded(len(head)) - len(head)))
+            for _, cols, rows, kind in tensors:
+                size = self.size(cols, rows, kind)
+                for part in self.parts(cols, rows, kind):
+                    out.write(part)
+                out.write(bytes(padded(size) - size))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--arch", choices=["qwen35"], required=True)
+    parser.add_argument("--size", choices=["tiny", "full"], default="tiny")
+    parser.add_argument("--type", choices=sorted(BLOCKS), default="q2_0")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("out")
+    options = parser.parse_args()
+    shape = QWEN35[options.size]
+    Writer(options.type, options.seed).write(options.out, all_keys(shape), qwen35_tensors(shape))
+
+
+if __name__ == "__main__":
+    main()
