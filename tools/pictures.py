@@ -46,7 +46,7 @@ def figures(start, table):
 
 def bars():
     table, parts, y = measured(), [], 58
-    parts.append("<text x='20' y='30' class='title'>BitNet b1.58 2B-4T (its shape, random weights), 2 cores of a Zen 4 (EPYC, 3.3 GHz)</text>")
+    parts.append("<text x='20' y='30' class='title'>BitNet b1.58 2B-4T (its shape, random weights), 2 cores, Zen 4 at 3.3 GHz</text>")
     for title, rows in ROWS.items():
         ours = figures(rows[0][0], table)[0]
         lines = [("Bittern", ours)] + [(name, figures(start, table)[1]) for start, name in rows]
