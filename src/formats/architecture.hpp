@@ -21,27 +21,27 @@ struct ArchitectureSpec {
   std::string_view name;  ///< general.architecture of a GGUF file
   /// Classes in config.json of a Hugging Face folder. Several rows may have the same: then
   /// hidden_act decides. The first is what the converter writes; unused ones are empty.
-  std::array<std::string_view, 2> hf_classes;
-  std::string_view hf_model_type;  ///< model_type in config.json
-  Activation activation;           ///< unless the file says more (model/activation.hpp)
+  std::array<std::string_view, 2> hf_classes = {};
+  std::string_view hf_model_type = {};  ///< model_type in config.json
+  Activation activation;                ///< unless the file says more (model/activation.hpp)
   /// The name of the same network with the other activation; empty: no such name.
-  std::string_view other_activation;
+  std::string_view other_activation = {};
   /// BitNet's own classes: they quantise float weights in every pass, config.json has to give the
   /// base of the rotation, and a file without a chat template gets BitNet's.
-  bool bitnet;
-  bool sub_norms;   ///< attn_sub_norm before o_proj, ffn_sub_norm before down_proj
-  bool head_norms;  ///< q and k of every head pass an RMS norm before their rotation
+  bool bitnet = false;
+  bool sub_norms = false;   ///< attn_sub_norm before o_proj, ffn_sub_norm before down_proj
+  bool head_norms = false;  ///< q and k of every head pass an RMS norm before their rotation
   /// GGUF files have the rows of q and k permuted for a rotation of neighbours (x[2i], x[2i+1]).
   /// Loading puts them back, so the forward pass always rotates halves.
-  bool permuted_qk;
+  bool permuted_qk = false;
   /// Activations are quantised in groups of 64 columns instead of whole tokens: for networks that
   /// were not trained with quantised activations.
-  bool grouped_activations;
+  bool grouped_activations = false;
   /// Most layers have a recurrent state in place of keys and values (model/forward/delta.hpp), and
   /// attention has a gate, whose rows stand in attn_q, behind those of each head's query.
-  bool delta_layers;
+  bool delta_layers = false;
   /// The pre-tokenizer of its byte-level vocabularies; empty: the vocabulary has to tell.
-  std::string_view pre;
+  std::string_view pre = {};
 };
 
 [[nodiscard]] std::span<const ArchitectureSpec> Architectures() noexcept;

@@ -34,10 +34,8 @@ enum class TensorKind : std::uint8_t { kNorm, kValues, kTernary, kDense, kFloats
   return kind == TensorKind::kValues || kind == TensorKind::kFloats;
 }
 
-/// A size by what it is in the configuration: hidden_size, intermediate_size, q_size, the rows of
-/// attn_q (with those of a gate, where there is one), kv_size, head_dim, vocab_size; of delta
-/// layers (model::DeltaShape) mix_size, value_size, value_heads, head_dim, taps. kOne: of a
-/// vector's rows.
+/// A size, named as in the configuration. kOne: the rows of a vector. kQRows: q_size, and as many
+/// rows again where attention has a gate. kMix to kTaps: of delta layers (model::DeltaShape).
 enum class TensorSize : std::uint8_t {
   kOne,
   kHidden,
@@ -54,9 +52,10 @@ enum class TensorSize : std::uint8_t {
   kTaps
 };
 
-/// kSubNorms, kHeadNorms, kDelta: where ArchitectureSpec says so. kUntied: any file may have it.
-/// kAttention, kHeadNorms: in layers with keys and values. kDelta: in the other ones. kFfnNorm,
-/// kPostNorm: two names of one norm; networks with delta layers have the second.
+/// The networks and layers that have a tensor. ArchitectureSpec tells for kSubNorms, kHeadNorms and
+/// kDelta. kAttention and kHeadNorms stand in layers with keys and values, kDelta in the others.
+/// kFfnNorm and kPostNorm are two names of one norm: networks with delta layers have the second.
+/// Any file may have kUntied.
 enum class TensorPresence : std::uint8_t {
   kAlways,
   kAttention,

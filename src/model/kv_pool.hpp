@@ -98,7 +98,7 @@ class KvPool {
   void ForEachPart(std::uint32_t page, const Take& take) const;
 
   int num_layers_ = 0, num_kv_heads_ = 0;         // layers with keys and values
-  std::size_t num_states_ = 0, layer_state_ = 0;  // delta layers, and floats of one's state
+  std::size_t num_states_ = 0, layer_state_ = 0;  // delta layers; floats of the state of one
   KvType type_ = KvType::kF16;
   std::size_t key_bytes_ = 0, value_bytes_ = 0;  // of a block
   AlignedBuffer<std::byte> keys_, values_;
@@ -110,9 +110,9 @@ class KvPool {
 /// The positions of one sequence: a list of pages and a length. Writing needs Reserve first, which
 /// also gives the sequence a page of its own to write into. Not thread-safe.
 ///
-/// Where the network has delta layers, a sequence also has a recurrent state, which knows all of
-/// its positions and cannot forget some of them: Truncate and Fork then keep all positions or none,
-/// and who wants fewer reads them again (runtime::Sequence does).
+/// Where the network has delta layers, a sequence also has a recurrent state. It knows all positions
+/// and cannot forget some of them. So Truncate and Fork keep all positions or none;
+/// runtime::Sequence reads again those that a caller still wants.
 class KvSequence {
  public:
   /// Empty. `pool` outlives it.

@@ -65,8 +65,8 @@ struct DeltaWeights {
   std::vector<float> gates;  // (2 value_heads, hidden_size): of the rates, then of the decays
   std::vector<float> conv;   // (taps, mix_size)
   std::vector<float> step_bias, decay_scale;  // (value_heads) each; decay_scale is not above 0
-  // (head_dim) each, all the same: what a vector with a root mean square of 1 is multiplied by to
-  // have a length of 1 / sqrt(head_dim), or of 1.
+  // (head_dim) each, all elements alike: weights of an RMS norm that leave a query with a length of
+  // 1 / sqrt(head_dim), and a key with a length of 1.
   std::vector<float> query_unit, key_unit;
 };
 

@@ -56,7 +56,9 @@ std::string WriteSessionState(const model::ModelConfig& config, std::span<const 
   AppendNumber(static_cast<std::uint32_t>(tokens.size()), &state);
   for (const TokenId id : tokens) AppendNumber<std::int32_t>(id, &state);
   const std::size_t begin = state.size();
-  const std::span<const std::byte> recurrent = std::as_bytes(sequence.state());
+  const std::span<const float> kept =
+      sequence.length() == 0 ? std::span<const float>() : sequence.state();
+  const std::span<const std::byte> recurrent = std::as_bytes(kept);
   state.resize(begin + num_pages * pool.page_bytes() + recurrent.size());
   const std::span<std::byte> pages = std::as_writable_bytes(std::span(state)).subspan(begin);
   std::ranges::copy(recurrent, pages.last(recurrent.size()).begin());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A delta layer's part in place of attention: a recurrent state of a fixed size instead of keys and
-// values of every position (gated delta networks, arXiv:2412.06464; as Qwen 3.5 has them). Of a
-// token with projections m (the mix) and z (the gate):
+// values of every position (gated delta networks, arXiv:2412.06464; as Qwen 3.5 has them). A
+// token has the projections m (the mix) and z (the gate). Then:
 //
 //   q, k, v = silu(conv(m of this and the last tokens))
 //   q, k    = q / |q| / sqrt(head_dim), k / |k|            of each key head
