@@ -110,8 +110,8 @@ class KvPool {
 /// The positions of one sequence: a list of pages and a length. Writing needs Reserve first, which
 /// also gives the sequence a page of its own to write into. Not thread-safe.
 ///
-/// Where the network has delta layers, a sequence also has a recurrent state. It knows all positions
-/// and cannot forget some of them. So Truncate and Fork keep all positions or none;
+/// Where the network has delta layers, a sequence also has a recurrent state. It knows all
+/// positions and cannot forget some of them. So Truncate and Fork keep all positions or none;
 /// runtime::Sequence reads again those that a caller still wants.
 class KvSequence {
  public:
