@@ -12,6 +12,7 @@
 
 #include "model/small_model_for_test.hpp"
 #include "runtime/session.hpp"
+#include "runtime/session_state.hpp"
 
 namespace bittern::runtime {
 namespace {
@@ -186,6 +187,20 @@ TEST(Recurrent, DraftsAreNotMade) {
   EXPECT_EQ(session.timings().drafted_tokens, 0);
   std::vector<TokenId> all = TokensOf(session);
   EXPECT_EQ(Logits(&session), Once(all));
+}
+
+TEST(Recurrent, AStateThatHasSeenNothingIsNotSaved) {
+  const model::ModelConfig& config = Recurrent()->model.config();
+  auto pool = model::KvPool::Create(config, 1, model::KvType::kF16).value();
+  for (const std::vector<TokenId>& waiting : {std::vector<TokenId>(), RandomTokens(3, 5)}) {
+    model::KvSequence sequence(&pool);
+    ASSERT_TRUE(sequence.Reserve(3));  // of a pass that failed then
+    const std::string bytes = WriteSessionState(config, waiting, sequence);
+    const auto read = ReadSessionState(std::as_bytes(std::span(bytes)), config, pool);
+    ASSERT_TRUE(read.has_value()) << read.error().message;
+    EXPECT_EQ(read->tokens, waiting);
+    EXPECT_TRUE(read->pages.empty());
+  }
 }
 
 TEST(Recurrent, AStateIsOfAKnownSize) {
