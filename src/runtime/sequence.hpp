@@ -69,8 +69,8 @@ class Sequence {
   /// The row of results() that belongs to the last token of run_tokens().
   [[nodiscard]] std::size_t row() const noexcept { return row_; }
 
-  /// Of a recurrent state, keeps up to `most` copies while tokens are read: so many that Truncate,
-  /// Fork and the prefix cache find one near. 0, the default: none.
+  /// Keeps up to `most` copies of a recurrent state while tokens are read, so that Truncate, Fork
+  /// and the prefix cache find one near. 0, the default: none.
   void KeepStates(std::size_t most) noexcept { most_kept_ = most; }
 
   /// Adds tokens to read. REQUIRES: CheckPrompt has passed them.
@@ -137,7 +137,7 @@ class Sequence {
       const Part& part, std::span<const std::optional<model::RowFailure>> failures,
       std::size_t vocab_size);
   void TakeSampled();
-  /// Where reading stops next to keep a copy of the state; 0: nowhere.
+  /// The position at which reading stops next to keep a copy of the state; 0: none.
   [[nodiscard]] int NextKept() const noexcept;
 
   model::KvSequence pages_;
