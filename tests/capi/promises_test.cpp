@@ -193,6 +193,9 @@ TEST(Promises, AChildProcessIsTold) {
   };
   EXPECT_EQ(InChild(child), 0);
   EXPECT_FALSE(Continue(sequence.handle, options).empty());  // the parent goes on
+#if defined(__SANITIZE_ADDRESS__)
+  return;  // a lock of its allocator stays held in the child of a process whose threads allocate
+#endif
   // Also while other threads use everything.
   std::atomic<bool> stop = false;
   std::vector<std::thread> busy;
