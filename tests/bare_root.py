@@ -229,7 +229,9 @@ def pip(folder, case):
         install(root, case, *(name for name in named[1].split() if name != "ccache"))
         succeed(root, case, "! command -v ccache")
         succeed(root, case, command, "Successfully installed bittern")
-        succeed(root, case, f"/root/environment/bin/python -c '{blocks('python')[0]}'", GOOD[len("A tern is"):])
+        with open(f"{root.path}/root/hello.py", "w", encoding="utf-8") as file:
+            file.write(blocks("python")[0])
+        succeed(root, case, "environment/bin/python hello.py", GOOD[len("A tern is"):])
     finally:
         root.unmount()
 
