@@ -3,11 +3,12 @@
 """Writes a GGUF of random ternary weights in the shape of a public model: to time, to load, to try
 limits of memory. What it says is noise.
 
-  synth_model.py --arch qwen35 [--size tiny|full] [--type q2_0|pq2_0] [--seed N] OUT.gguf
+  synth_model.py --arch qwen35 [--size tiny|full] [--type q2_0|pq2_0|ptq1_0] [--rotated] [--seed N] OUT.gguf
 
   qwen35   tiny: 8 layers, 5 MB; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
            minute). Types as the released files have them: matrices, embedding and head in --type,
-           the small matrices of delta layers in BF16, all else in F32.
+           the small matrices of delta layers in BF16, all else in F32. --rotated: as
+           Ternary-Bonsai-2-27B has it, with the keys of a Walsh-Hadamard transform.
 
 The same arguments give the same bytes. Needs nothing but Python.
 """
@@ -15,9 +16,10 @@ import argparse
 import random
 import struct
 
-F32, BF16, Q2_0, PQ2_0 = 0, 30, 42, 142
-U32, I32, FLOAT, STRING, ARRAY = 4, 5, 6, 8, 9
-BLOCKS = {"q2_0": (Q2_0, 64), "pq2_0": (PQ2_0, 128)}  # type, weights behind a scale
+F32, BF16, Q2_0, PQ2_0, PTQ1_0 = 0, 30, 42, 142, 143
+U32, I32, FLOAT, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
+# Type, weights of a block, bytes of their codes; a scale stands before those, or behind
+BLOCKS = {"q2_0": (Q2_0, 64, 16), "pq2_0": (PQ2_0, 128, 32), "ptq1_0": (PTQ1_0, 128, 26)}
 ALIGNMENT = 32
 CHUNK = 1 << 24  # bytes of codes that are drawn at a time
 TERNARY = bytes(sum((b // 3 ** i % 3) << 2 * i for i in range(4)) for b in range(256))  # four codes 0..2
@@ -99,6 +101,19 @@ def qwen35_keys(s):
     return keys
 
 
+def rotation_keys(s, rng):
+    """What Bonsai-2 says of its weights: every matrix and the head rotated, the embedding to be turned back."""
+    widths = sorted({s["hidden"], s["ffn"], s["heads"] * s["head_dim"], s["value_heads"] * s["state"]})
+    names = [name for name, _, _, kind in qwen35_tensors(s) if kind == "matrix" and name != "token_embd.weight"]
+    strings, ints = (ARRAY, STRING), (ARRAY, I32)
+    keys = [("version", U32, 1), ("block_size", U32, min(1024, *(w & -w for w in widths))),
+            ("transform", STRING, "normalized-sylvester-walsh-hadamard"), ("axis", STRING, "input-last-dimension"),
+            ("sign_mode", STRING, "explicit"), ("weight_names", strings, names),
+            ("inverse_weight_names", strings, ["token_embd.weight"]), ("sign_widths", ints, widths),
+            ("sign_values", ints, [rng.choice((1, -1)) for _ in range(sum(widths))]), ("gdn_v_grouped", BOOL, True)]
+    return [("prism.hadamard." + name, kind, content) for name, kind, content in keys]
+
+
 def all_keys(s):
     tokens, types = vocabulary(s["vocab"])
     return [("general.architecture", STRING, "qwen35"), ("general.name", STRING, "synthetic noise"),
@@ -110,7 +125,8 @@ def all_keys(s):
 
 
 def value(kind, content):
-    return string(content) if kind == STRING else struct.pack({U32: "<I", I32: "<i", FLOAT: "<f"}[kind], content)
+    formats = {U32: "<I", I32: "<i", FLOAT: "<f", BOOL: "<?"}
+    return string(content) if kind == STRING else struct.pack(formats[kind], content)
 
 
 def packed_key(name, kind, content):
@@ -122,7 +138,7 @@ def packed_key(name, kind, content):
 
 class Writer:
     def __init__(self, matrix_type, seed):
-        self.type, self.group = BLOCKS[matrix_type]
+        self.type, self.group, self.codes = BLOCKS[matrix_type]
         self.random = random.Random(seed)
 
     def type_of(self, kind):
@@ -131,22 +147,25 @@ class Writer:
     def size(self, cols, rows, kind):
         count = cols * (rows or 1)
         if kind == "matrix":
-            return count // self.group * (2 + self.group // 4)
+            return count // self.group * (2 + self.codes)
         return count * (2 if kind == "small" else 4)
 
     def matrix(self, cols, rows):
         """Blocks with one scale, that keeps sums of a row near 1."""
         scale = struct.pack("<e", (1.5 / cols) ** 0.5)
-        bytes_of_block = self.group // 4
-        left = cols * rows // 4
+        # Five weights in a byte of PTQ1_0, where any byte is five of them; else four, of 2 bits.
+        first = 0 if self.type == PTQ1_0 else 2
+        step, left = 2 + self.codes, cols * rows // self.group
         while left:
-            count = min(left, CHUNK)
-            codes = self.random.randbytes(count).translate(TERNARY)
-            blocks = bytearray(count // bytes_of_block * (2 + bytes_of_block))
-            step = 2 + bytes_of_block
-            blocks[0::step], blocks[1::step] = scale[:1] * (count // bytes_of_block), scale[1:] * (count // bytes_of_block)
-            for i in range(bytes_of_block):
-                blocks[2 + i::step] = codes[i::bytes_of_block]
+            count = min(left, CHUNK // self.codes)
+            codes = self.random.randbytes(count * self.codes)
+            if first:
+                codes = codes.translate(TERNARY)
+            blocks = bytearray(count * step)
+            for i, byte in enumerate(scale):
+                blocks[(i if first else self.codes + i)::step] = bytes([byte]) * count
+            for i in range(self.codes):
+                blocks[first + i::step] = codes[i::self.codes]
             yield bytes(blocks)
             left -= count
 
@@ -186,11 +205,15 @@ def main():
     parser.add_argument("--arch", choices=["qwen35"], required=True)
     parser.add_argument("--size", choices=["tiny", "full"], default="tiny")
     parser.add_argument("--type", choices=sorted(BLOCKS), default="q2_0")
+    parser.add_argument("--rotated", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("out")
     options = parser.parse_args()
     shape = QWEN35[options.size]
-    Writer(options.type, options.seed).write(options.out, all_keys(shape), qwen35_tensors(shape))
+    keys = all_keys(shape)
+    if options.rotated:
+        keys += rotation_keys(shape, random.Random(options.seed + 1))
+    Writer(options.type, options.seed).write(options.out, keys, qwen35_tensors(shape))
 
 
 if __name__ == "__main__":
