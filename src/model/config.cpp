@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "base/portable_math.hpp"
 #include "formats/convert/row_order.hpp"
 #include "formats/network_tensors.hpp"
 #include "model/activation.hpp"
@@ -74,9 +75,42 @@ Result<double> ReadRopeTheta(const formats::Metadata& metadata, const KeyReader&
   return kDefault;
 }
 
+constexpr double kMaxFactor = 1e6;  // of a context, and of what YaRN has besides
+
+/// The rest of YaRN's numbers (arXiv:2309.00071, sec. 3.4). Keys whose meaning differs from program
+/// to program are refused where they ask for something.
+Result<void> ReadYarn(const formats::Metadata& metadata, const KeyReader& keys,
+                      const std::string& prefix, RopeScaling* scaling) {
+  scaling->original_context =
+      BITTERN_TRY(keys.Int("rope.scaling.original_context_length", kMaxContext));
+  const auto number = [&](const char* name, double usual) -> Result<double> {
+    if (metadata.Find(prefix + name) == nullptr) return usual;
+    return keys.Float(name, 0, kMaxFactor);
+  };
+  scaling->beta_fast = BITTERN_TRY(number("rope.scaling.yarn_beta_fast", 32));
+  scaling->beta_slow = BITTERN_TRY(number("rope.scaling.yarn_beta_slow", 1));
+  if (!(scaling->beta_slow > 0 && scaling->beta_fast >= scaling->beta_slow)) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{}rope.scaling.yarn_beta_fast and yarn_beta_slow: expected the first "
+                            "not below the second, and both above 0, found {} and {}",
+                            prefix, scaling->beta_fast, scaling->beta_slow));
+  }
+  scaling->magnitude =
+      BITTERN_TRY(number("rope.scaling.attn_factor", 1)) * (1 + 0.1 * Log(scaling->factor));
+  constexpr std::pair<const char*, double> kUsual[] = {{"rope.scaling.yarn_ext_factor", 1},
+                                                       {"rope.scaling.yarn_attn_factor", 1},
+                                                       {"rope.scaling.yarn_log_multiplier", 0}};
+  for (const auto& [name, usual] : kUsual) {
+    const double value = BITTERN_TRY(number(name, usual));
+    if (value == usual) continue;
+    return Fail(ErrorCode::kUnsupported, fmt::format("metadata key {}{}: expected {}, found {}",
+                                                     prefix, name, usual, value));
+  }
+  return {};
+}
+
 Result<RopeScaling> ReadRopeScaling(const formats::Metadata& metadata, const KeyReader& keys,
                                     const std::string& prefix) {
-  constexpr double kMaxFactor = 1e6;
   const auto type = BITTERN_TRY(metadata.GetString(prefix + "rope.scaling.type"));
   if (!type || *type == "none") return RopeScaling{};
   RopeScaling scaling;
@@ -84,14 +118,20 @@ Result<RopeScaling> ReadRopeScaling(const formats::Metadata& metadata, const Key
     scaling.kind = RopeScaling::Kind::kLinear;
   } else if (*type == "llama3") {
     scaling.kind = RopeScaling::Kind::kLlama3;
+  } else if (*type == "yarn") {
+    scaling.kind = RopeScaling::Kind::kYarn;
   } else {
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("{}rope.scaling.type \"{}\" is not supported; supported: none, linear, "
-                            "llama3",
+                            "llama3, yarn",
                             prefix, *type));
   }
   scaling.factor = BITTERN_TRY(keys.Float("rope.scaling.factor", 1, kMaxFactor));
   if (scaling.kind == RopeScaling::Kind::kLinear) return scaling;
+  if (scaling.kind == RopeScaling::Kind::kYarn) {
+    BITTERN_TRY(ReadYarn(metadata, keys, prefix, &scaling));
+    return scaling;
+  }
   scaling.low_freq_factor =
       BITTERN_TRY(keys.Float("rope.scaling.low_freq_factor", 1e-3, kMaxFactor));
   scaling.high_freq_factor =

@@ -17,12 +17,15 @@ using formats::ArchitectureSpec;
 
 /// How RoPE's frequencies are stretched for a longer context (rope_frequencies.hpp).
 struct RopeScaling {
-  enum class Kind { kNone, kLinear, kLlama3 };
+  enum class Kind { kNone, kLinear, kLlama3, kYarn };
   Kind kind = Kind::kNone;
   double factor = 1;            ///< >= 1
   double low_freq_factor = 0;   ///< llama3: waves with fewer turns are divided by the factor
   double high_freq_factor = 0;  ///< llama3: waves with more turns stay
-  double original_context = 0;  ///< llama3: over which turns are counted
+  double original_context = 0;  ///< llama3, yarn: over which turns are counted
+  double beta_fast = 0;         ///< yarn: waves with more turns stay
+  double beta_slow = 0;         ///< yarn: waves with fewer turns are divided by the factor
+  double magnitude = 1;         ///< yarn: of what is rotated; sines and cosines are times this
 };
 
 /// A delta layer: so many heads of so many elements, and a convolution of `taps` tokens in front.

@@ -145,6 +145,8 @@ def describe(seed):
     spec["prompt"] = prompt
     if rng.random() < 0.25:
         rotate(rng, spec)
+    if rng.random() < 0.2 and spec["theta"] > 1:
+        spec["yarn"] = {"factor": rng.choice([1, 2, 4, 40]), "original": rng.choice([8, 64, 2048])}
     return spec
 
 

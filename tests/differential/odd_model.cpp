@@ -159,6 +159,12 @@ void OddModel::AddKeys(const Json& spec) {
     const auto inner = Size("value_heads") * Size("delta_dim");
     builder_.Add(a + "ssm.inner_size", static_cast<std::uint32_t>(inner));
   }
+  if (spec.contains("yarn")) {
+    builder_.Add(a + "rope.scaling.type", std::string("yarn"));
+    builder_.Add(a + "rope.scaling.factor", spec["yarn"]["factor"].get<float>());
+    builder_.Add(a + "rope.scaling.original_context_length",
+                 spec["yarn"]["original"].get<std::uint32_t>());
+  }
   builder_.Add(a + "context_length", 512u);
   builder_.Add(a + "attention.layer_norm_rms_epsilon", FloatOf(spec, "eps"));
   builder_.Add(a + "rope.freq_base", FloatOf(spec, "theta"));

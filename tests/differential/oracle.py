@@ -120,7 +120,15 @@ class Oracle:
 
     def rotate(self, x):
         half = x.shape[-1] // 2
-        frequency = float(np.float32(self.spec["theta"])) ** (-np.arange(half) / half)
+        theta, magnitude = float(np.float32(self.spec["theta"])), 1
+        frequency = theta ** (-np.arange(half) / half)
+        if "yarn" in self.spec:  # transformers' formula, with its usual betas
+            factor, original = self.spec["yarn"]["factor"], self.spec["yarn"]["original"]
+            place = lambda turns: half * np.log(original / (turns * 2 * np.pi)) / np.log(theta)
+            low, high = max(np.floor(place(32)), 0), min(np.ceil(place(1)), 2 * half - 1)
+            divided = np.clip((np.arange(half) - low) / max(high - low, 0.001), 0, 1)
+            frequency = frequency * (divided / factor + 1 - divided)
+            magnitude = 1 + 0.1 * np.log(factor)
         angles = np.arange(len(x))[:, None] * frequency
         cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
         if self.neighbours:
@@ -128,7 +136,7 @@ class Oracle:
         else:
             a, b = x[..., :half], x[..., half:]
         turned = a * cos - b * sin, b * cos + a * sin
-        return self.shaken(np.concatenate(turned, -1))  # in any order that q and k share
+        return self.shaken(magnitude * np.concatenate(turned, -1))  # in any order that q and k share
 
     def attention(self, q, k, v):
         group = q.shape[1] // k.shape[1]

@@ -187,14 +187,21 @@ Result<void> WriteRopeScaling(const Json& scaling, KeyWriter* keys) {
   };
   constexpr Number kFloats[] = {{"factor", "rope.scaling.factor"},
                                 {"low_freq_factor", "rope.scaling.low_freq_factor"},
-                                {"high_freq_factor", "rope.scaling.high_freq_factor"}};
+                                {"high_freq_factor", "rope.scaling.high_freq_factor"},
+                                {"beta_fast", "rope.scaling.yarn_beta_fast"},
+                                {"beta_slow", "rope.scaling.yarn_beta_slow"}};
   for (const Number& number : kFloats) {
     const auto value = BITTERN_TRY(OptionalFloat(scaling, number.from));
     if (value) {
       BITTERN_TRY(keys->Float(number.to, *value));
-    } else if (*type == "llama3") {
+    } else if (*type == "llama3" && std::string_view(number.from).ends_with("factor")) {
       return CorruptConfig(fmt::format("rope_scaling: {} is missing", number.from));
     }
+  }
+  for (const char* name : {"attention_factor", "mscale", "mscale_all_dim"}) {
+    if (*type != "yarn" || Present(scaling, name) == nullptr) continue;
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("config.json: rope_scaling.{} is not supported", name));
   }
   const auto original = BITTERN_TRY(OptionalSize(scaling, "original_max_position_embeddings"));
   if (original) return keys->Uint("rope.scaling.original_context_length", *original);

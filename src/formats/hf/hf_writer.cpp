@@ -82,6 +82,11 @@ class ConfigWriter {
         scaling[name] = Shortest(*value);
       }
     }
+    for (const std::string name : {"beta_fast", "beta_slow"}) {
+      if (const auto value = metadata_.Number(prefix_ + "rope.scaling.yarn_" + name)) {
+        scaling[name] = Shortest(*value);
+      }
+    }
     if (const auto length = metadata_.Uint(prefix_ + "rope.scaling.original_context_length")) {
       scaling["original_max_position_embeddings"] = *length;
     }

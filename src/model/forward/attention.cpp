@@ -306,6 +306,7 @@ void PlanAttention(const ModelConfig& config, std::span<const Segment> segments,
 
 void ComputeRopeAngles(const Context& context) {
   const std::vector<double>& inv_freq = context.weights.inv_freq;
+  const double magnitude = context.config.rope_scaling.magnitude;
   const Range tokens = context.team.Share(context.num_tokens);
   for (std::size_t token = tokens.begin; token < tokens.end; ++token) {
     const double position = static_cast<double>(context.position(token));
@@ -313,8 +314,8 @@ void ComputeRopeAngles(const Context& context) {
     float* sine = context.state.sine.row(token);
     for (std::size_t i = 0; i < inv_freq.size(); ++i) {
       const SinCosResult angle = SinCos(position * inv_freq[i]);
-      cosine[i] = static_cast<float>(angle.cos);
-      sine[i] = static_cast<float>(angle.sin);
+      cosine[i] = static_cast<float>(angle.cos * magnitude);
+      sine[i] = static_cast<float>(angle.sin * magnitude);
     }
   }
 }

@@ -125,12 +125,14 @@ std::string HashConfig(const Model& model) {
   const std::string delta = fmt::format(" delta {} {} {} {} {}", c.attention_interval, d.key_heads,
                                         d.value_heads, d.head_dim, d.taps);
   return fmt::format(
-      "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}{}{}",
+      "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}{}{}{}",
       c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim,
       c.vocab_size, std::bit_cast<std::uint32_t>(c.rms_norm_eps),
       formats::ActivationName(c.activation), c.traits->sub_norms, c.traits->head_norms,
       c.traits->grouped_activations, HashOf(std::as_bytes(std::span(model.weights().inv_freq))),
-      c.traits->delta_layers ? delta : "", HashRotation(model.weights().rotation));
+      c.traits->delta_layers ? delta : "",
+      c.rope_scaling.magnitude == 1 ? "" : fmt::format(" magnitude {}", c.rope_scaling.magnitude),
+      HashRotation(model.weights().rotation));
 }
 
 /// A part of the fingerprint before it is computed.

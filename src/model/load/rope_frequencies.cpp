@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <numbers>
 
 #include "base/portable_math.hpp"
@@ -17,6 +19,8 @@ double StretchedFrequency(double frequency, const RopeScaling& scaling) noexcept
       return frequency / scaling.factor;
     case RopeScaling::Kind::kLlama3:
       break;
+    case RopeScaling::Kind::kYarn:
+      return frequency;  // RopeFrequencies: it goes by the place of the pair
   }
   // Turns the wave makes over the original context.
   const double turns = scaling.original_context * frequency / (2 * std::numbers::pi);
@@ -27,6 +31,35 @@ double StretchedFrequency(double frequency, const RopeScaling& scaling) noexcept
   return (1 - smooth) * frequency / scaling.factor + smooth * frequency;
 }
 
+namespace {
+
+/// Stretches by the place of a pair: those before `low` stay, those from `high` on are divided, and
+/// between them the share rises in a line.
+class YarnRamp {
+ public:
+  explicit YarnRamp(const ModelConfig& c) : factor_(c.rope_scaling.factor) {
+    const RopeScaling& scaling = c.rope_scaling;
+    // The pair whose wave makes so many turns over the original context.
+    const auto place = [&](double turns) {
+      return c.rotated_dim * Log(scaling.original_context / (turns * 2 * std::numbers::pi)) /
+             (2 * Log(c.rope_theta));
+    };
+    low_ = std::max(std::floor(place(scaling.beta_fast)), 0.0);
+    high_ = std::min(std::ceil(place(scaling.beta_slow)), c.rotated_dim - 1.0);
+  }
+
+  [[nodiscard]] double Stretch(std::size_t pair, double frequency) const {
+    const double rise = (static_cast<double>(pair) - low_) / std::max(high_ - low_, 0.001);
+    const double divided = std::clamp(rise, 0.0, 1.0);
+    return frequency / factor_ * divided + frequency * (1 - divided);
+  }
+
+ private:
+  double factor_, low_, high_;
+};
+
+}  // namespace
+
 Result<std::vector<double>> RopeFrequencies(TensorBinder& binder, const ModelConfig& c) {
   const auto half = static_cast<std::size_t>(c.rotated_dim / 2);
   std::vector<double> frequencies(half);
@@ -34,6 +67,10 @@ Result<std::vector<double>> RopeFrequencies(TensorBinder& binder, const ModelCon
   for (std::size_t i = 0; i < half; ++i) {
     const double plain = Exp(-log_theta * static_cast<double>(2 * i) / c.rotated_dim);
     frequencies[i] = StretchedFrequency(plain, c.rope_scaling);
+  }
+  if (c.rope_scaling.kind == RopeScaling::Kind::kYarn) {
+    const YarnRamp ramp(c);
+    for (std::size_t i = 0; i < half; ++i) frequencies[i] = ramp.Stretch(i, frequencies[i]);
   }
   if (binder.checkpoint().Find("rope_freqs.weight") == nullptr) return frequencies;
   const auto divisors = BITTERN_TRY(binder.Vector("rope_freqs.weight", half));

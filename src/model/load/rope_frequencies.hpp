@@ -16,8 +16,9 @@ namespace bittern::model {
 [[nodiscard]] Result<std::vector<double>> RopeFrequencies(TensorBinder& binder,
                                                           const ModelConfig& config);
 
-/// One frequency stretched: unchanged, divided by the factor, or, for llama3, something between by
-/// how often its wave fits the original context (Llama 3.1; transformers, modeling_rope_utils.py).
+/// One frequency stretched: unchanged (yarn, too), divided by the factor, or, for llama3, something
+/// between by how often its wave fits the original context (Llama 3.1; transformers,
+/// modeling_rope_utils.py).
 [[nodiscard]] double StretchedFrequency(double frequency, const RopeScaling& scaling) noexcept;
 
 }  // namespace bittern::model
