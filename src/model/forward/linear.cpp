@@ -64,19 +64,29 @@ void GemvLut(const MatrixProduct& product) {
   }
 }
 
+/// The scales of a few tiles; those of binary16 are widened first.
+const float* GroupScalesOf(const Context& context, const TernaryMatrix& matrix, Range tiles) {
+  const std::size_t of_tile = matrix.num_blocks * matrix.scales_per_block * kTileRows;
+  if (matrix.half_scales.size() == 0) return matrix.group_scales.data() + tiles.begin * of_tile;
+  float* scales = context.scratch().scales.data();
+  context.floats().widen_half(matrix.half_scales.data() + tiles.begin * of_tile,
+                              (tiles.end - tiles.begin) * of_tile, scales);
+  return scales;
+}
+
 /// Scales that differ along the row: tiles shared out, a few at a time against every token.
 void GemvGrouped(const MatrixProduct& product) {
-  constexpr std::size_t kTilesAtOnce = 4;  // stay in cache for all tokens
   const auto& [context, in, matrix, out] = product;
-  const std::size_t block_scales = matrix.scales_per_block * kTileRows;
   const Range tiles = context.team.Share(matrix.num_tiles);
-  for (std::size_t tile = tiles.begin; tile < tiles.end; tile += kTilesAtOnce) {
+  for (std::size_t tile = tiles.begin; tile < tiles.end; tile += kGroupedTiles) {
+    const Range few{tile, std::min(tile + kGroupedTiles, tiles.end)};
+    const float* scales = GroupScalesOf(context, matrix, few);
     for (std::size_t token = 0; token < in.count; ++token) {
       const kernels::GroupedArgs args{
           .tiles = matrix.tiles.data() + tile * quant::TileBytes(matrix.cols),
-          .num_tiles = std::min(kTilesAtOnce, tiles.end - tile),
+          .num_tiles = few.end - few.begin,
           .num_blocks = matrix.num_blocks,
-          .weight_scales = matrix.group_scales.data() + tile * matrix.num_blocks * block_scales,
+          .weight_scales = scales,
           .scales_per_block = matrix.scales_per_block,
           .act = in.at(token),
           .act_stride = in.step(),

@@ -13,7 +13,8 @@ namespace {
 /// Adds the bytes and the multiply-adds of one matrix times one vector.
 void AddMatrix(const model::TernaryMatrix& matrix, TokenCost::Part* part) {
   part->ternary = true;
-  part->bytes += matrix.tiles.size() + matrix.group_scales.size() * sizeof(float);
+  part->bytes += matrix.tiles.size() + matrix.group_scales.size() * sizeof(float) +
+                 matrix.half_scales.size() * sizeof(std::uint16_t);
   for (const model::TernaryMatrix::Part& p : matrix.parts) {
     part->bytes += p.row_scales.size() * sizeof(float);
     part->multiply_adds += std::uint64_t{p.rows} * matrix.cols;
