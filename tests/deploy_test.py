@@ -119,6 +119,15 @@ class DeployTest(unittest.TestCase):
             self.assertIn("libssl.so", program)
             self.assertNotIn("libssl.a", program)
 
+    def test_archives_have_no_dates(self):
+        """Two builds give the same archive: no dates and no owners."""
+        need("ar")
+        archive = BUILD + "/src/capi/libbittern.a"
+        if not os.path.exists(archive):
+            raise unittest.SkipTest(f"no {archive}")
+        for line in self.passes("ar", "tvO", archive).splitlines():
+            self.assertRegex(line, r"^\S+ 0/0 .* (1969|1970) ")
+
     def test_installed_notices(self):
         import notices
         with tempfile.TemporaryDirectory() as folder:

@@ -2,7 +2,11 @@
 #include "grammar/constraint.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
 
+#include "base/threads/process_fork.hpp"
 #include "grammar/compiled_grammar.hpp"
 #include "grammar/notation/gbnf.hpp"
 #include "grammar/notation/json_text.hpp"
@@ -51,10 +55,21 @@ Result<void> CheckConstraint(const Constraint& constraint) {
   return {};
 }
 
+struct GrammarCache::Kept {
+  std::mutex mutex;
+  std::shared_ptr<const VocabularyTrie> trie;  // made with the first grammar
+  std::map<Constraint, std::pair<std::uint64_t, std::shared_ptr<CompiledGrammar>>> grammars;
+  std::uint64_t clock = 0;
+};
+
+GrammarCache::GrammarCache(const tokenizer::Tokenizer& tokenizer)
+    : tokenizer_(&tokenizer), kept_(std::make_unique<OfProcess<Kept>>()) {}
+GrammarCache::~GrammarCache() = default;
+
 /// Two threads may compile the same constraint at once; the first to finish is kept. The one that
 /// was used least recently goes when there are too many.
 Result<std::shared_ptr<CompiledGrammar>> GrammarCache::Get(const Constraint& constraint) {
-  Kept& kept = kept_.get();
+  Kept& kept = kept_->get();
   {
     const std::lock_guard lock(kept.mutex);
     const auto known = kept.grammars.find(constraint);

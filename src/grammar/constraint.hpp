@@ -4,17 +4,17 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/result.hpp"
-#include "base/threads/process_fork.hpp"
 
+namespace bittern {
+template <class T>
+class OfProcess;
+}
 namespace bittern::tokenizer {
 class Tokenizer;
 }
@@ -23,7 +23,6 @@ namespace bittern::grammar {
 
 class Grammar;
 class CompiledGrammar;
-class VocabularyTrie;
 
 enum class ConstraintKind : std::uint8_t {
   kGbnf,
@@ -45,7 +44,8 @@ struct Constraint {
 class GrammarCache {
  public:
   /// `tokenizer` outlives the cache.
-  explicit GrammarCache(const tokenizer::Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+  explicit GrammarCache(const tokenizer::Tokenizer& tokenizer);
+  ~GrammarCache();
 
   /// Errors kInvalidArgument: what is wrong with the text, or cannot be obeyed. A grammar that is
   /// kept is found at once, also while another one is made.
@@ -55,13 +55,8 @@ class GrammarCache {
   static constexpr std::size_t kMostKept = 32;
 
   const tokenizer::Tokenizer* tokenizer_;
-  struct Kept {
-    std::mutex mutex;
-    std::shared_ptr<const VocabularyTrie> trie;  // made with the first grammar
-    std::map<Constraint, std::pair<std::uint64_t, std::shared_ptr<CompiledGrammar>>> grammars;
-    std::uint64_t clock = 0;
-  };
-  OfProcess<Kept> kept_;  // grammars have locks, too
+  struct Kept;
+  std::unique_ptr<OfProcess<Kept>> kept_;  // of the process, since grammars have locks
 };
 
 /// The grammar of a constraint. Errors kInvalidArgument.
