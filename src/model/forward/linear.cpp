@@ -66,24 +66,12 @@ void GemvLut(const MatrixProduct& product) {
 
 /// Scales that differ along the row: tiles shared out, a few at a time against every token.
 void GemvGrouped(const MatrixProduct& product) {
-  constexpr std::size_t kTilesAtOnce = 4;  // stay in cache for all tokens
   const auto& [context, in, matrix, out] = product;
-  const std::size_t block_scales = matrix.scales_per_block * kTileRows;
   const Range tiles = context.team.Share(matrix.num_tiles);
-  for (std::size_t tile = tiles.begin; tile < tiles.end; tile += kTilesAtOnce) {
+  for (std::size_t tile = tiles.begin; tile < tiles.end; tile += kGroupedTiles) {
+    const Range now{tile, std::min(tile + kGroupedTiles, tiles.end)};
     for (std::size_t token = 0; token < in.count; ++token) {
-      const kernels::GroupedArgs args{
-          .tiles = matrix.tiles.data() + tile * quant::TileBytes(matrix.cols),
-          .num_tiles = std::min(kTilesAtOnce, tiles.end - tile),
-          .num_blocks = matrix.num_blocks,
-          .weight_scales = matrix.group_scales.data() + tile * matrix.num_blocks * block_scales,
-          .scales_per_block = matrix.scales_per_block,
-          .act = in.at(token),
-          .act_stride = in.step(),
-          .act_sums = in.group_sums(token),
-          .act_scales = in.group_scales(token),
-          .out = out.row(token) + tile * kTileRows};
-      context.weights.kernels->tile16().gemv_grouped(&args);
+      GroupedTiles(context, matrix, now, {in, token, 0}, out.row(token) + tile * kTileRows);
     }
   }
 }
@@ -128,6 +116,25 @@ void QuantizeToZeros(std::size_t token, const QuantizedRows& out, std::int8_t* r
 }
 
 }  // namespace
+
+void GroupedTiles(const Context& context, const TernaryMatrix& matrix, Range tiles,
+                  const RowPart& in, float* out) {
+  const auto& [rows, row, first_col] = in;
+  const std::size_t block_scales = matrix.scales_per_block * kTileRows;
+  const std::size_t first_group = first_col / kernels::kGroupCols;
+  const kernels::GroupedArgs args{
+      .tiles = matrix.tiles.data() + tiles.begin * quant::TileBytes(matrix.cols),
+      .num_tiles = tiles.end - tiles.begin,
+      .num_blocks = matrix.num_blocks,
+      .weight_scales = matrix.group_scales.data() + tiles.begin * matrix.num_blocks * block_scales,
+      .scales_per_block = matrix.scales_per_block,
+      .act = rows.at(row) + first_col / 4 * rows.step(),
+      .act_stride = rows.step(),
+      .act_sums = rows.group_sums(row) + first_group,
+      .act_scales = rows.group_scales(row) + first_group,
+      .out = out};
+  context.weights.kernels->tile16().gemv_grouped(&args);
+}
 
 const kernels::FloatOps& Context::floats() const noexcept { return weights.kernels->float32(); }
 

@@ -44,6 +44,19 @@ struct MatrixProduct {
 void Linear(const Context& context, const QuantizedRows& in, const TernaryMatrix& matrix,
             FloatRows out);
 
+/// Tiles of a grouped matrix that stay in cache while they meet every row.
+inline constexpr std::size_t kGroupedTiles = 4;
+
+/// A quantised row from a column on (a multiple of 128), as far as a matrix has columns.
+struct RowPart {
+  const QuantizedRows& rows;
+  std::size_t row, first_col;
+};
+
+/// out[16 r] = tiles of a grouped matrix times one row. No barrier.
+void GroupedTiles(const Context& context, const TernaryMatrix& matrix, Range tiles,
+                  const RowPart& in, float* out);
+
 /// Tiles of a matrix that are dealt out at a time.
 [[nodiscard]] std::size_t TilesAtOnce(const TernaryMatrix& matrix) noexcept;
 

@@ -318,6 +318,97 @@ TEST(ModelLoad, DeltaLayersAreCheckedByName) {
   EXPECT_THAT(Why(other), HasSubstr("blk.0.ssm_a"));
 }
 
+TEST(ModelLoad, ExpertsAndWindowsAreCheckedByName) {
+  EXPECT_EQ(Why(SmallModel("maple")), "loaded");
+  const std::pair<const char*, std::uint32_t> kWrong[] = {{"expert_count", 0},
+                                                          {"expert_count", 5000},
+                                                          {"expert_used_count", 0},
+                                                          {"expert_used_count", 7},
+                                                          {"expert_feed_forward_length", 100},
+                                                          {"expert_feed_forward_length", 0},
+                                                          {"attention.sliding_window", 0},
+                                                          {"rope.dimension_count", 0},
+                                                          {"rope.dimension_count", 130},
+                                                          {"expert_shared_count", 1},
+                                                          {"expert_group_count", 2},
+                                                          {"expert_gating_func", 2},
+                                                          {"leading_dense_block_count", 1}};
+  for (const auto& [key, value] : kWrong) {
+    SmallModel small("maple");
+    small.keys[key] = value;
+    EXPECT_THAT(Why(small),
+                AllOf(HasSubstr(std::string("maple.") + key), HasSubstr(std::to_string(value))));
+  }
+  for (const char* key : {"expert_count", "expert_used_count", "expert_feed_forward_length",
+                          "attention.sliding_window"}) {
+    SmallModel small("maple");
+    small.keys.erase(key);
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(std::string("maple.") + key), HasSubstr("missing")));
+  }
+  SmallModel width("maple");  // tiles of 16 rows belong to one expert
+  width.keys["embedding_length"] = 250;
+  EXPECT_THAT(Why(width), AllOf(HasSubstr("maple.embedding_length"), HasSubstr("250")));
+}
+
+TEST(ModelLoad, WindowsAndClampsHaveAValueForEachLayer) {
+  const std::string pattern = "maple.attention.sliding_window_pattern";
+  SmallModel number("maple");
+  number.windowed = {};
+  EXPECT_THAT(Why(number), AllOf(HasSubstr(pattern), HasSubstr("found 0")));
+  number.keys["attention.sliding_window_pattern"] = 4;
+  EXPECT_THAT(Why(number), AllOf(HasSubstr(pattern), HasSubstr("an array of bool expected")));
+  for (const std::size_t count : {1u, 3u}) {
+    SmallModel windows("maple"), clamps("maple");
+    windows.windowed.assign(count, true);
+    EXPECT_THAT(Why(windows), AllOf(HasSubstr(pattern), HasSubstr("each of the 2 layers"),
+                                    HasSubstr("found " + std::to_string(count))));
+    clamps.clamps.assign(count, 7);
+    EXPECT_THAT(Why(clamps), AllOf(HasSubstr("maple.swiglu_clamp_exp"),
+                                   HasSubstr("found " + std::to_string(count))));
+  }
+  for (const float clamp : {0.0f, -7.0f, NAN}) {
+    SmallModel small("maple");
+    small.clamps[1] = clamp;
+    EXPECT_THAT(Why(small), AllOf(HasSubstr("maple.swiglu_clamp_exp"), HasSubstr("element 1")));
+  }
+  // Other converters leave the count of all layers at 0 and give that of windowed ones.
+  SmallModel other("maple"), given("maple");
+  other.keys["rope.dimension_count"] = 0;
+  other.keys["rope.dimension_count_swa"] = 64;
+  const auto loaded = Load(other), expected = Load(given);
+  ASSERT_TRUE(loaded.model) << loaded.model.error().message;
+  EXPECT_EQ(loaded.model->config().rotated_dim, 64);
+  EXPECT_EQ(loaded.model->weights().inv_freq, expected.model->weights().inv_freq);
+}
+
+TEST(ModelLoad, TensorsOfExpertsAreCheckedByName) {
+  for (const char* name : {"blk.1.ffn_gate_inp.weight", "blk.0.ffn_gate_exps.weight",
+                           "blk.0.ffn_up_exps.weight", "blk.1.ffn_down_exps.weight"}) {
+    SmallModel small("maple");
+    small.tensors.erase(name);
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(name), HasSubstr("missing")));
+  }
+  SmallModel fewer("maple");
+  fewer.AddTernary("blk.0.ffn_up_exps.weight", 256, 128, 5);
+  EXPECT_THAT(Why(fewer),
+              AllOf(HasSubstr("blk.0.ffn_up_exps.weight"), HasSubstr("768"), HasSubstr("640")));
+  SmallModel turned("maple");  // as many rows, dealt to experts in another way
+  turned.AddTernary("blk.0.ffn_up_exps.weight", 256, 6, 128);
+  EXPECT_THAT(Why(turned), AllOf(HasSubstr("blk.0.ffn_up_exps.weight"),
+                                 HasSubstr("6 experts of 128 rows, found 128 of 6")));
+  SmallModel router("maple");
+  router.AddFloats("blk.0.ffn_gate_inp.weight", {256, 5}, 0.1f);
+  EXPECT_THAT(Why(router), AllOf(HasSubstr("blk.0.ffn_gate_inp.weight"), HasSubstr("6 rows")));
+  SmallModel nan("maple");
+  nan.SetFloat("blk.0.ffn_gate_inp.weight", 7, NAN);
+  EXPECT_THAT(Why(nan), AllOf(HasSubstr("blk.0.ffn_gate_inp.weight"), HasSubstr("element 7")));
+  SmallModel dense("maple"), other("qwen3");
+  dense.AddTernary("blk.0.ffn_gate.weight", 256, 512);
+  EXPECT_THAT(Why(dense), HasSubstr("blk.0.ffn_gate.weight"));
+  other.AddTernary("blk.0.ffn_gate_exps.weight", 256, 128, 6);
+  EXPECT_THAT(Why(other), AllOf(HasSubstr("blk.0.ffn_gate_exps.weight"), HasSubstr("experts")));
+}
+
 TEST(Activation, ArchitectureBitnetGoesByTheVocabulary) {
   const auto activation = [](const char* tokenizer, const char* first_token) {
     formats::GgufBuilder builder;
