@@ -83,8 +83,8 @@ class ExpertsTest(Common, unittest.TestCase):
     arch = "maple"
 
     def test_explain_counts_the_chosen_experts_alone(self):
-        bench = json.loads(bittern("bench", "-m", self.model, "-p", "8", "-n", "4", "-r", "1", "--explain", "--json"))
-        parts = {part["name"]: part["bytes"] for part in bench["explain"]["cost"]["parts"]}
+        bench = json.loads(bittern("bench", "-m", self.model, "-p", "0", "-n", "4", "-r", "1", "--explain", "-o", "json"))
+        parts = {part["name"]: part["bytes"] for part in bench[0]["explain"]["parts"]}
         expert = 256 * 256 // 4 + 256 * 256 // 128 * 4  # codes, and a float for 128 of them
         self.assertEqual(parts["gate_up_proj"], 4 * 2 * 2 * expert)
         self.assertEqual(parts["down_proj"], 4 * 2 * expert)
