@@ -6,7 +6,7 @@
 function(bittern_layer name)
   cmake_parse_arguments(ARG "" "EXCLUDE" "LINK" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/src/${name})
-  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp ${dir}/*/*_test.cpp)
   if(NOT name STREQUAL "kernels")
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
   endif()

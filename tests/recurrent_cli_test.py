@@ -72,11 +72,29 @@ class RecurrentTest(Common, unittest.TestCase):
         keys = 2 * 2 * 2 * 64 * 2 * 2048
         self.assertEqual(summary["context_bytes"], keys + state)
 
-    def test_a_rotated_model_is_refused_by_name(self):
-        run = subprocess.run([PROGRAM, "run", self.model, "-p", "x", "-n", "1", "--override-kv",
-                              "prism.hadamard.version=int:1"], capture_output=True, text=True, check=False)
-        self.assertNotEqual(run.returncode, 0)
-        self.assertIn("prism.hadamard.version", run.stderr)
+    def test_a_rotated_model_has_one_certificate(self):
+        lines = set()
+        for form in ("pq2_0", "ptq1_0"):
+            model, other = self.path / (form + ".gguf"), self.path / (form + "-other.gguf")
+            subprocess.run([sys.executable, ROOT / "tools/synth_model.py", "--arch", "qwen35", "--rotated", "--type", form,
+                            model], check=True)
+            line = bittern("certify", model)
+            self.assertEqual(bittern("certify", model, "-t", "3", isa="scalar"), line)
+            bittern("convert", model, other, "--to", "tq1_0" if form == "pq2_0" else "pq2_0")
+            self.assertEqual(bittern("certify", other), line, form)
+            lines.add(line)
+            self.assertIn("Walsh-Hadamard", bittern("inspect", model))
+        self.assertEqual(len(lines), 2)
+
+    def test_an_unknown_rotation_is_refused_by_name(self):
+        model = self.path / "rotated.gguf"
+        subprocess.run([sys.executable, ROOT / "tools/synth_model.py", "--arch", "qwen35", "--rotated", model], check=True)
+        for override, words in (("prism.hadamard.version=int:3", "expected 1 or 2, found 3"),
+                                ("prism.hadamard.colour=str:blue", "prism.hadamard.colour: this way to rotate")):
+            run = subprocess.run([PROGRAM, "run", model, "-p", "x", "-n", "1", "--override-kv", override],
+                                 capture_output=True, text=True, check=False)
+            self.assertNotEqual(run.returncode, 0)
+            self.assertIn(words, run.stderr)
 
 
 class ExpertsTest(Common, unittest.TestCase):

@@ -3,11 +3,13 @@
 """Writes a GGUF of random ternary weights in the shape of a public model: to time, to load, to try
 limits of memory. What it says is noise.
 
-  synth_model.py --arch qwen35|maple [--size tiny|full] [--type q2_0|pq2_0|tq2_0] [--seed N] OUT.gguf
+  synth_model.py --arch qwen35|maple [--size tiny|full] [--type q2_0|pq2_0|ptq1_0|tq2_0] [--rotated] [--seed N]
+                 OUT.gguf
 
   qwen35   tiny: 8 layers, 5 MB; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
            minute). Types as the released files have them: matrices, embedding and head in --type
            (q2_0 unless it is given), the small matrices of delta layers in BF16, all else in F32.
+           --rotated: as Ternary-Bonsai-2-27B has it, with the keys of a Walsh-Hadamard transform.
   maple    tiny: 4 layers, 2 MB, windows of 64 positions; full: Maple 20B-A1B (24 layers of 256
            experts, 5.9 GB). Types as in the released files with a head of Q4_K: matrices in --type
            (tq2_0 unless it is given), embedding in F16, all else, the routers too, in F32.
@@ -19,10 +21,11 @@ import math
 import random
 import struct
 
-F32, F16, Q4_K, BF16 = 0, 1, 12, 30
+F32, F16, Q4_K, BF16, PTQ1_0 = 0, 1, 12, 30, 143
 U32, I32, FLOAT, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
-# The types of matrices: number, weights with one scale, and whether the scale stands in front of them.
-BLOCKS = {"q2_0": (42, 64, True), "pq2_0": (142, 128, True), "tq2_0": (35, 256, False)}
+# Type, weights of a block, bytes of their codes, whether the scale stands before those
+BLOCKS = {"q2_0": (42, 64, 16, True), "pq2_0": (142, 128, 32, True), "ptq1_0": (PTQ1_0, 128, 26, False),
+          "tq2_0": (35, 256, 64, False)}
 ALIGNMENT = 32
 CHUNK = 1 << 24  # bytes of codes that are drawn at a time
 TERNARY = bytes(sum((b // 3 ** i % 3) << 2 * i for i in range(4)) for b in range(256))  # four codes 0..2
@@ -148,6 +151,19 @@ def maple_keys(s):
     return keys
 
 
+def rotation_keys(s, rng):
+    """What Bonsai-2 says of its weights: every matrix and the head rotated, the embedding to be turned back."""
+    widths = sorted({s["hidden"], s["ffn"], s["heads"] * s["head_dim"], s["value_heads"] * s["state"]})
+    names = [name for name, _, _, kind in qwen35_tensors(s) if kind == "matrix" and name != "token_embd.weight"]
+    strings, ints = (ARRAY, STRING), (ARRAY, I32)
+    keys = [("version", U32, 1), ("block_size", U32, min(1024, *(w & -w for w in widths))),
+            ("transform", STRING, "normalized-sylvester-walsh-hadamard"), ("axis", STRING, "input-last-dimension"),
+            ("sign_mode", STRING, "explicit"), ("weight_names", strings, names),
+            ("inverse_weight_names", strings, ["token_embd.weight"]), ("sign_widths", ints, widths),
+            ("sign_values", ints, [rng.choice((1, -1)) for _ in range(sum(widths))]), ("gdn_v_grouped", BOOL, True)]
+    return [("prism.hadamard." + name, kind, content) for name, kind, content in keys]
+
+
 # Of each architecture: shapes, type of matrices, keys, tensors, pre-tokenizer, template.
 ARCHITECTURES = {"qwen35": (QWEN35, "q2_0", qwen35_keys, qwen35_tensors, "qwen35", TEMPLATE),
                  "maple": (MAPLE, "tq2_0", maple_keys, maple_tensors, "qwen2", THINKING_TEMPLATE)}
@@ -165,9 +181,8 @@ def all_keys(arch, s):
 
 
 def value(kind, content):
-    if kind == STRING:
-        return string(content)
-    return struct.pack({U32: "<I", I32: "<i", FLOAT: "<f", BOOL: "<?"}[kind], content)
+    formats = {U32: "<I", I32: "<i", FLOAT: "<f", BOOL: "<?"}
+    return string(content) if kind == STRING else struct.pack(formats[kind], content)
 
 
 def packed_key(name, kind, content):
@@ -179,7 +194,7 @@ def packed_key(name, kind, content):
 
 class Writer:
     def __init__(self, matrix_type, seed):
-        self.type, self.group, self.scale_first = BLOCKS[matrix_type]
+        self.type, self.group, self.codes, self.scale_first = BLOCKS[matrix_type]
         self.random = random.Random(seed)
 
     def type_of(self, kind):
@@ -187,7 +202,7 @@ class Writer:
 
     def size(self, cols, rows, kind):
         if kind == "matrix":
-            return cols * rows // self.group * (2 + self.group // 4)
+            return cols * rows // self.group * (2 + self.codes)
         if kind == "head":
             return cols * rows // 256 * 144
         return cols * (rows or 1) * (2 if kind in ("small", "half") else 4)
@@ -195,18 +210,19 @@ class Writer:
     def matrix(self, cols, rows):
         """Blocks with one scale, that keeps sums of a row near 1."""
         scale = struct.pack("<e", (1.5 / cols) ** 0.5)
-        bytes_of_block = self.group // 4
-        left = cols * rows // 4
+        # Five weights in a byte of PTQ1_0, where any byte is five of them; else four, of 2 bits.
+        first = 2 if self.scale_first else 0
+        step, left = 2 + self.codes, cols * rows // self.group
         while left:
-            count = min(left, CHUNK)
-            codes = self.random.randbytes(count).translate(TERNARY)
-            blocks = bytearray(count // bytes_of_block * (2 + bytes_of_block))
-            step = 2 + bytes_of_block
-            at, first = (0, 2) if self.scale_first else (bytes_of_block, 0)
-            for i in range(2):
-                blocks[at + i::step] = scale[i:i + 1] * (count // bytes_of_block)
-            for i in range(bytes_of_block):
-                blocks[first + i::step] = codes[i::bytes_of_block]
+            count = min(left, CHUNK // self.codes)
+            codes = self.random.randbytes(count * self.codes)
+            if self.type != PTQ1_0:
+                codes = codes.translate(TERNARY)
+            blocks = bytearray(count * step)
+            for i, byte in enumerate(scale):
+                blocks[(i if self.scale_first else self.codes + i)::step] = bytes([byte]) * count
+            for i in range(self.codes):
+                blocks[first + i::step] = codes[i::self.codes]
             yield bytes(blocks)
             left -= count
 
@@ -274,13 +290,18 @@ def main():
     parser.add_argument("--arch", choices=sorted(ARCHITECTURES), required=True)
     parser.add_argument("--size", choices=["tiny", "full"], default="tiny")
     parser.add_argument("--type", choices=sorted(BLOCKS))
+    parser.add_argument("--rotated", action="store_true", help="of qwen35")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("out")
     options = parser.parse_args()
+    if options.rotated and options.arch != "qwen35":
+        parser.error("--rotated is for --arch qwen35")
     shapes, matrix_type, _, tensors, _, _ = ARCHITECTURES[options.arch]
     shape = shapes[options.size]
-    writer = Writer(options.type or matrix_type, options.seed)
-    writer.write(options.out, all_keys(options.arch, shape), tensors(shape))
+    keys = all_keys(options.arch, shape)
+    if options.rotated:
+        keys += rotation_keys(shape, random.Random(options.seed + 1))
+    Writer(options.type or matrix_type, options.seed).write(options.out, keys, tensors(shape))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -29,13 +30,14 @@ tl::unexpected<Error> WrongType(std::string_view key, std::string_view expected,
               fmt::format("key {}: {} expected, {} found", Quoted(key), expected, Describe(found)));
 }
 
-/// The array behind `key` if it has one of two element types, null for an absent key.
-Result<const MetaArray*> FindArray(const Metadata& metadata, std::string_view key, MetaType type,
-                                   MetaType other, std::string_view expected) {
+/// The array behind `key` if it has one of some element types, null for an absent key.
+Result<const MetaArray*> FindArray(const Metadata& metadata, std::string_view key,
+                                   std::initializer_list<MetaType> types,
+                                   std::string_view expected) {
   const MetaValue* value = metadata.Find(key);
   if (value == nullptr) return nullptr;
   const auto* array = std::get_if<MetaArray>(&value->value);
-  if (array == nullptr || (array->element_type != type && array->element_type != other)) {
+  if (array == nullptr || std::ranges::find(types, array->element_type) == types.end()) {
     return WrongType(key, expected, *value);
   }
   return array;
@@ -116,16 +118,21 @@ Result<std::optional<std::string_view>> Metadata::GetString(std::string_view key
 Result<std::optional<std::span<const std::string_view>>> Metadata::GetStrings(
     std::string_view key) const {
   const MetaArray* array =
-      BITTERN_TRY(FindArray(*this, key, MetaType::kString, MetaType::kString, "an array of str"));
+      BITTERN_TRY(FindArray(*this, key, {MetaType::kString}, "an array of str"));
   if (array == nullptr) return std::nullopt;
   return std::span<const std::string_view>(array->strings);
 }
 
 Result<std::optional<std::vector<std::int32_t>>> Metadata::GetInts(std::string_view key) const {
-  const MetaArray* array =
-      BITTERN_TRY(FindArray(*this, key, MetaType::kI32, MetaType::kU32, "an array of i32 or u32"));
+  const MetaArray* array = BITTERN_TRY(FindArray(
+      *this, key, {MetaType::kI32, MetaType::kU32, MetaType::kI8}, "an array of i32, u32 or i8"));
   if (array == nullptr) return std::nullopt;
   std::vector<std::int32_t> values(array->count);
+  if (array->element_type == MetaType::kI8) {
+    std::ranges::transform(array->raw, values.begin(),
+                           [](std::byte value) { return static_cast<std::int8_t>(value); });
+    return values;
+  }
   if (!values.empty()) std::memcpy(values.data(), array->raw.data(), array->raw.size());
   if (array->element_type == MetaType::kI32) return values;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -140,7 +147,7 @@ Result<std::optional<std::vector<std::int32_t>>> Metadata::GetInts(std::string_v
 
 Result<std::optional<std::vector<bool>>> Metadata::GetBools(std::string_view key) const {
   const MetaArray* array =
-      BITTERN_TRY(FindArray(*this, key, MetaType::kBool, MetaType::kBool, "an array of bool"));
+      BITTERN_TRY(FindArray(*this, key, {MetaType::kBool}, "an array of bool"));
   if (array == nullptr) return std::nullopt;
   std::vector<bool> values;
   for (const std::byte value : array->raw) values.push_back(value != std::byte{0});
@@ -148,8 +155,7 @@ Result<std::optional<std::vector<bool>>> Metadata::GetBools(std::string_view key
 }
 
 Result<std::optional<std::vector<float>>> Metadata::GetFloats(std::string_view key) const {
-  const MetaArray* array =
-      BITTERN_TRY(FindArray(*this, key, MetaType::kF32, MetaType::kF32, "an array of f32"));
+  const MetaArray* array = BITTERN_TRY(FindArray(*this, key, {MetaType::kF32}, "an array of f32"));
   if (array == nullptr) return std::nullopt;
   std::vector<float> values(array->count);
   if (!values.empty()) std::memcpy(values.data(), array->raw.data(), array->raw.size());

@@ -99,7 +99,7 @@ class Metadata {
   /// The span lives as long as this object is neither moved nor overridden.
   [[nodiscard]] Result<std::optional<std::span<const std::string_view>>> GetStrings(
       std::string_view key) const;
-  /// Arrays of u32 or i32 (others are refused).
+  /// Arrays of u32, i32 or i8 (others are refused).
   [[nodiscard]] Result<std::optional<std::vector<std::int32_t>>> GetInts(
       std::string_view key) const;
   /// Arrays of bool.

@@ -76,7 +76,7 @@ TEST(Metadata, WrongTypesNameKeyExpectedAndFound) {
   EXPECT_EQ(metadata.GetStrings("a").error().message,
             "key \"a\": an array of str expected, array of u8 found");
   EXPECT_EQ(metadata.GetInts("a").error().message,
-            "key \"a\": an array of i32 or u32 expected, array of u8 found");
+            "key \"a\": an array of i32, u32 or i8 expected, array of u8 found");
   EXPECT_EQ(metadata.GetFloats("n").error().message,
             "key \"n\": an array of f32 expected, u32 found");
 }
@@ -92,6 +92,13 @@ TEST(Metadata, ArraysOfNumbersMayBeUnaligned) {
   ASSERT_TRUE(metadata.Add("f", {MetaType::kArray, array}));
   EXPECT_THAT(metadata.GetInts("i").value().value(), ElementsAre(-5, 6));
   EXPECT_EQ(metadata.GetFloats("f").value().value().size(), 2u);
+}
+
+TEST(Metadata, BytesWithASignAreInts) {
+  const std::vector<std::int8_t> bytes = {1, -1, -128};
+  Metadata metadata;
+  ASSERT_TRUE(metadata.Add("b", Array(MetaType::kI8, bytes)));
+  EXPECT_THAT(metadata.GetInts("b").value().value(), ElementsAre(1, -1, -128));
 }
 
 TEST(Metadata, UnsignedArraysMustFitInts) {

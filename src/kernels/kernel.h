@@ -344,6 +344,13 @@ struct FloatOps {
   void (*conv_silu)(const ConvArgs* args);
   /// As DeltaArgs says, for every token.
   void (*delta_rule)(const DeltaArgs* args);
+  /// out = H (x * weights), H the Walsh-Hadamard matrix of each `block` elements: a power of two,
+  /// at least 16, of which n is a multiple. out may be x.
+  void (*hadamard)(const float* x, const float* weights, size_t n, size_t block, float* out);
+  /// out = (H x) * weights, which undoes that for weights whose products with each other's are
+  /// 1 / block.
+  void (*hadamard_inverse)(const float* x, const float* weights, size_t n, size_t block,
+                           float* out);
 };
 
 /// A line of kernels.def: one operation on one instruction set. The table of that operation is set,

@@ -64,20 +64,6 @@ class KeyReader {
   std::string prefix_;
 };
 
-/// Features that a file says it needs and this engine lacks.
-Result<void> RefuseMissingFeatures(const formats::Metadata& metadata) {
-  for (const auto& entry : metadata.entries()) {
-    if (entry.key.starts_with("prism.hadamard.")) {
-      return Fail(ErrorCode::kUnsupported,
-                  fmt::format("metadata key {}: the weights were rotated (Walsh-Hadamard) and need "
-                              "activations rotated alike, which is not supported; use the model's "
-                              "plain files",
-                              entry.key));
-    }
-  }
-  return {};
-}
-
 /// RoPE's base; where a file is silent, what llama.cpp takes. windows: the layers that rotate are
 /// those with a window, for which a file may have a base of their own.
 Result<double> ReadRopeTheta(const formats::Metadata& metadata, const KeyReader& keys,
@@ -327,7 +313,6 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
   ModelConfig c;
   c.traits = BITTERN_TRY(formats::ArchitectureOf(metadata));
   c.architecture = c.traits->name;
-  BITTERN_TRY(RefuseMissingFeatures(metadata));
   // A Hugging Face folder says that its rows are in order; a GGUF file is as its architecture has
   // it.
   c.permuted_qk = BITTERN_TRY(formats::RowOrderOf(metadata)) == formats::RowOrder::kNeighbours;

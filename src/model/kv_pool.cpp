@@ -131,6 +131,7 @@ KvSequence::KvSequence(KvSequence&& other) noexcept
       pages_(std::exchange(other.pages_, {})),
       blocks_(std::exchange(other.blocks_, {})),
       state_(std::exchange(other.state_, {})),
+      kept_(std::exchange(other.kept_, {})),
       length_(std::exchange(other.length_, 0)) {}
 
 KvSequence& KvSequence::operator=(KvSequence&& other) noexcept {
@@ -138,6 +139,7 @@ KvSequence& KvSequence::operator=(KvSequence&& other) noexcept {
   std::swap(pages_, other.pages_);
   std::swap(blocks_, other.blocks_);
   std::swap(state_, other.state_);
+  std::swap(kept_, other.kept_);
   std::swap(length_, other.length_);
   return *this;
 }
@@ -183,8 +185,23 @@ void KvSequence::Add(std::uint32_t page) {
 
 void KvSequence::Truncate(int length) noexcept {
   if (length < 0 || length > length_) return;
-  if (recurrent() && length < length_) length = 0;
+  if (recurrent() && length < length_) return ReturnTo(length);
+  ReleaseFrom(length);
   if (length == 0) state_ = {};
+}
+
+void KvSequence::ReturnTo(int length) noexcept {
+  const KeptState* state = KeptBefore(length);
+  ReleaseFrom(state == nullptr ? 0 : state->position);
+  std::erase_if(kept_, [&](const KeptState& kept) { return kept.position > length_; });
+  if (length_ == 0) {
+    state_ = {};
+  } else {
+    std::ranges::copy(kept_.back().values->span(), state_.data());
+  }
+}
+
+void KvSequence::ReleaseFrom(int length) noexcept {
   length_ = length;
   while (static_cast<int>(pages_.size()) > PagesFor(length)) {
     pool_->Release(pages_.back());
@@ -193,16 +210,55 @@ void KvSequence::Truncate(int length) noexcept {
   }
 }
 
+const KeptState* KvSequence::KeptBefore(int length) const noexcept {
+  const auto after = std::ranges::upper_bound(kept_, length, {}, &KeptState::position);
+  return after == kept_.begin() ? nullptr : &*std::prev(after);
+}
+
+bool KvSequence::KeepState() {
+  if (!recurrent() || length_ == 0) return false;
+  if (!kept_.empty() && kept_.back().position == length_) return true;
+  auto values = AlignedBuffer<float>::Create(pool_->state_size(), "a copy of a sequence's state");
+  if (!values) return false;
+  std::ranges::copy(state_.span(), values->data());
+  kept_.push_back({length_, std::make_shared<AlignedBuffer<float>>(*std::move(values))});
+  return true;
+}
+
+void KvSequence::LimitKept(std::size_t most) {
+  if (kept_.size() <= most) return;
+  kept_.erase(kept_.begin(), kept_.end() - static_cast<std::ptrdiff_t>(most));
+}
+
+void KvSequence::DropKept(int position) {
+  std::erase_if(kept_, [&](const KeptState& kept) { return kept.position == position; });
+}
+
+void KvSequence::BeginWith(const KeptState& state) {
+  auto values = AlignedBuffer<float>::Create(pool_->state_size(), "the state of a sequence");
+  if (!values) return Truncate(0);
+  state_ = *std::move(values);
+  std::ranges::copy(state.values->span(), state_.data());
+  kept_ = {state};
+}
+
 KvSequence KvSequence::Fork(int length) const {
   KvSequence fork(pool_);
   fork.length_ = std::clamp(length, 0, length_);
-  if (recurrent()) {
-    if (fork.length_ < length_) fork.length_ = 0;
-    auto state = AlignedBuffer<float>::Create(pool_->state_size(), "the state of a sequence");
-    if (!state) fork.length_ = 0;
+  if (recurrent() && fork.length_ > 0) {
+    const KeptState* kept = fork.length_ == length_ ? nullptr : KeptBefore(fork.length_);
+    if (fork.length_ < length_) fork.length_ = kept == nullptr ? 0 : kept->position;
     if (fork.length_ == 0) return fork;
+    auto state = AlignedBuffer<float>::Create(pool_->state_size(), "the state of a sequence");
+    if (!state) {
+      fork.length_ = 0;
+      return fork;
+    }
     fork.state_ = *std::move(state);
-    std::ranges::copy(state_.span(), fork.state_.data());
+    std::ranges::copy(kept == nullptr ? state_.span() : kept->values->span(), fork.state_.data());
+    for (const KeptState& shared : kept_) {
+      if (shared.position <= fork.length_) fork.kept_.push_back(shared);
+    }
   }
   fork.pages_.assign(pages_.begin(), pages_.begin() + PagesFor(fork.length_));
   fork.blocks_.assign(blocks_.begin(), blocks_.begin() + PagesFor(fork.length_));

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -107,12 +108,19 @@ class KvPool {
   std::vector<std::uint32_t> free_;                 // a heap: the lowest page first
 };
 
+/// A copy of a recurrent state as it was after `position` positions. Never changed, so that forks
+/// and caches share it.
+struct KeptState {
+  int position = 0;
+  std::shared_ptr<const AlignedBuffer<float>> values = {};
+};
+
 /// The positions of one sequence: a list of pages and a length. Writing needs Reserve first, which
 /// also gives the sequence a page of its own to write into. Not thread-safe.
 ///
 /// Where the network has delta layers, a sequence also has a recurrent state. It knows all
-/// positions and cannot forget some of them. So Truncate and Fork keep all positions or none;
-/// runtime::Sequence reads again those that a caller still wants.
+/// positions and cannot forget some of them. So Truncate and Fork go back to the last state kept
+/// before, or to nothing; runtime::Sequence reads again those positions that a caller still wants.
 class KvSequence {
  public:
   /// Empty. `pool` outlives it.
@@ -147,12 +155,28 @@ class KvSequence {
   [[nodiscard]] bool Reserve(int count);
   /// Counts `count` more positions, whose keys and values have been written. REQUIRES: reserved.
   void Extend(int count) noexcept { length_ += count; }
-  /// Forgets positions from `length` on and releases the pages that held only such positions; with
-  /// a recurrent state, forgets all. Does nothing if there are not more.
+  /// Forgets positions from `length` on and releases the pages that held only such positions. With
+  /// a recurrent state, goes back to the last one kept at or before `length`. Does nothing if there
+  /// are not more.
   void Truncate(int length) noexcept;
+  /// Truncate(length()), for a recurrent state that a broken pass has moved on.
+  void GoBack() noexcept { ReturnTo(length_); }
   /// Another sequence with the first `length` (0..length()) positions of this one, in shared pages;
-  /// with a recurrent state, an empty one unless that is all of them.
+  /// with a recurrent state, as few as Truncate would leave.
   [[nodiscard]] KvSequence Fork(int length) const;
+
+  /// Keeps a copy of the recurrent state as it is now. False where there is no memory for it, or
+  /// nothing to copy.
+  bool KeepState();
+  /// The states kept, oldest positions first.
+  [[nodiscard]] std::span<const KeptState> kept() const noexcept { return kept_; }
+  /// Drops the oldest of them until `most` are left.
+  void LimitKept(std::size_t most);
+  /// Drops the one of this position, if there is one.
+  void DropKept(int position);
+  /// Begins with a kept state, after Append has brought its positions. Without memory for it the
+  /// sequence is empty. REQUIRES: length() is the state's position.
+  void BeginWith(const KeptState& state);
   /// Appends a shared page of which the first `positions` (1..kPagePositions) count. REQUIRES:
   /// length() is a multiple of kPagePositions and pages() holds nothing beyond it.
   void Append(std::uint32_t page, int positions);
@@ -160,10 +184,16 @@ class KvSequence {
  private:
   /// Adds a page that this sequence has a reference to.
   void Add(std::uint32_t page);
+  /// Truncate, with a recurrent state: the last one kept at or before `length`, or nothing.
+  void ReturnTo(int length) noexcept;
+  void ReleaseFrom(int length) noexcept;
+  /// The last state kept at or before `length`; null: none.
+  [[nodiscard]] const KeptState* KeptBefore(int length) const noexcept;
 
   KvPool* pool_;
   std::vector<std::uint32_t> pages_, blocks_;  // the same number
   AlignedBuffer<float> state_;                 // after length_ positions
+  std::vector<KeptState> kept_;                // by position
   int length_ = 0;
 };
 

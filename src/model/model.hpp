@@ -97,8 +97,8 @@ class ForwardState {
 /// sequences, which are extended by them, and writes the logits that each segment wants. The result
 /// of a token depends on nothing but the tokens before it in its sequence: not on the batch, chunk,
 /// thread count or instruction set. Returns false if its watcher abandoned the pass: then the
-/// sequences are as they were; those with a recurrent state are empty. One pass at a time with a
-/// state, a pool and the pages of a KvPool.
+/// sequences are as they were; those with a recurrent state are where they kept it last, or empty.
+/// One pass at a time with a state, a pool and the pages of a KvPool.
 bool Forward(const Model& model, std::span<const Segment> segments, ForwardState& state,
              ThreadPool& pool);
 

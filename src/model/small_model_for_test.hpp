@@ -197,6 +197,34 @@ class SmallModel {
     whole_keys["tokenizer.ggml.eos_token_id"] = kVocab - 1;
   }
 
+  /// Says that the weights were rotated, in blocks of 64, with signs of `seed`. In qwen35 the
+  /// values of delta layers are by key. The head is the embedding.
+  void Rotate(std::uint32_t seed) {
+    const std::string p = "prism.hadamard.";
+    std::mt19937 rng(seed);
+    whole_keys[p + "version"] = 2;
+    whole_keys[p + "block_size"] = 64;
+    flags[p + "tied_output"] = true;
+    if (architecture == "qwen35") flags[p + "gdn_v_grouped"] = true;
+    texts[p + "transform"] = "normalized-sylvester-walsh-hadamard";
+    texts[p + "axis"] = "input-last-dimension";
+    texts[p + "sign_mode"] = "explicit";
+    string_lists[p + "weight_names"].clear();
+    for (const auto& [name, tensor] : tensors) {
+      if (tensor.format != quant::WeightFormat::kI2_S) continue;
+      string_lists[p + "weight_names"].push_back(name);
+    }
+    string_lists[p + "inverse_weight_names"] = {"token_embd.weight"};
+    std::vector<std::int32_t>& widths = int_lists[p + "sign_widths"];
+    widths = {kFfn, kHidden};
+    if (architecture == "qwen35") widths.push_back(kDeltaHeads * kDeltaDim);
+    std::vector<std::int32_t>& signs = int_lists[p + "sign_values"];
+    signs.clear();
+    for (const std::int32_t width : widths) {
+      for (std::int32_t i = 0; i < width; ++i) signs.push_back(rng() % 2 == 0 ? 1 : -1);
+    }
+  }
+
   /// Makes every weight of a row 0, or all of them `code` - 1, as long as the tensor is I2_S.
   void ZeroRow(const std::string& name, std::size_t row) { FillRow(name, row, 1); }
   void FillRow(const std::string& name, std::size_t row, std::uint8_t code) {
@@ -227,6 +255,8 @@ class SmallModel {
     for (const auto& [key, value] : texts) builder.Add(key, value.c_str());
     for (const auto& [key, value] : string_lists) builder.AddStrings(key, value);
     for (const auto& [key, value] : whole_keys) builder.Add(key, value);
+    for (const auto& [key, value] : flags) builder.Add(key, value);
+    for (const auto& [key, values] : int_lists) builder.AddArray(key, values);
     if (!tilings.empty()) builder.AddArray("ternary.tl.tiling", tilings);
     for (const auto& [name, tensor] : tensors) {
       builder.AddTensor(name, static_cast<std::uint32_t>(tensor.format), tensor.shape, tensor.data);
@@ -249,6 +279,8 @@ class SmallModel {
   std::map<std::string, std::string> texts;
   std::map<std::string, std::vector<std::string>> string_lists;
   std::map<std::string, std::uint32_t> whole_keys;  ///< not behind the architecture's name
+  std::map<std::string, bool> flags;
+  std::map<std::string, std::vector<std::int32_t>> int_lists;
   std::vector<std::uint32_t> tilings;
   std::vector<bool> windowed;  ///< of maple: for each layer
   std::vector<float> clamps;   ///< of maple; empty: the file does not say

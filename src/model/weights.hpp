@@ -16,6 +16,7 @@
 #include "base/threads/thread_pool.hpp"
 #include "formats/checkpoint.hpp"
 #include "model/config.hpp"
+#include "model/hadamard_rotation.hpp"
 #include "model/load_options.hpp"
 #include "model/matrix_layout.hpp"
 #include "model/screened_head.hpp"
@@ -129,6 +130,7 @@ struct Weights {
   std::vector<float> final_norm;  // (hidden_size)
   DenseMatrix lm_head;            // (vocab_size, hidden_size); the embedding where tied
   ScreenedHead screened_head;     // beside lm_head; may be empty
+  HadamardRotation rotation;      // of embedding, projections and head; usually empty
   std::vector<double> inv_freq;   // (head_dim / 2): RoPE's angle per position
   bool has_groups = false;        // some matrix is grouped()
   /// Speed of tables across tokens beside multiply-adds, for batches (kernels::VlutOps::gain).

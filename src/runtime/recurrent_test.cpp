@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -173,20 +174,103 @@ TEST(Recurrent, AnAbandonedPassLeavesNoTrace) {
   EXPECT_EQ(Logits(&session), Once(tokens));
 }
 
-TEST(Recurrent, DraftsAreNotMade) {
-  const std::vector<TokenId> tokens(48, 7);  // repeats itself: there is something to draft
-  Session session = MakeSession();
-  ASSERT_TRUE(session.Prefill(tokens).has_value());
-  const auto result = session.Generate({.max_tokens = 40,
-                                        .sampler = {.temperature = 0},
-                                        .ignore_eos = true,
-                                        .speculation = Speculation::kAlways},
-                                       nullptr);
-  ASSERT_TRUE(result.has_value());
-  EXPECT_EQ(result->ids.size(), 40u);
-  EXPECT_EQ(session.timings().drafted_tokens, 0);
-  std::vector<TokenId> all = TokensOf(session);
-  EXPECT_EQ(Logits(&session), Once(all));
+TEST(Recurrent, WhatIsKeptSavesReading) {
+  const auto tokens = RandomTokens(600, 6);
+  const auto first = [&](std::size_t count) {
+    return std::vector<TokenId>(tokens.begin(),
+                                tokens.begin() + static_cast<std::ptrdiff_t>(count));
+  };
+  for (const std::size_t kept : {0u, 1u, 2u}) {
+    Session session =
+        Session::Create(Recurrent(), {.num_threads = 1, .max_sequences = 8, .kept_states = kept})
+            .value();
+    ASSERT_TRUE(session.Prefill(tokens).has_value());
+    // Kept at 512 and 584, of which the last ones stay.
+    const int read = session.timings().prompt_tokens;
+    EXPECT_EQ(read, 600);
+    for (const std::size_t length : {599u, 590u, 584u, 570u, 512u, 511u, 40u}) {
+      Session fork = session.Fork(static_cast<int>(length)).value();
+      EXPECT_EQ(Logits(&fork), Once(first(length))) << length;
+      session.Truncate(static_cast<int>(length));
+      EXPECT_EQ(Logits(&session), Once(first(length))) << length;
+      const std::string state = session.SaveState();
+      Session other = MakeSession();
+      ASSERT_TRUE(other.RestoreState(std::as_bytes(std::span(state))).has_value());
+      EXPECT_EQ(Logits(&other), Once(first(length))) << length;
+    }
+  }
+}
+
+TEST(Recurrent, PagesKeepStatesAndGoBackToThem) {
+  const model::ModelConfig& config = Recurrent()->model.config();
+  auto pool = model::KvPool::Create(config, 8, model::KvType::kF16).value();
+  model::KvSequence sequence(&pool);
+  const auto extend_to = [&](int length, float mark) {
+    ASSERT_TRUE(sequence.Reserve(length - sequence.length()));
+    std::ranges::fill(sequence.state(), mark);
+    sequence.Extend(length - sequence.length());
+  };
+  EXPECT_FALSE(sequence.KeepState());  // there is nothing yet
+  extend_to(10, 1);
+  EXPECT_TRUE(sequence.KeepState());
+  extend_to(300, 2);
+  EXPECT_TRUE(sequence.KeepState());
+  EXPECT_TRUE(sequence.KeepState());  // the same one
+  EXPECT_EQ(sequence.kept().size(), 2u);
+  extend_to(310, 3);
+  const model::KvSequence fork = sequence.Fork(299);
+  EXPECT_EQ(fork.length(), 10);
+  EXPECT_EQ(fork.state()[0], 1);
+  EXPECT_EQ(fork.kept().size(), 1u);
+  const model::KvSequence whole = sequence.Fork(310);
+  EXPECT_EQ(whole.state()[0], 3);
+  EXPECT_EQ(whole.kept().size(), 2u);
+  sequence.GoBack();
+  EXPECT_EQ(sequence.length(), 300);
+  EXPECT_EQ(sequence.state()[0], 2);
+  sequence.Truncate(299);
+  EXPECT_EQ(sequence.length(), 10);
+  EXPECT_EQ(sequence.state()[0], 1);
+  EXPECT_EQ(sequence.kept().size(), 1u);
+  sequence.LimitKept(0);
+  sequence.Truncate(9);
+  EXPECT_EQ(sequence.length(), 0);
+  EXPECT_TRUE(sequence.state().empty());
+}
+
+TEST(Recurrent, DraftsThatFailGoBack) {
+  std::vector<TokenId> tokens = RandomTokens(6, 8);  // repeats itself: there is something to draft
+  while (tokens.size() < 48) tokens.push_back(tokens[tokens.size() - 6]);
+  const auto generate = [&](Speculation speculation, float temperature, Session* session) {
+    EXPECT_TRUE(session->Prefill(tokens).has_value());
+    return session
+        ->Generate({.max_tokens = 120,
+                    .sampler = {.temperature = temperature,
+                                .seed = 5,
+                                .logit_bias = {{tokens[0], 100}, {tokens[1], 100}}},
+                    .ignore_eos = true,
+                    .speculation = speculation},
+                   nullptr)
+        .value()
+        .ids;
+  };
+  int drafted = 0, accepted = 0;
+  for (const std::size_t kept : {0u, 2u}) {
+    for (const float temperature : {0.1f, 0.3f, 1.0f}) {
+      const SessionOptions options{.num_threads = 1, .kept_states = kept};
+      Session plain = Session::Create(Recurrent(), options).value();
+      Session drafts = Session::Create(Recurrent(), options).value();
+      EXPECT_EQ(generate(Speculation::kOff, temperature, &plain),
+                generate(Speculation::kAlways, temperature, &drafts));
+      EXPECT_EQ(plain.timings().drafted_tokens, 0);
+      EXPECT_EQ(Logits(&drafts), Once(TokensOf(drafts)));
+      drafted += drafts.timings().drafted_tokens;
+      accepted += drafts.timings().accepted_tokens;
+    }
+  }
+  std::printf("  %d drafted, %d came true\n", drafted, accepted);
+  EXPECT_GT(accepted, 0);
+  EXPECT_LT(accepted, drafted);
 }
 
 TEST(Recurrent, AStateThatHasSeenNothingIsNotSaved) {

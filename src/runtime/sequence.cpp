@@ -12,6 +12,24 @@
 
 namespace bittern::runtime {
 
+namespace {
+
+// States are kept at multiples of kKeepEvery tokens, and kBeforeEnd tokens before the end of what
+// is known: a conversation comes back with all but the last few tokens of a prompt. kLeastApart: no
+// copy is worth its time that saves fewer tokens.
+constexpr int kKeepEvery = 512, kBeforeEnd = 16, kLeastApart = 32;
+
+}  // namespace
+
+int Sequence::NextKept() const noexcept {
+  if (most_kept_ == 0 || !pages_.recurrent()) return 0;
+  const int known = static_cast<int>(tokens_.size());
+  const int whole = (length() / kKeepEvery + 1) * kKeepEvery, near_end = known - kBeforeEnd;
+  const int last = pages_.kept().empty() ? 0 : pages_.kept().back().position;
+  const int next = near_end > length() ? std::min(whole, near_end) : whole;
+  return next <= known && next - last >= kLeastApart ? next : 0;
+}
+
 int Sequence::left_to_read() const noexcept {
   const int left = static_cast<int>(tokens_.size()) - length();
   return generation_ && generation_->sampled() > 0 && left == 1 ? 0 : left;
@@ -33,6 +51,7 @@ Sequence Sequence::Fork(int position) const {
   fork.pages_ = pages_.Fork(position);
   fork.tokens_.assign(tokens_.begin(), tokens_.begin() + position);
   fork.shown_ = fork.tokens_.size();
+  fork.most_kept_ = most_kept_;
   return fork;
 }
 
@@ -54,10 +73,12 @@ Part Sequence::Plan(const PartLimits& limits) {
   Part part{.sequence = this};
   if (left_to_read() == 0) {
     const std::size_t room = static_cast<std::size_t>(context_length_) - done;
-    // A recurrent state cannot take back a guess that did not come true.
-    const std::size_t most = pages_.recurrent() ? 1 : std::min(limits.tokens, room);
-    part.tokens = generation_->NextWindow(most, limits.may_draft);
+    part.tokens = generation_->NextWindow(std::min(limits.tokens, room), limits.may_draft);
     part.drafts = true;
+    // A recurrent state goes back to its copy when a guess does not come true.
+    if (part.tokens.size() > 1 && pages_.recurrent() && !pages_.KeepState()) {
+      part.tokens = generation_->NextWindow(1, false);
+    }
     part.rows = part.tokens.size();
   } else {
     const std::size_t wanted =
@@ -65,6 +86,8 @@ Part Sequence::Plan(const PartLimits& limits) {
     const std::size_t plain = wanted - std::min(wanted, done);  // tokens before the first row
     std::size_t count = std::min(limits.tokens, tokens_.size() - done);
     if (limits.rows < count) count = std::min(count, plain + limits.rows);
+    keep_at_ = NextKept();
+    if (keep_at_ != 0) count = std::min(count, static_cast<std::size_t>(keep_at_) - done);
     part.tokens = tokens().subspan(done, count);
     part.rows = count - std::min(count, plain);
   }
@@ -93,6 +116,7 @@ std::optional<Error> Sequence::Absorb(const Part& part,
     Truncate(first + static_cast<int>(i));
     return std::move(good).error();
   }
+  if (length() == keep_at_ && pages_.KeepState()) pages_.LimitKept(most_kept_);
   return std::nullopt;
 }
 
@@ -131,6 +155,7 @@ Result<std::size_t> Sequence::Sample(const Part& part) {
     return used;
   }
   pages_.Truncate(static_cast<int>(before + *used));
+  if (part.tokens.size() > 1) pages_.DropKept(static_cast<int>(before));
   TakeSampled();
   return used;
 }

@@ -69,6 +69,10 @@ class Sequence {
   /// The row of results() that belongs to the last token of run_tokens().
   [[nodiscard]] std::size_t row() const noexcept { return row_; }
 
+  /// Keeps up to `most` copies of a recurrent state while tokens are read, so that Truncate, Fork
+  /// and the prefix cache find one near. 0, the default: none.
+  void KeepStates(std::size_t most) noexcept { most_kept_ = most; }
+
   /// Adds tokens to read. REQUIRES: CheckPrompt has passed them.
   void Append(std::span<const TokenId> ids) {
     tokens_.insert(tokens_.end(), ids.begin(), ids.end());
@@ -133,6 +137,8 @@ class Sequence {
       const Part& part, std::span<const std::optional<model::RowFailure>> failures,
       std::size_t vocab_size);
   void TakeSampled();
+  /// The position at which reading stops next to keep a copy of the state; 0: none.
+  [[nodiscard]] int NextKept() const noexcept;
 
   model::KvSequence pages_;
   int context_length_;
@@ -140,6 +146,8 @@ class Sequence {
   std::size_t shown_ = 0;       // tokens of run_tokens()
   std::size_t text_begin_ = 0;  // where the generation's tokens begin in tokens_
   int want_from_ = kLast;
+  std::size_t most_kept_ = 0;
+  int keep_at_ = 0;          // where the part planned last stops to keep the state; 0: it does not
   RowResults results_ = {};  // of the last pass
   std::size_t row_ = 0;
   std::optional<Generation> generation_ = {};

@@ -76,7 +76,7 @@ struct Session::Impl {
 
   std::shared_ptr<ExecutionResources> resources;  // of all forks
   Sequence sequence;
-  std::size_t batch_size;
+  std::size_t batch_size, kept_states;
   Last last = Last::kNothing;
   Timings timings = {};
   DraftPolicy policy = {};
@@ -267,11 +267,13 @@ Result<Session> Session::Create(std::shared_ptr<const LoadedModel> model,
   const ExecutionOptions wanted = BITTERN_TRY(ResourcesFor(*model, options));
   std::shared_ptr<ExecutionResources> resources =
       BITTERN_TRY(ExecutionResources::Create(std::move(model), wanted));
-  model::KvPool* pages = &resources->pages();
+  Sequence sequence(&resources->pages(), wanted.max_positions);
+  sequence.KeepStates(options.kept_states);
   return Session(
       std::unique_ptr<Impl>(new Impl{.resources = std::move(resources),
-                                     .sequence = Sequence(pages, wanted.max_positions),
-                                     .batch_size = static_cast<std::size_t>(wanted.max_tokens)}));
+                                     .sequence = std::move(sequence),
+                                     .batch_size = static_cast<std::size_t>(wanted.max_tokens),
+                                     .kept_states = options.kept_states}));
 }
 
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -404,7 +406,8 @@ Result<Session> Session::Fork(int position) const {
   }
   return Session(std::unique_ptr<Impl>(new Impl{.resources = impl_->resources,
                                                 .sequence = impl_->sequence.Fork(position),
-                                                .batch_size = impl_->batch_size}));
+                                                .batch_size = impl_->batch_size,
+                                                .kept_states = impl_->kept_states}));
 }
 
 std::string Session::SaveState() const { return impl_->sequence.Save(model().model.config()); }
@@ -418,6 +421,7 @@ Result<void> Session::RestoreState(std::span<const std::byte> state) {
   impl_->sequence =
       BITTERN_TRY(Sequence::Restore(state, model().model.config(), &impl_->resources->pages(),
                                     impl_->sequence.context_length(), reserve));
+  impl_->sequence.KeepStates(impl_->kept_states);
   impl_->last = Impl::Last::kNothing;
   return {};
 }

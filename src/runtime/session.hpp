@@ -23,6 +23,9 @@ struct SessionOptions {
   int batch_size = 512;   ///< tokens per prefill chunk (-ub), >= 1
   int num_threads = 0;    ///< 0: DefaultThreadCount()
   int max_sequences = 1;  ///< full contexts that this session and its forks have pages for, 1..1024
+  /// Copies of a network's recurrent state that are kept while a prompt is read, so that Truncate
+  /// and Fork need not read all of it again. 0: none.
+  std::size_t kept_states = 2;
   /// Lends threads and scratch memory to each call; none: the session has its own.
   std::shared_ptr<Workbenches> lender = {};
 };

@@ -43,12 +43,13 @@ std::string_view AsText(std::span<const std::byte> bytes) {
 
 /// The state, all numbers little-endian: magic (8 bytes), hash of all that follows (32 hexadecimal
 /// digits), identity (32), bytes of a page (u64), tokens (u32), their ids (i32 each), the pages,
-/// the recurrent state where the network has one (float32). Pages and state are left out where the
-/// tokens wait to be read again.
+/// the recurrent state where the network has one (float32). Pages and state are left out where some
+/// of the tokens wait to be read again.
 std::string WriteSessionState(const model::ModelConfig& config, std::span<const TokenId> tokens,
                               const model::KvSequence& sequence) {
   const model::KvPool& pool = sequence.pool();
-  const auto num_pages = static_cast<std::size_t>(model::PagesFor(sequence.length()));
+  const bool waits = static_cast<std::size_t>(sequence.length()) != tokens.size();
+  const auto num_pages = waits ? 0 : static_cast<std::size_t>(model::PagesFor(sequence.length()));
   std::string state(kStateMagic);
   state.append(kHashDigits, '0');  // of what follows, once it is there
   state += Identity(config, pool.type());
@@ -56,8 +57,7 @@ std::string WriteSessionState(const model::ModelConfig& config, std::span<const 
   AppendNumber(static_cast<std::uint32_t>(tokens.size()), &state);
   for (const TokenId id : tokens) AppendNumber<std::int32_t>(id, &state);
   const std::size_t begin = state.size();
-  const std::span<const float> kept =
-      sequence.length() == 0 ? std::span<const float>() : sequence.state();
+  const std::span<const float> kept = num_pages == 0 ? std::span<const float>() : sequence.state();
   const std::span<const std::byte> recurrent = std::as_bytes(kept);
   state.resize(begin + num_pages * pool.page_bytes() + recurrent.size());
   const std::span<std::byte> pages = std::as_writable_bytes(std::span(state)).subspan(begin);

@@ -79,6 +79,20 @@ def mixture(rng, layers, head_dim):
             "rotated_dim": rng.choice([head_dim, 2 * rng.randint(1, head_dim // 2)])}
 
 
+def rotate(rng, spec):
+    """Makes a model one whose weights were rotated: widths that blocks divide, and their signs."""
+    for name in ("hidden", "ffn", "head_dim"):
+        spec[name] = -(-spec[name] // 16) * 16
+    widths = {spec["hidden"], spec["ffn"], spec["heads"] * spec["head_dim"]}
+    if "delta_dim" in spec:
+        widths.add(spec["value_heads"] * spec["delta_dim"])
+    blocks = [b for b in (16, 32, 64, 128, 256, 512, 1024) if all(w % b == 0 for w in widths)]
+    widths = sorted(widths, key=lambda _: rng.random())
+    signs = [[rng.choice([1, -1]) for _ in range(w)] for w in widths] if rng.random() < 0.8 else []
+    spec["rotation"] = {"block": rng.choice(blocks), "widths": widths, "signs": signs,
+                        "values_by_key": "delta_dim" in spec and rng.random() < 0.7}
+
+
 def exponent(rng, most):
     return 10 ** rng.uniform(-most, most)
 
@@ -150,6 +164,8 @@ def describe(seed):
     for _ in range(rng.randint(0, 4)):
         prompt[rng.randrange(len(prompt))] = rng.randrange(vocab)
     spec["prompt"] = prompt
+    if rng.random() < 0.25 and architecture != "maple":
+        rotate(rng, spec)
     return spec
 
 

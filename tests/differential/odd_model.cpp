@@ -75,6 +75,29 @@ OddModel::OddModel(const Json& spec) : spec_(spec), rng_(spec["seed"].get<std::u
     AddTernary(p + "ffn_down.weight", hidden, ffn);
   }
   if (!tilings_.empty()) builder_.AddArray("ternary.tl.tiling", tilings_);
+  if (spec.contains("rotation")) AddRotation(spec["rotation"], spec["head"] == "tied");
+}
+
+void OddModel::AddRotation(const Json& rotation, bool tied) {
+  const std::string p = "prism.hadamard.";
+  builder_.Add(p + "version", tied ? 2u : 1u);
+  builder_.Add(p + "block_size", rotation["block"].get<std::uint32_t>());
+  builder_.Add(p + "transform", std::string("normalized-sylvester-walsh-hadamard"));
+  builder_.Add(p + "axis", std::string("input-last-dimension"));
+  if (tied) builder_.Add(p + "tied_output", true);
+  if (rotation["values_by_key"]) builder_.Add(p + "gdn_v_grouped", true);
+  if (!tied) matrices_.push_back("output.weight");
+  builder_.AddStrings(p + "weight_names", matrices_);
+  builder_.AddStrings(p + "inverse_weight_names", {"token_embd.weight"});
+  const bool plain = rotation["signs"].empty();
+  builder_.Add(p + "sign_mode", std::string(plain ? "identity" : "explicit"));
+  if (plain) return;
+  std::vector<std::int32_t> all;
+  for (const Json& signs : rotation["signs"]) {
+    for (const Json& sign : signs) all.push_back(sign.get<std::int32_t>());
+  }
+  builder_.AddArray(p + "sign_widths", rotation["widths"].get<std::vector<std::int32_t>>());
+  builder_.AddArray(p + "sign_values", all);
 }
 
 void OddModel::AddAttention(const std::string& p) {
@@ -267,6 +290,7 @@ void OddModel::AddDense(const std::string& name, std::string format, std::size_t
 void OddModel::AddTernary(const std::string& name, std::size_t rows_of_one, std::size_t cols,
                           std::size_t experts) {
   const std::size_t rows = rows_of_one * std::max<std::size_t>(1, experts);
+  matrices_.push_back(name);
   const quant::TernaryCodec* codec = quant::FindCodec(spec_["layout"].get<std::string>());
   if (codec == nullptr) throw std::runtime_error("no ternary layout of that name");
   auto tiling = quant::DefaultTiling(codec->format, rows, cols);

@@ -33,6 +33,8 @@ class OddModel {
 
  private:
   void AddKeys(const Json& spec);
+  /// How the weights were rotated, after all of them.
+  void AddRotation(const Json& rotation, bool tied);
   void AddVocabulary(std::size_t size);
   void AddNorm(const std::string& name, std::size_t size, float scale);
   /// Floats around `mean`.
@@ -56,6 +58,7 @@ class OddModel {
   std::mt19937 rng_;
   formats::GgufBuilder builder_;
   std::vector<std::uint32_t> tilings_;
+  std::vector<std::string> matrices_;  ///< names of ternary tensors
   std::string numbers_;
   Json table_ = Json::array(), substitutes_ = Json::object();
 };

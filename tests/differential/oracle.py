@@ -23,6 +23,34 @@ class Facts:
         return x
 
 
+class Rotation:
+    """Inputs as weights that were rotated want them: H s P(x) / sqrt(block)."""
+
+    def __init__(self, spec):
+        self.spec, self.rotation = spec, spec["rotation"]
+        block = self.rotation["block"]
+        at = np.arange(block)
+        shared = at[:, None] & at
+        self.matrix = np.ones((block, block))
+        for bit in range(block.bit_length()):
+            self.matrix *= np.where(shared >> bit & 1, -1, 1)
+        self.matrix /= np.sqrt(block)
+        self.signs = dict(zip(self.rotation["widths"], map(np.array, self.rotation["signs"])))
+
+    def blocks(self, x):
+        block = self.rotation["block"]
+        return (x.reshape(len(x), -1, block) @ self.matrix.T).reshape(x.shape)
+
+    def forwards(self, x, of_delta=False):
+        if of_delta and self.rotation["values_by_key"]:  # heads of a key side by side
+            keys, dim = self.spec["key_heads"], self.spec["delta_dim"]
+            x = x.reshape(len(x), -1, keys, dim).swapaxes(1, 2).reshape(x.shape)
+        return self.blocks(x * self.signs.get(x.shape[1], 1))
+
+    def backwards(self, x):
+        return self.blocks(x) * self.signs.get(x.shape[1], 1)
+
+
 class Oracle:
     def __init__(self, spec, tensors, numbers, noise=0.0, seed=0):
         self.spec, self.noise, self.rng = spec, noise, np.random.default_rng(seed)
@@ -44,6 +72,11 @@ class Oracle:
         relu2 = spec["architecture"] in ("bitnet-b1.58", "bitnet-25")
         self.relu2 = spec["activation"] == "relu2" or (spec["activation"] == "" and relu2)
 
+        self.rotation = Rotation(spec) if "rotation" in spec else None
+
+    def turned(self, x, of_delta=False):
+        return x if self.rotation is None else self.shaken(self.rotation.forwards(x, of_delta))
+
     def shaken(self, x):
         if self.noise:
             x = x * (1 + self.noise * self.rng.standard_normal(x.shape))
@@ -57,8 +90,9 @@ class Oracle:
         self.facts.zero_over_zero |= bool((squares == 0).any())
         return self.shaken(x / np.sqrt(np.where(squares == 0, 1, squares)) * weight[0])
 
-    def quantised(self, x):
+    def quantised(self, x, of_delta=False):
         """int8 values and the scale of each column."""
+        x = self.turned(x, of_delta)
         scale = np.empty_like(x)
         step = 64 if self.grouped else x.shape[1]
         for at in range(0, x.shape[1], step):
@@ -152,7 +186,7 @@ class Oracle:
             state = self.shaken(state + np.einsum("hk,hv->hkv", k[t][which], change))
             out[t] = np.einsum("hkv,hk->hv", state, q[t][which])
         out = self.norm(self.shaken(out), name + "ssm_norm").reshape(count, -1) * silu(z)
-        return self.linear(self.quantised(self.shaken(out)), name + "ssm_out")
+        return self.linear(self.quantised(self.shaken(out), True), name + "ssm_out")
 
     def gated(self, gate, up):
         if self.relu2:
@@ -187,7 +221,8 @@ class Oracle:
     def forward(self, ids):
         """Logits float64[len(ids), vocab]."""
         spec = self.spec
-        x = self.shaken(self.tensors["token_embd.weight"][ids])
+        x = self.tensors["token_embd.weight"][ids]
+        x = self.shaken(x if self.rotation is None else self.rotation.backwards(x))
         for i in range(spec["layers"]):
             name = "blk.%d." % i
             normed = self.norm(x, name + "attn_norm")
@@ -205,7 +240,7 @@ class Oracle:
             f = self.quantised(self.norm(f, name + "ffn_sub_norm"))
             x = self.shaken(x + self.linear(f, name + "ffn_down"))
         head = self.tensors.get("output.weight", self.tensors["token_embd.weight"])
-        logits = self.norm(x, "output_norm") @ head.T
+        logits = self.turned(self.norm(x, "output_norm")) @ head.T
         self.facts.see(logits)
         return logits
 

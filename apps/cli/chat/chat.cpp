@@ -66,8 +66,9 @@ Result<runtime::Chat> OpenChat(const ChatOptions& options) {
         Within("no chat with this model (--chat-template)", std::move(prompt).error()));
   }
   PrintDecisions(decisions, options.model.verbose);
-  const auto session_options =
+  auto session_options =
       BITTERN_TRY(ToSessionOptions(options.context, options.num_threads, *model));
+  session_options.kept_states = runtime::SessionOptions().kept_states;
   auto session = BITTERN_TRY(runtime::Session::Create(model, session_options));
   NoticeUnreadOverrides(options.model.overrides, metadata);
   return runtime::Chat::Create(std::move(session), *std::move(prompt), std::move(chat_options));

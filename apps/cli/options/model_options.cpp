@@ -311,7 +311,8 @@ Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options, 
   return runtime::SessionOptions{.context_length = std::min(options.context_length, limit),
                                  .kv_type = KvTypeOf(options),
                                  .batch_size = std::min(options.batch_size, options.ubatch_size),
-                                 .num_threads = num_threads};
+                                 .num_threads = num_threads,
+                                 .kept_states = 0};
 }
 
 }  // namespace bittern::cli

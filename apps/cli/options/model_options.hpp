@@ -91,7 +91,8 @@ void AddBatchOptions(CLI::App& command, ContextOptions* options);
 [[nodiscard]] Result<void> CheckContextOptions(const ContextOptions& options);
 
 /// Resolves the flags for this model. A context above the model's limit becomes the limit, with a
-/// notice on stderr. Error kInvalidArgument: -ctk and -ctv differ.
+/// notice on stderr. No recurrent states are kept: a command that reads one text needs none. Error
+/// kInvalidArgument: -ctk and -ctv differ.
 [[nodiscard]] Result<runtime::SessionOptions> ToSessionOptions(const ContextOptions& options,
                                                                int num_threads,
                                                                const runtime::LoadedModel& model);

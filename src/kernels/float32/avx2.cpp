@@ -103,6 +103,16 @@ inline float ReduceMax(Vec v) {
   const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
+/// Lane i of the result is lane i ^ kDistance (1, 2, 4 or 8) of v.
+template <size_t kDistance>
+inline Vec SwapLanes(Vec v) {
+  if constexpr (kDistance == 8) return {v.hi, v.lo};
+  if constexpr (kDistance == 4) {
+    return {_mm256_permute2f128_ps(v.lo, v.lo, 1), _mm256_permute2f128_ps(v.hi, v.hi, 1)};
+  }
+  constexpr int kOrder = kDistance == 1 ? 0xb1 : 0x4e;
+  return {_mm256_permute_ps(v.lo, kOrder), _mm256_permute_ps(v.hi, kOrder)};
+}
 inline void Prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
 }  // namespace

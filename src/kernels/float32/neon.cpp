@@ -125,6 +125,19 @@ inline float ReduceMax(const Vec& v) {
   const float32x4_t two = Max4(four, vextq_f32(four, four, 2));
   return vgetq_lane_f32(Max4(two, vextq_f32(two, two, 1)), 0);
 }
+template <size_t kDistance>
+inline float32x4_t SwapLanes4(float32x4_t v) {
+  if constexpr (kDistance == 1) return vrev64q_f32(v);
+  return vextq_f32(v, v, 2);
+}
+/// Lane i of the result is lane i ^ kDistance (1, 2, 4 or 8) of v.
+template <size_t kDistance>
+inline Vec SwapLanes(const Vec& v) {
+  if constexpr (kDistance == 8) return {v.c, v.d, v.a, v.b};
+  if constexpr (kDistance == 4) return {v.b, v.a, v.d, v.c};
+  return {SwapLanes4<kDistance>(v.a), SwapLanes4<kDistance>(v.b), SwapLanes4<kDistance>(v.c),
+          SwapLanes4<kDistance>(v.d)};
+}
 inline void Prefetch(const void* p) { __builtin_prefetch(p); }
 
 }  // namespace

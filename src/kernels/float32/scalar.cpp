@@ -153,6 +153,11 @@ inline float ReduceMax(Vec v) {
   }
   return v.lane[0];
 }
+/// Lane i of the result is lane i ^ kDistance (1, 2, 4 or 8) of v.
+template <size_t kDistance>
+inline Vec SwapLanes(const Vec& v) {
+  return Each([&](size_t i) { return v.lane[i ^ kDistance]; });
+}
 inline void Prefetch(const void*) {}
 
 }  // namespace

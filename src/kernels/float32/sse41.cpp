@@ -182,6 +182,15 @@ inline float ReduceMax(const Vec& v) {
   const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
   return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
 }
+/// Lane i of the result is lane i ^ kDistance (1, 2, 4 or 8) of v.
+template <size_t kDistance>
+inline Vec SwapLanes(const Vec& v) {
+  if constexpr (kDistance == 8) return {v.c, v.d, v.a, v.b};
+  if constexpr (kDistance == 4) return {v.b, v.a, v.d, v.c};
+  constexpr int kOrder = kDistance == 1 ? 0xb1 : 0x4e;
+  return {_mm_shuffle_ps(v.a, v.a, kOrder), _mm_shuffle_ps(v.b, v.b, kOrder),
+          _mm_shuffle_ps(v.c, v.c, kOrder), _mm_shuffle_ps(v.d, v.d, kOrder)};
+}
 inline void Prefetch(const void* p) { __builtin_prefetch(p); }
 
 }  // namespace

@@ -27,7 +27,10 @@ ProjectionInput QkvInput(const LayerWeights& layer, int index) {
 
 /// The input of o_proj.
 ProjectionInput OInput(const LayerWeights& layer, int index) {
-  return {{index, TracePoint::kAttention}, {index, TracePoint::kOProj}, layer.o_proj.act_limit()};
+  return {{index, TracePoint::kAttention},
+          {index, TracePoint::kOProj},
+          layer.o_proj.act_limit(),
+          layer.is_delta()};
 }
 
 }  // namespace

@@ -77,9 +77,9 @@ bool Forward(const Model& model, std::span<const Segment> segments, ForwardState
     if (RunLayers(context)) ComputeLogits(context);
   });
   if (impl.abandoned) {
-    // Some layers have moved the states on.
+    // Some layers have moved the states on: back to those that were kept.
     for (const Segment& segment : segments) {
-      if (segment.sequence->recurrent()) segment.sequence->Truncate(0);
+      if (segment.sequence->recurrent()) segment.sequence->GoBack();
     }
     return false;
   }

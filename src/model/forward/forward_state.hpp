@@ -29,6 +29,7 @@ inline constexpr std::size_t kLutTokens = 8;
 struct ThreadScratch {
   AlignedBuffer<std::int8_t> row;         // (widest input padded to 128): before it joins a panel
   AlignedBuffer<float> normed;            // (widest input padded): a row before quantisation
+  AlignedBuffer<float> rotated;           // (widest input), where weights are rotated
   AlignedBuffer<std::uint8_t> codes;      // gemm's decoded weight tiles, or VlutScratch
   AlignedBuffer<std::int32_t> sums;       // (N, 32): gemm's output of two tiles; or gemv's, of
                                           // a few tokens; or (32, 1792): of tables

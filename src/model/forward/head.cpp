@@ -22,14 +22,18 @@ constexpr std::size_t kRowsAtOnce = 64;  // of the head: they stay in cache for 
 
 void EmbedTokens(const Context& context) {
   const DenseMatrix& embedding = context.weights.embedding;
+  const HadamardRotation& rotation = context.weights.rotation;
   const auto dequantize = quant::DequantizeRowFor(embedding.format);
   const Range range = context.team.Share(context.num_tokens);
   for (std::size_t token = range.begin; token < range.end; ++token) {
     const Segment& segment = context.segment(token);
     const std::size_t first = static_cast<std::size_t>(segment.sequence->length());
     const std::int32_t id = segment.tokens[context.position(token) - first];
-    dequantize(embedding.row(static_cast<std::size_t>(id)), embedding.cols,
-               context.state.hidden.row(token));
+    float* hidden = context.state.hidden.row(token);
+    dequantize(embedding.row(static_cast<std::size_t>(id)), embedding.cols, hidden);
+    if (rotation.empty()) continue;
+    context.floats().hadamard_inverse(hidden, rotation.WeightsOf(embedding.cols), embedding.cols,
+                                      rotation.block, hidden);
   }
 }
 
@@ -57,7 +61,7 @@ void DotRows(const Context& context, const DenseMatrix& matrix, std::size_t firs
 
 namespace {
 
-/// The input of the head: row i = norm(hidden[rows[i].token]).
+/// The input of the head: row i = norm(hidden[rows[i].token]), rotated where the head is.
 FloatRows NormForHead(const Context& context, std::span<const HeadRow> rows) {
   const std::vector<float>& norm = context.weights.final_norm;
   ForTokens(context, rows.size(), [&](std::size_t i) {
@@ -68,6 +72,8 @@ FloatRows NormForHead(const Context& context, std::span<const HeadRow> rows) {
       RecordFailure(context, token, {context.config.num_layers - 1, TracePoint::kFfnResidual});
     }
     if (context.state.failures[token]) std::fill_n(normed, norm.size(), 0.0f);
+    const float* input = RotateInput(context, normed, norm.size(), false);
+    if (input != normed) std::copy_n(input, norm.size(), normed);
   });
   return context.state.normed;
 }

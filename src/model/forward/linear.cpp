@@ -149,8 +149,29 @@ void RecordFailure(const Context& context, std::size_t token, const RowFailure& 
   if (!first) first = failure;
 }
 
+const float* RotateInput(const Context& context, const float* x, std::size_t cols,
+                         bool delta_values) {
+  const HadamardRotation& rotation = context.weights.rotation;
+  if (rotation.empty()) return x;
+  float* rotated = context.scratch().rotated.data();
+  if (delta_values && rotation.values_by_key) {
+    const DeltaShape& delta = context.config.delta;
+    const auto keys = static_cast<std::size_t>(delta.key_heads);
+    const auto dim = static_cast<std::size_t>(delta.head_dim);
+    const std::size_t heads_of_key = cols / dim / keys;
+    for (std::size_t head = 0; head < cols / dim; ++head) {
+      const std::size_t place = head % keys * heads_of_key + head / keys;
+      std::memcpy(rotated + place * dim, x + head * dim, dim * sizeof(float));
+    }
+    x = rotated;
+  }
+  context.floats().hadamard(x, rotation.WeightsOf(cols), cols, rotation.block, rotated);
+  return rotated;
+}
+
 std::int8_t* QuantizeRow(const Context& context, std::size_t token, const float* x,
                          const ProjectionInput& input, const QuantizedRows& out) {
+  x = RotateInput(context, x, out.cols, input.delta_values);
   std::int8_t* row = out.has_plain() ? out.plain(token) : context.scratch().row.data();
   const bool groups = context.config.traits->grouped_activations && out.memory.groups != 0;
   const float scale = (groups ? QuantizeGroups : QuantizeWhole)(context, token, x, out, row);

@@ -12,14 +12,21 @@ namespace bittern::model {
 struct ProjectionInput {
   RowFailure from, to;
   float limit;  ///< the least scale that it may be quantised with (TernaryMatrix::act_limit)
+  bool delta_values = false;  ///< the values that a delta layer's heads give
 };
 
 /// Keeps where the values of a token were first not finite. One thread a token at a time.
 void RecordFailure(const Context& context, std::size_t token, const RowFailure& failure);
 
-/// Quantises the out.cols floats at x into row `token` of `out`: to zeros, and on record for
-/// out.token(token), where x is not finite or a product of `input`'s projection might not be. Any
-/// thread may take any row; a barrier must follow before `out` is read.
+/// The floats that the weights of a projection of `cols` inputs were made for: x, or x rotated as
+/// they are (hadamard_rotation.hpp), in the thread's scratch until its next call.
+const float* RotateInput(const Context& context, const float* x, std::size_t cols,
+                         bool delta_values);
+
+/// Quantises the out.cols floats at x, rotated where weights are, into row `token` of `out`: to
+/// zeros, and on record for out.token(token), where x is not finite or a product of `input`'s
+/// projection might not be. Any thread may take any row; a barrier must follow before `out` is
+/// read.
 void QuantizeToken(const Context& context, std::size_t token, const float* x,
                    const ProjectionInput& input, const QuantizedRows& out);
 

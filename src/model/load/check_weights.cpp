@@ -6,6 +6,7 @@
 
 #include "formats/ternary_source.hpp"
 #include "model/load/not_finite.hpp"
+#include "model/load/read_rotation.hpp"
 #include "model/load/rope_frequencies.hpp"
 #include "model/load/tensor_binder.hpp"
 #include "model/load/unused_tensors.hpp"
@@ -49,6 +50,7 @@ class Checker {
       : checkpoint_(checkpoint), config_(config), binder_(checkpoint) {}
 
   std::vector<std::string> Check(bool read_values, Decisions* decisions) {
+    Note(ReadRotation(checkpoint_, config_, decisions));
     CheckDense(TensorId::kTokenEmbd, read_values);
     Note(BindNorm(binder_, config_, TensorId::kOutputNorm));
     if (HeadTensor(checkpoint_) == TensorId::kOutput) CheckDense(TensorId::kOutput, read_values);

@@ -108,6 +108,16 @@ Result<std::string> HashDense(const DenseMatrix& matrix) {
   return fmt::format("{} {} {}", matrix.rows, matrix.cols, hash.Hex());
 }
 
+/// How the weights were rotated; empty where they were not.
+std::string HashRotation(const HadamardRotation& rotation) {
+  if (rotation.empty()) return "";
+  std::string text = fmt::format(" hadamard {} {}", rotation.block, rotation.values_by_key);
+  for (const auto& [cols, weights] : rotation.widths) {
+    text += fmt::format(" {} {}", cols, HashOf(std::as_bytes(std::span(weights))));
+  }
+  return text;
+}
+
 /// Everything of the configuration that a float or its order depends on.
 std::string HashConfig(const Model& model) {
   const ModelConfig& c = model.config();
@@ -124,12 +134,12 @@ std::string HashConfig(const Model& model) {
     for (const bool windowed : c.windowed) more += windowed ? 'w' : 'g';
   }
   return fmt::format(
-      "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}{}",
+      "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}{}{}",
       c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim,
       c.vocab_size, std::bit_cast<std::uint32_t>(c.rms_norm_eps),
       formats::ActivationName(c.activation), c.traits->sub_norms, c.traits->head_norms,
       c.traits->grouped_activations, HashOf(std::as_bytes(std::span(model.weights().inv_freq))),
-      more);
+      more, HashRotation(model.weights().rotation));
 }
 
 /// A part of the fingerprint before it is computed.

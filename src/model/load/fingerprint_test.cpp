@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "kernels/instruction_sets.hpp"
 #include "model/model.hpp"
@@ -103,6 +104,26 @@ TEST(Fingerprint, AChangeOfTheNormOfADeadNeuronShows) {
     std::filesystem::remove(path);
   }
   EXPECT_NE(hashes[0], hashes[1]);
+}
+
+TEST(Fingerprint, AnotherRotationShows) {
+  auto pool = ThreadPool::Create(1).value();
+  const auto hash = [&](const SmallModel& small) {
+    const auto path = small.Write();
+    const Model model = Load(path, pool, {}, "scalar");
+    std::filesystem::remove(path);
+    return FingerprintOf(model, pool).value().hash;
+  };
+  SmallModel small("qwen35");
+  std::set<std::string> hashes = {hash(small)};
+  small.Rotate(1);
+  hashes.insert(hash(small));
+  std::int32_t& sign = small.int_lists["prism.hadamard.sign_values"][5];
+  sign = -sign;
+  hashes.insert(hash(small));
+  small.flags["prism.hadamard.gdn_v_grouped"] = false;
+  hashes.insert(hash(small));
+  EXPECT_EQ(hashes.size(), 4u);
 }
 
 TEST(Fingerprint, AFileThatChangedIsAnError) {

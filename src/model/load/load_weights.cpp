@@ -13,6 +13,7 @@
 #include "formats/convert/row_order.hpp"
 #include "kernels/registry.hpp"
 #include "model/load/dead_neurons.hpp"
+#include "model/load/read_rotation.hpp"
 #include "model/load/repack.hpp"
 #include "model/load/rope_frequencies.hpp"
 #include "model/load/tensor_binder.hpp"
@@ -240,6 +241,7 @@ Result<DenseMatrix> LoadDense(TensorBinder& binder, TensorId id, const ModelConf
 /// Squared ReLU makes zeros; the layouts for them take the place of Tile16.
 bool SkipsZeros(const ModelConfig& c, const Weights& weights, const LoadOptions& options) {
   if (c.activation != Activation::kRelu2 || c.traits->grouped_activations) return false;
+  if (!weights.rotation.empty()) return false;
   if (!IsTiled(options.layout.value_or(MatrixLayout::kTile16))) return false;
   if (options.zero_skip != SkipMode::kAuto) return options.zero_skip == SkipMode::kOn;
   return weights.kernels->sparse_info->isa != kernels::Isa::scalar;
@@ -305,6 +307,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   weights.kernels =
       std::make_shared<kernels::Kernels>(BITTERN_TRY(kernels::SelectKernelsForced(options.isa)));
   weights.vlut_gain = VlutGain(*weights.kernels, options);
+  weights.rotation = BITTERN_TRY(ReadRotation(checkpoint, c, decisions));
   weights.embedding = BITTERN_TRY(LoadDense(binder, TensorId::kTokenEmbd, c, pool));
   weights.final_norm = BITTERN_TRY(BindNorm(binder, c, TensorId::kOutputNorm));
   const TensorId head = HeadTensor(checkpoint);

@@ -169,6 +169,16 @@ void RunRecurrent(const FloatOps& ops, Random* random, KernelResults* results) {
   results->Add("delta_rule", Floats(state));
 }
 
+void RunHadamard(const FloatOps& ops, Random* random, KernelResults* results) {
+  constexpr std::size_t kBlock = 512, kSize = 2 * kBlock;
+  const auto x = RandomFloats(kSize, random), weights = RandomFloats(kSize, random);
+  std::vector<float> out(kSize);
+  ops.hadamard(x.data(), weights.data(), kSize, kBlock, out.data());
+  results->Add("hadamard", Floats(out));
+  ops.hadamard_inverse(x.data(), weights.data(), kSize, kBlock, out.data());
+  results->Add("hadamard_inverse", Floats(out));
+}
+
 void RunVectors(const FloatOps& ops, std::size_t n, Random* random, KernelResults* results) {
   const auto x = RandomFloats(n, random), y = RandomFloats(n, random);
   std::vector<float> out(n);
@@ -242,6 +252,7 @@ void RunFloat32(const FloatOps& ops, KernelResults* results) {
     RunAttention(ops, element, &random, results);
   }
   RunRecurrent(ops, &random, results);
+  RunHadamard(ops, &random, results);
 }
 
 }  // namespace bittern::proof

@@ -19,6 +19,8 @@
 namespace bittern::runtime {
 namespace {
 
+constexpr std::size_t kMostKept = 4;  // copies of the recurrent state of a prompt
+
 using Clock = std::chrono::steady_clock;
 
 double SecondsBetween(Clock::time_point from, Clock::time_point to) {
@@ -109,6 +111,7 @@ struct Engine::Impl {
   PrefixCache prefixes;
   std::shared_ptr<SchedulingPolicy> policy;
   int context_length;
+  bool keeps_prefixes;
   StepLimits limits;  // without free_pages
   std::deque<std::unique_ptr<Job>> waiting = {};
   std::vector<std::unique_ptr<Job>> running = {};
@@ -127,7 +130,7 @@ struct Engine::Impl {
   [[nodiscard]] Pass MakePass(const StepPlan& plan);
   [[nodiscard]] std::vector<std::optional<Error>> Run(Pass* pass);
   [[nodiscard]] std::optional<Error> Absorb(Job* job, const Part& part, const Pass& pass);
-  void KeepPrefix(const Job& job, bool whole_pages_only);
+  void KeepPrefix(Job* job, bool whole_pages_only);
   void End(std::unique_ptr<Job> job, std::optional<Error> error);
   void EndIf(const std::function<bool(Job*, std::optional<Error>*)>& ended);
 };
@@ -141,16 +144,17 @@ StepLimits Engine::Impl::Limits() {
 
 /// Keeps the pages of the positions that have run. A sequence that goes on writing keeps its last,
 /// partial page for itself, so that it need not be copied.
-void Engine::Impl::KeepPrefix(const Job& job, bool whole_pages_only) {
-  int length = job.sequence.length();
+void Engine::Impl::KeepPrefix(Job* job, bool whole_pages_only) {
+  Sequence& sequence = job->sequence;
+  int length = sequence.length();
   if (whole_pages_only) length -= length % model::kPagePositions;
-  prefixes.Insert(job.sequence.tokens().first(static_cast<std::size_t>(length)),
-                  job.sequence.pages());
+  if (!whole_pages_only && keeps_prefixes) static_cast<void>(sequence.pages().KeepState());
+  prefixes.Insert(sequence.tokens().first(static_cast<std::size_t>(length)), sequence.pages());
 }
 
 /// Reports the end of a job and gives its pages back.
 void Engine::Impl::End(std::unique_ptr<Job> job, std::optional<Error> error) {
-  if (!error) KeepPrefix(*job, false);
+  if (!error) KeepPrefix(job.get(), false);
   job->sequence.Unload();
   const SequenceTimings timings = job->TimingsAt(Clock::now());
   Result<GenerateResult> result = [&]() -> Result<GenerateResult> {
@@ -225,7 +229,7 @@ void Engine::Impl::Preempt(const std::vector<std::size_t>& indices) {
   for (const std::size_t i : indices) {
     std::unique_ptr<Job>& job = running[i];
     job->gave_up_alone = running.size() == 1;
-    KeepPrefix(*job, false);  // what is not evicted meanwhile need not be computed again
+    KeepPrefix(job.get(), false);  // what is not evicted meanwhile need not be computed again
     job->sequence.Unload();
     ++job->timings.preemptions;
     ++preemptions;
@@ -305,7 +309,7 @@ std::optional<Error> Engine::Impl::Absorb(Job* job, const Part& part, const Pass
   if (part.drafts && pass.jobs.size() == 1) generation.ObservePass(pass.seconds, *used);
   if (!job->first_sampled) {
     job->first_sampled = Clock::now();
-    KeepPrefix(*job, /*whole_pages_only=*/true);  // for those that come meanwhile
+    KeepPrefix(job, /*whole_pages_only=*/true);  // for those that come meanwhile
   }
   return std::nullopt;
 }
@@ -346,13 +350,13 @@ Result<Engine> Engine::Create(std::shared_ptr<const LoadedModel> model,
                                                     .screened_rows = options.max_sequences,
                                                     .kv_type = options.kv_type}));
   model::KvPool* pages = &resources->pages();
-  return Engine(std::unique_ptr<Impl>(new Impl{
-      .resources = std::move(resources),
-      .prefixes =
-          PrefixCache(pages, options.prefix_cache && pages->state_size() == 0 ? num_pages : 0),
-      .policy = options.policy ? options.policy : std::make_shared<FairPolicy>(),
-      .context_length = context,
-      .limits = {.max_tokens = batch_size, .max_sequences = options.max_sequences}}));
+  return Engine(std::unique_ptr<Impl>(
+      new Impl{.resources = std::move(resources),
+               .prefixes = PrefixCache(pages, options.prefix_cache ? num_pages : 0),
+               .policy = options.policy ? options.policy : std::make_shared<FairPolicy>(),
+               .context_length = context,
+               .keeps_prefixes = options.prefix_cache,
+               .limits = {.max_tokens = batch_size, .max_sequences = options.max_sequences}}));
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -382,6 +386,7 @@ Result<SequenceId> Engine::Submit(Request request) {
                                    Sequence(&impl_->resources->pages(), impl_->context_length),
                                    std::move(generation));
   job->turn = impl_->turn + 1 + turn;
+  if (impl_->keeps_prefixes) job->sequence.KeepStates(kMostKept);
   *made = job.get();
   impl_->Queue(std::move(job));
   return id;
@@ -437,24 +442,14 @@ Result<std::vector<TokenId>> Engine::RestorePrefix(std::span<const std::byte> by
     return Fail(ErrorCode::kOutOfMemory,
                 "running sequences need the memory for keys and values; try again later");
   };
-  const Sequence restored = BITTERN_TRY(Sequence::Restore(
+  Sequence restored = BITTERN_TRY(Sequence::Restore(
       bytes, model().model.config(), &impl_->resources->pages(), impl_->context_length, reserve));
+  static_cast<void>(restored.pages().KeepState());
   impl_->prefixes.Insert(restored.tokens(), restored.pages());
   return std::vector<TokenId>(restored.tokens().begin(), restored.tokens().end());
 }
 
-/// Forgets the pages from the back: one with known pages behind it must stay.
-int Engine::ErasePrefix(std::span<const TokenId> tokens) {
-  std::vector<std::uint32_t> pages;
-  int known = 0;
-  {
-    model::KvSequence sequence(&impl_->resources->pages());
-    known = impl_->prefixes.Attach(tokens, static_cast<int>(tokens.size()), &sequence);
-    pages.assign(sequence.pages().begin(), sequence.pages().end());
-  }
-  while (!pages.empty() && impl_->prefixes.Forget(pages.back())) pages.pop_back();
-  return known;
-}
+int Engine::ErasePrefix(std::span<const TokenId> tokens) { return impl_->prefixes.Erase(tokens); }
 
 std::size_t Engine::active() const noexcept {
   return impl_->running.size() + impl_->waiting.size();

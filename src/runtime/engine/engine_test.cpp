@@ -26,11 +26,12 @@ constexpr int kContext = 700;
 
 constexpr const char* kPlain = "bitnet-b1.58";
 
-/// A model with a vocabulary; of qwen3 with scales that differ along its rows.
+/// A model with a vocabulary; of qwen3 with scales that differ along its rows, of qwen35 rotated.
 std::shared_ptr<const LoadedModel> MakeModel(const std::string& architecture, const char* isa) {
   SmallModel small(architecture);
   small.keys["context_length"] = kContext;
   small.AddTokenizer();
+  if (architecture == "qwen35") small.Rotate(1);
   if (architecture == "qwen3") {
     small.Recode(
         *quant::DefaultCodec(quant::WeightFormat::kTQ2_0),
@@ -285,7 +286,7 @@ TEST_P(EngineScripts, EverySequenceGivesWhatItGivesAlone) {
   }
   std::printf("  %llu preemptions, %llu tokens found in the prefix cache\n",
               static_cast<unsigned long long>(preemptions), static_cast<unsigned long long>(found));
-  EXPECT_EQ(found > 0, model->model.config().num_delta_layers() == 0);
+  EXPECT_GT(found, 0u);
   EXPECT_GT(preemptions, 0u);
 }
 

@@ -19,7 +19,12 @@ std::size_t SharedPrefix(std::span<const TokenId> a, std::span<const TokenId> b)
 
 }  // namespace
 
-PrefixCache::PrefixCache(model::KvPool* pool, int max_pages) : pool_(pool), max_pages_(max_pages) {}
+PrefixCache::PrefixCache(model::KvPool* pool, int max_pages)
+    : pool_(pool), max_pages_(max_pages), max_states_(kLeastStates) {
+  const std::size_t state_bytes = pool->state_size() * sizeof(float);
+  if (state_bytes == 0) return;
+  max_states_ += static_cast<std::size_t>(max_pages) * pool->page_bytes() / state_bytes;
+}
 
 PrefixCache::~PrefixCache() {
   for (const Node* node : nodes_) pool_->Release(node->page);
@@ -40,26 +45,43 @@ PrefixCache::Node* PrefixCache::BestChild(Node* node, std::span<const TokenId> t
   return best;
 }
 
-/// Goes down the tree a page at a time. The last page may be shared in part: the sequence then
-/// copies it before it writes.
-int PrefixCache::Attach(std::span<const TokenId> tokens, int limit, model::KvSequence* sequence) {
-  stats_.asked_tokens += tokens.size();
-  auto left = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(std::max(limit, 0))));
+/// Goes down the tree a page at a time.
+PrefixCache::Path PrefixCache::Find(std::span<const TokenId> tokens) {
+  Path path;
   Node* node = &root_;
-  ++tick_;
-  int found = 0;
   for (;;) {
     std::size_t common = 0;
-    node = BestChild(node, left, &common);
-    if (node == nullptr) break;
-    node->used = tick_;
-    sequence->Append(node->page, static_cast<int>(common));
-    found += static_cast<int>(common);
-    left = left.subspan(common);
-    if (common < kPage) break;
+    node = BestChild(node, tokens.subspan(path.length), &common);
+    if (node == nullptr) return path;
+    path.nodes.push_back(node);
+    path.length += common;
+    if (common < kPage) return path;
   }
-  stats_.found_tokens += static_cast<std::uint64_t>(found);
-  return found;
+}
+
+/// The last page may be shared in part: the sequence then copies it before it writes.
+int PrefixCache::Attach(std::span<const TokenId> tokens, int limit, model::KvSequence* sequence) {
+  stats_.asked_tokens += tokens.size();
+  const auto most = static_cast<std::size_t>(std::max(limit, 0));
+  const Path path = Find(tokens.first(std::min(tokens.size(), most)));
+  ++tick_;
+  std::size_t found = path.length;
+  model::KeptState state;
+  if (sequence->recurrent()) {
+    for (const Node* node : path.nodes) {
+      for (const model::KeptState& kept : node->states) {
+        if (static_cast<std::size_t>(kept.position) <= path.length) state = kept;
+      }
+    }
+    found = static_cast<std::size_t>(state.position);
+  }
+  for (std::size_t i = 0; i * kPage < found; ++i) {
+    path.nodes[i]->used = tick_;
+    sequence->Append(path.nodes[i]->page, static_cast<int>(std::min(kPage, found - i * kPage)));
+  }
+  if (found != 0 && sequence->recurrent()) sequence->BeginWith(state);
+  stats_.found_tokens += static_cast<std::uint64_t>(sequence->length());
+  return sequence->length();
 }
 
 /// Goes down as far as the tokens are known and adds the pages behind. A leaf that the new page
@@ -69,18 +91,56 @@ void PrefixCache::Insert(std::span<const TokenId> tokens, const model::KvSequenc
   ++tick_;
   for (std::size_t i = 0; i * kPage < tokens.size(); ++i) {
     const auto page_tokens = tokens.subspan(i * kPage, std::min(kPage, tokens.size() - i * kPage));
+    const std::size_t end = i * kPage + page_tokens.size();
     const std::uint32_t page = sequence.pages()[i];
     std::size_t common = 0;
     Node* child = BestChild(node, page_tokens, &common);
     if (child != nullptr && common == page_tokens.size()) {
       child->used = tick_;  // known, perhaps with more tokens behind
+      AddStates(child, sequence.kept(), end);
       if (common < kPage) return;
       node = child;
       continue;
     }
-    if (child != nullptr && common == child->tokens.size()) Remove(child);  // ours goes further
+    std::vector<model::KeptState> states;
+    if (child != nullptr && common == child->tokens.size()) {  // ours goes further
+      states = std::move(child->states);
+      Remove(child);
+    }
     node = AddChild(node, page_tokens, page);
     if (node == nullptr) return;
+    node->states = std::move(states);
+    AddStates(node, sequence.kept(), end);
+  }
+}
+
+void PrefixCache::AddStates(Node* node, std::span<const model::KeptState> kept, std::size_t end) {
+  const std::size_t begin = (end - 1) / kPage * kPage;
+  for (const model::KeptState& state : kept) {
+    const auto position = static_cast<std::size_t>(state.position);
+    if (position <= begin || position > end) continue;
+    const auto at =
+        std::ranges::lower_bound(node->states, state.position, {}, &model::KeptState::position);
+    if (at != node->states.end() && at->position == state.position) continue;
+    node->states.insert(at, state);
+    LimitStates();
+  }
+}
+
+/// Drops states of the node that was used least recently; of those used in one go the first ones,
+/// since the last ones save most.
+void PrefixCache::LimitStates() {
+  for (;;) {
+    std::size_t count = 0;
+    Node* oldest = nullptr;
+    for (Node* node : nodes_) {
+      count += node->states.size();
+      if (node->states.empty()) continue;
+      const auto age = [](const Node* n) { return std::pair(n->used, n->states.front().position); };
+      if (oldest == nullptr || age(node) < age(oldest)) oldest = node;
+    }
+    if (count <= max_states_) return;
+    oldest->states.erase(oldest->states.begin());
   }
 }
 
@@ -147,6 +207,15 @@ bool PrefixCache::Forget(std::uint32_t page) {
   return true;
 }
 
+int PrefixCache::Erase(std::span<const TokenId> tokens) {
+  const Path path = Find(tokens);
+  for (auto node = path.nodes.rbegin(); node != path.nodes.rend(); ++node) {
+    if (!(*node)->children.empty()) break;
+    Remove(*node);
+  }
+  return static_cast<int>(path.length);
+}
+
 int PrefixCache::evictable_pages() const noexcept {
   int count = 0;
   for (const auto& [first, child] : root_.children) (void)CountUnused(*child, &count);
@@ -163,7 +232,9 @@ bool PrefixCache::CountUnused(const Node& node, int* count) const noexcept {
 PrefixCacheStats PrefixCache::stats() const noexcept {
   PrefixCacheStats stats = stats_;
   stats.pages = static_cast<int>(nodes_.size());
-  stats.bytes = nodes_.size() * pool_->page_bytes();
+  for (const Node* node : nodes_) stats.states += static_cast<int>(node->states.size());
+  stats.bytes = nodes_.size() * pool_->page_bytes() +
+                static_cast<std::size_t>(stats.states) * pool_->state_size() * sizeof(float);
   return stats;
 }
 
