@@ -9,6 +9,8 @@ Usage: bare_root.py [--keep] [--work FOLDER] [--build FOLDER] [CASE...]     (all
   clone-check
   no-network     both commands say what to do
   no-rights      both commands, as a user who may not install, say what to do
+  pip            `pip install ./python` in a checkout: first it names the packages that it needs, then it builds without
+                 a compiler cache, and the example of docs/embedding.md runs
   library        the installed library and the commands of docs/embedding.md: first with a compiler for C alone, then
                  static, with one for C++. --build names the build folder that is installed
   node           the npm package of that build folder, where there is Node.js and no compiler
@@ -212,6 +214,28 @@ def library(folder, case, build):
         root.unmount()
 
 
+def pip(folder, case):
+    """The packages are those of the message, but for ccache."""
+    root = Root(folder, case, "archive")
+    try:
+        install(root, case, "python3-venv")
+        succeed(root, case, "python3 -m venv environment")
+        command = "cd /src/bittern && /root/environment/bin/pip install ./python"
+        status, text, _, _ = root.run(["sh", "-ec", command], place="/root")
+        named = re.search(r"apt-get install ([a-z0-9+. -]+)", text)
+        check(case, status != 0 and named, f"the packages to install expected, found {text[-2000:]}")
+        if not named:
+            return
+        install(root, case, *(name for name in named[1].split() if name != "ccache"))
+        succeed(root, case, "! command -v ccache")
+        succeed(root, case, command, "Successfully installed bittern")
+        with open(f"{root.path}/root/hello.py", "w", encoding="utf-8") as file:
+            file.write(blocks("python")[0])
+        succeed(root, case, "environment/bin/python hello.py", GOOD[len("A tern is"):])
+    finally:
+        root.unmount()
+
+
 def node(folder, case, build):
     if not os.path.isdir(f"{build}/node/package") or not shutil.which("npm"):
         say(f"{case}: SKIPPED: {build}/node/package is not built, or npm is not there")
@@ -235,7 +259,8 @@ CASES = {"archive-run": lambda folder: in_order(folder, "archive-run", "archive"
          "clone-run": lambda folder: in_order(folder, "clone-run", "clone", ["run", "check"]),
          "clone-check": lambda folder: in_order(folder, "clone-check", "clone", ["check"]),
          "no-network": lambda folder: refused(folder, "no-network", before=["unshare", "-n"]),
-         "no-rights": lambda folder: refused(folder, "no-rights", user="1000:1000")}
+         "no-rights": lambda folder: refused(folder, "no-rights", user="1000:1000"),
+         "pip": lambda folder: pip(folder, "pip")}
 WITH_BUILD = {"library": library, "node": node}  # cases that take what was built here
 
 

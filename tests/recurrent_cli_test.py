@@ -103,7 +103,7 @@ class ExpertsTest(Common, unittest.TestCase):
     def test_explain_counts_the_chosen_experts_alone(self):
         bench = json.loads(bittern("bench", "-m", self.model, "-p", "0", "-n", "4", "-r", "1", "--explain", "-o", "json"))
         parts = {part["name"]: part["bytes"] for part in bench[0]["explain"]["parts"]}
-        expert = 256 * 256 // 4 + 256 * 256 // 128 * 4  # codes, and a float for 128 of them
+        expert = 256 * 256 // 4 + 256 * 256 // 128 * 2  # codes, and a binary16 scale for 128 of them
         self.assertEqual(parts["gate_up_proj"], 4 * 2 * 2 * expert)
         self.assertEqual(parts["down_proj"], 4 * 2 * expert)
         self.assertEqual(parts["router"], 4 * 8 * 256 * 4)

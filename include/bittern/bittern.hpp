@@ -113,6 +113,9 @@ using OnRow = std::function<bool(size_t position, std::span<const float> values)
 /// Told the share that is done, 0 to 1; false ends the work. Must not throw.
 using OnProgress = std::function<bool(double done)>;
 
+/// Gets a sentence of the log; `level`: BITTERN_LOG_... Must not throw.
+using OnLog = std::function<void(int32_t level, std::string_view text)>;
+
 namespace internal {
 inline int32_t OnRowOf(void* user, size_t position, const float* values, size_t count) {
   const auto& function = *static_cast<const OnRow*>(user);
@@ -122,7 +125,20 @@ inline int32_t OnProgressOf(void* user, double done) {
   const auto& function = *static_cast<const OnProgress*>(user);
   return !function || function(done) ? 0 : 1;
 }
+inline void OnLogOf(void* user, int32_t level, const char* text, size_t size) {
+  (*static_cast<const OnLog*>(user))(level, {text, size});
+}
 }  // namespace internal
+
+/// Sets the listener of this process in place of the one before; an empty one: none. It is kept for
+/// as long as the process lives, since another thread may be calling it.
+inline Expected<Nothing> SetLog(OnLog on_log) {
+  if (!on_log) return internal::Check(bittern_set_log(nullptr, nullptr));
+  auto kept = std::make_unique<OnLog>(std::move(on_log));
+  const auto set = internal::Check(bittern_set_log(internal::OnLogOf, kept.get()));
+  if (set) static_cast<void>(kept.release());
+  return set;
+}
 
 /// The result of a larger call. Any number of threads.
 class Result {

@@ -3,7 +3,6 @@
 // so that it is told apart and never destroyed.
 #include "capi/handles.hpp"
 
-#include <atomic>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -13,29 +12,15 @@
 namespace bittern::capi {
 namespace {
 
-/// The live objects by their numbers. The mutex is held for moments only. It is no
-/// std::shared_mutex: glibc's cannot be unlocked by a child of the process that locked it.
+/// The live objects by their numbers. Under ProcessMutex<Table>.
 struct Table {
-  std::mutex mutex;
   std::unordered_map<std::uintptr_t, std::shared_ptr<Object>> objects;
   std::uintptr_t next = 1;
 };
 
-/// Forks between the first process and this one.
-std::atomic<int> process_generation = 0;
-
-Table& TheTable();
-
 /// Never destroyed: other threads may still call while the process ends.
 Table& TheTable() {
-  static Table* const table = [] {
-    WatchForks([] { TheTable().mutex.lock(); }, [] { TheTable().mutex.unlock(); },
-               [] {
-                 ++process_generation;
-                 TheTable().mutex.unlock();
-               });
-    return new Table;
-  }();
+  static Table* const table = new Table;
   return *table;
 }
 
@@ -49,15 +34,15 @@ std::uintptr_t NumberOf(const void* handle) noexcept {
 }  // namespace
 
 Object::Object(int kind, bool of_process) noexcept
-    : kind_(kind), generation_(of_process ? process_generation.load() : -1) {}
+    : kind_(kind), generation_(of_process ? ProcessGeneration() : -1) {}
 
 bool Object::is_of_parent() const noexcept {
-  return generation_ >= 0 && generation_ != process_generation.load();
+  return generation_ >= 0 && generation_ != ProcessGeneration();
 }
 
 void* AddHandle(std::shared_ptr<Object> object) {
   Table& table = TheTable();
-  const std::lock_guard lock(table.mutex);
+  const std::lock_guard lock(ProcessMutex<Table>());
   const std::uintptr_t number = table.next * kStep + kEnd;
   table.objects.emplace(number, std::move(object));
   ++table.next;
@@ -66,7 +51,7 @@ void* AddHandle(std::shared_ptr<Object> object) {
 
 std::shared_ptr<Object> RemoveHandle(const void* handle, int kind) noexcept {
   Table& table = TheTable();
-  const std::lock_guard lock(table.mutex);
+  const std::lock_guard lock(ProcessMutex<Table>());
   const auto found = table.objects.find(NumberOf(handle));
   if (found == table.objects.end() || found->second->kind() != kind) return nullptr;
   if (found->second->is_of_parent()) return nullptr;  // it stays: to destroy it could wait for ever
@@ -79,7 +64,7 @@ std::shared_ptr<Object> RemoveHandle(const void* handle, int kind) noexcept {
 Result<std::shared_ptr<Object>> FindHandle(const void* handle, int kind, const char* what) {
   if (handle == nullptr) return Fail(kBadHandle, std::string(what) + " expected, NULL found");
   Table& table = TheTable();
-  const std::lock_guard lock(table.mutex);
+  const std::lock_guard lock(ProcessMutex<Table>());
   const auto found = table.objects.find(NumberOf(handle));
   if (found == table.objects.end()) {
     return Fail(kBadHandle,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
+#include "base/threads/process_fork.hpp"
 #include "capi/call.hpp"
 #include "proof/receipt/receipt.hpp"
 #include "runtime/generate_options.hpp"
@@ -38,8 +39,12 @@ class ModelObject : public Object {
   std::shared_ptr<runtime::Workbenches> benches = std::make_shared<runtime::Workbenches>();
 
  private:
-  mutable std::mutex hash_mutex_;
-  mutable std::string hash_;
+  /// Locked while the weights are read.
+  struct KeptHash {
+    std::mutex mutex;
+    std::string hash;
+  };
+  mutable OfProcess<KeptHash> hash_;
 };
 
 /// As spans of what C callers give; no elements where the pointer is NULL.

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 
 #include "base/json/json.hpp"
+#include "base/threads/process_fork.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "capi/call.hpp"
 #include "model/matrix_layout.hpp"
@@ -361,7 +363,7 @@ Result<bool> CheckValue(std::string_view key, std::string_view value, const Sett
 /// Checks without the lock, since a grammar may take long.
 Result<void> OptionsObject::Set(std::string_view key, std::string_view value) {
   const bool repeated = BITTERN_TRY(CheckValue(key, value, settings()));
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(ProcessMutex<Settings>());
   std::vector<std::string>& values = settings_[std::string(key)];
   if (!repeated) values.clear();
   values.emplace_back(value);
@@ -369,7 +371,7 @@ Result<void> OptionsObject::Set(std::string_view key, std::string_view value) {
 }
 
 Settings OptionsObject::settings() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(ProcessMutex<Settings>());
   return settings_;
 }
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings of the C interface: one table of keys with what each accepts, and the options of the
-// layers below that they become. A set is read under a lock of its own, since another thread may
-// change or free it.
+// layers below that they become. Sets are read under one lock of the process, since another thread
+// may change them.
 #pragma once
 
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,8 +37,7 @@ class OptionsObject : public Object {
   [[nodiscard]] Settings settings() const;
 
  private:
-  mutable std::mutex mutex_;
-  Settings settings_;
+  Settings settings_;  // under ProcessMutex<Settings>
 };
 
 /// The settings of a handle; none for NULL.

@@ -58,13 +58,14 @@ bittern_status Score(const bittern_model* model, const char* text, size_t size,
 
 /// The same for all threads that ask: the first one reads the weights, the others wait.
 Result<std::string> ModelObject::Hash() const {
-  const std::lock_guard lock(hash_mutex_);
-  if (hash_.empty()) {
+  KeptHash& kept = hash_.get();
+  const std::lock_guard lock(kept.mutex);
+  if (kept.hash.empty()) {
     auto pool = BITTERN_TRY(ThreadPool::Create(DefaultThreadCount()));
     auto print = BITTERN_TRY(model::FingerprintOf(loaded->model, pool));
-    hash_ = std::move(print.hash);
+    kept.hash = std::move(print.hash);
   }
-  return hash_;
+  return kept.hash;
 }
 
 /// The name is the file's own, as the server's is where no other one was given.

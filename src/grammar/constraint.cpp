@@ -54,27 +54,29 @@ Result<void> CheckConstraint(const Constraint& constraint) {
 /// Two threads may compile the same constraint at once; the first to finish is kept. The one that
 /// was used least recently goes when there are too many.
 Result<std::shared_ptr<CompiledGrammar>> GrammarCache::Get(const Constraint& constraint) {
+  Kept& kept = kept_.get();
   {
-    const std::lock_guard lock(mutex_);
-    const auto known = kept_.find(constraint);
-    if (known != kept_.end()) {
-      known->second.first = ++clock_;
+    const std::lock_guard lock(kept.mutex);
+    const auto known = kept.grammars.find(constraint);
+    if (known != kept.grammars.end()) {
+      known->second.first = ++kept.clock;
       return known->second.second;
     }
-    if (!trie_) {
-      trie_ = std::make_shared<const VocabularyTrie>(VocabularyTrie::Build(*tokenizer_));
+    if (!kept.trie) {
+      kept.trie = std::make_shared<const VocabularyTrie>(VocabularyTrie::Build(*tokenizer_));
     }
   }
   // A large grammar takes a while: nothing waits for it.
   const Grammar grammar = BITTERN_TRY(GrammarOf(constraint));
-  auto compiled = BITTERN_TRY(CompiledGrammar::Create(grammar, trie_));
-  const std::lock_guard lock(mutex_);
-  if (kept_.size() >= kMostKept) {
-    const auto oldest =
-        std::ranges::min_element(kept_, {}, [](const auto& entry) { return entry.second.first; });
-    kept_.erase(oldest);
+  auto compiled = BITTERN_TRY(CompiledGrammar::Create(grammar, kept.trie));
+  const std::lock_guard lock(kept.mutex);
+  auto& grammars = kept.grammars;
+  if (grammars.size() >= kMostKept) {
+    const auto oldest = std::ranges::min_element(
+        grammars, {}, [](const auto& entry) { return entry.second.first; });
+    grammars.erase(oldest);
   }
-  return kept_.try_emplace(constraint, ++clock_, std::move(compiled)).first->second.second;
+  return grammars.try_emplace(constraint, ++kept.clock, std::move(compiled)).first->second.second;
 }
 
 }  // namespace bittern::grammar

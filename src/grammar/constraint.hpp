@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/result.hpp"
+#include "base/threads/process_fork.hpp"
 
 namespace bittern::tokenizer {
 class Tokenizer;
@@ -54,10 +55,13 @@ class GrammarCache {
   static constexpr std::size_t kMostKept = 32;
 
   const tokenizer::Tokenizer* tokenizer_;
-  std::mutex mutex_;
-  std::shared_ptr<const VocabularyTrie> trie_;  // made with the first grammar
-  std::map<Constraint, std::pair<std::uint64_t, std::shared_ptr<CompiledGrammar>>> kept_;
-  std::uint64_t clock_ = 0;
+  struct Kept {
+    std::mutex mutex;
+    std::shared_ptr<const VocabularyTrie> trie;  // made with the first grammar
+    std::map<Constraint, std::pair<std::uint64_t, std::shared_ptr<CompiledGrammar>>> grammars;
+    std::uint64_t clock = 0;
+  };
+  OfProcess<Kept> kept_;  // grammars have locks, too
 };
 
 /// The grammar of a constraint. Errors kInvalidArgument.

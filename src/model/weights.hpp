@@ -50,6 +50,7 @@ struct TernaryMatrix {
   /// them: [tile][block][scales_per_block][16]. 0 scales: none.
   std::size_t scales_per_block = 0;
   AlignedBuffer<float> group_scales;
+  AlignedBuffer<std::uint16_t> half_scales;  ///< in place of them where binary16 holds every one
 
   /// The largest of all parts.
   [[nodiscard]] float act_limit() const noexcept {

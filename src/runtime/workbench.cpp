@@ -17,9 +17,8 @@ struct Idle {
   std::unique_ptr<Workbench> bench;
 };
 
-/// The mutex is held for moments only.
+/// Under ProcessMutex<Shelf>.
 struct Shelf {
-  std::mutex mutex;
   std::vector<Idle> idle;
 };
 
@@ -31,13 +30,12 @@ void ForgetInChild() {
   Shelf& shelf = TheShelf();
   for (Idle& idle : shelf.idle) static_cast<void>(idle.bench.release());
   shelf.idle.clear();
-  shelf.mutex.unlock();
 }
 
 /// Never destroyed: other threads may still give benches back while the process ends.
 Shelf& TheShelf() {
   static Shelf* const shelf = [] {
-    WatchForks([] { TheShelf().mutex.lock(); }, [] { TheShelf().mutex.unlock(); }, &ForgetInChild);
+    WatchForks(nullptr, nullptr, &ForgetInChild);
     return new Shelf;
   }();
   return *shelf;
@@ -60,7 +58,7 @@ Result<std::unique_ptr<Workbench>> Workbench::Create(const model::Model& model,
 Workbenches::~Workbenches() {
   std::vector<Idle> mine;  // destroyed without the lock
   Shelf& shelf = TheShelf();
-  const std::lock_guard lock(shelf.mutex);
+  const std::lock_guard lock(ProcessMutex<Shelf>());
   const auto others =
       std::ranges::partition(shelf.idle, [this](const Idle& idle) { return idle.owner != this; });
   std::ranges::move(others, std::back_inserter(mine));
@@ -72,7 +70,7 @@ Result<std::unique_ptr<Workbench>> Workbenches::Take(const model::Model& model,
                                                      const WorkbenchSize& size) {
   {
     Shelf& shelf = TheShelf();
-    const std::lock_guard lock(shelf.mutex);
+    const std::lock_guard lock(ProcessMutex<Shelf>());
     for (auto idle = shelf.idle.rbegin(); idle != shelf.idle.rend(); ++idle) {
       if (idle->owner != this || idle->bench->size != size) continue;
       auto bench = std::move(idle->bench);
@@ -86,7 +84,7 @@ Result<std::unique_ptr<Workbench>> Workbenches::Take(const model::Model& model,
 void Workbenches::GiveBack(std::unique_ptr<Workbench> bench) noexcept {
   try {
     Shelf& shelf = TheShelf();
-    const std::lock_guard lock(shelf.mutex);
+    const std::lock_guard lock(ProcessMutex<Shelf>());
     const auto alike = std::ranges::count_if(shelf.idle, [&](const Idle& idle) {
       return idle.owner == this && idle.bench->size == bench->size;
     });

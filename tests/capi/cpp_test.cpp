@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <bittern/bittern.hpp>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -102,6 +103,38 @@ TEST(Cpp, TextsTokensAndVectors) {
     stepped.Eval({&id, 1}).value();
   }
   EXPECT_FALSE(bt::Sampler::Create(bt::Options::Of({{"regex", "a"}}).value()));
+}
+
+TEST(Cpp, ALogHasAListenerAndATraceItsText) {
+  std::vector<std::string> first, second;
+  const auto to = [](std::vector<std::string>* lines) {
+    return [lines](int32_t level, std::string_view text) {
+      EXPECT_EQ(level, BITTERN_LOG_INFO);
+      lines->emplace_back(text);
+    };
+  };
+  bt::SetLog(to(&first)).value();
+  const auto model = bt::Model::BuiltIn().value();
+  EXPECT_THAT(first, testing::Contains(HasSubstr(" = ")));
+  const size_t heard = first.size();
+  bt::SetLog(to(&second)).value();
+  bt::Model::BuiltIn().value();
+  EXPECT_EQ(first.size(), heard);
+  EXPECT_EQ(second, first);
+  bt::SetLog({}).value();
+  bt::Model::BuiltIn().value();
+  EXPECT_EQ(second.size(), heard);
+
+  const auto ids = model.Tokenize("A tern is").value();
+  const std::string folder = testing::TempDir() + "bittern-cpp-trace";
+  std::filesystem::remove_all(folder);
+  const auto trace = model.Trace(ids.ids()).value();
+  EXPECT_THAT(std::string(trace.text()), HasSubstr("attn_norm"));
+  EXPECT_EQ(model.Trace(ids.ids(), folder).value().text(), trace.text());
+  EXPECT_TRUE(std::filesystem::exists(folder + "/trace.json"));
+  std::filesystem::remove_all(folder);
+  const int32_t wrong = -1;
+  EXPECT_EQ(model.Trace({&wrong, 1}).error().status, BITTERN_ERROR_ARGUMENT);
 }
 
 TEST(Cpp, AnEngineTellsTheEndOfEveryRequest) {

@@ -63,6 +63,36 @@ TEST(Promises, ForksTruncationsAndStatesGoOnGenerating) {
   }
 }
 
+/// Each text is the one that its seed gives to a sequence alone.
+TEST(Promises, SixteenForksGenerateFromFourThreads) {
+  constexpr size_t kForks = 16, kThreads = 4;
+  const auto options_of = [](size_t seed) {
+    return std::make_unique<Options>("n_predict", "8", "temperature", "1", "top_k", "0", "seed",
+                                     std::to_string(seed).c_str());
+  };
+  Sequence sequence("max_sequences", "17");
+  Ok(bittern_sequence_eval(sequence.handle, Prompt().data(), Prompt().size()));
+  std::vector<bittern_sequence*> forks(kForks);
+  for (bittern_sequence*& fork : forks) {
+    Ok(bittern_sequence_fork(sequence.handle, Prompt().size(), &fork));
+  }
+  std::vector<std::string> texts(kForks);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (size_t i = t; i < kForks; i += kThreads) texts[i] = Continue(forks[i], *options_of(i));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (bittern_sequence* fork : forks) bittern_sequence_free(fork);
+  for (size_t i = 0; i < kForks; i += 5) {
+    Sequence alone;
+    Ok(bittern_sequence_eval(alone.handle, Prompt().data(), Prompt().size()));
+    EXPECT_EQ(texts[i], Continue(alone.handle, *options_of(i))) << i;
+  }
+  EXPECT_NE(texts[0], texts[1]);
+}
+
 TEST(Promises, AnEmptySequenceHasNothingToContinue) {
   Sequence sequence;
   bittern_result* result = nullptr;
@@ -171,7 +201,7 @@ TEST(Promises, AChildProcessIsTold) {
   Sequence sequence;
   Engine engine;
   Ok(bittern_engine_start(engine.handle));
-  const Options options("n_predict", "8", "temperature", "0");
+  const Options options("n_predict", "8", "temperature", "0", "regex", " [a-z ]*", "receipt", "on");
   Ok(bittern_sequence_eval(sequence.handle, Prompt().data(), Prompt().size()));
   const auto child = [&] {
     bittern_result* result = nullptr;
@@ -194,7 +224,7 @@ TEST(Promises, AChildProcessIsTold) {
   EXPECT_EQ(InChild(child), 0);
   EXPECT_FALSE(Continue(sequence.handle, options).empty());  // the parent goes on
 #if defined(__SANITIZE_ADDRESS__)
-  return;  // its allocator's locks stay held in a child of a process whose threads allocate
+  return;  // a lock of its allocator stays held in the child of a process whose threads allocate
 #endif
   // Also while other threads use everything.
   std::atomic<bool> stop = false;

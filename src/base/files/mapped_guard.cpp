@@ -12,6 +12,8 @@
 #include <mutex>
 #include <string>
 
+#include "base/threads/process_fork.hpp"
+
 namespace bittern {
 namespace internal {
 
@@ -134,9 +136,8 @@ bool GuardedRange::damaged() const noexcept {
 }  // namespace internal
 
 Result<void> GuardMappedReads() {
-  static std::mutex mutex;
   static bool installed = false;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(ProcessMutex<internal::GuardedRange>());
   if (installed) return {};
   internal::page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   struct sigaction action = {};

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/files/atomic_file.hpp"
+#include "base/threads/process_fork.hpp"
 
 namespace bittern {
 namespace internal {
@@ -25,8 +26,7 @@ namespace {
 
 static_assert(std::atomic<bool>::is_always_lock_free);
 /// A folder with all its files, and a few more; memory that is never given back.
-Place places[64];
-std::mutex mutex;  // of all changes; never held by the handler
+Place places[64];  // changed under ProcessMutex<Place>, which the handler never takes
 
 /// Needs the mutex. Null: the list is full, or the name too long.
 Place* Add(std::string_view name, ListedName::Kind kind, Place* folder) {
@@ -61,13 +61,13 @@ void RemoveListed(ListedName::Kind kind, int (*remove)(const char*)) noexcept {
 }  // namespace
 
 ListedName::ListedName(const std::string& name, Kind kind) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(ProcessMutex<Place>());
   place_ = Add(name, kind, nullptr);
 }
 
 ListedName::~ListedName() {
   if (place_ == nullptr) return;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(ProcessMutex<Place>());
   for (Place& place : places) {
     if (place.folder == place_) Drop(place);
   }
@@ -78,7 +78,7 @@ ListedName::~ListedName() {
 void MoveIntoFolder(const std::string& path) {
   const std::string_view parent = std::string_view(path).substr(0, path.find_last_of('/'));
   if (parent.size() == path.size()) return;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(ProcessMutex<Place>());
   for (Place& place : places) {
     if (!place.taken || place.kind != ListedName::Kind::kFolder || parent != place.name) continue;
     Add(path, ListedName::Kind::kFile, &place);

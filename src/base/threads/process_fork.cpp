@@ -4,9 +4,20 @@
 #include <pthread.h>
 
 namespace bittern {
+namespace {
+
+std::atomic<int> generation = 0;
+
+/// Before main, so that no fork is missed.
+[[maybe_unused]] const int counting =
+    pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
+
+}  // namespace
 
 void WatchForks(void (*before)(), void (*in_parent)(), void (*in_child)()) {
   pthread_atfork(before, in_parent, in_child);
 }
+
+int ProcessGeneration() noexcept { return generation.load(std::memory_order_relaxed); }
 
 }  // namespace bittern

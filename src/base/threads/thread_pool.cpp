@@ -147,7 +147,9 @@ struct PoolState {
     first_call = members[0].call;
     if (size > 1) {
       const RunWord last(run.load(std::memory_order_relaxed));
-      run.store(last.Next(team_of_run).word(), std::memory_order_release);
+      // Sequentially consistent, since notify_all of libstdc++ asks first whether anybody waits: a
+      // plain store may pass that question on x86, and a thread that falls asleep now is missed.
+      run.store(last.Next(team_of_run).word(), std::memory_order_seq_cst);
       run.notify_all();
     }
     DoShare(0, team_of_run);

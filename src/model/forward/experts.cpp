@@ -119,11 +119,12 @@ void ForwardExpertsUp(const Context& context, const LayerWeights& layer, const Q
     const std::size_t first = layer.gate_up_proj.parts[part].first_row / quant::kTileRows +
                               load.expert * tiles_of_part + tile;
     const Range of_matrix{first, first + (tiles.end - tiles.begin)};
+    const TilesOfMatrix of{context, layer.gate_up_proj, of_matrix,
+                           GroupScalesOf(context, layer.gate_up_proj, of_matrix)};
     for (const std::uint32_t choice : mixture.ChoicesOf(load)) {
       const std::size_t token = choice / experts.used, rank = choice % experts.used;
       float* to = out.row(token) + (part * experts.used + rank) * experts.neurons;
-      GroupedTiles(context, layer.gate_up_proj, of_matrix, {in, token, 0},
-                   to + tile * quant::kTileRows);
+      GroupedTiles(of, {in, token, 0}, to + tile * quant::kTileRows);
     }
   });
 }
@@ -145,9 +146,11 @@ void ForwardExpertsDown(const Context& context, const LayerWeights& layer, const
   DealTiles(context, tiles_of_expert, tiles_of_expert, [&](const ExpertLoad& load, Range tiles) {
     const std::size_t first = load.expert * tiles_of_expert;
     const Range of_matrix{first + tiles.begin, first + tiles.end};
+    const TilesOfMatrix of{context, layer.down_proj, of_matrix,
+                           GroupScalesOf(context, layer.down_proj, of_matrix)};
     for (const std::uint32_t choice : mixture.ChoicesOf(load)) {
       const std::size_t token = choice / experts.used, rank = choice % experts.used;
-      GroupedTiles(context, layer.down_proj, of_matrix, {in, token, rank * experts.neurons},
+      GroupedTiles(of, {in, token, rank * experts.neurons},
                    each.row(token) + rank * hidden + tiles.begin * quant::kTileRows);
     }
   });

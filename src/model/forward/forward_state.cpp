@@ -64,7 +64,7 @@ std::size_t MadeTiles(const Shapes& shapes) {
 }
 
 Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
-                                    std::size_t widest_output, bool rotated) {
+                                    std::size_t widest_output, const Weights& weights) {
   const std::string what = "a thread's scratch memory";
   const auto hidden = static_cast<std::size_t>(c.hidden_size);
   const auto head_dim = static_cast<std::size_t>(c.head_dim);
@@ -74,7 +74,12 @@ Result<ThreadScratch> CreateScratch(const ModelConfig& c, const Shapes& shapes,
   const std::size_t past = quant::LutStepCols(quant::LutKind::kTl2);
   s.row = BITTERN_TRY(AlignedBuffer<std::int8_t>::Create(shapes.widest_input + past, what));
   s.normed = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
-  if (rotated) {
+  if (weights.has_groups) {
+    const std::size_t groups = shapes.widest_input / kernels::kGroupCols;
+    s.scales =
+        BITTERN_TRY(AlignedBuffer<float>::Create(kGroupedTiles * groups * quant::kTileRows, what));
+  }
+  if (!weights.rotation.empty()) {
     s.rotated = BITTERN_TRY(AlignedBuffer<float>::Create(shapes.widest_input, what));
   }
   s.tables = BITTERN_TRY(AlignedBuffer<std::uint8_t>::Create(
@@ -222,9 +227,8 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
                                                    std::min(tokens, screen_vectors), num_threads));
   const std::size_t widest_output =
       std::max({shapes.qkv_rows, shapes.gate_rows, shapes.up_rows, shapes.projected_rows});
-  const bool rotated = !model.weights().rotation.empty();
   for (int i = 0; i < num_threads; ++i) {
-    impl->threads.push_back(BITTERN_TRY(CreateScratch(c, shapes, widest_output, rotated)));
+    impl->threads.push_back(BITTERN_TRY(CreateScratch(c, shapes, widest_output, model.weights())));
   }
   return ForwardState(std::move(impl));
 }

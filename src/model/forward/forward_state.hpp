@@ -22,6 +22,9 @@ namespace bittern::model {
 /// than a thread's share of a matrix are never made at once, but for kSmallestPiece.
 inline constexpr std::size_t kMostTableTiles = 112, kMostMadeTiles = 60, kSmallestPiece = 16;
 
+/// Tiles of a matrix with scales of groups that stay in the cache for all tokens of a batch.
+inline constexpr std::size_t kGroupedTiles = 4;
+
 /// Tokens whose tables a lookup kernel's batch keeps at once.
 inline constexpr std::size_t kLutTokens = 8;
 
@@ -30,6 +33,7 @@ struct ThreadScratch {
   AlignedBuffer<std::int8_t> row;         // (widest input padded to 128): before it joins a panel
   AlignedBuffer<float> normed;            // (widest input padded): a row before quantisation
   AlignedBuffer<float> rotated;           // (widest input), where weights are rotated
+  AlignedBuffer<float> scales;            // of kGroupedTiles tiles, where some matrix has groups
   AlignedBuffer<std::uint8_t> codes;      // gemm's decoded weight tiles, or VlutScratch
   AlignedBuffer<std::int32_t> sums;       // (N, 32): gemm's output of two tiles; or gemv's, of
                                           // a few tokens; or (32, 1792): of tables

@@ -69,9 +69,11 @@ void GemvGrouped(const MatrixProduct& product) {
   const auto& [context, in, matrix, out] = product;
   const Range tiles = context.team.Share(matrix.num_tiles);
   for (std::size_t tile = tiles.begin; tile < tiles.end; tile += kGroupedTiles) {
-    const Range now{tile, std::min(tile + kGroupedTiles, tiles.end)};
+    const Range few{tile, std::min(tile + kGroupedTiles, tiles.end)};
+    const float* scales = GroupScalesOf(context, matrix, few);
     for (std::size_t token = 0; token < in.count; ++token) {
-      GroupedTiles(context, matrix, now, {in, token, 0}, out.row(token) + tile * kTileRows);
+      GroupedTiles({context, matrix, few, scales}, {in, token, 0},
+                   out.row(token) + tile * kTileRows);
     }
   }
 }
@@ -117,16 +119,24 @@ void QuantizeToZeros(std::size_t token, const QuantizedRows& out, std::int8_t* r
 
 }  // namespace
 
-void GroupedTiles(const Context& context, const TernaryMatrix& matrix, Range tiles,
-                  const RowPart& in, float* out) {
+const float* GroupScalesOf(const Context& context, const TernaryMatrix& matrix, Range tiles) {
+  const std::size_t of_tile = matrix.num_blocks * matrix.scales_per_block * kTileRows;
+  if (matrix.half_scales.size() == 0) return matrix.group_scales.data() + tiles.begin * of_tile;
+  float* scales = context.scratch().scales.data();
+  context.floats().widen_half(matrix.half_scales.data() + tiles.begin * of_tile,
+                              (tiles.end - tiles.begin) * of_tile, scales);
+  return scales;
+}
+
+void GroupedTiles(const TilesOfMatrix& of, const RowPart& in, float* out) {
+  const auto& [context, matrix, tiles, scales] = of;
   const auto& [rows, row, first_col] = in;
-  const std::size_t block_scales = matrix.scales_per_block * kTileRows;
   const std::size_t first_group = first_col / kernels::kGroupCols;
   const kernels::GroupedArgs args{
       .tiles = matrix.tiles.data() + tiles.begin * quant::TileBytes(matrix.cols),
       .num_tiles = tiles.end - tiles.begin,
       .num_blocks = matrix.num_blocks,
-      .weight_scales = matrix.group_scales.data() + tiles.begin * matrix.num_blocks * block_scales,
+      .weight_scales = scales,
       .scales_per_block = matrix.scales_per_block,
       .act = rows.at(row) + first_col / 4 * rows.step(),
       .act_stride = rows.step(),

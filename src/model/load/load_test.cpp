@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/float16.hpp"
 #include "model/activation.hpp"
 #include "model/model.hpp"
 #include "model/small_model_for_test.hpp"
@@ -410,6 +411,48 @@ TEST(ModelLoad, TensorsOfExpertsAreCheckedByName) {
   EXPECT_THAT(Why(dense), HasSubstr("blk.0.ffn_gate.weight"));
   other.AddTernary("blk.0.ffn_gate_exps.weight", 256, 128, 6);
   EXPECT_THAT(Why(other), AllOf(HasSubstr("blk.0.ffn_gate_exps.weight"), HasSubstr("experts")));
+}
+
+/// A scale of group g of row r.
+float GroupScale(std::size_t r, std::size_t g) {
+  return 0.0625f * static_cast<float>(1 + (r + 2 * g) % 5);
+}
+
+TEST(ModelLoad, ScalesOfGroupsStayHalves) {
+  SmallModel small("qwen3");
+  small.Recode(*quant::DefaultCodec(quant::WeightFormat::kTQ2_0), GroupScale);
+  const auto loaded = Load(small);
+  ASSERT_TRUE(loaded.model) << loaded.model.error().message;
+  const TernaryMatrix& down = loaded.model->weights().layers[0].down_proj;  // 512 columns
+  ASSERT_TRUE(down.grouped());
+  EXPECT_EQ(down.group_scales.size(), 0u);
+  ASSERT_EQ(down.half_scales.size(), SmallModel::kHidden * 4);
+  for (std::size_t row = 0; row < SmallModel::kHidden; ++row) {
+    for (std::size_t block = 0; block < 4; ++block) {
+      const std::uint16_t half = down.half_scales.data()[(row / 16 * 4 + block) * 16 + row % 16];
+      EXPECT_EQ(HalfToFloat(half), GroupScale(row, block / 2));
+    }
+  }
+}
+
+TEST(ModelLoad, ScalesThatNoHalfHoldsStayFloats) {
+  SmallModel small("qwen3");
+  small.Recode(*quant::DefaultCodec(quant::WeightFormat::kPQ2_0), GroupScale);
+  SmallModel::Tensor& gate = small.tensors.at("blk.0.ffn_gate.weight");  // stacked with ffn_up
+  gate.format = quant::WeightFormat::kF32;
+  gate.data.resize(SmallModel::kHidden * SmallModel::kFfn * sizeof(float));
+  constexpr float kScale = 0.1f;
+  for (std::size_t i = 0; i < SmallModel::kHidden * SmallModel::kFfn; ++i) {
+    small.SetFloat("blk.0.ffn_gate.weight", i, kScale * (static_cast<float>(i % 3) - 1));
+  }
+  const auto loaded = Load(small);
+  ASSERT_TRUE(loaded.model) << loaded.model.error().message;
+  const TernaryMatrix& stack = loaded.model->weights().layers[0].gate_up_proj;
+  EXPECT_EQ(stack.half_scales.size(), 0u);
+  ASSERT_GT(stack.group_scales.size(), 0u);
+  EXPECT_EQ(stack.group_scales.data()[0], kScale);
+  const std::size_t up = stack.parts[1].first_row / 16 * 2 * 16;  // two blocks a tile
+  EXPECT_EQ(stack.group_scales.data()[up + 16], GroupScale(0, 1));
 }
 
 TEST(ModelLoad, RotationIsCheckedByName) {

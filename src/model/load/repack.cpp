@@ -8,11 +8,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <mutex>
 #include <optional>
 
+#include "base/float16.hpp"
 #include "kernels/sizes.h"
 #include "model/load/tensor_binder.hpp"
 #include "quant/i2s.hpp"
@@ -232,7 +234,34 @@ float ScaleAt(const quant::TernaryScales& scales, std::size_t r, std::size_t col
   return scales.values[r * scales.per_row() + col / scales.group_cols];
 }
 
-/// Fills matrix.group_scales from the parts' scales, at 64 columns if any needs it, else 128.
+bool AreHalves(const quant::TernaryScales& scales) {
+  return std::ranges::all_of(scales.values, [](float scale) {
+    return std::bit_cast<std::uint32_t>(HalfToFloat(FloatToHalf(scale))) ==
+           std::bit_cast<std::uint32_t>(scale);
+  });
+}
+
+/// out[...] = convert(the parts' scales), as TernaryMatrix has them.
+template <class T, class Convert>
+Result<AlignedBuffer<T>> LayScales(std::span<const quant::TernaryScales> scales,
+                                   const TernaryMatrix& matrix, Convert convert) {
+  const std::size_t step = kTileBlock / matrix.scales_per_block;
+  const std::size_t tile_scales = matrix.num_blocks * matrix.scales_per_block * kTileRows;
+  auto laid =
+      BITTERN_TRY(AlignedBuffer<T>::Create(matrix.num_tiles * tile_scales, "the scales of groups"));
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    for (std::size_t r = 0; r < scales[i].rows; ++r) {
+      const std::size_t row = matrix.parts[i].first_row + r;
+      T* out = laid.data() + row / kTileRows * tile_scales + row % kTileRows;
+      for (std::size_t g = 0; g * step < matrix.cols; ++g) {
+        out[g * kTileRows] = convert(ScaleAt(scales[i], r, g * step));
+      }
+    }
+  }
+  return laid;
+}
+
+/// Sets the scales of groups from those of the parts, at 64 columns if any needs it, else 128.
 Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, TernaryMatrix* matrix) {
   if (matrix->layout != MatrixLayout::kTile16) {
     return Fail(ErrorCode::kUnsupported,
@@ -249,19 +278,11 @@ Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, Ternar
     }
     if (part.group_cols % kTileBlock != 0) matrix->scales_per_block = 2;
   }
-  const std::size_t per_block = matrix->scales_per_block, step = kTileBlock / per_block;
-  const std::size_t block_scales = per_block * kTileRows;
-  matrix->group_scales = BITTERN_TRY(AlignedBuffer<float>::Create(
-      matrix->num_tiles * matrix->num_blocks * block_scales, "the scales of groups"));
-  for (std::size_t i = 0; i < scales.size(); ++i) {
-    for (std::size_t r = 0; r < scales[i].rows; ++r) {
-      const std::size_t row = matrix->parts[i].first_row + r;
-      float* out = matrix->group_scales.data() +
-                   row / kTileRows * matrix->num_blocks * block_scales + row % kTileRows;
-      for (std::size_t g = 0; g * step < matrix->cols; ++g) {
-        out[g * kTileRows] = ScaleAt(scales[i], r, g * step);
-      }
-    }
+  if (std::ranges::all_of(scales, AreHalves)) {
+    matrix->half_scales = BITTERN_TRY(LayScales<std::uint16_t>(scales, *matrix, FloatToHalf));
+  } else {
+    matrix->group_scales =
+        BITTERN_TRY(LayScales<float>(scales, *matrix, [](float scale) { return scale; }));
   }
   return {};
 }

@@ -15,7 +15,9 @@ namespace {
 /// experts the share of those that a token has chosen.
 void AddMatrix(const model::TernaryMatrix& matrix, TokenCost::Part* part,
                const model::ExpertWeights& experts = {}) {
-  std::uint64_t bytes = matrix.tiles.size() + matrix.group_scales.size() * sizeof(float), rows = 0;
+  std::uint64_t bytes = matrix.tiles.size() + matrix.group_scales.size() * sizeof(float) +
+                        matrix.half_scales.size() * sizeof(std::uint16_t);
+  std::uint64_t rows = 0;
   for (const model::TernaryMatrix::Part& p : matrix.parts) {
     bytes += p.row_scales.size() * sizeof(float);
     rows += p.rows;
