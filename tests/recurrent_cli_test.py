@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A model with recurrent layers through the commands: recurrent_cli_test.py BITTERN. One certificate on every
-instruction set, with any number of threads, in any format."""
+"""A model with recurrent layers, and one with experts and windows, through the commands: recurrent_cli_test.py
+BITTERN. One certificate on every instruction set, with any number of threads, in any format."""
 import json
 import os
 import pathlib
@@ -23,19 +23,26 @@ def bittern(*arguments, isa=None, code=0, **options):
     return run.stdout
 
 
-class RecurrentTest(unittest.TestCase):
+class Common:
+    """What each architecture must do."""
+    arch = ""
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
         cls.path = pathlib.Path(cls.folder.name)
         cls.model = cls.path / "model.gguf"
-        subprocess.run([sys.executable, ROOT / "tools/synth_model.py", "--arch", "qwen35", cls.model], check=True)
+        cls.generate(cls.model)
         cls.line = bittern("certify", cls.model)
+
+    @classmethod
+    def generate(cls, path):
+        subprocess.run([sys.executable, ROOT / "tools/synth_model.py", "--arch", cls.arch, path], check=True)
 
     def test_the_generator_repeats_itself(self):
         again = self.path / "again.gguf"
-        subprocess.run([sys.executable, ROOT / "tools/synth_model.py", "--arch", "qwen35", again], check=True)
+        self.generate(again)
         self.assertEqual(again.read_bytes(), self.model.read_bytes())
 
     def test_one_certificate(self):
@@ -54,6 +61,10 @@ class RecurrentTest(unittest.TestCase):
         want = bittern("run", self.model, "-p", "abcdefgh" * 40, "-n", "20", "--temp", "0")
         for flags in (["-ub", "1"], ["-ub", "7"], ["-t", "1"], ["-c", "400"]):
             self.assertEqual(bittern("run", self.model, "-p", "abcdefgh" * 40, "-n", "20", "--temp", "0", *flags), want)
+
+
+class RecurrentTest(Common, unittest.TestCase):
+    arch = "qwen35"
 
     def test_inspect_says_what_it_takes(self):
         summary = json.loads(bittern("inspect", self.model, "--json"))["summary"]
@@ -81,6 +92,40 @@ class RecurrentTest(unittest.TestCase):
         for override, words in (("prism.hadamard.version=int:3", "expected 1 or 2, found 3"),
                                 ("prism.hadamard.colour=str:blue", "prism.hadamard.colour: this way to rotate")):
             run = subprocess.run([PROGRAM, "run", model, "-p", "x", "-n", "1", "--override-kv", override],
+                                 capture_output=True, text=True, check=False)
+            self.assertNotEqual(run.returncode, 0)
+            self.assertIn(words, run.stderr)
+
+
+class ExpertsTest(Common, unittest.TestCase):
+    arch = "maple"
+
+    def test_explain_counts_the_chosen_experts_alone(self):
+        bench = json.loads(bittern("bench", "-m", self.model, "-p", "0", "-n", "4", "-r", "1", "--explain", "-o", "json"))
+        parts = {part["name"]: part["bytes"] for part in bench[0]["explain"]["parts"]}
+        expert = 256 * 256 // 4 + 256 * 256 // 128 * 2  # codes, and a binary16 scale for 128 of them
+        self.assertEqual(parts["gate_up_proj"], 4 * 2 * 2 * expert)
+        self.assertEqual(parts["down_proj"], 4 * 2 * expert)
+        self.assertEqual(parts["router"], 4 * 8 * 256 * 4)
+
+    def test_inspect_counts_experts_and_their_weights(self):
+        report = json.loads(bittern("inspect", self.model, "--json"))
+        self.assertEqual((report["summary"]["experts"], report["summary"]["experts_used"]), (8, 2))
+        text = bittern("inspect", self.model)
+        self.assertIn("2 of 8 experts", text)
+        self.assertIn("rows of zeros only: 0 of 27,648 ", text)  # 4 layers of 768 and of 8 experts of 768
+
+    def test_a_run_says_how_many_experts_were_read(self):
+        run = json.loads(bittern("run", "-m", self.model, "-p", "abc", "-n", "8", "--json"))
+        experts = run["savings"]["experts"]
+        self.assertLess(experts["read"], experts["all"])
+        self.assertEqual(experts["all"] % (4 * 8), 0)
+
+    def test_other_mixtures_are_refused_by_name(self):
+        for change, words in (("maple.expert_used_count=int:9", "maple.expert_count 8, found 9"),
+                              ("maple.expert_gating_func=int:2", "maple.expert_gating_func"),
+                              ("maple.attention.sliding_window_pattern=int:4", "an array of bool expected")):
+            run = subprocess.run([PROGRAM, "run", "-m", self.model, "-p", "x", "-n", "1", "--override-kv", change],
                                  capture_output=True, text=True, check=False)
             self.assertNotEqual(run.returncode, 0)
             self.assertIn(words, run.stderr)

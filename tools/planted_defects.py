@@ -70,6 +70,11 @@ DIFFERENTIAL_DEFECTS = [
     ("scores scaled for a head one larger", "model/forward/attention.cpp",
      [("std::sqrt(static_cast<float>(c.head_dim))", "std::sqrt(static_cast<float>(c.head_dim + 1))")],
      9, 1),
+    ("a window of one position more", "model/forward/attention.cpp",
+     [("args.window = Size(c.WindowOf(layer));",
+       "args.window = c.WindowOf(layer) == 0 ? 0 : Size(c.WindowOf(layer)) + 1;")], 5, 1),
+    ("the experts with the least scores", "model/forward/experts.cpp",
+     [("scores[expert] > scores[experts[rank - 1]]", "scores[expert] < scores[experts[rank - 1]]")], 7, 1),
     ("the norm's mean over the neurons that are kept", "model/forward/feed_forward.cpp",
      [("static_cast<std::size_t>(context.config.intermediate_size), place.from",
        "layer.num_neurons(), place.from")], 21, 1),
@@ -253,4 +258,5 @@ def main():
     sys.exit(1 if missed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

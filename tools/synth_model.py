@@ -3,23 +3,29 @@
 """Writes a GGUF of random ternary weights in the shape of a public model: to time, to load, to try
 limits of memory. What it says is noise.
 
-  synth_model.py --arch qwen35 [--size tiny|full] [--type q2_0|pq2_0|ptq1_0] [--rotated] [--seed N] OUT.gguf
+  synth_model.py --arch qwen35|maple [--size tiny|full] [--type q2_0|pq2_0|ptq1_0|tq2_0] [--rotated] [--seed N]
+                 OUT.gguf
 
   qwen35   tiny: 8 layers, 5 MB; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
-           minute). Types as the released files have them: matrices, embedding and head in --type,
-           the small matrices of delta layers in BF16, all else in F32. --rotated: as
-           Ternary-Bonsai-2-27B has it, with the keys of a Walsh-Hadamard transform.
+           minute). Types as the released files have them: matrices, embedding and head in --type
+           (q2_0 unless it is given), the small matrices of delta layers in BF16, all else in F32.
+           --rotated: as Ternary-Bonsai-2-27B has it, with the keys of a Walsh-Hadamard transform.
+  maple    tiny: 4 layers, 2 MB, windows of 64 positions; full: Maple 20B-A1B (24 layers of 256
+           experts, 5.9 GB). Types as in the released files with a head of Q4_K: matrices in --type
+           (tq2_0 unless it is given), embedding in F16, all else, the routers too, in F32.
 
 The same arguments give the same bytes. Needs nothing but Python.
 """
 import argparse
+import math
 import random
 import struct
 
-F32, BF16, Q2_0, PQ2_0, PTQ1_0 = 0, 30, 42, 142, 143
+F32, F16, Q4_K, BF16, PTQ1_0 = 0, 1, 12, 30, 143
 U32, I32, FLOAT, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
-# Type, weights of a block, bytes of their codes; a scale stands before those, or behind
-BLOCKS = {"q2_0": (Q2_0, 64, 16), "pq2_0": (PQ2_0, 128, 32), "ptq1_0": (PTQ1_0, 128, 26)}
+# Type, weights of a block, bytes of their codes, whether the scale stands before those
+BLOCKS = {"q2_0": (42, 64, 16, True), "pq2_0": (142, 128, 32, True), "ptq1_0": (PTQ1_0, 128, 26, False),
+          "tq2_0": (35, 256, 64, False)}
 ALIGNMENT = 32
 CHUNK = 1 << 24  # bytes of codes that are drawn at a time
 TERNARY = bytes(sum((b // 3 ** i % 3) << 2 * i for i in range(4)) for b in range(256))  # four codes 0..2
@@ -30,8 +36,15 @@ QWEN35 = {
     "full": dict(layers=64, hidden=5120, ffn=17408, heads=24, kv_heads=4, head_dim=256, rotated=64,
                  vocab=248320, key_heads=16, value_heads=48, state=128, context=262144),
 }
+MAPLE = {
+    "tiny": dict(layers=4, hidden=256, heads=4, kv_heads=2, head_dim=64, rotated=32, vocab=512, experts=8,
+                 used=2, neurons=256, window=64, context=2048),
+    "full": dict(layers=24, hidden=2048, heads=16, kv_heads=4, head_dim=128, rotated=64, vocab=151936,
+                 experts=256, used=8, neurons=512, window=512, context=131072),
+}
 TEMPLATE = ("{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
             "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
+THINKING_TEMPLATE = TEMPLATE.replace("assistant\n{% endif", "assistant\n<think>\n{% endif")
 
 
 def spelling():
@@ -55,7 +68,8 @@ def vocabulary(size):
 
 
 def qwen35_tensors(s):
-    """(name, columns, rows or None, kind) of each tensor; kind: matrix, small, or the mean of floats."""
+    """(name, columns, rows or None, kind) of each tensor; rows of experts: (of one, experts); kind:
+    matrix, small, half, head, router, or the mean of floats."""
     mix = (2 * s["key_heads"] + s["value_heads"]) * s["state"]
     inner, hidden, q = s["value_heads"] * s["state"], s["hidden"], s["heads"] * s["head_dim"]
     yield "token_embd.weight", hidden, s["vocab"], "matrix"
@@ -101,6 +115,42 @@ def qwen35_keys(s):
     return keys
 
 
+def maple_tensors(s):
+    hidden, q, kv = s["hidden"], s["heads"] * s["head_dim"], s["kv_heads"] * s["head_dim"]
+    yield "token_embd.weight", hidden, s["vocab"], "half"
+    for i in range(s["layers"]):
+        p = "blk.%d." % i
+        yield p + "attn_norm.weight", hidden, None, 1
+        yield p + "attn_q.weight", hidden, q, "matrix"
+        yield p + "attn_k.weight", hidden, kv, "matrix"
+        yield p + "attn_v.weight", hidden, kv, "matrix"
+        yield p + "attn_q_norm.weight", s["head_dim"], None, 1
+        yield p + "attn_k_norm.weight", s["head_dim"], None, 1
+        yield p + "attn_output.weight", q, hidden, "matrix"
+        yield p + "ffn_norm.weight", hidden, None, 1
+        yield p + "ffn_gate_inp.weight", hidden, s["experts"], "router"
+        yield p + "ffn_gate_exps.weight", hidden, (s["neurons"], s["experts"]), "matrix"
+        yield p + "ffn_up_exps.weight", hidden, (s["neurons"], s["experts"]), "matrix"
+        yield p + "ffn_down_exps.weight", s["neurons"], (hidden, s["experts"]), "matrix"
+    yield "output_norm.weight", hidden, None, 1
+    yield "output.weight", hidden, s["vocab"], "head"
+
+
+def maple_keys(s):
+    numbers = {
+        "block_count": s["layers"], "context_length": s["context"], "embedding_length": s["hidden"],
+        "attention.head_count": s["heads"], "attention.head_count_kv": s["kv_heads"],
+        "attention.key_length": s["head_dim"], "attention.value_length": s["head_dim"],
+        "rope.dimension_count": s["rotated"], "attention.sliding_window": s["window"],
+        "expert_count": s["experts"], "expert_used_count": s["used"],
+        "expert_feed_forward_length": s["neurons"], "vocab_size": s["vocab"]}
+    keys = [("maple." + name, U32, value) for name, value in numbers.items()]
+    keys += [("maple.attention.layer_norm_rms_epsilon", FLOAT, 1e-6), ("maple.rope.freq_base", FLOAT, 1e4),
+             ("maple.attention.sliding_window_pattern", (ARRAY, BOOL), [i % 4 != 3 for i in range(s["layers"])]),
+             ("maple.swiglu_clamp_exp", (ARRAY, FLOAT), [7.0] * s["layers"])]
+    return keys
+
+
 def rotation_keys(s, rng):
     """What Bonsai-2 says of its weights: every matrix and the head rotated, the embedding to be turned back."""
     widths = sorted({s["hidden"], s["ffn"], s["heads"] * s["head_dim"], s["value_heads"] * s["state"]})
@@ -114,14 +164,20 @@ def rotation_keys(s, rng):
     return [("prism.hadamard." + name, kind, content) for name, kind, content in keys]
 
 
-def all_keys(s):
+# Of each architecture: shapes, type of matrices, keys, tensors, pre-tokenizer, template.
+ARCHITECTURES = {"qwen35": (QWEN35, "q2_0", qwen35_keys, qwen35_tensors, "qwen35", TEMPLATE),
+                 "maple": (MAPLE, "tq2_0", maple_keys, maple_tensors, "qwen2", THINKING_TEMPLATE)}
+
+
+def all_keys(arch, s):
+    _, _, keys, _, pre, template = ARCHITECTURES[arch]
     tokens, types = vocabulary(s["vocab"])
-    return [("general.architecture", STRING, "qwen35"), ("general.name", STRING, "synthetic noise"),
-            *qwen35_keys(s), ("tokenizer.ggml.model", STRING, "gpt2"), ("tokenizer.ggml.pre", STRING, "qwen35"),
+    return [("general.architecture", STRING, arch), ("general.name", STRING, "synthetic noise"),
+            *keys(s), ("tokenizer.ggml.model", STRING, "gpt2"), ("tokenizer.ggml.pre", STRING, pre),
             ("tokenizer.ggml.tokens", (ARRAY, STRING), tokens), ("tokenizer.ggml.token_type", (ARRAY, I32), types),
             ("tokenizer.ggml.merges", (ARRAY, STRING), ["a b"]),
             ("tokenizer.ggml.eos_token_id", U32, s["vocab"] - 1),
-            ("tokenizer.chat_template", STRING, TEMPLATE)]
+            ("tokenizer.chat_template", STRING, template)]
 
 
 def value(kind, content):
@@ -138,43 +194,70 @@ def packed_key(name, kind, content):
 
 class Writer:
     def __init__(self, matrix_type, seed):
-        self.type, self.group, self.codes = BLOCKS[matrix_type]
+        self.type, self.group, self.codes, self.scale_first = BLOCKS[matrix_type]
         self.random = random.Random(seed)
 
     def type_of(self, kind):
-        return self.type if kind == "matrix" else BF16 if kind == "small" else F32
+        return {"matrix": self.type, "small": BF16, "half": F16, "head": Q4_K}.get(kind, F32)
 
     def size(self, cols, rows, kind):
-        count = cols * (rows or 1)
         if kind == "matrix":
-            return count // self.group * (2 + self.codes)
-        return count * (2 if kind == "small" else 4)
+            return cols * rows // self.group * (2 + self.codes)
+        if kind == "head":
+            return cols * rows // 256 * 144
+        return cols * (rows or 1) * (2 if kind in ("small", "half") else 4)
 
     def matrix(self, cols, rows):
         """Blocks with one scale, that keeps sums of a row near 1."""
         scale = struct.pack("<e", (1.5 / cols) ** 0.5)
         # Five weights in a byte of PTQ1_0, where any byte is five of them; else four, of 2 bits.
-        first = 0 if self.type == PTQ1_0 else 2
+        first = 2 if self.scale_first else 0
         step, left = 2 + self.codes, cols * rows // self.group
         while left:
             count = min(left, CHUNK // self.codes)
             codes = self.random.randbytes(count * self.codes)
-            if first:
+            if self.type != PTQ1_0:
                 codes = codes.translate(TERNARY)
             blocks = bytearray(count * step)
             for i, byte in enumerate(scale):
-                blocks[(i if first else self.codes + i)::step] = bytes([byte]) * count
+                blocks[(i if self.scale_first else self.codes + i)::step] = bytes([byte]) * count
             for i in range(self.codes):
                 blocks[first + i::step] = codes[i::self.codes]
             yield bytes(blocks)
             left -= count
 
+    def halves(self, count):
+        """Numbers of 1/64 to 1/32 and either sign."""
+        high = bytes(b & 0x83 | 9 << 2 for b in range(256))
+        while count:
+            now = min(count, CHUNK)
+            drawn = bytearray(self.random.randbytes(2 * now))
+            drawn[1::2] = drawn[1::2].translate(high)
+            yield bytes(drawn)
+            count -= now
+
+    def q4_k(self, cols, rows):
+        """Blocks with one scale and one offset, which make each number 32 steps times -7.5 to 7.5."""
+        step = (1 / cols) ** 0.5 / 128
+        head = struct.pack("<ee", step, 7.5 * step) + bytes([160] * 8 + [0] * 4)
+        left = cols * rows // 256
+        while left:
+            now = min(left, CHUNK // 128)
+            drawn = self.random.randbytes(128 * now)
+            yield b"".join(head + drawn[128 * i:128 * i + 128] for i in range(now))
+            left -= now
+
     def parts(self, cols, rows, kind):
         """The bytes of a tensor, a part at a time."""
         if kind == "matrix":
             return self.matrix(cols, rows)
-        count, mean = cols * (rows or 1), 0 if kind == "small" else kind
-        spread = cols ** -0.5 if kind == "small" else 0.1
+        if kind == "half":
+            return self.halves(cols * rows)
+        if kind == "head":
+            return self.q4_k(cols, rows)
+        named = isinstance(kind, str)
+        count, mean = cols * (rows or 1), 0 if named else kind
+        spread = {"small": cols ** -0.5, "router": 3 * cols ** -0.5}.get(kind, 0.1)
         floats = struct.pack("<%df" % count, *(mean + spread * (2 * self.random.random() - 1) for _ in range(count)))
         if kind != "small":
             return [floats]
@@ -186,8 +269,10 @@ class Writer:
         tensors = list(tensors)
         head = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(keys)) + b"".join(packed_key(*k) for k in keys)
         padded, offset = lambda n: -(-n // ALIGNMENT) * ALIGNMENT, 0
-        for name, cols, rows, kind in tensors:
-            shape = [cols] if rows is None else [cols, rows]
+        for i, (name, cols, rows, kind) in enumerate(tensors):
+            shape = [cols, *(rows if isinstance(rows, tuple) else [rows] if rows else [])]
+            rows = math.prod(shape[1:]) if rows else None
+            tensors[i] = name, cols, rows, kind
             head += string(name) + struct.pack("<I%dQ" % len(shape), len(shape), *shape)
             head += struct.pack("<IQ", self.type_of(kind), offset)
             offset += padded(self.size(cols, rows, kind))
@@ -202,18 +287,21 @@ class Writer:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--arch", choices=["qwen35"], required=True)
+    parser.add_argument("--arch", choices=sorted(ARCHITECTURES), required=True)
     parser.add_argument("--size", choices=["tiny", "full"], default="tiny")
-    parser.add_argument("--type", choices=sorted(BLOCKS), default="q2_0")
-    parser.add_argument("--rotated", action="store_true")
+    parser.add_argument("--type", choices=sorted(BLOCKS))
+    parser.add_argument("--rotated", action="store_true", help="of qwen35")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("out")
     options = parser.parse_args()
-    shape = QWEN35[options.size]
-    keys = all_keys(shape)
+    if options.rotated and options.arch != "qwen35":
+        parser.error("--rotated is for --arch qwen35")
+    shapes, matrix_type, _, tensors, _, _ = ARCHITECTURES[options.arch]
+    shape = shapes[options.size]
+    keys = all_keys(options.arch, shape)
     if options.rotated:
         keys += rotation_keys(shape, random.Random(options.seed + 1))
-    Writer(options.type, options.seed).write(options.out, keys, qwen35_tensors(shape))
+    Writer(options.type or matrix_type, options.seed).write(options.out, keys, tensors(shape))
 
 
 if __name__ == "__main__":

@@ -156,10 +156,12 @@ class KeyChecker {
         (Number("attention.head_count_kv") || key->shape[1] != q_rows)) {
       Expect("attention.head_count_kv", key->shape[1] / size, evidence);
     }
-    for (const char* name :
-         {"rope.dimension_count", "attention.key_length", "attention.value_length"}) {
+    for (const char* name : {"attention.key_length", "attention.value_length"}) {
       if (Number(name)) Expect(name, size, evidence);
     }
+    const formats::ArchitectureSpec* row = formats::FindArchitecture(architecture_);
+    const bool parts = row != nullptr && row->rotates_parts();
+    if (rotated && !parts) Expect("rope.dimension_count", size, evidence);
   }
 
   /// Keys that no tensor tells: missing and impossible values are found.

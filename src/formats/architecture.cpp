@@ -59,6 +59,13 @@ constexpr ArchitectureSpec kArchitectures[] = {
      .grouped_activations = true,
      .delta_layers = true,
      .pre = "qwen35"},
+    {.name = "maple",  // Maple 20B-A1B
+     .activation = Activation::kSilu,
+     .head_norms = true,
+     .grouped_activations = true,
+     .experts = true,
+     .windows = true,
+     .pre = "qwen2"},
 };
 
 /// Each once, in the order of the table.

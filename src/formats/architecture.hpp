@@ -40,8 +40,16 @@ struct ArchitectureSpec {
   /// Most layers have a recurrent state in place of keys and values (model/forward/delta.hpp), and
   /// attention has a gate, whose rows stand in attn_q, behind those of each head's query.
   bool delta_layers = false;
+  /// A mixture of experts stands in place of the feed-forward part (model/forward/experts.hpp).
+  bool experts = false;
+  /// The file says which layers see the last positions alone. The other layers see all, and have
+  /// no rotation.
+  bool windows = false;
   /// The pre-tokenizer of its byte-level vocabularies; empty: the vocabulary has to tell.
   std::string_view pre = {};
+
+  /// A file may have a rotation of a part of each head.
+  [[nodiscard]] constexpr bool rotates_parts() const noexcept { return delta_layers || windows; }
 };
 
 [[nodiscard]] std::span<const ArchitectureSpec> Architectures() noexcept;

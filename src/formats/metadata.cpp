@@ -145,6 +145,15 @@ Result<std::optional<std::vector<std::int32_t>>> Metadata::GetInts(std::string_v
   return values;
 }
 
+Result<std::optional<std::vector<bool>>> Metadata::GetBools(std::string_view key) const {
+  const MetaArray* array =
+      BITTERN_TRY(FindArray(*this, key, {MetaType::kBool}, "an array of bool"));
+  if (array == nullptr) return std::nullopt;
+  std::vector<bool> values;
+  for (const std::byte value : array->raw) values.push_back(value != std::byte{0});
+  return values;
+}
+
 Result<std::optional<std::vector<float>>> Metadata::GetFloats(std::string_view key) const {
   const MetaArray* array = BITTERN_TRY(FindArray(*this, key, {MetaType::kF32}, "an array of f32"));
   if (array == nullptr) return std::nullopt;

@@ -102,6 +102,8 @@ class Metadata {
   /// Arrays of u32, i32 or i8 (others are refused).
   [[nodiscard]] Result<std::optional<std::vector<std::int32_t>>> GetInts(
       std::string_view key) const;
+  /// Arrays of bool.
+  [[nodiscard]] Result<std::optional<std::vector<bool>>> GetBools(std::string_view key) const;
   /// Arrays of f32.
   [[nodiscard]] Result<std::optional<std::vector<float>>> GetFloats(std::string_view key) const;
 

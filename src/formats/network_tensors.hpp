@@ -36,6 +36,8 @@ enum class TensorKind : std::uint8_t { kNorm, kValues, kTernary, kDense, kFloats
 
 /// A size, named as in the configuration. kOne: the rows of a vector. kQRows: q_size, and as many
 /// rows again where attention has a gate. kMix to kTaps: of delta layers (model::DeltaShape).
+/// kExperts: how many there are; kExpertInner: the neurons of one; kExpertsInner, kExpertsHidden:
+/// the rows of all experts, one expert after the other.
 enum class TensorSize : std::uint8_t {
   kOne,
   kHidden,
@@ -49,12 +51,17 @@ enum class TensorSize : std::uint8_t {
   kDeltaValue,
   kDeltaHeads,
   kDeltaHead,
-  kTaps
+  kTaps,
+  kExperts,
+  kExpertInner,
+  kExpertsInner,
+  kExpertsHidden
 };
 
 /// The networks and layers that have a tensor. ArchitectureSpec tells for kSubNorms, kHeadNorms and
 /// kDelta. kAttention and kHeadNorms stand in layers with keys and values, kDelta in the others.
 /// kFfnNorm and kPostNorm are two names of one norm: networks with delta layers have the second.
+/// Networks with experts have kMixture in place of kFeedForward.
 /// Any file may have kUntied.
 enum class TensorPresence : std::uint8_t {
   kAlways,
@@ -64,6 +71,8 @@ enum class TensorPresence : std::uint8_t {
   kDelta,
   kFfnNorm,
   kPostNorm,
+  kFeedForward,
+  kMixture,
   kUntied
 };
 
@@ -89,6 +98,10 @@ struct TensorSpec {
         return architecture.delta_layers;
       case TensorPresence::kFfnNorm:
         return !architecture.delta_layers;
+      case TensorPresence::kFeedForward:
+        return !architecture.experts;
+      case TensorPresence::kMixture:
+        return architecture.experts;
       case TensorPresence::kAlways:
       case TensorPresence::kAttention:
       case TensorPresence::kUntied:

@@ -68,5 +68,19 @@ TEST(NetworkTensors, LayersDifferWhereANetworkHasDeltaLayers) {
   EXPECT_TRUE(SpecOf(TensorId::kPostNorm).IsOf(bonsai));
 }
 
+TEST(NetworkTensors, ExpertsStandInPlaceOfTheFeedForwardPart) {
+  const ArchitectureSpec& maple = *FindArchitecture("maple");
+  const ArchitectureSpec& qwen = *FindArchitecture("qwen3");
+  for (const TensorId id : {TensorId::kFfnGate, TensorId::kFfnUp, TensorId::kFfnDown}) {
+    EXPECT_TRUE(SpecOf(id).IsOf(qwen));
+    EXPECT_FALSE(SpecOf(id).IsOf(maple));
+  }
+  for (const TensorId id : {TensorId::kFfnRouter, TensorId::kFfnGateExps, TensorId::kFfnUpExps,
+                            TensorId::kFfnDownExps}) {
+    EXPECT_FALSE(SpecOf(id).IsOf(qwen));
+    EXPECT_TRUE(SpecOf(id).IsOf(maple));
+  }
+}
+
 }  // namespace
 }  // namespace bittern::formats

@@ -235,6 +235,7 @@ struct AttentionArgs {
   size_t head_dim;
   size_t num_positions;  ///< token t attends to positions 0..num_positions + t - 1; all arrays hold
                          ///< whole blocks of 16 positions, finite beyond those
+  size_t window;         ///< not 0: of those, only to the last `window`
   float scale;           ///< of the scores, 1 / sqrt(head_dim)
   KvElement element;
 };

@@ -61,9 +61,12 @@ std::vector<float> LogitsFrom(Reader&& reader, std::span<const std::int32_t> tex
   return all;
 }
 
-TEST(AttentionSplit, TokensAndBatchesOnAnyThreadsGiveTheBitsOfEachAlone) {
-  SmallModel small;
+class AttentionSplit : public testing::TestWithParam<const char*> {};
+
+TEST_P(AttentionSplit, TokensAndBatchesOnAnyThreadsGiveTheBitsOfEachAlone) {
+  SmallModel small(GetParam());
   small.keys["context_length"] = kPositions;
+  if (!small.windowed.empty()) small.keys["attention.sliding_window"] = 512;
   std::vector<std::int32_t> text(kPositions);
   std::mt19937 rng(11);
   for (auto& token : text) token = static_cast<std::int32_t>(rng() % SmallModel::kVocab);
@@ -80,6 +83,11 @@ TEST(AttentionSplit, TokensAndBatchesOnAnyThreadsGiveTheBitsOfEachAlone) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, AttentionSplit, testing::Values("bitnet-b1.58", "maple"),
+                         [](const auto& name) {
+                           return std::string(name.param) == "maple" ? "Windows" : "Plain";
+                         });
 
 }  // namespace
 }  // namespace bittern::model

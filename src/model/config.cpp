@@ -19,6 +19,7 @@ constexpr std::uint64_t kMaxSize = 1 << 20;  // hidden, intermediate, heads: san
 constexpr std::uint64_t kMaxLayers = 1024;
 constexpr std::uint64_t kMaxContext = 1 << 20;  // SinCos is exact enough up to 2^20 radians
 constexpr std::uint64_t kMaxVocab = 1 << 24;
+constexpr int kRowsOfTile = 16;  // quant::kTileRows: an expert begins at a whole tile
 
 /// Reads "<architecture>.<key>" values with a range; every error names the key.
 class KeyReader {
@@ -64,11 +65,15 @@ class KeyReader {
   std::string prefix_;
 };
 
-/// RoPE's base; where a file is silent, what llama.cpp takes.
+/// RoPE's base; where a file is silent, what llama.cpp takes. windows: the layers that rotate are
+/// those with a window, for which a file may have a base of their own.
 Result<double> ReadRopeTheta(const formats::Metadata& metadata, const KeyReader& keys,
-                             const std::string& architecture, Decisions* decisions) {
+                             const std::string& architecture, bool windows, Decisions* decisions) {
   constexpr double kDefault = 10000;
   const std::string key = architecture + ".rope.freq_base";
+  if (windows && metadata.Find(key + "_swa") != nullptr) {
+    return keys.Float("rope.freq_base_swa", 1, 1e12);
+  }
   if (metadata.Find(key) != nullptr) return keys.Float("rope.freq_base", 1, 1e12);
   decisions->push_back({key, "10000", "the file does not say", true,
                         fmt::format("override_kv={}=float:X sets it", key)});
@@ -165,13 +170,14 @@ Result<void> CheckHeads(const ModelConfig& c) {
 }
 
 /// The elements of a head that are rotated: all, but where the architecture leaves some as they
-/// are.
+/// are. Where only layers with a window rotate, a file may have a key of theirs.
 Result<int> ReadRotatedDim(const formats::Metadata& metadata, const ModelConfig& c) {
-  const std::string key = c.architecture + ".rope.dimension_count";
+  std::string key = c.architecture + ".rope.dimension_count";
+  if (c.traits->windows && metadata.Find(key + "_swa") != nullptr) key += "_swa";
   const auto rotated = BITTERN_TRY(metadata.GetUint(key));
   const auto whole = static_cast<std::uint64_t>(c.head_dim);
   if (!rotated || *rotated == whole) return c.head_dim;
-  if (!c.traits->delta_layers) {
+  if (!c.traits->rotates_parts()) {
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("{} {} differs from the head size {}: partial rotation is not "
                             "supported",
@@ -234,6 +240,112 @@ Result<void> ReadDelta(const KeyReader& keys, Decisions* decisions, ModelConfig*
   return {};
 }
 
+/// A key of networks with windows or experts that has a value for each layer.
+Result<void> CheckCount(const ModelConfig& c, std::string_view key, std::size_t found) {
+  if (found == static_cast<std::size_t>(c.num_layers)) return {};
+  return Fail(ErrorCode::kCorruptFile,
+              fmt::format("metadata key {0}.{1}: expected a value for each of the {2} layers "
+                          "({0}.block_count), found {3}",
+                          c.architecture, key, c.num_layers, found));
+}
+
+/// The layers that see the last positions alone.
+Result<void> ReadWindows(const formats::Metadata& metadata, const KeyReader& keys, ModelConfig* c) {
+  constexpr std::string_view kPattern = "attention.sliding_window_pattern";
+  c->window = BITTERN_TRY(keys.Int("attention.sliding_window", kMaxContext));
+  auto windowed = BITTERN_TRY(metadata.GetBools(fmt::format("{}.{}", c->architecture, kPattern)));
+  BITTERN_TRY(CheckCount(*c, kPattern, windowed ? windowed->size() : 0));
+  c->windowed = *std::move(windowed);
+  return {};
+}
+
+/// Refuses a file that asks for another kind of mixture than the one that is known.
+Result<void> RefuseOtherExperts(const formats::Metadata& metadata, const ModelConfig& c) {
+  constexpr struct {
+    std::string_view key;
+    double expected;
+    std::string_view meaning;
+  } kKnown[] = {{"expert_shared_count", 0, "no expert that all tokens share"},
+                {"expert_group_count", 0, "no groups of experts"},
+                {"leading_dense_block_count", 0, "experts in every layer"},
+                {"expert_gating_func", 1, "softmax"},
+                {"expert_weights_scale", 1, "no further factor"}};
+  for (const auto& [name, expected, meaning] : kKnown) {
+    const std::string key = fmt::format("{}.{}", c.architecture, name);
+    const auto found = BITTERN_TRY(metadata.GetFloat(key));
+    if (found.value_or(expected) == expected) continue;
+    return Fail(ErrorCode::kUnsupported, fmt::format("metadata key {}: expected {} ({}), found {}",
+                                                     key, expected, meaning, *found));
+  }
+  const std::string norm = c.architecture + ".expert_weights_norm";
+  if (BITTERN_TRY(metadata.GetBool(norm)).value_or(true)) return {};
+  return Fail(ErrorCode::kUnsupported,
+              fmt::format("metadata key {}: expected true (the weights of the chosen experts have "
+                          "the sum 1), found false",
+                          norm));
+}
+
+/// The limits of gates and ups; where the file is silent, the one that the network was made with.
+Result<std::vector<float>> ReadClamps(const formats::Metadata& metadata, const ModelConfig& c,
+                                      Decisions* decisions) {
+  constexpr std::string_view kKey = "swiglu_clamp_exp";
+  constexpr float kDefault = 7;
+  const std::string key = fmt::format("{}.{}", c.architecture, kKey);
+  auto clamps = BITTERN_TRY(metadata.GetFloats(key));
+  if (!clamps) {
+    decisions->push_back({key, fmt::format("{}", kDefault), "the file does not say", false});
+    return std::vector<float>(static_cast<std::size_t>(c.num_layers), kDefault);
+  }
+  BITTERN_TRY(CheckCount(c, kKey, clamps->size()));
+  for (std::size_t i = 0; i < clamps->size(); ++i) {
+    if ((*clamps)[i] > 0) continue;  // infinity is no limit; false for NaN
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("metadata key {}: element {} is {}, expected more than 0", key, i,
+                            (*clamps)[i]));
+  }
+  return *std::move(clamps);
+}
+
+Result<void> ReadExperts(const formats::Metadata& metadata, const KeyReader& keys,
+                         Decisions* decisions, ModelConfig* c) {
+  constexpr int kBlock = 128;  // of columns of down_proj, as the kernels take them
+  constexpr std::uint64_t kMaxExperts = 4096;
+  BITTERN_TRY(RefuseOtherExperts(metadata, *c));
+  ExpertShape& experts = c->experts;
+  experts.count = BITTERN_TRY(keys.Int("expert_count", kMaxExperts));
+  experts.used = BITTERN_TRY(keys.Int("expert_used_count", kMaxExperts));
+  experts.neurons = BITTERN_TRY(keys.Int("expert_feed_forward_length", kMaxSize));
+  if (experts.used > experts.count) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("metadata key {0}.expert_used_count: expected up to {0}.expert_count "
+                            "{1}, found {2}",
+                            c->architecture, experts.count, experts.used));
+  }
+  if (experts.neurons % kBlock != 0) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("metadata key {}.expert_feed_forward_length: expected a multiple of "
+                            "{}, found {}",
+                            c->architecture, kBlock, experts.neurons));
+  }
+  const std::uint64_t together =
+      static_cast<std::uint64_t>(experts.used) * static_cast<std::uint64_t>(experts.neurons);
+  if (together > kMaxSize) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("metadata keys {0}.expert_used_count {1} times "
+                            "{0}.expert_feed_forward_length {2}: expected up to {3}, found {4}",
+                            c->architecture, experts.used, experts.neurons, kMaxSize, together));
+  }
+  c->intermediate_size = static_cast<int>(together);
+  if (c->hidden_size % kRowsOfTile != 0) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("metadata key {}.embedding_length: expected a multiple of {} in a "
+                            "network with experts, found {}",
+                            c->architecture, kRowsOfTile, c->hidden_size));
+  }
+  experts.clamps = BITTERN_TRY(ReadClamps(metadata, *c, decisions));
+  return {};
+}
+
 }  // namespace
 
 Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions* decisions) {
@@ -247,15 +359,21 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
   c.name = std::string(BITTERN_TRY(metadata.GetString("general.name")).value_or(""));
   const KeyReader keys(metadata, c.architecture);
   c.hidden_size = BITTERN_TRY(keys.Int("embedding_length", kMaxSize));
-  c.intermediate_size = BITTERN_TRY(keys.Int("feed_forward_length", kMaxSize));
   c.num_layers = BITTERN_TRY(keys.Int("block_count", kMaxLayers));
+  if (c.traits->experts) {
+    BITTERN_TRY(ReadExperts(metadata, keys, decisions, &c));
+  } else {
+    c.intermediate_size = BITTERN_TRY(keys.Int("feed_forward_length", kMaxSize));
+  }
+  if (c.traits->windows) BITTERN_TRY(ReadWindows(metadata, keys, &c));
   c.num_heads = BITTERN_TRY(keys.Int("attention.head_count", kMaxSize));
   c.num_kv_heads =
       BITTERN_TRY(keys.OptionalInt("attention.head_count_kv", kMaxSize)).value_or(c.num_heads);
   c.context_length = BITTERN_TRY(keys.Int("context_length", kMaxContext));
   c.rms_norm_eps =
       static_cast<float>(BITTERN_TRY(keys.Float("attention.layer_norm_rms_epsilon", 0, 1)));
-  c.rope_theta = BITTERN_TRY(ReadRopeTheta(metadata, keys, c.architecture, decisions));
+  c.rope_theta =
+      BITTERN_TRY(ReadRopeTheta(metadata, keys, c.architecture, c.traits->windows, decisions));
 
   const auto key_length = BITTERN_TRY(keys.OptionalInt("attention.key_length", kMaxSize));
   if (!key_length && c.hidden_size % c.num_heads != 0) {

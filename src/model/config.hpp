@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/decision.hpp"
 #include "base/result.hpp"
@@ -46,12 +47,20 @@ struct DeltaShape {
   }
 };
 
+/// A mixture of experts: for each token `used` of `count` are chosen, of so many neurons each.
+struct ExpertShape {
+  int count = 0, used = 0, neurons = 0;  ///< count 0: there are none
+  /// The most that a layer's gates may be before their activation, and that |up| may be.
+  std::vector<float> clamps = {};
+};
+
 struct ModelConfig {
   std::string architecture;                  ///< general.architecture, e.g. "bitnet-b1.58"
   const ArchitectureSpec* traits = nullptr;  ///< its row of the table, which lives forever
   std::string name;                          ///< general.name, may be empty
   int hidden_size = 0;
-  int intermediate_size = 0;
+  int intermediate_size = 0;  ///< of experts: the neurons of all that are chosen for a token
+  ExpertShape experts;        ///< in place of one network of intermediate_size neurons
   int num_layers = 0;
   int num_draft_layers = 0;  ///< behind them in the file: layers that guess tokens, not used
   int num_heads = 0;
@@ -62,6 +71,8 @@ struct ModelConfig {
   int rotated_dim = 0;         ///< elements of a head that RoPE rotates: the first ones
   int attention_interval = 1;  ///< the last of so many layers has keys and values
   DeltaShape delta;            ///< of the others
+  int window = 0;              ///< positions that windowed layers see, a token's own among them
+  std::vector<bool> windowed;  ///< which layers are; empty: none, and all have a rotation
   float rms_norm_eps = 0;
   double rope_theta = 0;
   RopeScaling rope_scaling;
@@ -74,6 +85,14 @@ struct ModelConfig {
   /// Whether a layer has a recurrent state in place of keys and values.
   [[nodiscard]] bool IsDelta(int layer) const noexcept {
     return (layer + 1) % attention_interval != 0;
+  }
+  /// The last positions that a token of a layer sees; 0: it sees all.
+  [[nodiscard]] int WindowOf(int layer) const noexcept {
+    return !windowed.empty() && windowed[static_cast<std::size_t>(layer)] ? window : 0;
+  }
+  /// Whether queries and keys of a layer are rotated.
+  [[nodiscard]] bool IsRotated(int layer) const noexcept {
+    return windowed.empty() || WindowOf(layer) != 0;
   }
   /// Layers with keys and values, and those with a state; of each kind, the layers before `layer`.
   [[nodiscard]] int num_kv_layers() const noexcept { return KvLayersBefore(num_layers); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts of what was left out of the feed-forward part (sparse_up.hpp, sparse_down.hpp), and when
-// that pays.
+// Counts of what was left out of the feed-forward part (sparse_up.hpp, sparse_down.hpp,
+// experts.hpp), and when that pays.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,15 @@ struct SkipStats {
   LiveCount up_rows = {}, down_columns = {};
   /// Products of tokens with rows or columns: the live ones were computed. In all passes.
   LiveCount up_products = {}, down_products = {};
+  /// Experts of a mixture, of all passes: the live ones were chosen by some token, and were read.
+  LiveCount experts = {};
 
   void Add(const SkipStats& other) noexcept {
     up_rows.Add(other.up_rows.all, other.up_rows.live);
     down_columns.Add(other.down_columns.all, other.down_columns.live);
     up_products.Add(other.up_products.all, other.up_products.live);
     down_products.Add(other.down_products.all, other.down_products.live);
+    experts.Add(other.experts.all, other.experts.live);
   }
 };
 

@@ -26,7 +26,8 @@ namespace bittern::model {
 
 /// 2 layers, hidden 256, FFN 512, 2 heads, 1 KV head, vocabulary 300, of any architecture; its
 /// ternary tensors are I2_S, one scale each, until Recode. The first layer of qwen35 is a delta
-/// layer of 2 key heads and 4 value heads of 32.
+/// layer of 2 key heads and 4 value heads of 32. Layers of maple have 6 experts of 128 neurons, of
+/// which 3 are chosen; the first layer sees 9 positions.
 class SmallModel {
  public:
   using Bytes = std::vector<std::byte>;
@@ -45,6 +46,7 @@ class SmallModel {
             {"attention.head_count", 2},
             {"attention.head_count_kv", 1}};
     if (architecture == "qwen35") AddDeltaKeys();
+    if (architecture == "maple") AddExpertKeys();
     AddFloats("token_embd.weight", {kHidden, kVocab}, 0.05f);
     for (int i = 0; i < 2; ++i) {
       const std::string p = "blk." + std::to_string(i) + ".";
@@ -59,6 +61,10 @@ class SmallModel {
       } else {
         AddAttention(p);
       }
+      if (architecture == "maple") {
+        AddExperts(p);
+        continue;
+      }
       AddTernary(p + "ffn_gate.weight", kHidden, kFfn);
       AddTernary(p + "ffn_up.weight", kHidden, kFfn);
       AddTernary(p + "ffn_down.weight", kFfn, kHidden);
@@ -68,7 +74,7 @@ class SmallModel {
 
   void AddAttention(const std::string& p) {
     const bool gated = architecture == "qwen35";
-    if (architecture == "qwen3" || gated) {
+    if (architecture == "qwen3" || architecture == "maple" || gated) {
       AddFloats(p + "attn_q_norm.weight", {kHidden / 2}, 0.1f, 1);
       AddFloats(p + "attn_k_norm.weight", {kHidden / 2}, 0.1f, 1);
     }
@@ -76,6 +82,24 @@ class SmallModel {
     AddTernary(p + "attn_k.weight", kHidden, kHidden / 2);
     AddTernary(p + "attn_v.weight", kHidden, kHidden / 2);
     AddTernary(p + "attn_output.weight", kHidden, kHidden);
+  }
+
+  void AddExpertKeys() {
+    keys.erase("feed_forward_length");
+    keys["rope.dimension_count"] = 64;
+    keys["attention.sliding_window"] = 9;
+    keys["expert_count"] = kExperts;
+    keys["expert_used_count"] = kExpertsUsed;
+    keys["expert_feed_forward_length"] = kExpertNeurons;
+    windowed = {true, false};
+    clamps = {0.5f, 1.5f};
+  }
+
+  void AddExperts(const std::string& p) {
+    AddFloats(p + "ffn_gate_inp.weight", {kHidden, kExperts}, 0.06f);
+    AddTernary(p + "ffn_gate_exps.weight", kHidden, kExpertNeurons, kExperts);
+    AddTernary(p + "ffn_up_exps.weight", kHidden, kExpertNeurons, kExperts);
+    AddTernary(p + "ffn_down_exps.weight", kExpertNeurons, kHidden, kExperts);
   }
 
   void AddDeltaKeys() {
@@ -113,13 +137,20 @@ class SmallModel {
     tensors[name] = {quant::WeightFormat::kF32, std::move(shape), std::move(data)};
   }
 
-  void AddTernary(const std::string& name, std::uint64_t cols, std::uint64_t rows) {
-    std::vector<std::uint8_t> codes(cols * rows);
+  void AddTernary(const std::string& name, std::uint64_t cols, std::uint64_t rows,
+                  std::uint64_t experts = 0) {
+    std::vector<std::uint8_t> codes(cols * rows * std::max<std::uint64_t>(1, experts));
     for (auto& code : codes) code = static_cast<std::uint8_t>(rng_() % 3);
     Bytes data(codes.size() / 4 + quant::kI2sTailBytes);
     quant::PackI2s(codes, std::span(data).first(codes.size() / 4));
     tensors[name] = {quant::WeightFormat::kI2_S, {cols, rows}, std::move(data)};
+    if (experts != 0) tensors[name].shape.push_back(experts);
     SetScale(name, 0.125f);  // exact in binary16 and bfloat16
+  }
+
+  /// The rows of a tensor, of all experts where there are some.
+  static std::size_t RowsOf(const Tensor& tensor) {
+    return tensor.shape[1] * (tensor.shape.size() > 2 ? tensor.shape[2] : 1);
   }
 
   /// Rewrites every ternary tensor in another layout. scale: of group g of row r of a tensor; by
@@ -128,7 +159,7 @@ class SmallModel {
               const std::function<float(std::size_t r, std::size_t g)>& scale = {}) {
     for (auto& [name, tensor] : tensors) {
       if (tensor.format != quant::WeightFormat::kI2_S) continue;
-      const std::size_t cols = tensor.shape[0], rows = tensor.shape[1];
+      const std::size_t cols = tensor.shape[0], rows = RowsOf(tensor);
       std::vector<std::uint8_t> codes(rows * cols);
       quant::UnpackI2s(tensor.data, codes);
       std::vector<float> scales;
@@ -218,6 +249,9 @@ class SmallModel {
     for (const auto& [key, value] : keys) builder.Add(architecture + "." + key, value);
     builder.Add(architecture + ".attention.layer_norm_rms_epsilon", rms_norm_eps);
     if (rope_theta) builder.Add(architecture + ".rope.freq_base", *rope_theta);
+    const std::string a = architecture + ".";
+    if (!windowed.empty()) builder.AddArray(a + "attention.sliding_window_pattern", windowed);
+    if (!clamps.empty()) builder.AddArray(a + "swiglu_clamp_exp", clamps);
     for (const auto& [key, value] : texts) builder.Add(key, value.c_str());
     for (const auto& [key, value] : string_lists) builder.AddStrings(key, value);
     for (const auto& [key, value] : whole_keys) builder.Add(key, value);
@@ -238,6 +272,7 @@ class SmallModel {
   }
 
   static constexpr std::uint64_t kHidden = 256, kFfn = 512, kVocab = 300;
+  static constexpr std::uint32_t kExperts = 6, kExpertsUsed = 3, kExpertNeurons = 128;
   static constexpr std::uint32_t kTaps = 4, kDeltaDim = 32, kDeltaHeads = 4;
   std::string architecture;
   std::map<std::string, std::uint32_t> keys;
@@ -247,6 +282,8 @@ class SmallModel {
   std::map<std::string, bool> flags;
   std::map<std::string, std::vector<std::int32_t>> int_lists;
   std::vector<std::uint32_t> tilings;
+  std::vector<bool> windowed;  ///< of maple: for each layer
+  std::vector<float> clamps;   ///< of maple; empty: the file does not say
   float rms_norm_eps = 1e-5f;
   std::optional<float> rope_theta = 10000.0f;  ///< nullopt: the file does not say
   std::uint32_t alignment = 32;

@@ -72,6 +72,13 @@ struct DeltaWeights {
   std::vector<float> query_unit, key_unit;
 };
 
+/// A layer's mixture of experts beside its matrices (model/forward/experts.hpp).
+struct ExpertWeights {
+  std::vector<float> router;                     // (count, hidden_size)
+  std::size_t count = 0, used = 0, neurons = 0;  // as ExpertShape has them
+  float clamp = 0;                               // of gate and up
+};
+
 struct LayerWeights {
   std::vector<float> attn_norm;       // (hidden_size)
   TernaryMatrix qkv_proj;             // (q_size + 2 kv_size, hidden_size): parts q, k, v, and the
@@ -83,6 +90,9 @@ struct LayerWeights {
   DeltaWeights delta;                 // of a delta layer; else empty
   std::vector<float> delta_norm;      // (head_dim of a delta layer)
   std::vector<float> ffn_norm;        // (hidden_size)
+  ExpertWeights experts;              // empty where one network stands in their place; else the
+                                      // rows of gate, up and down_proj are those of all experts,
+                                      // one expert after the other, and grouped
   TernaryMatrix gate_up_proj;         // (2 intermediate_size, hidden_size): parts gate, up; or
                                       // the gate alone, where zeros are skipped
   TernaryMatrix up_proj;              // (intermediate_size, hidden_size), kRows; else empty
@@ -97,8 +107,11 @@ struct LayerWeights {
   /// Zeros of the gate and of down_proj's input are left out
   /// (model/forward/sparse_down.hpp).
   [[nodiscard]] bool skips_zeros() const noexcept { return up_proj.num_tiles != 0; }
-  /// Neurons of the feed-forward part that are kept.
-  [[nodiscard]] std::size_t num_neurons() const noexcept { return gate_up_proj.parts[0].rows; }
+  [[nodiscard]] bool has_experts() const noexcept { return experts.count != 0; }
+  /// Neurons of the feed-forward part that are kept; of experts, those that a token meets.
+  [[nodiscard]] std::size_t num_neurons() const noexcept {
+    return has_experts() ? experts.used * experts.neurons : gate_up_proj.parts[0].rows;
+  }
 };
 
 /// Rows of the embedding or the output head, in the file's format.

@@ -45,6 +45,11 @@ std::string SavingsLines(const Savings& savings) {
         fmt::format("{:>16} = {:.1f} % of up_proj's rows, {:.1f} % of down_proj's columns read\n",
                     "zeros", 100 * shares.up, 100 * shares.down);
   }
+  if (savings.zeros.experts.all != 0) {
+    lines += fmt::format("{:>16} = of {} in all layers and passes, {:.1f} % read\n", "experts",
+                         savings.zeros.experts.all,
+                         100 * Share(savings.zeros.experts.live, savings.zeros.experts.all));
+  }
   if (savings.screen.tokens != 0) {
     lines += fmt::format(
         "{:>16} = of {} rows per token, {:.1f} % remained candidates after 4 bits, {:.2f} % after "
@@ -57,7 +62,10 @@ std::string SavingsLines(const Savings& savings) {
 
 Json SavingsJson(const Savings& savings) {
   const Shares shares(savings);
-  Json json = {{"zeros", nullptr}, {"screen", nullptr}};
+  Json json = {{"zeros", nullptr}, {"experts", nullptr}, {"screen", nullptr}};
+  if (savings.zeros.experts.all != 0) {
+    json["experts"] = {{"all", savings.zeros.experts.all}, {"read", savings.zeros.experts.live}};
+  }
   if (savings.zeros.up_rows.all != 0) {
     json["zeros"] = {{"up_rows_read", shares.up}, {"down_columns_read", shares.down}};
   }

@@ -11,16 +11,17 @@
 namespace bittern::report {
 
 struct Savings {
-  model::SkipStats zeros;     ///< rows and columns of the feed-forward part
+  model::SkipStats zeros;     ///< rows, columns and experts of the feed-forward part
   model::ScreenStats screen;  ///< rows of the output head
 };
 
 [[nodiscard]] Savings SavingsOf(const runtime::Session& session);
 
-/// A line for each of the two that was at work; empty for neither.
+/// A line for each that was at work; empty for none.
 [[nodiscard]] std::string SavingsLines(const Savings& savings);
 
-/// `zeros` and `screen`, each null where it was not at work: shares of what was read.
+/// `zeros`, `experts` (numbers, over all layers and passes) and `screen`, each null where it was
+/// not at work: what was read of them.
 [[nodiscard]] Json SavingsJson(const Savings& savings);
 
 /// How much of every layer's feed-forward part was zero: {"layers": [{"gates", "zero_gates",

@@ -33,6 +33,7 @@ DENSE = ["f32", "f16", "bf16", "q8_0", "q6_k", "q4_0", "q4_1", "q5_0", "q5_1", "
 HALF_SCALES = ["tq1_0", "tq2_0", "q2_0", "pq2_0", "ptq1_0", "q1_0", "iq1_bn", "f16"]
 MATRICES = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"]
 DELTA_MATRICES = ["attn_qkv", "attn_gate", "ssm_out"]
+EXPERT_MATRICES = ["ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"]
 KINDS = ["zero", "onehot", "ones", "duplicate"]
 GOOD = 0.9999       # cosine that is asked for
 ROUNDING = 3e-7     # what float32 makes of a value, relatively
@@ -68,6 +69,16 @@ def recurrent(rng, head_dim):
             "rotated_dim": rng.choice([head_dim, 2 * rng.randint(1, head_dim // 2)])}
 
 
+def mixture(rng, layers, head_dim):
+    """The shape of experts and windows, and what else their networks have."""
+    experts = rng.choice([1, 2, 4, 5, 8, 16])
+    return {"experts": experts, "used": rng.randint(1, min(experts, 4)), "neurons": rng.choice([128, 128, 256]),
+            "router": rng.choice([0.1, 1, 3]), "window": rng.choice([1, 2, 5, 8, 16, 512]),
+            "windowed": [rng.random() < 0.7 for _ in range(layers)],
+            "clamps": [rng.choice([7.0, 7.0, 1.0, 0.1]) for _ in range(layers)],
+            "rotated_dim": rng.choice([head_dim, 2 * rng.randint(1, head_dim // 2)])}
+
+
 def rotate(rng, spec):
     """Makes a model one whose weights were rotated: widths that blocks divide, and their signs."""
     for name in ("hidden", "ffn", "head_dim"):
@@ -90,6 +101,8 @@ def describe(seed):
     rng = random.Random(seed)
     hidden, ffn, heads, kv_heads, head_dim = shape(rng)
     architecture = rng.choice(["bitnet-b1.58"] * 4 + ["bitnet", "bitnet-25", "llama", "qwen3"] + ["qwen35"] * 2)
+    if random.Random("experts %d" % seed).random() < 0.15:  # drawn apart: other seeds stay what they were
+        architecture = "maple"
     layers = rng.choice([1, 1, 2, 2, 3, 4])
     vocab = rng.choice([258, 259, 263, 271, 272, 300, 333, 333, 513, rng.randint(258, 1500)])
     wild = rng.random() < 0.3
@@ -108,6 +121,14 @@ def describe(seed):
         for m in DELTA_MATRICES:
             scales[m] = 1.2 / width.get(m, hidden) ** 0.5 * rng.uniform(0.5, 3)
         layers = rng.choice([1, 2, 3, 4, 5])
+    matrices = MATRICES
+    if architecture == "maple":
+        delta = mixture(rng, layers, head_dim)
+        hidden = rng.choice([32, 48, 64, 128, 256, 256])
+        matrices = MATRICES[:4] + EXPERT_MATRICES
+        width["ffn_down_exps"] = delta["neurons"]
+        for m in EXPERT_MATRICES:
+            scales[m] = 1.2 / width.get(m, hidden) ** 0.5 * rng.uniform(0.5, 3)
     spec = {
         **delta, "seed": seed, "architecture": architecture,
         "activation": rng.choice(["", "relu2", "silu"]) if architecture == "bitnet" else "",
@@ -122,7 +143,7 @@ def describe(seed):
         "norm_scale": exponent(rng, 5) if wild and rng.random() < 0.3 else 1.0,
         "rows": [], "row_scales": [], "generate": rng.randint(1, 10)}
     for _ in range(rng.choice([0, 0, 1, 3, 6])):
-        name = "blk.%d.%s.weight" % (rng.randrange(layers), rng.choice(MATRICES))
+        name = "blk.%d.%s.weight" % (rng.randrange(layers), rng.choice(matrices))
         kind = rng.choice(KINDS)
         for row in rng.choice([[-1], [0], range(rng.randint(1, 64)), range(5, 40, 3)]):
             spec["rows"].append([name, row, kind])
@@ -136,14 +157,14 @@ def describe(seed):
         for row in range(rng.randint(1, 40)):
             spec["rows"].append([name, row * 3, kind])
     if wild and rng.random() < 0.3:
-        name = "blk.%d.%s.weight" % (rng.randrange(layers), rng.choice(MATRICES))
+        name = "blk.%d.%s.weight" % (rng.randrange(layers), rng.choice(matrices))
         spec["row_scales"].append([name, rng.randrange(64), rng.choice([3e38, 1e30, 1e-30, 1e-44])])
     piece = [rng.randrange(vocab) for _ in range(rng.randint(1, 8))]
     prompt = (piece * 12)[:rng.randint(2, 24)]  # repeats itself: there is something to draft
     for _ in range(rng.randint(0, 4)):
         prompt[rng.randrange(len(prompt))] = rng.randrange(vocab)
     spec["prompt"] = prompt
-    if rng.random() < 0.25:
+    if rng.random() < 0.25 and architecture != "maple":
         rotate(rng, spec)
     if rng.random() < 0.2 and spec["theta"] > 1:
         spec["yarn"] = {"factor": rng.choice([1, 2, 4, 40]), "original": rng.choice([8, 64, 2048])}

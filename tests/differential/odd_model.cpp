@@ -66,6 +66,10 @@ OddModel::OddModel(const Json& spec) : spec_(spec), rng_(spec["seed"].get<std::u
     } else {
       AddAttention(p);
     }
+    if (architecture == "maple") {
+      AddExperts(p);
+      continue;
+    }
     AddTernary(p + "ffn_gate.weight", ffn, hidden);
     AddTernary(p + "ffn_up.weight", ffn, hidden);
     AddTernary(p + "ffn_down.weight", hidden, ffn);
@@ -102,7 +106,7 @@ void OddModel::AddAttention(const std::string& p) {
   const std::size_t q_size = Size("heads") * head_dim, kv_size = Size("kv_heads") * head_dim;
   const float norm = FloatOf(spec_, "norm_scale");
   const bool gated = architecture == "qwen35";
-  if (architecture == "qwen3" || gated) {
+  if (architecture == "qwen3" || architecture == "maple" || gated) {
     AddNorm(p + "attn_q_norm.weight", head_dim, norm);
     AddNorm(p + "attn_k_norm.weight", head_dim, norm);
   }
@@ -110,6 +114,15 @@ void OddModel::AddAttention(const std::string& p) {
   AddTernary(p + "attn_k.weight", kv_size, hidden);
   AddTernary(p + "attn_v.weight", kv_size, hidden);
   AddTernary(p + "attn_output.weight", hidden, q_size);
+}
+
+void OddModel::AddExperts(const std::string& p) {
+  const std::size_t hidden = Size("hidden"), neurons = Size("neurons"), experts = Size("experts");
+  const float across = 1 / std::sqrt(static_cast<float>(hidden));
+  AddFloats(p + "ffn_gate_inp.weight", experts, hidden, 0, FloatOf(spec_, "router") * across);
+  AddTernary(p + "ffn_gate_exps.weight", neurons, hidden, experts);
+  AddTernary(p + "ffn_up_exps.weight", neurons, hidden, experts);
+  AddTernary(p + "ffn_down_exps.weight", hidden, neurons, experts);
 }
 
 void OddModel::AddDelta(const std::string& p) {
@@ -147,8 +160,23 @@ void OddModel::AddKeys(const Json& spec) {
                                                           {"vocab_size", "vocab"}};
   for (const auto& [key, name] : kNumbers) builder_.Add(a + key, spec[name].get<std::uint32_t>());
   const bool recurrent = architecture == "qwen35";
+  const bool experts = architecture == "maple";
   builder_.Add(a + "rope.dimension_count",
-               spec[recurrent ? "rotated_dim" : "head_dim"].get<std::uint32_t>());
+               spec[recurrent || experts ? "rotated_dim" : "head_dim"].get<std::uint32_t>());
+  if (experts) {
+    const std::pair<const char*, const char*> kExperts[] = {
+        {"attention.sliding_window", "window"},
+        {"expert_count", "experts"},
+        {"expert_used_count", "used"},
+        {"expert_feed_forward_length", "neurons"}};
+    for (const auto& [key, name] : kExperts) builder_.Add(a + key, spec[name].get<std::uint32_t>());
+    auto windowed = spec["windowed"].get<std::vector<bool>>();
+    auto clamps = spec["clamps"].get<std::vector<float>>();
+    windowed.resize(Size("layers"));
+    clamps.resize(Size("layers"));
+    builder_.AddArray(a + "attention.sliding_window_pattern", windowed);
+    builder_.AddArray(a + "swiglu_clamp_exp", clamps);
+  }
   if (recurrent) {
     const std::pair<const char*, const char*> kDelta[] = {{"full_attention_interval", "interval"},
                                                           {"ssm.conv_kernel", "taps"},
@@ -265,14 +293,17 @@ void OddModel::AddDense(const std::string& name, std::string format, std::size_t
   builder_.AddTensor(name, static_cast<std::uint32_t>(dense.format), {cols, rows}, std::move(data));
 }
 
-void OddModel::AddTernary(const std::string& name, std::size_t rows, std::size_t cols) {
+void OddModel::AddTernary(const std::string& name, std::size_t rows_of_one, std::size_t cols,
+                          std::size_t experts) {
+  const std::size_t rows = rows_of_one * std::max<std::size_t>(1, experts);
   matrices_.push_back(name);
   const quant::TernaryCodec* codec = quant::FindCodec(spec_["layout"].get<std::string>());
   if (codec == nullptr) throw std::runtime_error("no ternary layout of that name");
   auto tiling = quant::DefaultTiling(codec->format, rows, cols);
   const bool tiled =
       codec->layout == quant::TernaryLayout::kTl1 || codec->layout == quant::TernaryLayout::kTl2;
-  if ((tiled && !tiling) || !codec->check(rows, cols, tiling.value_or(quant::TlTiling{}))) {
+  if ((tiled && (!tiling || experts != 0)) ||
+      !codec->check(rows, cols, tiling.value_or(quant::TlTiling{}))) {
     codec = &quant::CodecOf(quant::TernaryLayout::kF32);
     substitutes_[name] = "f32";
     tiling.reset();
@@ -319,8 +350,9 @@ void OddModel::AddTernary(const std::string& name, std::size_t rows, std::size_t
   std::vector<std::int8_t> weights(codes.begin(), codes.end());
   for (std::int8_t& weight : weights) --weight;
   Keep(name, rows, cols, (cols + per_row - 1) / per_row, weights.data(), weights.size(), scales);
-  builder_.AddTensor(name, static_cast<std::uint32_t>(codec->format), {cols, rows},
-                     std::move(data));
+  std::vector<std::uint64_t> dims{cols, rows_of_one};
+  if (experts != 0) dims.push_back(experts);
+  builder_.AddTensor(name, static_cast<std::uint32_t>(codec->format), dims, std::move(data));
 }
 
 void OddModel::WriteModel(const std::filesystem::path& path) {

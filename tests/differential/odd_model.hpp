@@ -42,8 +42,11 @@ class OddModel {
                  float deviation);
   void AddAttention(const std::string& layer);
   void AddDelta(const std::string& layer);
+  void AddExperts(const std::string& layer);
   void AddDense(const std::string& name, std::string format, std::size_t rows, std::size_t cols);
-  void AddTernary(const std::string& name, std::size_t rows, std::size_t cols);
+  /// experts: not 0: so many times `rows` rows, in a third dimension.
+  void AddTernary(const std::string& name, std::size_t rows, std::size_t cols,
+                  std::size_t experts = 0);
   void Keep(const std::string& name, std::size_t rows, std::size_t cols, std::size_t group_cols,
             const void* weights, std::size_t weight_bytes, const std::vector<float>& scales);
 

@@ -67,7 +67,7 @@ class Oracle:
             self.tensors[t["name"]] = (codes.astype(np.float64), scales.astype(np.float64)
                                        .reshape(rows, groups), group)
         self.eps = float(np.float32(spec["eps"]))
-        self.grouped = spec["architecture"] in ("qwen3", "qwen35")  # activations in groups of 64 columns
+        self.grouped = spec["architecture"] in ("qwen3", "qwen35", "maple")  # activations in groups of 64 columns
         self.neighbours = spec["architecture"] == "llama"  # pairs that RoPE turns
         relu2 = spec["architecture"] in ("bitnet-b1.58", "bitnet-25")
         self.relu2 = spec["activation"] == "relu2" or (spec["activation"] == "" and relu2)
@@ -100,9 +100,12 @@ class Oracle:
             scale[:, at:at + step] = 127 / np.maximum(largest, float(np.float32(1e-5)))
         return np.clip(np.rint(x * scale), -127, 127), scale
 
-    def linear(self, inputs, name):
+    def linear(self, inputs, name, part=(0, 1)):
+        """part: (which, of how many) of the matrix's rows."""
         q, scale = inputs
         codes, weight_scales, group = self.tensors[name + ".weight"]
+        rows = len(codes) // part[1]
+        codes, weight_scales = (a[part[0] * rows:(part[0] + 1) * rows] for a in (codes, weight_scales))
         out = np.zeros((len(q), len(codes)))
         step = min(group, 64) if self.grouped else group
         for at in range(0, codes.shape[1], step):
@@ -138,26 +141,31 @@ class Oracle:
         turned = a * cos - b * sin, b * cos + a * sin
         return self.shaken(magnitude * np.concatenate(turned, -1))  # in any order that q and k share
 
-    def attention(self, q, k, v):
+    def attention(self, q, k, v, window):
         group = q.shape[1] // k.shape[1]
         scores = np.einsum("qhd,khd->hqk", q, np.repeat(k, group, 1))
         self.facts.see(scores)
         scores = self.shaken(scores / np.sqrt(q.shape[-1]))
-        scores += np.triu(np.full(scores.shape[1:], -np.inf), 1)
+        back = np.arange(len(q))[:, None] - np.arange(len(q))  # positions before the query's own
+        scores += np.where((back >= 0) & (back < (window or len(q))), 0, -np.inf)
         scores = np.exp(scores - scores.max(-1, keepdims=True))
         scores /= scores.sum(-1, keepdims=True)
         mixed = np.einsum("hqk,khd->qhd", scores, np.repeat(v, group, 1))
         return self.shaken(mixed.reshape(len(q), -1))
 
-    def attend(self, h, name):
+    def attend(self, h, name, layer):
         """Attention and the matrix behind it."""
+        windowed = self.spec.get("windowed")
+        window = self.spec["window"] if windowed and windowed[layer] else None
         dim = self.spec["head_dim"]
         q, k, v = (self.linear(h, name + "attn_" + p).reshape(len(h[0]), -1, dim) for p in "qkv")
         gate = None
         if self.spec["architecture"] == "qwen35":  # each head's query, then its gate
             q, gate = q[:, 0::2], q[:, 1::2]
         q, k = self.norm(q, name + "attn_q_norm"), self.norm(k, name + "attn_k_norm")
-        a = self.attention(self.rope(q), self.rope(k), v)
+        if not windowed or window:
+            q, k = self.rope(q), self.rope(k)
+        a = self.attention(q, k, v, window)
         if gate is not None:
             a = self.shaken(a / (1 + np.exp(np.minimum(-gate.reshape(a.shape), 700))))
         return self.linear(self.quantised(self.norm(a, name + "attn_sub_norm")), name + "attn_output")
@@ -199,6 +207,25 @@ class Oracle:
         self.facts.vanishing |= bool(tiny.any())
         return self.shaken(product)
 
+    def experts(self, x, h, name, clamp):
+        """A mixture of experts: x is the normed input, h the same as int8."""
+        count, used = self.spec["experts"], self.spec["used"]
+        scores = self.shaken(x @ self.tensors[name + "ffn_gate_inp.weight"].T)
+        chosen = np.argsort(-scores, axis=-1, kind="stable")[:, :used]
+        p = np.exp(scores - scores.max(-1, keepdims=True))
+        p /= p.sum(-1, keepdims=True)
+        p = np.take_along_axis(p, chosen, -1)
+        p /= p.sum(-1, keepdims=True)
+        out = np.zeros((len(x), self.spec["hidden"]))
+        for expert in np.unique(chosen):
+            tokens, ranks = np.nonzero(chosen == expert)
+            one, part = (h[0][tokens], h[1][tokens]), (expert, count)
+            gate = np.minimum(self.linear(one, name + "ffn_gate_exps", part), clamp)
+            up = np.clip(self.linear(one, name + "ffn_up_exps", part), -clamp, clamp)
+            y = self.linear(self.quantised(self.gated(gate, up)), name + "ffn_down_exps", part)
+            out[tokens] += p[tokens, ranks][:, None] * y
+        return self.shaken(out)
+
     def forward(self, ids):
         """Logits float64[len(ids), vocab]."""
         spec = self.spec
@@ -209,9 +236,14 @@ class Oracle:
             normed = self.norm(x, name + "attn_norm")
             h = self.quantised(normed)
             recurrent = name + "ssm_a" in self.tensors
-            x = self.shaken(x + (self.delta(normed, h, name) if recurrent else self.attend(h, name)))
+            x = self.shaken(x + (self.delta(normed, h, name) if recurrent else self.attend(h, name, i)))
             post = "post_attention_norm" if spec["architecture"] == "qwen35" else "ffn_norm"
-            h = self.quantised(self.norm(x, name + post))
+            normed = self.norm(x, name + post)
+            h = self.quantised(normed)
+            if spec["architecture"] == "maple":
+                clamp = float(np.float32(spec["clamps"][i]))
+                x = self.shaken(x + self.experts(normed, h, name, clamp))
+                continue
             f = self.gated(self.linear(h, name + "ffn_gate"), self.linear(h, name + "ffn_up"))
             f = self.quantised(self.norm(f, name + "ffn_sub_norm"))
             x = self.shaken(x + self.linear(f, name + "ffn_down"))

@@ -324,6 +324,7 @@ struct AttentionCase {
     args.num_positions = positions - tokens + 1;
     args.scale = 1 / std::sqrt(static_cast<float>(dim));
     args.element = element;
+    args.window = window;
     return args;
   }
 
@@ -364,14 +365,15 @@ struct AttentionCase {
     for (std::size_t h = 0; h < queries; ++h) {
       std::vector<double> p(positions);
       double total = 0;
-      for (std::size_t t = 0; t < positions; ++t) {
+      const std::size_t first = window == 0 || window >= positions ? 0 : positions - window;
+      for (std::size_t t = first; t < positions; ++t) {
         double dot = 0;
         for (std::size_t d = 0; d < dim; ++d) {
           dot += static_cast<double>(q[h * dim + d]) * static_cast<double>(key_values[t * dim + d]);
         }
         total += p[t] = std::exp(dot / std::sqrt(static_cast<double>(dim)));
       }
-      for (std::size_t t = 0; t < positions; ++t) {
+      for (std::size_t t = first; t < positions; ++t) {
         for (std::size_t d = 0; d < dim; ++d) {
           out[h * dim + d] += p[t] / total * static_cast<double>(value_values[t * dim + d]);
         }
@@ -381,6 +383,7 @@ struct AttentionCase {
   }
 
   std::size_t queries, positions, dim, padded_dim, padded;
+  std::size_t window = 0;
   Guarded<float> q;
   std::vector<float> key_values, value_values;
   GuardedBuffer<float> keys, values;
@@ -398,6 +401,8 @@ TEST_P(Float32, AttentionAgreesWithScalarAndWithTheTextbook) {
       for (std::size_t dim : {64u, 128u, 40u}) {
         if (queries > 4 && positions > 300) continue;  // the scalar twin is slow
         AttentionCase c(queries, positions, dim);
+        constexpr std::size_t kWindows[] = {0, 1, 40, 256, 512};
+        c.window = kWindows[(positions + queries + dim / 8) % 5];
         for (const KvElement element : kElements) {
           const auto got = c.Run(ops(), element), want = c.Run(Scalar(), element);
           ASSERT_EQ(Bits(got.data(), got.size()), Bits(want.data(), want.size()))
@@ -423,6 +428,7 @@ void ExpectTokensTogether(const FloatOps& ops, std::size_t queries, std::size_t 
                           std::size_t tokens) {
   const std::size_t dim = 64, size = queries * dim;
   AttentionCase c(queries, positions, dim);
+  c.window = positions % 2 == 0 ? 0 : 20;
   for (const KvElement element : kElements) {
     c.positions = positions;
     c.padded = (positions + 15) / 16 * 16;
@@ -448,6 +454,32 @@ TEST_P(Float32, AttentionOfTokensTogetherAndInStepsIsThatOfEach) {
   for (std::size_t positions : {33u, 39u, 52u, 261u}) {
     ExpectTokensTogether(ops(), 4, positions, kMostAttentionRows / 4);
     ExpectTokensTogether(ops(), 1, positions, kMostAttentionRows);
+  }
+}
+
+TEST_P(Float32, PositionsBeforeTheWindowChangeNoBit) {
+  for (const std::size_t window : {1u, 16u, 17u, 250u, 512u}) {
+    AttentionCase c(2, 700, 64);
+    c.window = window;
+    for (const KvElement element : kElements) {
+      const auto before = c.Run(ops(), element, 3);
+      AttentionCase other(2, 700, 64);
+      other.window = window;
+      const std::size_t unseen = 700 - 2 - window;  // by the first of the three tokens
+      for (std::size_t p = 0; p < unseen; ++p) {
+        for (std::size_t d = 0; d < 64; ++d) {
+          const std::size_t k = (p / 16 * 64 + d) * 16 + p % 16, v = p * 64 + d;
+          other.keys[k] = other.values[v] = 1000;
+          other.keys16[k] = other.values16[v] = FloatToHalf(1000);
+          other.keys8[k] = other.values8[v] = 127;
+        }
+      }
+      const auto after = other.Run(ops(), element, 3);
+      EXPECT_EQ(Bits(before.data(), before.size()), Bits(after.data(), after.size())) << window;
+      other.window = window + 1;  // one position more, which was changed
+      const auto more = other.Run(ops(), element, 3);
+      EXPECT_NE(Bits(before.data(), before.size()), Bits(more.data(), more.size())) << window;
+    }
   }
 }
 

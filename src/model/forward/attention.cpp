@@ -89,12 +89,22 @@ struct Attention {
   FloatRows qkv, attended;
 };
 
+/// Positions of a token's sequence that its layer's attention passes over: whole pages in front of
+/// the window. Pages are the blocks of its sums, so the cut changes no bit.
+std::size_t PositionsPassedOver(const Attention& attention, std::size_t token) {
+  const std::size_t window = Size(attention.context.config.WindowOf(attention.layer));
+  const std::size_t positions = attention.context.position(token) + 1;
+  if (window == 0 || window >= positions) return 0;
+  return (positions - window) / kernels::kAttentionBlock * kernels::kAttentionBlock;
+}
+
 /// Rotates a token's query and key heads in place and puts keys and values into the cache.
 void RotateAndAppend(const Attention& attention, std::size_t token) {
   const auto& [context, weights, layer, qkv, attended] = attention;
   const ModelConfig& c = context.config;
   const TernaryMatrix& projection = weights.qkv_proj;
-  const std::size_t dim = Size(c.head_dim), half = Size(c.rotated_dim) / 2;
+  const std::size_t dim = Size(c.head_dim);
+  const std::size_t half = c.IsRotated(layer) ? Size(c.rotated_dim) / 2 : 0;
   float* row = qkv.row(token);
   const float* cosine = context.state.cosine.row(token);
   const float* sine = context.state.sine.row(token);
@@ -154,12 +164,14 @@ kernels::AttentionArgs MakeArgs(const Attention& attention, const AttentionItem&
   args.values = pool.values(LayerOf(context, layer), kv_head);
   args.key_scales = scaled ? pool.key_scales(LayerOf(context, layer), kv_head) : nullptr;
   args.value_scales = scaled ? pool.value_scales(LayerOf(context, layer), kv_head) : nullptr;
-  args.pages = sequence.blocks().data();
+  const std::size_t passed_over = PositionsPassedOver(attention, item.first_token);
+  args.pages = sequence.blocks().data() + passed_over / kernels::kAttentionBlock;
   args.scratch = context.scratch().attention.data();
   args.num_tokens = item.num_tokens;
   args.num_queries = item.num_queries;
   args.head_dim = dim;
-  args.num_positions = context.position(item.first_token) + 1;
+  args.num_positions = context.position(item.first_token) + 1 - passed_over;
+  args.window = Size(c.WindowOf(layer));
   args.scale = 1.0f / std::sqrt(static_cast<float>(c.head_dim));
   args.element = ElementOf(pool.type());
   return args;
@@ -213,10 +225,11 @@ void AttendBatch(const Attention& attention) {
 
 /// One token with many positions behind it: the positions are shared out, since there are fewer
 /// key-value heads than could keep the threads evenly busy.
-bool SplitsPositions(const Context& context) {
+bool SplitsPositions(const Attention& attention) {
+  const Context& context = attention.context;
   constexpr std::size_t kWorthThreeBarriers = 512;
   const std::size_t group = Size(context.config.num_heads / context.config.num_kv_heads);
-  const std::size_t positions = context.position(0) + 1;
+  const std::size_t positions = context.position(0) + 1 - PositionsPassedOver(attention, 0);
   return context.num_tokens == 1 && context.team.size() > 1 &&
          group <= kernels::AttentionRows(positions + 1) && positions >= kWorthThreeBarriers;
 }
@@ -241,7 +254,7 @@ void AttendSplit(const Attention& attention) {
   const ModelConfig& c = context.config;
   const std::size_t heads = Size(c.num_heads), group = heads / Size(c.num_kv_heads);
   const std::size_t dim = Size(c.head_dim), padded_dim = (dim + 15) / 16 * 16;
-  const std::size_t positions = context.position(0) + 1;
+  const std::size_t positions = context.position(0) + 1 - PositionsPassedOver(attention, 0);
   const std::size_t padded = (positions + kPositions - 1) / kPositions * kPositions;
   float* scores = context.state.scores.data();  // [heads][padded]
   float* mixes = context.state.mixes.data();    // [block][heads][padded_dim]
@@ -325,7 +338,7 @@ void Attend(const Context& context, const LayerWeights& layer, FloatRows qkv, Fl
   ForTokens(context, context.num_tokens,
             [&](std::size_t token) { RotateAndAppend(attention, token); });
   TraceStep(context, &layer, TracePoint::kRope);
-  if (SplitsPositions(context)) {
+  if (SplitsPositions(attention)) {
     AttendSplit(attention);
   } else {
     AttendBatch(attention);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// The steps of the feed-forward part: gate and up, their product, down and the residual stream. The
+// dense way, the way that leaves out zeros and the one of experts share the step in the middle.
 #include "model/forward/feed_forward.hpp"
 
 #include <algorithm>
 
 #include "kernels/kernel.h"
+#include "model/forward/experts.hpp"
 #include "model/forward/norm.hpp"
 #include "model/forward/sparse_down.hpp"
 #include "model/forward/sparse_up.hpp"
@@ -29,10 +32,12 @@ ProjectionInput DownInput(const LayerWeights& layer, int index) {
 
 /// act(gate) * up of one token, in place of the gate.
 void ApplyGate(const Context& context, const LayerWeights& layer, float* gate) {
-  const TernaryMatrix& projection = layer.gate_up_proj;
+  float* up =
+      gate + (layer.has_experts() ? layer.num_neurons() : layer.gate_up_proj.parts[1].first_row);
+  if (layer.has_experts()) ClampGates(layer.experts, gate, up);
   const auto apply = context.config.activation == Activation::kRelu2 ? context.floats().relu2_mul
                                                                      : context.floats().silu_mul;
-  apply(gate, gate + projection.parts[1].first_row, projection.parts[0].rows, gate);
+  apply(gate, up, layer.num_neurons(), gate);
 }
 
 /// A token's f of the neurons that are kept, as down_proj reads it.
@@ -52,8 +57,11 @@ void NormProduct(const Context& context, std::size_t token, const LayerWeights& 
 
 void NormForFeedForward(const Context& context, std::size_t token, const LayerWeights& layer,
                         FloatRows hidden, const QuantizedRows& out) {
-  NormAndQuantize(context, token, hidden, layer.ffn_norm,
-                  GateUpInput(layer, context.IndexOf(layer)), out);
+  const float* normed = NormAndQuantize(context, token, hidden, layer.ffn_norm,
+                                        GateUpInput(layer, context.IndexOf(layer)), out);
+  if (layer.has_experts()) {
+    std::copy_n(normed, out.cols, context.state.router_input.row(token));
+  }
   if (layer.skips_zeros()) OrderUpInput(context, token, out);
 }
 
@@ -61,9 +69,13 @@ void AddFeedForward(const Context& context, const LayerWeights& layer, const Qua
                     FloatRows hidden) {
   ForwardState::Impl& rows = context.state;
   const bool skips = layer.skips_zeros();
-  const QuantizedRows down_input = context.Quantized(layer.down_proj.cols);
+  const QuantizedRows down_input =
+      context.Quantized(layer.has_experts() ? layer.num_neurons() : layer.down_proj.cols);
   if (skips) {
     GatedUp(context, layer, in, rows.gate_up, rows.up);
+  } else if (layer.has_experts()) {
+    ForwardExpertsUp(context, layer, in, rows.gate_up);
+    TraceShares(context, &layer, TracePoint::kGate);
   } else {
     Project(context, layer, TracePoint::kGate, in, layer.gate_up_proj, rows.gate_up);
   }
@@ -78,6 +90,8 @@ void AddFeedForward(const Context& context, const LayerWeights& layer, const Qua
   } else {
     if (skips) {
       DownOfBatch(context, down_input, rows.live_inputs, layer.down_proj, rows.projected);
+    } else if (layer.has_experts()) {
+      ForwardExpertsDown(context, layer, down_input, rows.projected);
     } else {
       Linear(context, down_input, layer.down_proj, rows.projected);
     }

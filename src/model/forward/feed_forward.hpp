@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The feed-forward part of a layer: f = act(gate(n)) * up(n), n = norm(h); h += down_proj(sub_norm(
 // f)). Networks without sub-norms (architecture.hpp) quantise f as it is. Dense, or without the
-// terms that are zero (docs/design/0005-zero-skipping.md), with the same bits.
+// terms that are zero (docs/design/0005-zero-skipping.md), with the same bits. Or a mixture of
+// experts (experts.hpp).
 #pragma once
 
 #include "model/forward/context.hpp"

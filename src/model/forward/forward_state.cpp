@@ -29,8 +29,12 @@ void AddRows(const std::vector<LayerWeights>& layers, Shapes* shapes) {
   const auto raise = [](std::size_t* size, std::size_t to) { *size = std::max(*size, to); };
   for (const LayerWeights& layer : layers) {
     raise(&shapes->qkv_rows, layer.qkv_proj.padded_rows());
-    raise(&shapes->gate_rows, layer.gate_up_proj.padded_rows());
     raise(&shapes->projected_rows, layer.o_proj.padded_rows());
+    if (layer.has_experts()) {
+      raise(&shapes->gate_rows, 2 * layer.num_neurons());
+      continue;
+    }
+    raise(&shapes->gate_rows, layer.gate_up_proj.padded_rows());
     raise(&shapes->projected_rows, layer.down_proj.padded_rows());
     if (!layer.skips_zeros()) continue;
     raise(&shapes->up_rows, layer.up_proj.padded_rows());
@@ -132,6 +136,19 @@ Result<QuantizedActivations> CreateActivations(const ModelConfig& c, const Shape
   return acts;
 }
 
+/// Lists of the experts that tokens have chosen.
+MixtureState CreateMixture(const ExpertShape& experts, std::size_t tokens) {
+  const auto count = static_cast<std::size_t>(experts.count);
+  const std::size_t choices = tokens * static_cast<std::size_t>(experts.used);
+  MixtureState mixture;
+  mixture.experts.resize(choices);
+  mixture.weights.resize(choices);
+  mixture.choices.resize(choices);
+  mixture.ends.resize(count);
+  mixture.loads.reserve(count);
+  return mixture;
+}
+
 /// Lists of what is not zero, where zeros are skipped in batches.
 Result<LiveInputs> CreateLiveInputs(const Shapes& shapes) {
   LiveInputs live;
@@ -185,6 +202,12 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
   if (c.num_delta_layers() != 0) {
     impl->mixed = BITTERN_TRY(rows(static_cast<std::size_t>(c.delta.mix_size())));
     impl->delta_gates = BITTERN_TRY(rows(2 * static_cast<std::size_t>(c.delta.value_heads)));
+  }
+  if (c.experts.count != 0) {
+    impl->router_input = BITTERN_TRY(rows(hidden));
+    impl->router_scores = BITTERN_TRY(rows(static_cast<std::size_t>(c.experts.count)));
+    impl->expert_out = BITTERN_TRY(rows(static_cast<std::size_t>(c.experts.used) * hidden));
+    impl->mixture = CreateMixture(c.experts, tokens);
   }
   impl->gate_up = BITTERN_TRY(rows(shapes.gate_rows));
   if (shapes.up_rows != 0) impl->up = BITTERN_TRY(rows(shapes.up_rows));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
@@ -71,6 +72,25 @@ struct AttentionItem {
   std::size_t first_query, num_queries;
 };
 
+/// The choices of an expert in a pass: MixtureState::choices [first, first + count).
+struct ExpertLoad {
+  std::uint32_t expert, first, count;
+};
+
+/// The experts that the tokens of a pass have chosen in a layer. Choice i: of token i / used, rank
+/// i % used.
+struct MixtureState {
+  std::vector<std::uint32_t> experts;  // (N used): of each choice
+  std::vector<float> weights;          // (N used)
+  std::vector<ExpertLoad> loads;       // of experts that are chosen, in their order
+  std::vector<std::uint32_t> choices;  // (N used): those of an expert side by side
+  std::vector<std::uint32_t> ends;     // (experts): while they are sorted
+
+  [[nodiscard]] std::span<const std::uint32_t> ChoicesOf(const ExpertLoad& load) const noexcept {
+    return std::span(choices).subspan(load.first, load.count);
+  }
+};
+
 /// A batch and the memory of its pass, made by one thread before the pass and only read by the
 /// team.
 struct ForwardState::Impl {
@@ -86,14 +106,18 @@ struct ForwardState::Impl {
   Tracer* tracer = nullptr;  // sees every step (trace_step.hpp); usually null
   std::vector<AlignedBuffer<float>> float_memory;  // of the rows that follow
   FloatRows hidden;                                // (N, hidden_size): the residual stream
-  FloatRows normed;             // (N, hidden_size or intermediate_size): for the head and tracers
-  FloatRows qkv;                // (N, rows of qkv_proj)
-  FloatRows attended;           // (N, q_size or value_size of delta layers)
-  FloatRows mixed;              // (N, mix_size), where there are delta layers
-  FloatRows delta_gates;        // (N, 2 value_heads): decays, then rates
-  FloatRows gate_up;            // (N, rows of gate_up_proj)
-  FloatRows up;                 // (N, rows of up_proj), where zeros are skipped
-  FloatRows projected;          // (N, rows of o_proj or down_proj)
+  FloatRows normed;         // (N, hidden_size or intermediate_size): for the head and tracers
+  FloatRows qkv;            // (N, rows of qkv_proj)
+  FloatRows attended;       // (N, q_size or value_size of delta layers)
+  FloatRows mixed;          // (N, mix_size), where there are delta layers
+  FloatRows delta_gates;    // (N, 2 value_heads): decays, then rates
+  FloatRows gate_up;        // (N, rows of gate_up_proj)
+  FloatRows up;             // (N, rows of up_proj), where zeros are skipped
+  FloatRows projected;      // (N, rows of o_proj or down_proj)
+  FloatRows router_input;   // (N, hidden_size), where there are experts
+  FloatRows router_scores;  // (N, experts)
+  FloatRows expert_out;     // (N, used hidden_size): of each token's experts by rank
+  MixtureState mixture;
   FloatRows cosine, sine;       // (N, head_dim / 2)
   AlignedBuffer<float> scores;  // (heads, positions padded to 16): of one token
   AlignedBuffer<float> mixes;   // (blocks of positions, heads, head_dim padded to 16)

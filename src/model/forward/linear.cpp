@@ -64,16 +64,6 @@ void GemvLut(const MatrixProduct& product) {
   }
 }
 
-/// The scales of a few tiles; those of binary16 are widened first.
-const float* GroupScalesOf(const Context& context, const TernaryMatrix& matrix, Range tiles) {
-  const std::size_t of_tile = matrix.num_blocks * matrix.scales_per_block * kTileRows;
-  if (matrix.half_scales.size() == 0) return matrix.group_scales.data() + tiles.begin * of_tile;
-  float* scales = context.scratch().scales.data();
-  context.floats().widen_half(matrix.half_scales.data() + tiles.begin * of_tile,
-                              (tiles.end - tiles.begin) * of_tile, scales);
-  return scales;
-}
-
 /// Scales that differ along the row: tiles shared out, a few at a time against every token.
 void GemvGrouped(const MatrixProduct& product) {
   const auto& [context, in, matrix, out] = product;
@@ -82,18 +72,8 @@ void GemvGrouped(const MatrixProduct& product) {
     const Range few{tile, std::min(tile + kGroupedTiles, tiles.end)};
     const float* scales = GroupScalesOf(context, matrix, few);
     for (std::size_t token = 0; token < in.count; ++token) {
-      const kernels::GroupedArgs args{
-          .tiles = matrix.tiles.data() + tile * quant::TileBytes(matrix.cols),
-          .num_tiles = few.end - few.begin,
-          .num_blocks = matrix.num_blocks,
-          .weight_scales = scales,
-          .scales_per_block = matrix.scales_per_block,
-          .act = in.at(token),
-          .act_stride = in.step(),
-          .act_sums = in.group_sums(token),
-          .act_scales = in.group_scales(token),
-          .out = out.row(token) + tile * kTileRows};
-      context.weights.kernels->tile16().gemv_grouped(&args);
+      GroupedTiles({context, matrix, few, scales}, {in, token, 0},
+                   out.row(token) + tile * kTileRows);
     }
   }
 }
@@ -138,6 +118,33 @@ void QuantizeToZeros(std::size_t token, const QuantizedRows& out, std::int8_t* r
 }
 
 }  // namespace
+
+const float* GroupScalesOf(const Context& context, const TernaryMatrix& matrix, Range tiles) {
+  const std::size_t of_tile = matrix.num_blocks * matrix.scales_per_block * kTileRows;
+  if (matrix.half_scales.size() == 0) return matrix.group_scales.data() + tiles.begin * of_tile;
+  float* scales = context.scratch().scales.data();
+  context.floats().widen_half(matrix.half_scales.data() + tiles.begin * of_tile,
+                              (tiles.end - tiles.begin) * of_tile, scales);
+  return scales;
+}
+
+void GroupedTiles(const TilesOfMatrix& of, const RowPart& in, float* out) {
+  const auto& [context, matrix, tiles, scales] = of;
+  const auto& [rows, row, first_col] = in;
+  const std::size_t first_group = first_col / kernels::kGroupCols;
+  const kernels::GroupedArgs args{
+      .tiles = matrix.tiles.data() + tiles.begin * quant::TileBytes(matrix.cols),
+      .num_tiles = tiles.end - tiles.begin,
+      .num_blocks = matrix.num_blocks,
+      .weight_scales = scales,
+      .scales_per_block = matrix.scales_per_block,
+      .act = rows.at(row) + first_col / 4 * rows.step(),
+      .act_stride = rows.step(),
+      .act_sums = rows.group_sums(row) + first_group,
+      .act_scales = rows.group_scales(row) + first_group,
+      .out = out};
+  context.weights.kernels->tile16().gemv_grouped(&args);
+}
 
 const kernels::FloatOps& Context::floats() const noexcept { return weights.kernels->float32(); }
 

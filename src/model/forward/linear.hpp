@@ -51,6 +51,27 @@ struct MatrixProduct {
 void Linear(const Context& context, const QuantizedRows& in, const TernaryMatrix& matrix,
             FloatRows out);
 
+/// The scales of some tiles (up to kGroupedTiles) of a grouped matrix; those of binary16 are
+/// widened first, into the thread's scratch until its next call.
+const float* GroupScalesOf(const Context& context, const TernaryMatrix& matrix, Range tiles);
+
+/// Some tiles of a grouped matrix, and GroupScalesOf them.
+struct TilesOfMatrix {
+  const Context& context;
+  const TernaryMatrix& matrix;
+  Range tiles;
+  const float* scales;
+};
+
+/// A quantised row from a column on (a multiple of 128), as far as a matrix has columns.
+struct RowPart {
+  const QuantizedRows& rows;
+  std::size_t row, first_col;
+};
+
+/// out[16 r] = tiles of a grouped matrix times one row. No barrier.
+void GroupedTiles(const TilesOfMatrix& of, const RowPart& in, float* out);
+
 /// Tiles of a matrix that are dealt out at a time.
 [[nodiscard]] std::size_t TilesAtOnce(const TernaryMatrix& matrix) noexcept;
 

@@ -23,10 +23,7 @@ constexpr std::size_t kMaxLayerFindings = 8;  // a wrong block_count can lack a 
 /// A matrix of a layer: present, of the right shape, and in a format that can hold ternary weights.
 Result<void> CheckMatrix(TensorBinder& binder, const ModelConfig& c,
                          const formats::TensorSpec& spec, int layer) {
-  const std::string name = formats::TensorName(spec.id, layer);
-  const formats::Tensor* tensor =
-      BITTERN_TRY(binder.Matrix(name, SizeOf(c, spec.rows), SizeOf(c, spec.cols)));
-  static_cast<void>(binder.Find(formats::TernaryOpener::ScaleTensorName(name)));
+  const formats::Tensor* tensor = BITTERN_TRY(BindTernary(binder, c, spec.id, layer));
   if (quant::DefaultCodec(tensor->format) != nullptr) return {};
   Decisions ignored;
   auto opener = BITTERN_TRY(formats::TernaryOpener::Create(binder.checkpoint(), &ignored));

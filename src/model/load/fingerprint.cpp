@@ -124,13 +124,22 @@ std::string HashConfig(const Model& model) {
   const DeltaShape& d = c.delta;
   const std::string delta = fmt::format(" delta {} {} {} {} {}", c.attention_interval, d.key_heads,
                                         d.value_heads, d.head_dim, d.taps);
+  std::string more = c.traits->delta_layers ? delta : "";
+  if (c.traits->experts) {
+    more += fmt::format(" experts {} {} clamps {}", c.experts.count, c.experts.used,
+                        HashOf(std::as_bytes(std::span(c.experts.clamps))));
+  }
+  if (c.traits->windows) {
+    more += fmt::format(" window {} ", c.window);
+    for (const bool windowed : c.windowed) more += windowed ? 'w' : 'g';
+  }
   return fmt::format(
       "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}{}{}{}",
       c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim,
       c.vocab_size, std::bit_cast<std::uint32_t>(c.rms_norm_eps),
       formats::ActivationName(c.activation), c.traits->sub_norms, c.traits->head_norms,
       c.traits->grouped_activations, HashOf(std::as_bytes(std::span(model.weights().inv_freq))),
-      c.traits->delta_layers ? delta : "",
+      more,
       c.rope_scaling.magnitude == 1 ? "" : fmt::format(" magnitude {}", c.rope_scaling.magnitude),
       HashRotation(model.weights().rotation));
 }

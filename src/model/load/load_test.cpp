@@ -8,6 +8,7 @@
 
 #include "base/float16.hpp"
 #include "model/activation.hpp"
+#include "model/load/load_for_test.hpp"
 #include "model/model.hpp"
 #include "model/small_model_for_test.hpp"
 #include "model/weights.hpp"
@@ -15,32 +16,11 @@
 namespace bittern::model {
 namespace {
 
+using load_test::Load;
+using load_test::Loaded;
+using load_test::Why;
 using testing::AllOf;
 using testing::HasSubstr;
-
-struct Loaded {
-  Result<Model> model;
-  Decisions decisions;
-};
-
-Loaded Load(const SmallModel& small, std::string_view override_kv = {}) {
-  const auto path = small.Write();
-  auto pool = ThreadPool::Create(2).value();
-  Decisions decisions;
-  auto checkpoint = formats::Checkpoint::Open(path);
-  std::filesystem::remove(path);  // the mapping stays
-  if (!checkpoint) return {tl::unexpected(checkpoint.error()), {}};
-  if (!override_kv.empty()) {
-    EXPECT_TRUE(checkpoint->metadata().Override(override_kv));
-  }
-  auto model = Model::Load(std::move(*checkpoint), pool, &decisions);
-  return {std::move(model), std::move(decisions)};
-}
-
-std::string Why(const SmallModel& small) {
-  const auto loaded = Load(small);
-  return loaded.model ? "loaded" : MessageAndHint(loaded.model.error());
-}
 
 std::string ChoiceOf(const Decisions& decisions, std::string_view subject) {
   for (const Decision& decision : decisions) {
@@ -319,52 +299,98 @@ TEST(ModelLoad, DeltaLayersAreCheckedByName) {
   EXPECT_THAT(Why(other), HasSubstr("blk.0.ssm_a"));
 }
 
-/// The keys of Ternary Bonsai 1.7B.
-SmallModel WithYarn() {
-  SmallModel small("qwen3");  // a head has 128 elements
-  small.rope_theta = 1e6f;
-  small.texts["qwen3.rope.scaling.type"] = "yarn";
-  small.keys["rope.scaling.factor"] = 4;
-  small.keys["rope.scaling.original_context_length"] = 8192;
-  return small;
-}
-
-// The numbers are those of transformers' formula (modeling_rope_utils.py), computed by itself.
-TEST(ModelLoad, YarnStretchesByThePlaceOfAPair) {
-  const auto loaded = Load(WithYarn());
-  ASSERT_TRUE(loaded.model) << loaded.model.error().message;
-  EXPECT_DOUBLE_EQ(loaded.model->config().rope_scaling.magnitude, 1.138629436111989);
-  const std::vector<double>& frequencies = loaded.model->weights().inv_freq;
-  constexpr std::pair<std::size_t, double> kExpected[] = {{0, 1.0},
-                                                          {20, 0.011570259484946489},
-                                                          {25, 0.0029322011772711177},
-                                                          {30, 0.0006567333714077245},
-                                                          {33, 0.00023701240816514175},
-                                                          {34, 0.0001623454078940528},
-                                                          {63, 3.102344401879299e-07}};
-  for (const auto& [pair, expected] : kExpected) {
-    EXPECT_NEAR(frequencies[pair], expected, expected * 1e-12) << pair;
+TEST(ModelLoad, ExpertsAndWindowsAreCheckedByName) {
+  EXPECT_EQ(Why(SmallModel("maple")), "loaded");
+  const std::pair<const char*, std::uint32_t> kWrong[] = {{"expert_count", 0},
+                                                          {"expert_count", 5000},
+                                                          {"expert_used_count", 0},
+                                                          {"expert_used_count", 7},
+                                                          {"expert_feed_forward_length", 100},
+                                                          {"expert_feed_forward_length", 0},
+                                                          {"attention.sliding_window", 0},
+                                                          {"rope.dimension_count", 0},
+                                                          {"rope.dimension_count", 130},
+                                                          {"expert_shared_count", 1},
+                                                          {"expert_group_count", 2},
+                                                          {"expert_gating_func", 2},
+                                                          {"leading_dense_block_count", 1}};
+  for (const auto& [key, value] : kWrong) {
+    SmallModel small("maple");
+    small.keys[key] = value;
+    EXPECT_THAT(Why(small),
+                AllOf(HasSubstr(std::string("maple.") + key), HasSubstr(std::to_string(value))));
   }
-}
-
-TEST(ModelLoad, YarnIsCheckedByName) {
-  SmallModel small = WithYarn();
-  for (const char* key : {"rope.scaling.yarn_log_multiplier", "rope.scaling.yarn_ext_factor",
-                          "rope.scaling.yarn_attn_factor"}) {
-    small = WithYarn();
-    small.keys[key] = 2;
-    EXPECT_THAT(Why(small), HasSubstr(std::string("qwen3.") + key));
-  }
-  for (const char* key : {"rope.scaling.factor", "rope.scaling.original_context_length"}) {
-    small = WithYarn();
+  for (const char* key : {"expert_count", "expert_used_count", "expert_feed_forward_length",
+                          "attention.sliding_window"}) {
+    SmallModel small("maple");
     small.keys.erase(key);
-    EXPECT_THAT(Why(small), HasSubstr(std::string("qwen3.") + key));
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(std::string("maple.") + key), HasSubstr("missing")));
   }
-  small = WithYarn();
-  small.keys["rope.scaling.yarn_beta_slow"] = 64;
-  EXPECT_THAT(Why(small), HasSubstr("yarn_beta_fast"));
-  small.keys["rope.scaling.yarn_beta_slow"] = 0;
-  EXPECT_THAT(Why(small), HasSubstr("yarn_beta_slow"));
+  SmallModel width("maple");  // tiles of 16 rows belong to one expert
+  width.keys["embedding_length"] = 250;
+  EXPECT_THAT(Why(width), AllOf(HasSubstr("maple.embedding_length"), HasSubstr("250")));
+  SmallModel rotated("maple");
+  rotated.Rotate(1);
+  EXPECT_THAT(Why(rotated), AllOf(HasSubstr("prism.hadamard.version"), HasSubstr("experts")));
+}
+
+TEST(ModelLoad, WindowsAndClampsHaveAValueForEachLayer) {
+  const std::string pattern = "maple.attention.sliding_window_pattern";
+  SmallModel number("maple");
+  number.windowed = {};
+  EXPECT_THAT(Why(number), AllOf(HasSubstr(pattern), HasSubstr("found 0")));
+  number.keys["attention.sliding_window_pattern"] = 4;
+  EXPECT_THAT(Why(number), AllOf(HasSubstr(pattern), HasSubstr("an array of bool expected")));
+  for (const std::size_t count : {1u, 3u}) {
+    SmallModel windows("maple"), clamps("maple");
+    windows.windowed.assign(count, true);
+    EXPECT_THAT(Why(windows), AllOf(HasSubstr(pattern), HasSubstr("each of the 2 layers"),
+                                    HasSubstr("found " + std::to_string(count))));
+    clamps.clamps.assign(count, 7);
+    EXPECT_THAT(Why(clamps), AllOf(HasSubstr("maple.swiglu_clamp_exp"),
+                                   HasSubstr("found " + std::to_string(count))));
+  }
+  for (const float clamp : {0.0f, -7.0f, NAN}) {
+    SmallModel small("maple");
+    small.clamps[1] = clamp;
+    EXPECT_THAT(Why(small), AllOf(HasSubstr("maple.swiglu_clamp_exp"), HasSubstr("element 1")));
+  }
+  // Other converters leave the count of all layers at 0 and give that of windowed ones.
+  SmallModel other("maple"), given("maple");
+  other.keys["rope.dimension_count"] = 0;
+  other.keys["rope.dimension_count_swa"] = 64;
+  const auto loaded = Load(other), expected = Load(given);
+  ASSERT_TRUE(loaded.model) << loaded.model.error().message;
+  EXPECT_EQ(loaded.model->config().rotated_dim, 64);
+  EXPECT_EQ(loaded.model->weights().inv_freq, expected.model->weights().inv_freq);
+}
+
+TEST(ModelLoad, TensorsOfExpertsAreCheckedByName) {
+  for (const char* name : {"blk.1.ffn_gate_inp.weight", "blk.0.ffn_gate_exps.weight",
+                           "blk.0.ffn_up_exps.weight", "blk.1.ffn_down_exps.weight"}) {
+    SmallModel small("maple");
+    small.tensors.erase(name);
+    EXPECT_THAT(Why(small), AllOf(HasSubstr(name), HasSubstr("missing")));
+  }
+  SmallModel fewer("maple");
+  fewer.AddTernary("blk.0.ffn_up_exps.weight", 256, 128, 5);
+  EXPECT_THAT(Why(fewer),
+              AllOf(HasSubstr("blk.0.ffn_up_exps.weight"), HasSubstr("768"), HasSubstr("640")));
+  SmallModel turned("maple");  // as many rows, dealt to experts in another way
+  turned.AddTernary("blk.0.ffn_up_exps.weight", 256, 6, 128);
+  EXPECT_THAT(Why(turned), AllOf(HasSubstr("blk.0.ffn_up_exps.weight"),
+                                 HasSubstr("6 experts of 128 rows, found 128 of 6")));
+  SmallModel router("maple");
+  router.AddFloats("blk.0.ffn_gate_inp.weight", {256, 5}, 0.1f);
+  EXPECT_THAT(Why(router), AllOf(HasSubstr("blk.0.ffn_gate_inp.weight"), HasSubstr("6 rows")));
+  SmallModel nan("maple");
+  nan.SetFloat("blk.0.ffn_gate_inp.weight", 7, NAN);
+  EXPECT_THAT(Why(nan), AllOf(HasSubstr("blk.0.ffn_gate_inp.weight"), HasSubstr("element 7")));
+  SmallModel dense("maple"), other("qwen3");
+  dense.AddTernary("blk.0.ffn_gate.weight", 256, 512);
+  EXPECT_THAT(Why(dense), HasSubstr("blk.0.ffn_gate.weight"));
+  other.AddTernary("blk.0.ffn_gate_exps.weight", 256, 128, 6);
+  EXPECT_THAT(Why(other), AllOf(HasSubstr("blk.0.ffn_gate_exps.weight"), HasSubstr("experts")));
 }
 
 /// A scale of group g of row r.
@@ -407,64 +433,6 @@ TEST(ModelLoad, ScalesThatNoHalfHoldsStayFloats) {
   EXPECT_EQ(stack.group_scales.data()[0], kScale);
   const std::size_t up = stack.parts[1].first_row / 16 * 2 * 16;  // two blocks a tile
   EXPECT_EQ(stack.group_scales.data()[up + 16], GroupScale(0, 1));
-}
-
-TEST(ModelLoad, RotationIsCheckedByName) {
-  const std::string p = "prism.hadamard.";
-  const auto rotated = [] {
-    SmallModel small("qwen35");
-    small.Rotate(3);
-    return small;
-  };
-  EXPECT_EQ(Why(rotated()), "loaded");
-  const auto expect = [&](const char* key, const char* found, auto change) {
-    SmallModel small = rotated();
-    change(small);
-    EXPECT_THAT(Why(small), AllOf(HasSubstr(p + key), HasSubstr(found)));
-  };
-  for (const std::uint32_t version : {0u, 3u}) {
-    expect("version", "1 or 2", [&](SmallModel& m) { m.whole_keys[p + "version"] = version; });
-  }
-  for (const std::uint32_t block : {0u, 8u, 48u, 96u}) {
-    expect("block_size", "power of two", [&](auto& m) { m.whole_keys[p + "block_size"] = block; });
-  }
-  expect("block_size", "not divide", [&](auto& m) { m.whole_keys[p + "block_size"] = 1024; });
-  for (const char* key : {"transform", "axis", "sign_mode"}) {
-    expect(key, "\"other\"", [&](auto& m) { m.texts[p + key] = "other"; });
-    expect(key, "missing", [&](auto& m) { m.texts.erase(p + key); });
-  }
-  for (const char* key : {"version", "block_size"}) {
-    expect(key, "missing", [&](auto& m) { m.whole_keys.erase(p + key); });
-  }
-  for (const char* key : {"sign_widths", "sign_values"}) {
-    expect(key, "missing", [&](auto& m) { m.int_lists.erase(p + key); });
-    expect(key, "expected", [&](auto& m) { m.int_lists[p + key].push_back(256); });
-    expect(key, "expected", [&](auto& m) { m.int_lists[p + key].clear(); });
-  }
-  expect("sign_values", "element 7 is 0", [&](auto& m) { m.int_lists[p + "sign_values"][7] = 0; });
-  expect("sign_widths", "expected", [&](auto& m) { m.int_lists[p + "sign_widths"][0] = -512; });
-  for (const char* key : {"weight_names", "inverse_weight_names"}) {
-    expect(key, "missing", [&](auto& m) { m.string_lists.erase(p + key); });
-    expect(key, "\"output_norm.weight\"",
-           [&](auto& m) { m.string_lists[p + key].push_back("output_norm.weight"); });
-    expect(key, "missing", [&](auto& m) { m.string_lists[p + key].pop_back(); });
-    expect(key, "twice",
-           [&](auto& m) { m.string_lists[p + key].push_back(m.string_lists[p + key].front()); });
-  }
-  expect("tied_output", "expected true", [&](auto& m) { m.flags.erase(p + "tied_output"); });
-  expect("tied_output", "has the tensor output.weight", [&](auto& m) {
-    m.AddFloats("output.weight", {SmallModel::kHidden, SmallModel::kVocab}, 0.05f);
-  });
-  expect("tied_output", "lacks the tensor", [&](auto& m) {
-    m.whole_keys[p + "version"] = 1;
-    m.flags.erase(p + "tied_output");
-  });
-  expect("colour", "not known", [&](auto& m) { m.texts[p + "colour"] = "blue"; });
-  SmallModel plain("llama");
-  plain.Rotate(1);
-  EXPECT_EQ(Why(plain), "loaded");
-  plain.flags[p + "gdn_v_grouped"] = true;
-  EXPECT_THAT(Why(plain), HasSubstr("gdn_v_grouped"));
 }
 
 TEST(Activation, ArchitectureBitnetGoesByTheVocabulary) {

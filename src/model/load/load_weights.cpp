@@ -45,12 +45,9 @@ struct Loader {
 };
 
 Result<StackPart> OpenPart(Loader& loader, int layer, const Projection& projection) {
-  const formats::TensorSpec& spec = formats::SpecOf(projection.id);
-  const std::string name = formats::TensorName(projection.id, layer);
-  const formats::Tensor* tensor = BITTERN_TRY(loader.binder.Matrix(
-      name, SizeOf(loader.config, spec.rows), SizeOf(loader.config, spec.cols)));
-  static_cast<void>(loader.binder.Find(formats::TernaryOpener::ScaleTensorName(name)));
-  const bool permuted = loader.config.permuted_qk && formats::HasRowOrder(name);
+  const formats::Tensor* tensor =
+      BITTERN_TRY(BindTernary(loader.binder, loader.config, projection.id, layer));
+  const bool permuted = loader.config.permuted_qk && formats::HasRowOrder(tensor->name);
   auto source = BITTERN_TRY(loader.opener.Open(*tensor));
   return StackPart{tensor, std::move(source),
                    permuted ? static_cast<std::size_t>(loader.config.head_dim) : 0,
@@ -97,7 +94,25 @@ void KeepNormOfNeurons(LayerWeights* layer) {
   layer->ffn_sub_norm = std::move(kept);
 }
 
+/// The experts of a layer, one after the other in matrices of the same kind as a single network's.
+Result<void> LoadExperts(Loader& loader, int index, LayerWeights* layer) {
+  const ExpertShape& shape = loader.config.experts;
+  ExpertWeights& experts = layer->experts;
+  experts.router =
+      BITTERN_TRY(BindFloats(loader.binder, loader.config, TensorId::kFfnRouter, index));
+  experts.count = static_cast<std::size_t>(shape.count);
+  experts.used = static_cast<std::size_t>(shape.used);
+  experts.neurons = static_cast<std::size_t>(shape.neurons);
+  experts.clamp = shape.clamps[static_cast<std::size_t>(index)];
+  layer->gate_up_proj = BITTERN_TRY(
+      LoadStack(loader, loader.layout, index, {{TensorId::kFfnGateExps}, {TensorId::kFfnUpExps}}));
+  layer->down_proj =
+      BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kFfnDownExps}}));
+  return {};
+}
+
 Result<void> LoadFeedForward(Loader& loader, int index, LayerWeights* layer) {
+  if (loader.config.traits->experts) return LoadExperts(loader, index, layer);
   if (loader.skip_zeros) {
     const auto done = LoadSkipping(loader, index, layer);
     // Only whole-row scales fit those layouts; what differs along a row is multiplied densely.

@@ -41,6 +41,13 @@ class RotationReader {
 
   Result<HadamardRotation> Read() {
     BITTERN_TRY(CheckKeys());
+    if (config_.traits->experts) {
+      return Wrong(
+          ErrorCode::kUnsupported, "version",
+          fmt::format("rotated weights of experts (architecture {}) are not supported; use "
+                      "the model's plain files",
+                      config_.architecture));
+    }
     HadamardRotation rotation;
     const auto version = BITTERN_TRY(Uint("version"));
     if (version != 1 && version != 2) {

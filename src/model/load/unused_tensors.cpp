@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A tensor that nothing has asked for is refused where its name says that the network needs it, and
+// is else left out with a word.
 #include "model/load/unused_tensors.hpp"
 
 #include <fmt/format.h>
@@ -56,6 +58,9 @@ std::optional<std::string> WhyNeeded(std::string_view name, const ModelConfig& c
   const formats::TensorSpec* spec = formats::FindWeight(name);
   if (spec != nullptr && spec->presence == formats::TensorPresence::kDelta) {
     return "of a layer with a recurrent state, which this network does not have there";
+  }
+  if (spec != nullptr && spec->presence == formats::TensorPresence::kFeedForward) {
+    return "of one feed-forward network, in whose place this network has experts";
   }
   if (name.ends_with(".bias")) return "a bias, which no supported network has";
   if (IsSubNorm(name)) {

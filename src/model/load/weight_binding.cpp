@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "formats/ternary_source.hpp"
 #include "quant/blocks/dequantize.hpp"
 
 namespace bittern::model {
@@ -34,7 +35,7 @@ constexpr struct {
 }  // namespace
 
 std::size_t SizeOf(const ModelConfig& c, formats::TensorSize size) noexcept {
-  const auto value = [&] {
+  const auto value = [&]() -> std::int64_t {
     switch (size) {
       case formats::TensorSize::kHidden:
         return c.hidden_size;
@@ -60,6 +61,14 @@ std::size_t SizeOf(const ModelConfig& c, formats::TensorSize size) noexcept {
         return c.head_dim;
       case formats::TensorSize::kVocab:
         return c.vocab_size;
+      case formats::TensorSize::kExperts:
+        return c.experts.count;
+      case formats::TensorSize::kExpertInner:
+        return c.experts.neurons;
+      case formats::TensorSize::kExpertsInner:
+        return std::int64_t{c.experts.count} * c.experts.neurons;
+      case formats::TensorSize::kExpertsHidden:
+        return std::int64_t{c.experts.count} * c.hidden_size;
       case formats::TensorSize::kOne:
         break;
     }
@@ -102,6 +111,21 @@ Result<std::vector<float>> BindNorm(TensorBinder& binder, const ModelConfig& c, 
   return Fail(ErrorCode::kCorruptFile,
               fmt::format("{}: element {} is {}, expected at most 2^100 ({:.1e}) in magnitude",
                           TensorPrefix(name), large - weights.begin(), *large, kMost));
+}
+
+Result<const formats::Tensor*> BindTernary(TensorBinder& binder, const ModelConfig& c, TensorId id,
+                                           int layer) {
+  const formats::TensorSpec& spec = formats::SpecOf(id);
+  const std::string name = TensorName(id, layer);
+  const std::size_t rows = SizeOf(c, spec.rows);
+  const formats::Tensor* tensor = BITTERN_TRY(binder.Matrix(name, rows, SizeOf(c, spec.cols)));
+  static_cast<void>(binder.Find(formats::TernaryOpener::ScaleTensorName(name)));
+  if (spec.presence != formats::TensorPresence::kMixture) return tensor;
+  const auto experts = static_cast<std::size_t>(c.experts.count);
+  if (tensor->shape[1] == rows / experts && tensor->shape[2] == experts) return tensor;
+  return Fail(ErrorCode::kCorruptFile,
+              fmt::format("{}: expected {} experts of {} rows, found {} of {}", TensorPrefix(name),
+                          experts, rows / experts, tensor->shape[2], tensor->shape[1]));
 }
 
 Result<std::vector<float>> BindFloats(TensorBinder& binder, const ModelConfig& c, TensorId id,

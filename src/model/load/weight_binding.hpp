@@ -30,6 +30,12 @@ namespace bittern::model {
 [[nodiscard]] Result<std::vector<float>> BindNorm(TensorBinder& binder, const ModelConfig& config,
                                                   formats::TensorId id, int layer = 0);
 
+/// A projection of a layer, or those of all experts one after the other: there, of the right shape;
+/// of any format. Error kCorruptFile.
+[[nodiscard]] Result<const formats::Tensor*> BindTernary(TensorBinder& binder,
+                                                         const ModelConfig& config,
+                                                         formats::TensorId id, int layer);
+
 /// A small matrix or vector of floats of a layer (TensorKind::kFloats, kValues), row by row; every
 /// one must be finite. Errors: kCorruptFile, kUnsupported.
 [[nodiscard]] Result<std::vector<float>> BindFloats(TensorBinder& binder, const ModelConfig& config,

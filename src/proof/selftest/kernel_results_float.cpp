@@ -97,8 +97,11 @@ void RunAttention(const FloatOps& ops, kernels::KvElement element, Random* rando
   args.num_positions = kPositions;
   args.scale = 0.125f;
   args.element = element;
-  ops.attention(&args);
-  results->Add("attention", Floats(out));
+  for (const std::size_t window : {std::size_t{0}, std::size_t{130}}) {
+    args.window = window;
+    ops.attention(&args);
+    results->Add("attention", Floats(out));
+  }
 }
 
 void RunDots(const FloatOps& ops, std::size_t n, Random* random, KernelResults* results) {

@@ -60,6 +60,8 @@ Json SummaryJson(const InspectReport& report) {
           {"context_length", summary.context_length},
           {"weight_bytes", summary.weight_bytes},
           {"context_bytes", summary.context_bytes},
+          {"experts", summary.experts},
+          {"experts_used", summary.experts_used},
           {"runs", summary.runs}};
 }
 

@@ -44,8 +44,9 @@ void AddTotals(const formats::Tensor& tensor, InspectReport* report) {
 bool MayBeTernary(const formats::Tensor& tensor) {
   const formats::TensorSpec* spec = formats::FindWeight(tensor.name);
   if (spec != nullptr && !spec->ternary()) return false;
-  return tensor.rank == 2 && tensor.name.starts_with("blk.") && tensor.name.ends_with(".weight") &&
-         quant::DefaultCodec(tensor.format) != nullptr;
+  const bool stack = spec != nullptr && tensor.rank == 3;  // of experts
+  return (tensor.rank == 2 || stack) && tensor.name.starts_with("blk.") &&
+         tensor.name.ends_with(".weight") && quant::DefaultCodec(tensor.format) != nullptr;
 }
 
 bool HoldsFloats(const formats::TernarySource& source) {
@@ -140,6 +141,8 @@ void Summarize(const Result<model::ModelConfig>& config, InspectReport* report) 
   }
   if (!config) return;
   summary.context_length = config->context_length;
+  summary.experts = config->experts.count;
+  summary.experts_used = config->experts.used;
   const auto values = static_cast<std::uint64_t>(config->num_kv_layers()) *
                       static_cast<std::uint64_t>(config->kv_size()) * 2;
   const auto state = static_cast<std::uint64_t>(config->num_delta_layers()) *

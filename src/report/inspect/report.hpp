@@ -32,10 +32,11 @@ struct FormatTotal {
 struct InspectSummary {
   std::string name;  ///< general.name; may be empty
   std::string architecture;
-  int context_length = 0;           ///< 0: not known
-  std::uint64_t weight_bytes = 0;   ///< in memory: two bits for each ternary weight
-  std::uint64_t context_bytes = 0;  ///< keys and values of the whole context, as f16
-  bool runs = false;                ///< nothing that a run would refuse was found
+  int context_length = 0;             ///< 0: not known
+  std::uint64_t weight_bytes = 0;     ///< in memory: two bits for each ternary weight
+  std::uint64_t context_bytes = 0;    ///< keys and values of the whole context, as f16
+  int experts = 0, experts_used = 0;  ///< in each layer, and for each token; 0: there are none
+  bool runs = false;                  ///< nothing that a run would refuse was found
 };
 
 /// One file. Entry i of `ternary` belongs to tensor i of the checkpoint, whose life it shares.

@@ -189,8 +189,12 @@ void WriteSummary(const InspectReport& report, Writer* out) {
         fmt::format("{}{} ({})", formats.empty() ? "" : ", ", total.format, Decimal(total.bytes));
   }
   if (!summary.name.empty()) out->Line("name        {}", Printable(summary.name));
-  out->Line("model       {}, {} parameters", Printable(summary.architecture),
-            InWords(report.total.parameters));
+  const std::string experts = summary.experts == 0
+                                  ? ""
+                                  : fmt::format(", {} of {} experts in each layer for each token",
+                                                summary.experts_used, summary.experts);
+  out->Line("model       {}, {} parameters{}", Printable(summary.architecture),
+            InWords(report.total.parameters), experts);
   out->Line("format      {}", formats);
   if (summary.context_length > 0) {
     out->Line("context     {} tokens", summary.context_length);

@@ -291,13 +291,14 @@ TEST_P(EngineScripts, EverySequenceGivesWhatItGivesAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EngineScripts,
-                         testing::Combine(testing::Values(kPlain, "qwen3", "qwen35"),
+                         testing::Combine(testing::Values(kPlain, "qwen3", "qwen35", "maple"),
                                           testing::Values("", "scalar")),
                          [](const auto& kind) {
                            const std::string name(std::get<0>(kind.param));
                            const std::string isa(std::get<1>(kind.param));
                            return (name == kPlain    ? std::string("Plain")
                                    : name == "qwen3" ? std::string("Grouped")
+                                   : name == "maple" ? std::string("Experts")
                                                      : std::string("Recurrent")) +
                                   (isa.empty() ? "Native" : "Scalar");
                          });

@@ -2,6 +2,7 @@
 // Counts walk the weights as they lie in memory, so layouts and dead neurons are in the sums.
 #include "runtime/tune/token_cost.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include "model/weights.hpp"
@@ -10,15 +11,22 @@
 namespace bittern::runtime {
 namespace {
 
-/// Adds the bytes and the multiply-adds of one matrix times one vector.
-void AddMatrix(const model::TernaryMatrix& matrix, TokenCost::Part* part) {
-  part->ternary = true;
-  part->bytes += matrix.tiles.size() + matrix.group_scales.size() * sizeof(float) +
-                 matrix.half_scales.size() * sizeof(std::uint16_t);
+/// Adds the bytes and the multiply-adds of one matrix times one vector; of the matrices of all
+/// experts the share of those that a token has chosen.
+void AddMatrix(const model::TernaryMatrix& matrix, TokenCost::Part* part,
+               const model::ExpertWeights& experts = {}) {
+  std::uint64_t bytes = matrix.tiles.size() + matrix.group_scales.size() * sizeof(float) +
+                        matrix.half_scales.size() * sizeof(std::uint16_t);
+  std::uint64_t rows = 0;
   for (const model::TernaryMatrix::Part& p : matrix.parts) {
-    part->bytes += p.row_scales.size() * sizeof(float);
-    part->multiply_adds += std::uint64_t{p.rows} * matrix.cols;
+    bytes += p.row_scales.size() * sizeof(float);
+    rows += p.rows;
   }
+  const std::uint64_t used = experts.count == 0 ? 1 : experts.used;
+  const std::uint64_t of = experts.count == 0 ? 1 : experts.count;
+  part->ternary = true;
+  part->bytes += bytes / of * used;
+  part->multiply_adds += rows / of * used * matrix.cols;
 }
 
 /// The floats of all norms' weights. Norms that a model does not have are empty.
@@ -34,12 +42,16 @@ std::uint64_t NormFloats(const model::Weights& weights) {
   return floats;
 }
 
-/// Keys and values of every position up to the token's own, read once for all query heads that
-/// share them.
+/// Keys and values of every position that the token sees, read once for all query heads that share
+/// them.
 TokenCost::Part KvPart(const model::ModelConfig& config, int position, model::KvType kv_type) {
-  const std::uint64_t rows =  // a key or a value of one position and layer
-      2 * static_cast<std::uint64_t>(config.num_kv_layers()) *
-      (static_cast<std::uint64_t>(position) + 1);
+  std::uint64_t rows = 0;  // a key or a value of one position and layer
+  for (int layer = 0; layer < config.num_layers; ++layer) {
+    if (config.IsDelta(layer)) continue;
+    const int window = config.WindowOf(layer);
+    rows +=
+        2 * static_cast<std::uint64_t>(window == 0 ? position + 1 : std::min(window, position + 1));
+  }
   const bool int8 = kv_type == model::KvType::kI8;
   const std::uint64_t element = int8 ? 1 : kv_type == model::KvType::kF16 ? 2 : 4;
   const std::uint64_t scales =
@@ -117,12 +129,15 @@ TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_
   const bool skips = weights.layers.front().skips_zeros();
   TokenCost::Part qkv{.name = "qkv_proj"}, o{.name = "o_proj"}, down{.name = "down_proj"};
   TokenCost::Part gate{.name = skips ? "gate_proj" : "gate_up_proj"}, up{.name = "up_proj"};
+  TokenCost::Part router{.name = "router"};
   for (const model::LayerWeights& layer : weights.layers) {
     AddMatrix(layer.qkv_proj, &qkv);
     AddMatrix(layer.o_proj, &o);
-    AddMatrix(layer.gate_up_proj, &gate);
+    AddMatrix(layer.gate_up_proj, &gate, layer.experts);
     AddMatrix(layer.up_proj, &up);
-    AddMatrix(layer.down_proj, &down);
+    AddMatrix(layer.down_proj, &down, layer.experts);
+    router.bytes += layer.experts.router.size() * sizeof(float);
+    router.multiply_adds += layer.experts.router.size();
   }
   const model::SkipStats& s = skip_stats;
   up.at_most = skips && !TakeShare(s.up_rows, &up.bytes);
@@ -133,6 +148,7 @@ TokenCost CostOfToken(const model::Model& model, int position, model::KvType kv_
   const TokenCost::Part norms{.name = "norms", .bytes = NormFloats(weights) * sizeof(float)};
   TokenCost cost{{embedding, norms, qkv, KvPart(model.config(), position, kv_type), o, gate}};
   if (model.config().num_delta_layers() != 0) cost.parts.push_back(StatePart(model.config()));
+  if (router.bytes != 0) cost.parts.push_back(router);
   if (skips) cost.parts.push_back(up);
   cost.parts.push_back(down);
   AddHead(weights, screen, &cost);

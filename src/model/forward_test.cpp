@@ -26,13 +26,27 @@ class Textbook {
         silu_(silu),
         sub_norms_(model.architecture.starts_with("bitnet")),
         neighbours_(model.architecture == "llama"),
-        groups_(model.architecture == "qwen3") {}
+        experts_(model.architecture == "maple"),
+        groups_(model.architecture == "qwen3" || experts_) {}
+
+  /// Ways to be wrong, for tests that have to see the difference.
+  struct Faults {
+    bool rotates_first = false;   ///< RoPE before the norms of heads
+    bool rotates_all = false;     ///< the layers without a window, too
+    std::size_t window = 9;       ///< another window than the file says
+    bool last_of_equals = false;  ///< of experts with equal scores
+    bool no_sum = false;          ///< weights of experts whose sum is not 1
+    bool clamps_both = false, clamps_none = false;
+  };
+  Faults faults = {};
 
   /// Logits of the last token.
   Row Logits(const std::vector<std::int32_t>& tokens) const {
     std::vector<Row> hidden;
     for (std::int32_t token : tokens) hidden.push_back(FloatRow("token_embd.weight", token, kDim));
-    for (int layer = 0; layer < 2; ++layer) Layer("blk." + std::to_string(layer) + ".", &hidden);
+    for (std::size_t layer = 0; layer < 2; ++layer) {
+      Layer("blk." + std::to_string(layer) + ".", layer, &hidden);
+    }
     const Row last = Norm(hidden.back(), "output_norm.weight");
     Row logits(SmallModel::kVocab, 0.0);
     for (std::size_t v = 0; v < logits.size(); ++v) {
@@ -75,19 +89,21 @@ class Textbook {
     return out;
   }
 
-  Row Linear(const Row& x, const std::string& name) const {
+  /// expert: whose rows of the tensor.
+  Row Linear(const Row& x, const std::string& name, std::size_t expert = 0) const {
     const auto& tensor = model_.tensors.at(name);
-    const std::size_t rows = tensor.shape[1], cols = tensor.shape[0];
+    const std::size_t rows = SmallModel::RowsOf(tensor), cols = tensor.shape[0];
     std::vector<std::uint8_t> codes(rows * cols);
     const auto scales = quant::UnpackTernary(*quant::DefaultCodec(tensor.format),
                                              {tensor.data, rows, cols, {}}, codes)
                             .value();
     const Row q = Quantized(x, groups_ ? 64 : cols);
-    Row out(rows, 0.0);
-    for (std::size_t r = 0; r < rows; ++r) {
+    Row out(tensor.shape[1], 0.0);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::size_t r = expert * out.size() + i;
       for (std::size_t c = 0; c < cols; ++c) {
         const float scale = scales.values[r * scales.per_row() + c / scales.group_cols];
-        out[r] += (codes[r * cols + c] - 1) * q[c] * static_cast<double>(scale);
+        out[i] += (codes[r * cols + c] - 1) * q[c] * static_cast<double>(scale);
       }
     }
     return out;
@@ -109,11 +125,13 @@ class Textbook {
 
   void Rope(Row* x, std::size_t position) const {
     for (std::size_t head = 0; head < x->size(); head += kHeadDim) {
-      for (std::size_t i = 0; i < kHeadDim / 2; ++i) {
-        const double angle = static_cast<double>(position) *
-                             std::pow(10000.0, -2.0 * static_cast<double>(i) / kHeadDim);
+      const std::size_t rotated = experts_ ? 64 : kHeadDim;
+      for (std::size_t i = 0; i < rotated / 2; ++i) {
+        const double angle =
+            static_cast<double>(position) *
+            std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(rotated));
         double& a = (*x)[head + (neighbours_ ? 2 * i : i)];
-        double& b = (*x)[head + (neighbours_ ? 2 * i + 1 : i + kHeadDim / 2)];
+        double& b = (*x)[head + (neighbours_ ? 2 * i + 1 : i + rotated / 2)];
         const double turned = a * std::cos(angle) - b * std::sin(angle);
         b = b * std::cos(angle) + a * std::sin(angle);
         a = turned;
@@ -121,17 +139,19 @@ class Textbook {
     }
   }
 
-  Row Attention(const std::vector<Row>& keys, const std::vector<Row>& values, const Row& q) const {
+  /// `first`: of the positions that are seen.
+  Row Attention(const std::vector<Row>& keys, const std::vector<Row>& values, const Row& q,
+                std::size_t first) const {
     Row out(kDim, 0.0);
     for (std::size_t h = 0; h < kHeads; ++h) {
       Row p(keys.size());
       double total = 0;
-      for (std::size_t t = 0; t < keys.size(); ++t) {
+      for (std::size_t t = first; t < keys.size(); ++t) {
         double dot = 0;
         for (std::size_t d = 0; d < kHeadDim; ++d) dot += q[h * kHeadDim + d] * keys[t][d];
         total += p[t] = std::exp(dot / std::sqrt(double{kHeadDim}));
       }
-      for (std::size_t t = 0; t < keys.size(); ++t) {
+      for (std::size_t t = first; t < keys.size(); ++t) {
         for (std::size_t d = 0; d < kHeadDim; ++d) {
           out[h * kHeadDim + d] += p[t] / total * values[t][d];
         }
@@ -140,22 +160,33 @@ class Textbook {
     return out;
   }
 
-  void Layer(const std::string& prefix, std::vector<Row>* hidden) const {
+  void Layer(const std::string& prefix, std::size_t layer, std::vector<Row>* hidden) const {
     std::vector<Row> keys, values;
+    const bool windowed = experts_ && layer == 0;
     for (std::size_t t = 0; t < hidden->size(); ++t) {
       Row& x = (*hidden)[t];
       const Row n = Norm(x, prefix + "attn_norm.weight");
       Row q = Linear(n, prefix + "attn_q.weight"), k = Linear(n, prefix + "attn_k.weight");
+      const bool rotates = !experts_ || windowed || faults.rotates_all;
+      const auto rotate = [&] {
+        if (rotates) Rope(&q, t);
+        if (rotates) Rope(&k, t);
+      };
+      if (faults.rotates_first) rotate();
       NormHeads(prefix + "attn_q_norm.weight", &q);
       NormHeads(prefix + "attn_k_norm.weight", &k);
-      Rope(&q, t);
-      Rope(&k, t);
+      if (!faults.rotates_first) rotate();
       keys.push_back(k);
       values.push_back(Linear(n, prefix + "attn_v.weight"));
-      Add(Linear(SubNorm(Attention(keys, values, q), prefix + "attn_sub_norm.weight"),
+      const std::size_t first = windowed && t >= faults.window ? t + 1 - faults.window : 0;
+      Add(Linear(SubNorm(Attention(keys, values, q, first), prefix + "attn_sub_norm.weight"),
                  prefix + "attn_output.weight"),
           &x);
       const Row m = Norm(x, prefix + "ffn_norm.weight");
+      if (experts_) {
+        Add(Experts(m, prefix, layer), &x);
+        continue;
+      }
       Row f = Linear(m, prefix + "ffn_gate.weight");
       const Row up = Linear(m, prefix + "ffn_up.weight");
       for (std::size_t i = 0; i < f.size(); ++i) {
@@ -165,12 +196,50 @@ class Textbook {
     }
   }
 
+  /// The mixture of experts of a normed input.
+  Row Experts(const Row& m, const std::string& prefix, std::size_t layer) const {
+    Row p(SmallModel::kExperts, 0.0);
+    std::vector<std::size_t> order;
+    for (std::size_t e = 0; e < p.size(); ++e) {
+      const Row row = FloatRow(prefix + "ffn_gate_inp.weight", static_cast<std::int32_t>(e), kDim);
+      for (std::size_t i = 0; i < kDim; ++i) p[e] += row[i] * m[i];
+      order.push_back(e);
+    }
+    if (faults.last_of_equals) std::ranges::reverse(order);
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return p[a] > p[b]; });
+    order.resize(SmallModel::kExpertsUsed);
+    double total = 0, chosen = 0;
+    for (double& value : p) total += value = std::exp(value);
+    for (const std::size_t e : order) chosen += p[e] / total;
+    if (faults.no_sum) chosen = 1;
+    Row out(kDim, 0.0);
+    for (const std::size_t e : order) {
+      Row f = Linear(m, prefix + "ffn_gate_exps.weight", e);
+      const Row up = Linear(m, prefix + "ffn_up_exps.weight", e);
+      for (std::size_t i = 0; i < f.size(); ++i) {
+        f[i] = Gated(f[i], up[i], static_cast<double>(model_.clamps[layer]));
+      }
+      const Row y = Linear(f, prefix + "ffn_down_exps.weight", e);
+      for (std::size_t i = 0; i < kDim; ++i) out[i] += p[e] / total / chosen * y[i];
+    }
+    return out;
+  }
+
+  double Gated(double gate, double up, double clamp) const {
+    if (!faults.clamps_none) {
+      gate = std::fmin(gate, clamp);
+      up = std::fmin(std::fmax(up, -clamp), clamp);
+    }
+    if (faults.clamps_both) gate = std::fmax(gate, -clamp);
+    return gate / (1 + std::exp(-gate)) * up;
+  }
+
   static void Add(const Row& y, Row* x) {
     for (std::size_t i = 0; i < x->size(); ++i) (*x)[i] += y[i];
   }
 
   const SmallModel& model_;
-  bool silu_, sub_norms_, neighbours_, groups_;
+  bool silu_, sub_norms_, neighbours_, experts_, groups_;
 };
 
 /// Logits of the last of `tokens`, in one batch.
@@ -364,6 +433,41 @@ TEST(Forward, GroupedBatchesEqualSingleTokens) {
     Forward(model, std::span(&token, 1), cache, state, pool, LogitsRows::kLast, logits);
   }
   EXPECT_EQ(logits, LastLogits(small, kTokens));
+}
+
+TEST(Forward, MapleChoosesExpertsAndSeesWindows) {
+  for (const auto layout : {quant::TernaryLayout::kI2sX86, quant::TernaryLayout::kQ2_0}) {
+    SmallModel small("maple");
+    small.Recode(quant::CodecOf(layout), SomeScale);
+    const auto logits = LastLogits(small, kTokens);
+    EXPECT_GT(Cosine(logits, Textbook(small, true).Logits(kTokens)), 0.99999);
+    using Faults = Textbook::Faults;
+    for (const Faults& faults : {Faults{.rotates_first = true}, Faults{.rotates_all = true},
+                                 Faults{.window = 8}, Faults{.window = 10}, Faults{.no_sum = true},
+                                 Faults{.clamps_both = true}, Faults{.clamps_none = true}}) {
+      Textbook wrong(small, true);
+      wrong.faults = faults;
+      EXPECT_LT(Cosine(logits, wrong.Logits(kTokens)), 0.9999);
+    }
+  }
+}
+
+TEST(Forward, OfExpertsWithEqualScoresTheFirstIsTaken) {
+  SmallModel small("maple");  // all experts have one score
+  small.AddFloats("blk.0.ffn_gate_inp.weight", {SmallModel::kHidden, SmallModel::kExperts}, 0);
+  const auto logits = LastLogits(small, kTokens);
+  Textbook textbook(small, true);
+  EXPECT_GT(Cosine(logits, textbook.Logits(kTokens)), 0.99999);
+  textbook.faults.last_of_equals = true;
+  EXPECT_LT(Cosine(logits, textbook.Logits(kTokens)), 0.999);
+}
+
+TEST(Forward, AFileWithoutClampsHasThoseOfMaple) {
+  SmallModel silent("maple"), said("maple");
+  silent.clamps = {};
+  said.clamps = {7, 7};
+  EXPECT_EQ(LastLogits(silent, kTokens), LastLogits(said, kTokens));
+  EXPECT_NE(LastLogits(said, kTokens), LastLogits(SmallModel("maple"), kTokens));
 }
 
 TEST(Forward, DoublingOneScaleChangesOnlyWhatItShould) {

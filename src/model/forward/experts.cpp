@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work is dealt out by experts: an expert's tiles meet every row that has chosen it before the next
+// tiles are read, so that a batch reads the weights of an expert once.
+#include "model/forward/experts.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/portable_math.hpp"
+#include "kernels/kernel.h"
+#include "model/forward/for_tokens.hpp"
+#include "model/forward/linear.hpp"
+#include "quant/layouts/tile16.hpp"
+
+namespace bittern::model {
+namespace {
+
+/// Scores of all experts, of every token: threads share the experts.
+void ScoreExperts(const Context& context, const ExpertWeights& experts) {
+  const ForwardState::Impl& rows = context.state;
+  const std::size_t hidden = rows.hidden.stride;
+  const Range mine = context.team.Share(experts.count);
+  const float* router = experts.router.data() + mine.begin * hidden;
+  for (std::size_t token = 0; token < context.num_tokens; ++token) {
+    context.floats().dot_f32(router, mine.end - mine.begin, hidden, rows.router_input.row(token),
+                             rows.router_scores.row(token) + mine.begin);
+  }
+}
+
+void ChooseForToken(const Context& context, const LayerWeights& layer, std::size_t token) {
+  const ExpertWeights& experts = layer.experts;
+  MixtureState& mixture = context.state.mixture;
+  const std::size_t first = token * experts.used;
+  if (!ChooseExperts({context.state.router_scores.row(token), experts.count},
+                     std::span(mixture.experts).subspan(first, experts.used),
+                     std::span(mixture.weights).subspan(first, experts.used))) {
+    RecordFailure(context, token, {context.IndexOf(layer), TracePoint::kFfnNorm});
+  }
+}
+
+/// Lists the experts that are chosen at all, in their order, and the choices of each, in the order
+/// of tokens and ranks.
+void GroupByExpert(const ExpertWeights& experts, std::size_t num_tokens, MixtureState* mixture) {
+  const std::span<const std::uint32_t> chosen(mixture->experts.data(), num_tokens * experts.used);
+  std::vector<std::uint32_t>& ends = mixture->ends;  // of each expert, in `choices`
+  std::ranges::fill(ends, 0);
+  for (const std::uint32_t expert : chosen) ++ends[expert];
+  mixture->loads.clear();
+  std::uint32_t first = 0;
+  for (std::uint32_t expert = 0; expert < experts.count; ++expert) {
+    const std::uint32_t count = ends[expert];
+    ends[expert] = first;
+    if (count != 0) mixture->loads.push_back({expert, first, count});
+    first += count;
+  }
+  for (std::uint32_t i = 0; i < chosen.size(); ++i) mixture->choices[ends[chosen[i]]++] = i;
+}
+
+/// Deals out `tiles` tiles of each expert that was chosen: step(load, tiles), some tiles of it at a
+/// time, none of them on both sides of a multiple of `tiles_of_part`.
+template <class Step>
+void DealTiles(const Context& context, std::size_t tiles, std::size_t tiles_of_part, Step step) {
+  const auto& loads = context.state.mixture.loads;
+  context.team.Deal(loads.size() * tiles, kGroupedTiles, [&](Range range) {
+    for (std::size_t i = range.begin, count; i < range.end; i += count) {
+      const std::size_t tile = i % tiles;
+      count = std::min({kGroupedTiles, range.end - i, tiles_of_part - tile % tiles_of_part});
+      step(loads[i / tiles], Range{tile, tile + count});
+    }
+  });
+}
+
+}  // namespace
+
+bool ChooseExperts(std::span<const float> scores, std::span<std::uint32_t> experts,
+                   std::span<float> weights) noexcept {
+  const bool finite = std::ranges::all_of(scores, [](float s) { return std::isfinite(s); });
+  std::size_t known = 0;
+  for (std::uint32_t expert = 0; expert < scores.size() && finite; ++expert) {
+    std::size_t rank = known;
+    while (rank > 0 && scores[expert] > scores[experts[rank - 1]]) --rank;
+    if (rank == experts.size()) continue;
+    known = std::min(known + 1, experts.size());
+    for (std::size_t i = known - 1; i > rank; --i) experts[i] = experts[i - 1];
+    experts[rank] = expert;
+  }
+  if (!finite) {
+    for (std::uint32_t i = 0; i < experts.size(); ++i) experts[i] = i;
+    std::ranges::fill(weights, 0.0f);
+    return false;
+  }
+  const auto power = [&](std::size_t rank) {
+    return Exp(static_cast<double>(scores[experts[rank]]) -
+               static_cast<double>(scores[experts[0]]));
+  };
+  double sum = 0;
+  for (std::size_t rank = 0; rank < experts.size(); ++rank) sum += power(rank);
+  for (std::size_t rank = 0; rank < experts.size(); ++rank) {
+    weights[rank] = static_cast<float>(power(rank) / sum);
+  }
+  return true;
+}
+
+void ForwardExpertsUp(const Context& context, const LayerWeights& layer, const QuantizedRows& in,
+                      FloatRows out) {
+  const ExpertWeights& experts = layer.experts;
+  MixtureState& mixture = context.state.mixture;
+  ScoreExperts(context, experts);
+  ForTokens(context, context.num_tokens,
+            [&](std::size_t token) { ChooseForToken(context, layer, token); });
+  context.team.BarrierThen([&] {
+    GroupByExpert(experts, context.num_tokens, &mixture);
+    context.scratch().skips.experts.Add(experts.count, mixture.loads.size());
+  });
+  const std::size_t tiles_of_part = experts.neurons / quant::kTileRows;
+  DealTiles(context, 2 * tiles_of_part, tiles_of_part, [&](const ExpertLoad& load, Range tiles) {
+    const std::size_t part = tiles.begin / tiles_of_part;  // 0: gate, 1: up
+    const std::size_t tile = tiles.begin % tiles_of_part;
+    const std::size_t first = layer.gate_up_proj.parts[part].first_row / quant::kTileRows +
+                              load.expert * tiles_of_part + tile;
+    const Range of_matrix{first, first + (tiles.end - tiles.begin)};
+    const TilesOfMatrix of{context, layer.gate_up_proj, of_matrix,
+                           GroupScalesOf(context, layer.gate_up_proj, of_matrix)};
+    for (const std::uint32_t choice : mixture.ChoicesOf(load)) {
+      const std::size_t token = choice / experts.used, rank = choice % experts.used;
+      float* to = out.row(token) + (part * experts.used + rank) * experts.neurons;
+      GroupedTiles(of, {in, token, 0}, to + tile * quant::kTileRows);
+    }
+  });
+}
+
+void ClampGates(const ExpertWeights& experts, float* gates, float* ups) noexcept {
+  for (std::size_t i = 0; i < experts.used * experts.neurons; ++i) {
+    gates[i] = std::min(gates[i], experts.clamp);
+    ups[i] = std::max(std::min(ups[i], experts.clamp), -experts.clamp);
+  }
+}
+
+void ForwardExpertsDown(const Context& context, const LayerWeights& layer, const QuantizedRows& in,
+                        FloatRows out) {
+  const ExpertWeights& experts = layer.experts;
+  const MixtureState& mixture = context.state.mixture;
+  const FloatRows each = context.state.expert_out;
+  const std::size_t hidden = context.state.hidden.stride;
+  const std::size_t tiles_of_expert = hidden / quant::kTileRows;
+  DealTiles(context, tiles_of_expert, tiles_of_expert, [&](const ExpertLoad& load, Range tiles) {
+    const std::size_t first = load.expert * tiles_of_expert;
+    const Range of_matrix{first + tiles.begin, first + tiles.end};
+    const TilesOfMatrix of{context, layer.down_proj, of_matrix,
+                           GroupScalesOf(context, layer.down_proj, of_matrix)};
+    for (const std::uint32_t choice : mixture.ChoicesOf(load)) {
+      const std::size_t token = choice / experts.used, rank = choice % experts.used;
+      GroupedTiles(of, {in, token, rank * experts.neurons},
+                   each.row(token) + rank * hidden + tiles.begin * quant::kTileRows);
+    }
+  });
+  ForTokens(context, context.num_tokens, [&](std::size_t token) {
+    const float* weights = mixture.weights.data() + token * experts.used;
+    const float* part = each.row(token);
+    float* sum = out.row(token);
+    for (std::size_t i = 0; i < hidden; ++i) sum[i] = weights[0] * part[i];
+    for (std::size_t rank = 1; rank < experts.used; ++rank) {
+      part += hidden;
+      for (std::size_t i = 0; i < hidden; ++i) sum[i] += weights[rank] * part[i];
+    }
+  });
+}
+
+}  // namespace bittern::model
