@@ -114,7 +114,7 @@ class DeployTest(unittest.TestCase):
             self.assertEqual(len(links), 2)
             for line in links:
                 self.assertIn("-Wl,-z,relro,-z,now", line)
-            # OpenSSL is that of the system, which gets security updates.
+            # The system's OpenSSL gets security updates, so the program links that one.
             program = next(line for line in links if "-o apps/cli/bittern " in line)
             self.assertIn("libssl.so", program)
             self.assertNotIn("libssl.a", program)

@@ -208,8 +208,8 @@ class Writer:
         return cols * (rows or 1) * (2 if kind in ("small", "half") else 4)
 
     def matrix(self, cols, rows):
-        """Blocks with one scale, that keeps sums of a row near 1."""
-        scale = struct.pack("<e", (1.5 / cols) ** 0.5)
+        """Blocks whose scales differ by up to a quarter and keep sums of a row near 1."""
+        scale = struct.pack("<e", (1.5 / cols) ** 0.5)[1:]  # sign, exponent and the first of ten further bits
         # Five weights in a byte of PTQ1_0, where any byte is five of them; else four, of 2 bits.
         first = 2 if self.scale_first else 0
         step, left = 2 + self.codes, cols * rows // self.group
@@ -219,8 +219,8 @@ class Writer:
             if self.type != PTQ1_0:
                 codes = codes.translate(TERNARY)
             blocks = bytearray(count * step)
-            for i, byte in enumerate(scale):
-                blocks[(i if self.scale_first else self.codes + i)::step] = bytes([byte]) * count
+            at = 0 if self.scale_first else self.codes
+            blocks[at::step], blocks[at + 1::step] = self.random.randbytes(count), scale * count
             for i in range(self.codes):
                 blocks[first + i::step] = codes[i::self.codes]
             yield bytes(blocks)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <span>
 
+#include "model/load/load_for_test.hpp"
 #include "model/model.hpp"
 #include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"
@@ -20,7 +21,7 @@ class Reader {
  public:
   Reader(const SmallModel& small, int threads, KvType type)
       : pool_(ThreadPool::Create(threads).value()),
-        model_(Load(small, pool_)),
+        model_(load_test::LoadGood(small, pool_)),
         cache_(model_.config(), kPositions, type),
         state_(ForwardState::Create(model_, 64, kPositions, threads).value()) {}
 
@@ -32,14 +33,6 @@ class Reader {
   }
 
  private:
-  static Model Load(const SmallModel& small, ThreadPool& pool) {
-    const auto path = small.Write();
-    Decisions decisions;
-    auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, {}).value();
-    std::filesystem::remove(path);
-    return model;
-  }
-
   ThreadPool pool_;
   Model model_;
   OneSequence cache_;

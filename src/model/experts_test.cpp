@@ -12,6 +12,7 @@
 #include <set>
 
 #include "model/forward/forward_state.hpp"
+#include "model/load/load_for_test.hpp"
 #include "model/model.hpp"
 #include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"
@@ -75,7 +76,7 @@ class Maple {
  public:
   explicit Maple(const SmallModel& small, int threads = 2)
       : pool_(ThreadPool::Create(threads).value()),
-        model_(Load(small, pool_)),
+        model_(load_test::LoadGood(small, pool_)),
         cache_(model_.config(), 64, KvType::kF32),
         state_(ForwardState::Create(model_, 64, 64, threads).value()) {}
 
@@ -88,14 +89,6 @@ class Maple {
   ForwardState& state() { return state_; }
 
  private:
-  static Model Load(const SmallModel& small, ThreadPool& pool) {
-    const auto path = small.Write();
-    Decisions decisions;
-    auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, {}).value();
-    std::filesystem::remove(path);
-    return model;
-  }
-
   ThreadPool pool_;
   Model model_;
   OneSequence cache_;

@@ -46,8 +46,9 @@ struct TernaryMatrix {
   std::size_t num_tiles = 0;   ///< of TileRows(layout) rows
   std::vector<Part> parts;
   AlignedBuffer<std::uint8_t> tiles;
-  /// Scales that differ along a row, in place of those of the parts, as kernels::GroupedArgs has
-  /// them: [tile][block][scales_per_block][16]. 0 scales: none.
+  /// Where scales differ along a row, these stand in for the scales of the parts:
+  /// [tile][block][scales_per_block][16], as in kernels::GroupedArgs. scales_per_block is 0 where
+  /// they do not differ.
   std::size_t scales_per_block = 0;
   AlignedBuffer<float> group_scales;
   AlignedBuffer<std::uint16_t> half_scales;  ///< in place of them where binary16 holds every one
@@ -67,8 +68,8 @@ struct DeltaWeights {
   std::vector<float> gates;  // (2 value_heads, hidden_size): of the rates, then of the decays
   std::vector<float> conv;   // (taps, mix_size)
   std::vector<float> step_bias, decay_scale;  // (value_heads) each; decay_scale is not above 0
-  // (head_dim) each, all elements alike: weights of an RMS norm that leave a query with a length of
-  // 1 / sqrt(head_dim), and a key with a length of 1.
+  // (head_dim) each, all elements alike. They are weights of RMS norms. A query then has the length
+  // 1 / sqrt(head_dim), a key the length 1.
   std::vector<float> query_unit, key_unit;
 };
 
@@ -90,9 +91,9 @@ struct LayerWeights {
   DeltaWeights delta;                 // of a delta layer; else empty
   std::vector<float> delta_norm;      // (head_dim of a delta layer)
   std::vector<float> ffn_norm;        // (hidden_size)
-  ExpertWeights experts;              // empty where one network stands in their place; else the
-                                      // rows of gate, up and down_proj are those of all experts,
-                                      // one expert after the other, and grouped
+  ExpertWeights experts;              // empty in a layer without experts; with them, gate, up and
+                                      // down_proj have the rows of all experts, one expert after
+                                      // the other, and scales of groups
   TernaryMatrix gate_up_proj;         // (2 intermediate_size, hidden_size): parts gate, up; or
                                       // the gate alone, where zeros are skipped
   TernaryMatrix up_proj;              // (intermediate_size, hidden_size), kRows; else empty

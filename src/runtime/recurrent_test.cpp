@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions of a network with a recurrent state. They forget, copy, save and abandon tokens. Their
-// logits stay those of a session that has read the same tokens once.
+// logits equal those of a new session that reads the same tokens once.
 #include <gtest/gtest.h>
 
 #include <algorithm>

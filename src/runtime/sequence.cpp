@@ -14,9 +14,9 @@ namespace bittern::runtime {
 
 namespace {
 
-// States are kept at multiples of kKeepEvery tokens, and kBeforeEnd tokens before the end of what
-// is known: a conversation comes back with all but the last few tokens of a prompt. kLeastApart: no
-// copy is worth its time that saves fewer tokens.
+// States are kept at multiples of kKeepEvery tokens, and kBeforeEnd tokens before the end of the
+// known ones: the next turn of a conversation shares all but the last few tokens of its prompt. Two
+// copies are at least kLeastApart tokens apart, since reading fewer costs less than a copy.
 constexpr int kKeepEvery = 512, kBeforeEnd = 16, kLeastApart = 32;
 
 }  // namespace

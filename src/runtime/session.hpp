@@ -33,10 +33,11 @@ struct SessionOptions {
 /// Memory that a session takes.
 struct SessionMemory {
   int context_length = 0;
-  int num_threads = 0;            ///< during a call
-  std::size_t pages = 0;          ///< of all forks; resident as tokens come
-  std::size_t page_bytes = 0;     ///< of one
-  std::size_t state_bytes = 0;    ///< of a sequence's recurrent state; 0: none
+  int num_threads = 0;         ///< during a call
+  std::size_t pages = 0;       ///< of all forks; resident as tokens come
+  std::size_t page_bytes = 0;  ///< of one
+  /// Bytes of a sequence's recurrent state; 0: none. Each copy (kept_states) takes as many.
+  std::size_t state_bytes = 0;
   std::size_t scratch_bytes = 0;  ///< at most, with its threads
 };
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/registry.hpp"
+#include "kernels/float32/float32_for_test.hpp"
 
 namespace bittern::kernels {
 namespace {
@@ -18,25 +18,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMost = std::numeric_limits<float>::max();
 
-std::vector<const KernelInfo*> Float32Kernels() {
-  std::vector<const KernelInfo*> kernels;
-  for (const KernelInfo* kernel : AllKernels()) {
-    if (kernel->float32 != nullptr) kernels.push_back(kernel);
-  }
-  return kernels;
-}
-
-class Float32Finite : public testing::TestWithParam<const KernelInfo*> {
- protected:
-  void SetUp() override {
-    if (!Supports(GetParam()->isa)) GTEST_SKIP() << "this CPU lacks " << GetParam()->name;
-  }
-  const FloatOps& ops() { return *GetParam()->float32; }
-};
-
-std::string NameOf(const testing::TestParamInfo<const KernelInfo*>& info) {
-  return info.param->name;
-}
+class Float32Finite : public FloatKernelTest {};
 
 /// Numbers of either sign around 1.
 std::vector<float> SomeFloats(std::size_t n) {
@@ -182,7 +164,7 @@ TEST_P(Float32Finite, AttentionHidesNoScore) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Float32Finite, testing::ValuesIn(Float32Kernels()), NameOf);
+INSTANTIATE_TEST_SUITE_P(All, Float32Finite, testing::ValuesIn(FloatKernels()), FloatKernelName);
 
 }  // namespace
 }  // namespace bittern::kernels

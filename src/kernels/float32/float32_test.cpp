@@ -12,18 +12,10 @@
 
 #include "base/float16.hpp"
 #include "base/guarded_buffer_for_test.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/float32/float32_for_test.hpp"
 
 namespace bittern::kernels {
 namespace {
-
-std::vector<const KernelInfo*> AllFloat32Kernels() {
-  std::vector<const KernelInfo*> kernels;
-  for (const KernelInfo* kernel : AllKernels()) {
-    if (kernel->float32 != nullptr) kernels.push_back(kernel);
-  }
-  return kernels;
-}
 
 const FloatOps& Scalar() {
   return *SelectKernels([](Isa isa) { return isa == Isa::scalar; }).float32_info->float32;
@@ -57,13 +49,8 @@ std::vector<std::uint32_t> Bits(const float* p, std::size_t n) {
   return bits;
 }
 
-class Float32 : public testing::TestWithParam<const KernelInfo*> {
+class Float32 : public FloatKernelTest {
  protected:
-  void SetUp() override {
-    if (!Supports(GetParam()->isa)) GTEST_SKIP() << "this CPU lacks " << GetParam()->name;
-  }
-  const FloatOps& ops() { return *GetParam()->float32; }
-
   /// Runs `call(ops, a, b, out)` with this kernel and the scalar one; their bits must agree.
   template <class Call>
   void ExpectSameBits(Call call) {
@@ -574,10 +561,7 @@ TEST_P(Float32, EveryHalfIsReadAsItsValue) {
   }
 }
 
-std::string Float32Name(const testing::TestParamInfo<const KernelInfo*>& info) {
-  return info.param->name;
-}
-INSTANTIATE_TEST_SUITE_P(All, Float32, testing::ValuesIn(AllFloat32Kernels()), Float32Name);
+INSTANTIATE_TEST_SUITE_P(All, Float32, testing::ValuesIn(FloatKernels()), FloatKernelName);
 
 }  // namespace
 }  // namespace bittern::kernels

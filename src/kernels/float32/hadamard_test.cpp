@@ -10,34 +10,12 @@
 #include <vector>
 
 #include "base/guarded_buffer_for_test.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/float32/float32_for_test.hpp"
 
 namespace bittern::kernels {
 namespace {
 
-std::vector<const KernelInfo*> HadamardKernels() {
-  std::vector<const KernelInfo*> kernels;
-  for (const KernelInfo* kernel : AllKernels()) {
-    if (kernel->float32 != nullptr) kernels.push_back(kernel);
-  }
-  return kernels;
-}
-
-class HadamardTest : public testing::TestWithParam<const KernelInfo*> {
- protected:
-  void SetUp() override {
-    if (!Supports(GetParam()->isa)) GTEST_SKIP() << "this CPU lacks " << GetParam()->name;
-  }
-  const FloatOps& ops() { return *GetParam()->float32; }
-};
-
-std::vector<float> NormalFloats(std::size_t size, std::uint32_t seed) {
-  std::mt19937 rng(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(size);
-  for (float& value : values) value = normal(rng);
-  return values;
-}
+class HadamardTest : public FloatKernelTest {};
 
 std::vector<float> Signs(std::size_t size, std::size_t block) {
   const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(block)));
@@ -108,8 +86,7 @@ TEST_P(HadamardTest, TheInverseUndoesItInPlace) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HadamardTest, testing::ValuesIn(HadamardKernels()),
-                         [](const auto& info) { return std::string(info.param->name); });
+INSTANTIATE_TEST_SUITE_P(All, HadamardTest, testing::ValuesIn(FloatKernels()), FloatKernelName);
 
 }  // namespace
 }  // namespace bittern::kernels

@@ -9,39 +9,17 @@
 #include <vector>
 
 #include "base/guarded_buffer_for_test.hpp"
-#include "kernels/registry.hpp"
+#include "kernels/float32/float32_for_test.hpp"
 
 namespace bittern::kernels {
 namespace {
 
-std::vector<const KernelInfo*> RecurrentKernels() {
-  std::vector<const KernelInfo*> kernels;
-  for (const KernelInfo* kernel : AllKernels()) {
-    if (kernel->float32 != nullptr) kernels.push_back(kernel);
-  }
-  return kernels;
-}
-
-class Recurrent : public testing::TestWithParam<const KernelInfo*> {
- protected:
-  void SetUp() override {
-    if (!Supports(GetParam()->isa)) GTEST_SKIP() << "this CPU lacks " << GetParam()->name;
-  }
-  const FloatOps& ops() { return *GetParam()->float32; }
-};
-
-std::vector<float> RandomRows(std::size_t size, std::uint32_t seed) {
-  std::mt19937 rng(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(size);
-  for (float& value : values) value = normal(rng);
-  return values;
-}
+class Recurrent : public FloatKernelTest {};
 
 TEST_P(Recurrent, ConvIsTheWrittenOne) {
   for (const std::size_t size : {1u, 15u, 16u, 17u, 100u, 256u}) {
     for (const std::size_t taps : {1u, 2u, 4u, 9u}) {
-      const auto inputs = RandomRows(taps * size, 21), weights = RandomRows(taps * size, 22);
+      const auto inputs = NormalFloats(taps * size, 21), weights = NormalFloats(taps * size, 22);
       std::vector<const float*> rows;
       for (std::size_t tap = 0; tap < taps; ++tap) rows.push_back(&inputs[tap * size]);
       GuardedBuffer<float> got(size), want(size), sums(size);
@@ -94,8 +72,8 @@ TEST_P(Recurrent, DeltaRuleIsTheWrittenOne) {
     for (const std::size_t key_dim : {1u, 16u, 33u, 128u}) {
       constexpr std::size_t kTokens = 5;
       const std::size_t stride = 2 * key_dim + value_dim;
-      const auto rows = RandomRows(kTokens * stride, 11);
-      const auto start = RandomRows(key_dim * value_dim, 12);
+      const auto rows = NormalFloats(kTokens * stride, 11);
+      const auto start = NormalFloats(key_dim * value_dim, 12);
       const std::vector<float> gates = {0.5f, 0.1f, 1, 0, 0.25f, 0.9f, 0.75f, 1, 0.875f, 0.3f};
       std::vector<float> got(start), want(start);
       GuardedBuffer<float> got_out(kTokens * value_dim), want_out(kTokens * value_dim);
@@ -124,8 +102,7 @@ TEST_P(Recurrent, DeltaRuleIsTheWrittenOne) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Recurrent, testing::ValuesIn(RecurrentKernels()),
-                         [](const auto& info) { return std::string(info.param->name); });
+INSTANTIATE_TEST_SUITE_P(All, Recurrent, testing::ValuesIn(FloatKernels()), FloatKernelName);
 
 }  // namespace
 }  // namespace bittern::kernels

@@ -11,6 +11,7 @@
 #include <memory>
 #include <random>
 
+#include "model/load/load_for_test.hpp"
 #include "model/model.hpp"
 #include "model/one_sequence_for_test.hpp"
 #include "model/small_model_for_test.hpp"
@@ -103,7 +104,7 @@ class Screened {
   Screened(const SmallModel& small, int threads, std::size_t most_tokens = 8,
            std::size_t vectors = kScreenVectors)
       : pool_(ThreadPool::Create(threads).value()),
-        model_(Load(small, pool_)),
+        model_(load_test::LoadGood(small, pool_, {.head = HeadMode::kScreened})),
         cache_(model_.config(), 64, KvType::kF32),
         state_(ForwardState::Create(model_, most_tokens, 64, threads, vectors).value()) {}
 
@@ -137,16 +138,6 @@ class Screened {
   [[nodiscard]] ScreenStats Stats() { return ScreenStatsOf(state_); }
 
  private:
-  static Model Load(const SmallModel& small, ThreadPool& pool) {
-    const auto path = small.Write();
-    Decisions decisions;
-    auto model = Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions,
-                             {.head = HeadMode::kScreened})
-                     .value();
-    std::filesystem::remove(path);
-    return model;
-  }
-
   ThreadPool pool_;
   Model model_;
   OneSequence cache_;

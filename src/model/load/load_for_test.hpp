@@ -16,6 +16,16 @@
 
 namespace bittern::model::load_test {
 
+/// A good model, with the threads of `pool`.
+inline Model LoadGood(const SmallModel& small, ThreadPool& pool, const LoadOptions& options = {}) {
+  const auto path = small.Write();
+  Decisions decisions;
+  auto model =
+      Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, options).value();
+  std::filesystem::remove(path);
+  return model;
+}
+
 struct Loaded {
   Result<Model> model;
   Decisions decisions;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys are those that Bonsai-2 has. A wrong one makes fluent nonsense, so everything is
-// compared: the names of the rotated matrices with those that the network has, the widths of the
-// signs with those of the matrices' inputs, each sign with 1 and -1, and the keys with those known.
+// The keys are those of Bonsai-2's files. A wrong value makes fluent nonsense, so nothing is taken
+// on trust. The rotated matrices must be those of the network. Every width of an input needs its
+// signs. A sign is 1 or -1. A key that is not known is refused.
 #include "model/load/read_rotation.hpp"
 
 #include <fmt/format.h>
@@ -102,7 +102,7 @@ class RotationReader {
                  fmt::format("expected \"{}\", found \"{}\"", expected, *value));
   }
 
-  /// Version 2 is that of models whose head is the embedding.
+  /// A model of version 2 has no head of its own: it uses the embedding.
   Result<void> CheckTied(bool expected) const {
     const bool tied = BITTERN_TRY(metadata_.GetBool(KeyOf("tied_output"))).value_or(false);
     if (tied != expected) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights from the file's layout to the kernels' layout, a tile at a time on all threads of a pool.
 // Two ways: words of the official I2_S layout move as they are; all others go through codes 0, 1,
-// 2. Rows of dead neurons are left out, and checked nevertheless, so what a file is refused for
-// does not depend on what is left out. Scales go to the coarsest grain that says the same.
+// 2. Rows of dead neurons are left out, but they are checked: a file is refused for the same faults
+// with or without them. Scales go to the coarsest grain that says the same.
 #include "model/load/repack.hpp"
 
 #include <fmt/format.h>
@@ -261,7 +261,7 @@ Result<AlignedBuffer<T>> LayScales(std::span<const quant::TernaryScales> scales,
   return laid;
 }
 
-/// Sets the scales of groups from those of the parts, at 64 columns if any needs it, else 128.
+/// Sets the scales of groups. A group has 128 columns, or 64 where some part has scales that fine.
 Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, TernaryMatrix* matrix) {
   if (matrix->layout != MatrixLayout::kTile16) {
     return Fail(ErrorCode::kUnsupported,

@@ -30,8 +30,8 @@ namespace bittern::model {
 [[nodiscard]] Result<std::vector<float>> BindNorm(TensorBinder& binder, const ModelConfig& config,
                                                   formats::TensorId id, int layer = 0);
 
-/// A projection of a layer, or those of all experts one after the other: there, of the right shape;
-/// of any format. Error kCorruptFile.
+/// Finds a projection of a layer, or the stack of all experts' projections, and checks its shape
+/// but not its format. Error kCorruptFile.
 [[nodiscard]] Result<const formats::Tensor*> BindTernary(TensorBinder& binder,
                                                          const ModelConfig& config,
                                                          formats::TensorId id, int layer);

@@ -25,7 +25,8 @@ SmallModel WithYarn() {
   return small;
 }
 
-// The numbers are those of transformers' formula (modeling_rope_utils.py), computed by itself.
+// The expected numbers were computed in Python by the formula of transformers
+// (modeling_rope_utils.py).
 TEST(ModelLoad, YarnStretchesByThePlaceOfAPair) {
   const auto loaded = Load(WithYarn());
   ASSERT_TRUE(loaded.model) << loaded.model.error().message;
