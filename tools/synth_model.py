@@ -3,8 +3,8 @@
 """Writes a GGUF of random ternary weights in the shape of a public model: to time, to load, to try
 limits of memory. What it says is noise.
 
-  synth_model.py --arch qwen35|maple [--size tiny|full] [--type q2_0|pq2_0|ptq1_0|tq2_0] [--rotated] [--seed N]
-                 OUT.gguf
+  synth_model.py --arch qwen35|maple [--size tiny|full] [--type q2_0|pq2_0|ptq1_0|tq2_0] [--rotated] [--one-scale]
+                 [--seed N] OUT.gguf
 
   qwen35   tiny: 8 layers, 5 MB; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
            minute). Types as the released files have them: matrices, embedding and head in --type
@@ -14,7 +14,8 @@ limits of memory. What it says is noise.
            experts, 5.9 GB). Types as in the released files with a head of Q4_K: matrices in --type
            (tq2_0 unless it is given), embedding in F16, all else, the routers too, in F32.
 
-The same arguments give the same bytes. Needs nothing but Python.
+The scales of blocks differ, as in a real file; --one-scale gives a matrix one for all, so that every type
+holds it. The same arguments give the same bytes. Needs nothing but Python.
 """
 import argparse
 import math
@@ -193,7 +194,8 @@ def packed_key(name, kind, content):
 
 
 class Writer:
-    def __init__(self, matrix_type, seed):
+    def __init__(self, matrix_type, seed, one_scale):
+        self.one_scale = one_scale
         self.type, self.group, self.codes, self.scale_first = BLOCKS[matrix_type]
         self.random = random.Random(seed)
 
@@ -208,7 +210,7 @@ class Writer:
         return cols * (rows or 1) * (2 if kind in ("small", "half") else 4)
 
     def matrix(self, cols, rows):
-        """Blocks whose scales differ by up to a quarter and keep sums of a row near 1."""
+        """Blocks whose scales keep sums of a row near 1, and differ by up to a quarter."""
         scale = struct.pack("<e", (1.5 / cols) ** 0.5)[1:]  # sign, exponent and the first of ten further bits
         # Five weights in a byte of PTQ1_0, where any byte is five of them; else four, of 2 bits.
         first = 2 if self.scale_first else 0
@@ -220,7 +222,8 @@ class Writer:
                 codes = codes.translate(TERNARY)
             blocks = bytearray(count * step)
             at = 0 if self.scale_first else self.codes
-            blocks[at::step], blocks[at + 1::step] = self.random.randbytes(count), scale * count
+            blocks[at::step] = bytes(count) if self.one_scale else self.random.randbytes(count)
+            blocks[at + 1::step] = scale * count
             for i in range(self.codes):
                 blocks[first + i::step] = codes[i::self.codes]
             yield bytes(blocks)
@@ -291,6 +294,7 @@ def main():
     parser.add_argument("--size", choices=["tiny", "full"], default="tiny")
     parser.add_argument("--type", choices=sorted(BLOCKS))
     parser.add_argument("--rotated", action="store_true", help="of qwen35")
+    parser.add_argument("--one-scale", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("out")
     options = parser.parse_args()
@@ -301,7 +305,8 @@ def main():
     keys = all_keys(options.arch, shape)
     if options.rotated:
         keys += rotation_keys(shape, random.Random(options.seed + 1))
-    Writer(options.type or matrix_type, options.seed).write(options.out, keys, tensors(shape))
+    writer = Writer(options.type or matrix_type, options.seed, options.one_scale)
+    writer.write(options.out, keys, tensors(shape))
 
 
 if __name__ == "__main__":

@@ -46,8 +46,8 @@ struct TernaryMatrix {
   std::size_t num_tiles = 0;   ///< of TileRows(layout) rows
   std::vector<Part> parts;
   AlignedBuffer<std::uint8_t> tiles;
-  /// Where scales differ along a row, these stand in for the scales of the parts:
-  /// [tile][block][scales_per_block][16], as in kernels::GroupedArgs. scales_per_block is 0 where
+  /// The scales of a matrix whose scales differ along a row: [tile][block][scales_per_block][16],
+  /// as in kernels::GroupedArgs. Those of the parts do not count then. scales_per_block is 0 where
   /// they do not differ.
   std::size_t scales_per_block = 0;
   AlignedBuffer<float> group_scales;
