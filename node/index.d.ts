@@ -133,8 +133,8 @@ export interface TextSettings extends SamplerSettings {
 }
 
 export interface EmbedSettings {
-  /** The positions of a text that count. Default: the last one. */
-  pooling?: 'last' | 'first' | 'mean';
+  /** The positions of a text that count. 'auto', the default: as the model's file says, else the last. */
+  pooling?: 'auto' | 'last' | 'first' | 'mean';
   /** Vectors of length 1. Default: false. */
   normalize?: boolean;
 }
@@ -368,8 +368,8 @@ export class Model {
   metadataKeys(): string[];
 
   /** `bos` (true): put BOS in front where the model wants one; `special` (false): read special tokens
-   * written in the text as such. */
-  tokenize(text: string | Uint8Array, options?: { bos?: boolean; special?: boolean }): Promise<number[]>;
+   * written in the text as such; `eos` (false): put EOS behind where the model wants one. */
+  tokenize(text: string | Uint8Array, options?: { bos?: boolean; special?: boolean; eos?: boolean }): Promise<number[]>;
   detokenize(ids: Ids, options?: { special?: boolean }): Promise<string>;
   tokenBytes(id: number): Uint8Array;
   tokenIsEnd(id: number): boolean;

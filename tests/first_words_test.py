@@ -251,9 +251,9 @@ class Messages(FirstWords):
 
     def test_an_unsupported_model(self):
         odd = self.folder / "odd.gguf"
-        self.run_bittern("meta", "set", str(MODEL), "general.architecture", "str:gemma3", "-o", str(odd))
+        self.run_bittern("meta", "set", str(MODEL), "general.architecture", "str:gemma4", "-o", str(odd))
         said = self.run_bittern("run", str(odd), "-p", "x", code=2).stderr
-        self.assertIn('architecture "gemma3" is not supported', said)
+        self.assertIn('architecture "gemma4" is not supported', said)
         self.assertIn(f"`bittern doctor {odd}`", said)
         bare = self.folder / "bare.gguf"  # the kind goes before a tokenizer that is missing
         self.run_bittern("meta", "rm", str(odd), "tokenizer.ggml.model", "-o", str(bare))

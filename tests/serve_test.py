@@ -513,7 +513,8 @@ class ServeTest(unittest.TestCase):
         content = self.talk(chat, "/api/chat")[1]["message"]["content"]
         self.assertEqual(content, self.talk(CHAT)[1]["choices"][0]["message"]["content"])
         self.assertEqual(server.post("/api/generate", {"model": "kjv"})[1]["done_reason"], "load")
-        self.assertEqual(server.post("/api/embed", {"input": "a"})[0], 501)
+        status, answer = server.post("/api/embed", {"input": ["a", "b"]})
+        self.assertEqual((status, len(answer["embeddings"])), (200, 2))
         status, error = server.post("/api/generate", {**body, "format": "yaml"})
         self.assertEqual(status, 400)
         self.assertIsInstance(error["error"], str)

@@ -25,7 +25,7 @@ EXACT = re.compile(r"(abs|copysign|floor|ceil|trunc|rint|nearbyint|frexp|ldexp|s
 MULTIPLY_ADD = re.compile(r"^(vfn?m(?:add|sub|addsub|subadd)\d*(?P<lanes>[ps])[sdh]|"
                           r"(?P<scalar>fn?madd|fn?msub)|fml[as])$")
 # ops.inc: the operations whose text says Fma.
-FUSED = re.compile(r"(RmsNorm|Dot|DotRows|ExpVec|ExpAll|ExpSum|SiluMul|SigmoidMul|ConvSilu|DeltaColumns|"
+FUSED = re.compile(r"(RmsNorm|Dot|DotRows|ExpVec|ExpAll|ExpSum|SiluMul|GeluMul|SigmoidMul|ConvSilu|DeltaColumns|"
                    r"DeltaRule|ScoreBlock|MixTile|MixChunk|"
                    r"AttendQueries|AttendAll|Attention|Softmax|Fma)")
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")

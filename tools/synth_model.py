@@ -3,8 +3,8 @@
 """Writes a GGUF of random ternary weights in the shape of a public model: to time, to load, to try
 limits of memory. What it says is noise.
 
-  synth_model.py --arch qwen35|maple [--size tiny|full] [--type q2_0|pq2_0|ptq1_0|tq2_0] [--rotated] [--one-scale]
-                 [--seed N] OUT.gguf
+  synth_model.py --arch qwen35|maple|qwen3|gemma3 [--size tiny|full] [--type q2_0|pq2_0|ptq1_0|tq2_0|i2_s]
+                 [--rotated] [--one-scale] [--seed N] OUT.gguf
 
   qwen35   tiny: 8 layers, 5 MB; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
            minute). Types as the released files have them: matrices, embedding and head in --type
@@ -13,6 +13,10 @@ limits of memory. What it says is noise.
   maple    tiny: 4 layers, 2 MB, windows of 64 positions; full: Maple 20B-A1B (24 layers of 256
            experts, 5.9 GB). Types as in the released files with a head of Q4_K: matrices in --type
            (tq2_0 unless it is given), embedding in F16, all else, the routers too, in F32.
+  qwen3    tiny: 2 layers; full: BitNet-embedding-0.6B (28 layers, 0.4 GB), a model for embeddings, with a
+           norm for the input of each projection. Types as in the released files: matrices in --type
+           (i2_s unless it is given), the rest in F16.
+  gemma3   the same of BitNet-embedding-270M (18 layers, 0.4 GB).
 
 The scales of blocks differ, as in a real file; --one-scale gives a matrix one for all, so that every type
 holds it. The same arguments give the same bytes. Needs nothing but Python.
@@ -25,7 +29,8 @@ import struct
 F32, F16, Q4_K, BF16, PTQ1_0 = 0, 1, 12, 30, 143
 U32, I32, FLOAT, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 # Type, weights of a block, bytes of their codes, whether the scale stands before those
-BLOCKS = {"q2_0": (42, 64, 16, True), "pq2_0": (142, 128, 32, True), "ptq1_0": (PTQ1_0, 128, 26, False),
+I2_S = 36  # one scale behind all codes
+BLOCKS = {"i2_s": (I2_S, 128, 32, True), "q2_0": (42, 64, 16, True), "pq2_0": (142, 128, 32, True), "ptq1_0": (PTQ1_0, 128, 26, False),
           "tq2_0": (35, 256, 64, False)}
 ALIGNMENT = 32
 CHUNK = 1 << 24  # bytes of codes that are drawn at a time
@@ -42,6 +47,14 @@ MAPLE = {
                  used=2, neurons=256, window=64, context=2048),
     "full": dict(layers=24, hidden=2048, heads=16, kv_heads=4, head_dim=128, rotated=64, vocab=151936,
                  experts=256, used=8, neurons=512, window=512, context=131072),
+}
+QWEN3 = {
+    "tiny": dict(layers=2, hidden=256, ffn=512, heads=4, kv_heads=2, head_dim=64, vocab=512, context=512),
+    "full": dict(layers=28, hidden=1024, ffn=3072, heads=16, kv_heads=8, head_dim=128, vocab=151936, context=32768),
+}
+GEMMA3 = {
+    "tiny": dict(layers=2, hidden=256, ffn=512, heads=4, kv_heads=1, head_dim=64, vocab=512, context=512),
+    "full": dict(layers=18, hidden=640, ffn=2048, heads=4, kv_heads=1, head_dim=256, vocab=262144, context=32768),
 }
 TEMPLATE = ("{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
             "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
@@ -152,6 +165,39 @@ def maple_keys(s):
     return keys
 
 
+def embedding_tensors(s, post_norms):
+    """A model for embeddings: it has no head."""
+    hidden, q, kv, ffn = s["hidden"], s["heads"] * s["head_dim"], s["kv_heads"] * s["head_dim"], s["ffn"]
+    yield "token_embd.weight", hidden, s["vocab"], "half"
+    for i in range(s["layers"]):
+        p = "blk.%d." % i
+        yield p + "attn_norm.weight", hidden, None, "norm"
+        for name, cols, rows in (("attn_q", hidden, q), ("attn_k", hidden, kv), ("attn_v", hidden, kv),
+                                 ("attn_output", q, hidden), ("ffn_gate", hidden, ffn), ("ffn_up", hidden, ffn),
+                                 ("ffn_down", ffn, hidden)):
+            yield p + name + "_norm_in.weight", cols, None, "norm"
+            yield p + name + ".weight", cols, rows, "matrix"
+        yield p + "attn_q_norm.weight", s["head_dim"], None, "norm"
+        yield p + "attn_k_norm.weight", s["head_dim"], None, "norm"
+        yield p + "ffn_norm.weight", hidden, None, "norm"
+        if post_norms:
+            yield p + "post_attention_norm.weight", hidden, None, "norm"
+            yield p + "post_ffw_norm.weight", hidden, None, "norm"
+    yield "output_norm.weight", hidden, None, "norm"
+
+
+def embedding_keys(s, arch):
+    numbers = {
+        "block_count": s["layers"], "context_length": s["context"], "embedding_length": s["hidden"],
+        "feed_forward_length": s["ffn"], "attention.head_count": s["heads"],
+        "attention.head_count_kv": s["kv_heads"], "attention.key_length": s["head_dim"],
+        "attention.value_length": s["head_dim"], "rope.dimension_count": s["head_dim"], "vocab_size": s["vocab"],
+        "pooling_type": 1}
+    keys = [(arch + "." + name, U32, value) for name, value in numbers.items()]
+    return keys + [(arch + ".attention.layer_norm_rms_epsilon", FLOAT, 1e-6), (arch + ".rope.freq_base", FLOAT, 1e6),
+                   ("tokenizer.ggml.add_eos_token", BOOL, True)]
+
+
 def rotation_keys(s, rng):
     """What Bonsai-2 says of its weights: every matrix and the head rotated, the embedding to be turned back."""
     widths = sorted({s["hidden"], s["ffn"], s["heads"] * s["head_dim"], s["value_heads"] * s["state"]})
@@ -167,6 +213,10 @@ def rotation_keys(s, rng):
 
 # Of each architecture: shapes, type of matrices, keys, tensors, pre-tokenizer, template.
 ARCHITECTURES = {"qwen35": (QWEN35, "q2_0", qwen35_keys, qwen35_tensors, "qwen35", TEMPLATE),
+                 "qwen3": (QWEN3, "i2_s", lambda s: embedding_keys(s, "qwen3"),
+                           lambda s: embedding_tensors(s, False), "qwen2", TEMPLATE),
+                 "gemma3": (GEMMA3, "i2_s", lambda s: embedding_keys(s, "gemma3"),
+                            lambda s: embedding_tensors(s, True), "qwen2", TEMPLATE),
                  "maple": (MAPLE, "tq2_0", maple_keys, maple_tensors, "qwen2", THINKING_TEMPLATE)}
 
 
@@ -200,17 +250,27 @@ class Writer:
         self.random = random.Random(seed)
 
     def type_of(self, kind):
-        return {"matrix": self.type, "small": BF16, "half": F16, "head": Q4_K}.get(kind, F32)
+        return {"matrix": self.type, "small": BF16, "half": F16, "norm": F16, "head": Q4_K}.get(kind, F32)
 
     def size(self, cols, rows, kind):
+        if kind == "matrix" and self.type == I2_S:
+            return cols * rows // 4 + 32
         if kind == "matrix":
             return cols * rows // self.group * (2 + self.codes)
         if kind == "head":
             return cols * rows // 256 * 144
-        return cols * (rows or 1) * (2 if kind in ("small", "half") else 4)
+        return cols * (rows or 1) * (2 if kind in ("small", "half", "norm") else 4)
 
     def matrix(self, cols, rows):
         """Blocks whose scales keep sums of a row near 1, and differ by up to a quarter."""
+        if self.type == I2_S:
+            left = cols * rows // 4
+            while left:
+                now = min(left, CHUNK)
+                yield self.random.randbytes(now).translate(TERNARY)
+                left -= now
+            yield struct.pack("<f28x", (1.5 / cols) ** 0.5)
+            return
         scale = struct.pack("<e", (1.5 / cols) ** 0.5)[1:]  # sign, exponent and the first of ten further bits
         # Five weights in a byte of PTQ1_0, where any byte is five of them; else four, of 2 bits.
         first = 2 if self.scale_first else 0
@@ -256,6 +316,8 @@ class Writer:
             return self.matrix(cols, rows)
         if kind == "half":
             return self.halves(cols * rows)
+        if kind == "norm":
+            return [struct.pack("<%de" % cols, *(1 + 0.1 * (2 * self.random.random() - 1) for _ in range(cols)))]
         if kind == "head":
             return self.q4_k(cols, rows)
         named = isinstance(kind, str)

@@ -218,6 +218,7 @@ BITTERN_API bittern_status bittern_model_metadata(const bittern_model* model, co
  */
 #define BITTERN_TOKENIZE_BOS 1u     /**< put BOS in front where the model wants one */
 #define BITTERN_TOKENIZE_SPECIAL 2u /**< read special tokens written in the text as such */
+#define BITTERN_TOKENIZE_EOS 4u     /**< put EOS behind where the model wants one (embeddings) */
 #define BITTERN_DECODE_SPECIAL 1u   /**< write special tokens out */
 
 /** The ids of a text, as the result's ids. `flags`: BITTERN_TOKENIZE_... or 0. */
@@ -351,8 +352,10 @@ BITTERN_API bittern_status bittern_generate(const bittern_model* model, const ch
                                             bittern_result** result);
 
 /** A text as one vector, the result's floats (hidden_size of them): the final norms of its
- * positions, pooled. Settings (kind "embed"): pooling (last, first, mean), normalize; and kind
- * "sequence". Errors: as bittern_sequence_eval. Any thread. */
+ * positions, pooled. Give it the ids of bittern_tokenize with BITTERN_TOKENIZE_BOS and
+ * BITTERN_TOKENIZE_EOS. Settings (kind "embed"): pooling (auto: as the model's file says, else the
+ * last; last, first, mean), normalize; and kind "sequence". Errors: as bittern_sequence_eval. Any
+ * thread. */
 BITTERN_API bittern_status bittern_embed(const bittern_model* model, const int32_t* ids,
                                          size_t count, const bittern_options* options,
                                          bittern_result** result);

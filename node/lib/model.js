@@ -144,10 +144,14 @@ class Model {
 
   // -- tokens --------------------------------------------------------------------------------------
 
-  /** The ids of a text: with BOS where the model wants one; `special` reads special tokens as such. */
+  /**
+   * The ids of a text: with BOS where the model wants one; `special` reads special tokens as such; `eos`:
+   * with EOS where the model wants one.
+   */
   async tokenize(given, options) {
-    const { bos, special } = only(options, ['bos', 'special']);
-    const flags = (flag(bos, 'bos', true) ? 1 : 0) | (flag(special, 'special', false) ? 2 : 0);
+    const { bos, special, eos } = only(options, ['bos', 'special', 'eos']);
+    const flags =
+      (flag(bos, 'bos', true) ? 1 : 0) | (flag(special, 'special', false) ? 2 : 0) | (flag(eos, 'eos', false) ? 4 : 0);
     const source = check.textOrBytes(given, 'text');
     return Array.from(await this.#do((handle) => addon.tokenize(handle, source, flags)));
   }
@@ -302,7 +306,7 @@ class Model {
     const { settings, rest } = split(options, ['embed', 'sequence'], ['signal'], 'an embedding');
     const signal = checkSignal(rest.signal);
     const source = check.prompt(given);
-    const ids = types.isInt32Array(source) ? source : await this.tokenize(source);
+    const ids = types.isInt32Array(source) ? source : await this.tokenize(source, { eos: true });
     const handle = this.#open();
     return new Work(() => addon.embed(handle, check.ids(ids, 'ids'), settings), { signal }).promise;
   }

@@ -291,11 +291,11 @@ def text_bytes(text: Union[str, bytes]) -> bytes:
 
 
 def tokenize(model: Handle, text: Union[str, bytes], *, bos: bool = True,
-             special: bool = False) -> List[int]:
+             special: bool = False, eos: bool = False) -> List[int]:
     """The ids of a text."""
     data = text_bytes(text)
     return result_ids(make("result", "bittern_tokenize", model, data, len(data),
-                           (1 if bos else 0) | (2 if special else 0)))
+                           (1 if bos else 0) | (2 if special else 0) | (4 if eos else 0)))
 
 
 def result_text(handle: Handle) -> bytes:

@@ -172,10 +172,11 @@ class Model(Provable):
     # -- tokens ----------------------------------------------------------------------------------
 
     def tokenize(self, text: Union[str, bytes], *, bos: bool = True,
-                 special: bool = False) -> List[int]:
+                 special: bool = False, eos: bool = False) -> List[int]:
         """The ids of a text (str or bytes): with BOS where the model wants one; `special` reads
-        special tokens written in the text as such."""
-        return c.tokenize(self.handle, text, bos=bos, special=special)
+        special tokens written in the text as such; `eos`: with EOS where the model wants one, as
+        models for embeddings do."""
+        return c.tokenize(self.handle, text, bos=bos, special=special, eos=eos)
 
     def detokenize(self, ids: Iterable[int], *, special: bool = False) -> str:
         """The text of ids."""
@@ -321,13 +322,14 @@ class Model(Provable):
     def embedding(self, prompt: Prompt, **settings: Any) -> Floats:
         """A text as one vector: its hidden states after the final norm, pooled; a NumPy array.
 
-        settings: pooling ("last", "first", "mean"), normalize, and those of a sequence.
+        settings: pooling ("auto": as the model's file says, else the last; "last", "first",
+        "mean"), normalize, and those of a sequence.
         """
-        return self._pooled(self._ids(prompt), settings)
+        return self._pooled(self._ids_for_vector(prompt), settings)
 
     def vector(self, prompt: Prompt, **settings: Any) -> List[float]:
         """As embedding, as a list: without NumPy."""
-        return self._vector(self._ids(prompt), settings)
+        return self._vector(self._ids_for_vector(prompt), settings)
 
     def trace(self, prompt: Prompt, folder: Optional[Path] = None, **settings: Any) -> str:
         """What each operation computes for a prompt: a line each, for its last token. folder: gets
@@ -338,6 +340,10 @@ class Model(Provable):
         return c.result_text(c.make(
             "result", "bittern_trace", self.handle, *c.array(self._ids(prompt)),
             None if folder is None else c.path_bytes(folder), c.options(settings))).decode()
+
+    def _ids_for_vector(self, prompt: Prompt) -> List[int]:
+        text = isinstance(prompt, (str, bytes))
+        return self.tokenize(prompt, eos=True) if text else list(prompt)  # type: ignore[arg-type]
 
     def _ids(self, prompt: Prompt) -> List[int]:
         return self.tokenize(prompt) if isinstance(prompt, (str, bytes)) else list(prompt)

@@ -117,11 +117,13 @@ class Llama:
         if on_gpu:
             warnings.warn(f"{', '.join(on_gpu)}: Bittern runs on the CPU; read over", stacklevel=2)
         if pooling_type not in _POOLINGS:
-            raise c.ArgumentError(1, "pooling_type: -1 or 1 (mean), 2 (first) or 3 (last) expected, "
+            raise c.ArgumentError(1, "pooling_type: -1, 1 (mean), 2 (first) or 3 (last) expected, "
                                   f"{pooling_type} found")
         self._pooling = _POOLINGS[pooling_type]
         overrides = _overrides(kv_overrides or {}, chat_format)
         self.model = Model(model_path, override_kv=overrides, threads=n_threads)
+        if pooling_type == -1 and any(key.endswith(".pooling_type") for key in self.model.metadata_keys()):
+            self._pooling = "auto"
         self.model_path = model_path
         self.verbose = verbose
         self._seed = seed
@@ -205,10 +207,10 @@ class Llama:
 
     def create_embedding(self, input: Union[str, List[str]],  # pylint: disable=redefined-builtin
                          model: Optional[str] = None) -> Json:
-        """Texts as vectors, in OpenAI's shape. The models that Bittern runs are made to go on with
-        texts, not to compare them. A vector is the mean of the hidden states of all tokens after the
-        final norm, or what pooling_type says. It is less apt for a search than one of a model
-        that is made for embeddings."""
+        """Texts as vectors, in OpenAI's shape. A vector is made of the hidden states of all tokens
+        after the final norm: as pooling_type says, else as the model's file says, else their mean.
+        Models that are made to go on with texts give vectors that are less apt for a search than
+        those of a model for embeddings."""
         vectors, count = self._vectors(input if isinstance(input, list) else [input], False, True)
         data = [{"object": "embedding", "embedding": vector, "index": index}
                 for index, vector in enumerate(vectors)]
@@ -228,7 +230,11 @@ class Llama:
     def _vectors(self, texts: List[str], normalize: bool, truncate: bool
                  ) -> Tuple[List[List[float]], int]:
         """A vector for each text, and the tokens of all of them."""
-        ids = [self.model.tokenize(text)[:self.n_ctx() if truncate else None] for text in texts]
+        ids = [self.model.tokenize(text, eos=True) for text in texts]
+        if truncate:
+            behind = len(self.model.tokenize("", bos=False, eos=True))
+            ids = [one if len(one) <= self.n_ctx() else
+                   one[:self.n_ctx() - behind] + one[len(one) - behind:] for one in ids]
         return [self.model.vector(one, pooling=self._pooling, normalize=normalize, **self._sizes)
                 for one in ids], sum(map(len, ids))
 

@@ -3,8 +3,11 @@
 """Usage: test_llama_cpp.py BITTERN [TEST...] (BITTERN is not used)
 
 Answers in OpenAI's shape, by a Model and by llama-cpp-python's names."""
+import pathlib
 import pickle
+import subprocess
 import sys
+import tempfile
 import unittest
 import unittest.mock
 import warnings
@@ -118,6 +121,21 @@ class Embeddings(unittest.TestCase):
         self.assertAlmostEqual(sum(value * value for value in unit), 1, 5)
         with Llama(pooling_type=3) as last:
             self.assertEqual(last.embed("A tern is"), MODEL.vector("A tern is"))
+
+    def test_a_model_for_vectors(self):
+        """As its file says, and with the token behind the text that it asks for."""
+        root = pathlib.Path(__file__).resolve().parents[2]
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "model.gguf"
+            subprocess.run([sys.executable, root / "tools/synth_model.py", "--arch", "gemma3", path], check=True)
+            with Llama(str(path), n_ctx=8) as llama, bittern.Model(path) as model:
+                ids = model.tokenize("abcd", eos=True)
+                self.assertEqual(ids, model.tokenize("abcd") + [511])
+                mean = model.vector(ids, pooling="mean")
+                self.assertEqual(llama.embed("abcd"), mean)
+                self.assertEqual(model.vector("abcd"), mean)
+                self.assertNotEqual(model.vector("abcd", pooling="last"), mean)
+                self.assertEqual(llama.embed("c" * 20), llama.embed("c" * 7))  # cut before that token
 
     def test_long_texts(self):
         text = "A tern is a bird. " * 20

@@ -84,6 +84,14 @@ class AlignedBuffer {
     return buffer;
   }
 
+  /// `size` elements from `first` on, in this buffer's memory, which must live as long.
+  [[nodiscard]] AlignedBuffer Part(std::size_t first, std::size_t size) const noexcept {
+    AlignedBuffer part;
+    part.memory_.data = memory_.data + first * sizeof(T);
+    part.size_ = size;
+    return part;
+  }
+
   [[nodiscard]] T* data() noexcept { return reinterpret_cast<T*>(memory_.data); }
   [[nodiscard]] const T* data() const noexcept { return reinterpret_cast<const T*>(memory_.data); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

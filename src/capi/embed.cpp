@@ -5,11 +5,10 @@
 
 #include "capi/objects.hpp"
 #include "capi/options.hpp"
-#include "model/trace.hpp"
 #include "request/answer_json.hpp"
 #include "request/tool_fields.hpp"
 #include "runtime/chat/chat_prompt.hpp"
-#include "runtime/tracers/pooled_hidden.hpp"
+#include "runtime/pooled_hidden.hpp"
 
 namespace bittern::capi {
 namespace {
@@ -21,9 +20,12 @@ Result<std::vector<float>> Embed(const ModelObject& model, std::span<const runti
   runtime::SessionOptions options = SessionOptionsOf(settings);
   options.lender = model.benches;
   auto session = BITTERN_TRY(runtime::Session::Create(model.loaded, options));
-  runtime::PooledHidden pooled(wanted.pooling, model.loaded->model.config().hidden_size);
-  session.SetTracer(&pooled);
-  BITTERN_TRY(session.PrefillRows(ids, {.ids = {0}}));
+  const model::ModelConfig& config = model.loaded->model.config();
+  const auto pooling = BITTERN_TRY(
+      runtime::DefaultPooling(model.loaded->model.checkpoint().metadata(), config.architecture));
+  runtime::PooledHidden pooled(wanted.pooling.value_or(pooling), config.hidden_size);
+  BITTERN_TRY(
+      session.PrefillHidden(ids, [&](int, std::span<const float> hidden) { pooled.Add(hidden); }));
   return pooled.Finish(wanted.normalize);
 }
 

@@ -121,7 +121,8 @@ constexpr auto kRows = std::to_array<Row>({
     Text("tiling", kConvert, "", true, "ROWS,COLS,BM,BK,bm: tiling that tl1 or tl2 gets"),
     Switch("prove", kConvert, "off", "read the output back and compare every weight"),
     Switch("overwrite", kConvert | kDoctor, "off", "replace a file that is there"),
-    Choice("pooling", kEmbed, "last first mean", "last", "the positions of a text that count"),
+    Choice("pooling", kEmbed, "auto last first mean", "auto",
+           "the positions of a text that count; auto: as the model's file says, else the last"),
     Switch("normalize", kEmbed, "off", "vectors of length 1"),
     Switch("values", kTrace, "off", "write all values beside the facts, as .npy files"),
     Whole("window", kScore, 0, kMostInt, "0",
@@ -461,10 +462,9 @@ DoctorSettings DoctorSettingsOf(const Settings& settings) {
 
 EmbedSettings EmbedSettingsOf(const Settings& settings) {
   EmbedSettings options;
-  std::string pooling = "last";
+  std::string pooling = "auto";
   Take(settings, "pooling", &pooling);
-  if (pooling == "first") options.pooling = runtime::Pooling::kFirst;
-  if (pooling == "mean") options.pooling = runtime::Pooling::kMean;
+  options.pooling = request::ChoiceByName(request::kPoolings, pooling);
   Take(settings, "normalize", &options.normalize);
   return options;
 }

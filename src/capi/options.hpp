@@ -18,8 +18,8 @@
 #include "hub/settings.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/loaded_model.hpp"
+#include "runtime/pooling.hpp"
 #include "runtime/session.hpp"
-#include "runtime/tracers/pooled_hidden.hpp"
 
 namespace bittern::capi {
 
@@ -58,7 +58,7 @@ struct DoctorSettings {
 };
 [[nodiscard]] DoctorSettings DoctorSettingsOf(const Settings& settings);
 struct EmbedSettings {
-  runtime::Pooling pooling = runtime::Pooling::kLast;
+  std::optional<runtime::Pooling> pooling = {};  ///< none: as the model says
   bool normalize = false;
 };
 [[nodiscard]] EmbedSettings EmbedSettingsOf(const Settings& settings);

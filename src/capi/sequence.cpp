@@ -66,34 +66,6 @@ class LastHidden : public model::Tracer {
   int position_ = -1;
 };
 
-/// Hands out the final norm of each position as it comes.
-class EachHidden : public model::Tracer {
- public:
-  EachHidden(bittern_logits_fn on_hidden, void* user, std::size_t size)
-      : on_hidden_(on_hidden), user_(user), values_(size) {}
-
-  /// The values of a token may come in several parts, in order.
-  void OnValues(const model::TracePlace& place,
-                std::span<const std::byte> bytes) noexcept override {
-    if (place.point != model::TracePoint::kFinalNorm || cancel_.load()) return;
-    const std::size_t room = (values_.size() - filled_) * sizeof(float);
-    std::memcpy(values_.data() + filled_, bytes.data(), std::min(bytes.size(), room));
-    filled_ += std::min(bytes.size(), room) / sizeof(float);
-    if (filled_ < values_.size()) return;
-    filled_ = 0;
-    const auto position = static_cast<std::size_t>(place.position);
-    if (on_hidden_(user_, position, values_.data(), values_.size()) != 0) cancel_.store(true);
-  }
-  [[nodiscard]] const std::atomic<bool>* cancel() const noexcept { return &cancel_; }
-
- private:
-  bittern_logits_fn on_hidden_;
-  void* user_;
-  std::vector<float> values_;
-  std::size_t filled_ = 0;
-  std::atomic<bool> cancel_ = false;
-};
-
 /// A session, and the lock that it shares with all its forks.
 class SequenceObject : public Object {
  public:
@@ -140,10 +112,6 @@ bittern_status CallAlone(const bittern_sequence* handle, const Work& work) noexc
     sequence->session->SetTracer(sequence->wants_hidden ? &sequence->hidden : nullptr);
     return work(*sequence);
   });
-}
-
-std::size_t HiddenSize(const SequenceObject& sequence) {
-  return static_cast<std::size_t>(sequence.model->loaded->model.config().hidden_size);
 }
 
 Result<void> Eval(SequenceObject& sequence, std::span<const TokenId> ids) {
@@ -321,20 +289,21 @@ bittern_status bittern_sequence_eval_all(bittern_sequence* sequence, const int32
   });
 }
 
-/// A single logit is asked for, since the final norm is computed for rows with logits.
 bittern_status bittern_sequence_eval_hidden(bittern_sequence* sequence, const int32_t* ids,
                                             size_t count, bittern_logits_fn on_hidden, void* user) {
   return CallAlone(sequence, [&](SequenceObject& object) -> Result<void> {
     BITTERN_TRY(NeedArray(ids, count, "ids"));
     BITTERN_TRY(NeedPointer(reinterpret_cast<const void*>(on_hidden), "on_hidden"));
-    EachHidden tracer(on_hidden, user, HiddenSize(object));
-    object.session->SetTracer(&tracer);
-    auto done = object.session->PrefillRows(IdSpan(ids, count), {.ids = {0}}, tracer.cancel());
-    object.session->SetTracer(object.wants_hidden ? &object.hidden : nullptr);
-    if (done && tracer.cancel()->load()) {
-      return Fail(ErrorCode::kCancelled, "cancelled while reading");
-    }
-    return done;
+    std::atomic<bool> cancel = false;
+    const auto give = [&](int position, std::span<const float> hidden) {
+      if (cancel.load()) return;
+      if (on_hidden(user, static_cast<std::size_t>(position), hidden.data(), hidden.size()) != 0) {
+        cancel.store(true);
+      }
+    };
+    BITTERN_TRY(object.session->PrefillHidden(IdSpan(ids, count), give, &cancel));
+    if (cancel.load()) return Fail(ErrorCode::kCancelled, "cancelled while reading");
+    return {};
   });
 }
 

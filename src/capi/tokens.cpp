@@ -33,10 +33,12 @@ bittern_status bittern_tokenize(const bittern_model* model, const char* text, si
     const auto found = BITTERN_TRY(Find<ModelObject>(model));
     BITTERN_TRY(NeedArray(text, size, "text"));
     BITTERN_TRY(NeedPointer(result, "result"));
-    BITTERN_TRY(CheckFlags(flags, BITTERN_TOKENIZE_BOS | BITTERN_TOKENIZE_SPECIAL));
+    BITTERN_TRY(
+        CheckFlags(flags, BITTERN_TOKENIZE_BOS | BITTERN_TOKENIZE_SPECIAL | BITTERN_TOKENIZE_EOS));
     auto given = std::make_shared<ResultObject>();
     given->ids = found->loaded->tokenizer.Encode(
         std::string_view(text, size), {.add_bos = (flags & BITTERN_TOKENIZE_BOS) != 0,
+                                       .add_eos = (flags & BITTERN_TOKENIZE_EOS) != 0,
                                        .parse_special = (flags & BITTERN_TOKENIZE_SPECIAL) != 0});
     Give(std::move(given), result);
     return {};

@@ -52,7 +52,16 @@ constexpr ArchitectureSpec kArchitectures[] = {
      .activation = Activation::kSilu,
      .head_norms = true,
      .grouped_activations = true,
+     .input_norms = true,  // BitNet-embedding-0.6B
      .pre = "qwen2"},
+    {.name = "gemma3",  // BitNet-embedding-270M
+     .activation = Activation::kGelu,
+     .head_norms = true,
+     .grouped_activations = true,
+     .window_period = 6,
+     .input_norms = true,
+     .post_norms = true,
+     .scaled_embedding = true},
     {.name = "qwen35",  // Ternary Bonsai 27B
      .activation = Activation::kSilu,
      .head_norms = true,
@@ -84,7 +93,15 @@ std::string KnownClasses() {
 }  // namespace
 
 std::string_view ActivationName(Activation activation) noexcept {
-  return activation == Activation::kRelu2 ? "relu2" : "silu";
+  switch (activation) {
+    case Activation::kRelu2:
+      return "relu2";
+    case Activation::kSilu:
+      return "silu";
+    case Activation::kGelu:
+      break;
+  }
+  return "gelu";
 }
 
 std::span<const ArchitectureSpec> Architectures() noexcept { return kArchitectures; }

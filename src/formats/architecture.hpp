@@ -14,7 +14,7 @@
 namespace bittern::formats {
 
 /// The function that the feed-forward network applies to its gate.
-enum class Activation { kRelu2, kSilu };
+enum class Activation { kRelu2, kSilu, kGelu };
 [[nodiscard]] std::string_view ActivationName(Activation activation) noexcept;
 
 struct ArchitectureSpec {
@@ -45,6 +45,16 @@ struct ArchitectureSpec {
   /// The file says which layers see the last positions alone. The other layers see all, and have
   /// no rotation.
   bool windows = false;
+  /// A file may have windows: every layer but each `window_period`-th sees the last positions
+  /// alone, and all have a rotation, those with a window one of their own base. 0: it may not.
+  int window_period = 0;
+  /// A file may have a norm for the input of each projection (attn_q_norm_in, ...). Such a network
+  /// is trained as BitNet is: an int8 scale for each token, whatever grouped_activations says.
+  bool input_norms = false;
+  /// The outputs of o_proj and down_proj pass a norm before they join the residual stream.
+  bool post_norms = false;
+  /// The embedding of a token is times sqrt(hidden_size).
+  bool scaled_embedding = false;
   /// The pre-tokenizer of its byte-level vocabularies; empty: the vocabulary has to tell.
   std::string_view pre = {};
 

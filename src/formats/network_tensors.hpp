@@ -60,7 +60,9 @@ enum class TensorSize : std::uint8_t {
 
 /// The networks and layers that have a tensor. ArchitectureSpec tells for kSubNorms, kHeadNorms and
 /// kDelta. kAttention and kHeadNorms stand in layers with keys and values, kDelta in the others.
-/// kFfnNorm and kPostNorm are two names of one norm: networks with delta layers have the second.
+/// kFfnNorm and kPostNorm are two names of one norm in networks without norms behind projections:
+/// those with delta layers have the second. Networks with such norms have both, and kPostNorms.
+/// Files of some architectures may have kInputNorms: ModelConfig::input_norms tells.
 /// Networks with experts have kMixture in place of kFeedForward.
 /// Any file may have kUntied.
 enum class TensorPresence : std::uint8_t {
@@ -71,6 +73,8 @@ enum class TensorPresence : std::uint8_t {
   kDelta,
   kFfnNorm,
   kPostNorm,
+  kPostNorms,
+  kInputNorms,
   kFeedForward,
   kMixture,
   kUntied
@@ -94,8 +98,13 @@ struct TensorSpec {
       case TensorPresence::kHeadNorms:
         return architecture.head_norms;
       case TensorPresence::kDelta:
-      case TensorPresence::kPostNorm:
         return architecture.delta_layers;
+      case TensorPresence::kPostNorm:
+        return architecture.delta_layers || architecture.post_norms;
+      case TensorPresence::kPostNorms:
+        return architecture.post_norms;
+      case TensorPresence::kInputNorms:
+        return architecture.input_norms;
       case TensorPresence::kFfnNorm:
         return !architecture.delta_layers;
       case TensorPresence::kFeedForward:

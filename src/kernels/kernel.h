@@ -305,6 +305,9 @@ struct FloatOps {
   void (*relu2_mul)(const float* gate, const float* up, size_t n, float* out);
   /// out[i] = gate[i] / (1 + exp(-gate[i])) * up[i]. out may be gate or up.
   void (*silu_mul)(const float* gate, const float* up, size_t n, float* out);
+  /// out[i] = gate[i] / (1 + exp(-z)) * up[i], z = 2 sqrt(2 / pi) (gate[i] + 0.044715 gate[i]^3):
+  /// gelu with tanh, times up. out may be gate or up.
+  void (*gelu_mul)(const float* gate, const float* up, size_t n, float* out);
   /// Rotates pairs (x[i], x[i + half]) by the angle whose cosine and sine are given; i < half.
   void (*rope)(float* x, const float* cosine, const float* sine, size_t half);
   /// Softmax attention of a few tokens over one key-value head: weights = softmax(q k^T scale),

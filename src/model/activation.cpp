@@ -38,10 +38,13 @@ struct Choice {
 Result<Choice> Choose(const formats::Metadata& metadata, const ModelConfig& c) {
   const std::string key = c.architecture + ".hidden_activation";
   if (const auto named = BITTERN_TRY(metadata.GetString(key))) {
-    if (*named == "relu2") return Choice{Activation::kRelu2, "named by " + key, false};
-    if (*named == "silu") return Choice{Activation::kSilu, "named by " + key, false};
-    return Fail(ErrorCode::kUnsupported,
-                fmt::format("metadata key {}: expected relu2 or silu, found \"{}\"", key, *named));
+    for (const auto activation : {Activation::kRelu2, Activation::kSilu, Activation::kGelu}) {
+      if (*named != formats::ActivationName(activation)) continue;
+      return Choice{activation, "named by " + key, false};
+    }
+    return Fail(
+        ErrorCode::kUnsupported,
+        fmt::format("metadata key {}: expected relu2, silu or gelu, found \"{}\"", key, *named));
   }
   if (!c.traits->sub_norms) {
     return Choice{c.traits->activation, "architecture " + c.architecture, false};

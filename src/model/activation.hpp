@@ -7,8 +7,8 @@
 
 namespace bittern::model {
 
-/// In this order: an explicit `<architecture>.hidden_activation` ("relu2" or "silu"); a file
-/// relabelled bitnet-b1.58 whose tokenizer is SentencePiece (a 1bitLLM model): silu; the
+/// In this order: an explicit `<architecture>.hidden_activation` ("relu2", "silu" or "gelu"); a
+/// file relabelled bitnet-b1.58 whose tokenizer is SentencePiece (a 1bitLLM model): silu; the
 /// architecture's own (bitnet-25, bitnet-b1.58: relu2); architecture "bitnet" with the shape or
 /// the kind of vocabulary of BitNet b1.58 2B-4T: relu2; else silu, reported unless the tokenizer is
 /// SentencePiece. Error kUnsupported: another activation is named.

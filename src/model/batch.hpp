@@ -35,6 +35,8 @@ struct Segment {
   /// In place of a request: only the logits of these tokens (ascending, inside the vocabulary), to
   /// candidates (rows), whose logits have room for them. They are those of all logits, bit for bit.
   std::span<const std::int32_t> ids = {};
+  /// In place of all logits: the final norms of those tokens, (rows, hidden_size).
+  std::span<float> hidden = {};
   int tag = 0;  ///< given to a tracer, which tells sequences apart by it
 };
 

@@ -259,6 +259,30 @@ Result<void> ReadWindows(const formats::Metadata& metadata, const KeyReader& key
   return {};
 }
 
+/// The windows that a file of such an architecture may have, and the base of their rotation.
+Result<void> ReadOptionalWindows(const formats::Metadata& metadata, const KeyReader& keys,
+                                 ModelConfig* c) {
+  constexpr double kTheta = 10000;
+  const std::string prefix = c->architecture + ".";
+  const auto window = BITTERN_TRY(keys.OptionalInt("attention.sliding_window", kMaxContext));
+  if (!window) return {};
+  const std::string pattern = prefix + "attention.sliding_window_pattern";
+  const formats::MetaValue* value = metadata.Find(pattern);
+  if (value != nullptr && value->type == formats::MetaType::kArray) {
+    BITTERN_TRY(ReadWindows(metadata, keys, c));
+  } else {
+    const int period = BITTERN_TRY(keys.OptionalInt("attention.sliding_window_pattern", kMaxLayers))
+                           .value_or(c->traits->window_period);
+    c->window = *window;
+    for (int i = 0; i < c->num_layers; ++i) c->windowed.push_back((i + 1) % period != 0);
+  }
+  c->window_theta = kTheta;
+  if (metadata.Find(prefix + "rope.freq_base_swa") != nullptr) {
+    c->window_theta = BITTERN_TRY(keys.Float("rope.freq_base_swa", 1, 1e12));
+  }
+  return {};
+}
+
 /// Refuses a file that asks for another kind of mixture than the one that is known.
 Result<void> RefuseOtherExperts(const formats::Metadata& metadata, const ModelConfig& c) {
   constexpr struct {
@@ -366,6 +390,7 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
     c.intermediate_size = BITTERN_TRY(keys.Int("feed_forward_length", kMaxSize));
   }
   if (c.traits->windows) BITTERN_TRY(ReadWindows(metadata, keys, &c));
+  if (c.traits->window_period != 0) BITTERN_TRY(ReadOptionalWindows(metadata, keys, &c));
   c.num_heads = BITTERN_TRY(keys.Int("attention.head_count", kMaxSize));
   c.num_kv_heads =
       BITTERN_TRY(keys.OptionalInt("attention.head_count_kv", kMaxSize)).value_or(c.num_heads);
@@ -411,6 +436,10 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
                 fmt::format("{}.vocab_size is {}, but token_embd.weight has {} rows",
                             c.architecture, *declared, c.vocab_size));
   }
+  c.input_norms = c.traits->input_norms &&
+                  checkpoint.Find(formats::TensorName(formats::TensorId::kAttnQNormIn)) != nullptr;
+  c.grouped_activations = c.traits->grouped_activations && !c.input_norms;
+  if (c.traits->scaled_embedding) c.embedding_scale = std::sqrt(static_cast<float>(c.hidden_size));
   c.activation = BITTERN_TRY(ResolveActivation(metadata, c, decisions));
   return c;
 }

@@ -73,10 +73,14 @@ struct ModelConfig {
   DeltaShape delta;            ///< of the others
   int window = 0;              ///< positions that windowed layers see, a token's own among them
   std::vector<bool> windowed;  ///< which layers are; empty: none, and all have a rotation
+  double window_theta = 0;  ///< of the rotation of windowed layers, where the others have one too
   float rms_norm_eps = 0;
   double rope_theta = 0;
   RopeScaling rope_scaling;
   Activation activation = Activation::kRelu2;
+  float embedding_scale = 1;         ///< of a token's embedding
+  bool input_norms = false;          ///< each projection norms its own input
+  bool grouped_activations = false;  ///< as ArchitectureSpec has them, unless input_norms
   bool permuted_qk =
       false;  ///< the rows of q and k are in the order of ArchitectureSpec::permuted_qk
 
@@ -92,7 +96,7 @@ struct ModelConfig {
   }
   /// Whether queries and keys of a layer are rotated.
   [[nodiscard]] bool IsRotated(int layer) const noexcept {
-    return windowed.empty() || WindowOf(layer) != 0;
+    return windowed.empty() || window_theta != 0 || WindowOf(layer) != 0;
   }
   /// Layers with keys and values, and those with a state; of each kind, the layers before `layer`.
   [[nodiscard]] int num_kv_layers() const noexcept { return KvLayersBefore(num_layers); }

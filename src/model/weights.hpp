@@ -81,13 +81,17 @@ struct ExpertWeights {
 };
 
 struct LayerWeights {
-  std::vector<float> attn_norm;       // (hidden_size)
+  std::vector<float> attn_norm;  // (hidden_size)
+  // (hidden_size) each: norms of the inputs of q, k and v, of gate and up, behind the layer's own;
+  // empty but where ModelConfig::input_norms.
+  std::vector<float> q_input_norm, k_input_norm, v_input_norm, gate_input_norm, up_input_norm;
   TernaryMatrix qkv_proj;             // (q_size + 2 kv_size, hidden_size): parts q, k, v, and the
                                       // gate (q_size) where attention has one; of a delta layer
                                       // (mix_size + value_size, hidden_size): mix, gate
   std::vector<float> q_norm, k_norm;  // (head_dim) each; empty where the network has none
   std::vector<float> attn_sub_norm;   // (q_size); may be empty
   TernaryMatrix o_proj;               // (hidden_size, q_size); of a delta layer value_size
+  std::vector<float> attn_post_norm;  // (hidden_size), of o_proj's output; may be empty
   DeltaWeights delta;                 // of a delta layer; else empty
   std::vector<float> delta_norm;      // (head_dim of a delta layer)
   std::vector<float> ffn_norm;        // (hidden_size)
@@ -99,6 +103,9 @@ struct LayerWeights {
   TernaryMatrix up_proj;              // (intermediate_size, hidden_size), kRows; else empty
   std::vector<float> ffn_sub_norm;    // (intermediate_size); may be empty
   TernaryMatrix down_proj;            // (hidden_size, intermediate_size); kColumns with up_proj
+  std::vector<float> ffn_post_norm;   // (hidden_size), of down_proj's output; may be empty
+  std::vector<TernaryMatrix> qkv_parts, gate_up_parts;  // parts of qkv_proj and gate_up_proj, whose
+                                                        // memory they have, where inputs are normed
   /// If not empty, dead neurons are left out (model/load/dead_neurons.hpp): the original indices of
   /// the neurons kept. Row i of gate and up, element i of ffn_sub_norm and column i of down_proj
   /// belong to neurons[i].
@@ -129,12 +136,13 @@ struct Weights {
   std::shared_ptr<const kernels::Kernels> kernels;  // never null after Load
   DenseMatrix embedding;                            // (vocab_size, hidden_size)
   std::vector<LayerWeights> layers;
-  std::vector<float> final_norm;  // (hidden_size)
-  DenseMatrix lm_head;            // (vocab_size, hidden_size); the embedding where tied
-  ScreenedHead screened_head;     // beside lm_head; may be empty
-  HadamardRotation rotation;      // of embedding, projections and head; usually empty
-  std::vector<double> inv_freq;   // (head_dim / 2): RoPE's angle per position
-  bool has_groups = false;        // some matrix is grouped()
+  std::vector<float> final_norm;        // (hidden_size)
+  DenseMatrix lm_head;                  // (vocab_size, hidden_size); the embedding where tied
+  ScreenedHead screened_head;           // beside lm_head; may be empty
+  HadamardRotation rotation;            // of embedding, projections and head; usually empty
+  std::vector<double> inv_freq;         // (head_dim / 2): RoPE's angle per position
+  std::vector<double> window_inv_freq;  // the same of windowed layers, where it differs; else empty
+  bool has_groups = false;              // some matrix is grouped()
   /// Speed of tables across tokens beside multiply-adds, for batches (kernels::VlutOps::gain).
   double vlut_gain = 0;
 

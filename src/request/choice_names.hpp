@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/kv_pool.hpp"
 #include "model/load_options.hpp"
+#include "runtime/pooling.hpp"
 #include "runtime/speculation.hpp"
 
 namespace bittern::request {
@@ -36,6 +38,13 @@ inline constexpr ChoiceName<runtime::Speculation> kSpeculations[] = {
     {"ngram", runtime::Speculation::kNgram},
     {"off", runtime::Speculation::kOff},
     {"always", runtime::Speculation::kAlways}};
+
+/// None: as the model's file says.
+inline constexpr ChoiceName<std::optional<runtime::Pooling>> kPoolings[] = {
+    {"auto", std::nullopt},
+    {"last", runtime::Pooling::kLast},
+    {"first", runtime::Pooling::kFirst},
+    {"mean", runtime::Pooling::kMean}};
 
 /// The row of this name; null where there is none.
 template <class T, std::size_t N>

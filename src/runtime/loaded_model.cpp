@@ -9,6 +9,7 @@
 #include "formats/architecture.hpp"
 #include "kernels/registry.hpp"
 #include "model/matrix_layout.hpp"
+#include "runtime/pooled_hidden.hpp"
 #include "runtime/tune/batch_kernel_choice.hpp"
 #include "runtime/vocabulary_check.hpp"
 
@@ -47,6 +48,20 @@ Result<void> SetWays(const formats::Checkpoint& checkpoint, ThreadPool& pool,
   return {};
 }
 
+/// Says that a model was made for vectors. The files of BitNet-embedding ask for the mean, and
+/// their page says the last position.
+Result<void> NotePooling(const model::Model& model, Decisions* decisions) {
+  const model::ModelConfig& config = model.config();
+  const auto pooling = BITTERN_TRY(PoolingOf(model.checkpoint().metadata(), config.architecture));
+  if (!pooling) return {};
+  const bool bitnet = config.input_norms && *pooling == Pooling::kMean;
+  decisions->push_back({"pooling", std::string(PoolingName(*pooling)),
+                        config.architecture + ".pooling_type: a model for vectors of texts, "
+                                              "`bittern embed`",
+                        true, bitnet ? "BitNet-embedding's page says: pooling=last" : ""});
+  return {};
+}
+
 /// LoadedModel::Load without the path in its messages.
 Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint checkpoint,
                                                        const LoadOptions& options,
@@ -65,6 +80,7 @@ Result<std::shared_ptr<const LoadedModel>> LoadUnnamed(formats::Checkpoint check
   BITTERN_TRY(SetWays(checkpoint, pool, options.layout_cache, &weights, &decisions));
   auto model = BITTERN_TRY(model::Model::Load(std::move(checkpoint), pool, &decisions, weights));
   BITTERN_TRY(CheckVocabulary(model.config(), tokenizer));
+  BITTERN_TRY(NotePooling(model, &decisions));
   auto loaded = std::make_shared<LoadedModel>(LoadedModel{
       std::move(model), std::move(tokenizer), std::move(decisions), SecondsSince(start)});
   loaded->grammars = std::make_shared<grammar::GrammarCache>(loaded->tokenizer);

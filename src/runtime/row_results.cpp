@@ -14,6 +14,13 @@ void RowResults::Prepare(std::size_t rows, const std::optional<RowRequest>& want
   failures.assign(rows, std::nullopt);
   first_position = segment->sequence->length() + static_cast<int>(segment->tokens.size() - rows);
   segment->rows = rows;
+  if (request && request->hidden_size != 0) {
+    const std::size_t size = rows * request->hidden_size;
+    if (memory_.size() < size) memory_.resize(size);
+    segment->hidden = std::span(memory_).first(size);
+    hidden = segment->hidden;
+    return;
+  }
   if (request) {
     segment->request = request->best;
     segment->allowed = request->allowed;

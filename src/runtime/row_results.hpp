@@ -22,6 +22,8 @@ struct RowRequest {
   std::optional<model::CandidateRequest> best = {};
   std::vector<std::uint64_t> allowed = {};   ///< with `best`: a bit for each token; empty: all
   std::vector<tokenizer::TokenId> ids = {};  ///< ascending
+  /// Not 0: no logits, but the final norms, of so many floats each.
+  std::size_t hidden_size = 0;
 
   bool operator==(const RowRequest&) const = default;
 };
@@ -31,6 +33,7 @@ struct RowResults {
   std::optional<RowRequest> request = {};
   std::span<const float> logits = {};                   ///< (rows, vocab_size), without a request
   std::vector<model::CandidateLogits> candidates = {};  ///< (rows) at least, with one
+  std::span<const float> hidden = {};  ///< (rows, hidden_size), with a request for them
   /// (rows): values that were not finite before the head.
   std::vector<std::optional<model::RowFailure>> failures = {};
   int first_position = 0;  ///< of the first row

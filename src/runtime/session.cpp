@@ -330,14 +330,17 @@ Result<void> Session::PrefillAll(
   return done;
 }
 
-Result<void> Session::PrefillRows(std::span<const TokenId> tokens, const RowRequest& request,
-                                  const std::atomic<bool>* cancel) {
+Result<void> Session::PrefillHidden(
+    std::span<const TokenId> tokens,
+    const std::function<void(int position, std::span<const float> hidden)>& on_hidden,
+    const std::atomic<bool>* cancel) {
   Impl& impl = *impl_;
   BITTERN_TRY(impl.Check(tokens));
   const auto use = BITTERN_TRY(impl.resources->Begin());
   const Stopwatch stopwatch(&impl.timings.prompt_s);
   Sequence& sequence = impl.sequence;
   BITTERN_TRY(impl.CatchUp());
+  const auto size = static_cast<std::size_t>(impl.model().model.config().hidden_size);
   sequence.WantFrom(sequence.length());
   sequence.Append(tokens);
   Result<void> done;
@@ -346,10 +349,16 @@ Result<void> Session::PrefillRows(std::span<const TokenId> tokens, const RowRequ
       done = Abandoned();
       break;
     }
+    const int position = sequence.length();
     Part part = sequence.Plan({.tokens = impl.batch_size});
-    part.request = request;
-    impl.timings.prompt_tokens += static_cast<int>(part.tokens.size());
+    part.request = {.hidden_size = size};
     done = impl.Run(part, nullptr);
+    const int good = static_cast<int>(sequence.run_tokens().size()) - position;
+    impl.timings.prompt_tokens += good;
+    for (int i = 0; i < good; ++i) {
+      on_hidden(position + i,
+                sequence.results().hidden.subspan(static_cast<std::size_t>(i) * size, size));
+    }
   }
   sequence.WantLast();
   sequence.DropWaiting();

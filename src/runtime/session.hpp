@@ -88,10 +88,12 @@ class Session {
       std::span<const TokenId> tokens,
       const std::function<void(int position, std::span<const float> logits)>& on_logits);
 
-  /// As Prefill, computing of each position the logits of `request` only: for a tracer that wants
-  /// what lies before the head. logits() become empty.
-  [[nodiscard]] Result<void> PrefillRows(std::span<const TokenId> tokens, const RowRequest& request,
-                                         const std::atomic<bool>* cancel = nullptr);
+  /// As Prefill, calling back with the final norm (float[hidden_size]) of every position in order.
+  /// No logits are computed: logits() become empty.
+  [[nodiscard]] Result<void> PrefillHidden(
+      std::span<const TokenId> tokens,
+      const std::function<void(int position, std::span<const float> hidden)>& on_hidden,
+      const std::atomic<bool>* cancel = nullptr);
 
   /// Decodes from logits() on until a stop condition. `on_text` gets whole UTF-8 characters;
   /// returning false cancels. Where the last position's results are not there (after Fork,

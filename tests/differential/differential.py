@@ -103,6 +103,9 @@ def describe(seed):
     architecture = rng.choice(["bitnet-b1.58"] * 4 + ["bitnet", "bitnet-25", "llama", "qwen3"] + ["qwen35"] * 2)
     if random.Random("experts %d" % seed).random() < 0.15:  # drawn apart: other seeds stay what they were
         architecture = "maple"
+    apart = random.Random("norms of inputs %d" % seed)  # drawn apart, too
+    if apart.random() < 0.15:
+        architecture = apart.choice(["qwen3", "gemma3", "gemma3"])
     layers = rng.choice([1, 1, 2, 2, 3, 4])
     vocab = rng.choice([258, 259, 263, 271, 272, 300, 333, 333, 513, rng.randint(258, 1500)])
     wild = rng.random() < 0.3
@@ -164,7 +167,12 @@ def describe(seed):
     for _ in range(rng.randint(0, 4)):
         prompt[rng.randrange(len(prompt))] = rng.randrange(vocab)
     spec["prompt"] = prompt
-    if rng.random() < 0.25 and architecture != "maple":
+    if architecture in ("qwen3", "gemma3") and apart.random() < 0.8:
+        spec["input_norms"] = True
+    if architecture == "gemma3" and apart.random() < 0.6:
+        spec.update(window=apart.choice([1, 2, 5, 16, 512]), window_theta=apart.choice([10000.0, 1.5]),
+                    windowed=[apart.random() < 0.7 for _ in range(layers)])
+    if rng.random() < 0.25 and architecture != "maple" and "input_norms" not in spec:
         rotate(rng, spec)
     if rng.random() < 0.2 and spec["theta"] > 1:
         spec["yarn"] = {"factor": rng.choice([1, 2, 4, 40]), "original": rng.choice([8, 64, 2048])}

@@ -57,6 +57,17 @@ OddModel::OddModel(const Json& spec) : spec_(spec), rng_(spec["seed"].get<std::u
     const std::string p = "blk." + std::to_string(i) + ".";
     AddNorm(p + "attn_norm.weight", hidden, norm);
     AddNorm(p + (recurrent ? "post_attention_norm.weight" : "ffn_norm.weight"), hidden, norm);
+    if (architecture == "gemma3") {
+      AddNorm(p + "post_attention_norm.weight", hidden, norm);
+      AddNorm(p + "post_ffw_norm.weight", hidden, norm);
+    }
+    if (spec.contains("input_norms")) {
+      for (const char* name : {"attn_q", "attn_k", "attn_v", "ffn_gate", "ffn_up"}) {
+        AddNorm(p + name + "_norm_in.weight", hidden, norm);
+      }
+      AddNorm(p + "attn_output_norm_in.weight", Size("heads") * Size("head_dim"), norm);
+      AddNorm(p + "ffn_down_norm_in.weight", ffn, norm);
+    }
     if (architecture.starts_with("bitnet")) {
       AddNorm(p + "attn_sub_norm.weight", Size("heads") * Size("head_dim"), norm);
       AddNorm(p + "ffn_sub_norm.weight", ffn, norm);
@@ -106,7 +117,7 @@ void OddModel::AddAttention(const std::string& p) {
   const std::size_t q_size = Size("heads") * head_dim, kv_size = Size("kv_heads") * head_dim;
   const float norm = FloatOf(spec_, "norm_scale");
   const bool gated = architecture == "qwen35";
-  if (architecture == "qwen3" || architecture == "maple" || gated) {
+  if (architecture == "qwen3" || architecture == "gemma3" || architecture == "maple" || gated) {
     AddNorm(p + "attn_q_norm.weight", head_dim, norm);
     AddNorm(p + "attn_k_norm.weight", head_dim, norm);
   }
@@ -176,6 +187,13 @@ void OddModel::AddKeys(const Json& spec) {
     clamps.resize(Size("layers"));
     builder_.AddArray(a + "attention.sliding_window_pattern", windowed);
     builder_.AddArray(a + "swiglu_clamp_exp", clamps);
+  }
+  if (architecture == "gemma3" && spec.contains("windowed")) {
+    auto windowed = spec["windowed"].get<std::vector<bool>>();
+    windowed.resize(Size("layers"));
+    builder_.Add(a + "attention.sliding_window", spec["window"].get<std::uint32_t>());
+    builder_.AddArray(a + "attention.sliding_window_pattern", windowed);
+    builder_.Add(a + "rope.freq_base_swa", FloatOf(spec, "window_theta"));
   }
   if (recurrent) {
     const std::pair<const char*, const char*> kDelta[] = {{"full_attention_interval", "interval"},

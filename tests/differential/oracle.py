@@ -67,7 +67,9 @@ class Oracle:
             self.tensors[t["name"]] = (codes.astype(np.float64), scales.astype(np.float64)
                                        .reshape(rows, groups), group)
         self.eps = float(np.float32(spec["eps"]))
-        self.grouped = spec["architecture"] in ("qwen3", "qwen35", "maple")  # activations in groups of 64 columns
+        # Activations in groups of 64 columns.
+        self.grouped = (spec["architecture"] in ("qwen3", "qwen35", "maple", "gemma3")
+                        and "input_norms" not in spec)
         self.neighbours = spec["architecture"] == "llama"  # pairs that RoPE turns
         relu2 = spec["architecture"] in ("bitnet-b1.58", "bitnet-25")
         self.relu2 = spec["activation"] == "relu2" or (spec["activation"] == "" and relu2)
@@ -117,15 +119,17 @@ class Oracle:
         self.facts.bound = max(self.facts.bound, most * max(1.0, float(live.max())))
         return self.shaken(out)
 
-    def rope(self, x):
+    def rope(self, x, windowed):
         rotated = self.spec.get("rotated_dim", x.shape[-1])
-        return np.concatenate([self.rotate(x[..., :rotated]), x[..., rotated:]], -1)
+        own = windowed and "window_theta" in self.spec
+        return np.concatenate([self.rotate(x[..., :rotated], own), x[..., rotated:]], -1)
 
-    def rotate(self, x):
+    def rotate(self, x, own):
+        """own: with the base of layers that have a window."""
         half = x.shape[-1] // 2
-        theta, magnitude = float(np.float32(self.spec["theta"])), 1
+        theta, magnitude = float(np.float32(self.spec["window_theta" if own else "theta"])), 1
         frequency = theta ** (-np.arange(half) / half)
-        if "yarn" in self.spec:  # transformers' formula, with its usual betas
+        if "yarn" in self.spec and not own:  # transformers' formula, with its usual betas
             factor, original = self.spec["yarn"]["factor"], self.spec["yarn"]["original"]
             place = lambda turns: half * np.log(original / (turns * 2 * np.pi)) / np.log(theta)
             low, high = max(np.floor(place(32)), 0), min(np.ceil(place(1)), 2 * half - 1)
@@ -153,22 +157,26 @@ class Oracle:
         mixed = np.einsum("hqk,khd->qhd", scores, np.repeat(v, group, 1))
         return self.shaken(mixed.reshape(len(q), -1))
 
+    def project(self, x, name):
+        """A matrix and the norm of its input, where the network has one."""
+        return self.linear(self.quantised(self.norm(x, name + "_norm_in")), name)
+
     def attend(self, h, name, layer):
-        """Attention and the matrix behind it."""
+        """Attention and the matrix behind it: h is the normed input."""
         windowed = self.spec.get("windowed")
         window = self.spec["window"] if windowed and windowed[layer] else None
         dim = self.spec["head_dim"]
-        q, k, v = (self.linear(h, name + "attn_" + p).reshape(len(h[0]), -1, dim) for p in "qkv")
+        q, k, v = (self.project(h, name + "attn_" + p).reshape(len(h), -1, dim) for p in "qkv")
         gate = None
         if self.spec["architecture"] == "qwen35":  # each head's query, then its gate
             q, gate = q[:, 0::2], q[:, 1::2]
         q, k = self.norm(q, name + "attn_q_norm"), self.norm(k, name + "attn_k_norm")
-        if not windowed or window:
-            q, k = self.rope(q), self.rope(k)
+        if not windowed or window or self.spec["architecture"] == "gemma3":
+            q, k = self.rope(q, window), self.rope(k, window)
         a = self.attention(q, k, v, window)
         if gate is not None:
             a = self.shaken(a / (1 + np.exp(np.minimum(-gate.reshape(a.shape), 700))))
-        return self.linear(self.quantised(self.norm(a, name + "attn_sub_norm")), name + "attn_output")
+        return self.project(self.norm(a, name + "attn_sub_norm"), name + "attn_output")
 
     def delta(self, x, h, name):
         """A gated delta layer: x is the normed input, h the same as int8."""
@@ -197,7 +205,11 @@ class Oracle:
         return self.linear(self.quantised(self.shaken(out), True), name + "ssm_out")
 
     def gated(self, gate, up):
-        if self.relu2:
+        if self.spec["architecture"] == "gemma3":
+            squares = gate
+            inner = np.sqrt(2 / np.pi) * (gate + 0.044715 * gate ** 3)
+            product = 0.5 * gate * (1 + np.tanh(inner)) * up
+        elif self.relu2:
             squares = self.facts.see(np.maximum(gate, 0) ** 2)
             product = squares * up
         else:
@@ -228,29 +240,35 @@ class Oracle:
 
     def forward(self, ids):
         """Logits float64[len(ids), vocab]."""
+        head = self.tensors.get("output.weight", self.tensors["token_embd.weight"])
+        logits = self.turned(self.hidden(ids)) @ head.T
+        self.facts.see(logits)
+        return logits
+
+    def hidden(self, ids):
+        """The final norms float64[len(ids), hidden]."""
         spec = self.spec
         x = self.tensors["token_embd.weight"][ids]
+        if spec["architecture"] == "gemma3":
+            x = x * float(np.sqrt(np.float32(spec["hidden"])))
         x = self.shaken(x if self.rotation is None else self.rotation.backwards(x))
         for i in range(spec["layers"]):
             name = "blk.%d." % i
             normed = self.norm(x, name + "attn_norm")
-            h = self.quantised(normed)
             recurrent = name + "ssm_a" in self.tensors
-            x = self.shaken(x + (self.delta(normed, h, name) if recurrent else self.attend(h, name, i)))
-            post = "post_attention_norm" if spec["architecture"] == "qwen35" else "ffn_norm"
-            normed = self.norm(x, name + post)
-            h = self.quantised(normed)
+            a = self.delta(normed, self.quantised(normed), name) if recurrent else self.attend(normed, name, i)
+            post = spec["architecture"] == "gemma3"
+            x = self.shaken(x + (self.norm(a, name + "post_attention_norm") if post else a))
+            second = "post_attention_norm" if spec["architecture"] == "qwen35" else "ffn_norm"
+            normed = self.norm(x, name + second)
             if spec["architecture"] == "maple":
                 clamp = float(np.float32(spec["clamps"][i]))
-                x = self.shaken(x + self.experts(normed, h, name, clamp))
+                x = self.shaken(x + self.experts(normed, self.quantised(normed), name, clamp))
                 continue
-            f = self.gated(self.linear(h, name + "ffn_gate"), self.linear(h, name + "ffn_up"))
-            f = self.quantised(self.norm(f, name + "ffn_sub_norm"))
-            x = self.shaken(x + self.linear(f, name + "ffn_down"))
-        head = self.tensors.get("output.weight", self.tensors["token_embd.weight"])
-        logits = self.turned(self.norm(x, "output_norm")) @ head.T
-        self.facts.see(logits)
-        return logits
+            f = self.gated(self.project(normed, name + "ffn_gate"), self.project(normed, name + "ffn_up"))
+            f = self.project(self.norm(f, name + "ffn_sub_norm"), name + "ffn_down")
+            x = self.shaken(x + (self.norm(f, name + "post_ffw_norm") if post else f))
+        return self.norm(x, "output_norm")
 
 
 def cosines(a, b):

@@ -18,6 +18,7 @@
 #include "cli/options/sampling_options.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/terminal.hpp"
+#include "request/choice_names.hpp"
 #include "runtime/engine/cache_size.hpp"
 #include "runtime/sampling/sampler.hpp"
 #include "serve/core/guard.hpp"
@@ -55,6 +56,7 @@ struct ServeOptions {
   int queue = 256;
   int cache_mib = 2048;
   bool no_slots = false, no_page = false, receipts = false, strict = false;
+  std::string pooling = "auto";
   std::string slot_save_path;
   std::string models_dir;
   int models_max = 4, models_mib = 0;
@@ -161,6 +163,7 @@ Result<std::unique_ptr<serve::Service>> LoadService(const ServeOptions& options)
   service.most_waiting = options.queue;
   service.receipts = options.receipts;
   service.strict = options.strict;
+  service.pooling = request::ChoiceByName(request::kPoolings, options.pooling);
   service.verbose = options.model.verbose;
   service.slot_save_path = options.slot_save_path;
   service.chat_template = BITTERN_TRY(ReadChatTemplate(options.chat_template));
@@ -358,6 +361,14 @@ void AddServerFlags(CLI::App* command, ServeOptions* options) {
       ->type_name("FOLDER");
   command->add_flag("--receipts", options->receipts,
                     "Every answer carries a receipt (docs/receipts.md)");
+  command
+      ->add_option(
+          "--pooling", options->pooling,
+          "The positions that vectors are made of: last, first, or the mean of all; auto: as "
+          "the model's file says, else the last")
+      ->type_name("NAME")
+      ->transform(OneOf(request::NamesOf(request::kPoolings)))
+      ->capture_default_str();
   command->add_flag("--strict", options->strict,
                     "Refuse fields of requests that nothing reads; without it they are read over "
                     "and told in the header bittern-ignored");

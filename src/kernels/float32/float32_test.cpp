@@ -87,6 +87,23 @@ TEST_P(Float32, SiluBits) {
     o.silu_mul(a, b, n, out);
   });
 }
+TEST_P(Float32, GeluBits) {
+  ExpectSameBits([](const FloatOps& o, float* a, float* b, std::size_t n, float* out) {
+    o.gelu_mul(a, b, n, out);
+  });
+}
+TEST_P(Float32, GeluIsTheFunctionWithTanh) {
+  std::vector<float> x, ones, got;
+  for (float value = -12; value <= 12; value += 0.01f) x.push_back(value);
+  ones.assign(x.size(), 1.0f);
+  got.resize(x.size());
+  ops().gelu_mul(x.data(), ones.data(), x.size(), got.data());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double v = static_cast<double>(x[i]);
+    const double want = 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+    ASSERT_NEAR(static_cast<double>(got[i]), want, 2e-6) << x[i];
+  }
+}
 TEST_P(Float32, ExpBits) {
   ExpectSameBits(
       [](const FloatOps& o, float* a, float*, std::size_t n, float* out) { o.exp(a, n, out); });

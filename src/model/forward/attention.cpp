@@ -106,8 +106,9 @@ void RotateAndAppend(const Attention& attention, std::size_t token) {
   const std::size_t dim = Size(c.head_dim);
   const std::size_t half = c.IsRotated(layer) ? Size(c.rotated_dim) / 2 : 0;
   float* row = qkv.row(token);
-  const float* cosine = context.state.cosine.row(token);
-  const float* sine = context.state.sine.row(token);
+  const bool own = c.window_theta != 0 && c.WindowOf(layer) != 0;
+  const float* cosine = (own ? context.state.window_cosine : context.state.cosine).row(token);
+  const float* sine = (own ? context.state.window_sine : context.state.sine).row(token);
   float* q = row + projection.parts[0].first_row;
   float* k = row + projection.parts[1].first_row;
   const float* v = row + projection.parts[2].first_row;
@@ -318,18 +319,23 @@ void PlanAttention(const ModelConfig& config, std::span<const Segment> segments,
 }
 
 void ComputeRopeAngles(const Context& context) {
-  const std::vector<double>& inv_freq = context.weights.inv_freq;
   const double magnitude = context.config.rope_scaling.magnitude;
   const Range tokens = context.team.Share(context.num_tokens);
+  const ForwardState::Impl& state = context.state;
   for (std::size_t token = tokens.begin; token < tokens.end; ++token) {
     const double position = static_cast<double>(context.position(token));
-    float* cosine = context.state.cosine.row(token);
-    float* sine = context.state.sine.row(token);
-    for (std::size_t i = 0; i < inv_freq.size(); ++i) {
-      const SinCosResult angle = SinCos(position * inv_freq[i]);
-      cosine[i] = static_cast<float>(angle.cos * magnitude);
-      sine[i] = static_cast<float>(angle.sin * magnitude);
-    }
+    const auto fill = [&](const std::vector<double>& inv_freq, double times, float* cosine,
+                          float* sine) {
+      for (std::size_t i = 0; i < inv_freq.size(); ++i) {
+        const SinCosResult angle = SinCos(position * inv_freq[i]);
+        cosine[i] = static_cast<float>(angle.cos * times);
+        sine[i] = static_cast<float>(angle.sin * times);
+      }
+    };
+    fill(context.weights.inv_freq, magnitude, state.cosine.row(token), state.sine.row(token));
+    if (context.weights.window_inv_freq.empty()) continue;
+    fill(context.weights.window_inv_freq, 1, state.window_cosine.row(token),
+         state.window_sine.row(token));
   }
 }
 

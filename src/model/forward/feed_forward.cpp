@@ -35,8 +35,11 @@ void ApplyGate(const Context& context, const LayerWeights& layer, float* gate) {
   float* up =
       gate + (layer.has_experts() ? layer.num_neurons() : layer.gate_up_proj.parts[1].first_row);
   if (layer.has_experts()) ClampGates(layer.experts, gate, up);
-  const auto apply = context.config.activation == Activation::kRelu2 ? context.floats().relu2_mul
-                                                                     : context.floats().silu_mul;
+  const kernels::FloatOps& ops = context.floats();
+  const Activation activation = context.config.activation;
+  const auto apply = activation == Activation::kRelu2  ? ops.relu2_mul
+                     : activation == Activation::kSilu ? ops.silu_mul
+                                                       : ops.gelu_mul;
   apply(gate, up, layer.num_neurons(), gate);
 }
 
@@ -53,12 +56,28 @@ void NormProduct(const Context& context, std::size_t token, const LayerWeights& 
   QuantizeToken(context, token, normed, place, out);
 }
 
+/// gate and up from their input, which was made of `hidden`.
+void ProjectGateUp(const Context& context, const LayerWeights& layer, const QuantizedRows& in,
+                   FloatRows hidden) {
+  if (layer.gate_up_parts.empty()) {
+    Linear(context, in, layer.gate_up_proj, context.state.gate_up);
+  } else {
+    const std::vector<float>* const norms[] = {&layer.gate_input_norm, &layer.up_input_norm};
+    ProjectParts(context,
+                 {hidden, layer.ffn_norm, norms, layer.gate_up_parts, layer.gate_up_proj,
+                  GateUpInput(layer, context.IndexOf(layer))},
+                 in, context.state.gate_up);
+  }
+  TraceShares(context, &layer, TracePoint::kGate);
+}
+
 }  // namespace
 
 void NormForFeedForward(const Context& context, std::size_t token, const LayerWeights& layer,
                         FloatRows hidden, const QuantizedRows& out) {
-  const float* normed = NormAndQuantize(context, token, hidden, layer.ffn_norm,
-                                        GateUpInput(layer, context.IndexOf(layer)), out);
+  const float* normed =
+      NormAndQuantize(context, token, hidden, layer.ffn_norm,
+                      GateUpInput(layer, context.IndexOf(layer)), out, layer.gate_input_norm);
   if (layer.has_experts()) {
     std::copy_n(normed, out.cols, context.state.router_input.row(token));
   }
@@ -77,7 +96,7 @@ void AddFeedForward(const Context& context, const LayerWeights& layer, const Qua
     ForwardExpertsUp(context, layer, in, rows.gate_up);
     TraceShares(context, &layer, TracePoint::kGate);
   } else {
-    Project(context, layer, TracePoint::kGate, in, layer.gate_up_proj, rows.gate_up);
+    ProjectGateUp(context, layer, in, hidden);
   }
   StepOfTokens(context, layer, {TracePoint::kAct, TracePoint::kFfnSubNorm}, [&](std::size_t token) {
     float* product = rows.gate_up.row(token);  // of a gate, where none is skipped
@@ -96,8 +115,10 @@ void AddFeedForward(const Context& context, const LayerWeights& layer, const Qua
       Linear(context, down_input, layer.down_proj, rows.projected);
     }
     TraceShares(context, &layer, TracePoint::kDownProj);
-    ForTokens(context, context.num_tokens,
-              [&](std::size_t token) { AddResidual(context, token, rows.projected, hidden); });
+    ForTokens(context, context.num_tokens, [&](std::size_t token) {
+      AddNormed(context, token, rows.projected, layer.ffn_post_norm,
+                {context.IndexOf(layer), TracePoint::kDownProj}, hidden);
+    });
   }
   TraceShares(context, &layer, TracePoint::kFfnResidual);
 }

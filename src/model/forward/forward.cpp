@@ -40,15 +40,17 @@ std::size_t PlanRows(std::span<const Segment> segments, ForwardState::Impl* stat
   state->dense_rows.clear();
   state->screened_rows.clear();
   state->chosen_rows.clear();
+  state->hidden_rows.clear();
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const Segment& segment = segments[s];
     const std::size_t first = state->rows.size(), count = segment.tokens.size();
     for (std::size_t i = 0; i < count; ++i) {
       state->rows.push_back({s, static_cast<std::size_t>(segment.sequence->length()) + i});
     }
-    auto& wanted = !segment.ids.empty() ? state->chosen_rows
-                   : segment.request    ? state->screened_rows
-                                        : state->dense_rows;
+    auto& wanted = !segment.hidden.empty() ? state->hidden_rows
+                   : !segment.ids.empty()  ? state->chosen_rows
+                   : segment.request       ? state->screened_rows
+                                           : state->dense_rows;
     for (std::size_t i = 0; i < segment.rows; ++i) {
       wanted.push_back({first + count - segment.rows + i, &segment, i});
     }

@@ -221,6 +221,10 @@ Result<ForwardState> ForwardState::Create(const Model& model, int max_tokens, in
       blocks * heads * ((static_cast<std::size_t>(c.head_dim) + 15) / 16 * 16), "attention sums"));
   impl->cosine = BITTERN_TRY(rows(half));
   impl->sine = BITTERN_TRY(rows(half));
+  if (!model.weights().window_inv_freq.empty()) {
+    impl->window_cosine = BITTERN_TRY(rows(half));
+    impl->window_sine = BITTERN_TRY(rows(half));
+  }
   impl->activations = BITTERN_TRY(CreateActivations(c, shapes, model.weights().has_groups));
   impl->live_inputs = BITTERN_TRY(CreateLiveInputs(shapes));
   impl->screen = BITTERN_TRY(ScreenScratch::Create(model.weights().screened_head,

@@ -98,6 +98,7 @@ struct ForwardState::Impl {
   std::vector<HeadRow> dense_rows;       // all logits are wanted
   std::vector<HeadRow> screened_rows;    // some logits are wanted
   std::vector<HeadRow> chosen_rows;      // logits of the segment's ids are wanted
+  std::vector<HeadRow> hidden_rows;      // the final norm is wanted, and no logits
   std::vector<AttentionItem> attention;  // dealt out in this order in every layer
 
   int max_tokens = 0;
@@ -118,9 +119,10 @@ struct ForwardState::Impl {
   FloatRows router_scores;  // (N, experts)
   FloatRows expert_out;     // (N, used hidden_size): of each token's experts by rank
   MixtureState mixture;
-  FloatRows cosine, sine;       // (N, head_dim / 2)
-  AlignedBuffer<float> scores;  // (heads, positions padded to 16): of one token
-  AlignedBuffer<float> mixes;   // (blocks of positions, heads, head_dim padded to 16)
+  FloatRows cosine, sine;                // (N, head_dim / 2)
+  FloatRows window_cosine, window_sine;  // the same of windowed layers, where it differs
+  AlignedBuffer<float> scores;           // (heads, positions padded to 16): of one token
+  AlignedBuffer<float> mixes;            // (blocks of positions, heads, head_dim padded to 16)
   QuantizedActivations activations;
   LiveInputs live_inputs;
   ScreenScratch screen;

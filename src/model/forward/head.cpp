@@ -31,6 +31,9 @@ void EmbedTokens(const Context& context) {
     const std::int32_t id = segment.tokens[context.position(token) - first];
     float* hidden = context.state.hidden.row(token);
     dequantize(embedding.row(static_cast<std::size_t>(id)), embedding.cols, hidden);
+    if (context.config.embedding_scale != 1) {
+      for (std::size_t i = 0; i < embedding.cols; ++i) hidden[i] *= context.config.embedding_scale;
+    }
     if (rotation.empty()) continue;
     context.floats().hadamard_inverse(hidden, rotation.WeightsOf(embedding.cols), embedding.cols,
                                       rotation.block, hidden);
@@ -61,17 +64,30 @@ void DotRows(const Context& context, const DenseMatrix& matrix, std::size_t firs
 
 namespace {
 
+/// The final norm of a token; zeros where one of its values was not finite.
+void FinalNorm(const Context& context, std::size_t token, float* normed) {
+  const std::vector<float>& norm = context.weights.final_norm;
+  if (!context.floats().rms_norm(context.state.hidden.row(token), norm.data(), norm.size(),
+                                 norm.size(), context.config.rms_norm_eps, normed)) {
+    RecordFailure(context, token, {context.config.num_layers - 1, TracePoint::kFfnResidual});
+  }
+  if (context.state.failures[token]) std::fill_n(normed, norm.size(), 0.0f);
+}
+
+/// The final norms of segments that want nothing else.
+void GiveHidden(const Context& context, std::span<const HeadRow> wanted) {
+  const std::size_t size = context.weights.final_norm.size();
+  ForTokens(context, wanted.size(), [&](std::size_t i) {
+    FinalNorm(context, wanted[i].token, wanted[i].segment->hidden.data() + wanted[i].index * size);
+  });
+}
+
 /// The input of the head: row i = norm(hidden[rows[i].token]), rotated where the head is.
 FloatRows NormForHead(const Context& context, std::span<const HeadRow> rows) {
   const std::vector<float>& norm = context.weights.final_norm;
   ForTokens(context, rows.size(), [&](std::size_t i) {
-    const std::size_t token = rows[i].token;
     float* normed = context.state.normed.row(i);
-    if (!context.floats().rms_norm(context.state.hidden.row(token), norm.data(), norm.size(),
-                                   norm.size(), context.config.rms_norm_eps, normed)) {
-      RecordFailure(context, token, {context.config.num_layers - 1, TracePoint::kFfnResidual});
-    }
-    if (context.state.failures[token]) std::fill_n(normed, norm.size(), 0.0f);
+    FinalNorm(context, rows[i].token, normed);
     const float* input = RotateInput(context, normed, norm.size(), false);
     if (input != normed) std::copy_n(input, norm.size(), normed);
   });
@@ -124,6 +140,8 @@ void ComputeLogits(const Context& context) {
     ComputeChosen(context, chosen, NormForHead(context, chosen));
     TraceLogits(context, chosen);
   }
+  const std::span<const HeadRow> hidden = context.state.hidden_rows;
+  if (!hidden.empty()) GiveHidden(context, hidden);
 }
 
 }  // namespace bittern::model

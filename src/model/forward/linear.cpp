@@ -183,7 +183,7 @@ std::int8_t* QuantizeRow(const Context& context, std::size_t token, const float*
                          const ProjectionInput& input, const QuantizedRows& out) {
   x = RotateInput(context, x, out.cols, input.delta_values);
   std::int8_t* row = out.has_plain() ? out.plain(token) : context.scratch().row.data();
-  const bool groups = context.config.traits->grouped_activations && out.memory.groups != 0;
+  const bool groups = context.config.grouped_activations && out.memory.groups != 0;
   const float scale = (groups ? QuantizeGroups : QuantizeWhole)(context, token, x, out, row);
   if (scale < input.limit) {
     RecordFailure(context, out.token(token), scale == 0 ? input.from : input.to);

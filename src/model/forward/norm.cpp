@@ -2,6 +2,7 @@
 #include "model/forward/norm.hpp"
 
 #include "kernels/kernel.h"
+#include "model/forward/for_tokens.hpp"
 
 namespace bittern::model {
 
@@ -20,11 +21,39 @@ const float* Norm(const Context& context, std::size_t token, const float* input,
 
 const float* NormAndQuantize(const Context& context, std::size_t token, FloatRows input,
                              const std::vector<float>& weight, const ProjectionInput& place,
-                             const QuantizedRows& out) {
+                             const QuantizedRows& out, const std::vector<float>& again) {
   const float* normed =
       Norm(context, token, input.row(token), weight, out.cols, out.cols, place.from);
-  QuantizeToken(context, token, normed, place, out);
+  const float* quantized = normed;
+  if (!again.empty()) {
+    float* twice = context.scratch().normed.data();  // the same row where nobody traces
+    if (!context.floats().rms_norm(normed, again.data(), out.cols, out.cols,
+                                   context.config.rms_norm_eps, twice)) {
+      RecordFailure(context, token, place.from);
+    }
+    quantized = twice;
+  }
+  QuantizeToken(context, token, quantized, place, out);
   return normed;
+}
+
+void ProjectParts(const Context& context, const NormedParts& of, const QuantizedRows& in,
+                  FloatRows out) {
+  for (std::size_t i = 0; i < of.matrices.size(); ++i) {
+    if (i > 0) {
+      ForTokens(context, context.num_tokens, [&](std::size_t token) {
+        NormAndQuantize(context, token, of.input, of.norm, of.place, in, *of.norms[i]);
+      });
+    }
+    Linear(context, in, of.matrices[i], {out.data + of.stack.parts[i].first_row, out.stride});
+  }
+}
+
+void AddNormed(const Context& context, std::size_t token, FloatRows projected,
+               const std::vector<float>& weight, const RowFailure& from, FloatRows hidden) {
+  const float* added =
+      Norm(context, token, projected.row(token), weight, hidden.stride, hidden.stride, from);
+  context.floats().add(hidden.row(token), added, hidden.stride);
 }
 
 }  // namespace bittern::model

@@ -26,10 +26,4 @@ inline void Project(const Context& context, const LayerWeights& layer, TracePoin
   TraceShares(context, &layer, point);
 }
 
-/// A token's row of the residual stream += its row of a projection's output.
-inline void AddResidual(const Context& context, std::size_t token, FloatRows projected,
-                        FloatRows hidden) {
-  context.floats().add(hidden.row(token), projected.row(token), hidden.stride);
-}
-
 }  // namespace bittern::model

@@ -105,7 +105,7 @@ class Recorder {
 
   void QuantizedScales(std::size_t cols) const {
     const QuantizedRows rows = context_.Quantized(cols);
-    if (context_.config.traits->grouped_activations && rows.memory.groups != 0) {
+    if (context_.config.grouped_activations && rows.memory.groups != 0) {
       const std::size_t used = (cols + kernels::kGroupCols - 1) / kernels::kGroupCols;
       Floats(rows.group_scales(token_), used);
     } else {
@@ -151,7 +151,7 @@ std::span<float> FloatsOf(const Context& context, const LayerWeights* layer, Tra
     case TracePoint::kAttnSubNorm:
     case TracePoint::kFfnNorm:
     case TracePoint::kFfnSubNorm:
-      if (context.config.traits->grouped_activations && groups != 0) {
+      if (context.config.grouped_activations && groups != 0) {
         return {quantized.group_scales(token), groups};
       }
       return {quantized.scales(token), 1};

@@ -129,17 +129,22 @@ std::string HashConfig(const Model& model) {
     more += fmt::format(" experts {} {} clamps {}", c.experts.count, c.experts.used,
                         HashOf(std::as_bytes(std::span(c.experts.clamps))));
   }
-  if (c.traits->windows) {
+  if (!c.windowed.empty()) {
     more += fmt::format(" window {} ", c.window);
     for (const bool windowed : c.windowed) more += windowed ? 'w' : 'g';
+    if (c.window_theta != 0) more += fmt::format(" rope {}", c.window_theta);
+  }
+  if (c.input_norms) more += " input_norms";
+  if (c.traits->post_norms) more += " post_norms";
+  if (c.embedding_scale != 1) {
+    more += fmt::format(" embedding {:08x}", std::bit_cast<std::uint32_t>(c.embedding_scale));
   }
   return fmt::format(
       "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}{}{}{}",
       c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim,
       c.vocab_size, std::bit_cast<std::uint32_t>(c.rms_norm_eps),
       formats::ActivationName(c.activation), c.traits->sub_norms, c.traits->head_norms,
-      c.traits->grouped_activations, HashOf(std::as_bytes(std::span(model.weights().inv_freq))),
-      more,
+      c.grouped_activations, HashOf(std::as_bytes(std::span(model.weights().inv_freq))), more,
       c.rope_scaling.magnitude == 1 ? "" : fmt::format(" magnitude {}", c.rope_scaling.magnitude),
       HashRotation(model.weights().rotation));
 }

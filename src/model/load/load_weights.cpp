@@ -60,7 +60,7 @@ Result<TernaryMatrix> LoadStack(Loader& loader, MatrixLayout layout, int layer,
   for (const Projection& projection : projections) {
     parts.push_back(BITTERN_TRY(OpenPart(loader, layer, projection)));
   }
-  const bool groups = loader.config.traits->grouped_activations;
+  const bool groups = loader.config.grouped_activations;
   auto stacked = StackTernary(parts, layout, groups, loader.pool, loader.arena);
   if (!stacked && stacked.error().code == ErrorCode::kUnsupported &&
       layout == MatrixLayout::kTile48) {
@@ -126,6 +126,7 @@ Result<void> LoadFeedForward(Loader& loader, int index, LayerWeights* layer) {
   }
   layer->gate_up_proj = BITTERN_TRY(
       LoadStack(loader, loader.layout, index, {{TensorId::kFfnGate}, {TensorId::kFfnUp}}));
+  if (loader.config.input_norms) layer->gate_up_parts = PartsOf(layer->gate_up_proj);
   layer->down_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kFfnDown}}));
   return {};
 }
@@ -152,6 +153,7 @@ Result<void> LoadAttention(Loader& loader, int index, LayerWeights* layer) {
   layer->qkv_proj = BITTERN_TRY(
       gate_rows.empty() ? LoadStack(loader, loader.layout, index, {query, key, value})
                         : LoadStack(loader, loader.layout, index, {query, key, value, gate}));
+  if (loader.config.input_norms) layer->qkv_parts = PartsOf(layer->qkv_proj);
   layer->o_proj = BITTERN_TRY(LoadStack(loader, loader.layout, index, {{TensorId::kAttnOutput}}));
   return {};
 }
@@ -240,8 +242,8 @@ Result<DenseMatrix> LoadDense(TensorBinder& binder, TensorId id, const ModelConf
 
 /// Squared ReLU makes zeros; the layouts for them take the place of Tile16.
 bool SkipsZeros(const ModelConfig& c, const Weights& weights, const LoadOptions& options) {
-  if (c.activation != Activation::kRelu2 || c.traits->grouped_activations) return false;
-  if (!weights.rotation.empty()) return false;
+  if (c.activation != Activation::kRelu2 || c.grouped_activations) return false;
+  if (!weights.rotation.empty() || c.input_norms || c.traits->post_norms) return false;
   if (!IsTiled(options.layout.value_or(MatrixLayout::kTile16))) return false;
   if (options.zero_skip != SkipMode::kAuto) return options.zero_skip == SkipMode::kOn;
   return weights.kernels->sparse_info->isa != kernels::Isa::scalar;
@@ -317,6 +319,9 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   decisions->push_back({"output head", formats::TensorName(head),
                         tied ? "the file has no output.weight" : "in the file", false});
   weights.inv_freq = BITTERN_TRY(RopeFrequencies(binder, c));
+  if (c.window_theta != 0) {
+    weights.window_inv_freq = PlainFrequencies(c.window_theta, c.rotated_dim);
+  }
   auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
   HugeArena arena;
   Loader loader{.binder = binder,

@@ -346,4 +346,29 @@ Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayou
   return matrix;
 }
 
+std::vector<TernaryMatrix> PartsOf(const TernaryMatrix& stack) {
+  const std::size_t rows = TileRows(stack.layout), bytes = TileBytes(stack.layout, stack.cols);
+  const std::size_t scales = stack.num_blocks * stack.scales_per_block * kTileRows;
+  std::vector<TernaryMatrix> parts;
+  for (const TernaryMatrix::Part& part : stack.parts) {
+    const std::size_t first = part.first_row / rows;
+    TernaryMatrix matrix;
+    matrix.layout = stack.layout;
+    matrix.cols = stack.cols;
+    matrix.num_blocks = stack.num_blocks;
+    matrix.num_tiles = (part.rows + rows - 1) / rows;
+    matrix.parts = {part};
+    matrix.parts.front().first_row = 0;
+    matrix.tiles = stack.tiles.Part(first * bytes, matrix.num_tiles * bytes);
+    matrix.scales_per_block = stack.scales_per_block;
+    if (stack.half_scales.size() != 0) {
+      matrix.half_scales = stack.half_scales.Part(first * scales, matrix.num_tiles * scales);
+    } else if (stack.grouped()) {
+      matrix.group_scales = stack.group_scales.Part(first * scales, matrix.num_tiles * scales);
+    }
+    parts.push_back(std::move(matrix));
+  }
+  return parts;
+}
+
 }  // namespace bittern::model

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/threads/thread_pool.hpp"
 #include "formats/ternary_source.hpp"
@@ -38,5 +39,8 @@ struct StackPart {
 [[nodiscard]] Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts,
                                                  MatrixLayout layout, bool want_groups,
                                                  ThreadPool& pool, HugeArena& arena);
+
+/// Each part of a stack as a matrix of its own, in the stack's memory, which must live as long.
+[[nodiscard]] std::vector<TernaryMatrix> PartsOf(const TernaryMatrix& stack);
 
 }  // namespace bittern::model

@@ -60,14 +60,19 @@ class YarnRamp {
 
 }  // namespace
 
-Result<std::vector<double>> RopeFrequencies(TensorBinder& binder, const ModelConfig& c) {
-  const auto half = static_cast<std::size_t>(c.rotated_dim / 2);
-  std::vector<double> frequencies(half);
-  const double log_theta = Log(c.rope_theta);
-  for (std::size_t i = 0; i < half; ++i) {
-    const double plain = Exp(-log_theta * static_cast<double>(2 * i) / c.rotated_dim);
-    frequencies[i] = StretchedFrequency(plain, c.rope_scaling);
+std::vector<double> PlainFrequencies(double theta, int size) {
+  std::vector<double> frequencies;
+  const double log_theta = Log(theta);
+  for (int i = 0; i < size / 2; ++i) {
+    frequencies.push_back(Exp(-log_theta * static_cast<double>(2 * i) / size));
   }
+  return frequencies;
+}
+
+Result<std::vector<double>> RopeFrequencies(TensorBinder& binder, const ModelConfig& c) {
+  std::vector<double> frequencies = PlainFrequencies(c.rope_theta, c.rotated_dim);
+  const std::size_t half = frequencies.size();
+  for (double& frequency : frequencies) frequency = StretchedFrequency(frequency, c.rope_scaling);
   if (c.rope_scaling.kind == RopeScaling::Kind::kYarn) {
     const YarnRamp ramp(c);
     for (std::size_t i = 0; i < half; ++i) frequencies[i] = ramp.Stretch(i, frequencies[i]);

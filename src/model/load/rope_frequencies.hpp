@@ -16,6 +16,9 @@ namespace bittern::model {
 [[nodiscard]] Result<std::vector<double>> RopeFrequencies(TensorBinder& binder,
                                                           const ModelConfig& config);
 
+/// theta^(-2 i / size) for i < size / 2: as they are before any stretching.
+[[nodiscard]] std::vector<double> PlainFrequencies(double theta, int size);
+
 /// One frequency stretched: unchanged (yarn, too), divided by the factor, or, for llama3, something
 /// between by how often its wave fits the original context (Llama 3.1; transformers,
 /// modeling_rope_utils.py).

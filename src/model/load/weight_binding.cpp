@@ -29,8 +29,15 @@ constexpr struct {
               {TensorId::kFfnSubNorm, &LayerWeights::ffn_sub_norm},
               {TensorId::kAttnQNorm, &LayerWeights::q_norm},
               {TensorId::kAttnKNorm, &LayerWeights::k_norm},
-              {TensorId::kPostNorm, &LayerWeights::ffn_norm},
-              {TensorId::kSsmNorm, &LayerWeights::delta_norm}};
+              {TensorId::kSsmNorm, &LayerWeights::delta_norm},
+              {TensorId::kAttnQNormIn, &LayerWeights::q_input_norm},
+              {TensorId::kAttnKNormIn, &LayerWeights::k_input_norm},
+              {TensorId::kAttnVNormIn, &LayerWeights::v_input_norm},
+              {TensorId::kAttnOutputNormIn, &LayerWeights::attn_sub_norm},
+              {TensorId::kFfnGateNormIn, &LayerWeights::gate_input_norm},
+              {TensorId::kFfnUpNormIn, &LayerWeights::up_input_norm},
+              {TensorId::kFfnDownNormIn, &LayerWeights::ffn_sub_norm},
+              {TensorId::kPostFfwNorm, &LayerWeights::ffn_post_norm}};
 
 }  // namespace
 
@@ -78,6 +85,7 @@ std::size_t SizeOf(const ModelConfig& c, formats::TensorSize size) noexcept {
 }
 
 bool HasTensor(const ModelConfig& c, const formats::TensorSpec& spec, int layer) noexcept {
+  if (spec.presence == formats::TensorPresence::kInputNorms && !c.input_norms) return false;
   return spec.IsOf(*c.traits) && (!spec.of_layer() || spec.IsOfLayer(c.IsDelta(layer)));
 }
 
@@ -157,6 +165,9 @@ Result<void> BindNorms(TensorBinder& binder, const ModelConfig& c, int layer,
     if (!HasTensor(c, formats::SpecOf(id), layer)) continue;
     weights->*norm = BITTERN_TRY(BindNorm(binder, c, id, layer));
   }
+  if (!HasTensor(c, formats::SpecOf(TensorId::kPostNorm), layer)) return {};
+  auto& norm = c.traits->post_norms ? weights->attn_post_norm : weights->ffn_norm;
+  norm = BITTERN_TRY(BindNorm(binder, c, TensorId::kPostNorm, layer));
   return {};
 }
 

@@ -196,6 +196,8 @@ void RunVectors(const FloatOps& ops, std::size_t n, Random* random, KernelResult
   results->Add("relu2_mul", Floats(out));
   ops.silu_mul(x.data(), y.data(), n, out.data());
   results->Add("silu_mul", Floats(out));
+  ops.gelu_mul(x.data(), y.data(), n, out.data());
+  results->Add("gelu_mul", Floats(out));
   ops.exp(x.data(), n, out.data());
   results->Add("exp", Floats(out));
   ops.sigmoid_mul(x.data(), y.data(), n, out.data());

@@ -9,6 +9,7 @@
 
 #include "base/files/atomic_file.hpp"
 #include "base/files/mapped_file.hpp"
+#include "base/files/npy.hpp"
 #include "base/json/json.hpp"
 
 namespace bittern::proof {
@@ -25,17 +26,8 @@ std::string FileOf(int layer, Operation operation) {
   return fmt::format("{:02}.{}.npy", layer, OperationName(operation));
 }
 
-/// NumPy's format 1.0: magic, length of the header, header, values.
 std::string Npy(const Trace& trace, std::size_t step) {
-  const std::size_t count = trace.at(step, 0).count;
-  std::string head = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}",
-                                 trace.tokens.size(), count);
-  head.append(63 - (10 + head.size()) % 64, ' ');
-  head += '\n';
-  std::string file("\x93NUMPY\x01\x00", 8);
-  file += static_cast<char>(head.size() & 0xff);
-  file += static_cast<char>(head.size() >> 8);
-  file += head;
+  std::string file = NpyHeader(trace.tokens.size(), trace.at(step, 0).count);
   for (std::size_t p = 0; p < trace.tokens.size(); ++p) {
     const std::vector<float>& values = trace.at(step, p).values;
     file.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));

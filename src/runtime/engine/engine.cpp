@@ -11,7 +11,9 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/engine/prefix_cache.hpp"
 #include "runtime/execution_resources.hpp"
+#include "runtime/pooled_hidden.hpp"
 #include "runtime/prompt_check.hpp"
 #include "runtime/sequence.hpp"
 #include "runtime/session_state.hpp"
@@ -33,6 +35,13 @@ struct Job {
       : id(number), request(std::move(made)), sequence(std::move(read)) {
     sequence.Append(request.prompt);
     sequence.Start(std::move(text));
+    if (WantsAllHidden()) sequence.WantFrom(0);
+  }
+
+  /// A vector is wanted that is made of more positions than the last one: none may be found in the
+  /// prefix cache, which has no hidden states.
+  [[nodiscard]] bool WantsAllHidden() const noexcept {
+    return request.vector && request.vector->pooling != Pooling::kLast;
   }
 
   [[nodiscard]] Generation& generation() noexcept { return *sequence.generation(); }
@@ -88,6 +97,7 @@ struct Job {
   std::uint64_t arrival = 0;  // counts those that joined; 0: it never did
   Request request;
   Sequence sequence;
+  std::optional<PooledHidden> pooled = {};  // so far, with request.vector
   bool cancelled = false;
   bool gave_up_alone = false;  // nothing ran beside it: what it shares was in its way
   SequenceTimings timings = {};
@@ -122,6 +132,9 @@ struct Engine::Impl {
   std::uint64_t steps = 0, rows = 0, preemptions = 0;
 
   [[nodiscard]] StepLimits Limits();
+  [[nodiscard]] std::size_t HiddenSize() const noexcept {
+    return static_cast<std::size_t>(resources->model().model.config().hidden_size);
+  }
   void EndCancelled();
   void Admit();
   void Queue(std::unique_ptr<Job> job);
@@ -154,14 +167,18 @@ void Engine::Impl::KeepPrefix(Job* job, bool whole_pages_only) {
 
 /// Reports the end of a job and gives its pages back.
 void Engine::Impl::End(std::unique_ptr<Job> job, std::optional<Error> error) {
-  if (!error) KeepPrefix(job.get(), false);
+  if (!error && !job->WantsAllHidden()) KeepPrefix(job.get(), false);
   job->sequence.Unload();
   const SequenceTimings timings = job->TimingsAt(Clock::now());
   Result<GenerateResult> result = [&]() -> Result<GenerateResult> {
     if (error) return tl::unexpected(std::move(*error));
     return job->generation().Finish();
   }();
-  if (job->request.on_done) job->request.on_done({job->id, std::move(result), timings});
+  std::vector<float> vector;
+  if (result && job->pooled) vector = job->pooled->Finish(job->request.vector->normalize);
+  if (job->request.on_done) {
+    job->request.on_done({job->id, std::move(result), timings, std::move(vector)});
+  }
 }
 
 /// Ends the running jobs for which `ended` returns true.
@@ -207,7 +224,8 @@ void Engine::Impl::Admit() {
     const int tokens = static_cast<int>(next.sequence.tokens().size());
     if (!policy->Admits(tokens, running.size(), Limits())) return;
     // The last token must run, for its logits.
-    const int most = next.gave_up_alone ? 0 : tokens - 1;
+    const int most = next.gave_up_alone || next.WantsAllHidden() ? 0 : tokens - 1;
+    if (next.pooled) next.pooled->Reset();  // what was read before it gave its pages up
     const int found = prefixes.Attach(next.sequence.tokens(), most, &next.sequence.pages());
     next.sequence.NotePages();
     if (!next.started) {
@@ -265,6 +283,7 @@ Pass Engine::Impl::MakePass(const StepPlan& plan) {
     Part part = job->sequence.Plan({.tokens = static_cast<std::size_t>(reads ? tokens : 1 + spare),
                                     .may_draft = planned.size() == 1});
     part.tag = static_cast<int>(job->id & 0x7fffffffu);
+    if (job->pooled) part.request = {.hidden_size = HiddenSize()};
     const int count = static_cast<int>(part.tokens.size());
     if (part.drafts) spare -= count - 1;
     if (!Reserve(&job->sequence.pages(), count)) continue;
@@ -304,6 +323,14 @@ std::optional<Error> Engine::Impl::Absorb(Job* job, const Part& part, const Pass
   Generation& generation = job->generation();
   if (!part.drafts) job->NoteRead(job->sequence.length(), Clock::now());
   if (part.rows == 0 || generation.finish()) return std::nullopt;
+  if (job->pooled) {
+    const std::span<const float> hidden = job->sequence.results().hidden;
+    for (std::size_t i = 0; i < part.rows; ++i) {
+      job->pooled->Add(hidden.subspan(i * HiddenSize(), HiddenSize()));
+    }
+    if (job->sequence.left_to_read() == 0) generation.End(FinishReason::kLength);
+    return std::nullopt;
+  }
   auto used = job->sequence.Sample(part);
   if (!used) return std::move(used).error();
   if (part.drafts && pass.jobs.size() == 1) generation.ObservePass(pass.seconds, *used);
@@ -387,6 +414,9 @@ Result<SequenceId> Engine::Submit(Request request) {
                                    std::move(generation));
   job->turn = impl_->turn + 1 + turn;
   if (impl_->keeps_prefixes) job->sequence.KeepStates(kMostKept);
+  if (job->request.vector) {
+    job->pooled.emplace(job->request.vector->pooling, config.hidden_size);
+  }
   *made = job.get();
   impl_->Queue(std::move(job));
   return id;

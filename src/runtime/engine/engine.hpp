@@ -8,16 +8,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
-#include "runtime/engine/prefix_cache.hpp"
+#include "runtime/engine/prefix_cache_stats.hpp"
 #include "runtime/engine/scheduler.hpp"
 #include "runtime/generate_options.hpp"
 #include "runtime/loaded_model.hpp"
+#include "runtime/pooling.hpp"
 
 namespace bittern::runtime {
 
@@ -47,11 +49,18 @@ struct SequenceTimings {
   int preemptions = 0;     ///< how often it gave its pages to an older sequence
 };
 
+/// A vector of the prompt in place of a text that continues it.
+struct VectorRequest {
+  Pooling pooling = Pooling::kLast;
+  bool normalize = true;
+};
+
 /// The end of a sequence: its text or its own error.
 struct Completion {
   SequenceId id;
   Result<GenerateResult> result;
   SequenceTimings timings;
+  std::vector<float> vector = {};  ///< with VectorRequest
 };
 
 struct Request {
@@ -60,6 +69,7 @@ struct Request {
   int turn = 0;
   /// options.on_prompt is not called.
   GenerateOptions options = {};
+  std::optional<VectorRequest> vector = {};  ///< no token is sampled
   /// Whole UTF-8 characters, as they come; false cancels. May be empty.
   std::function<bool(std::string_view)> on_text = {};
   /// The time so far, inside Step: as the sequence first runs, whenever more of its prompt has been

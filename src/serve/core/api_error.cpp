@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/core/api_error.hpp"
 
+#include <fmt/format.h>
+
 #include "request/field_reader.hpp"
 #include "serve/http/http_text.hpp"
 
@@ -42,6 +44,12 @@ ApiError ApiErrorOf(const Error& error) {
   return {.status = StatusOf(error.code),
           .message = WithoutFolder(error),
           .param = request::FieldOfError(error)};
+}
+
+ApiError QueueFull(std::size_t active) {
+  return {.status = 503,
+          .message = fmt::format("{} requests are running or waiting; try again later", active),
+          .headers = {{"Retry-After", "1"}}};
 }
 
 HttpReply PlainErrorReply(const ApiError& error) {

@@ -28,6 +28,9 @@ struct ApiError {
 /// The status that an error of the library stands for, its text and its field.
 [[nodiscard]] ApiError ApiErrorOf(const Error& error);
 
+/// 503 with Retry-After, where so many requests are active: clients try again by themselves.
+[[nodiscard]] ApiError QueueFull(std::size_t active);
+
 /// How an API writes an error.
 using ErrorShape = HttpReply (*)(const ApiError& error);
 

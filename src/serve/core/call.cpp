@@ -247,13 +247,6 @@ void Call::Finish() {
   }
 }
 
-/// 503 with Retry-After: clients try again by themselves.
-ApiError QueueFull(std::size_t active) {
-  return {.status = 503,
-          .message = fmt::format("{} requests are running or waiting; try again later", active),
-          .headers = {{"Retry-After", "1"}}};
-}
-
 }  // namespace
 
 /// The sampler is created only to see whether its options are good.

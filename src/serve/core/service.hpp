@@ -29,11 +29,12 @@ struct ServiceOptions {
   std::string version;  ///< of the program
   runtime::GenerateOptions defaults = {};
   runtime::EngineOptions engine = {};
-  int most_waiting = 64;                  ///< requests beyond those that run at the same time
-  std::string chat_template = {};         ///< as ChatPrompt::Create takes it
-  bool receipts = false;                  ///< every answer carries one
-  std::string slot_save_path = {};        ///< folder of saved slots; empty: none
-  bool strict = false;                    ///< refuse fields that nothing reads
+  int most_waiting = 64;            ///< requests beyond those that run at the same time
+  std::string chat_template = {};   ///< as ChatPrompt::Create takes it
+  bool receipts = false;            ///< every answer carries one
+  std::string slot_save_path = {};  ///< folder of saved slots; empty: none
+  std::optional<runtime::Pooling> pooling = {};  ///< of vectors; none: as the model's file says
+  bool strict = false;                           ///< refuse fields that nothing reads
   bool verbose = false;                   ///< what a request's "verbose" is where it leaves it open
   std::vector<std::string> aliases = {};  ///< further names of the model
 };

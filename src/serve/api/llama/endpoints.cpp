@@ -2,6 +2,7 @@
 #include "serve/api/llama/endpoints.hpp"
 
 #include "serve/api/llama/completion.hpp"
+#include "serve/api/llama/embedding.hpp"
 #include "serve/api/llama/model_commands.hpp"
 #include "serve/api/llama/slots.hpp"
 #include "serve/api/llama/status.hpp"
@@ -29,6 +30,7 @@ Api LlamaServerApi() noexcept {
       {.method = "POST", .path = "/models/load", .command = LoadModelCommand},
       {.method = "POST", .path = "/models/unload", .command = UnloadModelCommand},
       {.method = "POST", .path = "/completion", .also = "/completions", .run = LlamaCompletion},
+      {.method = "POST", .path = "/embedding", .also = "/embeddings", .run = LlamaEmbedding},
       {.method = "POST", .path = "/tokenize", .run = Tokenize},
       {.method = "POST", .path = "/detokenize", .run = Detokenize},
       {.method = "POST", .path = "/verify", .raw_body = true, .run = Verify},

@@ -29,7 +29,8 @@ Api OllamaApi() noexcept {
       {.method = "POST", .path = "/api/show", .run = OllamaShow},
       {.method = "POST", .path = "/api/chat", .run = OllamaChat},
       {.method = "POST", .path = "/api/generate", .run = OllamaGenerate},
-      {.method = "POST", .path = "/api/embed", .also = "/api/embeddings", .run = OllamaEmbed},
+      {.method = "POST", .path = "/api/embed", .run = OllamaEmbed},
+      {.method = "POST", .path = "/api/embeddings", .run = OllamaEmbeddings},
   };
   return {.error = OllamaError, .endpoints = kEndpoints, .front = "/api"};
 }

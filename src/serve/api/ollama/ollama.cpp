@@ -2,6 +2,8 @@
 // Answers are lines of JSON, one a piece. Times are given in nanoseconds.
 #include "serve/api/ollama/ollama.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <limits>
@@ -13,6 +15,7 @@
 #include "serve/api/ollama/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
 #include "serve/core/requests.hpp"
+#include "serve/core/vector_call.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -329,9 +332,55 @@ Result<void> OllamaGenerate(Service* service, const ApiRequest& request,
   return {};
 }
 
-/// POST /api/embed is there to give a clear error instead of 404.
-Result<void> OllamaEmbed(Service*, const ApiRequest&, const std::shared_ptr<Exchange>&) {
-  return Fail(ErrorCode::kUnsupported, "this model makes text, no embeddings");
+/// POST /api/embed: a text or a list of them, of the length 1. What is too long is cut, unless
+/// "truncate" is false.
+Result<void> OllamaEmbed(Service* service, const ApiRequest& request,
+                         const std::shared_ptr<Exchange>& exchange) {
+  VectorCallRequest call;
+  auto fields = BITTERN_TRY(
+      FieldReader::Open(request.body, {}, service->options().strict ? nullptr : &call.unread));
+  bool truncate = true;
+  BITTERN_TRY(fields.Flag("truncate", &truncate));
+  call.vector.pooling = BITTERN_TRY(PoolingOfModel(*service));
+  call.texts = BITTERN_TRY(request::ReadTexts(&fields, "input", service->target(), truncate));
+  fields.Ignore({"model", "keep_alive", "options"});
+  BITTERN_TRY(fields.OnlyNeutral({"dimensions"}));
+  BITTERN_TRY(fields.Finish());
+  const auto shape = [name = service->options().model_name](const Vectors& made) {
+    std::string body = fmt::format(R"({{"model":{},"embeddings":[)", Dump(Json(name)));
+    for (std::size_t i = 0; i < made.vectors.size(); ++i) {
+      if (i > 0) body += ',';
+      AppendFloats(made.vectors[i], &body);
+    }
+    return body + fmt::format(R"(],"total_duration":{},"load_duration":0,"prompt_eval_count":{}}})",
+                              Nanoseconds(made.seconds), made.prompt_tokens);
+  };
+  StartVectorCall(service, std::move(call), shape, OllamaError, exchange);
+  return {};
+}
+
+/// POST /api/embeddings, the older one: one text, and its vector as long as it is.
+Result<void> OllamaEmbeddings(Service* service, const ApiRequest& request,
+                              const std::shared_ptr<Exchange>& exchange) {
+  VectorCallRequest call;
+  auto fields = BITTERN_TRY(
+      FieldReader::Open(request.body, {}, service->options().strict ? nullptr : &call.unread));
+  call.vector.pooling = BITTERN_TRY(PoolingOfModel(*service));
+  call.vector.normalize = false;
+  call.texts = BITTERN_TRY(request::ReadTexts(&fields, "prompt", service->target(), true));
+  fields.Ignore({"model", "keep_alive", "options"});
+  BITTERN_TRY(fields.Finish());
+  if (call.texts.size() != 1) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "prompt: one text expected, found several; /api/embed takes a list");
+  }
+  const auto shape = [](const Vectors& made) {
+    std::string body = R"({"embedding":)";
+    AppendFloats(made.vectors.front(), &body);
+    return body + "}";
+  };
+  StartVectorCall(service, std::move(call), shape, OllamaError, exchange);
+  return {};
 }
 
 }  // namespace bittern::serve

@@ -30,5 +30,7 @@ namespace bittern::serve {
                                           const std::shared_ptr<Exchange>& exchange);
 [[nodiscard]] Result<void> OllamaEmbed(Service* service, const ApiRequest& request,
                                        const std::shared_ptr<Exchange>& exchange);
+[[nodiscard]] Result<void> OllamaEmbeddings(Service* service, const ApiRequest& request,
+                                            const std::shared_ptr<Exchange>& exchange);
 
 }  // namespace bittern::serve

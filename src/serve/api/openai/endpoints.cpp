@@ -2,6 +2,7 @@
 #include "serve/api/openai/endpoints.hpp"
 
 #include "serve/api/openai/completions.hpp"
+#include "serve/api/openai/embeddings.hpp"
 #include "serve/api/openai/errors.hpp"
 #include "serve/api/openai/models.hpp"
 #include "serve/api/openai/responses.hpp"
@@ -36,6 +37,7 @@ Api OpenAiApi() noexcept {
        .also = "/chat/completions/input_tokens",
        .run = ChatInputTokens},
       {.method = "POST", .path = "/v1/completions", .run = Completions},
+      {.method = "POST", .path = "/v1/embeddings", .run = OpenAiEmbeddings},
       {.method = "POST", .path = "/v1/responses", .also = "/responses", .run = Responses},
       {.method = "POST",
        .path = "/v1/responses/input_tokens",
