@@ -67,8 +67,9 @@ class Oracle:
             self.tensors[t["name"]] = (codes.astype(np.float64), scales.astype(np.float64)
                                        .reshape(rows, groups), group)
         self.eps = float(np.float32(spec["eps"]))
-        self.grouped = spec["architecture"] in ("qwen3", "qwen35", "maple")  # activations in groups of 64 columns
-        self.neighbours = spec["architecture"] == "llama"  # pairs that RoPE turns
+        # activations in groups of 64 columns
+        self.grouped = spec["architecture"] in ("qwen3", "qwen35", "maple", "hunyuan-dense", "minicpm")
+        self.neighbours = spec["architecture"] in ("llama", "minicpm")  # pairs that RoPE turns
         relu2 = spec["architecture"] in ("bitnet-b1.58", "bitnet-25")
         self.relu2 = spec["activation"] == "relu2" or (spec["activation"] == "" and relu2)
 
@@ -132,6 +133,12 @@ class Oracle:
             divided = np.clip((np.arange(half) - low) / max(high - low, 0.001), 0, 1)
             frequency = frequency * (divided / factor + 1 - divided)
             magnitude = 1 + 0.1 * np.log(factor)
+        if "long_rope" in self.spec:  # MiniCPM's own code, for the context of 512
+            original = self.spec["long_rope"]["original"]
+            factors = np.array(self.spec["long_rope"]["long" if original < 512 else "short"], np.float32)
+            frequency = frequency / factors[:half]
+            if original < 512:
+                magnitude = np.sqrt(1 + np.log(512 / original) / np.log(original))
         angles = np.arange(len(x))[:, None] * frequency
         cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
         if self.neighbours:
@@ -162,8 +169,10 @@ class Oracle:
         gate = None
         if self.spec["architecture"] == "qwen35":  # each head's query, then its gate
             q, gate = q[:, 0::2], q[:, 1::2]
+        if self.spec["architecture"] == "hunyuan-dense":
+            q, k = self.rope(q), self.rope(k)
         q, k = self.norm(q, name + "attn_q_norm"), self.norm(k, name + "attn_k_norm")
-        if not windowed or window:
+        if self.spec["architecture"] != "hunyuan-dense" and (not windowed or window):
             q, k = self.rope(q), self.rope(k)
         a = self.attention(q, k, v, window)
         if gate is not None:
@@ -230,13 +239,16 @@ class Oracle:
         """Logits float64[len(ids), vocab]."""
         spec = self.spec
         x = self.tensors["token_embd.weight"][ids]
-        x = self.shaken(x if self.rotation is None else self.rotation.backwards(x))
+        scales = self.spec.get("scales_of_stream", {})
+        scale = lambda name: float(np.float32(scales.get(name, 1)))
+        x = self.shaken((x if self.rotation is None else self.rotation.backwards(x)) * scale("embedding_scale"))
         for i in range(spec["layers"]):
             name = "blk.%d." % i
             normed = self.norm(x, name + "attn_norm")
             h = self.quantised(normed)
             recurrent = name + "ssm_a" in self.tensors
-            x = self.shaken(x + (self.delta(normed, h, name) if recurrent else self.attend(h, name, i)))
+            mixed = self.delta(normed, h, name) if recurrent else self.attend(h, name, i)
+            x = self.shaken(x + scale("residual_scale") * mixed)
             post = "post_attention_norm" if spec["architecture"] == "qwen35" else "ffn_norm"
             normed = self.norm(x, name + post)
             h = self.quantised(normed)
@@ -246,9 +258,9 @@ class Oracle:
                 continue
             f = self.gated(self.linear(h, name + "ffn_gate"), self.linear(h, name + "ffn_up"))
             f = self.quantised(self.norm(f, name + "ffn_sub_norm"))
-            x = self.shaken(x + self.linear(f, name + "ffn_down"))
+            x = self.shaken(x + scale("residual_scale") * self.linear(f, name + "ffn_down"))
         head = self.tensors.get("output.weight", self.tensors["token_embd.weight"])
-        logits = self.turned(self.norm(x, "output_norm")) @ head.T
+        logits = self.turned(self.norm(x, "output_norm") / scale("logit_scale")) @ head.T
         self.facts.see(logits)
         return logits
 

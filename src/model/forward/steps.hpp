@@ -26,9 +26,17 @@ inline void Project(const Context& context, const LayerWeights& layer, TracePoin
   TraceShares(context, &layer, point);
 }
 
-/// A token's row of the residual stream += its row of a projection's output.
+/// row[i] *= factor, with one rounding each.
+inline void Scale(float factor, float* row, std::size_t size) {
+  if (factor == 1) return;
+  for (std::size_t i = 0; i < size; ++i) row[i] *= factor;
+}
+
+/// A token's row of the residual stream += its row of a projection's output, which is scaled where
+/// the network has a factor for that.
 inline void AddResidual(const Context& context, std::size_t token, FloatRows projected,
                         FloatRows hidden) {
+  Scale(context.config.scales.residual, projected.row(token), hidden.stride);
   context.floats().add(hidden.row(token), projected.row(token), hidden.stride);
 }
 

@@ -133,6 +133,11 @@ std::string HashConfig(const Model& model) {
     more += fmt::format(" window {} ", c.window);
     for (const bool windowed : c.windowed) more += windowed ? 'w' : 'g';
   }
+  if (c.traits->rotates_first) more += " rotates_first";
+  if (c.traits->scaled_stream) {
+    const float scales[] = {c.scales.embedding, c.scales.residual, c.scales.logits};
+    more += " scales " + HashOf(std::as_bytes(std::span(scales)));
+  }
   return fmt::format(
       "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}{}{}{}",
       c.hidden_size, c.intermediate_size, c.num_layers, c.num_heads, c.num_kv_heads, c.head_dim,
