@@ -23,11 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Formats of the matrix; q1_0 has no weight 0.
+/// Formats of the matrix: those that hold any codes.
 std::vector<std::string> Formats() {
   std::vector<std::string> names;
   for (const std::string_view name : formats::ConvertTargets()) {
-    if (name != "q1_0") names.emplace_back(name);
+    const quant::TernaryCodec* codec = quant::FindCodec(name);
+    if (codec == nullptr || codec->check_codes == nullptr) names.emplace_back(name);
   }
   return names;
 }

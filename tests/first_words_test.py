@@ -294,7 +294,7 @@ class Messages(FirstWords):
         self.assertEqual((told["name"], told["context_length"], told["runs"]), ("kjv-5m", 512, True))
         self.assertEqual(told["context_bytes"], 2 * 2 * 512 * 6 * 128)
         odd = self.folder / "odd.gguf"
-        self.run_bittern("meta", "set", str(MODEL), "general.architecture", "str:gemma3", "-o", str(odd))
+        self.run_bittern("meta", "set", str(MODEL), "general.architecture", "str:gemma4", "-o", str(odd))
         self.assertIn("bittern doctor", self.run_bittern("inspect", str(odd)).stdout.split("\n\n")[0])
 
     def test_the_first_weights(self):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A model with recurrent layers, and one with experts and windows, through the commands: recurrent_cli_test.py
+"""A model of each architecture that tools/synth_model.py makes, through the commands: recurrent_cli_test.py
 BITTERN. One certificate on every instruction set, with any number of threads, in any format."""
 import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -132,6 +133,62 @@ class ExpertsTest(Common, unittest.TestCase):
                                  capture_output=True, text=True, check=False)
             self.assertNotEqual(run.returncode, 0)
             self.assertIn(words, run.stderr)
+
+
+def refusal(*arguments):
+    """Standard error of a command that must fail."""
+    run = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False)
+    if run.returncode == 0:
+        raise AssertionError("%s: no error" % (arguments,))
+    return run.stderr
+
+
+class HunyuanTest(Common, unittest.TestCase):
+    arch = "hunyuan-dense"
+
+    def test_a_conversion_is_proven(self):
+        there, back = self.path / "there.gguf", self.path / "back.gguf"
+        self.assertIn("all equal", bittern("convert", self.model, there, "--to", "tq2_0", "--prove"))
+        bittern("convert", there, back, "--to", "stq1_0", "--prove")
+        self.assertEqual({bittern("certify", path) for path in (there, back)}, {self.line})
+
+    def test_released_files_have_another_type_id(self):
+        data = self.model.read_bytes()
+        old = data.replace(struct.pack("<I", 43), struct.pack("<I", 42))
+        self.assertNotEqual(old, data)
+        path = self.path / "type42.gguf"
+        path.write_bytes(old)
+        self.assertEqual(bittern("certify", path), self.line)
+        self.assertIn("STQ1_0", bittern("inspect", path))
+
+    def test_what_has_other_fours_is_refused(self):
+        other = self.path / "maple.gguf"
+        subprocess.run([sys.executable, ROOT / "tools/synth_model.py", "--arch", "maple", other], check=True)
+        self.assertIn("one 0 among four weights",
+                      refusal("convert", other, self.path / "no.gguf", "--to", "stq1_0"))
+
+    def test_folders_are_read_alone(self):
+        self.assertIn("read, not written", refusal("convert", self.model, self.path / "folder", "--to", "safetensors"))
+
+
+class MiniCpmTest(Common, unittest.TestCase):
+    arch = "minicpm"
+
+    def test_the_context_of_the_model_chooses_the_factors(self):
+        shown = bittern("inspect", self.model)
+        short = bittern("certify", self.model, "--override-kv", "minicpm.context_length=int:512")
+        self.assertNotEqual(short, self.line)
+        self.assertIn("minicpm.rope.scaling.original_context_length", shown)
+        notes = subprocess.run([PROGRAM, "run", "-m", self.model, "-p", "a", "-n", "1", "-v"], capture_output=True,
+                               text=True, check=True).stderr
+        self.assertIn("factors of a long context", notes)
+
+    def test_a_file_without_scales_is_refused_by_name(self):
+        raw = self.model.read_bytes()
+        for key in (b"minicpm.embedding_scale", b"minicpm.residual_scale", b"minicpm.logit_scale"):
+            path = self.path / "without.gguf"
+            path.write_bytes(raw.replace(key, key[:-1] + b"_"))
+            self.assertIn(key.decode() + " is missing", refusal("run", "-m", path, "-p", "a", "-n", "1"))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 """Writes a GGUF of random ternary weights in the shape of a public model: to time, to load, to try
 limits of memory. What it says is noise.
 
-  synth_model.py --arch qwen35|maple|qwen3|gemma3 [--size tiny|full] [--type q2_0|pq2_0|ptq1_0|tq2_0|i2_s]
-                 [--rotated] [--one-scale] [--seed N] OUT.gguf
+  synth_model.py --arch qwen35|maple|hunyuan-dense|minicpm|qwen3|gemma3 [--size tiny|full]
+                 [--type q2_0|pq2_0|ptq1_0|tq2_0|stq1_0|i2_s] [--rotated] [--one-scale] [--seed N] OUT.gguf
 
   qwen35   tiny: 8 layers, 5 MB; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
            minute). Types as the released files have them: matrices, embedding and head in --type
@@ -17,6 +17,12 @@ limits of memory. What it says is noise.
            norm for the input of each projection. Types as in the released files: matrices in --type
            (i2_s unless it is given), the rest in F16.
   gemma3   the same of BitNet-embedding-270M (18 layers, 0.4 GB).
+  hunyuan-dense
+           tiny: 4 layers, 0.5 MB; full: Hy-MT2 1.8B (32 layers, 0.5 GB). Types as in the released files:
+           matrices in --type (stq1_0 unless it is given), embedding and head one tensor of Q6_K.
+  minicpm  tiny: 4 layers, 1 MB, a context beyond the original one; full: BitCPM4 8B (32 layers, 2.9 GB).
+           Matrices in --type (tq2_0 unless it is given), embedding in F16, head in Q6_K; a vocabulary of
+           SentencePiece.
 
 The scales of blocks differ, as in a real file; --one-scale gives a matrix one for all, so that every type
 holds it. The same arguments give the same bytes. Needs nothing but Python.
@@ -26,12 +32,12 @@ import math
 import random
 import struct
 
-F32, F16, Q4_K, BF16, PTQ1_0 = 0, 1, 12, 30, 143
+F32, F16, Q4_K, Q6_K, BF16, STQ1_0, PTQ1_0 = 0, 1, 12, 14, 30, 43, 143
 U32, I32, FLOAT, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 # Type, weights of a block, bytes of their codes, whether the scale stands before those
 I2_S = 36  # one scale behind all codes
-BLOCKS = {"i2_s": (I2_S, 128, 32, True), "q2_0": (42, 64, 16, True), "pq2_0": (142, 128, 32, True), "ptq1_0": (PTQ1_0, 128, 26, False),
-          "tq2_0": (35, 256, 64, False)}
+BLOCKS = {"i2_s": (I2_S, 128, 32, True), "q2_0": (42, 64, 16, True), "pq2_0": (142, 128, 32, True),
+          "ptq1_0": (PTQ1_0, 128, 26, False), "tq2_0": (35, 256, 64, False), "stq1_0": (STQ1_0, 256, 40, False)}
 ALIGNMENT = 32
 CHUNK = 1 << 24  # bytes of codes that are drawn at a time
 TERNARY = bytes(sum((b // 3 ** i % 3) << 2 * i for i in range(4)) for b in range(256))  # four codes 0..2
@@ -56,6 +62,16 @@ GEMMA3 = {
     "tiny": dict(layers=2, hidden=256, ffn=512, heads=4, kv_heads=1, head_dim=64, vocab=512, context=512),
     "full": dict(layers=18, hidden=640, ffn=2048, heads=4, kv_heads=1, head_dim=256, vocab=262144, context=32768),
 }
+HUNYUAN = {
+    "tiny": dict(layers=4, hidden=256, ffn=512, heads=4, kv_heads=2, head_dim=64, vocab=512, context=2048),
+    "full": dict(layers=32, hidden=2048, ffn=6144, heads=16, kv_heads=4, head_dim=128, vocab=120818, context=262144),
+}
+MINICPM = {
+    "tiny": dict(layers=4, hidden=256, ffn=512, heads=4, kv_heads=2, head_dim=64, vocab=512, context=2048, original=512,
+                 base=64),
+    "full": dict(layers=32, hidden=4096, ffn=16384, heads=32, kv_heads=2, head_dim=128, vocab=73448, context=32768,
+                 original=32768, base=256),
+}
 TEMPLATE = ("{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
             "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
 THINKING_TEMPLATE = TEMPLATE.replace("assistant\n{% endif", "assistant\n<think>\n{% endif")
@@ -79,6 +95,16 @@ def vocabulary(size):
     tokens = [names[b] for b in range(256)] + [names[97] + names[98]]
     tokens += ["<extra_%d>" % i for i in range(len(tokens), size - 2)] + ["<|im_start|>", "<|im_end|>"]
     return tokens, [1] * 257 + [3] * (size - 257)
+
+
+def pieces(size):
+    """A vocabulary of SentencePiece: what is no text, 256 bytes, letters, one merge, then as above."""
+    tokens = ["<unk>", "<s>", "</s>"] + ["<0x%02X>" % b for b in range(256)]
+    types = [2, 3, 3] + [6] * 256
+    letters = [chr(0x2581)] + [chr(c) for c in range(33, 127)] + ["ab"]
+    tokens += letters + ["<extra_%d>" % i for i in range(len(tokens) + len(letters), size - 2)]
+    types += [1] * len(letters) + [3] * (size - len(types) - len(letters))
+    return tokens + ["<|im_start|>", "<|im_end|>"], types
 
 
 def qwen35_tensors(s):
@@ -186,16 +212,66 @@ def embedding_tensors(s, post_norms):
     yield "output_norm.weight", hidden, None, "norm"
 
 
-def embedding_keys(s, arch):
+def dense_tensors(s, embedding="q6_k", head=None, norms=True, factors=()):
+    """A plain network; head None: the embedding is the head."""
+    hidden, q, kv = s["hidden"], s["heads"] * s["head_dim"], s["kv_heads"] * s["head_dim"]
+    yield "token_embd.weight", hidden, s["vocab"], embedding
+    for i in range(s["layers"]):
+        p = "blk.%d." % i
+        yield p + "attn_norm.weight", hidden, None, 1
+        yield p + "attn_q.weight", hidden, q, "matrix"
+        yield p + "attn_k.weight", hidden, kv, "matrix"
+        yield p + "attn_v.weight", hidden, kv, "matrix"
+        if norms:
+            yield p + "attn_q_norm.weight", s["head_dim"], None, 1
+            yield p + "attn_k_norm.weight", s["head_dim"], None, 1
+        yield p + "attn_output.weight", q, hidden, "matrix"
+        yield p + "ffn_norm.weight", hidden, None, 1
+        yield p + "ffn_gate.weight", hidden, s["ffn"], "matrix"
+        yield p + "ffn_up.weight", hidden, s["ffn"], "matrix"
+        yield p + "ffn_down.weight", s["ffn"], hidden, "matrix"
+    for name, mean in factors:
+        yield name, s["head_dim"] // 2, None, mean
+    yield "output_norm.weight", hidden, None, 1
+    if head is not None:
+        yield "output.weight", hidden, s["vocab"], head
+
+
+def minicpm_tensors(s):
+    factors = [("rope_factors_long.weight", 4), ("rope_factors_short.weight", 1.2)]
+    return dense_tensors(s, "half", "q6_k", False, factors)
+
+
+def dense_keys(arch, s, eps=1e-5):
     numbers = {
         "block_count": s["layers"], "context_length": s["context"], "embedding_length": s["hidden"],
         "feed_forward_length": s["ffn"], "attention.head_count": s["heads"],
         "attention.head_count_kv": s["kv_heads"], "attention.key_length": s["head_dim"],
-        "attention.value_length": s["head_dim"], "rope.dimension_count": s["head_dim"], "vocab_size": s["vocab"],
-        "pooling_type": 1}
-    keys = [(arch + "." + name, U32, value) for name, value in numbers.items()]
-    return keys + [(arch + ".attention.layer_norm_rms_epsilon", FLOAT, 1e-6), (arch + ".rope.freq_base", FLOAT, 1e6),
-                   ("tokenizer.ggml.add_eos_token", BOOL, True)]
+        "attention.value_length": s["head_dim"], "vocab_size": s["vocab"]}
+    return [(arch + "." + name, U32, value) for name, value in numbers.items()] + [
+        (arch + ".attention.layer_norm_rms_epsilon", FLOAT, eps)]
+
+
+def hunyuan_keys(s):
+    a = "hunyuan-dense."
+    return dense_keys("hunyuan-dense", s) + [
+        (a + "rope.freq_base", FLOAT, 11158840), (a + "rope.scaling.type", STRING, "none"),
+        (a + "rope.scaling.factor", FLOAT, 1), (a + "rope.scaling.original_context_length", U32, s["context"])]
+
+
+def minicpm_keys(s):
+    a = "minicpm."
+    return dense_keys("minicpm", s) + [
+        (a + "rope.dimension_count", U32, s["head_dim"]), (a + "rope.freq_base", FLOAT, 10000),
+        (a + "embedding_scale", FLOAT, 12), (a + "residual_scale", FLOAT, 1.4 / s["layers"] ** 0.5),
+        (a + "logit_scale", FLOAT, s["hidden"] / s["base"]), (a + "rope.scaling.type", STRING, "longrope"),
+        (a + "rope.scaling.original_context_length", U32, s["original"])]
+
+
+def embedding_keys(arch, s):
+    numbers = {"rope.dimension_count": s["head_dim"], "pooling_type": 1}
+    return dense_keys(arch, s, 1e-6) + [(arch + "." + name, U32, value) for name, value in numbers.items()] + [
+        (arch + ".rope.freq_base", FLOAT, 1e6), ("tokenizer.ggml.add_eos_token", BOOL, True)]
 
 
 def rotation_keys(s, rng):
@@ -213,21 +289,27 @@ def rotation_keys(s, rng):
 
 # Of each architecture: shapes, type of matrices, keys, tensors, pre-tokenizer, template.
 ARCHITECTURES = {"qwen35": (QWEN35, "q2_0", qwen35_keys, qwen35_tensors, "qwen35", TEMPLATE),
-                 "qwen3": (QWEN3, "i2_s", lambda s: embedding_keys(s, "qwen3"),
+                 "qwen3": (QWEN3, "i2_s", lambda s: embedding_keys("qwen3", s),
                            lambda s: embedding_tensors(s, False), "qwen2", TEMPLATE),
-                 "gemma3": (GEMMA3, "i2_s", lambda s: embedding_keys(s, "gemma3"),
+                 "gemma3": (GEMMA3, "i2_s", lambda s: embedding_keys("gemma3", s),
                             lambda s: embedding_tensors(s, True), "qwen2", TEMPLATE),
-                 "maple": (MAPLE, "tq2_0", maple_keys, maple_tensors, "qwen2", THINKING_TEMPLATE)}
+                 "maple": (MAPLE, "tq2_0", maple_keys, maple_tensors, "qwen2", THINKING_TEMPLATE),
+                 "hunyuan-dense": (HUNYUAN, "stq1_0", hunyuan_keys, dense_tensors, "hunyuan-dense", TEMPLATE),
+                 "minicpm": (MINICPM, "tq2_0", minicpm_keys, minicpm_tensors, None, TEMPLATE)}
 
 
 def all_keys(arch, s):
     _, _, keys, _, pre, template = ARCHITECTURES[arch]
-    tokens, types = vocabulary(s["vocab"])
-    return [("general.architecture", STRING, arch), ("general.name", STRING, "synthetic noise"),
-            *keys(s), ("tokenizer.ggml.model", STRING, "gpt2"), ("tokenizer.ggml.pre", STRING, pre),
+    tokens, types = vocabulary(s["vocab"]) if pre else pieces(s["vocab"])
+    kind = [("tokenizer.ggml.model", STRING, "gpt2"), ("tokenizer.ggml.pre", STRING, pre)]
+    rules = [("tokenizer.ggml.merges", (ARRAY, STRING), ["a b"])]
+    if pre is None:
+        kind = [("tokenizer.ggml.model", STRING, "llama")]
+        rules = [("tokenizer.ggml.scores", (ARRAY, FLOAT), [float(-i) for i in range(len(tokens))]),
+                 ("tokenizer.ggml.bos_token_id", U32, 1)]
+    return [("general.architecture", STRING, arch), ("general.name", STRING, "synthetic noise"), *keys(s), *kind,
             ("tokenizer.ggml.tokens", (ARRAY, STRING), tokens), ("tokenizer.ggml.token_type", (ARRAY, I32), types),
-            ("tokenizer.ggml.merges", (ARRAY, STRING), ["a b"]),
-            ("tokenizer.ggml.eos_token_id", U32, s["vocab"] - 1),
+            *rules, ("tokenizer.ggml.eos_token_id", U32, s["vocab"] - 1),
             ("tokenizer.chat_template", STRING, template)]
 
 
@@ -250,7 +332,8 @@ class Writer:
         self.random = random.Random(seed)
 
     def type_of(self, kind):
-        return {"matrix": self.type, "small": BF16, "half": F16, "norm": F16, "head": Q4_K}.get(kind, F32)
+        halves = dict.fromkeys(("half", "norm"), F16)
+        return {"matrix": self.type, "small": BF16, "head": Q4_K, "q6_k": Q6_K, **halves}.get(kind, F32)
 
     def size(self, cols, rows, kind):
         if kind == "matrix" and self.type == I2_S:
@@ -259,6 +342,8 @@ class Writer:
             return cols * rows // self.group * (2 + self.codes)
         if kind == "head":
             return cols * rows // 256 * 144
+        if kind == "q6_k":
+            return cols * rows // 256 * 210
         return cols * (rows or 1) * (2 if kind in ("small", "half", "norm") else 4)
 
     def matrix(self, cols, rows):
@@ -272,13 +357,14 @@ class Writer:
             yield struct.pack("<f28x", (1.5 / cols) ** 0.5)
             return
         scale = struct.pack("<e", (1.5 / cols) ** 0.5)[1:]  # sign, exponent and the first of ten further bits
-        # Five weights in a byte of PTQ1_0, where any byte is five of them; else four, of 2 bits.
+        # Five weights in a byte of PTQ1_0, 32 bytes of nibbles and 8 of signs in a block of STQ1_0, where any
+        # byte will do; else four of 2 bits.
         first = 2 if self.scale_first else 0
         step, left = 2 + self.codes, cols * rows // self.group
         while left:
             count = min(left, CHUNK // self.codes)
             codes = self.random.randbytes(count * self.codes)
-            if self.type != PTQ1_0:
+            if self.type not in (PTQ1_0, STQ1_0):
                 codes = codes.translate(TERNARY)
             blocks = bytearray(count * step)
             at = 0 if self.scale_first else self.codes
@@ -310,6 +396,16 @@ class Writer:
             yield b"".join(head + drawn[128 * i:128 * i + 128] for i in range(now))
             left -= now
 
+    def q6_k(self, cols, rows):
+        """Blocks with one scale, of numbers of -32 to 31 steps."""
+        tail = bytes([16]) * 16 + struct.pack("<e", (1 / cols) ** 0.5 / 512)
+        left = cols * rows // 256
+        while left:
+            now = min(left, CHUNK // 192)
+            drawn = self.random.randbytes(192 * now)
+            yield b"".join(drawn[192 * i:192 * i + 192] + tail for i in range(now))
+            left -= now
+
     def parts(self, cols, rows, kind):
         """The bytes of a tensor, a part at a time."""
         if kind == "matrix":
@@ -320,6 +416,8 @@ class Writer:
             return [struct.pack("<%de" % cols, *(1 + 0.1 * (2 * self.random.random() - 1) for _ in range(cols)))]
         if kind == "head":
             return self.q4_k(cols, rows)
+        if kind == "q6_k":
+            return self.q6_k(cols, rows)
         named = isinstance(kind, str)
         count, mean = cols * (rows or 1), 0 if named else kind
         spread = {"small": cols ** -0.5, "router": 3 * cols ** -0.5}.get(kind, 0.1)

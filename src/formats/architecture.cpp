@@ -75,6 +75,24 @@ constexpr ArchitectureSpec kArchitectures[] = {
      .experts = true,
      .windows = true,
      .pre = "qwen2"},
+    {.name = "hunyuan-dense",  // Hy-MT 1.8B
+     .hf_classes = {"HunYuanDenseV1ForCausalLM"},
+     .hf_model_type = "hunyuan_v1_dense",
+     .hf_written = false,
+     .activation = Activation::kSilu,
+     .head_norms = true,
+     .rotates_first = true,
+     .rope_alpha = true,
+     .grouped_activations = true,
+     .pre = "hunyuan-dense"},
+    {.name = "minicpm",  // MiniCPM4, BitCPM4
+     .hf_classes = {"MiniCPMForCausalLM"},
+     .hf_model_type = "minicpm",
+     .hf_written = false,
+     .activation = Activation::kSilu,
+     .scaled_stream = true,
+     .permuted_qk = true,
+     .grouped_activations = true},
 };
 
 /// Each once, in the order of the table.

@@ -23,14 +23,21 @@ struct ArchitectureSpec {
   /// hidden_act decides. The first is what the converter writes; unused ones are empty.
   std::array<std::string_view, 2> hf_classes = {};
   std::string_view hf_model_type = {};  ///< model_type in config.json
+  bool hf_written = true;               ///< the converter writes such folders, not only reads them
   Activation activation;                ///< unless the file says more (model/activation.hpp)
   /// The name of the same network with the other activation; empty: no such name.
   std::string_view other_activation = {};
   /// BitNet's own classes: they quantise float weights in every pass, config.json has to give the
   /// base of the rotation, and a file without a chat template gets BitNet's.
   bool bitnet = false;
-  bool sub_norms = false;   ///< attn_sub_norm before o_proj, ffn_sub_norm before down_proj
-  bool head_norms = false;  ///< q and k of every head pass an RMS norm before their rotation
+  bool sub_norms = false;      ///< attn_sub_norm before o_proj, ffn_sub_norm before down_proj
+  bool head_norms = false;     ///< q and k of every head pass an RMS norm before their rotation
+  bool rotates_first = false;  ///< with head_norms: they pass it after their rotation
+  /// The base of the rotation in a Hugging Face folder is yet to be multiplied by a power of
+  /// rope_scaling.alpha. GGUF files have the product.
+  bool rope_alpha = false;
+  /// The file has factors of the embedding, of what every layer adds, and a divisor of the logits.
+  bool scaled_stream = false;
   /// GGUF files have the rows of q and k permuted for a rotation of neighbours (x[2i], x[2i+1]).
   /// Loading puts them back, so the forward pass always rotates halves.
   bool permuted_qk = false;

@@ -49,7 +49,9 @@ TEST(Architecture, UnknownClassesAreRefusedWithTheKnownOnes) {
     const auto row = ArchitectureOfClass(hf_class, "silu");
     ASSERT_FALSE(row);
     EXPECT_THAT(row.error().message, testing::HasSubstr("BitNetForCausalLM, BitnetForCausalLM, "
-                                                        "LlamaForCausalLM, Qwen3ForCausalLM"));
+                                                        "LlamaForCausalLM, Qwen3ForCausalLM, "
+                                                        "HunYuanDenseV1ForCausalLM, "
+                                                        "MiniCPMForCausalLM"));
   }
 }
 

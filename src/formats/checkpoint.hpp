@@ -95,7 +95,7 @@ class Checkpoint {
 
   std::vector<MappedFile> files_;      // one, or the parts or shards of a split model, or none
   std::span<const std::byte> memory_;  // of OpenBytes
-  std::vector<std::vector<std::byte>> replaced_;  // of ReplaceTensors
+  std::vector<std::vector<std::byte>> replaced_;  // of tensors that are in no file
   std::string path_, kind_;
   std::uint64_t data_start_ = 0;
   Metadata metadata_;

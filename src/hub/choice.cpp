@@ -18,9 +18,9 @@ namespace {
 /// Formats of ternary weights as they stand in names of files, the one to prefer first: those that
 /// are read as they are, then the smaller ones that cost more to unpack, then those whose tiling a
 /// file need not tell.
-constexpr std::string_view kTernary[] = {"i2_s",      "tq2_0",  "q2_0",   "pq2_0",
-                                         "tq1_0",     "ptq1_0", "iq2_bn", "iq1_bn",
-                                         "iq2_bn_r4", "tl2",    "tl1"};
+constexpr std::string_view kTernary[] = {"i2_s",   "tq2_0",     "q2_0",   "pq2_0",
+                                         "tq1_0",  "ptq1_0",    "stq1_0", "iq2_bn",
+                                         "iq1_bn", "iq2_bn_r4", "tl2",    "tl1"};
 /// Parts of names of GGUF files that are no model of their own.
 constexpr std::string_view kNoModel[] = {"mmproj", "imatrix", "vocab-only"};
 /// The files that Bittern reads of a folder besides the weights.

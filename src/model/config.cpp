@@ -114,8 +114,29 @@ Result<void> ReadYarn(const formats::Metadata& metadata, const KeyReader& keys,
   return {};
 }
 
+/// LongRoPE (arXiv:2402.13753): the original context, which is the file's own where it names none,
+/// and the magnitude, which is that of the model's own code where the file names none.
+Result<void> ReadLongRope(const formats::Metadata& metadata, const KeyReader& keys,
+                          const std::string& prefix, int context, RopeScaling* scaling) {
+  constexpr const char* kOriginal = "rope.scaling.original_context_length";
+  const int original = BITTERN_TRY(keys.OptionalInt(kOriginal, kMaxContext)).value_or(context);
+  if (original < 2) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("metadata key {}{}: expected 2 or more, found {}", prefix, kOriginal,
+                            original));
+  }
+  scaling->original_context = original;
+  if (metadata.Find(prefix + "rope.scaling.attn_factor") != nullptr) {
+    scaling->magnitude = BITTERN_TRY(keys.Float("rope.scaling.attn_factor", 1e-3, 1e3));
+  } else if (context > original) {
+    scaling->magnitude =
+        std::sqrt(1 + Log(static_cast<double>(context) / original) / Log(original));
+  }
+  return {};
+}
+
 Result<RopeScaling> ReadRopeScaling(const formats::Metadata& metadata, const KeyReader& keys,
-                                    const std::string& prefix) {
+                                    const std::string& prefix, int context) {
   const auto type = BITTERN_TRY(metadata.GetString(prefix + "rope.scaling.type"));
   if (!type || *type == "none") return RopeScaling{};
   RopeScaling scaling;
@@ -125,10 +146,14 @@ Result<RopeScaling> ReadRopeScaling(const formats::Metadata& metadata, const Key
     scaling.kind = RopeScaling::Kind::kLlama3;
   } else if (*type == "yarn") {
     scaling.kind = RopeScaling::Kind::kYarn;
+  } else if (*type == "longrope") {
+    scaling.kind = RopeScaling::Kind::kLong;
+    BITTERN_TRY(ReadLongRope(metadata, keys, prefix, context, &scaling));
+    return scaling;
   } else {
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("{}rope.scaling.type \"{}\" is not supported; supported: none, linear, "
-                            "llama3, yarn",
+                            "llama3, yarn, longrope",
                             prefix, *type));
   }
   scaling.factor = BITTERN_TRY(keys.Float("rope.scaling.factor", 1, kMaxFactor));
@@ -144,6 +169,19 @@ Result<RopeScaling> ReadRopeScaling(const formats::Metadata& metadata, const Key
   scaling.original_context =
       BITTERN_TRY(keys.Int("rope.scaling.original_context_length", kMaxContext));
   return scaling;
+}
+
+/// None of them is taken for granted: models of one architecture differ in them.
+Result<StreamScales> ReadStreamScales(const KeyReader& keys) {
+  constexpr double kLeast = 1e-6, kMost = 1e6;
+  StreamScales scales;
+  const std::pair<const char*, float*> kScales[] = {{"embedding_scale", &scales.embedding},
+                                                    {"residual_scale", &scales.residual},
+                                                    {"logit_scale", &scales.logits}};
+  for (const auto& [key, scale] : kScales) {
+    *scale = static_cast<float>(BITTERN_TRY(keys.Float(key, kLeast, kMost)));
+  }
+  return scales;
 }
 
 Result<void> CheckHeads(const ModelConfig& c) {
@@ -416,7 +454,9 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
   BITTERN_TRY(CheckHeads(c));
   c.rotated_dim = BITTERN_TRY(ReadRotatedDim(metadata, c));
   if (c.traits->delta_layers) BITTERN_TRY(ReadDelta(keys, decisions, &c));
-  c.rope_scaling = BITTERN_TRY(ReadRopeScaling(metadata, keys, c.architecture + "."));
+  c.rope_scaling =
+      BITTERN_TRY(ReadRopeScaling(metadata, keys, c.architecture + ".", c.context_length));
+  if (c.traits->scaled_stream) c.scales = BITTERN_TRY(ReadStreamScales(keys));
 
   // The embedding's shape is the truth about the vocabulary; the key, if present, must agree.
   const formats::Tensor* embedding =
@@ -439,7 +479,7 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
   c.input_norms = c.traits->input_norms &&
                   checkpoint.Find(formats::TensorName(formats::TensorId::kAttnQNormIn)) != nullptr;
   c.grouped_activations = c.traits->grouped_activations && !c.input_norms;
-  if (c.traits->scaled_embedding) c.embedding_scale = std::sqrt(static_cast<float>(c.hidden_size));
+  if (c.traits->scaled_embedding) c.scales.embedding = std::sqrt(static_cast<float>(c.hidden_size));
   c.activation = BITTERN_TRY(ResolveActivation(metadata, c, decisions));
   return c;
 }

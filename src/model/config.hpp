@@ -18,15 +18,16 @@ using formats::ArchitectureSpec;
 
 /// How RoPE's frequencies are stretched for a longer context (rope_frequencies.hpp).
 struct RopeScaling {
-  enum class Kind { kNone, kLinear, kLlama3, kYarn };
+  enum class Kind { kNone, kLinear, kLlama3, kYarn, kLong };
   Kind kind = Kind::kNone;
   double factor = 1;            ///< >= 1
   double low_freq_factor = 0;   ///< llama3: waves with fewer turns are divided by the factor
   double high_freq_factor = 0;  ///< llama3: waves with more turns stay
-  double original_context = 0;  ///< llama3, yarn: over which turns are counted
-  double beta_fast = 0;         ///< yarn: waves with more turns stay
-  double beta_slow = 0;         ///< yarn: waves with fewer turns are divided by the factor
-  double magnitude = 1;         ///< yarn: of what is rotated; sines and cosines are times this
+  /// llama3, yarn: over which turns are counted; longrope: a longer one has factors of its own.
+  double original_context = 0;
+  double beta_fast = 0;  ///< yarn: waves with more turns stay
+  double beta_slow = 0;  ///< yarn: waves with fewer turns are divided by the factor
+  double magnitude = 1;  ///< of what is rotated: sines and cosines are times this
 };
 
 /// A delta layer: so many heads of so many elements, and a convolution of `taps` tokens in front.
@@ -54,6 +55,12 @@ struct ExpertShape {
   std::vector<float> clamps = {};
 };
 
+/// ArchitectureSpec::scaled_stream: rows of the embedding are multiplied, so is what attention and
+/// the feed-forward part add to the stream, and the input of the head is divided.
+struct StreamScales {
+  float embedding = 1, residual = 1, logits = 1;
+};
+
 struct ModelConfig {
   std::string architecture;                  ///< general.architecture, e.g. "bitnet-b1.58"
   const ArchitectureSpec* traits = nullptr;  ///< its row of the table, which lives forever
@@ -77,8 +84,8 @@ struct ModelConfig {
   float rms_norm_eps = 0;
   double rope_theta = 0;
   RopeScaling rope_scaling;
+  StreamScales scales;
   Activation activation = Activation::kRelu2;
-  float embedding_scale = 1;         ///< of a token's embedding
   bool input_norms = false;          ///< each projection norms its own input
   bool grouped_activations = false;  ///< as ArchitectureSpec has them, unless input_norms
   bool permuted_qk =

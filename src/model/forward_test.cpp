@@ -25,13 +25,19 @@ class Textbook {
       : model_(model),
         silu_(silu),
         sub_norms_(model.architecture.starts_with("bitnet")),
-        neighbours_(model.architecture == "llama"),
+        scaled_(model.architecture == "minicpm"),
+        neighbours_(model.architecture == "llama" || scaled_),
         experts_(model.architecture == "maple"),
-        groups_(model.architecture == "qwen3" || experts_) {}
+        hunyuan_(model.architecture == "hunyuan-dense"),
+        head_norms_(model.architecture == "qwen3" || experts_ || hunyuan_),
+        groups_(head_norms_ || scaled_) {
+    faults.rotates_first = hunyuan_;
+  }
 
   /// Ways to be wrong, for tests that have to see the difference.
   struct Faults {
-    bool rotates_first = false;   ///< RoPE before the norms of heads
+    bool rotates_first = false;   ///< RoPE before the norms of heads; right in hunyuan-dense
+    bool long_factors = false;    ///< of a rotation that has two lists of them
     bool rotates_all = false;     ///< the layers without a window, too
     std::size_t window = 9;       ///< another window than the file says
     bool last_of_equals = false;  ///< of experts with equal scores
@@ -43,7 +49,10 @@ class Textbook {
   /// Logits of the last token.
   Row Logits(const std::vector<std::int32_t>& tokens) const {
     std::vector<Row> hidden;
-    for (std::int32_t token : tokens) hidden.push_back(FloatRow("token_embd.weight", token, kDim));
+    for (std::int32_t token : tokens) {
+      hidden.push_back(FloatRow("token_embd.weight", token, kDim));
+      for (double& x : hidden.back()) x *= ScaleOf("embedding_scale");
+    }
     for (std::size_t layer = 0; layer < 2; ++layer) {
       Layer("blk." + std::to_string(layer) + ".", layer, &hidden);
     }
@@ -52,12 +61,17 @@ class Textbook {
     for (std::size_t v = 0; v < logits.size(); ++v) {
       const Row row = FloatRow("token_embd.weight", static_cast<std::int32_t>(v), kDim);
       for (std::size_t i = 0; i < kDim; ++i) logits[v] += row[i] * last[i];
+      logits[v] /= ScaleOf("logit_scale");
     }
     return logits;
   }
 
  private:
   static constexpr std::size_t kDim = SmallModel::kHidden, kHeadDim = 128, kHeads = 2;
+
+  double ScaleOf(const std::string& key) const {
+    return scaled_ ? static_cast<double>(model_.float_keys.at(key)) : 1;
+  }
 
   Row FloatRow(const std::string& name, std::int32_t row, std::size_t n) const {
     std::vector<float> values(n);
@@ -111,7 +125,7 @@ class Textbook {
 
   /// The norm of every head, where the network has one.
   void NormHeads(const std::string& name, Row* x) const {
-    if (!groups_) return;
+    if (!head_norms_) return;
     for (std::size_t head = 0; head < x->size(); head += kHeadDim) {
       const auto at = x->begin() + static_cast<std::ptrdiff_t>(head);
       const Row normed = Norm(Row(at, at + kHeadDim), name);
@@ -123,12 +137,20 @@ class Textbook {
     return sub_norms_ ? Norm(x, name) : x;
   }
 
+  /// The divisors of a rotation that has some.
+  Row FactorsOfRope() const {
+    const std::string list = faults.long_factors ? "long" : "short";
+    const std::string name = "rope_factors_" + list + ".weight";
+    return model_.tensors.contains(name) ? FloatRow(name, 0, kHeadDim / 2) : Row(kHeadDim / 2, 1);
+  }
+
   void Rope(Row* x, std::size_t position) const {
+    const Row factors = FactorsOfRope();
     for (std::size_t head = 0; head < x->size(); head += kHeadDim) {
       const std::size_t rotated = experts_ ? 64 : kHeadDim;
       for (std::size_t i = 0; i < rotated / 2; ++i) {
         const double angle =
-            static_cast<double>(position) *
+            static_cast<double>(position) / factors[i] *
             std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(rotated));
         double& a = (*x)[head + (neighbours_ ? 2 * i : i)];
         double& b = (*x)[head + (neighbours_ ? 2 * i + 1 : i + rotated / 2)];
@@ -234,12 +256,12 @@ class Textbook {
     return gate / (1 + std::exp(-gate)) * up;
   }
 
-  static void Add(const Row& y, Row* x) {
-    for (std::size_t i = 0; i < x->size(); ++i) (*x)[i] += y[i];
+  void Add(const Row& y, Row* x) const {
+    for (std::size_t i = 0; i < x->size(); ++i) (*x)[i] += y[i] * ScaleOf("residual_scale");
   }
 
   const SmallModel& model_;
-  bool silu_, sub_norms_, neighbours_, experts_, groups_;
+  bool silu_, sub_norms_, scaled_, neighbours_, experts_, hunyuan_, head_norms_, groups_;
 };
 
 /// Logits of the last of `tokens`, in one batch.
@@ -338,9 +360,8 @@ TEST(Forward, EmbeddingsOfEveryFormatEqualTheirValuesAsFloats) {
 TEST(Forward, EveryLayoutOfTheSameWeightsGivesTheSameBits) {
   const auto expected = LastLogits(SmallModel(), kTokens);
   for (const quant::TernaryCodec& codec : quant::TernaryCodecs()) {
-    if (codec.layout == quant::TernaryLayout::kQ1_0 ||
-        codec.layout == quant::TernaryLayout::kHfPacked) {
-      continue;  // has no zero; is never in a GGUF file
+    if (codec.check_codes != nullptr || codec.layout == quant::TernaryLayout::kHfPacked) {
+      continue;  // holds no such codes; is never in a GGUF file
     }
     SmallModel small;
     small.Recode(codec);
@@ -416,6 +437,54 @@ TEST(Forward, Qwen3NormsHeadsAndQuantisesGroups) {
   }
   const SmallModel whole("qwen3");
   EXPECT_GT(Cosine(LastLogits(whole, kTokens), Textbook(whole, true).Logits(kTokens)), 0.99999);
+}
+
+TEST(Forward, HunyuanRotatesBeforeItNormsHeads) {
+  SmallModel small("hunyuan-dense");
+  small.Recode(quant::CodecOf(quant::TernaryLayout::kTq2_0), SomeScale);
+  const auto logits = LastLogits(small, kTokens);
+  Textbook textbook(small, true);
+  EXPECT_GT(Cosine(logits, textbook.Logits(kTokens)), 0.99999);
+  textbook.faults.rotates_first = false;
+  EXPECT_LT(Cosine(logits, textbook.Logits(kTokens)), 0.9995);
+}
+
+double LargestDifference(const std::vector<float>& a, const Row& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    largest = std::fmax(largest, std::fabs(static_cast<double>(a[i]) - b[i]));
+  }
+  return largest;
+}
+
+TEST(Forward, MiniCpmScalesItsStream) {
+  SmallModel small("minicpm");
+  small.Recode(quant::CodecOf(quant::TernaryLayout::kTq2_0), SomeScale);
+  const auto logits = LastLogits(small, kTokens);
+  const Row right = Textbook(small, true).Logits(kTokens);
+  EXPECT_GT(Cosine(logits, right), 0.99999);
+  EXPECT_LT(LargestDifference(logits, right), 0.02);
+  for (const char* key : {"embedding_scale", "residual_scale", "logit_scale"}) {
+    SmallModel wrong = small;
+    wrong.float_keys[key] = 1;
+    // Not the cosine: the divisor of logits leaves it as it is, and moves every probability.
+    EXPECT_GT(LargestDifference(logits, Textbook(wrong, true).Logits(kTokens)), 0.05) << key;
+  }
+}
+
+TEST(Forward, LongRopeTakesTheFactorsOfTheContext) {
+  SmallModel small("minicpm");
+  small.AddLongRope();
+  for (const bool is_long : {false, true}) {
+    small.keys["rope.scaling.original_context_length"] = is_long ? 63 : 64;
+    small.float_keys["rope.scaling.attn_factor"] = 1;
+    const auto logits = LastLogits(small, kTokens);
+    Textbook textbook(small, true);
+    textbook.faults.long_factors = is_long;
+    EXPECT_GT(Cosine(logits, textbook.Logits(kTokens)), 0.99999) << is_long;
+    textbook.faults.long_factors = !is_long;
+    EXPECT_LT(Cosine(logits, textbook.Logits(kTokens)), 0.9999) << is_long;
+  }
 }
 
 TEST(Forward, GroupedBatchesEqualSingleTokens) {

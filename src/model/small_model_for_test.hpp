@@ -47,6 +47,9 @@ class SmallModel {
             {"attention.head_count_kv", 1}};
     if (architecture == "qwen35") AddDeltaKeys();
     if (architecture == "maple") AddExpertKeys();
+    if (architecture == "minicpm") {
+      float_keys = {{"embedding_scale", 12}, {"residual_scale", 0.7f}, {"logit_scale", 2.5f}};
+    }
     AddFloats("token_embd.weight", {kHidden, kVocab}, 0.05f);
     for (int i = 0; i < 2; ++i) {
       const std::string p = "blk." + std::to_string(i) + ".";
@@ -74,7 +77,8 @@ class SmallModel {
 
   void AddAttention(const std::string& p) {
     const bool gated = architecture == "qwen35";
-    if (architecture == "qwen3" || architecture == "maple" || gated) {
+    if (architecture == "qwen3" || architecture == "maple" || architecture == "hunyuan-dense" ||
+        gated) {
       AddFloats(p + "attn_q_norm.weight", {kHidden / 2}, 0.1f, 1);
       AddFloats(p + "attn_k_norm.weight", {kHidden / 2}, 0.1f, 1);
     }
@@ -197,6 +201,13 @@ class SmallModel {
     whole_keys["tokenizer.ggml.eos_token_id"] = kVocab - 1;
   }
 
+  /// Asks for LongRoPE with factors of either kind that differ.
+  void AddLongRope() {
+    texts[architecture + ".rope.scaling.type"] = "longrope";
+    AddFloats("rope_factors_short.weight", {kHidden / 4}, 0.1f, 1.5f);
+    AddFloats("rope_factors_long.weight", {kHidden / 4}, 0.1f, 3);
+  }
+
   /// Says that the weights were rotated, in blocks of 64, with signs of `seed`. In qwen35 the
   /// values of delta layers are by key. The head is the embedding.
   void Rotate(std::uint32_t seed) {
@@ -247,6 +258,7 @@ class SmallModel {
     formats::GgufBuilder builder;
     builder.Add("general.architecture", architecture.c_str());
     for (const auto& [key, value] : keys) builder.Add(architecture + "." + key, value);
+    for (const auto& [key, value] : float_keys) builder.Add(architecture + "." + key, value);
     builder.Add(architecture + ".attention.layer_norm_rms_epsilon", rms_norm_eps);
     if (rope_theta) builder.Add(architecture + ".rope.freq_base", *rope_theta);
     const std::string a = architecture + ".";
@@ -276,6 +288,7 @@ class SmallModel {
   static constexpr std::uint32_t kTaps = 4, kDeltaDim = 32, kDeltaHeads = 4;
   std::string architecture;
   std::map<std::string, std::uint32_t> keys;
+  std::map<std::string, float> float_keys;
   std::map<std::string, std::string> texts;
   std::map<std::string, std::vector<std::string>> string_lists;
   std::map<std::string, std::uint32_t> whole_keys;  ///< not behind the architecture's name

@@ -136,7 +136,7 @@ struct Weights {
   std::shared_ptr<const kernels::Kernels> kernels;  // never null after Load
   DenseMatrix embedding;                            // (vocab_size, hidden_size)
   std::vector<LayerWeights> layers;
-  std::vector<float> final_norm;        // (hidden_size)
+  std::vector<float> final_norm;        // (hidden_size), over StreamScales::logits
   DenseMatrix lm_head;                  // (vocab_size, hidden_size); the embedding where tied
   ScreenedHead screened_head;           // beside lm_head; may be empty
   HadamardRotation rotation;            // of embedding, projections and head; usually empty

@@ -18,6 +18,7 @@ namespace bittern::quant {
 [[nodiscard]] TernaryCodec Pq2_0Codec() noexcept;
 [[nodiscard]] TernaryCodec Ptq1_0Codec() noexcept;
 [[nodiscard]] TernaryCodec Q1_0Codec() noexcept;
+[[nodiscard]] TernaryCodec Stq1_0Codec() noexcept;
 [[nodiscard]] TernaryCodec Iq1BnCodec() noexcept;
 [[nodiscard]] TernaryCodec Iq2BnCodec() noexcept;
 [[nodiscard]] TernaryCodec Iq2BnR4Codec() noexcept;

@@ -19,10 +19,10 @@ Result<void> CheckMultiples(std::string_view name, std::size_t rows, std::size_t
 std::span<const TernaryCodec> TernaryCodecs() noexcept {
   // The first of a format is its default.
   static const TernaryCodec codecs[] = {
-      I2sX86Codec(), I2sArmCodec(), I2sRow4Codec(), I2sSequentialCodec(), Tl1Codec(),
-      Tl2Codec(),    Tq1_0Codec(),  Tq2_0Codec(),   Q2_0Codec(),          Pq2_0Codec(),
-      Ptq1_0Codec(), Q1_0Codec(),   Iq1BnCodec(),   Iq2BnCodec(),         Iq2BnR4Codec(),
-      F32Codec(),    F16Codec(),    Bf16Codec(),    HfPackedCodec(),
+      I2sX86Codec(),  I2sArmCodec(), I2sRow4Codec(), I2sSequentialCodec(), Tl1Codec(),
+      Tl2Codec(),     Tq1_0Codec(),  Tq2_0Codec(),   Q2_0Codec(),          Pq2_0Codec(),
+      Ptq1_0Codec(),  Q1_0Codec(),   Stq1_0Codec(),  Iq1BnCodec(),         Iq2BnCodec(),
+      Iq2BnR4Codec(), F32Codec(),    F16Codec(),     Bf16Codec(),          HfPackedCodec(),
   };
   return codecs;
 }

@@ -32,6 +32,7 @@ enum class TernaryLayout {
   kPq2_0,  ///< groups of 128 (type 142, and type 42 of older PrismML files)
   kPtq1_0,
   kQ1_0,
+  kStq1_0,  ///< one 0 among four weights
   kIq1Bn,
   kIq2Bn,
   kIq2BnR4,
@@ -71,6 +72,8 @@ struct TernaryCodec {
 
   /// Shapes the layout cannot hold are refused: kUnsupported, with what it needs.
   Result<void> (*check)(std::size_t rows, std::size_t cols, const TlTiling& tiling);
+  /// Codes of whole rows that the layout cannot hold are refused alike; null: it holds any.
+  Result<void> (*check_codes)(std::span<const std::uint8_t> codes) = nullptr;
   /// Bytes of a tensor, tail included; shape already checked.
   std::size_t (*bytes)(std::size_t rows, std::size_t cols, const TlTiling& tiling);
   /// Rows [first, first + count) as codes (count * cols) and scales (count * ScalesPerRow; a
@@ -78,7 +81,7 @@ struct TernaryCodec {
   void (*unpack)(const TernaryView& view, std::size_t first, std::size_t count, std::uint8_t* codes,
                  float* scales) noexcept;
   /// The inverse, a whole tensor at a time; out: bytes(rows, cols) bytes, all of them written.
-  /// Codes are 0..2; scales are rounded as stored_scale says.
+  /// Codes are 0..2 and pass check_codes; scales are rounded as stored_scale says.
   void (*pack)(const TernaryValues& values, std::byte* out) noexcept;
 
   [[nodiscard]] std::size_t ScalesPerRow(std::size_t cols) const noexcept {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/bytes.hpp"
 #include "quant/tl2.hpp"
 
@@ -34,6 +36,7 @@ constexpr WeightFormatInfo kFormats[] = {
     {WeightFormat::kPQ2_0, "PQ2_0", 128, 34},
     {WeightFormat::kPTQ1_0, "PTQ1_0", 128, 28},
     {WeightFormat::kQ1_0, "Q1_0", 128, 18},
+    {WeightFormat::kSTQ1_0, "STQ1_0", 256, 42},
     {WeightFormat::kIQ1_BN, "IQ1_BN", 64, 13, 0, 2},
     {WeightFormat::kIQ2_BN, "IQ2_BN", 64, 16, 0, 4},
     {WeightFormat::kIQ2_BN_R4, "IQ2_BN_R4", 64, 16, 0, 4},
@@ -48,10 +51,9 @@ struct UnreadFormat {
   std::string_view name;
 };
 constexpr UnreadFormat kUnread[] = {
-    {9, "Q8_1"},    {10, "Q2_K"},    {11, "Q3_K"},  {15, "Q8_K"},  {16, "IQ2_XXS"},
-    {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"}, {22, "IQ2_S"},
-    {23, "IQ4_XS"}, {24, "I8"},      {25, "I16"},   {26, "I32"},   {27, "I64"},
-    {28, "F64"},    {29, "IQ1_M"},   {37, "I8_S"},  {40, "NVFP4"},
+    {9, "Q8_1"},     {10, "Q2_K"},  {11, "Q3_K"},  {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"},
+    {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"}, {22, "IQ2_S"}, {23, "IQ4_XS"},  {24, "I8"},
+    {25, "I16"},     {26, "I32"},   {27, "I64"},   {28, "F64"},   {29, "IQ1_M"},   {37, "I8_S"},
 };
 
 }  // namespace
@@ -70,14 +72,37 @@ const WeightFormatInfo& InfoOf(WeightFormat format) noexcept {
   return *info;
 }
 
-const WeightFormatInfo* OtherFormatOf(std::uint32_t gguf_id) noexcept {
-  if (gguf_id != static_cast<std::uint32_t>(WeightFormat::kQ2_0)) return nullptr;
-  return &InfoOf(WeightFormat::kPQ2_0);
+Result<std::uint64_t> SharedFormat::BytesOf(std::uint64_t row_elements, std::uint64_t rows) const {
+  const WeightFormatInfo unread{{}, name, block_elements, block_bytes};
+  return TensorBytes(info == nullptr ? unread : *info, row_elements, rows);
 }
 
-std::optional<UnreadTwin> UnreadTwinOf(std::uint32_t gguf_id) noexcept {
-  if (gguf_id != static_cast<std::uint32_t>(WeightFormat::kTL2)) return std::nullopt;
-  return UnreadTwin{"MXFP4", 32, 17};
+std::vector<SharedFormat> FormatsUnder(std::uint32_t gguf_id) {
+  // llama.cpp gave 39 away after bitnet.cpp had taken it, and PrismML, Tencent and others took ids
+  // behind llama.cpp's last one, which it then used itself.
+  constexpr std::uint32_t kTaken[] = {40, 41, 42, 43, 142, 143};
+  constexpr WeightFormat kOfTaken[] = {WeightFormat::kQ2_0, WeightFormat::kPQ2_0,
+                                       WeightFormat::kSTQ1_0, WeightFormat::kQ1_0,
+                                       WeightFormat::kPTQ1_0};
+  std::vector<SharedFormat> formats;
+  const auto add = [&](WeightFormat format) {
+    const WeightFormatInfo& info = InfoOf(format);
+    formats.push_back({info.name, &info});
+  };
+  if (gguf_id == static_cast<std::uint32_t>(WeightFormat::kTL2)) {
+    add(WeightFormat::kTL2);
+    formats.push_back({"MXFP4", nullptr, 32, 17});
+  }
+  if (std::ranges::find(kTaken, gguf_id) == std::end(kTaken)) return formats;
+  for (const WeightFormat format : kOfTaken) add(format);
+  formats.push_back({"Q2_0C", nullptr, 512, 130,
+                     "whose weights are -3, -1, 1 and 3 times a scale: they are not ternary"});
+  formats.push_back({"NVFP4", nullptr, 64, 36});
+  const auto own = std::ranges::find_if(formats, [&](const SharedFormat& shared) {
+    return shared.info != nullptr && static_cast<std::uint32_t>(shared.info->format) == gguf_id;
+  });
+  if (own != formats.end()) std::rotate(formats.begin(), own, own + 1);
+  return formats;
 }
 
 std::optional<std::string_view> UnreadFormatName(std::uint32_t gguf_id) noexcept {

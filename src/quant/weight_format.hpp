@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -31,7 +32,8 @@ enum class WeightFormat : std::uint32_t {
   kTL1 = 38,   ///< bitnet.cpp's lookup-table formats (tl1.cpp, tl2.hpp)
   kTL2 = 39,   ///< the same id is MXFP4 in mainline llama.cpp; sizes tell them apart
   kQ1_0 = 41,
-  kQ2_0 = 42,     ///< groups of 64; older PrismML files give this id to PQ2_0
+  kQ2_0 = 42,     ///< groups of 64; others give this id to PQ2_0 and STQ1_0 (FormatsUnder)
+  kSTQ1_0 = 43,   ///< Tencent (stq1_0.cpp)
   kIQ1_BN = 134,  ///< ik_llama.cpp (iq_bn.cpp)
   kIQ2_BN = 135,
   kPQ2_0 = 142,  ///< PrismML (q2_0.cpp, tq.cpp)
@@ -61,17 +63,20 @@ struct WeightFormatInfo {
 
 [[nodiscard]] const WeightFormatInfo& InfoOf(WeightFormat format) noexcept;
 
-/// Another format that some files store under the same type id, told apart by the bytes a tensor
-/// takes: PQ2_0 for Q2_0 (PrismML before it had an id of its own); nullptr if there is none.
-[[nodiscard]] const WeightFormatInfo* OtherFormatOf(std::uint32_t gguf_id) noexcept;
-
-/// A format that is not read, whose blocks other programs store under an id that is: MXFP4 for TL2
-/// (llama.cpp gave 39 away after bitnet.cpp had taken it); nullopt if there is none.
-struct UnreadTwin {
+/// A format that some program stores under a type id that others use for something else. The bytes
+/// that tensors take tell which is meant: no two of an id take the same for a weight.
+struct SharedFormat {
   std::string_view name;
-  std::uint64_t block_elements, block_bytes;
+  const WeightFormatInfo* info = nullptr;               ///< null: a format that is not read
+  std::uint32_t block_elements = 0, block_bytes = 0;    ///< of one that is not read
+  std::string_view why = "which is not supported yet";  ///< it is not read
+
+  /// Bytes of such a tensor; an error where its rows are no whole blocks.
+  [[nodiscard]] Result<std::uint64_t> BytesOf(std::uint64_t row_elements, std::uint64_t rows) const;
 };
-[[nodiscard]] std::optional<UnreadTwin> UnreadTwinOf(std::uint32_t gguf_id) noexcept;
+/// The formats under an id, the one first that the table gives the id to; empty: the id means one
+/// thing.
+[[nodiscard]] std::vector<SharedFormat> FormatsUnder(std::uint32_t gguf_id);
 
 /// The name of a type id that Bittern does not read, where one is known ("TQ2_0"), so that a
 /// refusal can say it; nullopt for unknown ids.

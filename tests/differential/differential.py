@@ -30,7 +30,7 @@ LAYOUTS = ["i2_s", "i2_s:arm-64", "i2_s:row4", "i2_s:sequential", "tl1", "tl2", 
            "q2_0", "pq2_0", "ptq1_0", "q1_0", "iq1_bn", "iq2_bn", "iq2_bn_r4", "f32", "f16", "bf16"]
 DENSE = ["f32", "f16", "bf16", "q8_0", "q6_k", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k",
          "iq4_nl"]
-HALF_SCALES = ["tq1_0", "tq2_0", "q2_0", "pq2_0", "ptq1_0", "q1_0", "iq1_bn", "f16"]
+HALF_SCALES = ["stq1_0", "tq1_0", "tq2_0", "q2_0", "pq2_0", "ptq1_0", "q1_0", "iq1_bn", "f16"]
 MATRICES = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"]
 DELTA_MATRICES = ["attn_qkv", "attn_gate", "ssm_out"]
 EXPERT_MATRICES = ["ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"]
@@ -79,6 +79,16 @@ def mixture(rng, layers, head_dim):
             "rotated_dim": rng.choice([head_dim, 2 * rng.randint(1, head_dim // 2)])}
 
 
+def scaled(rng, spec):
+    """Makes a model one of MiniCPM's kind: factors of its stream and, mostly, of its rotation."""
+    spec["scales_of_stream"] = {"embedding_scale": rng.choice([1, 12, rng.uniform(0.1, 30)]),
+                                "residual_scale": rng.choice([1, 0.25, rng.uniform(0.05, 3)]),
+                                "logit_scale": rng.choice([1, 16, rng.uniform(0.1, 20)])}
+    if rng.random() < 0.8:
+        factors = lambda most: [rng.uniform(0.9, most) for _ in range(256)]
+        spec["long_rope"] = {"long": factors(40), "short": factors(2), "original": rng.choice([64, 511, 512, 4096])}
+
+
 def rotate(rng, spec):
     """Makes a model one whose weights were rotated: widths that blocks divide, and their signs."""
     for name in ("hidden", "ffn", "head_dim"):
@@ -103,7 +113,10 @@ def describe(seed):
     architecture = rng.choice(["bitnet-b1.58"] * 4 + ["bitnet", "bitnet-25", "llama", "qwen3"] + ["qwen35"] * 2)
     if random.Random("experts %d" % seed).random() < 0.15:  # drawn apart: other seeds stay what they were
         architecture = "maple"
-    apart = random.Random("norms of inputs %d" % seed)  # drawn apart, too
+    dense = random.Random("dense %d" % seed)
+    if architecture != "maple" and dense.random() < 0.15:
+        architecture = dense.choice(["hunyuan-dense", "minicpm"])
+    apart = random.Random("norms of inputs %d" % seed)
     if apart.random() < 0.15:
         architecture = apart.choice(["qwen3", "gemma3", "gemma3"])
     layers = rng.choice([1, 1, 2, 2, 3, 4])
@@ -115,6 +128,8 @@ def describe(seed):
         for m in rng.sample(MATRICES, rng.randint(1, 3)):
             scales[m] *= exponent(rng, 30)
     layout = rng.choice(LAYOUTS)
+    if dense.random() < 0.08:
+        layout = "stq1_0"
     if layout in HALF_SCALES:
         scales = {m: min(max(s, 1e-7), 6e4) for m, s in scales.items()}
     delta = {}
@@ -176,6 +191,10 @@ def describe(seed):
         rotate(rng, spec)
     if rng.random() < 0.2 and spec["theta"] > 1:
         spec["yarn"] = {"factor": rng.choice([1, 2, 4, 40]), "original": rng.choice([8, 64, 2048])}
+    if architecture == "minicpm":
+        scaled(dense, spec)
+        if "long_rope" in spec:
+            spec.pop("yarn", None)
     return spec
 
 

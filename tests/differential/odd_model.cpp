@@ -85,8 +85,22 @@ OddModel::OddModel(const Json& spec) : spec_(spec), rng_(spec["seed"].get<std::u
     AddTernary(p + "ffn_up.weight", ffn, hidden);
     AddTernary(p + "ffn_down.weight", hidden, ffn);
   }
+  if (spec.contains("long_rope")) AddFactors(spec["long_rope"]);
   if (!tilings_.empty()) builder_.AddArray("ternary.tl.tiling", tilings_);
   if (spec.contains("rotation")) AddRotation(spec["rotation"], spec["head"] == "tied");
+}
+
+/// The oracle has the description of these. Both lists are as long as the largest head.
+void OddModel::AddFactors(const Json& lists) {
+  for (const char* list : {"long", "short"}) {
+    auto factors = lists[list].get<std::vector<float>>();
+    factors.resize(Size("head_dim") / 2);
+    std::vector<std::byte> data(factors.size() * sizeof(float));
+    std::memcpy(data.data(), factors.data(), data.size());
+    builder_.AddTensor(std::string("rope_factors_") + list + ".weight",
+                       static_cast<std::uint32_t>(WeightFormat::kF32), {factors.size()},
+                       std::move(data));
+  }
 }
 
 void OddModel::AddRotation(const Json& rotation, bool tied) {
@@ -117,7 +131,9 @@ void OddModel::AddAttention(const std::string& p) {
   const std::size_t q_size = Size("heads") * head_dim, kv_size = Size("kv_heads") * head_dim;
   const float norm = FloatOf(spec_, "norm_scale");
   const bool gated = architecture == "qwen35";
-  if (architecture == "qwen3" || architecture == "gemma3" || architecture == "maple" || gated) {
+  const bool normed = architecture == "qwen3" || architecture == "gemma3" ||
+                      architecture == "maple" || architecture == "hunyuan-dense";
+  if (normed || gated) {
     AddNorm(p + "attn_q_norm.weight", head_dim, norm);
     AddNorm(p + "attn_k_norm.weight", head_dim, norm);
   }
@@ -204,6 +220,16 @@ void OddModel::AddKeys(const Json& spec) {
     for (const auto& [key, name] : kDelta) builder_.Add(a + key, spec[name].get<std::uint32_t>());
     const auto inner = Size("value_heads") * Size("delta_dim");
     builder_.Add(a + "ssm.inner_size", static_cast<std::uint32_t>(inner));
+  }
+  if (spec.contains("scales_of_stream")) {
+    for (const auto& [key, value] : spec["scales_of_stream"].items()) {
+      builder_.Add(a + key, value.get<float>());
+    }
+  }
+  if (spec.contains("long_rope")) {
+    builder_.Add(a + "rope.scaling.type", std::string("longrope"));
+    builder_.Add(a + "rope.scaling.original_context_length",
+                 spec["long_rope"]["original"].get<std::uint32_t>());
   }
   if (spec.contains("yarn")) {
     builder_.Add(a + "rope.scaling.type", std::string("yarn"));
@@ -334,6 +360,11 @@ void OddModel::AddTernary(const std::string& name, std::size_t rows_of_one, std:
       code = static_cast<std::uint8_t>(rng_() % 3);
       if (codec->layout == quant::TernaryLayout::kQ1_0) {  // knows no zeros
         code &= 2;
+        continue;
+      }
+      if (codec->layout == quant::TernaryLayout::kStq1_0) {  // one zero of four
+        const bool zero = (c / 64 + c % 16) % 4 == c % 64 / 16;
+        code = zero ? std::uint8_t{1} : static_cast<std::uint8_t>(code & 2);
         continue;
       }
       if (kind == "zero") code = 1;

@@ -35,6 +35,8 @@ class OddModel {
   void AddKeys(const Json& spec);
   /// How the weights were rotated, after all of them.
   void AddRotation(const Json& rotation, bool tied);
+  /// The two lists of LongRoPE.
+  void AddFactors(const Json& lists);
   void AddVocabulary(std::size_t size);
   void AddNorm(const std::string& name, std::size_t size, float scale);
   /// Floats around `mean`.

@@ -68,9 +68,9 @@ class Oracle:
                                        .reshape(rows, groups), group)
         self.eps = float(np.float32(spec["eps"]))
         # Activations in groups of 64 columns.
-        self.grouped = (spec["architecture"] in ("qwen3", "qwen35", "maple", "gemma3")
-                        and "input_norms" not in spec)
-        self.neighbours = spec["architecture"] == "llama"  # pairs that RoPE turns
+        groups = ("qwen3", "qwen35", "maple", "gemma3", "hunyuan-dense", "minicpm")
+        self.grouped = spec["architecture"] in groups and "input_norms" not in spec
+        self.neighbours = spec["architecture"] in ("llama", "minicpm")  # pairs that RoPE turns
         relu2 = spec["architecture"] in ("bitnet-b1.58", "bitnet-25")
         self.relu2 = spec["activation"] == "relu2" or (spec["activation"] == "" and relu2)
 
@@ -136,6 +136,12 @@ class Oracle:
             divided = np.clip((np.arange(half) - low) / max(high - low, 0.001), 0, 1)
             frequency = frequency * (divided / factor + 1 - divided)
             magnitude = 1 + 0.1 * np.log(factor)
+        if "long_rope" in self.spec:  # MiniCPM's own code, for the context of 512
+            original = self.spec["long_rope"]["original"]
+            factors = np.array(self.spec["long_rope"]["long" if original < 512 else "short"], np.float32)
+            frequency = frequency / factors[:half]
+            if original < 512:
+                magnitude = np.sqrt(1 + np.log(512 / original) / np.log(original))
         angles = np.arange(len(x))[:, None] * frequency
         cos, sin = np.cos(angles)[:, None], np.sin(angles)[:, None]
         if self.neighbours:
@@ -170,8 +176,11 @@ class Oracle:
         gate = None
         if self.spec["architecture"] == "qwen35":  # each head's query, then its gate
             q, gate = q[:, 0::2], q[:, 1::2]
+        if self.spec["architecture"] == "hunyuan-dense":
+            q, k = self.rope(q, None), self.rope(k, None)
         q, k = self.norm(q, name + "attn_q_norm"), self.norm(k, name + "attn_k_norm")
-        if not windowed or window or self.spec["architecture"] == "gemma3":
+        rotated = not windowed or window or self.spec["architecture"] == "gemma3"
+        if self.spec["architecture"] != "hunyuan-dense" and rotated:
             q, k = self.rope(q, window), self.rope(k, window)
         a = self.attention(q, k, v, window)
         if gate is not None:
@@ -249,16 +258,19 @@ class Oracle:
         """The final norms float64[len(ids), hidden]."""
         spec = self.spec
         x = self.tensors["token_embd.weight"][ids]
+        scales = self.spec.get("scales_of_stream", {})
+        scale = lambda name: float(np.float32(scales.get(name, 1)))
         if spec["architecture"] == "gemma3":
             x = x * float(np.sqrt(np.float32(spec["hidden"])))
-        x = self.shaken(x if self.rotation is None else self.rotation.backwards(x))
+        x = self.shaken((x if self.rotation is None else self.rotation.backwards(x)) * scale("embedding_scale"))
         for i in range(spec["layers"]):
             name = "blk.%d." % i
             normed = self.norm(x, name + "attn_norm")
             recurrent = name + "ssm_a" in self.tensors
             a = self.delta(normed, self.quantised(normed), name) if recurrent else self.attend(normed, name, i)
             post = spec["architecture"] == "gemma3"
-            x = self.shaken(x + (self.norm(a, name + "post_attention_norm") if post else a))
+            added = self.norm(a, name + "post_attention_norm") if post else scale("residual_scale") * a
+            x = self.shaken(x + added)
             second = "post_attention_norm" if spec["architecture"] == "qwen35" else "ffn_norm"
             normed = self.norm(x, name + second)
             if spec["architecture"] == "maple":
@@ -267,8 +279,8 @@ class Oracle:
                 continue
             f = self.gated(self.project(normed, name + "ffn_gate"), self.project(normed, name + "ffn_up"))
             f = self.project(self.norm(f, name + "ffn_sub_norm"), name + "ffn_down")
-            x = self.shaken(x + (self.norm(f, name + "post_ffw_norm") if post else f))
-        return self.norm(x, "output_norm")
+            x = self.shaken(x + (self.norm(f, name + "post_ffw_norm") if post else scale("residual_scale") * f))
+        return self.norm(x, "output_norm") / scale("logit_scale")
 
 
 def cosines(a, b):

@@ -47,6 +47,8 @@ questions=$environment/questions.jsonl
   "$environment/summary.json" ../../models/kjv-5m-i2s.gguf 500
 echo "-- lm-evaluation-harness"
 "$python" -W ignore lm_eval_test.py "$build/apps/cli/bittern"
+echo "-- logits beside transformers (where it and torch are installed in $environment)"
+"$python" -W ignore transformers_test.py
 echo "-- pip: editable, and the whole build from a read-only source distribution"
 "$python" ../../python/tests/test_pip.py "$build/apps/cli/bittern" Pip.test_editable
 env -u BITTERN_LIBRARY -u PYTHONPATH "$python" ../../python/tests/test_pip.py \

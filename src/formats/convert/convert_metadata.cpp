@@ -36,6 +36,7 @@ constexpr LayoutFacts kFacts[] = {
     {TernaryLayout::kPq2_0, "pq2_0", "block", 141},
     {TernaryLayout::kPtq1_0, "ptq1_0", "block", 143},
     {TernaryLayout::kQ1_0, "q1_0", "block", 40},
+    {TernaryLayout::kStq1_0, "stq1_0", "block", 42},
     {TernaryLayout::kIq1Bn, "iq1_bn", "row head", 136},
     {TernaryLayout::kIq2Bn, "iq2_bn", "row head", 137},
     {TernaryLayout::kIq2BnR4, "iq2_bn_r4", "row head", 337},

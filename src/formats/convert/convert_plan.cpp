@@ -293,11 +293,10 @@ bool IsScaleOfProjection(const Checkpoint& file, const Tensor& tensor) {
 
 std::span<const std::string_view> ConvertTargets() {
   static constexpr std::string_view kNames[] = {
-      "i2_s",   "i2_s:arm-64", "i2_s:row4", "i2_s:sequential",
-      "tl1",    "tl2",         "tq1_0",     "tq2_0",
-      "q2_0",   "pq2_0",       "ptq1_0",    "q1_0",
-      "iq1_bn", "iq2_bn",      "iq2_bn_r4", "f32",
-      "f16",    "bf16",        kSafetensors};
+      "i2_s",   "i2_s:arm-64", "i2_s:row4", "i2_s:sequential", "tl1",    "tl2",
+      "tq1_0",  "tq2_0",       "q2_0",      "pq2_0",           "ptq1_0", "q1_0",
+      "stq1_0", "iq1_bn",      "iq2_bn",    "iq2_bn_r4",       "f32",    "f16",
+      "bf16",   kSafetensors};
   return kNames;
 }
 

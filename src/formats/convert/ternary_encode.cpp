@@ -57,13 +57,6 @@ Result<ScaleCounts> CountScales(const TernaryTarget& target, std::span<const flo
   return counts;
 }
 
-/// Q1_0 has no weight 0.
-Result<void> CheckCodes(const quant::TernaryCodec& codec, std::span<const std::uint8_t> codes) {
-  if (codec.layout != quant::TernaryLayout::kQ1_0) return {};
-  if (std::memchr(codes.data(), 1, codes.size()) == nullptr) return {};
-  return Fail(ErrorCode::kUnsupported, "q1_0 has no weight 0, and the tensor has some");
-}
-
 }  // namespace
 
 void ScaleCounts::Count(float wanted, float stored) noexcept {
@@ -99,7 +92,7 @@ Result<EncodedTernary> EncodeTernary(const TernarySource& source, const TernaryT
   const std::size_t rows = source.rows(), cols = source.cols();
   BITTERN_TRY(codec.check(rows, cols, target.tiling));
   const Unpacked all = BITTERN_TRY(ReadAll(source, target.row_order));
-  BITTERN_TRY(CheckCodes(codec, all.codes));
+  if (codec.check_codes != nullptr) BITTERN_TRY(codec.check_codes(all.codes));
   EncodedTernary out;
   const std::vector<float> scales = BITTERN_TRY(quant::Regrain(all.scales, codec));
   out.scales = BITTERN_TRY(CountScales(target, scales));

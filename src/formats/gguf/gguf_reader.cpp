@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -59,8 +60,11 @@ class GgufParser {
   Result<void> ReadTensorInfo(std::uint64_t index);
   Result<void> ReadShape(Tensor* tensor);
   Result<void> ReadFormat(Tensor* tensor);
+  std::uint64_t EndOf(std::size_t index) const;
   bool Reaches(std::size_t index, std::uint64_t bytes) const;
-  Result<void> ResolveSharedType(std::size_t index);
+  bool HasSizeOf(const quant::SharedFormat& format, std::size_t index) const;
+  Error WrongSpan(std::span<const quant::SharedFormat> formats, std::size_t index) const;
+  Result<void> ResolveSharedType(std::uint32_t id);
   Result<void> PlaceTensors();
   Result<void> PlaceTensor(std::uint64_t offset, std::uint64_t expected, std::uint64_t size,
                            Tensor* tensor);
@@ -70,6 +74,7 @@ class GgufParser {
   std::uint64_t num_tensors_ = 0, num_keys_ = 0;
   std::unordered_set<std::string_view> names_;  // views into the file
   std::vector<std::uint64_t> offsets_;          // as stored: from data_start
+  std::vector<std::uint32_t> types_;            // as stored
   std::vector<std::uint64_t> sizes_;            // bytes of data, tail included
   GgufContents contents_;
 };
@@ -234,10 +239,13 @@ std::string SupportedFormats() {
 }
 
 /// Reads the type and computes the bytes of data. A type that is known but not read is refused by
-/// its name.
+/// its name; one that means several formats is settled by ResolveSharedType.
 Result<void> GgufParser::ReadFormat(Tensor* tensor) {
   const std::uint64_t offset = reader_.position();
   const auto id = BITTERN_TRY(reader_.Number<std::uint32_t>("the type"));
+  types_.push_back(id);
+  sizes_.push_back(0);
+  if (!quant::FormatsUnder(id).empty()) return {};
   const quant::WeightFormatInfo* info = quant::FindWeightFormat(id);
   if (info == nullptr) {
     const auto name = quant::UnreadFormatName(id);
@@ -248,7 +256,7 @@ Result<void> GgufParser::ReadFormat(Tensor* tensor) {
                                    SupportedFormats()));
   }
   tensor->format = info->format;
-  sizes_.push_back(BITTERN_TRY(quant::TensorBytes(*info, tensor->row_elements(), tensor->rows())));
+  sizes_.back() = BITTERN_TRY(quant::TensorBytes(*info, tensor->row_elements(), tensor->rows()));
   return {};
 }
 
@@ -278,38 +286,90 @@ Result<void> GgufParser::PlaceTensor(std::uint64_t offset, std::uint64_t expecte
   return {};
 }
 
-/// Whether `bytes` of tensor `index` reach the next one, or the end of the file.
+/// The offset of what follows a tensor: the next one, or the end of the file.
+std::uint64_t GgufParser::EndOf(std::size_t index) const {
+  if (index + 1 < offsets_.size()) return offsets_[index + 1];
+  return bytes_.size() - std::min<std::uint64_t>(bytes_.size(), contents_.data_start);
+}
+
+/// Whether `bytes` of tensor `index` reach what follows it.
 bool GgufParser::Reaches(std::size_t index, std::uint64_t bytes) const {
   const bool last = index + 1 == contents_.tensors.size();
-  const std::uint64_t data_bytes =
-      bytes_.size() - std::min<std::uint64_t>(bytes_.size(), contents_.data_start);
-  const std::uint64_t end = last ? data_bytes : offsets_[index + 1];
+  const std::uint64_t end = EndOf(index);
   std::uint64_t exact = 0, padded = 0;
   return CheckedAdd(offsets_[index], bytes, &exact) &&
          CheckedRoundUp(exact, contents_.alignment, &padded) &&
          (end == padded || (last && end == exact));
 }
 
-/// Two formats under one type id: the one whose size reaches the next tensor (or the end of the
-/// file) is meant. If neither does, the first stays and the place of the next tensor is reported.
-Result<void> GgufParser::ResolveSharedType(std::size_t index) {
-  Tensor& tensor = contents_.tensors[index];
-  const auto id = static_cast<std::uint32_t>(tensor.format);
-  if (Reaches(index, sizes_[index])) return {};
-  if (const auto* other = quant::OtherFormatOf(id)) {
-    const auto size = quant::TensorBytes(*other, tensor.row_elements(), tensor.rows());
-    if (!size || !Reaches(index, *size)) return {};
-    tensor.format = other->format;
-    sizes_[index] = *size;
-  } else if (const auto twin = quant::UnreadTwinOf(id)) {
-    // Elements count 63 bits at most, so that no product here overflows.
-    const bool whole = tensor.row_elements() % twin->block_elements == 0;
-    const std::uint64_t size = tensor.num_elements() / twin->block_elements * twin->block_bytes;
-    if (!whole || !Reaches(index, size)) return {};
-    return Fail(ErrorCode::kUnsupported,
-                fmt::format("tensor {}: type {} with the size of {}, which is not supported yet; "
-                            "supported: {}",
-                            Quoted(tensor.name), id, twin->name, SupportedFormats()));
+/// Whether tensor `index` has the size that a format would give it.
+bool GgufParser::HasSizeOf(const quant::SharedFormat& format, std::size_t index) const {
+  const Tensor& tensor = contents_.tensors[index];
+  const auto size = format.BytesOf(tensor.row_elements(), tensor.rows());
+  return size && Reaches(index, *size);
+}
+
+/// The refusal of a tensor whose size is that of no format under its type id.
+Error GgufParser::WrongSpan(std::span<const quant::SharedFormat> formats, std::size_t index) const {
+  const Tensor& tensor = contents_.tensors[index];
+  std::string expected;
+  for (const quant::SharedFormat& format : formats) {
+    const auto size = format.BytesOf(tensor.row_elements(), tensor.rows());
+    if (!size) continue;
+    expected += fmt::format("{}{} ({})", expected.empty() ? "" : ", ", *size, format.name);
+  }
+  if (expected.empty()) {  // in the words of the format that has the id
+    return std::move(formats[0].BytesOf(tensor.row_elements(), tensor.rows())).error();
+  }
+  return {ErrorCode::kCorruptFile,
+          fmt::format("type {} means several formats, and its bytes tell which: expected {}, found "
+                      "{} up to {}",
+                      types_[index], expected, EndOf(index) - offsets_[index],
+                      index + 1 == offsets_.size() ? "the end of the file" : "the next tensor")};
+}
+
+/// Settles what a type id means that programs use for different formats: what the bytes of most of
+/// its tensors say, since the padding of a small one may hide which it is. Programs do not mix
+/// them.
+Result<void> GgufParser::ResolveSharedType(std::uint32_t id) {
+  const std::vector<quant::SharedFormat> formats = quant::FormatsUnder(id);
+  const quant::SharedFormat* chosen = nullptr;
+  std::size_t most = 0, first = types_.size();
+  for (const quant::SharedFormat& format : formats) {
+    std::size_t fitting = 0;
+    for (std::size_t i = 0; i < types_.size(); ++i) {
+      if (types_[i] != id) continue;
+      first = std::min(first, i);
+      if (HasSizeOf(format, i)) ++fitting;
+    }
+    if (fitting <= most) continue;
+    most = fitting;
+    chosen = &format;
+  }
+  const auto at = [&](std::size_t index, Error error) {
+    return tl::unexpected(
+        Within(fmt::format("tensor {}", Quoted(contents_.tensors[index].name)), std::move(error)));
+  };
+  if (chosen == nullptr && EndOf(first) >= offsets_[first]) {
+    return at(first, WrongSpan(formats, first));
+  }
+  if (chosen == nullptr) chosen = formats.data();  // PlaceTensor refuses the offset
+  if (chosen->info == nullptr) {
+    return at(first, {ErrorCode::kUnsupported,
+                      fmt::format("type {} with the size of {}, {}; supported: {}", id,
+                                  chosen->name, chosen->why, SupportedFormats())});
+  }
+  for (std::size_t i = first; i < types_.size(); ++i) {
+    if (types_[i] != id) continue;
+    Tensor& tensor = contents_.tensors[i];
+    tensor.format = chosen->info->format;
+    const auto size = chosen->BytesOf(tensor.row_elements(), tensor.rows());
+    if (!size) return at(i, size.error());
+    sizes_[i] = *size;
+    const bool last = i + 1 == types_.size();  // a file may be cut off, or go on behind it
+    if (!last && EndOf(i) >= offsets_[i] && !HasSizeOf(*chosen, i)) {
+      return at(i, WrongSpan({chosen, 1}, i));
+    }
   }
   return {};
 }
@@ -320,9 +380,11 @@ Result<void> GgufParser::PlaceTensors() {
   if (!CheckedRoundUp(reader_.position(), contents_.alignment, &contents_.data_start)) {
     return CorruptGguf("the header is longer than memory can address");
   }
+  for (const std::uint32_t id : std::set<std::uint32_t>(types_.begin(), types_.end())) {
+    if (!quant::FormatsUnder(id).empty()) BITTERN_TRY(ResolveSharedType(id));
+  }
   std::uint64_t expected = 0;  // offset from data_start: the padded end of the tensors so far
   for (std::size_t i = 0; i < contents_.tensors.size(); ++i) {
-    BITTERN_TRY(ResolveSharedType(i));
     Tensor& tensor = contents_.tensors[i];
     auto placed = PlaceTensor(offsets_[i], expected, sizes_[i], &tensor);
     if (!placed) {

@@ -276,7 +276,6 @@ TEST(GgufRefuses, TensorTypesByName) {
       AllOf(HasSubstr("tensor \"t\": type 10 (Q2_K) is not supported yet; supported: F32, "
                       "F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K, IQ4_NL, BF16, TQ1_0, "
                       "TQ2_0, I2_S, TL1")));
-  ExpectError(with(40), ErrorCode::kUnsupported, HasSubstr("type 40 (NVFP4)"));
   for (const std::uint32_t type : {4u, 99u, 0x7fffffffu, 0xffffffffu}) {
     ExpectError(with(type), ErrorCode::kUnsupported,
                 HasSubstr("tensor \"t\": type " + std::to_string(type) +
@@ -312,9 +311,95 @@ TEST(GgufReader, TheSpanOfType42SaysItsGroups) {
       EXPECT_EQ(contents->tensors[0].bytes.size(), static_cast<std::size_t>(bytes));
     }
   }
+}
+
+/// Programs of 2026 use these ids for each other's formats.
+TEST(GgufReader, TheSpanOfATensorSaysItsFormat) {
+  constexpr std::uint64_t kRow = 512, kRows = 4;
+  for (const std::uint32_t id : {40u, 41u, 42u, 43u, 142u, 143u}) {
+    for (const auto& [format, block, bytes] : {std::tuple{WeightFormat::kQ2_0, 64, 18},
+                                               {WeightFormat::kPQ2_0, 128, 34},
+                                               {WeightFormat::kPTQ1_0, 128, 28},
+                                               {WeightFormat::kQ1_0, 128, 18},
+                                               {WeightFormat::kSTQ1_0, 256, 42}}) {
+      const std::uint64_t size =
+          kRow * kRows / static_cast<std::uint64_t>(block) * static_cast<std::uint64_t>(bytes);
+      for (const bool last : {false, true}) {
+        GgufBuilder builder;
+        builder.AddTensor("t", id, {kRow, kRows}, Bytes(size));
+        if (!last) builder.AddTensor("u", WeightFormat::kF32, {3});
+        const Bytes file = builder.Build();
+        const auto contents = Parse(file);
+        ASSERT_TRUE(contents) << id << ": " << contents.error().message;
+        EXPECT_EQ(contents->tensors[0].format, format) << id;
+        EXPECT_EQ(contents->tensors[0].bytes.size(), size) << id;
+      }
+    }
+  }
+}
+
+/// 512 weights take 144 bytes as Q2_0 and 136 as PQ2_0, which both end at 160: a large tensor
+/// tells.
+TEST(GgufReader, ASmallTensorHasTheFormatOfTheOthers) {
+  for (const auto& [format, large, small] :
+       {std::tuple{WeightFormat::kQ2_0, 576u, 144u}, {WeightFormat::kPQ2_0, 544u, 136u}}) {
+    GgufBuilder builder;
+    builder.AddTensor("small", 42, {512}, Bytes(small));
+    builder.AddTensor("large", 42, {512, 4}, Bytes(large));
+    builder.AddTensor("u", WeightFormat::kF32, {3});
+    const Bytes file = builder.Build();
+    const auto contents = Parse(file);
+    ASSERT_TRUE(contents) << contents.error().message;
+    EXPECT_EQ(contents->tensors[0].format, format);
+    EXPECT_EQ(contents->tensors[0].bytes.size(), small);
+  }
+}
+
+TEST(GgufRefuses, SpansOfNoFormatByName) {
   GgufBuilder neither;
-  neither.AddTensor("t", kType, {512, 4}, Bytes(600)).AddTensor("u", WeightFormat::kF32, {3});
-  ExpectCorrupt(neither.Build(), HasSubstr("tensor \"u\": data offset: 576"));
+  neither.AddTensor("t", 42, {512, 4}, Bytes(600)).AddTensor("u", WeightFormat::kF32, {3});
+  ExpectCorrupt(neither.Build(),
+                AllOf(HasSubstr("tensor \"t\": type 42 means several formats"),
+                      HasSubstr("expected 576 (Q2_0), 544 (PQ2_0), 336 (STQ1_0), 288 (Q1_0)"),
+                      HasSubstr("found 608 up to the next tensor")));
+  GgufBuilder mixed;  // no program writes two formats under one id
+  mixed.AddTensor("a", 42, {512, 4}, Bytes(576)).AddTensor("b", 42, {512, 4}, Bytes(336));
+  mixed.AddTensor("c", 42, {512, 4}, Bytes(576)).AddTensor("u", WeightFormat::kF32, {3});
+  ExpectCorrupt(mixed.Build(), HasSubstr("tensor \"b\": type 42 means several formats, and its "
+                                         "bytes tell which: expected 576 (Q2_0), found 352"));
+  GgufBuilder odd;
+  odd.AddTensor("t", 42, {100, 4}, Bytes(576)).AddTensor("u", WeightFormat::kF32, {3});
+  ExpectCorrupt(odd.Build(), HasSubstr("tensor \"t\": Q2_0 rows come in blocks of 64"));
+  GgufBuilder short_file;
+  short_file.AddTensor("a", 42, {512, 4}, Bytes(544)).AddTensor("b", 42, {512, 4}, Bytes(500));
+  ExpectCorrupt(short_file.Build(), HasSubstr("tensor \"b\": its 544 bytes of data"));
+}
+
+TEST(GgufReader, BytesBehindTheLastTensorChangeNothing) {
+  GgufBuilder builder;
+  builder.AddTensor("a", 42, {512, 4}, Bytes(544)).AddTensor("b", 42, {512, 4}, Bytes(5000));
+  const Bytes file = builder.Build();
+  const auto contents = Parse(file);
+  ASSERT_TRUE(contents) << contents.error().message;
+  EXPECT_EQ(contents->tensors[1].format, WeightFormat::kPQ2_0);
+  EXPECT_EQ(contents->tensors[1].bytes.size(), 544u);
+}
+
+TEST(GgufRefuses, FormatsOfTheSharedIdsThatAreNotTernary) {
+  for (const auto& [name, block, bytes] :
+       {std::tuple{"Q2_0C, whose weights are -3, -1, 1 and 3", 512, 130},
+        {"NVFP4, which is not supported", 64, 36}}) {
+    GgufBuilder builder;
+    builder.AddTensor("t", 40, {1024, 3},
+                      Bytes(static_cast<std::size_t>(1024 * 3 / block * bytes)));
+    builder.AddTensor("u", WeightFormat::kF32, {3});
+    const Bytes file = builder.Build();
+    const auto contents = Parse(file);
+    ASSERT_FALSE(contents);
+    EXPECT_EQ(contents.error().code, ErrorCode::kUnsupported);
+    EXPECT_THAT(contents.error().message,
+                HasSubstr(std::string("tensor \"t\": type 40 with the size of ") + name));
+  }
 }
 
 /// llama.cpp has MXFP4 under the id that TL2 has here: blocks of 32 in 17 bytes.
@@ -333,7 +418,7 @@ TEST(GgufRefuses, Mxfp4UnderTheIdOfTl2IsNamed) {
   }
   GgufBuilder neither;
   neither.AddTensor("t", kType, {512, 4}, Bytes(600)).AddTensor("u", WeightFormat::kF32, {3});
-  ExpectCorrupt(neither.Build(), HasSubstr("tensor \"u\": data offset"));
+  ExpectCorrupt(neither.Build(), HasSubstr("tensor \"t\": type 39 means several formats"));
 }
 
 /// Two tensors of 12 bytes; the data offset of one is replaced.

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <limits>
 #include <string_view>
+#include <utility>
 
+#include "base/portable_math.hpp"
 #include "base/text/display.hpp"
 #include "formats/architecture.hpp"
 
@@ -139,8 +141,9 @@ Result<void> ReadQuantization(const Json& json, bool is_bitnet, HfConfig* config
 
 /// Settings that change the network in ways that neither keys nor tensors would show.
 Result<void> RefuseUnknownNetworks(const Json& json) {
-  if (BITTERN_TRY(OptionalBool(json, "use_sliding_window")).value_or(false)) {
-    return Unsupported("use_sliding_window is not supported");
+  for (const char* key : {"use_sliding_window", "use_cla"}) {
+    if (!BITTERN_TRY(OptionalBool(json, key)).value_or(false)) continue;
+    return Unsupported(fmt::format("{} is not supported", key));
   }
   for (const char* key : {"weight_bits", "input_bits"}) {
     const std::uint64_t expected = std::string_view(key) == "weight_bits" ? 1 : 8;
@@ -174,14 +177,44 @@ class KeyWriter {
   Metadata& metadata_;
 };
 
-/// rope_scaling of older files: {"rope_type": "llama3", "factor": 8, ...}; newer ones put the same
-/// and rope_theta into rope_parameters.
-Result<void> WriteRopeScaling(const Json& scaling, KeyWriter* keys) {
+/// The kind of scaling, empty where none is named. Microsoft's first name of LongRoPE is "su".
+Result<std::string> RopeType(const Json& scaling) {
   if (scaling.AsObject() == nullptr) return WrongType("rope_scaling", "an object", scaling);
   auto type = BITTERN_TRY(OptionalString(scaling, "rope_type"));
   if (!type) type = BITTERN_TRY(OptionalString(scaling, "type"));
-  if (!type || *type == "default") return {};
-  BITTERN_TRY(keys->String("rope.scaling.type", *type));
+  return type == "su" ? "longrope" : type.value_or("");
+}
+
+/// LongRoPE's lists of factors. GGUF files have them as tensors, so they are kept beside the keys.
+Result<void> ReadLongRope(const Json& scaling, HfConfig* config, KeyWriter* keys) {
+  for (const auto& [name, factors] : {std::pair{"long_factor", &config->long_factors},
+                                      {"short_factor", &config->short_factors}}) {
+    const Json* list = Present(scaling, name);
+    if (list == nullptr) return CorruptConfig(fmt::format("rope_scaling: {} is missing", name));
+    const Json::Array* array = list->AsArray();
+    if (array == nullptr) return WrongType(name, "an array of numbers", *list);
+    for (const Json& item : *array) {
+      const auto number = item.AsNumber();
+      const bool good = number && *number > 0 && *number <= std::numeric_limits<float>::max();
+      if (!good) return WrongType(name, "an array of numbers above 0", item);
+      factors->push_back(static_cast<float>(*number));
+    }
+    const std::uint64_t half = config->head_dim / 2;
+    if (factors->size() == half) continue;
+    return CorruptConfig(
+        fmt::format("rope_scaling: {}: {} numbers expected, half the size of a head, {} found",
+                    name, half, factors->size()));
+  }
+  const auto magnitude = BITTERN_TRY(OptionalFloat(scaling, "attention_factor"));
+  return magnitude ? keys->Float("rope.scaling.attn_factor", *magnitude) : Result<void>();
+}
+
+/// rope_scaling of older files: {"rope_type": "llama3", "factor": 8, ...}; newer ones put the same
+/// and rope_theta into rope_parameters.
+Result<void> WriteRopeScaling(const Json& scaling, HfConfig* config, KeyWriter* keys) {
+  const auto type = BITTERN_TRY(RopeType(scaling));
+  if (type.empty() || type == "default") return {};
+  BITTERN_TRY(keys->String("rope.scaling.type", type));
   struct Number {
     const char *from, *to;
   };
@@ -194,26 +227,45 @@ Result<void> WriteRopeScaling(const Json& scaling, KeyWriter* keys) {
     const auto value = BITTERN_TRY(OptionalFloat(scaling, number.from));
     if (value) {
       BITTERN_TRY(keys->Float(number.to, *value));
-    } else if (*type == "llama3" && std::string_view(number.from).ends_with("factor")) {
+    } else if (type == "llama3" && std::string_view(number.from).ends_with("factor")) {
       return CorruptConfig(fmt::format("rope_scaling: {} is missing", number.from));
     }
   }
   for (const char* name : {"attention_factor", "mscale", "mscale_all_dim"}) {
-    if (*type != "yarn" || Present(scaling, name) == nullptr) continue;
+    if (type != "yarn" || Present(scaling, name) == nullptr) continue;
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("config.json: rope_scaling.{} is not supported", name));
   }
+  if (type == "longrope") BITTERN_TRY(ReadLongRope(scaling, config, keys));
   const auto original = BITTERN_TRY(OptionalSize(scaling, "original_max_position_embeddings"));
   if (original) return keys->Uint("rope.scaling.original_context_length", *original);
-  if (*type == "llama3") {
+  if (type == "llama3") {
     return CorruptConfig("rope_scaling: original_max_position_embeddings is missing");
   }
   return {};
 }
 
+/// The base of the rotation times alpha^(d / (d - 2)), where d is the size of a head: the file has
+/// the two apart. The rest of the object says nothing then.
+Result<float> BaseWithAlpha(const Json& scaling, double theta, std::uint64_t head_dim) {
+  const auto alpha = BITTERN_TRY(OptionalFloat(scaling, "alpha"));
+  if (!alpha || !(*alpha >= 1 && *alpha <= 1e6f) || head_dim <= 2) {
+    return CorruptConfig(fmt::format(
+        "rope_scaling: alpha: a number of 1 to 1000000 expected for heads of {}, {} found",
+        head_dim, alpha ? fmt::format("{}", *alpha) : "none"));
+  }
+  if (const auto factor = BITTERN_TRY(OptionalFloat(scaling, "factor")); factor.value_or(1) != 1) {
+    return Unsupported(
+        fmt::format("rope_scaling: factor: 1 expected beside alpha, {} found", *factor));
+  }
+  const double d = static_cast<double>(head_dim);
+  return static_cast<float>(theta * Exp(Log(static_cast<double>(*alpha)) * d / (d - 2)));
+}
+
 /// LLaMA's and Qwen's classes take 10000 where rope_theta is missing, as the reader of the keys
 /// does. BitNet's classes differ, so nothing is taken for them.
-Result<void> WriteRope(const Json& json, bool is_bitnet, KeyWriter* keys) {
+Result<void> WriteRope(const Json& json, const ArchitectureSpec& row, HfConfig* config,
+                       KeyWriter* keys) {
   const Json* parameters = Present(json, "rope_parameters");
   const Json* scaling = Present(json, "rope_scaling");
   if (scaling == nullptr) scaling = parameters;
@@ -221,14 +273,41 @@ Result<void> WriteRope(const Json& json, bool is_bitnet, KeyWriter* keys) {
   if (!theta && parameters != nullptr) {
     theta = BITTERN_TRY(OptionalFloat(*parameters, "rope_theta"));
   }
+  std::string type;
+  if (scaling != nullptr) type = BITTERN_TRY(RopeType(*scaling));
+  if (row.rope_alpha && type == "dynamic") {
+    const float base = BITTERN_TRY(
+        BaseWithAlpha(*scaling, static_cast<double>(theta.value_or(10000)), config->head_dim));
+    return keys->Float("rope.freq_base", base);
+  }
   if (theta) {
     BITTERN_TRY(keys->Float("rope.freq_base", *theta));
-  } else if (is_bitnet) {
+  } else if (row.bitnet) {
     return CorruptConfig(
         "rope_theta is missing; add the number that the model was trained with (Microsoft's "
         "500000, 1bitLLM's 10000)");
   }
-  return scaling == nullptr ? Result<void>() : WriteRopeScaling(*scaling, keys);
+  return scaling == nullptr ? Result<void>() : WriteRopeScaling(*scaling, config, keys);
+}
+
+/// MiniCPM's numbers. GGUF has the factors that follow from them.
+Result<void> WriteStreamScales(const Json& json, const HfConfig& config, KeyWriter* keys) {
+  float values[3];
+  const char* const kNames[] = {"scale_emb", "scale_depth", "dim_model_base"};
+  for (int i = 0; i < 3; ++i) {
+    const auto value = BITTERN_TRY(OptionalFloat(json, kNames[i]));
+    if (!value || !(*value > 0)) {
+      return CorruptConfig(fmt::format("{}: a number above 0 expected, {} found", kNames[i],
+                                       value ? fmt::format("{}", *value) : "none"));
+    }
+    values[i] = *value;
+  }
+  BITTERN_TRY(keys->Float("embedding_scale", values[0]));
+  const double depth = std::sqrt(static_cast<double>(config.num_layers));
+  BITTERN_TRY(
+      keys->Float("residual_scale", static_cast<float>(static_cast<double>(values[1]) / depth)));
+  return keys->Float("logit_scale", static_cast<float>(static_cast<double>(config.hidden_size) /
+                                                       static_cast<double>(values[2])));
 }
 
 /// Reads sizes into `config` and writes them as keys.
@@ -244,6 +323,7 @@ Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
                                      config->hidden_size, heads));
   }
   const std::uint64_t head_dim = stated.value_or(config->hidden_size / heads);
+  config->head_dim = head_dim;
   config->q_size = heads * head_dim;
   config->kv_size = kv_heads * head_dim;
   const auto rotary = BITTERN_TRY(OptionalFloat(json, "partial_rotary_factor")).value_or(1);
@@ -289,7 +369,8 @@ Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
   const auto epsilon = BITTERN_TRY(OptionalFloat(json, "rms_norm_eps"));
   if (!epsilon) return CorruptConfig("rms_norm_eps is missing");
   BITTERN_TRY(keys.Float("attention.layer_norm_rms_epsilon", *epsilon));
-  BITTERN_TRY(WriteRope(json, row.bitnet, &keys));
+  BITTERN_TRY(WriteRope(json, row, &config, &keys));
+  if (row.scaled_stream) BITTERN_TRY(WriteStreamScales(json, config, &keys));
   BITTERN_TRY(keys.String("hidden_activation", activation));
   // Converters to GGUF interleave the rows of q and k of llama models; here they lie as trained.
   BITTERN_TRY(metadata->AddString("bittern.rope_pairing", "neox"));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/json/json.hpp"
 #include "base/result.hpp"
@@ -22,14 +23,17 @@ enum class HfFloatWeights {
 };
 
 struct HfConfig {
-  std::string architecture;  ///< GGUF's name: "bitnet-b1.58", "bitnet", "llama", "qwen3"
+  std::string architecture;  ///< GGUF's name: "bitnet-b1.58", "bitnet", "llama", ...
   std::uint64_t num_layers = 0, vocab_size = 0;
   std::uint64_t hidden_size = 0, intermediate_size = 0;
+  std::uint64_t head_dim = 0;
   std::uint64_t q_size = 0, kv_size = 0;    ///< heads times head size
   std::optional<bool> tied_head;            ///< tie_word_embeddings
   bool has_quantization = false;            ///< there is a quantization_config
   std::optional<std::string> linear_class;  ///< of it: what weight_scale means (hf_scales.hpp)
   HfFloatWeights float_weights = HfFloatWeights::kAsIs;
+  /// LongRoPE's lists: in GGUF files these are tensors.
+  std::vector<float> long_factors, short_factors;
 };
 
 /// Reads config.json and adds general.architecture, <architecture>.* (also hidden_activation and

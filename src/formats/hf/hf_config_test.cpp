@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/json/json.hpp"
 
 namespace bittern::formats {
@@ -102,6 +104,67 @@ TEST(HfConfig, BitnetWithSilu) {
   EXPECT_EQ(read.config.float_weights, HfFloatWeights::kEither);
   EXPECT_FALSE(read.config.has_quantization);
   EXPECT_EQ(read.config.tied_head, std::nullopt);
+}
+
+// The published config.json of Hunyuan-1.8B-Instruct, as far as it is read.
+constexpr std::string_view kHunyuan =
+    R"({"architectures":["HunYuanDenseV1ForCausalLM"],"hidden_act":"silu","hidden_size":2048,)"
+    R"("intermediate_size":6144,"num_hidden_layers":32,"num_attention_heads":16,)"
+    R"("num_key_value_heads":4,"head_dim":128,"rms_norm_eps":1e-05,"rope_theta":10000.0,)"
+    R"("rope_scaling":{"alpha":1000.0,"beta_fast":32,"beta_slow":1,"factor":1.0,"mscale":1.0,)"
+    R"("mscale_all_dim":1.0,"type":"dynamic"},"tie_word_embeddings":true,"use_cla":false,)"
+    R"("use_qk_norm":true,"max_position_embeddings":262144,"vocab_size":120818})";
+
+TEST(HfConfig, HunyuanHasItsAlphaInTheBase) {
+  Read read = ReadText(kHunyuan);
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(Text(read, "general.architecture"), "hunyuan-dense");
+  EXPECT_EQ(Float(read, "hunyuan-dense.rope.freq_base"), 11158840);
+  EXPECT_EQ(Text(read, "hunyuan-dense.rope.scaling.type"), "");
+  const auto with = [](std::string_view from, std::string_view to) {
+    std::string text(kHunyuan);
+    text.replace(text.find(from), from.size(), to);
+    return ReadText(text).error;
+  };
+  EXPECT_THAT(with("\"alpha\":1000.0,", ""), HasSubstr("alpha"));
+  EXPECT_THAT(with("\"alpha\":1000.0", "\"alpha\":0.5"), HasSubstr("alpha"));
+  EXPECT_THAT(with("\"factor\":1.0", "\"factor\":2.0"), HasSubstr("factor"));
+  EXPECT_THAT(with("\"use_cla\":false", "\"use_cla\":true"), HasSubstr("use_cla"));
+}
+
+constexpr std::string_view kMiniCpm =
+    R"({"architectures":["MiniCPMForCausalLM"],"hidden_act":"silu","hidden_size":4096,)"
+    R"("intermediate_size":16384,"num_hidden_layers":32,"num_attention_heads":1024,)"
+    R"("num_key_value_heads":2,"rms_norm_eps":1e-05,"rope_theta":10000.0,"scale_emb":12,)"
+    R"("scale_depth":1.4,"dim_model_base":256,"rope_scaling":{"rope_type":"longrope",)"
+    R"("long_factor":[0.9977,1.5],"short_factor":[1,1.25],)"
+    R"("original_max_position_embeddings":32768},)"
+    R"("max_position_embeddings":32768,"vocab_size":73448})";
+
+TEST(HfConfig, MiniCpmScalesAndFactors) {
+  const Read read = ReadText(kMiniCpm);
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(Text(read, "general.architecture"), "minicpm");
+  EXPECT_EQ(Float(read, "minicpm.embedding_scale"), 12);
+  EXPECT_NEAR(Float(read, "minicpm.residual_scale"), 1.4 / std::sqrt(32.0), 1e-8);
+  EXPECT_EQ(Float(read, "minicpm.logit_scale"), 16);
+  EXPECT_EQ(Text(read, "minicpm.rope.scaling.type"), "longrope");
+  EXPECT_EQ(Uint(read, "minicpm.rope.scaling.original_context_length"), 32768u);
+  EXPECT_EQ(read.config.long_factors, (std::vector<float>{0.9977f, 1.5f}));
+  EXPECT_EQ(read.config.short_factors, (std::vector<float>{1, 1.25f}));
+  for (const auto& [from, to, named] :
+       {std::tuple{"\"scale_emb\":12,", "", "scale_emb"},
+        {"\"scale_depth\":1.4", "\"scale_depth\":-1", "scale_depth"},
+        {"\"dim_model_base\":256", "\"dim_model_base\":0", "dim_model_base"},
+        {"\"long_factor\":[0.9977,1.5],", "", "long_factor is missing"},
+        {"[1,1.25]", "[1]", "short_factor: 2 numbers expected"},
+        {"[1,1.25]", "[1,0]", "short_factor"},
+        {"[1,1.25]", "[1,null]", "short_factor"},
+        {"[1,1.25]", "7", "short_factor"}}) {
+    std::string text(kMiniCpm);
+    text.replace(text.find(from), std::string_view(from).size(), to);
+    EXPECT_THAT(ReadText(text).error, HasSubstr(named));
+  }
 }
 
 TEST(HfConfig, LlamaWithScaledRope) {

@@ -158,6 +158,19 @@ Result<void> ReadTokenizer(const fs::path& folder, const Json& config, std::uint
   return read;
 }
 
+/// A list of config.json that GGUF files have as a tensor.
+void AddFactors(std::string name, const std::vector<float>& factors, HfFolderContents* contents) {
+  if (factors.empty()) return;
+  const auto bytes = std::as_bytes(std::span(factors));
+  const auto& kept = contents->memory.emplace_back(bytes.begin(), bytes.end());
+  contents->tensors.push_back({.name = std::move(name),
+                               .format = quant::WeightFormat::kF32,
+                               .rank = 1,
+                               .shape = {factors.size(), 1, 1, 1},
+                               .file_offset = 0,
+                               .bytes = kept});
+}
+
 }  // namespace
 
 bool LooksLikeHfFolder(const fs::path& folder) {
@@ -182,6 +195,8 @@ Result<HfFolderContents> OpenHfFolder(const fs::path& folder,
   BITTERN_TRY(contents.metadata.AddString("general.name", FolderName(folder)));
   Weights weights = BITTERN_TRY(OpenWeights(folder, weights_file));
   contents.tensors = BITTERN_TRY(MapHfTensors(*config, weights.entries, &contents.decisions));
+  AddFactors("rope_factors_long.weight", config->long_factors, &contents);
+  AddFactors("rope_factors_short.weight", config->short_factors, &contents);
   contents.files = std::move(weights.files);
   contents.data_start = weights.data_start;
   BITTERN_TRY(ReadTokenizer(folder, *json, config->vocab_size, &contents.metadata));

@@ -21,7 +21,8 @@ struct HfFolderContents {
   std::uint64_t data_start = 0;   ///< of the first file
   Metadata metadata;
   std::vector<Tensor> tensors;
-  Decisions decisions;  ///< about the weights
+  std::vector<std::vector<std::byte>> memory;  ///< of tensors that stand in config.json
+  Decisions decisions;                         ///< about the weights
 };
 
 /// True if the folder has a config.json.

@@ -155,6 +155,11 @@ Result<std::vector<TextFile>> HfConfigFiles(const MetadataDraft& metadata, bool 
                 fmt::format("architecture {} has no model class in Hugging Face's library",
                             Quoted(architecture)));
   }
+  if (!row->hf_written) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("architecture {}: Hugging Face folders of it are read, not written",
+                            Quoted(architecture)));
+  }
   const Json config = BITTERN_TRY(ConfigWriter(metadata, *row).Config(tied));
   return std::vector<TextFile>{{"config.json", Text(config)},
                                {"generation_config.json", Text(GenerationConfig(metadata))}};

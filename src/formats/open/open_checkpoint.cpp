@@ -54,6 +54,7 @@ class CheckpointBuilder {
     checkpoint.data_start_ = contents.data_start;
     checkpoint.metadata_ = std::move(contents.metadata);
     checkpoint.decisions_ = std::move(contents.decisions);
+    checkpoint.replaced_ = std::move(contents.memory);
     checkpoint.SetTensors(std::move(contents.tensors));
     return checkpoint;
   }

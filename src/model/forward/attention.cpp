@@ -71,7 +71,7 @@ void AppendToCache(const Context& context, int layer, int kv_head, std::size_t t
   }
 }
 
-/// A head's RMS norm before its rotation, where the network has one.
+/// A head's RMS norm, where the network has one.
 void NormHead(const Context& context, int layer, std::size_t token,
               const std::vector<float>& weight, float* head) {
   if (weight.empty()) return;
@@ -98,31 +98,40 @@ std::size_t PositionsPassedOver(const Attention& attention, std::size_t token) {
   return (positions - window) / kernels::kAttentionBlock * kernels::kAttentionBlock;
 }
 
+/// Norms and rotates one head in place, in the order of the network.
+void TurnHead(const Attention& attention, std::size_t token, const std::vector<float>& norm,
+              float* head) {
+  const Context& context = attention.context;
+  const ModelConfig& c = context.config;
+  const std::size_t half = c.IsRotated(attention.layer) ? Size(c.rotated_dim) / 2 : 0;
+  const bool own = c.window_theta != 0 && c.WindowOf(attention.layer) != 0;
+  const float* cosine = (own ? context.state.window_cosine : context.state.cosine).row(token);
+  const float* sine = (own ? context.state.window_sine : context.state.sine).row(token);
+  const auto rotate = [&] { context.floats().rope(head, cosine, sine, half); };
+  if (c.traits->rotates_first) rotate();
+  NormHead(context, attention.layer, token, norm, head);
+  if (!c.traits->rotates_first) rotate();
+}
+
 /// Rotates a token's query and key heads in place and puts keys and values into the cache.
 void RotateAndAppend(const Attention& attention, std::size_t token) {
   const auto& [context, weights, layer, qkv, attended] = attention;
   const ModelConfig& c = context.config;
   const TernaryMatrix& projection = weights.qkv_proj;
   const std::size_t dim = Size(c.head_dim);
-  const std::size_t half = c.IsRotated(layer) ? Size(c.rotated_dim) / 2 : 0;
   float* row = qkv.row(token);
-  const bool own = c.window_theta != 0 && c.WindowOf(layer) != 0;
-  const float* cosine = (own ? context.state.window_cosine : context.state.cosine).row(token);
-  const float* sine = (own ? context.state.window_sine : context.state.sine).row(token);
   float* q = row + projection.parts[0].first_row;
   float* k = row + projection.parts[1].first_row;
   const float* v = row + projection.parts[2].first_row;
   for (std::size_t h = 0; h < Size(c.num_heads); ++h) {
-    NormHead(context, layer, token, weights.q_norm, q + h * dim);
-    context.floats().rope(q + h * dim, cosine, sine, half);
+    TurnHead(attention, token, weights.q_norm, q + h * dim);
   }
   if (context.segment(token).sequence->pool().type() == KvType::kF16) {
     context.floats().round_half(q, Size(c.q_size()));
   }
   for (int h = 0; h < c.num_kv_heads; ++h) {
     float* key = k + Size(h) * dim;
-    NormHead(context, layer, token, weights.k_norm, key);
-    context.floats().rope(key, cosine, sine, half);
+    TurnHead(attention, token, weights.k_norm, key);
     AppendToCache(context, layer, h, token, key, v + Size(h) * dim);
   }
 }

@@ -8,6 +8,7 @@
 #include "kernels/kernel.h"
 #include "model/forward/for_tokens.hpp"
 #include "model/forward/linear.hpp"
+#include "model/forward/steps.hpp"
 #include "model/forward/trace_step.hpp"
 #include "quant/blocks/dequantize.hpp"
 
@@ -31,12 +32,11 @@ void EmbedTokens(const Context& context) {
     const std::int32_t id = segment.tokens[context.position(token) - first];
     float* hidden = context.state.hidden.row(token);
     dequantize(embedding.row(static_cast<std::size_t>(id)), embedding.cols, hidden);
-    if (context.config.embedding_scale != 1) {
-      for (std::size_t i = 0; i < embedding.cols; ++i) hidden[i] *= context.config.embedding_scale;
+    if (!rotation.empty()) {
+      context.floats().hadamard_inverse(hidden, rotation.WeightsOf(embedding.cols), embedding.cols,
+                                        rotation.block, hidden);
     }
-    if (rotation.empty()) continue;
-    context.floats().hadamard_inverse(hidden, rotation.WeightsOf(embedding.cols), embedding.cols,
-                                      rotation.block, hidden);
+    Scale(context.config.scales.embedding, hidden, embedding.cols);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "kernels/kernel.h"
 #include "model/forward/for_tokens.hpp"
+#include "model/forward/steps.hpp"
 
 namespace bittern::model {
 
@@ -51,6 +52,7 @@ void ProjectParts(const Context& context, const NormedParts& of, const Quantized
 
 void AddNormed(const Context& context, std::size_t token, FloatRows projected,
                const std::vector<float>& weight, const RowFailure& from, FloatRows hidden) {
+  Scale(context.config.scales.residual, projected.row(token), hidden.stride);
   const float* added =
       Norm(context, token, projected.row(token), weight, hidden.stride, hidden.stride, from);
   context.floats().add(hidden.row(token), added, hidden.stride);

@@ -39,7 +39,8 @@ struct NormedParts {
 void ProjectParts(const Context& context, const NormedParts& of, const QuantizedRows& in,
                   FloatRows out);
 
-/// hidden += norm(projected), of a token; without `weight` projected as it is.
+/// A token's row of the residual stream += norm(its row of a projection's output), without `weight`
+/// the row as it is, scaled where the network has a factor for that.
 void AddNormed(const Context& context, std::size_t token, FloatRows projected,
                const std::vector<float>& weight, const RowFailure& from, FloatRows hidden);
 

@@ -26,4 +26,10 @@ inline void Project(const Context& context, const LayerWeights& layer, TracePoin
   TraceShares(context, &layer, point);
 }
 
+/// row[i] *= factor, with one rounding each.
+inline void Scale(float factor, float* row, std::size_t size) {
+  if (factor == 1) return;
+  for (std::size_t i = 0; i < size; ++i) row[i] *= factor;
+}
+
 }  // namespace bittern::model

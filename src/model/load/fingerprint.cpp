@@ -136,8 +136,10 @@ std::string HashConfig(const Model& model) {
   }
   if (c.input_norms) more += " input_norms";
   if (c.traits->post_norms) more += " post_norms";
-  if (c.embedding_scale != 1) {
-    more += fmt::format(" embedding {:08x}", std::bit_cast<std::uint32_t>(c.embedding_scale));
+  if (c.traits->rotates_first) more += " rotates_first";
+  if (c.traits->scaled_stream || c.traits->scaled_embedding) {
+    const float scales[] = {c.scales.embedding, c.scales.residual, c.scales.logits};
+    more += " scales " + HashOf(std::as_bytes(std::span(scales)));
   }
   return fmt::format(
       "{} {} {} {} {} {} {} eps {:08x} {} sub_norms {} head_norms {} groups {} rope {}{}{}{}",

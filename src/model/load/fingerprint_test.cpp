@@ -126,6 +126,24 @@ TEST(Fingerprint, AnotherRotationShows) {
   EXPECT_EQ(hashes.size(), 4u);
 }
 
+TEST(Fingerprint, ScalesOfTheStreamAndTheOrderOfTheRotationShow) {
+  auto pool = ThreadPool::Create(1).value();
+  const auto hash = [&](const SmallModel& small) {
+    const auto path = small.Write();
+    const Model model = Load(path, pool, {}, "scalar");
+    std::filesystem::remove(path);
+    return FingerprintOf(model, pool).value().hash;
+  };
+  SmallModel small("minicpm");
+  std::set<std::string> hashes = {hash(small)};
+  for (const char* key : {"embedding_scale", "residual_scale", "logit_scale"}) {
+    small.float_keys[key] *= 2;
+    hashes.insert(hash(small));
+  }
+  EXPECT_EQ(hashes.size(), 4u);
+  EXPECT_NE(hash(SmallModel("hunyuan-dense")), hash(SmallModel("qwen3")));
+}
+
 TEST(Fingerprint, AFileThatChangedIsAnError) {
   const auto path = ModelToTransform("bitnet-b1.58").Write();
   auto pool = ThreadPool::Create(1).value();

@@ -183,8 +183,8 @@ TEST(ModelLoad, ForeignPartsAreRefusedAndStrangersReported) {
   ASSERT_TRUE(loaded.model);
   EXPECT_EQ(ChoiceOf(loaded.decisions, "tensor extra.weight"), "ignored");
   SmallModel scaled;
-  scaled.texts["bitnet-b1.58.rope.scaling.type"] = "longrope";
-  EXPECT_THAT(Why(scaled), HasSubstr("longrope"));
+  scaled.texts["bitnet-b1.58.rope.scaling.type"] = "dynamic";
+  EXPECT_THAT(Why(scaled), HasSubstr("\"dynamic\" is not supported; supported: none, linear"));
 }
 
 // Names of four lengths put the data at every offset modulo 4.

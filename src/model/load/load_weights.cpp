@@ -300,6 +300,17 @@ void ReportDeadNeurons(const Weights& weights, const ModelConfig& c, Decisions* 
                         "their gates have no weight other than 0", false, "zero_skip=off: kept"});
 }
 
+/// Says which of two lists of factors the rotation has, since other programs ask when it is run.
+void ReportLongRope(const ModelConfig& c, Decisions* decisions) {
+  if (c.rope_scaling.kind != RopeScaling::Kind::kLong) return;
+  const bool is_long = c.context_length > c.rope_scaling.original_context;
+  decisions->push_back(
+      {"rotation", is_long ? "factors of a long context" : "factors of a short context",
+       fmt::format("{}.context_length is {}, the original context {}", c.architecture,
+                   c.context_length, c.rope_scaling.original_context),
+       false, fmt::format("override_kv={}.context_length=int:N chooses", c.architecture)});
+}
+
 }  // namespace
 
 Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const ModelConfig& c,
@@ -312,6 +323,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   weights.rotation = BITTERN_TRY(ReadRotation(checkpoint, c, decisions));
   weights.embedding = BITTERN_TRY(LoadDense(binder, TensorId::kTokenEmbd, c, pool));
   weights.final_norm = BITTERN_TRY(BindNorm(binder, c, TensorId::kOutputNorm));
+  for (float& weight : weights.final_norm) weight /= c.scales.logits;
   const TensorId head = HeadTensor(checkpoint);
   weights.lm_head = BITTERN_TRY(LoadDense(binder, head, c, pool));
   BITTERN_TRY(PrepareHead(checkpoint, options.head, pool, &weights, decisions));
@@ -322,6 +334,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   if (c.window_theta != 0) {
     weights.window_inv_freq = PlainFrequencies(c.window_theta, c.rotated_dim);
   }
+  ReportLongRope(c, decisions);
   auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
   HugeArena arena;
   Loader loader{.binder = binder,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Each way to stretch a rotation divides its frequencies: all alike, by their size, by their place,
+// or by a list of the file.
 #include "model/load/rope_frequencies.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +22,8 @@ double StretchedFrequency(double frequency, const RopeScaling& scaling) noexcept
     case RopeScaling::Kind::kLlama3:
       break;
     case RopeScaling::Kind::kYarn:
-      return frequency;  // RopeFrequencies: it goes by the place of the pair
+    case RopeScaling::Kind::kLong:
+      return frequency;  // RopeFrequencies: they go by the place of the pair
   }
   // Turns the wave makes over the original context.
   const double turns = scaling.original_context * frequency / (2 * std::numbers::pi);
@@ -58,6 +61,36 @@ class YarnRamp {
   double factor_, low_, high_;
 };
 
+constexpr const char* kLongFactors = "rope_factors_long.weight";
+constexpr const char* kShortFactors = "rope_factors_short.weight";
+
+/// Divides each frequency by its factor: of a long context where the model has one. Both lists must
+/// be there, as a file that lacks one is no whole model.
+Result<void> DivideByFactors(TensorBinder& binder, const ModelConfig& c,
+                             std::vector<double>* frequencies) {
+  constexpr double kMostRadians = 1 << 20;  // for which SinCos is exact enough
+  const bool is_long = c.context_length > c.rope_scaling.original_context;
+  for (const char* name : {kShortFactors, kLongFactors}) {
+    if (binder.checkpoint().Find(name) == nullptr) {
+      return Fail(ErrorCode::kCorruptFile,
+                  fmt::format("{} is missing; {}.rope.scaling.type \"longrope\" needs it",
+                              TensorPrefix(name), c.architecture));
+    }
+    const auto factors = BITTERN_TRY(binder.Vector(name, frequencies->size()));
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      const double divided = (*frequencies)[i] / static_cast<double>(factors[i]);
+      if (!(factors[i] > 0) || divided * c.context_length > kMostRadians) {
+        return Fail(ErrorCode::kCorruptFile,
+                    fmt::format("{}: element {} is {}, expected more than 0, and no more than 2^20 "
+                                "radians at the end of the context",
+                                TensorPrefix(name), i, factors[i]));
+      }
+      if (is_long == (name == kLongFactors)) (*frequencies)[i] = divided;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<double> PlainFrequencies(double theta, int size) {
@@ -76,6 +109,9 @@ Result<std::vector<double>> RopeFrequencies(TensorBinder& binder, const ModelCon
   if (c.rope_scaling.kind == RopeScaling::Kind::kYarn) {
     const YarnRamp ramp(c);
     for (std::size_t i = 0; i < half; ++i) frequencies[i] = ramp.Stretch(i, frequencies[i]);
+  }
+  if (c.rope_scaling.kind == RopeScaling::Kind::kLong) {
+    BITTERN_TRY(DivideByFactors(binder, c, &frequencies));
   }
   if (binder.checkpoint().Find("rope_freqs.weight") == nullptr) return frequencies;
   const auto divisors = BITTERN_TRY(binder.Vector("rope_freqs.weight", half));

@@ -62,6 +62,12 @@ std::optional<std::string> WhyNeeded(std::string_view name, const ModelConfig& c
   if (spec != nullptr && spec->presence == formats::TensorPresence::kFeedForward) {
     return "of one feed-forward network, in whose place this network has experts";
   }
+  if (name.starts_with("rope_factors_")) {
+    return fmt::format(
+        "factors of a rotation that {}.rope.scaling.type does not ask for; longrope "
+        "does",
+        c.architecture);
+  }
   if (name.ends_with(".bias")) return "a bias, which no supported network has";
   if (IsSubNorm(name)) {
     return fmt::format("a norm that general.architecture {} does not have; BitNet models do",

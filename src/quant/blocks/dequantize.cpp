@@ -93,6 +93,8 @@ DequantizeRowFn DequantizeRowFor(WeightFormat format) noexcept {
       return DecodeTernary<TernaryLayout::kPtq1_0, 128, 28>;
     case WeightFormat::kQ1_0:
       return DecodeTernary<TernaryLayout::kQ1_0, 128, 18>;
+    case WeightFormat::kSTQ1_0:
+      return DecodeTernary<TernaryLayout::kStq1_0, 256, 42>;
     default:
       return nullptr;
   }

@@ -39,7 +39,7 @@ struct OneBit {
       codes[j] = static_cast<std::uint8_t>((bits[j / 8] >> (j % 8) & 1) * 2);
     }
   }
-  /// Codes are 0 or 2; a weight of 0 cannot be held and is never asked for (see kQ1_0's users).
+  /// Codes are 0 or 2; CheckNoZeros refuses others.
   static void Pack(const std::uint8_t* codes, std::uint8_t* bits) noexcept {
     for (std::size_t i = 0; i < kWeights / 8; ++i) {
       unsigned byte = 0;
@@ -83,6 +83,11 @@ TernaryCodec Codec(TernaryLayout layout, std::string_view name, WeightFormat for
           .pack = pack};
 }
 
+Result<void> CheckNoZeros(std::span<const std::uint8_t> codes) {
+  if (std::memchr(codes.data(), kZeroCode, codes.size()) == nullptr) return {};
+  return Fail(ErrorCode::kUnsupported, "q1_0 has no weight 0, and the tensor has some");
+}
+
 }  // namespace
 
 TernaryCodec Q2_0Codec() noexcept {
@@ -98,10 +103,12 @@ TernaryCodec Pq2_0Codec() noexcept {
                              });
 }
 TernaryCodec Q1_0Codec() noexcept {
-  return Codec<OneBit>(TernaryLayout::kQ1_0, "q1_0", WeightFormat::kQ1_0,
-                       [](std::size_t rows, std::size_t cols, const TlTiling&) {
-                         return CheckMultiples("Q1_0", rows, 1, cols, 128);
-                       });
+  TernaryCodec codec = Codec<OneBit>(TernaryLayout::kQ1_0, "q1_0", WeightFormat::kQ1_0,
+                                     [](std::size_t rows, std::size_t cols, const TlTiling&) {
+                                       return CheckMultiples("Q1_0", rows, 1, cols, 128);
+                                     });
+  codec.check_codes = CheckNoZeros;
+  return codec;
 }
 
 }  // namespace bittern::quant

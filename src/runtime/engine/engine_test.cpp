@@ -291,15 +291,17 @@ TEST_P(EngineScripts, EverySequenceGivesWhatItGivesAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EngineScripts,
-                         testing::Combine(testing::Values(kPlain, "qwen3", "qwen35", "maple"),
+                         testing::Combine(testing::Values(kPlain, "qwen3", "qwen35", "maple",
+                                                          "minicpm"),
                                           testing::Values("", "scalar")),
                          [](const auto& kind) {
                            const std::string name(std::get<0>(kind.param));
                            const std::string isa(std::get<1>(kind.param));
-                           return (name == kPlain    ? std::string("Plain")
-                                   : name == "qwen3" ? std::string("Grouped")
-                                   : name == "maple" ? std::string("Experts")
-                                                     : std::string("Recurrent")) +
+                           return (name == kPlain      ? std::string("Plain")
+                                   : name == "qwen3"   ? std::string("Grouped")
+                                   : name == "maple"   ? std::string("Experts")
+                                   : name == "minicpm" ? std::string("Scaled")
+                                                       : std::string("Recurrent")) +
                                   (isa.empty() ? "Native" : "Scalar");
                          });
 

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logits beside those of transformers: small models of random ternary weights, written as Hugging Face folders and read
+by both. Inputs of its matrices are rounded to int8 in groups of 64, as Bittern rounds them; the rest is its own code.
+What a network does in another order or by another number is told, which a wrong twin of each shows.
+
+MiniCPM has no class in transformers: Granite's with its factors is the same network.
+
+usage: transformers_test.py
+"""
+import json
+import pathlib
+import sys
+import tempfile
+
+import bittern
+import numpy as np
+
+try:
+    import torch
+    from safetensors.torch import save_file
+    from transformers import GraniteConfig, GraniteForCausalLM, HunYuanDenseV1Config, HunYuanDenseV1ForCausalLM
+except ImportError as error:
+    print("transformers: SKIPPED (%s)" % error)
+    sys.exit(0)
+
+NEAR = 0.9999  # cosine that is asked for
+IDS = [17, 3, 299, 0, 42, 42, 7, 130, 5, 88, 1, 250] * 4
+SHAPE = dict(hidden_size=256, intermediate_size=512, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+             vocab_size=300, max_position_embeddings=256, rms_norm_eps=1e-5, hidden_act="silu")
+HUNYUAN = dict(SHAPE, head_dim=64, rope_theta=10000.0, tie_word_embeddings=True,
+               rope_scaling={"type": "dynamic", "rope_type": "dynamic", "alpha": 1000.0, "factor": 1.0, "beta_fast": 32,
+                             "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0})
+FACTORS = {"short_factor": [1 + 0.02 * i for i in range(32)], "long_factor": [1 + 0.5 * i for i in range(32)]}
+
+
+def rounded(x):
+    groups = x.reshape(-1, 64)
+    scale = 127 / groups.abs().amax(-1, keepdim=True).clamp(min=1e-5)
+    return ((groups * scale).round() / scale).reshape(x.shape)
+
+
+def make(network):
+    """Random weights: ternary matrices, a scale a row; norms that differ from element to element."""
+    network = network.float().eval()
+    for name, module in network.named_modules():
+        if name.endswith("_proj"):
+            module.register_forward_pre_hook(lambda _, inputs: (rounded(inputs[0]),))
+    with torch.no_grad():
+        for name, weight in network.named_parameters():
+            if name.endswith("norm.weight"):
+                weight.copy_(torch.empty_like(weight).uniform_(0.2, 3))
+            elif "proj" in name:
+                rows = torch.empty(len(weight), 1).uniform_(0.5, 1.5) * 1.5 / weight.shape[1] ** 0.5
+                weight.copy_(torch.randint(-1, 2, weight.shape) * rows)
+            else:
+                weight.copy_(torch.randn_like(weight) * 0.1)
+    return network
+
+
+def tokenizer():
+    """256 bytes as GPT-2 spells them, and words that stand for nothing."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    names = [chr(b) for b in plain] + [chr(256 + i) for i in range(256 - len(plain))]
+    names += ["ab"] + ["<extra_%d>" % i for i in range(len(names) + 1, SHAPE["vocab_size"])]
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    return {"version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": level, "post_processor": None,
+            "decoder": level, "model": {"type": "BPE", "vocab": {name: i for i, name in enumerate(names)}, "merges": ["a b"]}}
+
+
+def theirs(network):
+    with torch.no_grad():
+        return network(torch.tensor([IDS])).logits[0].double().numpy()
+
+
+def ours(network, config, folder):
+    """config: of config.json, as the model's makers write it."""
+    folder.mkdir(exist_ok=True)
+    tensors = {name: value.contiguous() for name, value in network.state_dict().items()
+               if not (config["tie_word_embeddings"] and name == "lm_head.weight")}
+    save_file(tensors, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer()))
+    with bittern.Model(str(folder)) as model:
+        return np.array(bittern.Sequence(model, kv_type="f32").logits_of_all(IDS), np.float64)
+
+
+def near(a, b):
+    """The least cosine of a position, and the largest difference as a share of the logits' deviation."""
+    cosines = (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
+    return cosines.min(), np.abs(a - b).max() / a.std()
+
+
+def check(name, right, wrong):
+    """right, wrong: (their logits, ours)."""
+    (good, away), (bad, far) = near(*right), near(*wrong)
+    print("%s: cosine %.6f, largest difference %.4f; a wrong twin %.6f, %.4f" % (name, good, away, bad, far))
+    return good >= NEAR and away < 0.05 and (bad < NEAR or far > 0.5)
+
+
+def hunyuan(folder):
+    network = make(HunYuanDenseV1ForCausalLM(HunYuanDenseV1Config(**HUNYUAN)))
+    config = dict(HUNYUAN, architectures=["HunYuanDenseV1ForCausalLM"], model_type="hunyuan_v1_dense")
+    want = theirs(network)
+    plain = dict(config, rope_scaling=None)
+    return check("hunyuan-dense", (want, ours(network, config, folder)), (want, ours(network, plain, folder)))
+
+
+def minicpm(folder, original):
+    scales = dict(scale_emb=12, scale_depth=1.4, dim_model_base=64)
+    rope = {"rope_type": "longrope", "original_max_position_embeddings": original, **FACTORS}
+    # Of Granite's class: the same factors, its attention as usual, and the list of factors that is to be taken twice,
+    # since transformers takes one by the length of the text.
+    taken = FACTORS["long_factor" if original < SHAPE["max_position_embeddings"] else "short_factor"]
+    ratio = SHAPE["max_position_embeddings"] / original
+    network = make(GraniteForCausalLM(GraniteConfig(
+        **SHAPE, embedding_multiplier=12, residual_multiplier=1.4 / SHAPE["num_hidden_layers"] ** 0.5,
+        logits_scaling=SHAPE["hidden_size"] / 64, attention_multiplier=64 ** -0.5, tie_word_embeddings=False,
+        rope_theta=10000.0, rope_scaling={**rope, "rope_theta": 10000.0, "long_factor": taken, "short_factor": taken,
+                                          "factor": ratio})))
+    config = dict(SHAPE, **scales, architectures=["MiniCPMForCausalLM"], model_type="minicpm", rope_theta=10000.0,
+                  rope_scaling=rope, tie_word_embeddings=False)
+    want = theirs(network)
+    wrong = dict(config, dim_model_base=128)  # leaves the cosine as it is
+    return check("minicpm, original context %d" % original, (want, ours(network, config, folder)),
+                 (want, ours(network, wrong, folder)))
+
+
+def main():
+    torch.manual_seed(1)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name) / "model"
+        good = [hunyuan(folder), minicpm(folder, 256), minicpm(folder, 64)]
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
