@@ -82,6 +82,11 @@ DIFFERENTIAL_DEFECTS = [
      [(".act_scales = in.scales(tokens.begin),",
        ".act_scales = in.scales(tokens.begin == 1 ? 0 : tokens.begin),")],
      9),
+    ("heads normed before their rotation where they are normed after it", "model/forward/attention.cpp",
+     [("  if (c.traits->rotates_first) rotate();\n", ""),
+      ("  if (!c.traits->rotates_first) rotate();", "  rotate();")], 49),
+    ("rows of the embedding without their factor", "model/forward/head.cpp",
+     [("Scale(context.config.scales.embedding, hidden, embedding.cols);", "")], 13),
 ]
 MOST_SEEDS = 80  # that are tried where the generator of models no longer makes the one that told it
 

@@ -20,7 +20,7 @@ limits of memory. What it says is noise.
   hunyuan-dense
            tiny: 4 layers, 0.5 MB; full: Hy-MT2 1.8B (32 layers, 0.5 GB). Types as in the released files:
            matrices in --type (stq1_0 unless it is given), embedding and head one tensor of Q6_K.
-  minicpm  tiny: 4 layers, 1 MB, a context beyond the original one; full: BitCPM4 8B (32 layers, 2.9 GB).
+  minicpm  tiny: 4 layers, 1 MB, a context beyond the original one; full: BitCPM4 8B (32 layers, 2.8 GB).
            Matrices in --type (tq2_0 unless it is given), embedding in F16, head in Q6_K; a vocabulary of
            SentencePiece.
 

@@ -81,7 +81,7 @@ void CheckCodes(const Checkpoint& file, std::vector<Cure>* cures) {
   }
   if (invalid == 0 || invalid > all / 20) return;
   cures->push_back(Lost("invalid_codes",
-                        "Weights are damaged: they have code 3, which stands for nothing.",
+                        "Weights are damaged: they have code 3, which no ternary weight has.",
                         fmt::format("{} of {} weights, in {}.", invalid, all, Named(damaged))));
 }
 

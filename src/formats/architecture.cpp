@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "base/portable_math.hpp"
 #include "base/text/display.hpp"
 
 namespace bittern::formats {
@@ -120,6 +121,11 @@ std::string_view ActivationName(Activation activation) noexcept {
       break;
   }
   return "gelu";
+}
+
+float BaseWithAlpha(double base, double alpha, std::uint64_t head_dim) noexcept {
+  const double d = static_cast<double>(head_dim);
+  return static_cast<float>(base * Exp(Log(alpha) * d / (d - 2)));
 }
 
 std::span<const ArchitectureSpec> Architectures() noexcept { return kArchitectures; }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -33,8 +34,8 @@ struct ArchitectureSpec {
   bool sub_norms = false;      ///< attn_sub_norm before o_proj, ffn_sub_norm before down_proj
   bool head_norms = false;     ///< q and k of every head pass an RMS norm before their rotation
   bool rotates_first = false;  ///< with head_norms: they pass it after their rotation
-  /// The base of the rotation in a Hugging Face folder is yet to be multiplied by a power of
-  /// rope_scaling.alpha. GGUF files have the product.
+  /// The base of the rotation is yet to be multiplied by a power of an alpha, where the file names
+  /// one (BaseWithAlpha): Hugging Face folders do, most GGUF files have the product.
   bool rope_alpha = false;
   /// The file has factors of the embedding, of what every layer adds, and a divisor of the logits.
   bool scaled_stream = false;
@@ -68,6 +69,9 @@ struct ArchitectureSpec {
   /// A file may have a rotation of a part of each head.
   [[nodiscard]] constexpr bool rotates_parts() const noexcept { return delta_layers || windows; }
 };
+
+/// The base of a rotation of heads of head_dim elements (more than 2), a float.
+[[nodiscard]] float BaseWithAlpha(double base, double alpha, std::uint64_t head_dim) noexcept;
 
 [[nodiscard]] std::span<const ArchitectureSpec> Architectures() noexcept;
 

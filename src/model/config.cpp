@@ -171,6 +171,28 @@ Result<RopeScaling> ReadRopeScaling(const formats::Metadata& metadata, const Key
   return scaling;
 }
 
+/// Files that name an alpha have the base without it; 0 and 1 stand for none.
+Result<void> ReadRopeAlpha(const formats::Metadata& metadata, const KeyReader& keys,
+                           Decisions* decisions, ModelConfig* c) {
+  constexpr std::string_view kKey = "rope.scaling.alpha";
+  const std::string name = fmt::format("{}.{}", c->architecture, kKey);
+  if (metadata.Find(name) == nullptr) return {};
+  const double alpha = BITTERN_TRY(keys.Float(kKey, 0, 1e6));
+  if (alpha == 0 || alpha == 1) return {};
+  if (alpha < 1 || c->head_dim <= 2) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("metadata key {}: expected 1 or more, and heads of more than 2, found "
+                            "{} and heads of {}",
+                            name, alpha, c->head_dim));
+  }
+  c->rope_theta = static_cast<double>(
+      formats::BaseWithAlpha(c->rope_theta, alpha, static_cast<std::uint64_t>(c->head_dim)));
+  decisions->push_back({"base of the rotation", fmt::format("{}", c->rope_theta),
+                        fmt::format("{} is {}", name, alpha), true,
+                        fmt::format("override_kv={}=float:0 if the base has it already", name)});
+  return {};
+}
+
 /// None of them is taken for granted: models of one architecture differ in them.
 Result<StreamScales> ReadStreamScales(const KeyReader& keys) {
   constexpr double kLeast = 1e-6, kMost = 1e6;
@@ -454,6 +476,7 @@ Result<ModelConfig> ReadConfig(const formats::Checkpoint& checkpoint, Decisions*
   BITTERN_TRY(CheckHeads(c));
   c.rotated_dim = BITTERN_TRY(ReadRotatedDim(metadata, c));
   if (c.traits->delta_layers) BITTERN_TRY(ReadDelta(keys, decisions, &c));
+  if (c.traits->rope_alpha) BITTERN_TRY(ReadRopeAlpha(metadata, keys, decisions, &c));
   c.rope_scaling =
       BITTERN_TRY(ReadRopeScaling(metadata, keys, c.architecture + ".", c.context_length));
   if (c.traits->scaled_stream) c.scales = BITTERN_TRY(ReadStreamScales(keys));

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/portable_math.hpp"
 #include "base/text/display.hpp"
 #include "formats/architecture.hpp"
 
@@ -247,7 +246,7 @@ Result<void> WriteRopeScaling(const Json& scaling, HfConfig* config, KeyWriter* 
 
 /// The base of the rotation times alpha^(d / (d - 2)), where d is the size of a head: the file has
 /// the two apart. The rest of the object says nothing then.
-Result<float> BaseWithAlpha(const Json& scaling, double theta, std::uint64_t head_dim) {
+Result<float> ReadBaseWithAlpha(const Json& scaling, double theta, std::uint64_t head_dim) {
   const auto alpha = BITTERN_TRY(OptionalFloat(scaling, "alpha"));
   if (!alpha || !(*alpha >= 1 && *alpha <= 1e6f) || head_dim <= 2) {
     return CorruptConfig(fmt::format(
@@ -258,8 +257,7 @@ Result<float> BaseWithAlpha(const Json& scaling, double theta, std::uint64_t hea
     return Unsupported(
         fmt::format("rope_scaling: factor: 1 expected beside alpha, {} found", *factor));
   }
-  const double d = static_cast<double>(head_dim);
-  return static_cast<float>(theta * Exp(Log(static_cast<double>(*alpha)) * d / (d - 2)));
+  return BaseWithAlpha(theta, static_cast<double>(*alpha), head_dim);
 }
 
 /// LLaMA's and Qwen's classes take 10000 where rope_theta is missing, as the reader of the keys
@@ -277,7 +275,7 @@ Result<void> WriteRope(const Json& json, const ArchitectureSpec& row, HfConfig* 
   if (scaling != nullptr) type = BITTERN_TRY(RopeType(*scaling));
   if (row.rope_alpha && type == "dynamic") {
     const float base = BITTERN_TRY(
-        BaseWithAlpha(*scaling, static_cast<double>(theta.value_or(10000)), config->head_dim));
+        ReadBaseWithAlpha(*scaling, static_cast<double>(theta.value_or(10000)), config->head_dim));
     return keys->Float("rope.freq_base", base);
   }
   if (theta) {

@@ -216,6 +216,39 @@ TEST_F(HfFolderTest, PackedRowsAndTheScaleThatDivides) {
   EXPECT_EQ(checkpoint.Find("blk.0.ffn_gate.scale"), nullptr);
 }
 
+TEST_F(HfFolderTest, FactorsOfTheRotationAreTensors) {
+  WriteConfig(R"("architectures":["LlamaForCausalLM"])",
+              R"("architectures":["MiniCPMForCausalLM"],"scale_emb":12,"scale_depth":1.4,)"
+              R"("dim_model_base":2,"rope_scaling":{"rope_type":"longrope","long_factor":[3,4],)"
+              R"("short_factor":[1,2]})");
+  Write("model.safetensors", Embedding().Build());
+  const Checkpoint checkpoint = Open(folder_);
+  for (const auto& [name, first] :
+       {std::pair{"rope_factors_long.weight", 3.0f}, {"rope_factors_short.weight", 1.0f}}) {
+    const Tensor* factors = checkpoint.Find(name);
+    ASSERT_NE(factors, nullptr) << name;
+    EXPECT_EQ(factors->row_elements(), 2u);
+    float values[2];
+    ASSERT_EQ(factors->bytes.size(), sizeof values);
+    std::memcpy(values, factors->bytes.data(), sizeof values);
+    EXPECT_EQ(values[0], first);
+    EXPECT_EQ(values[1], first + 1);
+  }
+}
+
+TEST_F(HfFolderTest, TencentsNamesOfNormsAreKnown) {
+  WriteConfig(R"("LlamaForCausalLM")", R"("HunYuanDenseV1ForCausalLM")");
+  SafetensorsBuilder builder = Embedding();
+  for (const char* name : {"query", "key"}) {
+    builder.AddZeros(std::string("model.layers.0.self_attn.") + name + "_layernorm.weight", "F32",
+                     {4}, 16);
+  }
+  Write("model.safetensors", builder.Build());
+  const Checkpoint checkpoint = Open(folder_);
+  EXPECT_NE(checkpoint.Find("blk.0.attn_q_norm.weight"), nullptr);
+  EXPECT_NE(checkpoint.Find("blk.0.attn_k_norm.weight"), nullptr);
+}
+
 TEST_F(HfFolderTest, WhatScalesMeanIsDecidedInWriting) {
   SafetensorsBuilder builder = Embedding();
   Write("model.safetensors", builder.Build());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LongRoPE and the scales of MiniCPM: what a file's keys and tensors make of them, and which are
-// refused.
+// LongRoPE, the alpha of Hunyuan and the scales of MiniCPM: what a file's keys and tensors make of
+// them, and which are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,6 +84,20 @@ TEST(ModelLoad, LongRopeIsCheckedByName) {
   small = WithLongRope();
   small.float_keys["rope.scaling.attn_factor"] = NAN;
   EXPECT_THAT(Why(small), HasSubstr("minicpm.rope.scaling.attn_factor"));
+}
+
+TEST(ModelLoad, AnAlphaIsPartOfTheBase) {
+  SmallModel small("hunyuan-dense");  // heads of 128
+  const auto base = [&] { return Load(small).model.value().config().rope_theta; };
+  EXPECT_EQ(base(), 10000);
+  small.float_keys["rope.scaling.alpha"] = 0;
+  EXPECT_EQ(base(), 10000);
+  small.float_keys["rope.scaling.alpha"] = 1000;
+  EXPECT_EQ(base(), 11158840);  // of the released files, which have the product
+  for (const float alpha : {0.5f, -1.0f, 1e9f, NAN}) {
+    small.float_keys["rope.scaling.alpha"] = alpha;
+    EXPECT_THAT(Why(small), HasSubstr("hunyuan-dense.rope.scaling.alpha")) << alpha;
+  }
 }
 
 TEST(ModelLoad, ScalesOfTheStreamAreNeeded) {

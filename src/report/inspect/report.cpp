@@ -111,10 +111,14 @@ std::optional<TernaryTensor> CountCodes(const formats::Tensor& tensor,
 void Judge(const formats::Tensor& tensor, const TernaryTensor& ternary, InspectReport* report) {
   const std::string name = Quoted(tensor.name);
   if (ternary.stats.invalid != 0) {
+    using quant::WeightFormat;
+    const bool is_twice =
+        tensor.format == WeightFormat::kQ2_0 || tensor.format == WeightFormat::kPQ2_0;
     report->findings.push_back(
-        fmt::format("tensor {}: {} of {} weights have code 3, which stands "
-                    "for nothing; the file is damaged",
-                    name, ternary.stats.invalid, ternary.stats.weights()));
+        fmt::format("tensor {}: {} of {} weights have code 3, {}", name, ternary.stats.invalid,
+                    ternary.stats.weights(),
+                    is_twice ? "twice the scale: they are not ternary, and are not run"
+                             : "which stands for nothing; the file is damaged"));
   }
   // Without code 3 it is a scale that is damaged.
   if (ternary.stats.invalid == 0 && !ternary.damage.empty()) {

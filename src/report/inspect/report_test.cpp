@@ -83,6 +83,15 @@ TEST(InspectFindings, EveryScaleIsLookedAt) {
   }
 }
 
+TEST(InspectFindings, Code3OfQ2_0IsTwiceTheScale) {
+  SmallModel small;
+  small.Recode(quant::CodecOf(TernaryLayout::kQ2_0));
+  small.tensors.at("blk.0.ffn_up.weight").data[2] |= std::byte{3};  // behind a block's scale
+  EXPECT_THAT(Findings(small),
+              ElementsAre(HasSubstr("\"blk.0.ffn_up.weight\": 1 of 131072 weights have code 3, "
+                                    "twice the scale")));
+}
+
 TEST(InspectFindings, TheScaleOfATensor) {
   SmallModel small;
   small.SetScale("blk.1.ffn_up.weight", NAN);
