@@ -174,7 +174,8 @@ class Common:
                                   ("/v1/embeddings", {"input": "a", "encoding_format": "int8"}, "encoding_format"),
                                   ("/embedding", {"content": "a", "embd_normalize": 0}, "embd_normalize"),
                                   ("/api/embed", {"input": "c" * 3000, "truncate": False}, "the context holds"),
-                                  ("/v1/embeddings", {"input": ["a"] * 2049}, "2049 found")):
+                                  ("/v1/embeddings", {"input": ["a"] * 2049}, "2049 found"),
+                                  ("/v1/embeddings", {"input": ["c" * 400] * 1000}, "300000 tokens at most")):
             status, answer = server.post(path, body)
             if words is None:
                 self.assertEqual(status, 200)  # the token behind it is a text

@@ -73,9 +73,17 @@ Result<std::vector<std::vector<TokenId>>> ReadTexts(FieldReader* fields, std::st
     return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: 1 to {} texts expected, {} found",
                                                          path, kMostTexts, list->size()));
   }
+  std::size_t tokens = 0;
   for (std::size_t i = 0; i < list->size(); ++i) {
     const std::string place = fmt::format("{}[{}]", path, i);
     texts.push_back(BITTERN_TRY(ReadOne(place, (*list)[i], target, truncate)));
+    tokens += texts.back().size();
+    if (i == 0 || tokens <= kMostTextTokens) continue;
+    return Fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{}: {} tokens at most expected in the texts of one request; those up to "
+                    "{} have {}",
+                    path, kMostTextTokens, place, tokens));
   }
   return texts;
 }

@@ -9,10 +9,12 @@
 
 namespace bittern::request {
 
-/// Texts of one request at most, as at OpenAI.
-inline constexpr std::size_t kMostTexts = 2048;
+/// Texts of one request at most, and tokens of all of them, as at OpenAI. One text may have as many
+/// as the context.
+inline constexpr std::size_t kMostTexts = 2048, kMostTextTokens = 300'000;
 
-/// The member `key`: a text, a list of token ids, or a list of those, kMostTexts at most. Texts are
+/// The member `key`: a text, a list of token ids, or a list of those, kMostTexts at most, of
+/// kMostTextTokens at most together. Texts are
 /// read as runtime::EncodeForVector does, for the target's context; ids are taken as they are.
 /// Where `truncate` is set, what is too long is cut. Errors with the place: kInvalidArgument,
 /// kContextFull (too long, and not cut).
