@@ -79,6 +79,22 @@ class Clients(unittest.TestCase):
             self.assertTrue("".join(e.delta for e in stream if e.type == "response.output_text.delta"))
         self.assertEqual(len(client.completions.create(model="x", prompt="A tern", max_tokens=5, logprobs=1).choices[0].logprobs.tokens), 5)
 
+    def test_vectors(self):
+        import langchain_openai
+        import ollama
+        import openai
+        texts = ["a small bird", "a large bird", "the sea"]
+        asked = openai.OpenAI(base_url=self.url + "/v1", api_key="x", max_retries=0).embeddings.create(model="x", input=texts)
+        self.assertEqual([one.index for one in asked.data], [0, 1, 2])
+        vectors = [one.embedding for one in asked.data]
+        for vector in vectors:
+            self.assertAlmostEqual(sum(value * value for value in vector), 1, 5)
+        for one, other in zip(vectors, ollama.Client(host=self.url).embed(model="x", input=texts).embeddings):
+            self.assertLess(max(abs(a - b) for a, b in zip(one, other)), 1e-7)
+        # Without that argument it sends the ids of OpenAI's own vocabulary.
+        chain = langchain_openai.OpenAIEmbeddings(base_url=self.url + "/v1", api_key="x", model="x", check_embedding_ctx_length=False)
+        self.assertEqual(len(chain.embed_documents(texts)), 3)
+
     def test_anthropic(self):
         import anthropic
         client = anthropic.Anthropic(base_url=self.url, api_key="x", max_retries=0)

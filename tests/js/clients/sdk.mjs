@@ -5,7 +5,7 @@ import OpenAI from "openai";
 import Anthropic from "@anthropic-ai/sdk";
 import { Ollama } from "ollama";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { generateText, streamText } from "ai";
+import { embedMany, generateText, streamText } from "ai";
 
 const messages = [{ role: "user", content: "Hello" }];
 const common = { model: "pocket", messages, max_tokens: 6, seed: 3 };
@@ -38,6 +38,23 @@ export const tests = {
     assert.equal(models.length, 1);
     const completion = await client.completions.create({ model: "x", prompt: "A tern", max_tokens: 5, logprobs: 1 });
     assert.equal(completion.choices[0].logprobs.tokens.length, 5);
+  },
+  async "openai, ollama, ai: vectors of texts"({ url }) {
+    const client = new OpenAI({ baseURL: url + "/v1", apiKey: "key", maxRetries: 0 });
+    const input = ["a small bird", "a large bird", "the sea"];
+    const asked = await client.embeddings.create({ model: "pocket", input });  // in base64, which it decodes
+    assert.deepEqual(asked.data.map((one) => one.index), [0, 1, 2]);
+    assert.ok(asked.usage.prompt_tokens > 3);
+    const plain = await client.embeddings.create({ model: "pocket", input, encoding_format: "float" });
+    for (let i = 0; i < input.length; ++i) {
+      assert.deepEqual(Float32Array.from(asked.data[i].embedding), Float32Array.from(plain.data[i].embedding));
+      assert.ok(Math.abs(Math.hypot(...plain.data[i].embedding) - 1) < 1e-5);
+    }
+    const ollama = await new Ollama({ host: url, headers: { Authorization: "Bearer key" } }).embed({ model: "pocket", input });
+    assert.deepEqual(ollama.embeddings, plain.data.map((one) => one.embedding));
+    const provider = createOpenAICompatible({ name: "bittern", baseURL: url + "/v1", apiKey: "key" });
+    const many = await embedMany({ model: provider.textEmbeddingModel("pocket"), values: input, maxRetries: 0 });
+    assert.deepEqual(many.embeddings, ollama.embeddings);
   },
   async "openai: tools, single, parallel, by name, streamed"({ url }) {
     const client = new OpenAI({ baseURL: url + "/v1", apiKey: "key", maxRetries: 0 });
@@ -161,7 +178,7 @@ export const tests = {
     const tools = [{ type: "function", function: { name: "get_time", parameters: { type: "object", properties: { zone: { type: "string", enum: ["UTC"] } }, required: ["zone"] } } }];
     const called = await client.chat({ model: "m", messages, tools, tool_choice: "required", options: { seed: 1, num_predict: 80 } });
     assert.deepEqual(called.message.tool_calls[0].function, { name: "get_time", arguments: { zone: "UTC" } });
-    await assert.rejects(client.embed({ model: "m", input: "a" }), /no embeddings/);
+    assert.equal((await client.embed({ model: "m", input: "a" })).embeddings.length, 1);
     await assert.rejects(client.chat({ model: "m", messages, format: "yaml" }), /format/);
   },
   async "ai-sdk: text and stream"({ url }) {
