@@ -135,6 +135,15 @@ class Common:
         cut = vectors(self.model, "--truncate", "--pooling", "last", text=long)
         self.assertTrue((cut == vectors(self.model, "--pooling", "last", text="c" * 511)).all())
 
+    def test_files_that_are_wrong(self):
+        key = "--override-kv", "%s.pooling_type=int:4" % self.arch
+        self.assertIn("expected 0 (none), 1 (mean), 2 (first) or 3 (last), found 4", embed(self.model, *key, code=1))
+        for name in (b"blk.1.attn_k_norm_in", b"blk.0.ffn_down_norm_in"):
+            with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
+                file.write(self.model.read_bytes().replace(name, name[:-1] + b"x"))
+                file.flush()
+                self.assertIn('"%s.weight" is missing' % name.decode(), embed(file.name, code=2))
+
     def test_the_server_gives_the_same_floats(self):
         want = vectors(self.model)
         raw = vectors(self.model, "--no-normalize")

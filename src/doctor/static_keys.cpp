@@ -29,11 +29,14 @@ std::string TextAt(const Checkpoint& file, const std::string& key) {
 const formats::ArchitectureSpec& ArchitectureOfTensors(const Checkpoint& file, std::string* why) {
   const bool sub_norms = file.Find("blk.0.attn_sub_norm.weight") != nullptr;
   const bool head_norms = !sub_norms && file.Find("blk.0.attn_q_norm.weight") != nullptr;
-  *why = sub_norms    ? "it has attn_sub_norm tensors, as BitNet models do"
+  const bool post_norms = file.Find("blk.0.post_ffw_norm.weight") != nullptr;
+  *why = post_norms   ? "it has post_ffw_norm tensors, as Gemma 3 models do"
+         : sub_norms  ? "it has attn_sub_norm tensors, as BitNet models do"
          : head_norms ? "it has attn_q_norm tensors, as Qwen3 models do"
                       : "it has neither sub-norms nor norms of heads, as LLaMA models have not";
   for (const auto& row : formats::Architectures()) {
-    if (row.sub_norms == sub_norms && row.head_norms == head_norms) return row;
+    if (row.sub_norms == sub_norms && row.head_norms == head_norms && row.post_norms == post_norms)
+      return row;
   }
   return formats::Architectures().front();
 }
@@ -71,7 +74,7 @@ class KeyChecker {
     const formats::ArchitectureSpec& by_tensors = ArchitectureOfTensors(file_, &why);
     const formats::ArchitectureSpec* row = formats::FindArchitecture(architecture_);
     if (row != nullptr && row->sub_norms == by_tensors.sub_norms &&
-        row->head_norms == by_tensors.head_norms) {
+        row->head_norms == by_tensors.head_norms && row->post_norms == by_tensors.post_norms) {
       return;
     }
     const std::string fits(by_tensors.name);

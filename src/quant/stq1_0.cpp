@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// STQ1_0 (Tencent's Hy-MT; Sherry, three weights of four): 42 bytes for 256 weights.
+// STQ1_0, the format of Tencent's Hy-MT. One of four neighbours is 0 (Sherry calls it 3:4
+// sparsity). A block has 42 bytes for 256 weights:
 //
 //   bytes  0..31   64 nibbles, group g in byte g / 2, the low nibble first
 //   bytes 32..39   64 signs, group g in bit g % 8 of byte 32 + g / 8

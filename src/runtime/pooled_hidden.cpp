@@ -61,7 +61,7 @@ Result<std::vector<tokenizer::TokenId>> EncodeForVector(std::string_view text,
                 fmt::format("the text has {}{} tokens, but the context holds {}",
                             read.cut ? "at least " : "", ids.size(), most));
   }
-  // The token behind the text, where there is one, stays behind what is left of it.
+  // A token that the file wants behind every text stays; the text before it is cut.
   const bool closed = tokenizer.Encode("", {.add_bos = false, .add_eos = true}).size() == 1;
   const tokenizer::TokenId last = ids.back();
   ids.resize(limit);

@@ -27,7 +27,7 @@ namespace bittern::runtime {
 [[nodiscard]] Result<std::optional<Pooling>> PoolingOf(const formats::Metadata& metadata,
                                                        std::string_view architecture);
 
-/// The pooling of a model's vectors where nobody asks for one: PoolingOf, else the last position.
+/// PoolingOf; the last position where the file asks for nothing.
 [[nodiscard]] Result<Pooling> DefaultPooling(const formats::Metadata& metadata,
                                              std::string_view architecture);
 

@@ -60,8 +60,8 @@ std::vector<float> Alone(const std::shared_ptr<const LoadedModel>& model,
   return hidden.Finish(true);
 }
 
-/// Texts of many lengths, some with a common beginning, in an engine that has pages for a few of
-/// them: they are preempted, find each other's pages, and run beside texts that are written.
+/// The engine has pages for a few of the texts. So they are preempted, and some find pages of
+/// others that begin alike. Texts that are written run beside them.
 TEST(PooledHidden, AnEngineGivesTheSameVectors) {
   const auto model = SmallModel();
   auto engine = Engine::Create(model, {.max_sequences = 5,

@@ -14,9 +14,9 @@ namespace bittern::runtime {
 
 namespace {
 
-// States are kept at multiples of kKeepEvery tokens, and kBeforeEnd tokens before the end of the
-// known ones: the next turn of a conversation shares all but the last few tokens of its prompt. Two
-// copies are at least kLeastApart tokens apart, since reading fewer costs less than a copy.
+// A state is kept at multiples of kKeepEvery tokens. One more is kept kBeforeEnd tokens before the
+// end of the prompt, since the next turn of a conversation shares all but the last few tokens. Two
+// copies are at least kLeastApart tokens apart: to read fewer tokens costs less than a copy.
 constexpr int kKeepEvery = 512, kBeforeEnd = 16, kLeastApart = 32;
 
 }  // namespace

@@ -74,11 +74,14 @@ void FinalNorm(const Context& context, std::size_t token, float* normed) {
   if (context.state.failures[token]) std::fill_n(normed, norm.size(), 0.0f);
 }
 
-/// The final norms of segments that want nothing else.
+/// The final norms of segments that want nothing else. The norm's weights are over the divisor of
+/// the logits, which is no part of it.
 void GiveHidden(const Context& context, std::span<const HeadRow> wanted) {
   const std::size_t size = context.weights.final_norm.size();
   ForTokens(context, wanted.size(), [&](std::size_t i) {
-    FinalNorm(context, wanted[i].token, wanted[i].segment->hidden.data() + wanted[i].index * size);
+    float* hidden = wanted[i].segment->hidden.data() + wanted[i].index * size;
+    FinalNorm(context, wanted[i].token, hidden);
+    Scale(context.config.scales.logits, hidden, size);
   });
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "kernels/instruction_sets.hpp"
+#include "model/load/load_for_test.hpp"
 #include "model/model.hpp"
 #include "model/small_model_for_test.hpp"
 #include "model/weights.hpp"
@@ -106,42 +107,33 @@ TEST(Fingerprint, AChangeOfTheNormOfADeadNeuronShows) {
   EXPECT_NE(hashes[0], hashes[1]);
 }
 
-TEST(Fingerprint, AnotherRotationShows) {
+std::string HashOfModel(const SmallModel& small) {
   auto pool = ThreadPool::Create(1).value();
-  const auto hash = [&](const SmallModel& small) {
-    const auto path = small.Write();
-    const Model model = Load(path, pool, {}, "scalar");
-    std::filesystem::remove(path);
-    return FingerprintOf(model, pool).value().hash;
-  };
+  return FingerprintOf(load_test::LoadGood(small, pool), pool).value().hash;
+}
+
+TEST(Fingerprint, AnotherRotationShows) {
   SmallModel small("qwen35");
-  std::set<std::string> hashes = {hash(small)};
+  std::set<std::string> hashes = {HashOfModel(small)};
   small.Rotate(1);
-  hashes.insert(hash(small));
+  hashes.insert(HashOfModel(small));
   std::int32_t& sign = small.int_lists["prism.hadamard.sign_values"][5];
   sign = -sign;
-  hashes.insert(hash(small));
+  hashes.insert(HashOfModel(small));
   small.flags["prism.hadamard.gdn_v_grouped"] = false;
-  hashes.insert(hash(small));
+  hashes.insert(HashOfModel(small));
   EXPECT_EQ(hashes.size(), 4u);
 }
 
 TEST(Fingerprint, ScalesOfTheStreamAndTheOrderOfTheRotationShow) {
-  auto pool = ThreadPool::Create(1).value();
-  const auto hash = [&](const SmallModel& small) {
-    const auto path = small.Write();
-    const Model model = Load(path, pool, {}, "scalar");
-    std::filesystem::remove(path);
-    return FingerprintOf(model, pool).value().hash;
-  };
   SmallModel small("minicpm");
-  std::set<std::string> hashes = {hash(small)};
+  std::set<std::string> hashes = {HashOfModel(small)};
   for (const char* key : {"embedding_scale", "residual_scale", "logit_scale"}) {
     small.float_keys[key] *= 2;
-    hashes.insert(hash(small));
+    hashes.insert(HashOfModel(small));
   }
   EXPECT_EQ(hashes.size(), 4u);
-  EXPECT_NE(hash(SmallModel("hunyuan-dense")), hash(SmallModel("qwen3")));
+  EXPECT_NE(HashOfModel(SmallModel("hunyuan-dense")), HashOfModel(SmallModel("qwen3")));
 }
 
 TEST(Fingerprint, AFileThatChangedIsAnError) {

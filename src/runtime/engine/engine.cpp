@@ -216,8 +216,8 @@ void Engine::Impl::Queue(std::unique_ptr<Job> job) {
   waiting.insert(place, std::move(job));
 }
 
-/// Moves jobs from the queue to the running ones, strictly in order: a large one that does not fit
-/// holds up those behind it, so that it is not passed over for ever.
+/// Moves jobs from the queue to the running ones, in order. A large job that does not fit holds up
+/// those behind it: else small ones would pass it for ever.
 void Engine::Impl::Admit() {
   while (!waiting.empty()) {
     Job& next = *waiting.front();

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/text/percent.hpp"
-#include "runtime/pooled_hidden.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -123,12 +122,6 @@ void VectorCall::Finish() {
 }
 
 }  // namespace
-
-Result<runtime::Pooling> PoolingOfModel(const Service& service) {
-  if (service.options().pooling) return *service.options().pooling;
-  const model::Model& model = service.model().model;
-  return runtime::DefaultPooling(model.checkpoint().metadata(), model.config().architecture);
-}
 
 void AppendFloats(std::span<const float> floats, std::string* json) {
   *json += '[';

@@ -33,10 +33,6 @@ struct Vectors {
 /// Makes the body of the answer.
 using VectorShape = std::function<std::string(const Vectors&)>;
 
-/// The server's --pooling, else that of the model's file. Error kUnsupported: its file asks for
-/// another pooling.
-[[nodiscard]] Result<runtime::Pooling> PoolingOfModel(const Service& service);
-
 /// [1.5,-2,...]
 void AppendFloats(std::span<const float> floats, std::string* json);
 

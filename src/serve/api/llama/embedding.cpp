@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "serve/api/openai/errors.hpp"
+#include "serve/api/shared/vector_body.hpp"
 #include "serve/core/requests.hpp"
-#include "serve/core/vector_call.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -39,9 +39,7 @@ std::string AnswerOf(const Vectors& made) {
 Result<void> LlamaEmbedding(Service* service, const ApiRequest& request,
                             const std::shared_ptr<Exchange>& exchange) {
   VectorCallRequest call;
-  auto fields = BITTERN_TRY(
-      FieldReader::Open(request.body, {}, service->options().strict ? nullptr : &call.unread));
-  call.vector.pooling = BITTERN_TRY(PoolingOfModel(*service));
+  auto fields = BITTERN_TRY(OpenVectorBody(*service, request.body, &call));
   call.vector.normalize = BITTERN_TRY(ReadNormalize(&fields));
   const bool content = fields.Has("content");
   call.texts = BITTERN_TRY(

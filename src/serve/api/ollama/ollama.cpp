@@ -14,8 +14,8 @@
 #include "serve/api/ollama/endpoints.hpp"
 #include "serve/api/ollama/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
+#include "serve/api/shared/vector_body.hpp"
 #include "serve/core/requests.hpp"
-#include "serve/core/vector_call.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -337,11 +337,9 @@ Result<void> OllamaGenerate(Service* service, const ApiRequest& request,
 Result<void> OllamaEmbed(Service* service, const ApiRequest& request,
                          const std::shared_ptr<Exchange>& exchange) {
   VectorCallRequest call;
-  auto fields = BITTERN_TRY(
-      FieldReader::Open(request.body, {}, service->options().strict ? nullptr : &call.unread));
+  auto fields = BITTERN_TRY(OpenVectorBody(*service, request.body, &call));
   bool truncate = true;
   BITTERN_TRY(fields.Flag("truncate", &truncate));
-  call.vector.pooling = BITTERN_TRY(PoolingOfModel(*service));
   call.texts = BITTERN_TRY(request::ReadTexts(&fields, "input", service->target(), truncate));
   fields.Ignore({"model", "keep_alive", "options"});
   BITTERN_TRY(fields.OnlyNeutral({"dimensions"}));
@@ -363,9 +361,7 @@ Result<void> OllamaEmbed(Service* service, const ApiRequest& request,
 Result<void> OllamaEmbeddings(Service* service, const ApiRequest& request,
                               const std::shared_ptr<Exchange>& exchange) {
   VectorCallRequest call;
-  auto fields = BITTERN_TRY(
-      FieldReader::Open(request.body, {}, service->options().strict ? nullptr : &call.unread));
-  call.vector.pooling = BITTERN_TRY(PoolingOfModel(*service));
+  auto fields = BITTERN_TRY(OpenVectorBody(*service, request.body, &call));
   call.vector.normalize = false;
   call.texts = BITTERN_TRY(request::ReadTexts(&fields, "prompt", service->target(), true));
   fields.Ignore({"model", "keep_alive", "options"});

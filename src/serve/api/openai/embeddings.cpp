@@ -11,8 +11,8 @@
 #include "base/text/base64.hpp"
 #include "serve/api/openai/errors.hpp"
 #include "serve/api/shared/json_text.hpp"
+#include "serve/api/shared/vector_body.hpp"
 #include "serve/core/requests.hpp"
-#include "serve/core/vector_call.hpp"
 
 namespace bittern::serve {
 namespace {
@@ -58,9 +58,7 @@ std::string AnswerOf(const Vectors& made, const std::string& model, bool base64)
 Result<void> OpenAiEmbeddings(Service* service, const ApiRequest& request,
                               const std::shared_ptr<Exchange>& exchange) {
   VectorCallRequest call;
-  auto fields = BITTERN_TRY(
-      FieldReader::Open(request.body, {}, service->options().strict ? nullptr : &call.unread));
-  call.vector.pooling = BITTERN_TRY(PoolingOfModel(*service));
+  auto fields = BITTERN_TRY(OpenVectorBody(*service, request.body, &call));
   call.texts = BITTERN_TRY(request::ReadTexts(&fields, "input", service->target(), false));
   const bool base64 = BITTERN_TRY(ReadBase64(&fields));
   BITTERN_TRY(CheckDimensions(&fields, service->model().model.config().hidden_size));
