@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 #include "doctor/diagnose.hpp"
 #include "doctor/likeness.hpp"
 #include "doctor/proof.hpp"
 #include "doctor/static_checks.hpp"
+#include "model/small_model_for_test.hpp"
 
 namespace bittern::doctor {
 namespace {
@@ -50,6 +52,22 @@ TEST(Merges, AreFoundAndMended) {
     }
     EXPECT_EQ(MergesOf(file), healthy);
   }
+}
+
+TEST(Keys, GemmaIsKnownByItsNormsBehindProjections) {
+  const auto said = [](const model::SmallModel& small) {
+    const auto path = small.Write();
+    std::string all;
+    for (const Cure& cure : CheckKeys(formats::Checkpoint::Open(path).value())) {
+      all += cure.finding.evidence + "\n";
+    }
+    std::filesystem::remove(path);
+    return all;
+  };
+  model::SmallModel small("qwen3");
+  EXPECT_EQ(said(small).find("By its tensors"), std::string::npos);
+  small.AddFloats("blk.0.post_ffw_norm.weight", {model::SmallModel::kHidden}, 0.1f, 1);
+  EXPECT_NE(said(small).find("By its tensors it is gemma3"), std::string::npos) << said(small);
 }
 
 /// A copy of the matrix with its codes moved by some bytes.
