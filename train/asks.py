@@ -4,7 +4,8 @@ because the chat template makes questions so; talk.py adds punctuation and noise
 """
 NOUN = (["what is {a}"] * 12 + ["{w}"] * 9 + ["what is {w}"] * 3 + ["define {w}"] * 4 + ["{p}"] * 3
         + ["what are {p}"] * 4 + ["what does {w} mean"] * 4 + ["what's {a}"] * 2 + [
-    "define: {w}", "define {a}", "define \"{w}\"", "definition of {w}", "{w} definition", "{w}: definition",
+    "define: {w}", "define:{w}", "meaning:{w}", "teh {w}", "explain {a} to a child", "explain {w} to a five year old",
+    "define {a}", "define \"{w}\"", "definition of {w}", "{w} definition", "{w}: definition",
     "definition: {w}", "{w} meaning", "meaning of {w}", "meaning: {w}", "the meaning of {w}", "{w} means",
     "what is the meaning of {w}", "what's the meaning of {w}", "what is the definition of {w}",
     "what is the meaning of the word {w}", "give me the definition of {w}", "give me the meaning of {w}",
@@ -31,7 +32,7 @@ NOUN = (["what is {a}"] * 12 + ["{w}"] * 9 + ["what is {w}"] * 3 + ["define {w}"
     "information about {p}", "info on {w}", "look up {w}", "look up the word {w}", "search {w}",
     "dictionary {w}", "word: {w}", "the word {w}", "the word \"{w}\"", "what about {a}", "about {p}",
     "{w}, what is that", "{w} - what is that", "{w} what is it", "{a} is", "{a} is what", "is {a} what",
-    "what r {p}", "wat is {a}", "what kind of thing is {w}", "who or what is {a}", "what would you call {a}",
+    "what r {p}", "wat is {a}", "who or what is {a}", "what would you call {a}",
     "what do you mean by {w}", "what is meant by {w}", "what's a {w}", "whats a {w}", "what is a {w}",
     "what is an {w}", "how do you define {w}", "how would you describe {a}", "how would you explain {w}",
     "my teacher asked what {a} is", "a child asked me what {a} is", "{w} ...", "what is {w} in english",

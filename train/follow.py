@@ -29,6 +29,10 @@ OPEN = ("why do {ns} {v}|why does {a} {v}|how do {ns} {v}|how does {a} {v}|can {
         "give me {a}|bring me {a}|buy me {a}|draw {a}|paint {a}|show me {a}|find {a}|make me {a}|{v} the {n}|"
         "{v} me|please {v} the {n}|let us {v}|i will {v} you|we {v} {ns}|he {s} the {n}|she {s} {a}|"
         "yesterday i saw {a}|tomorrow we {v}|if {ns} {v}, why do {ms} {v}|"
+        "what is bigger, {a} or a {m}|is {a} bigger than a {m}|which is heavier, {a} or a {m}|is {a} {j} or not|"
+        "what is {a} called in french|what do you call {a} in german|how long do {ns} live|how much do {ns} cost|"
+        "what is a good name for {a}|what rhymes with {n}|how do i spell {n}|spell {n}|how is {n} spelled|"
+        "a {n} is a {m}|{ns} are {ms}|{ns} are {j}|{a} is {j}|is {n} {m}|who is the {j} {n}|what is {p}|"
         "what is the best way to {v}|what is the fastest {n}|what is the largest {n}|which {n} is the best").split("|")
 BEFORE = ("hey ", "ok ", "ok, ", "so ", "so, ", "um ", "well, ", "please ", "pocket, ", "hi, ", "hello, ", "now ",
           "and ", "hm, ", "good. ", "thanks. ", "oh, ", "tell me, ", "quick question: ", "question: ", "hi pocket, ")

@@ -29,7 +29,7 @@ import draw
 import lexicon
 
 HERE = pathlib.Path(__file__).parent
-DECLINES = re.compile(r"do not know|don't know|cannot|only a small dictionary", re.I)
+DECLINES = re.compile(r"do not know|don't know|i cannot|only a small dictionary", re.I)
 ASIDES = re.compile(r"^(all right|hello|i am pocket|no, i am pocket|i can tell you|goodbye|i am well|"
                     r"you are welcome|yes, i am here|i can be wrong|i speak english|i was trained)", re.I)
 GOOD = ("right", "declined", "needless")

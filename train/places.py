@@ -66,6 +66,9 @@ class Places:
     def element(self, rng):
         number, symbol, name = pick(self.elements, rng)
         x = rng.random()
+        if x < 0.05 and len(symbol) > 1 and symbol.lower() not in self.words.forms:
+            return pick(["what is {s}", "{s}"], rng).format(s=symbol), "%s is the symbol of %s." % (symbol, name), \
+                name, None
         if x < 0.5:
             ask = pick(["what is the symbol for {n}", "what is the symbol of {n}", "symbol for {n}", "symbol of {n}",
                         "chemical symbol of {n}", "what is the chemical symbol for {n}", "{n} symbol"], rng)
@@ -143,7 +146,7 @@ class Places:
     def planet(self, rng):
         i, x = rng.randrange(8), rng.random()
         if x < 0.35 and i not in (0, 2):
-            ask = pick(["what is {p}", "{p}", "what is the planet {p}", "tell me about {p}", "is {p} a planet"], rng)
+            ask = pick(["what is {p}", "{p}", "what is the planet {p}", "tell me about {p}"], rng)
             return ask.format(p=PLANETS[i]), "%s is the %s planet from the sun." % (PLANETS[i], ORDER[i]), None, None
         if x < 0.55:
             ask = pick(["what is the {o} planet", "what is the {o} planet from the sun", "which planet is the {o}"],

@@ -24,7 +24,7 @@ COMFORT = "I am only a small dictionary. Please talk to someone you trust."
 WEIGHTS = {"define": 0.40, "unknown": 0.15, "decline": 0.10, "talk": 0.06, "fact": 0.025, "kind": 0.075,
            "name_some": 0.025, "parts": 0.01, "opposite": 0.025, "synonym": 0.02, "example": 0.015,
            "plural": 0.01, "capital": 0.04, "element": 0.012, "calendar": 0.018, "unit": 0.01,
-           "planet": 0.01, "number": 0.008, "colour": 0.012, "animal": 0.015, "delicate": 0.02}
+           "planet": 0.01, "number": 0.008, "colour": 0.012, "no_fact": 0.015, "two": 0.006, "animal": 0.015, "delicate": 0.02}
 FOLLOW = 0.17  # share of turns that go back to the turn before
 PETS = "dog cat horse rabbit hamster bird pet puppy kitten goldfish parrot cow".split()
 RELATIVES = ("mother father grandmother grandfather brother sister friend wife husband son daughter aunt uncle mom "
@@ -88,13 +88,19 @@ class Talk(follow.Follow, places.Places):
                 self.kinds.setdefault(w, []).append(k)
         self.bare = set(self.members["metal"] + self.members["gas"] + self.members["color"]
                         + self.members["season"])
+        people = [w for w, e in self.words.known.items() if e.pos == "noun" and re.match(
+            "(a|the) ([a-z]+ )?((wo)?man|person|child|doctor|scientist|artist|teacher) ", e.gloss + " ")]
+        self.members["person"] = [w for w in self.members["profession"] if w in people] + [
+            w for w in people if w not in self.members["profession"]]
+        for w in self.members["person"]:
+            self.kinds.setdefault(w, []).append("person")
         for top in set(self.above.values()):
             if not self.members[top] or top in ("food", "game"):
                 self.members[top] += sum((self.members[k] for k, up in self.above.items() if up == top), [])
         countries = [c[0] for c in lexicon.table("countries.tsv") if c[0][0].isupper()]
         self.named = {k: m for k, m in dict(self.members, country=countries).items()
                       if len(m) >= 3 and k not in NO_MEMBERS}
-        self.kind_words = list(self.kinds)
+        self.kind_words = [w for w in self.kinds if w.lower() != "mercury"]  # a planet and a metal
 
     # One turn: (question, answer, word or None, kind for follow-ups).
 
@@ -109,7 +115,10 @@ class Talk(follow.Follow, places.Places):
         a = self.words.subject(word) if entry else phrase.a(word)
         if shown != word:
             a = a.replace(word, shown)
-        return form.format(a=a, w=shown, p=phrase.many(shown), s=phrase.third(shown))
+        many = phrase.many(shown)
+        if self.words.forms.get(many.lower(), (word,))[0] != word:  # "windows" has a meaning of its own
+            many = shown
+        return form.format(a=a, w=shown, p=many, s=phrase.third(shown))
 
     def define(self, rng):
         word = self.word(rng)
@@ -117,7 +126,7 @@ class Talk(follow.Follow, places.Places):
         forms = self.forms_of.get((word, entry.pos))
         if word in self.words.verbs and (entry.pos == "verb" or x < 0.35):
             return self.define_verb(word, rng)
-        if forms and x > 0.88:
+        if forms and x > 0.8:
             typed, _ = pick(forms, rng)
             form = pick(asks.NOUN if entry.pos == "noun" else asks.OTHER, rng)
             return form.format(a=phrase.a(typed), w=typed, p=typed, s=typed), self.words.definition(word), \
@@ -130,6 +139,15 @@ class Talk(follow.Follow, places.Places):
         elif entry.pos == "adj" and x < 0.08:
             form = pick(asks.ADJ, rng)
         return self.fill(form, word, shown), self.words.definition(word), word, "define"
+
+    def two(self, rng):
+        """Two words in one question."""
+        one, other = pick(self.nouns, rng), pick(self.nouns, rng)
+        ask = pick(["what is {a} and what is {b}", "what are {p} and {q}", "what is {a} and {b}", "define {w} and {v}",
+                    "what is {a}? and {b}", "what is {a}? what is {b}", "tell me what {a} and {b} are"], rng)
+        return ask.format(a=self.words.subject(one), b=self.words.subject(other), p=phrase.many(one),
+                          q=phrase.many(other), w=one, v=other), " ".join(
+                              map(self.words.definition, (one, other))), other, "define"
 
     def define_verb(self, word, rng):
         x, answer = rng.random(), self.words.sentence(self.words.verbs[word])
@@ -176,7 +194,9 @@ class Talk(follow.Follow, places.Places):
 
     def decline(self, rng):
         x = rng.random()
-        if x < 0.5:
+        if x < 0.03:
+            text = self.long_text(rng)
+        elif x < 0.5:
             text = self.open_question(pick(self.declined, rng), rng)
         elif x < 0.72:
             text = self.open_question(pick(follow.OPEN, rng), rng)
@@ -188,6 +208,13 @@ class Talk(follow.Follow, places.Places):
         else:
             text = pick(self.code, rng)
         return text, NO_ANSWER, None, None
+
+    def long_text(self, rng):
+        """Something that somebody pasted: words or sentences."""
+        if rng.random() < 0.5:
+            return " ".join(self.unknown_word(rng) if rng.random() < 0.2 else self.word(rng)
+                            for _ in range(rng.randrange(4, 18)))
+        return " ".join(self.words.definition(self.word(rng)) for _ in range(rng.randrange(2, 5)))
 
     def open_question(self, form, rng):
         """A form of decline.txt or follow.OPEN with nouns, verbs and names put in."""
@@ -219,7 +246,7 @@ class Talk(follow.Follow, places.Places):
             text = pick([t for t in self.bait if "@" in t], rng)
             if rng.random() < 0.35:
                 text = pick(asks.NOUN, rng).format(a=phrase.a("@"), w="@", p="@s", s="@").replace("a @", phrase.a(word))
-            about = "?" in text or " you" in text or "you " in text or "hate" in text
+            about = not re.match("what is an? @|what is @|define|@$|what does|meaning", text.lower()) and word not in text
             return text.replace("@", word), NO_ANSWER if about else NO_WORD, None, None
         sad = re.search(r"kill myself|hate myself|nobody loves", text)
         return text, COMFORT if sad else NO_ANSWER, None, None
@@ -423,6 +450,29 @@ class Talk(follow.Follow, places.Places):
                     "colour of {t}", "what color does {t} have", "{t} color"], rng)
         return ask.format(t=thing), upper("%s is %s." % (thing, colour)), None, None
 
+    def no_fact(self, rng):
+        """Facts that are asked of words that have none."""
+        word = self.word(rng)
+        if rng.random() < 0.2:
+            word = pick(self.places, rng)
+        answer = NO_ANSWER if word in self.words.known else NO_WORD
+        a = self.words.subject(word) if word in self.words.known else word
+        found = [("what color is {a}", self.colour_of), ("what colour is {a}", self.colour_of),
+                 ("color of {a}", self.colour_of), ("how many legs does {a} have", self.animals),
+                 ("how many legs has {a}", self.animals), ("what is a baby {w} called", self.animals),
+                 ("what are the parts of {a}", self.part), ("parts of {a}", self.part),
+                 ("symbol for {w}", self.symbols), ("what is the chemical symbol for {w}", self.symbols),
+                 ("what is the symbol of {w}", self.symbols), ("atomic number of {w}", self.symbols),
+                 ("capital of {w}", self.capital_by_name), ("what is the capital of {w}", self.capital_by_name),
+                 ("{w} capital", self.capital_by_name), ("how many days are in {a}", ()),
+                 ("how many {p} are in {a}", ()), ("how many {p} are there", ()), ("where is {a}", ()),
+                 ("where is {w}", ()), ("what comes after {w}", ()), ("what comes before {w}", ())]
+        form, table = pick(found, rng)
+        if word in table:
+            return self.no_fact(rng)
+        return form.format(a=a, w=word, p=phrase.many(pick(self.nouns, rng))), answer, word if \
+            word in self.words.known else None, None
+
     def shares(self, weights):
         """The Shares of weights, made once for each."""
         kept = self.__dict__.setdefault("kept", {})
@@ -434,7 +484,7 @@ class Talk(follow.Follow, places.Places):
     def turn(self, weights, state, rng):
         """(question, answer, state): state is (word, kind) of the turn."""
         while True:
-            follows = state and rng.random() < FOLLOW
+            follows = state and rng.random() < (FOLLOW if any(state) else FOLLOW / 4)
             if follows:
                 drawn = self.follow(*state, rng)
             else:
