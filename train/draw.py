@@ -68,6 +68,13 @@ def nonsense(rng):
     return word + pick(ENDS, rng)
 
 
+def blend(one, other, rng):
+    """The beginning of one word and the end of another, either way round."""
+    if rng.random() < 0.5:
+        one, other = other, one
+    return one[:rng.randrange(2, max(3, len(one)))] + other[rng.randrange(1, max(2, len(other) - 1)):]
+
+
 def pick(items, rng):
     return items[int(rng.random() * len(items))]
 

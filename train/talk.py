@@ -16,12 +16,12 @@ import lexicon
 import near
 import phrase
 import places
-from draw import Shares, held_out, nonsense, pick, plain, upper
+from draw import Shares, blend, held_out, nonsense, pick, plain, upper
 from follow import NO_ANSWER, NO_WORD
 
 COMFORT = "I am only a small dictionary. Please talk to someone you trust."
 # Shares of the kinds in a conversation.
-WEIGHTS = {"define": 0.40, "unknown": 0.15, "decline": 0.10, "talk": 0.06, "fact": 0.025, "kind": 0.075,
+WEIGHTS = {"define": 0.38, "unknown": 0.20, "decline": 0.10, "talk": 0.06, "fact": 0.025, "kind": 0.075,
            "name_some": 0.025, "parts": 0.01, "opposite": 0.025, "synonym": 0.02, "example": 0.015,
            "plural": 0.01, "capital": 0.04, "element": 0.012, "calendar": 0.018, "unit": 0.01,
            "planet": 0.01, "number": 0.008, "colour": 0.012, "no_fact": 0.015, "two": 0.006, "animal": 0.015, "delicate": 0.02}
@@ -162,16 +162,17 @@ class Talk(follow.Follow, places.Places):
 
     def unknown_word(self, rng):
         x = rng.random()
-        if x < 0.33:
+        if x < 0.24:
             return pick(self.unknown_words["common"], rng)
-        if x < 0.50:
+        if x < 0.42:
             return pick(self.unknown_words["rare"], rng)
-        if x < 0.80:
+        if x < 0.65:
             return self.near.stranger(rng)
-        if x < 0.86:
+        if x < 0.69:
             return pick(self.places, rng)
         while True:
-            word = nonsense(rng)
+            word = nonsense(rng) if x < 0.85 else blend(pick(self.unknown_words["rare"], rng), pick(
+                self.names if x < 0.93 else self.unknown_words["common"], rng).lower(), rng)
             if word not in self.taken and not self.near.meant(word):
                 return word
 
@@ -281,6 +282,11 @@ class Talk(follow.Follow, places.Places):
                 k = self.above.get(k)
         return found
 
+    def above_or_same(self, word, other):
+        """Whether one may be a case of the other: a pony is a horse, an operator a worker."""
+        texts = [self.words.known[w].gloss if w in self.words.known else "" for w in (word, other)]
+        return word in texts[1] or other in texts[0] or "person" in self.chain(word) + self.chain(other)
+
     def one_of(self, kind):
         return "furniture" if kind == "furniture" else phrase.a(kind)
 
@@ -292,12 +298,12 @@ class Talk(follow.Follow, places.Places):
 
     def kind(self, rng):
         word = pick(self.kind_words, rng)
-        if rng.random() < 0.12:  # "is a dog a cat?"
+        if rng.random() < 0.25:  # "is a dog a cat?"
             other = pick(self.kind_words, rng)
-            if rng.random() < 0.6:
+            if rng.random() < 0.75:
                 other = pick(self.members[self.kinds[word][0]], rng)
-            if {word, other} & {"toast", "fig", "date", "bow"} or other in self.bare or word in self.bare:
-                other = word
+            if other != word and (self.above_or_same(word, other) or other in self.bare and word in self.bare):
+                return self.kind_of(word, rng)
             yes = word == other
             return "%s %s %s" % (self.is_are(word), self.a(word), self.a(other)), "%s, %s %s %s%s." % (
                 "Yes" if yes else "No", self.a(word), self.is_are(word), "" if yes else "not ", self.a(other)), \
