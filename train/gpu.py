@@ -80,6 +80,12 @@ def norm(x, weight, eps):
     return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + eps) * weight
 
 
+def attend(q, k, v, bias):
+    if hasattr(F, "scaled_dot_product_attention"):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=bias)
+    return ((q @ k.transpose(2, 3)).float() * q.shape[-1] ** -0.5 + bias).softmax(-1).to(v.dtype) @ v  # PyTorch 1
+
+
 def block(p, c, x, bias, cos, sin):
     """One layer with parameters p; bias [B, 1, T, T] is added to the scores."""
     batch, length, kv = bias.shape[0], bias.shape[-1], c.kv_heads * c.head_dim
@@ -88,9 +94,7 @@ def block(p, c, x, bias, cos, sin):
     heads = lambda y: y.reshape(batch, length, -1, c.head_dim).transpose(1, 2)
     q, k, v = model.rotate(heads(q), cos, sin), model.rotate(heads(k), cos, sin), heads(v)
     k, v = (y.repeat_interleave(c.heads // c.kv_heads, 1) for y in (k, v))
-    mixed = F.scaled_dot_product_attention(
-        q.to(torch.bfloat16), k.to(torch.bfloat16), v.to(torch.bfloat16),
-        attn_mask=bias.expand(-1, c.heads, -1, -1))
+    mixed = attend(*(y.to(torch.bfloat16) for y in (q, k, v)), bias.expand(-1, c.heads, -1, -1))
     mixed = mixed.transpose(1, 2).reshape(-1, c.hidden).float()
     x = x + linear(norm(mixed, p["attn_sub_norm"], c.eps), p["o_proj"])
     gate, up = linear(norm(x, p["post_attention_layernorm"], c.eps), p["gate_proj"], p["up_proj"]).chunk(2, -1)
@@ -231,7 +235,7 @@ def train(o, began):
     matrices = [p for n, p in named if n.endswith("_proj")]
     others = [p for n, p in named if not n.endswith("_proj")]
     adam = torch.optim.AdamW([{"params": matrices}, {"params": others}], lr=o.lr, betas=(0.9, 0.95), eps=1e-8,
-                             fused=o.device == "cuda")
+                             **({"fused": True} if o.device == "cuda" else {}))
     ends = began + 60 * o.minutes
     first, before = step, tokens
     losses, shown, saved, start = [], time.time(), time.time(), None
