@@ -44,7 +44,8 @@ class Pocket(unittest.TestCase):
             self.assertEqual(len(named), len(set(named)), answers)
 
     def test_questions_of_strangers(self):
-        subprocess.run([sys.executable, ROOT / "train/judge.py", "--bittern", BITTERN, "--only", "new", "--least", "98"],
+        subprocess.run([sys.executable, ROOT / "train/judge.py", "--bittern", BITTERN, "--model",
+                        ROOT / "models/pocket-3-i2s.gguf", "--only", "new", "--least", "98"],
                        check=True, stdout=subprocess.DEVNULL)
 
 
