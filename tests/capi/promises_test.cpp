@@ -67,8 +67,8 @@ TEST(Promises, ForksTruncationsAndStatesGoOnGenerating) {
 TEST(Promises, SixteenForksGenerateFromFourThreads) {
   constexpr size_t kForks = 16, kThreads = 4;
   const auto options_of = [](size_t seed) {
-    return std::make_unique<Options>("n_predict", "8", "temperature", "1", "top_k", "0", "seed",
-                                     std::to_string(seed).c_str());
+    return std::make_unique<Options>("n_predict", "8", "temperature", "4", "top_k", "0", "top_p",
+                                     "1", "min_p", "0", "seed", std::to_string(seed).c_str());
   };
   Sequence sequence("max_sequences", "17");
   Ok(bittern_sequence_eval(sequence.handle, Prompt().data(), Prompt().size()));
