@@ -4,7 +4,7 @@
 limits of memory. What it says is noise.
 
   synth_model.py --arch qwen35|maple|hunyuan-dense|minicpm|qwen3|gemma3 [--size tiny|full]
-                 [--type q2_0|pq2_0|ptq1_0|tq2_0|stq1_0|i2_s] [--rotated] [--one-scale] [--seed N] OUT.gguf
+                 [--type q2_0|pq2_0|ptq1_0|tq2_0|stq1_0|i2_s] [--rotated] [--one-scale] [--form gguf|hf] [--seed N] OUT
 
   qwen35   tiny: 8 layers, 5 MB; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
            minute). Types as the released files have them: matrices, embedding and head in --type
@@ -24,6 +24,7 @@ limits of memory. What it says is noise.
            Matrices in --type (tq2_0 unless it is given), embedding in F16, head in Q6_K; a vocabulary of
            SentencePiece.
 
+--form hf writes the same weights as a Hugging Face folder (synth_folder.py): qwen3, gemma3.
 The scales of blocks differ, as in a real file; --one-scale gives a matrix one for all, so that every type
 holds it. The same arguments give the same bytes. Needs nothing but Python.
 """
@@ -31,6 +32,8 @@ import argparse
 import math
 import random
 import struct
+
+import synth_folder
 
 F32, F16, Q4_K, Q6_K, BF16, STQ1_0, PTQ1_0 = 0, 1, 12, 14, 30, 43, 143
 U32, I32, FLOAT, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
@@ -40,6 +43,8 @@ BLOCKS = {"i2_s": (I2_S, 128, 32, True), "q2_0": (42, 64, 16, True), "pq2_0": (1
           "ptq1_0": (PTQ1_0, 128, 26, False), "tq2_0": (35, 256, 64, False), "stq1_0": (STQ1_0, 256, 40, False)}
 ALIGNMENT = 32
 CHUNK = 1 << 24  # bytes of codes that are drawn at a time
+# Low bytes of scales that bf16 holds, too.
+SHORT = bytes(b & 0xF8 for b in range(256))
 TERNARY = bytes(sum((b // 3 ** i % 3) << 2 * i for i in range(4)) for b in range(256))  # four codes 0..2
 
 QWEN35 = {
@@ -298,6 +303,11 @@ ARCHITECTURES = {"qwen35": (QWEN35, "q2_0", qwen35_keys, qwen35_tensors, "qwen35
                  "minicpm": (MINICPM, "tq2_0", minicpm_keys, minicpm_tensors, None, TEMPLATE)}
 
 
+def ends_texts(arch):
+    """Whether a text gets a token behind it."""
+    return arch in ("qwen3", "gemma3")
+
+
 def all_keys(arch, s):
     _, _, keys, _, pre, template = ARCHITECTURES[arch]
     tokens, types = vocabulary(s["vocab"]) if pre else pieces(s["vocab"])
@@ -323,6 +333,12 @@ def packed_key(name, kind, content):
         return string(name) + struct.pack("<I", kind) + value(kind, content)
     head = string(name) + struct.pack("<IIQ", ARRAY, kind[1], len(content))
     return head + b"".join(value(kind[1], item) for item in content)
+
+
+def short(number):
+    """The nearest number of four bits, whose small multiples bf16 holds."""
+    mantissa, exponent = math.frexp(number)
+    return math.ldexp(round(mantissa * 16) / 16, exponent)
 
 
 class Writer:
@@ -354,7 +370,7 @@ class Writer:
                 now = min(left, CHUNK)
                 yield self.random.randbytes(now).translate(TERNARY)
                 left -= now
-            yield struct.pack("<f28x", (1.5 / cols) ** 0.5)
+            yield struct.pack("<f28x", short((1.5 / cols) ** 0.5))
             return
         scale = struct.pack("<e", (1.5 / cols) ** 0.5)[1:]  # sign, exponent and the first of ten further bits
         # Five weights in a byte of PTQ1_0, 32 bytes of nibbles and 8 of signs in a block of STQ1_0, where any
@@ -368,7 +384,7 @@ class Writer:
                 codes = codes.translate(TERNARY)
             blocks = bytearray(count * step)
             at = 0 if self.scale_first else self.codes
-            blocks[at::step] = bytes(count) if self.one_scale else self.random.randbytes(count)
+            blocks[at::step] = bytes(count) if self.one_scale else self.random.randbytes(count).translate(SHORT)
             blocks[at + 1::step] = scale * count
             for i in range(self.codes):
                 blocks[first + i::step] = codes[i::self.codes]
@@ -413,7 +429,7 @@ class Writer:
         if kind == "half":
             return self.halves(cols * rows)
         if kind == "norm":
-            return [struct.pack("<%de" % cols, *(1 + 0.1 * (2 * self.random.random() - 1) for _ in range(cols)))]
+            return [struct.pack("<%de" % cols, *(1 + self.random.randrange(-25, 26) / 256 for _ in range(cols)))]
         if kind == "head":
             return self.q4_k(cols, rows)
         if kind == "q6_k":
@@ -454,18 +470,28 @@ def main():
     parser.add_argument("--size", choices=["tiny", "full"], default="tiny")
     parser.add_argument("--type", choices=sorted(BLOCKS))
     parser.add_argument("--rotated", action="store_true", help="of qwen35")
+    parser.add_argument("--form", choices=["gguf", "hf"], default="gguf")
     parser.add_argument("--one-scale", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("out")
     options = parser.parse_args()
     if options.rotated and options.arch != "qwen35":
         parser.error("--rotated is for --arch qwen35")
-    shapes, matrix_type, _, tensors, _, _ = ARCHITECTURES[options.arch]
-    shape = shapes[options.size]
+    shapes, matrix_type, _, tensors, pre, template = ARCHITECTURES[options.arch]
+    shape, matrix_type = shapes[options.size], options.type or matrix_type
+    writer = Writer(matrix_type, options.seed, options.one_scale)
+    if options.form != "gguf":
+        if options.arch not in ("qwen3", "gemma3") or matrix_type not in ("i2_s",):
+            parser.error("--form hf is for --arch qwen3 and gemma3 of --type i2_s")
+        folder = synth_folder.Folder(options.arch, shape, writer, matrix_type, options.form)
+        for tensor in tensors(shape):
+            folder.tensor(*tensor)
+        end = shape["vocab"] - 1 if ends_texts(options.arch) else None
+        folder.write(options.out, *vocabulary(shape["vocab"]), pre, template, end)
+        return
     keys = all_keys(options.arch, shape)
     if options.rotated:
         keys += rotation_keys(shape, random.Random(options.seed + 1))
-    writer = Writer(options.type or matrix_type, options.seed, options.one_scale)
     writer.write(options.out, keys, tensors(shape))
 
 

@@ -5,84 +5,29 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 #include <string_view>
 #include <utility>
 
 #include "base/text/display.hpp"
 #include "formats/architecture.hpp"
+#include "formats/hf/hf_config_values.hpp"
+#include "formats/hf/hf_networks.hpp"
 
 namespace bittern::formats {
+
+using config_json::CorruptConfig;
+using config_json::KeyWriter;
+using config_json::OptionalBool;
+using config_json::OptionalFloat;
+using config_json::OptionalSize;
+using config_json::OptionalString;
+using config_json::Present;
+using config_json::Size;
+using config_json::Unsupported;
+using config_json::WrongType;
+
 namespace {
-
-constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 24;  // of any number below
-
-tl::unexpected<Error> CorruptConfig(std::string message) {
-  return Fail(ErrorCode::kCorruptFile, std::move(message));
-}
-
-tl::unexpected<Error> Unsupported(std::string message) {
-  return Fail(ErrorCode::kUnsupported, std::move(message));
-}
-
-/// The value under `key`; null where it is absent or null.
-const Json* Present(const Json& object, std::string_view key) {
-  const Json* value = object.Find(key);
-  return value == nullptr || value->is_null() ? nullptr : value;
-}
-
-tl::unexpected<Error> WrongType(std::string_view key, std::string_view expected,
-                                const Json& found) {
-  return CorruptConfig(fmt::format("{}: {} expected, {} found", key, expected, found.Shown()));
-}
-
-/// A size from 1 to 2^24; nullopt where the key is absent or null. The limit keeps products of two
-/// sizes far from overflow.
-Result<std::optional<std::uint64_t>> OptionalSize(const Json& json, std::string_view key) {
-  const Json* value = Present(json, key);
-  if (value == nullptr) return std::nullopt;
-  const auto number = value->AsUint();
-  if (!number) return WrongType(key, "an integer of 1 or more", *value);
-  if (*number < 1 || *number > kMaxSize) {
-    return CorruptConfig(fmt::format("{}: 1 to {} expected, {} found", key, kMaxSize, *number));
-  }
-  return *number;
-}
-
-/// A size that must be there.
-Result<std::uint64_t> Size(const Json& json, std::string_view key) {
-  const auto value = BITTERN_TRY(OptionalSize(json, key));
-  if (!value)
-    return CorruptConfig(fmt::format("{} is missing; an integer of 1 or more expected", key));
-  return *value;
-}
-
-/// A number that a float can hold; nullopt where the key is absent or null. NaN is refused too.
-Result<std::optional<float>> OptionalFloat(const Json& json, std::string_view key) {
-  const Json* value = Present(json, key);
-  if (value == nullptr) return std::nullopt;
-  const auto number = value->AsNumber();
-  if (!number) return WrongType(key, "a number", *value);
-  const bool fits = std::fabs(*number) <= std::numeric_limits<float>::max();
-  if (!fits) return CorruptConfig(fmt::format("{}: {} is not a float", key, *number));
-  return static_cast<float>(*number);
-}
-
-Result<std::optional<bool>> OptionalBool(const Json& json, std::string_view key) {
-  const Json* value = Present(json, key);
-  if (value == nullptr) return std::nullopt;
-  const auto flag = value->AsBool();
-  if (!flag) return WrongType(key, "a bool", *value);
-  return *flag;
-}
-
-Result<std::optional<std::string>> OptionalString(const Json& json, std::string_view key) {
-  const Json* value = Present(json, key);
-  if (value == nullptr) return std::nullopt;
-  if (value->AsString() == nullptr) return WrongType(key, "a string", *value);
-  return *value->AsString();
-}
 
 /// The model class: "BitNetForCausalLM".
 Result<std::string> ReadClass(const Json& json) {
@@ -95,20 +40,25 @@ Result<std::string> ReadClass(const Json& json) {
   return *(*array)[0].AsString();
 }
 
-/// hidden_act must be stated: it decides between architectures that share a class.
+/// hidden_act, which Gemma calls hidden_activation, in GGUF's words. It must be stated: it decides
+/// between architectures that share a class.
 Result<std::string> ReadActivation(const Json& json) {
-  const auto activation = BITTERN_TRY(OptionalString(json, "hidden_act"));
+  auto activation = BITTERN_TRY(OptionalString(json, "hidden_act"));
+  if (!activation) activation = BITTERN_TRY(OptionalString(json, "hidden_activation"));
   if (!activation) return CorruptConfig("hidden_act is missing");
-  return *activation;
+  if (*activation == "gelu") {  // with erf, which nothing here computes
+    return Unsupported("hidden_act: relu2, silu or gelu_pytorch_tanh expected, gelu found");
+  }
+  return *activation == "gelu_pytorch_tanh" ? "gelu" : *activation;
 }
 
 /// quantization_config, and what follows for weights of either kind.
-Result<void> ReadQuantization(const Json& json, bool is_bitnet, HfConfig* config) {
+Result<void> ReadQuantization(const Json& json, const ArchitectureSpec& row, HfConfig* config) {
   const Json* quantization = Present(json, "quantization_config");
   if (quantization == nullptr) {
     // BitNet's own classes quantise masters in every forward pass; other networks do not. But the
     // weights may have been written out after that, and the mean would shrink their scales.
-    config->float_weights = is_bitnet ? HfFloatWeights::kEither : HfFloatWeights::kAsIs;
+    config->float_weights = row.bitnet ? HfFloatWeights::kEither : HfFloatWeights::kAsIs;
     return {};
   }
   if (quantization->AsObject() == nullptr) {
@@ -119,7 +69,8 @@ Result<void> ReadQuantization(const Json& json, bool is_bitnet, HfConfig* config
     return Unsupported(fmt::format("quant_method {} is not supported; supported: \"bitnet\"",
                                    Quoted(method.value_or(""))));
   }
-  if (BITTERN_TRY(OptionalBool(*quantization, "use_rms_norm")).value_or(false)) {
+  if (BITTERN_TRY(OptionalBool(*quantization, "use_rms_norm")).value_or(false) &&
+      !row.input_norms) {
     return Unsupported("use_rms_norm (a norm before every projection) is not supported");
   }
   config->has_quantization = true;
@@ -154,27 +105,6 @@ Result<void> RefuseUnknownNetworks(const Json& json) {
   }
   return {};
 }
-
-/// Adds keys below "<architecture>.".
-class KeyWriter {
- public:
-  KeyWriter(std::string_view architecture, Metadata* metadata)
-      : prefix_(std::string(architecture) + "."), metadata_(*metadata) {}
-
-  Result<void> Uint(std::string_view key, std::uint64_t value) {
-    return metadata_.AddUint(prefix_ + std::string(key), static_cast<std::uint32_t>(value));
-  }
-  Result<void> Float(std::string_view key, float value) {
-    return metadata_.AddFloat(prefix_ + std::string(key), value);
-  }
-  Result<void> String(std::string_view key, std::string value) {
-    return metadata_.AddString(prefix_ + std::string(key), std::move(value));
-  }
-
- private:
-  std::string prefix_;
-  Metadata& metadata_;
-};
 
 /// The kind of scaling, empty where none is named. Microsoft's first name of LongRoPE is "su".
 Result<std::string> RopeType(const Json& scaling) {
@@ -265,6 +195,9 @@ Result<float> ReadBaseWithAlpha(const Json& scaling, double theta, std::uint64_t
 Result<void> WriteRope(const Json& json, const ArchitectureSpec& row, HfConfig* config,
                        KeyWriter* keys) {
   const Json* parameters = Present(json, "rope_parameters");
+  if (parameters != nullptr && Present(*parameters, "full_attention") != nullptr) {
+    parameters = Present(*parameters, "full_attention");  // each kind of layer has its own
+  }
   const Json* scaling = Present(json, "rope_scaling");
   if (scaling == nullptr) scaling = parameters;
   auto theta = BITTERN_TRY(OptionalFloat(json, "rope_theta"));
@@ -278,6 +211,11 @@ Result<void> WriteRope(const Json& json, const ArchitectureSpec& row, HfConfig* 
         ReadBaseWithAlpha(*scaling, static_cast<double>(theta.value_or(10000)), config->head_dim));
     return keys->Float("rope.freq_base", base);
   }
+  if (row.window_period != 0 && !type.empty() && type != "default") {
+    return Unsupported(
+        fmt::format("rope_scaling: a network with windows and without scaling expected, {} found",
+                    Quoted(type)));
+  }
   if (theta) {
     BITTERN_TRY(keys->Float("rope.freq_base", *theta));
   } else if (row.bitnet) {
@@ -286,26 +224,6 @@ Result<void> WriteRope(const Json& json, const ArchitectureSpec& row, HfConfig* 
         "500000, 1bitLLM's 10000)");
   }
   return scaling == nullptr ? Result<void>() : WriteRopeScaling(*scaling, config, keys);
-}
-
-/// MiniCPM's numbers. GGUF has the factors that follow from them.
-Result<void> WriteStreamScales(const Json& json, const HfConfig& config, KeyWriter* keys) {
-  float values[3];
-  const char* const kNames[] = {"scale_emb", "scale_depth", "dim_model_base"};
-  for (int i = 0; i < 3; ++i) {
-    const auto value = BITTERN_TRY(OptionalFloat(json, kNames[i]));
-    if (!value || !(*value > 0)) {
-      return CorruptConfig(fmt::format("{}: a number above 0 expected, {} found", kNames[i],
-                                       value ? fmt::format("{}", *value) : "none"));
-    }
-    values[i] = *value;
-  }
-  BITTERN_TRY(keys->Float("embedding_scale", values[0]));
-  const double depth = std::sqrt(static_cast<double>(config.num_layers));
-  BITTERN_TRY(
-      keys->Float("residual_scale", static_cast<float>(static_cast<double>(values[1]) / depth)));
-  return keys->Float("logit_scale", static_cast<float>(static_cast<double>(config.hidden_size) /
-                                                       static_cast<double>(values[2])));
 }
 
 /// Reads sizes into `config` and writes them as keys.
@@ -357,9 +275,11 @@ Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
   HfConfig config;
   const ArchitectureSpec& row = *BITTERN_TRY(ArchitectureOfClass(name, activation));
   config.architecture = row.name;
+  config.row = &row;
   BITTERN_TRY(RefuseUnknownNetworks(json));
-  BITTERN_TRY(ReadQuantization(json, row.bitnet, &config));
+  BITTERN_TRY(ReadQuantization(json, row, &config));
   config.tied_head = BITTERN_TRY(OptionalBool(json, "tie_word_embeddings"));
+  if (name.find("For") == std::string::npos) config.tied_head.reset();  // a class without a head
 
   BITTERN_TRY(metadata->AddString("general.architecture", config.architecture));
   KeyWriter keys(config.architecture, metadata);
@@ -368,7 +288,7 @@ Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
   if (!epsilon) return CorruptConfig("rms_norm_eps is missing");
   BITTERN_TRY(keys.Float("attention.layer_norm_rms_epsilon", *epsilon));
   BITTERN_TRY(WriteRope(json, row, &config, &keys));
-  if (row.scaled_stream) BITTERN_TRY(WriteStreamScales(json, config, &keys));
+  BITTERN_TRY(WriteNetworkKeys(json, row, &config, &keys));
   BITTERN_TRY(keys.String("hidden_activation", activation));
   // Converters to GGUF interleave the rows of q and k of llama models; here they lie as trained.
   BITTERN_TRY(metadata->AddString("bittern.rope_pairing", "neox"));

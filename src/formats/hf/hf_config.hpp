@@ -10,6 +10,7 @@
 
 #include "base/json/json.hpp"
 #include "base/result.hpp"
+#include "formats/architecture.hpp"
 #include "formats/metadata.hpp"
 
 namespace bittern::formats {
@@ -23,7 +24,8 @@ enum class HfFloatWeights {
 };
 
 struct HfConfig {
-  std::string architecture;  ///< GGUF's name: "bitnet-b1.58", "bitnet", "llama", ...
+  std::string architecture;               ///< GGUF's name: "bitnet-b1.58", "bitnet", "llama", ...
+  const ArchitectureSpec* row = nullptr;  ///< of the table, which lives forever
   std::uint64_t num_layers = 0, vocab_size = 0;
   std::uint64_t hidden_size = 0, intermediate_size = 0;
   std::uint64_t head_dim = 0;

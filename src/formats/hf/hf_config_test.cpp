@@ -204,6 +204,71 @@ TEST(HfConfig, Qwen3WithItsOwnHeadSizeAndNewerRopeParameters) {
   EXPECT_EQ(read.config.float_weights, HfFloatWeights::kAsIs);
 }
 
+/// A folder of Gemma's text model, as far as it is read.
+constexpr std::string_view kGemma =
+    R"({"architectures":["Gemma3TextModel"],"hidden_activation":"gelu_pytorch_tanh",)"
+    R"("hidden_size":640,"intermediate_size":2048,"num_hidden_layers":3,"num_attention_heads":4,)"
+    R"("num_key_value_heads":1,"head_dim":256,"rms_norm_eps":1e-06,"rope_theta":1000000,)"
+    R"("rope_local_base_freq":20000,"sliding_window":512,"query_pre_attn_scalar":256,)"
+    R"("layer_types":["sliding_attention","sliding_attention","full_attention"],)"
+    R"("attn_logit_softcapping":null,"tie_word_embeddings":false,)"
+    R"("max_position_embeddings":32768,"vocab_size":262144})";
+
+Read GemmaWith(std::string_view from, std::string_view to) {
+  std::string text(kGemma);
+  text.replace(text.find(from), from.size(), to);
+  return ReadText(text);
+}
+
+TEST(HfConfig, GemmaHasWindowsWithARotationOfTheirOwn) {
+  const Read read = ReadText(kGemma);
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(Text(read, "general.architecture"), "gemma3");
+  EXPECT_EQ(Text(read, "gemma3.hidden_activation"), "gelu");
+  EXPECT_EQ(Uint(read, "gemma3.attention.sliding_window"), 512u);
+  EXPECT_EQ(read.metadata.GetBools("gemma3.attention.sliding_window_pattern").value(),
+            (std::vector<bool>{true, true, false}));
+  EXPECT_EQ(Float(read, "gemma3.rope.freq_base"), 1e6);
+  EXPECT_EQ(Float(read, "gemma3.rope.freq_base_swa"), 20000);
+  EXPECT_EQ(read.config.tied_head, std::nullopt);  // the class has no head at all
+
+  const Read newer =
+      GemmaWith(R"("rope_theta":1000000,"rope_local_base_freq":20000)",
+                R"("rope_parameters":{"full_attention":{"rope_theta":5,"rope_type":"default"},)"
+                R"("sliding_attention":{"rope_theta":7,"rope_type":"default"}})");
+  EXPECT_EQ(Float(newer, "gemma3.rope.freq_base"), 5);
+  EXPECT_EQ(Float(newer, "gemma3.rope.freq_base_swa"), 7);
+
+  constexpr std::string_view kTypes =
+      R"("layer_types":["sliding_attention","sliding_attention","full_attention"])";
+  const Read period = GemmaWith(kTypes, R"("sliding_window_pattern":2)");
+  EXPECT_EQ(period.metadata.GetBools("gemma3.attention.sliding_window_pattern").value(),
+            (std::vector<bool>{true, false, true}));
+  const Read none = GemmaWith(kTypes, R"("sliding_window_pattern":1)");
+  EXPECT_EQ(none.error, "");
+  EXPECT_EQ(none.metadata.Find("gemma3.attention.sliding_window"), nullptr);
+}
+
+TEST(HfConfig, GemmaRefusesByName) {
+  const struct {
+    std::string_view from, to, words;
+  } cases[] = {
+      {"gelu_pytorch_tanh", "gelu", "silu or gelu_pytorch_tanh expected, gelu found"},
+      {":256,\"layer", ":64,\"layer", "query_pre_attn_scalar: 256 expected, the size of a head"},
+      {"softcapping\":null", "softcapping\":50", "attn_logit_softcapping: null expected, 50 found"},
+      {"\"hidden_size\"", "\"use_bidirectional_attention\":true,\"hidden_size\"",
+       "use_bidirectional_attention"},
+      {"[\"sliding_attention\",", "[", "layer_types: 3 texts expected"},
+      {"[\"sliding_attention\"", "[\"chunked\"", "\"full_attention\" expected, \"chunked\""},
+      {"[\"sliding_attention\"", "[4", "\"full_attention\" expected, 4 found"},
+      {"\"sliding_window\":512", "\"other\":512", "sliding_window is missing"},
+      {"\"rope_theta\"", R"("rope_scaling":{"rope_type":"linear","factor":8},"rope_theta")",
+       "a network with windows and without scaling expected, \"linear\" found"},
+      {"hidden_activation", "other", "hidden_act is missing"},
+  };
+  for (const auto& c : cases) EXPECT_THAT(GemmaWith(c.from, c.to).error, HasSubstr(c.words));
+}
+
 TEST(HfConfig, RefusesByName) {
   const struct {
     std::string_view from, to, words;

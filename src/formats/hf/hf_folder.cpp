@@ -16,6 +16,7 @@
 #include "base/text/display.hpp"
 #include "formats/file_kind.hpp"
 #include "formats/hf/hf_config.hpp"
+#include "formats/hf/hf_pooling.hpp"
 #include "formats/hf/hf_tensors.hpp"
 #include "formats/hf/hf_tokenizer.hpp"
 #include "formats/hf/safetensors_reader.hpp"
@@ -194,11 +195,14 @@ Result<HfFolderContents> OpenHfFolder(const fs::path& folder,
   if (!config) return in_config(std::move(config).error());
   BITTERN_TRY(contents.metadata.AddString("general.name", FolderName(folder)));
   Weights weights = BITTERN_TRY(OpenWeights(folder, weights_file));
-  contents.tensors = BITTERN_TRY(MapHfTensors(*config, weights.entries, &contents.decisions));
+  HfMapped mapped = BITTERN_TRY(MapHfTensors(*config, weights.entries, &contents.decisions));
+  contents.tensors = std::move(mapped.tensors);
+  contents.memory = std::move(mapped.memory);
   AddFactors("rope_factors_long.weight", config->long_factors, &contents);
   AddFactors("rope_factors_short.weight", config->short_factors, &contents);
   contents.files = std::move(weights.files);
   contents.data_start = weights.data_start;
+  BITTERN_TRY(ReadHfPooling(folder, config->architecture, &contents.metadata));
   BITTERN_TRY(ReadTokenizer(folder, *json, config->vocab_size, &contents.metadata));
   return contents;
 }

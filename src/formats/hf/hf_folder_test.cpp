@@ -407,6 +407,84 @@ TEST_F(HfFolderTest, UnknownNamesAndTypesAreRefused) {
   EXPECT_NE(Open(folder_).Find("blk.0.attn_q_norm_in.weight"), nullptr);
 }
 
+/// A bare text model of Gemma's: names without "model.", norms less one but those of inputs.
+SafetensorsBuilder Gemma() {
+  SafetensorsBuilder builder;
+  builder.AddZeros("embed_tokens.weight", "F32", {3, 4}, 48);
+  const std::vector<float> weights = {0.5f, -0.25f, 0, 1};
+  Bytes bytes(16);
+  std::memcpy(bytes.data(), weights.data(), bytes.size());
+  for (const char* name :
+       {"norm", "layers.0.input_layernorm", "layers.0.post_attention_layernorm",
+        "layers.0.pre_feedforward_layernorm", "layers.0.post_feedforward_layernorm",
+        "layers.0.self_attn.q_norm", "layers.0.self_attn.q_proj.norm"}) {
+    builder.Add(std::string(name) + ".weight", "F32", {4}, bytes);
+  }
+  return builder.AddZeros("layers.0.mlp.up_proj.weight", "F32", {6, 4}, 96);
+}
+
+constexpr const char* kGemmaClass =
+    R"("architectures":["Gemma3TextModel"],"sliding_window_pattern":1)";
+
+TEST_F(HfFolderTest, GemmaHasNormsLessOneAndNamesOfItsOwn) {
+  std::string config = R"(,"quantization_config":{"quant_method":"bitnet"})";
+  std::string text(kConfig);
+  text.replace(text.find(config), config.size(), "");
+  text.replace(text.find(R"("architectures":["LlamaForCausalLM"])"), 36, kGemmaClass);
+  Write("config.json", text);
+  Write("model.safetensors", Gemma().Build());
+  const Checkpoint checkpoint = Open(folder_);
+  const auto first = [&](const char* name) {
+    const Tensor* tensor = checkpoint.Find(name);
+    float value = -1;
+    if (tensor != nullptr) std::memcpy(&value, tensor->bytes.data(), sizeof value);
+    return value;
+  };
+  for (const char* name :
+       {"output_norm.weight", "blk.0.attn_norm.weight", "blk.0.post_attention_norm.weight",
+        "blk.0.ffn_norm.weight", "blk.0.post_ffw_norm.weight", "blk.0.attn_q_norm.weight"}) {
+    EXPECT_EQ(first(name), 1.5f) << name;
+  }
+  EXPECT_EQ(first("blk.0.attn_q_norm_in.weight"), 0.5f);
+  EXPECT_NE(checkpoint.Find("token_embd.weight"), nullptr);
+  // Norms of inputs say that the weights are masters, whatever the class is.
+  EXPECT_TRUE(checkpoint.Find("blk.0.ffn_up.weight")->quantize_absmean);
+  EXPECT_TRUE(checkpoint.Find("blk.0.ffn_up.weight")->may_be_ternary);
+}
+
+TEST_F(HfFolderTest, PoolingIsThatOfSentenceTransformers) {
+  Write("model.safetensors", Embedding().Build());
+  EXPECT_EQ(Open(folder_).metadata().Find("llama.pooling_type"), nullptr);
+  const auto modules = [&](std::string_view type, std::string_view path) {
+    Write("modules.json", R"([{"path":"","type":"sentence_transformers.models.Transformer"},)"
+                          R"({"path":")" +
+                              std::string(path) + R"(","type":")" + std::string(type) + "\"}]");
+  };
+  const auto pooling = [&](std::string_view text) {
+    fs::create_directories(folder_ / "1_Pooling");
+    Write("1_Pooling/config.json", text);
+  };
+  modules("sentence_transformers.models.Pooling", "1_Pooling");
+  EXPECT_THAT(Refusal(), HasSubstr("1_Pooling/config.json"));
+  for (const auto& [flag, type] :
+       {std::pair{"mean_tokens", 1u}, {"cls_token", 2u}, {"lasttoken", 3u}}) {
+    pooling(std::string(R"({"pooling_mode_max_tokens":false,"pooling_mode_)") + flag + "\":true}");
+    EXPECT_EQ(Open(folder_).metadata().GetUint("llama.pooling_type").value(), type);
+  }
+  pooling(R"({"pooling_mode_max_tokens":true})");
+  EXPECT_THAT(Refusal(), HasSubstr("to be true, pooling_mode_max_tokens found"));
+  pooling(R"({"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":true})");
+  EXPECT_THAT(Refusal(), HasSubstr("pooling_mode_mean_tokens, pooling_mode_cls_token found"));
+  pooling("{}");
+  EXPECT_THAT(Refusal(), HasSubstr("none found"));
+  modules("sentence_transformers.models.Pooling", "../1_Pooling");
+  EXPECT_THAT(Refusal(), HasSubstr("modules.json: module Pooling: the name of a folder"));
+  modules("sentence_transformers.models.Dense", "2_Dense");
+  EXPECT_THAT(Refusal(), HasSubstr("expected, \"sentence_transformers.models.Dense\" found"));
+  Write("modules.json", "{}");
+  EXPECT_THAT(Refusal(), HasSubstr("modules.json: an array of modules expected"));
+}
+
 TEST_F(HfFolderTest, TiedHeads) {
   SafetensorsBuilder builder = Embedding();
   Write("model.safetensors", builder.Build());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names are parsed, not matched against patterns: "model.layers.N." then a row of the table. What
-// is in no row is refused, since a tensor that is left out can be a different network.
+// A tensor that is in no row of the table is refused, since leaving one out can be a different
+// network. Small tensors that GGUF files have otherwise are made anew, in memory.
 #include "formats/hf/hf_tensors.hpp"
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -15,8 +15,10 @@
 
 #include "base/float16.hpp"
 #include "base/text/display.hpp"
+#include "formats/hf/hf_names.hpp"
 #include "formats/hf/hf_scales.hpp"
 #include "formats/network_tensors.hpp"
+#include "quant/blocks/dequantize.hpp"
 #include "quant/hf_packed.hpp"
 
 namespace bittern::formats {
@@ -26,51 +28,6 @@ constexpr std::string_view kScaleSuffix = ".weight_scale";
 
 tl::unexpected<Error> CorruptTensor(std::string message) {
   return Fail(ErrorCode::kCorruptFile, std::move(message));
-}
-
-/// Names of modules, without the layer in front.
-struct Module {
-  TensorId id;
-  std::string_view hf;
-};
-constexpr Module kModules[] = {
-#define TENSOR(id, gguf, hf, ...) {TensorId::id, hf},
-#define HF_ALIAS(id, hf) {TensorId::id, hf},
-#include "formats/network_tensors.def"
-#undef TENSOR
-#undef HF_ALIAS
-};
-
-/// The suffix of a module's name, and GGUF's word for it.
-struct Part {
-  std::string_view hf, gguf;
-};
-constexpr Part kParts[] = {
-    {".weight", ".weight"},
-    {".bias", ".bias"},
-    {".norm.weight", "_norm_in.weight"},
-    {".rms_norm.weight", "_norm_in.weight"},
-};
-
-/// The name in GGUF's words of a tensor of the folder.
-struct Target {
-  std::string name;
-  const TensorSpec* projection = nullptr;  ///< set for the weight of one
-};
-
-/// Finds `name` among the modules of a layer or of the model: module and part must fill the name.
-std::optional<Target> FindIn(TensorPlace place, std::string_view name, const std::string& prefix) {
-  for (const Module& module : kModules) {
-    const TensorSpec& spec = SpecOf(module.id);
-    if (spec.place != place || !name.starts_with(module.hf)) continue;
-    for (const Part& part : kParts) {
-      if (name.substr(module.hf.size()) != part.hf) continue;
-      const bool is_weight = part.hf == kParts[0].hf;
-      return Target{fmt::format("{}{}{}", prefix, spec.gguf, part.gguf),
-                    is_weight && spec.ternary() ? &spec : nullptr};
-    }
-  }
-  return std::nullopt;
 }
 
 /// Rows of a projection.
@@ -86,38 +43,6 @@ std::uint64_t RowsOf(const HfConfig& config, const TensorSpec& projection) {
     default:
       return config.hidden_size;
   }
-}
-
-/// The layer's number at the front of `rest`, which then continues after it and a dot.
-std::optional<std::uint64_t> TakeLayerNumber(std::string_view* rest) {
-  std::uint64_t layer = 0;
-  const char* last = rest->data() + rest->size();
-  const auto [end, error] = std::from_chars(rest->data(), last, layer);
-  if (error != std::errc() || end == last || *end != '.') return std::nullopt;
-  rest->remove_prefix(static_cast<std::size_t>(end - rest->data()) + 1);
-  return layer;
-}
-
-/// Maps a whole name. A layer beyond num_hidden_layers is an error of the file; a name in no table
-/// is a network that is not supported.
-Result<Target> MapName(const HfConfig& config, std::string_view name) {
-  constexpr std::string_view kLayers = "model.layers.";
-  std::optional<Target> target;
-  if (name.starts_with(kLayers)) {
-    std::string_view rest = name.substr(kLayers.size());
-    const auto layer = TakeLayerNumber(&rest);
-    if (layer && *layer >= config.num_layers) {
-      return CorruptTensor(fmt::format("layers 0 to {} expected (num_hidden_layers), {} found",
-                                       config.num_layers - 1, *layer));
-    }
-    if (layer) target = FindIn(TensorPlace::kLayer, rest, fmt::format("blk.{}.", *layer));
-  } else {
-    target = FindIn(TensorPlace::kModel, name, "");
-  }
-  if (!target) {
-    return Fail(ErrorCode::kUnsupported, "is part of no network that is supported");
-  }
-  return *std::move(target);
 }
 
 /// Buffers that older exports contain and that follow from the configuration.
@@ -148,19 +73,29 @@ Result<float> ReadScale(const SafetensorsEntry& entry) {
   return *format == quant::WeightFormat::kF16 ? HalfToFloat(bits) : BfloatToFloat(bits);
 }
 
+/// True for norms that a folder has less one.
+bool IsLessOne(const HfConfig& config, const TensorSpec& spec) {
+  return config.row->hf_norms_less_one && spec.kind == TensorKind::kNorm &&
+         spec.presence != TensorPresence::kInputNorms && spec.id != TensorId::kSsmNorm;
+}
+
 /// Builds the list, one entry at a time; scales first, since a weight needs its own.
 class Mapper {
  public:
   Mapper(const HfConfig& config, std::span<const SafetensorsEntry> entries, Decisions* decisions)
-      : config_(config), entries_(entries), decisions_(*decisions) {}
+      : config_(config),
+        entries_(entries),
+        decisions_(*decisions),
+        float_weights_(config.float_weights) {}
 
   /// Maps every entry. A scale that no weight took at the end is refused: its weight is missing or
   /// not packed.
-  Result<std::vector<Tensor>> Map() {
+  Result<HfMapped> Map() {
     for (const SafetensorsEntry& entry : entries_) {
       if (entry.name.ends_with(kScaleSuffix)) scales_.emplace(entry.name, &entry);
     }
     DecideScales();
+    DecideMasters();
     for (const SafetensorsEntry& entry : entries_) {
       if (entry.name.ends_with(kScaleSuffix) || IsDerived(entry.name)) continue;
       auto added = Add(entry);
@@ -170,7 +105,7 @@ class Mapper {
       return Within(*entry, {ErrorCode::kCorruptFile, "belongs to no packed weight"});
     }
     BITTERN_TRY(CheckHead());
-    return std::move(tensors_);
+    return std::move(mapped_);
   }
 
  private:
@@ -192,10 +127,19 @@ class Mapper {
     decisions_.push_back(std::move(scales.decision));
   }
 
+  /// Projections with a norm for their input are trained as BitNet's are, whatever their class is.
+  void DecideMasters() {
+    if (!config_.row->input_norms || config_.has_quantization) return;
+    const bool found = std::ranges::any_of(entries_, [](const SafetensorsEntry& entry) {
+      return entry.name.ends_with("_proj.norm.weight");
+    });
+    if (found) float_weights_ = HfFloatWeights::kEither;
+  }
+
   /// Adds one tensor, its dimensions turned around (GGUF names the innermost first). A head that
   /// config.json calls tied is a copy of the embedding, and is skipped.
   Result<void> Add(const SafetensorsEntry& entry) {
-    const Target target = BITTERN_TRY(MapName(config_, entry.name));
+    const HfTarget target = BITTERN_TRY(FindHfTensor(config_, PlainHfName(entry.name)));
     if (target.name == TensorName(TensorId::kOutput) && config_.tied_head.value_or(false))
       return {};
     if (!names_.insert(target.name).second) {
@@ -214,15 +158,29 @@ class Mapper {
     for (std::size_t i = 0; i < entry.shape.size(); ++i) {
       tensor.shape[i] = entry.shape[entry.shape.size() - 1 - i];
     }
-    if (target.projection != nullptr) {
-      BITTERN_TRY(SetProjection(entry, RowsOf(config_, *target.projection), &tensor));
+    if (target.projection()) {
+      BITTERN_TRY(SetProjection(entry, RowsOf(config_, *target.spec), &tensor));
     } else {
       const auto format = FloatFormat(entry.dtype);
       if (!format) return WrongType(entry, "F32, F16 or BF16");
       tensor.format = *format;
+      if (target.is_weight && IsLessOne(config_, *target.spec)) {
+        Make(&tensor, [](float value) { return value + 1; });
+      }
     }
-    tensors_.push_back(std::move(tensor));
+    mapped_.tensors.push_back(std::move(tensor));
     return {};
+  }
+
+  /// Puts floats of our own in place of a tensor's: change(value) of each.
+  template <class Change>
+  void Make(Tensor* tensor, Change change) {
+    std::vector<float> values(tensor->num_elements());
+    quant::DequantizeRowFor(tensor->format)(tensor->bytes.data(), values.size(), values.data());
+    for (float& value : values) value = change(value);
+    const auto bytes = std::as_bytes(std::span(values));
+    tensor->bytes = mapped_.memory.emplace_back(bytes.begin(), bytes.end());
+    tensor->format = quant::WeightFormat::kF32;
   }
 
   static tl::unexpected<Error> WrongType(const SafetensorsEntry& entry, std::string_view expected) {
@@ -248,14 +206,14 @@ class Mapper {
     }
     const auto format = FloatFormat(entry.dtype);
     if (!format) return WrongType(entry, "U8, F32, F16 or BF16");
-    if (config_.float_weights == HfFloatWeights::kRefused) {
+    if (float_weights_ == HfFloatWeights::kRefused) {
       return Fail(ErrorCode::kUnsupported,
                   fmt::format("type U8 expected, since quantization_mode is \"offline\", {} found",
                               entry.dtype));
     }
     tensor->format = *format;
-    tensor->quantize_absmean = config_.float_weights != HfFloatWeights::kAsIs;
-    tensor->may_be_ternary = config_.float_weights == HfFloatWeights::kEither;
+    tensor->quantize_absmean = float_weights_ != HfFloatWeights::kAsIs;
+    tensor->may_be_ternary = float_weights_ == HfFloatWeights::kEither;
     return {};
   }
 
@@ -283,17 +241,17 @@ class Mapper {
   const HfConfig& config_;
   std::span<const SafetensorsEntry> entries_;
   Decisions& decisions_;
+  HfFloatWeights float_weights_;
   std::unordered_map<std::string, const SafetensorsEntry*> scales_;  // not yet used
   bool scale_multiplies_ = false;
   std::unordered_set<std::string> names_;
-  std::vector<Tensor> tensors_;
+  HfMapped mapped_;
 };
 
 }  // namespace
 
-Result<std::vector<Tensor>> MapHfTensors(const HfConfig& config,
-                                         std::span<const SafetensorsEntry> entries,
-                                         Decisions* decisions) {
+Result<HfMapped> MapHfTensors(const HfConfig& config, std::span<const SafetensorsEntry> entries,
+                              Decisions* decisions) {
   return Mapper(config, entries, decisions).Map();
 }
 
