@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "formats/hf/hf_tensors.hpp"
-#include "formats/hf/safetensors_reader.hpp"
+#include "formats/safetensors/safetensors_reader.hpp"
 
 namespace {
 

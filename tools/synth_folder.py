@@ -21,8 +21,14 @@ NAMES = {"attn_norm": "input_layernorm", "attn_q": "self_attn.q_proj", "attn_k":
          "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj", "attn_q_norm": "self_attn.q_norm",
          "attn_k_norm": "self_attn.k_norm", "ffn_norm": "post_attention_layernorm", "ffn_gate": "mlp.gate_proj",
          "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj", "post_attention_norm": "post_attention_layernorm",
-         "post_ffw_norm": "post_feedforward_layernorm", "token_embd": "embed_tokens", "output_norm": "norm"}
+         "post_ffw_norm": "post_feedforward_layernorm", "token_embd": "embed_tokens", "output_norm": "norm",
+         "attn_qkv": "linear_attn.in_proj_qkv", "attn_gate": "linear_attn.in_proj_z", "ssm_beta": "linear_attn.in_proj_b",
+         "ssm_alpha": "linear_attn.in_proj_a", "ssm_conv1d": "linear_attn.conv1d", "ssm_dt.bias": "linear_attn.dt_bias",
+         "ssm_a": "linear_attn.A_log", "ssm_norm": "linear_attn.norm", "ssm_out": "linear_attn.out_proj",
+         "output": "lm_head", "ffn_gate_inp": "mlp.gate", "ffn_gate_exps": "mlp.experts.%d.gate_proj",
+         "ffn_up_exps": "mlp.experts.%d.up_proj", "ffn_down_exps": "mlp.experts.%d.down_proj"}
 CODES = {"i2_s": (128, (6, 4, 2, 0)), "tq2_0": (128, (0, 2, 4, 6))}  # weights of a run, shifts of its quarters
+TYPES = ("i2_s", "tq2_0", "q2_0", "pq2_0")
 
 
 def floats(raw, kind):
@@ -60,6 +66,26 @@ class Matrix:
             scales = [struct.unpack_from("<e", b, at)[0] for b in blocks]
         groups = cols // self.group
         self.rows = [(codes[r * cols:r * cols + cols], scales[r * groups:r * groups + groups]) for r in range(rows)]
+
+    def part(self, first, count):
+        part = object.__new__(Matrix)
+        part.cols, part.group, part.rows = self.cols, self.group, self.rows[first:first + count]
+        return part
+
+    def move_rows(self, order):
+        moved = list(self.rows)
+        for i, place in enumerate(order):
+            moved[place] = self.rows[i]
+        self.rows = moved
+
+    def move_columns(self, order):
+        assert all(order[c] // self.group == order[c - c % self.group] // self.group for c in range(len(order)))
+        for r, (codes, scales) in enumerate(self.rows):
+            moved, its = bytearray(codes), list(scales)
+            for i, place in enumerate(order):
+                moved[place] = codes[i]
+                its[place // self.group] = scales[i // self.group]
+            self.rows[r] = bytes(moved), its
 
     def masters(self):
         """bf16 whose absmean gives the codes, and the scale to the last bit: zeros are a quarter of it, others 1, 1.25
@@ -116,43 +142,110 @@ class Folder:
         self.tensors.append((name, kind, list(shape), raw))
 
     def name(self, gguf):
-        """Names of a bare text model."""
+        """Names of the class that the makers use."""
         stem = gguf.removesuffix(".weight")
-        prefix = ""
+        prefix = {"qwen35": "model.language_model.", "maple": "model."}.get(self.arch, "")
+        if self.form == "mlx":
+            prefix = "language_model.model."
         if stem.startswith("blk."):
             _, layer, stem = stem.split(".", 2)
-            prefix = "layers.%s." % layer
+            prefix += "layers.%s." % layer
+        elif stem == "output":
+            prefix = prefix.removesuffix("model.") if self.form == "mlx" else ""
         if stem.endswith("_norm_in"):
             return prefix + NAMES[stem.removesuffix("_norm_in")] + ".norm.weight"
         if self.arch == "gemma3" and stem == "ffn_norm":
             return prefix + "pre_feedforward_layernorm.weight"
-        return prefix + NAMES[stem] + ".weight"
+        if self.arch == "maple" and stem == "token_embd":
+            return prefix + "word_embeddings.weight"
+        return prefix + NAMES[stem] + (".weight" if stem not in ("ssm_a", "ssm_dt.bias") else "")
 
     def tensor(self, gguf, cols, rows, kind):
-        raw = b"".join(self.writer.parts(cols, rows, kind))
-        name = self.name(gguf)
+        raw = self.writer.drawn(cols, rows, kind)
+        name, experts = self.name(gguf), 1
+        if isinstance(rows, tuple):
+            rows, experts = rows
         if kind == "matrix":
-            self.matrix(name, Matrix(self.writer, self.matrix_type, raw, cols, rows))
+            matrix = Matrix(self.writer, self.matrix_type, raw, cols, rows * experts)
+            for e in range(experts):
+                part = matrix.part(e * rows, rows) if experts > 1 else matrix
+                self.matrix(gguf, name % e if experts > 1 else name, part)
             return
         dtype = F16 if kind in ("half", "norm") else BF16 if kind == "small" else F32
         if self.less_one(gguf):
             raw, dtype = array.array("f", [value - 1 for value in floats(raw, dtype)]).tobytes(), F32
-        self.add(name, dtype, [rows, cols] if rows else [cols], raw)
+        order = self.order(gguf)
+        if order:
+            step = len(raw) // len(order)
+            moved = bytearray(len(raw))
+            for i, place in enumerate(order):
+                moved[place * step:place * step + step] = raw[i * step:i * step + step]
+            raw = bytes(moved)
+        shape = [rows, cols] if rows else [cols]
+        if "conv1d" in name:
+            shape = [rows, cols, 1] if self.form == "mlx" else [rows, 1, cols]
+        self.add(name, dtype, shape, raw)
 
     def less_one(self, gguf):
-        return self.arch == "gemma3" and gguf.endswith("_norm.weight")
+        if self.form == "mlx" or self.arch not in ("gemma3", "qwen35"):
+            return False
+        return gguf.endswith("_norm.weight") and "ssm_norm" not in gguf
 
-    def matrix(self, name, matrix):
-        rows = len(matrix.rows)
-        self.add(name, BF16, [rows, matrix.cols], matrix.masters() if self.matrix_type == "i2_s" else matrix.values())
+    def order(self, gguf):
+        """The places in a folder of the rows (of ssm_out: columns) of GGUF, whose value heads go around all key heads."""
+        s, stem = self.shape, gguf.split(".")[-2 if gguf.endswith((".weight", ".bias")) else -1]
+        if self.arch != "qwen35" or s["key_heads"] == s["value_heads"]:
+            return None
+        first = 2 * s["key_heads"] * s["state"] if stem in ("attn_qkv", "ssm_conv1d") else 0
+        if stem not in ("attn_qkv", "attn_gate", "ssm_conv1d", "ssm_out", "ssm_beta", "ssm_alpha", "ssm_dt", "ssm_a"):
+            return None
+        unit = 1 if stem in ("ssm_beta", "ssm_alpha", "ssm_dt", "ssm_a") else s["state"]
+        repeats = s["value_heads"] // s["key_heads"]
+        heads = [h % s["key_heads"] * repeats + h // s["key_heads"] for h in range(s["value_heads"])]
+        return [*range(first), *(first + h * unit + i for h in heads for i in range(unit))]
+
+    def matrix(self, gguf, name, matrix):
+        order = self.order(gguf)
+        if order:
+            (matrix.move_columns if "ssm_out" in gguf else matrix.move_rows)(order)
+        rows, cols = len(matrix.rows), matrix.cols
+        if self.form != "mlx":
+            self.add(name, BF16, [rows, cols], matrix.masters() if self.matrix_type == "i2_s" else matrix.values())
+            return
+        words, scales, biases = matrix.mlx()
+        stem = name.removesuffix("weight")
+        self.add(name, "U32", [rows, cols // 16], words)
+        self.add(stem + "scales", BF16, [rows, cols // matrix.group], scales)
+        self.add(stem + "biases", BF16, [rows, cols // matrix.group], biases)
 
     def config(self):
         s = self.shape
-        config = {"hidden_size": s["hidden"], "intermediate_size": s["ffn"], "num_hidden_layers": s["layers"],
+        config = {"hidden_size": s["hidden"], "intermediate_size": s.get("ffn", 4096), "num_hidden_layers": s["layers"],
                   "num_attention_heads": s["heads"], "num_key_value_heads": s["kv_heads"], "head_dim": s["head_dim"],
                   "vocab_size": s["vocab"], "max_position_embeddings": s["context"], "rms_norm_eps": 1e-6,
                   "rope_theta": 1000000, "eos_token_id": s["vocab"] - 1, "tie_word_embeddings": True,
                   "torch_dtype": "bfloat16"}
+        if self.arch == "maple":
+            kinds = ["full_attention" if i % 4 == 3 else "sliding_attention" for i in range(s["layers"])]
+            return {**config, "architectures": ["MapleForCausalLM"], "hidden_act": "silu", "layer_types": kinds,
+                    "sliding_window": s["window"], "num_experts": s["experts"], "num_experts_per_tok": s["used"],
+                    "moe_intermediate_size": s["neurons"], "num_shared_experts": 0, "norm_topk_prob": True,
+                    "nope_on_global_attention": True, "partial_rotary_factor": s["rotated"] / s["head_dim"],
+                    "rope_theta": 10000, "tie_word_embeddings": False}
+        if self.arch == "qwen35":
+            kinds = ["linear_attention" if (i + 1) % 4 else "full_attention" for i in range(s["layers"])]
+            del config["rope_theta"]
+            text = {**config, "model_type": "qwen3_5_text", "hidden_act": "silu", "layer_types": kinds,
+                    "attn_output_gate": True, "linear_conv_kernel_dim": 4, "linear_key_head_dim": s["state"],
+                    "linear_value_head_dim": s["state"], "linear_num_key_heads": s["key_heads"],
+                    "linear_num_value_heads": s["value_heads"], "tie_word_embeddings": False,
+                    "rope_parameters": {"rope_type": "default", "rope_theta": 10000000, "mrope_interleaved": True,
+                                        "mrope_section": [11, 11, 10],
+                                        "partial_rotary_factor": s["rotated"] / s["head_dim"]}}
+            pack = {"group_size": self.writer.group, "bits": 2, "mode": "affine"}
+            return {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5", "text_config": text,
+                    "tie_word_embeddings": False,
+                    **({"quantization": pack, "quantization_config": pack} if self.form == "mlx" else {})}
         if self.arch == "qwen3":
             return {"architectures": ["Qwen3Model"], "model_type": "qwen3", "hidden_act": "silu",
                     "use_sliding_window": False, "sliding_window": None, **config}

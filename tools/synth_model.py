@@ -3,10 +3,11 @@
 """Writes a GGUF of random ternary weights in the shape of a public model: to time, to load, to try
 limits of memory. What it says is noise.
 
-  synth_model.py --arch qwen35|maple|hunyuan-dense|minicpm|qwen3|gemma3 [--size tiny|full]
-                 [--type q2_0|pq2_0|ptq1_0|tq2_0|stq1_0|i2_s] [--rotated] [--one-scale] [--form gguf|hf] [--seed N] OUT
+  synth_model.py --arch qwen35|maple|hunyuan-dense|minicpm|qwen3|gemma3 [--size tiny|wide|full]
+                 [--type q2_0|pq2_0|ptq1_0|tq2_0|stq1_0|i2_s] [--rotated] [--one-scale] [--half-head]
+                 [--form gguf|hf|mlx] [--seed N] OUT
 
-  qwen35   tiny: 8 layers, 5 MB; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
+  qwen35   tiny: 8 layers, 5 MB; wide: with heads of 128; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
            minute). Types as the released files have them: matrices, embedding and head in --type
            (q2_0 unless it is given), the small matrices of delta layers in BF16, all else in F32.
            --rotated: as Ternary-Bonsai-2-27B has it, with the keys of a Walsh-Hadamard transform.
@@ -24,7 +25,9 @@ limits of memory. What it says is noise.
            Matrices in --type (tq2_0 unless it is given), embedding in F16, head in Q6_K; a vocabulary of
            SentencePiece.
 
---form hf writes the same weights as a Hugging Face folder (synth_folder.py): qwen3, gemma3.
+--half-head gives embedding and head F16, whatever the released files have. --form hf writes the same weights as a
+Hugging Face folder (synth_folder.py): qwen3 and gemma3, qwen35, maple with --one-scale, the latter two with --half-head.
+--form mlx writes qwen35 as MLX's packs of 2 bits.
 The scales of blocks differ, as in a real file; --one-scale gives a matrix one for all, so that every type
 holds it. The same arguments give the same bytes. Needs nothing but Python.
 """
@@ -53,6 +56,7 @@ QWEN35 = {
     "full": dict(layers=64, hidden=5120, ffn=17408, heads=24, kv_heads=4, head_dim=256, rotated=64,
                  vocab=248320, key_heads=16, value_heads=48, state=128, context=262144),
 }
+QWEN35["wide"] = {**QWEN35["tiny"], "state": 128}  # heads of a whole group of 128
 MAPLE = {
     "tiny": dict(layers=4, hidden=256, heads=4, kv_heads=2, head_dim=64, rotated=32, vocab=512, experts=8,
                  used=2, neurons=256, window=64, context=2048),
@@ -114,7 +118,7 @@ def pieces(size):
 
 def qwen35_tensors(s):
     """(name, columns, rows or None, kind) of each tensor; rows of experts: (of one, experts); kind:
-    matrix, small, half, head, router, or the mean of floats."""
+    matrix, small, half, head, router, decay, or the mean of floats."""
     mix = (2 * s["key_heads"] + s["value_heads"]) * s["state"]
     inner, hidden, q = s["value_heads"] * s["state"], s["hidden"], s["heads"] * s["head_dim"]
     yield "token_embd.weight", hidden, s["vocab"], "matrix"
@@ -128,7 +132,7 @@ def qwen35_tensors(s):
             yield p + "ssm_alpha.weight", hidden, s["value_heads"], "small"
             yield p + "ssm_conv1d.weight", 4, mix, 0.2
             yield p + "ssm_dt.bias", s["value_heads"], None, -1
-            yield p + "ssm_a", s["value_heads"], None, -0.5
+            yield p + "ssm_a", s["value_heads"], None, "decay"
             yield p + "ssm_norm.weight", s["state"], None, 1
             yield p + "ssm_out.weight", inner, hidden, "matrix"
         else:
@@ -428,6 +432,9 @@ class Writer:
             return self.matrix(cols, rows)
         if kind == "half":
             return self.halves(cols * rows)
+        if kind == "decay":
+            logs = struct.unpack("<%df" % cols, self.drawn(cols, rows, kind))
+            return [struct.pack("<%df" % cols, *(-math.exp(a) for a in logs))]
         if kind == "norm":
             return [struct.pack("<%de" % cols, *(1 + self.random.randrange(-25, 26) / 256 for _ in range(cols)))]
         if kind == "head":
@@ -443,6 +450,12 @@ class Writer:
         halves = bytearray(2 * count)
         halves[0::2], halves[1::2] = floats[2::4], floats[3::4]
         return [bytes(halves)]
+
+    def drawn(self, cols, rows, kind):
+        """What a folder has of a tensor: the bytes, but of a decay its logarithms."""
+        if kind == "decay":
+            return struct.pack("<%df" % cols, *(self.random.uniform(-0.9, -0.5) for _ in range(cols)))
+        return b"".join(self.parts(cols, math.prod(rows) if isinstance(rows, tuple) else rows, kind))
 
     def write(self, path, keys, tensors):
         tensors = list(tensors)
@@ -467,24 +480,32 @@ class Writer:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--arch", choices=sorted(ARCHITECTURES), required=True)
-    parser.add_argument("--size", choices=["tiny", "full"], default="tiny")
+    parser.add_argument("--size", choices=["tiny", "wide", "full"], default="tiny")
     parser.add_argument("--type", choices=sorted(BLOCKS))
     parser.add_argument("--rotated", action="store_true", help="of qwen35")
-    parser.add_argument("--form", choices=["gguf", "hf"], default="gguf")
+    parser.add_argument("--form", choices=["gguf", "hf", "mlx"], default="gguf")
     parser.add_argument("--one-scale", action="store_true")
+    parser.add_argument("--half-head", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("out")
     options = parser.parse_args()
     if options.rotated and options.arch != "qwen35":
         parser.error("--rotated is for --arch qwen35")
     shapes, matrix_type, _, tensors, pre, template = ARCHITECTURES[options.arch]
+    if options.size not in shapes:
+        parser.error("--size wide is for --arch qwen35")
     shape, matrix_type = shapes[options.size], options.type or matrix_type
     writer = Writer(matrix_type, options.seed, options.one_scale)
+    listed = list(tensors(shape))
+    if options.half_head:
+        listed = [(name, cols, rows, "half" if name.startswith(("token_embd", "output.")) else kind)
+                  for name, cols, rows, kind in listed]
     if options.form != "gguf":
-        if options.arch not in ("qwen3", "gemma3") or matrix_type not in ("i2_s",):
-            parser.error("--form hf is for --arch qwen3 and gemma3 of --type i2_s")
+        forms = {"qwen3": ["hf"], "gemma3": ["hf"], "maple": ["hf"], "qwen35": ["hf", "mlx"]}
+        if options.form not in forms.get(options.arch, []) or matrix_type not in synth_folder.TYPES or options.rotated:
+            parser.error("--form %s is not for these options" % options.form)
         folder = synth_folder.Folder(options.arch, shape, writer, matrix_type, options.form)
-        for tensor in tensors(shape):
+        for tensor in listed:
             folder.tensor(*tensor)
         end = shape["vocab"] - 1 if ends_texts(options.arch) else None
         folder.write(options.out, *vocabulary(shape["vocab"]), pre, template, end)
@@ -492,7 +513,7 @@ def main():
     keys = all_keys(options.arch, shape)
     if options.rotated:
         keys += rotation_keys(shape, random.Random(options.seed + 1))
-    writer.write(options.out, keys, tensors(shape))
+    writer.write(options.out, keys, listed)
 
 
 if __name__ == "__main__":

@@ -52,6 +52,8 @@ TEST(Architecture, UnknownClassesAreRefusedWithTheKnownOnes) {
                 testing::HasSubstr("BitNetForCausalLM, BitnetForCausalLM, "
                                    "LlamaForCausalLM, Qwen3ForCausalLM, Qwen3Model, "
                                    "Gemma3TextModel, Gemma3ForCausalLM, "
+                                   "Qwen3_5ForConditionalGeneration, "
+                                   "Qwen3_5ForCausalLM, MapleForCausalLM, "
                                    "HunYuanDenseV1ForCausalLM, "
                                    "MiniCPMForCausalLM"));
   }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logits beside those of transformers: small models of random ternary weights, written as Hugging Face folders and read
 by both. Inputs of its matrices are rounded to int8 in groups of 64, as Bittern rounds them; the rest is its own code.
-What a network does in another order or by another number is told, which a wrong twin of each shows.
+A model for vectors (norms of projections' inputs) has its inputs rounded in one group a token. What a network does in another
+order or by another number is told, which a wrong twin of each shows. A class that the installed transformers lacks is skipped.
 
 MiniCPM has no class in transformers: Granite's with its factors is the same network.
 
@@ -17,6 +18,7 @@ import numpy as np
 
 try:
     import torch
+    import transformers
     from safetensors.torch import save_file
     from transformers import GraniteConfig, GraniteForCausalLM, HunYuanDenseV1Config, HunYuanDenseV1ForCausalLM
 except ImportError as error:
@@ -33,25 +35,36 @@ HUNYUAN = dict(SHAPE, head_dim=64, rope_theta=10000.0, tie_word_embeddings=True,
 FACTORS = {"short_factor": [1 + 0.02 * i for i in range(32)], "long_factor": [1 + 0.5 * i for i in range(32)]}
 
 
-def rounded(x):
-    groups = x.reshape(-1, 64)
+LESS_ONE = ("Gemma3", "Qwen3_5")  # classes whose norms multiply by a weight and one more
+TERNARY = ("_proj", "in_proj_qkv", "in_proj_z")
+
+
+def rounded(x, group=64):
+    groups = x.reshape(-1, group)
     scale = 127 / groups.abs().amax(-1, keepdim=True).clamp(min=1e-5)
     return ((groups * scale).round() / scale).reshape(x.shape)
 
 
-def make(network):
-    """Random weights: ternary matrices, a scale a row; norms that differ from element to element."""
+def make(network, before=rounded):
+    """Random weights: ternary matrices, a scale a row; norms that differ from element to element. before(x, module): what an
+    input of a matrix becomes."""
     network = network.float().eval()
+    less = 1 if type(network).__name__.startswith(LESS_ONE) else 0
     for name, module in network.named_modules():
-        if name.endswith("_proj"):
-            module.register_forward_pre_hook(lambda _, inputs: (rounded(inputs[0]),))
+        if name.endswith(TERNARY):
+            module.register_forward_pre_hook(lambda _, inputs, name=name: (before(inputs[0], **(
+                {"name": name} if before is not rounded else {})),))
     with torch.no_grad():
         for name, weight in network.named_parameters():
             if name.endswith("norm.weight"):
-                weight.copy_(torch.empty_like(weight).uniform_(0.2, 3))
-            elif "proj" in name:
+                weight.copy_(torch.empty_like(weight).uniform_(0.2, 3) - (0 if "linear_attn" in name else less))
+            elif name.removesuffix(".weight").endswith(TERNARY):
                 rows = torch.empty(len(weight), 1).uniform_(0.5, 1.5) * 1.5 / weight.shape[1] ** 0.5
                 weight.copy_(torch.randint(-1, 2, weight.shape) * rows)
+            elif name.endswith(("A_log", "dt_bias")):
+                weight.copy_(torch.empty_like(weight).uniform_(-2, 0.5))
+            elif "conv1d" in name:
+                weight.copy_(torch.randn_like(weight) * 0.5)
             else:
                 weight.copy_(torch.randn_like(weight) * 0.1)
     return network
@@ -72,11 +85,12 @@ def theirs(network):
         return network(torch.tensor([IDS])).logits[0].double().numpy()
 
 
-def ours(network, config, folder):
-    """config: of config.json, as the model's makers write it."""
+def ours(network, config, folder, change=lambda name, value: value, more=None):
+    """config: of config.json, as the model's makers write it. change: of a tensor; more: further tensors."""
     folder.mkdir(exist_ok=True)
-    tensors = {name: value.contiguous() for name, value in network.state_dict().items()
+    tensors = {name: change(name, value).contiguous() for name, value in network.state_dict().items()
                if not (config["tie_word_embeddings"] and name == "lm_head.weight")}
+    tensors.update(more or {})
     save_file(tensors, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer()))
@@ -125,11 +139,77 @@ def minicpm(folder, original):
                  (want, ours(network, wrong, folder)))
 
 
+def config_of(network):
+    """As its class saves it."""
+    return {**network.config.to_dict(), "architectures": [type(network).__name__]}
+
+
+def qwen3(folder):
+    network = make(transformers.Qwen3ForCausalLM(transformers.Qwen3Config(
+        **SHAPE, head_dim=64, tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 1e6})))
+    want, config = theirs(network), config_of(network)
+    wrong = dict(config, rope_parameters={"rope_type": "default", "rope_theta": 100.0})
+    return check("qwen3", (want, ours(network, config, folder)), (want, ours(network, wrong, folder)))
+
+
+def input_norms(folder):
+    """The network of BitNet-embedding-0.6B: each projection norms its own input and rounds it in one group a token."""
+    norms = {}
+
+    def normed(x, name):
+        weight = norms.setdefault(name, torch.empty(x.shape[-1]).uniform_(0.2, 3))
+        x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + SHAPE["rms_norm_eps"]) * weight
+        return rounded(x, x.shape[-1])
+
+    network = make(transformers.Qwen3ForCausalLM(transformers.Qwen3Config(
+        **SHAPE, head_dim=64, tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": 1e6})), normed)
+    want, config = theirs(network), config_of(network)
+    more = {name + ".norm.weight": weight for name, weight in norms.items()}
+    wrong = {name: torch.ones_like(weight) for name, weight in more.items()}
+    return check("qwen3 with norms of inputs", (want, ours(network, config, folder, more=more)),
+                 (want, ours(network, config, folder, more=wrong)))
+
+
+def gemma3(folder):
+    shape = {name: value for name, value in SHAPE.items() if name != "hidden_act"}
+    network = make(transformers.Gemma3ForCausalLM(transformers.Gemma3TextConfig(
+        **{**shape, "num_hidden_layers": 4}, head_dim=64, query_pre_attn_scalar=64, sliding_window=16,
+        layer_types=["sliding_attention", "full_attention"] * 2, tie_word_embeddings=True)))
+    want, config = theirs(network), config_of(network)
+    wrong = dict(config, sliding_window=64)
+    return check("gemma3", (want, ours(network, config, folder)), (want, ours(network, wrong, folder)))
+
+
+def qwen35(folder):
+    """Two layers: with four, a change of the embedding by a millionth moves transformers' own logits to a cosine of 0.9994,
+    since roundings to int8 go the other way."""
+    network = make(transformers.Qwen3_5ForCausalLM(transformers.Qwen3_5TextConfig(
+        **SHAPE, layer_types=["linear_attention", "full_attention"], head_dim=64, linear_num_key_heads=2, linear_num_value_heads=6,
+        linear_key_head_dim=64, linear_value_head_dim=64, tie_word_embeddings=False,
+        rope_parameters={"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25})))
+    want, config = theirs(network), config_of(network)
+
+    def tiled(name, value):
+        """The gates of value heads in GGUF's order."""
+        if not name.endswith("in_proj_z.weight"):
+            return value
+        return value.reshape(2, 3, 64, -1).transpose(0, 1).reshape(value.shape)
+
+    return check("qwen3_5", (want, ours(network, config, folder)), (want, ours(network, config, folder, tiled)))
+
+
 def main():
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name) / "model"
         good = [hunyuan(folder), minicpm(folder, 256), minicpm(folder, 64)]
+        for case, needed in ((qwen3, "Qwen3ForCausalLM"), (input_norms, "Qwen3ForCausalLM"),
+                             (gemma3, "Gemma3ForCausalLM"), (qwen35, "Qwen3_5ForCausalLM")):
+            torch.manual_seed(1)
+            if hasattr(transformers, needed):
+                good.append(case(folder))
+            else:
+                print("%s: SKIPPED (transformers %s has no %s)" % (case.__name__, transformers.__version__, needed))
     return 0 if all(good) else 1
 
 

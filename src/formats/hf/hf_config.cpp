@@ -52,13 +52,62 @@ Result<std::string> ReadActivation(const Json& json) {
   return *activation == "gelu_pytorch_tanh" ? "gelu" : *activation;
 }
 
+/// MLX's object, whose members may also name modules that differ: false, or an object of their own.
+Result<void> ReadMlxQuantization(const Json& quantization, HfConfig* config) {
+  const auto read = [](const Json& object) -> Result<std::uint64_t> {
+    const std::uint64_t bits = BITTERN_TRY(Size(object, "bits"));
+    const auto mode = BITTERN_TRY(OptionalString(object, "mode")).value_or("affine");
+    if (bits != 2 || mode != "affine") {
+      return Unsupported(fmt::format("bits 2 of mode affine expected, bits {} of mode {} found",
+                                     bits, Printable(mode)));
+    }
+    const std::uint64_t group = BITTERN_TRY(Size(object, "group_size"));
+    if (group == 64 || group == 128) return group;
+    return Unsupported(fmt::format("group_size: 64 or 128 expected, {} found", group));
+  };
+  const auto within = [](std::string_view name) {
+    return [name](Error error) {
+      return bittern::Within(fmt::format("quantization{}{}", name.empty() ? "" : ": ", name),
+                             std::move(error));
+    };
+  };
+  config->mlx_group_cols = BITTERN_TRY(read(quantization).map_error(within("")));
+  for (const Json::Member& member : quantization.members()) {
+    if (!member.value.is_object()) continue;
+    const std::string name = Printable(member.key);
+    const std::uint64_t group = BITTERN_TRY(read(member.value).map_error(within(name)));
+    if (group == config->mlx_group_cols) continue;
+    return Unsupported(
+        fmt::format("quantization: {}: group_size {} as in all of the model "
+                    "expected, {} found",
+                    name, config->mlx_group_cols, group));
+  }
+  return {};
+}
+
+/// MLX's packs of 2 bits; false where config.json speaks of none. MLX writes the object twice.
+Result<bool> ReadMlx(const Json& json, HfConfig* config) {
+  const Json* quantization = Present(json, "quantization");
+  const Json* other = Present(json, "quantization_config");
+  if (quantization == nullptr && other != nullptr && Present(*other, "quant_method") == nullptr &&
+      Present(*other, "bits") != nullptr) {
+    quantization = other;
+  }
+  if (quantization == nullptr) return false;
+  BITTERN_TRY(ReadMlxQuantization(*quantization, config));
+  return true;
+}
+
 /// quantization_config, and what follows for weights of either kind.
 Result<void> ReadQuantization(const Json& json, const ArchitectureSpec& row, HfConfig* config) {
+  if (BITTERN_TRY(ReadMlx(json, config))) return {};
   const Json* quantization = Present(json, "quantization_config");
   if (quantization == nullptr) {
     // BitNet's own classes quantise masters in every forward pass; other networks do not. But the
     // weights may have been written out after that, and the mean would shrink their scales.
-    config->float_weights = row.bitnet ? HfFloatWeights::kEither : HfFloatWeights::kAsIs;
+    config->float_weights = row.bitnet          ? HfFloatWeights::kEither
+                            : row.hf_thresholds ? HfFloatWeights::kThresholds
+                                                : HfFloatWeights::kAsIs;
     return {};
   }
   if (quantization->AsObject() == nullptr) {
@@ -226,10 +275,27 @@ Result<void> WriteRope(const Json& json, const ArchitectureSpec& row, HfConfig* 
   return scaling == nullptr ? Result<void>() : WriteRopeScaling(*scaling, config, keys);
 }
 
+/// Elements of a head that are rotated. The factor stands beside the other numbers or among those
+/// of the rotation; Qwen 3.5's class takes a quarter where it stands nowhere.
+Result<std::uint64_t> RotatedDim(const Json& json, const HfConfig& config) {
+  auto factor = BITTERN_TRY(OptionalFloat(json, "partial_rotary_factor"));
+  const Json* parameters = Present(json, "rope_parameters");
+  if (!factor && parameters != nullptr) {
+    factor = BITTERN_TRY(OptionalFloat(*parameters, "partial_rotary_factor"));
+  }
+  const float share = factor.value_or(config.row->delta_layers ? 0.25f : 1.0f);
+  const float rotated = share * static_cast<float>(config.head_dim);
+  if (rotated >= 1 && rotated <= static_cast<float>(config.head_dim)) {
+    return static_cast<std::uint64_t>(rotated);
+  }
+  return CorruptConfig(fmt::format("partial_rotary_factor: up to 1 expected, {} found", share));
+}
+
 /// Reads sizes into `config` and writes them as keys.
 Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
   config->hidden_size = BITTERN_TRY(Size(json, "hidden_size"));
-  config->intermediate_size = BITTERN_TRY(Size(json, "intermediate_size"));
+  const char* const kInner = config->row->experts ? "moe_intermediate_size" : "intermediate_size";
+  config->intermediate_size = BITTERN_TRY(Size(json, kInner));
   config->num_layers = BITTERN_TRY(Size(json, "num_hidden_layers"));
   const auto heads = BITTERN_TRY(Size(json, "num_attention_heads"));
   const auto kv_heads = BITTERN_TRY(OptionalSize(json, "num_key_value_heads")).value_or(heads);
@@ -242,11 +308,7 @@ Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
   config->head_dim = head_dim;
   config->q_size = heads * head_dim;
   config->kv_size = kv_heads * head_dim;
-  const auto rotary = BITTERN_TRY(OptionalFloat(json, "partial_rotary_factor")).value_or(1);
-  const float rotated = rotary * static_cast<float>(head_dim);
-  if (!(rotated >= 1 && rotated <= static_cast<float>(head_dim))) {
-    return CorruptConfig(fmt::format("partial_rotary_factor: up to 1 expected, {} found", rotary));
-  }
+  const std::uint64_t rotated = BITTERN_TRY(RotatedDim(json, *config));
 
   config->vocab_size = BITTERN_TRY(Size(json, "vocab_size"));
   const std::uint64_t context = BITTERN_TRY(Size(json, "max_position_embeddings"));
@@ -254,8 +316,10 @@ Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
   BITTERN_TRY(keys->Uint("context_length", context));
   BITTERN_TRY(keys->Uint("embedding_length", config->hidden_size));
   BITTERN_TRY(keys->Uint("block_count", config->num_layers));
-  BITTERN_TRY(keys->Uint("feed_forward_length", config->intermediate_size));
-  BITTERN_TRY(keys->Uint("rope.dimension_count", static_cast<std::uint64_t>(rotated)));
+  BITTERN_TRY(
+      keys->Uint(config->row->experts ? "expert_feed_forward_length" : "feed_forward_length",
+                 config->intermediate_size));
+  BITTERN_TRY(keys->Uint("rope.dimension_count", rotated));
   BITTERN_TRY(keys->Uint("attention.head_count", heads));
   BITTERN_TRY(keys->Uint("attention.head_count_kv", kv_heads));
   if (head_dim * heads == config->hidden_size) return {};
@@ -265,11 +329,17 @@ Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
 
 }  // namespace
 
+const Json& TextConfig(const Json& whole) {
+  const Json* text = Present(whole, "text_config");
+  return text == nullptr || text->AsObject() == nullptr ? whole : *text;
+}
+
 /// The class is looked up twice: first alone, so that an unknown class is the reason for a refusal,
 /// then with the activation, which picks the row of the table.
-Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
-  if (json.AsObject() == nullptr) return WrongType("config.json", "an object", json);
-  const std::string name = BITTERN_TRY(ReadClass(json));
+Result<HfConfig> ReadHfConfig(const Json& whole, Metadata* metadata) {
+  if (whole.AsObject() == nullptr) return WrongType("config.json", "an object", whole);
+  const Json& json = TextConfig(whole);
+  const std::string name = BITTERN_TRY(ReadClass(whole));
   BITTERN_TRY(ArchitectureOfClass(name, ""));  // refused before anything about it is missed
   const std::string activation = BITTERN_TRY(ReadActivation(json));
   HfConfig config;
@@ -277,8 +347,9 @@ Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
   config.architecture = row.name;
   config.row = &row;
   BITTERN_TRY(RefuseUnknownNetworks(json));
-  BITTERN_TRY(ReadQuantization(json, row, &config));
+  BITTERN_TRY(ReadQuantization(whole, row, &config));
   config.tied_head = BITTERN_TRY(OptionalBool(json, "tie_word_embeddings"));
+  if (!config.tied_head) config.tied_head = BITTERN_TRY(OptionalBool(whole, "tie_word_embeddings"));
   if (name.find("For") == std::string::npos) config.tied_head.reset();  // a class without a head
 
   BITTERN_TRY(metadata->AddString("general.architecture", config.architecture));

@@ -19,7 +19,7 @@
 #include "formats/hf/hf_pooling.hpp"
 #include "formats/hf/hf_tensors.hpp"
 #include "formats/hf/hf_tokenizer.hpp"
-#include "formats/hf/safetensors_reader.hpp"
+#include "formats/safetensors/safetensors_reader.hpp"
 
 namespace bittern::formats {
 namespace {
@@ -28,6 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "config.json";
 constexpr const char* kIndex = "model.safetensors.index.json";
+constexpr const char* kRotation = "hadamard.json";
 constexpr const char* kSingle = "model.safetensors";
 
 std::string_view TextOf(const MappedFile& file) {
@@ -190,6 +191,13 @@ Result<HfFolderContents> OpenHfFolder(const fs::path& folder,
   auto json = Json::Parse(TextOf(config_file), {});
   BITTERN_TRY(config_file.CheckUnchanged());
   if (!json) return in_config(std::move(json).error());
+  std::error_code ignored;
+  if (fs::exists(folder / kRotation, ignored)) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{}: weights without a rotation expected, rotated ones found; the GGUF "
+                            "file of the same model is read",
+                            kRotation));
+  }
   HfFolderContents contents;
   auto config = ReadHfConfig(*json, &contents.metadata);
   if (!config) return in_config(std::move(config).error());
@@ -203,7 +211,7 @@ Result<HfFolderContents> OpenHfFolder(const fs::path& folder,
   contents.files = std::move(weights.files);
   contents.data_start = weights.data_start;
   BITTERN_TRY(ReadHfPooling(folder, config->architecture, &contents.metadata));
-  BITTERN_TRY(ReadTokenizer(folder, *json, config->vocab_size, &contents.metadata));
+  BITTERN_TRY(ReadTokenizer(folder, TextConfig(*json), config->vocab_size, &contents.metadata));
   return contents;
 }
 

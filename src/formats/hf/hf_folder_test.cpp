@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "base/float16.hpp"
-#include "formats/hf/safetensors_builder_for_test.hpp"
+#include "formats/hf/hf_folder_for_test.hpp"
 #include "formats/ternary_source.hpp"
 #include "quant/blocks/absmean.hpp"
 #include "quant/hf_packed.hpp"
@@ -24,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using Bytes = SafetensorsBuilder::Bytes;
 
 std::optional<fs::path> RealModel() {
   const char* shared = std::getenv("BITTERN_SHARED");
@@ -32,15 +31,6 @@ std::optional<fs::path> RealModel() {
       fs::path(shared != nullptr ? shared : BITTERN_SOURCE_DIR "/../shared") / "models/kjv-5m";
   if (!fs::exists(folder)) return std::nullopt;
   return folder;
-}
-
-Checkpoint Open(const fs::path& path) {
-  auto checkpoint = Checkpoint::Open(path);
-  if (!checkpoint) {
-    ADD_FAILURE() << checkpoint.error().message;
-    std::abort();
-  }
-  return *std::move(checkpoint);
 }
 
 struct Ternary {
@@ -116,11 +106,11 @@ void ExpectSameTokenizer(const Metadata& folder, const Metadata& gguf) {
 TEST(HfFolderRealModel, SameAsItsGguf) {
   const auto folder = RealModel();
   if (!folder) GTEST_SKIP() << "no models/kjv-5m under BITTERN_SHARED";
-  const Checkpoint gguf = Open(*folder / "kjv-5m-i2s.gguf");
+  const Checkpoint gguf = HfFolderTest::Open(*folder / "kjv-5m-i2s.gguf");
   for (const char* name : {"hf-packed", "hf-bf16", "hf-packed/", "hf-packed/model.safetensors"}) {
     SCOPED_TRACE(name);
     const bool packed = std::string_view(name).starts_with("hf-packed");
-    const Checkpoint hf = Open(*folder / name);
+    const Checkpoint hf = HfFolderTest::Open(*folder / name);
     EXPECT_EQ(hf.kind(), "Hugging Face folder");
     EXPECT_EQ(hf.metadata().GetString("general.name").value(), packed ? "hf-packed" : "hf-bf16");
     EXPECT_EQ(hf.metadata().GetString("bitnet-b1.58.hidden_activation").value(), "relu2");
@@ -143,63 +133,6 @@ TEST(HfFolderRealModel, SameAsItsGguf) {
     }
   }
 }
-
-/// A folder of its own for every test, removed at the end.
-class HfFolderTest : public ::testing::Test {
- protected:
-  HfFolderTest() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() /
-              ("bittern_hf_" + std::string(info->name()) + std::to_string(getpid()));
-    fs::create_directories(folder_);
-    Write("config.json", kConfig);
-  }
-  ~HfFolderTest() override { fs::remove_all(folder_); }
-
-  void Write(const std::string& name, std::string_view text) {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-  void Write(const std::string& name, const Bytes& bytes) {
-    Write(name, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  }
-  void WriteConfig(std::string_view from, std::string_view to) {
-    std::string text(kConfig);
-    text.replace(text.find(from), from.size(), to);
-    Write("config.json", text);
-  }
-  std::string Refusal(const fs::path& path) {
-    const auto checkpoint = Checkpoint::Open(path);
-    if (checkpoint) return "opened";
-    EXPECT_THAT(checkpoint.error().message, HasSubstr(folder_.string()));
-    return checkpoint.error().message;
-  }
-  std::string Refusal() { return Refusal(folder_); }
-
-  /// One layer, hidden 4, one head of 4, 6 rows in the feed-forward network: 6 % 4 = 2.
-  static constexpr const char* kConfig =
-      R"({"architectures":["LlamaForCausalLM"],"hidden_act":"silu","hidden_size":4,)"
-      R"("intermediate_size":6,"num_hidden_layers":1,"num_attention_heads":1,)"
-      R"("rms_norm_eps":1e-6,"rope_theta":10000.0,"max_position_embeddings":8,"vocab_size":3,)"
-      R"("quantization_config":{"quant_method":"bitnet"}})";
-
-  static SafetensorsBuilder Embedding() {
-    SafetensorsBuilder builder;
-    builder.AddZeros("model.embed_tokens.weight", "F32", {3, 4}, 48);
-    return builder;
-  }
-  static Bytes Bf16(float value) {
-    const std::uint16_t bits = FloatToBfloat(value);
-    Bytes bytes(2);
-    std::memcpy(bytes.data(), &bits, 2);
-    return bytes;
-  }
-  static SafetensorsBuilder& AddGate(SafetensorsBuilder& builder, float scale) {
-    return builder.AddZeros("model.layers.0.mlp.gate_proj.weight", "U8", {2, 4}, 8)
-        .Add("model.layers.0.mlp.gate_proj.weight_scale", "BF16", {1}, Bf16(scale));
-  }
-
-  fs::path folder_;
-};
 
 TEST_F(HfFolderTest, PackedRowsAndTheScaleThatDivides) {
   SafetensorsBuilder builder = Embedding();
@@ -405,84 +338,6 @@ TEST_F(HfFolderTest, UnknownNamesAndTypesAreRefused) {
   EXPECT_EQ(with("model.layers.0.self_attn.q_proj.bias", "F32"), "opened");
   EXPECT_EQ(with("model.layers.0.self_attn.q_proj.rms_norm.weight", "F32"), "opened");
   EXPECT_NE(Open(folder_).Find("blk.0.attn_q_norm_in.weight"), nullptr);
-}
-
-/// A bare text model of Gemma's: names without "model.", norms less one but those of inputs.
-SafetensorsBuilder Gemma() {
-  SafetensorsBuilder builder;
-  builder.AddZeros("embed_tokens.weight", "F32", {3, 4}, 48);
-  const std::vector<float> weights = {0.5f, -0.25f, 0, 1};
-  Bytes bytes(16);
-  std::memcpy(bytes.data(), weights.data(), bytes.size());
-  for (const char* name :
-       {"norm", "layers.0.input_layernorm", "layers.0.post_attention_layernorm",
-        "layers.0.pre_feedforward_layernorm", "layers.0.post_feedforward_layernorm",
-        "layers.0.self_attn.q_norm", "layers.0.self_attn.q_proj.norm"}) {
-    builder.Add(std::string(name) + ".weight", "F32", {4}, bytes);
-  }
-  return builder.AddZeros("layers.0.mlp.up_proj.weight", "F32", {6, 4}, 96);
-}
-
-constexpr const char* kGemmaClass =
-    R"("architectures":["Gemma3TextModel"],"sliding_window_pattern":1)";
-
-TEST_F(HfFolderTest, GemmaHasNormsLessOneAndNamesOfItsOwn) {
-  std::string config = R"(,"quantization_config":{"quant_method":"bitnet"})";
-  std::string text(kConfig);
-  text.replace(text.find(config), config.size(), "");
-  text.replace(text.find(R"("architectures":["LlamaForCausalLM"])"), 36, kGemmaClass);
-  Write("config.json", text);
-  Write("model.safetensors", Gemma().Build());
-  const Checkpoint checkpoint = Open(folder_);
-  const auto first = [&](const char* name) {
-    const Tensor* tensor = checkpoint.Find(name);
-    float value = -1;
-    if (tensor != nullptr) std::memcpy(&value, tensor->bytes.data(), sizeof value);
-    return value;
-  };
-  for (const char* name :
-       {"output_norm.weight", "blk.0.attn_norm.weight", "blk.0.post_attention_norm.weight",
-        "blk.0.ffn_norm.weight", "blk.0.post_ffw_norm.weight", "blk.0.attn_q_norm.weight"}) {
-    EXPECT_EQ(first(name), 1.5f) << name;
-  }
-  EXPECT_EQ(first("blk.0.attn_q_norm_in.weight"), 0.5f);
-  EXPECT_NE(checkpoint.Find("token_embd.weight"), nullptr);
-  // Norms of inputs say that the weights are masters, whatever the class is.
-  EXPECT_TRUE(checkpoint.Find("blk.0.ffn_up.weight")->quantize_absmean);
-  EXPECT_TRUE(checkpoint.Find("blk.0.ffn_up.weight")->may_be_ternary);
-}
-
-TEST_F(HfFolderTest, PoolingIsThatOfSentenceTransformers) {
-  Write("model.safetensors", Embedding().Build());
-  EXPECT_EQ(Open(folder_).metadata().Find("llama.pooling_type"), nullptr);
-  const auto modules = [&](std::string_view type, std::string_view path) {
-    Write("modules.json", R"([{"path":"","type":"sentence_transformers.models.Transformer"},)"
-                          R"({"path":")" +
-                              std::string(path) + R"(","type":")" + std::string(type) + "\"}]");
-  };
-  const auto pooling = [&](std::string_view text) {
-    fs::create_directories(folder_ / "1_Pooling");
-    Write("1_Pooling/config.json", text);
-  };
-  modules("sentence_transformers.models.Pooling", "1_Pooling");
-  EXPECT_THAT(Refusal(), HasSubstr("1_Pooling/config.json"));
-  for (const auto& [flag, type] :
-       {std::pair{"mean_tokens", 1u}, {"cls_token", 2u}, {"lasttoken", 3u}}) {
-    pooling(std::string(R"({"pooling_mode_max_tokens":false,"pooling_mode_)") + flag + "\":true}");
-    EXPECT_EQ(Open(folder_).metadata().GetUint("llama.pooling_type").value(), type);
-  }
-  pooling(R"({"pooling_mode_max_tokens":true})");
-  EXPECT_THAT(Refusal(), HasSubstr("to be true, pooling_mode_max_tokens found"));
-  pooling(R"({"pooling_mode_mean_tokens":true,"pooling_mode_cls_token":true})");
-  EXPECT_THAT(Refusal(), HasSubstr("pooling_mode_mean_tokens, pooling_mode_cls_token found"));
-  pooling("{}");
-  EXPECT_THAT(Refusal(), HasSubstr("none found"));
-  modules("sentence_transformers.models.Pooling", "../1_Pooling");
-  EXPECT_THAT(Refusal(), HasSubstr("modules.json: module Pooling: the name of a folder"));
-  modules("sentence_transformers.models.Dense", "2_Dense");
-  EXPECT_THAT(Refusal(), HasSubstr("expected, \"sentence_transformers.models.Dense\" found"));
-  Write("modules.json", "{}");
-  EXPECT_THAT(Refusal(), HasSubstr("modules.json: an array of modules expected"));
 }
 
 TEST_F(HfFolderTest, TiedHeads) {

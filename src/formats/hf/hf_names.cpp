@@ -63,8 +63,8 @@ std::optional<HfTarget> FindIn(TensorPlace place, std::string_view name, const s
   return found;
 }
 
-/// The layer's number at the front of `rest`, which then continues after it and a dot.
-std::optional<std::uint64_t> TakeLayerNumber(std::string_view* rest) {
+/// The number at the front of `rest`, which then continues after it and a dot.
+std::optional<std::uint64_t> TakeNumber(std::string_view* rest) {
   std::uint64_t layer = 0;
   const char* last = rest->data() + rest->size();
   const auto [end, error] = std::from_chars(rest->data(), last, layer);
@@ -74,6 +74,23 @@ std::optional<std::uint64_t> TakeLayerNumber(std::string_view* rest) {
 }
 
 constexpr std::string_view kModel = "model.", kHead = "lm_head.";
+
+constexpr std::string_view kExperts = "mlp.experts.";
+
+/// A tensor of a layer. That of one expert has the name of the stack with a number in it.
+std::optional<HfTarget> FindInLayer(std::string_view name, const std::string& prefix,
+                                    const ArchitectureSpec& row) {
+  std::string_view rest = name;
+  std::optional<std::uint64_t> expert;
+  if (row.experts && name.starts_with(kExperts)) {
+    rest.remove_prefix(kExperts.size());
+    expert = TakeNumber(&rest);
+  }
+  const std::string stack = fmt::format("{}{}", kExperts, rest);
+  auto found = FindIn(TensorPlace::kLayer, expert ? stack : name, prefix, row);
+  if (found) found->expert = expert;
+  return found;
+}
 
 /// Takes `prefix` off the front of `name`.
 bool TakePrefix(std::string_view prefix, std::string_view* name) {
@@ -115,13 +132,13 @@ Result<HfTarget> FindHfTensor(const HfConfig& config, std::string_view name) {
   std::optional<HfTarget> target;
   if (name.starts_with(kLayers)) {
     std::string_view rest = name.substr(kLayers.size());
-    const auto layer = TakeLayerNumber(&rest);
+    const auto layer = TakeNumber(&rest);
     if (layer && *layer >= config.num_layers) {
       return Fail(ErrorCode::kCorruptFile,
                   fmt::format("layers 0 to {} expected (num_hidden_layers), {} found",
                               config.num_layers - 1, *layer));
     }
-    if (layer) target = FindIn(TensorPlace::kLayer, rest, fmt::format("blk.{}.", *layer), row);
+    if (layer) target = FindInLayer(rest, fmt::format("blk.{}.", *layer), row);
   } else {
     target = FindIn(TensorPlace::kModel, name, "", row);
   }

@@ -23,6 +23,7 @@ struct HfTarget {
   std::string name;        ///< "blk.3.attn_q.weight"
   const TensorSpec* spec;  ///< its row of the table
   bool is_weight;          ///< neither a bias nor the norm of a projection's input
+  std::optional<std::uint64_t> expert = std::nullopt;  ///< of a matrix of one expert alone
   [[nodiscard]] bool projection() const noexcept { return is_weight && spec->ternary(); }
 };
 

@@ -11,7 +11,7 @@
 #include "base/result.hpp"
 #include "formats/checkpoint.hpp"
 #include "formats/hf/hf_config.hpp"
-#include "formats/hf/safetensors_reader.hpp"
+#include "formats/safetensors/safetensors_reader.hpp"
 
 namespace bittern::formats {
 
