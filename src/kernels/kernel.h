@@ -27,6 +27,25 @@ struct GroupedArgs {
   float* out;                  ///< [num_tiles * 16]
 };
 
+/// One of several int8 vectors that meet such a matrix; what a GroupedArgs says of its own.
+struct GroupedToken {
+  const int8_t* act;
+  const int32_t* act_sums;
+  const float* act_scales;
+  float* out;
+};
+
+/// A matrix whose scales differ along a row, times several vectors: as GroupedArgs says.
+struct GroupedGemmArgs {
+  const uint8_t* tiles;
+  size_t num_tiles, num_blocks;
+  const float* weight_scales;
+  size_t scales_per_block, act_stride;
+  const GroupedToken* tokens;
+  size_t num_tokens;
+  uint8_t* scratch;  ///< kGemmTiles * num_blocks * 2048 bytes
+};
+
 /// Ternary matrix times int8 vectors, exact in int32. Weights are Tile16
 /// (quant/layouts/tile16.hpp). |sum| <= cols * 128, so int32 holds every cols < 2^24.
 struct Tile16Ops {
@@ -48,6 +67,9 @@ struct Tile16Ops {
   /// (float(sum of (code - 1) * act) * weight scale) * act scale: each operation rounds once,
   /// none is fused.
   void (*gemv_grouped)(const GroupedArgs* args);
+
+  /// The same for every token; weights are unpacked once for all of them.
+  void (*gemm_grouped)(const GroupedGemmArgs* args);
 };
 
 /// A ternary matrix times up to kVlutTokens int8 vectors, by tables.

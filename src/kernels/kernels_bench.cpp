@@ -72,6 +72,41 @@ void Gemm(benchmark::State& state, const Tile16Ops& ops) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows * kCols * tokens));
 }
 
+/// Two tiles with scales of groups against a batch: token by token, or all of it.
+template <bool kTogether>
+void Grouped(benchmark::State& state, const Tile16Ops& ops) {
+  const auto tokens = static_cast<std::size_t>(state.range(0));
+  const std::vector<std::uint8_t> weights(kGemmTiles * quant::TileBytes(kCols), 0x55);
+  const std::vector<std::int8_t> panels((tokens + 7) / 8 * 8 * kCols, 3);
+  const std::vector<std::int32_t> sums(2 * kBlocks, 3 * kGroupCols);
+  const std::vector<float> act_scales(2 * kBlocks, 0.5f);
+  constexpr std::size_t kRows = kGemmTiles * quant::kTileRows;
+  const std::vector<float> scales(kRows * kBlocks, 0.25f);
+  std::vector<float> out(tokens * kRows);
+  std::vector<std::uint8_t> scratch(kRows * kCols);
+  std::vector<GroupedToken> each;
+  for (std::size_t i = 0; i < tokens; ++i) {
+    each.push_back({panels.data() + i / 8 * 8 * kCols + i % 8 * 4, sums.data(), act_scales.data(),
+                    out.data() + i * kRows});
+  }
+  for (auto _ : state) {
+    if constexpr (kTogether) {
+      const GroupedGemmArgs args{weights.data(), kGemmTiles, kBlocks,       scales.data(), 1, 32,
+                                 each.data(),    tokens,     scratch.data()};
+      ops.gemm_grouped(&args);
+    } else {
+      for (const GroupedToken& token : each) {
+        const GroupedArgs args{
+            weights.data(), kGemmTiles, kBlocks,        scales.data(),    1,
+            token.act,      32,         token.act_sums, token.act_scales, token.out};
+        ops.gemv_grouped(&args);
+      }
+    }
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows * kCols * tokens));
+}
+
 /// 1,024 rows against a batch; items are multiply-adds.
 void Vlut(benchmark::State& state, const VlutOps& ops) {
   constexpr std::size_t kTiles = 64, kRows = kTiles * quant::kTileRows;
@@ -224,6 +259,7 @@ void Attention(benchmark::State& state, const FloatOps& ops) {
                            .num_queries = kQueries,
                            .head_dim = kHeadDim,
                            .num_positions = positions,
+                           .window = 0,
                            .scale = 0.1f,
                            .element = KvElement::kF16};
   for (auto _ : state) {
@@ -244,6 +280,10 @@ const bool kRegistered = [] {
     if (kernel->tile16 != nullptr) {  // in cache, and streamed from memory
       add("gemv", Gemv, *kernel->tile16, 256, 102400);
       add("gemm", Gemm, *kernel->tile16, 8, 512);
+      for (const int few : {2, 4}) {
+        add("grouped", Grouped<false>, *kernel->tile16, few, 128);
+        add("grouped_gemm", Grouped<true>, *kernel->tile16, few, 128);
+      }
     }
     if (kernel->vlut != nullptr) add("vlut", Vlut, *kernel->vlut, 16, 32);
     if (kernel->tile48 != nullptr) add("gemv48", GemvOfTile48, *kernel->tile48, 96, 102432);

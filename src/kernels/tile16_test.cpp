@@ -175,62 +175,113 @@ TEST_P(Tile16, GemmIsExactForEveryBatchSizeAndFill) {
   }
 }
 
-/// The definition, one product after the other.
-std::vector<float> ExpectedGrouped(Case& c, const std::vector<float>& weight_scales,
-                                   std::size_t scales_per_block,
-                                   const std::vector<float>& act_scales) {
-  std::vector<float> out(c.rows());
-  for (std::size_t row = 0; row < c.rows(); ++row) {
+/// A matrix with scales of groups, and what each token brings to it.
+struct GroupedCase {
+  GroupedCase(std::size_t tiles, std::size_t blocks, std::size_t scales, std::size_t tokens,
+              const Fill& fill)
+      : c(tiles, blocks, tokens, fill, static_cast<std::uint32_t>(blocks + tokens)),
+        scales_per_block(scales),
+        weight_scales(tiles * blocks * scales * kTile16Rows),
+        act_scales(tokens * groups()),
+        act_sums(tokens * groups()),
+        panels((tokens + kPanelTokens - 1) / kPanelTokens * kPanelTokens * c.cols()) {
+    std::mt19937 rng(5);
+    std::uniform_real_distribution<float> uniform(0.01f, 2.0f);
+    for (float& scale : weight_scales) scale = uniform(rng);
+    for (float& scale : act_scales) scale = uniform(rng);
+    for (std::size_t i = 0; i < tokens * c.cols(); ++i) {
+      act_sums[i / c.cols() * groups() + i % c.cols() / kGroupCols] += c.act[i];
+    }
+    FillPanels(c, panels);
+  }
+
+  [[nodiscard]] std::size_t groups() const { return c.num_blocks * 2; }
+  /// The definition, one product after the other.
+  [[nodiscard]] float Expected(std::size_t token, std::size_t row) {
     const std::uint8_t* tile = c.weights.data() + row / kTile16Rows * quant::TileBytes(c.cols());
-    for (std::size_t g = 0; g < c.num_blocks * 2; ++g) {
+    float out = 0;
+    for (std::size_t g = 0; g < groups(); ++g) {
       std::int32_t sum = 0;
       for (std::size_t col = g * kGroupCols; col < (g + 1) * kGroupCols; ++col) {
-        sum += (static_cast<int>(quant::CodeInTile(tile, row % kTile16Rows, col)) - 1) * c.act[col];
+        sum += (static_cast<int>(quant::CodeInTile(tile, row % kTile16Rows, col)) - 1) *
+               c.act[token * c.cols() + col];
       }
       const std::size_t scale = (row / kTile16Rows * c.num_blocks + g / 2) * scales_per_block +
                                 (scales_per_block == 2 ? g % 2 : 0);
       const float scaled =
           static_cast<float>(sum) * weight_scales[scale * kTile16Rows + row % kTile16Rows];
-      out[row] += scaled * act_scales[g];
+      out += scaled * act_scales[token * groups() + g];
     }
+    return out;
   }
-  return out;
-}
+  /// plain: the token's vector; else its place in a panel.
+  const std::int8_t* Act(std::size_t token, bool plain) {
+    if (plain) return c.act.data() + token * c.cols();
+    return panels.data() + token / kPanelTokens * kPanelTokens * c.cols() +
+           token % kPanelTokens * 4;
+  }
+
+  Case c;
+  std::size_t scales_per_block;
+  std::vector<float> weight_scales, act_scales;
+  std::vector<std::int32_t> act_sums;
+  GuardedBuffer<std::int8_t> panels;
+};
 
 TEST_P(Tile16, GroupedGemvEqualsItsDefinition) {
-  std::mt19937 rng(5);
-  std::uniform_real_distribution<float> uniform(0.01f, 2.0f);
   for (const Fill& fill : kFills) {
     for (const std::size_t blocks : {1u, 3u, 54u}) {
-      for (const std::size_t scales_per_block : {1u, 2u}) {
-        Case c(2, blocks, 1, fill, static_cast<std::uint32_t>(blocks));
-        std::vector<float> weight_scales(2 * blocks * scales_per_block * kTile16Rows);
-        std::vector<float> act_scales(blocks * 2);
-        for (float& scale : weight_scales) scale = uniform(rng);
-        for (float& scale : act_scales) scale = uniform(rng);
-        std::vector<std::int32_t> act_sums(blocks * 2);
-        for (std::size_t col = 0; col < c.cols(); ++col) act_sums[col / kGroupCols] += c.act[col];
-        const auto expected = ExpectedGrouped(c, weight_scales, scales_per_block, act_scales);
-        // A plain vector, and the fourth token of a panel.
-        c.num_tokens = 1;
-        GuardedBuffer<std::int8_t> panel(kPanelTokens * c.cols());
-        for (std::size_t col = 0; col < c.cols(); ++col) {
-          panel[(col / 4 * kPanelTokens + 3) * 4 + col % 4] = c.act[col];
-        }
+      for (const std::size_t scales : {1u, 2u}) {
+        GroupedCase g(2, blocks, scales, 4, fill);
         for (const bool plain : {true, false}) {
-          GuardedBuffer<float> out(c.rows());
-          const GroupedArgs args{c.weights.data(),
+          constexpr std::size_t kToken = 3;
+          GuardedBuffer<float> out(g.c.rows());
+          const GroupedArgs args{g.c.weights.data(),
                                  2,
                                  blocks,
-                                 weight_scales.data(),
-                                 scales_per_block,
-                                 plain ? c.act.data() : panel.data() + 12,
+                                 g.weight_scales.data(),
+                                 scales,
+                                 g.Act(kToken, plain),
                                  plain ? 4u : 32u,
-                                 act_sums.data(),
-                                 act_scales.data(),
+                                 g.act_sums.data() + kToken * g.groups(),
+                                 g.act_scales.data() + kToken * g.groups(),
                                  out.data()};
           ops().gemv_grouped(&args);
-          ASSERT_EQ(std::vector<float>(out.begin(), out.end()), expected) << fill.name;
+          for (std::size_t row = 0; row < g.c.rows(); ++row) {
+            ASSERT_EQ(out[row], g.Expected(kToken, row)) << fill.name << " row " << row;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Tile16, GroupedGemmEqualsItsDefinition) {
+  for (const Fill& fill : kFills) {
+    for (const std::size_t tokens : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 18u}) {
+      const std::size_t tiles = tokens % 5 + 1, blocks = tokens % 4 == 0 ? 20 : 3;
+      for (const std::size_t scales : {1u, 2u}) {
+        GroupedCase g(tiles, blocks, scales, tokens, fill);
+        for (const bool plain : {true, false}) {
+          const std::size_t stride = g.c.rows() + 5;  // canaries between the tokens' rows
+          GuardedBuffer<float> out((tokens - 1) * stride + g.c.rows());
+          for (float& value : out) value = 77;
+          std::vector<GroupedToken> each;
+          for (std::size_t i = 0; i < tokens; ++i) {  // last token first: any order will do
+            const std::size_t token = tokens - 1 - i;
+            each.push_back({g.Act(token, plain), g.act_sums.data() + token * g.groups(),
+                            g.act_scales.data() + token * g.groups(), out.data() + token * stride});
+          }
+          GuardedBuffer<std::uint8_t> scratch(kGemmTiles * blocks * 2048);
+          const GroupedGemmArgs args{
+              g.c.weights.data(), tiles,       blocks, g.weight_scales.data(), scales,
+              plain ? 4u : 32u,   each.data(), tokens, scratch.data()};
+          ops().gemm_grouped(&args);
+          for (std::size_t i = 0; i < out.size(); ++i) {
+            const std::size_t token = i / stride, row = i % stride;
+            ASSERT_EQ(out[i], row < g.c.rows() ? g.Expected(token, row) : 77)
+                << fill.name << " tokens " << tokens << " token " << token << " row " << row;
+          }
         }
       }
     }

@@ -206,7 +206,66 @@ void GemvGrouped(const GroupedArgs* g) {
   }
 }
 
-constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
+/// One decoded tile times kTokens tokens. A group's sums fill the registers as in MultiplyBlock, so
+/// the rows' floats stay in memory.
+template <size_t kTokens>
+void MultiplyGrouped(const GroupedGemmArgs* g, const float* scales, const GroupedToken* tokens,
+                     size_t first_row) {
+  const uint8_t* codes = g->scratch;
+  const size_t step = g->act_stride, second = (g->scales_per_block - 1) * kRows;
+  const int8_t* acts[kTokens];
+  size_t at = 0;  // in each of them
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    acts[token.value] = tokens[token.value].act;
+    float* out = tokens[token.value].out + first_row;
+    _mm256_storeu_ps(out, _mm256_setzero_ps());
+    _mm256_storeu_ps(out + 8, _mm256_setzero_ps());
+  });
+  for (size_t group = 0; group < 2 * g->num_blocks; ++group) {
+    __m256i narrow[kTokens][2];
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      narrow[token.value][0] = narrow[token.value][1] = _mm256_setzero_si256();
+    });
+    for (size_t i = 0; i < kGroupCols / 4; ++i, codes += kStepBytes, at += step) {
+      const __m256i first = Load(codes), last = Load(codes + 32);
+      Unroll<kTokens>(BITTERN_STEP(token) {
+        const __m256i a = Broadcast4(acts[token.value] + at);
+        narrow[token.value][0] = AddProducts(narrow[token.value][0], first, a);
+        narrow[token.value][1] = AddProducts(narrow[token.value][1], last, a);
+        asm("" : "+x"(narrow[token.value][0]), "+x"(narrow[token.value][1]));
+      });
+    }
+    const float* of_group = scales + group / 2 * (kRows + second) + group % 2 * second;
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      const GroupedToken& of = tokens[token.value];
+      Unroll<2>(BITTERN_STEP(half) {
+        float* out = of.out + first_row + 8 * half.value;
+        _mm256_storeu_ps(
+            out, AddGroup(_mm256_loadu_ps(out), narrow[token.value][half.value], of.act_sums[group],
+                          of_group + 8 * half.value, of.act_scales[group]));
+      });
+    });
+  }
+}
+
+using GroupedFn = void (*)(const GroupedGemmArgs*, const float*, const GroupedToken*, size_t);
+constexpr GroupedFn kMultiplyGrouped[kTokensAtOnce] = {MultiplyGrouped<1>, MultiplyGrouped<2>,
+                                                       MultiplyGrouped<3>, MultiplyGrouped<4>};
+
+void GemmGrouped(const GroupedGemmArgs* g) {
+  for (size_t t = 0; t < g->num_tiles; ++t) {
+    const size_t block = t * g->num_blocks;
+    Decode(g->tiles + block * kBlockBytes, g->num_blocks, g->scratch);
+    for (size_t token = 0; token < g->num_tokens; token += kTokensAtOnce) {
+      const size_t left = g->num_tokens - token;
+      const size_t count = left < kTokensAtOnce ? left : kTokensAtOnce;
+      kMultiplyGrouped[count - 1](g, g->weight_scales + block * g->scales_per_block * kRows,
+                                  g->tokens + token, t * kRows);
+    }
+  }
+}
+
+constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped, GemmGrouped};
 
 }  // namespace
 

@@ -179,7 +179,80 @@ void GemvGrouped(const GroupedArgs* g) {
   }
 }
 
-constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
+/// Decoded tiles times kTokens tokens. The sums of a group and the rows' floats stay in registers.
+/// scales: of the tiles' first block.
+template <size_t kTiles, size_t kTokens>
+void MultiplyGrouped(const GroupedGemmArgs* g, const float* scales, const GroupedToken* tokens,
+                     size_t first_row) {
+  const uint8_t* codes = g->scratch;
+  const size_t step = g->act_stride, second = (g->scales_per_block - 1) * kRows;
+  const size_t scales_of_tile = g->num_blocks * g->scales_per_block * kRows;
+  __m512 totals[kTokens][kTiles];
+  const int8_t* acts[kTokens];
+  size_t at = 0;  // in each of them
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    acts[token.value] = tokens[token.value].act;
+    Unroll<kTiles>(BITTERN_STEP(t) { totals[token.value][t.value] = _mm512_setzero_ps(); });
+  });
+  for (size_t group = 0; group < 2 * g->num_blocks; ++group) {
+    __m512i sums[kTokens][kTiles];
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      Unroll<kTiles>(BITTERN_STEP(t) { sums[token.value][t.value] = _mm512_setzero_si512(); });
+    });
+    for (size_t i = 0; i < kGroupCols / 4; ++i, codes += kTiles * kStepBytes, at += step) {
+      __m512i w[kTiles];
+      Unroll<kTiles>(
+          BITTERN_STEP(t) { w[t.value] = _mm512_loadu_si512(codes + t.value * kStepBytes); });
+      Unroll<kTokens>(BITTERN_STEP(token) {
+        const __m512i a = Broadcast4(acts[token.value] + at);
+        Unroll<kTiles>(BITTERN_STEP(t) {
+          __m512i& sum = sums[token.value][t.value];
+          sum = _mm512_dpbusd_epi32(sum, w[t.value], a);
+        });
+      });
+    }
+    const float* of_group = scales + group / 2 * (kRows + second) + group % 2 * second;
+    Unroll<kTokens>(BITTERN_STEP(token) {
+      const GroupedToken& of = tokens[token.value];
+      Unroll<kTiles>(BITTERN_STEP(t) {
+        __m512& total = totals[token.value][t.value];
+        total = AddGroup(total, sums[token.value][t.value], of.act_sums[group],
+                         of_group + t.value * scales_of_tile, of.act_scales[group]);
+      });
+    });
+  }
+  Unroll<kTokens>(BITTERN_STEP(token) {
+    Unroll<kTiles>(BITTERN_STEP(t) {
+      _mm512_storeu_ps(tokens[token.value].out + first_row + t.value * kRows,
+                       totals[token.value][t.value]);
+    });
+  });
+}
+
+using GroupedFn = void (*)(const GroupedGemmArgs*, const float*, const GroupedToken*, size_t);
+constexpr size_t kGroupedTokens = 4;
+template <size_t kTiles>
+constexpr GroupedFn kMultiplyGrouped[kGroupedTokens] = {
+    MultiplyGrouped<kTiles, 1>, MultiplyGrouped<kTiles, 2>, MultiplyGrouped<kTiles, 3>,
+    MultiplyGrouped<kTiles, 4>};
+
+void GemmGrouped(const GroupedGemmArgs* g) {
+  for (size_t t = 0; t < g->num_tiles; t += kGemmTiles) {
+    const size_t tiles = g->num_tiles - t < kGemmTiles ? 1 : kGemmTiles;
+    const size_t block = t * g->num_blocks;
+    Decode(g->tiles + block * kBlockBytes, tiles, g->num_blocks, g->scratch);
+    for (size_t token = 0; token < g->num_tokens; token += kGroupedTokens) {
+      const size_t left = g->num_tokens - token;
+      const size_t count = left < kGroupedTokens ? left : kGroupedTokens;
+      const GroupedFn multiply =
+          tiles == 2 ? kMultiplyGrouped<2>[count - 1] : kMultiplyGrouped<1>[count - 1];
+      multiply(g, g->weight_scales + block * g->scales_per_block * kRows, g->tokens + token,
+               t * kRows);
+    }
+  }
+}
+
+constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped, GemmGrouped};
 
 }  // namespace
 

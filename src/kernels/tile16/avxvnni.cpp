@@ -56,10 +56,11 @@ inline void StoreFloats(float* p, Floats v) { _mm256_storeu_ps(p, v); }
 
 #include "kernels/tile16/parts.inc"
 #include "kernels/tile16/parts_gemm.inc"
+#include "kernels/tile16/parts_grouped.inc"
 
 namespace bittern::kernels {
 namespace {
-constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
+constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped, GemmGrouped};
 }  // namespace
 extern const KernelInfo k_tile16_avxvnni;
 const KernelInfo k_tile16_avxvnni = {

@@ -69,10 +69,11 @@ inline void StoreFloats(float* p, Floats v) { vst1q_f32(p, v); }
 
 #include "kernels/tile16/parts.inc"
 #include "kernels/tile16/parts_gemm.inc"
+#include "kernels/tile16/parts_grouped.inc"
 
 namespace bittern::kernels {
 namespace {
-constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
+constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped, GemmGrouped};
 }  // namespace
 extern const KernelInfo k_tile16_neon;
 const KernelInfo k_tile16_neon = {.name = "tile16_neon", .isa = Isa::neon, .tile16 = &kOps};

@@ -12,10 +12,11 @@ constexpr size_t kTokensAtOnce = 4;  // 16 sums, 4 parts of codes and one of act
 
 #include "kernels/tile16/parts.inc"
 #include "kernels/tile16/parts_gemm.inc"
+#include "kernels/tile16/parts_grouped.inc"
 
 namespace bittern::kernels {
 namespace {
-constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
+constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped, GemmGrouped};
 }  // namespace
 extern const KernelInfo k_tile16_neondot;
 const KernelInfo k_tile16_neondot = {

@@ -14,6 +14,14 @@ namespace {
 
 constexpr size_t kTokensAtOnce = 4, kRowPairs = kRows / 2;
 
+}  // namespace
+}  // namespace bittern::kernels
+
+#include "kernels/tile16/parts_grouped.inc"
+
+namespace bittern::kernels {
+namespace {
+
 /// Words 0, 0, 1, 1 (lower) or 2, 2, 3, 3 (upper) of two registers of four-byte groups: what two
 /// rows or tokens have in eight neighbouring columns.
 inline int8x16_t Lower(uint8x16_t a, uint8x16_t b) {
@@ -98,7 +106,7 @@ void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
   }
 }
 
-constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
+constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped, GemmGrouped};
 
 }  // namespace
 extern const KernelInfo k_tile16_neoni8mm;

@@ -78,30 +78,46 @@ void Gemm(const uint8_t* tiles, size_t num_tiles, size_t num_blocks, const int8_
   }
 }
 
-void GemvGrouped(const GroupedArgs* g) {
+/// Tile `t` times one token, group after group.
+void GroupedTile(const GroupedArgs* g, size_t t) {
   const size_t field_pair = 2 * kSteps * g->act_stride;
-  for (size_t t = 0; t < g->num_tiles; ++t) {
-    float* out = g->out + t * kRows;
-    for (size_t row = 0; row < kRows; ++row) out[row] = 0;
-    for (size_t b = 0; b < g->num_blocks; ++b) {
-      const size_t block = t * g->num_blocks + b;
-      const uint8_t* bytes = g->tiles + block * kBlockBytes;
-      const int8_t* act = g->act + 2 * b * field_pair;
-      int32_t sums[2][kRows] = {};
-      AddGroup<4>(bytes, act, g->act_stride, sums[0]);
-      AddGroup<0>(bytes, act + field_pair, g->act_stride, sums[1]);
-      for (size_t half = 0; half < 2; ++half) {
-        const size_t scale = block * g->scales_per_block + half * (g->scales_per_block - 1);
-        for (size_t row = 0; row < kRows; ++row) {
-          const auto sum = static_cast<float>(sums[half][row] - g->act_sums[2 * b + half]);
-          out[row] += sum * g->weight_scales[scale * kRows + row] * g->act_scales[2 * b + half];
-        }
+  float* out = g->out + t * kRows;
+  for (size_t row = 0; row < kRows; ++row) out[row] = 0;
+  for (size_t b = 0; b < g->num_blocks; ++b) {
+    const size_t block = t * g->num_blocks + b;
+    const uint8_t* bytes = g->tiles + block * kBlockBytes;
+    const int8_t* act = g->act + 2 * b * field_pair;
+    int32_t sums[2][kRows] = {};
+    AddGroup<4>(bytes, act, g->act_stride, sums[0]);
+    AddGroup<0>(bytes, act + field_pair, g->act_stride, sums[1]);
+    for (size_t half = 0; half < 2; ++half) {
+      const size_t scale = block * g->scales_per_block + half * (g->scales_per_block - 1);
+      for (size_t row = 0; row < kRows; ++row) {
+        const auto sum = static_cast<float>(sums[half][row] - g->act_sums[2 * b + half]);
+        out[row] += sum * g->weight_scales[scale * kRows + row] * g->act_scales[2 * b + half];
       }
     }
   }
 }
 
-constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped};
+void GemvGrouped(const GroupedArgs* g) {
+  for (size_t t = 0; t < g->num_tiles; ++t) GroupedTile(g, t);
+}
+
+/// A tile serves all tokens before the next one is read.
+void GemmGrouped(const GroupedGemmArgs* g) {
+  for (size_t t = 0; t < g->num_tiles; ++t) {
+    for (size_t i = 0; i < g->num_tokens; ++i) {
+      const GroupedToken& token = g->tokens[i];
+      const GroupedArgs args = {
+          g->tiles,  g->num_tiles,  g->num_blocks,  g->weight_scales, g->scales_per_block,
+          token.act, g->act_stride, token.act_sums, token.act_scales, token.out};
+      GroupedTile(&args, t);
+    }
+  }
+}
+
+constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped, GemmGrouped};
 
 }  // namespace
 

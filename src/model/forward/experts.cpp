@@ -70,6 +70,20 @@ void DealTiles(const Context& context, std::size_t tiles, std::size_t tiles_of_p
   });
 }
 
+/// Tiles of an expert times every row that has chosen it: row_of(token, rank), with its output.
+template <class RowOf>
+void MultiplyChoices(const TilesOfMatrix& of, const QuantizedRows& in, const ExpertLoad& load,
+                     RowOf row_of) {
+  const Context& context = of.context;
+  const std::size_t used = static_cast<std::size_t>(context.config.experts.used);
+  kernels::GroupedToken* rows = context.scratch().grouped.data();
+  std::size_t count = 0;
+  for (const std::uint32_t choice : context.state.mixture.ChoicesOf(load)) {
+    rows[count++] = row_of(choice / used, choice % used);
+  }
+  GroupedTiles(of, in.step(), {rows, count});
+}
+
 }  // namespace
 
 bool ChooseExperts(std::span<const float> scores, std::span<std::uint32_t> experts,
@@ -121,11 +135,10 @@ void ForwardExpertsUp(const Context& context, const LayerWeights& layer, const Q
     const Range of_matrix{first, first + (tiles.end - tiles.begin)};
     const TilesOfMatrix of{context, layer.gate_up_proj, of_matrix,
                            GroupScalesOf(context, layer.gate_up_proj, of_matrix)};
-    for (const std::uint32_t choice : mixture.ChoicesOf(load)) {
-      const std::size_t token = choice / experts.used, rank = choice % experts.used;
+    MultiplyChoices(of, in, load, [&](std::size_t token, std::size_t rank) {
       float* to = out.row(token) + (part * experts.used + rank) * experts.neurons;
-      GroupedTiles(of, {in, token, 0}, to + tile * quant::kTileRows);
-    }
+      return GroupedRow(in, token, 0, to + tile * quant::kTileRows);
+    });
   });
 }
 
@@ -148,11 +161,10 @@ void ForwardExpertsDown(const Context& context, const LayerWeights& layer, const
     const Range of_matrix{first + tiles.begin, first + tiles.end};
     const TilesOfMatrix of{context, layer.down_proj, of_matrix,
                            GroupScalesOf(context, layer.down_proj, of_matrix)};
-    for (const std::uint32_t choice : mixture.ChoicesOf(load)) {
-      const std::size_t token = choice / experts.used, rank = choice % experts.used;
-      GroupedTiles(of, {in, token, rank * experts.neurons},
-                   each.row(token) + rank * hidden + tiles.begin * quant::kTileRows);
-    }
+    MultiplyChoices(of, in, load, [&](std::size_t token, std::size_t rank) {
+      return GroupedRow(in, token, rank * experts.neurons,
+                        each.row(token) + rank * hidden + tiles.begin * quant::kTileRows);
+    });
   });
   ForTokens(context, context.num_tokens, [&](std::size_t token) {
     const float* weights = mixture.weights.data() + token * experts.used;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.hpp"
+#include "kernels/kernel.h"
 #include "model/batch.hpp"
 #include "model/forward/find_candidates.hpp"
 #include "model/forward/rows.hpp"
@@ -30,11 +31,12 @@ inline constexpr std::size_t kLutTokens = 8;
 
 /// Memory that one thread needs for itself.
 struct ThreadScratch {
-  AlignedBuffer<std::int8_t> row;         // (widest input padded to 128): before it joins a panel
-  AlignedBuffer<float> normed;            // (widest input padded): a row before quantisation
-  AlignedBuffer<float> rotated;           // (widest input), where weights are rotated
-  AlignedBuffer<float> scales;            // of kGroupedTiles tiles, where some matrix has groups
-  AlignedBuffer<std::uint8_t> codes;      // gemm's decoded weight tiles, or VlutScratch
+  AlignedBuffer<std::int8_t> row;  // (widest input padded to 128): before it joins a panel
+  AlignedBuffer<float> normed;     // (widest input padded): a row before quantisation
+  AlignedBuffer<float> rotated;    // (widest input), where weights are rotated
+  AlignedBuffer<float> scales;     // of kGroupedTiles tiles, where some matrix has groups
+  AlignedBuffer<kernels::GroupedToken> grouped;  // (N): rows that meet tiles of such a matrix
+  AlignedBuffer<std::uint8_t> codes;             // gemm's decoded weight tiles, or VlutScratch
   AlignedBuffer<std::int32_t> sums;       // (N, 32): gemm's output of two tiles; or gemv's, of
                                           // a few tokens; or (32, 1792): of tables
   AlignedBuffer<std::uint8_t> tables;     // (kLutTokens, tables of the widest input): lookup

@@ -19,6 +19,9 @@ namespace {
 
 using quant::kTileRows;
 
+/// Rows from which on it pays to unpack the weights of a grouped matrix first.
+constexpr std::size_t kLeastUnpacked = 8;
+
 /// A token's activations as a plain row of `size` values, 0 past the columns.
 void CopyRow(const QuantizedRows& in, std::size_t token, std::size_t size, std::int8_t* row) {
   const std::size_t padded_cols = in.padded_cols(), step = in.step();
@@ -64,18 +67,19 @@ void GemvLut(const MatrixProduct& product) {
   }
 }
 
-/// Scales that differ along the row: tiles shared out, a few at a time against every token.
-void GemvGrouped(const MatrixProduct& product) {
+/// Scales that differ along the row: tiles dealt out, a few at a time against every token.
+void LinearGrouped(const MatrixProduct& product) {
   const auto& [context, in, matrix, out] = product;
-  const Range tiles = context.team.Share(matrix.num_tiles);
-  for (std::size_t tile = tiles.begin; tile < tiles.end; tile += kGroupedTiles) {
-    const Range few{tile, std::min(tile + kGroupedTiles, tiles.end)};
-    const float* scales = GroupScalesOf(context, matrix, few);
-    for (std::size_t token = 0; token < in.count; ++token) {
-      GroupedTiles({context, matrix, few, scales}, {in, token, 0},
-                   out.row(token) + tile * kTileRows);
+  const auto rows = std::span(context.scratch().grouped.data(), in.count);
+  context.team.Deal(matrix.num_tiles, kGroupedTiles, [&](Range dealt) {
+    for (std::size_t tile = dealt.begin; tile < dealt.end; tile += kGroupedTiles) {
+      const Range few{tile, std::min(tile + kGroupedTiles, dealt.end)};
+      for (std::size_t token = 0; token < in.count; ++token) {
+        rows[token] = GroupedRow(in, token, 0, out.row(token) + tile * kTileRows);
+      }
+      GroupedTiles({context, matrix, few, GroupScalesOf(context, matrix, few)}, in.step(), rows);
     }
-  }
+  });
 }
 
 /// One scale for the whole token, as BitNet is trained; sums of groups where a matrix wants them.
@@ -128,22 +132,46 @@ const float* GroupScalesOf(const Context& context, const TernaryMatrix& matrix, 
   return scales;
 }
 
-void GroupedTiles(const TilesOfMatrix& of, const RowPart& in, float* out) {
-  const auto& [context, matrix, tiles, scales] = of;
-  const auto& [rows, row, first_col] = in;
+kernels::GroupedToken GroupedRow(const QuantizedRows& rows, std::size_t row, std::size_t first_col,
+                                 float* out) noexcept {
   const std::size_t first_group = first_col / kernels::kGroupCols;
-  const kernels::GroupedArgs args{
-      .tiles = matrix.tiles.data() + tiles.begin * quant::TileBytes(matrix.cols),
-      .num_tiles = tiles.end - tiles.begin,
-      .num_blocks = matrix.num_blocks,
-      .weight_scales = scales,
-      .scales_per_block = matrix.scales_per_block,
-      .act = rows.at(row) + first_col / 4 * rows.step(),
-      .act_stride = rows.step(),
-      .act_sums = rows.group_sums(row) + first_group,
-      .act_scales = rows.group_scales(row) + first_group,
-      .out = out};
-  context.weights.kernels->tile16().gemv_grouped(&args);
+  return {.act = rows.at(row) + first_col / 4 * rows.step(),
+          .act_sums = rows.group_sums(row) + first_group,
+          .act_scales = rows.group_scales(row) + first_group,
+          .out = out};
+}
+
+void GroupedTiles(const TilesOfMatrix& of, std::size_t step,
+                  std::span<const kernels::GroupedToken> rows) {
+  const auto& [context, matrix, tiles, scales] = of;
+  const kernels::Tile16Ops& ops = context.weights.kernels->tile16();
+  const std::uint8_t* first = matrix.tiles.data() + tiles.begin * quant::TileBytes(matrix.cols);
+  const std::size_t count = tiles.end - tiles.begin;
+  if (rows.size() >= kLeastUnpacked) {
+    const kernels::GroupedGemmArgs args{.tiles = first,
+                                        .num_tiles = count,
+                                        .num_blocks = matrix.num_blocks,
+                                        .weight_scales = scales,
+                                        .scales_per_block = matrix.scales_per_block,
+                                        .act_stride = step,
+                                        .tokens = rows.data(),
+                                        .num_tokens = rows.size(),
+                                        .scratch = context.scratch().codes.data()};
+    return ops.gemm_grouped(&args);
+  }
+  for (const kernels::GroupedToken& row : rows) {
+    const kernels::GroupedArgs args{.tiles = first,
+                                    .num_tiles = count,
+                                    .num_blocks = matrix.num_blocks,
+                                    .weight_scales = scales,
+                                    .scales_per_block = matrix.scales_per_block,
+                                    .act = row.act,
+                                    .act_stride = step,
+                                    .act_sums = row.act_sums,
+                                    .act_scales = row.act_scales,
+                                    .out = row.out};
+    ops.gemv_grouped(&args);
+  }
 }
 
 const kernels::FloatOps& Context::floats() const noexcept { return weights.kernels->float32(); }
@@ -278,7 +306,7 @@ void Linear(const Context& context, const QuantizedRows& in, const TernaryMatrix
             FloatRows out) {
   const MatrixProduct product{context, in, matrix, out};
   if (matrix.grouped()) {
-    GemvGrouped(product);
+    LinearGrouped(product);
   } else if (IsLut(matrix.layout)) {
     GemvLut(product);
   } else if (in.few() && IsTiled(matrix.layout)) {

@@ -3,6 +3,9 @@
 // (BitNet b1.58, arXiv:2402.17764, sec. 2; formats of activations and weights: kernels/kernel.h)
 #pragma once
 
+#include <span>
+
+#include "kernels/kernel.h"
 #include "model/forward/context.hpp"
 #include "model/row_failure.hpp"
 
@@ -63,14 +66,14 @@ struct TilesOfMatrix {
   const float* scales;
 };
 
-/// A quantised row from a column on (a multiple of 128), as far as a matrix has columns.
-struct RowPart {
-  const QuantizedRows& rows;
-  std::size_t row, first_col;
-};
+/// Row `row` of `rows` from a column on (a multiple of 128), for GroupedTiles. out: [16 tiles].
+[[nodiscard]] kernels::GroupedToken GroupedRow(const QuantizedRows& rows, std::size_t row,
+                                               std::size_t first_col, float* out) noexcept;
 
-/// out[16 r] = tiles of a grouped matrix times one row. No barrier.
-void GroupedTiles(const TilesOfMatrix& of, const RowPart& in, float* out);
+/// Tiles of a grouped matrix times rows that are rows.step() apart inside; each one's sums go to
+/// its `out`. No barrier.
+void GroupedTiles(const TilesOfMatrix& of, std::size_t step,
+                  std::span<const kernels::GroupedToken> rows);
 
 /// Tiles of a matrix that are dealt out at a time.
 [[nodiscard]] std::size_t TilesAtOnce(const TernaryMatrix& matrix) noexcept;
