@@ -78,6 +78,7 @@ def same_folder(test, form, *flags):
     target = "tq2_0" if "one-scale" in name else "pq2_0" if "pq2_0" in name else "q2_0"
     test.assertIn("all equal", bittern("convert", folder, converted, "--to", target, "--prove"))
     test.assertEqual(bittern("certify", converted), line, name)
+    return folder
 
 
 class RecurrentTest(Common, unittest.TestCase):
@@ -123,7 +124,10 @@ class ExpertsTest(Common, unittest.TestCase):
     arch = "maple"
 
     def test_a_folder_has_its_certificate(self):
-        same_folder(self, "hf", "--one-scale", "--half-head")
+        folder = same_folder(self, "hf", "--one-scale", "--half-head")
+        listed = json.loads(bittern("inspect", folder, "--json"))["tensors"]
+        sizes = {tensor["name"]: tensor["bytes"] for tensor in listed}
+        self.assertEqual(sizes["blk.0.ffn_up_exps.weight"], 2 * 8 * 256 * 256)  # of all experts
 
     def test_explain_counts_the_chosen_experts_alone(self):
         bench = json.loads(bittern("bench", "-m", self.model, "-p", "0", "-n", "4", "-r", "1", "--explain", "-o", "json"))

@@ -57,6 +57,8 @@ struct Tensor {
   bool quantize_rows = false;
   std::shared_ptr<const TensorPlaces> places = nullptr;  ///< null: as in GGUF
 
+  /// Bytes of the files that it takes, wherever they lie.
+  [[nodiscard]] std::uint64_t stored_bytes() const noexcept;
   [[nodiscard]] std::uint64_t num_elements() const noexcept {
     return shape[0] * shape[1] * shape[2] * shape[3];  // checked by the reader
   }
@@ -99,7 +101,7 @@ class Checkpoint {
   /// metadata were read and before what they gave is used. Any thread.
   [[nodiscard]] Result<void> CheckUnchanged() const;
   /// Lets the pages of a tensor go after it was repacked; see MappedFile::Release.
-  void Release(const Tensor& tensor) const noexcept { Release(tensor.bytes); }
+  void Release(const Tensor& tensor) const noexcept;
   void Release(std::span<const std::byte> bytes) const noexcept;
 
   /// Another reading of the file, to try it: these tensors in place of those that were there. Names
