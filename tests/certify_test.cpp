@@ -29,7 +29,7 @@ using testing::Not;
 using Loaded = std::shared_ptr<const runtime::LoadedModel>;
 
 const std::string kPocket = BITTERN_SOURCE_DIR "/models/pocket-8m-i2s.gguf";
-const std::string kBuiltIn = BITTERN_SOURCE_DIR "/models/pocket-2-i2s.gguf";
+const std::string kBuiltIn = BITTERN_SOURCE_DIR "/models/pocket-3-i2s.gguf";
 const std::string kKjv = BITTERN_SOURCE_DIR "/models/kjv-5m-i2s.gguf";
 
 std::string ReadFile(const fs::path& path) {

@@ -54,7 +54,7 @@ class Pages(HubTest):
     def setUp(self):
         super().setUp()
         self.hub.add(BITNET, {"ggml-model-i2_s.gguf": self.model})
-        for name, model in (("pocket.gguf", "pocket-2-i2s.gguf"), ("kjv.gguf", "kjv-5m-i2s.gguf")):
+        for name, model in (("pocket.gguf", "pocket-3-i2s.gguf"), ("kjv.gguf", "kjv-5m-i2s.gguf")):
             shutil.copy(ROOT / "models" / model, self.folder / name)
         (self.folder / "bin").mkdir()
         (self.folder / "bin" / "bittern").symlink_to(BITTERN)

@@ -20,7 +20,7 @@ shift
 [ $# -gt 0 ] || set -- native convert
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
-pocket=$root/models/pocket-2-i2s.gguf kjv=$root/models/kjv-5m-i2s.gguf
+pocket=$root/models/pocket-3-i2s.gguf kjv=$root/models/kjv-5m-i2s.gguf
 printf 'What is a tern?\n' >"$WORK/short.prompts"
 
 # row CPU MODEL ISA EXPECTED PROGRAM... -- ARGUMENT...: one run, one line of the table.

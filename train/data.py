@@ -5,10 +5,13 @@ A row of a batch holds several conversations of one turn to as many as fit; none
 (model.py masks by document). Loss is taken on replies only. Batch `step` depends on (seed, step)
 alone, so a resumed run sees what an unbroken one would have.
 """
+import random
+
 import numpy as np
 
 import lexicon
 import talk
+from draw import pick
 
 SYSTEM = ("You are a helpful assistant.", "You are a dictionary.", "Answer briefly.",
           "You explain words in plain English.")
@@ -29,7 +32,7 @@ class Corpus:
         for word in self.words.known:
             yield "and %s: %s" % (self.words.subject(word), self.words.definition(word)), 12
             yield "User: %s" % word, 12
-        rng = np.random.default_rng(0)
+        rng = random.Random(0)
         weights = {k: w for k, w in talk.WEIGHTS.items() if k not in ("unknown", "delicate")}
         state = None
         for _ in range(20000):
@@ -42,7 +45,7 @@ class Corpus:
     def plain(self, rng):
         """One document of running text."""
         return " ".join(self.words.definition(self.talk.word(rng))
-                        for _ in range(rng.integers(1, 3)))
+                        for _ in range(rng.randrange(1, 3)))
 
     def document(self, tok, rng, room):
         """(ids, is_target): target tokens are those the model is to say itself."""
@@ -50,10 +53,10 @@ class Corpus:
         if x < 0.04:
             ids = tok.encode(self.plain(rng)) + [tok.eos]
             return [tok.bos] + ids, [0] + [1] * len(ids)
-        turns = 1 if x < 0.45 else int(rng.integers(2, 6)) if x < 0.75 else 1000
+        turns = 1 if x < 0.45 else rng.randrange(2, 6) if x < 0.75 else 1000
         ids, target = [tok.bos], [0]
         if rng.random() < 0.04:
-            ids += tok.encode("System: %s<|eot_id|>" % talk.pick(SYSTEM, rng))
+            ids += tok.encode("System: %s<|eot_id|>" % pick(SYSTEM, rng))
         state = None
         for _ in range(turns):
             question, answer, state = self.talk.turn(talk.WEIGHTS, state, rng)
@@ -68,7 +71,7 @@ class Corpus:
 
 def batch(corpus, tok, rows, length, seed, step):
     """(tokens [rows, length+1], document number, is_target): the packed batch number `step`."""
-    rng = np.random.default_rng([seed, step])
+    rng = random.Random("%d %d" % (seed, step))
     tokens = np.full((rows, length + 1), tok.eos, np.int64)
     docs, target = np.zeros_like(tokens), np.zeros_like(tokens)
     for row in range(rows):

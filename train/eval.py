@@ -16,12 +16,14 @@ import difflib
 import json
 import math
 import pathlib
+import random
 import subprocess
 import tempfile
 
 import numpy as np
 
 import data
+import draw
 import reference
 import talk
 import tokenizer
@@ -32,7 +34,7 @@ class Evaluation:
         self.o = o
         self.tok = tokenizer.load(pathlib.Path(o.work) / "tokenizer.json")
         self.corpus = data.Corpus(o.work)
-        rng = np.random.default_rng(12345)
+        rng = random.Random(12345)
         self.texts = [self.corpus.plain(rng) for _ in range(100)]
 
     def bittern(self, *arguments, text=""):
@@ -91,9 +93,9 @@ class Evaluation:
 
     def long_questions(self, count):
         """Questions about several nouns at once."""
-        rng, asks = np.random.default_rng(self.o.seed), []
+        rng, asks = random.Random(self.o.seed), []
         while len(asks) < count:
-            nouns = [talk.pick(self.corpus.commonest, rng) for _ in range(5)]
+            nouns = [draw.pick(self.corpus.commonest, rng) for _ in range(5)]
             asks.append("What are %s?" % " and ".join(
                 self.corpus.words.named(e) for e in nouns))
         return asks
@@ -135,13 +137,13 @@ class Evaluation:
             len(ids), math.exp(ours), math.exp(theirs), 100 * (math.exp(theirs - ours) - 1)))
 
     def samples(self):
-        rng = np.random.default_rng(self.o.seed)
+        rng = random.Random(self.o.seed)
         for _ in range(28):
             question, _, _ = self.corpus.talk.turn(talk.WEIGHTS, None, rng)
-            self.sample("chat", question, int(rng.integers(1000)))
+            self.sample("chat", question, rng.randrange(1000))
         for _ in range(2):
             start = self.corpus.words.definition(self.corpus.talk.word(rng))
-            self.sample("run", " ".join(start.split()[:3]), int(rng.integers(1000)))
+            self.sample("run", " ".join(start.split()[:3]), rng.randrange(1000))
 
     def sample(self, command, text, seed):
         if command == "chat":

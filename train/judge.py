@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges a model by the questions strangers ask: questions-*.txt and conversations.txt.
 
-    train/judge.py --model models/pocket-2-i2s.gguf                       # shares by kind
+    train/judge.py --model models/pocket-3-i2s.gguf                       # shares by kind
     train/judge.py --model FILE --list models/pocket-answers.md           # every answer
     train/judge.py --model FILE --temps 0,0.2,0.5,0.8 --seeds 3 --only dev  # which temperature?
 
@@ -29,7 +29,8 @@ import draw
 import lexicon
 
 HERE = pathlib.Path(__file__).parent
-DECLINES = re.compile(r"do not know|don't know|cannot|only a small dictionary", re.I)
+LISTS = ["dev", "held-out", "new"]
+DECLINES = re.compile(r"do not know|don't know|i cannot|only a small dictionary", re.I)
 ASIDES = re.compile(r"^(all right|hello|i am pocket|no, i am pocket|i can tell you|goodbye|i am well|"
                     r"you are welcome|yes, i am here|i can be wrong|i speak english|i was trained)", re.I)
 GOOD = ("right", "declined", "needless")
@@ -69,13 +70,16 @@ def verdict(question, key, answer, read=()):
     declines = bool(DECLINES.search(answer))
     if key in ("-", "?"):
         return "declined" if declines else "aside" if ASIDES.search(answer) else "wrong"
+    found = None if key.startswith("@") else re.search(key, answer, re.I)
+    if found:
+        return "declined" if "not know" in found.group().lower() else "right"
     if declines:
         return "needless"
     if key.startswith("@"):
         named = re.sub(r"\b(an?|and|the)\b|[,.]", " ", answer.lower()).split()
         known = set(" ".join(members(key)).lower().split())
         return "right" if named and all(w in known for w in named) else "wrong"
-    return "right" if re.search(key, answer, re.I) else "wrong"
+    return "wrong"
 
 
 class Judge:
@@ -119,10 +123,11 @@ class Judge:
                 by_kind[kind][v] += 1
             for kind, c in by_kind.items():
                 print("  %-9s %s" % (kind, ", ".join("%s %d" % x for x in c.most_common())))
+        return share(*GOOD)
 
     def talks(self, temp, seed):
         """Share of turns answered as in a fresh chat, by turn."""
-        keys = {q: key for name in ("dev", "held-out") for _, q, key in questions(name)}
+        keys = {q: key for name in LISTS for _, q, key in questions(name)}
         scripts = conversations()
         alone = sorted({q for script in scripts for single, q in script if single})
         fresh = self.fresh(alone, temp, seed)
@@ -145,8 +150,9 @@ class Judge:
 
     def write(self, path, lists, follow, temp, seed):
         lines = ["# What %s answers" % pathlib.Path(self.o.model).stem, "",
-                 "Every question of `train/questions-dev.txt` and `train/questions-held-out.txt`, each in a "
-                 "chat of its own, at temperature %s with seed %s: `train/judge.py --list`." % (temp, seed)]
+                 "Every question of `train/questions-dev.txt`, `train/questions-held-out.txt` and "
+                 "`train/questions-new.txt`, each in a chat of its own, at temperature %s with seed %s: "
+                 "`train/judge.py --list`. A verdict of `train/verdicts.tsv` is a reader's." % (temp, seed)]
         for name, rows in lists:
             lines += ["", "## " + name, "", "| kind | question | answer | verdict |", "|---|---|---|---|"]
             lines += ["| " + " | ".join(x.replace("|", "\\|").replace("<", "&lt;") for x in row) + " |"
@@ -160,22 +166,23 @@ class Judge:
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    p.add_argument("--model", default="models/pocket-2-i2s.gguf")
+    p.add_argument("--model", default="models/pocket-3-i2s.gguf")
     p.add_argument("--bittern", default="build/dev/apps/cli/bittern")
     p.add_argument("--temps", default="0.2")
     p.add_argument("--seeds", type=int, default=1)
     p.add_argument("--threads", type=int, default=1)
-    p.add_argument("--only", choices=["dev", "held-out"])
+    p.add_argument("--only", choices=LISTS)
     p.add_argument("--list", help="Markdown file that gets every answer")
     p.add_argument("--no-talks", action="store_true")
+    p.add_argument("--least", type=float, default=0, help="fail where a list has a smaller share of good answers")
     o = p.parse_args()
     judge = Judge(o)
     for temp in o.temps.split(","):
         for seed in range(1, o.seeds + 1):
-            lists = [(n, judge.shares(n, temp, seed)) for n in ([o.only] if o.only else
-                                                                  ["dev", "held-out"])]
+            lists = [(n, judge.shares(n, temp, seed)) for n in ([o.only] if o.only else LISTS)]
             for name, rows in lists:
-                judge.print_shares(name, rows, temp, seed, kinds=o.temps.count(",") == 0)
+                if judge.print_shares(name, rows, temp, seed, kinds=o.temps.count(",") == 0) < o.least:
+                    raise SystemExit("%s: fewer than %g %%" % (name, o.least))
             follow = [] if o.no_talks or o.only else judge.talks(temp, seed)
             if o.list:
                 judge.write(o.list, lists, follow, temp, seed)

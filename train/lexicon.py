@@ -1,32 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words Pocket knows and those it does not: WordNet and the tables of train/data/ in one place.
+"""The words Pocket knows and those it does not: the tables of train/data/ and WordNet's list of words.
 
-A known word has one gloss: our own (data/glosses.tsv), else WordNet's for the commonest sense. All
-other words of WordNet are unknown; questions about them teach to say so. Words of
-data/offensive.rot13 are neither: they are never explained and stand in no gloss.
+A known word is one of data/glosses.tsv. All other words of WordNet are unknown; questions about them
+teach to say so. Words of data/offensive.rot13 are neither: they are never explained and stand in no gloss.
 """
 import codecs
+import dataclasses
 import hashlib
 import pathlib
 import pickle
-import re
 
 import phrase
 import sources
 import wordnet
 
 DATA = pathlib.Path(__file__).parent / "data"
-KNOWN = {"noun": 600, "verb": 150, "adj": 150}  # the commonest words, beside everyday.txt
-UNIQUE = ("sun", "moon", "earth", "internet", "sky")
-UNCOUNTED = set("software water milk light color time life money war peace love happiness ice glass "
-                "gold silver cream chocolate bread rice music energy gravity electricity freedom "
-                "hope art smoke hair grass soil police winter summer autumn wood beer iron thunder "
-                "lightning medicine wine sand beef pork ham bacon soap butter plastic swimming yogurt "
-                "tea coffee sugar copper honey joy anger paper meat candy wheat stairs nothing cheese "
-                "clothes food furniture death science history mathematics physics chemistry biology philosophy democracy "
-                "rain snow wind fire blood tennis football chess red blue green yellow white black "
-                "brown gray pink purple trousers sleep lettuce spinach cabbage spaghetti mathematics pasta garlic corn bacteria metal pepper email".split())
-LONGEST = 90  # characters of a gloss
+
+
+@dataclasses.dataclass
+class Entry:
+    """One word with its first meaning."""
+    word: str
+    pos: str  # noun, verb, adj or adv
+    count: int  # how often WordNet's tagged texts have it
+    gloss: str
 
 
 def lines(name):
@@ -42,65 +39,74 @@ def table(name):
     return [x.split("\t") for x in lines(name)]
 
 
+def everyday():
+    """{word: its parts of speech} of everyday.txt."""
+    found = {}
+    for line in lines("everyday.txt"):
+        pos, words = line.split(": ", 1) if ": " in line else ("noun", line)
+        for word in words.split():
+            found.setdefault(word, []).append(pos)
+    return found
+
+
 class Lexicon:
-    """known: {word: Entry}; verbs: {word: Entry} for "to run"; unknown: lists of words."""
+    """known: {word: Entry}; verbs: {word: Entry} for "to run"; unknown: lists of words, commonest first."""
 
     def __init__(self, work):
-        files = sources.fetch(work)
-        entries = wordnet.read(files)
-        self.articles = phrase.Articles(wordnet.all_texts(files))
+        counts = wordnet.read(sources.fetch(work))
         self.offensive = set(lines("offensive.rot13"))
-        self.everyday = " ".join(lines("everyday.txt")).split()
-        self.own = {(w, pos): gloss for w, pos, gloss in table("glosses.tsv")}
+        self.everyday = everyday()
+        self.article = {w: how for how, words in (x.split(": ", 1) for x in lines("nouns.txt"))
+                        for w in words.split("|")}
         self.known, self.verbs = {}, {}
-        self.choose(entries)
-        names = set(self.known) | set(self.verbs) | self.offensive | self.plurals()
-        rest = [e.word for e in entries if e.word not in names]
-        rest = list(dict.fromkeys(rest))
+        self.choose(counts)
+        self.forms = self.all_forms()
+        rest = [w for w in counts if w not in self.forms and w not in self.offensive]
+        rest.sort(key=lambda w: (-sum(counts[w].values()), w))
         self.unknown = {"common": rest[:6000], "rare": rest[6000:]}
         self.weights = {w: self.weight(w) for w in self.known}
 
     def weight(self, word):
-        """How often a word is asked for, in proportion."""
-        return 2.0 if word in self.everyday or (word, self.known[word].pos) in self.own else 1.0
+        """How often a word is asked for, in proportion: everyday words and those of this trade more."""
+        return 1.6 if word in self.everyday or not self.known[word].count else 1.0
 
-    def usable(self, gloss):
-        words = set(re.findall(r"[a-z]+", gloss.lower()))
-        if words & {"quantifier", "temporal", "etc", "denoting", "implied"}:
-            return False
-        return len(gloss) <= LONGEST and not words & self.offensive and not any(
-            w[:-1] in self.offensive for w in words if w.endswith("s"))
+    def choose(self, counts):
+        """The first meaning of each word: what everyday.txt says, else WordNet's commonest."""
+        found = {}
+        for word, pos, gloss in table("glosses.tsv"):
+            if word not in self.offensive:
+                count = counts[word][pos] if word in counts else 0
+                found.setdefault(word, []).append(Entry(word, pos, count, gloss))
+        for word, entries in found.items():
+            wanted = self.everyday.get(word, ())
+            entries.sort(key=lambda e: (e.pos not in wanted, -e.count))
+            self.known[word] = entries[0]
+            self.verbs.update({word: e for e in entries if e.pos == "verb"})
 
-    def choose(self, entries):
-        best = {}
-        for e in entries:  # commonest first
-            gloss = self.own.get((e.word, e.pos), re.sub("^denoting ", "", e.gloss))
-            e.gloss = gloss
-            best.setdefault(e.word, []).append(e)
-        for (word, pos), gloss in self.own.items():
-            if not any(e.pos == pos for e in best.get(word, [])):
-                best.setdefault(word, []).append(wordnet.Entry(word, pos, 0, gloss, []))
-        left, everyday = dict(KNOWN), set(self.everyday)
-        for word, found in best.items():
-            if word in self.offensive:
-                continue
-            found.sort(key=lambda e: ((word, e.pos) not in self.own,
-                                      e.pos != "noun" if word in everyday else 0, -e.count))
-            entry = found[0]
-            verb = next((e for e in found if e.pos == "verb"), None)
-            if (word, entry.pos) not in self.own and not self.usable(entry.gloss):
-                continue
-            wanted = word in everyday or (word, entry.pos) in self.own
-            if not wanted and left[entry.pos] > 0 and len(word) > 2:
-                left[entry.pos] -= 1
-                wanted = True
-            if wanted:
-                self.known[word] = entry
-                if verb and self.usable(verb.gloss) and (entry.pos == "verb" or (word, "verb") in self.own):
-                    self.verbs[word] = verb
-
-    def plurals(self):
-        return {many(w) for w, e in self.known.items() if e.pos == "noun"}
+    def all_forms(self):
+        """{what is typed, lower case: (word, part of speech, "" or the kind of form)}."""
+        found = {w.lower(): (w, e.pos, "") for w, e in self.known.items()}
+        irregular = {w: x.split("|") for w, x in table("forms.tsv")}
+        for word, typed in irregular.items():
+            pos = "verb" if word in self.verbs else "noun"
+            for x in typed if word in self.known else ():
+                found.setdefault(x, (word, pos, "ing" if x.endswith("ing") else "inflected"))
+        for word, typed in table("spellings.tsv"):
+            for x in typed.split("|") if word in self.known else ():
+                found.setdefault(x, (word, self.known[word].pos, "spelling"))
+        for word, entry in self.known.items():
+            if entry.pos == "noun" and self.article.get(word) != "plural":
+                found.setdefault(phrase.many(word).lower(), (word, "noun", "plural"))
+            elif entry.pos == "adj" and len(word) < 7:
+                for x in phrase.compared(word):
+                    found.setdefault(x, (word, "adj", "inflected"))
+        for word in self.verbs:
+            if " " not in word:
+                found.setdefault(phrase.ing(word), (word, "verb", "ing"))
+                found.setdefault(phrase.third(word), (word, "verb", "inflected"))
+                if word not in irregular:
+                    found.setdefault(phrase.past(word), (word, "verb", "inflected"))
+        return found
 
     def subject(self, word):
         """How a sentence names the word: "a tern", "water", "to run"."""
@@ -111,17 +117,12 @@ class Lexicon:
 
     def named(self, entry):
         """The noun with its article."""
-        if (entry.word, "noun") not in self.own:
-            return phrase.subject(entry, self.articles)
-        if entry.word in UNIQUE:
-            return "the " + entry.word
-        return entry.word if entry.word in UNCOUNTED else phrase.a(entry.word)
+        how = self.article.get(entry.word)
+        return "the " + entry.word if how == "the" else entry.word if how else phrase.a(entry.word)
 
     def sentence(self, entry):
-        if (entry.word, entry.pos) not in self.own:
-            return phrase.sentence(entry, self.articles)
         if entry.pos == "noun":
-            verb = " are " if entry.word in ("trousers", "bacteria", "clothes", "stairs") else " is "
+            verb = " are " if self.article.get(entry.word) == "plural" else " is "
             text = self.named(entry) + verb + entry.gloss
         elif entry.pos == "verb":
             text = "to " + entry.word + " is to " + entry.gloss
@@ -146,21 +147,3 @@ def load(work):
     words = Lexicon(work)
     path.write_bytes(pickle.dumps(words))
     return words
-
-
-def many(word):
-    """The regular plural."""
-    irregular = {"man": "men", "woman": "women", "child": "children", "foot": "feet",
-                 "tooth": "teeth", "mouse": "mice", "goose": "geese", "sheep": "sheep",
-                 "fish": "fish", "deer": "deer", "leaf": "leaves", "knife": "knives",
-                 "wolf": "wolves", "life": "lives", "wife": "wives", "shelf": "shelves",
-                 "person": "people", "salmon": "salmon", "trout": "trout", "tuna": "tuna"}
-    if word in irregular:
-        return irregular[word]
-    if re.search(r"(s|x|z|ch|sh)$", word):
-        return word + "es"
-    if re.search(r"[^aeiou]y$", word):
-        return word[:-1] + "ies"
-    if word in ("potato", "tomato", "mango", "volcano", "mosquito"):
-        return word + "es"
-    return word + "s"

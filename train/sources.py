@@ -11,15 +11,12 @@ import subprocess
 # package: (what is read from it, licence of what is read)
 PACKAGES = {
     "wordnet-base": (
-        "WordNet 3.0, Princeton University: glosses and examples",
+        "WordNet 3.0, Princeton University: which words there are",
         "WordNet 3.0 licence (permissive: use, copy, modify and distribute for any purpose, "
         "with the copyright notice)"),
     "wordnet-sense-index": (
         "WordNet 3.0, Princeton University: how often each sense was met in tagged text",
         "WordNet 3.0 licence (as above)"),
-    "dict-devil": (
-        "Ambrose Bierce, The Devil's Dictionary (1911)",
-        "public domain, copyright expired"),
 }
 
 

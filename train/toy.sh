@@ -26,6 +26,10 @@ grep -q 'from step 20 of 40' "$work/log"
 train --steps 40 --decay 20
 awk '/^step 20 /{a = $4} /^step 60 /{b = $4} END {exit !(b < a)}' "$work/log" # it learns
 
+"$python" train/gpu.py --work "$work" --config "$work/toy.json" --rows 2 --length 128 --workers 2 --device cpu \
+  --minutes 0.4 --out "$work/gpu" --name toy | tee "$work/log.gpu"
+grep -q '^done: ' "$work/log.gpu"
+"$bittern" inspect "$work/gpu/toy-i2s.gguf" >"$work/inspected"
 "$python" train/export.py --work "$work" --name toy
 "$python" train/agree.py --work "$work" --model "$work/toy-i2s.gguf" --bittern "$bittern"
 "$python" train/eval.py --work "$work" --model "$work/toy-i2s.gguf" --bittern "$bittern" \

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 import { Model, doctor, inspect, setLog } from './support.mjs';
 
-const POCKET = fileURLToPath(new URL('../../models/pocket-2-i2s.gguf', import.meta.url));
+const POCKET = fileURLToPath(new URL('../../models/pocket-3-i2s.gguf', import.meta.url));
 const model = await Model.load();
 
 test('receipts replay, and changed ones do not', async () => {

@@ -29,7 +29,7 @@ INFO = f"{NAME}-{VERSION}.dist-info"
 EPOCH = (2020, 1, 1, 0, 0, 0)  # of all files: two builds give the same bytes
 # Of the repository: what the library is built from, and what goes with it.
 PARTS = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "apps", "cmake", "deploy/notices", "include",
-         "models/WORDNET-LICENSE", "models/pocket-2-i2s.gguf", "src", "tools/notices.py",
+         "models/WORDNET-LICENSE", "models/pocket-3-i2s.gguf", "src", "tools/notices.py",
          "tools/packages.sh")
 
 

@@ -12,7 +12,7 @@ import unittest
 
 import bittern
 
-POCKET = os.path.join(os.path.dirname(__file__), "../../models/pocket-2-i2s.gguf")
+POCKET = os.path.join(os.path.dirname(__file__), "../../models/pocket-3-i2s.gguf")
 MODEL = bittern.Model()
 
 

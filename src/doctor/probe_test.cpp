@@ -47,7 +47,7 @@ TEST(Probe, AModelKnowsItsOwnKindOfTextBest) {
 }
 
 TEST(Probe, AModelThatTalksKnowsAnswersBest) {
-  const Probe pocket = RunProbe(Open("pocket-2-i2s.gguf"), {.order = true}).value();
+  const Probe pocket = RunProbe(Open("pocket-3-i2s.gguf"), {.order = true}).value();
   EXPECT_EQ(pocket.best(), kNumPlainTexts);
   EXPECT_LT(pocket.nats(), 0.5);
   EXPECT_GT(pocket.order_gain, 1.6);

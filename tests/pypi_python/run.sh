@@ -26,7 +26,7 @@ echo "-- llama-cpp-python's signatures and examples"
 archive=$environment/llama_cpp_python-0.3.36.tar.gz
 if [ -e "$archive" ] || "$python" -m pip download -q --no-deps --no-binary :all: --no-build-isolation \
     -d "$environment" llama-cpp-python==0.3.36 2>"$environment/pip.log"; then
-  "$python" llama_cpp_python.py "$archive" ../../models/pocket-2-i2s.gguf
+  "$python" llama_cpp_python.py "$archive" ../../models/pocket-3-i2s.gguf
   echo "-- perplexity beside llama-perplexity"
   if peer=$(./llama_perplexity.sh "$archive" "$environment/llama.cpp"); then
     "$python" perplexity_test.py "$build/apps/cli/bittern" "$peer"

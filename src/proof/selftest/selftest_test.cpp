@@ -114,7 +114,7 @@ TEST(Selftest, WhatDoesNotFitIntoTheTimeIsSkipped) {
 }
 
 TEST(KnownModels, AreFoundByTheirFiles) {
-  for (const char* name : {"kjv-5m", "pocket-8m", "pocket-2"}) {
+  for (const char* name : {"kjv-5m", "pocket-8m", "pocket-3"}) {
     const auto file =
         formats::Checkpoint::Open(fmt::format("{}/models/{}-i2s.gguf", BITTERN_SOURCE_DIR, name));
     EXPECT_NE(NameOfKnownFile(*file), "") << name;

@@ -81,7 +81,7 @@ test("several models: the page lists them, and keeps the one that was chosen", a
   await page.goto(many);
   await isShown();
   assert.ok(await page.locator("#choice option").count() >= 2);
-  await page.selectOption("#choice", "pocket-2-i2s");
+  await page.selectOption("#choice", "pocket-3-i2s");
   await isShown();
   await ask(page, "What is the capital of France?");
   assert.equal((await texts(page, "assistant")).at(-1), "The capital of France is Paris.");
