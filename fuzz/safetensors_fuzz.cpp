@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "formats/hf/hf_tensors.hpp"
-#include "formats/hf/safetensors_reader.hpp"
+#include "formats/safetensors/safetensors_reader.hpp"
 
 namespace {
 
@@ -22,6 +22,7 @@ void Check(bool holds) {
 formats::HfConfig SmallConfig(bool multiplies, formats::HfFloatWeights floats) {
   formats::HfConfig config;
   config.architecture = "bitnet-b1.58";
+  config.row = formats::FindArchitecture(config.architecture);
   config.num_layers = 2;
   config.vocab_size = 3;
   config.hidden_size = config.q_size = 4;
@@ -65,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Decisions decisions;
     const auto tensors = formats::MapHfTensors(config, contents->entries, &decisions);
     if (!tensors) continue;
-    for (const auto& tensor : *tensors) {
+    for (const auto& tensor : tensors->tensors) {
       const auto expected =
           quant::TensorBytes(quant::InfoOf(tensor.format), tensor.row_elements(), tensor.rows());
       Check(expected && *expected == tensor.bytes.size());

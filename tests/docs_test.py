@@ -6,6 +6,7 @@ Tables and pictures that are made must be what their tools make; links must lead
 
 usage: docs_test.py BITTERN MODEL
 """
+import json
 import os
 import pathlib
 import re
@@ -143,6 +144,14 @@ class Whole(HubTest):
             name = page.relative_to(DOCS).as_posix()
             if name != "README.md" and not name.startswith("design/"):
                 self.assertIn(f"]({name})", index)
+
+    def test_the_oldest_cmake(self):
+        """Which CMake is named is the one that CMakeLists.txt asks for, and the presets ask for no younger one."""
+        least = re.search(r"cmake_minimum_required\(VERSION ([\d.]+)\)", read(ROOT / "CMakeLists.txt"))[1]
+        for page in ("README.md", "docs/install.md"):
+            self.assertIn(f"CMake {least},", read(ROOT / page), page)
+        presets = json.loads(read(ROOT / "CMakePresets.json"))["version"]
+        self.assertGreaterEqual(least, {2: "3.20", 3: "3.21", 4: "3.23"}[presets])
 
     def test_the_table_of_commands(self):
         """The manual's first table has every command, in the order of --help."""

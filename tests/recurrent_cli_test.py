@@ -67,6 +67,20 @@ class Common:
             self.assertEqual(bittern("run", self.model, "-p", "abcdefgh" * 40, "-n", "20", "--temp", "0", *flags), want)
 
 
+def same_folder(test, form, *flags):
+    """A Hugging Face folder and its conversion have the certificate of the GGUF file of the same weights."""
+    name = "-".join((form, *flags)).replace("--", "")
+    folder, file, converted = (test.path / (name + end) for end in ("", ".gguf", "-converted.gguf"))
+    test.generate(folder, "--form", form, *flags)
+    test.generate(file, *flags)
+    line = bittern("certify", file)
+    test.assertEqual(bittern("certify", folder), line, name)
+    target = "tq2_0" if "one-scale" in name else "pq2_0" if "pq2_0" in name else "q2_0"
+    test.assertIn("all equal", bittern("convert", folder, converted, "--to", target, "--prove"))
+    test.assertEqual(bittern("certify", converted), line, name)
+    return folder
+
+
 class RecurrentTest(Common, unittest.TestCase):
     arch = "qwen35"
 
@@ -90,6 +104,11 @@ class RecurrentTest(Common, unittest.TestCase):
             self.assertIn("Walsh-Hadamard", bittern("inspect", model))
         self.assertEqual(len(lines), 2)
 
+    def test_folders_have_its_certificate(self):
+        for form, *flags in (["mlx"], ["hf", "--half-head"], ["hf", "--half-head", "--type", "pq2_0", "--size", "wide"],
+                             ["mlx", "--type", "pq2_0", "--size", "wide"]):
+            same_folder(self, form, *flags)
+
     def test_an_unknown_rotation_is_refused_by_name(self):
         model = self.path / "rotated.gguf"
         subprocess.run([sys.executable, ROOT / "tools/synth_model.py", "--arch", "qwen35", "--rotated", model], check=True)
@@ -103,6 +122,12 @@ class RecurrentTest(Common, unittest.TestCase):
 
 class ExpertsTest(Common, unittest.TestCase):
     arch = "maple"
+
+    def test_a_folder_has_its_certificate(self):
+        folder = same_folder(self, "hf", "--one-scale", "--half-head")
+        listed = json.loads(bittern("inspect", folder, "--json"))["tensors"]
+        sizes = {tensor["name"]: tensor["bytes"] for tensor in listed}
+        self.assertEqual(sizes["blk.0.ffn_up_exps.weight"], 2 * 8 * 256 * 256)  # of all experts
 
     def test_explain_counts_the_chosen_experts_alone(self):
         bench = json.loads(bittern("bench", "-m", self.model, "-p", "0", "-n", "4", "-r", "1", "--explain", "-o", "json"))

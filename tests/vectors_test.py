@@ -128,6 +128,25 @@ class Common:
             lines.add(run.stdout)
         self.assertEqual(len(lines), 1)
 
+    def test_a_folder_has_the_same_vectors(self):
+        folder, converted = self.model.with_name("folder"), self.model.with_name("converted.gguf")
+        subprocess.run([sys.executable, ROOT / "tools/synth_model.py", "--arch", self.arch, "--form", "hf", folder],
+                       check=True)
+        want = vectors(self.model)
+        self.assertTrue((vectors(folder) == want).all())
+        subprocess.run([PROGRAM, "convert", folder, converted, "--to", "i2_s"], check=True, capture_output=True)
+        self.assertTrue((vectors(converted) == want).all())
+        lines = {subprocess.run([PROGRAM, "certify", model], capture_output=True, check=True).stdout
+                 for model in (self.model, folder, converted)}
+        self.assertEqual(len(lines), 1)
+        # What the folder says of pooling counts; where it says nothing, a notice tells.
+        pooling = folder / "1_Pooling/config.json"
+        pooling.write_text(pooling.read_text().replace("true", "0").replace("lasttoken\": false", "lasttoken\": true"))
+        self.assertTrue((vectors(folder) == vectors(self.model, "--pooling", "last")).all())
+        (folder / "modules.json").unlink()
+        run = subprocess.run([PROGRAM, "embed", "-m", folder, "-p", "a"], capture_output=True, check=True, text=True)
+        self.assertIn("GGUF files of BitNet-embedding say: pooling=mean", run.stderr.replace("--pooling ", "pooling="))
+
     def test_texts_that_are_too_long(self):
         long = "c" * 2000
         self.assertIn("2001 tokens", embed(self.model, "-p", long, code=3))

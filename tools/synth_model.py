@@ -3,10 +3,11 @@
 """Writes a GGUF of random ternary weights in the shape of a public model: to time, to load, to try
 limits of memory. What it says is noise.
 
-  synth_model.py --arch qwen35|maple|hunyuan-dense|minicpm|qwen3|gemma3 [--size tiny|full]
-                 [--type q2_0|pq2_0|ptq1_0|tq2_0|stq1_0|i2_s] [--rotated] [--one-scale] [--seed N] OUT.gguf
+  synth_model.py --arch qwen35|maple|hunyuan-dense|minicpm|qwen3|gemma3 [--size tiny|wide|full]
+                 [--type q2_0|pq2_0|ptq1_0|tq2_0|stq1_0|i2_s] [--rotated] [--one-scale] [--half-head]
+                 [--form gguf|hf|mlx] [--seed N] OUT
 
-  qwen35   tiny: 8 layers, 5 MB; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
+  qwen35   tiny: 8 layers, 5 MB; wide: with heads of 128; full: Ternary-Bonsai-27B (64 layers, 7 GB, written in about a
            minute). Types as the released files have them: matrices, embedding and head in --type
            (q2_0 unless it is given), the small matrices of delta layers in BF16, all else in F32.
            --rotated: as Ternary-Bonsai-2-27B has it, with the keys of a Walsh-Hadamard transform.
@@ -24,6 +25,9 @@ limits of memory. What it says is noise.
            Matrices in --type (tq2_0 unless it is given), embedding in F16, head in Q6_K; a vocabulary of
            SentencePiece.
 
+--half-head gives embedding and head F16, whatever the released files have. --form hf writes the same weights as a
+Hugging Face folder (synth_folder.py): qwen3 and gemma3, qwen35, maple with --one-scale, the latter two with --half-head.
+--form mlx writes qwen35 as MLX's packs of 2 bits.
 The scales of blocks differ, as in a real file; --one-scale gives a matrix one for all, so that every type
 holds it. The same arguments give the same bytes. Needs nothing but Python.
 """
@@ -31,6 +35,8 @@ import argparse
 import math
 import random
 import struct
+
+import synth_folder
 
 F32, F16, Q4_K, Q6_K, BF16, STQ1_0, PTQ1_0 = 0, 1, 12, 14, 30, 43, 143
 U32, I32, FLOAT, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
@@ -40,6 +46,8 @@ BLOCKS = {"i2_s": (I2_S, 128, 32, True), "q2_0": (42, 64, 16, True), "pq2_0": (1
           "ptq1_0": (PTQ1_0, 128, 26, False), "tq2_0": (35, 256, 64, False), "stq1_0": (STQ1_0, 256, 40, False)}
 ALIGNMENT = 32
 CHUNK = 1 << 24  # bytes of codes that are drawn at a time
+# Low bytes of scales that bf16 holds, too.
+SHORT = bytes(b & 0xF8 for b in range(256))
 TERNARY = bytes(sum((b // 3 ** i % 3) << 2 * i for i in range(4)) for b in range(256))  # four codes 0..2
 
 QWEN35 = {
@@ -48,6 +56,7 @@ QWEN35 = {
     "full": dict(layers=64, hidden=5120, ffn=17408, heads=24, kv_heads=4, head_dim=256, rotated=64,
                  vocab=248320, key_heads=16, value_heads=48, state=128, context=262144),
 }
+QWEN35["wide"] = {**QWEN35["tiny"], "state": 128}  # heads of a whole group of 128
 MAPLE = {
     "tiny": dict(layers=4, hidden=256, heads=4, kv_heads=2, head_dim=64, rotated=32, vocab=512, experts=8,
                  used=2, neurons=256, window=64, context=2048),
@@ -109,7 +118,7 @@ def pieces(size):
 
 def qwen35_tensors(s):
     """(name, columns, rows or None, kind) of each tensor; rows of experts: (of one, experts); kind:
-    matrix, small, half, head, router, or the mean of floats."""
+    matrix, small, half, head, router, decay, or the mean of floats."""
     mix = (2 * s["key_heads"] + s["value_heads"]) * s["state"]
     inner, hidden, q = s["value_heads"] * s["state"], s["hidden"], s["heads"] * s["head_dim"]
     yield "token_embd.weight", hidden, s["vocab"], "matrix"
@@ -123,7 +132,7 @@ def qwen35_tensors(s):
             yield p + "ssm_alpha.weight", hidden, s["value_heads"], "small"
             yield p + "ssm_conv1d.weight", 4, mix, 0.2
             yield p + "ssm_dt.bias", s["value_heads"], None, -1
-            yield p + "ssm_a", s["value_heads"], None, -0.5
+            yield p + "ssm_a", s["value_heads"], None, "decay"
             yield p + "ssm_norm.weight", s["state"], None, 1
             yield p + "ssm_out.weight", inner, hidden, "matrix"
         else:
@@ -298,6 +307,11 @@ ARCHITECTURES = {"qwen35": (QWEN35, "q2_0", qwen35_keys, qwen35_tensors, "qwen35
                  "minicpm": (MINICPM, "tq2_0", minicpm_keys, minicpm_tensors, None, TEMPLATE)}
 
 
+def ends_texts(arch):
+    """Whether a text gets a token behind it."""
+    return arch in ("qwen3", "gemma3")
+
+
 def all_keys(arch, s):
     _, _, keys, _, pre, template = ARCHITECTURES[arch]
     tokens, types = vocabulary(s["vocab"]) if pre else pieces(s["vocab"])
@@ -323,6 +337,12 @@ def packed_key(name, kind, content):
         return string(name) + struct.pack("<I", kind) + value(kind, content)
     head = string(name) + struct.pack("<IIQ", ARRAY, kind[1], len(content))
     return head + b"".join(value(kind[1], item) for item in content)
+
+
+def short(number):
+    """The nearest number of four bits, whose small multiples bf16 holds."""
+    mantissa, exponent = math.frexp(number)
+    return math.ldexp(round(mantissa * 16) / 16, exponent)
 
 
 class Writer:
@@ -354,7 +374,7 @@ class Writer:
                 now = min(left, CHUNK)
                 yield self.random.randbytes(now).translate(TERNARY)
                 left -= now
-            yield struct.pack("<f28x", (1.5 / cols) ** 0.5)
+            yield struct.pack("<f28x", short((1.5 / cols) ** 0.5))
             return
         scale = struct.pack("<e", (1.5 / cols) ** 0.5)[1:]  # sign, exponent and the first of ten further bits
         # Five weights in a byte of PTQ1_0, 32 bytes of nibbles and 8 of signs in a block of STQ1_0, where any
@@ -368,7 +388,7 @@ class Writer:
                 codes = codes.translate(TERNARY)
             blocks = bytearray(count * step)
             at = 0 if self.scale_first else self.codes
-            blocks[at::step] = bytes(count) if self.one_scale else self.random.randbytes(count)
+            blocks[at::step] = bytes(count) if self.one_scale else self.random.randbytes(count).translate(SHORT)
             blocks[at + 1::step] = scale * count
             for i in range(self.codes):
                 blocks[first + i::step] = codes[i::self.codes]
@@ -412,8 +432,11 @@ class Writer:
             return self.matrix(cols, rows)
         if kind == "half":
             return self.halves(cols * rows)
+        if kind == "decay":
+            logs = struct.unpack("<%df" % cols, self.drawn(cols, rows, kind))
+            return [struct.pack("<%df" % cols, *(-math.exp(a) for a in logs))]
         if kind == "norm":
-            return [struct.pack("<%de" % cols, *(1 + 0.1 * (2 * self.random.random() - 1) for _ in range(cols)))]
+            return [struct.pack("<%de" % cols, *(1 + self.random.randrange(-25, 26) / 256 for _ in range(cols)))]
         if kind == "head":
             return self.q4_k(cols, rows)
         if kind == "q6_k":
@@ -427,6 +450,12 @@ class Writer:
         halves = bytearray(2 * count)
         halves[0::2], halves[1::2] = floats[2::4], floats[3::4]
         return [bytes(halves)]
+
+    def drawn(self, cols, rows, kind):
+        """What a folder has of a tensor: the bytes, but of a decay its logarithms."""
+        if kind == "decay":
+            return struct.pack("<%df" % cols, *(self.random.uniform(-0.9, -0.5) for _ in range(cols)))
+        return b"".join(self.parts(cols, math.prod(rows) if isinstance(rows, tuple) else rows, kind))
 
     def write(self, path, keys, tensors):
         tensors = list(tensors)
@@ -451,22 +480,40 @@ class Writer:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--arch", choices=sorted(ARCHITECTURES), required=True)
-    parser.add_argument("--size", choices=["tiny", "full"], default="tiny")
+    parser.add_argument("--size", choices=["tiny", "wide", "full"], default="tiny")
     parser.add_argument("--type", choices=sorted(BLOCKS))
     parser.add_argument("--rotated", action="store_true", help="of qwen35")
+    parser.add_argument("--form", choices=["gguf", "hf", "mlx"], default="gguf")
     parser.add_argument("--one-scale", action="store_true")
+    parser.add_argument("--half-head", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("out")
     options = parser.parse_args()
     if options.rotated and options.arch != "qwen35":
         parser.error("--rotated is for --arch qwen35")
-    shapes, matrix_type, _, tensors, _, _ = ARCHITECTURES[options.arch]
-    shape = shapes[options.size]
+    shapes, matrix_type, _, tensors, pre, template = ARCHITECTURES[options.arch]
+    if options.size not in shapes:
+        parser.error("--size wide is for --arch qwen35")
+    shape, matrix_type = shapes[options.size], options.type or matrix_type
+    writer = Writer(matrix_type, options.seed, options.one_scale)
+    listed = list(tensors(shape))
+    if options.half_head:
+        listed = [(name, cols, rows, "half" if name.startswith(("token_embd", "output.")) else kind)
+                  for name, cols, rows, kind in listed]
+    if options.form != "gguf":
+        forms = {"qwen3": ["hf"], "gemma3": ["hf"], "maple": ["hf"], "qwen35": ["hf", "mlx"]}
+        if options.form not in forms.get(options.arch, []) or matrix_type not in synth_folder.TYPES or options.rotated:
+            parser.error("--form %s is not for these options" % options.form)
+        folder = synth_folder.Folder(options.arch, shape, writer, matrix_type, options.form)
+        for tensor in listed:
+            folder.tensor(*tensor)
+        end = shape["vocab"] - 1 if ends_texts(options.arch) else None
+        folder.write(options.out, *vocabulary(shape["vocab"]), pre, template, end)
+        return
     keys = all_keys(options.arch, shape)
     if options.rotated:
         keys += rotation_keys(shape, random.Random(options.seed + 1))
-    writer = Writer(options.type or matrix_type, options.seed, options.one_scale)
-    writer.write(options.out, keys, tensors(shape))
+    writer.write(options.out, keys, listed)
 
 
 if __name__ == "__main__":

@@ -228,7 +228,8 @@ Result<void> ReadBoth(Rows& a, Rows& b, Tally* tally, TensorLikeness* found) {
 }
 
 bool SameBytes(const Tensor& a, const Tensor& b) {
-  return a.format == b.format && a.scale == b.scale && a.bytes.size() == b.bytes.size() &&
+  return a.format == b.format && a.scale == b.scale && a.places == b.places &&
+         a.bytes.size() == b.bytes.size() &&
          std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
 }
 

@@ -63,6 +63,11 @@ struct ArchitectureSpec {
   bool post_norms = false;
   /// The embedding of a token is times sqrt(hidden_size).
   bool scaled_embedding = false;
+  /// Hugging Face folders have masters whose rows are ternary by a threshold of their own.
+  bool hf_thresholds = false;
+  /// Hugging Face folders have the weights of norms less one, but those of kInputNorms and
+  /// kSsmNorm.
+  bool hf_norms_less_one = false;
   /// The pre-tokenizer of its byte-level vocabularies; empty: the vocabulary has to tell.
   std::string_view pre = {};
 

@@ -48,10 +48,14 @@ TEST(Architecture, UnknownClassesAreRefusedWithTheKnownOnes) {
   for (const std::string_view hf_class : {"GemmaForCausalLM", ""}) {
     const auto row = ArchitectureOfClass(hf_class, "silu");
     ASSERT_FALSE(row);
-    EXPECT_THAT(row.error().message, testing::HasSubstr("BitNetForCausalLM, BitnetForCausalLM, "
-                                                        "LlamaForCausalLM, Qwen3ForCausalLM, "
-                                                        "HunYuanDenseV1ForCausalLM, "
-                                                        "MiniCPMForCausalLM"));
+    EXPECT_THAT(row.error().message,
+                testing::HasSubstr("BitNetForCausalLM, BitnetForCausalLM, "
+                                   "LlamaForCausalLM, Qwen3ForCausalLM, Qwen3Model, "
+                                   "Gemma3TextModel, Gemma3ForCausalLM, "
+                                   "Qwen3_5ForConditionalGeneration, "
+                                   "Qwen3_5ForCausalLM, MapleForCausalLM, "
+                                   "HunYuanDenseV1ForCausalLM, "
+                                   "MiniCPMForCausalLM"));
   }
 }
 

@@ -6,6 +6,13 @@
 
 namespace bittern::formats {
 
+std::uint64_t Tensor::stored_bytes() const noexcept {
+  if (places == nullptr) return bytes.size();
+  std::uint64_t sum = places->scales.size() + places->biases.size();
+  for (const auto& part : places->parts) sum += part.size();
+  return places->parts.empty() ? sum + bytes.size() : sum;
+}
+
 void Checkpoint::SetTensors(std::vector<Tensor> tensors) {
   tensors_ = std::move(tensors);
   index_.clear();
@@ -28,6 +35,14 @@ std::uint64_t Checkpoint::file_bytes() const noexcept {
 Result<void> Checkpoint::CheckUnchanged() const {
   for (const MappedFile& file : files_) BITTERN_TRY(file.CheckUnchanged());
   return {};
+}
+
+void Checkpoint::Release(const Tensor& tensor) const noexcept {
+  Release(tensor.bytes);
+  if (tensor.places == nullptr) return;
+  Release(tensor.places->scales);
+  Release(tensor.places->biases);
+  for (const auto& part : tensor.places->parts) Release(part);
 }
 
 void Checkpoint::Release(std::span<const std::byte> bytes) const noexcept {

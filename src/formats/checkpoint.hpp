@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,19 @@
 #include "quant/weight_format.hpp"
 
 namespace bittern::formats {
+
+/// The place of a folder's tensor that is not laid out as GGUF's is. Empty lists: as in GGUF.
+struct TensorPlaces {
+  /// The row and the column of the bytes that row r and column c of the tensor are.
+  std::vector<std::uint32_t> rows, columns;
+  /// One after the other, the same number of rows in each, in place of Tensor::bytes, which are
+  /// those of the first.
+  std::vector<std::span<const std::byte>> parts;
+  /// Numbers of groups of columns, in floats: weight = code * scale + bias, and bias = -scale.
+  std::span<const std::byte> scales, biases;
+  quant::WeightFormat scale_format = quant::WeightFormat::kF32;
+  std::size_t group_cols = 0;
+};
 
 /// A named tensor. Its bytes are checked to lie inside the file and to have exactly the size
 /// that format and shape imply (data plus the format's tail, e.g. I2_S's scale). Names and shapes
@@ -38,7 +52,13 @@ struct Tensor {
   bool quantize_absmean = false;
   /// With quantize_absmean: unless every row holds only -s, 0 and s, which is then as it is.
   bool may_be_ternary = false;
+  /// True for float master weights whose rows are ternary by a threshold of their own
+  /// (quant::ThresholdCodes).
+  bool quantize_rows = false;
+  std::shared_ptr<const TensorPlaces> places = nullptr;  ///< null: as in GGUF
 
+  /// Bytes of the files that it takes, wherever they lie.
+  [[nodiscard]] std::uint64_t stored_bytes() const noexcept;
   [[nodiscard]] std::uint64_t num_elements() const noexcept {
     return shape[0] * shape[1] * shape[2] * shape[3];  // checked by the reader
   }
@@ -81,7 +101,7 @@ class Checkpoint {
   /// metadata were read and before what they gave is used. Any thread.
   [[nodiscard]] Result<void> CheckUnchanged() const;
   /// Lets the pages of a tensor go after it was repacked; see MappedFile::Release.
-  void Release(const Tensor& tensor) const noexcept { Release(tensor.bytes); }
+  void Release(const Tensor& tensor) const noexcept;
   void Release(std::span<const std::byte> bytes) const noexcept;
 
   /// Another reading of the file, to try it: these tensors in place of those that were there. Names

@@ -67,13 +67,15 @@ class Metadata {
   [[nodiscard]] Result<void> Add(std::string key, MetaValue value);
 
   /// For sources that are no GGUF files: as Add, but this object owns the value. Types are those
-  /// that GGUF files use for such keys: u32, f32, bool, str, arrays of str, i32 and f32.
+  /// that GGUF files use for such keys: u32, f32, bool, str, arrays of str, i32, f32
+  /// and bool.
   [[nodiscard]] Result<void> AddUint(std::string key, std::uint32_t value);
   [[nodiscard]] Result<void> AddFloat(std::string key, float value);
   [[nodiscard]] Result<void> AddBool(std::string key, bool value);
   [[nodiscard]] Result<void> AddString(std::string key, std::string value);
   [[nodiscard]] Result<void> AddStrings(std::string key, std::span<const std::string> values);
   [[nodiscard]] Result<void> AddInts(std::string key, std::span<const std::int32_t> values);
+  [[nodiscard]] Result<void> AddBools(std::string key, const std::vector<bool>& values);
   [[nodiscard]] Result<void> AddFloats(std::string key, std::span<const float> values);
 
   /// Takes a key away, so that it can be added anew. False if it was not there.

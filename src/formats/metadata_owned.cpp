@@ -54,6 +54,12 @@ Result<void> Metadata::AddFloats(std::string key, std::span<const float> values)
   return AddNumbers(std::move(key), MetaType::kF32, values.size(), std::as_bytes(values));
 }
 
+Result<void> Metadata::AddBools(std::string key, const std::vector<bool>& values) {
+  std::vector<std::byte> bytes;
+  for (const bool value : values) bytes.push_back(std::byte{value});
+  return AddNumbers(std::move(key), MetaType::kBool, values.size(), bytes);
+}
+
 bool Metadata::Remove(std::string_view key) {
   const auto found = index_.find(std::string(key));
   if (found == index_.end()) return false;

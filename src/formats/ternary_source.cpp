@@ -55,17 +55,24 @@ bool HasLookupTable(quant::WeightFormat format) {
   return format == quant::WeightFormat::kTL1 || format == quant::WeightFormat::kTL2;
 }
 
-/// True where every row of floats holds only -s, 0 and s for an s of its own, and some s is not 0.
-bool HoldsTernary(const quant::TernaryCodec& codec, const quant::TernaryView& view) {
+/// True where every row of floats holds only -s, 0 and s for an s of its own. The largest s goes to
+/// `largest`.
+bool IsTernary(const quant::TernaryCodec& codec, const quant::TernaryView& view,
+               float* largest = nullptr) {
   std::vector<std::uint8_t> codes(view.cols);
-  float largest = 0;
   for (std::size_t row = 0; row < view.rows; ++row) {
     float scale;
     codec.unpack(view, row, 1, codes.data(), &scale);
     if (std::ranges::find(codes, 3) != codes.end()) return false;
-    largest = std::max(largest, scale);
+    if (largest != nullptr) *largest = std::max(*largest, scale);
   }
-  return largest > 0;
+  return true;
+}
+
+/// So, and some s is not 0.
+bool HoldsTernary(const quant::TernaryCodec& codec, const quant::TernaryView& view) {
+  float largest = 0;
+  return IsTernary(codec, view, &largest) && largest > 0;
 }
 
 /// The scale of a whole matrix of master weights.
@@ -82,27 +89,47 @@ Result<quant::AbsmeanScale> MasterScale(const Tensor& tensor) {
 }  // namespace
 
 std::size_t TernarySource::group_cols() const noexcept {
-  return !master_ && codec_->grain == quant::ScaleGrain::kGroup ? codec_->group_cols : cols();
+  if (places_ && places_->group_cols != 0) return places_->group_cols;
+  if (float_group_ != 0) return float_group_;
+  return !is_master() && codec_->grain == quant::ScaleGrain::kGroup ? codec_->group_cols : cols();
 }
 
 std::size_t TernarySource::scales_per_row() const noexcept {
-  return master_ ? 1 : codec_->ScalesPerRow(cols());
+  const std::size_t group = group_cols();
+  return (cols() + group - 1) / group;
 }
 
-/// Masters are quantised as they are read. Other scales are multiplied by the tensor's factor; a
-/// product that is no positive number is refused here, before it spoils a forward pass.
+/// Rows that lie as GGUF has them. Masters are quantised as they are read. Other scales are
+/// multiplied by the tensor's factor; a product that is no positive number is refused here, before
+/// it spoils a forward pass.
 Result<void> TernarySource::ReadRows(std::size_t first, std::size_t count, std::uint8_t* codes,
                                      float* scales) const {
-  if (master_) {
-    const std::size_t row_bytes = view_.bytes.size() / rows();
+  const auto row_bytes = [this] { return view_.bytes.size() / rows(); };
+  if (places_ || row_masters_ || float_group_ != 0) {
     for (std::size_t r = 0; r < count; ++r) {
-      quant::AbsmeanCodes(codec_->format, view_.bytes.subspan((first + r) * row_bytes, row_bytes),
+      std::uint8_t* to = codes + r * cols();
+      float* its_scales = scales + r * scales_per_row();
+      const bool moved = places_ && !places_->rows.empty();
+      const std::size_t row = moved ? places_->rows[first + r] : first + r;
+      BITTERN_TRY(ReadStoredRow(row, to, its_scales));
+      if (places_ && !places_->columns.empty()) OrderColumns(to, its_scales);
+    }
+    return {};
+  }
+  if (master_) {
+    for (std::size_t r = 0; r < count; ++r) {
+      quant::AbsmeanCodes(codec_->format,
+                          view_.bytes.subspan((first + r) * row_bytes(), row_bytes()),
                           master_->reciprocal, {codes + r * cols(), cols()});
       scales[r] = master_->scale;
     }
     return {};
   }
   BITTERN_TRY(quant::UnpackRowsChecked(*codec_, view_, first, count, codes, scales));
+  return Multiply(first, count, scales);
+}
+
+Result<void> TernarySource::Multiply(std::size_t first, std::size_t count, float* scales) const {
   for (std::size_t i = 0; i < count * scales_per_row(); ++i) {
     const float stored = scales[i];
     scales[i] *= multiplier_;
@@ -113,6 +140,81 @@ Result<void> TernarySource::ReadRows(std::size_t first, std::size_t count, std::
                             first + i / scales_per_row(), stored, multiplier_, scales[i]));
   }
   return {};
+}
+
+Result<void> TernarySource::ReadStoredRow(std::size_t row, std::uint8_t* codes,
+                                          float* scales) const {
+  quant::TernaryView view = view_;
+  std::size_t row_of_part = row;
+  if (places_ && !places_->parts.empty()) {
+    view.rows = rows() / places_->parts.size();
+    view.bytes = places_->parts[row / view.rows];
+    row_of_part = row % view.rows;
+  }
+  const std::size_t row_bytes = view.bytes.size() / view.rows;
+  const auto bytes = view.bytes.subspan(row_of_part * row_bytes, row_bytes);
+  if (master_) {
+    quant::AbsmeanCodes(codec_->format, bytes, master_->reciprocal, {codes, cols()});
+    *scales = master_->scale;
+    return {};
+  }
+  if (row_masters_) {
+    *scales = quant::ThresholdCodes(codec_->format, bytes, {codes, cols()});
+    if (std::isfinite(*scales)) return {};
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("row {}: expected finite weights, found a NaN or an infinity", row));
+  }
+  // Groups of floats are read as rows of as many columns.
+  const std::size_t group = float_group_ != 0 ? float_group_ : cols();
+  view = {bytes, cols() / group, group, view.tiling};
+  auto read = quant::UnpackRowsChecked(*codec_, view, 0, view.rows, codes, scales);
+  if (!read) {
+    Error error = std::move(read).error();
+    return tl::unexpected(Within(fmt::format("row {}, in groups of {}", row, group), error));
+  }
+  if (places_ && places_->group_cols != 0) return ReadScalesApart(row, codes, scales);
+  return Multiply(row, 1, scales);
+}
+
+/// A negative scale turns every sign around, as MLX's own quantiser has it for some groups.
+Result<void> TernarySource::ReadScalesApart(std::size_t row, std::uint8_t* codes,
+                                            float* scales) const {
+  const TensorPlaces& places = *places_;
+  const std::size_t group = places.group_cols, per_row = scales_per_row();
+  const std::size_t float_bytes = places.scale_format == quant::WeightFormat::kF32 ? 4 : 2;
+  const auto read = [&](std::span<const std::byte> floats, std::size_t i) {
+    float value;
+    quant::DequantizeRowFor(places.scale_format)(floats.data() + i * float_bytes, 1, &value);
+    return value;
+  };
+  for (std::size_t g = 0; g < per_row; ++g) {
+    float scale = read(places.scales, row * per_row + g);
+    const float bias = read(places.biases, row * per_row + g);
+    const std::span<std::uint8_t> part(codes + g * group, group);
+    if (!(bias == -scale && std::isfinite(scale))) {
+      return Fail(ErrorCode::kUnsupported,
+                  fmt::format("row {}, column {}: expected ternary weights (a finite scale, and "
+                              "minus the scale as bias), found scale {} and bias {}",
+                              row, g * group, scale, bias));
+    }
+    if (scale < 0) {
+      for (std::uint8_t& code : part) code = static_cast<std::uint8_t>(2 - code);
+      scale = -scale;
+    }
+    const bool zero = scale == 0 || std::ranges::all_of(part, [](auto code) { return code == 1; });
+    if (zero) std::ranges::fill(part, std::uint8_t{1});
+    scales[g] = zero ? 0 : scale;
+  }
+  return {};
+}
+
+void TernarySource::OrderColumns(std::uint8_t* codes, float* scales) const {
+  const std::vector<std::uint32_t>& columns = places_->columns;
+  const std::vector<std::uint8_t> stored(codes, codes + cols());
+  for (std::size_t c = 0; c < cols(); ++c) codes[c] = stored[columns[c]];
+  const std::size_t group = group_cols(), per_row = scales_per_row();
+  const std::vector<float> stored_scales(scales, scales + per_row);
+  for (std::size_t g = 0; g < per_row; ++g) scales[g] = stored_scales[columns[g * group] / group];
 }
 
 Result<TernaryOpener> TernaryOpener::Create(const Checkpoint& checkpoint, Decisions* decisions) {
@@ -221,6 +323,45 @@ void TernaryOpener::DecideI2sLayout() {
   }
 }
 
+/// Whether groups of columns stay whole in another order of columns.
+bool KeepsGroups(const TensorPlaces* places, std::size_t group) {
+  if (places == nullptr) return true;
+  for (std::size_t c = 0; c < places->columns.size(); ++c) {
+    if (places->columns[c] % group != c % group) return false;
+    if (c % group != 0 && places->columns[c] != places->columns[c - 1] + 1) return false;
+  }
+  return true;
+}
+
+/// Sampled rows are enough: a wrong choice is met, and refused, where a row does not fit it.
+std::size_t TernaryOpener::GroupOfFloats(const Tensor& tensor, const TernarySource& source) {
+  constexpr std::size_t kSample = 32, kGroups[] = {256, 128, 64};
+  const std::size_t rows = tensor.rows(), cols = tensor.row_elements();
+  const std::size_t step = std::max<std::size_t>(1, rows / kSample);
+  const auto fits = [&](std::size_t group) {
+    for (std::size_t row = 0; row < rows; row += step) {
+      quant::TernaryView view = source.view();
+      const std::size_t row_bytes = view.bytes.size() / rows;
+      view = {view.bytes.subspan(row * row_bytes, row_bytes), cols / group, group, {}};
+      if (!IsTernary(source.codec(), view)) return false;
+    }
+    return true;
+  };
+  if (fits(cols)) return 0;
+  for (const std::size_t group : kGroups) {
+    if (cols % group != 0 || !KeepsGroups(tensor.places.get(), group) || !fits(group)) continue;
+    if (!groups_told_) {
+      groups_told_ = true;
+      decisions_->push_back(
+          {"weights in floats", fmt::format("groups of {} columns", group),
+           fmt::format("each group of {} holds only -s, 0 and s of its own", Quoted(tensor.name)),
+           false});
+    }
+    return group;
+  }
+  return 0;  // refused, by row and column, when it is read
+}
+
 /// True if a tensor of floats is quantised by its mean when it is read. Floats that are ternary
 /// already are kept where the configuration leaves it open.
 bool TernaryOpener::IsMaster(const Tensor& tensor, const TernarySource& source) {
@@ -309,7 +450,12 @@ Result<TernarySource> TernaryOpener::Open(const Tensor& tensor) {
     if (HasLookupTable(tensor.format)) view.tiling = BITTERN_TRY(TilingOf(tensor));
     BITTERN_TRY(codec->check(view.rows, view.cols, view.tiling));
     TernarySource source(codec, view);
+    source.places_ = tensor.places;
+    source.row_masters_ = tensor.quantize_rows;
     source.multiplier_ = BITTERN_TRY(MultiplierOf(tensor));
+    const bool floats = quant::DequantizeRowFor(tensor.format) != nullptr &&
+                        codec->grain == quant::ScaleGrain::kRow && !tensor.quantize_absmean;
+    if (floats && !source.row_masters_) source.float_group_ = GroupOfFloats(tensor, source);
     if (IsMaster(tensor, source)) source.master_ = BITTERN_TRY(MasterScale(tensor));
     return source;
   };

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -27,7 +28,7 @@ class TernarySource {
   [[nodiscard]] const quant::TernaryCodec& codec() const noexcept { return *codec_; }
   [[nodiscard]] const quant::TernaryView& view() const noexcept { return view_; }
   /// True where the codes are made from master weights instead of read.
-  [[nodiscard]] bool is_master() const noexcept { return master_.has_value(); }
+  [[nodiscard]] bool is_master() const noexcept { return master_.has_value() || row_masters_; }
   /// The factor of the format's scales (1 if the file keeps none apart).
   [[nodiscard]] float multiplier() const noexcept { return multiplier_; }
   /// Columns that share a scale as stored, cols() where a row has one.
@@ -47,8 +48,20 @@ class TernarySource {
 
   const quant::TernaryCodec* codec_;
   quant::TernaryView view_;
+  /// A row of the bytes, in the order of its columns there.
+  Result<void> ReadStoredRow(std::size_t row, std::uint8_t* codes, float* scales) const;
+  /// Scales of rows as stored, times the tensor's factor.
+  Result<void> Multiply(std::size_t first, std::size_t count, float* scales) const;
+  /// The scales of a row that lie apart, and what follows for its codes.
+  Result<void> ReadScalesApart(std::size_t row, std::uint8_t* codes, float* scales) const;
+  /// Puts the columns of a row, and the scales of whole groups of them, into their places.
+  void OrderColumns(std::uint8_t* codes, float* scales) const;
+
   float multiplier_ = 1;
   std::optional<quant::AbsmeanScale> master_;
+  bool row_masters_ = false;
+  std::size_t float_group_ = 0;                 // columns that share a scale; 0: all of a row
+  std::shared_ptr<const TensorPlaces> places_;  // null: all is in its place
 };
 
 /// Opens the ternary tensors of one checkpoint. Knows the metadata keys
@@ -80,6 +93,8 @@ class TernaryOpener {
   Result<void> ReadLayoutKey();
   Result<void> ReadTilingKey();
   void DecideI2sLayout();
+  /// Columns of floats that share a scale: all of a row, 256, 128 or 64, as some rows tell.
+  std::size_t GroupOfFloats(const Tensor& tensor, const TernarySource& source);
   /// True where codes are to be made of floats; what is odd about that is decided in writing.
   bool IsMaster(const Tensor& tensor, const TernarySource& source);
   Result<quant::TlTiling> TilingOf(const Tensor& tensor);
@@ -88,7 +103,7 @@ class TernaryOpener {
   const Checkpoint* checkpoint_;
   Decisions* decisions_;
   const quant::TernaryCodec* i2s_ = nullptr;
-  bool i2s_decided_ = false, ternary_floats_told_ = false;
+  bool i2s_decided_ = false, ternary_floats_told_ = false, groups_told_ = false;
   std::unordered_map<std::string, quant::TlTiling> tilings_;  // by format and shape
 };
 

@@ -41,7 +41,7 @@ bool Model::CanScreen(const CandidateRequest& request) const noexcept {
 
 std::uint64_t Model::tensor_bytes() const noexcept {
   std::uint64_t bytes = 0;
-  for (const auto& tensor : impl_->checkpoint.tensors()) bytes += tensor.bytes.size();
+  for (const auto& tensor : impl_->checkpoint.tensors()) bytes += tensor.stored_bytes();
   return bytes;
 }
 

@@ -26,6 +26,7 @@ namespace bittern::quant {
 [[nodiscard]] TernaryCodec F16Codec() noexcept;
 [[nodiscard]] TernaryCodec Bf16Codec() noexcept;
 [[nodiscard]] TernaryCodec HfPackedCodec() noexcept;
+[[nodiscard]] TernaryCodec Mlx2Codec() noexcept;
 
 /// The rule of most layouts for a shape: columns and rows in multiples. Error kUnsupported.
 [[nodiscard]] Result<void> CheckMultiples(std::string_view name, std::size_t rows,

@@ -23,6 +23,7 @@ std::span<const TernaryCodec> TernaryCodecs() noexcept {
       Tl2Codec(),     Tq1_0Codec(),  Tq2_0Codec(),   Q2_0Codec(),          Pq2_0Codec(),
       Ptq1_0Codec(),  Q1_0Codec(),   Stq1_0Codec(),  Iq1BnCodec(),         Iq2BnCodec(),
       Iq2BnR4Codec(), F32Codec(),    F16Codec(),     Bf16Codec(),          HfPackedCodec(),
+      Mlx2Codec(),
   };
   return codecs;
 }

@@ -40,6 +40,7 @@ enum class TernaryLayout {
   kF16,
   kBf16,
   kHfPacked,  ///< Hugging Face's uint8 (hf_packed.hpp): the scale is elsewhere and given as 1
+  kMlx2,      ///< MLX's packs: likewise
 };
 
 /// The weights that a stored scale covers. For kGroup, TernaryCodec::group_cols says how many

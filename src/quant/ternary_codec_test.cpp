@@ -56,7 +56,7 @@ Sample RandomSample(const TernaryCodec& codec, unsigned seed) {
     s.codes.push_back(codec.layout == TernaryLayout::kQ1_0 && code == 1 ? 2 : code);
   }
   if (codec.layout == TernaryLayout::kStq1_0) MakeSparse(&s.codes, random);
-  const float whole = codec.layout == TernaryLayout::kHfPacked ? 1.0f : 1.25f;
+  const float whole = codec.format >= WeightFormat::kHfPacked ? 1.0f : 1.25f;
   for (std::size_t i = 0; i < s.rows * codec.ScalesPerRow(s.cols); ++i) {
     const float own = 0.5f + static_cast<float>(random() % 1000) / 512.0f;
     s.scales.push_back(codec.stored_scale(codec.grain == ScaleGrain::kTensor ? whole : own));
@@ -271,6 +271,8 @@ unsigned OracleCode(TernaryLayout layout, std::span<const std::byte> b, const Sa
       const std::size_t four = row / 4 * 4 * (4 + s.cols / 4) + 16 + col / 64 * 64;
       return two_bits(Byte(b, four + 4 * (row % 4) + i + 16 * l), 2 * (col % 16 / 4));
     }
+    case TernaryLayout::kMlx2:
+      return two_bits(Byte(b, e / 4), 2 * (e % 4));
     case TernaryLayout::kHfPacked:
       return two_bits(Byte(b, row % (s.rows / 4) * s.cols + col), 2 * (row / (s.rows / 4)));
     default:

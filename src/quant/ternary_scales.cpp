@@ -31,6 +31,7 @@ std::string DescribeInvalid(const TernaryCodec& codec) {
           InfoOf(codec.format).name);
     case TernaryLayout::kQ2_0:
     case TernaryLayout::kPq2_0:
+    case TernaryLayout::kMlx2:
       return "code 3 (twice the scale): these weights are not ternary";
     default:
       return "code 3; codes are 0, 1 and 2";

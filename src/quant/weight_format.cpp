@@ -41,6 +41,7 @@ constexpr WeightFormatInfo kFormats[] = {
     {WeightFormat::kIQ2_BN, "IQ2_BN", 64, 16, 0, 4},
     {WeightFormat::kIQ2_BN_R4, "IQ2_BN_R4", 64, 16, 0, 4},
     {WeightFormat::kHfPacked, "HF_U8", 1, 1},  // a byte holds codes of four rows: TensorBytes
+    {WeightFormat::kMlx2, "MLX_2BIT", 4, 1},
 };
 
 /// Ids from here on are our own.

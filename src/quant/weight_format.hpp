@@ -43,6 +43,7 @@ enum class WeightFormat : std::uint32_t {
   /// Hugging Face: 2-bit codes, four row blocks in one block of bytes; the scale is a tensor of
   /// its own (hf_packed.hpp). Never in a GGUF file.
   kHfPacked = 0x10000,
+  kMlx2,  ///< MLX's packs of 2 bits: four weights a byte, low bits first; scales lie elsewhere
 };
 
 /// The sizes of a format: a row of n elements takes row_bytes and n / block_elements blocks of

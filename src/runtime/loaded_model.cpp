@@ -48,12 +48,18 @@ Result<void> SetWays(const formats::Checkpoint& checkpoint, ThreadPool& pool,
   return {};
 }
 
-/// Says that a model was made for vectors. The files of BitNet-embedding ask for the mean, and
+/// Says that a model was made for vectors. The GGUF files of BitNet-embedding ask for the mean, and
 /// their page says the last position.
 Result<void> NotePooling(const model::Model& model, Decisions* decisions) {
   const model::ModelConfig& config = model.config();
   const auto pooling = BITTERN_TRY(PoolingOf(model.checkpoint().metadata(), config.architecture));
-  if (!pooling) return {};
+  if (!pooling) {
+    if (!config.input_norms) return {};
+    decisions->push_back({"pooling", std::string(PoolingName(Pooling::kLast)),
+                          "the model does not say; `bittern embed` makes vectors of texts", true,
+                          "GGUF files of BitNet-embedding say: pooling=mean"});
+    return {};
+  }
   const bool bitnet = config.input_norms && *pooling == Pooling::kMean;
   decisions->push_back({"pooling", std::string(PoolingName(*pooling)),
                         config.architecture + ".pooling_type: a model for vectors of texts, "

@@ -17,8 +17,8 @@
 #include "formats/convert/tensor_writer.hpp"
 #include "formats/gguf/gguf_writer.hpp"
 #include "formats/hf/hf_writer.hpp"
-#include "formats/hf/safetensors_writer.hpp"
 #include "formats/open/source_files.hpp"
+#include "formats/safetensors/safetensors_writer.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -44,6 +44,7 @@ constexpr LayoutFacts kFacts[] = {
     {TernaryLayout::kF16, "f16", "weights", 1},
     {TernaryLayout::kBf16, "bf16", "weights", 32},
     {TernaryLayout::kHfPacked, "hf_u8", "tensor", 0},  // a folder; its keys are never written
+    {TernaryLayout::kMlx2, "mlx_2bit", "tensor", 0},
 };
 
 const LayoutFacts& FactsOf(TernaryLayout layout) {

@@ -5,84 +5,29 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 #include <string_view>
 #include <utility>
 
 #include "base/text/display.hpp"
 #include "formats/architecture.hpp"
+#include "formats/hf/hf_config_values.hpp"
+#include "formats/hf/hf_networks.hpp"
 
 namespace bittern::formats {
+
+using config_json::CorruptConfig;
+using config_json::KeyWriter;
+using config_json::OptionalBool;
+using config_json::OptionalFloat;
+using config_json::OptionalSize;
+using config_json::OptionalString;
+using config_json::Present;
+using config_json::Size;
+using config_json::Unsupported;
+using config_json::WrongType;
+
 namespace {
-
-constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 24;  // of any number below
-
-tl::unexpected<Error> CorruptConfig(std::string message) {
-  return Fail(ErrorCode::kCorruptFile, std::move(message));
-}
-
-tl::unexpected<Error> Unsupported(std::string message) {
-  return Fail(ErrorCode::kUnsupported, std::move(message));
-}
-
-/// The value under `key`; null where it is absent or null.
-const Json* Present(const Json& object, std::string_view key) {
-  const Json* value = object.Find(key);
-  return value == nullptr || value->is_null() ? nullptr : value;
-}
-
-tl::unexpected<Error> WrongType(std::string_view key, std::string_view expected,
-                                const Json& found) {
-  return CorruptConfig(fmt::format("{}: {} expected, {} found", key, expected, found.Shown()));
-}
-
-/// A size from 1 to 2^24; nullopt where the key is absent or null. The limit keeps products of two
-/// sizes far from overflow.
-Result<std::optional<std::uint64_t>> OptionalSize(const Json& json, std::string_view key) {
-  const Json* value = Present(json, key);
-  if (value == nullptr) return std::nullopt;
-  const auto number = value->AsUint();
-  if (!number) return WrongType(key, "an integer of 1 or more", *value);
-  if (*number < 1 || *number > kMaxSize) {
-    return CorruptConfig(fmt::format("{}: 1 to {} expected, {} found", key, kMaxSize, *number));
-  }
-  return *number;
-}
-
-/// A size that must be there.
-Result<std::uint64_t> Size(const Json& json, std::string_view key) {
-  const auto value = BITTERN_TRY(OptionalSize(json, key));
-  if (!value)
-    return CorruptConfig(fmt::format("{} is missing; an integer of 1 or more expected", key));
-  return *value;
-}
-
-/// A number that a float can hold; nullopt where the key is absent or null. NaN is refused too.
-Result<std::optional<float>> OptionalFloat(const Json& json, std::string_view key) {
-  const Json* value = Present(json, key);
-  if (value == nullptr) return std::nullopt;
-  const auto number = value->AsNumber();
-  if (!number) return WrongType(key, "a number", *value);
-  const bool fits = std::fabs(*number) <= std::numeric_limits<float>::max();
-  if (!fits) return CorruptConfig(fmt::format("{}: {} is not a float", key, *number));
-  return static_cast<float>(*number);
-}
-
-Result<std::optional<bool>> OptionalBool(const Json& json, std::string_view key) {
-  const Json* value = Present(json, key);
-  if (value == nullptr) return std::nullopt;
-  const auto flag = value->AsBool();
-  if (!flag) return WrongType(key, "a bool", *value);
-  return *flag;
-}
-
-Result<std::optional<std::string>> OptionalString(const Json& json, std::string_view key) {
-  const Json* value = Present(json, key);
-  if (value == nullptr) return std::nullopt;
-  if (value->AsString() == nullptr) return WrongType(key, "a string", *value);
-  return *value->AsString();
-}
 
 /// The model class: "BitNetForCausalLM".
 Result<std::string> ReadClass(const Json& json) {
@@ -95,20 +40,74 @@ Result<std::string> ReadClass(const Json& json) {
   return *(*array)[0].AsString();
 }
 
-/// hidden_act must be stated: it decides between architectures that share a class.
+/// hidden_act, which Gemma calls hidden_activation, in GGUF's words. It must be stated: it decides
+/// between architectures that share a class.
 Result<std::string> ReadActivation(const Json& json) {
-  const auto activation = BITTERN_TRY(OptionalString(json, "hidden_act"));
+  auto activation = BITTERN_TRY(OptionalString(json, "hidden_act"));
+  if (!activation) activation = BITTERN_TRY(OptionalString(json, "hidden_activation"));
   if (!activation) return CorruptConfig("hidden_act is missing");
-  return *activation;
+  if (*activation == "gelu") {  // with erf, which nothing here computes
+    return Unsupported("hidden_act: relu2, silu or gelu_pytorch_tanh expected, gelu found");
+  }
+  return *activation == "gelu_pytorch_tanh" ? "gelu" : *activation;
+}
+
+/// MLX's object, whose members may also name modules that differ: false, or an object of their own.
+Result<void> ReadMlxQuantization(const Json& quantization, HfConfig* config) {
+  const auto read = [](const Json& object) -> Result<std::uint64_t> {
+    const std::uint64_t bits = BITTERN_TRY(Size(object, "bits"));
+    const auto mode = BITTERN_TRY(OptionalString(object, "mode")).value_or("affine");
+    if (bits != 2 || mode != "affine") {
+      return Unsupported(fmt::format("bits 2 of mode affine expected, bits {} of mode {} found",
+                                     bits, Printable(mode)));
+    }
+    const std::uint64_t group = BITTERN_TRY(Size(object, "group_size"));
+    if (group == 64 || group == 128) return group;
+    return Unsupported(fmt::format("group_size: 64 or 128 expected, {} found", group));
+  };
+  const auto within = [](std::string_view name) {
+    return [name](Error error) {
+      return bittern::Within(fmt::format("quantization{}{}", name.empty() ? "" : ": ", name),
+                             std::move(error));
+    };
+  };
+  config->mlx_group_cols = BITTERN_TRY(read(quantization).map_error(within("")));
+  for (const Json::Member& member : quantization.members()) {
+    if (!member.value.is_object()) continue;
+    const std::string name = Printable(member.key);
+    const std::uint64_t group = BITTERN_TRY(read(member.value).map_error(within(name)));
+    if (group == config->mlx_group_cols) continue;
+    return Unsupported(
+        fmt::format("quantization: {}: group_size {} as in all of the model "
+                    "expected, {} found",
+                    name, config->mlx_group_cols, group));
+  }
+  return {};
+}
+
+/// MLX's packs of 2 bits; false where config.json speaks of none. MLX writes the object twice.
+Result<bool> ReadMlx(const Json& json, HfConfig* config) {
+  const Json* quantization = Present(json, "quantization");
+  const Json* other = Present(json, "quantization_config");
+  if (quantization == nullptr && other != nullptr && Present(*other, "quant_method") == nullptr &&
+      Present(*other, "bits") != nullptr) {
+    quantization = other;
+  }
+  if (quantization == nullptr) return false;
+  BITTERN_TRY(ReadMlxQuantization(*quantization, config));
+  return true;
 }
 
 /// quantization_config, and what follows for weights of either kind.
-Result<void> ReadQuantization(const Json& json, bool is_bitnet, HfConfig* config) {
+Result<void> ReadQuantization(const Json& json, const ArchitectureSpec& row, HfConfig* config) {
+  if (BITTERN_TRY(ReadMlx(json, config))) return {};
   const Json* quantization = Present(json, "quantization_config");
   if (quantization == nullptr) {
     // BitNet's own classes quantise masters in every forward pass; other networks do not. But the
     // weights may have been written out after that, and the mean would shrink their scales.
-    config->float_weights = is_bitnet ? HfFloatWeights::kEither : HfFloatWeights::kAsIs;
+    config->float_weights = row.bitnet          ? HfFloatWeights::kEither
+                            : row.hf_thresholds ? HfFloatWeights::kThresholds
+                                                : HfFloatWeights::kAsIs;
     return {};
   }
   if (quantization->AsObject() == nullptr) {
@@ -119,7 +118,8 @@ Result<void> ReadQuantization(const Json& json, bool is_bitnet, HfConfig* config
     return Unsupported(fmt::format("quant_method {} is not supported; supported: \"bitnet\"",
                                    Quoted(method.value_or(""))));
   }
-  if (BITTERN_TRY(OptionalBool(*quantization, "use_rms_norm")).value_or(false)) {
+  if (BITTERN_TRY(OptionalBool(*quantization, "use_rms_norm")).value_or(false) &&
+      !row.input_norms) {
     return Unsupported("use_rms_norm (a norm before every projection) is not supported");
   }
   config->has_quantization = true;
@@ -154,27 +154,6 @@ Result<void> RefuseUnknownNetworks(const Json& json) {
   }
   return {};
 }
-
-/// Adds keys below "<architecture>.".
-class KeyWriter {
- public:
-  KeyWriter(std::string_view architecture, Metadata* metadata)
-      : prefix_(std::string(architecture) + "."), metadata_(*metadata) {}
-
-  Result<void> Uint(std::string_view key, std::uint64_t value) {
-    return metadata_.AddUint(prefix_ + std::string(key), static_cast<std::uint32_t>(value));
-  }
-  Result<void> Float(std::string_view key, float value) {
-    return metadata_.AddFloat(prefix_ + std::string(key), value);
-  }
-  Result<void> String(std::string_view key, std::string value) {
-    return metadata_.AddString(prefix_ + std::string(key), std::move(value));
-  }
-
- private:
-  std::string prefix_;
-  Metadata& metadata_;
-};
 
 /// The kind of scaling, empty where none is named. Microsoft's first name of LongRoPE is "su".
 Result<std::string> RopeType(const Json& scaling) {
@@ -265,6 +244,9 @@ Result<float> ReadBaseWithAlpha(const Json& scaling, double theta, std::uint64_t
 Result<void> WriteRope(const Json& json, const ArchitectureSpec& row, HfConfig* config,
                        KeyWriter* keys) {
   const Json* parameters = Present(json, "rope_parameters");
+  if (parameters != nullptr && Present(*parameters, "full_attention") != nullptr) {
+    parameters = Present(*parameters, "full_attention");  // each kind of layer has its own
+  }
   const Json* scaling = Present(json, "rope_scaling");
   if (scaling == nullptr) scaling = parameters;
   auto theta = BITTERN_TRY(OptionalFloat(json, "rope_theta"));
@@ -278,6 +260,11 @@ Result<void> WriteRope(const Json& json, const ArchitectureSpec& row, HfConfig* 
         ReadBaseWithAlpha(*scaling, static_cast<double>(theta.value_or(10000)), config->head_dim));
     return keys->Float("rope.freq_base", base);
   }
+  if (row.window_period != 0 && !type.empty() && type != "default") {
+    return Unsupported(
+        fmt::format("rope_scaling: a network with windows and without scaling expected, {} found",
+                    Quoted(type)));
+  }
   if (theta) {
     BITTERN_TRY(keys->Float("rope.freq_base", *theta));
   } else if (row.bitnet) {
@@ -288,30 +275,27 @@ Result<void> WriteRope(const Json& json, const ArchitectureSpec& row, HfConfig* 
   return scaling == nullptr ? Result<void>() : WriteRopeScaling(*scaling, config, keys);
 }
 
-/// MiniCPM's numbers. GGUF has the factors that follow from them.
-Result<void> WriteStreamScales(const Json& json, const HfConfig& config, KeyWriter* keys) {
-  float values[3];
-  const char* const kNames[] = {"scale_emb", "scale_depth", "dim_model_base"};
-  for (int i = 0; i < 3; ++i) {
-    const auto value = BITTERN_TRY(OptionalFloat(json, kNames[i]));
-    if (!value || !(*value > 0)) {
-      return CorruptConfig(fmt::format("{}: a number above 0 expected, {} found", kNames[i],
-                                       value ? fmt::format("{}", *value) : "none"));
-    }
-    values[i] = *value;
+/// Elements of a head that are rotated. The factor stands beside the other numbers or among those
+/// of the rotation; Qwen 3.5's class takes a quarter where it stands nowhere.
+Result<std::uint64_t> RotatedDim(const Json& json, const HfConfig& config) {
+  auto factor = BITTERN_TRY(OptionalFloat(json, "partial_rotary_factor"));
+  const Json* parameters = Present(json, "rope_parameters");
+  if (!factor && parameters != nullptr) {
+    factor = BITTERN_TRY(OptionalFloat(*parameters, "partial_rotary_factor"));
   }
-  BITTERN_TRY(keys->Float("embedding_scale", values[0]));
-  const double depth = std::sqrt(static_cast<double>(config.num_layers));
-  BITTERN_TRY(
-      keys->Float("residual_scale", static_cast<float>(static_cast<double>(values[1]) / depth)));
-  return keys->Float("logit_scale", static_cast<float>(static_cast<double>(config.hidden_size) /
-                                                       static_cast<double>(values[2])));
+  const float share = factor.value_or(config.row->delta_layers ? 0.25f : 1.0f);
+  const float rotated = share * static_cast<float>(config.head_dim);
+  if (rotated >= 1 && rotated <= static_cast<float>(config.head_dim)) {
+    return static_cast<std::uint64_t>(rotated);
+  }
+  return CorruptConfig(fmt::format("partial_rotary_factor: up to 1 expected, {} found", share));
 }
 
 /// Reads sizes into `config` and writes them as keys.
 Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
   config->hidden_size = BITTERN_TRY(Size(json, "hidden_size"));
-  config->intermediate_size = BITTERN_TRY(Size(json, "intermediate_size"));
+  const char* const kInner = config->row->experts ? "moe_intermediate_size" : "intermediate_size";
+  config->intermediate_size = BITTERN_TRY(Size(json, kInner));
   config->num_layers = BITTERN_TRY(Size(json, "num_hidden_layers"));
   const auto heads = BITTERN_TRY(Size(json, "num_attention_heads"));
   const auto kv_heads = BITTERN_TRY(OptionalSize(json, "num_key_value_heads")).value_or(heads);
@@ -324,11 +308,7 @@ Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
   config->head_dim = head_dim;
   config->q_size = heads * head_dim;
   config->kv_size = kv_heads * head_dim;
-  const auto rotary = BITTERN_TRY(OptionalFloat(json, "partial_rotary_factor")).value_or(1);
-  const float rotated = rotary * static_cast<float>(head_dim);
-  if (!(rotated >= 1 && rotated <= static_cast<float>(head_dim))) {
-    return CorruptConfig(fmt::format("partial_rotary_factor: up to 1 expected, {} found", rotary));
-  }
+  const std::uint64_t rotated = BITTERN_TRY(RotatedDim(json, *config));
 
   config->vocab_size = BITTERN_TRY(Size(json, "vocab_size"));
   const std::uint64_t context = BITTERN_TRY(Size(json, "max_position_embeddings"));
@@ -336,8 +316,10 @@ Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
   BITTERN_TRY(keys->Uint("context_length", context));
   BITTERN_TRY(keys->Uint("embedding_length", config->hidden_size));
   BITTERN_TRY(keys->Uint("block_count", config->num_layers));
-  BITTERN_TRY(keys->Uint("feed_forward_length", config->intermediate_size));
-  BITTERN_TRY(keys->Uint("rope.dimension_count", static_cast<std::uint64_t>(rotated)));
+  BITTERN_TRY(
+      keys->Uint(config->row->experts ? "expert_feed_forward_length" : "feed_forward_length",
+                 config->intermediate_size));
+  BITTERN_TRY(keys->Uint("rope.dimension_count", rotated));
   BITTERN_TRY(keys->Uint("attention.head_count", heads));
   BITTERN_TRY(keys->Uint("attention.head_count_kv", kv_heads));
   if (head_dim * heads == config->hidden_size) return {};
@@ -347,19 +329,28 @@ Result<void> ReadShape(const Json& json, HfConfig* config, KeyWriter* keys) {
 
 }  // namespace
 
+const Json& TextConfig(const Json& whole) {
+  const Json* text = Present(whole, "text_config");
+  return text == nullptr || text->AsObject() == nullptr ? whole : *text;
+}
+
 /// The class is looked up twice: first alone, so that an unknown class is the reason for a refusal,
 /// then with the activation, which picks the row of the table.
-Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
-  if (json.AsObject() == nullptr) return WrongType("config.json", "an object", json);
-  const std::string name = BITTERN_TRY(ReadClass(json));
+Result<HfConfig> ReadHfConfig(const Json& whole, Metadata* metadata) {
+  if (whole.AsObject() == nullptr) return WrongType("config.json", "an object", whole);
+  const Json& json = TextConfig(whole);
+  const std::string name = BITTERN_TRY(ReadClass(whole));
   BITTERN_TRY(ArchitectureOfClass(name, ""));  // refused before anything about it is missed
   const std::string activation = BITTERN_TRY(ReadActivation(json));
   HfConfig config;
   const ArchitectureSpec& row = *BITTERN_TRY(ArchitectureOfClass(name, activation));
   config.architecture = row.name;
+  config.row = &row;
   BITTERN_TRY(RefuseUnknownNetworks(json));
-  BITTERN_TRY(ReadQuantization(json, row.bitnet, &config));
+  BITTERN_TRY(ReadQuantization(whole, row, &config));
   config.tied_head = BITTERN_TRY(OptionalBool(json, "tie_word_embeddings"));
+  if (!config.tied_head) config.tied_head = BITTERN_TRY(OptionalBool(whole, "tie_word_embeddings"));
+  if (name.find("For") == std::string::npos) config.tied_head.reset();  // a class without a head
 
   BITTERN_TRY(metadata->AddString("general.architecture", config.architecture));
   KeyWriter keys(config.architecture, metadata);
@@ -368,7 +359,7 @@ Result<HfConfig> ReadHfConfig(const Json& json, Metadata* metadata) {
   if (!epsilon) return CorruptConfig("rms_norm_eps is missing");
   BITTERN_TRY(keys.Float("attention.layer_norm_rms_epsilon", *epsilon));
   BITTERN_TRY(WriteRope(json, row, &config, &keys));
-  if (row.scaled_stream) BITTERN_TRY(WriteStreamScales(json, config, &keys));
+  BITTERN_TRY(WriteNetworkKeys(json, row, &config, &keys));
   BITTERN_TRY(keys.String("hidden_activation", activation));
   // Converters to GGUF interleave the rows of q and k of llama models; here they lie as trained.
   BITTERN_TRY(metadata->AddString("bittern.rope_pairing", "neox"));

@@ -204,6 +204,164 @@ TEST(HfConfig, Qwen3WithItsOwnHeadSizeAndNewerRopeParameters) {
   EXPECT_EQ(read.config.float_weights, HfFloatWeights::kAsIs);
 }
 
+/// A folder of Gemma's text model, as far as it is read.
+constexpr std::string_view kGemma =
+    R"({"architectures":["Gemma3TextModel"],"hidden_activation":"gelu_pytorch_tanh",)"
+    R"("hidden_size":640,"intermediate_size":2048,"num_hidden_layers":3,"num_attention_heads":4,)"
+    R"("num_key_value_heads":1,"head_dim":256,"rms_norm_eps":1e-06,"rope_theta":1000000,)"
+    R"("rope_local_base_freq":20000,"sliding_window":512,"query_pre_attn_scalar":256,)"
+    R"("layer_types":["sliding_attention","sliding_attention","full_attention"],)"
+    R"("attn_logit_softcapping":null,"tie_word_embeddings":false,)"
+    R"("max_position_embeddings":32768,"vocab_size":262144})";
+
+Read GemmaWith(std::string_view from, std::string_view to) {
+  std::string text(kGemma);
+  text.replace(text.find(from), from.size(), to);
+  return ReadText(text);
+}
+
+TEST(HfConfig, GemmaHasWindowsWithARotationOfTheirOwn) {
+  const Read read = ReadText(kGemma);
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(Text(read, "general.architecture"), "gemma3");
+  EXPECT_EQ(Text(read, "gemma3.hidden_activation"), "gelu");
+  EXPECT_EQ(Uint(read, "gemma3.attention.sliding_window"), 512u);
+  EXPECT_EQ(read.metadata.GetBools("gemma3.attention.sliding_window_pattern").value(),
+            (std::vector<bool>{true, true, false}));
+  EXPECT_EQ(Float(read, "gemma3.rope.freq_base"), 1e6);
+  EXPECT_EQ(Float(read, "gemma3.rope.freq_base_swa"), 20000);
+  EXPECT_EQ(read.config.tied_head, std::nullopt);  // the class has no head at all
+
+  const Read newer =
+      GemmaWith(R"("rope_theta":1000000,"rope_local_base_freq":20000)",
+                R"("rope_parameters":{"full_attention":{"rope_theta":5,"rope_type":"default"},)"
+                R"("sliding_attention":{"rope_theta":7,"rope_type":"default"}})");
+  EXPECT_EQ(Float(newer, "gemma3.rope.freq_base"), 5);
+  EXPECT_EQ(Float(newer, "gemma3.rope.freq_base_swa"), 7);
+
+  constexpr std::string_view kTypes =
+      R"("layer_types":["sliding_attention","sliding_attention","full_attention"])";
+  const Read period = GemmaWith(kTypes, R"("sliding_window_pattern":2)");
+  EXPECT_EQ(period.metadata.GetBools("gemma3.attention.sliding_window_pattern").value(),
+            (std::vector<bool>{true, false, true}));
+  const Read none = GemmaWith(kTypes, R"("sliding_window_pattern":1)");
+  EXPECT_EQ(none.error, "");
+  EXPECT_EQ(none.metadata.Find("gemma3.attention.sliding_window"), nullptr);
+}
+
+TEST(HfConfig, GemmaRefusesByName) {
+  const struct {
+    std::string_view from, to, words;
+  } cases[] = {
+      {"gelu_pytorch_tanh", "gelu", "silu or gelu_pytorch_tanh expected, gelu found"},
+      {":256,\"layer", ":64,\"layer", "query_pre_attn_scalar: 256 expected, the size of a head"},
+      {"softcapping\":null", "softcapping\":50", "attn_logit_softcapping: null expected, 50 found"},
+      {"\"hidden_size\"", "\"use_bidirectional_attention\":true,\"hidden_size\"",
+       "use_bidirectional_attention"},
+      {"[\"sliding_attention\",", "[", "layer_types: 3 texts expected"},
+      {"[\"sliding_attention\"", "[\"chunked\"", "\"full_attention\" expected, \"chunked\""},
+      {"[\"sliding_attention\"", "[4", "\"full_attention\" expected, 4 found"},
+      {"\"sliding_window\":512", "\"other\":512", "sliding_window is missing"},
+      {"\"rope_theta\"", R"("rope_scaling":{"rope_type":"linear","factor":8},"rope_theta")",
+       "a network with windows and without scaling expected, \"linear\" found"},
+      {"hidden_activation", "other", "hidden_act is missing"},
+  };
+  for (const auto& c : cases) EXPECT_THAT(GemmaWith(c.from, c.to).error, HasSubstr(c.words));
+}
+
+/// A folder of Qwen 3.5's, a text model within one of pictures, as far as it is read.
+constexpr std::string_view kQwen35 =
+    R"({"architectures":["Qwen3_5ForConditionalGeneration"],"tie_word_embeddings":false,)"
+    R"("text_config":{"hidden_act":"silu","hidden_size":256,"intermediate_size":512,)"
+    R"("num_hidden_layers":4,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":64,)"
+    R"("rms_norm_eps":1e-06,"max_position_embeddings":2048,"vocab_size":512,)"
+    R"("layer_types":["linear_attention","full_attention","linear_attention","full_attention"],)"
+    R"("linear_conv_kernel_dim":4,"linear_key_head_dim":64,"linear_value_head_dim":64,)"
+    R"("linear_num_key_heads":2,"linear_num_value_heads":6,"attn_output_gate":true,)"
+    R"("rope_parameters":{"rope_type":"default","rope_theta":10000000}}})";
+
+/// An object of MLX's in front of the text.
+std::string Packed(std::string_view object) {
+  return R"({"quantization":)" + std::string(object) + "," + std::string(kQwen35.substr(1));
+}
+
+TEST(HfConfig, Qwen35HasDeltaLayersInATextModelOfItsOwn) {
+  const Read read = ReadText(kQwen35);
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(Text(read, "general.architecture"), "qwen35");
+  EXPECT_EQ(Uint(read, "qwen35.full_attention_interval"), 2u);
+  EXPECT_EQ(Uint(read, "qwen35.ssm.conv_kernel"), 4u);
+  EXPECT_EQ(Uint(read, "qwen35.ssm.state_size"), 64u);
+  EXPECT_EQ(Uint(read, "qwen35.ssm.group_count"), 2u);
+  EXPECT_EQ(Uint(read, "qwen35.ssm.time_step_rank"), 6u);
+  EXPECT_EQ(Uint(read, "qwen35.ssm.inner_size"), 384u);
+  EXPECT_EQ(Uint(read, "qwen35.rope.dimension_count"), 16u);  // a quarter, as its class has it
+  EXPECT_EQ(Float(read, "qwen35.rope.freq_base"), 1e7);
+  EXPECT_EQ(read.config.tied_head, false);
+  EXPECT_EQ(read.config.mlx_group_cols, 0u);
+  const struct {
+    std::string_view from, to, words;
+  } cases[] = {
+      {"\"linear_attention\",\"full", "\"full_attention\",\"full", "in every 1th layer"},
+      {"gate\":true", "gate\":false", "attn_output_gate: true expected"},
+      {"value_head_dim\":64", "value_head_dim\":32", "linear_value_head_dim: 64 as"},
+      {"value_heads\":6", "value_heads\":5", "a multiple of linear_num_key_heads 2 expected, 5"},
+      {"\"linear_conv_kernel_dim\"", "\"other\"", "linear_conv_kernel_dim is missing"},
+  };
+  for (const auto& c : cases) {
+    std::string text(kQwen35);
+    text.replace(text.find(c.from), c.from.size(), c.to);
+    EXPECT_THAT(ReadText(text).error, HasSubstr(c.words));
+  }
+}
+
+TEST(HfConfig, PacksOfMlxAreOfTwoBits) {
+  const Read read =
+      ReadText(Packed(R"({"group_size":128,"bits":2,"a":false,"b":{"group_size":128,"bits":2}})"));
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(read.config.mlx_group_cols, 128u);
+  for (const auto& [object, words] :
+       {std::pair{R"({"group_size":64,"bits":4})", "bits 2 of mode affine expected, bits 4"},
+        {R"({"group_size":64,"bits":2,"mode":"mxfp4"})", "of mode mxfp4 found"},
+        {R"({"group_size":32,"bits":2})", "group_size: 64 or 128 expected, 32 found"},
+        {R"({"bits":2})", "group_size is missing"},
+        {R"({"group_size":64,"bits":2,"lm_head":{"group_size":64,"bits":8}})",
+         "quantization: lm_head: bits 2"},
+        {R"({"group_size":64,"bits":2,"lm_head":{"group_size":128,"bits":2}})",
+         "lm_head: group_size 64 as in all of the model expected, 128 found"}}) {
+    EXPECT_THAT(ReadText(Packed(object)).error, HasSubstr(words));
+  }
+}
+
+TEST(HfConfig, MapleHasExpertsAndWindows) {
+  constexpr std::string_view kMaple =
+      R"({"architectures":["MapleForCausalLM"],"hidden_act":"silu","hidden_size":256,)"
+      R"("moe_intermediate_size":128,"num_hidden_layers":2,"num_attention_heads":4,)"
+      R"("num_key_value_heads":2,"head_dim":64,"rms_norm_eps":1e-06,"rope_theta":10000,)"
+      R"("partial_rotary_factor":0.5,"max_position_embeddings":2048,"vocab_size":512,)"
+      R"("layer_types":["sliding_attention","full_attention"],"sliding_window":64,)"
+      R"("num_experts":8,"num_experts_per_tok":2,"num_shared_experts":0,"norm_topk_prob":true})";
+  const Read read = ReadText(kMaple);
+  ASSERT_EQ(read.error, "");
+  EXPECT_EQ(Uint(read, "maple.expert_count"), 8u);
+  EXPECT_EQ(Uint(read, "maple.expert_used_count"), 2u);
+  EXPECT_EQ(Uint(read, "maple.expert_feed_forward_length"), 128u);
+  EXPECT_EQ(Uint(read, "maple.attention.sliding_window"), 64u);
+  EXPECT_EQ(read.metadata.GetBools("maple.attention.sliding_window_pattern").value(),
+            (std::vector<bool>{true, false}));
+  EXPECT_EQ(read.config.float_weights, HfFloatWeights::kThresholds);
+  for (const auto& [from, to, words] :
+       {std::tuple{"shared_experts\":0", "shared_experts\":1", "num_shared_experts: 0 expected, 1"},
+        {"prob\":true", "prob\":false", "norm_topk_prob: true expected"},
+        {"per_tok\":2", "per_tok\":9", "9 and 8 found"},
+        {"\"layer_types\"", "\"other\"", "layer_types is missing"},
+        {"\"num_experts\"", "\"other\"", "num_experts is missing"}}) {
+    std::string text(kMaple);
+    text.replace(text.find(from), std::string_view(from).size(), to);
+    EXPECT_THAT(ReadText(text).error, HasSubstr(words));
+  }
+}
+
 TEST(HfConfig, RefusesByName) {
   const struct {
     std::string_view from, to, words;

@@ -16,9 +16,10 @@
 #include "base/text/display.hpp"
 #include "formats/file_kind.hpp"
 #include "formats/hf/hf_config.hpp"
+#include "formats/hf/hf_pooling.hpp"
 #include "formats/hf/hf_tensors.hpp"
 #include "formats/hf/hf_tokenizer.hpp"
-#include "formats/hf/safetensors_reader.hpp"
+#include "formats/safetensors/safetensors_reader.hpp"
 
 namespace bittern::formats {
 namespace {
@@ -27,6 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "config.json";
 constexpr const char* kIndex = "model.safetensors.index.json";
+constexpr const char* kRotation = "hadamard.json";
 constexpr const char* kSingle = "model.safetensors";
 
 std::string_view TextOf(const MappedFile& file) {
@@ -189,17 +191,27 @@ Result<HfFolderContents> OpenHfFolder(const fs::path& folder,
   auto json = Json::Parse(TextOf(config_file), {});
   BITTERN_TRY(config_file.CheckUnchanged());
   if (!json) return in_config(std::move(json).error());
+  std::error_code ignored;
+  if (fs::exists(folder / kRotation, ignored)) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{}: weights without a rotation expected, rotated ones found; the GGUF "
+                            "file of the same model is read",
+                            kRotation));
+  }
   HfFolderContents contents;
   auto config = ReadHfConfig(*json, &contents.metadata);
   if (!config) return in_config(std::move(config).error());
   BITTERN_TRY(contents.metadata.AddString("general.name", FolderName(folder)));
   Weights weights = BITTERN_TRY(OpenWeights(folder, weights_file));
-  contents.tensors = BITTERN_TRY(MapHfTensors(*config, weights.entries, &contents.decisions));
+  HfMapped mapped = BITTERN_TRY(MapHfTensors(*config, weights.entries, &contents.decisions));
+  contents.tensors = std::move(mapped.tensors);
+  contents.memory = std::move(mapped.memory);
   AddFactors("rope_factors_long.weight", config->long_factors, &contents);
   AddFactors("rope_factors_short.weight", config->short_factors, &contents);
   contents.files = std::move(weights.files);
   contents.data_start = weights.data_start;
-  BITTERN_TRY(ReadTokenizer(folder, *json, config->vocab_size, &contents.metadata));
+  BITTERN_TRY(ReadHfPooling(folder, config->architecture, &contents.metadata));
+  BITTERN_TRY(ReadTokenizer(folder, TextConfig(*json), config->vocab_size, &contents.metadata));
   return contents;
 }
 

@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "base/float16.hpp"
-#include "formats/hf/safetensors_builder_for_test.hpp"
+#include "formats/hf/hf_folder_for_test.hpp"
 #include "formats/ternary_source.hpp"
 #include "quant/blocks/absmean.hpp"
 #include "quant/hf_packed.hpp"
@@ -24,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using Bytes = SafetensorsBuilder::Bytes;
 
 std::optional<fs::path> RealModel() {
   const char* shared = std::getenv("BITTERN_SHARED");
@@ -32,15 +31,6 @@ std::optional<fs::path> RealModel() {
       fs::path(shared != nullptr ? shared : BITTERN_SOURCE_DIR "/../shared") / "models/kjv-5m";
   if (!fs::exists(folder)) return std::nullopt;
   return folder;
-}
-
-Checkpoint Open(const fs::path& path) {
-  auto checkpoint = Checkpoint::Open(path);
-  if (!checkpoint) {
-    ADD_FAILURE() << checkpoint.error().message;
-    std::abort();
-  }
-  return *std::move(checkpoint);
 }
 
 struct Ternary {
@@ -116,11 +106,11 @@ void ExpectSameTokenizer(const Metadata& folder, const Metadata& gguf) {
 TEST(HfFolderRealModel, SameAsItsGguf) {
   const auto folder = RealModel();
   if (!folder) GTEST_SKIP() << "no models/kjv-5m under BITTERN_SHARED";
-  const Checkpoint gguf = Open(*folder / "kjv-5m-i2s.gguf");
+  const Checkpoint gguf = HfFolderTest::Open(*folder / "kjv-5m-i2s.gguf");
   for (const char* name : {"hf-packed", "hf-bf16", "hf-packed/", "hf-packed/model.safetensors"}) {
     SCOPED_TRACE(name);
     const bool packed = std::string_view(name).starts_with("hf-packed");
-    const Checkpoint hf = Open(*folder / name);
+    const Checkpoint hf = HfFolderTest::Open(*folder / name);
     EXPECT_EQ(hf.kind(), "Hugging Face folder");
     EXPECT_EQ(hf.metadata().GetString("general.name").value(), packed ? "hf-packed" : "hf-bf16");
     EXPECT_EQ(hf.metadata().GetString("bitnet-b1.58.hidden_activation").value(), "relu2");
@@ -143,63 +133,6 @@ TEST(HfFolderRealModel, SameAsItsGguf) {
     }
   }
 }
-
-/// A folder of its own for every test, removed at the end.
-class HfFolderTest : public ::testing::Test {
- protected:
-  HfFolderTest() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() /
-              ("bittern_hf_" + std::string(info->name()) + std::to_string(getpid()));
-    fs::create_directories(folder_);
-    Write("config.json", kConfig);
-  }
-  ~HfFolderTest() override { fs::remove_all(folder_); }
-
-  void Write(const std::string& name, std::string_view text) {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-  void Write(const std::string& name, const Bytes& bytes) {
-    Write(name, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  }
-  void WriteConfig(std::string_view from, std::string_view to) {
-    std::string text(kConfig);
-    text.replace(text.find(from), from.size(), to);
-    Write("config.json", text);
-  }
-  std::string Refusal(const fs::path& path) {
-    const auto checkpoint = Checkpoint::Open(path);
-    if (checkpoint) return "opened";
-    EXPECT_THAT(checkpoint.error().message, HasSubstr(folder_.string()));
-    return checkpoint.error().message;
-  }
-  std::string Refusal() { return Refusal(folder_); }
-
-  /// One layer, hidden 4, one head of 4, 6 rows in the feed-forward network: 6 % 4 = 2.
-  static constexpr const char* kConfig =
-      R"({"architectures":["LlamaForCausalLM"],"hidden_act":"silu","hidden_size":4,)"
-      R"("intermediate_size":6,"num_hidden_layers":1,"num_attention_heads":1,)"
-      R"("rms_norm_eps":1e-6,"rope_theta":10000.0,"max_position_embeddings":8,"vocab_size":3,)"
-      R"("quantization_config":{"quant_method":"bitnet"}})";
-
-  static SafetensorsBuilder Embedding() {
-    SafetensorsBuilder builder;
-    builder.AddZeros("model.embed_tokens.weight", "F32", {3, 4}, 48);
-    return builder;
-  }
-  static Bytes Bf16(float value) {
-    const std::uint16_t bits = FloatToBfloat(value);
-    Bytes bytes(2);
-    std::memcpy(bytes.data(), &bits, 2);
-    return bytes;
-  }
-  static SafetensorsBuilder& AddGate(SafetensorsBuilder& builder, float scale) {
-    return builder.AddZeros("model.layers.0.mlp.gate_proj.weight", "U8", {2, 4}, 8)
-        .Add("model.layers.0.mlp.gate_proj.weight_scale", "BF16", {1}, Bf16(scale));
-  }
-
-  fs::path folder_;
-};
 
 TEST_F(HfFolderTest, PackedRowsAndTheScaleThatDivides) {
   SafetensorsBuilder builder = Embedding();

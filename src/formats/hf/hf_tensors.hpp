@@ -11,16 +11,21 @@
 #include "base/result.hpp"
 #include "formats/checkpoint.hpp"
 #include "formats/hf/hf_config.hpp"
-#include "formats/hf/safetensors_reader.hpp"
+#include "formats/safetensors/safetensors_reader.hpp"
 
 namespace bittern::formats {
+
+struct HfMapped {
+  std::vector<Tensor> tensors;
+  std::vector<std::vector<std::byte>> memory;  ///< of tensors that are in no file
+};
 
 /// Every tensor of the network under its GGUF name, in the order given. Errors name the tensor:
 /// kUnsupported (a name or a type that is not part of these architectures), kCorruptFile (a shape
 /// that contradicts the configuration; a packed weight without its scale or the reverse). Where
 /// weights are packed, what their scales mean is decided in writing (hf_scales.hpp).
-[[nodiscard]] Result<std::vector<Tensor>> MapHfTensors(const HfConfig& config,
-                                                       std::span<const SafetensorsEntry> entries,
-                                                       Decisions* decisions);
+[[nodiscard]] Result<HfMapped> MapHfTensors(const HfConfig& config,
+                                            std::span<const SafetensorsEntry> entries,
+                                            Decisions* decisions);
 
 }  // namespace bittern::formats

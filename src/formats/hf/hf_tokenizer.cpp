@@ -183,6 +183,11 @@ Result<SpecialTokenIds> FindSpecialTokens(const SmallFiles& files, const Json& c
   if (ids.eos.empty() && vocabulary.eos) ids.eos.push_back(*vocabulary.eos);
   // The token that the post-processor puts in front of a text is the BOS, whatever the others say.
   if (vocabulary.add_bos.value_or(false) && vocabulary.bos) ids.bos = {*vocabulary.bos};
+  // So is the one that it puts behind a text the first EOS: models for vectors have another there.
+  if (vocabulary.add_eos.value_or(false) && vocabulary.eos) {
+    std::erase(ids.eos, *vocabulary.eos);
+    ids.eos.insert(ids.eos.begin(), *vocabulary.eos);
+  }
   for (const auto* list : {&ids.bos, &ids.eos}) {
     for (const std::uint64_t id : *list) {
       if (id < vocabulary.tokens.size()) continue;

@@ -233,6 +233,18 @@ TEST(HfTokenizer, SpecialIdsAndWhoIsBelieved) {
   EXPECT_THAT(outcome.error, HasSubstr("config.json: eos_token_id: ids expected, \"five\" found"));
 }
 
+TEST(HfTokenizer, TheTokenPutBehindATextIsTheFirstEos) {
+  const std::string behind = Replaced(
+      kByteLevel, R"("post_processor":null)",
+      R"("post_processor":{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A"}},)"
+      R"({"SpecialToken":{"id":"<tool>"}}],"special_tokens":{"<tool>":{"id":"<tool>","ids":[6]}}})");
+  const Outcome outcome = Read({.tokenizer_json = behind}, 8, R"({"eos_token_id":[5,6]})");
+  EXPECT_EQ(outcome.Uint("tokenizer.ggml.eos_token_id"), 6u);
+  EXPECT_EQ(outcome.Uint("tokenizer.ggml.eot_token_id"), 5u);
+  EXPECT_EQ(outcome.metadata.Find("tokenizer.ggml.eom_token_id"), nullptr);
+  EXPECT_EQ(outcome.metadata.GetBool("tokenizer.ggml.add_eos_token").value(), true);
+}
+
 TEST(HfTokenizer, LlamaTokenizersSayThemselvesWhatTheyAdd) {
   constexpr std::string_view kSays =
       R"({"tokenizer_class":"LlamaTokenizerFast","add_bos_token":false,"add_eos_token":true})";

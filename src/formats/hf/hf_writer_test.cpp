@@ -17,9 +17,9 @@
 #include "formats/hf/hf_names.hpp"
 #include "formats/hf/hf_tokenizer.hpp"
 #include "formats/hf/hf_vocabulary.hpp"
-#include "formats/hf/safetensors_reader.hpp"
-#include "formats/hf/safetensors_writer.hpp"
 #include "formats/pre_rules.hpp"
+#include "formats/safetensors/safetensors_reader.hpp"
+#include "formats/safetensors/safetensors_writer.hpp"
 
 namespace bittern::formats {
 namespace {

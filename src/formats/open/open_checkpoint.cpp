@@ -13,7 +13,7 @@
 #include "formats/gguf/gguf_reader.hpp"
 #include "formats/gguf/gguf_split.hpp"
 #include "formats/hf/hf_folder.hpp"
-#include "formats/hf/safetensors_reader.hpp"
+#include "formats/safetensors/safetensors_reader.hpp"
 
 namespace bittern::formats {
 /// Fills a Checkpoint; the only place that may.

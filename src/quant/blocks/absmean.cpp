@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/float16.hpp"
 #include "quant/blocks/dequantize.hpp"
 
 namespace bittern::quant {
@@ -72,6 +73,27 @@ Result<AbsmeanScale> QuantizeAbsmean(WeightFormat format, std::span<const std::b
                  codes.subspan(row * cols, cols));
   }
   return scale;
+}
+
+float ThresholdCodes(WeightFormat format, std::span<const std::byte> row,
+                     std::span<std::uint8_t> codes) {
+  constexpr float kShare = 0.7f;
+  const auto mean = static_cast<float>(AbsSumOfRow(format, row, codes.size()) /
+                                       static_cast<double>(codes.size()));
+  const float least = kShare * mean;
+  double sum = 0;
+  std::size_t kept = 0;
+  ForEachChunk(format, row, codes.size(), [&](std::size_t first, std::span<const float> values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const bool keeps = std::fabs(values[i]) > least;
+      codes[first + i] = static_cast<std::uint8_t>(keeps ? (values[i] > 0 ? 2 : 0) : 1);
+      kept += static_cast<std::size_t>(keeps);
+      if (keeps) sum += std::fabs(static_cast<double>(values[i]));
+    }
+  });
+  if (!std::isfinite(mean)) return mean;
+  if (kept == 0) return 0;
+  return BfloatToFloat(FloatToBfloat(static_cast<float>(sum / static_cast<double>(kept))));
 }
 
 }  // namespace bittern::quant

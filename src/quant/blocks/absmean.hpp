@@ -42,4 +42,11 @@ void AbsmeanCodes(WeightFormat format, std::span<const std::byte> row, float rec
                                                    std::size_t rows, std::size_t cols,
                                                    std::span<std::uint8_t> codes);
 
+/// Another rule, Maple's: the weights of a row are kept whose magnitude is above 0.7 of the row's
+/// mean; code = the sign of those, the others are 0. Returns the scale, which is the mean magnitude
+/// of those that are kept, as bf16 holds it; 0 where none is. The means are computed in double,
+/// from the first weight to the last; the threshold is a float. Not finite where a weight is not.
+[[nodiscard]] float ThresholdCodes(WeightFormat format, std::span<const std::byte> row,
+                                   std::span<std::uint8_t> codes);
+
 }  // namespace bittern::quant

@@ -58,6 +58,23 @@ TEST(Absmean, RefusesWeightsThatAreNotFinite) {
   }
 }
 
+TEST(ThresholdCodes, ARowKeepsWhatIsAboveAShareOfItsMean) {
+  // The mean is 1, so 0.7 goes and 0.75 stays; the scale is the mean of 0.75, 2 and 1.25.
+  std::vector<std::uint8_t> codes(5);
+  const float scale =
+      ThresholdCodes(WeightFormat::kF32, BytesOf({0.7f, -0.75f, 2, 0.3f, -1.25f}), codes);
+  EXPECT_EQ(codes, (std::vector<std::uint8_t>{1, 0, 2, 1, 0}));
+  EXPECT_EQ(scale, BfloatToFloat(FloatToBfloat(4.0f / 3)));
+  EXPECT_NE(scale, 4.0f / 3);
+  // Ternary rows stay as they are.
+  EXPECT_EQ(ThresholdCodes(WeightFormat::kF32, BytesOf({0, 0.5f, 0, -0.5f, 0}), codes), 0.5f);
+  EXPECT_EQ(codes, (std::vector<std::uint8_t>{1, 2, 1, 0, 1}));
+  EXPECT_EQ(ThresholdCodes(WeightFormat::kF32, BytesOf({0, 0, 0, 0, 0}), codes), 0);
+  const float bad = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(
+      std::isfinite(ThresholdCodes(WeightFormat::kF32, BytesOf({bad, 0, 0, 0, 0}), codes)));
+}
+
 TEST(Absmean, RowsLongerThanAChunkInBfloat16) {
   const std::size_t rows = 3, cols = 2500;
   std::vector<std::uint16_t> values(rows * cols);

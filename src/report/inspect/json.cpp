@@ -38,7 +38,7 @@ Json TensorsJson(const InspectReport& report) {
     Json item = {{"name", tensor.name},
                  {"format", quant::InfoOf(tensor.format).name},
                  {"shape", shape},
-                 {"bytes", tensor.bytes.size()},
+                 {"bytes", tensor.stored_bytes()},
                  {"offset", tensor.file_offset}};
     if (const auto& ternary = report.ternary[i]) {
       item["scale"] = ternary->scale;

@@ -36,7 +36,7 @@ void AddTotals(const formats::Tensor& tensor, InspectReport* report) {
   for (FormatTotal* sum : {&*total, &report->total}) {
     ++sum->tensors;
     sum->parameters += tensor.num_elements();
-    sum->bytes += tensor.bytes.size();
+    sum->bytes += tensor.stored_bytes();
   }
 }
 

@@ -123,7 +123,7 @@ void WriteTensors(const InspectReport& report, Writer* out) {
     const formats::Tensor& tensor = report.checkpoint->tensors()[i];
     out->Line("  {:<{}}  {:<6}  {:<{}}  {:>14}  {:>14}{}", Printable(tensor.name), name_width,
               quant::InfoOf(tensor.format).name, ShapeText(tensor), shape_width,
-              Grouped(tensor.bytes.size()), Grouped(tensor.file_offset),
+              Grouped(tensor.stored_bytes()), Grouped(tensor.file_offset),
               report.ternary[i] ? CodesText(*report.ternary[i]) : "");
   }
 }

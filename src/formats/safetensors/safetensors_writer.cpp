@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "formats/hf/safetensors_writer.hpp"
+#include "formats/safetensors/safetensors_writer.hpp"
 
 #include <fmt/format.h>
 

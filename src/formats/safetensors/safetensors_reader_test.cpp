@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A good file, then one test for each way in which a hostile one can lie.
-#include "formats/hf/safetensors_reader.hpp"
+#include "formats/safetensors/safetensors_reader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 #include <memory>
 
-#include "formats/hf/safetensors_builder_for_test.hpp"
+#include "formats/safetensors/safetensors_builder_for_test.hpp"
 
 namespace bittern::formats {
 namespace {
