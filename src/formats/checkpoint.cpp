@@ -4,7 +4,18 @@
 #include <functional>
 #include <utility>
 
+#include "quant/blocks/dequantize.hpp"
+
 namespace bittern::formats {
+
+std::pair<float, float> TensorPlaces::ScaleAndBias(std::size_t i) const noexcept {
+  const std::size_t bytes = scale_format == quant::WeightFormat::kF32 ? 4 : 2;
+  const auto decode = quant::DequantizeRowFor(scale_format);
+  float scale, bias;
+  decode(scales.data() + i * bytes, 1, &scale);
+  decode(biases.data() + i * bytes, 1, &bias);
+  return {scale, bias};
+}
 
 std::uint64_t Tensor::stored_bytes() const noexcept {
   if (places == nullptr) return bytes.size();

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/decision.hpp"
@@ -31,6 +32,9 @@ struct TensorPlaces {
   std::span<const std::byte> scales, biases;
   quant::WeightFormat scale_format = quant::WeightFormat::kF32;
   std::size_t group_cols = 0;
+
+  /// (scale, bias) of group `i`, counted through all rows.
+  [[nodiscard]] std::pair<float, float> ScaleAndBias(std::size_t i) const noexcept;
 };
 
 /// A named tensor. Its bytes are checked to lie inside the file and to have exactly the size

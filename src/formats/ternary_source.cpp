@@ -181,15 +181,8 @@ Result<void> TernarySource::ReadScalesApart(std::size_t row, std::uint8_t* codes
                                             float* scales) const {
   const TensorPlaces& places = *places_;
   const std::size_t group = places.group_cols, per_row = scales_per_row();
-  const std::size_t float_bytes = places.scale_format == quant::WeightFormat::kF32 ? 4 : 2;
-  const auto read = [&](std::span<const std::byte> floats, std::size_t i) {
-    float value;
-    quant::DequantizeRowFor(places.scale_format)(floats.data() + i * float_bytes, 1, &value);
-    return value;
-  };
   for (std::size_t g = 0; g < per_row; ++g) {
-    float scale = read(places.scales, row * per_row + g);
-    const float bias = read(places.biases, row * per_row + g);
+    auto [scale, bias] = places.ScaleAndBias(row * per_row + g);
     const std::span<std::uint8_t> part(codes + g * group, group);
     if (!(bias == -scale && std::isfinite(scale))) {
       return Fail(ErrorCode::kUnsupported,

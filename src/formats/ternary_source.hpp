@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a tensor of a checkpoint to its codes and scales, whatever the file holds: the codec, what
-// the file does not say about it (layout of I2_S, tiling of TL1 and TL2), the scale kept apart,
-// and master weights whose codes are still to be made.
+// From a tensor of a checkpoint to its codes and scales, whatever the file holds. This file chooses
+// the codec and decides what the file does not say (layout of I2_S, tiling of TL1 and TL2). It
+// reads scales that lie apart, and makes codes of master weights.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,6 @@ class TernarySource {
   TernarySource(const quant::TernaryCodec* codec, quant::TernaryView view)
       : codec_(codec), view_(view) {}
 
-  const quant::TernaryCodec* codec_;
-  quant::TernaryView view_;
   /// A row of the bytes, in the order of its columns there.
   Result<void> ReadStoredRow(std::size_t row, std::uint8_t* codes, float* scales) const;
   /// Scales of rows as stored, times the tensor's factor.
@@ -57,9 +55,11 @@ class TernarySource {
   /// Puts the columns of a row, and the scales of whole groups of them, into their places.
   void OrderColumns(std::uint8_t* codes, float* scales) const;
 
+  const quant::TernaryCodec* codec_;
+  quant::TernaryView view_;
   float multiplier_ = 1;
-  std::optional<quant::AbsmeanScale> master_;
-  bool row_masters_ = false;
+  std::optional<quant::AbsmeanScale> master_;   // of floats that have one scale
+  bool row_masters_ = false;                    // of floats that have a threshold for each row
   std::size_t float_group_ = 0;                 // columns that share a scale; 0: all of a row
   std::shared_ptr<const TensorPlaces> places_;  // null: all is in its place
 };

@@ -27,7 +27,7 @@ struct GroupedArgs {
   float* out;                  ///< [num_tiles * 16]
 };
 
-/// One of several int8 vectors that meet such a matrix; what a GroupedArgs says of its own.
+/// One of several int8 vectors that meet such a matrix. The fields are those of GroupedArgs.
 struct GroupedToken {
   const int8_t* act;
   const int32_t* act_sums;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// MLX's packs of 2 bits as a row of the codec table: rows of codes in order, four a byte, low bits
-// first (in its files, words of 16). weight = code * scale + bias of a group, where ternary weights
-// have bias = -scale; both lie elsewhere, and the scale is given as 1. Code 3 is no ternary weight.
+// MLX's packs of 2 bits as a row of the codec table. Codes of a row lie in order, four a byte, low
+// bits first (MLX's words hold 16). weight = code * scale + bias of its group. Ternary weights have
+// bias = -scale. Scales and biases lie in other tensors, so this codec gives 1 as the scale. Code 3
+// is refused.
 // Source: mlx, mlx/backend/cpu/quantized.cpp.
 #include "quant/codec_bytes.hpp"
 #include "quant/codec_list.hpp"

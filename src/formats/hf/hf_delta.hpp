@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of value heads. In a folder those of one key head lie side by side; in a GGUF file head
-// h has key head h % key_heads. Any thread.
+// The order of value heads. A folder keeps the value heads of one key head side by side. A GGUF
+// file gives value head h the key head h % key_heads. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@
 
 namespace bittern::formats {
 
-/// The order of a tensor of a delta layer: element r is the place in the folder of what GGUF has at
-/// r. Empty: all are in their place. `columns`: it is that of columns, else of rows.
+/// The order of the rows or columns of a delta layer's tensor.
 struct DeltaOrder {
+  /// Row or column r of the GGUF tensor is number places[r] in the folder. Empty: the order is the
+  /// same.
   std::vector<std::uint32_t> places;
-  bool columns = false;
+  bool columns = false;  ///< `places` are numbers of columns; else of rows
 };
 [[nodiscard]] DeltaOrder OrderOfDelta(const HfDelta& delta, TensorId id);
 

@@ -11,7 +11,6 @@
 
 #include "base/float16.hpp"
 #include "base/text/display.hpp"
-#include "quant/blocks/dequantize.hpp"
 
 namespace bittern::formats {
 namespace {
@@ -35,16 +34,6 @@ std::string ShapeText(const std::vector<std::uint64_t>& shape) {
     text += fmt::format("{}{}", text.empty() ? "" : " x ", size);
   }
   return text.empty() ? "a number" : text;
-}
-
-/// The scale and the bias of group `i`.
-std::pair<float, float> GroupOf(const TensorPlaces& places, std::size_t i) {
-  const std::size_t bytes = places.scale_format == WeightFormat::kF32 ? 4 : 2;
-  const auto decode = quant::DequantizeRowFor(places.scale_format);
-  float scale, bias;
-  decode(places.scales.data() + i * bytes, 1, &scale);
-  decode(places.biases.data() + i * bytes, 1, &bias);
-  return {scale, bias};
 }
 
 std::uint8_t CodeAt(std::span<const std::byte> words, std::size_t i) {
@@ -116,7 +105,7 @@ Result<std::vector<std::byte>> MlxSides::MakeBlocks(const SafetensorsEntry& entr
   const std::size_t per_row = tensor->row_elements() / group;
   std::vector<std::byte> blocks(groups * block_bytes);
   for (std::size_t i = 0; i < groups; ++i) {
-    const auto [scale, bias] = GroupOf(places, i);
+    const auto [scale, bias] = places.ScaleAndBias(i);
     const std::uint16_t half = FloatToHalf(std::fabs(scale));
     std::byte* block = blocks.data() + i * block_bytes;
     bool ternary = bias == -scale;
@@ -145,7 +134,7 @@ Result<std::vector<std::byte>> MlxSides::MakeFloats(const SafetensorsEntry& entr
   BITTERN_TRY(SetMatrix(entry, &places, tensor));
   std::vector<float> values(tensor->num_elements());
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto [scale, bias] = GroupOf(places, i / places.group_cols);
+    const auto [scale, bias] = places.ScaleAndBias(i / places.group_cols);
     values[i] = static_cast<float>(CodeAt(entry.bytes, i)) * scale + bias;
   }
   tensor->format = WeightFormat::kF32;

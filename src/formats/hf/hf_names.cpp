@@ -73,11 +73,9 @@ std::optional<std::uint64_t> TakeNumber(std::string_view* rest) {
   return layer;
 }
 
-constexpr std::string_view kModel = "model.", kHead = "lm_head.";
+constexpr std::string_view kModel = "model.", kHead = "lm_head.", kExperts = "mlp.experts.";
 
-constexpr std::string_view kExperts = "mlp.experts.";
-
-/// A tensor of a layer. That of one expert has the name of the stack with a number in it.
+/// A tensor of a layer. An expert's own tensor is named like the stack, with its number inserted.
 std::optional<HfTarget> FindInLayer(std::string_view name, const std::string& prefix,
                                     const ArchitectureSpec& row) {
   std::string_view rest = name;

@@ -12,9 +12,9 @@
 namespace bittern::formats {
 
 /// Adds the keys of factors, windows, delta layers and experts that a network of `row` has.
-/// `config` has the sizes that all networks have, and gets those of delta layers and experts.
-/// Errors: kUnsupported (a setting that would change the network, by name), kCorruptFile (a value
-/// missing or of another type).
+/// `config` holds the sizes that all networks have; the sizes of delta layers and experts are
+/// added. Errors: kUnsupported (a setting that would change the network, by name), kCorruptFile (a
+/// value missing or of another type).
 [[nodiscard]] Result<void> WriteNetworkKeys(const Json& json, const ArchitectureSpec& row,
                                             HfConfig* config, config_json::KeyWriter* keys);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of networks whose tensors differ from those of GGUF files in more than their names:
-// Gemma's, Qwen 3.5's and Maple's, MLX's packs, and what sentence-transformers writes beside a
-// model.
+// Folders whose tensors differ from a GGUF file's in more than their names (Gemma, Qwen 3.5, Maple,
+// MLX's packs), and the files that sentence-transformers writes beside a model.
 #include <fmt/format.h>
 
 #include <array>
@@ -21,7 +20,8 @@ namespace {
 using ::testing::HasSubstr;
 using Packs = SafetensorsBuilder::Bytes;
 
-/// A bare text model of Gemma's: names without "model.", norms less one but those of inputs.
+/// A Gemma text model without a head. Its names lack "model."; its norms are stored less one,
+/// except the norms of inputs.
 SafetensorsBuilder Gemma() {
   SafetensorsBuilder builder;
   builder.AddZeros("embed_tokens.weight", "F32", {3, 4}, 48);

@@ -20,10 +20,10 @@ struct HfMapped {
   std::vector<std::vector<std::byte>> memory;  ///< of tensors that are in no file
 };
 
-/// Every tensor of the network under its GGUF name, in the order given. Errors name the tensor:
-/// kUnsupported (a name or a type that is not part of these architectures), kCorruptFile (a shape
-/// that contradicts the configuration; a packed weight without its scale or the reverse). Where
-/// weights are packed, what their scales mean is decided in writing (hf_scales.hpp).
+/// Every tensor of the network under its GGUF name, in the order given. Where weights are packed,
+/// the meaning of their scales is decided in writing (hf_scales.hpp). Errors name the tensor.
+/// kUnsupported: a name or a type that is not part of these architectures. kCorruptFile: a shape
+/// that contradicts the configuration; a packed weight without its scale or the reverse.
 [[nodiscard]] Result<HfMapped> MapHfTensors(const HfConfig& config,
                                             std::span<const SafetensorsEntry> entries,
                                             Decisions* decisions);

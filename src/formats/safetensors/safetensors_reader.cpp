@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header is believed in no respect: lengths, types, shapes and offsets must agree with each
-// other and with the size of the file before a tensor gets a view of its bytes.
+// The header is not trusted. Lengths, types, shapes and offsets must agree with each other and with
+// the size of the file; only then does a tensor get a view of its bytes.
 #include "formats/safetensors/safetensors_reader.hpp"
 
 #include <fmt/format.h>

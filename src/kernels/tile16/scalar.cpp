@@ -104,18 +104,13 @@ void GemvGrouped(const GroupedArgs* g) {
   for (size_t t = 0; t < g->num_tiles; ++t) GroupedTile(g, t);
 }
 
-/// A tile serves all tokens before the next one is read.
-void GemmGrouped(const GroupedGemmArgs* g) {
-  for (size_t t = 0; t < g->num_tiles; ++t) {
-    for (size_t i = 0; i < g->num_tokens; ++i) {
-      const GroupedToken& token = g->tokens[i];
-      const GroupedArgs args = {
-          g->tiles,  g->num_tiles,  g->num_blocks,  g->weight_scales, g->scales_per_block,
-          token.act, g->act_stride, token.act_sums, token.act_scales, token.out};
-      GroupedTile(&args, t);
-    }
-  }
-}
+}  // namespace
+}  // namespace bittern::kernels
+
+#include "kernels/tile16/token_by_token.inc"
+
+namespace bittern::kernels {
+namespace {
 
 constexpr Tile16Ops kOps = {Gemv, Gemm, GemvGrouped, GemmGrouped};
 

@@ -57,7 +57,7 @@ inline void StoreFloats(float* p, Floats v) { _mm_storeu_ps(p, v); }
 
 #include "kernels/tile16/parts.inc"
 #include "kernels/tile16/parts_gemm.inc"
-#include "kernels/tile16/parts_grouped.inc"
+#include "kernels/tile16/token_by_token.inc"
 
 namespace bittern::kernels {
 namespace {

@@ -70,8 +70,8 @@ struct TilesOfMatrix {
 [[nodiscard]] kernels::GroupedToken GroupedRow(const QuantizedRows& rows, std::size_t row,
                                                std::size_t first_col, float* out) noexcept;
 
-/// Tiles of a grouped matrix times rows that are rows.step() apart inside; each one's sums go to
-/// its `out`. No barrier.
+/// Tiles of a grouped matrix times some rows; the product of a row goes to its `out`. `step` is
+/// QuantizedRows::step(). No barrier.
 void GroupedTiles(const TilesOfMatrix& of, std::size_t step,
                   std::span<const kernels::GroupedToken> rows);
 

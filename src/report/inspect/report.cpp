@@ -25,7 +25,7 @@ std::string ErrorText(const Error& error) {
   return error.hint.empty() ? error.message : error.message + "; " + error.hint;
 }
 
-/// Adds a tensor to the total of its format and to that of all.
+/// Adds a tensor to the total of its format and to the total of the file.
 void AddTotals(const formats::Tensor& tensor, InspectReport* report) {
   const std::string_view name = quant::InfoOf(tensor.format).name;
   auto total = report->totals.begin();
