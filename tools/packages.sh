@@ -7,7 +7,7 @@
 BUILD_PACKAGES=(g++ cmake ninja-build ccache libfmt-dev nlohmann-json3-dev libcli11-dev
   libexpected-dev libutf8proc-dev libxxhash-dev libboost-dev libcurl4-openssl-dev libssl-dev)
 CHECK_PACKAGES=("${BUILD_PACKAGES[@]}" binutils clang-format-19 libgtest-dev libgmock-dev libpcre2-dev
-  openssl pkg-config python3 python3-jsonschema tmux)
+  curl openssl pkg-config python3 python3-jsonschema python3-numpy tmux)
 # The npm package's tests; where node came from elsewhere it stays, with the headers beside it.
 if ! command -v node >/dev/null; then
   CHECK_PACKAGES+=(nodejs libnode-dev)
@@ -16,7 +16,7 @@ elif [ ! -e "$(dirname "$(command -v node)")/../include/node/node_api.h" ]; then
 fi
 # shellcheck disable=SC2034
 CHECK_ALL_PACKAGES=("${CHECK_PACKAGES[@]}" clang-19 libclang-rt-19-dev shellcheck universal-ctags
-  libsentencepiece-dev python3-torch python3-numpy libopenblas0-pthread)
+  libsentencepiece-dev python3-torch libopenblas0-pthread)
 # tests/serve_clock_test.py.
 CHECK_ALL_PACKAGES+=(libfaketime)
 # tests/js/page; another browser is not looked for.
