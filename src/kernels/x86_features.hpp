@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an x86-64 CPU offers, asked of the CPU itself: run-time libraries of compilers differ in
-// what
-// __builtin_cpu_supports finds (zig's finds nothing). Any thread.
+// Features of an x86-64 CPU, asked of the CPU itself: run-time libraries of compilers differ in
+// __builtin_cpu_supports (zig's finds nothing). Any thread.
 #pragma once
 
 #include <string_view>
