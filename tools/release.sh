@@ -57,20 +57,26 @@ zig_program() {
   pack "$name"
 }
 
-# All three at once; the others find theirs made.
-debian_package() {
-  [ -z "$(find "$dist" -name "$1" -newer "$started")" ] || return 0
+# build_for_packages TARGET: by this machine's compiler, in $build/package.
+build_for_packages() {
   local folder=$build/package
   configure "$folder" -DBITTERN_DEBIAN=ON -DCMAKE_INSTALL_LIBDIR="lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)"
-  cmake --build "$folder" -j "$jobs" > "$folder.log"
-  (cd "$folder" && rm -f ./*.deb && cpack -G DEB > ../package.log)
-  cp "$folder"/*.deb "$dist"
+  cmake --build "$folder" -j "$jobs" --target "$1" > "$folder.log"
+}
+
+# All packages are made at once and taken one by one.
+debian_package() {
+  local folder=$build/package
+  if [ ! "$folder/$1" -nt "$started" ]; then
+    build_for_packages all
+    (cd "$folder" && rm -f ./*.deb && cpack -G DEB > ../package.log)
+  fi
+  cp "$folder/$1" "$dist"
 }
 
 npm_package() {
   local folder=$build/package
-  configure "$folder" -DBITTERN_DEBIAN=ON -DCMAKE_INSTALL_LIBDIR="lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)"
-  cmake --build "$folder" -j "$jobs" --target node_package > "$folder.log"
+  build_for_packages node_package
   npm pack --silent --pack-destination "$dist" "$folder/node/package" > "$folder.log"
 }
 
@@ -103,14 +109,15 @@ checksums() {
   (cd "$dist" && sha256sum -- "${names[@]}") > "$dist/$1"
 }
 
-# What cannot be made here: the reason, else nothing.
+# What this machine lacks for an artefact; nothing where it can be made.
 lacks() {
+  local bin
+  bin=$(dirname "$(command -v node || echo /usr/bin/node)")
   case $1 in
     *.deb) command -v dpkg-deb > /dev/null || echo "dpkg" ;;
     *.tgz)
       command -v npm > /dev/null || echo "npm"
-      ls /usr/include/node*/node_api.h "$(dirname "$(command -v node || echo /usr/bin/node)")"/../include/node/node_api.h \
-        > /dev/null 2>&1 || [ -e /usr/include/nodejs/src/node_api.h ] || echo "Node.js's headers"
+      [ -e "$bin/../include/node/node_api.h" ] || [ -e "$bin/../include/nodejs/src/node_api.h" ] || echo "Node.js's headers"
       ;;
   esac
 }

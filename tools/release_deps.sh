@@ -117,7 +117,8 @@ make_library() {
   touch "$stamp"
 }
 
-# TLS 1.2 and 1.3 and the hashes of downloads. No configuration file of the machine is read.
+# TLS 1.2 and 1.3 and the hashes of downloads. No configuration file of the machine is read. The library tells
+# its compiler's flags, so no folder may be among them; names of its files are relative.
 make_openssl() {
   local target=$1 prefix=$2 kind
   case $target in
@@ -130,7 +131,7 @@ make_openssl() {
     no-shared no-tests no-legacy no-engine no-dso no-module no-async no-autoload-config no-comp no-cmp no-cms no-ts \
     no-ct no-srp no-psk no-dtls no-srtp no-nextprotoneg no-ssl3 no-tls1 no-tls1_1 no-gost no-idea no-seed no-camellia \
     no-aria no-bf no-cast no-rc2 no-rc4 no-md4 no-mdc2 no-whirlpool no-rmd160 no-sm2 no-sm3 no-sm4 no-siphash \
-    no-blake2 no-scrypt no-rfc3779 no-afalgeng no-ui-console no-dsa no-ec2m no-ocb -O2 -ffile-prefix-map="$PWD"=openssl
+    no-blake2 no-scrypt no-rfc3779 no-afalgeng no-ui-console no-dsa no-ec2m no-ocb -O2
   make -j"$jobs" build_libs
   make DESTDIR="$PWD/root" install_dev
   mkdir -p "$prefix/include" "$prefix/lib"
