@@ -38,13 +38,17 @@ install(FILES ${shell_files}/_bittern DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/s
 install(FILES ${shell_files}/bittern.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
 
+set(notices program)
+if(BITTERN_HUB_LINKED)  # all inside
+  set(notices download)
+endif()
 # The notices go wherever a part of the engine goes.
 foreach(component IN ITEMS program library development)
   install(CODE "
     if(NOT EXISTS \"${BITTERN_PYTHON}\")
       message(FATAL_ERROR \"python3 expected, which writes the notices of linked libraries; none found (Debian: python3)\")
     endif()
-    execute_process(COMMAND \"${BITTERN_PYTHON}\" \"${PROJECT_SOURCE_DIR}/tools/notices.py\" program
+    execute_process(COMMAND \"${BITTERN_PYTHON}\" \"${PROJECT_SOURCE_DIR}/tools/notices.py\" ${notices}
       OUTPUT_FILE \"${CMAKE_BINARY_DIR}/NOTICES\" COMMAND_ERROR_IS_FATAL ANY)
     " COMPONENT ${component})
   if(NOT BITTERN_DEBIAN)

@@ -237,6 +237,16 @@ check_bare_roots() {
   step "bare Debian 12 roots" python3 tests/bare_root.py --build build/dev
 }
 
+# The programs that people download, in old and small roots; where tools/release.sh has made them.
+check_old_systems() {
+  if [ ! -e dist/bittern-linux-x86_64.tar.gz ]; then
+    printf '== old systems SKIPPED: tools/release.sh bittern-linux-x86_64.tar.gz bittern-linux-aarch64.tar.gz first\n'
+    return
+  fi
+  install_or_say debootstrap busybox-static qemu-user || return 0
+  step "old systems" python3 tests/old_systems.py build/dev/apps/cli/bittern
+}
+
 # The program as built for every x86-64, on CPUs with SSE4.1, without it, and with AVX2.
 check_old_x86() {
   step "certificates (old x86, three CPUs)" tools/certify_matrix.sh build/dev/apps/cli/bittern x86

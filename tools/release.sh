@@ -1,19 +1,141 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# tools/release.sh [FOLDER]   Makes what a release consists of (default: build/release-files):
-#   bittern_*.deb, libbittern0.1_*.deb, libbittern-dev_*.deb
-#   bittern-VERSION-linux-x86_64.tar.gz   one static program, manual pages, completions
-#   bittern-VERSION.tgz   the npm package, where Node.js's headers and npm are there
-#   certificate.txt   what the built-in model answers, by the program of the tarball
-#   sbom.spdx.json    what is linked in, with versions
-#   SHA256SUMS
-# Two runs on one commit give the same bytes: dates are those of the commit.
+# tools/release.sh            makes all artefacts of a release, in dist/
+# tools/release.sh NAME...    makes these
+# tools/release.sh --list     names them, one a line
+# Two runs on one commit give the same bytes: dates are those of the commit, and no name of a folder gets in.
+# Programs that people download come from zig's compiler (release_deps.sh, cmake/zig.cmake); Debian packages
+# and the npm package from this machine's.
 set -euo pipefail
 
-out=$(realpath -m "${1:-build/release-files}")
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 # shellcheck source=tools/packages.sh
 source tools/packages.sh
+version=$(sed -nE 's/^project\(bittern VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt)
+debian_arch=$(dpkg --print-architecture 2>/dev/null || uname -m)
+build=$PWD/build/release-build
+dist=$PWD/dist
+
+# A row: the artefact, and the function with its arguments that makes it. The last three say what the others hold.
+ROWS=(
+  "bittern-linux-x86_64.tar.gz  zig_program x86_64-linux-musl"
+  "bittern-linux-aarch64.tar.gz zig_program aarch64-linux-musl"
+  "bittern_${version}_$debian_arch.deb debian_package"
+  "libbittern0.1_${version}_$debian_arch.deb debian_package"
+  "libbittern-dev_${version}_$debian_arch.deb debian_package"
+  "bittern-$version.tgz npm_package"
+  "certificate.txt certificate"
+  "sbom.spdx.json materials"
+  "SHA256SUMS checksums"
+)
+
+# configure FOLDER OPTION...: a release build in that folder; nothing of its path gets into the bytes.
+configure() {
+  local folder=$1 flags="-ffile-prefix-map=$PWD=."
+  shift
+  cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITTERN_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr \
+    -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_ASM_FLAGS="$flags" "$@" > "$folder.log"
+}
+
+# pack NAME: dist/NAME from the folder of that name without endings, below $build.
+pack() {
+  tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --format=ustar \
+    -C "$build" -c "${1%.tar.gz}" | gzip -9n > "$dist/$1"
+}
+
+# One program that needs no library of the system, with downloads and HTTPS, its pages and completions.
+zig_program() {
+  local name=$1 target=$2 folder=$build/$2 root
+  tools/release_deps.sh "$target"
+  configure "$folder" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/zig.cmake" -DBITTERN_TARGET="$target" \
+    -DBITTERN_HUB_LINKED=ON -DBITTERN_NODE=OFF
+  cmake --build "$folder" --target bittern -j "$jobs" > "$folder.log"
+  root=$build/${name%.tar.gz}
+  rm -rf "$root" "$folder/root"
+  DESTDIR=$folder/root cmake --install "$folder" --component program --strip > "$folder.log"
+  mv "$folder/root/usr" "$root"
+  pack "$name"
+}
+
+# build_for_packages TARGET: by this machine's compiler, in $build/package.
+build_for_packages() {
+  local folder=$build/package
+  configure "$folder" -DBITTERN_DEBIAN=ON -DCMAKE_INSTALL_LIBDIR="lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)"
+  cmake --build "$folder" -j "$jobs" --target "$1" > "$folder.log"
+}
+
+# All packages are made at once and taken one by one.
+debian_package() {
+  local folder=$build/package
+  if [ ! "$folder/$1" -nt "$started" ]; then
+    build_for_packages all
+    (cd "$folder" && rm -f ./*.deb && cpack -G DEB > ../package.log)
+  fi
+  cp "$folder/$1" "$dist"
+}
+
+npm_package() {
+  local folder=$build/package
+  build_for_packages node_package
+  npm pack --silent --pack-destination "$dist" "$folder/node/package" > "$folder.log"
+}
+
+# What the built-in model answers, by this machine's program.
+certificate() {
+  local package program
+  package=bittern-linux-$(uname -m)
+  program=$build/$package/bin/bittern
+  if [ ! -x "$program" ]; then
+    echo "$1: $package.tar.gz expected, which makes it; call tools/release.sh $package.tar.gz $1" >&2
+    return 1
+  fi
+  "$program" certify > "$dist/$1"
+}
+
+# Files of dist/ that are programs or packages.
+made() {
+  (cd "$dist" && find . -maxdepth 1 \( -name '*.tar.gz' -o -name '*.zip' -o -name '*.deb' -o -name '*.tgz' \) -printf '%f\n' | sort)
+}
+
+materials() {
+  local names
+  mapfile -t names < <(made)
+  (cd "$dist" && ../tools/sbom.py "$version" "${names[@]}") > "$dist/$1"
+}
+
+checksums() {
+  local names
+  mapfile -t names < <(cd "$dist" && find . -maxdepth 1 -type f ! -name "$1" -printf '%f\n' | sort)
+  (cd "$dist" && sha256sum -- "${names[@]}") > "$dist/$1"
+}
+
+# What this machine lacks for an artefact; nothing where it can be made.
+lacks() {
+  local bin
+  bin=$(dirname "$(command -v node || echo /usr/bin/node)")
+  case $1 in
+    *.deb) command -v dpkg-deb > /dev/null || echo "dpkg" ;;
+    *.tgz)
+      command -v npm > /dev/null || echo "npm"
+      [ -e "$bin/../include/node/node_api.h" ] || [ -e "$bin/../include/nodejs/src/node_api.h" ] || echo "Node.js's headers"
+      ;;
+  esac
+}
+
+names=()
+for row in "${ROWS[@]}"; do names+=("${row%% *}"); done
+if [ "${1:-}" = --list ]; then
+  printf '%s\n' "${names[@]}"
+  exit
+fi
+wanted=("$@")
+[ $# -gt 0 ] || wanted=("${names[@]}")
+for name in "${wanted[@]}"; do
+  printf '%s\n' "${names[@]}" | grep -qxF -- "$name" && continue
+  echo "tools/release.sh: an artefact of --list expected, \"$name\" found" >&2
+  exit 2
+done
+
 mapfile -t missing < <(missing_packages "${BUILD_PACKAGES[@]}" dpkg-dev file python3)
 install_packages "${missing[@]}"
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
@@ -21,44 +143,21 @@ if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
 fi
 export SOURCE_DATE_EPOCH
 umask 022
-arch=$(uname -m)
-# Names of folders are no part of the bytes.
-flags="-ffile-prefix-map=$PWD=."
-rm -rf "$out" build/package build/static
-mkdir -p "$out"
-
-configure() {  # FOLDER OPTION...
-  local folder=$1
-  shift
-  cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBITTERN_TESTS=OFF \
-    -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" \
-    -DCMAKE_ASM_FLAGS="$flags" "$@" > "$folder.log"
-}
-
-mkdir -p build
-echo "Debian packages"
-configure build/package -DBITTERN_DEBIAN=ON -DCMAKE_INSTALL_LIBDIR="lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)"
-cmake --build build/package > build/package.log
-(cd build/package && cpack -G DEB > ../package.log)
-cp build/package/*.deb "$out"
-
-echo "static program"
-configure build/static -DBITTERN_STATIC=ON
-cmake --build build/static --target bittern > build/static.log
-version=$(build/static/apps/cli/bittern --version | cut -d' ' -f2)
-name=bittern-$version-linux-$arch
-DESTDIR=$PWD/build/static/root cmake --install build/static --component program --strip > build/static.log
-mv build/static/root/usr "build/static/$name"
-tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
-  -C build/static -cf - "$name" | gzip -9n > "$out/$name.tar.gz"
-
-if [ -d build/package/node/package ] && command -v npm > /dev/null; then
-  echo "npm package"
-  npm pack --silent --pack-destination "$out" ./build/package/node/package > build/npm.log
-fi
-
-program=build/static/$name/bin/bittern
-"$program" certify > "$out/certificate.txt"
-tools/sbom.py "$version" "$program" > "$out/sbom.spdx.json"
-(cd "$out" && sha256sum -- * > SHA256SUMS)
-echo "done: $out"
+jobs=${JOBS:-$(nproc)}
+export JOBS=$jobs
+mkdir -p "$dist" "$build"
+started=$build/started
+touch "$started"
+for row in "${ROWS[@]}"; do
+  read -r name make arguments <<< "$row"
+  printf '%s\n' "${wanted[@]}" | grep -qxF -- "$name" || continue
+  lacking=$(lacks "$name" | paste -sd, | sed 's/,/, /g')
+  if [ -n "$lacking" ] && [ $# -eq 0 ]; then
+    echo "$name: not made, $lacking is not here"
+    continue
+  fi
+  echo "$name"
+  # shellcheck disable=SC2086  # words of the row
+  "$make" "$name" $arguments
+done
+echo "done: $dist"

@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints an SPDX 2.3 document of what the static program holds: Bittern itself, the headers and
-archives of Debian packages that it was built from, and the runtime libraries of the compiler. Its
-name is a hash of what it says, the program's own hash among it: each build has another, and a build
-that is repeated (SOURCE_DATE_EPOCH) has the same.
+"""Prints an SPDX 2.3 document of a release: its files, which are programs and packages, and what is linked into
+them: headers and archives of Debian packages, the sources that tools/release_deps.sh builds, the run-time
+libraries of compilers. Its name is a hash of what it says, the hashes of the files among it: each build has
+another, and a build that is repeated (SOURCE_DATE_EPOCH) has the same.
 
-usage: tools/sbom.py VERSION PROGRAM
+usage: tools/sbom.py VERSION FILE...
 """
 import datetime
 import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -26,21 +27,39 @@ def version_of(package):
 
 
 def package(name, version, licence):
-    return {"SPDXID": "SPDXRef-" + name.replace("+", "p"), "name": name, "versionInfo": version,
+    return {"SPDXID": "SPDXRef-" + re.sub("[^A-Za-z0-9.-]", "-", name.replace("+", "p")), "name": name, "versionInfo": version,
             "licenseConcluded": licence, "licenseDeclared": licence, "copyrightText": "NOASSERTION",
             "downloadLocation": "NOASSERTION", "filesAnalyzed": False}
 
 
-def document(version, program):
+def sources():
+    """Versions of what downloads are built from, by name; none before tools/release_deps.sh has run."""
+    place = notices.ROOT / "build" / "release-deps" / "versions"
+    return dict(line.split() for line in place.read_text().splitlines()) if place.exists() else {}
+
+
+def linked():
+    """A package for each version of a library that is linked in; a download may have another than this machine."""
+    known = sources()
+    for name, held in notices.LINKED.items():
+        versions = {version_of(name) if {notices.LIBRARY, notices.PROGRAM} & set(held.kinds) or not held.source else None,
+                    known.get(held.source)} - {None}
+        for version in sorted(versions):
+            yield package(name if len(versions) == 1 else f"{name}-{version}", version, held.licence)
+
+
+def document(version, files):
     when = datetime.datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), datetime.timezone.utc)
-    itself = package("bittern", version, f"Apache-2.0 AND {WORDNET}")
-    itself["checksums"] = [{"algorithm": "SHA256", "checksumValue": hashlib.sha256(program).hexdigest()}]
-    packages = [itself] + [package(name, found, held.licence) for name, held in notices.LINKED.items()
-                           if (found := version_of(name)) is not None]
+    made = []
+    for file in files:
+        made.append(package(file.name, version, f"Apache-2.0 AND {WORDNET}"))
+        made[-1]["checksums"] = [{"algorithm": "SHA256", "checksumValue": hashlib.sha256(file.read_bytes()).hexdigest()}]
+    parts = list(linked())
+    packages = made + parts
     relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
-                  "relatedSpdxElement": "SPDXRef-bittern"}]
-    relations += [{"spdxElementId": "SPDXRef-bittern", "relationshipType": "CONTAINS",
-                   "relatedSpdxElement": other["SPDXID"]} for other in packages[1:]]
+                  "relatedSpdxElement": one["SPDXID"]} for one in made]
+    relations += [{"spdxElementId": one["SPDXID"], "relationshipType": "CONTAINS",
+                   "relatedSpdxElement": part["SPDXID"]} for one in made for part in parts]
     said = {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
         "name": "bittern-" + version,
@@ -53,9 +72,9 @@ def document(version, program):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__.split("\n\n")[-1].strip())
-    print(json.dumps(document(sys.argv[1], pathlib.Path(sys.argv[2]).read_bytes()), indent=1))
+    print(json.dumps(document(sys.argv[1], [pathlib.Path(file) for file in sys.argv[2:]]), indent=1))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenSSL's library is loaded when the first hash is made, as libcurl is (http_curl.cpp): so no
 // program that links this layer needs it. Its functions are declared here as its manual has them.
+// BITTERN_HUB_LINKED: it is linked in.
 #include "hub/digest.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
+#if !defined(BITTERN_HUB_LINKED)
+#include <dlfcn.h>
+#endif
 
 #include <array>
 #include <utility>
@@ -12,20 +15,44 @@
 #include "base/sha256.hpp"
 #include "hub/sha1.hpp"
 
+// clang-format off
+#define BITTERN_CRYPTO_FUNCTIONS(X)                                             \
+  X(void*, MD_CTX_new, ())                                                      \
+  X(void, MD_CTX_free, (void* context))                                         \
+  X(const void*, sha256, ())                                                    \
+  X(const void*, sha1, ())                                                      \
+  X(int, DigestInit_ex, (void* context, const void* kind, void* engine))        \
+  X(int, DigestUpdate, (void* context, const void* bytes, std::size_t size))    \
+  X(int, DigestFinal_ex, (void* context, unsigned char* bytes, unsigned* count))
+// clang-format on
+
+#if defined(BITTERN_HUB_LINKED)
+extern "C" {
+#define BITTERN_CRYPTO_DECLARE(type, name, parameters) type EVP_##name parameters;
+BITTERN_CRYPTO_FUNCTIONS(BITTERN_CRYPTO_DECLARE)
+#undef BITTERN_CRYPTO_DECLARE
+}
+#endif
+
 namespace bittern::hub {
 namespace {
 
 /// Functions of libcrypto, under their names without the prefix EVP_; null without the library.
 struct Crypto {
-  void* (*MD_CTX_new)() = nullptr;
-  void (*MD_CTX_free)(void* context) = nullptr;
-  const void* (*sha256)() = nullptr;
-  const void* (*sha1)() = nullptr;
-  int (*DigestInit_ex)(void* context, const void* kind, void* engine) = nullptr;
-  int (*DigestUpdate)(void* context, const void* bytes, std::size_t size) = nullptr;
-  int (*DigestFinal_ex)(void* context, unsigned char* bytes, unsigned* count) = nullptr;
+#define BITTERN_CRYPTO_MEMBER(type, name, parameters) type(*name) parameters = nullptr;
+  BITTERN_CRYPTO_FUNCTIONS(BITTERN_CRYPTO_MEMBER)
+#undef BITTERN_CRYPTO_MEMBER
 };
 
+#if defined(BITTERN_HUB_LINKED)
+Crypto LoadCrypto() {
+  Crypto crypto;
+#define BITTERN_CRYPTO_TAKE(type, name, parameters) crypto.name = &EVP_##name;
+  BITTERN_CRYPTO_FUNCTIONS(BITTERN_CRYPTO_TAKE)
+#undef BITTERN_CRYPTO_TAKE
+  return crypto;
+}
+#else
 Crypto LoadCrypto() {
   void* handle = nullptr;
   for (const char* const name : {"libcrypto.so.3", "libcrypto.so.1.1"}) {
@@ -34,19 +61,14 @@ Crypto LoadCrypto() {
   if (handle == nullptr) return {};
   Crypto crypto;
   bool whole = true;
-  const auto load = [&](const char* name, auto* function) {
-    *function = reinterpret_cast<std::remove_pointer_t<decltype(function)>>(dlsym(handle, name));
-    whole = whole && *function != nullptr;
-  };
-  load("EVP_MD_CTX_new", &crypto.MD_CTX_new);
-  load("EVP_MD_CTX_free", &crypto.MD_CTX_free);
-  load("EVP_sha256", &crypto.sha256);
-  load("EVP_sha1", &crypto.sha1);
-  load("EVP_DigestInit_ex", &crypto.DigestInit_ex);
-  load("EVP_DigestUpdate", &crypto.DigestUpdate);
-  load("EVP_DigestFinal_ex", &crypto.DigestFinal_ex);
+#define BITTERN_CRYPTO_LOAD(type, name, parameters)                                   \
+  crypto.name = reinterpret_cast<decltype(crypto.name)>(dlsym(handle, "EVP_" #name)); \
+  whole = whole && crypto.name != nullptr;
+  BITTERN_CRYPTO_FUNCTIONS(BITTERN_CRYPTO_LOAD)
+#undef BITTERN_CRYPTO_LOAD
   return whole ? crypto : Crypto();
 }
+#endif
 
 /// Loaded once; any thread.
 const Crypto& LoadedCrypto() {

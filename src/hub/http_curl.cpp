@@ -2,11 +2,13 @@
 // libcurl's multi interface. HTTP/1.1, so that each exchange has a connection of its own. Proxies
 // come from the environment by libcurl's rules. The library is loaded when the first download
 // begins: it brings some thirty others, which would cost every start of the program 10 ms, and a
-// copied program has to run where it is missing.
+// copied program has to run where it is missing. BITTERN_HUB_LINKED: it is linked in, alone.
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
+#if !defined(BITTERN_HUB_LINKED)
+#include <dlfcn.h>
+#endif
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
@@ -17,13 +19,13 @@
 #include <vector>
 
 #include "base/text/display.hpp"
+#include "hub/certificates.hpp"
 #include "hub/http.hpp"
 
 namespace bittern::hub {
 namespace {
 
 constexpr std::size_t kMostHeadBytes = std::size_t{256} << 10;
-constexpr unsigned kOldestVersion = 0x075500;  // 7.85.0: CURLOPT_PROTOCOLS_STR
 
 // clang-format off
 #define BITTERN_CURL_FUNCTIONS(X)                                                          \
@@ -39,6 +41,21 @@ struct Library {
   BITTERN_CURL_FUNCTIONS(BITTERN_CURL_MEMBER)
 #undef BITTERN_CURL_MEMBER
 };
+
+#if defined(BITTERN_HUB_LINKED)
+constexpr bool kLinked = true;
+
+Result<Library> LoadLibrary() {
+  Library library;
+#define BITTERN_CURL_TAKE(name) library.name = &::curl_##name;
+  BITTERN_CURL_FUNCTIONS(BITTERN_CURL_TAKE)
+#undef BITTERN_CURL_TAKE
+  if (library.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) return library;
+  return Fail(ErrorCode::kInternal, "libcurl could not be started");
+}
+#else
+constexpr bool kLinked = false;
+constexpr unsigned kOldestVersion = 0x075500;  // 7.85.0: CURLOPT_PROTOCOLS_STR
 
 Result<Library> LoadLibrary() {
   void* handle = nullptr;
@@ -64,6 +81,7 @@ Result<Library> LoadLibrary() {
   return Fail(ErrorCode::kUnsupported,
               "a download needs libcurl 7.85 or later; an older one is on this machine");
 }
+#endif
 
 /// Loaded once; any thread.
 const Result<Library>& LoadedLibrary() {
@@ -263,6 +281,9 @@ class CurlClient final : public HttpClient {
                            : code == CURLE_OK           ? "the answer has no whole head"
                                                         : Curl().easy_strerror(code);
         end.trouble = Printable(text, 200);
+        if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
+          end.trouble += "; " + CertificateAdvice(ca_file_, kLinked);
+        }
       }
       exchange->receiver->OnEnd(end);
     }

@@ -9,9 +9,8 @@ namespace {
 
 tl::unexpected<Error> Missing() {
   return Fail(ErrorCode::kUnsupported,
-              "this build of bittern cannot download (it was made without libcurl): use the one of "
-              "the Debian package, or build with -DBITTERN_HUB=ON, or fetch the file yourself and "
-              "name it with model=FILE");
+              "this build of bittern cannot download (it was made without libcurl): use another, or "
+              "build with -DBITTERN_HUB=ON, or fetch the file yourself and name it with model=FILE");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/text/display.hpp"
+#include "hub/certificates.hpp"
 #include "hub/reference.hpp"
 
 namespace bittern::hub {
@@ -144,6 +145,14 @@ Result<Settings> SettingsFrom(const Given& given, const Variables& variables) {
   settings.retries = given.retries.value_or(settings.retries);
   settings.ca_file =
       environment.Variable({"CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"});
+#if defined(BITTERN_HUB_LINKED)
+  if (settings.ca_file.empty()) {
+    settings.ca_file = FindCertificates(variables, [](const std::string& path) {
+      std::error_code ignored;
+      return fs::is_regular_file(path, ignored);
+    });
+  }
+#endif
   int seconds = 0;
   const std::string stall = environment.Variable({"HF_HUB_DOWNLOAD_TIMEOUT"});
   std::from_chars(stall.data(), stall.data() + stall.size(), seconds);

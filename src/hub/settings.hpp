@@ -23,7 +23,7 @@ struct Settings {
   int retries = 5;      ///< in a row without a byte, each after twice the time
   std::chrono::seconds stall{30};
   bool check = false;   ///< hash what the cache has, and fetch anew what is not as the hub says
-  std::string ca_file;  ///< certificates (PEM); empty: the system's
+  std::string ca_file;  ///< certificates (PEM); empty: those that libcurl knows
 };
 
 /// Settings that the caller chose; each goes before its variable. Empty: not chosen.
@@ -39,8 +39,9 @@ using Variables = std::function<const char*(const char* name)>;
 /// Takes `given`, else HF_ENDPOINT; HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, HOME; HF_TOKEN or the
 /// file of HF_TOKEN_PATH, "token" in HF_HOME (neither with HF_HUB_DISABLE_IMPLICIT_TOKEN);
 /// HF_HUB_OFFLINE; HF_HUB_DOWNLOAD_TIMEOUT (seconds); CURL_CA_BUNDLE, REQUESTS_CA_BUNDLE or
-/// SSL_CERT_FILE. "~" and "$NAME" in paths of variables are read as huggingface_hub reads them.
-/// Error kInvalidArgument: an endpoint that is no address, a token that cannot be sent, no HOME.
+/// SSL_CERT_FILE, else, with libcurl linked in, FindCertificates. "~" and "$NAME" in paths of
+/// variables are read as huggingface_hub reads them. Error kInvalidArgument: an endpoint that is no
+/// address, a token that cannot be sent, no HOME.
 [[nodiscard]] Result<Settings> SettingsFrom(const Given& given, const Variables& variables);
 
 }  // namespace bittern::hub

@@ -2,6 +2,7 @@
 #include "kernels/instruction_sets.hpp"
 
 #include "base/os/cpus.hpp"
+#include "kernels/x86_features.hpp"
 
 namespace bittern::kernels {
 
@@ -31,7 +32,7 @@ std::string_view IsaName(Isa isa) noexcept { return kIsaNames[static_cast<std::s
 
 bool Supports(Isa isa) noexcept {
 #if defined(__x86_64__)
-#define HAS(feature) (__builtin_cpu_supports(feature) != 0)
+#define HAS(feature) X86Has(feature)
 #elif defined(__aarch64__)
   static const os::ArmFeatures arm = os::DetectArmFeatures();
 #define ARM_HAS(feature) arm.feature

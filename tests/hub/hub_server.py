@@ -6,6 +6,7 @@ import hashlib
 import http.server
 import json
 import ssl
+import subprocess
 import threading
 import urllib.parse
 
@@ -145,6 +146,16 @@ class Server(http.server.ThreadingHTTPServer):
 
     def handle_error(self, request, address):
         pass
+
+
+def make_certificate(folder):
+    """A file with a key and its certificate (PEM) for this machine, which is its own authority; by openssl."""
+    key, certificate = folder / "cert.pem", folder / "c"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
+                    "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+                   check=True, capture_output=True)
+    key.write_text(key.read_text() + certificate.read_text())
+    return key
 
 
 class Hub:

@@ -19,7 +19,7 @@ import time
 import unittest
 
 from hub_case import BITTERN, FILE, MODEL, REPO, HubTest
-from hub_server import COMMIT, Hub, git_sha1, sha256
+from hub_server import COMMIT, Hub, git_sha1, make_certificate, sha256
 
 
 class Layout(HubTest):
@@ -445,11 +445,7 @@ class Encrypted(HubTest):
         super().setUp()
         if not shutil.which("openssl"):
             self.skipTest("no openssl")
-        self.pem = self.folder / "cert.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.pem, "-out",
-                        self.folder / "c", "-days", "2", "-subj", "/CN=localhost", "-addext",
-                        "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True, capture_output=True)
-        self.pem.write_text(self.pem.read_text() + (self.folder / "c").read_text())
+        self.pem = make_certificate(self.folder)
         self.tls = Hub(tls=self.pem)
         self.addCleanup(self.tls.close)
         self.tls.add(REPO, {FILE: self.model})
