@@ -288,8 +288,7 @@ int Dialogue::Answer(const std::string& line, bool replaces) {
 int Dialogue::Run() {
   if (at_terminal_ && IsTerminal(stderr)) {
     Banner();
-    if (const auto begun = LineTerminal::Begin(); !begun) return Report(begun.error());
-    terminal_.emplace();
+    if (LineTerminal::Begin()) terminal_.emplace();  // else the terminal edits its lines itself
   }
   std::string line;
   for (;;) {

@@ -39,7 +39,7 @@ constexpr ConstraintFlag kConstraintFlags[] = {
 
 /// The whole file. CLI11 turns the exception into an error of the flag.
 std::string ReadConstraintFile(const ConstraintFlag& flag, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(std::filesystem::path(path), std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file) {
     throw CLI::ValidationError(flag.shown, fmt::format("{}: it cannot be read", path));

@@ -25,7 +25,8 @@ void PrintRemark(std::string_view text) noexcept {
 }
 
 void PrintError(std::string_view text) noexcept {
-  if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) std::clearerr(stderr);
+  const bool whole = std::fwrite(text.data(), 1, text.size(), stderr) == text.size();
+  if (std::fflush(stderr) != 0 || !whole) std::clearerr(stderr);
 }
 
 bool IsTerminal(std::FILE* stream) noexcept { return os::IsTerminal(stream); }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/files/resolved_below.hpp"
 
-#include <string>
-
 namespace bittern {
 
 std::optional<std::filesystem::path> ResolvedBelow(const std::filesystem::path& root,
@@ -10,8 +8,8 @@ std::optional<std::filesystem::path> ResolvedBelow(const std::filesystem::path& 
   std::error_code error;
   std::filesystem::path found = std::filesystem::canonical(place, error);
   if (error) return std::nullopt;
-  const std::string front = root == "/" ? "/" : root.string() + "/";
-  if (!found.string().starts_with(front)) return std::nullopt;
+  const std::filesystem::path below = found.lexically_relative(root);
+  if (below.empty() || below == "." || *below.begin() == "..") return std::nullopt;
   return found;
 }
 

@@ -30,7 +30,8 @@ struct TerminalSize {
 class RawKeys {
  public:
   /// Saves the terminal's mode for Restore. A change of its size ends Read. 0, or -1 and errno:
-  /// standard input is no terminal.
+  /// standard input is no terminal, or one
+  /// without escape sequences.
   [[nodiscard]] static int Begin() noexcept;
   /// No echo and no lines. Ctrl-C is a key with `reads_line`, and ends or interrupts the program
   /// otherwise.

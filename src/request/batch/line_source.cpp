@@ -20,7 +20,7 @@ bool IsBlank(std::string_view line) {
 Result<LineSource> LineSource::Open(const std::string& path) {
   LineSource source;
   if (path == "-") return source;
-  source.file_ = std::make_unique<std::ifstream>(path, std::ios::binary);
+  source.file_ = std::make_unique<std::ifstream>(std::filesystem::path(path), std::ios::binary);
   if (!*source.file_) {
     return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: cannot be read", path));
   }

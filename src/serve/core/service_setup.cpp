@@ -11,7 +11,7 @@ namespace bittern::serve {
 /// Blank lines and those that begin with "#" are no keys, and "\r" of Windows' line ends is no part
 /// of one.
 Result<std::vector<std::string>> ReadKeyFile(const std::string& path) {
-  std::ifstream file(path);
+  std::ifstream file{std::filesystem::path(path)};
   if (!file) return Fail(ErrorCode::kInvalidArgument, fmt::format("{}: cannot be read", path));
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {

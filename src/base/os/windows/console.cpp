@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/os/windows/interrupt_key.hpp"
 #include "base/os/windows/windows.hpp"
 
 namespace bittern::os {
@@ -29,8 +30,9 @@ struct Before {
 };
 Before before;
 
+bool escapes_work = false;
 DWORD input_mode = 0;
-std::atomic<bool> taken{false};
+std::atomic<bool> taken{false}, reading{false};
 std::wstring pending;  // a unit of UTF-16 whose other half has not come
 std::string rest;      // bytes that the last Read had no room for
 
@@ -93,12 +95,27 @@ void PrepareConsole() noexcept {
     DWORD mode = 0;
     if (GetConsoleMode(HandleOf(streams[i]), &mode) == 0) continue;
     before.mode[i] = mode;
-    SetConsoleMode(HandleOf(streams[i]), mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+    escapes_work =
+        SetConsoleMode(HandleOf(streams[i]), mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0;
   }
   if (before.mode[0] == 0 && before.mode[1] == 0) return;
   before.output_page = GetConsoleOutputCP();
   SetConsoleOutputCP(CP_UTF8);
+  // Without a buffer each byte would be a call of its own. PrintError flushes.
+  std::setvbuf(stderr, nullptr, _IOFBF, 1 << 14);
   std::atexit(PutBack);
+}
+
+bool InterruptBecomesKey() noexcept {
+  if (!reading.load()) return false;
+  INPUT_RECORD record = {};
+  record.EventType = KEY_EVENT;
+  record.Event.KeyEvent.bKeyDown = TRUE;
+  record.Event.KeyEvent.wRepeatCount = 1;
+  record.Event.KeyEvent.wVirtualKeyCode = 'C';
+  record.Event.KeyEvent.uChar.UnicodeChar = 3;
+  DWORD written = 0;
+  return WriteConsoleInputW(HandleOf(stdin), &record, 1, &written) != 0 && written == 1;
 }
 
 bool IsTerminal(std::FILE* stream) noexcept {
@@ -120,11 +137,16 @@ int ReadInputByte() noexcept {
 
 int RawKeys::Begin() noexcept {
   if (GetConsoleMode(HandleOf(stdin), &input_mode) == 0) return FailedCall();
+  if (!escapes_work) {
+    errno = ENOTTY;
+    return -1;
+  }
   taken.store(true);
   return 0;
 }
 
 void RawKeys::SetMode(bool reads_line) noexcept {
+  reading.store(reads_line);
   SetConsoleMode(HandleOf(stdin), ENABLE_WINDOW_INPUT | (reads_line ? 0 : ENABLE_PROCESSED_INPUT));
 }
 
@@ -152,6 +174,7 @@ std::int64_t RawKeys::Read(std::span<char> bytes) noexcept {
 }
 
 void RawKeys::Restore() noexcept {
+  reading.store(false);
   if (taken.exchange(false)) SetConsoleMode(HandleOf(stdin), input_mode);
 }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/os/windows/interrupt_key.hpp"
 #include "base/os/windows/windows.hpp"
 
 namespace bittern::os {
@@ -32,6 +33,7 @@ bool Heard(DWORD event) {
 BOOL WINAPI OnEvent(DWORD event) {
   if (Heard(event)) return TRUE;
   if (event == CTRL_C_EVENT) {
+    if (InterruptBecomesKey()) return TRUE;
     if (const auto on_interrupt = at_interrupt.exchange(nullptr); on_interrupt != nullptr) {
       on_interrupt();
       return TRUE;

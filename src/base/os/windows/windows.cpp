@@ -1,7 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/os/windows/windows.hpp"
 
+#include <wchar.h>
+
 #include <cerrno>
+#include <cstdint>
+
+/// libstdc++ makes paths of narrow names by this function, and the C library's own knows no locale
+/// with UTF-8. So all narrow names of this program are UTF-8. A letter beyond 16 bits comes as two
+/// units: the first takes three of its four bytes, the second one, kept in `state` until then, the
+/// last.
+extern "C" std::size_t mbrtowc(wchar_t* unit, const char* bytes, std::size_t count,
+                               mbstate_t* state) {
+  constexpr auto kInvalid = static_cast<std::size_t>(-1), kPart = static_cast<std::size_t>(-2);
+  if (bytes == nullptr) return 0;
+  if (count == 0) return kPart;
+  if (state != nullptr && *state != 0) {
+    if (unit != nullptr) *unit = static_cast<wchar_t>(*state);
+    *state = 0;
+    return 1;
+  }
+  const auto first = static_cast<std::uint8_t>(*bytes);
+  const std::size_t size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  if (count < size) return kPart;
+  wchar_t units[2] = {};
+  const int made =
+      MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, bytes, static_cast<int>(size), units, 2);
+  if (made == 0 || (made == 2 && state == nullptr)) {
+    errno = EILSEQ;
+    return kInvalid;
+  }
+  if (unit != nullptr) *unit = units[0];
+  if (made == 1) return units[0] == 0 ? 0 : size;
+  *state = units[1];
+  return size - 1;
+}
 
 namespace bittern::os {
 

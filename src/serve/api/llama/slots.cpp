@@ -43,7 +43,7 @@ using SharedJob = std::shared_ptr<const SlotJob>;
 /// A file that is there is replaced only if it is an earlier state: the folder may hold others,
 /// such as the model itself.
 Result<void> WriteState(const SlotJob& job, const std::string& bytes) {
-  std::ifstream there(job.path, std::ios::binary);
+  std::ifstream there(std::filesystem::path(job.path), std::ios::binary);
   std::string head(runtime::kSessionStateMagic.size(), '\0');
   there.read(head.data(), static_cast<std::streamsize>(head.size()));
   if (there.gcount() > 0 && head != runtime::kSessionStateMagic) {
@@ -83,7 +83,7 @@ void Save(const SharedJob& job) {
 /// it into the prefix cache. A wrong file is the client's error (400), not the server's.
 void Restore(const SharedJob& job) {
   job->service->slow_worker().Post([job] {
-    std::ifstream file(job->path, std::ios::binary);
+    std::ifstream file(std::filesystem::path(job->path), std::ios::binary);
     const auto bytes = std::make_shared<std::string>(std::istreambuf_iterator<char>(file),
                                                      std::istreambuf_iterator<char>());
     if (!file.is_open() || file.bad()) {
