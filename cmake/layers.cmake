@@ -1,4 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
+# The system that the folders of src/base/os are chosen by. "plain" knows POSIX alone.
+set(bittern_systems linux macos windows plain)
+set(bittern_system plain)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  set(bittern_system linux)
+elseif(CMAKE_SYSTEM_NAME STREQUAL "Darwin")
+  set(bittern_system macos)
+elseif(CMAKE_SYSTEM_NAME STREQUAL "Windows")
+  set(bittern_system windows)
+endif()
+set(BITTERN_SYSTEM ${bittern_system} CACHE STRING "linux, macos, windows or plain: what src/base/os is made of")
+if(NOT BITTERN_SYSTEM IN_LIST bittern_systems)
+  message(FATAL_ERROR "BITTERN_SYSTEM: linux, macos, windows or plain expected, \"${BITTERN_SYSTEM}\" found")
+endif()
+set(bittern_other_systems ${bittern_systems} posix)
+list(REMOVE_ITEM bittern_other_systems ${BITTERN_SYSTEM})
+if(NOT BITTERN_SYSTEM STREQUAL "windows")
+  list(REMOVE_ITEM bittern_other_systems posix)
+endif()
+string(REPLACE ";" "|" bittern_other_systems "${bittern_other_systems}")
+
 # bittern_layer(name LINK a b [EXCLUDE regex]): a static library of src/<name>/*.cpp and of the folders below (but
 # for kernels, whose folders are compiled by instruction set: kernels.cmake), its unit tests
 # (<name>_test, also a ctest of that name) and its micro-benchmarks (<name>_bench). EXCLUDE: files
@@ -13,6 +34,7 @@ function(bittern_layer name)
   if(ARG_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "${ARG_EXCLUDE}")
   endif()
+  list(FILTER sources EXCLUDE REGEX "/os/(${bittern_other_systems})/")
   set(tests ${sources})
   set(benches ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cpp$")

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "base/files/mapped_guard.hpp"
-#include "base/standard_streams.hpp"
+#include "base/os/console.hpp"
+#include "base/os/environment.hpp"
+#include "base/os/file.hpp"
 #include "cli/options/arguments.hpp"
 #include "cli/options/environment.hpp"
 #include "cli/options/first_words.hpp"
@@ -165,14 +167,15 @@ int Main(std::span<const std::string> words) {
 }  // namespace bittern::cli
 
 int main(int argc, char** argv) {
-  bittern::OccupyStandardStreams();
+  bittern::os::OccupyStandardStreams();
+  bittern::os::PrepareConsole();
   bittern::cli::RemoveFilesOnSignals();
   try {
     if (const auto guarded = bittern::GuardMappedReads(); !guarded) {
       return bittern::cli::Report(guarded.error(), bittern::cli::kExitRuntime);
     }
     bittern::kernels::ForceIsa(bittern::cli::IsaOfUser());
-    return bittern::cli::Main(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+    return bittern::cli::Main(bittern::os::CommandLine(argc, argv));
   } catch (const std::bad_alloc&) {
     return bittern::cli::Report({bittern::ErrorCode::kOutOfMemory, "out of memory"},
                                 bittern::cli::kExitRuntime);

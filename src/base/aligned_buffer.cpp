@@ -4,12 +4,12 @@
 // Small ones come from the heap.
 #include "base/aligned_buffer.hpp"
 
-#include <sys/mman.h>
-
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
+
+#include "base/os/memory.hpp"
 
 namespace bittern::internal {
 namespace {
@@ -24,8 +24,8 @@ constexpr std::size_t kMapped = std::size_t{64} << 10;
 
 /// Fresh pages, which are zero.
 bool MapPages(std::size_t bytes, RawMemory* memory) {
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (base == MAP_FAILED) return false;
+  void* base = os::TakePages(bytes);
+  if (base == nullptr) return false;
   memory->allocation = base;
   memory->mapped_bytes = bytes;
   memory->data = static_cast<std::byte*>(base);
@@ -38,9 +38,7 @@ bool MapHugePages(std::size_t bytes, RawMemory* memory) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory->allocation);
   const std::uintptr_t aligned = (address + kHugePage - 1) & ~(kHugePage - 1);
   memory->data = reinterpret_cast<std::byte*>(aligned);
-#if defined(MADV_HUGEPAGE)
-  madvise(memory->data, bytes, MADV_HUGEPAGE);  // a wish; refusal costs only speed
-#endif
+  os::WishHugePages(memory->data, bytes);
   return true;
 }
 
@@ -48,7 +46,7 @@ bool MapHugePages(std::size_t bytes, RawMemory* memory) {
 bool TakeFromHeap(std::size_t bytes, RawMemory* memory) {
   // One unit more than needed, so that an empty buffer still has an address.
   const std::size_t padded = (bytes / kCacheLine + 1) * kCacheLine;
-  memory->allocation = std::aligned_alloc(kCacheLine, padded);
+  memory->allocation = ::operator new(padded, std::align_val_t(kCacheLine), std::nothrow);
   if (memory->allocation == nullptr) return false;
   std::memset(memory->allocation, 0, padded);
   memory->data = static_cast<std::byte*>(memory->allocation);
@@ -66,9 +64,9 @@ bool Take(std::size_t bytes, RawMemory* memory) {
 RawMemory::~RawMemory() {
   if (part_of != nullptr) return;
   if (mapped_bytes != 0) {
-    munmap(allocation, mapped_bytes);
+    os::GivePages(allocation, mapped_bytes);
   } else {
-    std::free(allocation);
+    ::operator delete(allocation, std::align_val_t(kCacheLine));
   }
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/calendar.hpp"
 #include "base/text/display.hpp"
 #include "hub/route.hpp"
 
@@ -178,9 +179,9 @@ Result<milliseconds> RetryAfter(const HttpHead& head) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), wait);
   if (error == std::errc::result_out_of_range) wait = UINT64_MAX;
   if (error == std::errc::invalid_argument || end != text.data() + text.size()) {
-    std::tm date = {};
-    if (strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S", &date) == nullptr) return milliseconds(0);
-    const std::time_t then = timegm(&date), now = std::time(nullptr);
+    const auto date = HttpTime(text);
+    if (!date) return milliseconds(0);
+    const std::time_t then = *date, now = std::time(nullptr);
     wait = then > now ? static_cast<std::uint64_t>(then - now) : 0;
   }
   if (wait <= static_cast<std::uint64_t>(kLongestWait.count())) {

@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "base/calendar.hpp"
 #include "jinja/interpreter.hpp"
 #include "jinja/parser.hpp"
 
@@ -19,13 +20,7 @@ struct Template::Impl {
 
 namespace {
 
-/// localtime_r, since other threads may render as well.
-std::tm LocalNow() {
-  const std::time_t now = std::time(nullptr);
-  std::tm time = {};
-  localtime_r(&now, &time);
-  return time;
-}
+std::tm LocalNow() { return LocalTime(std::time(nullptr)).value_or(std::tm{}); }
 
 /// A number without fraction and exponent is an integer, all others are floats.
 Result<Value> NumberFromJson(const Json& json) {

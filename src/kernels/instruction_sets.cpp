@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/instruction_sets.hpp"
 
-#include "base/arm_features.hpp"
+#include "base/os/cpus.hpp"
 #include "kernels/x86_features.hpp"
 
 namespace bittern::kernels {
@@ -34,7 +34,7 @@ bool Supports(Isa isa) noexcept {
 #if defined(__x86_64__)
 #define HAS(feature) X86Has(feature)
 #elif defined(__aarch64__)
-  static const ArmFeatures arm = DetectArmFeatures();
+  static const os::ArmFeatures arm = os::DetectArmFeatures();
 #define ARM_HAS(feature) arm.feature
 #endif
   switch (isa) {

@@ -42,9 +42,10 @@ constexpr size_t AttentionRows(size_t positions) {
 /// scores of all rows, two blocks of keys or values as float, sums of all rows.
 constexpr size_t AttentionScratch(size_t max_positions, size_t head_dim) {
   const size_t all = (max_positions + 15) / 16 * 16;
-  const size_t near = kMostAttentionRows * (all < kNearPositions ? all : kNearPositions);
-  const size_t far = kMostAttentionRows / 2 * all;
-  return (near > far ? near : far) + (32 + kMostAttentionRows) * ((head_dim + 15) / 16 * 16);
+  // Windows' headers take the names near and far.
+  const size_t few = kMostAttentionRows * (all < kNearPositions ? all : kNearPositions);
+  const size_t many = kMostAttentionRows / 2 * all;
+  return (few > many ? few : many) + (32 + kMostAttentionRows) * ((head_dim + 15) / 16 * 16);
 }
 
 }  // namespace bittern::kernels

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/json/json.hpp"
+#include "base/os/environment.hpp"
 #include "cli/doctor/selftest_command.hpp"
 #include "cli/options/default_model.hpp"
 #include "cli/options/hub_options.hpp"
@@ -57,7 +58,7 @@ int RunSelftestCommand(const SelftestCommandOptions& options) {
 
 proof::SelftestReport MakeSelftest(const std::string& path, int num_threads, double seconds,
                                    const std::function<void(std::string_view)>& on_progress) {
-  const char* named = std::getenv("BITTERN_MODEL");
+  const char* named = os::Variable("BITTERN_MODEL");
   proof::SelftestOptions options{.shipped = OpenBuiltinModel,
                                  .num_threads = num_threads,
                                  .seconds = seconds,

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/os/environment.hpp"
 #include "cli/options/local_model.hpp"
 #include "cli/options/outputs.hpp"
 
@@ -36,7 +37,7 @@ Result<formats::Checkpoint> OpenNamed(const std::string& name) {
 /// The order is: the flag, $BITTERN_MODEL, the built-in model.
 Result<formats::Checkpoint> OpenModelFile(const std::string& path) {
   if (!path.empty()) return OpenNamed(path);
-  const char* named = std::getenv("BITTERN_MODEL");
+  const char* named = os::Variable("BITTERN_MODEL");
   if (named != nullptr && *named != '\0') {
     return OpenNamed(named).map_error(
         [](Error error) { return Within("$BITTERN_MODEL", std::move(error)); });

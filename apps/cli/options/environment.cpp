@@ -3,36 +3,30 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/os/environment.hpp"
 #include "base/text/display.hpp"
 #include "cli/options/help.hpp"
 
 namespace bittern::cli {
 
 std::string IsaOfUser() {
-  const char* name = std::getenv("BITTERN_ISA");
+  const char* name = os::Variable("BITTERN_ISA");
   return name == nullptr ? "" : name;
 }
 
-/// $XDG_CACHE_HOME, else ~/.cache, as the XDG base directory specification says; relative paths are
-/// ignored. Without either, nothing is remembered.
+/// Without a folder for caches nothing is remembered.
 runtime::LayoutCache LayoutCacheOfUser() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') {
-    return runtime::LayoutCache(std::filesystem::path(cache) / "bittern" / "layouts.json");
-  }
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || home[0] != '/') return runtime::LayoutCache({});
-  return runtime::LayoutCache(std::filesystem::path(home) / ".cache" / "bittern" / "layouts.json");
+  const std::filesystem::path cache = os::CacheFolder();
+  if (cache.empty()) return runtime::LayoutCache({});
+  return runtime::LayoutCache(cache / "bittern" / "layouts.json");
 }
 
 namespace {
@@ -63,8 +57,8 @@ std::string FlagOfVariable(const CLI::App& command, std::string_view name) {
 
 std::string UnreadVariablesNotice(const CLI::App& command) {
   std::vector<std::string> variables, flags;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
+  for (const std::string& entry : os::AllVariables()) {
+    const std::string_view text = entry;
     const std::size_t equals = std::min(text.find('='), text.size());
     if (!text.starts_with(kTheirs) || equals + 1 >= text.size()) continue;
     const std::string_view name = text.substr(0, equals);

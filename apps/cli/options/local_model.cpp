@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/os/environment.hpp"
 #include "base/text/display.hpp"
 #include "cli/shared/interrupt.hpp"
 #include "cli/shared/question.hpp"
@@ -51,7 +52,7 @@ hub::Given& GivenByFlags() noexcept {
 }
 
 Result<hub::Settings> HubSettingsOfUser() {
-  return hub::SettingsFrom(GivenByFlags(), [](const char* name) { return std::getenv(name); });
+  return hub::SettingsFrom(GivenByFlags(), os::Variable);
 }
 
 /// Downloads with a progress line for each file. Ctrl-C stops it; the next try goes on there.

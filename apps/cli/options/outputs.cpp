@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/os/environment.hpp"
 #include "base/text/display.hpp"
 #include "cli/shared/terminal.hpp"
 #include "formats/open/source_files.hpp"
@@ -102,7 +103,7 @@ Result<void> CheckAgainstOthers(const Output& output, const Arguments& arguments
                          : fmt::format("{} is both input and output ({}, {}); {}", output.path,
                                        value.typed, output.typed, OtherName(arguments)));
   }
-  const char* model = std::getenv("BITTERN_MODEL");
+  const char* model = os::Variable("BITTERN_MODEL");
   const bool takes_model = arguments.command->get_option_no_throw("--model") != nullptr;
   if (!takes_model || model == nullptr || !CanLose(output.path)) return {};
   if (!IsSameFile(output.path, model)) return {};

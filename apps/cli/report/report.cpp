@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/json/json.hpp"
+#include "base/os/environment.hpp"
 #include "cli/doctor/selftest_command.hpp"
 #include "cli/options/default_model.hpp"
 #include "cli/options/hub_options.hpp"
@@ -72,7 +73,7 @@ Json Collect(const ReportOptions& options, const std::string& path) {
 /// The output is opened before the work. A model that cannot be opened is a part of the report, not
 /// an error, unless the output would replace it.
 Result<void> WriteReport(const ReportOptions& options) {
-  const char* named = std::getenv("BITTERN_MODEL");
+  const char* named = os::Variable("BITTERN_MODEL");
   const std::string path = BITTERN_TRY(LocalModel(!options.path.empty() ? options.path
                                                   : named == nullptr    ? ""
                                                                         : named));
@@ -82,8 +83,7 @@ Result<void> WriteReport(const ReportOptions& options) {
   }
   auto out = BITTERN_TRY(OutputFile::Create(options.out));  // before the work
   Json parts = Collect(options, path);
-  auto words =
-      report::PrivateWords::OfThisMachine([](const char* name) { return std::getenv(name); });
+  auto words = report::PrivateWords::OfThisMachine(os::Variable);
   words.AddPath(path);
   const bool json = options.json || options.out.ends_with(".json");
   BITTERN_TRY(out.Write(report::CleanReport(std::move(parts), words, json)));

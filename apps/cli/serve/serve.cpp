@@ -6,12 +6,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <csignal>
+#include <atomic>
 #include <filesystem>
 #include <memory>
-#include <thread>
 
-#include "base/process_usage.hpp"
+#include "base/os/process.hpp"
+#include "base/os/signals.hpp"
 #include "cli/chat/template_option.hpp"
 #include "cli/options/local_model.hpp"
 #include "cli/options/model_options.hpp"
@@ -74,56 +74,35 @@ std::string UrlOf(const ServeOptions& options, const serve::Server& server) {
 /// Descriptors beside those of connections: models, logs, saved slots.
 constexpr std::uint64_t kOtherFiles = 256;
 
-/// The signals that end the server.
-sigset_t EndSignals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  return set;
-}
-
-/// Waits for signals on a thread of its own: the first one drains the server, the next one ends it.
-/// Before the model is there, the first one ends the process. All threads must block the signals.
-class SignalWatch {
+/// Listens to wishes that the server end: the first one drains it, the next one ends it. Before the
+/// model is there, the first one ends the process.
+class EndWatch {
  public:
-  explicit SignalWatch(serve::Server* server) : server_(server), thread_([this] { Watch(); }) {}
-  SignalWatch(const SignalWatch&) = delete;
-  SignalWatch& operator=(const SignalWatch&) = delete;
-  ~SignalWatch() {
-    over_.store(true);
-    pthread_kill(thread_.native_handle(), SIGTERM);
-    thread_.join();
+  EndWatch(os::EndWishes* wishes, serve::Server* server) : wishes_(wishes) {
+    wishes_->Start([this, server] { return Hear(server); });
   }
+  EndWatch(const EndWatch&) = delete;
+  EndWatch& operator=(const EndWatch&) = delete;
+  ~EndWatch() { wishes_->Stop(); }
   void SetReady() { ready_.store(true); }
   [[nodiscard]] bool stopped() const { return count_.load() > 1; }
 
  private:
-  /// Runs on `thread_`. The destructor wakes it with a signal of its own after it has set `over_`.
-  void Watch() {
-    const sigset_t set = EndSignals();
-    for (;;) {
-      int signal = 0;
-      sigwait(&set, &signal);
-      if (over_.load()) return;
-      if (!ready_.load()) {
-        pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
-        std::raise(signal);
-      }
-      ++count_;
-      if (count_.load() > 1) {
-        server_->Stop();
-      } else {
-        PrintError("finishing answers on their way\n");
-        server_->Drain();
-      }
+  bool Hear(serve::Server* server) {
+    if (!ready_.load()) return false;
+    ++count_;
+    if (count_.load() > 1) {
+      server->Stop();
+    } else {
+      PrintError("finishing answers on their way\n");
+      server->Drain();
     }
+    return true;
   }
 
-  serve::Server* server_;
-  std::atomic<bool> ready_{false}, over_{false};
+  os::EndWishes* wishes_;
+  std::atomic<bool> ready_{false};
   std::atomic<int> count_{0};
-  std::thread thread_;
 };
 
 /// The names in --alias, else one that is made from the file's name. A name twice counts once.
@@ -249,8 +228,8 @@ Result<void> CheckFolders(const ServeOptions& options) {
   return {};
 }
 
-/// The order matters: signals are blocked before any thread starts, so that only SignalWatch gets
-/// them; sockets listen before the model is loaded; the watch ends before the server does.
+/// The order matters: wishes are caught before any thread starts, which would get them; sockets
+/// listen before the model is loaded; the watch ends before the server does.
 Result<int> RunServe(ServeOptions options) {
   BITTERN_TRY(runtime::Sampler::Create(options.generate.sampler));
   BITTERN_TRY(CheckContextOptions(options.context));
@@ -282,11 +261,10 @@ Result<int> RunServe(ServeOptions options) {
                options.server.http.host);
   }
   // Each connection has a descriptor; shells often allow 1024.
-  AllowOpenFiles(static_cast<std::uint64_t>(options.server.http.max_connections) + kOtherFiles);
-  const sigset_t set = EndSignals();
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  os::AllowOpenFiles(static_cast<std::uint64_t>(options.server.http.max_connections) + kOtherFiles);
+  os::EndWishes wishes;
   auto server = BITTERN_TRY(serve::Server::Start(options.server));
-  SignalWatch watch(server.get());
+  EndWatch watch(&wishes, server.get());
   PrintRemark("loading the model; {}/health tells when it is ready\n", UrlOf(options, *server));
   if (!options.models_dir.empty()) {
     BITTERN_TRY(ServeModels(options, server.get()));

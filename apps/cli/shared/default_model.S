@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model that ships, as read-only data between two symbols. Works with gcc and clang on every
-// ELF target; CMake defines BITTERN_DEFAULT_MODEL as its path.
-        .section .rodata
+// The model that ships, as read-only data between two names; CMake defines BITTERN_DEFAULT_MODEL as
+// its path.
+#include "base/os/embedded.inc"
+        BITTERN_DATA
         .balign 64
-        .globl bittern_default_model
-        .hidden bittern_default_model
-bittern_default_model:
+        NAME bittern_default_model
         .incbin BITTERN_DEFAULT_MODEL
-        .globl bittern_default_model_end
-        .hidden bittern_default_model_end
-bittern_default_model_end:
-        .section .note.GNU-stack, "", %progbits
+        NAME bittern_default_model_end
+        BITTERN_DATA_END

@@ -3,9 +3,8 @@
 // do.
 #include "cli/shared/interrupt.hpp"
 
-#include <csignal>
-
 #include "base/files/atomic_file.hpp"
+#include "base/os/signals.hpp"
 #include "cli/shared/line_terminal.hpp"
 
 namespace bittern::cli {
@@ -14,50 +13,24 @@ namespace {
 std::atomic<bool> interrupt_seen{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-/// Cleans up, then lets the signal end the process as it would have.
-extern "C" void OnEnd(int signal) {
+void CleanUp() noexcept {
   RemoveTemporaryFiles();
   RestoreTerminal();
-  std::signal(signal, SIG_DFL);
-  std::raise(signal);  // so that the caller sees what ended this process
 }
 
-void EndOn(int signal) {
-  struct sigaction action = {};
-  action.sa_handler = OnEnd;
-  sigemptyset(&action.sa_mask);
-  sigaction(signal, &action, nullptr);
-}
-
-/// The first Ctrl-C sets the flag, and leaves OnEnd for the second.
-extern "C" void OnInterrupt(int signal) {
-  interrupt_seen.store(true, std::memory_order_relaxed);
-  EndOn(signal);
-}
+void OnInterrupt() noexcept { interrupt_seen.store(true, std::memory_order_relaxed); }
 
 }  // namespace
 
-void RemoveFilesOnSignals() {
-  std::signal(SIGXFSZ, SIG_IGN);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM, SIGVTALRM, SIGPROF,
-                           SIGUSR1, SIGUSR2, SIGXCPU}) {
-    struct sigaction old = {};
-    const bool ignored = sigaction(signal, nullptr, &old) == 0 && old.sa_handler == SIG_IGN;
-    if (!ignored) EndOn(signal);
-  }
-}
+void RemoveFilesOnSignals() { os::CleanUpAtEnd(CleanUp); }
 
 const std::atomic<bool>& CatchInterrupt() {
-  struct sigaction action = {};
-  action.sa_handler = OnInterrupt;
-  action.sa_flags = SA_RESTART;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
+  os::CatchInterrupt(OnInterrupt);
   return interrupt_seen;
 }
 
 void ReleaseInterrupt() {
-  EndOn(SIGINT);
+  os::ReleaseInterrupt();
   interrupt_seen.store(false, std::memory_order_relaxed);
 }
 

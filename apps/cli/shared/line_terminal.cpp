@@ -4,68 +4,40 @@
 #include "cli/shared/line_terminal.hpp"
 
 #include <fmt/format.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 
-#include "base/terminal_size.hpp"
+#include "base/os/console.hpp"
 #include "cli/shared/terminal.hpp"
 
 namespace bittern::cli {
 namespace {
 
-termios original = {};
-std::atomic<bool> taken{false};
-
-/// Does nothing: its only effect is that read() returns EINTR, after which the line is drawn anew.
-extern "C" void OnResize(int) {}
-
 std::size_t TerminalRows() noexcept {
-  const std::size_t rows = TerminalSizeOf(STDERR_FILENO).rows;
+  const std::size_t rows = os::TerminalSizeOf(stderr).rows;
   return rows == 0 ? 24 : rows;
-}
-
-/// No echo and no lines; Ctrl-C is a key while a line is read, and a signal otherwise.
-void SetMode(bool reads_line) noexcept {
-  termios mode = original;
-  mode.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | IEXTEN);
-  if (reads_line) mode.c_lflag &= ~static_cast<tcflag_t>(ISIG);
-  mode.c_iflag &= ~static_cast<tcflag_t>(ICRNL | INLCR | IXON);
-  mode.c_cc[VMIN] = 1;
-  mode.c_cc[VTIME] = 0;
-  tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
 }
 
 }  // namespace
 
 std::size_t TerminalColumns() noexcept {
-  for (const int file : {STDOUT_FILENO, STDERR_FILENO}) {
-    if (const TerminalSize size = TerminalSizeOf(file); size.columns != 0) return size.columns;
+  for (std::FILE* stream : {stdout, stderr}) {
+    const os::TerminalSize size = os::TerminalSizeOf(stream);
+    if (size.columns != 0) return size.columns;
   }
   return 80;
 }
 
-void RestoreTerminal() noexcept {
-  if (taken.exchange(false)) tcsetattr(STDIN_FILENO, TCSANOW, &original);
-}
+void RestoreTerminal() noexcept { os::RawKeys::Restore(); }
 
-/// Saves the terminal's mode for RestoreTerminal, which also runs in signal handlers.
 Result<void> LineTerminal::Begin() {
-  if (tcgetattr(STDIN_FILENO, &original) != 0) {
+  if (os::RawKeys::Begin() != 0) {
     return Fail(ErrorCode::kIo, fmt::format("standard input: {}", std::strerror(errno)));
   }
-  struct sigaction action = {};
-  action.sa_handler = OnResize;  // without SA_RESTART: a read ends and the line is drawn anew
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGWINCH, &action, nullptr);
-  taken.store(true);
-  SetMode(/*reads_line=*/false);
+  os::RawKeys::SetMode(/*reads_line=*/false);
   return {};
 }
 
@@ -114,7 +86,7 @@ void LineTerminal::Leave() {
   if (last > shown_.cursor_row) out += fmt::format("\x1b[{}B", last - shown_.cursor_row);
   PrintError(std::string_view(out + "\r\n\x1b[?2004l"));
   columns_ = top_ = 0;
-  SetMode(/*reads_line=*/false);
+  os::RawKeys::SetMode(/*reads_line=*/false);
 }
 
 /// Reads keys until the line ends. "\x1b[?2004h" asks the terminal to mark pasted texts, whose
@@ -122,7 +94,7 @@ void LineTerminal::Leave() {
 Result<LineTerminal::Outcome> LineTerminal::Read(const std::string& prompt, std::string* line,
                                                  std::string_view text) {
   if (!text.empty()) edit_.SetText(text);
-  SetMode(/*reads_line=*/true);
+  os::RawKeys::SetMode(/*reads_line=*/true);
   PrintError("\x1b[?2004h");
   columns_ = top_ = 0;
   Show(prompt);
@@ -145,7 +117,7 @@ Result<LineTerminal::Outcome> LineTerminal::Read(const std::string& prompt, std:
                                                         : Outcome::kInterrupt;
     }
     char buffer[4096];
-    const ssize_t size = read(STDIN_FILENO, buffer, sizeof buffer);
+    const std::int64_t size = os::RawKeys::Read(buffer);
     if (size > 0) {
       bytes.assign(buffer, static_cast<std::size_t>(size));
     } else if (size == 0) {

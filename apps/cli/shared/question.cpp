@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/shared/question.hpp"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <string>
 
+#include "base/os/console.hpp"
 #include "cli/shared/terminal.hpp"
 
 namespace bittern::cli {
@@ -16,13 +15,13 @@ bool CanAsk() noexcept { return IsTerminal(stdin) && IsTerminal(stderr); }
 bool Ask(std::string_view question) {
   PrintError("{} [y/N] ", question);
   std::string answer;
-  char c = 0;
-  ssize_t count = 0;
-  while ((count = read(STDIN_FILENO, &c, 1)) == 1 && c != '\n') {
+  int byte = 0;
+  while ((byte = os::ReadInputByte()) >= 0 && byte != '\n') {
+    char c = static_cast<char>(byte);
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     if (c != ' ' && c != '\r' && answer.size() < 8) answer += c;
   }
-  if (count != 1) PrintError("\n");
+  if (byte < 0) PrintError("\n");
   return answer == "y" || answer == "yes";
 }
 

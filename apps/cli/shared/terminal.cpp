@@ -3,10 +3,11 @@
 #include "cli/shared/terminal.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 
+#include "base/os/console.hpp"
+#include "base/os/environment.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/wording.hpp"
 
@@ -27,11 +28,11 @@ void PrintError(std::string_view text) noexcept {
   if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) std::clearerr(stderr);
 }
 
-bool IsTerminal(std::FILE* stream) noexcept { return isatty(fileno(stream)) == 1; }
+bool IsTerminal(std::FILE* stream) noexcept { return os::IsTerminal(stream); }
 
 /// Follows no-color.org: NO_COLOR with any text in it means none.
 bool UsesColour(std::FILE* stream) noexcept {
-  const char* no_colour = std::getenv("NO_COLOR");
+  const char* no_colour = os::Variable("NO_COLOR");
   return (no_colour == nullptr || *no_colour == '\0') && IsTerminal(stream);
 }
 

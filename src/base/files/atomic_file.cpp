@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// POSIX underneath: what a full disk says may come from write, fsync or close, and all are heard.
+// The error of a full disk may come from the write, the sync or the close, and all are heard.
 #include "base/files/atomic_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +12,9 @@
 #include <utility>
 
 #include "base/files/removal_list.hpp"
+#include "base/files/system_error.hpp"
+#include "base/os/file.hpp"
+#include "base/os/process.hpp"
 
 namespace bittern {
 namespace {
@@ -23,38 +23,13 @@ using internal::ListedName;
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
-/// The error of a system call by errno. For a full disk it says how much is free, for EFBIG what
-/// limit was met.
-Error SystemError(const std::filesystem::path& path, std::string_view action, int code) {
-  std::string message =
-      fmt::format("{}: cannot {}: {}", path.string(), action, std::strerror(code));
-  if (code == ENOSPC || code == EDQUOT) {
-    std::error_code ignored;
-    const auto parent = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-    const auto space = std::filesystem::space(parent, ignored);
-    if (!ignored)
-      message += fmt::format(" ({:.1f} MB are free there)", double(space.available) / 1e6);
-  }
-  if (code == EFBIG) message += " (see `ulimit -f`: the limit on the size of files)";
-  return {ErrorCode::kIo, std::move(message)};
-}
-
 /// A name beside `path` that no other file or process uses.
 std::filesystem::path TemporaryName(const std::filesystem::path& path) {
   static std::atomic<unsigned> counter{0};
   // "out/" names the folder "out"; the temporary one must not lie inside it.
   auto plain = path.has_filename() ? path : path.parent_path();
-  plain += fmt::format(".part-{}-{}", getpid(), counter++);
+  plain += fmt::format(".part-{}-{}", os::ProcessId(), counter++);
   return plain;
-}
-
-/// A rename lasts only once its folder is on the disk. Not every file system can; that is fine.
-void SyncFolderOf(const std::filesystem::path& path) {
-  const auto parent = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  const int fd = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  fsync(fd);
-  close(fd);
 }
 
 }  // namespace
@@ -77,8 +52,9 @@ AtomicFile::AtomicFile(AtomicFile&& other) noexcept
       position_(other.position_) {}
 
 AtomicFile::~AtomicFile() {
-  if (fd_ >= 0) close(fd_);
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (fd_ >= 0) os::Close(fd_);
+  std::error_code ignored;
+  if (!temporary_.empty()) std::filesystem::remove(temporary_, ignored);
 }
 
 Result<AtomicFile> AtomicFile::Create(const std::filesystem::path& path) {
@@ -96,23 +72,18 @@ Result<AtomicFile> AtomicFile::Create(const std::filesystem::path& path) {
   }
   auto temporary = TemporaryName(target);
   auto listed = std::make_unique<ListedName>(temporary.string(), ListedName::Kind::kFile);
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const int fd = os::OpenNew(temporary);
   if (fd < 0) return tl::unexpected(SystemError(path, "write", errno));
-  struct stat old_file;
-  // A replaced file's permissions are its owner's choice; failing to keep them is no error.
-  if (stat(target.c_str(), &old_file) == 0 && fchmod(fd, old_file.st_mode & 07777) != 0) errno = 0;
+  os::CopyPermissions(target, fd);  // a replaced file's permissions are its owner's choice
   return AtomicFile(fd, std::move(target), std::move(temporary), std::move(listed));
 }
 
-/// write may take a part only, or be interrupted by a signal: both go on.
+/// A write may take a part only.
 Result<void> AtomicFile::Flush() {
   std::span<const std::byte> rest(buffer_);
   while (!rest.empty()) {
-    const ssize_t written = write(fd_, rest.data(), rest.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return tl::unexpected(SystemError(path_, "write", errno));
-    }
+    const std::int64_t written = os::Write(fd_, rest);
+    if (written < 0) return tl::unexpected(SystemError(path_, "write", errno));
     rest = rest.subspan(static_cast<std::size_t>(written));
   }
   buffer_.clear();
@@ -143,23 +114,22 @@ Result<void> AtomicFile::WriteZeros(std::uint64_t count) {
 
 Result<void> AtomicFile::Sync() {
   BITTERN_TRY(Flush());
-  // EINVAL: a file system without fsync.
-  if (fsync(fd_) != 0 && errno != EINVAL) return tl::unexpected(SystemError(path_, "write", errno));
+  if (os::Sync(fd_) != 0) return tl::unexpected(SystemError(path_, "write", errno));
   return {};
 }
 
 Result<void> AtomicFile::Commit() {
   BITTERN_TRY(Sync());
-  if (close(std::exchange(fd_, -1)) != 0) {
+  if (os::Close(std::exchange(fd_, -1)) != 0) {
     return tl::unexpected(SystemError(path_, "write", errno));
   }
   internal::MoveIntoFolder(path_.string());
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (os::Replace(temporary_, path_) != 0) {
     return tl::unexpected(SystemError(path_, "replace", errno));
   }
   temporary_.clear();
   listed_.reset();
-  SyncFolderOf(path_);
+  os::SyncFolderOf(path_);
   return {};
 }
 
@@ -198,13 +168,12 @@ Result<AtomicFolder> AtomicFolder::Create(const std::filesystem::path& path) {
 }
 
 Result<void> AtomicFolder::Commit() {
-  // rename replaces an empty folder and nothing else.
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (os::MoveFolder(temporary_, path_) != 0) {
     return tl::unexpected(SystemError(path_, "make the folder", errno));
   }
   temporary_.clear();
   listed_.reset();
-  SyncFolderOf(path_);
+  os::SyncFolderOf(path_);
   return {};
 }
 

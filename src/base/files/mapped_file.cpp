@@ -3,11 +3,6 @@
 // CheckUnchanged.
 #include "base/files/mapped_file.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -15,11 +10,13 @@
 #include <utility>
 
 #include "base/files/mapped_guard.hpp"
+#include "base/os/file.hpp"
+#include "base/os/memory.hpp"
 
 namespace bittern {
 namespace {
 
-Error SystemError(const std::filesystem::path& path, const char* action) {
+Error FailedTo(const std::filesystem::path& path, const char* action) {
   const int code = errno;
   return {code == ENOENT   ? ErrorCode::kNotFound
           : code == ENOMEM ? ErrorCode::kOutOfMemory
@@ -32,19 +29,10 @@ struct Descriptor {
   explicit Descriptor(int opened) : fd(opened) {}
   Descriptor(Descriptor&& other) noexcept : fd(std::exchange(other.fd, -1)) {}
   ~Descriptor() {
-    if (fd >= 0) close(fd);
+    if (fd >= 0) os::Close(fd);
   }
   int fd;
 };
-
-/// When the contents of a file changed last.
-timespec ChangeTime(const struct stat& info) {
-#if defined(__APPLE__)
-  return info.st_mtimespec;
-#else
-  return info.st_mtim;
-#endif
-}
 
 }  // namespace
 
@@ -52,27 +40,26 @@ timespec ChangeTime(const struct stat& info) {
 struct MappedFile::Opened {
   std::string path;
   Descriptor file;
-  struct stat info;
+  os::FileState state;
   internal::GuardedRange range;
 };
 
 Result<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
-  // O_NONBLOCK: opening a FIFO must fail below, not wait for a writer.
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.fd < 0) return tl::unexpected(SystemError(path, "open"));
-  struct stat info;
-  if (fstat(file.fd, &info) != 0) return tl::unexpected(SystemError(path, "read"));
-  if (!S_ISREG(info.st_mode)) {
+  Descriptor file(os::OpenToRead(path));
+  if (file.fd < 0) return tl::unexpected(FailedTo(path, "open"));
+  os::FileState state;
+  if (os::StateOf(file.fd, &state) != 0) return tl::unexpected(FailedTo(path, "read"));
+  if (!state.is_regular) {
     return Fail(ErrorCode::kIo, path.string() + ": not a regular file");
   }
-  if (info.st_size == 0) return Fail(ErrorCode::kCorruptFile, path.string() + ": file is empty");
-  const auto size = static_cast<std::size_t>(info.st_size);
-  void* data = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.fd, 0);
-  if (data == MAP_FAILED) return tl::unexpected(SystemError(path, "map"));
-  const std::span bytes(static_cast<const std::byte*>(data), size);
+  if (state.size == 0) return Fail(ErrorCode::kCorruptFile, path.string() + ": file is empty");
+  const auto size = static_cast<std::size_t>(state.size);
+  const std::byte* const data = os::MapFile(file.fd, size);
+  if (data == nullptr) return tl::unexpected(FailedTo(path, "map"));
+  const std::span bytes(data, size);
   return MappedFile(
       bytes, std::unique_ptr<const Opened>(
-                 new Opened{path.string(), std::move(file), info, internal::GuardedRange(bytes)}));
+                 new Opened{path.string(), std::move(file), state, internal::GuardedRange(bytes)}));
 }
 
 MappedFile::MappedFile(std::span<const std::byte> bytes,
@@ -93,7 +80,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
   opened_.reset();  // before other memory can lie there
-  if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ != nullptr) os::UnmapFile(data_, size_);
 }
 
 Result<void> MappedFile::CheckUnchanged() const {
@@ -101,14 +88,16 @@ Result<void> MappedFile::CheckUnchanged() const {
   const auto changed = [this](const std::string& how) {
     return Fail(ErrorCode::kCorruptFile, opened_->path + ": changed while it was in use: " + how);
   };
-  struct stat now;
-  if (fstat(opened_->file.fd, &now) != 0) return tl::unexpected(SystemError(opened_->path, "read"));
-  if (now.st_size != opened_->info.st_size) {
-    return changed(std::to_string(opened_->info.st_size) + " bytes when it was opened, " +
-                   std::to_string(now.st_size) + " now");
+  os::FileState now;
+  if (os::StateOf(opened_->file.fd, &now) != 0) {
+    return tl::unexpected(FailedTo(opened_->path, "read"));
   }
-  const timespec before = ChangeTime(opened_->info), after = ChangeTime(now);
-  if (before.tv_sec != after.tv_sec || before.tv_nsec != after.tv_nsec) {
+  const os::FileState& before = opened_->state;
+  if (now.size != before.size) {
+    return changed(std::to_string(before.size) + " bytes when it was opened, " +
+                   std::to_string(now.size) + " now");
+  }
+  if (before.changed_s != now.changed_s || before.changed_ns != now.changed_ns) {
     return changed("it was written to after it was opened");
   }
   if (opened_->range.damaged()) return changed("a part of it could not be read");
@@ -116,10 +105,7 @@ Result<void> MappedFile::CheckUnchanged() const {
 }
 
 void MappedFile::Release(std::span<const std::byte> range) const noexcept {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto first = (reinterpret_cast<std::uintptr_t>(range.data()) + page - 1) & ~(page - 1);
-  const auto last = reinterpret_cast<std::uintptr_t>(range.data() + range.size()) & ~(page - 1);
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  os::ReleasePages(range);
 }
 
 }  // namespace bittern

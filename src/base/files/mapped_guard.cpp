@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handler calls mmap, which is a bare system call on the systems that we know, and touches
-// lock-free atomics; nothing else is safe in a signal.
+// Replace runs inside of a handler: it touches lock-free atomics, and calls what is safe there.
 #include "base/files/mapped_guard.hpp"
-
-#include <signal.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <string>
 
+#include "base/os/memory.hpp"
 #include "base/threads/process_fork.hpp"
 
 namespace bittern {
@@ -33,13 +29,16 @@ struct GuardedRange::Place {
     version.fetch_add(1, std::memory_order_release);
   }
 
-  /// The end of the range if `address` lies in it, else 0.
-  [[nodiscard]] std::uintptr_t EndBehind(std::uintptr_t address) const noexcept {
+  struct Bounds {
+    std::uintptr_t begin, end;
+  };
+  /// The range if `address` lies in it, else zeros.
+  [[nodiscard]] Bounds Around(std::uintptr_t address) const noexcept {
     const std::uint32_t before = version.load(std::memory_order_acquire);
     const std::uintptr_t first = begin.load(std::memory_order_acquire);
     const std::uintptr_t last = end.load(std::memory_order_acquire);
     const bool stable = before % 2 == 0 && version.load(std::memory_order_relaxed) == before;
-    return stable && first <= address && address < last ? last : 0;
+    return stable && first <= address && address < last ? Bounds{first, last} : Bounds{0, 0};
   }
 };
 
@@ -78,43 +77,18 @@ RangePlace* TakePlace() {
   return place;
 }
 
-std::uintptr_t page_size = 0;
-struct sigaction previous = {};
-
-/// Zeros from the page of `address` to the end of its range: a file that ends before the page has
-/// nothing after it either. False if no range has the address.
+/// Zeros where the bytes of a range are gone. False if no range has the address.
 bool Replace(std::uintptr_t address) noexcept {
   for (Chunk* chunk = chunks.load(std::memory_order_acquire); chunk != nullptr;
        chunk = chunk->next) {
     for (RangePlace& place : chunk->places) {
-      const std::uintptr_t end = place.EndBehind(address);
-      if (end == 0) continue;
-      const std::uintptr_t page = address & ~(page_size - 1);
+      const RangePlace::Bounds bounds = place.Around(address);
+      if (bounds.end == 0) continue;
       place.damaged.store(true, std::memory_order_release);
-      return mmap(reinterpret_cast<void*>(page), end - page, PROT_READ,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+      return os::ReplaceByZeros(bounds.begin, address, bounds.end);
     }
   }
   return false;
-}
-
-/// Does as the system would without this handler.
-void PassOn(int signal, siginfo_t* info, void* context) noexcept {
-  if ((previous.sa_flags & SA_SIGINFO) != 0) return previous.sa_sigaction(signal, info, context);
-  if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
-    return previous.sa_handler(signal);
-  }
-  // The read is tried again and ends the process. One that was sent by kill() is not.
-  ::signal(signal, SIG_DFL);
-  if (info->si_code <= 0) raise(signal);
-}
-
-extern "C" void OnBusError(int signal, siginfo_t* info, void* context) {
-  const int saved = errno;
-  const bool of_a_read = info->si_code == BUS_ADRERR || info->si_code == BUS_OBJERR;
-  const bool replaced = of_a_read && Replace(reinterpret_cast<std::uintptr_t>(info->si_addr));
-  errno = saved;
-  if (!replaced) PassOn(signal, info, context);
 }
 
 }  // namespace
@@ -139,14 +113,9 @@ Result<void> GuardMappedReads() {
   static bool installed = false;
   const std::lock_guard lock(ProcessMutex<internal::GuardedRange>());
   if (installed) return {};
-  internal::page_size = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  struct sigaction action = {};
-  action.sa_sigaction = internal::OnBusError;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  sigemptyset(&action.sa_mask);
-  if (sigaction(SIGBUS, nullptr, &internal::previous) != 0 ||
-      sigaction(SIGBUS, &action, nullptr) != 0) {
-    return Fail(ErrorCode::kIo, std::string("cannot handle SIGBUS: ") + std::strerror(errno));
+  if (os::OnReadFault(internal::Replace) != 0) {
+    return Fail(ErrorCode::kIo, std::string("cannot handle reads of files that were cut off: ") +
+                                    std::strerror(errno));
   }
   installed = true;
   return {};

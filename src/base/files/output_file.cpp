@@ -7,6 +7,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/os/file.hpp"
+
 namespace bittern {
 
 Result<OutputFile> OutputFile::Create(const std::string& path) {
@@ -17,7 +19,7 @@ Result<OutputFile> OutputFile::Create(const std::string& path) {
       kind == std::filesystem::file_type::not_found) {
     return OutputFile(BITTERN_TRY(AtomicFile::Create(path)));
   }
-  std::FILE* stream = std::fopen(path.c_str(), "wb");
+  std::FILE* stream = os::OpenStream(path, "wb");
   if (stream != nullptr) return OutputFile(stream, path);
   return Fail(ErrorCode::kIo, fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
 }

@@ -34,7 +34,8 @@ class PartialFile {
   [[nodiscard]] Result<void> Append(std::span<const std::byte> bytes);
   /// Drops everything. Error kIo.
   [[nodiscard]] Result<void> Clear();
-  /// Sends the bytes to the disk and renames the file, replacing what has that name. Error kIo.
+  /// Sends the bytes to the disk and renames the file, replacing what has that name; nothing
+  /// else can be done with it then. Error kIo.
   [[nodiscard]] Result<void> FinishAs(const std::filesystem::path& path);
 
  private:
@@ -45,7 +46,7 @@ class PartialFile {
   std::uint64_t size_ = 0;
 };
 
-/// A lock that processes share by the name of a file (flock); ends with the process at the latest.
+/// A lock that processes share by the name of a file; ends with the process at the latest.
 class FileLock {
  public:
   /// Nothing where another process has the lock. The file is made where it is missing and stays.

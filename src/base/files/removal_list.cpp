@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/files/removal_list.hpp"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstring>
 #include <mutex>
 #include <string_view>
 
 #include "base/files/atomic_file.hpp"
+#include "base/os/file.hpp"
 #include "base/threads/process_fork.hpp"
 
 namespace bittern {
@@ -52,7 +51,7 @@ void Drop(Place& place) {
 }
 
 /// Called by a signal handler: no lock and no memory, only atomics and `remove`.
-void RemoveListed(ListedName::Kind kind, int (*remove)(const char*)) noexcept {
+void RemoveListed(ListedName::Kind kind, int (*remove)(const char*) noexcept) noexcept {
   for (const Place& place : places) {
     if (place.listed.load(std::memory_order_acquire) && place.kind == kind) remove(place.name);
   }
@@ -76,7 +75,7 @@ ListedName::~ListedName() {
 
 /// The file takes a place of its own, which the folder's ListedName gives back.
 void MoveIntoFolder(const std::string& path) {
-  const std::string_view parent = std::string_view(path).substr(0, path.find_last_of('/'));
+  const std::string_view parent = std::string_view(path).substr(0, path.find_last_of("/\\"));
   if (parent.size() == path.size()) return;
   const std::lock_guard lock(ProcessMutex<Place>());
   for (Place& place : places) {
@@ -90,8 +89,8 @@ void MoveIntoFolder(const std::string& path) {
 
 void RemoveTemporaryFiles() noexcept {
   using Kind = internal::ListedName::Kind;
-  internal::RemoveListed(Kind::kFile, unlink);
-  internal::RemoveListed(Kind::kFolder, rmdir);  // they are empty now
+  internal::RemoveListed(Kind::kFile, os::RemoveFile);
+  internal::RemoveListed(Kind::kFolder, os::RemoveEmptyFolder);  // they are empty now
 }
 
 }  // namespace bittern

@@ -2,11 +2,12 @@
 #include "base/files/results_file.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <vector>
+
+#include "base/os/file.hpp"
 
 namespace bittern {
 namespace {
@@ -53,16 +54,18 @@ Result<ResultsFile> ResultsFile::Open(const std::string& path, bool resume, cons
     return Fail(ErrorCode::kInvalidArgument,
                 "resume=true needs a file to go on with: give output=FILE");
   }
-  std::FILE* stream = resume ? std::fopen(path.c_str(), "r+b") : nullptr;
+  std::FILE* stream = resume ? os::OpenStream(path, "r+b") : nullptr;
   if (stream == nullptr) {
     if (resume && errno != ENOENT) return CannotWrite(path);
-    stream = std::fopen(path.c_str(), "wb");
+    stream = os::OpenStream(path, "wb");
     if (stream == nullptr) return CannotWrite(path);
     return ResultsFile(stream, path, 0);
   }
   ResultsFile file(stream, path, 0);
   file.size_ = BITTERN_TRY(ReadLines(stream, path, on_line));
-  if (std::fseek(stream, file.size_, SEEK_SET) != 0 || ftruncate(fileno(stream), file.size_) != 0) {
+  // Files beyond 2 GB: std::fseek takes a long, which has 32 bits on some systems.
+  if (os::ResizeStream(stream, static_cast<std::uint64_t>(file.size_)) != 0 ||
+      std::fseek(stream, 0, SEEK_END) != 0) {
     return CannotWrite(path);
   }
   return file;
@@ -76,7 +79,7 @@ Result<void> ResultsFile::Write(std::string_view line) {
     return {};
   }
   const int error = errno;
-  if (stream != stdout) (void)!ftruncate(fileno(stream), size_);
+  if (stream != stdout) (void)!os::ResizeStream(stream, static_cast<std::uint64_t>(size_));
   errno = error;
   return CannotWrite(path_);
 }

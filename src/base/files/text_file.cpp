@@ -8,6 +8,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/os/file.hpp"
+
 namespace bittern {
 namespace {
 
@@ -26,7 +28,7 @@ Result<std::string> ReadAll(std::FILE* stream, std::string_view name) {
 }  // namespace
 
 Result<std::string> ReadFileText(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(os::OpenStream(path, "rb"),
                                                              &std::fclose);
   if (file == nullptr) {
     const auto code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;

@@ -6,23 +6,19 @@
 // docs/design/0003-threads.md has the measurements. Run is called by one thread at a time.
 #include "base/threads/thread_pool.hpp"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "base/os/cpus.hpp"
+#include "base/os/signals.hpp"
+#include "base/os/waiting.hpp"
 #include "base/threads/team_size.hpp"
-
-#if defined(__linux__)
-#include <sched.h>
-#endif
 
 namespace bittern {
 namespace {
@@ -34,15 +30,6 @@ inline void Pause() noexcept {
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   __asm__ __volatile__("yield");
-#endif
-}
-
-/// The CPU this thread runs on; -1 where the system does not say.
-inline int CurrentCpu() noexcept {
-#if defined(__linux__)
-  return sched_getcpu();
-#else
-  return -1;
 #endif
 }
 
@@ -58,17 +45,6 @@ int SpinsFor(int num_threads) noexcept {
 double Now() noexcept {
   using Seconds = std::chrono::duration<double>;
   return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-/// CPU time of this thread in seconds; negative where the system does not say.
-double ThreadCpuSeconds() noexcept {
-#if defined(CLOCK_THREAD_CPUTIME_ID)
-  timespec time = {};
-  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0) {
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  }
-#endif
-  return -1;
 }
 
 }  // namespace
@@ -133,10 +109,10 @@ struct PoolState {
     member.call = first_call;
     Team team(this, index, team_of_run);
     member.asleep = 0;
-    const double begin = Now(), cpu_begin = ThreadCpuSeconds();
+    const double begin = Now(), cpu_begin = os::ThreadCpuSeconds();
     (*task)(team);
     const double seconds = Now() - begin;
-    const double cpu_seconds = cpu_begin < 0 ? seconds : ThreadCpuSeconds() - cpu_begin;
+    const double cpu_seconds = cpu_begin < 0 ? seconds : os::ThreadCpuSeconds() - cpu_begin;
     member.busy = seconds <= 0 ? 1 : std::min(1.0, cpu_seconds / seconds);
     member.held_up = cpu_seconds < kHeldUpShare * (seconds - member.asleep);
     if (IsLast(index, team_of_run)) Open(team_of_run);
@@ -150,7 +126,7 @@ struct PoolState {
       // Sequentially consistent, since notify_all of libstdc++ asks first whether anybody waits: a
       // plain store may pass that question on x86, and a thread that falls asleep now is missed.
       run.store(last.Next(team_of_run).word(), std::memory_order_seq_cst);
-      run.notify_all();
+      os::WakeAll(run);
     }
     DoShare(0, team_of_run);
   }
@@ -158,7 +134,7 @@ struct PoolState {
   /// Arrives at a barrier of `count` threads: the last one is told so, the others wait for it.
   bool IsLast(int index, int count) noexcept {
     if (count == 1) return true;
-    members[static_cast<std::size_t>(index)].cpu.store(CurrentCpu(), std::memory_order_relaxed);
+    members[static_cast<std::size_t>(index)].cpu.store(os::CurrentCpu(), std::memory_order_relaxed);
     const std::uint32_t phase = barrier_phase.load(std::memory_order_relaxed);
     if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == count) return true;
     AwaitChange(barrier_phase, phase, index, count, spins);
@@ -169,7 +145,7 @@ struct PoolState {
     if (count == 1) return;
     arrived.store(0, std::memory_order_relaxed);
     barrier_phase.fetch_add(1, std::memory_order_release);
-    barrier_phase.notify_all();
+    os::WakeAll(barrier_phase);
   }
 
   /// Waits until `counter` differs from `seen`: spins for a few microseconds, because the others
@@ -186,7 +162,7 @@ struct PoolState {
     if (counter.load(std::memory_order_acquire) != seen) return;
     const double begin = Now();
     do {
-      counter.wait(seen, std::memory_order_acquire);
+      os::WaitWhile(counter, seen);
     } while (counter.load(std::memory_order_acquire) == seen);
     members[static_cast<std::size_t>(index)].asleep += Now() - begin;
   }
@@ -194,7 +170,7 @@ struct PoolState {
   /// True if another thread of the team was seen last on the CPU that `index` is running on. Those
   /// that are left out of the team sleep, wherever that was.
   [[nodiscard]] bool InTheWay(int index, int count) const noexcept {
-    const int cpu = CurrentCpu();
+    const int cpu = os::CurrentCpu();
     if (cpu < 0) return false;
     for (int i = 0; i < count; ++i) {
       const Member& other = members[static_cast<std::size_t>(i)];
@@ -235,30 +211,6 @@ std::size_t Team::Claim(int owner) const noexcept {
   return static_cast<std::size_t>(first & 0xffffffffu);
 }
 
-namespace {
-
-/// Threads that start while this lives take no signals but those of their own faults and a
-/// profiler's: a program's handlers run on threads of the program, which know what they were doing.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) {
-      sigdelset(&all, fault);
-    }
-    pthread_sigmask(SIG_BLOCK, &all, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
-}  // namespace
-
 Result<ThreadPool> ThreadPool::Create(int num_threads) {
   if (num_threads < 1 || num_threads > kMaxThreads) {
     return Fail(ErrorCode::kInvalidArgument, "number of threads must be 1 to " +
@@ -266,7 +218,7 @@ Result<ThreadPool> ThreadPool::Create(int num_threads) {
                                                  std::to_string(num_threads));
   }
   ThreadPool pool(std::make_unique<internal::PoolState>(num_threads));
-  const SignalsBlocked blocked;
+  const os::SignalsBlocked blocked;
   try {
     for (int i = 1; i < num_threads; ++i) {
       pool.state_->threads.emplace_back([state = pool.state_.get(), i] { state->Work(i); });
@@ -290,7 +242,7 @@ ThreadPool::~ThreadPool() {
   if (state_ == nullptr) return;
   state_->stopping.store(true, std::memory_order_release);
   state_->run.fetch_add(1, std::memory_order_release);
-  state_->run.notify_all();
+  os::WakeAll(state_->run);
   for (auto& thread : state_->threads) thread.join();
 }
 

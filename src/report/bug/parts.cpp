@@ -10,6 +10,8 @@
 #include <fstream>
 
 #include "base/json/json.hpp"
+#include "base/os/memory.hpp"
+#include "base/os/process.hpp"
 #include "base/threads/thread_pool.hpp"
 #include "doctor/outcome/diagnosis_json.hpp"
 #include "proof/selftest/known_models.hpp"
@@ -27,25 +29,8 @@ using runtime::TokenId;
 constexpr std::size_t kMostValueBytes = 300;  // of a key of the file
 constexpr int kReportPrompt = 128, kReportGen = 32;
 
-/// The line of a file of "NAME: VALUE" or "NAME=VALUE" lines; empty if there is none.
-std::string ValueInFile(const char* path, std::string_view name) {
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with(name) || line.size() <= name.size()) continue;
-    std::string value = line.substr(name.size() + 1);
-    std::erase(value, '"');
-    value.erase(0, value.find_first_not_of(' '));
-    return value;
-  }
-  return "";
-}
-
-/// The first line of a file; empty if there is none.
-std::string LineOfFile(const char* path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
+std::string Kilobytes(std::uint64_t bytes) {
+  return bytes == 0 ? "" : fmt::format("{} kB", bytes / 1024);
 }
 
 /// A line for each tensor: name, format, shape, and for ternary ones the counts of -1, 0 and +1.
@@ -169,10 +154,10 @@ Json MachinePart(const Wording& word) {
                {"logical_cpus", UsableCpuCount()},
                {"threads_by_default", DefaultThreadCount()},
                {"cache_bytes", runtime::LastLevelCacheBytes()},
-               {"memory", ValueInFile("/proc/meminfo", "MemTotal")},
-               {"memory_available", ValueInFile("/proc/meminfo", "MemAvailable")},
-               {"system", ValueInFile("/etc/os-release", "PRETTY_NAME")},
-               {"kernel", LineOfFile("/proc/sys/kernel/osrelease")}};
+               {"memory", Kilobytes(os::TotalMemory())},
+               {"memory_available", Kilobytes(os::AvailableMemory())},
+               {"system", os::SystemName()},
+               {"kernel", os::KernelVersion()}};
   if (cpu) {
     for (auto& operation : cpu->operations) {
       for (auto& kernel : operation.kernels) kernel.state = word(kernel.state);

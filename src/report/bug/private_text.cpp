@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/os/process.hpp"
+
 namespace bittern::report {
 namespace {
 
@@ -38,13 +40,6 @@ void ReplaceHomes(std::string* text, const std::string& begin) {
     text->replace(at, std::min(end, text->size()) - at, "~");
     ++at;
   }
-}
-
-std::string FirstLine(const char* path) {
-  std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
 }
 
 /// The name that the system's list of users has for the owner of the home folder.
@@ -79,8 +74,7 @@ PrivateWords PrivateWords::OfThisMachine(
                                   value_of("USERNAME"), home.empty() ? "" : UserOfHome(home)}) {
     add(&all.words, user, "(user)");
   }
-  for (const std::string& host :
-       {value_of("HOSTNAME"), FirstLine("/proc/sys/kernel/hostname"), FirstLine("/etc/hostname")}) {
+  for (const std::string& host : {value_of("HOSTNAME"), os::HostName()}) {
     add(&all.words, host, "(host)");
     add(&all.words, host.substr(0, host.find('.')), "(host)");
   }

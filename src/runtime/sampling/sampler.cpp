@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/os/process.hpp"
 #include "base/portable_math.hpp"
-#include "base/system_random.hpp"
 #include "runtime/sampling/penalties.hpp"
 #include "runtime/sampling/probabilities.hpp"
 #include "runtime/sampling/truncation.hpp"
@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kSeedFromSystem = 0xffffffffu;
 
 std::uint32_t SystemSeed() {
-  const std::uint32_t seed = SystemRandom();
+  const std::uint32_t seed = os::Random();
   // A printed seed must give the same text when given back, so it cannot be "-1".
   return seed == kSeedFromSystem ? 0 : seed;
 }

@@ -9,6 +9,8 @@
 #include <string>
 
 #include "base/aligned_buffer.hpp"
+#include "base/os/cpus.hpp"
+#include "base/os/memory.hpp"
 #include "kernels/registry.hpp"
 #include "model/matrix_layout.hpp"
 #include "quant/layouts/tile16.hpp"
@@ -42,16 +44,6 @@ std::optional<std::uint64_t> ReadNumber(const std::filesystem::path& file) {
   std::uint64_t number = 0;
   if (!(in >> number)) return std::nullopt;
   return number;
-}
-
-/// "MemAvailable:   12345 kB" in bytes; 0 where the system has no such file.
-std::size_t AvailableMemory() {
-  std::ifstream info("/proc/meminfo");
-  for (std::string line; std::getline(info, line);) {
-    if (!line.starts_with("MemAvailable:")) continue;
-    return static_cast<std::size_t>(std::strtoull(line.c_str() + 13, nullptr, 10)) * 1024;
-  }
-  return 0;
 }
 
 /// One thread's data for its own multiplications.
@@ -88,7 +80,7 @@ struct GemmOperands {
 
 std::size_t ProbeBytes() {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
-  const std::size_t available = AvailableMemory();
+  const auto available = static_cast<std::size_t>(os::AvailableMemory());
   return available == 0 ? 256 * kMiB : std::clamp(available / 4, 16 * kMiB, 512 * kMiB);
 }
 
@@ -159,9 +151,7 @@ double MeasureClock() {
 }
 
 std::optional<double> NominalClock() {
-  if (const auto khz = ReadNumber("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")) {
-    return 1e3 * static_cast<double>(*khz);
-  }
+  if (const double highest = os::HighestClock(); highest > 0) return highest;
   const std::string name = CpuName();  // "... CPU @ 2.50GHz"
   const std::size_t at = name.find("@ ");
   if (at == std::string::npos || name.find("GHz", at) == std::string::npos) return std::nullopt;
@@ -170,26 +160,11 @@ std::optional<double> NominalClock() {
 }
 
 std::string CpuName() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
+  const std::string name = os::CpuName();
+  return name.empty() ? "unknown" : name;
 }
 
-std::size_t LastLevelCacheBytes() {
-  std::size_t largest = 0;
-  for (int index = 0; index < 8; ++index) {
-    std::ifstream in("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size");
-    std::size_t size = 0;
-    char unit = 0;
-    if (!(in >> size)) continue;
-    in >> unit;
-    largest = std::max(largest, size << (unit == 'M' ? 20 : unit == 'K' ? 10 : 0));
-  }
-  return largest;
-}
+std::size_t LastLevelCacheBytes() { return os::LastLevelCacheBytes(); }
 
 std::optional<EnergyMeter> EnergyMeter::Open(const std::filesystem::path& root) {
   EnergyMeter meter;

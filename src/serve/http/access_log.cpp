@@ -5,6 +5,7 @@
 
 #include <ctime>
 
+#include "base/calendar.hpp"
 #include "base/json/json.hpp"
 
 namespace bittern::serve {
@@ -15,8 +16,7 @@ namespace {
 std::string LogTime(std::chrono::system_clock::time_point time) {
   const auto ms = std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count();
   const auto seconds = static_cast<std::time_t>(ms / 1000);
-  std::tm at = {};
-  if (gmtime_r(&seconds, &at) == nullptr) at = {};
+  const std::tm at = UtcTime(seconds).value_or(std::tm{});
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", at.tm_year + 1900, at.tm_mon + 1,
                      at.tm_mday, at.tm_hour, at.tm_min, at.tm_sec, ms % 1000);
 }

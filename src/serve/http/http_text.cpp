@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/calendar.hpp"
 #include "base/json/json.hpp"
 #include "base/text/percent.hpp"
 #include "serve/http/http_server.hpp"
@@ -98,8 +99,9 @@ std::string HttpDate(std::time_t time) {
   constexpr std::string_view kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   constexpr std::string_view kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  std::tm at = {};
-  if (gmtime_r(&time, &at) == nullptr) return "Thu, 01 Jan 1970 00:00:00 GMT";
+  const auto found = UtcTime(time);
+  if (!found) return "Thu, 01 Jan 1970 00:00:00 GMT";
+  const std::tm& at = *found;
   return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", kDays[at.tm_wday], at.tm_mday,
                      kMonths[at.tm_mon], at.tm_year + 1900, at.tm_hour, at.tm_min, at.tm_sec);
 }

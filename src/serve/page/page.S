@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The web page as read-only texts that end with a zero byte: its markup, its style, and its scripts
 // one after the other, which makes them one script.
-#define TEXT(name) .globl name; .hidden name; name:
-        .section .rodata
-TEXT(bittern_page)
+#include "base/os/embedded.inc"
+        BITTERN_DATA
+        NAME bittern_page
         .incbin "serve/page/index.html"
         .byte 0
-TEXT(bittern_page_style)
+        NAME bittern_page_style
         .incbin "serve/page/style.css"
         .byte 0
-TEXT(bittern_page_script)
+        NAME bittern_page_script
         .incbin "serve/page/dom.js"
         .incbin "serve/page/markdown.js"
         .incbin "serve/page/tree.js"
@@ -24,4 +24,4 @@ TEXT(bittern_page_script)
         .incbin "serve/page/composer.js"
         .incbin "serve/page/start.js"
         .byte 0
-        .section .note.GNU-stack, "", %progbits
+        BITTERN_DATA_END

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/system_random.hpp"
+#include "base/os/process.hpp"
 
 // The page's texts, put into the program by page.S.
 extern "C" {
@@ -29,8 +29,8 @@ void ReplaceAll(std::string* text, std::string_view place, std::string_view with
 /// Each reply has a new nonce. The policy lets only script and style with that nonce run, so a
 /// model's text that looks like HTML can do nothing.
 HttpReply PageReply() {
-  const std::string nonce = fmt::format("{:08x}{:08x}{:08x}{:08x}", SystemRandom(), SystemRandom(),
-                                        SystemRandom(), SystemRandom());
+  const std::string nonce = fmt::format("{:08x}{:08x}{:08x}{:08x}", os::Random(), os::Random(),
+                                        os::Random(), os::Random());
   std::string body = bittern_page;
   ReplaceAll(&body, "@NONCE@", nonce);
   ReplaceAll(&body, "@STYLE@", bittern_page_style);

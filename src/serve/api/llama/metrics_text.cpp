@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/api/llama/metrics_text.hpp"
 
-#include "base/process_usage.hpp"
+#include "base/os/process.hpp"
 
 namespace bittern::serve {
 /// Buckets count all times up to their bound, so each holds those before it.
@@ -22,7 +22,7 @@ void MetricsText::AddTimes(std::string_view name, std::string_view help,
 void MetricsText::AddProcess(std::string_view version) {
   Begin("bittern_build_info", "gauge", "The version of the program; always 1.");
   text_ += fmt::format("bittern_build_info{{version=\"{}\"}} 1\n", version);
-  const ProcessUsage usage = UsageOfProcess();
+  const os::ProcessUsage usage = os::UsageOfProcess();
   Add("process_cpu_seconds_total", "counter", "CPU time of the program, in seconds.", usage.cpu_s);
   Add("process_resident_memory_bytes", "gauge", "Memory that is resident.", usage.resident_bytes);
   Add("process_virtual_memory_bytes", "gauge", "Addresses in use.", usage.virtual_bytes);

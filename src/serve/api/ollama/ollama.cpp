@@ -9,6 +9,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/calendar.hpp"
 #include "grammar/notation/json_text.hpp"
 #include "runtime/prompt_check.hpp"
 #include "serve/api/ollama/endpoints.hpp"
@@ -25,10 +26,10 @@ constexpr const char* kOllamaVersion = "0.18.3";
 
 /// UTC as RFC 3339 writes it: "2025-01-31T12:00:00Z".
 std::string TimeText(std::time_t time) {
-  std::tm parts = {};
+  const auto parts = UtcTime(time);
   char text[32] = {};
-  if (gmtime_r(&time, &parts) == nullptr) return "1970-01-01T00:00:00Z";
-  return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+  if (!parts) return "1970-01-01T00:00:00Z";
+  return {text, std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &*parts)};
 }
 
 /// Ollama gives durations as whole nanoseconds.

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/system_random.hpp"
+#include "base/os/process.hpp"
 
 namespace bittern::serve {
 
@@ -55,7 +55,7 @@ Json ReceiptJson(const Outcome& outcome) {
 /// The counter makes names different within a process, the random digits between processes.
 std::string NewId(std::string_view prefix) {
   static std::atomic<std::uint32_t> next{0};
-  return fmt::format("{}{:08x}{:08x}{:08x}", prefix, SystemRandom(), SystemRandom(), next++);
+  return fmt::format("{}{:08x}{:08x}{:08x}", prefix, os::Random(), os::Random(), next++);
 }
 
 }  // namespace bittern::serve

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pages of memory: fresh ones, and those of a mapped file. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace bittern::os {
+
+[[nodiscard]] std::size_t PageSize() noexcept;
+
+/// Fresh pages, which are zero and cost nothing until they are touched; null without memory.
+[[nodiscard]] void* TakePages(std::size_t bytes) noexcept;
+/// Gives back what TakePages returned.
+void GivePages(void* pages, std::size_t bytes) noexcept;
+/// A wish that costs only speed where it is refused. Whole pages of TakePages.
+void WishHugePages(void* pages, std::size_t bytes) noexcept;
+
+/// The first `bytes` of a file, read-only; null and errno. The file may be closed afterwards.
+[[nodiscard]] const std::byte* MapFile(int file, std::size_t bytes) noexcept;
+void UnmapFile(const std::byte* data, std::size_t bytes) noexcept;
+/// Whole pages inside a part of a mapped file stop counting as resident; reading them later works.
+void ReleasePages(std::span<const std::byte> part) noexcept;
+
+/// Puts zeros where a mapped file was, from the page of `address` to `end`, or in all of
+/// [begin, end) where the system cannot replace a part. Safe in OnReadFault's function. False if
+/// the system refuses.
+[[nodiscard]] bool ReplaceByZeros(std::uintptr_t begin, std::uintptr_t address,
+                                  std::uintptr_t end) noexcept;
+
+/// From now on `replace(address)` is called, in the thread that reads, when a read of mapped memory
+/// meets bytes that the file does not have any more. True: the read is tried again. False: what
+/// would have happened without this happens. Installs a handler for the whole process; called once.
+/// `replace` takes no lock and allocates nothing. 0, or -1 and errno.
+[[nodiscard]] int OnReadFault(bool (*replace)(std::uintptr_t address) noexcept);
+
+/// Bytes of main memory, and of those that can be had without driving out others' pages; 0 where
+/// the system does not say.
+[[nodiscard]] std::uint64_t TotalMemory();
+[[nodiscard]] std::uint64_t AvailableMemory();
+
+}  // namespace bittern::os

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A system of which only POSIX is known: all else is left out or asked of the C++ library. It is
+// built on Linux as well (-DBITTERN_SYSTEM=plain), so that what Linux alone has cannot creep into
+// the code that other systems run.
+#include <sys/utsname.h>
+#include <time.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "base/os/cpus.hpp"
+#include "base/os/environment.hpp"
+#include "base/os/memory.hpp"
+#include "base/os/posix/change_time.hpp"
+#include "base/os/posix/figures.hpp"
+#include "base/os/process.hpp"
+
+namespace bittern::os {
+
+timespec ChangeTimeOf(const struct stat& info) noexcept { return info.st_mtim; }
+void AddFigures(ProcessUsage* /*usage*/) {}
+void WishHugePages(void* /*pages*/, std::size_t /*bytes*/) noexcept {}
+std::uint64_t TotalMemory() { return 0; }
+std::uint64_t AvailableMemory() { return 0; }
+
+CpuCounts CountCpus() { return {}; }
+int CpuQuota() { return 0; }
+int CurrentCpu() noexcept { return -1; }
+double ThreadCpuSeconds() noexcept { return -1; }
+std::string CpuName() { return ""; }
+std::size_t LastLevelCacheBytes() { return 0; }
+double HighestClock() { return 0; }
+ArmFeatures DetectArmFeatures() noexcept { return {}; }
+
+std::uint32_t Random() noexcept {
+  std::uint32_t value = 0;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> source(std::fopen("/dev/urandom", "rb"),
+                                                               &std::fclose);
+  if (source && std::fread(&value, sizeof value, 1, source.get()) == 1) return value;
+  return static_cast<std::uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+std::string SystemName() {
+  utsname name = {};
+  return uname(&name) < 0 ? "" : name.sysname;
+}
+
+std::string KernelVersion() {
+  utsname name = {};
+  return uname(&name) < 0 ? "" : name.release;
+}
+
+std::filesystem::path CacheFolder() {
+  for (const auto& [variable, below] : {std::pair("XDG_CACHE_HOME", ""), {"HOME", ".cache"}}) {
+    const char* folder = Variable(variable);
+    if (folder != nullptr && folder[0] == '/') return std::filesystem::path(folder) / below;
+  }
+  return {};
+}
+
+}  // namespace bittern::os
