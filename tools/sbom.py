@@ -26,8 +26,12 @@ def version_of(package):
     return found.stdout if found.returncode == 0 else None
 
 
+def identifier(name):
+    return "SPDXRef-" + re.sub("[^A-Za-z0-9.-]", "-", name.replace("+", "p"))
+
+
 def package(name, version, licence):
-    return {"SPDXID": "SPDXRef-" + re.sub("[^A-Za-z0-9.-]", "-", name.replace("+", "p")), "name": name, "versionInfo": version,
+    return {"SPDXID": identifier(name), "name": name, "versionInfo": version,
             "licenseConcluded": licence, "licenseDeclared": licence, "copyrightText": "NOASSERTION",
             "downloadLocation": "NOASSERTION", "filesAnalyzed": False}
 
@@ -38,14 +42,23 @@ def sources():
     return dict(line.split() for line in place.read_text().splitlines()) if place.exists() else {}
 
 
-def linked():
-    """A package for each version of a library that is linked in; a download may have another than this machine."""
-    known = sources()
+def kind_of(file):
+    """Which of notices.KINDS a file of a release is."""
+    if file.name.endswith((".tar.gz", ".zip")):
+        return notices.DOWNLOAD
+    library = file.name.startswith("libbittern") or file.suffix == ".tgz"
+    return notices.LIBRARY if library else notices.PROGRAM
+
+
+def parts(kind, known):
+    """The libraries that are linked into a file of that kind; a download may have another version than this machine."""
     for name, held in notices.LINKED.items():
-        versions = {version_of(name) if {notices.LIBRARY, notices.PROGRAM} & set(held.kinds) or not held.source else None,
-                    known.get(held.source)} - {None}
-        for version in sorted(versions):
-            yield package(name if len(versions) == 1 else f"{name}-{version}", version, held.licence)
+        if kind not in held.kinds:
+            continue
+        version = known.get(held.source) if kind == notices.DOWNLOAD and held.source else version_of(name)
+        if version is not None:
+            version = f"of zig {version}" if held.source == "zig" else version
+            yield package(name, version, held.licence) | {"SPDXID": identifier(f"{name}-{version}")}
 
 
 def document(version, files):
@@ -54,12 +67,13 @@ def document(version, files):
     for file in files:
         made.append(package(file.name, version, f"Apache-2.0 AND {WORDNET}"))
         made[-1]["checksums"] = [{"algorithm": "SHA256", "checksumValue": hashlib.sha256(file.read_bytes()).hexdigest()}]
-    parts = list(linked())
-    packages = made + parts
+    known = sources()
+    held = [list(parts(kind_of(file), known)) for file in files]
+    packages = made + list({part["SPDXID"]: part for some in held for part in some}.values())
     relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
                   "relatedSpdxElement": one["SPDXID"]} for one in made]
     relations += [{"spdxElementId": one["SPDXID"], "relationshipType": "CONTAINS",
-                   "relatedSpdxElement": part["SPDXID"]} for one in made for part in parts]
+                   "relatedSpdxElement": part["SPDXID"]} for one, some in zip(made, held) for part in some]
     said = {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
         "name": "bittern-" + version,

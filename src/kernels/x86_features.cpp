@@ -57,10 +57,6 @@ std::uint32_t KeptState() noexcept {
   std::uint32_t low = 0;
   std::uint32_t high = 0;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-#if defined(__APPLE__)
-  // macOS begins to keep a thread's registers of AVX-512 when it first uses them.
-  if ((low & kAvxState) == kAvxState) low |= kAvx512State;
-#endif
   return low;
 }
 
