@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Texts, paths and errors in both spellings. All narrow texts of the program are UTF-8, which the C
+// library here does not know; the system takes UTF-16.
 #include "base/os/windows/windows.hpp"
 
 #include <wchar.h>
