@@ -8,9 +8,10 @@ namespace bittern::hub {
 namespace {
 
 tl::unexpected<Error> Missing() {
-  return Fail(ErrorCode::kUnsupported,
-              "this build of bittern cannot download (it was made without libcurl): use another, or "
-              "build with -DBITTERN_HUB=ON, or fetch the file yourself and name it with model=FILE");
+  return Fail(
+      ErrorCode::kUnsupported,
+      "this build of bittern cannot download (it was made without libcurl): use another, or "
+      "build with -DBITTERN_HUB=ON, or fetch the file yourself and name it with model=FILE");
 }
 
 }  // namespace
