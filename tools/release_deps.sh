@@ -5,7 +5,8 @@
 #   build/zig/bin            TARGET-cc, TARGET-c++, TARGET-ar, TARGET-ranlib, which call it
 #   build/release-deps/src   Debian's sources of OpenSSL, curl and utf8proc, with Debian's corrections
 #   build/release-deps/TARGET   these as static libraries, and the headers of libraries that are headers alone
-# TARGET is one of zig's: x86_64-linux-musl, aarch64-linux-musl. A second call makes only what is missing.
+# TARGET is one of zig's (x86_64-linux-musl, aarch64-linux-musl), or x86_64-w64-mingw32: Windows, by Debian's
+# g++-mingw-w64-x86-64-posix (cmake/mingw.cmake). A second call makes only what is missing.
 # Nothing here is part of the plain build: cmake/zig.cmake uses it.
 set -euo pipefail
 
@@ -32,6 +33,11 @@ make_zig() {
 make_wrappers() {
   local target=$1 tool file
   mkdir -p "$zig/bin"
+  if [[ $target == *-mingw32 ]]; then
+    ln -sf "$(command -v "$target-gcc-posix")" "$zig/bin/$target-cc"
+    ln -sf "$(command -v "$target-g++-posix")" "$zig/bin/$target-c++"
+    return
+  fi
   for tool in cc c++ ar ranlib; do
     file=$zig/bin/$target-$tool
     {
@@ -126,6 +132,7 @@ make_openssl() {
     aarch64-linux-*) kind=linux-aarch64 ;;
     x86_64-macos*) kind=darwin64-x86_64-cc ;;
     aarch64-macos*) kind=darwin64-arm64-cc ;;
+    x86_64-w64-mingw32) kind=mingw64 ;;
   esac
   CC=cc ./Configure "$kind" --cross-compile-prefix="$target-" --prefix=/usr --libdir=lib --openssldir=/etc/ssl \
     no-shared no-tests no-legacy no-engine no-dso no-module no-async no-autoload-config no-comp no-cmp no-cms no-ts \
@@ -141,14 +148,16 @@ make_openssl() {
 
 # HTTP and HTTPS, through proxies too; nothing else. The caller names the file of certificates.
 make_curl() {
-  local target=$1 prefix=$2
-  CFLAGS="-O2 -ffile-prefix-map=$PWD=curl" ./configure --host="$target" --prefix=/usr --disable-shared \
-    --enable-static --with-openssl="$prefix" --without-ca-bundle --without-ca-path --without-zlib --without-brotli \
+  local target=$1 prefix=$2 tls="--with-openssl=$2 --without-ca-bundle --without-ca-path --disable-sspi"
+  [[ $target == *-mingw32 ]] && tls=--with-schannel
+  # shellcheck disable=SC2086  # words
+  CC=$target-cc CFLAGS="-O2 -ffile-prefix-map=$PWD=curl" ./configure --host="$target" --prefix=/usr --disable-shared \
+    --enable-static $tls --without-zlib --without-brotli \
     --without-zstd --without-libpsl --without-libidn2 --without-nghttp2 --without-librtmp --without-libssh2 \
     --without-libgsasl --without-ngtcp2 --enable-threaded-resolver --enable-ipv6 --enable-proxy \
     --disable-openssl-auto-load-config --disable-{dict,file,ftp,gopher,imap,ldap,ldaps,mqtt,pop3,rtsp,smb,smtp} \
     --disable-{telnet,tftp,manual,libcurl-option,unix-sockets,alt-svc,hsts,cookies,netrc,ntlm,tls-srp,mime} \
-    --disable-{dateparse,doh,progress-meter,get-easy-options,dependency-tracking,ares,websockets,sspi}
+    --disable-{dateparse,doh,progress-meter,get-easy-options,dependency-tracking,ares,websockets}
   make -C lib -j"$jobs"
   mkdir -p "$prefix/include/curl" "$prefix/lib"
   cp -a include/curl/*.h "$prefix/include/curl/"
@@ -183,9 +192,11 @@ if [ $# -eq 0 ]; then
   echo "usage: tools/release_deps.sh TARGET..." >&2
   exit 2
 fi
-mapfile -t missing < <(missing_packages "${BUILD_PACKAGES[@]}" dpkg-dev make perl python3-venv)
+wanted=("${BUILD_PACKAGES[@]}" dpkg-dev make perl python3-venv)
+[[ " $* " == *-mingw32* ]] && wanted+=(g++-mingw-w64-x86-64-posix)
+mapfile -t missing < <(missing_packages "${wanted[@]}")
 install_packages "${missing[@]}"
-make_zig
+[[ " $* " == *-linux-* || " $* " == *-macos* ]] && make_zig
 make_sources
 {
   echo "zig $ZIG_VERSION"

@@ -44,7 +44,9 @@ def sources():
 
 def kind_of(file):
     """Which of notices.KINDS a file of a release is."""
-    if file.name.endswith((".tar.gz", ".zip")):
+    if file.name.endswith(".zip"):
+        return notices.WINDOWS
+    if file.name.endswith(".tar.gz"):
         return notices.DOWNLOAD
     library = file.name.startswith("libbittern") or file.suffix == ".tgz"
     return notices.LIBRARY if library else notices.PROGRAM
@@ -55,7 +57,7 @@ def parts(kind, known):
     for name, held in notices.LINKED.items():
         if kind not in held.kinds:
             continue
-        version = known.get(held.source) if kind == notices.DOWNLOAD and held.source else version_of(name)
+        version = known.get(held.source) if kind in (notices.DOWNLOAD, notices.WINDOWS) and held.source else version_of(name)
         if version is not None:
             version = f"of zig {version}" if held.source == "zig" else version
             yield package(name, version, held.licence) | {"SPDXID": identifier(f"{name}-{version}")}

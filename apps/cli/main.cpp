@@ -104,6 +104,7 @@ int Main(std::span<const std::string> words) {
   app.formatter(MakeHelpFormatter());
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
+  app.allow_windows_style_options(false);  // a word that begins with / is a path everywhere
   int exit_code = 0;
   AddChat(app, &exit_code);
   AddRun(app, &exit_code);

@@ -145,7 +145,7 @@ Result<Settings> SettingsFrom(const Given& given, const Variables& variables) {
   settings.retries = given.retries.value_or(settings.retries);
   settings.ca_file =
       environment.Variable({"CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"});
-#if defined(BITTERN_HUB_LINKED)
+#if defined(BITTERN_HUB_FINDS_CERTIFICATES)
   if (settings.ca_file.empty()) {
     settings.ca_file = FindCertificates(variables, [](const std::string& path) {
       std::error_code ignored;
