@@ -247,6 +247,20 @@ check_old_systems() {
   step "old systems" python3 tests/old_systems.py build/dev/apps/cli/bittern
 }
 
+# The program for Windows under wine, beside this one; where tools/release.sh has made it.
+check_windows() {
+  local archive=dist/bittern-windows-x86_64.zip
+  if [ ! -e "$archive" ]; then
+    printf '== Windows SKIPPED: tools/release.sh bittern-windows-x86_64.zip first\n'
+    return
+  fi
+  install_or_say wine wine64 || return 0
+  rm -rf build/windows-program
+  python3 -m zipfile -e "$archive" build/windows-program
+  step "Windows (wine)" python3 tests/windows_test.py build/dev/apps/cli/bittern \
+    build/windows-program/bittern-windows-x86_64/bittern.exe
+}
+
 # The program as built for every x86-64, on CPUs with SSE4.1, without it, and with AVX2.
 check_old_x86() {
   step "certificates (old x86, three CPUs)" tools/certify_matrix.sh build/dev/apps/cli/bittern x86
