@@ -14,9 +14,10 @@ foreach(kind IN ITEMS LIBRARY INCLUDE PACKAGE)
 endforeach()
 # Windows 8 is the oldest. The stack is aligned to 16 bytes here, and gcc does not align what it spills to 32 (its bug
 # 54412): the assembler makes each move one that any address is good for, which costs nothing on a CPU with AVX.
-set(flags "-isystem ${prefix}/include -D_WIN32_WINNT=0x0602 -DUTF8PROC_STATIC -Wa,-muse-unaligned-vector-move")
+add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-Wa,-muse-unaligned-vector-move>)
+add_compile_definitions(_WIN32_WINNT=0x0602 UTF8PROC_STATIC)
 foreach(language IN ITEMS C CXX)
-  set(CMAKE_${language}_FLAGS_INIT "${flags}")
+  set(CMAKE_${language}_STANDARD_INCLUDE_DIRECTORIES ${prefix}/include)
 endforeach()
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-static")
 set(CMAKE_CROSSCOMPILING_EMULATOR wine)

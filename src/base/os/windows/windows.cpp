@@ -8,12 +8,12 @@
 #include <cerrno>
 #include <cstdint>
 
-/// libstdc++ makes paths of narrow names by this function, and the C library's own knows no locale
-/// with UTF-8. So all narrow names of this program are UTF-8. A letter beyond 16 bits comes as two
-/// units: the first takes three of its four bytes, the second one, kept in `state` until then, the
-/// last.
-extern "C" std::size_t mbrtowc(wchar_t* unit, const char* bytes, std::size_t count,
-                               mbstate_t* state) {
+/// libstdc++ makes paths of narrow names by mbrtowc, and the C library's own knows no locale with
+/// UTF-8. The linker hands all its calls to this function (--wrap). So all narrow names of this
+/// program are UTF-8. A letter beyond 16 bits comes as two units: the first takes three of its four
+/// bytes, the second one, kept in `state` until then, the last.
+extern "C" std::size_t __wrap_mbrtowc(wchar_t* unit, const char* bytes, std::size_t count,
+                                      mbstate_t* state) {
   constexpr auto kInvalid = static_cast<std::size_t>(-1), kPart = static_cast<std::size_t>(-2);
   if (bytes == nullptr) return 0;
   if (count == 0) return kPart;
