@@ -22,13 +22,18 @@ import unittest
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "hub"))
+from hub_server import Hub, make_certificate  # noqa: E402
+
 MODEL = str(ROOT / "models" / "pocket-3-i2s.gguf")  # the built-in one
 HERE, EXE = "", ""
 PROMPT = ["-p", "A tern is", "-n", "40", "--temp", "0"]
 
 
 def environment(**more):
-    return os.environ | {"WINEDEBUG": "-all", "LC_ALL": "C.UTF-8"} | more
+    others = ("SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
+    kept = {name: value for name, value in os.environ.items() if name not in others}
+    return kept | {"WINEDEBUG": "-all", "LC_ALL": "C.UTF-8"} | more
 
 
 def command(windows, words):
@@ -247,6 +252,32 @@ class Windows(unittest.TestCase):
             time.sleep(1)
             terminal.send("/exit\r")
             self.assertEqual(terminal.end(), 0, windows)
+
+    def test_pull(self):
+        """A model comes over HTTPS, once; a host that cannot prove itself is refused; the name then stands for it. A
+        host is refused by a file of other certificates: wine asks its own ones about nobody, as Windows does."""
+        (self.place / "other").mkdir()
+        other, certificate = make_certificate(self.place / "other"), make_certificate(self.place)
+        hub = Hub(tls=certificate)
+        self.addCleanup(hub.close)
+        # The system compares no numbers with a certificate's names where a file of certificates is given.
+        hub.url, hub.cdn = (url.replace("127.0.0.1", "localhost") for url in (hub.url, hub.cdn))
+        hub.add("user/tern-GGUF", {"tern-i2_s.gguf": pathlib.Path(MODEL).read_bytes()})
+        asked = {"HF_ENDPOINT": hub.url, "HF_HOME": str(self.place / "hub-home"), "no_proxy": "*"}
+        code, _, error = run(True, "pull", "user/tern-GGUF", SSL_CERT_FILE=str(other), **asked)
+        self.assertEqual(code, run(False, "pull", "user/tern-GGUF", SSL_CERT_FILE=str(other), **asked)[0], error)
+        self.assertNotEqual(code, 0)
+        self.assertIn(b"SSL_CERT_FILE", error)
+        asked["SSL_CERT_FILE"] = str(certificate)
+        code, text, error = run(True, "pull", "user/tern-GGUF", **asked)
+        self.assertEqual(code, 0, error)
+        sent = len(hub.log)
+        self.assertEqual(run(True, "pull", "user/tern-GGUF", HF_HUB_OFFLINE="1", **asked)[0], 0)
+        self.assertEqual(len(hub.log), sent)
+        code, text, error = run(True, "run", "user/tern-GGUF", *PROMPT, HF_HUB_OFFLINE="1", **asked)
+        self.assertEqual((code, text), (0, run(False, "run", *PROMPT)[1]), error)
+        self.assertIn(b"user/tern-GGUF", run(True, "models", **asked)[1])
+        self.assertEqual(run(True, "rm", "user/tern-GGUF", "-y", **asked)[0], 0)
 
     def test_serve(self):
         """Requests from outside get the same bytes; Ctrl-C ends the server."""
