@@ -161,6 +161,13 @@ std::string ServersText(const std::vector<Server>& servers) {
 }
 
 int ServersCommand(bool json) {
+  std::error_code failed;
+  if (!fs::is_directory("/proc/self", failed)) {
+    return Report({ErrorCode::kUnsupported,
+                   "this system does not tell which servers run; their ports "
+                   "tell: each answers at /health"},
+                  kExitRuntime);
+  }
   const std::vector<Server> servers = FindServers();
   if (servers.empty() && !json) {
     PrintError(
