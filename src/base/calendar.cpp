@@ -22,7 +22,7 @@ std::optional<std::tm> LocalTime(std::time_t time) noexcept try {
   return std::nullopt;
 }
 
-/// std::get_time with the names of the C locale, which are those of the RFC.
+/// The C locale has the RFC's names of days and months.
 std::optional<std::time_t> HttpTime(const std::string& text) {
   std::istringstream in(text);
   in.imbue(std::locale::classic());

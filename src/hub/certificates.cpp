@@ -41,11 +41,11 @@ std::string FindCertificates(const Variables& variables,
   return {};
 }
 
-std::string CertificateAdvice(const std::string& ca_file, bool linked) {
+std::string CertificateAdvice(const std::string& ca_file, bool finds) {
   std::string used = "the certificates are the system's";
   if (!ca_file.empty()) {
     used = "the certificates are those of " + Quoted(ca_file);
-  } else if (linked) {
+  } else if (finds) {
     used = "no file of certificates was found, looked for:";
     for (const Place& place : kPlaces) {
       used += fmt::format("{}{}{}{}", &place == kPlaces ? " " : ", ",

@@ -35,6 +35,12 @@ constexpr std::size_t kMostHeadBytes = std::size_t{256} << 10;
   X(multi_remove_handle) X(multi_perform) X(multi_poll) X(multi_info_read) X(multi_strerror)
 // clang-format on
 
+#if defined(BITTERN_HUB_FINDS_CERTIFICATES)
+constexpr bool kFindsCertificates = true;
+#else
+constexpr bool kFindsCertificates = false;  // the library, or the system, knows them
+#endif
+
 /// Functions of libcurl, under their names without the prefix.
 struct Library {
 #define BITTERN_CURL_MEMBER(name) decltype(&::curl_##name) name = nullptr;
@@ -43,8 +49,6 @@ struct Library {
 };
 
 #if defined(BITTERN_HUB_LINKED)
-constexpr bool kLinked = true;
-
 Result<Library> LoadLibrary() {
   Library library;
 #define BITTERN_CURL_TAKE(name) library.name = &::curl_##name;
@@ -54,7 +58,6 @@ Result<Library> LoadLibrary() {
   return Fail(ErrorCode::kInternal, "libcurl could not be started");
 }
 #else
-constexpr bool kLinked = false;
 constexpr unsigned kOldestVersion = 0x075500;  // 7.85.0: CURLOPT_PROTOCOLS_STR
 
 Result<Library> LoadLibrary() {
@@ -282,7 +285,7 @@ class CurlClient final : public HttpClient {
                                                         : Curl().easy_strerror(code);
         end.trouble = Printable(text, 200);
         if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
-          end.trouble += "; " + CertificateAdvice(ca_file_, kLinked);
+          end.trouble += "; " + CertificateAdvice(ca_file_, kFindsCertificates);
         }
       }
       exchange->receiver->OnEnd(end);

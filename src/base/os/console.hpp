@@ -36,8 +36,8 @@ class RawKeys {
   /// No echo and no lines. Ctrl-C is a key with `reads_line`, and ends or interrupts the program
   /// otherwise.
   static void SetMode(bool reads_line) noexcept;
-  /// The bytes of the next keys, as a VT100 sends them, in UTF-8: their count, 0 at the end of the
-  /// input, -1 and EINTR after a signal or a change of the size, -1 for other errors.
+  /// Waits for keys and fills `bytes` with what a VT100 sends for them, in UTF-8. Returns their
+  /// count; 0 at the end of the input; -1 and errno. EINTR: a signal came, or the size changed.
   [[nodiscard]] static std::int64_t Read(std::span<char> bytes) noexcept;
   /// Puts the mode back that Begin found; nothing without Begin. Safe in handlers of signals.
   static void Restore() noexcept;

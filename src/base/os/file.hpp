@@ -49,7 +49,7 @@ void CopyPermissions(const std::filesystem::path& from, int to) noexcept;
 /// Renames a file, replacing what has the name, in one step.
 [[nodiscard]] int Replace(const std::filesystem::path& from,
                           const std::filesystem::path& to) noexcept;
-/// Renames a folder; the new name may be that of an empty folder.
+/// Renames a folder. An empty folder that has the new name is replaced.
 [[nodiscard]] int MoveFolder(const std::filesystem::path& from,
                              const std::filesystem::path& to) noexcept;
 /// A rename lasts only once its folder is on the disk. Not every file system can; that is no error.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages of memory: fresh ones, and those of a mapped file. Any thread.
+// Takes fresh pages of memory and maps files. Any thread.
 #pragma once
 
 #include <cstddef>

@@ -19,8 +19,8 @@ void CatchInterrupt(void (*on_interrupt)() noexcept);
 /// Ctrl-C ends the process again.
 void ReleaseInterrupt();
 
-/// Threads that start while this lives take no signals but those of their own faults and a
-/// profiler's: a program's handlers run on threads of the program, which know what they were doing.
+/// Threads that start while this lives take only the signals of their own faults and of a profiler.
+/// All other signals go to threads of the program, whose handlers expect to run there.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept;

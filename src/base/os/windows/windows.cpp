@@ -60,7 +60,7 @@ std::string Utf8(std::wstring_view text) {
 }
 
 /// The prefix \\?\ lifts the limit of 260 characters, and wants an absolute name with backslashes.
-/// Short names stay as they are: they may be those of devices.
+/// Short names stay as they are, since some name devices.
 std::wstring LongPath(const std::filesystem::path& path) {
   constexpr std::size_t kShort = 240;
   std::wstring given = path.native();
