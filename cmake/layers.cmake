@@ -20,6 +20,12 @@ if(NOT BITTERN_SYSTEM STREQUAL "windows")
 endif()
 string(REPLACE ";" "|" bittern_other_systems "${bittern_other_systems}")
 
+# Tests of these names need a system of POSIX.
+set(bittern_other_tests "")
+if(BITTERN_SYSTEM STREQUAL "windows")
+  set(bittern_other_tests "_posix_test\\.cpp$")
+endif()
+
 # bittern_layer(name LINK a b [EXCLUDE regex]): a static library of src/<name>/*.cpp and of the folders below (but
 # for kernels, whose folders are compiled by instruction set: kernels.cmake), its unit tests
 # (<name>_test, also a ctest of that name) and its micro-benchmarks (<name>_bench). EXCLUDE: files
@@ -39,6 +45,9 @@ function(bittern_layer name)
   set(benches ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|bench)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  if(bittern_other_tests)
+    list(FILTER tests EXCLUDE REGEX "${bittern_other_tests}")
+  endif()
   list(FILTER benches INCLUDE REGEX "_bench\\.cpp$")
   if(sources)
     add_library(${name} STATIC ${sources})

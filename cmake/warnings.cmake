@@ -4,6 +4,9 @@
 add_compile_options(-ffp-contract=off -fno-math-errno
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast -Wnon-virtual-dtor
 )
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" AND NOT CMAKE_SYSTEM_NAME STREQUAL "Darwin")
+  add_compile_options(-fsigned-char)  # as on x86-64 and on Macs
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # BITTERN_TRY is a statement expression, which gcc accepts under __extension__.
   add_compile_options(-Wno-gnu-statement-expression-from-macro-expansion)

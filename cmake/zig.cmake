@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles the programs that people download with zig's compiler, for the target in BITTERN_TARGET
-# (x86_64-linux-musl, aarch64-linux-musl). tools/release_deps.sh makes the compiler's commands and the libraries;
+# (x86_64-linux-musl, aarch64-macos.11.0). tools/release_deps.sh makes the compiler's commands and the libraries;
 # tools/release.sh uses both. -DBITTERN_HUB_LINKED=ON goes with it, since such a program loads no library.
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES BITTERN_TARGET)
 if(NOT BITTERN_TARGET MATCHES "^([a-z0-9_]+)-(linux|macos)")
@@ -33,6 +33,10 @@ set(ENV{PKG_CONFIG_LIBDIR} ${prefix}/lib/pkgconfig)  # not what this machine has
 foreach(language IN ITEMS C CXX)
   set(CMAKE_${language}_STANDARD_INCLUDE_DIRECTORIES ${prefix}/include)
 endforeach()
+if(CMAKE_SYSTEM_NAME STREQUAL "Darwin")
+  # No symbols but those that the loader needs; the linker signs what it has written, so that nothing is stripped later.
+  set(CMAKE_EXE_LINKER_FLAGS_INIT "-s -Wl,-dead_strip")
+endif()
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   # musl gives threads the stack that the program's header asks for, else 128 KiB.
   set(CMAKE_EXE_LINKER_FLAGS_INIT "-static -Wl,-z,stack-size=8388608")

@@ -76,8 +76,9 @@ class ChangedModel {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  std::string path_ = std::filesystem::temp_directory_path() /
-                      ("bittern-session-test-" + std::to_string(getpid()) + ".gguf");
+  std::string path_ = (std::filesystem::temp_directory_path() /
+                       ("bittern-session-test-" + std::to_string(getpid()) + ".gguf"))
+                          .string();
 };
 
 TEST(LoadedModel, NamesTheFileItCannotFind) {

@@ -247,6 +247,25 @@ check_old_systems() {
   step "old systems" python3 tests/old_systems.py build/dev/apps/cli/bittern
 }
 
+# The program for both kinds of Mac, as far as it can be read here; where tools/release.sh has made it.
+check_macos() {
+  local archive=dist/bittern-macos-universal.tar.gz
+  if [ ! -e "$archive" ]; then
+    printf '== macOS SKIPPED: tools/release.sh bittern-linux-x86_64.tar.gz bittern-macos-universal.tar.gz first\n'
+    return
+  fi
+  step "macOS (what its loader will see)" python3 tests/macos_test.py "$archive"
+}
+
+# check_windows_units TARGET...: unit tests, built for Windows, under wine.
+check_windows_units() {
+  install_or_say wine wine64 || return 0
+  install_or_say googletest googletest || return 0
+  step "libraries for Windows" tools/release_deps.sh --without-tls x86_64-w64-mingw32
+  step "build (Windows: $*)" build_preset windows "$@"
+  WINEDEBUG=-all run_tests windows "^($(IFS='|' && echo "$*"))\$"
+}
+
 # The program for Windows under wine, beside this one; where tools/release.sh has made it.
 check_windows() {
   local archive=dist/bittern-windows-x86_64.zip
@@ -259,6 +278,7 @@ check_windows() {
   python3 -m zipfile -e "$archive" build/windows-program
   step "Windows (wine)" python3 tests/windows_test.py build/dev/apps/cli/bittern \
     build/windows-program/bittern-windows-x86_64/bittern.exe
+  step "npm clients of the Windows program" tests/js/clients/run.sh tests/windows_program.sh
 }
 
 # The program as built for every x86-64, on CPUs with SSE4.1, without it, and with AVX2.

@@ -3,7 +3,7 @@
 """Prints the notices that go with a binary: WordNet's, and those of the libraries that are compiled or
 linked into it (deploy/notices). sbom.py lists the same libraries.
 
-usage: tools/notices.py library|program|download|windows
+usage: tools/notices.py library|program|download|windows|macos
 """
 import pathlib
 import sys
@@ -13,9 +13,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 # libbittern; a program that is linked to this machine's libraries; one that people download, with all inside; the same
-# for Windows.
-KINDS = LIBRARY, PROGRAM, DOWNLOAD, WINDOWS = "library", "program", "download", "windows"
-PROGRAMS = PROGRAM, DOWNLOAD, WINDOWS
+# for Windows and macOS.
+KINDS = LIBRARY, PROGRAM, DOWNLOAD, WINDOWS, MACOS = "library", "program", "download", "windows", "macos"
+DOWNLOADS = DOWNLOAD, WINDOWS, MACOS
+PROGRAMS = PROGRAM, *DOWNLOADS
 
 
 class Linked(NamedTuple):
@@ -38,15 +39,15 @@ LINKED = {
     "libexpected-dev": Linked("CC0-1.0"),
     "libboost-dev": Linked("BSL-1.0", kinds=PROGRAMS),
     "libssl-dev": Linked("Apache-2.0", kinds=PROGRAMS, source="openssl"),
-    "libcurl4-openssl-dev": Linked("curl", "curl", "curl", (DOWNLOAD, WINDOWS), "curl"),
+    "libcurl4-openssl-dev": Linked("curl", "curl", "curl", DOWNLOADS, "curl"),
     "libstdc++-12-dev": Linked("GPL-3.0-or-later WITH GCC-exception-3.1", kinds=(LIBRARY, PROGRAM)),
     "g++-mingw-w64-x86-64-posix": Linked("GPL-3.0-or-later WITH GCC-exception-3.1", kinds=(WINDOWS,)),
     "mingw-w64-x86-64-dev": Linked("ZPL-2.1 AND MIT AND BSD-3-Clause", "mingw-w64", "mingw-w64", (WINDOWS,)),
     "libc6-dev": Linked("LGPL-2.1-or-later", kinds=(LIBRARY, PROGRAM)),
     # Of zig's compiler: the C library, the C++ library, what the compiler calls.
     "musl": Linked("MIT", "musl", "musl", (DOWNLOAD,), "zig"),
-    "libc++": Linked("Apache-2.0 WITH LLVM-exception", kinds=(DOWNLOAD,), source="zig"),
-    "zig compiler-rt": Linked("MIT", "zig", "zig", (DOWNLOAD,), "zig"),
+    "libc++": Linked("Apache-2.0 WITH LLVM-exception", kinds=(DOWNLOAD, MACOS), source="zig"),
+    "zig compiler-rt": Linked("MIT", "zig", "zig", (DOWNLOAD, MACOS), "zig"),
 }
 
 

@@ -20,6 +20,7 @@ dist=$PWD/dist
 ROWS=(
   "bittern-linux-x86_64.tar.gz  zig_program x86_64-linux-musl"
   "bittern-linux-aarch64.tar.gz zig_program aarch64-linux-musl"
+  "bittern-macos-universal.tar.gz macos_program"
   "bittern-windows-x86_64.zip windows_program"
   "bittern_${version}_$debian_arch.deb debian_package"
   "libbittern0.1_${version}_$debian_arch.deb debian_package"
@@ -44,17 +45,51 @@ pack() {
     -C "$build" -c "${1%.tar.gz}" | gzip -9n > "$dist/$1"
 }
 
-# One program that needs no library of the system, with downloads and HTTPS, its pages and completions.
-zig_program() {
-  local name=$1 target=$2 folder=$build/$2 root
+# zig_build TARGET: the program in $build/TARGET.
+zig_build() {
+  local target=$1 folder=$build/$1
   tools/release_deps.sh "$target"
   configure "$folder" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/zig.cmake" -DBITTERN_TARGET="$target" \
     -DBITTERN_HUB_LINKED=ON -DBITTERN_NODE=OFF
   cmake --build "$folder" --target bittern -j "$jobs" > "$folder.log"
+}
+
+# One program that needs no library of the system, with downloads and HTTPS, its pages and completions.
+zig_program() {
+  local name=$1 target=$2 folder=$build/$2 root
+  zig_build "$target"
   root=$build/${name%.tar.gz}
   rm -rf "$root" "$folder/root"
   DESTDIR=$folder/root cmake --install "$folder" --component program --strip > "$folder.log"
   mv "$folder/root/usr" "$root"
+  pack "$name"
+}
+
+# own_program NAME: the program for this machine, which NAME needs; below $build.
+own_program() {
+  local package
+  package=bittern-linux-$(uname -m)
+  if [ ! -x "$build/$package/bin/bittern" ]; then
+    echo "$1: $package.tar.gz expected, which makes its program; call tools/release.sh $package.tar.gz $1" >&2
+    return 1
+  fi
+  echo "$package"
+}
+
+# One program for both kinds of Mac, from macOS 11. This machine cannot run it: the pages beside it, which are the same
+# for every system, come from its own.
+macos_program() {
+  local name=$1 root=$build/${1%.tar.gz} own target
+  local targets=(aarch64-macos.11.0 x86_64-macos.11.0) programs=()
+  own=$(own_program "$name")
+  for target in "${targets[@]}"; do
+    zig_build "$target"
+    programs+=("$build/$target/apps/cli/bittern")
+  done
+  rm -rf "$root"
+  cp -a "$build/$own" "$root"
+  python3 tools/universal.py "${programs[@]}" "$root/bin/bittern"
+  python3 tools/notices.py macos > "$root/share/doc/bittern/NOTICES"
   pack "$name"
 }
 
@@ -97,14 +132,9 @@ npm_package() {
 
 # What the built-in model answers, by this machine's program.
 certificate() {
-  local package program
-  package=bittern-linux-$(uname -m)
-  program=$build/$package/bin/bittern
-  if [ ! -x "$program" ]; then
-    echo "$1: $package.tar.gz expected, which makes it; call tools/release.sh $package.tar.gz $1" >&2
-    return 1
-  fi
-  "$program" certify > "$dist/$1"
+  local own
+  own=$(own_program "$1")
+  "$build/$own/bin/bittern" certify > "$dist/$1"
 }
 
 # Files of dist/ that are programs or packages.

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tools/release_deps.sh TARGET...   Makes what the downloadable programs are compiled with and link (release.sh):
+# tools/release_deps.sh [--without-tls] TARGET...   Makes what the downloadable programs are compiled with and link (release.sh):
 #   build/zig/VERSION        zig's compiler, from PyPI, in a virtual environment of its own
 #   build/zig/bin            TARGET-cc, TARGET-c++, TARGET-ar, TARGET-ranlib, which call it
 #   build/release-deps/src   Debian's sources of OpenSSL, curl and utf8proc, with Debian's corrections
 #   build/release-deps/TARGET   these as static libraries, and the headers of libraries that are headers alone
-# TARGET is one of zig's (x86_64-linux-musl, aarch64-linux-musl), or x86_64-w64-mingw32: Windows, by Debian's
-# g++-mingw-w64-x86-64-posix (cmake/mingw.cmake). A second call makes only what is missing.
+# TARGET is one of zig's (x86_64-linux-musl, aarch64-linux-musl, aarch64-macos.11.0, x86_64-macos.11.0), or
+# x86_64-w64-mingw32: Windows, by Debian's g++-mingw-w64-x86-64-posix (cmake/mingw.cmake). A second call makes
+# only what is missing. --without-tls makes neither OpenSSL nor curl, which tests do not need.
 # Nothing here is part of the plain build: cmake/zig.cmake uses it.
 set -euo pipefail
 
@@ -47,12 +48,14 @@ make_wrappers() {
         cc | c++) cat <<'WRAPPER' ;;
 words=()
 cpu=-mcpu=baseline
-for word in "$@"; do
-  case $word in
+while [ $# -gt 0 ]; do
+  case $1 in
     -march=armv8-a) ;;
-    -march=armv8.2-a*) cpu=-mcpu=generic+v8_2a${word#-march=armv8.2-a} ;;
-    *) words+=("$word") ;;
+    -march=armv8.2-a*) cpu=-mcpu=generic+v8_2a${1#-march=armv8.2-a} ;;
+    -arch) shift ;;  # the target says it
+    *) words+=("$1") ;;
   esac
+  shift
 done
 WRAPPER
       esac
@@ -140,7 +143,7 @@ make_openssl() {
     no-aria no-bf no-cast no-rc2 no-rc4 no-md4 no-mdc2 no-whirlpool no-rmd160 no-sm2 no-sm3 no-sm4 no-siphash \
     no-blake2 no-scrypt no-rfc3779 no-afalgeng no-ui-console no-dsa no-ec2m no-ocb -O2
   make -j"$jobs" build_libs
-  make DESTDIR="$PWD/root" install_dev
+  make DESTDIR="$PWD/root" RANLIB="$target-ranlib" install_dev  # without the options of Apple's
   mkdir -p "$prefix/include" "$prefix/lib"
   cp -a root/usr/include/openssl "$prefix/include/"
   cp -a root/usr/lib/lib*.a "$prefix/lib/"
@@ -148,10 +151,19 @@ make_openssl() {
 
 # HTTP and HTTPS, through proxies too; nothing else. The caller names the file of certificates.
 make_curl() {
-  local target=$1 prefix=$2 tls="--with-openssl=$2 --without-ca-bundle --without-ca-path --disable-sspi"
-  [[ $target == *-mingw32 ]] && tls=--with-schannel
+  local target=$1 prefix=$2 tls="--with-openssl=$2 --without-ca-bundle --without-ca-path --disable-sspi" host=$1
+  case $target in
+    *-mingw32) tls=--with-schannel ;;
+    *-macos*)
+      host=${target%%-*}-apple-darwin
+      # A framework would be asked for proxies, only to wake the translation of addresses in networks of IPv6 alone.
+      sed -i '/define CURL_OSX_CALL_COPYPROXIES/d' lib/curl_setup.h
+      sed -i 's/-framework [A-Za-z]*//g' configure
+      ;;
+  esac
   # shellcheck disable=SC2086  # words
-  CC=$target-cc CFLAGS="-O2 -ffile-prefix-map=$PWD=curl" ./configure --host="$target" --prefix=/usr --disable-shared \
+  CC=$target-cc AR=$target-ar RANLIB=$target-ranlib CFLAGS="-O2 -ffile-prefix-map=$PWD=curl" \
+    ./configure --host="$host" --prefix=/usr --disable-shared \
     --enable-static $tls --without-zlib --without-brotli \
     --without-zstd --without-libpsl --without-libidn2 --without-nghttp2 --without-librtmp --without-libssh2 \
     --without-libgsasl --without-ngtcp2 --enable-threaded-resolver --enable-ipv6 --enable-proxy \
@@ -188,8 +200,13 @@ make_headers() {
   echo 'add_library(CLI11::CLI11 INTERFACE IMPORTED)' > "$prefix/lib/cmake/CLI11/CLI11Config.cmake"
 }
 
+libraries=(openssl curl utf8proc)
+if [ "${1:-}" = --without-tls ]; then
+  libraries=(utf8proc)
+  shift
+fi
 if [ $# -eq 0 ]; then
-  echo "usage: tools/release_deps.sh TARGET..." >&2
+  echo "usage: tools/release_deps.sh [--without-tls] TARGET..." >&2
   exit 2
 fi
 wanted=("${BUILD_PACKAGES[@]}" dpkg-dev make perl python3-venv)
@@ -209,6 +226,6 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat -c %Y CMakeLists.txt)}
 export SOURCE_DATE_EPOCH
 for target in "$@"; do
   make_wrappers "$target"
-  for name in openssl curl utf8proc; do make_library "$name" "$target"; done
+  for name in "${libraries[@]}"; do make_library "$name" "$target"; done
   make_headers "$target"
 done

@@ -46,6 +46,8 @@ def kind_of(file):
     """Which of notices.KINDS a file of a release is."""
     if file.name.endswith(".zip"):
         return notices.WINDOWS
+    if "-macos-" in file.name:
+        return notices.MACOS
     if file.name.endswith(".tar.gz"):
         return notices.DOWNLOAD
     library = file.name.startswith("libbittern") or file.suffix == ".tgz"
@@ -57,7 +59,7 @@ def parts(kind, known):
     for name, held in notices.LINKED.items():
         if kind not in held.kinds:
             continue
-        version = known.get(held.source) if kind in (notices.DOWNLOAD, notices.WINDOWS) and held.source else version_of(name)
+        version = known.get(held.source) if kind in notices.DOWNLOADS and held.source else version_of(name)
         if version is not None:
             version = f"of zig {version}" if held.source == "zig" else version
             yield package(name, version, held.licence) | {"SPDXID": identifier(f"{name}-{version}")}

@@ -37,7 +37,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(_WIN32) || defined(BITTERN_STATIC)
+#if defined(_WIN32) && defined(BITTERN_EXPORTS)
+#define BITTERN_API __declspec(dllexport)
+#elif defined(_WIN32) || defined(BITTERN_STATIC)
 #define BITTERN_API
 #else
 #define BITTERN_API __attribute__((visibility("default")))

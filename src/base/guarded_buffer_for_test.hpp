@@ -2,11 +2,9 @@
 // Test memory that ends at an unmapped page: the first byte read or written past it crashes.
 #pragma once
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstddef>
-#include <cstring>
+
+#include "base/os/memory.hpp"
 
 namespace bittern {
 
@@ -15,16 +13,14 @@ template <class T>
 class GuardedBuffer {
  public:
   explicit GuardedBuffer(std::size_t size) : size_(size) {
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const auto page = os::PageSize();
     const std::size_t usable = (size * sizeof(T) + page - 1) / page * page;
     mapped_ = usable + page;
-    void* base = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED) __builtin_trap();
-    base_ = static_cast<std::byte*>(base);
-    mprotect(base_ + usable, page, PROT_NONE);
+    base_ = static_cast<std::byte*>(os::TakePages(mapped_));
+    if (base_ == nullptr || !os::SetAccess(base_ + usable, page, false)) __builtin_trap();
     data_ = reinterpret_cast<T*>(base_ + usable - size * sizeof(T));
   }
-  ~GuardedBuffer() { munmap(base_, mapped_); }
+  ~GuardedBuffer() { os::GivePages(base_, mapped_); }
   GuardedBuffer(const GuardedBuffer&) = delete;
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;
 

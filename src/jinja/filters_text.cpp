@@ -351,7 +351,7 @@ Result<Value> RoundFilter(Interpreter&, const Value& input, const Arguments& arg
   if (!input.AsNumber()) return Refuse(fmt::format("'{}' cannot be rounded", input.TypeName()));
   if (precision < -300 || precision > 300) return Refuse("a precision of -300 to 300 expected");
   const double number = *input.AsNumber();
-  const double scale = std::pow(10.0, static_cast<double>(precision));
+  const double scale = *ParseFloat(fmt::format("1e{}", precision));  // pow() differs by system
   if (method.bytes() == "ceil") return Value::Float(std::ceil(number * scale) / scale);
   if (method.bytes() == "floor") return Value::Float(std::floor(number * scale) / scale);
   if (method.bytes() != "common") return Refuse("method must be common, ceil or floor");

@@ -3,14 +3,13 @@
 #include "model/forward/experts.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 
+#include "base/os/memory.hpp"
 #include "model/forward/forward_state.hpp"
 #include "model/load/load_for_test.hpp"
 #include "model/model.hpp"
@@ -133,22 +132,22 @@ TEST(Experts, APassReadsTheExpertsThatSomeTokenHasChosen) {
 class Forbidden {
  public:
   Forbidden(const void* data, std::size_t size) {
-    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto page = static_cast<std::uintptr_t>(os::PageSize());
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
     begin_ = (begin + page - 1) / page * page;
     const std::uintptr_t end = (begin + size) / page * page;
     if (begin_ < end) size_ = end - begin_;
-    EXPECT_EQ(Protect(PROT_NONE), 0);
+    EXPECT_TRUE(Allow(false));
   }
   Forbidden(Forbidden&& other) noexcept : begin_(other.begin_), size_(other.size_) {
     other.size_ = 0;
   }
-  ~Forbidden() { Protect(PROT_READ | PROT_WRITE); }
+  ~Forbidden() { EXPECT_TRUE(Allow(true)); }
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:
-  int Protect(int how) const {
-    return size_ == 0 ? 0 : mprotect(reinterpret_cast<void*>(begin_), size_, how);
+  [[nodiscard]] bool Allow(bool allowed) const {
+    return size_ == 0 || os::SetAccess(reinterpret_cast<void*>(begin_), size_, allowed);
   }
   std::uintptr_t begin_;
   std::size_t size_ = 0;

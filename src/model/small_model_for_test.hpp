@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -274,8 +275,10 @@ class SmallModel {
       builder.AddTensor(name, static_cast<std::uint32_t>(tensor.format), tensor.shape, tensor.data);
     }
     if (alignment != 32) builder.PadTo(alignment).Add("general.alignment", alignment);
-    const auto path = std::filesystem::temp_directory_path() /
-                      ("bittern_small_" + std::to_string(getpid()) + ".gguf");
+    static std::atomic<int> count = 0;  // Windows writes no file that is still mapped
+    const auto path =
+        std::filesystem::temp_directory_path() /
+        ("bittern_small_" + std::to_string(getpid()) + "_" + std::to_string(++count) + ".gguf");
     const Bytes bytes = builder.Build();
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()),

@@ -137,4 +137,13 @@ struct Done {
   std::string text, json;
 };
 
+/// The text that a sequence goes on with.
+inline std::string Continue(bittern_sequence* sequence, const Options& options) {
+  bittern_result* result = nullptr;
+  Ok(bittern_sequence_generate(sequence, options.handle, nullptr, nullptr, &result));
+  std::string text = TextOf(result);
+  bittern_result_free(result);
+  return text;
+}
+
 }  // namespace capi_test

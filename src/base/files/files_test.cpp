@@ -2,7 +2,6 @@
 // Mapped files, the byte reader and aligned memory at their edges.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -46,10 +45,6 @@ TEST(MappedFile, RefusalsNameThePathAndTheCause) {
   std::ofstream{path};
   EXPECT_THAT(MappedFile::Open(path).error().message, HasSubstr("empty"));
   std::filesystem::remove(path);
-  const auto pipe = TempPath("bittern_pipe");
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_FALSE(MappedFile::Open(pipe).has_value());  // and does not wait for a writer
-  std::filesystem::remove(pipe);
 }
 
 TEST(ByteReader, StopsAtTheEndWithFieldAndOffset) {

@@ -147,7 +147,9 @@ Edit MapCodes(std::array<std::uint8_t, 4> map, Chosen chosen) {
     std::array<std::byte, 256> table;
     for (unsigned i = 0; i < 256; ++i) {
       unsigned mapped = 0;
-      for (unsigned shift = 0; shift < 8; shift += 2) mapped |= map[i >> shift & 3] << shift;
+      for (unsigned shift = 0; shift < 8; shift += 2) {
+        mapped |= unsigned{map[i >> shift & 3]} << shift;
+      }
       table[i] = static_cast<std::byte>(mapped);
     }
     Draft draft(*checkpoint);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -195,11 +196,16 @@ Result<GgufOutline> ReadGgufOutline(std::span<const std::byte> bytes) {
 
 namespace {
 
-/// Builds the new header, copies the data and reads the copy back before it gets its name. `in` and
-/// `out` may be one path: the mapping keeps the old file until the rename.
-Result<MetaEditReport> EditFile(const MappedFile& file, const std::filesystem::path& in,
-                                const std::filesystem::path& out, std::span<const MetaEdit> edits,
-                                const std::function<bool(double)>& on_progress) {
+/// The edited file, which has no name yet.
+struct Edited {
+  AtomicFile file;
+  MetaEditReport report;
+};
+
+/// Builds the new header, copies the data and reads the copy back.
+Result<Edited> EditFile(const MappedFile& file, const std::filesystem::path& in,
+                        const std::filesystem::path& out, std::span<const MetaEdit> edits,
+                        const std::function<bool(double)>& on_progress) {
   auto outline = ReadGgufOutline(file.bytes());
   if (!outline) return tl::unexpected(Within(in.string(), std::move(outline).error()));
   MetadataDraft draft;
@@ -229,8 +235,7 @@ Result<MetaEditReport> EditFile(const MappedFile& file, const std::filesystem::p
                             out.string(), report.hash_after, report.hash_before));
   }
   BITTERN_TRY(file.CheckUnchanged());
-  BITTERN_TRY(target.Commit());
-  return report;
+  return Edited{std::move(target), std::move(report)};
 }
 
 }  // namespace
@@ -239,11 +244,17 @@ Result<MetaEditReport> EditGgufMetadata(const std::filesystem::path& in,
                                         const std::filesystem::path& out,
                                         std::span<const MetaEdit> edits,
                                         const std::function<bool(double)>& on_progress) {
-  const MappedFile file = BITTERN_TRY(MappedFile::Open(in));
-  auto edited = EditFile(file, in, out, edits, on_progress);
-  if (edited || edited.error().code == ErrorCode::kCancelled) return edited;
-  BITTERN_TRY(file.CheckUnchanged());  // rather than what is wrong with it now
-  return edited;
+  std::optional<MappedFile> file = BITTERN_TRY(MappedFile::Open(in));
+  auto edited = EditFile(*file, in, out, edits, on_progress);
+  if (!edited) {
+    if (edited.error().code != ErrorCode::kCancelled) {
+      BITTERN_TRY(file->CheckUnchanged());  // rather than what is wrong with it now
+    }
+    return tl::unexpected(std::move(edited).error());
+  }
+  file.reset();  // `in` and `out` may be one path, and Windows replaces no file that is mapped
+  BITTERN_TRY(edited->file.Commit());
+  return std::move(edited)->report;
 }
 
 }  // namespace bittern::formats

@@ -120,8 +120,8 @@ std::string PlainHfName(std::string_view name) {
 bool IsBesideTheText(std::string_view name) noexcept {
   TakePrefix("language_model.", &name);
   TakePrefix(kModel, &name);
-  constexpr std::array<std::string_view, 3> kParts = {"visual.", "vision_tower.", "mtp."};
-  return std::ranges::any_of(kParts, [&](auto part) { return name.starts_with(part); });
+  constexpr std::array<std::string_view, 3> kOtherParts = {"visual.", "vision_tower.", "mtp."};
+  return std::ranges::any_of(kOtherParts, [&](auto part) { return name.starts_with(part); });
 }
 
 Result<HfTarget> FindHfTensor(const HfConfig& config, std::string_view name) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numbers>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/float16.hpp"
 #include "base/guarded_buffer_for_test.hpp"
 #include "kernels/float32/float32_for_test.hpp"
+#include "kernels/fma_for_test.hpp"
 
 namespace bittern::kernels {
 namespace {
@@ -100,7 +102,8 @@ TEST_P(Float32, GeluIsTheFunctionWithTanh) {
   ops().gelu_mul(x.data(), ones.data(), x.size(), got.data());
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double v = static_cast<double>(x[i]);
-    const double want = 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+    const double want =
+        0.5 * v * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
     ASSERT_NEAR(static_cast<double>(got[i]), want, 2e-6) << x[i];
   }
 }
@@ -539,7 +542,7 @@ TEST_P(Float32, FusedMultiplyAddIsLibmFma) {
       *p = std::bit_cast<float>(bits);
     }
     if (i % 5 == 0) b[1] = -b[0], a[1] = std::nextafterf(a[0], 0);
-    const float want = std::fmaf(a[1], b[1], std::fmaf(a[0], b[0], 0.0f));
+    const float want = Fma(a[1], b[1], Fma(a[0], b[0], 0.0f));
     if (std::isnan(want)) continue;
     ASSERT_EQ(FusedTwice(ops(), a, b), want + 0.0f)
         << a[0] << " " << b[0] << " " << a[1] << " " << b[1];
@@ -560,7 +563,7 @@ TEST_P(Float32, FusedMultiplyAddRoundsOnceNextToTies) {
     for (const float sign : {1.0f, -1.0f}) {
       for (const float other : {1.0f, -1.0f}) {
         const float a[2] = {sign * tie.addend, tie.factor_a}, b[2] = {1, other * tie.factor_b};
-        EXPECT_EQ(FusedTwice(ops(), a, b), std::fmaf(a[1], b[1], a[0]))
+        EXPECT_EQ(FusedTwice(ops(), a, b), Fma(a[1], b[1], a[0]))
             << a[0] << " + " << a[1] << " * " << b[1];
       }
     }

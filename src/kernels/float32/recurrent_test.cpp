@@ -10,6 +10,7 @@
 
 #include "base/guarded_buffer_for_test.hpp"
 #include "kernels/float32/float32_for_test.hpp"
+#include "kernels/fma_for_test.hpp"
 
 namespace bittern::kernels {
 namespace {
@@ -32,7 +33,7 @@ TEST_P(Recurrent, ConvIsTheWrittenOne) {
       for (std::size_t i = 0; i < size; ++i) {
         float sum = 0;
         for (std::size_t tap = 0; tap < taps; ++tap) {
-          sum = std::fma(rows[tap][i], weights[tap * size + i], sum);
+          sum = Fma(rows[tap][i], weights[tap * size + i], sum);
         }
         sums.data()[i] = sum;
       }
@@ -53,14 +54,14 @@ void PlainDeltaRule(const DeltaArgs& args) {
       for (std::size_t i = 0; i < args.key_dim; ++i) {
         float& s = args.state[i * args.value_dim + v];
         s *= args.decays[t * args.gate_stride];
-        known = std::fma(s, k[i], known);
+        known = Fma(s, k[i], known);
       }
       const float change =
           (args.values[t * args.stride + v] - known) * args.rates[t * args.gate_stride];
       for (std::size_t i = 0; i < args.key_dim; ++i) {
         float& s = args.state[i * args.value_dim + v];
-        s = std::fma(k[i], change, s);
-        out = std::fma(s, q[i], out);
+        s = Fma(k[i], change, s);
+        out = Fma(s, q[i], out);
       }
       args.out[t * args.out_stride + v] = out;
     }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 namespace bittern::model {
 namespace {
@@ -32,7 +33,7 @@ TEST(RopeFrequencies, Llama3LeavesFastWavesAndDividesSlowOnes) {
 
 TEST(RopeFrequencies, Llama3IsContinuousAtItsBorders) {
   for (const double turns : {1.0, 4.0}) {
-    const double border = turns * 2 * M_PI / 8192;
+    const double border = turns * 2 * std::numbers::pi / 8192;
     EXPECT_NEAR(StretchedFrequency(border * 0.999999, kLlama31),
                 StretchedFrequency(border * 1.000001, kLlama31), border * 1e-5);
   }

@@ -230,8 +230,8 @@ void RunVectors(const FloatOps& ops, std::size_t n, Random* random, KernelResult
 
 void RunScreen(const kernels::ScreenOps& ops, KernelResults* results) {
   Random random(5);
-  constexpr std::size_t kCols = 2560, kTiles = 3;
-  RunScan(ops, RandomBytes(kTiles * kRows * kCols, &random), kCols, &random, results);
+  constexpr std::size_t kScreenCols = 2560, kTiles = 3;
+  RunScan(ops, RandomBytes(kTiles * kRows * kScreenCols, &random), kScreenCols, &random, results);
   constexpr std::size_t kCount = 1000;
   const auto estimates = RandomFloats(kCount, &random), rests = RandomFloats(kCount, &random);
   const auto norms = RandomFloats(kCount, &random), steps = RandomFloats(kCount, &random);

@@ -79,9 +79,9 @@ struct GemmOperands {
 }  // namespace
 
 std::size_t ProbeBytes() {
-  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  constexpr std::size_t kMega = std::size_t{1} << 20;
   const auto available = static_cast<std::size_t>(os::AvailableMemory());
-  return available == 0 ? 256 * kMiB : std::clamp(available / 4, 16 * kMiB, 512 * kMiB);
+  return available == 0 ? 256 * kMega : std::clamp(available / 4, 16 * kMega, 512 * kMega);
 }
 
 /// The buffer should be far larger than the caches, or their speed is measured.

@@ -2,58 +2,58 @@
 // Limits of a server: connections, and bytes that all of them hold.
 #include "serve/http/http_server.hpp"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
+#include <boost/asio.hpp>
 #include <mutex>
 #include <thread>
 
 namespace bittern::serve {
 namespace {
 
+using boost::asio::ip::tcp;
+
 /// A client at an address of its own below 127.0.0.0.
 class SocketClient {
  public:
-  SocketClient(int port, const char* own) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in from = {}, to = {};
-    from.sin_family = to.sin_family = AF_INET;
-    (void)inet_pton(AF_INET, own, &from.sin_addr);
-    (void)inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
-    to.sin_port = htons(static_cast<std::uint16_t>(port));
-    const timeval limit{.tv_sec = 10, .tv_usec = 0};
-    (void)setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    is_open_ = bind(fd_, reinterpret_cast<sockaddr*>(&from), sizeof(from)) == 0 &&
-               connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0;
+  SocketClient(int port, const char* own) : socket_(io_) {
+    boost::system::error_code error;
+    socket_.open(tcp::v4(), error);
+    if (!error) socket_.bind({boost::asio::ip::make_address(own), 0}, error);
+    const auto to = static_cast<unsigned short>(port);
+    if (!error) socket_.connect({boost::asio::ip::address_v4::loopback(), to}, error);
+    is_open_ = !error;
   }
-  SocketClient(const SocketClient&) = delete;
-  SocketClient& operator=(const SocketClient&) = delete;
-  ~SocketClient() { close(fd_); }
 
-  void Send(std::string_view path) const {
-    const std::string bytes = "GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n";
-    (void)send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  void Send(std::string_view path) {
+    SendBytes("GET " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n");
   }
-  void SendBytes(std::string_view bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return;
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
-    }
+  void SendBytes(std::string_view bytes) {
+    boost::system::error_code ignored;  // the server may close
+    boost::asio::write(socket_, boost::asio::buffer(bytes), ignored);
   }
   /// The status of an answer; 0: the server closed; -1: nothing came for 10 s.
-  [[nodiscard]] int Status() const {
+  [[nodiscard]] int Status() {
     char bytes[4096];
-    const ssize_t size = recv(fd_, bytes, sizeof(bytes), 0);
-    if (size < 12) return size == 0 || errno == ECONNRESET ? 0 : -1;
-    return std::stoi(std::string(bytes + 9, 3));
+    std::size_t size = 0;
+    boost::system::error_code error = boost::asio::error::would_block;
+    socket_.async_read_some(boost::asio::buffer(bytes), [&](auto result, std::size_t read) {
+      error = result;
+      size = read;
+    });
+    io_.restart();
+    io_.run_for(std::chrono::seconds(10));
+    if (size >= 12) return std::stoi(std::string(bytes + 9, 3));
+    if (error != boost::asio::error::would_block) return 0;
+    socket_.cancel();
+    io_.run();
+    return -1;
   }
   [[nodiscard]] bool is_open() const { return is_open_; }
 
  private:
-  int fd_;
+  boost::asio::io_context io_;
+  tcp::socket socket_;
   bool is_open_ = false;
 };
 
@@ -103,12 +103,12 @@ class FewConnections : public testing::Test {
 
 TEST_F(FewConnections, TheLongestIdleGivesWay) {
   Start(3);
-  const auto busy = Client(), first = Client(), second = Client();
+  auto busy = Client(), first = Client(), second = Client();
   busy->Send("/kept");
   WaitForKept(1);
   first->Send("/now");  // it was used after the second came
   EXPECT_EQ(first->Status(), 200);
-  const auto third = Client();
+  auto third = Client();
   EXPECT_EQ(second->Status(), 0);
   for (const SocketClient* one : {first.get(), third.get()}) {
     one->Send("/now");
@@ -119,9 +119,9 @@ TEST_F(FewConnections, TheLongestIdleGivesWay) {
 
 TEST_F(FewConnections, TheAddressWithMostGivesWay) {
   Start(4);
-  const auto alone = Client("127.0.0.2");
-  const auto first = Client("127.0.0.3"), second = Client("127.0.0.3"), third = Client("127.0.0.3");
-  const auto newcomer = Client("127.0.0.3");
+  auto alone = Client("127.0.0.2");
+  auto first = Client("127.0.0.3"), second = Client("127.0.0.3"), third = Client("127.0.0.3");
+  auto newcomer = Client("127.0.0.3");
   EXPECT_EQ(first->Status(), 0);
   alone->Send("/now");
   EXPECT_EQ(alone->Status(), 200);
@@ -131,13 +131,13 @@ TEST_F(FewConnections, TheAddressWithMostGivesWay) {
 
 TEST_F(FewConnections, WithoutAnIdleOneANewcomerIsTold) {
   Start(2);
-  const auto first = Client(), second = Client();
+  auto first = Client(), second = Client();
   first->Send("/kept");
   WaitForKept(1);
   second->Send("/kept");
   WaitForKept(2);
   for (int i = 0; i < 5; ++i) {
-    const auto newcomer = Client();
+    auto newcomer = Client();
     EXPECT_EQ(newcomer->Status(), 503);
     EXPECT_EQ(newcomer->Status(), 0);
   }
@@ -146,7 +146,7 @@ TEST_F(FewConnections, WithoutAnIdleOneANewcomerIsTold) {
     kept_.front()->Reply({.body = "{}"});
   }
   EXPECT_EQ(first->Status(), 200);
-  const auto newcomer = Client();  // the one that was answered is idle now
+  auto newcomer = Client();  // the one that was answered is idle now
   newcomer->Send("/now");
   EXPECT_EQ(newcomer->Status(), 200);
 }

@@ -48,6 +48,10 @@ void* TakePages(std::size_t bytes) noexcept {
 
 void GivePages(void* pages, std::size_t bytes) noexcept { munmap(pages, bytes); }
 
+bool SetAccess(void* pages, std::size_t bytes, bool allowed) noexcept {
+  return mprotect(pages, bytes, allowed ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+}
+
 const std::byte* MapFile(int file, std::size_t bytes) noexcept {
   void* data = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
   return data == MAP_FAILED ? nullptr : static_cast<const std::byte*>(data);

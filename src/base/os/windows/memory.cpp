@@ -53,6 +53,11 @@ void* TakePages(std::size_t bytes) noexcept {
 
 void GivePages(void* pages, std::size_t /*bytes*/) noexcept { VirtualFree(pages, 0, MEM_RELEASE); }
 
+bool SetAccess(void* pages, std::size_t bytes, bool allowed) noexcept {
+  DWORD before = 0;
+  return VirtualProtect(pages, bytes, allowed ? PAGE_READWRITE : PAGE_NOACCESS, &before) != 0;
+}
+
 /// Large pages need a privilege that users do not have.
 void WishHugePages(void* /*pages*/, std::size_t /*bytes*/) noexcept {}
 

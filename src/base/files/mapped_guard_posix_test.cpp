@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that change while they are mapped. What ends a process is tried in a child.
-#include "base/files/mapped_guard.hpp"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "base/files/mapped_file.hpp"
+#include "base/files/mapped_guard.hpp"
 
 namespace bittern {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/threads/process_fork.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
+
+#include "base/threads/process_fork.hpp"
 
 namespace bittern {
 namespace {
