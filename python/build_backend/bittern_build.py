@@ -12,7 +12,6 @@ import hashlib
 import io
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -38,17 +37,20 @@ def _tag():
     return f"py3-none-{platform}"
 
 
-def _packages():
-    """Debian's packages that a build needs: those of ./bittern."""
-    text = (SOURCE / "tools" / "packages.sh").read_text(encoding="utf-8")
-    return re.search(r"BUILD_PACKAGES=\(([^)]*)\)", text)[1].split()
+def _way_out():
+    """What ./bittern says where packages are missing: the command that installs them on this system."""
+    script = SOURCE / "tools" / "packages.sh"
+    try:
+        done = subprocess.run(["bash", str(script), "build"], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return f"The packages that a build needs are named in {script}"
 
 
 def _need_tools():
     for tool in ("cmake", "ninja", "c++"):
         if shutil.which(tool) is None:
-            raise RuntimeError(f"{tool} is needed to build bittern; on Debian: apt-get install "
-                               + " ".join(_packages()))
+            raise RuntimeError(f"{tool} is needed to build bittern. {_way_out()}")
 
 
 @contextlib.contextmanager
@@ -71,8 +73,7 @@ def _run(*command):
     try:
         subprocess.run(command, cwd=SOURCE, check=True)
     except subprocess.CalledProcessError as error:
-        raise RuntimeError(f"{command[0]} failed (above). On Debian a build needs: apt-get install "
-                           + " ".join(_packages())) from error
+        raise RuntimeError(f"{command[0]} failed (above). {_way_out()}") from error
 
 
 def _library():
