@@ -28,6 +28,7 @@ URL = "https://example.invalid/files"
 HOMEBREW = """
 class Formula
   SAID = {}
+  def self.test; end
   def self.method_missing(name, *words, &block)
     return (block.call if SYSTEM.include?(name.to_s.sub('on_', ''))) if name.to_s.start_with?('on_')
     SAID[name] = words.first unless block
