@@ -74,8 +74,8 @@ fi
 # shellcheck disable=SC2034
 CHECK_ALL_PACKAGES=("${CHECK_PACKAGES[@]}" clang-19 libclang-rt-19-dev shellcheck universal-ctags
   libsentencepiece-dev python3-torch libopenblas0-pthread)
-# tests/serve_clock_test.py, tests/packaging/rpm_test.py.
-CHECK_ALL_PACKAGES+=(libfaketime rpm)
+# tests/serve_clock_test.py, tests/packaging.
+CHECK_ALL_PACKAGES+=(libfaketime rpm python3-yaml)
 # tests/js/page; another browser is not looked for.
 CHECK_ALL_PACKAGES+=(chromium)
 # tests/js; where node came from elsewhere it stays.
