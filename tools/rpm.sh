@@ -3,7 +3,7 @@
 # tools/rpm.sh VERSION TARBALL FOLDER   Packs bittern-linux-ARCH.tar.gz, as tools/release.sh makes it, into
 # FOLDER/bittern-VERSION-1.ARCH.rpm, for any machine: with the pages, completions and terms of the tarball, and the unit
 # of deploy/, which is not started by itself. It depends on nothing. Two calls give the same bytes: dates are
-# SOURCE_DATE_EPOCH's. Needs rpmbuild (Debian: rpm).
+# SOURCE_DATE_EPOCH's. Needs rpmbuild (Debian: rpm). PAYLOAD is the compression, in rpm's words; xz without it.
 set -euo pipefail
 
 if [ $# -ne 3 ]; then
@@ -63,7 +63,7 @@ LC_ALL=C rpmbuild -bb --target "$arch-linux" --define "_topdir $work/rpm" --defi
   --define "_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm" --define "_buildhost bittern" \
   --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
   --define "source_date_epoch_from_changelog 0" --define "debug_package %{nil}" --define "_build_id_links none" \
-  --define "__os_install_post %{nil}" --define "_binary_payload w6.xzdio" --define "vendor %{nil}" \
+  --define "__os_install_post %{nil}" --define "_binary_payload ${PAYLOAD:-w6.xzdio}" --define "vendor %{nil}" \
   "$work/bittern.spec" > "$work/log" 2>&1 || {
   cat "$work/log" >&2
   exit 1

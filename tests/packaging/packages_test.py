@@ -114,6 +114,22 @@ class OtherSystems(unittest.TestCase):
         self.machine.add("dpkg-query", "exit 1")  # without apt-get
         self.assertIn("no package manager that is known", self.machine.run("./bittern"))
 
+    def test_debian(self):
+        """There everything is installed; bash 3.2 shows how it goes."""
+        asked = self.machine.tree / "asked"
+        self.machine.add("sudo", 'exec "$@"')
+        self.machine.add("dpkg-query", 'for last; do :; done\n[ "$last" != cmake ] || printf "ii "')
+        self.machine.add("apt-get", f'echo "$@" >> "{asked}"; echo "Get:1 a package"')
+        said = self.machine.run("./bittern")
+        wanted = [name for name in command("build", "debian").split("install ")[1].split() if name != "cmake"]
+        self.assertIn(f"installing packages that are missing: {' '.join(wanted)}\n", said)
+        self.assertEqual(asked.read_text().splitlines(), ["update -q", "install -q -y --no-install-recommends " + " ".join(wanted)])
+        self.assertIn("not found: c++ cmake ninja. This installs them: sudo apt-get install g++ ninja-build", said)
+        self.machine.add("apt-get", "echo 'E: no such package'; exit 100")
+        said = self.machine.run("./bittern")
+        self.assertIn("E: no such package\n", said)
+        self.assertIn("Is there a network", said)
+
     def test_check(self):
         self.machine.bin.joinpath("bash").unlink()
         self.machine.link("bash", shutil.which("bash"))
