@@ -69,6 +69,7 @@ test_missing_programs() {
   (cd "$work/tree" && PATH=$work/no-ninja ./bittern run) >"$work/out" 2>"$work/err" </dev/null || status=$?
   check "exit code 1, found $status" test "$status" -eq 1
   err_has "not found: cmake ninja"
+  err_has "no package manager that is known"
   err_has "libfmt-dev"
 }
 
@@ -88,4 +89,4 @@ cd "$work/tree" || exit 1
 test_long_lists
 test_missing_programs
 test_sign_of_life
-finish 17
+finish 18

@@ -31,13 +31,16 @@ step() {
 }
 
 require_packages() {
-  local missing=()
-  mapfile -t missing < <(missing_packages "$@")
-  if [ ${#missing[@]} -gt 0 ]; then
-    local start=$SECONDS
-    install_shown check build/check-installing.log "${missing[@]}" || exit 1
-    printf '== installing %s packages ok (%s s)\n' "${#missing[@]}" $((SECONDS - start))
+  local missing start=$SECONDS
+  missing=$(missing_packages "$@" | wc -l)
+  have_packages check build/check-installing.log "$BUILD_TOOLS python3" "$@" || exit 1
+  if [ "$missing" -eq 0 ]; then return; fi
+  if [ "$(package_system)" = debian ]; then
+    printf '== installing %s packages ok (%s s)\n' "$missing" $((SECONDS - start))
     if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+  else
+    # shellcheck disable=SC2046  # names have no spaces
+    printf '== packages: some are not here, as far as is known. %s\n' "$(way_out $(missing_packages "$@"))"
   fi
 }
 
@@ -53,10 +56,16 @@ source_files() {
     -type f ${names[0]:+\( "${names[@]}" \)} -print
 }
 
+# Other versions format otherwise; not every system has this one.
 check_format() {
-  local files=()
+  local files=() tool=clang-format-19
+  command -v $tool >/dev/null || tool=clang-format
+  if ! $tool --version | grep -q 'version 19\.'; then
+    echo "SKIPPED: clang-format 19 expected, $($tool --version) found"
+    return
+  fi
   mapfile -t files < <(source_files '*.cpp' '*.hpp' '*.h')
-  [ ${#files[@]} -gt 0 ] && clang-format-19 --dry-run -Werror "${files[@]}"
+  [ ${#files[@]} -gt 0 ] && $tool --dry-run -Werror "${files[@]}"
 }
 
 check_shell_scripts() {

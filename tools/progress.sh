@@ -25,8 +25,11 @@ watch_log() {
     printf '\r\033[K%.100s' "$label" >&2
   fi
   # Waits on a pipe that nobody writes to: a `sleep` would outlive us and keep the caller's pipes open.
-  exec {never}<> <(:)
-  while ! read -rt "$every" -u "$never" && kill -0 "$parent" 2>/dev/null; do
+  never=$(mktemp -d)
+  mkfifo "$never/pipe"
+  exec 8<>"$never/pipe"
+  rm -r "$never"
+  while ! read -r -t "$every" -u 8 && kill -0 "$parent" 2>/dev/null; do
     line=$(tail -n 500 "$log" 2>/dev/null |
       grep -aE '^(\[[0-9]+/| *[0-9]+/[0-9]+ +Test|Get:|Unpacking|Setting up|Selecting|Preparing)' | tail -n 1) || true
     now=$(progress_of_line "$line")

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads the addon that this package carries for the platform.
+// Loads the addon that this package carries for the platform: prebuilds/PLATFORM-ARCH, or PLATFORM-ARCH-musl where
+// Linux has that C library (Alpine).
 'use strict';
 
 const fs = require('node:fs');
 const path = require('node:path');
 
-const name = `${process.platform}-${process.arch}`;
+/** Whether this process has musl in memory. */
+function hasMusl() {
+  try {
+    return fs.readFileSync('/proc/self/maps', 'utf8').includes('/ld-musl-');
+  } catch {
+    return false;
+  }
+}
+
+const name = `${process.platform}-${process.arch}${process.platform === 'linux' && hasMusl() ? '-musl' : ''}`;
 const folder = path.join(__dirname, '..', 'prebuilds');
 const file = path.join(folder, name, 'bittern.node');
 

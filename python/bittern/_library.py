@@ -15,16 +15,17 @@ from ctypes import (CFUNCTYPE, POINTER, byref, c_char_p, c_double, c_float, c_in
                     c_size_t, c_uint32, c_uint64, c_void_p)
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Type, Union
 
+from ._library_name import library_name
 
 def _path() -> str:
     """The shared library: that of BITTERN_LIBRARY, of this folder, or of an editable install."""
     given = os.environ.get("BITTERN_LIBRARY")
     if given:
         return given
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libbittern.so")
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), library_name())
     editable = importlib.util.find_spec("_bittern_editable")
     if not os.path.exists(beside) and editable is not None and editable.origin is not None:
-        return os.path.join(os.path.dirname(editable.origin), "libbittern.so")
+        return os.path.join(os.path.dirname(editable.origin), library_name())
     return beside
 
 
@@ -333,7 +334,7 @@ def result_ids(handle: Handle) -> List[int]:
 
 def environment() -> Any:
     """The variables of this process as C's `environ` has them."""
-    texts = [key + b"=" + value for key, value in os.environb.items()]
+    texts = [os.fsencode(f"{key}={value}") for key, value in os.environ.items()]
     return (c_char_p * (len(texts) + 1))(*texts, None)
 
 

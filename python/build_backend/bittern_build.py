@@ -12,7 +12,7 @@ import hashlib
 import io
 import os
 import pathlib
-import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -33,22 +33,29 @@ PARTS = ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "apps", "cmake", "dep
          "tools/packages.sh")
 
 
-def _tag():
-    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    return f"py3-none-{platform}"
+def _platform():
+    """This machine, in the words of a wheel's name."""
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
 
 
-def _packages():
-    """Debian's packages that a build needs: those of ./bittern."""
-    text = (SOURCE / "tools" / "packages.sh").read_text(encoding="utf-8")
-    return re.search(r"BUILD_PACKAGES=\(([^)]*)\)", text)[1].split()
+# As the package looks for it.
+library_name = runpy.run_path(str(HERE / "bittern" / "_library_name.py"))["library_name"]
+
+
+def _way_out():
+    """What ./bittern says where packages are missing: the command that installs them on this system."""
+    script = SOURCE / "tools" / "packages.sh"
+    try:
+        done = subprocess.run(["bash", str(script), "build"], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return f"The packages that a build needs are named in {script}"
 
 
 def _need_tools():
     for tool in ("cmake", "ninja", "c++"):
         if shutil.which(tool) is None:
-            raise RuntimeError(f"{tool} is needed to build bittern; on Debian: apt-get install "
-                               + " ".join(_packages()))
+            raise RuntimeError(f"{tool} is needed to build bittern. {_way_out()}")
 
 
 @contextlib.contextmanager
@@ -71,12 +78,11 @@ def _run(*command):
     try:
         subprocess.run(command, cwd=SOURCE, check=True)
     except subprocess.CalledProcessError as error:
-        raise RuntimeError(f"{command[0]} failed (above). On Debian a build needs: apt-get install "
-                           + " ".join(_packages())) from error
+        raise RuntimeError(f"{command[0]} failed (above). {_way_out()}") from error
 
 
 def _library():
-    """The bytes of libbittern.so, without symbols that only a debugger wants."""
+    """The bytes of the shared library, without symbols that only a debugger wants."""
     given = os.environ.get("BITTERN_LIBRARY")
     with _build_folder() as build:
         if given:
@@ -87,8 +93,8 @@ def _library():
             _run("cmake", "--preset", "release", "-B", str(build), f"-DBITTERN_HUB={hub}",
                  "-DBITTERN_TLS=OFF", "-DBITTERN_NODE=OFF")
             _run("cmake", "--build", str(build), "--target", "bittern_shared")
-            library = (build / "src" / "capi" / "libbittern.so").resolve()
-        if shutil.which("strip") is None:
+            library = (build / "src" / "capi" / library_name()).resolve()
+        if sys.platform != "linux" or shutil.which("strip") is None:
             return library.read_bytes()
         stripped = build / f"libbittern-{os.getpid()}.so"
         try:
@@ -108,20 +114,21 @@ def _metadata():
             "Description-Content-Type: text/markdown\n\n" + readme)
 
 
-def _info_files():
-    """The files of the folder .dist-info, but RECORD."""
-    notices = subprocess.run([sys.executable, str(SOURCE / "tools" / "notices.py"), "library"],
-                             check=True, capture_output=True).stdout
-    wheel = f"Wheel-Version: 1.0\nGenerator: bittern_build\nRoot-Is-Purelib: false\nTag: {_tag()}\n"
+def _info_files(platform, notices="library"):
+    """The files of the folder .dist-info, but RECORD. `notices`: a kind of tools/notices.py."""
+    text = subprocess.run([sys.executable, str(SOURCE / "tools" / "notices.py"), notices],
+                          check=True, capture_output=True).stdout
+    wheel = (f"Wheel-Version: 1.0\nGenerator: bittern_build\nRoot-Is-Purelib: false\n"
+             f"Tag: py3-none-{platform}\n")
     return {"METADATA": _metadata().encode(), "WHEEL": wheel.encode(),
-            "LICENSE": (SOURCE / "LICENSE").read_bytes(), "NOTICES": notices}
+            "LICENSE": (SOURCE / "LICENSE").read_bytes(), "NOTICES": text}
 
 
 class _Wheel:
     """A wheel being written: a zip file and the hashes of what is in it."""
 
-    def __init__(self, folder):
-        self.name = f"{NAME}-{VERSION}-{_tag()}.whl"
+    def __init__(self, folder, platform):
+        self.name, self.platform = f"{NAME}-{VERSION}-py3-none-{platform}.whl", platform
         self.zip = zipfile.ZipFile(os.path.join(folder, self.name), "w", zipfile.ZIP_DEFLATED)
         self.records = []
 
@@ -133,8 +140,8 @@ class _Wheel:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         self.records.append(f"{name},sha256={digest},{len(data)}")
 
-    def finish(self):
-        for name, data in _info_files().items():
+    def finish(self, notices="library"):
+        for name, data in _info_files(self.platform, notices).items():
             self.add(f"{INFO}/{name}", data)
         record = f"{INFO}/RECORD"
         lines = "\n".join(self.records + [f"{record},,"]) + "\n"
@@ -143,13 +150,23 @@ class _Wheel:
         return self.name
 
 
+def write_wheel(folder, library, platform, system=sys.platform, notices="library"):
+    """The name of a wheel with the bytes of that shared library. `system` is sys.platform there."""
+    wheel = _Wheel(folder, platform)
+    for path in sorted((HERE / "bittern").iterdir()):
+        if path.suffix in (".py", ".pyi") or path.name == "py.typed":
+            wheel.add(f"bittern/{path.name}", path.read_bytes())
+    wheel.add(f"bittern/{library_name(system)}", library, 0o755)
+    return wheel.finish(notices)
+
+
 # The hooks. pip asks for metadata before it builds; that costs no build.
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     folder = pathlib.Path(metadata_directory) / INFO
     folder.mkdir()
-    for name, data in _info_files().items():
+    for name, data in _info_files(_platform()).items():
         (folder / name).write_bytes(data)
     return INFO
 
@@ -158,22 +175,16 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    library = _library()
-    wheel = _Wheel(wheel_directory)
-    for path in sorted((HERE / "bittern").iterdir()):
-        if path.suffix in (".py", ".pyi") or path.name == "py.typed":
-            wheel.add(f"bittern/{path.name}", path.read_bytes())
-    wheel.add("bittern/libbittern.so", library, 0o755)
-    return wheel.finish()
+    return write_wheel(wheel_directory, _library(), _platform())
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     """The Python files stay in the checkout; the library is the one of this moment."""
     library = _library()
-    wheel = _Wheel(wheel_directory)
+    wheel = _Wheel(wheel_directory, _platform())
     wheel.add("bittern_editable.pth", f"{HERE}\n".encode())
     wheel.add("_bittern_editable/__init__.py", b'"""The library of an editable install."""\n')
-    wheel.add("_bittern_editable/libbittern.so", library, 0o755)
+    wheel.add(f"_bittern_editable/{library_name()}", library, 0o755)
     return wheel.finish()
 
 

@@ -69,11 +69,18 @@ class Files(Folder):
         self.assertEqual(written, {"METADATA", "WHEEL", "LICENSE", "NOTICES"})
 
     def test_one_list_of_packages(self):
-        listed = run("bash", "-c", "source tools/packages.sh; echo ${BUILD_PACKAGES[*]}", cwd=ROOT)
-        self.assertEqual(bittern_build._packages(), listed.split())
-        path, os.environ["PATH"] = os.environ["PATH"], "/nowhere"
+        """Where a tool is missing, the message is that of tools/packages.sh."""
+        for name in ("awk", "bash", "dirname", "grep", "id"):
+            (self.folder / name).symlink_to(shutil.which(name))
+        for name in ("apt-get", "dpkg-query"):  # nothing is installed
+            (self.folder / name).write_text("#!/bin/sh\nexit 1\n")
+            (self.folder / name).chmod(0o755)
+        path, os.environ["PATH"] = os.environ["PATH"], str(self.folder)
         try:
-            with self.assertRaisesRegex(RuntimeError, "libboost-dev"):
+            with self.assertRaisesRegex(RuntimeError, "cmake is needed .*apt-get install g.*libboost-dev"):
+                bittern_build._need_tools()
+            (self.folder / "bash").unlink()
+            with self.assertRaisesRegex(RuntimeError, "named in .*packages.sh"):
                 bittern_build._need_tools()
         finally:
             os.environ["PATH"] = path
