@@ -337,10 +337,9 @@ TEST(Convert, CancelledLeavesNothing) {
 Proof ProofOfDamage(const ConvertFolder& folder, std::string_view tensor, std::size_t byte,
                     unsigned flip) {
   const Checkpoint in = ConvertModel().Write(folder / "in.gguf");
-  std::fstream file(folder / "out.gguf", std::ios::in | std::ios::out | std::ios::binary);
   fs::remove(folder / "out.gguf");  // mingw's copy_file overwrites none
   fs::copy_file(folder / "in.gguf", folder / "out.gguf");
-  file.open(folder / "out.gguf", std::ios::in | std::ios::out | std::ios::binary);
+  std::fstream file(folder / "out.gguf", std::ios::in | std::ios::out | std::ios::binary);
   const auto at = static_cast<std::streamoff>(in.Find(tensor)->file_offset + byte);
   file.seekg(at);
   const auto value = static_cast<unsigned>(file.get());

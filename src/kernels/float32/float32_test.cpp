@@ -14,7 +14,7 @@
 #include "base/float16.hpp"
 #include "base/guarded_buffer_for_test.hpp"
 #include "kernels/float32/float32_for_test.hpp"
-#include "kernels/fma_for_test.hpp"
+#include "kernels/float32/fma_for_test.hpp"
 
 namespace bittern::kernels {
 namespace {

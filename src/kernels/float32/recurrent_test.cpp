@@ -10,7 +10,7 @@
 
 #include "base/guarded_buffer_for_test.hpp"
 #include "kernels/float32/float32_for_test.hpp"
-#include "kernels/fma_for_test.hpp"
+#include "kernels/float32/fma_for_test.hpp"
 
 namespace bittern::kernels {
 namespace {

@@ -92,7 +92,7 @@ DeadRun RunModel(const SmallModel& small, SkipMode skip, MatrixLayout layout, st
   std::filesystem::remove(path);
   DeadRun run;
   if (!model.has_value()) {
-    run.error = model.error().message;
+    run.error = model.error().message.substr(path.string().size());  // each file has its own name
     return run;
   }
   run.neurons = model->weights().layers[0].num_neurons();

@@ -110,7 +110,7 @@ TEST_F(FewConnections, TheLongestIdleGivesWay) {
   EXPECT_EQ(first->Status(), 200);
   auto third = Client();
   EXPECT_EQ(second->Status(), 0);
-  for (const SocketClient* one : {first.get(), third.get()}) {
+  for (SocketClient* one : {first.get(), third.get()}) {
     one->Send("/now");
     EXPECT_EQ(one->Status(), 200);
   }
@@ -160,18 +160,18 @@ TEST_F(FewConnections, HoldSoManyBytes) {
                      "\r\n\r\n" + std::string(size, 'x'));
   };
   {
-    const SocketClient first(server_->port(), "127.0.0.1");
+    SocketClient first(server_->port(), "127.0.0.1");
     post(first, 900'000);
     WaitForKept(1);
-    const SocketClient second(server_->port(), "127.0.0.2");
+    SocketClient second(server_->port(), "127.0.0.2");
     post(second, 900'000);
     EXPECT_EQ(second.Status(), 503);
-    const SocketClient small(server_->port(), "127.0.0.2");
+    SocketClient small(server_->port(), "127.0.0.2");
     small.Send("/now");
     EXPECT_EQ(small.Status(), 200);
   }
   WaitForNone();
-  const SocketClient third(server_->port(), "127.0.0.2");
+  SocketClient third(server_->port(), "127.0.0.2");
   post(third, 900'000);
   WaitForKept(2);
 }
@@ -179,7 +179,7 @@ TEST_F(FewConnections, HoldSoManyBytes) {
 /// A client that does not read its answer loses the connection once all hold too much.
 TEST_F(FewConnections, AnswersThatNobodyTakes) {
   Start(10, 1 << 20);
-  const SocketClient client(server_->port(), "127.0.0.1");
+  SocketClient client(server_->port(), "127.0.0.1");
   client.Send("/kept");
   WaitForKept(1);
   std::shared_ptr<Exchange> exchange;
@@ -193,7 +193,7 @@ TEST_F(FewConnections, AnswersThatNobodyTakes) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_TRUE(exchange->gone().load());
-  const SocketClient other(server_->port(), "127.0.0.1");
+  SocketClient other(server_->port(), "127.0.0.1");
   other.Send("/now");
   EXPECT_EQ(other.Status(), 200);
 }
