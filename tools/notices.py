@@ -55,13 +55,13 @@ def wordnet_licence():
     return (ROOT / "models" / "WORDNET-LICENSE").read_text(encoding="utf-8")
 
 
-def notices(kind):
-    """The text for one of KINDS."""
+def notices(*kinds):
+    """The text for one of KINDS, or for what holds binaries of several."""
     parts = [("Bittern", "Bittern is under the Apache License 2.0 (the file LICENSE beside this one).\n"
               "The parts below came from others and are under their own terms.\n"),
              ("The built-in model was trained on texts of WordNet 3.0", wordnet_licence())]
     parts += [(held.title, (ROOT / "deploy" / "notices" / held.notice).read_text(encoding="utf-8"))
-              for held in LINKED.values() if held.notice and kind in held.kinds]
+              for held in LINKED.values() if held.notice and set(kinds) & set(held.kinds)]
     return "\n".join(f"{title}\n{'-' * len(title)}\n\n{text}" for title, text in parts)
 
 

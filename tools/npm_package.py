@@ -11,7 +11,12 @@ import pathlib
 import shutil
 import sys
 
+import notices
 import prebuilt
+
+
+# What the notices of binaries for a system are called, beside those for Linux.
+SYSTEMS = {"win32": notices.WINDOWS, "darwin": notices.MACOS}
 
 
 def fail(text):
@@ -55,6 +60,8 @@ def main():
     shutil.copytree(source, out, ignore=shutil.ignore_patterns("prebuilds"))
     package = describe(json.loads((source / "package.json").read_text(encoding="utf-8")), addons)
     (out / "package.json").write_text(json.dumps(package, indent=2) + "\n", encoding="utf-8")
+    kinds = {SYSTEMS.get(name.split("-")[0], notices.DOWNLOAD) for name in addons}
+    (out / "NOTICES").write_text(notices.notices(notices.LIBRARY, *kinds), encoding="utf-8")
     for name, data in addons.items():
         place = out / "prebuilds" / name
         place.mkdir(parents=True)

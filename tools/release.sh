@@ -16,12 +16,14 @@ debian_arch=$(dpkg --print-architecture 2>/dev/null || uname -m)
 build=$PWD/build/release-build
 dist=$PWD/dist
 
-# A row: the artefact, and the function with its arguments that makes it. The last three say what the others hold.
+# A row: the artefact, and the function with its arguments that makes it. The last four say what the others hold.
 ROWS=(
   "bittern-linux-x86_64.tar.gz  zig_program x86_64-linux-musl"
   "bittern-linux-aarch64.tar.gz zig_program aarch64-linux-musl"
   "bittern-macos-universal.tar.gz macos_program"
   "bittern-windows-x86_64.zip windows_program"
+  "bittern-$version-1.x86_64.rpm rpm_package bittern-linux-x86_64.tar.gz"
+  "bittern-$version-1.aarch64.rpm rpm_package bittern-linux-aarch64.tar.gz"
   "bittern_${version}_$debian_arch.deb debian_package"
   "libbittern0.1_${version}_$debian_arch.deb debian_package"
   "libbittern-dev_${version}_$debian_arch.deb debian_package"
@@ -29,6 +31,7 @@ ROWS=(
   "certificate.txt certificate"
   "sbom.spdx.json materials"
   "SHA256SUMS checksums"
+  "manifests package_managers"
 )
 
 # configure FOLDER OPTION...: a release build in that folder; nothing of its path gets into the bytes.
@@ -124,6 +127,10 @@ debian_package() {
   cp "$folder/$1" "$dist"
 }
 
+rpm_package() {
+  tools/rpm.sh "$version" "$dist/$2" "$dist"
+}
+
 npm_package() {
   local folder=$build/package
   build_for_packages node_package
@@ -139,7 +146,7 @@ certificate() {
 
 # Files of dist/ that are programs or packages.
 made() {
-  (cd "$dist" && find . -maxdepth 1 \( -name '*.tar.gz' -o -name '*.zip' -o -name '*.deb' -o -name '*.tgz' \) -printf '%f\n' | sort)
+  (cd "$dist" && find . -maxdepth 1 \( -name '*.tar.gz' -o -name '*.zip' -o -name '*.deb' -o -name '*.rpm' -o -name '*.tgz' \) -printf '%f\n' | sort)
 }
 
 materials() {
@@ -154,12 +161,19 @@ checksums() {
   (cd "$dist" && sha256sum -- "${names[@]}") > "$dist/$1"
 }
 
+# What Homebrew, Scoop and winget want to know; BITTERN_RELEASES is where the files will lie.
+package_managers() {
+  rm -rf "${dist:?}/$1"
+  python3 tools/manifests.py "$version" "$dist" "$dist/$1" ${BITTERN_RELEASES:+"$BITTERN_RELEASES"}
+}
+
 # What this machine lacks for an artefact; nothing where it can be made.
 lacks() {
   local bin
   bin=$(dirname "$(command -v node || echo /usr/bin/node)")
   case $1 in
     *.deb) command -v dpkg-deb > /dev/null || echo "dpkg" ;;
+    *.rpm) command -v rpmbuild > /dev/null || echo "rpmbuild" ;;
     *.tgz)
       command -v npm > /dev/null || echo "npm"
       [ -e "$bin/../include/node/node_api.h" ] || [ -e "$bin/../include/nodejs/src/node_api.h" ] || echo "Node.js's headers"

@@ -48,7 +48,7 @@ def kind_of(file):
         return notices.WINDOWS
     if "-macos-" in file.name:
         return notices.MACOS
-    if file.name.endswith(".tar.gz"):
+    if file.name.endswith((".tar.gz", ".rpm")):
         return notices.DOWNLOAD
     library = file.name.startswith("libbittern") or file.suffix == ".tgz"
     return notices.LIBRARY if library else notices.PROGRAM

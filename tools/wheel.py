@@ -18,7 +18,7 @@ import bittern_build  # noqa: E402  # pylint: disable=wrong-import-position
 
 # How a tag begins: sys.platform there, Node.js's word, what a binary's notices are called (notices.py).
 SYSTEMS = {"manylinux": ("linux", "linux", "download"), "musllinux": ("linux", "linux", "download"),
-           "macosx": ("darwin", "darwin", "download"), "win": ("win32", "win32", "windows")}
+           "macosx": ("darwin", "darwin", "macos"), "win": ("win32", "win32", "windows")}
 CPUS = {"x86_64": ("x64",), "amd64": ("x64",), "aarch64": ("arm64",), "arm64": ("arm64",), "universal2": ("x64", "arm64")}
 
 

@@ -53,6 +53,8 @@ test('a package for all desks says so and runs here', () => {
   assert.deepEqual([said.name, said.version, said.exports], [own.name, own.version, own.exports]);
   assert.equal(fs.readdirSync(path.join(out, 'prebuilds')).length, new Set([HERE, `${HERE}-musl`, 'linux-arm64',
     'linux-arm64-musl', 'darwin-arm64', 'darwin-x64', 'win32-x64']).size);
+  const notices = fs.readFileSync(path.join(out, 'NOTICES'), 'utf8');
+  for (const words of ['Princeton University', 'mingw-w64', 'musl']) assert.ok(notices.includes(words), words);
   assert.equal(createRequire(import.meta.url)(out).version, own.version);
 });
 

@@ -16,6 +16,10 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BITTERN = pathlib.Path(sys.argv[1]).resolve()
+sys.path.insert(0, str(ROOT / "tools"))
+import notices  # noqa: E402
+import sbom  # noqa: E402
+
 EPOCH = 1000000000
 DOC, PAGE = "share/doc/bittern/LICENSE", "share/man/man1/bittern.1"
 
@@ -68,6 +72,9 @@ class Rpm(unittest.TestCase):
             self.assertEqual(listed.splitlines(), [f"{name} {modes.get(name, '-rw-r--r--')} root root {EPOCH}" for name in expected])
             self.assertEqual(run("rpm", "-qp", "--licensefiles", package).strip(), f"/usr/{DOC}")
             self.assertEqual(run("rpm", "-qp", "--scripts", package), "")
+
+    def test_it_holds_what_a_download_holds(self):
+        self.assertEqual(sbom.kind_of(pathlib.Path("bittern-1.2.3-1.aarch64.rpm")), notices.DOWNLOAD)
 
     def test_twice(self):
         first = self.make(self.small()).read_bytes()

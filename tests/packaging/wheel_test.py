@@ -53,7 +53,8 @@ class Wheels(unittest.TestCase):
         info = next(one.split("/")[0] for one in archive.namelist() if ".dist-info/" in one)
         self.assertIn(f"\nTag: py3-none-{tag}\n", archive.read(f"{info}/WHEEL").decode())
         notices = archive.read(f"{info}/NOTICES").decode()
-        self.assertIn("mingw-w64" if name.endswith("dll") else "musl", notices)  # what is inside a library for others
+        inside = {"dll": "mingw-w64", "so": "musl", "dylib": "Zig contributors"}[name.split(".")[1]]
+        self.assertIn(inside, notices)  # what is inside a library for others
         listed = set()
         for line in archive.read(f"{info}/RECORD").decode().splitlines():
             file, digest, size = line.rsplit(",", 2)

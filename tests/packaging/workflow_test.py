@@ -39,6 +39,8 @@ class Workflow(unittest.TestCase):
 
     def test_every_desk(self):
         self.assertEqual({row["archive"] for row in rows(JOBS["desks"])}, {*manifests.LINUX.values(), manifests.MACOS, manifests.WINDOWS})
+        listed = subprocess.run([str(ROOT / "tools/release.sh"), "--list"], capture_output=True, text=True, check=True).stdout.split()
+        self.assertLessEqual({row["archive"] for row in rows(JOBS["desks"])} | {"manifests", "SHA256SUMS"}, set(listed))
         runners = [row["runner"] for job in JOBS.values() for row in rows(job) if row]
         for kind in ("ubuntu-", "-arm", "macos-15", "-intel", "windows-"):
             self.assertTrue([name for name in runners if kind in name], kind)
