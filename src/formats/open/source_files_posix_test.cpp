@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of the model told apart from files that merely lie beside it. Split GGUF models:
 // convert_test.cpp.
-#include "formats/open/source_files.hpp"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "formats/convert/convert.hpp"
 #include "formats/convert/convert_model_for_test.hpp"
+#include "formats/open/source_files.hpp"
 
 namespace bittern::formats {
 namespace {

@@ -155,7 +155,7 @@ TEST_F(FewConnections, WithoutAnIdleOneANewcomerIsTold) {
 /// request is not. The bytes are free once the first client has gone.
 TEST_F(FewConnections, HoldSoManyBytes) {
   Start(10, 1 << 20);
-  const auto post = [](const SocketClient& client, std::size_t size) {
+  const auto post = [](SocketClient& client, std::size_t size) {
     client.SendBytes("POST /kept HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(size) +
                      "\r\n\r\n" + std::string(size, 'x'));
   };
