@@ -28,6 +28,13 @@ ROWS=(
   "libbittern0.1_${version}_$debian_arch.deb debian_package"
   "libbittern-dev_${version}_$debian_arch.deb debian_package"
   "bittern-$version.tgz npm_package"
+  "bittern-$version-py3-none-manylinux2014_x86_64.whl wheel x86_64-linux-gnu.2.17"
+  "bittern-$version-py3-none-manylinux2014_aarch64.whl wheel aarch64-linux-gnu.2.17"
+  "bittern-$version-py3-none-musllinux_1_1_x86_64.whl wheel x86_64-linux-musl"
+  "bittern-$version-py3-none-musllinux_1_1_aarch64.whl wheel aarch64-linux-musl"
+  "bittern-$version-py3-none-macosx_11_0_arm64.whl wheel aarch64-macos.11.0"
+  "bittern-$version-py3-none-macosx_11_0_x86_64.whl wheel x86_64-macos.11.0"
+  "bittern-$version-py3-none-win_amd64.whl wheel x86_64-w64-mingw32"
   "certificate.txt certificate"
   "sbom.spdx.json materials"
   "SHA256SUMS checksums"
@@ -48,19 +55,20 @@ pack() {
     -C "$build" -c "${1%.tar.gz}" | gzip -9n > "$dist/$1"
 }
 
-# zig_build TARGET: the program in $build/TARGET.
-zig_build() {
-  local target=$1 folder=$build/$1
+# cross_build TARGET PART: the program (bittern) or the library (bittern_shared) with all that it needs inside, in
+# $build/TARGET.
+cross_build() {
+  local target=$1 part=$2 folder=$build/$1 options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/zig.cmake" -DBITTERN_TARGET="$1")
+  [[ $target == *-mingw32 ]] && options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/mingw.cmake")
   tools/release_deps.sh "$target"
-  configure "$folder" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/zig.cmake" -DBITTERN_TARGET="$target" \
-    -DBITTERN_HUB_LINKED=ON -DBITTERN_NODE=OFF
-  cmake --build "$folder" --target bittern -j "$jobs" > "$folder.log"
+  configure "$folder" "${options[@]}" -DBITTERN_HUB_LINKED=ON -DBITTERN_NODE=OFF
+  cmake --build "$folder" --target "$part" -j "$jobs" > "$folder.log"
 }
 
 # One program that needs no library of the system, with downloads and HTTPS, its pages and completions.
 zig_program() {
   local name=$1 target=$2 folder=$build/$2 root
-  zig_build "$target"
+  cross_build "$target" bittern
   root=$build/${name%.tar.gz}
   rm -rf "$root" "$folder/root"
   DESTDIR=$folder/root cmake --install "$folder" --component program --strip > "$folder.log"
@@ -86,7 +94,7 @@ macos_program() {
   local targets=(aarch64-macos.11.0 x86_64-macos.11.0) programs=()
   own=$(own_program "$name")
   for target in "${targets[@]}"; do
-    zig_build "$target"
+    cross_build "$target" bittern
     programs+=("$build/$target/apps/cli/bittern")
   done
   rm -rf "$root"
@@ -98,10 +106,9 @@ macos_program() {
 
 # One bittern.exe, which needs Windows 8 or later and nothing else. A zip keeps times of two seconds.
 windows_program() {
-  local name=$1 target=x86_64-w64-mingw32 folder=$build/windows root
-  tools/release_deps.sh "$target"
-  configure "$folder" -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/mingw.cmake" -DBITTERN_HUB_LINKED=ON -DBITTERN_NODE=OFF
-  cmake --build "$folder" --target bittern -j "$jobs" > "$folder.log"
+  local name=$1 target=x86_64-w64-mingw32 root
+  local folder=$build/$target
+  cross_build "$target" bittern
   root=$build/${name%.zip}
   rm -rf "$root" && mkdir "$root"
   cp LICENSE README.md "$root"
@@ -137,6 +144,19 @@ npm_package() {
   npm pack --silent --pack-destination "$dist" "$folder/node/package" > "$folder.log"
 }
 
+# The Python package with the library for that target.
+wheel() {
+  local name=$1 target=$2 library platform
+  cross_build "$target" bittern_shared
+  library=$(find "$build/$target/src/capi" -name 'libbittern.so.*.*.*' -o -name 'libbittern.*.*.*.dylib' -o -name bittern.dll)
+  if [[ $target == *-mingw32 ]]; then
+    "$target-strip" -o "$build/bittern.dll" "$library"
+    library=$build/bittern.dll
+  fi
+  platform=${name##*-}
+  tools/wheel.py "$library" "${platform%.whl}" "$dist"
+}
+
 # What the built-in model answers, by this machine's program.
 certificate() {
   local own
@@ -146,7 +166,7 @@ certificate() {
 
 # Files of dist/ that are programs or packages.
 made() {
-  (cd "$dist" && find . -maxdepth 1 \( -name '*.tar.gz' -o -name '*.zip' -o -name '*.deb' -o -name '*.rpm' -o -name '*.tgz' \) -printf '%f\n' | sort)
+  (cd "$dist" && find . -maxdepth 1 \( -name '*.tar.gz' -o -name '*.zip' -o -name '*.deb' -o -name '*.rpm' -o -name '*.tgz' -o -name '*.whl' \) -printf '%f\n' | sort)
 }
 
 materials() {

@@ -44,11 +44,11 @@ def sources():
 
 def kind_of(file):
     """Which of notices.KINDS a file of a release is."""
-    if file.name.endswith(".zip"):
+    if file.name.endswith((".zip", "win_amd64.whl")):
         return notices.WINDOWS
-    if "-macos-" in file.name:
+    if "-macos" in file.name:
         return notices.MACOS
-    if file.name.endswith((".tar.gz", ".rpm")):
+    if file.name.endswith((".tar.gz", ".rpm", ".whl")):
         return notices.DOWNLOAD
     library = file.name.startswith("libbittern") or file.suffix == ".tgz"
     return notices.LIBRARY if library else notices.PROGRAM
