@@ -108,20 +108,22 @@ int Resize(int file, std::uint64_t size) noexcept {
   return _chsize_s(file, static_cast<std::int64_t>(size)) == 0 ? 0 : -1;
 }
 
-/// Times of files count 100 nanoseconds.
+/// Times of files count 100 nanoseconds. Asked before each pass, so it asks nothing of the volume,
+/// as GetFileInformationByHandle does.
 int StateOf(int file, FileState* state) noexcept {
-  constexpr std::uint64_t kTicks = 10'000'000;
+  constexpr std::int64_t kTicks = 10'000'000;
   const HANDLE handle = HandleOf(file);
-  BY_HANDLE_FILE_INFORMATION info = {};
-  if (GetFileInformationByHandle(handle, &info) == 0) return FailedCall();
-  const auto joined = [](DWORD high, DWORD low) { return std::uint64_t{high} << 32 | low; };
-  const std::uint64_t ticks =
-      joined(info.ftLastWriteTime.dwHighDateTime, info.ftLastWriteTime.dwLowDateTime);
-  *state = {.size = joined(info.nFileSizeHigh, info.nFileSizeLow),
-            .changed_s = static_cast<std::int64_t>(ticks / kTicks),
-            .changed_ns = static_cast<std::int64_t>(ticks % kTicks * 100),
-            .is_regular = (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) == 0 &&
-                          GetFileType(handle) == FILE_TYPE_DISK};
+  FILE_BASIC_INFO times = {};
+  FILE_STANDARD_INFO sizes = {};
+  if (GetFileInformationByHandleEx(handle, FileBasicInfo, &times, sizeof times) == 0 ||
+      GetFileInformationByHandleEx(handle, FileStandardInfo, &sizes, sizeof sizes) == 0) {
+    return FailedCall();
+  }
+  const std::int64_t ticks = times.LastWriteTime.QuadPart;
+  *state = {.size = static_cast<std::uint64_t>(sizes.EndOfFile.QuadPart),
+            .changed_s = ticks / kTicks,
+            .changed_ns = ticks % kTicks * 100,
+            .is_regular = sizes.Directory == 0 && GetFileType(handle) == FILE_TYPE_DISK};
   return 0;
 }
 
