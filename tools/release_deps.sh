@@ -107,11 +107,14 @@ make_sources() {
   touch "$root/src/complete"
 }
 
-# make_library NAME: builds in a copy of its sources, outside of which nothing of the path gets into the bytes.
+# make_library NAME TARGET: builds in a copy of its sources, outside of which nothing of the path gets into the bytes.
+# Its date is that of its sources, since a library outlives the commit that it was first made for.
 make_library() {
-  local name=$1 target=$2
+  local name=$1 target=$2 SOURCE_DATE_EPOCH
+  SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -l "$root/src/$name/debian/changelog" -S Timestamp)
+  export SOURCE_DATE_EPOCH
   local prefix=$root/$target recipe stamp
-  recipe=$(declare -f make_wrappers "make_$name" | sha256sum | cut -c1-16)
+  recipe=$(declare -f make_wrappers make_library "make_$name" | sha256sum | cut -c1-16)
   stamp=$prefix/.$name-$ZIG_VERSION-$recipe
   [ -e "$stamp" ] && return
   echo "$name for $target"
@@ -222,8 +225,6 @@ make_sources
   done
 } > "$root/versions"
 export PATH=$zig/bin:$PATH
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(stat -c %Y CMakeLists.txt)}
-export SOURCE_DATE_EPOCH
 for target in "$@"; do
   make_wrappers "$target"
   for name in "${libraries[@]}"; do make_library "$name" "$target"; done
