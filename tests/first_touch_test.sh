@@ -63,7 +63,7 @@ test_missing_programs() {
   PATH=$work/no-make env -u BITTERN_MODEL bash "$source_dir/tests/capi/examples_test.sh" "$source_dir" "$build" "$bittern" \
     >"$work/out" 2>"$work/err" || status=$?
   check "exit code 0, found $status" test "$status" -eq 0
-  # Another distribution: nobody to ask for packages.
+  # Another distribution, without apt-get.
   farm no-ninja make ninja cmake pkg-config dpkg-query apt-get
   name="not Debian" status=0
   (cd "$work/tree" && PATH=$work/no-ninja ./bittern run) >"$work/out" 2>"$work/err" </dev/null || status=$?

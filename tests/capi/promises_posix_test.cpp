@@ -2,14 +2,13 @@
 // The promises of bittern.h that need a system of POSIX to be tried: memory comes and goes with
 // tokens, and a child of fork() is refused.
 #include <gmock/gmock.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <fstream>
 #include <thread>
 
+#include "base/threads/forked_child_for_test.hpp"
 #include "capi/capi_support.hpp"
 
 namespace {
@@ -71,19 +70,6 @@ TEST(Promises, MemoryComesWithTokensAndGoes) {
   }
 }
 
-/// Runs `work` in a child process, which has ten seconds. Its exit code; -1: it did not end.
-template <class Work>
-int InChild(const Work& work) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(10);
-    _exit(work());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 TEST(Promises, AChildProcessIsTold) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer knows no fork with threads";
@@ -111,7 +97,7 @@ TEST(Promises, AChildProcessIsTold) {
     bittern_engine_free(engine.handle);
     return 0;
   };
-  EXPECT_EQ(InChild(child), 0);
+  EXPECT_EQ(bittern::InForkedChild(child), 0);
   EXPECT_FALSE(Continue(sequence.handle, options).empty());  // the parent goes on
 #if defined(__SANITIZE_ADDRESS__)
   return;  // a lock of its allocator stays held in the child of a process whose threads allocate
@@ -129,7 +115,7 @@ TEST(Promises, AChildProcessIsTold) {
       }
     });
   }
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(InChild(child), 0);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(bittern::InForkedChild(child), 0);
   stop.store(true);
   for (std::thread& thread : busy) thread.join();
 }

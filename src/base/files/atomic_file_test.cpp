@@ -4,35 +4,16 @@
 #include "base/files/atomic_file.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
-#include <iterator>
 #include <string>
+
+#include "base/files/folder_for_test.hpp"
 
 namespace bittern {
 namespace {
 
-class AtomicFileTest : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / ("atomic-" + std::to_string(getpid()));
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directory(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::size_t Entries() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_),
-                                                  std::filesystem::directory_iterator()));
-  }
-  static std::string Read(const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-
-  std::filesystem::path folder_;
-};
+class AtomicFileTest : public FolderTest {};
 
 TEST_F(AtomicFileTest, AppearsAtCommit) {
   const auto path = folder_ / "out";

@@ -9,37 +9,17 @@
 
 #include <csignal>
 #include <fstream>
-#include <iterator>
 #include <string>
 
 #include "base/files/atomic_file.hpp"
+#include "base/files/folder_for_test.hpp"
 #include "base/files/mapped_file.hpp"
 #include "base/files/partial_file.hpp"
 
 namespace bittern {
 namespace {
 
-class FilesOfPosix : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::path(testing::TempDir()) / ("files-of-posix-" + std::to_string(getpid()));
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directory(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::size_t Entries() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_),
-                                                  std::filesystem::directory_iterator()));
-  }
-  static std::string Read(const std::filesystem::path& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-
-  std::filesystem::path folder_;
-};
+class FilesOfPosix : public FolderTest {};
 
 /// Elsewhere an open file keeps its name until it is closed, which the end of the process does.
 TEST_F(FilesOfPosix, ASignalsHandlerRemovesWhatIsNotComplete) {

@@ -14,8 +14,8 @@ namespace bittern::os {
 [[nodiscard]] void* TakePages(std::size_t bytes) noexcept;
 /// Gives back what TakePages returned.
 void GivePages(void* pages, std::size_t bytes) noexcept;
-/// Takes away the right to read and write whole pages of TakePages, or gives it back. Tests find by
-/// that who reads where nobody may. False if the system refuses.
+/// Takes away the right to read and write whole pages of TakePages, or gives it back, so that a
+/// test finds a read that must not happen. False if the system refuses.
 [[nodiscard]] bool SetAccess(void* pages, std::size_t bytes, bool allowed) noexcept;
 /// A wish that costs only speed where it is refused. Whole pages of TakePages.
 void WishHugePages(void* pages, std::size_t bytes) noexcept;

@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <thread>
 
+#include "base/threads/forked_child_for_test.hpp"
 #include "base/threads/process_fork.hpp"
 
 namespace bittern {
 namespace {
-
-/// Runs `work` in a child process, which has ten seconds. Its exit code; -1: it did not end.
-template <class Work>
-int InForkedChild(const Work& work) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(10);
-    _exit(work());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 struct Counted {
   std::mutex mutex;
