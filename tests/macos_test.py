@@ -172,6 +172,7 @@ def main():
         sys.exit("macOS: stubs of its libraries expected; tools/release_deps.sh aarch64-macos.11.0 gets them")
     with tarfile.open(options.tarball) as archive:
         names = archive.getnames()
+        need(PROGRAM in names, f"{options.tarball}: {PROGRAM} expected, it has {names[:3]}")
         data = archive.extractfile(PROGRAM).read()
         mode = archive.getmember(PROGRAM).mode
     need(mode & 0o111, "the program cannot be executed")
