@@ -37,10 +37,10 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Darwin")
   # No symbols but those that the loader needs; the linker signs what it has written, so that nothing is stripped later.
   set(CMAKE_EXE_LINKER_FLAGS_INIT "-s -Wl,-dead_strip")
   set(CMAKE_SHARED_LINKER_FLAGS_INIT "-s -Wl,-dead_strip")
-endif()
-if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+elseif(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   set(CMAKE_SHARED_LINKER_FLAGS_INIT "-s")
 endif()
+set(CMAKE_MODULE_LINKER_FLAGS_INIT "${CMAKE_SHARED_LINKER_FLAGS_INIT}")
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND BITTERN_TARGET MATCHES "musl")
   # musl gives threads the stack that the program's header asks for, else 128 KiB.
   set(CMAKE_EXE_LINKER_FLAGS_INIT "-static -Wl,-z,stack-size=8388608")

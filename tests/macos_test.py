@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the program for macOS as its loader does, since no Mac is here to run it.
+"""Reads programs and libraries for macOS as its loader does, since no Mac is here to run them.
 
-usage: macos_test.py TARBALL [--stubs libSystem.tbd]
+usage: macos_test.py [--stubs libSystem.tbd] ARCHIVE...
 
-Of both kinds of Mac in the universal program: the kind, the oldest system, libraries that the system itself has and
-no others, every symbol that is asked of them listed in Apple's stubs (those of zig's compiler, which
-tools/release_deps.sh gets), for Apple's processors, which run nothing unsigned, a signature whose hashes fit the bytes
-(zig's linker signs for these alone). Structures: <mach-o/loader.h>, <mach-o/nlist.h>,
-<mach-o/fat.h>, and cs_blobs.h of XNU for the signature.
+ARCHIVE is the tarball with the universal program, a wheel for macOS, or the npm package with addons for both kinds of
+Mac. Of each program or library in it: the kind, the oldest system, libraries that the system itself has and no others,
+every symbol that is asked of them listed in Apple's stubs (those of zig's compiler, which tools/release_deps.sh gets;
+an addon asks Node.js for those of Node-API), a signature whose hashes fit the bytes. Structures: <mach-o/loader.h>,
+<mach-o/nlist.h>, <mach-o/fat.h>, and cs_blobs.h of XNU for the signature.
 """
 import argparse
 import glob
@@ -19,14 +19,17 @@ import struct
 import subprocess
 import sys
 import tarfile
+import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = "bittern-macos-universal/bin/bittern"
 X86_64, ARM64 = 0x01000007, 0x0100000C
 KINDS = {X86_64: "x86_64", ARM64: "arm64"}
 TARGETS = {X86_64: "x86_64-macos", ARM64: "arm64e-macos"}  # as stubs say it
-EXECUTE, PIE = 2, 0x200000
+EXECUTE, DYLIB, BUNDLE = 2, 6, 8
+PIE = 0x200000
 SYMTAB, LOAD_DYLIB, CODE_SIGNATURE, VERSION_MIN_MACOS, MAIN, BUILD_VERSION = 0x2, 0xC, 0x1D, 0x24, 0x80000028, 0x32
+SEGMENT_64 = 0x19
 NLIST_STAB, NLIST_TYPE, NLIST_UNDEFINED = 0xE0, 0x0E, 0x0
 SIGNATURE, CODE_DIRECTORY, SHA256, ADHOC = 0xFADE0CC0, 0xFADE0C02, 2, 0x2
 # Newer than macOS 11, though a stub of today lists them (os/os_sync_wait_on_address.h, libc++'s availability).
@@ -85,12 +88,11 @@ class Program:
         return found
 
     def check_signature(self):
-        """Every page has the hash that the signature names; the signer is nobody (ad hoc). False: Intel's, unsigned."""
+        """Every page has the hash that the signature names; the signer is nobody (ad hoc)."""
         bodies = self.of(CODE_SIGNATURE)
-        if not bodies and self.cpu == X86_64:
-            return False
         need(len(bodies) == 1, "a signature expected, none found: Apple's processors run nothing unsigned")
         place, size = struct.unpack_from("<II", bodies[0], 8)
+        need(place + size == len(self.data) == self.end_of(b"__LINKEDIT"), "a signature at the end of the file expected")
         blob = self.data[place:place + size]
         magic, _, count = struct.unpack_from(">III", blob)
         need(magic == SIGNATURE, f"a signature begins with fade0cc0, {magic:x} found")
@@ -106,7 +108,13 @@ class Program:
             wanted = blob[at + hashes + 32 * i:at + hashes + 32 * i + 32]
             found = hashlib.sha256(self.data[i << page:min(limit, (i + 1) << page)]).digest()
             need(found == wanted, f"the page at {i << page:#x} is not what was signed")
-        return True
+
+    def end_of(self, name):
+        """Where in the file a segment ends."""
+        for body in self.of(SEGMENT_64):
+            if body[8:24].rstrip(b"\0") == name:
+                return sum(struct.unpack_from("<QQ", body, 40))
+        raise Broken(f"no segment {name.decode()}")
 
 
 def stubs(path, target):
@@ -133,17 +141,22 @@ def slices(data):
 
 
 def check(program, known):
-    need(program.type == EXECUTE and program.flags & PIE, "a program that may lie anywhere expected")
-    need(program.of(MAIN), "no entry")
+    if program.type == EXECUTE:
+        need(program.flags & PIE, "a program that may lie anywhere expected")
+        need(program.of(MAIN), "no entry")
     need(program.oldest() <= (11, 0), f"a program for macOS 11 expected, for {program.oldest()} found")
     need(program.libraries() == ["/usr/lib/libSystem.B.dylib"], f"libSystem alone expected, {program.libraries()} found")
     wanted = program.undefined()
+    if program.type == BUNDLE:
+        own = {name for name in wanted if name.startswith("_napi_")}
+        need(own, "an addon that asks for nothing of Node-API")
+        wanted -= own
     need(len(wanted) > 50 and "_main" not in wanted, f"{len(wanted)} symbols of the system")
     need(not wanted - known, f"no library of the system has {sorted(wanted - known)}")
     newer = sorted(name for name in wanted if NEWER.match(name))
     need(not newer, f"newer than macOS 11: {newer}")
-    signed = program.check_signature()
-    return f"{len(wanted)} symbols of libSystem, {'all pages are signed' if signed else 'unsigned'}"
+    program.check_signature()
+    return f"{len(wanted)} symbols of libSystem, all pages are signed"
 
 
 def self_test(program, known):
@@ -151,9 +164,8 @@ def self_test(program, known):
     flipped = bytearray(program.data)
     flipped[len(flipped) // 2] ^= 1
     faults = [(program, known - {"_malloc"}),
-              (Program(program.data.replace(b"/usr/lib/libSystem.B", b"/usr/lib/libSystem.C")), known)]
-    if program.of(CODE_SIGNATURE):
-        faults.append((Program(bytes(flipped)), known))
+              (Program(program.data.replace(b"/usr/lib/libSystem.B", b"/usr/lib/libSystem.C")), known),
+              (Program(bytes(flipped)), known)]
     for broken, names in faults:
         try:
             check(broken, names)
@@ -162,17 +174,11 @@ def self_test(program, known):
         raise Broken("a planted fault was not found")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("tarball")
-    parser.add_argument("--stubs", default=next(iter(glob.glob(
-        f"{ROOT}/build/zig/*/lib/python3*/site-packages/ziglang/lib/libc/darwin/libSystem.tbd")), None))
-    options = parser.parse_args()
-    if options.stubs is None:
-        sys.exit("macOS: stubs of its libraries expected; tools/release_deps.sh aarch64-macos.11.0 gets them")
-    with tarfile.open(options.tarball) as archive:
+def of_tarball(path):
+    """The universal program."""
+    with tarfile.open(path) as archive:
         names = archive.getnames()
-        need(PROGRAM in names, f"{options.tarball}: {PROGRAM} expected, it has {names[:3]}")
+        need(PROGRAM in names, f"{path}: {PROGRAM} expected, it has {names[:3]}")
         data = archive.extractfile(PROGRAM).read()
         mode = archive.getmember(PROGRAM).mode
     need(mode & 0o111, "the program cannot be executed")
@@ -181,12 +187,42 @@ def main():
     programs = list(slices(data))
     kinds = {KINDS.get(program.cpu) for program in programs}
     need(kinds == {"arm64", "x86_64"}, f"both kinds of Mac expected, {kinds} found")
-    for program in programs:
-        known = stubs(options.stubs, TARGETS[program.cpu])
-        found = check(program, known)
-        self_test(program, known)
-        print(f"{KINDS[program.cpu]}: macOS {program.oldest()[0]}.{program.oldest()[1]}, {len(program.data):,} bytes, "
-              f"{found}: good")
+    return programs, EXECUTE
+
+
+def of_wheel(path):
+    with zipfile.ZipFile(path) as archive:
+        program = Program(archive.read("bittern/libbittern.dylib"))
+    need(path.endswith(f"_{KINDS.get(program.cpu)}.whl"), f"{path}: for {KINDS.get(program.cpu)}, in fact")
+    return [program], DYLIB
+
+
+def of_npm(path):
+    with tarfile.open(path) as archive:
+        programs = [Program(archive.extractfile(f"package/prebuilds/darwin-{name}/bittern.node").read())
+                    for name in ("arm64", "x64")]
+    need([program.cpu for program in programs] == [ARM64, X86_64], "addons for both kinds of Mac expected")
+    return programs, BUNDLE
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("archives", nargs="+")
+    parser.add_argument("--stubs", default=next(iter(glob.glob(
+        f"{ROOT}/build/zig/*/lib/python3*/site-packages/ziglang/lib/libc/darwin/libSystem.tbd")), None))
+    options = parser.parse_args()
+    if options.stubs is None:
+        sys.exit("macOS: stubs of its libraries expected; tools/release_deps.sh aarch64-macos.11.0 gets them")
+    for path in options.archives:
+        read = of_wheel if path.endswith(".whl") else of_npm if path.endswith(".tgz") else of_tarball
+        programs, kind = read(path)
+        for program in programs:
+            need(program.type == kind, f"{path}: a file of type {kind} expected, {program.type} found")
+            known = stubs(options.stubs, TARGETS[program.cpu])
+            found = check(program, known)
+            self_test(program, known)
+            print(f"{os.path.basename(path)}, {KINDS[program.cpu]}: macOS {program.oldest()[0]}.{program.oldest()[1]}, "
+                  f"{len(program.data):,} bytes, {found}: good")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import select
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -279,29 +280,37 @@ class Windows(unittest.TestCase):
         self.assertIn(b"user/tern-GGUF", run(True, "models", **asked)[1])
         self.assertEqual(run(True, "rm", "user/tern-GGUF", "-y", **asked)[0], 0)
 
+    def serve(self, windows, *flags, scheme="http", context=None):
+        """What a server answers to requests from outside; Ctrl-C ends it."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        at = f"{scheme}://127.0.0.1:{port}"
+        terminal = Terminal(windows, "serve", "--port", str(port), *flags)
+        terminal.wait_for("ready:")
+        answer = []
+        for body in ({"prompt": "A tern is", "max_tokens": 20, "seed": 3},
+                     {"prompt": ["A dog", "A cat"], "max_tokens": 8, "temperature": 0}):
+            request = urllib.request.Request(f"{at}/v1/completions", json.dumps(body).encode(),
+                                             {"Content-Type": "application/json"})
+            with urllib.request.urlopen(request, timeout=60, context=context) as reply:
+                choices = json.load(reply)["choices"]
+            answer.append([choice["text"] for choice in choices])
+        with urllib.request.urlopen(f"{at}/", timeout=60, context=context) as reply:
+            answer.append(reply.status)
+        terminal.send("\x03")
+        self.assertEqual(terminal.end(), 0, windows)
+        return answer
+
     def test_serve(self):
-        """Requests from outside get the same bytes; Ctrl-C ends the server."""
-        answers = []
-        for windows in (True, False):
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
-            terminal = Terminal(windows, "serve", "--port", str(port))
-            terminal.wait_for("ready:")
-            answer = []
-            for body in ({"prompt": "A tern is", "max_tokens": 20, "seed": 3},
-                         {"prompt": ["A dog", "A cat"], "max_tokens": 8, "temperature": 0}):
-                request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", json.dumps(body).encode(),
-                                                 {"Content-Type": "application/json"})
-                with urllib.request.urlopen(request, timeout=60) as reply:
-                    choices = json.load(reply)["choices"]
-                answer.append([choice["text"] for choice in choices])
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as reply:
-                answer.append(reply.status)
-            answers.append(answer)
-            terminal.send("\x03")
-            self.assertEqual(terminal.end(), 0, windows)
-        self.assertEqual(*answers)
+        self.assertEqual(self.serve(True), self.serve(False))
+
+    def test_serve_https(self):
+        """The client checks the certificate."""
+        pem = make_certificate(self.place)
+        flags = ("--ssl-cert-file", str(pem), "--ssl-key-file", str(pem))
+        found = self.serve(True, *flags, scheme="https", context=ssl.create_default_context(cafile=pem))
+        self.assertEqual(found, self.serve(False))
 
 
 if __name__ == "__main__":

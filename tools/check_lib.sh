@@ -256,14 +256,25 @@ check_old_systems() {
   step "old systems" python3 tests/old_systems.py build/dev/apps/cli/bittern
 }
 
-# The program for both kinds of Mac, as far as it can be read here; where tools/release.sh has made it.
+# What is made for both kinds of Mac, as far as it can be read here; where tools/release.sh has made it.
 check_macos() {
-  local archive=dist/bittern-macos-universal.tar.gz
-  if [ ! -e "$archive" ]; then
+  local archives=(dist/bittern-macos-universal.tar.gz)
+  if [ ! -e "${archives[0]}" ]; then
     printf '== macOS SKIPPED: tools/release.sh bittern-linux-x86_64.tar.gz bittern-macos-universal.tar.gz first\n'
     return
   fi
-  step "macOS (what its loader will see)" python3 tests/macos_test.py "$archive"
+  mapfile -t -O 1 archives < <(find dist -name '*-macosx_*.whl' -o -name 'bittern-*.tgz')
+  step "macOS (what its loader will see)" python3 tests/macos_test.py "${archives[@]}"
+}
+
+# The npm package in the Node.js of all systems that run here; where tools/release.sh has made it.
+check_npm_systems() {
+  if ! compgen -G 'dist/bittern-*.tgz' > /dev/null; then
+    printf '== npm package, all systems SKIPPED: tools/release.sh bittern-VERSION.tgz first\n'
+    return
+  fi
+  install_or_say wine wine64 qemu-user || return 0
+  step "npm package, all systems" python3 tests/npm_systems.py build/dev/apps/cli/bittern
 }
 
 # check_windows_units TARGET...: unit tests, built for Windows, under wine.

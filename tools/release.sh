@@ -4,8 +4,8 @@
 # tools/release.sh NAME...    makes these
 # tools/release.sh --list     names them, one a line
 # Two runs on one commit give the same bytes: dates are those of the commit, and no name of a folder gets in.
-# Programs that people download come from zig's compiler (release_deps.sh, cmake/zig.cmake); Debian packages
-# and the npm package from this machine's.
+# Programs, wheels and addons that people download come from zig's compiler (release_deps.sh, cmake/zig.cmake), for
+# Windows from Debian's mingw; Debian packages from this machine's.
 set -euo pipefail
 
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
@@ -55,14 +55,26 @@ pack() {
     -C "$build" -c "${1%.tar.gz}" | gzip -9n > "$dist/$1"
 }
 
-# cross_build TARGET PART: the program (bittern) or the library (bittern_shared) with all that it needs inside, in
-# $build/TARGET.
+# cross_build TARGET PART: the program (bittern), the library (bittern_shared) or the addon (bittern_node) with all that
+# it needs inside, in $build/TARGET.
 cross_build() {
-  local target=$1 part=$2 folder=$build/$1 options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/zig.cmake" -DBITTERN_TARGET="$1")
+  local target=$1 part=$2 folder=$build/$1 node=OFF options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/zig.cmake" -DBITTERN_TARGET="$1")
   [[ $target == *-mingw32 ]] && options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/mingw.cmake")
+  [[ $part == bittern_node ]] && node=ON
   tools/release_deps.sh "$target"
-  configure "$folder" "${options[@]}" -DBITTERN_HUB_LINKED=ON -DBITTERN_NODE=OFF
+  configure "$folder" "${options[@]}" -DBITTERN_HUB_LINKED=ON -DBITTERN_NODE=$node
   cmake --build "$folder" --target "$part" -j "$jobs" > "$folder.log"
+  # zig's linker signs for Apple's processors alone.
+  if [[ $target == x86_64-macos* ]]; then python3 tools/sign_macos.py "$(built "$target" "$part")"; fi
+}
+
+# built TARGET PART: the file that cross_build has made.
+built() {
+  case $2 in
+    bittern) echo "$build/$1/apps/cli/bittern" ;;
+    bittern_node) echo "$build/$1/node/bittern.node" ;;
+    bittern_shared) find "$build/$1/src/capi" -name 'libbittern.so.*.*.*' -o -name 'libbittern.*.*.*.dylib' -o -name bittern.dll ;;
+  esac
 }
 
 # One program that needs no library of the system, with downloads and HTTPS, its pages and completions.
@@ -95,7 +107,7 @@ macos_program() {
   own=$(own_program "$name")
   for target in "${targets[@]}"; do
     cross_build "$target" bittern
-    programs+=("$build/$target/apps/cli/bittern")
+    programs+=("$(built "$target" bittern)")
   done
   rm -rf "$root"
   cp -a "$build/$own" "$root"
@@ -138,17 +150,33 @@ rpm_package() {
   tools/rpm.sh "$version" "$dist/$2" "$dist"
 }
 
+# One npm package with the addons for these machines, by the names of tools/npm_package.py.
+ADDONS=(linux-x64=x86_64-linux-gnu.2.17 linux-arm64=aarch64-linux-gnu.2.17 linux-x64-musl=x86_64-linux-musl
+  linux-arm64-musl=aarch64-linux-musl darwin-x64=x86_64-macos.11.0 darwin-arm64=aarch64-macos.11.0
+  win32-x64=x86_64-w64-mingw32)
+
 npm_package() {
-  local folder=$build/package
-  build_for_packages node_package
-  npm pack --silent --pack-destination "$dist" "$folder/node/package" > "$folder.log"
+  local row target addon addons=() package=$build/npm
+  build_for_packages node_scripts
+  for row in "${ADDONS[@]}"; do
+    target=${row#*=}
+    cross_build "$target" bittern_node
+    addon=$(built "$target" bittern_node)
+    if [[ $target == *-mingw32 ]]; then
+      "$target-strip" -o "$build/bittern.node" "$addon"
+      addon=$build/bittern.node
+    fi
+    addons+=("${row%%=*}=$addon")
+  done
+  python3 tools/npm_package.py "$build/package/node/package" "$package" "${addons[@]}"
+  npm pack --silent --pack-destination "$dist" "$package" > "$package.log"
 }
 
 # The Python package with the library for that target.
 wheel() {
   local name=$1 target=$2 library platform
   cross_build "$target" bittern_shared
-  library=$(find "$build/$target/src/capi" -name 'libbittern.so.*.*.*' -o -name 'libbittern.*.*.*.dylib' -o -name bittern.dll)
+  library=$(built "$target" bittern_shared)
   if [[ $target == *-mingw32 ]]; then
     "$target-strip" -o "$build/bittern.dll" "$library"
     library=$build/bittern.dll

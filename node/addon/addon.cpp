@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "functions.hpp"
+#include "stay_loaded.hpp"
 
 namespace bittern::node {
 namespace {
@@ -72,6 +73,7 @@ bool Add(napi_env env, napi_value exports, std::span<const Row> rows) {
 
 extern "C" NAPI_MODULE_EXPORT napi_value napi_register_module_v1(napi_env env, napi_value exports) {
   using namespace bittern::node;  // NOLINT: this function stands outside of any namespace
+  StayLoaded();
   try {
     const bool ok = Environment::Create(env) && Add(env, exports, kRows) &&
                     Add(env, exports, ModelFunctions()) && Add(env, exports, SequenceFunctions()) &&
