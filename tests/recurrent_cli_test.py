@@ -106,7 +106,8 @@ class RecurrentTest(Common, unittest.TestCase):
 
     def test_folders_have_its_certificate(self):
         for form, *flags in (["mlx"], ["hf", "--half-head"], ["hf", "--half-head", "--type", "pq2_0", "--size", "wide"],
-                             ["mlx", "--type", "pq2_0", "--size", "wide"]):
+                             ["mlx", "--type", "pq2_0", "--size", "wide"], ["mlx", "--rotated"],
+                             ["mlx", "--rotated", "--type", "pq2_0", "--size", "wide"]):
             same_folder(self, form, *flags)
 
     def test_an_unknown_rotation_is_refused_by_name(self):

@@ -133,9 +133,15 @@ def bfloats(values):
 class Folder:
     """Tensors of a folder: name, type, shape, bytes."""
 
-    def __init__(self, arch, shape, writer, matrix_type, form):
+    def __init__(self, arch, shape, writer, matrix_type, form, rotation=()):
+        """rotation: keys of a GGUF file, as PrismML writes them into hadamard.json."""
         self.arch, self.shape, self.writer, self.matrix_type, self.form = arch, shape, writer, matrix_type, form
         self.tensors = []
+        self.rotation = {key: content for key, _, content in rotation}
+        self.signs, at = {}, 0
+        for width in self.rotation.get("prism.hadamard.sign_widths", []):
+            self.signs[width] = self.rotation["prism.hadamard.sign_values"][at:at + width]
+            at += width
 
     def add(self, name, kind, shape, raw):
         assert len(raw) == SIZES[kind] * math.prod(shape), name
@@ -199,6 +205,8 @@ class Folder:
         first = 2 * s["key_heads"] * s["state"] if stem in ("attn_qkv", "ssm_conv1d") else 0
         if stem not in ("attn_qkv", "attn_gate", "ssm_conv1d", "ssm_out", "ssm_beta", "ssm_alpha", "ssm_dt", "ssm_a"):
             return None
+        if stem == "ssm_out" and self.rotation:  # rotated in the folder's order
+            return None
         unit = 1 if stem in ("ssm_beta", "ssm_alpha", "ssm_dt", "ssm_a") else s["state"]
         repeats = s["value_heads"] // s["key_heads"]
         heads = [h % s["key_heads"] * repeats + h // s["key_heads"] for h in range(s["value_heads"])]
@@ -217,6 +225,8 @@ class Folder:
         self.add(name, "U32", [rows, cols // 16], words)
         self.add(stem + "scales", BF16, [rows, cols // matrix.group], scales)
         self.add(stem + "biases", BF16, [rows, cols // matrix.group], biases)
+        if self.rotation:
+            self.add(stem + "signs", F32, [cols], struct.pack("<%df" % cols, *self.signs[cols]))
 
     def config(self):
         s = self.shape
@@ -243,6 +253,11 @@ class Folder:
                                         "mrope_section": [11, 11, 10],
                                         "partial_rotary_factor": s["rotated"] / s["head_dim"]}}
             pack = {"group_size": self.writer.group, "bits": 2, "mode": "affine"}
+            if self.rotation:
+                del text["hidden_act"]
+                return {"schema_version": 2, "model_type": "prism_hadamard_qwen35", "base_model_type": "qwen3_5",
+                        "tensor_namespace": "mlx-vlm-qwen3_5", "hadamard_config": "hadamard.json",
+                        "gdn_activation_layout": "grouped", "quantization": pack, "text_config": text}
             return {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5", "text_config": text,
                     "tie_word_embeddings": False,
                     **({"quantization": pack, "quantization_config": pack} if self.form == "mlx" else {})}
@@ -267,6 +282,8 @@ class Folder:
             out.write(struct.pack("<Q", len(text)) + text)
             out.writelines(raw for _, _, _, raw in self.tensors)
         self.json(path / "config.json", self.config())
+        if self.rotation:
+            self.json(path / "hadamard.json", {key: self.rotated(key, content) for key, content in self.rotation.items()})
         self.json(path / "tokenizer.json", tokenizer(tokens, types, pre, end))
         self.json(path / "tokenizer_config.json", {"chat_template": template, "eos_token": tokens[-1]})
         if end is not None:
@@ -278,6 +295,11 @@ class Folder:
             self.json(path / "1_Pooling/config.json",
                       {"word_embedding_dimension": self.shape["hidden"], "pooling_mode_cls_token": False,
                        "pooling_mode_mean_tokens": True, "pooling_mode_lasttoken": False})
+
+    def rotated(self, key, content):
+        if key.endswith("_names"):
+            return [self.name(name) for name in content]
+        return [float(sign) for sign in content] if key.endswith("sign_values") else content
 
     @staticmethod
     def json(path, content):

@@ -502,9 +502,11 @@ def main():
                   for name, cols, rows, kind in listed]
     if options.form != "gguf":
         forms = {"qwen3": ["hf"], "gemma3": ["hf"], "maple": ["hf"], "qwen35": ["hf", "mlx"]}
-        if options.form not in forms.get(options.arch, []) or matrix_type not in synth_folder.TYPES or options.rotated:
+        rotated = options.rotated and options.form != "mlx"
+        if options.form not in forms.get(options.arch, []) or matrix_type not in synth_folder.TYPES or rotated:
             parser.error("--form %s is not for these options" % options.form)
-        folder = synth_folder.Folder(options.arch, shape, writer, matrix_type, options.form)
+        folder = synth_folder.Folder(options.arch, shape, writer, matrix_type, options.form,
+                                     rotation_keys(shape, random.Random(options.seed + 1)) if options.rotated else ())
         for tensor in listed:
             folder.tensor(*tensor)
         end = shape["vocab"] - 1 if ends_texts(options.arch) else None

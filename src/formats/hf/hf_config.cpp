@@ -13,6 +13,7 @@
 #include "formats/architecture.hpp"
 #include "formats/hf/hf_config_values.hpp"
 #include "formats/hf/hf_networks.hpp"
+#include "formats/hf/hf_rotation.hpp"
 
 namespace bittern::formats {
 
@@ -31,6 +32,7 @@ namespace {
 
 /// The model class: "BitNetForCausalLM".
 Result<std::string> ReadClass(const Json& json) {
+  if (IsRotatedPack(json)) return "Qwen3_5ForConditionalGeneration";
   const Json* list = Present(json, "architectures");
   if (list == nullptr) return CorruptConfig("architectures is missing");
   const Json::Array* array = list->AsArray();
@@ -42,9 +44,10 @@ Result<std::string> ReadClass(const Json& json) {
 
 /// hidden_act, which Gemma calls hidden_activation, in GGUF's words. It must be stated: it decides
 /// between architectures that share a class.
-Result<std::string> ReadActivation(const Json& json) {
+Result<std::string> ReadActivation(const Json& json, bool rotated_pack) {
   auto activation = BITTERN_TRY(OptionalString(json, "hidden_act"));
   if (!activation) activation = BITTERN_TRY(OptionalString(json, "hidden_activation"));
+  if (!activation && rotated_pack) return "silu";  // of its base's class
   if (!activation) return CorruptConfig("hidden_act is missing");
   if (*activation == "gelu") {  // with erf, which nothing here computes
     return Unsupported("hidden_act: relu2, silu or gelu_pytorch_tanh expected, gelu found");
@@ -341,7 +344,7 @@ Result<HfConfig> ReadHfConfig(const Json& whole, Metadata* metadata) {
   const Json& json = TextConfig(whole);
   const std::string name = BITTERN_TRY(ReadClass(whole));
   BITTERN_TRY(ArchitectureOfClass(name, ""));  // refused before anything about it is missed
-  const std::string activation = BITTERN_TRY(ReadActivation(json));
+  const std::string activation = BITTERN_TRY(ReadActivation(json, IsRotatedPack(whole)));
   HfConfig config;
   const ArchitectureSpec& row = *BITTERN_TRY(ArchitectureOfClass(name, activation));
   config.architecture = row.name;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +45,8 @@ struct HfConfig {
   std::uint64_t mlx_group_cols = 0;  ///< of MLX's packs of 2 bits; 0: there are none
   HfDelta delta;
   std::uint64_t num_experts = 0;
+  bool rotated = false;  ///< by hadamard.json (hf_rotation.hpp)
+  std::map<std::uint64_t, std::vector<float>> rotation_signs;  ///< of it, by width of the input
   /// LongRoPE's lists: in GGUF files these are tensors.
   std::vector<float> long_factors, short_factors;
 };

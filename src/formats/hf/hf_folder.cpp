@@ -17,6 +17,7 @@
 #include "formats/file_kind.hpp"
 #include "formats/hf/hf_config.hpp"
 #include "formats/hf/hf_pooling.hpp"
+#include "formats/hf/hf_rotation.hpp"
 #include "formats/hf/hf_tensors.hpp"
 #include "formats/hf/hf_tokenizer.hpp"
 #include "formats/safetensors/safetensors_reader.hpp"
@@ -28,7 +29,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "config.json";
 constexpr const char* kIndex = "model.safetensors.index.json";
-constexpr const char* kRotation = "hadamard.json";
 constexpr const char* kSingle = "model.safetensors";
 
 std::string_view TextOf(const MappedFile& file) {
@@ -160,6 +160,26 @@ Result<void> ReadTokenizer(const fs::path& folder, const Json& config, std::uint
   return read;
 }
 
+/// hadamard.json, where it is there or must be.
+Result<void> ReadRotation(const fs::path& folder, bool needed, HfConfig* config,
+                          Metadata* metadata) {
+  const auto file = BITTERN_TRY(OpenIfThere(folder, kHfRotationFile));
+  if (!file && !needed) return {};
+  if (!file) {
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("{} is missing, which config.json's model_type needs: without it the "
+                            "weights mean nothing",
+                            kHfRotationFile));
+  }
+  BITTERN_TRY(CheckText(*file, kHfRotationFile));
+  auto json = Json::Parse(TextOf(*file), {});
+  BITTERN_TRY(file->CheckUnchanged());
+  auto read = json ? ReadHfRotation(*json, config, metadata)
+                   : Result<void>(tl::unexpected(std::move(json).error()));
+  if (read) return {};
+  return tl::unexpected(Within(kHfRotationFile, std::move(read).error()));
+}
+
 /// A list of config.json that GGUF files have as a tensor.
 void AddFactors(std::string name, const std::vector<float>& factors, HfFolderContents* contents) {
   if (factors.empty()) return;
@@ -191,16 +211,10 @@ Result<HfFolderContents> OpenHfFolder(const fs::path& folder,
   auto json = Json::Parse(TextOf(config_file), {});
   BITTERN_TRY(config_file.CheckUnchanged());
   if (!json) return in_config(std::move(json).error());
-  std::error_code ignored;
-  if (fs::exists(folder / kRotation, ignored)) {
-    return Fail(ErrorCode::kUnsupported,
-                fmt::format("{}: weights without a rotation expected, rotated ones found; the GGUF "
-                            "file of the same model is read",
-                            kRotation));
-  }
   HfFolderContents contents;
   auto config = ReadHfConfig(*json, &contents.metadata);
   if (!config) return in_config(std::move(config).error());
+  BITTERN_TRY(ReadRotation(folder, IsRotatedPack(*json), &*config, &contents.metadata));
   BITTERN_TRY(contents.metadata.AddString("general.name", FolderName(folder)));
   Weights weights = BITTERN_TRY(OpenWeights(folder, weights_file));
   HfMapped mapped = BITTERN_TRY(MapHfTensors(*config, weights.entries, &contents.decisions));

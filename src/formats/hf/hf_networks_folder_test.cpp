@@ -2,6 +2,7 @@
 // Folders whose tensors differ from a GGUF file's in more than their names (Gemma, Qwen 3.5, Maple,
 // MLX's packs), and the files that sentence-transformers writes beside a model.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
@@ -97,12 +98,6 @@ TEST_F(HfFolderTest, PoolingIsThatOfSentenceTransformers) {
   EXPECT_THAT(Refusal(), HasSubstr("expected, \"sentence_transformers.models.Dense\" found"));
   Write("modules.json", "{}");
   EXPECT_THAT(Refusal(), HasSubstr("modules.json: an array of modules expected"));
-}
-
-TEST_F(HfFolderTest, RotatedWeightsAreRefused) {
-  Write("model.safetensors", Embedding().Build());
-  Write("hadamard.json", "{}");
-  EXPECT_THAT(Refusal(), HasSubstr("hadamard.json: weights without a rotation expected"));
 }
 
 template <class T>
@@ -244,6 +239,92 @@ TEST_F(HfFolderTest, PacksOfMlxAreTernaryWhereTheBiasIsMinusTheScale) {
   EXPECT_THAT(Refusal(), HasSubstr("found scale 0.5 and bias 0.25"));
   Write("config.json", DeltaConfig(1, 1));
   EXPECT_THAT(refusal(alone), HasSubstr("config.json has no \"quantization\""));
+}
+
+/// PrismML's pack of two layers, whose inputs of 64 are rotated in blocks of 32.
+struct RotatedPack {
+  std::string version = "1",
+              names = R"("language_model.model.layers.0.linear_attn.out_proj.weight")",
+              widths = "64", grouped = "true", more;
+  std::vector<float> signs = std::vector<float>(64, 1);
+
+  [[nodiscard]] std::string Text() const {
+    return R"({"note":"of the maker","prism.hadamard.version":)" + version +
+           R"(,"prism.hadamard.block_size":32,"prism.hadamard.axis":"input-last-dimension",)"
+           R"("prism.hadamard.weight_names":[)" +
+           names + R"(],"prism.hadamard.sign_widths":[)" + widths +
+           R"(],"prism.hadamard.gdn_v_grouped":)" + grouped + more +
+           fmt::format(R"(,"prism.hadamard.sign_values":[{}]}})", fmt::join(signs, ","));
+  }
+};
+
+TEST_F(HfFolderTest, RotatedPacksAreReadWithTheirRotation) {
+  // No class, no activation, and sizes in text_config: as PrismML writes it.
+  std::string text = DeltaConfig(2, 32);
+  for (const char* part :
+       {R"("architectures":["Qwen3_5ForCausalLM"],)", R"("hidden_act":"silu",)"}) {
+    text.erase(text.find(part), std::strlen(part));
+  }
+  Write("config.json", R"({"model_type":"prism_hadamard_qwen35","quantization":{"group_size":64,)"
+                       R"("bits":2},"text_config":)" +
+                           text + "}");
+  const std::string layer = "language_model.model.layers.0.linear_attn.";
+  const auto folder = [&](std::vector<float> signs) {
+    SafetensorsBuilder builder;
+    AddPack(builder, "language_model.model.embed_tokens", 0.5f, -0.5f);
+    AddPack(builder, layer + "out_proj", 0.25f, -0.25f);
+    builder.Add(layer + "out_proj.signs", "F32", {signs.size()}, BytesOf(signs));
+    Write("model.safetensors", builder.Build());
+  };
+  RotatedPack pack;
+  pack.signs[3] = -1;
+  folder(pack.signs);
+  EXPECT_THAT(Refusal(), HasSubstr("hadamard.json is missing"));
+  Write("hadamard.json", pack.Text());
+  {
+    const Checkpoint checkpoint = Open(folder_);
+    const Metadata& metadata = checkpoint.metadata();
+    EXPECT_EQ(metadata.GetString("general.architecture").value(), "qwen35");
+    EXPECT_EQ(metadata.GetUint("prism.hadamard.block_size").value(), 32u);
+    EXPECT_EQ(metadata.GetBool("prism.hadamard.gdn_v_grouped").value(), true);
+    EXPECT_EQ(metadata.GetStrings("prism.hadamard.weight_names").value()->front(),
+              "blk.0.ssm_out.weight");
+    EXPECT_EQ(metadata.GetInts("prism.hadamard.sign_values").value()->at(3), -1);
+    EXPECT_EQ(metadata.Find("note"), nullptr);
+    // Its columns were mixed in the folder's order of heads and stay so.
+    Decisions decisions;
+    auto opener = TernaryOpener::Create(checkpoint, &decisions).value();
+    const auto out = opener.Open(*checkpoint.Find("blk.0.ssm_out.weight")).value();
+    std::vector<std::uint8_t> codes(64);
+    float scale = 0;
+    ASSERT_TRUE(out.ReadRows(0, 1, codes.data(), &scale));
+    EXPECT_EQ(fmt::format("{} {} {}", codes[0], codes[1], codes[2]), "2 0 1");
+  }
+
+  const auto refusal = [&](auto change) {
+    RotatedPack other = pack;
+    change(other);
+    Write("hadamard.json", other.Text());
+    return Refusal();
+  };
+  EXPECT_THAT(refusal([](auto& p) { p.signs[5] = -1; }),
+              HasSubstr("out_proj.signs\": element 5: -1 expected"));
+  EXPECT_THAT(refusal([](auto& p) { p.signs[5] = 0.5f; }), HasSubstr("whole numbers"));
+  EXPECT_THAT(refusal([](auto& p) { p.widths = "32"; }), HasSubstr("of a width that it names, 64"));
+  EXPECT_THAT(refusal([](auto& p) { p.grouped = "false"; }),
+              HasSubstr("expected true in a folder"));
+  EXPECT_THAT(refusal([](auto& p) { p.version = "null"; }), HasSubstr("version is missing"));
+  EXPECT_THAT(refusal([](auto& p) { p.version = "-1"; }), HasSubstr("a whole number of 0 or more"));
+  EXPECT_THAT(refusal([](auto& p) { p.names = R"("lm_tail.weight")"; }),
+              HasSubstr("\"lm_tail.weight\": is part of no network"));
+  EXPECT_THAT(refusal([](auto& p) { p.names = R"("lm_head.weight",1)"; }),
+              HasSubstr("an array of texts"));
+  EXPECT_THAT(refusal([](auto& p) { p.more = R"(,"prism.hadamard.more":{})"; }),
+              HasSubstr("hadamard.json: prism.hadamard.more: a text, a number"));
+  Write("hadamard.json", "[]");
+  EXPECT_THAT(Refusal(), HasSubstr("hadamard.json: an object expected"));
+  Write("hadamard.json", "{");
+  EXPECT_THAT(Refusal(), HasSubstr("hadamard.json: "));
 }
 
 TEST_F(HfFolderTest, ExpertsStandApartOrStacked) {

@@ -21,6 +21,7 @@
 #include "formats/hf/hf_delta.hpp"
 #include "formats/hf/hf_mlx.hpp"
 #include "formats/hf/hf_names.hpp"
+#include "formats/hf/hf_rotation.hpp"
 #include "formats/hf/hf_scales.hpp"
 #include "formats/network_tensors.hpp"
 #include "quant/blocks/dequantize.hpp"
@@ -109,7 +110,7 @@ class Mapper {
     LookAround();
     for (const SafetensorsEntry& entry : entries_) {
       if (entry.name.ends_with(kScaleSuffix) || IsDerived(entry.name) || IsLeftOut(entry)) continue;
-      auto added = Add(entry);
+      auto added = IsSigns(config_, entry.name) ? CheckHfSigns(config_, entry) : Add(entry);
       if (!added) return Within(entry, std::move(added).error());
     }
     for (const auto& [name, entry] : scales_) {
@@ -255,7 +256,8 @@ class Mapper {
       }
     }
     DeltaOrder order = OrderOfDelta(config_.delta, spec.id);
-    if (order.places.empty()) return {};
+    // Columns were mixed by the rotation, which the network does in the folder's order.
+    if (order.places.empty() || (order.columns && config_.rotated)) return {};
     const bool vector = spec.kind == TensorKind::kValues;
     const std::uint64_t found = order.columns || vector ? tensor->row_elements() : tensor->rows();
     if (found != order.places.size()) {
