@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as config.json: refused, or keys whose numbers agree with each other.
+// Any bytes as config.json: refused, or keys whose numbers agree with each other. What stands
+// behind a NUL is tried as hadamard.json beside it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,13 +8,16 @@
 #include <string_view>
 
 #include "formats/hf/hf_config.hpp"
+#include "formats/hf/hf_rotation.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace bittern;
-  const auto json = Json::Parse({reinterpret_cast<const char*>(data), size}, JsonLimits{});
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::size_t end = text.find('\0');
+  const auto json = Json::Parse(text.substr(0, end), JsonLimits{});
   if (!json) return 0;
   formats::Metadata metadata;
-  const auto config = formats::ReadHfConfig(*json, &metadata);
+  auto config = formats::ReadHfConfig(*json, &metadata);
   if (!config) return 0;
   const auto heads = metadata.GetUint(config->architecture + ".attention.head_count");
   const auto layers = metadata.GetUint(config->architecture + ".block_count");
@@ -21,5 +25,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool agrees = heads && *heads && config->q_size % **heads == 0 && layers && *layers &&
                       **layers == config->num_layers && activation && *activation;
   if (!agrees) std::abort();
+  if (end == std::string_view::npos) return 0;
+  const auto rotation = Json::Parse(text.substr(end + 1), JsonLimits{});
+  if (!rotation || !formats::ReadHfRotation(*rotation, &*config, &metadata)) return 0;
+  for (const auto& [width, signs] : config->rotation_signs) {
+    if (signs.size() % width != 0) std::abort();  // a width may stand there twice
+  }
   return 0;
 }

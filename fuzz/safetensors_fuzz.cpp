@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a safetensors file: refused, or every tensor lies inside them. What is accepted is
-// also mapped as the weights of a small model, and the input is tried as an index of shards.
+// also mapped as the weights of small models (masters or packed; delta layers in MLX's packs,
+// rotated or not; experts), and the input is tried as an index of shards.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -33,9 +34,41 @@ formats::HfConfig SmallConfig(bool multiplies, formats::HfFloatWeights floats) {
   return config;
 }
 
+/// Two key heads with two value heads each, in packs of 64 columns; rotated: with signs for 64.
+formats::HfConfig DeltaConfig(bool rotated) {
+  formats::HfConfig config = SmallConfig(false, formats::HfFloatWeights::kAsIs);
+  config.architecture = "qwen35";
+  config.row = formats::FindArchitecture(config.architecture);
+  config.hidden_size = config.q_size = 64;
+  config.mlx_group_cols = 64;
+  config.delta = {.key_heads = 2, .value_heads = 4, .head_dim = 2, .taps = 2};
+  config.rotated = rotated;
+  if (rotated) config.rotation_signs[64].assign(64, 1.0f);
+  return config;
+}
+
+formats::HfConfig ExpertsConfig() {
+  formats::HfConfig config = SmallConfig(false, formats::HfFloatWeights::kThresholds);
+  config.architecture = "maple";
+  config.row = formats::FindArchitecture(config.architecture);
+  config.num_experts = 2;
+  return config;
+}
+
 unsigned Sum(std::span<const std::byte> bytes) {
   unsigned sum = 0;
   for (const std::byte b : bytes) sum += std::to_integer<unsigned>(b);
+  return sum;
+}
+
+/// Parts that a tensor has elsewhere: sides of a pack, matrices of experts, and rows and columns that exist.
+unsigned SumOfPlaces(const formats::Tensor& tensor) {
+  if (tensor.places == nullptr) return 0;
+  const formats::TensorPlaces& places = *tensor.places;
+  unsigned sum = Sum(places.scales) + Sum(places.biases);
+  for (const auto& part : places.parts) sum += Sum(part);
+  for (const auto row : places.rows) Check(row < tensor.rows());
+  for (const auto column : places.columns) Check(column < tensor.row_elements());
   return sum;
 }
 
@@ -61,16 +94,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     sink = sink + Sum(entry.bytes);
   }
   Check(total + contents->data_start == size);
-  for (const auto floats : {formats::HfFloatWeights::kMasters, formats::HfFloatWeights::kRefused}) {
-    const formats::HfConfig config = SmallConfig(total % 2 == 0, floats);
+  for (const formats::HfConfig& config :
+       {SmallConfig(total % 2 == 0, formats::HfFloatWeights::kMasters),
+        SmallConfig(total % 2 == 0, formats::HfFloatWeights::kRefused), DeltaConfig(false),
+        DeltaConfig(true), ExpertsConfig()}) {
     Decisions decisions;
-    const auto tensors = formats::MapHfTensors(config, contents->entries, &decisions);
-    if (!tensors) continue;
-    for (const auto& tensor : tensors->tensors) {
+    const auto mapped = formats::MapHfTensors(config, contents->entries, &decisions);
+    if (!mapped) continue;
+    for (const auto& tensor : mapped->tensors) {
+      sink = sink + Sum(tensor.bytes) + SumOfPlaces(tensor);
+      if (tensor.places != nullptr) continue;  // its parts lie apart
       const auto expected =
           quant::TensorBytes(quant::InfoOf(tensor.format), tensor.row_elements(), tensor.rows());
       Check(expected && *expected == tensor.bytes.size());
-      sink = sink + Sum(tensor.bytes);
     }
   }
   return 0;

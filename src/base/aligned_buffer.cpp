@@ -4,8 +4,11 @@
 // Small ones come from the heap.
 #include "base/aligned_buffer.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <utility>
 
@@ -95,13 +98,21 @@ Result<RawMemory> AllocateZeroed(std::size_t count, std::size_t element_bytes,
 
 namespace bittern {
 
+namespace {
+
+constexpr std::size_t kPage = 4096;  // where parts of an arena begin
+
+}  // namespace
+
 std::size_t BytesAskedByThread() noexcept { return internal::bytes_asked; }
 
 Result<internal::RawMemory> HugeArena::Take(std::size_t count, std::size_t element_bytes,
                                             std::string_view what) {
-  constexpr std::size_t kChunk = std::size_t{64} << 20, kPage = 4096;
+  constexpr std::size_t kChunk = std::size_t{64} << 20;
   std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, element_bytes, &bytes) || bytes > kChunk / 4) {
+  const bool too_large = __builtin_mul_overflow(count, element_bytes, &bytes);
+  if (!too_large && on_disk_ && bytes <= size_ - used_) return TakePart(bytes);
+  if (too_large || on_disk_ || bytes > kChunk / 4) {
     return internal::AllocateZeroed(count, element_bytes, what);  // large enough by itself
   }
   if (bytes > size_ - used_) {
@@ -110,11 +121,41 @@ Result<internal::RawMemory> HugeArena::Take(std::size_t count, std::size_t eleme
     used_ = 0;
     size_ = kChunk;
   }
+  return TakePart(bytes);
+}
+
+internal::RawMemory HugeArena::TakePart(std::size_t bytes) {
   internal::RawMemory part;
   part.data = chunk_->data + used_;
   part.part_of = chunk_;
-  used_ += (bytes + kPage - 1) / kPage * kPage;
+  used_ = std::min(size_, used_ + (bytes + kPage - 1) / kPage * kPage);
   return part;
+}
+
+Result<HugeArena> HugeArena::CreateOnDisk(const std::string& folder, std::size_t bytes) {
+  HugeArena arena;
+  arena.size_ = (bytes + kPage - 1) / kPage * kPage;
+  arena.on_disk_ = true;
+  auto chunk = std::make_shared<internal::RawMemory>();
+  chunk->allocation = os::TakePagesOnDisk(std::filesystem::path(folder), arena.size_);
+  if (chunk->allocation == nullptr) {
+    return Fail(ErrorCode::kIo, folder + ": cannot make a file of " + std::to_string(arena.size_) +
+                                    " bytes there: " + std::strerror(errno));
+  }
+  chunk->mapped_bytes = arena.size_;
+  chunk->data = static_cast<std::byte*>(chunk->allocation);
+  arena.chunk_ = std::move(chunk);
+  return arena;
+}
+
+Result<void> HugeArena::WriteOut() {
+  if (!on_disk_ || used_ == written_) return {};
+  if (os::WriteOut(chunk_->data + written_, used_ - written_) != 0) {
+    return Fail(ErrorCode::kIo,
+                std::string("cannot write weights to the disk: ") + std::strerror(errno));
+  }
+  written_ = used_;
+  return {};
 }
 
 }  // namespace bittern

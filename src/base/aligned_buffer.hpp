@@ -46,17 +46,24 @@ struct RawMemory {
 /// the memory that the work between them asked for.
 [[nodiscard]] std::size_t BytesAskedByThread() noexcept;
 
-/// Hands out parts of large chunks, so that buffers which are a few megabytes each still lie in
-/// huge pages, edge to edge. A chunk lives as long as any of its parts. Not thread-safe.
+/// Hands out parts of large chunks, so that buffers of some megabytes lie in huge pages, edge to
+/// edge, or of a file, which memory need not hold. A chunk lives as long as any part. One thread.
 class HugeArena {
  public:
+  /// In a file of its own in `folder`, of `bytes`; what does not fit goes to memory. Error kIo.
+  [[nodiscard]] static Result<HugeArena> CreateOnDisk(const std::string& folder, std::size_t bytes);
+  /// Sends to the disk what was taken since, so that the system can drop it. Error kIo.
+  [[nodiscard]] Result<void> WriteOut();
+
   /// As AllocateZeroed, aligned to 4 KiB.
   [[nodiscard]] Result<internal::RawMemory> Take(std::size_t count, std::size_t element_bytes,
                                                  std::string_view what);
 
  private:
+  internal::RawMemory TakePart(std::size_t bytes);  // of the chunk, which has them
   std::shared_ptr<internal::RawMemory> chunk_;
-  std::size_t used_ = 0, size_ = 0;
+  std::size_t used_ = 0, size_ = 0, written_ = 0;
+  bool on_disk_ = false;
 };
 
 /// T[size], zeroed. T is trivial. Movable; not thread-safe.

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace bittern {
@@ -32,6 +34,27 @@ TEST(AlignedBuffer, SizesThatOverflowAreErrors) {
     ASSERT_FALSE(part.has_value());
     EXPECT_EQ(own.error().code, ErrorCode::kOutOfMemory);
     EXPECT_EQ(part.error().message, own.error().message);
+  }
+}
+
+TEST(HugeArena, OnDiskItHoldsWhatIsWrittenAndTheRestGoesToMemory) {
+  const std::string folder = std::filesystem::temp_directory_path().string();
+  constexpr std::size_t kPart = 3u << 20;
+  std::vector<AlignedBuffer<std::uint8_t>> parts;
+  {
+    HugeArena arena = HugeArena::CreateOnDisk(folder, 2 * kPart + 1).value();
+    for (std::size_t p = 0; p < 4; ++p) {  // the third and the fourth do not fit
+      parts.push_back(AlignedBuffer<std::uint8_t>::CreateIn(arena, kPart, "a test").value());
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(parts[p].data()) % 4096, 0u);
+      EXPECT_EQ(std::count(parts[p].data(), parts[p].data() + kPart, 0),
+                static_cast<std::ptrdiff_t>(kPart));
+      std::fill_n(parts[p].data(), kPart, static_cast<std::uint8_t>(p + 1));
+      ASSERT_TRUE(arena.WriteOut());
+    }
+  }
+  for (std::size_t p = 0; p < 4; ++p) {
+    EXPECT_EQ(std::count(parts[p].data(), parts[p].data() + kPart, p + 1),
+              static_cast<std::ptrdiff_t>(kPart));
   }
 }
 

@@ -46,6 +46,9 @@ struct LoadOptions {
   /// Kernels of this instruction set (kernels::SelectKernelsForced); empty: the program's choice
   /// (kernels::ForceIsa), else the best of this CPU.
   std::string isa = {};
+  /// Bytes for weights; none: what the system has left. More lie in a file (load/weight_arena.hpp).
+  std::optional<std::uint64_t> memory = {};
+  std::string overflow_folder = {};
   /// Called with 0..1 while weights are prepared; may be empty.
   std::function<void(double)> on_progress = {};
   /// Set by any thread: loading ends with kCancelled before the next layer. May be null.

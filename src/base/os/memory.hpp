@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 
 namespace bittern::os {
@@ -12,7 +13,15 @@ namespace bittern::os {
 
 /// Fresh pages, which are zero and cost nothing until they are touched; null without memory.
 [[nodiscard]] void* TakePages(std::size_t bytes) noexcept;
-/// Gives back what TakePages returned.
+/// Fresh pages of a file of its own in a folder, which has no name and goes with them: what was
+/// written to them may leave memory for the disk and comes back when it is read. The disk has their
+/// bytes from the start, where the file system can promise that. Where the system keeps a file for
+/// all pages anyway, as Windows does, these are TakePages. Null and errno.
+[[nodiscard]] void* TakePagesOnDisk(const std::filesystem::path& folder,
+                                    std::size_t bytes) noexcept;
+/// Writes pages of TakePagesOnDisk to the disk and waits for that. 0, or -1 and errno.
+[[nodiscard]] int WriteOut(void* pages, std::size_t bytes) noexcept;
+/// Gives back what TakePages or TakePagesOnDisk returned.
 void GivePages(void* pages, std::size_t bytes) noexcept;
 /// Takes away the right to read and write whole pages of TakePages, or gives it back, so that a
 /// test finds a read that must not happen. False if the system refuses.
@@ -42,5 +51,8 @@ void ReleasePages(std::span<const std::byte> part) noexcept;
 /// the system does not say.
 [[nodiscard]] std::uint64_t TotalMemory();
 [[nodiscard]] std::uint64_t AvailableMemory();
+/// Bytes that pages of TakePages may take in all, within the limits of a container and with swap
+/// space of a disk; 0 where the system does not say, or makes room by itself.
+[[nodiscard]] std::uint64_t RoomForPages();
 
 }  // namespace bittern::os

@@ -18,6 +18,7 @@
 #include "model/load/rope_frequencies.hpp"
 #include "model/load/tensor_binder.hpp"
 #include "model/load/unused_tensors.hpp"
+#include "model/load/weight_arena.hpp"
 #include "model/load/weight_binding.hpp"
 #include "model/weights.hpp"
 
@@ -336,7 +337,8 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
   }
   ReportLongRope(c, decisions);
   auto opener = BITTERN_TRY(formats::TernaryOpener::Create(checkpoint, decisions));
-  HugeArena arena;
+  HugeArena arena = ChooseArena(
+      checkpoint, std::uint64_t{weights.lm_head.rows} * weights.lm_head.cols, options, decisions);
   Loader loader{.binder = binder,
                 .opener = opener,
                 .config = c,
@@ -349,6 +351,7 @@ Result<Weights> Weights::Load(const formats::Checkpoint& checkpoint, const Model
       return Fail(ErrorCode::kCancelled, "cancelled while loading");
     }
     weights.layers.push_back(BITTERN_TRY(LoadLayer(loader, i)));
+    BITTERN_TRY(arena.WriteOut());
     weights.has_groups = weights.has_groups || HasGroups(weights.layers.back());
     if (options.on_progress) {
       options.on_progress(static_cast<double>(i + 2) / (c.num_layers + 1));

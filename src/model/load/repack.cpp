@@ -244,11 +244,11 @@ bool AreHalves(const quant::TernaryScales& scales) {
 /// out[...] = convert(the parts' scales), as TernaryMatrix has them.
 template <class T, class Convert>
 Result<AlignedBuffer<T>> LayScales(std::span<const quant::TernaryScales> scales,
-                                   const TernaryMatrix& matrix, Convert convert) {
+                                   const TernaryMatrix& matrix, HugeArena& arena, Convert convert) {
   const std::size_t step = kTileBlock / matrix.scales_per_block;
   const std::size_t tile_scales = matrix.num_blocks * matrix.scales_per_block * kTileRows;
-  auto laid =
-      BITTERN_TRY(AlignedBuffer<T>::Create(matrix.num_tiles * tile_scales, "the scales of groups"));
+  auto laid = BITTERN_TRY(
+      AlignedBuffer<T>::CreateIn(arena, matrix.num_tiles * tile_scales, "the scales of groups"));
   for (std::size_t i = 0; i < scales.size(); ++i) {
     for (std::size_t r = 0; r < scales[i].rows; ++r) {
       const std::size_t row = matrix.parts[i].first_row + r;
@@ -262,7 +262,8 @@ Result<AlignedBuffer<T>> LayScales(std::span<const quant::TernaryScales> scales,
 }
 
 /// Sets the scales of groups. A group has 128 columns, or 64 where some part has scales that fine.
-Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, TernaryMatrix* matrix) {
+Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, HugeArena& arena,
+                            TernaryMatrix* matrix) {
   if (matrix->layout != MatrixLayout::kTile16) {
     return Fail(ErrorCode::kUnsupported,
                 fmt::format("scales that differ along a row need layout tile16, not {}",
@@ -279,10 +280,11 @@ Result<void> SetGroupScales(std::span<const quant::TernaryScales> scales, Ternar
     if (part.group_cols % kTileBlock != 0) matrix->scales_per_block = 2;
   }
   if (std::ranges::all_of(scales, AreHalves)) {
-    matrix->half_scales = BITTERN_TRY(LayScales<std::uint16_t>(scales, *matrix, FloatToHalf));
+    matrix->half_scales =
+        BITTERN_TRY(LayScales<std::uint16_t>(scales, *matrix, arena, FloatToHalf));
   } else {
     matrix->group_scales =
-        BITTERN_TRY(LayScales<float>(scales, *matrix, [](float scale) { return scale; }));
+        BITTERN_TRY(LayScales<float>(scales, *matrix, arena, [](float scale) { return scale; }));
   }
   return {};
 }
@@ -336,7 +338,7 @@ Result<TernaryMatrix> StackTernary(std::span<const StackPart> parts, MatrixLayou
     largest.push_back(part.largest);
   }
   if (want_groups || std::any_of(scales.begin(), scales.end(), IsGrouped)) {
-    BITTERN_TRY(SetGroupScales(scales, &matrix));
+    BITTERN_TRY(SetGroupScales(scales, arena, &matrix));
   } else {
     SetPartScales(scales, &matrix);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of /proc, huge pages, random numbers, the folders of the XDG specification.
 #include <sys/mman.h>
-#include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -96,7 +96,8 @@ std::uint64_t AvailableMemory() { return MemoryFigure("MemAvailable:"); }
 
 std::uint32_t Random() noexcept {
   std::uint32_t value = 0;
-  if (getrandom(&value, sizeof value, GRND_NONBLOCK) == sizeof value) return value;
+  constexpr unsigned kDoNotWait = 1;  // GRND_NONBLOCK; glibc has the function from 2.25 on alone
+  if (syscall(SYS_getrandom, &value, sizeof value, kDoNotWait) == sizeof value) return value;
   return static_cast<std::uint32_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 

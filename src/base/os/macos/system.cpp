@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures by sysctl and Mach, folders as Apple's File System Programming Guide names them.
+#include <fcntl.h>
 #include <libproc.h>
 #include <mach/mach.h>
 #include <stdlib.h>
 #include <sys/sysctl.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <string>
 
 #include "base/os/cpus.hpp"
@@ -15,6 +18,7 @@
 #include "base/os/memory.hpp"
 #include "base/os/posix/change_time.hpp"
 #include "base/os/posix/figures.hpp"
+#include "base/os/posix/reserve.hpp"
 #include "base/os/process.hpp"
 
 namespace bittern::os {
@@ -67,6 +71,18 @@ std::uint64_t AvailableMemory() {
     return 0;
   }
   return (std::uint64_t{figures.free_count} + figures.inactive_count) * PageSize();
+}
+
+/// The system makes swap space as it needs it, but one process should not take more than there is.
+std::uint64_t RoomForPages() { return TotalMemory(); }
+
+int ReserveBytes(int file, std::size_t bytes) noexcept {
+  fstore_t wish = {};
+  wish.fst_flags = F_ALLOCATEALL;
+  wish.fst_posmode = F_PEOFPOSMODE;
+  wish.fst_length = static_cast<off_t>(bytes);
+  if (fcntl(file, F_PREALLOCATE, &wish) == -1 && errno == ENOSPC) return -1;
+  return ftruncate(file, static_cast<off_t>(bytes));
 }
 
 /// Level 0 holds the fast cores, where there are two kinds.

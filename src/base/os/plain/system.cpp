@@ -4,6 +4,7 @@
 // the code that other systems run.
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include "base/os/memory.hpp"
 #include "base/os/posix/change_time.hpp"
 #include "base/os/posix/figures.hpp"
+#include "base/os/posix/reserve.hpp"
 #include "base/os/process.hpp"
 
 namespace bittern::os {
@@ -24,6 +26,10 @@ void AddFigures(ProcessUsage* /*usage*/) {}
 void WishHugePages(void* /*pages*/, std::size_t /*bytes*/) noexcept {}
 std::uint64_t TotalMemory() { return 0; }
 std::uint64_t AvailableMemory() { return 0; }
+std::uint64_t RoomForPages() { return 0; }
+int ReserveBytes(int file, std::size_t bytes) noexcept {
+  return ftruncate(file, static_cast<off_t>(bytes));
+}
 
 CpuCounts CountCpus() { return {}; }
 int CpuQuota() { return 0; }

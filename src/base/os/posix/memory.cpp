@@ -3,11 +3,17 @@
 // know; ReplaceByZeros may thus be called in it.
 #include "base/os/memory.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <new>
+#include <string>
+
+#include "base/os/posix/reserve.hpp"
 
 namespace bittern::os {
 namespace {
@@ -45,6 +51,29 @@ void* TakePages(std::size_t bytes) noexcept {
   void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return pages == MAP_FAILED ? nullptr : pages;
 }
+
+void* TakePagesOnDisk(const std::filesystem::path& folder, std::size_t bytes) noexcept {
+  int file = -1;
+  try {
+    std::string name = (folder / "bittern-XXXXXX").string();
+    file = mkstemp(name.data());
+    if (file >= 0) unlink(name.c_str());
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+  }
+  if (file < 0) return nullptr;
+  fcntl(file, F_SETFD, FD_CLOEXEC);
+  void* pages = MAP_FAILED;
+  if (ReserveBytes(file, bytes) == 0) {
+    pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  }
+  const int code = errno;
+  close(file);  // the mapping keeps it
+  errno = code;
+  return pages == MAP_FAILED ? nullptr : pages;
+}
+
+int WriteOut(void* pages, std::size_t bytes) noexcept { return msync(pages, bytes, MS_SYNC); }
 
 void GivePages(void* pages, std::size_t bytes) noexcept { munmap(pages, bytes); }
 

@@ -51,6 +51,14 @@ void* TakePages(std::size_t bytes) noexcept {
   return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
 
+void* TakePagesOnDisk(const std::filesystem::path& /*folder*/, std::size_t bytes) noexcept {
+  void* const pages = TakePages(bytes);
+  if (pages == nullptr) errno = ENOMEM;
+  return pages;
+}
+
+int WriteOut(void* /*pages*/, std::size_t /*bytes*/) noexcept { return 0; }
+
 void GivePages(void* pages, std::size_t /*bytes*/) noexcept { VirtualFree(pages, 0, MEM_RELEASE); }
 
 bool SetAccess(void* pages, std::size_t bytes, bool allowed) noexcept {
@@ -111,6 +119,8 @@ int OnReadFault(bool (*replace)(std::uintptr_t address) noexcept) {
 }
 
 std::uint64_t TotalMemory() { return MemoryStatus().ullTotalPhys; }
+/// The page file grows.
+std::uint64_t RoomForPages() { return 0; }
 std::uint64_t AvailableMemory() { return MemoryStatus().ullAvailPhys; }
 
 }  // namespace bittern::os

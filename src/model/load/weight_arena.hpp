@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The place of matrices once they are laid out: in memory, or in a file where memory has no room for
+// them. The system keeps of the file what fits and reads again what is needed, so a mixture of
+// experts, of which a token needs few, runs in less memory than it has weights.
+#pragma once
+
+#include <cstdint>
+
+#include "base/aligned_buffer.hpp"
+#include "base/decision.hpp"
+#include "formats/checkpoint.hpp"
+#include "model/load_options.hpp"
+
+namespace bittern::model {
+
+/// An arena for the ternary matrices of layers, with a decision where it is a file or should be one
+/// and cannot. `head_bytes`: taken by the output head beside them. One thread.
+[[nodiscard]] HugeArena ChooseArena(const formats::Checkpoint& checkpoint, std::uint64_t head_bytes,
+                                    const LoadOptions& options, Decisions* decisions);
+
+}  // namespace bittern::model
