@@ -125,6 +125,13 @@ class Whole(HubTest):
             done = subprocess.run([sys.executable, ROOT / tool[0], *tool[1:], "--check"], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
 
+    def test_the_figure_of_the_bench_page(self):
+        """The figure that the page of `bench` compares with is the one of performance.md."""
+        told = re.search(r"writes ([\d.]+) tokens/s and reads (\d+)", read(ROOT / "src" / "report" / "page" / "bench.js"))
+        page = read(DOCS / "performance.md")
+        for figure in told.groups():
+            self.assertRegex(page, rf"\| 2 \| {re.escape(figure)}(?: tok/s)? \|")
+
     def test_links(self):
         for page in PAGES:
             for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"(?s)```.*?```|`[^`\n]*`", "", read(page))):
