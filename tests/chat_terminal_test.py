@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Drives `bittern chat` through a real terminal, which tmux provides: editing, history, pastes, sizes,
-Ctrl-C, all commands, styles. Says that it was skipped where there is no tmux.
+"""Drives `bittern chat` through a real terminal, which tmux provides: editing, history, also of earlier
+sessions, pastes, sizes, Ctrl-C, all commands, styles. Says that it was skipped where there is no tmux.
 
 usage: chat_terminal_test.py BITTERN
 """
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import time
 
 BITTERN = os.path.abspath(sys.argv[1])
 SOCKET = f"bittern-test-{os.getpid()}"
+STATE = tempfile.TemporaryDirectory()  # where lines of earlier sessions are kept
 failures = []
 
 
@@ -56,7 +58,8 @@ def start(*flags, columns=60, rows=16, isa="", temp=("--temp", "0")):
     global SOCKET
     tmux("kill-server")
     SOCKET += "+"  # a server that is about to end takes no session
-    env = ["env", "-u", "BITTERN_MODEL", "LC_ALL=C.UTF-8", f"BITTERN_ISA={isa}"]
+    env = ["env", "-u", "BITTERN_MODEL", "-u", "BITTERN_HISTORY", "LC_ALL=C.UTF-8", f"BITTERN_ISA={isa}",
+           f"XDG_STATE_HOME={STATE.name}"]
     command = " ".join([*env, BITTERN, "chat", *temp, *flags]) + "; echo LEFT $?; cat"
     subprocess.run(["tmux", "-L", SOCKET, "-f", "/dev/null", "-u", "new-session", "-d", "-x",
                     str(columns), "-y", str(rows), command], check=True)
@@ -161,6 +164,15 @@ def answered(text):
         all_lines = lines()
         where = [i for i, line in enumerate(all_lines) if line.endswith("> " + text)]
         return bool(where) and all_lines[-1] == ">" and "tokens/s" in all_lines[-2]
+    return condition
+
+
+def answered_shortly(text):
+    """The same of an answer that is too short for a rate."""
+    def condition():
+        all_lines = lines()
+        where = [i for i, line in enumerate(all_lines) if line.endswith("> " + text)]
+        return bool(where) and where[-1] + 1 < len(all_lines) and all_lines[-1] == ">"
     return condition
 
 
@@ -279,6 +291,45 @@ def test_styles(folder):
         failures.append(f"a pipe gets the reply as it is: {out!r}")
 
 
+def test_history():
+    """Lines of an earlier session come back; a private one does not. A file that is no history stays as it is."""
+    kept = pathlib.Path(STATE.name, "bittern", "chat_history")
+    kept.unlink(missing_ok=True)
+    start("-n", "4")
+    say("What is a tern?", "an answer", answered_shortly("What is a tern?"))
+    say(" a secret", "another", answered_shortly(" a secret"))
+    paste("two\nlines")
+    keys("Enter")
+    wait("a third", lambda: lines()[-1] == ">" and "lines" in screen())
+    keys("C-d")
+    wait("left", shows("LEFT 0"))
+    start("-n", "4")
+    keys("Up")
+    wait("the last line", last_is("lines"))
+    keys("Up")
+    wait("the one before", last_is("> What is a tern?"))
+    keys("BSpace", "!", "Enter")
+    wait("it is said anew", answered_shortly("What is a tern!"))
+    keys("C-d")
+    wait("left again", shows("LEFT 0"))
+    if kept.read_text() != '"What is a tern?"\n"two\\nlines"\n"What is a tern!"\n':
+        failures.append(f"what is kept: {kept.read_text()!r}")
+    kept.write_text("notes of mine\n")
+    start("-n", "4")
+    wait("a notice", shows("typed lines are not kept"))
+    say("What is a gull?", "an answer all the same", answered_shortly("What is a gull?"))
+    say("/set", "the settings", shows("xtc_threshold"))
+    names = [line.split()[0] for line in lines() if re.match("[a-z_]+ ", line)]
+    first = names.index("temperature")
+    if names[first:first + 4] != ["temperature", "top_k", "top_p", "min_p"] or \
+            names[first + 8:] != sorted(names[first + 8:]):
+        failures.append(f"the order of settings: {names}")
+    keys("C-d")
+    wait("left once more", shows("LEFT 0"))
+    if kept.read_text() != "notes of mine\n":
+        failures.append("a file of others was changed")
+
+
 def test_words():
     """The ways out that a stranger needs."""
     start("-n", "5", columns=120, rows=40)
@@ -310,12 +361,14 @@ try:
     test_long()
     test_turns()
     test_interrupt()
+    test_history()
     test_words()
     with tempfile.TemporaryDirectory() as scratch:
         test_commands(scratch)
         test_styles(scratch)
 finally:
     tmux("kill-server")
+    STATE.cleanup()
 for failure in failures:
     print(f"FAILED: {failure}")
 print(f"{len(failures)} failures")

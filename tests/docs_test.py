@@ -125,6 +125,13 @@ class Whole(HubTest):
             done = subprocess.run([sys.executable, ROOT / tool[0], *tool[1:], "--check"], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
 
+    def test_the_figure_of_the_bench_page(self):
+        """The figure that the page of `bench` compares with is the one of performance.md."""
+        told = re.search(r"writes ([\d.]+) tokens/s and reads (\d+)", read(ROOT / "src" / "report" / "page" / "bench.js"))
+        page = read(DOCS / "performance.md")
+        for figure in told.groups():
+            self.assertRegex(page, rf"\| 2 \| {re.escape(figure)}(?: tok/s)? \|")
+
     def test_links(self):
         for page in PAGES:
             for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"(?s)```.*?```|`[^`\n]*`", "", read(page))):
@@ -137,6 +144,19 @@ class Whole(HubTest):
                     titles = re.findall(r"(?m)^#+ +(.*?)\s*$", read(there))
                     anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
                     self.assertIn(anchor, anchors, f"{page.name}: {target}")
+
+    def test_plain_sentences(self):
+        """No sentence of a page begins with a word that only a later one explains, and the old words for ignoring and for
+        winning are gone."""
+        odd = re.compile(r"(?:[.:;] |^)(?:(?:What|Of|Where|Those|One that) [^.?|]{10,}(?:[.|]|$)|That [^.?|]{10,}(?:[.|]|$))")
+        for page in [*PAGES, *(ROOT / place / "README.md" for place in ("python", "node", "deploy", "models"))]:
+            if page.name in ("performance-log.md", "findings.md") or page.parent.name == "design":
+                continue  # a log of measurements, quotations, and reasons for developers
+            found, text = [], re.sub(r"(?s)```.*?```", "\n\n", read(page))
+            for part in re.split(r"\n\s*\n|\n\s*[-|>] |\n\s*\d+\. |^#+ |\n#+ | \| ", text):
+                sentence = " ".join(part.split())
+                found += [one[0] for one in odd.finditer(sentence)] + re.findall(r"\b(?:is|are) read over\b|\bgoes first\b", sentence)
+            self.assertEqual(found, [], page.name)
 
     def test_the_index(self):
         index = read(DOCS / "README.md")

@@ -3,7 +3,7 @@
 """Every page that Bittern writes: `doctor --html` of a healthy and an ill file, `trace --html` alone and comparing,
 `bench --html`. The files need nothing from elsewhere, and the JSON in them has what is to be shown; in headless Chromium,
 where there is one, they are drawn light, dark and narrow: their colours, their text, their charts, no error of a script,
-nothing that reaches over the edge.
+nothing that reaches over the edge, arrow keys that move among the fields of a trace.
 
 usage: pages_test.py BITTERN MODEL [FOLDER_FOR_PICTURES]
 """
@@ -22,6 +22,16 @@ CHROMIUM = shutil.which("chromium")
 PAPER = {"light": (0xfb, 0xfa, 0xf7), "dark": (0x14, 0x17, 0x1a)}
 PAGES = ("healthy", "ill", "cut", "trace", "compare", "bench")
 CHARTS = {"trace": 1, "compare": 1, "bench": 3}
+# Moves in a trace from the first field to the right and down, from the last token to the one before, and back.
+KEYS = """
+const press = (element, key) => { element.focus(); element.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })); };
+if (document.querySelector('.tokens')) {
+  press(document.querySelector('td.cell[tabindex="0"]'), 'ArrowDown');
+  press(document.querySelector('td.cell[tabindex="0"]'), 'ArrowRight');
+  document.body.dataset.field = document.activeElement.title;
+  press(document.querySelector('.tokens [aria-pressed=true]'), 'ArrowLeft');
+  document.body.dataset.token = document.activeElement.title;
+}"""
 NASTY = "<script>alert(1)</script>&\"'\u202e"
 
 
@@ -93,7 +103,7 @@ def check_drawn(name, page, folder):
             assert len(colours) > 20 and height == 900, (name, scheme, len(colours))
     # The text as it stands after scripts, and whether anything reaches over the edge of a telephone.
     narrow = page.replace(".html", "-probe.html")
-    probe = "<script>document.title = 'over:' + (document.documentElement.scrollWidth > innerWidth)</script>"
+    probe = "<script>document.title = 'over:' + (document.documentElement.scrollWidth > innerWidth);" + KEYS + "</script>"
     text = open(page, encoding="utf-8").read().replace("</body>", probe + "</body>")
     open(narrow, "w", encoding="utf-8").write(text)
     done = chromium("--window-size=500,900", "--dump-dom", "file://" + narrow)
@@ -158,6 +168,10 @@ def check_data():
     for one in pages["bench"]["tests"]:
         assert one["explain"]["read_bandwidth"] > 1e6 and one["roofline"]["multiply_adds_per_second"] > 0, one
         assert len(one["samples_ts"]) == 2 and one["price_per_million_tokens"] > 0, one
+    for name, page in pages.items():
+        made = page["made"]
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", made["date"]) and made["program"].startswith("bittern "), made
+        assert re.fullmatch("[0-9a-f]{10}|", made["commit"]) and folder not in made["command"], made
     return pages
 
 
@@ -175,9 +189,11 @@ with tempfile.TemporaryDirectory() as folder:
     wanted = {}  # page: what its text must have once it is drawn
     run("doctor", MODEL, "--html", place("healthy.html"))
     wanted["healthy"] = ["healthy", "Nothing is wrong: this is kjv-5m, byte by byte.", "attn_output", "layer 5",
-                        "a model that knows nothing"]
+                        "guessing", "each is within twice the usual one", "bittern doctor kjv-5m-i2s.gguf --html healthy.html"]
     run("doctor", nasty, "--like", MODEL, "--fix", place("fixed.gguf"), "--html", place("ill.html"), expect=10)
     wanted["ill"] = ["curable", "The base of the rotation is wrong: 1000000 instead of 10000.", "with the cures",
+                    "Read with the cure, the text is easier for the model", "Lower is better; guessing costs 8.3", "class=\"bar asis\"",
+                    "The cures gain 0.", "Beside kjv-5m-i2s.gguf",
                     "1000000 here, 10000 there.", "All weights are those of the other file",
                     "fixed.gguf", "&lt;script&gt;alert(1)", "\\u{202e}"]
     cut = place("cut.gguf")
@@ -185,14 +201,19 @@ with tempfile.TemporaryDirectory() as folder:
     run("doctor", cut, "--html", place("cut.html"), expect=11)
     wanted["cut"] = ["incurable", "A part of the file is missing"]
     run("trace", "-m", MODEL, "-p", "In the beginning God", "--html", place("trace.html"))
-    wanted["trace"] = ["layer 5", "ffn_sub_norm", "aria-pressed=\"true\""]
+    wanted["trace"] = ["layer 5", "ffn_sub_norm", "aria-pressed=\"true\"", "<h1>kjv-5m-i2s.gguf</h1>", "\u201cIn the beginning God\u201d",
+                       "the larger its numbers", "class=\"legend\"", "\u00b7God", "bittern trace -m kjv-5m-i2s.gguf -p 'In the",
+                       "data-token=\"position 3\"", "data-field=\"layer 0, attn_norm, position 4: norm"]
     run("trace", "--compare", MODEL, ill, "-p", "In the beginning God", "--html", place("compare.html"), expect=4)
-    wanted["compare"] = ["The first operation that differs is layer 0, rope", "class=\"cell first\""]
+    wanted["compare"] = ["The first operation that differs is layer 0, rope", "class=\"cell first\"", "the same bits", "differs first",
+                         "class=\"badge different\"", "<th class=\"first\">rope</th>", "<th class=\"first\">layer 0</th>"]
     run("bench", "-m", MODEL, "-p", "8", "-n", "4", "-r", "2", "-t", "1,2", "--cost", "0.3", "--html", place("bench.html"))
-    wanted["bench"] = ["tokens/s written (tg4, ", "memory is no limit", "per million tokens written, at 0.3 an hour",
+    wanted["bench"] = ["tokens/s written (tg4, ", "memory is no limit", "for a million tokens written, in the money of which an hour costs 0.3",
+                       "tg4: 4 tokens one by one", "To compare: BitNet b1.58 2B", "slowest", "5.78 million",
+                       "bittern bench -m kjv-5m-i2s.gguf -p 8",
                        "Roofline", "memory ", "multiply-adds per byte read from memory", "Bytes read for one token",
-                       "output head", "Threads", "speed, first thread count = 1", "price of a million",
-                       "What would help", "Machine and model", "matrix kernel", "layout tile16", MODEL]
+                       "output head", "Threads", "speed, first thread count = 1", "a million costs",
+                       "What would help", "Machine and model", "matrix kernel", "layout tile16"]
     assert sorted(wanted) == sorted(PAGES)
 
     said = json.loads(run("doctor", nasty, "--like", MODEL, "--json", expect=10))["like"]
@@ -213,6 +234,8 @@ with tempfile.TemporaryDirectory() as folder:
             assert "\u202e" not in drawn, name
             for part in parts:
                 assert part in drawn, (name, part)
+            if name == "bench":  # advice stands under the figures, the folder of the file nowhere
+                assert drawn.index("What would help") < drawn.index("Roofline") and MODEL not in drawn
             check_charts(drawn, CHARTS.get(name, 0))
     assert any(NASTY[:25] in text for text in all_texts(pages["ill"]))
     print("ok" if CHROMIUM else "ok (SKIPPED drawing: no chromium)")

@@ -68,6 +68,28 @@ def bash(folder):
     check(complete(folder, ["bittern", "models", ""]) == {"rm", "du"}, "bash: files after models")
     check(complete(folder, ["bittern", "completion", ""]) == {"bash", "zsh", "fish"}, "bash: files after completion")
     check(complete(folder, ["bittern", "man", "ser"]) == {"serve"}, "bash: commands after man")
+    kinds(folder, "bash", lambda *words: complete(folder, ["bittern", *words]), lambda found, good: found == good)
+
+
+def kinds(folder, shell, offered, agrees):
+    """Where a model stands its name, folders and .gguf files are offered; other flags that take files have kinds, too.
+    offered(*words): what the shell offers for the last one; agrees(offered, wanted)."""
+    for name in ("model.gguf", "notes.txt", "page.html", "form.gbnf", "form.json"):
+        (folder / name).touch()
+    (folder / "models").mkdir(exist_ok=True)
+    for words in (("run", "-m", ""), ("chat", ""), ("serve", "--model", ""), ("tokenize", "-m", "")):
+        found = {word.rstrip("/") for word in offered(*words)}
+        check(agrees(found & (known() | {"model.gguf", "models", "notes.txt"}), known() | {"model.gguf", "models"}),
+              "%s: %s gives %s" % (shell, words, sorted(found - known())))
+    for words, good in ((("run", "-m", "bitnet-2b-"), {"bitnet-2b-hf", "bitnet-2b-bf16"}),
+                        (("convert", "mo"), {"model.gguf", "models"}), (("doctor", "--like", "mo"), {"model.gguf", "models"}),
+                        (("meta", "ls", "mo"), {"model.gguf", "models"}), (("run", "--grammar-file", "fo"), {"form.gbnf"}),
+                        (("run", "-jf", "fo"), {"form.json"}), (("trace", "--dump", "mo"), {"models"}),
+                        (("serve", "--models-dir", "mo"), {"models"}), (("run", "-m", "no"), {"notes.txt"}),
+                        (("run", "-f", "no"), {"notes.txt"}), (("convert", "--to", "tl"), {"tl1", "tl2"}),
+                        (("rm", "bitnet-lar"), {"bitnet-large"})):
+        found = {word.rstrip("/") for word in offered(*words)}
+        check(agrees(found, good), "%s: %s gives %s" % (shell, words, sorted(found)))
 
 
 def known():
@@ -90,6 +112,8 @@ def fish(folder):
     check(complete_fish("bittern completion ") == {"bash", "zsh", "fish"}, "fish: files after completion")
     check(complete_fish("bittern pull ") == known(), "fish: known models after pull")
     check("model.gguf" in complete_fish("bittern inspect mo"), "fish: inspect gives no files")
+    # fish puts files of the kind before others.
+    kinds(folder, "fish", lambda *words: complete_fish(" ".join(("bittern", *words))), lambda found, good: good <= found)
 
 
 def others():
@@ -99,6 +123,7 @@ def others():
             check(command in text, "%s: %s is missing" % (shell, command))
         check("f16 f32 q8_0 i8" in text, "%s: values of --cache-type-k" % shell)
         check(all(name in text for name in known()), "%s: known models" % shell)
+        check("*.gguf" in text or "suffix .gguf" in text, "%s: files of models" % shell)
         if shutil.which(shell):
             done = run(shell, check_flag, "/dev/stdin", input=text)
             check(done.returncode == 0, "%s: %s" % (shell, done.stderr))

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`bittern trace` as scripts call it: dumps, comparisons of dumps, models, instruction sets and caches, a dump from
-NumPy with and without a planted fault (where NumPy is installed), and the page.
+"""`bittern trace` as scripts call it: dumps, comparisons of dumps, models, instruction sets and caches, folders of plain
+arrays, a dump from NumPy with and without a planted fault (where NumPy is installed), and the page.
 
 usage: trace_cli_test.py BITTERN MODEL
 """
+import array
 import json
 import os
 import pathlib
@@ -50,6 +51,27 @@ with tempfile.TemporaryDirectory() as folder:
     run("--compare", MODEL, expect=1)
     run("--json", "-m", MODEL, *PROMPT, expect=1)
 
+    # Another program's folder: an index and the numbers alone.
+    bare = pathlib.Path(folder) / "bare"
+    (bare / "values").mkdir(parents=True)
+    index = {"trace": "bittern trace v1", "layers": dump["layers"], "tokens": dump["tokens"]}
+    (bare / "trace.json").write_text(json.dumps(index))
+    for path in (pathlib.Path(here) / "values").iterdir():
+        npy = path.read_bytes()
+        (bare / "values" / (path.stem + ".f32")).write_bytes(npy[10 + int.from_bytes(npy[8:10], "little"):])
+    found = compare(str(bare), here)
+    assert found["verdict"] == "identical" and found["compared"] == len(dump["steps"]), found
+    assert compare(str(bare), "isa=scalar", "-m", MODEL)["verdict"] == "identical"
+    run("-m", MODEL, "--compare", "isa=scalar", str(bare), "--html", os.path.join(folder, "bare.html"))
+    wrong = bare / "values" / "03.o_proj.f32"
+    floats = array.array("f", wrong.read_bytes())
+    floats[-1] += 1
+    wrong.write_bytes(floats.tobytes())
+    found = compare(here, str(bare), expect=4)
+    assert (found["layer"], found["operation"], found["position"]) == (3, "o_proj", len(dump["tokens"]) - 1), found
+    wrong.rename(bare / "values" / "03.oproj.f32")
+    run("--compare", str(bare), here, expect=2)
+
     page = os.path.join(folder, "page.html")
     run("-m", MODEL, *PROMPT, "--html", page)
     text = open(page).read()
@@ -60,6 +82,14 @@ with tempfile.TemporaryDirectory() as folder:
     if PYTHON is None:
         print("ok (without NumPy)")
         sys.exit(0)
+    page = (ROOT / "docs" / "trace.md").read_text()
+    example = page[page.index("```python") + 9:]
+    script = example[:example.index("```")] + f"""
+arrays = {{path.stem: np.load(path) for path in pathlib.Path({here!r}, "values").iterdir()}}
+write_trace({os.path.join(folder, "example")!r}, {dump["tokens"]}, {dump["layers"]}, arrays)
+"""
+    subprocess.run([PYTHON, "-c", script], check=True)
+    assert compare(os.path.join(folder, "example"), here)["verdict"] == "identical"
     ids = ",".join(map(str, dump["tokens"]))
     numpy = os.path.join(folder, "numpy")
     run("-m", MODEL, "--prompt-ids", ids, "--dump", os.path.join(folder, "f32"), "-ctk", "f32", "-ctv", "f32")

@@ -25,6 +25,7 @@
 #include "cli/shared/commands.hpp"
 #include "cli/shared/interrupt.hpp"
 #include "cli/shared/output.hpp"
+#include "cli/shared/page_origin.hpp"
 #include "cli/shared/terminal.hpp"
 #include "kernels/instruction_sets.hpp"
 
@@ -100,6 +101,7 @@ int PrintText(const std::string& text) {
 }
 
 int Main(std::span<const std::string> words) {
+  NoteCommand(words);
   CLI::App app("Bittern runs ternary language models (BitNet b1.58) on CPUs.", "bittern");
   app.formatter(MakeHelpFormatter());
   app.set_version_flag("--version", kVersion);

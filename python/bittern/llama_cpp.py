@@ -6,7 +6,7 @@
     print(llm("Q: Name the planets. A: ", max_tokens=32, stop=["Q:"])["choices"][0]["text"])
 
 Defaults are llama-cpp-python's. An argument that would change the answer and that Bittern does not have
-is an error which names it; one that is about GPUs is read over with a warning, one that only concerns
+is an error which names it; one that is about GPUs is ignored with a warning, one that only concerns
 speed or memory in silence. The texts are Bittern's own: other numbers than llama.cpp's.
 """
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Llama:
         _refuse(given, _REFUSED)
         on_gpu = [name for name, value in _GPU.items() if given[name] != value]
         if on_gpu:
-            warnings.warn(f"{', '.join(on_gpu)}: Bittern runs on the CPU; read over", stacklevel=2)
+            warnings.warn(f"{', '.join(on_gpu)}: Bittern runs on the CPU; ignored", stacklevel=2)
         if pooling_type not in _POOLINGS:
             raise c.ArgumentError(1, "pooling_type: -1, 1 (mean), 2 (first) or 3 (last) expected, "
                                   f"{pooling_type} found")

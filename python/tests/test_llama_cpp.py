@@ -163,7 +163,7 @@ class Names(unittest.TestCase):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             Llama(n_gpu_layers=-1, use_mlock=True).close()
-        self.assertEqual([str(one.message) for one in told], ["n_gpu_layers: Bittern runs on the CPU; read over"])
+        self.assertEqual([str(one.message) for one in told], ["n_gpu_layers: Bittern runs on the CPU; ignored"])
 
     def test_grammars_and_formats(self):
         text = LLAMA("x", grammar=LlamaGrammar.from_string('root ::= "ab" | "cd"'))["choices"][0]["text"]

@@ -196,6 +196,11 @@ void LineEdit::Clear() {
   shown_ = history_.size();
 }
 
+void LineEdit::SetHistory(std::vector<std::string> lines) {
+  history_ = std::move(lines);
+  Clear();
+}
+
 void LineEdit::ShowHistory(std::size_t index) {
   if (index > history_.size()) return;
   if (shown_ == history_.size()) draft_ = text_;

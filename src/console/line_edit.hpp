@@ -34,6 +34,8 @@ class LineEdit {
   void SetText(std::string_view text);
   /// Forgets the line.
   void Clear();
+  /// Lines of earlier sessions, the oldest first, in place of the history.
+  void SetHistory(std::vector<std::string> lines);
 
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
   /// The cursor: an offset into text(), in bytes.

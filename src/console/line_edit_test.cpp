@@ -58,6 +58,17 @@ TEST(LineEdit, History) {
   EXPECT_EQ(edit.text(), "dra");
 }
 
+TEST(LineEdit, HistoryOfEarlierSessions) {
+  LineEdit edit;
+  edit.SetHistory({"one", "two"});
+  EXPECT_EQ(edit.Feed("\x1b[A"), Event::kNone);
+  EXPECT_EQ(edit.text(), "two");
+  EXPECT_EQ(edit.Feed("\x1b[A!\r"), Event::kSubmit);
+  EXPECT_EQ(edit.Take(), "one!");
+  EXPECT_EQ(edit.Feed("\x1b[A\x1b[A"), Event::kNone);
+  EXPECT_EQ(edit.text(), "two");
+}
+
 TEST(LineEdit, APasteIsTextWhateverItHolds) {
   LineEdit edit;
   EXPECT_EQ(edit.Feed("\x1b[200~a\rb\r\nc\x03\x1b[A\td"), Event::kNone);

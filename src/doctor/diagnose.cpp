@@ -194,8 +194,8 @@ bool Search::TryRound() {
   }
   if (best == nullptr) return false;
   const std::string evidence = fmt::format(
-      "So read, a text that the model knows costs {:.2f} nats per token instead of {:.2f} "
-      "(a model that knows nothing: {:.2f}).",
+      "Read with the cure, the text is easier for the model: {:.2f} nats per token, {:.2f} without "
+      "(guessing: {:.2f}).",
       best_probe->nats(), now_->texts[best_probe->best()].per_token(), now_->uniform);
   // A better guess of one that still makes no sense proves little.
   const std::size_t findings = found_.findings.size();

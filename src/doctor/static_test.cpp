@@ -24,14 +24,70 @@ formats::Checkpoint OpenBuilt() {
       .value();
 }
 
+std::vector<std::string> StringsOf(const formats::Checkpoint& file, std::string_view key) {
+  const auto strings = file.metadata().GetStrings(key).value().value();
+  return {strings.begin(), strings.end()};
+}
+
+void SetStrings(const std::string& key, const std::vector<std::string>& strings,
+                formats::Checkpoint* file) {
+  file->metadata().Remove(key);
+  ASSERT_TRUE(file->metadata().AddStrings(key, strings));
+}
+
 std::vector<std::string> MergesOf(const formats::Checkpoint& file) {
-  const auto merges = file.metadata().GetStrings(kMergesKey).value().value();
-  return {merges.begin(), merges.end()};
+  return StringsOf(file, kMergesKey);
 }
 
 void SetMerges(const std::vector<std::string>& merges, formats::Checkpoint* file) {
-  file->metadata().Remove(kMergesKey);
-  ASSERT_TRUE(file->metadata().AddStrings(kMergesKey, merges));
+  SetStrings(kMergesKey, merges, file);
+}
+
+/// `text` with `to` in place of `from`.
+std::string Replaced(std::string text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+/// "\u0120\u00e2\u0122" is a space and two bytes of another letter: with a plain space the rest is
+/// in the byte alphabet still.
+TEST(Vocabulary, WrongSpacesAreMended) {
+  constexpr const char* kTokens = "tokenizer.ggml.tokens";
+  const auto pocket =
+      formats::Checkpoint::Open(std::string(BITTERN_SOURCE_DIR) + "/models/pocket-3-i2s.gguf");
+  const auto healthy = StringsOf(*pocket, kTokens);
+  EXPECT_TRUE(std::ranges::count(healthy, "\u0120\u00e2\u0122"));
+  for (const std::string_view space : {" ", "\u2581"}) {
+    auto file =
+        formats::Checkpoint::Open(std::string(BITTERN_SOURCE_DIR) + "/models/pocket-3-i2s.gguf")
+            .value();
+    auto tokens = healthy;
+    for (std::string& token : tokens) token = Replaced(token, "\u0120", space);
+    SetStrings(kTokens, tokens, &file);
+    const auto cures = CheckVocabulary(file);
+    ASSERT_EQ(cures.size(), 1u);
+    EXPECT_EQ(cures[0].finding.id, "vocabulary_spelling");
+    ASSERT_TRUE(cures[0].edits[0](&file));
+    EXPECT_EQ(StringsOf(file, kTokens), healthy);
+  }
+}
+
+/// Tokens that are texts, with a letter that the byte alphabet has not.
+TEST(Vocabulary, TextsAreSpelledInBytes) {
+  constexpr const char* kTokens = "tokenizer.ggml.tokens";
+  auto file = OpenBuilt();
+  auto tokens = StringsOf(file, kTokens);
+  ASSERT_GT(tokens.size(), 303u);
+  tokens[300] = " \u20ac";
+  tokens[301] = " a";
+  tokens[302] = " b";
+  SetStrings(kTokens, tokens, &file);
+  const auto cures = CheckVocabulary(file);
+  ASSERT_FALSE(cures.empty());
+  ASSERT_TRUE(cures[0].edits[0](&file));
+  EXPECT_EQ(StringsOf(file, kTokens)[300], "\u0120\u00e2\u0124\u00ac");
 }
 
 TEST(Merges, AreFoundAndMended) {

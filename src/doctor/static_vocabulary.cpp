@@ -30,18 +30,39 @@ std::vector<std::int32_t> TypesOf(const Checkpoint& file) {
   return types && *types ? **types : std::vector<std::int32_t>();
 }
 
-/// A byte-level token as it should be spelled.
-std::string Respelled(std::string_view token) {
+/// The token with another space in place of those that are plain or SentencePiece's mark.
+std::string WithSpaces(std::string_view token, std::string_view space) {
   std::string text;
-  for (std::size_t at; (at = token.find(kSpace)) != std::string_view::npos;) {
-    text += token.substr(0, at);
-    text += ' ';
-    token.remove_prefix(at + kSpace.size());
+  while (!token.empty()) {
+    const bool marked = token.starts_with(kSpace);
+    const bool is_space = marked || token.front() == ' ';
+    const std::size_t size = marked ? kSpace.size() : 1;
+    text += is_space ? space : token.substr(0, size);
+    token.remove_prefix(size);
   }
-  text += token;
+  return text;
+}
+
+std::string InByteAlphabet(std::string_view text) {
   std::string spelled;
   AppendSpelling(text, &spelled);
   return spelled;
+}
+
+bool IsReadable(std::string_view token) {
+  std::string bytes;
+  return AppendSpelledBytes(token, &bytes);
+}
+
+/// True if only the spaces of this vocabulary are wrong: with those of the byte alphabet each plain
+/// token can be read. Else its tokens are texts, whose other letters have to be spelled, too.
+bool OnlySpacesAreWrong(std::span<const std::string_view> tokens,
+                        const std::vector<std::int32_t>& types) {
+  const std::string space = InByteAlphabet(" ");
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    if (IsPlain(types, id) && !IsReadable(WithSpaces(tokens[id], space))) return false;
+  }
+  return true;
 }
 
 /// Respells the plain tokens that are not spelled in the byte alphabet.
@@ -50,12 +71,15 @@ Edit RespellTokens() {
     const auto tokens = BITTERN_TRY(file->metadata().GetStrings(kTokens));
     if (!tokens) return Fail(ErrorCode::kUnsupported, "there are no tokens");
     const auto types = TypesOf(*file);
+    const bool only_spaces = OnlySpacesAreWrong(*tokens, types);
+    const std::string space = InByteAlphabet(" ");
     std::vector<std::string> texts;
     for (std::size_t id = 0; id < tokens->size(); ++id) {
       const std::string_view token = (*tokens)[id];
-      std::string bytes;
-      const bool good = !IsPlain(types, id) || AppendSpelledBytes(token, &bytes);
-      texts.push_back(good ? std::string(token) : Respelled(token));
+      const bool good = !IsPlain(types, id) || IsReadable(token);
+      texts.push_back(good          ? std::string(token)
+                      : only_spaces ? WithSpaces(token, space)
+                                    : InByteAlphabet(WithSpaces(token, " ")));
     }
     file->metadata().Remove(kTokens);
     return file->metadata().AddStrings(std::string(kTokens), texts);
@@ -70,8 +94,7 @@ void CheckSpelling(const Checkpoint& file, std::span<const std::string_view> tok
   std::size_t wrong = 0;
   std::string first;
   for (std::size_t id = 0; id < tokens.size(); ++id) {
-    std::string bytes;
-    if (!IsPlain(types, id) || AppendSpelledBytes(tokens[id], &bytes)) continue;
+    if (!IsPlain(types, id) || IsReadable(tokens[id])) continue;
     if (types.empty() && tokens[id].starts_with("<") && tokens[id].ends_with(">")) continue;
     if (wrong++ == 0) first = Quoted(tokens[id]);
   }

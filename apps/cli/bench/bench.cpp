@@ -21,6 +21,7 @@
 #include "cli/options/outputs.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/output.hpp"
+#include "cli/shared/page_origin.hpp"
 #include "cli/shared/terminal.hpp"
 #include "cli/shared/wording.hpp"
 #include "report/page/page.hpp"
@@ -110,7 +111,9 @@ Result<std::string> Bench(const BenchOptions& options, StandardOutput* out) {
     }
   }
   if (options.html.empty()) return std::string();
-  return report::HtmlPage(report::PageKind::kBench, bench::PageJson(subject, extras, run.results));
+  Json page = bench::PageJson(subject, extras, run.results);
+  page["made"] = PageOrigin();
+  return report::HtmlPage(report::PageKind::kBench, page);
 }
 
 /// The one number that -np takes from a list flag; what is not given is as in llama-batched-bench.

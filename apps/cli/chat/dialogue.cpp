@@ -12,6 +12,7 @@
 #include "base/text/display.hpp"
 #include "cli/chat/chat_settings.hpp"
 #include "cli/options/constraint_options.hpp"
+#include "cli/options/environment.hpp"
 #include "cli/options/sampling_options.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/interrupt.hpp"
@@ -150,13 +151,36 @@ void Dialogue::Banner() const {
                          : "Type a message and press Enter. Ctrl-D leaves.");
 }
 
+void Dialogue::OpenHistory() {
+  const std::filesystem::path path = HistoryOfUser();
+  if (path.empty()) return;
+  auto history = console::HistoryFile::Open(path);
+  if (!history) {
+    PrintRemark("notice: typed lines are not kept: {}\n", history.error().message);
+    return;
+  }
+  terminal_->SetHistory(history->lines());
+  history_ = *std::move(history);
+}
+
+void Dialogue::Remember(const std::string& line) {
+  if (!history_) return;
+  const auto kept = history_->Add(line);
+  if (kept) return;
+  PrintRemark("notice: typed lines are not kept: {}\n", kept.error().message);
+  history_.reset();
+}
+
 /// Ctrl-C drops the edit of a turn, or clears a half-typed line; on an empty line it asks once, and
 /// the second one leaves.
 Result<bool> Dialogue::EditLine(std::string* line) {
   for (bool asked = false;;) {
     const std::string text = to_edit_.value_or("");
     const auto outcome = BITTERN_TRY(terminal_->Read(to_edit_ ? "edit> " : "> ", line, text));
-    if (outcome == LineTerminal::Outcome::kLine) return true;
+    if (outcome == LineTerminal::Outcome::kLine) {
+      Remember(*line);
+      return true;
+    }
     if (outcome == LineTerminal::Outcome::kEnd) return false;
     if (to_edit_.has_value()) {  // the turn stays as it was
       to_edit_.reset();
@@ -288,7 +312,10 @@ int Dialogue::Answer(const std::string& line, bool replaces) {
 int Dialogue::Run() {
   if (at_terminal_ && IsTerminal(stderr)) {
     Banner();
-    if (LineTerminal::Begin()) terminal_.emplace();  // else the terminal edits its lines itself
+    if (LineTerminal::Begin()) {  // else the terminal edits its lines itself
+      terminal_.emplace();
+      OpenHistory();
+    }
   }
   std::string line;
   for (;;) {

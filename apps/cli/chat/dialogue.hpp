@@ -10,6 +10,7 @@
 #include "cli/chat/chat_options.hpp"
 #include "cli/shared/line_terminal.hpp"
 #include "cli/shared/output.hpp"
+#include "console/history_file.hpp"
 #include "report/chat_stats.hpp"
 #include "request/chat/conversation.hpp"
 
@@ -39,6 +40,10 @@ class Dialogue {
   Result<bool> ReadLine(std::string* line);
   /// The same at a terminal that lines can be edited on.
   Result<bool> EditLine(std::string* line);
+  /// Gives the terminal the lines of earlier sessions.
+  void OpenHistory();
+  /// Keeps a typed line for later sessions.
+  void Remember(const std::string& line);
   /// Runs the command that the line is, if it is one.
   Handled RunCommand(const std::string& line);
   /// Says a line, in place of the last turn or after it, and prints the reply; 0, or the exit code
@@ -56,6 +61,7 @@ class Dialogue {
   StandardOutput out_;
   bool at_terminal_;
   std::optional<LineTerminal> terminal_ = {};
+  std::optional<console::HistoryFile> history_ = {};  // at a terminal, unless it cannot be kept
   bool told_of_drop_ = false;
   std::string file_;                         // of /save and /load, the last one
   std::optional<std::string> to_edit_ = {};  // the next line replaces the last turn

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/json/json.hpp"
 #include "base/text/display.hpp"
@@ -30,6 +32,19 @@ std::string ShownBytes(std::string_view bytes) {
     shown += byte < 0x80 ? Printable(std::string_view(&c, 1)) : fmt::format("<{:02X}>", byte);
   }
   return shown;
+}
+
+/// The members as /set lists them: first those that people set, then the others by name.
+std::vector<std::pair<std::string, Json>> InOrder(const Json& settings) {
+  constexpr std::string_view kFirst[] = {"temperature", "top_k", "top_p",     "min_p",
+                                         "seed",        "stop",  "n_predict", "repeat_penalty"};
+  std::vector<std::pair<std::string, Json>> rows;
+  for (const auto& [name, value] : settings.members()) rows.emplace_back(name, value);
+  const auto place = [&](const auto& row) {
+    return std::pair(std::ranges::find(kFirst, row.first) - kFirst, std::string_view(row.first));
+  };
+  std::ranges::sort(rows, {}, place);
+  return rows;
 }
 
 }  // namespace
@@ -127,8 +142,7 @@ struct ChatCommands {
   /// next reply on.
   static Result<Handled> Set(Dialogue& d, const std::string& text) {
     if (text.empty()) {
-      const auto settings = request::SettingsOf(d.talk_.options());
-      for (const auto& [name, value] : settings.members()) {
+      for (const auto& [name, value] : InOrder(request::SettingsOf(d.talk_.options()))) {
         PrintError("{} {}\n", name, value.Dump());
       }
       return Handled::kDone;

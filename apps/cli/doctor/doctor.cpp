@@ -13,6 +13,7 @@
 #include "cli/options/model_options.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/output.hpp"
+#include "cli/shared/page_origin.hpp"
 #include "cli/shared/terminal.hpp"
 #include "cli/shared/wording.hpp"
 #include "doctor/outcome/diagnosis_json.hpp"
@@ -69,9 +70,10 @@ Result<void> WritePage(const DoctorOptions& options, const doctor::Opener& open,
   const auto file = open();
   if (file) BITTERN_TRY(formats::CheckNotSource(*file, options.html));
   auto page = BITTERN_TRY(OutputFile::Create(options.html));
-  BITTERN_TRY(page.Write(report::HtmlPage(
-      report::PageKind::kDoctor, doctor::PageJson(found, file ? &*file : nullptr,
-                                                  doctor::CureAdvice(found.path, WordOptions)))));
+  Json data =
+      doctor::PageJson(found, file ? &*file : nullptr, doctor::CureAdvice(found.path, WordOptions));
+  data["made"] = PageOrigin();
+  BITTERN_TRY(page.Write(report::HtmlPage(report::PageKind::kDoctor, data)));
   return page.Close();
 }
 

@@ -12,6 +12,7 @@
 #include "cli/options/outputs.hpp"
 #include "cli/shared/commands.hpp"
 #include "cli/shared/output.hpp"
+#include "cli/shared/page_origin.hpp"
 #include "cli/shared/terminal.hpp"
 #include "proof/trace/compare.hpp"
 #include "proof/trace/dump.hpp"
@@ -55,7 +56,8 @@ Result<void> WriteResults(const TraceCommandOptions& options, const proof::Trace
   }
   if (options.html.empty()) return {};
   if (traced.model != nullptr) progress->ShowIfSlow("reading the head after each layer");
-  const Json page = BITTERN_TRY(proof::SubjectPage(traced, comparison));
+  Json page = BITTERN_TRY(proof::SubjectPage(traced, comparison));
+  page["made"] = PageOrigin();
   auto file = BITTERN_TRY(OutputFile::Create(options.html));
   BITTERN_TRY(file.Write(report::HtmlPage(report::PageKind::kTrace, page)));
   return file.Close();

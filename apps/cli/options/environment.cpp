@@ -29,6 +29,12 @@ runtime::LayoutCache LayoutCacheOfUser() {
   return runtime::LayoutCache(cache / "bittern" / "layouts.json");
 }
 
+std::filesystem::path HistoryOfUser() {
+  if (const char* path = os::Variable("BITTERN_HISTORY")) return path;
+  const std::filesystem::path state = os::StateFolder();
+  return state.empty() ? state : state / "bittern" / "chat_history";
+}
+
 namespace {
 
 constexpr std::string_view kTheirs = "LLAMA_ARG_";

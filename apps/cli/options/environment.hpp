@@ -2,6 +2,7 @@
 // Reads the environment for the library, which reads none itself. Called by the main thread.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "cli/shared/cli11.hpp"
@@ -15,6 +16,10 @@ namespace bittern::cli {
 /// $XDG_CACHE_HOME/bittern/layouts.json, else ~/.cache/bittern/layouts.json, else a cache that
 /// keeps nothing.
 [[nodiscard]] runtime::LayoutCache LayoutCacheOfUser();
+
+/// $BITTERN_HISTORY, else $XDG_STATE_HOME/bittern/chat_history, else
+/// ~/.local/state/bittern/chat_history; empty where the variable is, or without a home.
+[[nodiscard]] std::filesystem::path HistoryOfUser();
 
 /// "notice: $LLAMA_ARG_CTX_SIZE is not read; use -c\n" for all variables that begin with LLAMA_ARG_
 /// and have a value, with the flags of `command` that do what they do in llama.cpp; "" without one.

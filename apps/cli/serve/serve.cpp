@@ -348,7 +348,7 @@ void AddServerFlags(CLI::App* command, ServeOptions* options) {
       ->transform(OneOf(request::NamesOf(request::kPoolings)))
       ->capture_default_str();
   command->add_flag("--strict", options->strict,
-                    "Refuse fields of requests that nothing reads; without it they are read over "
+                    "Refuse fields of requests that nothing reads; without it they are ignored "
                     "and told in the header bittern-ignored");
   command->add_flag("--no-slots", options->no_slots, "Do not answer /slots");
   command->add_flag("--no-webui,--no-ui", options->no_page, "No page at /");

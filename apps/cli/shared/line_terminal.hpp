@@ -5,6 +5,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.hpp"
 #include "console/line_edit.hpp"
@@ -20,6 +22,9 @@ class LineTerminal {
   LineTerminal(const LineTerminal&) = delete;
   LineTerminal& operator=(const LineTerminal&) = delete;
   ~LineTerminal();
+
+  /// Lines of earlier sessions, which Up brings back.
+  void SetHistory(std::vector<std::string> lines) { edit_.SetHistory(std::move(lines)); }
 
   /// How a reading ended.
   enum class Outcome { kLine, kEnd, kInterrupt };

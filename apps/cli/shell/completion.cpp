@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The three scripts say the same: after `bittern` come commands, after a command its flags, its
-// words and, where it takes a file, files; after a flag the values that it takes. Values of other
-// kinds are not guessed.
+// words and, where it takes a file, files; after a flag the values that it takes: known ones, names
+// of known models, files of its kind before others. Values of other kinds are not guessed.
 #include "cli/shell/completion.hpp"
 
 #include <fmt/format.h>
@@ -21,23 +21,57 @@ namespace {
 
 constexpr const char* kNotice = "# Made by `bittern completion {}`.\n";
 
-/// True for a placeholder such as FILE or NAME|FILE: the shell completes names of files there.
-bool IsFile(std::string_view value) {
-  constexpr std::string_view kKinds[] = {"FILE",   "OUT",   "IN",   "DIR",
-                                         "FOLDER", "MODEL", "file", "input"};
-  value.remove_prefix(value.rfind('|') + 1);
-  return std::ranges::find(kKinds, value) != std::end(kKinds);
-}
-
 std::string NamesOfKnownModels() {
   std::string names;
   for (const hub::KnownModel& model : hub::KnownModels()) names += fmt::format(" {}", model.name);
   return names.substr(std::min<std::size_t>(1, names.size()));
 }
 
-/// The values of a flag, between spaces; empty where they are not known.
-std::string ValuesOf(const CLI::Option& flag) {
-  return flag.check_name("--hf-repo") ? NamesOfKnownModels() : ChoicesOf(flag);
+/// Values that may stand behind a flag or at a place of a command.
+struct Values {
+  std::string words = {};          ///< known values, between spaces
+  bool is_file = false;            ///< a file or a folder
+  std::string_view ending = kAll;  ///< which files come first: ".gguf"
+
+  static constexpr std::string_view kAll = "", kFolders = "/";
+};
+
+/// The ending of files that an option takes; a place goes by its name.
+std::string_view EndingOf(const CLI::Option& option, std::string_view placeholder) {
+  constexpr std::pair<const char*, std::string_view> kEndings[] = {
+      {"--model", ".gguf"},
+      {"IN", ".gguf"},
+      {"FILE", ".gguf"},
+      {"--like", ".gguf"},
+      {"--fix", ".gguf"},
+      {"--grammar-file", ".gbnf"},
+      {"--json-schema-file", ".json"},
+      {"--resume", ".json"},
+      {"--save", ".json"},
+      {"--chat-template-file", ".jinja"},
+      {"--ssl-cert-file", ".pem"},
+      {"--ssl-key-file", ".pem"},
+      {"--html", ".html"}};
+  if (placeholder == "DIR" || placeholder == "FOLDER") return Values::kFolders;
+  for (const auto& [name, ending] : kEndings) {
+    if (option.check_name(name)) return ending;
+  }
+  return Values::kAll;
+}
+
+/// `option`: a flag, or a place where a value stands without one.
+Values ValuesOf(const CLI::Option& option, bool is_place) {
+  constexpr std::string_view kFiles[] = {"FILE",  "OUT",  "IN",    "DIR",    "FOLDER",
+                                         "MODEL", "file", "input", "HEALTHY"};
+  std::string placeholder = is_place ? option.get_name(true) : ValueOf(option);
+  placeholder.erase(0, placeholder.rfind('|') + 1);
+  Values values{.words = ChoicesOf(option)};
+  if (option.check_name("--hf-repo") || option.check_name("--model")) {
+    values.words = NamesOfKnownModels();
+  }
+  values.is_file = std::ranges::find(kFiles, placeholder) != std::end(kFiles);
+  if (values.is_file) values.ending = EndingOf(option, placeholder);
+  return values;
 }
 
 std::vector<const CLI::Option*> FlagsOf(const CLI::App& command) {
@@ -65,25 +99,27 @@ std::vector<std::string> NamesOfCommands(const CLI::App& app) {
   return names;
 }
 
-/// The words that may stand after a command without a flag.
-struct Places {
-  std::string words;        ///< actions, and values that are known, between spaces
-  bool takes_file = false;  ///< of the command or of an action
-};
-
-Places PlacesOf(const CLI::App& program, const CLI::App& command) {
-  Places places{.words = fmt::format("{}", fmt::join(NamesOfCommands(command), " "))};
-  for (const CLI::App* action : CommandsOf(command)) {
-    places.takes_file |= PlacesOf(program, *action).takes_file;
-  }
+/// The values after a command without a flag: its actions, and those of its places and
+/// theirs.
+Values PlacesOf(const CLI::App& program, const CLI::App& command) {
+  Values places{.words = fmt::format("{}", fmt::join(NamesOfCommands(command), " "))};
+  const auto add_file = [&](const Values& values) {
+    if (!values.is_file) return;
+    places.ending = places.is_file && places.ending != values.ending ? Values::kAll : values.ending;
+    places.is_file = true;
+  };
+  for (const CLI::App* action : CommandsOf(command)) add_file(PlacesOf(program, *action));
   for (const CLI::Option* place : Positionals(command)) {
-    const std::string name = place->get_name(true);
-    places.takes_file |= IsFile(name);
-    if (name == "COMMAND")
+    const Values values = ValuesOf(*place, /*is_place=*/true);
+    add_file(values);
+    if (!values.words.empty()) places.words = values.words;
+    if (place->get_name(true) == "COMMAND") {
       places.words = fmt::format("{}", fmt::join(NamesOfCommands(program), " "));
-    if (const std::string choices = ChoicesOf(*place); !choices.empty()) places.words = choices;
+    }
   }
-  if (command.get_name() == "pull") places.words = NamesOfKnownModels();
+  if (command.get_name() == "pull" || command.get_name() == "rm") {
+    places.words = NamesOfKnownModels();
+  }
   return places;
 }
 
@@ -115,13 +151,14 @@ std::string Quoted(std::string_view text) {
   return out + "'";
 }
 
-/// Lines that set `choices` after a flag with known values.
-std::string BashChoices(const CLI::App& command) {
+/// Lines that set what comes after a flag: `words` between spaces, `ending` of files.
+std::string BashValues(const CLI::App& command) {
   std::string lines;
   for (const CLI::Option* flag : FlagsOf(command)) {
-    if (ValuesOf(*flag).empty()) continue;
-    lines += fmt::format("        {}) choices='{}' ;;\n", fmt::join(NamesOf(*flag), "|"),
-                         ValuesOf(*flag));
+    const Values values = ValuesOf(*flag, /*is_place=*/false);
+    if (values.words.empty() && values.ending.empty()) continue;
+    lines += fmt::format("        {}) words='{}' ending='{}' ;;\n", fmt::join(NamesOf(*flag), "|"),
+                         values.words, values.ending);
   }
   return lines.empty() ? "" : fmt::format("      case $before in\n{}      esac\n", lines);
 }
@@ -129,31 +166,48 @@ std::string BashChoices(const CLI::App& command) {
 /// The case of one command: flags that take files, flags that take other values, all flags, and
 /// what may stand without one.
 std::string BashCase(const CLI::App& program, const CLI::App& command) {
-  const auto files = NamesWhere(command, [](const auto& flag) { return IsFile(ValueOf(flag)); });
+  const auto is_file = [](const CLI::Option& flag) { return ValuesOf(flag, false).is_file; };
+  const auto files = NamesWhere(command, is_file);
   const auto others = NamesWhere(
-      command, [](const auto& flag) { return !ValueOf(flag).empty() && !IsFile(ValueOf(flag)); });
+      command, [&](const auto& flag) { return !ValueOf(flag).empty() && !is_file(flag); });
   const auto flags = NamesWhere(command, [](const auto&) { return true; });
-  const Places places = PlacesOf(program, command);
+  const Values places = PlacesOf(program, command);
   return fmt::format(
-      "    {})\n      files=' {} '\n      values=' {} '\n      flags='{}'\n      words='{}'\n"
-      "      file={}\n{}      ;;\n",
+      "    {})\n      files=' {} '\n      values=' {} '\n      flags='{}'\n"
+      "      if [[ $files$values == *\" $before \"* ]]; then\n{}        :\n"
+      "      else\n        words='{}' file={} ending='{}'\n      fi\n      ;;\n",
       fmt::join(WordsOf(command), "|"), fmt::join(files, " "), fmt::join(others, " "),
-      fmt::join(flags, " "), places.words, places.takes_file ? "yes" : "", BashChoices(command));
+      fmt::join(flags, " "), BashValues(command), places.words, places.is_file ? "yes" : "",
+      places.ending);
 }
 
 /// A description as zsh and fish show it beside a flag: one sentence.
 std::string Short(const std::string& text) { return text.substr(0, text.find(": ")); }
 
+/// The action of _arguments for some values; empty where nothing is known of them.
+std::string ZshAction(const Values& values) {
+  if (!values.is_file) return values.words.empty() ? "" : fmt::format("({})", values.words);
+  std::string files = "_files";
+  if (values.ending == Values::kFolders) {
+    files += " -/";
+  } else if (!values.ending.empty()) {
+    files += fmt::format(" -g \"*{}\"", values.ending);
+  }
+  if (values.words.empty()) return files;
+  return fmt::format(" _alternative \"words:name:({})\" {}", values.words,
+                     Quoted("files:file:" + files));
+}
+
 /// Lines for _arguments of zsh. '*' lets a flag come again; brackets and colons end parts there.
 std::string ZshFlag(const CLI::Option& flag) {
   std::string text = Short(flag.get_description());
   for (const char c : {'[', ']', ':'}) std::erase(text, c);
-  const std::string value = ValueOf(flag), values = ValuesOf(flag);
   std::string takes;
-  if (!values.empty()) {
-    takes = fmt::format(":value:({})", values);
-  } else if (!value.empty()) {
-    takes = IsFile(value) ? ":file:_files" : ":value: ";
+  if (!ValueOf(flag).empty()) {
+    takes = ":value:";
+    const std::string action = ZshAction(ValuesOf(flag, /*is_place=*/false));
+    for (const char c : action.empty() ? " " : action)
+      takes += c == ':' ? "\\:" : std::string(1, c);
   }
   std::string lines;
   for (const std::string& name : NamesOf(flag)) {
@@ -162,9 +216,20 @@ std::string ZshFlag(const CLI::Option& flag) {
   return lines;
 }
 
+/// The part of a `complete` line of fish that says which values there are.
+std::string FishValues(const Values& values) {
+  std::string words = values.words;
+  if (values.ending == Values::kFolders) {
+    words += " (__fish_complete_directories)";
+  } else if (values.is_file && !values.ending.empty()) {
+    words += fmt::format(" (__fish_complete_suffix {})", values.ending);
+  }
+  if (words.empty()) return "";
+  return fmt::format(" -k -a {}", Quoted(words));
+}
+
 /// A `complete` line of fish: -l for long names, -s for letters, -o for names such as -ctk.
 std::string FishFlag(std::string_view command, const CLI::Option& flag) {
-  const std::string value = ValueOf(flag);
   std::string names;
   for (const std::string& name : NamesOf(flag)) {
     if (name.starts_with("--")) {
@@ -175,11 +240,24 @@ std::string FishFlag(std::string_view command, const CLI::Option& flag) {
       names += " -o " + name.substr(1);
     }
   }
-  const std::string values = ValuesOf(flag);
-  std::string takes = value.empty() ? "" : IsFile(value) ? " -r -F" : " -x";
-  if (!values.empty()) takes = fmt::format(" -x -a {}", Quoted(values));
+  const Values values = ValuesOf(flag, /*is_place=*/false);
+  const bool any_file = values.is_file && values.ending.empty();
+  std::string takes;
+  if (!ValueOf(flag).empty()) takes = (any_file ? " -r -F" : " -x") + FishValues(values);
   return fmt::format("complete -c bittern -n '__fish_seen_subcommand_from {}'{}{} -d {}\n", command,
                      names, takes, Quoted(Short(flag.get_description())));
+}
+
+/// The lines of what may stand after a command without a flag.
+std::string FishPlaces(std::string_view command, const Values& places) {
+  const std::string condition =
+      fmt::format("complete -c bittern -n '__fish_seen_subcommand_from {}'", command);
+  std::string lines;
+  if (!places.is_file || !places.ending.empty()) lines += condition + " -f\n";
+  if (const std::string values = FishValues(places); !values.empty()) {
+    lines += condition + values + "\n";
+  }
+  return lines;
 }
 
 }  // namespace
@@ -190,7 +268,7 @@ std::string BashCompletion(const CLI::App& program) {
   return fmt::format(kNotice, "bash") +
          R"(_bittern() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-  local files values flags words file choices
+  local files values flags words= file= ending=
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
     mapfile -t COMPREPLY < <(compgen -W ')" +
@@ -203,17 +281,18 @@ std::string BashCompletion(const CLI::App& program) {
          R"(    *) return ;;
   esac
   compopt -o filenames
-  if [[ $choices ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")
-  elif [[ $files == *" $before "* ]]; then
-    mapfile -t COMPREPLY < <(compgen -f -- "$word")
-  elif [[ $values == *" $before "* ]]; then
-    COMPREPLY=()
-  elif [[ $word == -* ]]; then
+  if [[ $word == -* && $values$files != *" $before "* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$word")
-  else
-    mapfile -t COMPREPLY < <([[ $file ]] && compgen -f -- "$word"; compgen -W "$words" -- "$word")
+    return
   fi
+  [[ $files == *" $before "* ]] && file=yes
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word"
+    [[ ! $file ]] || case $ending in
+      '') compgen -f -- "$word" ;;
+      /) compgen -d -- "$word" ;;
+      *) compgen -d -- "$word"; compgen -f -X "!*$ending" -- "$word" ;;
+    esac)
+  [[ ${COMPREPLY[*]} || ! $file ]] || mapfile -t COMPREPLY < <(compgen -f -- "$word")
 }
 complete -F _bittern bittern
 )";
@@ -229,12 +308,9 @@ std::string ZshCompletion(const CLI::App& program) {
     }
     cases += fmt::format("    {})\n      _arguments \\\n", fmt::join(WordsOf(*command), "|"));
     for (const CLI::Option* flag : FlagsOf(*command)) cases += ZshFlag(*flag);
-    const Places places = PlacesOf(program, *command);
-    if (!places.words.empty()) {
-      cases += fmt::format("        '1:word:({})' \\\n", places.words);
-    }
-    cases += places.takes_file ? "        '*:file:_files'\n" : "        '*: : '\n";
-    cases += "      ;;\n";
+    const std::string action = ZshAction(PlacesOf(program, *command));
+    cases += fmt::format("        {}\n      ;;\n",
+                         Quoted(action.empty() ? "*: : " : "*:word:" + action));
   }
   return "#compdef bittern\n" + fmt::format(kNotice, "zsh") +
          "_bittern() {\n  if (( CURRENT == 2 )); then\n    local -a commands\n    commands=(\n" +
@@ -258,15 +334,7 @@ std::string FishCompletion(const CLI::App& program) {
     for (const CLI::Option* flag : FlagsOf(*command)) {
       text += FishFlag(fmt::format("{}", fmt::join(words, " ")), *flag);
     }
-    const Places places = PlacesOf(program, *command);
-    if (!places.takes_file) {
-      text += fmt::format("complete -c bittern -n '__fish_seen_subcommand_from {}' -f\n",
-                          fmt::join(words, " "));
-    }
-    if (!places.words.empty()) {
-      text += fmt::format("complete -c bittern -n '__fish_seen_subcommand_from {}' -a '{}'\n",
-                          fmt::join(words, " "), places.words);
-    }
+    text += FishPlaces(fmt::format("{}", fmt::join(words, " ")), PlacesOf(program, *command));
   }
   return text;
 }

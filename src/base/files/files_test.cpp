@@ -11,12 +11,14 @@
 #include "base/aligned_buffer.hpp"
 #include "base/bytes.hpp"
 #include "base/files/mapped_file.hpp"
+#include "base/files/npy.hpp"
 
 namespace bittern {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 std::filesystem::path TempPath(const std::string& name) {
   return std::filesystem::temp_directory_path() / (name + std::to_string(getpid()));
@@ -45,6 +47,41 @@ TEST(MappedFile, RefusalsNameThePathAndTheCause) {
   std::ofstream{path};
   EXPECT_THAT(MappedFile::Open(path).error().message, HasSubstr("empty"));
   std::filesystem::remove(path);
+}
+
+Result<NpyArray> ReadText(std::string_view file) {
+  return ReadNpy(std::as_bytes(std::span(file.data(), file.size())));
+}
+
+TEST(Npy, IsReadAsWritten) {
+  const std::string file = NpyHeader(2, 3) + std::string(24, 'x');
+  const auto array = ReadText(file);
+  ASSERT_TRUE(array) << array.error().message;
+  EXPECT_EQ(array->shape, (std::vector<std::size_t>{2, 3}));
+  EXPECT_EQ(array->values.size(), 24u);
+  // Format 2.0 has four bytes of length.
+  std::string second = file;
+  second[6] = 2;
+  second.insert(10, 2, '\0');
+  EXPECT_EQ(ReadText(second)->shape, array->shape);
+  for (std::size_t size = 0; size < file.size(); ++size) {
+    EXPECT_FALSE(ReadText(std::string_view(file).substr(0, size))) << size;
+  }
+}
+
+TEST(Npy, RefusalsSayWhatWasFound) {
+  const auto refused = [](std::string_view from, const std::string& to) {
+    std::string file = NpyHeader(2, 3) + std::string(24, 'x');
+    file.replace(file.find(from), from.size(), to);
+    const auto array = ReadText(file);
+    return array ? std::string("read") : array.error().message;
+  };
+  EXPECT_THAT(refused("<f4", "<f8"), HasSubstr("(little-endian float32) expected, '<f8' found"));
+  EXPECT_THAT(refused("False", "True "), HasSubstr("column by column found"));
+  EXPECT_THAT(refused("(2, 3)", "(2, 4)"), HasSubstr("the shape (2, 4) and the 24 bytes"));
+  EXPECT_THAT(refused("(2, 3)", "(2, x)"), HasSubstr("no shape"));
+  EXPECT_THAT(refused("(2, 3), }  ", "(4294967296, 4294967296), }"), Not(HasSubstr("read")));
+  EXPECT_THAT(refused("'shape'", "'shpae'"), HasSubstr("no shape"));
 }
 
 TEST(ByteReader, StopsAtTheEndWithFieldAndOffset) {

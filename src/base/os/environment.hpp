@@ -22,5 +22,9 @@ namespace bittern::os {
 /// For what can be made again: $XDG_CACHE_HOME where it is absolute, else ~/.cache (Linux),
 /// ~/Library/Caches (macOS), %LOCALAPPDATA% (Windows). Empty without a home.
 [[nodiscard]] std::filesystem::path CacheFolder();
+/// For what a program remembers of its use, and no other one reads: $XDG_STATE_HOME where it is
+/// absolute, else ~/.local/state (Linux), ~/Library/Application Support (macOS), %LOCALAPPDATA%
+/// (Windows). Empty without a home.
+[[nodiscard]] std::filesystem::path StateFolder();
 
 }  // namespace bittern::os

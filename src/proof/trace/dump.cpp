@@ -11,6 +11,7 @@
 #include "base/files/mapped_file.hpp"
 #include "base/files/npy.hpp"
 #include "base/json/json.hpp"
+#include "proof/trace/dump_arrays.hpp"
 
 namespace bittern::proof {
 namespace {
@@ -20,11 +21,6 @@ constexpr std::size_t kMostLayers = 1000, kMostTokens = 65536;
 // A step of a token is some 30 values.
 constexpr JsonLimits kTraceLimits = {.max_bytes = std::size_t{4} << 30,
                                      .max_values = std::size_t{1} << 28};
-
-std::string FileOf(int layer, Operation operation) {
-  if (layer < 0) return fmt::format("{}.npy", OperationName(operation));
-  return fmt::format("{:02}.{}.npy", layer, OperationName(operation));
-}
 
 std::string Npy(const Trace& trace, std::size_t step) {
   std::string file = NpyHeader(trace.tokens.size(), trace.at(step, 0).count);
@@ -98,7 +94,16 @@ std::optional<std::size_t> IndexIn(const Json& object, std::string_view key, std
   return static_cast<std::size_t>(*number);
 }
 
-Result<void> ReadStep(const Json& object, Trace* trace) {
+/// A folder while it is read: the trace, and which of its steps have no facts but those of their
+/// array. All are such where the folder has arrays only.
+struct Reading {
+  Trace trace = {};
+  bool arrays_only = false;
+  std::vector<bool> bare = {};  ///< as Trace::steps
+};
+
+Result<void> ReadStep(const Json& object, Reading* reading) {
+  Trace* const trace = &reading->trace;
   const auto bad = [&](std::string_view what) {
     return Fail(ErrorCode::kCorruptFile, fmt::format("a step has {}", what));
   };
@@ -108,12 +113,18 @@ Result<void> ReadStep(const Json& object, Trace* trace) {
   if (!operation) return bad("an operation that is not known: " + TextIn(object, "operation"));
   if (!position) return bad("a position outside the tokens");
   int layer = -1;
-  if (*operation > Operation::kEmbedding && *operation < Operation::kFinalNorm) {
+  if (IsOfLayer(*operation)) {
     const auto index = IndexIn(object, "layer", static_cast<std::size_t>(trace->num_layers) - 1);
     if (!index || trace->num_layers == 0) return bad("a layer outside the network");
     layer = static_cast<int>(*index);
   }
-  TraceStep& own = trace->at(StepOf(layer, *operation, trace->num_layers), *position);
+  const std::size_t step = StepOf(layer, *operation, trace->num_layers);
+  const Json& sketch = object["sketch"];
+  if (sketch.is_null()) {
+    reading->bare[step * trace->tokens.size() + *position] = true;
+    return {};
+  }
+  TraceStep& own = trace->at(step, *position);
   own.count = IndexIn(object, "count", std::size_t{1} << 32).value_or(0);
   own.norm = NumberOf(object["norm"]);
   own.mean = NumberOf(object["mean"]);
@@ -121,37 +132,13 @@ Result<void> ReadStep(const Json& object, Trace* trace) {
   own.most = NumberOf(object["max"]);
   own.zeros = NumberOf(object["zeros"]);
   own.hash = TextIn(object, "hash");
-  const Json& sketch = object["sketch"];
-  if (sketch.elements().size() != kSketch) return bad("no sketch of 16 numbers");
+  if (sketch.elements().size() != kSketch) return bad("a sketch of other than 16 numbers");
   for (std::size_t k = 0; k < kSketch; ++k) own.sketch[k] = NumberOf(sketch[k]);
   return {};
 }
 
-/// Values of one operation, where the folder has them. What does not fit is left out.
-void ReadValues(const std::filesystem::path& folder, std::size_t step, Trace* trace) {
-  const auto [layer, operation] = PlaceOf(step, trace->num_layers);
-  const auto file = MappedFile::Open(folder / "values" / FileOf(layer, operation));
-  if (!file) return;
-  const std::size_t count = trace->at(step, 0).count, positions = trace->tokens.size();
-  const auto bytes = file->bytes();
-  if (count == 0 || bytes.size() < 10 || bytes.size() / sizeof(float) / positions < count) return;
-  const std::size_t data = positions * count * sizeof(float), head = bytes.size() - data;
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), head);
-  if (!text.starts_with("\x93NUMPY") || text.find("'<f4'") == std::string_view::npos ||
-      text.find(fmt::format("({}, {})", positions, count)) == std::string_view::npos) {
-    return;
-  }
-  for (std::size_t p = 0; p < positions; ++p) {
-    TraceStep& own = trace->at(step, p);
-    if (own.count != count) continue;
-    own.values.resize(count);
-    std::memcpy(own.values.data(), bytes.data() + head + p * count * sizeof(float),
-                count * sizeof(float));
-  }
-}
-
-Result<Trace> ReadJson(std::string_view text) {
-  const Json root = BITTERN_TRY(Json::Parse(text, kTraceLimits));
+/// All but the steps.
+Result<Trace> ReadIndex(const Json& root) {
   if (!root.is_object() || TextIn(root, "trace") != kVersion) {
     return Fail(ErrorCode::kCorruptFile,
                 fmt::format("a JSON object with \"trace\": \"{}\" expected", kVersion));
@@ -163,24 +150,50 @@ Result<Trace> ReadJson(std::string_view text) {
               .tokens = {},
               .steps = {}};
   const auto layers = IndexIn(root, "layers", kMostLayers);
-  const Json& tokens = root["tokens"];
-  const Json& steps = root["steps"];
-  if (!layers || tokens.elements().empty() || tokens.elements().size() > kMostTokens ||
-      !steps.is_array()) {
-    return Fail(ErrorCode::kCorruptFile, "layers, tokens and steps expected");
+  const auto& tokens = root["tokens"].elements();
+  if (!layers || tokens.empty() || tokens.size() > kMostTokens) {
+    return Fail(ErrorCode::kCorruptFile, "layers and tokens expected");
   }
   trace.num_layers = static_cast<int>(*layers);
-  for (const Json& token : tokens.elements()) {
+  for (const Json& token : tokens) {
     const auto id = token.AsUint();
     if (!id) return Fail(ErrorCode::kCorruptFile, "a token is no number");
     trace.tokens.push_back(static_cast<TokenId>(*id));
   }
-  if (NumSteps(trace.num_layers) * trace.tokens.size() > steps.size() * 1000 + 1000) {
-    return Fail(ErrorCode::kCorruptFile, "nearly all steps are missing");
-  }
-  trace.steps.resize(NumSteps(trace.num_layers) * trace.tokens.size());
-  for (const Json& step : steps.elements()) BITTERN_TRY(ReadStep(step, &trace));
   return trace;
+}
+
+/// Makes room for all steps, if the folder is large enough to have them, and reads those of the
+/// index.
+Result<void> ReadSteps(const Json& steps, std::uint64_t bytes_of_arrays, Reading* reading) {
+  if (!steps.is_array() && !steps.is_null())
+    return Fail(ErrorCode::kCorruptFile, "steps: a list expected");
+  if (reading->arrays_only && bytes_of_arrays == 0) {
+    return Fail(ErrorCode::kCorruptFile, "steps, or arrays in values/, expected");
+  }
+  Trace& trace = reading->trace;
+  const std::size_t all = NumSteps(trace.num_layers) * trace.tokens.size();
+  const std::uint64_t most =
+      reading->arrays_only ? 4 * bytes_of_arrays : steps.elements().size() * std::uint64_t{1000};
+  if (all > most + 1000) return Fail(ErrorCode::kCorruptFile, "nearly all steps are missing");
+  trace.steps.resize(all);
+  reading->bare.assign(all, reading->arrays_only);
+  for (const Json& step : steps.elements()) BITTERN_TRY(ReadStep(step, reading));
+  return {};
+}
+
+/// Error: a step of the index has neither a sketch nor an array.
+Result<void> CheckBareSteps(const Reading& reading) {
+  if (reading.arrays_only) return {};
+  const Trace& trace = reading.trace;
+  for (std::size_t i = 0; i < trace.steps.size(); ++i) {
+    if (!reading.bare[i] || trace.steps[i].count != 0) continue;
+    const auto [layer, operation] = PlaceOf(i / trace.tokens.size(), trace.num_layers);
+    return Fail(ErrorCode::kCorruptFile,
+                fmt::format("a step of {} has no sketch, and values/{} is not there",
+                            OperationName(operation), ArrayFileName(layer, operation)));
+  }
+  return {};
 }
 
 }  // namespace
@@ -197,7 +210,7 @@ Result<void> WriteDump(const Trace& trace, const std::filesystem::path& folder) 
     if (!values) BITTERN_TRY(MakeFolder(folder / "values"));
     values = true;
     const auto [layer, operation] = PlaceOf(step, trace.num_layers);
-    BITTERN_TRY(WriteFile(folder / "values" / FileOf(layer, operation), Npy(trace, step)));
+    BITTERN_TRY(WriteFile(folder / "values" / ArrayFileName(layer, operation), Npy(trace, step)));
   }
   const Json root = {
       {"trace", kVersion},      {"program", trace.program}, {"precision", trace.precision},
@@ -208,14 +221,23 @@ Result<void> WriteDump(const Trace& trace, const std::filesystem::path& folder) 
 
 Result<Trace> ReadDump(const std::filesystem::path& folder) {
   const auto path = folder / "trace.json";
+  const auto in_file = [&](Error error) { return Within(path.string(), std::move(error)); };
   const auto file = BITTERN_TRY(MappedFile::Open(path));
-  auto trace = ReadJson({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+  auto parsed = Json::Parse(
+      {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, kTraceLimits);
   BITTERN_TRY(file.CheckUnchanged());
-  if (!trace) return tl::unexpected(Within(path.string(), trace.error()));
-  for (std::size_t step = 0; step < NumSteps(trace->num_layers); ++step) {
-    ReadValues(folder, step, &*trace);
+  const Json root = BITTERN_TRY(std::move(parsed).map_error(in_file));
+  Reading reading;
+  reading.trace = BITTERN_TRY(ReadIndex(root).map_error(in_file));
+  reading.arrays_only = root["steps"].elements().empty();
+  const auto arrays = BITTERN_TRY(
+      ListArrays(folder / "values", reading.trace.num_layers, /*strict=*/reading.arrays_only));
+  BITTERN_TRY(ReadSteps(root["steps"], BytesOf(arrays), &reading).map_error(in_file));
+  for (const ArrayFile& array : arrays) {
+    BITTERN_TRY(ReadArray(array, reading.bare, &reading.trace));
   }
-  return trace;
+  BITTERN_TRY(CheckBareSteps(reading).map_error(in_file));
+  return std::move(reading.trace);
 }
 
 }  // namespace bittern::proof

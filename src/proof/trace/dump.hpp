@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace as a folder: trace.json with the facts, and where values are kept values/NAME.npy, NAME
-// being "embedding", "03.attn_norm", ...: float32 (positions, values). docs/trace.md says what
-// other programs have to write.
+// being "embedding", "03.attn_norm", ...: float32 (positions, values). Other programs may leave the
+// facts out (docs/trace.md).
 #pragma once
 
 #include <filesystem>

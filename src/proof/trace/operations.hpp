@@ -27,6 +27,10 @@ inline constexpr std::size_t kNumLayerOperations =
 [[nodiscard]] std::string_view OperationName(Operation operation) noexcept;
 [[nodiscard]] std::optional<Operation> OperationOf(std::string_view name) noexcept;
 
+/// Whether each layer has the operation; else the network has it once.
+constexpr bool IsOfLayer(Operation operation) {
+  return operation > Operation::kEmbedding && operation < Operation::kFinalNorm;
+}
 /// Number of operations of a network of so many layers.
 constexpr std::size_t NumSteps(int num_layers) {
   return 3 + kNumLayerOperations * static_cast<std::size_t>(num_layers);

@@ -84,9 +84,12 @@ Json PageJson(const PageInput& input) {
   }
   double low = 1e9, high = -1e9;
   Json steps = StepsOf(input, &low, &high);
+  const TraceComparison* const comparison = input.comparison;
   Json data = {{"title", input.title},
-               {"verdict", input.comparison == nullptr ? "" : input.comparison->summary},
-               {"compared", input.comparison != nullptr},
+               {"about", input.about},
+               {"verdict", comparison == nullptr ? "" : comparison->summary},
+               {"likeness", comparison == nullptr ? "" : LikenessName(comparison->likeness)},
+               {"compared", comparison != nullptr},
                {"layers", trace.num_layers},
                {"tokens", std::move(tokens)},
                {"operations", std::move(operations)},
@@ -95,8 +98,8 @@ Json PageJson(const PageInput& input) {
                {"stream", StreamOf(trace)},
                {"lens", LensOf(input)},
                {"first", nullptr}};
-  if (input.comparison != nullptr && input.comparison->first) {
-    const TraceDifference& first = *input.comparison->first;
+  if (comparison != nullptr && comparison->first) {
+    const TraceDifference& first = *comparison->first;
     data["first"] = {{"layer", first.layer},
                      {"operation", OperationName(first.operation)},
                      {"position", first.position}};

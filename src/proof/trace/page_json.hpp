@@ -18,13 +18,13 @@ struct PageInput {
   const TraceComparison* comparison = nullptr;          ///< null: the map shows norms
   std::vector<std::vector<LensRow>> lens = {};          ///< may be empty
   std::function<std::string(TokenId)> token_text = {};  ///< any bytes
-  std::string title = {};                               ///< any bytes
+  std::string title = {}, about = {};                   ///< any bytes
 };
 
-/// {"title", "verdict", "compared", "layers", "tokens", "operations", "steps", "range", "stream",
-/// "lens", "first"}. "steps" is [operation][layer + 1][position] of [shade, norm, mean, least,
-/// most, zeros], null where the network has no such operation; "range" the logarithms of its
-/// shades.
+/// {"title", "about", "verdict", "likeness", "compared", "layers", "tokens", "operations", "steps",
+/// "range", "stream", "lens", "first"}. "steps" is [operation][layer + 1][position] of [shade,
+/// norm, mean, least, most, zeros], null where the network has no such operation; "range" the
+/// logarithms of its shades.
 [[nodiscard]] Json PageJson(const PageInput& input);
 
 }  // namespace bittern::proof

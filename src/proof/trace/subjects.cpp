@@ -90,11 +90,12 @@ Result<Json> SubjectPage(const TracedSubject& traced, const TraceComparison* com
   PageInput page{.trace = &traced.trace,
                  .comparison = comparison,
                  .token_text = [](TokenId id) { return fmt::to_string(id); },
-                 .title = fmt::format("{}, {} tokens, keys and values as {}", traced.trace.program,
+                 .title = traced.trace.program,
+                 .about = fmt::format("{}, {} tokens, keys and values as {}", traced.trace.program,
                                       traced.trace.tokens.size(), traced.trace.kv)};
   if (traced.model != nullptr) {
     const tokenizer::Tokenizer& tokenizer = traced.model->tokenizer;
-    page.title += ", " + traced.model->model.checkpoint().path();
+    page.title = std::filesystem::path(traced.model->model.checkpoint().path()).filename().string();
     page.token_text = [&tokenizer](TokenId id) {
       return std::string(tokenizer.TokenBytes(id, /*render_special=*/true));
     };

@@ -6,9 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "base/files/npy.hpp"
 #include "proof/trace/compare.hpp"
 #include "proof/trace/dump.hpp"
 #include "proof/trace/lens.hpp"
@@ -108,6 +110,8 @@ TEST(Trace, StepsAreCountedForthAndBack) {
     EXPECT_EQ(OperationOf(OperationName(operation)), operation);
   }
   EXPECT_EQ(OperationOf("nothing"), std::nullopt);
+  EXPECT_FALSE(IsOfLayer(Operation::kEmbedding) || IsOfLayer(Operation::kFinalNorm));
+  EXPECT_TRUE(IsOfLayer(Operation::kAttnNorm) && IsOfLayer(Operation::kFfnResidual));
 }
 
 TEST(Trace, SketchesTellTheDistance) {
@@ -131,6 +135,20 @@ TEST(Trace, SketchesTellTheDistance) {
 class Dump : public testing::Test {
  protected:
   void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  /// A folder as another program writes it: an index without facts, and arrays.
+  void WriteIndex(std::string_view index = R"("layers":1,"tokens":[7,9])") {
+    std::filesystem::create_directories(folder_ / "values");
+    std::ofstream(folder_ / "trace.json") << R"({"trace":"bittern trace v1",)" << index << "}";
+  }
+  void WriteArray(const std::string& name, std::string_view bytes) {
+    std::ofstream(folder_ / "values" / name, std::ios::binary) << bytes;
+  }
+  void ExpectRefused(std::string_view part) {
+    const auto read = ReadDump(folder_);
+    ASSERT_FALSE(read) << part;
+    EXPECT_THAT(read.error().message, HasSubstr(std::string(part)));
+  }
   const std::filesystem::path folder_ = testing::TempDir() + "/bittern_trace_dump";
 };
 
@@ -165,6 +183,77 @@ TEST_F(Dump, OddFoldersAreErrors) {
     ASSERT_FALSE(read) << text;
     EXPECT_THAT(read.error().message, HasSubstr("trace.json"));
   }
+}
+
+/// The bytes of some numbers.
+std::string Bytes(const std::vector<float>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float)};
+}
+
+TEST_F(Dump, ArraysAloneAreATrace) {
+  WriteIndex();
+  WriteArray("0.attn_norm.f32", Bytes({1, 2, 3, 4, 5, 6}));
+  WriteArray("head.npy", NpyHeader(2, 1) + Bytes({0, -3}));
+  WriteArray(".DS_Store", "");
+  const auto read = ReadDump(folder_);
+  ASSERT_TRUE(read) << read.error().message;
+  const TraceStep& norm = read->at(StepOf(0, Operation::kAttnNorm, 1), 1);
+  EXPECT_EQ(norm.values, (std::vector<float>{4, 5, 6}));
+  EXPECT_EQ(norm.sketch, Summarise(norm.values).sketch);
+  EXPECT_EQ(norm.hash, Summarise(norm.values).hash);
+  EXPECT_EQ(read->at(NumSteps(1) - 1, 1).least, -3);
+  EXPECT_EQ(read->at(0, 0).count, 0u);
+  EXPECT_EQ(CompareTraces(*read, *read)->compared, 4u);
+}
+
+TEST_F(Dump, ArraysThatDoNotFitAreErrors) {
+  WriteIndex();
+  ExpectRefused("steps, or arrays in values/, expected");
+  for (const char* name : {"attn_norm.npy", "1.attn_norm.npy", "0.head.npy", "0.atn_norm.npy",
+                           "x.f32", "-1.head.f32", "head.txt"}) {
+    WriteArray(name, Bytes({1, 2}));
+    ExpectRefused("the name of an operation expected, such as embedding.npy or 00.attn_norm.npy");
+    ExpectRefused(name);
+    std::filesystem::remove(folder_ / "values" / name);
+  }
+  const auto refuse = [&](const std::string& name, const std::string& bytes,
+                          std::string_view part) {
+    WriteArray(name, bytes);
+    ExpectRefused(part);
+    std::filesystem::remove(folder_ / "values" / name);
+  };
+  const std::string many = Bytes(std::vector<float>(300));
+  refuse("head.f32", many + "1234", "a multiple of 8 bytes expected (float32, 2 positions)");
+  refuse("head.npy", many, "no file of NumPy");
+  refuse("head.npy", NpyHeader(3, 100) + many, "the shape (2, values) expected, (3, 100) found");
+  refuse("head.npy", NpyHeader(2, 160) + many, "do not fit each other");
+  WriteArray("head.f32", many);
+  refuse("head.npy", NpyHeader(2, 150) + many, "this is the same operation as");
+  WriteIndex(R"("layers":1000,"tokens":[7,9])");
+  ExpectRefused("nearly all steps are missing");
+}
+
+TEST_F(Dump, StepsWithoutASketchAreThoseOfTheirArrays) {
+  WriteIndex(R"("layers":1,"tokens":[7,9],"steps":[{"operation":"head","position":1}])");
+  ExpectRefused("a step of head has no sketch, and values/head.npy is not there");
+  WriteArray("head.f32", Bytes({1, 2, 3, 4}));
+  WriteArray("mine.npy", "beside an index with steps other names are left out");
+  const auto read = ReadDump(folder_);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->at(NumSteps(1) - 1, 0).count, 0u);
+  EXPECT_EQ(read->at(NumSteps(1) - 1, 1).values, (std::vector<float>{3, 4}));
+}
+
+TEST_F(Dump, ValuesOfAnEarlierDumpAreLeftOut) {
+  ASSERT_TRUE(WriteDump(TraceOf({.values = true}), folder_));
+  std::vector<TokenId> tokens = Tokens();
+  std::reverse(tokens.begin(), tokens.end());
+  const Trace other = RunTrace(Kjv(), tokens, {}).value();
+  ASSERT_TRUE(WriteDump(other, folder_));
+  const auto read = ReadDump(folder_);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(read->steps[0].values.empty());
+  EXPECT_EQ(CompareTraces(other, *read)->likeness, Likeness::kIdentical);
 }
 
 TEST(Trace, OtherTokensCannotBeCompared) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bittern bench: the fastest figures, the roofline, the bytes of a token, how tests grow with
-// threads, all results, advice, the machine and the model.
+// bittern bench: the fastest figures, advice, the roofline, the bytes of a token, how tests grow with
+// threads, all results, the machine and the model.
 document.title = "bittern bench: " + plain(data.model_type);
 const plural = count => `${count} thread${count === 1 ? "" : "s"}`;
 const rateText = rate => rate < 100 ? rate.toFixed(1) : String(Math.round(rate)).replace(/\B(?=(...)+$)/, rate < 9999.5 ? "" : " ");
@@ -13,6 +13,13 @@ const bytesText = value => {
   return `${(value / unit).toFixed(places)} ${name}`;
 };
 const percent = share => (100 * share).toFixed(0) + " %";
+const countText = value => {
+  const [unit, name] = [[1e9, "billion"], [1e6, "million"], [1e3, "thousand"]].find(([least]) => value >= least) || [1, ""];
+  return `${digits(value / unit, 3)} ${name}`.trim();
+};
+// "tg128" in words.
+const testText = test => test.n_gen > 0 && test.n_prompt === 0 ? `${test.n_gen} tokens one by one` :
+  test.n_gen === 0 ? `a prompt of ${test.n_prompt} tokens` : `a prompt of ${test.n_prompt} tokens, then ${test.n_gen} one by one`;
 const colour = i => `var(--c${i % 8})`;
 
 for (const test of data.tests) test.rate = median(test.samples_ts);
@@ -22,7 +29,7 @@ const prefill = fastest(data.tests.filter(test => test.n_prompt > 0 && test.n_ge
 const shown = decode || prefill;
 
 // Room for axes around a chart, and the way from data to pixels along one of them.
-const width = 720, height = 360, left = 72, right = 24, above = 20, below = 52;
+const width = roomForCharts, height = Math.round(Math.max(280, .45 * width)), left = 64, right = 24, above = 20, below = 52;
 const linear = (low, high, begin, end) => value => begin + (value - low) / (high - low) * (end - begin);
 const logarithmic = (low, high, begin, end) => value => linear(Math.log(low), Math.log(high), begin, end)(Math.log(value));
 const powersOfTen = (low, high) => {
@@ -46,13 +53,18 @@ function showTiles() {
     add(box, "span", about, "soft");
   };
   for (const [test, done] of [[decode, "written"], [prefill, "read"]]) {
-    if (test) tile(rateText(test.rate), `tokens/s ${done} (${test.test}, ${plural(test.n_threads)})`);
+    if (test) tile(rateText(test.rate), `tokens/s ${done} (${test.test}: ${testText(test)}, ${plural(test.n_threads)})`);
   }
   if (!decode) return;
   const share = decode.explain.roof_fraction, price = decode.price_per_million_tokens;
   if (decode.explain.fits_in_cache) tile("fits in cache", "what a token reads: memory is no limit");
   else if (share !== undefined) tile(percent(share), "of the memory roof, decode");
-  if (price !== undefined) tile(digits(price, 3), `per million tokens written, at ${decode.price_per_hour} an hour`);
+  if (price !== undefined) tile(digits(price, 3), `for a million tokens written, in the money of which an hour costs ${decode.price_per_hour} (--cost)`);
+}
+
+// A figure that one may know this one by: docs/performance.md.
+function showPeer() {
+  add(main, "p", "To compare: BitNet b1.58 2B (1.19 GB, I2_S), with 2 threads on a Zen 4 server, writes 46.7 tokens/s and reads 196.", "soft");
 }
 
 function showRoofline() {
@@ -67,7 +79,8 @@ function showRoofline() {
   const x_low = xs[0], x_high = xs[xs.length - 1], y_low = ys[0], y_high = ys[ys.length - 1];
   const x = logarithmic(x_low, x_high, left, width - right), y = logarithmic(y_low, y_high, height - below, above);
   const svg = addPicture(addSection("Roofline", `What this machine can give at most, measured with ${plural(shown.n_threads)}: ` +
-    "the slope is its memory, the flat part the int8 kernel with everything in cache. A point above the slope finds its weights in the cache."),
+    "the slope is its memory, the flat part the int8 kernel with everything in cache. A point above the slope finds its weights in the cache. " +
+    "tg writes tokens one by one, pp reads a prompt."),
     width, height, "Roofline: multiply-adds per second over multiply-adds per byte");
   for (const v of xs) { rule(svg, x(v), y(y_low), x(v), y(y_high)); write(svg, x(v), height - below + 18, "middle", withPrefix(v)); }
   for (const v of ys) { rule(svg, left, y(v), width - right, y(v)); write(svg, left - 8, y(v) + 4, "end", withPrefix(v)); }
@@ -78,9 +91,11 @@ function showRoofline() {
   writeTurned(svg, x(middle), y(bandwidth * middle) - 9, slope, `memory ${withPrefix(bandwidth)}B/s`);
   write(svg, x(x_high) - 6, y(rate) - 8, "end", `int8 kernel ${withPrefix(rate)} multiply-adds/s`);
   points.forEach((point, i) => {
-    const far = x(point.x) > .7 * width;
+    // Beside the point, below the roof and away from the slope.
+    const far = x(point.x) > .5 * width, over = point.y > .9 * Math.min(rate, bandwidth * point.x);
     draw(svg, "circle", { cx: x(point.x), cy: y(point.y), r: 6, fill: colour(i) });
-    write(svg, x(point.x) + (far ? -11 : 11), y(point.y) + 18, far ? "end" : "start", point.label, "label");
+    write(svg, x(point.x) + (far ? -11 : 11), over && point.x < ridge ? Math.min(y(point.y) + 34, height - below - 6) : y(point.y) + 20,
+      far ? "end" : "start", point.label, "label");
   });
   writeAxes(svg, "multiply-adds per byte read from memory", "multiply-adds per second");
 }
@@ -92,12 +107,12 @@ function showBytes() {
   const rest = total - parts.reduce((sum, part) => sum + part[1], 0);
   if (rest > 0) parts.push(["everything else", rest]);
   const box = addSection("Bytes read for one token", `${bytesText(total)} at ${decode.explain.context} tokens of context.`);
-  const svg = addPicture(box, width, 44, "Bytes read for one token"), table = addScrolled(box, "list");
+  const svg = addPicture(box, width, 44, "Bytes read for one token, by part; the table below has the figures"), table = addScrolled(box, "list");
   let x = 0;
   parts.forEach(([name, bytes], i) => {
     const wide = width * bytes / total, bar = draw(svg, "rect", { x, y: 0, width: Math.max(0, wide - 1), height: 44, fill: colour(i) });
     draw(bar, "title", {}, `${name}: ${(100 * bytes / total).toFixed(1)} %`);
-    if (wide > 60) write(svg, x + wide / 2, 27, "middle", percent(bytes / total), "inbar");
+    if (wide > 32) write(svg, x + wide / 2, 27, "middle", percent(bytes / total), "inbar");
     x += wide;
     const row = add(table, "tr"), cell = add(row, "td");
     add(cell, "span", undefined, "key").style.background = colour(i);
@@ -139,17 +154,18 @@ function showScaling() {
 
 function showResults() {
   const columns = [["test", test => test.test], ["threads", test => test.n_threads], ["tokens/s, median", test => test.rate.toFixed(2)],
-    ["least", test => Math.min(...test.samples_ts).toFixed(2)], ["most", test => Math.max(...test.samples_ts).toFixed(2)],
+    ["slowest", test => Math.min(...test.samples_ts).toFixed(2)], ["fastest", test => Math.max(...test.samples_ts).toFixed(2)],
     ["of the roof", test => test.explain.fits_in_cache ? "in cache" : test.explain.roof_fraction === undefined ? "" : percent(test.explain.roof_fraction)]];
   const with_price = data.tests.some(test => test.price_per_million_tokens !== undefined);
-  if (with_price) columns.push(["price of a million", test => digits(test.price_per_million_tokens, 4)]);
+  if (with_price) columns.push(["a million costs", test => digits(test.price_per_million_tokens, 4)]);
   const joules = test => test.explain.joules_per_token;
   if (data.tests.some(test => joules(test) !== null)) columns.push(["J a token", test => joules(test) === null ? "" : digits(joules(test), 3)]);
-  const table = addScrolled(addSection("Results", "pp: a prompt read at once; tg: tokens written one by one."), "list"), head = add(table, "tr");
+  const table = addScrolled(addSection("Results", "pp64: a prompt of 64 tokens, read at once; tg16: 16 tokens, written one by one."), "list"),
+    head = add(table, "tr");
   columns.forEach(([name], i) => add(head, "th", name, i ? "n" : ""));
   for (const test of data.tests) {
     const row = add(table, "tr");
-    columns.forEach(([, value], i) => add(row, "td", value(test), i ? "n" : ""));
+    columns.forEach(([, value], i) => add(row, "td", value(test), i ? "n" : "name"));
   }
 }
 
@@ -177,20 +193,21 @@ function showMachine() {
   row("kernel without zeros", why.sparse_kernel);
   row("kernel of the coarse head", why.screen_kernel);
   row("model", data.model_type);
-  row("file", shown.model_filename);
+  row("file", lastPart(shown.model_filename));
   row("tensors", bytesText(shown.model_size));
-  row("parameters", shown.model_n_params.toExponential(2).replace("e+", "e"));
-  row("bittern", shown.build_version);
+  row("parameters", countText(shown.model_n_params));
 }
 
 add(main, "h1", data.model_type);
 add(main, "p", data.cpu_info, "soft");
+addOrigin();
 if (shown) {
   showTiles();
+  showPeer();
+  showAdvice();
   showRoofline();
   showBytes();
   showScaling();
   showResults();
-  showAdvice();
   showMachine();
 }

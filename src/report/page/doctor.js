@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // bittern doctor: the verdict, what is wrong, how much sense the text makes, the comparison with a
 // healthy file, scales layer by layer.
-document.title = "bittern doctor: " + plain(data.path);
-add(main, "h1", data.path);
+document.title = "bittern doctor: " + plain(lastPart(data.path));
+add(main, "h1", lastPart(data.path));
 add(add(main, "p"), "span", data.verdict.replaceAll("_", " "), "badge " + data.verdict);
 add(add(main, "p"), "b", data.summary);
 
@@ -31,21 +31,26 @@ function showSense() {
   const changed = data.nats_after !== undefined && data.nats_after !== data.nats_before;
   const most = Math.max(data.nats_of_knowing_nothing, data.nats_before, data.nats_after || 0);
   const box = addSection("How much sense it makes",
-    "Nats per token of the built-in text that the model knows best; fewer are better.");
+    "How well the model predicts the built-in text that it knows best, in nats per token: a nat is the natural logarithm of one over " +
+    `the probability. Lower is better; guessing costs ${data.nats_of_knowing_nothing.toFixed(1)}.`);
   const bars = add(box, "div", undefined, "bars");
-  const bar = (name, nats) => {
+  const bar = (name, nats, style, lost) => {
     add(bars, "span", name);
-    add(bars, "span", undefined, "bar").style.width = 100 * nats / most + "%";
+    const line = add(bars, "span", undefined, "bar " + style);
+    line.style.width = 100 * nats / most + "%";
+    if (lost > 0) add(line, "i").style.width = 100 * lost / nats + "%";
     add(bars, "span", nats.toFixed(2));
   };
-  bar(changed ? "as the file is" : "this file", data.nats_before);
-  if (changed) bar("with the cures", data.nats_after);
-  bar("a model that knows nothing", data.nats_of_knowing_nothing);
+  const gained = changed ? data.nats_before - data.nats_after : 0;
+  bar(changed ? "as the file is" : "this file", data.nats_before, changed ? "asis" : "cure", gained);
+  if (changed) bar("with the cures", data.nats_after, "cure");
+  bar("guessing", data.nats_of_knowing_nothing, "guess");
+  if (gained > 0) add(box, "p", `The cures gain ${gained.toFixed(2)} nats per token: each token is ${digits(Math.exp(gained), 3)} times as probable.`, "gain");
 }
 
 function showLikeness() {
   if (!data.like) return;
-  const most = 400, box = addSection("Beside " + data.like.path, data.like.summary);
+  const most = 400, box = addSection("Beside " + lastPart(data.like.path), data.like.summary);
   const table = addScrolled(box, "list");
   for (const list of [data.like.unlike, data.like.unlike_keys]) {
     for (const one of list.slice(0, most)) {
@@ -63,9 +68,23 @@ function showScales() {
   const middle = values => values.sort((a, b) => a - b)[values.length >> 1];
   const usual = Object.fromEntries(kinds.map(kind =>
     [kind, middle(data.scales.filter(layer => kind in layer.kinds).map(layer => layer.kinds[kind].scale))]));
-  const box = addSection("Scales of the ternary weights, layer by layer",
-    "The stronger the colour, the further from the same matrix in other layers; framed: more than 4 times. " +
-    "Point at a field for its share of zeros.");
+  const ratioOf = (kind, facts) => usual[kind] > 0 && facts.scale > 0 ? facts.scale / usual[kind] : 1e9;
+  const shadeOf = ratio => `rgba(var(--heat), ${.06 + .108 * Math.min(5, Math.floor(2 * Math.abs(Math.log2(ratio))))})`;
+  // Folded where nothing stands out.
+  const far = data.scales.some(layer => kinds.some(kind => layer.kinds[kind] && Math.abs(Math.log2(ratioOf(kind, layer.kinds[kind]))) > 1));
+  const box = add(add(main, "section"), "details"), title = add(box, "summary");
+  box.open = far;
+  add(title, "h2", "Scales of the ternary weights, layer by layer");
+  if (!far) add(title, "span", " (each is within twice the usual one of its kind)", "soft");
+  add(box, "p", "A field is compared with the same matrix in other layers. Point at it for its share of zeros.", "soft");
+  const legend = newLegend(box, "");
+  for (const [text, ratio] of [["as usual", 1], ["1.5 times more or less", 1.5], ["2", 2], ["4", 4]]) {
+    add(legend, "i", undefined, "small").style.background = shadeOf(ratio);
+    add(legend, "span", text);
+  }
+  add(legend, "i", undefined, "small odd").style.background = shadeOf(32);
+  add(legend, "span", "more than 4");
+  box.ontoggle = tellOfScrolling;
   const table = addScrolled(box, "map"), head = add(table, "tr");
   add(head, "th");
   for (const kind of kinds) add(head, "th", kind);
@@ -75,9 +94,9 @@ function showScales() {
     for (const kind of kinds) {
       const facts = layer.kinds[kind];
       if (!facts) { add(row, "td"); continue; }
-      const ratio = usual[kind] > 0 && facts.scale > 0 ? facts.scale / usual[kind] : 1e9;
+      const ratio = ratioOf(kind, facts);
       const cell = add(row, "td", digits(facts.scale, 3), ratio > 4 || ratio < 0.25 ? "cell n odd" : "cell n");
-      cell.style.background = `rgba(var(--heat), ${.06 + .108 * Math.min(5, Math.floor(2 * Math.abs(Math.log2(ratio))))})`;
+      cell.style.background = shadeOf(ratio);
       cell.title = `${ratio.toFixed(2)} times the usual scale of its kind` +
         (facts.zeros === undefined ? "" : `, ${(100 * facts.zeros).toFixed(1)} % zeros`);
     }
@@ -88,4 +107,5 @@ showFindings();
 showSense();
 showLikeness();
 showScales();
-add(main, "p", `bittern doctor, ${data.trials} trials in ${data.seconds.toFixed(1)} s`, "soft");
+add(main, "p", `${data.trials} trial${data.trials === 1 ? "" : "s"} in ${data.seconds.toFixed(1)} s`, "made");
+addOrigin();

@@ -92,7 +92,7 @@ async function answer(conversation, parent, goesOn = null) {
   if (runs.has(conversation.id)) return;
   const path = pathTo(conversation, goesOn ? goesOn.id : parent);
   const turn = goesOn ?? addTurn(conversation, parent, "assistant", "");
-  Object.assign(turn, {state: "writing", about: {}, rev: turn.rev + 1});
+  Object.assign(turn, {state: "writing", about: {model: model.name}, rev: turn.rev + 1});
   const run = {conversation, turn, abort: new AbortController(), progress: null, finish: ""};
   runs.set(conversation.id, run);
   failures.delete(conversation.id);
@@ -130,7 +130,7 @@ async function verify(receipt, control) {
     const options = {method: "POST", headers: headers(), body: JSON.stringify(receipt)};
     const response = await fetch("verify" + ofModel(), options);
     const result = await response.json();
-    control.textContent = response.ok ? (result.identical ? "Identical ✓" : "Not identical") : result.error.message;
+    control.textContent = response.ok ? (result.identical ? "Identical ✓: every token is the same" : "Not identical") : result.error.message;
     control.title = result.what || "";
     say(control.textContent + ": " + control.title);
   } catch (error) { control.textContent = reasonOf(error); }

@@ -8,11 +8,12 @@ function isStopped(turn) {
   if (turn.state !== "writing") return turn.state === "stopped";
   return runs.get(current.id)?.turn !== turn && !elsewhere.has(turn.id);
 }
+/** The speed of an answer, behind which its other numbers are folded. */
 function numbersOf(about) {
   if (!about.predicted) return "";
   const seed = about.seed === undefined ? "" : " · seed " + about.seed;
-  return about.speed.toFixed(1) + " tokens/s · " + about.predicted + " tokens · prompt " + about.prompt + " ("
-    + about.cached + " cached)" + seed;
+  return el("details", {className: "numbers"}, el("summary", {}, about.speed.toFixed(1) + " tokens/s"),
+    about.predicted + " tokens · prompt " + about.prompt + " (" + about.cached + " cached)" + seed);
 }
 /** Words about an answer that did not come to its own end. */
 function markOf(turn) {
@@ -41,12 +42,14 @@ function actions(turn, versions, last) {
   const stopped = isStopped(turn);
   line.append(button(stopped ? "Ask again" : "Regenerate", () => answer(current, turn.parent)));
   if (last && turn.content && !turn.calls) line.append(button("Continue", () => answer(current, turn.parent, turn)));
-  if (turn.about.receipt) line.append(button("Verify", event => verify(turn.about.receipt, event.target)));
+  if (turn.about.receipt) line.append(button("Verify", event => verify(turn.about.receipt, event.target),
+    {title: "The server runs the answer again from its receipt and tells whether every token is the same."}));
   if (last && stopped) line.classList.add("loud");
   return line;
 }
 function nameOf(turn) {
-  return turn.role === "tool" ? "Result of " + calledBy(turn) : turn.role === "user" ? "You" : "Model";
+  return turn.role === "tool" ? "Result of " + calledBy(turn) : turn.role === "user" ? "You"
+    : turn.about.model || model.name || "Model";
 }
 function messageNode(turn, versions, last) {
   const text = el("div", {className: "text"}), running = runs.get(current.id)?.turn === turn;
@@ -162,10 +165,13 @@ function changed(conversation) {
 // ---- An empty page
 const EXAMPLES = ["What is the capital of France?", "Explain in one sentence why it rains.",
   "Write a short poem about the sea.", "List three uses of salt."];
+/** For the model inside the program, a dictionary of some 5,000 words. */
+const WORDS_TO_ASK = ["What is a tern?", "What is the capital of France?", "What is the opposite of hot?", "Is a whale a fish?"];
 function greeting() {
-  const about = model.name ? model.name + " runs on this server's processor and reads up to "
+  const kind = model.builtIn ? " is a small dictionary that is part of the program. It" : "";
+  const about = model.name ? model.name + kind + " runs on this server's processor and reads up to "
     + model.context.toLocaleString("en") + " tokens at a time." : "";
   const use = text => { $("input").value = text; grow(); $("form").requestSubmit(); };
   return el("section", {className: "greeting", "aria-label": "Start"}, el("h2", {}, "What do you want to ask?"),
-    el("p", {}, about), el("div", {className: "examples"}, ...EXAMPLES.map(text => button(text, () => use(text)))));
+    el("p", {}, about), el("div", {className: "examples"}, ...(model.builtIn ? WORDS_TO_ASK : EXAMPLES).map(text => button(text, () => use(text)))));
 }

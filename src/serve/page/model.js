@@ -14,7 +14,7 @@ async function listModels() {
 }
 function showModel(props) {
   const {n_ctx: context, params} = props.default_generation_settings;
-  model = {name: props.model_alias, context, params: params ?? {}};
+  model = {name: props.model_alias, context, params: params ?? {}, builtIn: props.model_path === ""};
   $("model").textContent = $("choice").hidden ? model.name : "";
   document.title = model.name + " – Bittern";
   showDefaults();

@@ -122,4 +122,11 @@ std::filesystem::path CacheFolder() {
   return home.empty() ? home : home / ".cache";
 }
 
+std::filesystem::path StateFolder() {
+  std::filesystem::path state = FolderIn("XDG_STATE_HOME");
+  if (!state.empty()) return state;
+  const std::filesystem::path home = FolderIn("HOME");
+  return home.empty() ? home : home / ".local" / "state";
+}
+
 }  // namespace bittern::os

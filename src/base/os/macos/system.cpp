@@ -122,12 +122,20 @@ std::uint32_t Random() noexcept { return arc4random(); }
 std::string SystemName() { return "macOS " + Text("kern.osproductversion"); }
 std::string KernelVersion() { return Text("kern.osrelease"); }
 
-std::filesystem::path CacheFolder() {
-  const char* cache = Variable("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return cache;
+namespace {
+
+/// The folder that `variable` names, else `below` in the user's library.
+std::filesystem::path FolderOf(const char* variable, const char* below) {
+  const char* folder = Variable(variable);
+  if (folder != nullptr && folder[0] == '/') return folder;
   const char* home = Variable("HOME");
   if (home == nullptr || home[0] != '/') return {};
-  return std::filesystem::path(home) / "Library" / "Caches";
+  return std::filesystem::path(home) / "Library" / below;
 }
+
+}  // namespace
+
+std::filesystem::path CacheFolder() { return FolderOf("XDG_CACHE_HOME", "Caches"); }
+std::filesystem::path StateFolder() { return FolderOf("XDG_STATE_HOME", "Application Support"); }
 
 }  // namespace bittern::os

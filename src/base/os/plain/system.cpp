@@ -58,12 +58,20 @@ std::string KernelVersion() {
   return uname(&name) < 0 ? "" : name.release;
 }
 
-std::filesystem::path CacheFolder() {
-  for (const auto& [variable, below] : {std::pair("XDG_CACHE_HOME", ""), {"HOME", ".cache"}}) {
-    const char* folder = Variable(variable);
-    if (folder != nullptr && folder[0] == '/') return std::filesystem::path(folder) / below;
+namespace {
+
+/// The folder that `variable` names, else `below` in the user's home.
+std::filesystem::path FolderOf(const char* variable, const char* below) {
+  for (const auto& [name, part] : {std::pair(variable, ""), {"HOME", below}}) {
+    const char* folder = Variable(name);
+    if (folder != nullptr && folder[0] == '/') return std::filesystem::path(folder) / part;
   }
   return {};
 }
+
+}  // namespace
+
+std::filesystem::path CacheFolder() { return FolderOf("XDG_CACHE_HOME", ".cache"); }
+std::filesystem::path StateFolder() { return FolderOf("XDG_STATE_HOME", ".local/state"); }
 
 }  // namespace bittern::os

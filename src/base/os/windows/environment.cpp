@@ -60,12 +60,20 @@ std::vector<std::string> CommandLine(int /*count*/, char** /*words*/) {
   return all;
 }
 
-std::filesystem::path CacheFolder() {
-  for (const char* variable : {"XDG_CACHE_HOME", "LOCALAPPDATA"}) {
-    const char* value = Variable(variable);
+namespace {
+
+/// The folder that `variable` names, else that of the user's programs.
+std::filesystem::path FolderOf(const char* variable) {
+  for (const char* name : {variable, "LOCALAPPDATA"}) {
+    const char* value = Variable(name);
     if (value != nullptr && std::filesystem::path(value).is_absolute()) return value;
   }
   return {};
 }
+
+}  // namespace
+
+std::filesystem::path CacheFolder() { return FolderOf("XDG_CACHE_HOME"); }
+std::filesystem::path StateFolder() { return FolderOf("XDG_STATE_HOME"); }
 
 }  // namespace bittern::os
