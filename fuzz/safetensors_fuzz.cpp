@@ -61,7 +61,8 @@ unsigned Sum(std::span<const std::byte> bytes) {
   return sum;
 }
 
-/// Parts that a tensor has elsewhere: sides of a pack, matrices of experts, and rows and columns that exist.
+/// Parts that a tensor has elsewhere: sides of a pack, matrices of experts, and rows and columns
+/// that exist.
 unsigned SumOfPlaces(const formats::Tensor& tensor) {
   if (tensor.places == nullptr) return 0;
   const formats::TensorPlaces& places = *tensor.places;

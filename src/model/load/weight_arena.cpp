@@ -14,8 +14,8 @@
 namespace bittern::model {
 namespace {
 
-/// The most that matrices take: 2 bits a weight, with a quarter of that for scales of groups and for
-/// tiles that are not full.
+/// The most that matrices take: 2 bits a weight, with a quarter of that for scales of groups and
+/// for tiles that are not full.
 std::uint64_t MatrixBytes(const formats::Checkpoint& checkpoint) {
   constexpr std::uint64_t kOfTensor = std::uint64_t{256} << 10;
   std::uint64_t bytes = 0;

@@ -59,8 +59,8 @@ std::uint64_t RoomOfV2(const std::filesystem::path& mount, std::filesystem::path
   }
 }
 
-/// The room that the groups of this process leave. In a container the names may be the host's, whose folders
-/// are not there: then the mounts themselves are the process's groups.
+/// The room that the groups of this process leave. In a container the names may be the host's,
+/// whose folders are not there: then the mounts themselves are the process's groups.
 std::uint64_t RoomOfGroups() {
   const std::filesystem::path mount = "/sys/fs/cgroup";
   std::uint64_t room = kMost;
@@ -83,7 +83,8 @@ std::uint64_t RoomOfGroups() {
   return room;
 }
 
-/// Swap space on disks: what lies compressed in memory makes no room for numbers that cannot be compressed.
+/// Swap space on disks: what lies compressed in memory makes no room for numbers that cannot be
+/// compressed.
 std::uint64_t RoomOfSwap() {
   std::ifstream swaps("/proc/swaps");
   std::uint64_t room = 0;
