@@ -203,7 +203,7 @@ with tempfile.TemporaryDirectory() as folder:
     run("trace", "-m", MODEL, "-p", "In the beginning God", "--html", place("trace.html"))
     wanted["trace"] = ["layer 5", "ffn_sub_norm", "aria-pressed=\"true\"", "<h1>kjv-5m-i2s.gguf</h1>", "\u201cIn the beginning God\u201d",
                        "the larger its numbers", "class=\"legend\"", "\u00b7God", "bittern trace -m kjv-5m-i2s.gguf -p 'In the",
-                       "data-token=\"position 3\"", "data-field=\"layer 0, attn_norm, position 4: norm"]
+                       "data-token=\"position 3\"", "data-field=\"layer 0, qkv_input, position 4: norm"]
     run("trace", "--compare", MODEL, ill, "-p", "In the beginning God", "--html", place("compare.html"), expect=4)
     wanted["compare"] = ["The first operation that differs is layer 0, rope", "class=\"cell first\"", "the same bits", "differs first",
                          "class=\"badge different\"", "<th class=\"first\">rope</th>", "<th class=\"first\">layer 0</th>"]

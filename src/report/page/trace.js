@@ -100,19 +100,16 @@ function drawMap(p) {
   if (entry) entry.tabIndex = 0;
 }
 
-// From a field to the next one in the direction of the key.
+// From a field to the next one in the direction of the key; up and down to the nearest one of the row there.
 map.onkeydown = event => {
   const step = move[event.key], from = event.target;
   if (!step || from.tagName !== "TD") return;
   event.preventDefault();
-  const rows = [...map.querySelectorAll("tbody tr")];
-  let y = rows.indexOf(from.parentNode), x = [...from.parentNode.children].indexOf(from), next;
-  do {
-    y += step[0];
-    x += step[1];
-    next = rows[y] && rows[y].children[x];
-  } while (next && !next.classList.contains("cell") && next.tagName === "TD");
-  if (!next || next.tagName !== "TD") return;
+  const rows = [...map.querySelectorAll("tbody tr")], row = rows[rows.indexOf(from.parentNode) + step[0]];
+  const fields = row ? [...row.querySelectorAll("td.cell")] : [], column = [...from.parentNode.children].indexOf(from);
+  const away = field => Math.abs([...field.parentNode.children].indexOf(field) - column);
+  const next = step[0] ? fields.sort((a, b) => away(a) - away(b))[0] : fields[fields.indexOf(from) + step[1]];
+  if (!next) return;
   from.tabIndex = -1;
   next.tabIndex = 0;
   next.focus();
