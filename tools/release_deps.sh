@@ -154,8 +154,9 @@ make_openssl() {
 
 # HTTP and HTTPS, through proxies too; nothing else. The caller names the file of certificates.
 make_curl() {
-  local target=$1 prefix=$2 tls="--with-openssl=$2 --without-ca-bundle --without-ca-path --disable-sspi" host=$1
+  local target=$1 prefix=$2 tls="--with-openssl=$2 --without-ca-bundle --without-ca-path --disable-sspi" host=$1 flags=-O2
   case $target in
+    *-linux-*) flags="-O2 -fPIC" ;;  # for libraries and addons; only some compilers do so by themselves
     *-mingw32) tls=--with-schannel ;;
     *-macos*)
       host=${target%%-*}-apple-darwin
@@ -165,7 +166,7 @@ make_curl() {
       ;;
   esac
   # shellcheck disable=SC2086  # words
-  CC=$target-cc AR=$target-ar RANLIB=$target-ranlib CFLAGS="-O2 -ffile-prefix-map=$PWD=curl" \
+  CC=$target-cc AR=$target-ar RANLIB=$target-ranlib CFLAGS="$flags -ffile-prefix-map=$PWD=curl" \
     ./configure --host="$host" --prefix=/usr --disable-shared \
     --enable-static $tls --without-zlib --without-brotli \
     --without-zstd --without-libpsl --without-libidn2 --without-nghttp2 --without-librtmp --without-libssh2 \
