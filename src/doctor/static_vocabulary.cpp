@@ -54,8 +54,8 @@ bool IsReadable(std::string_view token) {
   return AppendSpelledBytes(token, &bytes);
 }
 
-/// True if only the spaces of this vocabulary are wrong: with those of the byte alphabet each plain
-/// token can be read. Else its tokens are texts, whose other letters have to be spelled, too.
+/// True if only the spaces of this vocabulary are wrong. Each plain token can then be read with the
+/// space of the byte alphabet. Else tokens are texts, whose other letters have to be spelled, too.
 bool OnlySpacesAreWrong(std::span<const std::string_view> tokens,
                         const std::vector<std::int32_t>& types) {
   const std::string space = InByteAlphabet(" ");

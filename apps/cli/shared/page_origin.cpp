@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/calendar.hpp"
+#include "cli/shared/wording.hpp"
 
 namespace bittern::cli {
 namespace {
@@ -20,16 +21,8 @@ std::string* CommandText() {
 std::string ShellWord(const std::string& word) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,:/@%";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
+  const bool plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
+  return plain ? word : ShellQuoted(word);
 }
 
 /// "2026-11-26 09:05 UTC".

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A table pairs keys as texts of the library have them with flags of this program. Longer rows
+// stand before those that they begin with.
 #include "cli/shared/wording.hpp"
 
 #include <algorithm>
@@ -83,6 +85,12 @@ std::string WordOptions(std::string_view text) {
     at += option->key.size();
   }
   return worded;
+}
+
+std::string ShellQuoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 std::string WordError(const Error& error) { return Join(error.message, error.hint); }

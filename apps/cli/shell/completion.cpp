@@ -14,6 +14,7 @@
 
 #include "cli/options/first_words.hpp"
 #include "cli/options/help.hpp"
+#include "cli/shared/wording.hpp"
 #include "hub/known_models.hpp"
 
 namespace bittern::cli {
@@ -138,19 +139,6 @@ std::vector<std::string> WordsOfCommands(const CLI::App& program) {
   return words;
 }
 
-/// Text between single quotes of a shell.
-std::string Quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
-}
-
 /// Lines that set what comes after a flag: `words` between spaces, `ending` of files.
 std::string BashValues(const CLI::App& command) {
   std::string lines;
@@ -195,7 +183,7 @@ std::string ZshAction(const Values& values) {
   }
   if (values.words.empty()) return files;
   return fmt::format(" _alternative \"words:name:({})\" {}", values.words,
-                     Quoted("files:file:" + files));
+                     ShellQuoted("files:file:" + files));
 }
 
 /// Lines for _arguments of zsh. '*' lets a flag come again; brackets and colons end parts there.
@@ -211,7 +199,8 @@ std::string ZshFlag(const CLI::Option& flag) {
   }
   std::string lines;
   for (const std::string& name : NamesOf(flag)) {
-    lines += fmt::format("        {} \\\n", Quoted(fmt::format("*{}[{}]{}", name, text, takes)));
+    lines +=
+        fmt::format("        {} \\\n", ShellQuoted(fmt::format("*{}[{}]{}", name, text, takes)));
   }
   return lines;
 }
@@ -225,7 +214,7 @@ std::string FishValues(const Values& values) {
     words += fmt::format(" (__fish_complete_suffix {})", values.ending);
   }
   if (words.empty()) return "";
-  return fmt::format(" -k -a {}", Quoted(words));
+  return fmt::format(" -k -a {}", ShellQuoted(words));
 }
 
 /// A `complete` line of fish: -l for long names, -s for letters, -o for names such as -ctk.
@@ -245,7 +234,7 @@ std::string FishFlag(std::string_view command, const CLI::Option& flag) {
   std::string takes;
   if (!ValueOf(flag).empty()) takes = (any_file ? " -r -F" : " -x") + FishValues(values);
   return fmt::format("complete -c bittern -n '__fish_seen_subcommand_from {}'{}{} -d {}\n", command,
-                     names, takes, Quoted(Short(flag.get_description())));
+                     names, takes, ShellQuoted(Short(flag.get_description())));
 }
 
 /// The lines of what may stand after a command without a flag.
@@ -304,13 +293,13 @@ std::string ZshCompletion(const CLI::App& program) {
     std::string text = command->get_description();
     std::erase(text, ':');
     for (const std::string& word : WordsOf(*command)) {
-      commands += fmt::format("      {}\n", Quoted(word + ":" + text));
+      commands += fmt::format("      {}\n", ShellQuoted(word + ":" + text));
     }
     cases += fmt::format("    {})\n      _arguments \\\n", fmt::join(WordsOf(*command), "|"));
     for (const CLI::Option* flag : FlagsOf(*command)) cases += ZshFlag(*flag);
     const std::string action = ZshAction(PlacesOf(program, *command));
     cases += fmt::format("        {}\n      ;;\n",
-                         Quoted(action.empty() ? "*: : " : "*:word:" + action));
+                         ShellQuoted(action.empty() ? "*: : " : "*:word:" + action));
   }
   return "#compdef bittern\n" + fmt::format(kNotice, "zsh") +
          "_bittern() {\n  if (( CURRENT == 2 )); then\n    local -a commands\n    commands=(\n" +
@@ -329,7 +318,7 @@ std::string FishCompletion(const CLI::App& program) {
     const std::vector<std::string> words = WordsOf(*command);
     for (const std::string& word : words) {
       text += fmt::format("complete -c bittern -n __fish_use_subcommand -a {} -d {}\n", word,
-                          Quoted(command->get_description()));
+                          ShellQuoted(command->get_description()));
     }
     for (const CLI::Option* flag : FlagsOf(*command)) {
       text += FishFlag(fmt::format("{}", fmt::join(words, " ")), *flag);

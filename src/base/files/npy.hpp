@@ -21,7 +21,7 @@ struct NpyArray {
 };
 
 /// Reads a whole file of format 1 to 3 with little-endian float32, row by row. Error kCorruptFile:
-/// anything else, or another size than that of the shape.
+/// another kind of file, or a size that does not fit the shape.
 [[nodiscard]] Result<NpyArray> ReadNpy(std::span<const std::byte> file);
 
 }  // namespace bittern

@@ -13,10 +13,9 @@ namespace bittern::os {
 
 /// Fresh pages, which are zero and cost nothing until they are touched; null without memory.
 [[nodiscard]] void* TakePages(std::size_t bytes) noexcept;
-/// Fresh pages of a file of its own in a folder, which has no name and goes with them: what was
-/// written to them may leave memory for the disk and comes back when it is read. The disk has their
-/// bytes from the start, where the file system can promise that. Where the system keeps a file for
-/// all pages anyway, as Windows does, these are TakePages. Null and errno.
+/// Fresh pages of a file without a name in a folder; the file goes with them. The system may drop
+/// their memory and read them again. The bytes are reserved on the disk, where the file system can
+/// do that. Windows keeps a file for all pages, so there these are TakePages. Null and errno.
 [[nodiscard]] void* TakePagesOnDisk(const std::filesystem::path& folder,
                                     std::size_t bytes) noexcept;
 /// Writes pages of TakePagesOnDisk to the disk and waits for that. 0, or -1 and errno.
@@ -51,8 +50,8 @@ void ReleasePages(std::span<const std::byte> part) noexcept;
 /// the system does not say.
 [[nodiscard]] std::uint64_t TotalMemory();
 [[nodiscard]] std::uint64_t AvailableMemory();
-/// Bytes that pages of TakePages may take in all, within the limits of a container and with swap
-/// space of a disk; 0 where the system does not say, or makes room by itself.
+/// Bytes that TakePages can still give: memory and swap space on disks, within the limits of a
+/// container. 0 where the system does not say, or makes room by itself.
 [[nodiscard]] std::uint64_t RoomForPages();
 
 }  // namespace bittern::os

@@ -311,6 +311,11 @@ TEST_F(HfFolderTest, RotatedPacksAreReadWithTheirRotation) {
               HasSubstr("out_proj.signs\": element 5: -1 expected"));
   EXPECT_THAT(refusal([](auto& p) { p.signs[5] = 0.5f; }), HasSubstr("whole numbers"));
   EXPECT_THAT(refusal([](auto& p) { p.widths = "32"; }), HasSubstr("of a width that it names, 64"));
+  EXPECT_THAT(refusal([](auto& p) {
+                p.widths = "64,64";
+                p.signs.resize(128, 1);
+              }),
+              HasSubstr("sign_widths: 64 stands twice"));
   EXPECT_THAT(refusal([](auto& p) { p.grouped = "false"; }),
               HasSubstr("expected true in a folder"));
   EXPECT_THAT(refusal([](auto& p) { p.version = "null"; }), HasSubstr("version is missing"));

@@ -95,6 +95,8 @@ Result<void> KeepSigns(const Json& json, HfConfig* config) {
   for (const std::int32_t width : cols) {
     if (width < 1 || static_cast<std::size_t>(width) > signs.size() - at) break;
     auto& kept = config->rotation_signs[static_cast<std::uint64_t>(width)];
+    if (!kept.empty())
+      return CorruptRotation(fmt::format("{}: {} stands twice", widths_key, width));
     for (const std::size_t end = at + static_cast<std::size_t>(width); at < end; ++at) {
       kept.push_back(static_cast<float>(signs[at]));
     }
@@ -140,7 +142,7 @@ bool IsSigns(const HfConfig& config, std::string_view name) noexcept {
 }
 
 Result<void> CheckHfSigns(const HfConfig& config, const SafetensorsEntry& entry) {
-  const auto wanted = config.rotation_signs.find(entry.elements);
+  const auto wanted = config.rotation_signs.find(entry.elements);  // as many signs as its key
   if (entry.dtype != "F32" || wanted == config.rotation_signs.end()) {
     return CorruptRotation(
         fmt::format("signs of {} expected, of a width that it names, {} of type "

@@ -15,14 +15,14 @@ namespace bittern::formats {
 
 inline constexpr const char* kHfRotationFile = "hadamard.json";
 
-/// Whether config.json is that of PrismML's rotated packs. They name no class of a library, since
-/// no class of theirs rotates: they name their base, and must have hadamard.json beside them.
+/// True for the config.json of PrismML's rotated packs. It names no class, since no class of
+/// Hugging Face's library rotates. Such a folder must have hadamard.json.
 [[nodiscard]] bool IsRotatedPack(const Json& whole);
 
 /// Adds the keys "prism.hadamard.*" to `metadata`, names of weights in GGUF's words, and keeps the
 /// signs in `config`. Whether a model can be rotated so is checked where one is loaded
-/// (model/load/read_rotation.hpp). Errors: kCorruptFile (no version, a type, a sign),
-/// kUnsupported (a name of no tensor, heads in another order).
+/// (model/load/read_rotation.hpp). Errors: kCorruptFile (no version, a type, a width
+/// twice), kUnsupported (a name of no tensor, heads in another order).
 [[nodiscard]] Result<void> ReadHfRotation(const Json& json, HfConfig* config, Metadata* metadata);
 
 /// True for NAME.signs, which repeat hadamard.json's signs for the weights beside them.

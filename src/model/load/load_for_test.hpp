@@ -31,7 +31,8 @@ struct Loaded {
   Decisions decisions;
 };
 
-inline Loaded Load(const SmallModel& small, std::string_view override_kv = {}) {
+inline Loaded Load(const SmallModel& small, std::string_view override_kv = {},
+                   const LoadOptions& options = {}) {
   const auto path = small.Write();
   auto pool = ThreadPool::Create(2).value();
   Decisions decisions;
@@ -41,7 +42,7 @@ inline Loaded Load(const SmallModel& small, std::string_view override_kv = {}) {
   if (!override_kv.empty()) {
     EXPECT_TRUE(checkpoint->metadata().Override(override_kv));
   }
-  auto model = Model::Load(std::move(*checkpoint), pool, &decisions);
+  auto model = Model::Load(std::move(*checkpoint), pool, &decisions, options);
   return {std::move(model), std::move(decisions)};
 }
 

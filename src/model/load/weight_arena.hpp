@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The place of matrices once they are laid out: in memory, or in a file where memory has no room
-// for them. The system keeps of the file what fits and reads again what is needed, so a mixture of
-// experts, of which a token needs few, runs in less memory than it has weights.
+// for them. The system drops parts of the file and reads them again. A token needs few of a mixture
+// of experts, so such a model runs in less memory than it has weights.
 #pragma once
 
 #include <cstdint>

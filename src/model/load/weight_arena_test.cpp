@@ -23,18 +23,15 @@ struct ArenaRun {
 };
 
 ArenaRun RunSmall(const SmallModel& small, const LoadOptions& options) {
-  const auto path = small.Write();
+  const load_test::Loaded loaded = load_test::Load(small, {}, options);
+  const Model& model = loaded.model.value();
   auto pool = ThreadPool::Create(2).value();
-  Decisions decisions;
-  auto model =
-      Model::Load(formats::Checkpoint::Open(path).value(), pool, &decisions, options).value();
-  std::filesystem::remove(path);
   const std::vector<std::int32_t> tokens = {17, 3, 299, 0, 42, 7};
   OneSequence cache(model.config(), 64, KvType::kF32);
   auto state = ForwardState::Create(model, 64, 64, 2).value();
   ArenaRun run{std::vector<float>(SmallModel::kVocab), {}};
   Forward(model, tokens, cache, state, pool, LogitsRows::kLast, run.logits);
-  for (const Decision& decision : decisions) {
+  for (const Decision& decision : loaded.decisions) {
     if (decision.subject == "weights") run.weights = decision;
   }
   return run;

@@ -94,8 +94,7 @@ std::optional<std::size_t> IndexIn(const Json& object, std::string_view key, std
   return static_cast<std::size_t>(*number);
 }
 
-/// A folder while it is read: the trace, and which of its steps have no facts but those of their
-/// array. All are such where the folder has arrays only.
+/// A folder while it is read: the trace, and the steps whose facts come from arrays alone.
 struct Reading {
   Trace trace = {};
   bool arrays_only = false;
@@ -163,8 +162,7 @@ Result<Trace> ReadIndex(const Json& root) {
   return trace;
 }
 
-/// Makes room for all steps, if the folder is large enough to have them, and reads those of the
-/// index.
+/// Makes room for all steps and reads those of the index. A folder too small for them is refused.
 Result<void> ReadSteps(const Json& steps, std::uint64_t bytes_of_arrays, Reading* reading) {
   if (!steps.is_array() && !steps.is_null())
     return Fail(ErrorCode::kCorruptFile, "steps: a list expected");

@@ -62,7 +62,7 @@ std::vector<std::string> CommandLine(int /*count*/, char** /*words*/) {
 
 namespace {
 
-/// The folder that `variable` names, else that of the user's programs.
+/// The folder in `variable`, else the folder for the data of the user's programs.
 std::filesystem::path FolderOf(const char* variable) {
   for (const char* name : {variable, "LOCALAPPDATA"}) {
     const char* value = Variable(name);
