@@ -169,7 +169,8 @@ Result<void> ReadRotation(const fs::path& folder, bool needed, HfConfig* config,
     return Fail(ErrorCode::kCorruptFile,
                 fmt::format("{} is missing, which config.json's model_type needs: without it the "
                             "weights mean nothing",
-                            kHfRotationFile));
+                            kHfRotationFile),
+                "it stands beside config.json where the model comes from");
   }
   BITTERN_TRY(CheckText(*file, kHfRotationFile));
   auto json = Json::Parse(TextOf(*file), {});
