@@ -255,6 +255,15 @@ export JOBS=$jobs
 mkdir -p "$dist" "$build"
 started=$build/started
 touch "$started"
+# failed: which artefact was not made, and the end of what its tool said.
+failed() {
+  local log
+  log=$(find "$build" -maxdepth 1 -name '*.log' -newer "$started" -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2-)
+  echo "tools/release.sh: $name was not made${log:+; $log ends with}" >&2
+  if [ -n "$log" ]; then tail -n 20 "$log" >&2; fi
+}
+set -o errtrace
+trap 'trap - ERR; failed' ERR
 for row in "${ROWS[@]}"; do
   read -r name make arguments <<< "$row"
   printf '%s\n' "${wanted[@]}" | grep -qxF -- "$name" || continue
