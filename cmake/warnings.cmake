@@ -9,7 +9,13 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64" AND NOT CMAKE_SYSTEM_NAME STRE
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # BITTERN_TRY is a statement expression, which gcc accepts under __extension__.
-  add_compile_options(-Wno-gnu-statement-expression-from-macro-expansion)
+  include(CheckCXXCompilerFlag)
+  check_cxx_compiler_flag(-Wgnu-statement-expression-from-macro-expansion HAVE_WARNING_OF_EXPRESSIONS_FROM_MACROS)
+  if(HAVE_WARNING_OF_EXPRESSIONS_FROM_MACROS)
+    add_compile_options(-Wno-gnu-statement-expression-from-macro-expansion)
+  else()
+    add_compile_options(-Wno-gnu-statement-expression)  # clang 14
+  endif()
 endif()
 if(BITTERN_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # A type of a .cpp file may have members of its anonymous namespace, also where it is included.

@@ -26,7 +26,7 @@ PROGRAM = "bittern-macos-universal/bin/bittern"
 X86_64, ARM64 = 0x01000007, 0x0100000C
 KINDS = {X86_64: "x86_64", ARM64: "arm64"}
 TARGETS = {X86_64: "x86_64-macos", ARM64: "arm64e-macos"}  # as stubs say it
-EXECUTE, DYLIB, BUNDLE = 2, 6, 8
+EXECUTE, DYLIB = 2, 6
 PIE = 0x200000
 SYMTAB, LOAD_DYLIB, CODE_SIGNATURE, VERSION_MIN_MACOS, MAIN, BUILD_VERSION = 0x2, 0xC, 0x1D, 0x24, 0x80000028, 0x32
 SEGMENT_64 = 0x19
@@ -140,14 +140,14 @@ def slices(data):
         yield program
 
 
-def check(program, known):
+def check(program, known, addon):
     if program.type == EXECUTE:
         need(program.flags & PIE, "a program that may lie anywhere expected")
         need(program.of(MAIN), "no entry")
     need(program.oldest() <= (11, 0), f"a program for macOS 11 expected, for {program.oldest()} found")
     need(program.libraries() == ["/usr/lib/libSystem.B.dylib"], f"libSystem alone expected, {program.libraries()} found")
     wanted = program.undefined()
-    if program.type == BUNDLE:
+    if addon:
         own = {name for name in wanted if name.startswith("_napi_")}
         need(own, "an addon that asks for nothing of Node-API")
         wanted -= own
@@ -159,7 +159,7 @@ def check(program, known):
     return f"{len(wanted)} symbols of libSystem, all pages are signed"
 
 
-def self_test(program, known):
+def self_test(program, known, addon):
     """A flipped bit, an unknown symbol and a foreign library are found."""
     flipped = bytearray(program.data)
     flipped[len(flipped) // 2] ^= 1
@@ -168,7 +168,7 @@ def self_test(program, known):
               (Program(bytes(flipped)), known)]
     for broken, names in faults:
         try:
-            check(broken, names)
+            check(broken, names, addon)
         except Broken:
             continue
         raise Broken("a planted fault was not found")
@@ -187,14 +187,14 @@ def of_tarball(path):
     programs = list(slices(data))
     kinds = {KINDS.get(program.cpu) for program in programs}
     need(kinds == {"arm64", "x86_64"}, f"both kinds of Mac expected, {kinds} found")
-    return programs, EXECUTE
+    return programs, EXECUTE, False
 
 
 def of_wheel(path):
     with zipfile.ZipFile(path) as archive:
         program = Program(archive.read("bittern/libbittern.dylib"))
     need(path.endswith(f"_{KINDS.get(program.cpu)}.whl"), f"{path}: for {KINDS.get(program.cpu)}, in fact")
-    return [program], DYLIB
+    return [program], DYLIB, False
 
 
 def of_npm(path):
@@ -202,7 +202,7 @@ def of_npm(path):
         programs = [Program(archive.extractfile(f"package/prebuilds/darwin-{name}/bittern.node").read())
                     for name in ("arm64", "x64")]
     need([program.cpu for program in programs] == [ARM64, X86_64], "addons for both kinds of Mac expected")
-    return programs, BUNDLE
+    return programs, DYLIB, True
 
 
 def main():
@@ -215,12 +215,12 @@ def main():
         sys.exit("macOS: stubs of its libraries expected; tools/release_deps.sh aarch64-macos.11.0 gets them")
     for path in options.archives:
         read = of_wheel if path.endswith(".whl") else of_npm if path.endswith(".tgz") else of_tarball
-        programs, kind = read(path)
+        programs, kind, addon = read(path)
         for program in programs:
             need(program.type == kind, f"{path}: a file of type {kind} expected, {program.type} found")
             known = stubs(options.stubs, TARGETS[program.cpu])
-            found = check(program, known)
-            self_test(program, known)
+            found = check(program, known, addon)
+            self_test(program, known, addon)
             print(f"{os.path.basename(path)}, {KINDS[program.cpu]}: macOS {program.oldest()[0]}.{program.oldest()[1]}, "
                   f"{len(program.data):,} bytes, {found}: good")
 

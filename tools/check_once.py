@@ -10,6 +10,9 @@ import re
 import sys
 import tempfile
 
+# clang 14 and 15 cannot compile what libstdc++ 12 returns from these.
+SUBRANGES = re.compile(r"ranges::(unique|remove(_if)?|(stable_)?partition|rotate|search(_n)?|equal_range|find_end|subrange)\b")
+
 # (rule, pattern, folders where it is looked for, files and folders that may have it)
 RULES = [
     ("the JSON library is used by src/base/json/json_parser.cpp only; use Json",
@@ -26,6 +29,8 @@ RULES = [
      "the order of the manual",
      re.compile(r'"(dry_multiplier|mirostat_eta|xtc_threshold|dynatemp_range)"'), ("src", "apps", "node/addon"),
      ("src/request", "src/runtime/sampling", "apps/cli/options/sampler_options.cpp")),
+    ("no subranges of the standard library, which clang 14 cannot compile; SortOnce, or the algorithm without ranges",
+     SUBRANGES, ("src", "apps", "node/addon"), ()),
 ]
 
 
@@ -44,7 +49,8 @@ def problems(root):
 def self_test():
     """Each rule is broken once."""
     lines = ["#include <nlohmann/json.hpp>", r'fmt::format("\\u{:04x}", c);', 'fmt::format("%{:02X}", c);',
-             "auto fields = FieldReader::Open(body);", 'if (key == "mirostat_eta") return 1;']
+             "auto fields = FieldReader::Open(body);",
+             "const auto twice = std::ranges::unique(all);", 'if (key == "mirostat_eta") return 1;']
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         (root / "apps").mkdir()

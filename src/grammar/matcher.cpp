@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/sort_once.hpp"
 #include "grammar/compiled_grammar.hpp"
 #include "tokenizer/tokenizer.hpp"
 
@@ -310,8 +311,7 @@ std::shared_ptr<const TokenMask> Matcher::WithoutRepeats(std::shared_ptr<const T
     const bool begins = quotes >= (distinct_.in_string() ? 2 : 1);
     if (ends || begins || token.find('\\') != token.npos) doubtful.push_back(id);
   }
-  std::ranges::sort(doubtful);
-  doubtful.erase(std::ranges::unique(doubtful).begin(), doubtful.end());
+  SortOnce(&doubtful);
   for (const TokenId id : doubtful) {
     if (mask->Allows(id) && Repeats(grammar_->vocabulary().bytes(id))) repeated.push_back(id);
   }

@@ -16,9 +16,11 @@ TEST(X86Features, AreThoseOfTheCompiler) {
   EXPECT_SAME("ssse3");
   EXPECT_SAME("sse4.1");
   EXPECT_SAME("fma");
-  EXPECT_SAME("f16c");
   EXPECT_SAME("avx2");
+#if !defined(__clang__) || __clang_major__ >= 18  // older ones do not know the names
+  EXPECT_SAME("f16c");
   EXPECT_SAME("avxvnni");
+#endif
   EXPECT_SAME("avx512f");
   EXPECT_SAME("avx512dq");
   EXPECT_SAME("avx512bw");

@@ -59,10 +59,10 @@ Workbenches::~Workbenches() {
   std::vector<Idle> mine;  // destroyed without the lock
   Shelf& shelf = TheShelf();
   const std::lock_guard lock(ProcessMutex<Shelf>());
-  const auto others =
-      std::ranges::partition(shelf.idle, [this](const Idle& idle) { return idle.owner != this; });
-  std::ranges::move(others, std::back_inserter(mine));
-  shelf.idle.erase(others.begin(), others.end());
+  const auto others = std::partition(shelf.idle.begin(), shelf.idle.end(),
+                                     [this](const Idle& idle) { return idle.owner != this; });
+  std::move(others, shelf.idle.end(), std::back_inserter(mine));
+  shelf.idle.erase(others, shelf.idle.end());
 }
 
 /// The one that came last is taken first: its memory is warm.

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/sort_once.hpp"
+
 namespace bittern::tokenizer {
 namespace {
 
@@ -87,9 +89,7 @@ Result<SpecialIds> ResolveSpecialIds(const formats::Metadata& metadata,
   ids.end_ids.push_back(ids.eos);
   BITTERN_TRY(AddListedEnds(metadata, vocabulary, &ids.end_ids));
   AddNamedEnds(vocabulary, &ids.end_ids);
-  std::ranges::sort(ids.end_ids);
-  const auto repeated = std::ranges::unique(ids.end_ids);
-  ids.end_ids.erase(repeated.begin(), repeated.end());
+  SortOnce(&ids.end_ids);
   std::erase(ids.end_ids, kNoToken);
   return ids;
 }

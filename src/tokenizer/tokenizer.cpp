@@ -216,9 +216,11 @@ Tokenizer::~Tokenizer() = default;
 /// are built.
 Result<Tokenizer> Tokenizer::FromMetadata(const formats::Metadata& metadata, Decisions* decisions) {
   const Spelling spelling = BITTERN_TRY(ReadModel(metadata));
-  auto [vocabulary, scores] = BITTERN_TRY(ReadVocabulary(metadata, spelling, decisions));
+  auto read = BITTERN_TRY(ReadVocabulary(metadata, spelling, decisions));
+  auto& [vocabulary, scores] = read;
   SpecialIds ids = BITTERN_TRY(ResolveSpecialIds(metadata, vocabulary, spelling, decisions));
-  const auto finish = [&](auto model, bool splits_at_user_defined) {
+  // clang before 16 lets no lambda take a structured binding by reference.
+  const auto finish = [&ids, &vocabulary = vocabulary](auto model, bool splits_at_user_defined) {
     SpecialTokens always_parsed(vocabulary, splits_at_user_defined, /*with_control=*/false);
     SpecialTokens all_special(vocabulary, splits_at_user_defined, /*with_control=*/true);
     return Tokenizer(

@@ -251,7 +251,7 @@ TEST(Convert, WritesDownWhatTheSourceLeavesOpen) {
   EXPECT_EQ(Text(*out, "tokenizer.chat_template"), BitnetChatTemplate());
   const auto tilings = **out->metadata().GetInts("ternary.tl.tiling");
   const std::vector<std::int32_t> given = {512, 256, 64, 96, 32};
-  EXPECT_NE(std::ranges::search(tilings, given).begin(), tilings.end());
+  EXPECT_NE(std::search(tilings.begin(), tilings.end(), given.begin(), given.end()), tilings.end());
   EXPECT_EQ(tilings.size() % 5, 0u);
   ASSERT_EQ(report.notes.size(), 1u);
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/json/json.hpp"
+#include "base/sort_once.hpp"
 #include "base/text/display.hpp"
 #include "formats/file_kind.hpp"
 #include "formats/hf/hf_config.hpp"
@@ -85,8 +86,7 @@ Result<Weights> OpenShards(const fs::path& folder, std::span<const ShardedTensor
     file_of.emplace(tensor.name, tensor.file);
     files.push_back(tensor.file);
   }
-  std::ranges::sort(files);
-  files.erase(std::ranges::unique(files).begin(), files.end());
+  SortOnce(&files);
   if (files.size() > safetensors_limits::kMaxShards) {
     return Fail(ErrorCode::kCorruptFile,
                 fmt::format("{}: at most {} shards expected, {} found", kIndex,

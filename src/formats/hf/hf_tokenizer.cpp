@@ -169,7 +169,7 @@ Result<SpecialTokenIds> FindSpecialTokens(const SmallFiles& files, const Json& c
   SpecialTokenIds ids;
   for (const auto& [name, file] :
        {std::pair{"generation_config.json", &files.generation_config}, {"config.json", &config}}) {
-    const auto named = [&](Error error) { return Within(name, std::move(error)); };
+    const auto named = [place = name](Error error) { return Within(place, std::move(error)); };
     if (ids.bos.empty()) ids.bos = BITTERN_TRY(IdsOf(*file, "bos_token_id").map_error(named));
     if (ids.eos.empty()) ids.eos = BITTERN_TRY(IdsOf(*file, "eos_token_id").map_error(named));
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/sort_once.hpp"
+
 namespace bittern::grammar {
 
 Automaton::Automaton(Nfa nfa) : nfa_(std::move(nfa)), num_classes_(nfa_.num_classes()) { Clear(); }
@@ -28,8 +30,7 @@ void Automaton::Clear() {
 /// The set of the nodes that can be reached from `nodes` without reading; `end`: of their rule.
 Automaton::SetId Automaton::SetOf(std::vector<NodeId> nodes, NodeId end) {
   std::vector<NodeId> work = nodes;
-  std::ranges::sort(nodes);
-  nodes.erase(std::ranges::unique(nodes).begin(), nodes.end());
+  SortOnce(&nodes);
   std::set<NodeId> closed(nodes.begin(), nodes.end());
   while (!work.empty()) {
     const NodeId node = work.back();

@@ -10,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "base/sort_once.hpp"
+
 namespace bittern::grammar {
 namespace {
 
@@ -103,9 +105,7 @@ std::vector<std::size_t> Discriminator::RivalsOf(std::size_t which) const {
     const auto& same = branches_of_.at(key);
     rivals.insert(rivals.end(), same.begin(), same.end());
   }
-  std::ranges::sort(rivals);
-  const auto twice = std::ranges::unique(rivals);
-  rivals.erase(twice.begin(), twice.end());
+  SortOnce(&rivals);
   std::erase(rivals, which);
   return rivals;
 }

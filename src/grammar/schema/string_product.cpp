@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/sort_once.hpp"
 #include "base/utf8.hpp"
 #include "grammar/automaton/automaton.hpp"
 #include "grammar/notation/json_text.hpp"
@@ -75,8 +76,7 @@ class Product {
   /// Turns the cuts into ranges. All characters of a range act alike, so Emit tries one of each.
   void MakeClasses() {
     cuts_.insert(cuts_.end(), {0, 0xd800, 0xe000, kLastChar + 1});
-    std::ranges::sort(cuts_);
-    cuts_.erase(std::ranges::unique(cuts_).begin(), cuts_.end());
+    SortOnce(&cuts_);
     for (std::size_t i = 0; i + 1 < cuts_.size() && cuts_[i] <= kLastChar; ++i) {
       if (cuts_[i] >= 0xd800 && cuts_[i] < 0xe000) continue;  // halves of characters
       classes_.push_back({cuts_[i], cuts_[i + 1] - 1});

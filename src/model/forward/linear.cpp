@@ -69,13 +69,15 @@ void GemvLut(const MatrixProduct& product) {
 
 /// Scales that differ along the row: tiles dealt out, a few at a time against every token.
 void LinearGrouped(const MatrixProduct& product) {
-  const auto& [context, in, matrix, out] = product;
+  const Context& context = product.context;
+  const auto& in = product.in;
+  const auto& matrix = product.matrix;
   const auto rows = std::span(context.scratch().grouped.data(), in.count);
   context.team.Deal(matrix.num_tiles, kGroupedTiles, [&](Range dealt) {
     for (std::size_t tile = dealt.begin; tile < dealt.end; tile += kGroupedTiles) {
       const Range few{tile, std::min(tile + kGroupedTiles, dealt.end)};
       for (std::size_t token = 0; token < in.count; ++token) {
-        rows[token] = GroupedRow(in, token, 0, out.row(token) + tile * kTileRows);
+        rows[token] = GroupedRow(in, token, 0, product.out.row(token) + tile * kTileRows);
       }
       GroupedTiles({context, matrix, few, GroupScalesOf(context, matrix, few)}, in.step(), rows);
     }

@@ -133,7 +133,7 @@ std::vector<std::size_t> FairPolicy::Generating(std::span<const SequenceView> se
       BestRows(std::min(all.size(), static_cast<std::size_t>(std::max(max_tokens, 1))));
   if (rows == all.size()) return all;
   const auto next = std::ranges::upper_bound(all, last_turn_, {}, arrival);
-  std::ranges::rotate(all, next);
+  std::rotate(all.begin(), next, all.end());
   all.resize(rows);
   last_turn_ = arrival(all.back());
   std::ranges::sort(all, {}, arrival);

@@ -120,8 +120,10 @@ void ApplyDry(std::span<const TokenId> history, std::size_t since_breaker, const
   std::ranges::sort(found, [](const Repetition& a, const Repetition& b) {
     return a.id != b.id ? a.id < b.id : a.length > b.length;
   });
-  const auto rest = std::ranges::unique(found, {}, &Repetition::id);
-  found.erase(rest.begin(), rest.end());
+  const auto rest =
+      std::unique(found.begin(), found.end(),
+                  [](const Repetition& a, const Repetition& b) { return a.id == b.id; });
+  found.erase(rest, found.end());
   // base^n is kept inside the range of a float.
   constexpr double kMostExponent = 88.7228391;
   const double log_base = Log(static_cast<double>(dry.base));

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/byte_alphabet.hpp"
+#include "base/sort_once.hpp"
 #include "base/utf8.hpp"
 #include "tokenizer/regex/regex_nodes.hpp"
 
@@ -43,9 +44,7 @@ Result<Partition> MakePartition(const std::vector<CodePointSet>& sets) {
       if (range.last < CodePointSet::kMax) borders.push_back(range.last + 1);
     }
   }
-  std::ranges::sort(borders);
-  const auto repeated = std::ranges::unique(borders);
-  borders.erase(repeated.begin(), repeated.end());
+  SortOnce(&borders);
   Partition partition;
   partition.sets.emplace_back(sets.size(), false);
   std::map<std::vector<bool>, std::uint8_t> classes;
