@@ -70,7 +70,7 @@ class Json {
   template <class T>
     requires std::constructible_from<Json, const T&>
   Json(std::span<T> values) : Json(Array(values.begin(), values.end())) {}
-  /// {{"key", value}, ...} is an object; any other list is an array. An empty one is null.
+  /// {{"key", value}, ...} is an object, else an array; {} is null. Not for one Json: clang copies.
   Json(std::initializer_list<Part> parts);
   // NOLINTEND(google-explicit-constructor)
   [[nodiscard]] static Json MakeArray(Array values = {});

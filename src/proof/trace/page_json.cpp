@@ -47,7 +47,8 @@ Json StepsOf(const PageInput& input, double* low, double* high) {
 Json StreamOf(const Trace& trace) {
   Json stream = Json::MakeArray();
   for (std::size_t p = 0; p < trace.tokens.size(); ++p) {
-    Json norms = {FiniteOrNull(trace.at(0, p).norm)};
+    Json norms = Json::MakeArray();
+    norms.push_back(FiniteOrNull(trace.at(0, p).norm));
     for (int layer = 0; layer < trace.num_layers; ++layer) {
       const std::size_t step = StepOf(layer, Operation::kFfnResidual, trace.num_layers);
       norms.push_back(FiniteOrNull(trace.at(step, p).norm));
