@@ -58,7 +58,7 @@ Result<Library> LoadLibrary() {
   return Fail(ErrorCode::kInternal, "libcurl could not be started");
 }
 #else
-constexpr unsigned kOldestVersion = 0x075500;  // 7.85.0: CURLOPT_PROTOCOLS_STR
+constexpr unsigned kOldestVersion = 0x074200;  // 7.66.0: curl_multi_poll
 
 Result<Library> LoadLibrary() {
   void* handle = nullptr;
@@ -82,7 +82,7 @@ Result<Library> LoadLibrary() {
     return library;
   }
   return Fail(ErrorCode::kUnsupported,
-              "a download needs libcurl 7.85 or later; an older one is on this machine");
+              "a download needs libcurl 7.66 or later; an older one is on this machine");
 }
 #endif
 
@@ -243,7 +243,10 @@ class CurlClient final : public HttpClient {
     Curl().easy_setopt(easy, CURLOPT_NOBODY, request.head_only ? 1L : 0L);
     // Not CURLOPT_NOSIGNAL: OpenSSL writes to closed sockets, and libcurl holds SIGPIPE off then.
     if (!ca_file_.empty()) Curl().easy_setopt(easy, CURLOPT_CAINFO, ca_file_.c_str());
-    Curl().easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    // CURLOPT_PROTOCOLS by its number: libcurl 7.85 and later call it obsolete, and earlier ones
+    // have no other.
+    constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);
+    Curl().easy_setopt(easy, kProtocols, long{CURLPROTO_HTTP | CURLPROTO_HTTPS});
     Curl().easy_setopt(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     Curl().easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     Curl().easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
