@@ -149,7 +149,7 @@ void AddMeta(CLI::App& app, int* exit_code) {
   get->callback([options, exit_code] { *exit_code = PrintText(*options, Get); });
   CLI::App* set = AddAction(*meta, "set", "Set or add a key", options.get());
   AddKey(set, options.get());
-  set->add_option("TYPE:VALUE", options->value, "New value")->type_name("")->required();
+  set->add_option("VALUE", options->value, "New value, as TYPE:VALUE")->type_name("")->required();
   AddOutput(set, options.get());
   set->callback([options, exit_code] { *exit_code = EditCommand(*options, false); });
   CLI::App* remove = AddAction(*meta, "rm", "Remove a key", options.get());
