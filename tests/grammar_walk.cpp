@@ -97,7 +97,7 @@ Result<json> RunLine(const json& line, grammar::GrammarCache* cache) {
       grammar::Matcher matcher(compiled);
       accepted.push_back(matcher.AcceptBytes(text.get<std::string>()) && matcher.accepting());
     }
-    return json{{"accepted", std::move(accepted)}};
+    return Result<json>(tl::in_place, json{{"accepted", std::move(accepted)}});
   }
   Picker picker{std::mt19937_64(line["seed"].get<std::uint64_t>())};
   json texts = json::array(), whole = json::array(), ids = json::array();
@@ -108,11 +108,12 @@ Result<json> RunLine(const json& line, grammar::GrammarCache* cache) {
     ids.push_back(text.ids);
     whole.push_back(text.whole);
   }
-  return json{{"texts", std::move(texts)},
-              {"ids", std::move(ids)},
-              {"whole", std::move(whole)},
-              {"mask_us", mask_us},
-              {"compile_us", compile_us}};
+  // In place: g++ 11 doubts whose conversion another return would be.
+  return Result<json>(tl::in_place, json{{"texts", std::move(texts)},
+                                         {"ids", std::move(ids)},
+                                         {"whole", std::move(whole)},
+                                         {"mask_us", mask_us},
+                                         {"compile_us", compile_us}});
 }
 
 /// The vocabulary, for other programs that keep answers to a grammar.

@@ -90,7 +90,8 @@ TEST(GgufReader, ReadsEveryValueType) {
   EXPECT_EQ(metadata.GetString("str").value(), "Ġthe");
   EXPECT_THAT(metadata.GetInts("ints").value().value(), ElementsAre(1, -2));
   EXPECT_TRUE(metadata.GetFloats("none").value().value().empty());
-  EXPECT_THAT(metadata.GetStrings("texts").value().value(), ElementsAre("a", "", "ccc"));
+  const auto texts = metadata.GetStrings("texts").value().value();
+  EXPECT_THAT(std::vector(texts.begin(), texts.end()), ElementsAre("a", "", "ccc"));
   EXPECT_EQ(metadata.entries().size(), 16u);
   EXPECT_EQ(metadata.Find("i16")->type, MetaType::kI16);
 }
