@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The README's two commands where nothing is installed: bare Debian 12 roots made by debootstrap, as root.
+"""The README's two commands where nothing is installed: bare roots made by debootstrap, as root; of Debian 12 where
+a case names no other.
 
-Usage: bare_root.py [--keep] [--work FOLDER] [--build FOLDER] [CASE...]     (all cases without CASE)
+Usage: bare_root.py [--keep] [--unsigned] [--work FOLDER] [--build FOLDER] [CASE...]     (all cases without CASE)
   archive-run    `./bittern run`, then `./check`, from `git archive`
   archive-check  `./check` first, from `git archive`
   clone-run      the same two from a clone, with git installed
   clone-check
+  debian-13      `./bittern run` from `git archive`: g++ 14, {fmt} 10, CLI11 2.4
+  ubuntu-22.04   the same: g++ 11, CMake 3.22, {fmt} 8.1, libcurl 7.81; without the keyring of Ubuntu's archive only
+                 with --unsigned
   no-network     both commands say what to do
   no-rights      both commands, as a user who may not install, say what to do
   pip            `pip install ./python` in a checkout: first it names the packages that it needs, then it builds without
@@ -30,6 +34,10 @@ import time
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GOOD = "A tern is a small slender gull"
 MOST_SILENCE = 10
+# Name: the release and its source, None: this machine's mirror.
+SYSTEMS = {"debian-12": ("bookworm", None), "debian-13": ("trixie", None),
+           "ubuntu-22.04": ("jammy", "http://archive.ubuntu.com/ubuntu")}
+UBUNTU_KEYS = "/usr/share/keyrings/ubuntu-archive-keyring.gpg"
 COMMANDS = {"run": ["./bittern", "run", "-p", "A tern is"], "check": ["./check"]}
 
 
@@ -48,18 +56,24 @@ def mirror(release):
     return found[0] if found else None
 
 
-def make_base(folder):
-    """A minimal Debian 12, with updates where this machine has them."""
-    base = os.path.join(folder, "base")
+def make_base(folder, system):
+    """A minimal system, Debian 12 with updates where this machine has them."""
+    base = os.path.join(folder, "base" if system == "debian-12" else f"base-{system}")
     if os.path.exists(os.path.join(base, "complete")):
         return base
     shutil.rmtree(base, ignore_errors=True)
     say("making a bare root")
-    output("debootstrap", "--variant=minbase", "bookworm", base, mirror("bookworm"))
-    with open(f"{base}/etc/apt/sources.list", "w", encoding="utf-8") as file:
-        for release in ("bookworm", "bookworm-updates", "bookworm-security"):
-            if mirror(release):
-                file.write(f"deb {mirror(release)} {release} main\n")
+    release, source = SYSTEMS[system]
+    words = []
+    if source:
+        words = ["--components=main,universe",
+                 f"--keyring={UBUNTU_KEYS}" if os.path.exists(UBUNTU_KEYS) else "--no-check-gpg"]
+    output("debootstrap", "--variant=minbase", *words, release, base, source or mirror("bookworm"))
+    if system == "debian-12":
+        with open(f"{base}/etc/apt/sources.list", "w", encoding="utf-8") as file:
+            for name in (release, f"{release}-updates", f"{release}-security"):
+                if mirror(name):
+                    file.write(f"deb {mirror(name)} {name} main\n")
     for name in ("Check-Valid-Until", "Check-Date"):  # a mirror may be a snapshot
         with open(f"{base}/etc/apt/apt.conf.d/10dates", "a", encoding="utf-8") as file:
             file.write(f'Acquire::{name} "false";\n')
@@ -70,11 +84,11 @@ def make_base(folder):
 class Root:
     """A copy of the bare root with the sources in /src/bittern."""
 
-    def __init__(self, folder, name, kind=None):
+    def __init__(self, folder, name, kind=None, system="debian-12"):
         self.path = os.path.join(folder, name)
         self.unmount()
         shutil.rmtree(self.path, ignore_errors=True)
-        output("cp", "-a", make_base(folder), self.path)
+        output("cp", "-a", make_base(folder, system), self.path)
         self.source = f"{self.path}/src/bittern"
         cache = os.path.join(folder, "ccache")
         os.makedirs(cache, exist_ok=True)
@@ -141,8 +155,8 @@ def check(case, good, text):
         say(f"FAILED: {case}: {text}")
 
 
-def in_order(folder, case, kind, commands):
-    root = Root(folder, case, kind)
+def in_order(folder, case, kind, commands, system="debian-12"):
+    root = Root(folder, case, kind, system)
     try:
         for name in commands:
             before = root.packages()
@@ -258,6 +272,8 @@ CASES = {"archive-run": lambda folder: in_order(folder, "archive-run", "archive"
          "archive-check": lambda folder: in_order(folder, "archive-check", "archive", ["check"]),
          "clone-run": lambda folder: in_order(folder, "clone-run", "clone", ["run", "check"]),
          "clone-check": lambda folder: in_order(folder, "clone-check", "clone", ["check"]),
+         "debian-13": lambda folder: in_order(folder, "debian-13", "archive", ["run"], "debian-13"),
+         "ubuntu-22.04": lambda folder: in_order(folder, "ubuntu-22.04", "archive", ["run"], "ubuntu-22.04"),
          "no-network": lambda folder: refused(folder, "no-network", before=["unshare", "-n"]),
          "no-rights": lambda folder: refused(folder, "no-rights", user="1000:1000"),
          "pip": lambda folder: pip(folder, "pip")}
@@ -268,6 +284,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--work", default="/var/tmp/bittern-roots")
     parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--unsigned", action="store_true")
     parser.add_argument("--build", default=f"{SOURCE}/build/release")
     parser.add_argument("cases", nargs="*", metavar="CASE")
     options = parser.parse_args()
@@ -277,6 +294,9 @@ def main():
     os.makedirs(options.work, exist_ok=True)
     cases = options.cases or [*CASES, *WITH_BUILD]
     for case in cases:
+        if case == "ubuntu-22.04" and not options.unsigned and not os.path.exists(UBUNTU_KEYS):
+            say(f"{case}: SKIPPED: {UBUNTU_KEYS} or --unsigned expected")
+            continue
         if case in WITH_BUILD:
             WITH_BUILD[case](options.work, case, os.path.abspath(options.build))
         else:

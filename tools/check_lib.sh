@@ -243,7 +243,7 @@ check_bare_roots() {
     return
   fi
   install_or_say debootstrap || return 0
-  step "bare Debian 12 roots" python3 tests/bare_root.py --build build/dev
+  step "bare roots" python3 tests/bare_root.py --build build/dev
 }
 
 # The programs that people download, in old and small roots; where tools/release.sh has made them.
