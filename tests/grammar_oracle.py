@@ -23,6 +23,10 @@ except ImportError:  # Debian's Python, where another one comes first in PATH
         print("skipped: python3-jsonschema is not installed")
         sys.exit(77)
 
+if "uuid" not in jsonschema.FormatChecker.checkers:
+    print("skipped: python3-jsonschema 4 expected, which knows uuids")
+    sys.exit(77)
+
 WALK, MODEL = sys.argv[1:3]
 SCHEMAS = int(sys.argv[3]) if len(sys.argv) > 3 else 300
 SEED = int(sys.argv[4]) if len(sys.argv) > 4 else 1
